@@ -1,0 +1,13 @@
+//! Bytes to segments.
+//!
+//! What does this packet say about TCP, and when? Everything here is a pure function of the bytes given: no I/O,
+//! no clock. A cut or damaged packet is a value that says what parsed and where it stopped, never a panic.
+#![forbid(unsafe_code)]
+
+pub mod segment;
+pub mod seq;
+pub mod time;
+
+pub use segment::{Endpoint, Flags, SackBlock, Segment, TcpOptions, Timestamps};
+pub use seq::Seq;
+pub use time::{Duration, Instant};

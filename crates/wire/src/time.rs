@@ -1,0 +1,198 @@
+//! When did it happen, and how long did it take? Integer nanoseconds, signed, never floating point.
+//!
+//! Captures lie about time (clocks step back, time stamps reach the edges of 64 bits), so arithmetic saturates.
+
+use std::fmt;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Neg, Sub, SubAssign};
+
+/// A point in time: nanoseconds since the Unix epoch, as the capture recorded it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Instant(i64);
+
+/// A span of time in nanoseconds. Signed: the difference of two capture times may be negative.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Duration(i64);
+
+impl Instant {
+    /// The earliest representable time.
+    pub const MIN: Self = Self(i64::MIN);
+    /// The latest representable time.
+    pub const MAX: Self = Self(i64::MAX);
+
+    /// From nanoseconds since the epoch.
+    pub const fn from_nanos(ns: i64) -> Self {
+        Self(ns)
+    }
+
+    /// Nanoseconds since the epoch.
+    pub const fn as_nanos(self) -> i64 {
+        self.0
+    }
+}
+
+impl Duration {
+    /// No time at all.
+    pub const ZERO: Self = Self(0);
+    /// The longest representable span.
+    pub const MAX: Self = Self(i64::MAX);
+
+    /// From nanoseconds.
+    pub const fn from_nanos(ns: i64) -> Self {
+        Self(ns)
+    }
+
+    /// From microseconds, saturating.
+    pub const fn from_micros(us: i64) -> Self {
+        Self(us.saturating_mul(1_000))
+    }
+
+    /// From milliseconds, saturating.
+    pub const fn from_millis(ms: i64) -> Self {
+        Self(ms.saturating_mul(1_000_000))
+    }
+
+    /// From seconds, saturating.
+    pub const fn from_secs(s: i64) -> Self {
+        Self(s.saturating_mul(1_000_000_000))
+    }
+
+    /// Nanoseconds.
+    pub const fn as_nanos(self) -> i64 {
+        self.0
+    }
+
+    /// Milliseconds, for showing to people.
+    pub fn as_millis_f64(self) -> f64 {
+        self.0 as f64 / 1e6
+    }
+
+    /// Whether the span is greater than zero.
+    pub const fn is_positive(self) -> bool {
+        self.0 > 0
+    }
+
+    /// The span, or zero where it is negative.
+    #[must_use]
+    pub const fn at_least_zero(self) -> Self {
+        if self.0 < 0 { Self::ZERO } else { self }
+    }
+
+    /// The span times `n`, saturating.
+    #[must_use]
+    pub const fn times(self, n: i64) -> Self {
+        Self(self.0.saturating_mul(n))
+    }
+
+    /// The span divided by `n`, rounding towards zero. `n` must not be zero.
+    #[must_use]
+    pub const fn divided_by(self, n: i64) -> Self {
+        Self(self.0 / n)
+    }
+}
+
+impl Sub for Instant {
+    type Output = Duration;
+    fn sub(self, earlier: Self) -> Duration {
+        Duration(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Add<Duration> for Instant {
+    type Output = Self;
+    fn add(self, span: Duration) -> Self {
+        Self(self.0.saturating_add(span.0))
+    }
+}
+
+impl Sub<Duration> for Instant {
+    type Output = Self;
+    fn sub(self, span: Duration) -> Self {
+        Self(self.0.saturating_sub(span.0))
+    }
+}
+
+impl Add for Duration {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl AddAssign for Duration {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl Sub for Duration {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+}
+
+impl SubAssign for Duration {
+    fn sub_assign(&mut self, other: Self) {
+        *self = *self - other;
+    }
+}
+
+impl Neg for Duration {
+    type Output = Self;
+    fn neg(self) -> Self {
+        Self(self.0.saturating_neg())
+    }
+}
+
+impl Sum for Duration {
+    fn sum<I: Iterator<Item = Self>>(spans: I) -> Self {
+        spans.fold(Self::ZERO, Add::add)
+    }
+}
+
+impl fmt::Display for Duration {
+    /// Three significant digits and the unit that suits: `43.9 ms`, `1.20 s`, `17 us`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ns = self.0.unsigned_abs();
+        let sign = if self.0 < 0 { "-" } else { "" };
+        let (value, unit) = match ns {
+            0 => return f.pad("0 ms"),
+            1..=999 => return f.pad(&format!("{sign}{ns} ns")),
+            1_000..=999_499 => (ns as f64 / 1e3, "us"),
+            999_500..=999_499_999 => (ns as f64 / 1e6, "ms"),
+            _ => (ns as f64 / 1e9, "s"),
+        };
+        let digits = match value {
+            v if v >= 99.95 => 0,
+            v if v >= 9.995 => 1,
+            _ => 2,
+        };
+        f.pad(&format!("{sign}{value:.digits$} {unit}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shows_three_digits_and_a_unit() {
+        let shown: Vec<String> =
+            [0, 850, 17_000, 999_600, 43_912_345, 123_500_000, 1_204_000_000, -43_912_345]
+                .into_iter()
+                .map(|ns| Duration::from_nanos(ns).to_string())
+                .collect();
+        assert_eq!(
+            shown,
+            ["0 ms", "850 ns", "17.0 us", "1.00 ms", "43.9 ms", "124 ms", "1.20 s", "-43.9 ms"]
+        );
+    }
+
+    #[test]
+    fn arithmetic_saturates_at_the_edges() {
+        assert_eq!(Instant::MAX - Instant::MIN, Duration::MAX);
+        assert_eq!(Instant::MAX + Duration::from_secs(1), Instant::MAX);
+        assert_eq!(Duration::from_secs(i64::MAX), Duration::MAX);
+    }
+}
