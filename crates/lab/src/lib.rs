@@ -8,6 +8,7 @@
 
 mod clock;
 mod error;
+mod gso;
 mod host;
 mod link;
 mod netlink;
