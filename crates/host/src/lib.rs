@@ -1,0 +1,6 @@
+//! What can only the running Linux host tell?
+//!
+//! Privilege lives here, and nothing is analysed here. Unsafe code is confined to `capture::ring`.
+#![cfg(target_os = "linux")]
+
+pub mod capture;
