@@ -4,3 +4,7 @@
 #![cfg(target_os = "linux")]
 
 pub mod capture;
+mod sys;
+pub mod tcp_info;
+
+pub use tcp_info::TcpInfo;
