@@ -10,12 +10,13 @@ use crate::sys;
 /// Defines the fields once: name, type in the kernel's structure, offset.
 macro_rules! tcp_info {
     ($($(#[$doc:meta])* $field:ident: $kind:ty = $offset:literal,)*) => {
-        /// The kernel's view of one connection, with the kernel's own names.
+        /// The kernel's view of one connection, with the kernel's own names. Serialised, a field that is left out is
+        /// zero, and `null` is what the kernel does not know.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
         pub struct TcpInfo {
             $($(#[$doc])*
-            #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+            #[cfg_attr(feature = "serde", serde(default = "zero", skip_serializing_if = "is_zero"))]
             pub $field: Option<$kind>,)*
         }
 
@@ -139,6 +140,19 @@ tcp_info! {
     total_rto_recoveries: u16 = 242,
     /// Time spent in them, ms.
     total_rto_time: u32 = 244,
+}
+
+/// Most fields are zero most of the time, and samples are many.
+#[cfg(feature = "serde")]
+#[expect(clippy::unnecessary_wraps, reason = "serde wants a value of the field's type")]
+fn zero<T: From<u8>>() -> Option<T> {
+    Some(T::from(0))
+}
+
+#[cfg(feature = "serde")]
+#[expect(clippy::ref_option, reason = "serde calls it with a reference to the field")]
+fn is_zero<T: From<u8> + PartialEq>(field: &Option<T>) -> bool {
+    *field == zero()
 }
 
 /// More than any kernel returns.

@@ -7,13 +7,18 @@
 #![cfg(target_os = "linux")]
 
 mod clock;
+pub mod demo;
 mod error;
 mod host;
 mod link;
 mod netlink;
 mod pair;
 mod sys;
+#[cfg(test)]
+mod test_support;
+pub mod truth;
 mod tun;
+pub mod workload;
 
 pub use clock::Clock;
 pub use error::Error;
