@@ -7,6 +7,7 @@
 #![cfg(target_os = "linux")]
 
 mod clock;
+pub mod demo;
 mod error;
 mod gso;
 mod host;
@@ -14,7 +15,11 @@ mod link;
 mod netlink;
 mod pair;
 mod sys;
+#[cfg(test)]
+mod test_support;
+pub mod truth;
 mod tun;
+pub mod workload;
 
 pub use clock::Clock;
 pub use error::Error;
