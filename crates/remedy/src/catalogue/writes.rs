@@ -30,7 +30,7 @@ pub const ONE_WRITE: Fix = Fix {
         how(Stack::Rust, "BufWriter and one flush() per message, or write_vectored over head and body"),
         client(Stack::Nginx, "proxy_request_buffering on (the default): header and body leave together"),
         server(Stack::Nginx, "sendfile on with tcp_nopush on: header and file leave as full segments"),
-        server(Stack::Redis, "clients: pipeline commands into one write instead of one write per command"),
+        client(Stack::Redis, "pipeline commands into one write instead of one write per command"),
     ],
 };
 
