@@ -4,10 +4,13 @@
 //! no clock. A cut or damaged packet is a value that says what parsed and where it stopped, never a panic.
 #![forbid(unsafe_code)]
 
+pub mod capture;
+pub mod decode;
 pub mod segment;
 pub mod seq;
 pub mod time;
 
+pub use decode::{Skip, decode};
 pub use segment::{Endpoint, Flags, SackBlock, Segment, TcpOptions, Timestamps};
 pub use seq::Seq;
 pub use time::{Duration, Instant};

@@ -1,0 +1,108 @@
+//! Was a small write held until an acknowledgement?
+//!
+//! Linux holds the last segment of its queue while it is below the MSS and another small one is unacknowledged
+//! (Minshall's variant: tcp_nagle_check and tcp_minshall_check, net/ipv4/tcp_output.c, 2.6.11 to 6.18). Other stacks
+//! hold it while anything is unacknowledged (RFC 896). When the peer holds back the acknowledgement at the same time
+//! (RFC 1122, 4.2.3.2), the two wait for each other until its timer fires.
+//!
+//! What proves it: the small segment follows the acknowledgement, not its own time. What refutes it: the same sender
+//! elsewhere sends small segments while a small one is outstanding.
+
+use tcpwhy_wire::Duration;
+
+use super::{HELD_BACK_MIN, Verdict, Wait};
+use crate::account::{Charge, Split};
+use crate::cause::Cause;
+use crate::half::{Order, Release};
+use crate::report::{Confidence, Detail, Trigger};
+
+/// A pause seen elsewhere shorter than this says more about a cold start than about the application.
+const PAUSE_MIN: Duration = Duration::from_millis(3);
+
+pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
+    if wait.order != Order::New || wait.gap < super::BURST_GAP {
+        return None;
+    }
+    let segment = wait.segment;
+    // Full segments and the last one before a FIN are never held (tcp_nagle_test).
+    if segment.payload_len >= wait.mss || segment.flags.fin() {
+        return None;
+    }
+    let (release, form) = released_by(wait)?;
+    let habits = wait.habits;
+    if habits.nagle_ignored > habits.nagle_held {
+        return None;
+    }
+    let held_back = wait.ack_delay(&release).unwrap_or(Duration::ZERO);
+    let cause = if held_back >= HELD_BACK_MIN { Cause::NagleDelayedAck } else { Cause::Nagle };
+    // A hold of about the application's own latency cannot be told from a write that came by itself.
+    let mut confidence = match (cause, form) {
+        (_, Some(_)) => Confidence::Possible,
+        (Cause::NagleDelayedAck, None) if habits.nagle_held > 0 => Confidence::Certain,
+        _ => Confidence::Likely,
+    };
+    let mut split = Split::of(wait.gap);
+    // Where the acknowledgement came at once (the first exchange on Linux: quick acknowledgements), the application
+    // has shown how long it pauses by itself before this write; that part of the wait is not Nagle's.
+    let pause = habits.pause(wait.index).filter(|&pause| pause >= PAUSE_MIN);
+    if let Some(pause) = pause {
+        confidence = confidence.min(Confidence::Likely);
+        split.take(
+            Charge::new(Cause::SenderThink, wait.half.side, pause, Confidence::Likely)
+                .evidence(wait.last.packet, segment.packet),
+        );
+    }
+    let detail = Detail {
+        held_bytes: Some(segment.payload_len),
+        ack_delay: Some(held_back),
+        flight_bytes: Some(u64::from(release.flight)),
+        form,
+        ..Detail::default()
+    };
+    let charge = Charge::new(cause, wait.half.side, Duration::ZERO, confidence)
+        .evidence(release.packet, segment.packet)
+        .detail(detail);
+    Some(Verdict { split: split.rest(charge), trigger: Trigger::Packet(release.packet) })
+}
+
+fn released_by(wait: &Wait<'_>) -> Option<(Release, Option<&'static str>)> {
+    if let Some(release) = wait.half.view.small_acked.filter(|release| wait.follows(release)) {
+        return Some((release, None));
+    }
+    // RFC 896: a full segment was outstanding, and all of it had to be acknowledged first. The segment before it was
+    // pushed, so no window stopped the sender; a lone acknowledgement held back is the only thing that passed.
+    let release = wait.half.view.all_acked.filter(|release| wait.follows(release))?;
+    let held_back = wait.ack_delay(&release).is_some_and(|delay| delay >= HELD_BACK_MIN);
+    (held_back && release.flight <= 2 * wait.mss).then_some((release, Some("rfc896")))
+}
+
+/// Learns from a small segment whether its sender minds Nagle at all, and how long its application pauses by itself.
+pub(crate) fn learn(wait: &Wait<'_>, verdict: &Verdict, habits: &mut super::Habits) {
+    if wait.order != Order::New || wait.last.len == 0 {
+        return;
+    }
+    let half = wait.half;
+    let small = wait.segment.payload_len < wait.mss;
+    let small_outstanding = half.snd_sml.is_some_and(|end| half.una.is_none_or(|una| end.after(una)));
+    if small && small_outstanding && !wait.segment.flags.fin() {
+        // `una` is what passed the capture, not what reached the sender: no acknowledgement existed at all.
+        habits.nagle_ignored = habits.nagle_ignored.saturating_add(1);
+    }
+    let held = verdict
+        .split
+        .charges()
+        .any(|charge| matches!(charge.cause, Cause::NagleDelayedAck) && charge.ns >= HELD_BACK_MIN);
+    if held {
+        habits.nagle_held = habits.nagle_held.saturating_add(1);
+        return;
+    }
+    // Nothing held it: either the small one before it had been acknowledged at once, or Nagle is off.
+    let acked_at_once = half.view.small_acked.is_some_and(|release| {
+        release.effective > wait.last.at
+            && release.effective < wait.segment.at
+            && wait.ack_delay(&release).is_some_and(|delay| delay < HELD_BACK_MIN)
+    });
+    if small_outstanding || acked_at_once {
+        habits.on_pause(wait.index, wait.gap);
+    }
+}

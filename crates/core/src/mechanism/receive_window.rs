@@ -1,0 +1,68 @@
+//! Was the advertised window used up, and whose doing was that?
+//!
+//! The limit held if flight and the next segment exceeded the window (RFC 9293, 3.8.6) until an acknowledgement opened
+//! it. A window that stands at its ceiling while the data is acknowledged at once is a buffer too small for the path;
+//! a window that shrinks while the data is acknowledged is an application that does not read.
+
+use tcpwhy_wire::Duration;
+
+use super::{Verdict, Wait};
+use crate::account::{Charge, Split};
+use crate::cause::Cause;
+use crate::half::{Half, Order, Release};
+use crate::report::{Confidence, Detail, Trigger};
+
+/// The window field without scaling.
+const UNSCALED_MAX: u32 = 65_535;
+
+pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
+    let half = wait.half;
+    if wait.order != Order::New || wait.gap < super::BURST_GAP {
+        return None;
+    }
+    let release = half.view.window_opened.filter(|release| release.effective > wait.last.at)?;
+    let follows = wait.follows(&release);
+    if !follows && wait.last.psh {
+        return None;
+    }
+    let (cause, form) = whose(wait, &release);
+    let detail = Detail {
+        window_bytes: Some(u64::from(release.window)),
+        flight_bytes: Some(u64::from(release.flight)),
+        form,
+        ..Detail::default()
+    };
+    let confidence = if follows { Confidence::Certain } else { Confidence::Likely };
+    let mut split = Split::of(wait.gap);
+    if cause == Cause::ReceiveWindow {
+        super::congestion_window::take_bandwidth(wait, &mut split);
+    }
+    let charge = Charge::new(cause, half.side, Duration::ZERO, confidence)
+        .evidence(release.packet, wait.segment.packet)
+        .detail(detail);
+    Some(Verdict { split: split.rest(charge), trigger: Trigger::Packet(release.packet) })
+}
+
+fn whose(wait: &Wait<'_>, release: &Release) -> (Cause, Option<&'static str>) {
+    let half = wait.half;
+    if release.window < half.window_max / 2 {
+        let form = if release.window < wait.mss { "zero-window" } else { "slow-reader" };
+        return (Cause::ReceiverThink, Some(form));
+    }
+    (Cause::ReceiveWindow, Some(form(half, wait)))
+}
+
+fn form(half: &Half, wait: &Wait<'_>) -> &'static str {
+    let first = half.window_first.unwrap_or(half.window_max);
+    if half.peer_unscaled && half.window_max > UNSCALED_MAX / 2 {
+        "unscaled"
+    } else if wait.segment.at - half.window_grew_at < wait.rtt().times(3) {
+        "growing"
+    } else if half.window_max <= first + first / 2 {
+        // Linux opens from the first window to the ratio of payload to memory, a quarter more, without autotuning
+        // (tcp_grow_window, net/ipv4/tcp_input.c).
+        "locked"
+    } else {
+        "capped"
+    }
+}

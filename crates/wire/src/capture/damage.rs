@@ -1,0 +1,82 @@
+//! What is wrong with this capture, and where? Damage is a value: everything readable around it is kept.
+
+use std::fmt;
+
+/// One place in a capture that could not be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// Offset from the start of the (decompressed) capture, bytes.
+    pub offset: u64,
+    /// What is wrong there.
+    pub what: DamageKind,
+}
+
+/// What is wrong at a place in a capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DamageKind {
+    /// There is not one byte.
+    Empty,
+    /// The first four bytes are those of no capture format known here.
+    NotACapture([u8; 4]),
+    /// The capture ends inside a header, record or block.
+    CutShort {
+        /// Bytes that the piece needs from `offset` on.
+        needs: u64,
+        /// Bytes that are there.
+        has: u64,
+    },
+    /// A pcap record claims to hold more than any packet does.
+    RecordTooLong(u32),
+    /// A packet claims more captured bytes than it had on the wire. It is read all the same; this is reported once.
+    MoreCapturedThanSent {
+        /// Bytes captured.
+        captured: u32,
+        /// Bytes on the wire.
+        original: u32,
+    },
+    /// A pcapng block with an impossible length: below 12, no multiple of 4, or beyond [`super::MAX_BLOCK_LEN`].
+    BlockLength(u32),
+    /// The two length fields of a pcapng block differ.
+    BlockLengthsDiffer(u32, u32),
+    /// A pcapng section without the byte-order magic.
+    ByteOrderMagic,
+    /// A pcapng block too short for its fixed fields or for the packet that it claims to hold.
+    BlockBody(u32),
+    /// A packet of an interface that the section has not described.
+    NoSuchInterface(u32),
+    /// More interfaces than a section may describe here ([`super::MAX_INTERFACES`]).
+    TooManyInterfaces,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "at byte {}: {}", self.offset, self.what)
+    }
+}
+
+impl fmt::Display for DamageKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Empty => f.write_str("the capture is empty"),
+            Self::NotACapture(bytes) => {
+                let magic = u32::from_be_bytes(bytes);
+                write!(f, "not a pcap or pcapng capture (it starts with the bytes {magic:08x})")
+            }
+            Self::CutShort { needs, has } => {
+                write!(f, "the capture is cut short: {needs} bytes announced, {has} there")
+            }
+            Self::RecordTooLong(len) => write!(f, "a packet record claims {len} bytes; reading stops here"),
+            Self::MoreCapturedThanSent { captured, original } => {
+                write!(f, "a packet claims {captured} captured bytes of {original} on the wire")
+            }
+            Self::BlockLength(len) => write!(f, "a block claims the impossible length of {len} bytes"),
+            Self::BlockLengthsDiffer(first, last) => {
+                write!(f, "a block's two lengths differ: {first} and {last} bytes")
+            }
+            Self::ByteOrderMagic => f.write_str("a section header without the byte-order magic"),
+            Self::BlockBody(kind) => write!(f, "a block of type {kind:#x} is too short for what it claims"),
+            Self::NoSuchInterface(id) => write!(f, "a packet of interface {id}, which is not described"),
+            Self::TooManyInterfaces => f.write_str("more interfaces than can be meant"),
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! Which packets does this capture hold?
+//!
+//! [`Reader`] takes the bytes of a pcap or pcapng capture as they come and gives packets that borrow from them. It does
+//! no I/O and no allocation per packet:
+//!
+//! ```
+//! use tcpwhy_wire::capture::{Event, Reader};
+//!
+//! fn count(capture: &[u8]) -> u64 {
+//!     let (mut reader, mut rest, mut packets) = (Reader::new(), capture, 0);
+//!     loop {
+//!         let step = reader.next(rest, true);
+//!         rest = &rest[step.consumed..];
+//!         match step.event {
+//!             Event::Packet(_) => packets += 1,
+//!             Event::Skipped | Event::Damaged(_) => {}
+//!             Event::NeedMore(_) => unreachable!("all of the capture is there"),
+//!             Event::End => return packets,
+//!         }
+//!     }
+//! }
+//! assert_eq!(count(b""), 0);
+//! ```
+
+mod bytes;
+mod damage;
+mod pcap;
+mod pcapng;
+pub mod writer;
+
+use std::fmt;
+
+use crate::Instant;
+pub use damage::{Damage, DamageKind};
+
+/// No packet is longer: Linux builds super-segments of up to 512 KiB (`GSO_MAX_SIZE`), tcpdump captures 256 KiB.
+pub const MAX_PACKET_LEN: u32 = 1 << 20;
+
+/// A longer pcapng block is taken for damage. It bounds what a caller must buffer.
+pub const MAX_BLOCK_LEN: u32 = 16 << 20;
+
+/// More interfaces in one section are taken for damage. It bounds memory.
+pub const MAX_INTERFACES: usize = 1 << 16;
+
+/// The link-layer header type that packets start with (the LINKTYPE_ registry of tcpdump.org).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LinkType(pub u16);
+
+impl LinkType {
+    /// BSD loopback: the address family in the capturing machine's byte order.
+    pub const NULL: Self = Self(0);
+    /// Ethernet.
+    pub const ETHERNET: Self = Self(1);
+    /// PPP, with or without HDLC-like framing.
+    pub const PPP: Self = Self(9);
+    /// Raw IP, as some BSDs number it.
+    pub const RAW_BSD: Self = Self(12);
+    /// Raw IP, as OpenBSD numbers it.
+    pub const RAW_OPENBSD: Self = Self(14);
+    /// PPP in HDLC-like framing (RFC 1662).
+    pub const PPP_HDLC: Self = Self(50);
+    /// Raw IP; the version field says which.
+    pub const RAW: Self = Self(101);
+    /// OpenBSD loopback: the address family in network byte order.
+    pub const LOOP: Self = Self(108);
+    /// Linux "cooked" capture (`tcpdump -i any`).
+    pub const LINUX_SLL: Self = Self(113);
+    /// Raw IPv4.
+    pub const IPV4: Self = Self(228);
+    /// Raw IPv6.
+    pub const IPV6: Self = Self(229);
+    /// Linux "cooked" capture, version 2.
+    pub const LINUX_SLL2: Self = Self(276);
+}
+
+/// One packet as the capture holds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RawPacket<'a> {
+    /// Packet number, counted from 1 as Wireshark does.
+    pub number: u64,
+    /// Capture time. A pcapng simple packet block has none and gets that of the packet before it.
+    pub at: Instant,
+    /// What the first bytes of `data` are.
+    pub link: LinkType,
+    /// The captured bytes.
+    pub data: &'a [u8],
+    /// Bytes on the wire; at least the length of `data`.
+    pub original_len: u32,
+    /// The interface within its pcapng section; 0 in pcap.
+    pub interface: u32,
+    /// Packets that the capture lost since the packet before, where this packet says so.
+    pub dropped: u32,
+}
+
+/// What [`Reader::next`] did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step<'a> {
+    /// Bytes at the front of the buffer that are dealt with: the next call gets what is behind them.
+    pub consumed: usize,
+    /// What they were.
+    pub event: Event<'a>,
+}
+
+/// What a piece of a capture was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event<'a> {
+    /// A packet.
+    Packet(RawPacket<'a>),
+    /// Something else that was understood or passed over: call again.
+    Skipped,
+    /// Call again with a buffer of at least this many bytes, or with `at_eof`.
+    NeedMore(usize),
+    /// Something is wrong here: call again, there may be more behind it.
+    Damaged(Damage),
+    /// There is no more. Every later call says so too.
+    End,
+}
+
+/// The format of a capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// pcap with microseconds.
+    Pcap,
+    /// pcap with nanoseconds.
+    PcapNanos,
+    /// pcap with Kuznetsov's larger record header.
+    PcapModified,
+    /// pcapng.
+    Pcapng,
+}
+
+impl Format {
+    /// The name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Pcap => "pcap",
+            Self::PcapNanos => "pcap-ns",
+            Self::PcapModified => "pcap-modified",
+            Self::Pcapng => "pcapng",
+        }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// What a pcapng capture says about packets that it lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Drops {
+    /// By the interface statistics blocks: `isb_ifdrop` and `isb_osdrop` summed over interfaces and sections.
+    pub by_statistics: u64,
+    /// By the packets' own drop counts.
+    pub by_packets: u64,
+}
+
+impl Drops {
+    /// The two sources count the same losses, each as far as it knows them.
+    pub fn total(self) -> u64 {
+        self.by_statistics.max(self.by_packets)
+    }
+}
+
+/// Reads a capture from bytes as they come.
+///
+/// Call [`Reader::next`] with all bytes that are there and not yet consumed, and with `at_eof` once no more will come.
+/// Drop [`Step::consumed`] bytes from the front after each call. A buffer of 256 KiB or more makes [`Event::NeedMore`]
+/// rare; it never asks for more than [`MAX_BLOCK_LEN`] bytes. To stay linear on hostile captures, make room for twice
+/// of what is asked when moving bytes to the front.
+#[derive(Clone, Debug)]
+pub struct Reader {
+    /// Offset of the buffer's first byte.
+    offset: u64,
+    /// Number of the last packet given.
+    number: u64,
+    format: Option<Format>,
+    state: State,
+}
+
+#[derive(Clone, Debug)]
+enum State {
+    Start,
+    Pcap(pcap::Pcap),
+    Pcapng(pcapng::Pcapng),
+    Stopped,
+}
+
+impl Default for Reader {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Reader {
+    /// At the start of a capture.
+    pub const fn new() -> Self {
+        Self::numbered_after(0)
+    }
+
+    /// At the start of a capture whose first packet is number `last + 1`: numbers run on over several inputs.
+    pub const fn numbered_after(last: u64) -> Self {
+        Self { offset: 0, number: last, format: None, state: State::Start }
+    }
+
+    /// The format, once the first bytes have been seen.
+    pub const fn format(&self) -> Option<Format> {
+        self.format
+    }
+
+    /// Number of the last packet given.
+    pub const fn last_number(&self) -> u64 {
+        self.number
+    }
+
+    /// Bytes consumed so far.
+    pub const fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// What the capture has said so far about packets that it lost.
+    pub fn drops(&self) -> Drops {
+        match &self.state {
+            State::Pcapng(pcapng) => pcapng.drops(),
+            _ => Drops::default(),
+        }
+    }
+
+    /// The next piece of the capture at the front of `buf`.
+    #[inline]
+    pub fn next<'a>(&mut self, buf: &'a [u8], at_eof: bool) -> Step<'a> {
+        let step = match &mut self.state {
+            State::Pcap(pcap) => pcap.next(buf, at_eof, self.offset, self.number + 1),
+            State::Pcapng(pcapng) => pcapng.next(buf, at_eof, self.offset, self.number + 1),
+            State::Start => self.start(buf, at_eof),
+            State::Stopped => Step { consumed: 0, event: Event::End },
+        };
+        self.offset += step.consumed as u64;
+        self.number += u64::from(matches!(step.event, Event::Packet(_)));
+        step
+    }
+
+    #[cold]
+    fn start<'a>(&mut self, buf: &'a [u8], at_eof: bool) -> Step<'a> {
+        let Some(&magic) = buf.first_chunk::<4>() else {
+            if !at_eof {
+                return Step { consumed: 0, event: Event::NeedMore(4) };
+            }
+            let what = match buf.len() {
+                0 => DamageKind::Empty,
+                has => DamageKind::CutShort { needs: 24, has: has as u64 },
+            };
+            return self.stop(what);
+        };
+        if magic == pcapng::SECTION_HEADER.to_be_bytes() {
+            self.format = Some(Format::Pcapng);
+            self.state = State::Pcapng(pcapng::Pcapng::default());
+            return Step { consumed: 0, event: Event::Skipped };
+        }
+        let Some((format, order)) = pcap::recognise(magic) else {
+            return self.stop(DamageKind::NotACapture(magic));
+        };
+        let Some(header) = buf.first_chunk::<{ pcap::FILE_HEADER_LEN }>() else {
+            if !at_eof {
+                return Step { consumed: 0, event: Event::NeedMore(pcap::FILE_HEADER_LEN) };
+            }
+            self.format = Some(format);
+            let needs = pcap::FILE_HEADER_LEN as u64;
+            return self.stop(DamageKind::CutShort { needs, has: buf.len() as u64 });
+        };
+        self.format = Some(format);
+        self.state = State::Pcap(pcap::Pcap::new(format, order, header));
+        Step { consumed: pcap::FILE_HEADER_LEN, event: Event::Skipped }
+    }
+
+    fn stop<'a>(&mut self, what: DamageKind) -> Step<'a> {
+        self.state = State::Stopped;
+        Step { consumed: 0, event: Event::Damaged(Damage { offset: self.offset, what }) }
+    }
+}

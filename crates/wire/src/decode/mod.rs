@@ -1,0 +1,96 @@
+//! Which TCP segment does this packet carry, if any?
+//!
+//! One pass over link, IP and TCP header, each checked once. Lengths come from the headers: what the snap length cut off and what
+//! Ethernet padded does not change what a segment says.
+
+mod ip;
+mod link;
+mod tcp;
+
+use std::fmt;
+
+use crate::capture::RawPacket;
+use crate::{Endpoint, Segment};
+
+/// Why a packet gives no segment. The names are stable: they are the keys of `skipped` in reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Skip {
+    /// The capture's link type is not read here.
+    UnsupportedLink,
+    /// The link header announces something other than IP (ARP, LLDP, ...).
+    NotIp,
+    /// IP, but not TCP.
+    NotTcp,
+    /// A fragment of an IP packet: its length says nothing about the segment's.
+    Fragment,
+    /// The captured bytes end inside a header.
+    TruncatedHeader,
+    /// The IP header contradicts itself.
+    BadIpHeader,
+    /// The TCP header contradicts itself or the IP header.
+    BadTcpHeader,
+    /// More VLAN tags or extension headers than any honest packet has.
+    TooManyHeaders,
+}
+
+impl Skip {
+    /// All reasons, in the order of their discriminants.
+    pub const ALL: [Self; 8] = [
+        Self::UnsupportedLink,
+        Self::NotIp,
+        Self::NotTcp,
+        Self::Fragment,
+        Self::TruncatedHeader,
+        Self::BadIpHeader,
+        Self::BadTcpHeader,
+        Self::TooManyHeaders,
+    ];
+
+    /// The name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::UnsupportedLink => "unsupported-link",
+            Self::NotIp => "not-ip",
+            Self::NotTcp => "not-tcp",
+            Self::Fragment => "fragment",
+            Self::TruncatedHeader => "truncated-header",
+            Self::BadIpHeader => "bad-ip-header",
+            Self::BadTcpHeader => "bad-tcp-header",
+            Self::TooManyHeaders => "too-many-headers",
+        }
+    }
+}
+
+impl fmt::Display for Skip {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// The TCP segment in a packet.
+///
+/// # Errors
+/// Says why the packet carries none, or none that can be read.
+#[inline]
+pub fn decode(packet: &RawPacket<'_>) -> Result<Segment, Skip> {
+    let (data, version) = link::network_layer(packet.link, packet.data)?;
+    // The link header's length off the length on the wire: for IP headers that cannot say how long the packet is.
+    let on_wire = packet.original_len.saturating_sub((packet.data.len() - data.len()) as u32);
+    let ip = ip::decode(data, version, on_wire)?;
+    let tcp = tcp::decode(ip.payload, ip.payload_len)?;
+    Ok(Segment {
+        packet: packet.number,
+        at: packet.at,
+        src: Endpoint { addr: ip.src, port: tcp.src_port },
+        dst: Endpoint { addr: ip.dst, port: tcp.dst_port },
+        seq: tcp.seq,
+        ack: tcp.ack,
+        window: tcp.window,
+        flags: tcp.flags,
+        payload_len: tcp.payload_len,
+        options: tcp.options,
+        ip_id: ip.id,
+        ttl: ip.ttl,
+    })
+}
