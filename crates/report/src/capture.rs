@@ -23,6 +23,10 @@ pub struct CaptureInfo {
     pub truncated: bool,
     /// What was read but not analysed: reason and how often.
     pub skipped: BTreeMap<String, u64>,
+    /// Packets that the capture itself says it lost.
+    pub drops: u64,
+    /// Why nothing of it could be read.
+    pub failure: Option<String>,
 }
 
 /// Several inputs as one: totals, the earliest and the latest time.
@@ -44,6 +48,7 @@ pub fn total(files: &[CaptureInfo]) -> CaptureInfo {
         total.first = earliest(total.first, file.first);
         total.last = total.last.max(file.last);
         total.truncated |= file.truncated;
+        total.drops += file.drops;
         for (reason, count) in &file.skipped {
             *total.skipped.entry(reason.clone()).or_default() += count;
         }
@@ -72,10 +77,12 @@ mod tests {
             first: Some(Instant::from_nanos(first)),
             last: Some(Instant::from_nanos(last)),
             truncated: path == "b",
+            drops: 1,
             skipped: BTreeMap::from([("arp".to_owned(), 1)]),
+            failure: None,
         };
         let sum = total(&[file("a", 50, 90), file("b", 10, 60), CaptureInfo::default()]);
-        assert_eq!((sum.packets, sum.segments, sum.truncated), (20, 18, true));
+        assert_eq!((sum.packets, sum.segments, sum.truncated, sum.drops), (20, 18, true, 2));
         assert_eq!((sum.first, sum.last), (Some(Instant::from_nanos(10)), Some(Instant::from_nanos(90))));
         assert_eq!(sum.skipped["arp"], 2);
         assert_eq!(sum.path, "a, b, ");

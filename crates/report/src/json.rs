@@ -88,6 +88,9 @@ struct CaptureDto {
     last_ns: Option<i64>,
     truncated: bool,
     skipped: BTreeMap<String, u64>,
+    drops: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failure: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     files: Vec<CaptureDto>,
 }
@@ -103,6 +106,8 @@ impl From<&CaptureInfo> for CaptureDto {
             last_ns: info.last.map(tcpwhy_wire::Instant::as_nanos),
             truncated: info.truncated,
             skipped: info.skipped.clone(),
+            drops: info.drops,
+            failure: info.failure.clone(),
             files: Vec::new(),
         }
     }

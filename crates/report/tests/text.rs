@@ -8,6 +8,8 @@ use tcpwhy_core::{Cause, Side};
 use tcpwhy_report::{Style, answer, text};
 use tcpwhy_wire::Duration;
 
+const AGAIN: &str = "tcpwhy read client.pcapng";
+
 fn ms(ms: i64) -> Duration {
     Duration::from_millis(ms)
 }
@@ -19,7 +21,7 @@ fn the_first_line_is_the_answer_and_names_who_does_what_to_whom() {
         "38 of 40 exchanges wait 43.8 ms for the server's delayed acknowledgement: the client writes each request \
          in pieces (10.0.0.1 -> 10.0.0.2:8080)."
     );
-    let shown = text::overview(&stall(), &[capture("client.pcapng")], Style::default());
+    let shown = text::overview(&stall(), &[capture("client.pcapng")], AGAIN, Style::default());
     assert!(shown.starts_with("38 of 40 exchanges wait 43.8 ms for the server's delayed"), "{shown}");
 }
 
@@ -43,7 +45,7 @@ fn a_slow_server_is_not_billed_to_tcp() {
         answer(&report),
         "Nothing in TCP is slow here: the server takes 40.2 ms to answer, in all 20 exchanges (10.0.0.2:8080)."
     );
-    let shown = text::overview(&report, &[capture("a.pcap")], Style::default());
+    let shown = text::overview(&report, &[capture("a.pcap")], AGAIN, Style::default());
     assert!(shown.contains("Look inside the server"), "{shown}");
     for knob in ["TCP_NODELAY", "SO_RCVBUF", "TCP_QUICKACK"] {
         assert!(!shown.contains(knob), "{knob} in\n{shown}");
@@ -91,8 +93,12 @@ fn an_empty_capture_and_one_without_tcp_are_told_apart() {
 
 #[test]
 fn the_stall_fits_a_screen() {
-    let shown =
-        text::overview(&stall(), &[capture("client.pcapng")], Style { ascii: true, ..Style::default() });
+    let shown = text::overview(
+        &stall(),
+        &[capture("client.pcapng")],
+        AGAIN,
+        Style { ascii: true, ..Style::default() },
+    );
     let expected = include_str!("golden/stall.txt");
     assert_eq!(shown, expected, "the overview changed; new text:\n{shown}");
     assert!(shown.lines().count() <= 50);
@@ -142,7 +148,7 @@ fn every_cause_side_and_form_has_a_sentence_within_the_width() {
                     assert!(answer.ends_with('.') && !answer.contains('{'), "{answer}");
                     assert!(answer.contains("123 ms"), "{answer}");
                     for style in [Style::default(), Style { ascii: true, ..Style::default() }] {
-                        let shown = text::overview(&report, &[capture("a.pcap")], style);
+                        let shown = text::overview(&report, &[capture("a.pcap")], AGAIN, style);
                         fits(&shown);
                         assert!(!style.ascii || shown.is_ascii(), "{shown}");
                     }
@@ -158,10 +164,10 @@ fn limits_are_told_and_nothing_from_a_capture_or_a_name_acts_on_the_terminal() {
     file.truncated = true;
     file.skipped.insert("not TCP \x07".to_owned(), 2);
     let report = with_limits(stall());
-    let shown = text::overview(&report, &[file], Style::default());
+    let shown = text::overview(&report, &[file], AGAIN, Style::default());
     assert!(shown.contains("the capture itself dropped packets"), "{shown}");
     assert!(shown.contains("only one direction was captured"), "{shown}");
-    assert!(shown.contains("2 packets not analysed: not TCP \\u{7}"), "{shown}");
+    assert!(shown.contains("2 packets passed over: not TCP \\u{7}"), "{shown}");
     assert!(shown.contains("2 connections and 5,000 exchanges are in the bill but not listed"), "{shown}");
     assert!(shown.contains("evil\\u{1b}[2J\\u{202e}.pcap ends in the middle of a packet"), "{shown}");
     assert!(!shown.chars().any(|c| c.is_control() && c != '\n'), "{shown:?}");
@@ -170,8 +176,9 @@ fn limits_are_told_and_nothing_from_a_capture_or_a_name_acts_on_the_terminal() {
 
 #[test]
 fn colour_only_where_it_was_asked_for() {
-    let plain = text::overview(&stall(), &[capture("a.pcap")], Style::default());
-    let color = text::overview(&stall(), &[capture("a.pcap")], Style { color: true, ..Style::default() });
+    let plain = text::overview(&stall(), &[capture("a.pcap")], AGAIN, Style::default());
+    let color =
+        text::overview(&stall(), &[capture("a.pcap")], AGAIN, Style { color: true, ..Style::default() });
     assert!(!plain.contains('\x1b') && color.contains('\x1b'));
     assert!(plain.contains(&SERVER.to_string()));
 }

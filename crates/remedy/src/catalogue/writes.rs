@@ -37,9 +37,9 @@ pub const ONE_WRITE: Fix = Fix {
 /// The second choice: right where a message cannot be known as a whole when its first byte must leave.
 pub const NODELAY: Fix = Fix {
     id: "nodelay",
-    what: "Where the message cannot be written at once, set TCP_NODELAY on the {side}'s socket",
+    what: "Where the message cannot be written at once, set TCP_NODELAY on the {side}'s socket; every write is a packet then",
     caveat: Some(
-        "Then every write is a packet: a program that writes a few bytes at a time sends many tiny packets. \
+        "A program that writes a few bytes at a time then sends many tiny packets. \
          One write per message is the better fix; NODELAY is for spaced messages that must leave at once.",
     ),
     how: &[

@@ -3,32 +3,37 @@
 use tcpwhy_core::Cause;
 use tcpwhy_core::report::{Confidence, Detail, Finding, Report};
 use tcpwhy_remedy::{How, Remedy, Saves, remedies_for};
+use tcpwhy_wire::Duration;
 
 use super::Style;
 use super::layout::{columns, left, wrap};
 use crate::answer::{Class, answer, class, kind, matters, noun, sentence};
-use crate::capture::CaptureInfo;
 use crate::escape::visible;
 use crate::quantity::{bytes, count, counted, per_mille, percent, rate, time};
 
 /// So many findings fit a screen; the rest are counted.
 const SHOWN: usize = 6;
-/// Below this share a finding is in the bill and in the JSON, and is nothing to act on.
+/// Below this share, or where not one hit took this long, a finding is in the bill and nothing to act on.
 const WORTH_PER_MILLE: u64 = 10;
+const WORTH: Duration = Duration::from_millis(1);
 /// Packet numbers in the display filter.
 const PACKETS: usize = 8;
 /// Where the text of a finding starts.
 const INDENT: &str = "             ";
 
 /// All findings, the most expensive first.
-pub(super) fn findings(report: &Report, files: &[CaptureInfo], style: Style) -> Vec<String> {
+pub(super) fn findings(report: &Report, again: &str, style: Style) -> Vec<String> {
     let mut out = Vec::new();
     let answer = answer(report);
     let acted: Vec<&Finding> =
         report.findings.iter().filter(|finding| worth_showing(report, finding)).collect();
     for (i, finding) in acted.iter().take(SHOWN).enumerate() {
         out.push(String::new());
-        out.extend(one(i, finding, report, &answer, files, style));
+        out.extend(one(i, finding, report, &answer, again, style));
+    }
+    if acted.is_empty() && !report.findings.is_empty() {
+        out.push(String::new());
+        out.push("No finding is worth acting on.".to_owned());
     }
     let more = acted.len().saturating_sub(SHOWN);
     if more > 0 {
@@ -41,17 +46,12 @@ pub(super) fn findings(report: &Report, files: &[CaptureInfo], style: Style) -> 
 /// What any transfer needs is in the bill; it is a finding to act on only where it is too much.
 fn worth_showing(report: &Report, finding: &Finding) -> bool {
     matters(report, finding)
-        || (class(finding.cause) != Class::Path && per_mille(finding.ns, report.elapsed) >= WORTH_PER_MILLE)
+        || (class(finding.cause) != Class::Path
+            && finding.p99 >= WORTH
+            && per_mille(finding.ns, report.elapsed) >= WORTH_PER_MILLE)
 }
 
-fn one(
-    i: usize,
-    finding: &Finding,
-    report: &Report,
-    answer: &str,
-    files: &[CaptureInfo],
-    style: Style,
-) -> Vec<String> {
+fn one(i: usize, finding: &Finding, report: &Report, answer: &str, again: &str, style: Style) -> Vec<String> {
     let head = format!("{}. {}, {} of {}", i + 1, finding.cause, finding.side.name(), finding.endpoint);
     let mut out = vec![style.strong(&head)];
     let mut field = |name: &str, text: &str| {
@@ -78,7 +78,7 @@ fn one(
         field("measured", &measured);
     }
     field("packets", &packets(finding));
-    field("look", &look(finding, files));
+    field("look", &look(finding, again));
     out.extend(fixes(finding, i == 0, style));
     out
 }
@@ -106,7 +106,7 @@ pub(super) fn measured(cause: Cause, detail: &Detail) -> Option<String> {
     if let Some(flight) = detail.flight_bytes {
         parts.push(format!("{} in flight", bytes(flight)));
     }
-    if let Some(waits) = detail.waits {
+    if let Some(waits) = detail.waits.filter(|&waits| waits > 1) {
         parts.push(counted(u64::from(waits), "wait"));
     }
     if let Some(resent) = detail.retransmits {
@@ -140,13 +140,9 @@ fn packets(finding: &Finding) -> String {
 }
 
 /// The command that shows the most expensive hit.
-fn look(finding: &Finding, files: &[CaptureInfo]) -> String {
+fn look(finding: &Finding, again: &str) -> String {
     let (connection, exchange) = finding.worst;
-    let file = match files {
-        [one] if one.path != "-" && !one.path.is_empty() => visible(&one.path).into_owned(),
-        _ => "FILE...".to_owned(),
-    };
-    format!("tcpwhy read {file} --connection {connection} --exchange {exchange}")
+    format!("{} --connection {connection} --exchange {exchange}", visible(again))
 }
 
 /// The fixes: the first in the words of every language for the first finding, the others as a line each.

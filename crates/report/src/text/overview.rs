@@ -11,8 +11,9 @@ use crate::capture::{CaptureInfo, total};
 use crate::escape::visible;
 use crate::quantity::{count, counted, time};
 
-/// The report on one screen: answer, bill, findings, and what limits them.
-pub fn overview(report: &Report, files: &[CaptureInfo], style: Style) -> String {
+/// The report on one screen: answer, bill, findings, and what limits them. `again` is the command that reads the same
+/// inputs once more, for drilling down: `tcpwhy read client.pcapng`.
+pub fn overview(report: &Report, files: &[CaptureInfo], again: &str, style: Style) -> String {
     let mut out: Vec<String> =
         wrap(&answer(report), style.width, "", "").iter().map(|line| style.strong(line)).collect();
     out.push(String::new());
@@ -21,7 +22,7 @@ pub fn overview(report: &Report, files: &[CaptureInfo], style: Style) -> String 
         out.push(String::new());
         out.extend(totals(&report.bill, report.elapsed, style));
     }
-    out.extend(findings(report, files, style));
+    out.extend(findings(report, again, style));
     let limits = limits(report, files);
     if !limits.is_empty() {
         out.push(String::new());
@@ -76,11 +77,18 @@ fn limits(report: &Report, files: &[CaptureInfo]) -> Vec<String> {
     }
     for file in files {
         let path = visible(&file.path);
+        if let Some(failure) = &file.failure {
+            out.push(format!("{path} was not read: {}", visible(failure)));
+        }
+        if file.drops > 0 {
+            let lost = counted(file.drops, "packet");
+            out.push(format!("{path}: the capture itself lost {lost}: gaps are not losses of the network"));
+        }
         if file.truncated {
             out.push(format!("{path} ends in the middle of a packet: it was billed as far as it goes"));
         }
         for (reason, n) in &file.skipped {
-            out.push(format!("{path}: {} not analysed: {}", counted(*n, "packet"), visible(reason)));
+            out.push(format!("{path}: {}", skipped(reason, *n)));
         }
     }
     if files.len() > 1 {
@@ -105,6 +113,23 @@ fn limits(report: &Report, files: &[CaptureInfo]) -> Vec<String> {
         ));
     }
     out
+}
+
+/// A reason for which packets were not analysed, as a sentence.
+fn skipped(reason: &str, n: u64) -> String {
+    let what = match reason {
+        "not-tcp" => "that are not TCP",
+        "not-ip" => "that are not IP",
+        "fragment" => "that are fragments of IP packets, which are not put together",
+        "unsupported-link" => "of a link type that is not read",
+        "truncated-header" => "cut before the end of the TCP header (a larger snap length keeps it)",
+        "bad-ip-header" => "with an IP header that cannot be",
+        "bad-tcp-header" => "with a TCP header that cannot be",
+        "too-many-headers" => "with headers nested too deeply",
+        "damaged" => return format!("{} could not be read", counted(n, "place")),
+        other => return format!("{} passed over: {}", counted(n, "packet"), visible(other)),
+    };
+    format!("{} {what}: passed over", counted(n, "packet"))
 }
 
 /// A note's kind as a sentence; unknown kinds are shown by their name.

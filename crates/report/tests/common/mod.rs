@@ -213,6 +213,8 @@ pub(crate) fn capture(path: &str) -> CaptureInfo {
         last: Some(at(1_700_000)),
         truncated: false,
         skipped: BTreeMap::new(),
+        drops: 0,
+        failure: None,
     }
 }
 
