@@ -8,9 +8,9 @@ use tcpwhy_wire::{Duration, Endpoint, Instant, Segment, Seq};
 use crate::account::{Account, Charge, Split};
 use crate::cause::{Cause, Side};
 use crate::exchange::{Open, last_data};
-use crate::half::{Half, LastData, Order};
+use crate::half::{Half, LastData, Order, Queue};
 use crate::ledger::{Closed, Ledger};
-use crate::mechanism::{self, BURST_GAP, HELD_BACK_MIN, Habits, Verdict, Wait, nagle};
+use crate::mechanism::{self, BURST_GAP, HELD_BACK_MIN, Habits, Verdict, Wait, nagle, repair};
 use crate::report::{Confidence, Detail, Kind, Rung, Trigger, Vantage};
 use crate::setup::Setup;
 
@@ -20,8 +20,8 @@ pub(crate) const SERVER: usize = 1;
 /// Silence in the middle of a message, with everything acknowledged and pushed, after which the next bytes are a
 /// message of their own (a push, the next item of a stream).
 const NEW_MESSAGE_AFTER: Duration = Duration::from_secs(1);
-/// A sender that pauses this often in a row and never gets a word back is streaming messages.
-const STREAM_AFTER_PAUSES: u8 = 3;
+/// A sender that paused this often and never got a word back is streaming messages.
+const STREAM_AFTER_PAUSES: u8 = 32;
 const STREAM_PAUSE_MIN: Duration = Duration::from_millis(20);
 
 /// One connection while it is open.
@@ -44,7 +44,6 @@ pub(crate) struct Connection {
     next_n: u64,
     last_felt_end: Option<Instant>,
     pauses: u8,
-    streaming: bool,
     pub now: Instant,
     pub packets: u64,
     pub packet_range: [u64; 2],
@@ -69,7 +68,6 @@ impl Connection {
             next_n: 0,
             last_felt_end: None,
             pauses: 0,
-            streaming: false,
             now: first.at,
             packets: 0,
             packet_range: [first.packet; 2],
@@ -144,6 +142,9 @@ impl Connection {
         if segment.payload_len > 0 {
             self.on_data(segment, from, ledger);
         } else {
+            if !segment.flags.syn() {
+                self.halves[from].on_pure(segment);
+            }
             self.rung(segment, from, Trigger::Control, None);
         }
         if segment.flags.fin() {
@@ -229,9 +230,9 @@ impl Connection {
         if matches!(order, Order::Retransmission { .. } | Order::HoleFill { .. }) {
             self.habits[from].rounds.on_loss();
         }
-        if order == Order::New && self.starts_message(segment, from) {
+        if self.starts_message(segment, from, order) {
             self.close(Some(segment), ledger);
-            self.begin(segment, from);
+            self.begin(segment, from, order);
         }
         let verdict = self.bill(segment, from, order, mss);
         let new_bytes = u64::from(self.halves[from].on_data(segment, order, mss));
@@ -240,6 +241,7 @@ impl Connection {
             open.packets[1] = segment.packet;
             open.acked_at = None;
             if from == open.initiator {
+                open.request_end = Some(segment.seq + segment.payload_len);
                 open.request_bytes += new_bytes;
             } else {
                 open.reply_bytes += new_bytes;
@@ -250,8 +252,16 @@ impl Connection {
     }
 
     /// Whether new bytes begin something of their own instead of continuing what is under way.
-    fn starts_message(&mut self, segment: &Segment, from: usize) -> bool {
-        let Some(open) = &self.open else { return true };
+    fn starts_message(&mut self, segment: &Segment, from: usize, order: Order) -> bool {
+        let Some(open) = &self.open else { return order == Order::New };
+        match order {
+            Order::New => {}
+            // Beyond all that this message has sent: the first copy was lost before the capture saw it.
+            Order::HoleFill { .. }
+                if from == open.initiator
+                    && open.request_end.is_none_or(|end| segment.seq.at_or_after(end)) => {}
+            _ => return false,
+        }
         if from != open.initiator {
             // The peer of a message answers it; a client that speaks after the server's push starts its own.
             return open.reply_first.is_none() && open.initiator == SERVER;
@@ -268,18 +278,17 @@ impl Connection {
         let half = &self.halves[from];
         let Some(last) = half.last_data else { return false };
         let quiet = segment.at - last.at;
-        let emptied = last.psh && half.flight() == 0 && half.missed_before == 0;
+        let emptied = last.queue != Queue::More && half.flight() == 0 && half.missed_since_data == 0;
         if !emptied || quiet < STREAM_PAUSE_MIN.max(self.delay(CLIENT) + self.delay(SERVER)) {
             return false;
         }
-        self.pauses = self.pauses.saturating_add(1);
-        if self.pauses >= STREAM_AFTER_PAUSES {
-            self.streaming = true;
+        if self.halves[1 - from].bytes == 0 {
+            self.pauses = self.pauses.saturating_add(1);
         }
-        self.streaming || quiet >= NEW_MESSAGE_AFTER
+        self.pauses >= STREAM_AFTER_PAUSES || quiet >= NEW_MESSAGE_AFTER
     }
 
-    fn begin(&mut self, segment: &Segment, from: usize) {
+    fn begin(&mut self, segment: &Segment, from: usize, order: Order) {
         let mut open = self.spare.take().unwrap_or_else(|| Box::new(Open::new()));
         let at = self.now;
         if self.next_n == 0 && self.setup.is_some() {
@@ -303,11 +312,19 @@ impl Connection {
         open.reply_bytes = 0;
         open.packets = [segment.packet; 2];
         open.acked_at = None;
+        open.request_end = None;
+        if open.initiator == from
+            && let Some(lost) = self.first_copy_lost(segment, from, order, idle_since)
+        {
+            open.start = at - lost.ns;
+            open.client_idle = (open.client_idle - lost.ns).at_least_zero();
+            open.request.account.charge(&lost);
+        }
         if open.initiator != from {
             open.request.begin(LastData {
                 at: open.start,
                 packet: segment.packet,
-                psh: true,
+                queue: Queue::Emptied,
                 len: 0,
                 flight: 0,
                 una: None,
@@ -320,13 +337,47 @@ impl Connection {
         self.open = Some(open);
     }
 
+    /// A message's first segment that is a second copy, the first one lost before the capture saw it: the sender's
+    /// timer had run in between. Near the receiver only that timer's length can be said, and it is an estimate.
+    fn first_copy_lost(
+        &self,
+        segment: &Segment,
+        from: usize,
+        order: Order,
+        idle_since: Option<Instant>,
+    ) -> Option<Charge> {
+        let half = &self.halves[from];
+        let peer = &self.halves[1 - from];
+        let lost = match order {
+            Order::HoleFill { .. } => true,
+            // With nothing to acknowledge, the packets that are missing by their identification carried data.
+            _ => half.missed_since_data > 0 && peer.newly_acked() == 0,
+        };
+        let since = idle_since?;
+        if !lost || self.delay(from) < self.delay(1 - from) {
+            return None;
+        }
+        let timer = half.rto.rto() + crate::rto::TICK;
+        let ns = timer.min(segment.at - since);
+        let detail = Detail {
+            retransmits: Some(1),
+            timer: Some(timer),
+            form: Some("unseen-first-copy"),
+            ..Detail::default()
+        };
+        Some(
+            Charge::new(Cause::Rto, half.side, ns, Confidence::Possible)
+                .evidence(segment.packet, 0)
+                .detail(detail),
+        )
+    }
+
     /// Decides what the interval before this segment was spent on.
     fn bill(&mut self, segment: &Segment, from: usize, order: Order, mss: u32) -> Verdict {
         let nothing = Verdict { split: Split::of(Duration::ZERO), trigger: Trigger::Write };
         let Some(open) = self.open.as_deref() else { return nothing };
         let path = if from == open.initiator { &open.request } else { &open.reply };
-        let answers = from != open.initiator && order == Order::New && self.answers(open, segment);
-        if answers {
+        if self.answers(open, segment, from, order) {
             return self.think(open, segment, order);
         }
         let Some(last) = path.frontier() else { return nothing };
@@ -353,12 +404,16 @@ impl Connection {
     }
 
     /// Whether a segment of the responder answers request bytes that came since its last one.
-    fn answers(&self, open: &Open, segment: &Segment) -> bool {
+    fn answers(&self, open: &Open, segment: &Segment, from: usize, order: Order) -> bool {
         let Some(request) = open.request.last else { return false };
         let server = self.delay(1 - open.initiator);
         match open.reply.frontier() {
-            None => true,
+            _ if from == open.initiator => false,
+            None => matches!(order, Order::New | Order::HoleFill { .. }),
             Some(reply) => {
+                if order != Order::New {
+                    return false;
+                }
                 let reached = request.at + (server - server.divided_by(8));
                 reached <= segment.at && reached > reply.at && request.at > reply.at - server
             }
@@ -382,22 +437,8 @@ impl Connection {
             .evidence(from.packet, segment.packet);
         split.take(round_trip);
         let rtt = own + self.delay(open.initiator);
-        if half.missed_before > 0 && order == Order::New && split.left() >= crate::rto::RTO_MIN {
-            // Packets of the server are missing right before its first reply byte, and its timer's time has gone by.
-            let timer = half.rto.rto().max(crate::rto::RTO_MIN + rtt);
-            let slack = timer.divided_by(8) + Duration::from_millis(8);
-            let detail = Detail {
-                timer: Some(timer),
-                retransmits: Some(1),
-                form: Some("timeout"),
-                ..Detail::default()
-            };
-            let repaired = if split.left() < timer + slack { split.left() } else { timer };
-            split.take(
-                Charge::new(Cause::Rto, half.side, repaired, Confidence::Likely)
-                    .evidence(from.packet, segment.packet)
-                    .detail(detail),
-            );
+        if let Some(charge) = repair::first_reply(half, order, split.left(), rtt) {
+            split.take(charge.evidence(from.packet, segment.packet));
         }
         let client = &self.halves[open.initiator];
         if own > self.delay(open.initiator) && from.flight > 2 * self.mss(open.initiator) {
@@ -426,7 +467,7 @@ impl Connection {
     /// Takes the billed segment into its path.
     fn extend(&mut self, segment: &Segment, from: usize, order: Order, last: LastData, verdict: &Verdict) {
         let answers = match self.open.as_deref() {
-            Some(open) => from != open.initiator && order == Order::New && self.answers(open, segment),
+            Some(open) => self.answers(open, segment, from, order),
             None => return,
         };
         let responder_delay =
@@ -459,7 +500,9 @@ impl Connection {
 
     /// Ends what is under way and hands it to the ledger. `next` is the segment that starts something else.
     pub(crate) fn close(&mut self, next: Option<&Segment>, ledger: &mut Ledger) {
-        self.close_setup(ledger);
+        if next.is_none() || self.open.is_some() {
+            self.close_setup(ledger); // not before the first exchange has shown the round trip
+        }
         let Some(mut open) = self.open.take() else { return };
         let client = self.delay(CLIENT);
         let speaker = open.last_speaker();

@@ -7,8 +7,8 @@
 
 use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
-use crate::account::{Account, Charge, Split};
-use crate::half::{Half, LastData};
+use crate::account::{Account, Split};
+use crate::half::{Half, LastData, Queue};
 use crate::report::Kind;
 
 /// One direction's part of an exchange.
@@ -105,6 +105,8 @@ pub(crate) struct Open {
     pub packets: [u64; 2],
     /// When everything that the responder (in a one-way message: the initiator) sent was acknowledged, at the capture.
     pub acked_at: Option<Instant>,
+    /// End of the initiator's data so far.
+    pub request_end: Option<Seq>,
 }
 
 impl Open {
@@ -121,6 +123,7 @@ impl Open {
             reply_bytes: 0,
             packets: [0; 2],
             acked_at: None,
+            request_end: None,
         }
     }
 
@@ -144,16 +147,9 @@ pub(crate) fn last_data(half: &Half, segment: &Segment) -> LastData {
     half.last_data.filter(|last| last.packet == segment.packet).unwrap_or(LastData {
         at: segment.at,
         packet: segment.packet,
-        psh: segment.flags.psh(),
+        queue: Queue::Unknown,
         len: segment.payload_len,
         flight: half.outstanding(),
         una: half.view.una,
     })
-}
-
-/// Charges that a path collects at its very end.
-pub(crate) fn charge_end(account: &mut Account, charges: &[Charge]) {
-    for charge in charges {
-        account.charge(charge);
-    }
 }

@@ -16,6 +16,10 @@ use crate::rto::RtoEstimator;
 const REMEMBERED_MAX: usize = 2048;
 /// Holes in the sequence space remembered at most.
 const HOLES_MAX: usize = 64;
+/// The window that a sender knows early in a connection.
+const UNSCALED_MAX: u32 = 65_536;
+/// A jump further than any window is not a hole.
+const HOLE_BYTES_MAX: i32 = 1 << 30;
 /// Without a SYN to say it: Ethernet's MSS less the time stamp option.
 const MSS_ASSUMED: u32 = 1448;
 const TIMESTAMP_OPTION_LEN: u32 = 12;
@@ -25,7 +29,6 @@ const TIMESTAMP_OPTION_LEN: u32 = 12;
 pub(crate) struct Sent {
     pub end: Seq,
     pub at: Instant,
-    pub packet: u64,
     pub retransmitted: bool,
 }
 
@@ -57,8 +60,8 @@ pub(crate) struct Release {
     pub flight: u32,
     /// Window advertised until then.
     pub window: u32,
-    /// Bytes that it acknowledged.
-    pub acked: u32,
+    /// Bytes that still fitted the window until then.
+    pub room: i32,
 }
 
 /// What the sender knew.
@@ -87,12 +90,28 @@ struct Hole {
     noticed_at: Instant,
 }
 
+/// What a segment says about its sender's queue behind it.
+///
+/// Stacks set PSH on the last segment of their queue (RFC 9293, 3.9.1), so a segment without it has more behind it.
+/// The other way round it proves less: Linux also sets it on every segment that TSO splits (since 5.4,
+/// __tcp_transmit_skb) and every half window of a long write (forced_push, net/ipv4/tcp.c).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Queue {
+    /// Nothing was behind it.
+    Emptied,
+    /// Nothing can be said.
+    Unknown,
+    /// More was behind it.
+    More,
+}
+
 /// The data segment before the present one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LastData {
     pub at: Instant,
     pub packet: u64,
-    pub psh: bool,
+    /// What it says about the queue behind it.
+    pub queue: Queue,
     pub len: u32,
     /// Bytes that passed the capture and were not acknowledged there, this segment included.
     pub flight: u32,
@@ -145,11 +164,15 @@ pub(crate) struct Half {
     pub window_grew_at: Instant,
     /// The peer offered no window scaling, so that its window ends at 65,535 bytes.
     pub peer_unscaled: bool,
+    /// Bytes since the last segment with PSH.
+    pushed_run: u32,
+    /// Bytes that the last acknowledgement was the first to cover.
+    newly_acked: u32,
     arrivals: RateEstimator,
     acknowledgements: RateEstimator,
     ip_id: IpIdCounter,
-    /// Packets of this direction that the capture did not see just before the present one, by IP identification.
-    pub missed_before: u16,
+    /// Packets of this direction that the capture did not see since the last data segment, by IP identification.
+    pub missed_since_data: u16,
 }
 
 impl Half {
@@ -176,10 +199,12 @@ impl Half {
             window_first: None,
             window_grew_at: Instant::MIN,
             peer_unscaled: false,
+            pushed_run: 0,
+            newly_acked: 0,
             arrivals: RateEstimator::default(),
             acknowledgements: RateEstimator::default(),
             ip_id: IpIdCounter::default(),
-            missed_before: 0,
+            missed_since_data: 0,
         }
     }
 
@@ -212,10 +237,16 @@ impl Half {
         }
     }
 
+    /// Bytes that passed the capture and that `ack` was the first to acknowledge.
+    pub(crate) fn newly_acked(&self) -> u32 {
+        self.newly_acked
+    }
+
     /// Every packet of this direction, data or not.
     pub(crate) fn on_packet(&mut self, segment: &Segment, mss: u32) {
         let packets = segment.payload_len.div_ceil(mss.max(1)).max(1) as u16;
-        self.missed_before = segment.ip_id.map_or(0, |id| self.ip_id.on_packet(id, packets));
+        let missed = segment.ip_id.map_or(0, |id| self.ip_id.on_packet(id, packets));
+        self.missed_since_data = self.missed_since_data.saturating_add(missed);
         if segment.options.timestamps.is_some() {
             self.timestamps = true;
         }
@@ -245,12 +276,9 @@ impl Half {
             rtt: ack.rtt,
             flight,
             window: before.window,
-            acked: (ack.ack - una_before).max(0) as u32,
+            room: before.edge.zip(self.snd_nxt).map_or(i32::MAX, |(edge, nxt)| edge - nxt),
         };
-        if let (Some(edge), Some(nxt)) = (before.edge, self.snd_nxt)
-            && (nxt + mss).after(edge)
-            && ack.edge.after(edge)
-        {
+        if before.edge.is_some_and(|edge| ack.edge.after(edge)) && i64::from(release.room) < i64::from(mss) {
             self.view.window_opened = Some(release);
         }
         self.view.edge = Some(before.edge.map_or(ack.edge, |edge| edge.latest(ack.edge)));
@@ -278,8 +306,10 @@ impl Half {
     pub(crate) fn on_ack(&mut self, ack: &Segment, window: u32, mss: u32) -> Option<Duration> {
         let advanced = self.una.is_none_or(|una| ack.ack.after(una));
         let mut rtt = None;
+        self.newly_acked = 0;
         if advanced {
             let acked = self.una.map_or(0, |una| (ack.ack - una).max(0) as u32);
+            self.newly_acked = acked;
             self.acknowledgements.on_bytes(ack.at, acked, mss);
             self.una = Some(ack.ack);
             while let Some(sent) = self.sent.front() {
@@ -358,12 +388,7 @@ impl Half {
                 if small {
                     self.snd_sml = Some(end);
                 }
-                self.remember(Sent {
-                    end,
-                    at: segment.at,
-                    packet: segment.packet,
-                    retransmitted: start.before(nxt),
-                });
+                self.remember(Sent { end, at: segment.at, retransmitted: start.before(nxt) });
                 (end - start.latest(nxt)).max(0) as u32
             }
             Order::HoleFill { .. } => {
@@ -372,7 +397,7 @@ impl Half {
             }
             Order::Retransmission { .. } => {
                 for sent in &mut self.sent {
-                    if sent.end.after(start) && sent.end.at_or_before(end + 0) {
+                    if sent.end.after(start) && sent.end.at_or_before(end) {
                         sent.retransmitted = true;
                         sent.at = segment.at;
                     }
@@ -387,13 +412,45 @@ impl Half {
             self.last_data = Some(LastData {
                 at: segment.at,
                 packet: segment.packet,
-                psh: segment.flags.psh(),
+                queue: self.queue_behind(segment, small),
                 len: segment.payload_len,
                 flight: self.outstanding(),
                 una: self.view.una,
             });
+            self.missed_since_data = 0;
+            self.pushed_run =
+                if segment.flags.psh() { 0 } else { self.pushed_run.saturating_add(segment.payload_len) };
         }
         new_bytes
+    }
+
+    fn queue_behind(&self, segment: &Segment, small: bool) -> Queue {
+        let forced =
+            self.pushed_run.saturating_add(segment.payload_len) >= self.window_max.min(UNSCALED_MAX) / 2;
+        match (segment.flags.psh(), small && !forced) {
+            (false, _) => Queue::More,
+            (true, true) => Queue::Emptied,
+            (true, false) => Queue::Unknown,
+        }
+    }
+
+    /// Whether a small segment of `len` bytes that left while a small one was outstanding shows that Nagle is off:
+    /// within a long write, every half window is pushed without asking (forced_push, net/ipv4/tcp.c).
+    pub(crate) fn shows_nodelay(&self, len: u32) -> bool {
+        self.outstanding() + len < self.window_max / 2
+    }
+
+    /// A segment without data carries the sequence number that comes next: bytes before it that the capture has not
+    /// seen were sent, and lost or not captured.
+    pub(crate) fn on_pure(&mut self, segment: &Segment) {
+        if let Some(nxt) = self.snd_nxt
+            && segment.seq.after(nxt)
+            && (segment.seq - nxt) < HOLE_BYTES_MAX
+            && self.holes.len() < HOLES_MAX
+        {
+            self.holes.push(Hole { start: nxt, end: segment.seq, noticed_at: segment.at });
+            self.snd_nxt = Some(segment.seq);
+        }
     }
 
     /// A SYN or FIN takes one number of the sequence space and is acknowledged like data.
@@ -406,7 +463,7 @@ impl Half {
         if new {
             self.snd_nxt = Some(end);
             if segment.payload_len == 0 {
-                self.remember(Sent { end, at: segment.at, packet: segment.packet, retransmitted: false });
+                self.remember(Sent { end, at: segment.at, retransmitted: false });
             }
         } else if let Some(sent) = self.sent.iter_mut().find(|sent| sent.end == end) {
             sent.retransmitted = true;

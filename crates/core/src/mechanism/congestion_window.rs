@@ -12,7 +12,7 @@ use tcpwhy_wire::Duration;
 use super::{HELD_BACK_MIN, Verdict, Wait};
 use crate::account::{Charge, Split};
 use crate::cause::Cause;
-use crate::half::{Order, Release};
+use crate::half::{Order, Queue, Release};
 use crate::report::{Confidence, Detail, Trigger};
 
 /// What the rounds so far say about the window.
@@ -54,14 +54,15 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     }
     let release = wait.half.view.advanced.filter(|release| wait.follows(release));
     let Some(release) = release else {
-        return (!wait.last.psh && wait.half.flight() > 0).then(|| spaced(wait));
+        let queued = match wait.last.queue {
+            Queue::More => wait.half.flight() > 0,
+            // Segments in quick succession with several in flight are a queue being sent.
+            Queue::Unknown => wait.half.flight() > 2 * wait.mss && wait.gap < wait.rtt().divided_by(2),
+            Queue::Emptied => false,
+        };
+        return queued.then(|| spaced(wait));
     };
-    // A small segment behind a pushed one is the application's own write; full ones can be the rest of a queue.
-    let full = wait.segment.payload_len >= wait.mss;
-    if wait.last.psh && !full {
-        return None;
-    }
-    if wait.last.psh && release.flight <= wait.last.len && wait.gap < HELD_BACK_MIN {
+    if wait.last.queue == Queue::Emptied {
         return None;
     }
     let (cause, form, confidence) = which(wait, &release);
@@ -89,10 +90,7 @@ fn which(wait: &Wait<'_>, release: &Release) -> (Cause, Option<&'static str>, Co
         return (Cause::DelayedAckCwnd, None, Confidence::Likely);
     }
     let grown = u64::from(release.flight) * 8 >= u64::from(rounds.flight) * 9;
-    if wait.last.psh && !grown && rounds.flat > 0 {
-        return (Cause::SendBuffer, None, Confidence::Likely);
-    }
-    let confidence = if wait.last.psh { Confidence::Possible } else { Confidence::Likely };
+    let confidence = Confidence::Likely;
     if rounds.lost {
         return (Cause::CongestionWindow, Some("after-loss"), confidence);
     }

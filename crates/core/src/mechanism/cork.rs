@@ -9,15 +9,13 @@ use tcpwhy_wire::Duration;
 use super::{Verdict, Wait};
 use crate::account::{Charge, Split};
 use crate::cause::Cause;
-use crate::half::Order;
+use crate::half::{Order, Queue};
 use crate::report::{Confidence, Detail, Trigger};
 use crate::rto::RTO_MIN;
 
 pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     let small = wait.segment.payload_len < wait.mss;
-    // The tail of a message of full segments: a pushed small segment before it would have emptied the queue.
-    let behind_full = wait.last.len.is_multiple_of(wait.mss);
-    if wait.order != Order::New || !small || !behind_full || wait.gap < RTO_MIN {
+    if wait.order != Order::New || !small || wait.last.queue == Queue::Emptied || wait.gap < RTO_MIN {
         return None;
     }
     let half = wait.half;
@@ -25,12 +23,14 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     let waited = wait.segment.at - idle_since.effective;
     let timer = half.rto.rto().max(RTO_MIN);
     // The timer wheel rounds up by up to an eighth (kernel/time/timer.c), and the estimate lags the kernel's.
-    let agrees = waited >= timer - timer.divided_by(10) - wait.hair()
+    // A sleep of 200 ms starts with the write, a round trip before the acknowledgement, and ends sooner.
+    let floor = RTO_MIN + wait.rtt() + Duration::from_micros(800);
+    let agrees = waited >= floor.max(timer - timer.divided_by(20))
         && waited <= timer + timer.divided_by(6) + Duration::from_millis(16) + wait.hair();
     if !agrees {
         return None;
     }
-    let confidence = if wait.last.psh { Confidence::Possible } else { Confidence::Likely };
+    let confidence = Confidence::Likely;
     let detail =
         Detail { held_bytes: Some(wait.segment.payload_len), timer: Some(timer), ..Detail::default() };
     let charge = Charge::new(Cause::Cork, half.side, Duration::ZERO, confidence)

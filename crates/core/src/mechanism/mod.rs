@@ -44,8 +44,8 @@ impl Wait<'_> {
     /// How closely a segment follows what released it: the host's own latency near the sender, the path's variation
     /// on top far from it.
     pub(crate) fn hair(&self) -> Duration {
-        let host = self.gap.divided_by(8).max(Duration::from_micros(150)).min(Duration::from_millis(2));
-        host + self.own.divided_by(8)
+        let host = self.gap.divided_by(8).max(Duration::from_micros(150)).min(Duration::from_millis(1));
+        host + self.own.divided_by(16)
     }
 
     /// Whether the segment left because `release` reached its sender.

@@ -84,17 +84,18 @@ pub(crate) fn learn(wait: &Wait<'_>, verdict: &Verdict, habits: &mut super::Habi
     let half = wait.half;
     let small = wait.segment.payload_len < wait.mss;
     let small_outstanding = half.snd_sml.is_some_and(|end| half.una.is_none_or(|una| end.after(una)));
-    if small && small_outstanding && !wait.segment.flags.fin() {
+    if small && small_outstanding && !wait.segment.flags.fin() && half.shows_nodelay(wait.segment.payload_len)
+    {
         // `una` is what passed the capture, not what reached the sender: no acknowledgement existed at all.
         habits.nagle_ignored = habits.nagle_ignored.saturating_add(1);
     }
-    let held = verdict
-        .split
-        .charges()
-        .any(|charge| matches!(charge.cause, Cause::NagleDelayedAck) && charge.ns >= HELD_BACK_MIN);
-    if held {
+    let held = |cause| verdict.split.charges().any(|charge| charge.cause == cause);
+    if held(Cause::NagleDelayedAck) {
         habits.nagle_held = habits.nagle_held.saturating_add(1);
         return;
+    }
+    if held(Cause::Nagle) {
+        return; // whether the application paused until then cannot be seen
     }
     // Nothing held it: either the small one before it had been acknowledged at once, or Nagle is off.
     let acked_at_once = half.view.small_acked.is_some_and(|release| {

@@ -9,7 +9,7 @@ use tcpwhy_wire::Duration;
 use super::{Verdict, Wait};
 use crate::account::{Charge, Split};
 use crate::cause::Cause;
-use crate::half::{Half, Order, Release};
+use crate::half::{Half, Order, Queue, Release};
 use crate::report::{Confidence, Detail, Trigger};
 
 /// The window field without scaling.
@@ -20,9 +20,12 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     if wait.order != Order::New || wait.gap < super::BURST_GAP {
         return None;
     }
-    let release = half.view.window_opened.filter(|release| release.effective > wait.last.at)?;
+    let needed = wait.segment.payload_len.min(wait.mss) as i32;
+    let limited = |release: &Release| release.effective > wait.last.at && release.room < needed;
+    let release = half.view.window_opened.filter(limited)?;
     let follows = wait.follows(&release);
-    if !follows && wait.last.psh {
+    let long_open = wait.segment.at - release.effective > wait.rtt() + wait.hair();
+    if !follows && (long_open || wait.last.queue == Queue::Emptied) {
         return None;
     }
     let (cause, form) = whose(wait, &release);

@@ -12,7 +12,7 @@ use tcpwhy_wire::Duration;
 use super::{Verdict, Wait};
 use crate::account::{Charge, Split};
 use crate::cause::Cause;
-use crate::half::Order;
+use crate::half::{Half, Order};
 use crate::report::{Confidence, Detail, Trigger};
 use crate::rto::RTO_MIN;
 
@@ -27,7 +27,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
             Confidence::Certain
         }
         // A lost tail leaves no gap in the sequence space.
-        Order::New if wait.half.missed_before > 0 && wait.gap > probe_after(wait) => Confidence::Likely,
+        Order::New if wait.half.missed_since_data > 0 && wait.gap > probe_after(wait) => Confidence::Likely,
         _ => return None,
     };
     let (cause, form) = kind(wait);
@@ -58,6 +58,23 @@ fn kind(wait: &Wait<'_>) -> (Cause, &'static str) {
         Cause::Loss,
         if signalled || matches!(wait.order, Order::HoleFill { .. }) { "fast" } else { "tail-probe" },
     )
+}
+
+/// The part of the wait for a reply's first byte that went into its repair: the first copy was lost before the capture
+/// saw it. A later segment's sequence number or the sender's IP identification shows that there was one.
+pub(crate) fn first_reply(half: &Half, order: Order, wait: Duration, rtt: Duration) -> Option<Charge> {
+    let confidence = match order {
+        Order::HoleFill { .. } => Confidence::Certain,
+        Order::New if half.missed_since_data > 0 && wait >= RTO_MIN => Confidence::Likely,
+        _ => return None,
+    };
+    let timer = half.rto.rto().max(RTO_MIN + rtt);
+    // The server may have thought before it sent the first copy; a timer's length of the wait is the repair's.
+    let slack = timer.divided_by(8) + Duration::from_millis(8);
+    let ns = if wait < timer + slack { wait } else { timer };
+    let (cause, form) = if wait >= RTO_MIN { (Cause::Rto, "timeout") } else { (Cause::Loss, "fast") };
+    let detail = Detail { timer: Some(timer), retransmits: Some(1), form: Some(form), ..Detail::default() };
+    Some(Charge::new(cause, half.side, ns, confidence).detail(detail))
 }
 
 /// The earliest tail loss probe.

@@ -7,17 +7,17 @@
 use super::{BURST_GAP, Verdict, Wait, burst};
 use crate::account::{Charge, Split};
 use crate::cause::Cause;
+use crate::half::Queue;
 use crate::report::Confidence;
 use tcpwhy_wire::Duration;
 
 pub(crate) fn judge(wait: &Wait<'_>) -> Verdict {
-    let (cause, confidence) = if wait.last.psh {
-        let confidence = if wait.near_sender() { Confidence::Certain } else { Confidence::Likely };
-        (Cause::SenderThink, confidence)
-    } else if wait.gap < BURST_GAP {
-        (Cause::Bandwidth, Confidence::Likely)
-    } else {
-        (Cause::Unexplained, Confidence::Possible)
+    let (cause, confidence) = match wait.last.queue {
+        Queue::Emptied if wait.near_sender() => (Cause::SenderThink, Confidence::Certain),
+        Queue::Emptied => (Cause::SenderThink, Confidence::Likely),
+        _ if wait.gap < BURST_GAP => (Cause::Bandwidth, Confidence::Likely),
+        Queue::Unknown => (Cause::SenderThink, Confidence::Likely),
+        Queue::More => (Cause::Unexplained, Confidence::Possible),
     };
     let charge = Charge::new(cause, wait.half.side, Duration::ZERO, confidence)
         .evidence(wait.last.packet, wait.segment.packet);
