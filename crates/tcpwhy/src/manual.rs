@@ -21,12 +21,9 @@ pub(crate) fn page(command: Option<&str>) -> anyhow::Result<u8> {
     root.build();
     let page = match command {
         None => root,
-        Some(name) => match root.find_subcommand(name) {
-            Some(found) => found.clone().name(format!("tcpwhy-{name}")),
-            None => {
-                output::complain(&format!("there is no command {name}"));
-                return Ok(WRONG_USAGE);
-            }
+        Some(name) => if let Some(found) = root.find_subcommand(name) { found.clone().name(format!("tcpwhy-{name}")) } else {
+            output::complain(&format!("there is no command {name}"));
+            return Ok(WRONG_USAGE);
         },
     };
     let mut roff = Vec::new();

@@ -77,7 +77,7 @@ fn drilling_down_shows_the_wait_between_two_packets() {
     let table = stdout(&read("split.pcap", &["-c", "1"]));
     assert!(table.starts_with("Connection 1: 127.0.0.1:"), "{table}");
     let packets = stdout(&read("split.pcap", &["-c", "1", "-v"]));
-    assert!(packets.contains("#") && packets.lines().count() > 60, "{packets}");
+    assert!(packets.contains('#') && packets.lines().count() > 60, "{packets}");
     let worst = stdout(&read("split.pcap", &["-v"]));
     assert!(worst.contains("writev") && worst.contains("let go by #"), "{worst}");
 }
