@@ -162,6 +162,16 @@ impl Account {
         }
     }
 
+    /// Takes over another account's lines and empties it.
+    pub(crate) fn absorb(&mut self, other: &mut Self) {
+        for line in &other.lines {
+            for charge in LineView(line).charges() {
+                self.charge(&charge);
+            }
+        }
+        other.clear();
+    }
+
     /// The bill, largest line first, ties in the order of [`Cause::ALL`].
     pub(crate) fn lines(&self) -> Vec<Line> {
         let mut lines: Vec<Line> = self.summary().map(|line| line.to_line()).collect();

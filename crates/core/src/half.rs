@@ -14,6 +14,8 @@ use crate::rto::RtoEstimator;
 
 /// Segments and acknowledgements remembered at most per direction; beyond it the oldest are merged or forgotten.
 const REMEMBERED_MAX: usize = 2048;
+/// By how much a host's answers vary, and with them the estimate of the way to it.
+pub(crate) const HOST_VARIATION: Duration = Duration::from_micros(150);
 /// Holes in the sequence space remembered at most.
 const HOLES_MAX: usize = 64;
 /// The window that a sender knows early in a connection.
@@ -60,8 +62,12 @@ pub(crate) struct Release {
     pub flight: u32,
     /// Window advertised until then.
     pub window: u32,
+    /// The largest window advertised until then.
+    pub window_peak: u32,
     /// Bytes that still fitted the window until then.
     pub room: i32,
+    /// Bytes in flight from then on.
+    pub left: u32,
 }
 
 /// What the sender knew.
@@ -70,6 +76,7 @@ pub(crate) struct View {
     pub una: Option<Seq>,
     pub edge: Option<Seq>,
     pub window: u32,
+    pub window_peak: u32,
     /// The last acknowledgement of new data.
     pub advanced: Option<Release>,
     /// The acknowledgement after which no small segment was outstanding (Minshall's form of Nagle).
@@ -237,6 +244,11 @@ impl Half {
         }
     }
 
+    /// Bytes that fit the window as the sender knows it.
+    pub(crate) fn room_left(&self) -> Option<i32> {
+        Some(self.view.edge? - self.snd_nxt?)
+    }
+
     /// Bytes that passed the capture and that `ack` was the first to acknowledge.
     pub(crate) fn newly_acked(&self) -> u32 {
         self.newly_acked
@@ -256,7 +268,7 @@ impl Half {
     /// `own` is the round trip between the capture and the sender.
     pub(crate) fn learn(&mut self, now: Instant, own: Duration, mss: u32) {
         // An estimate of the round trip may be a hair too long; an acknowledgement is not missed for that.
-        let early = own - own.divided_by(16);
+        let early = (own - own.divided_by(16) - HOST_VARIATION).at_least_zero();
         while let Some(&ack) = self.in_transit.front() {
             if ack.at + early > now {
                 break;
@@ -268,7 +280,8 @@ impl Half {
 
     fn take_effect(&mut self, ack: &AckSeen, own: Duration, mss: u32) {
         let before = self.view;
-        let una_before = before.una.unwrap_or(ack.ack);
+        // Where the capture starts later than the connection, what it saw first was not acknowledged before.
+        let una_before = before.una.or(self.first).unwrap_or(ack.ack);
         let flight = self.flight();
         let release = Release {
             effective: ack.at + own,
@@ -276,6 +289,8 @@ impl Half {
             rtt: ack.rtt,
             flight,
             window: before.window,
+            window_peak: before.window_peak,
+            left: self.snd_nxt.map_or(0, |nxt| (nxt - ack.ack).max(0) as u32),
             room: before.edge.zip(self.snd_nxt).map_or(i32::MAX, |(edge, nxt)| edge - nxt),
         };
         if before.edge.is_some_and(|edge| ack.edge.after(edge)) && i64::from(release.room) < i64::from(mss) {
@@ -283,6 +298,7 @@ impl Half {
         }
         self.view.edge = Some(before.edge.map_or(ack.edge, |edge| edge.latest(ack.edge)));
         self.view.window = ack.window;
+        self.view.window_peak = before.window_peak.max(ack.window);
         if ack.signals_loss {
             self.view.loss_signal = Some(ack.at + own);
         }
@@ -303,14 +319,19 @@ impl Half {
 
     /// The peer acknowledged data of this direction. Returns the round trip that it shows between the capture and
     /// the peer, where it shows one.
-    pub(crate) fn on_ack(&mut self, ack: &Segment, window: u32, mss: u32) -> Option<Duration> {
+    pub(crate) fn on_ack(
+        &mut self,
+        ack: &Segment,
+        window: u32,
+        mss: u32,
+        path_rtt: Duration,
+    ) -> Option<Duration> {
         let advanced = self.una.is_none_or(|una| ack.ack.after(una));
         let mut rtt = None;
         self.newly_acked = 0;
         if advanced {
             let acked = self.una.map_or(0, |una| (ack.ack - una).max(0) as u32);
             self.newly_acked = acked;
-            self.acknowledgements.on_bytes(ack.at, acked, mss);
             self.una = Some(ack.ack);
             while let Some(sent) = self.sent.front() {
                 if sent.end.after(ack.ack) {
@@ -320,6 +341,8 @@ impl Half {
                 self.sent.pop_front();
             }
             self.holes.retain(|hole| hole.end.after(ack.ack));
+            let idle = rtt.unwrap_or(path_rtt).max(path_rtt).divided_by(2);
+            self.acknowledgements.on_bytes(ack.at, self.newly_acked, mss, idle);
         }
         let sacked = !ack.options.sack().is_empty();
         let window_changed = self.in_transit.back().map_or(self.view.window, |last| last.window) != window;
@@ -333,6 +356,9 @@ impl Half {
         }
         if !advanced && !window_changed && !sacked && !duplicate {
             return None;
+        }
+        if sacked || duplicate {
+            self.acknowledgements.interrupt(); // what it will jump by later did not arrive at once
         }
         if self.in_transit.len() >= REMEMBERED_MAX {
             self.in_transit.pop_back();
@@ -373,7 +399,7 @@ impl Half {
     }
 
     /// Takes a data segment into the state. Returns how many of its bytes were new.
-    pub(crate) fn on_data(&mut self, segment: &Segment, order: Order, mss: u32) -> u32 {
+    pub(crate) fn on_data(&mut self, segment: &Segment, order: Order, mss: u32, path_rtt: Duration) -> u32 {
         let (start, end) = (segment.seq, segment.seq + segment.payload_len);
         self.first.get_or_insert(start);
         self.payload_max = self.payload_max.max(segment.payload_len);
@@ -407,7 +433,7 @@ impl Half {
             Order::Duplicate | Order::Probe => 0,
         };
         self.bytes += u64::from(new_bytes);
-        self.arrivals.on_bytes(segment.at, new_bytes, mss);
+        self.arrivals.on_bytes(segment.at, new_bytes, mss, path_rtt - path_rtt.divided_by(5));
         if !matches!(order, Order::Duplicate | Order::Probe) {
             self.last_data = Some(LastData {
                 at: segment.at,
@@ -425,13 +451,17 @@ impl Half {
     }
 
     fn queue_behind(&self, segment: &Segment, small: bool) -> Queue {
-        let forced =
-            self.pushed_run.saturating_add(segment.payload_len) >= self.window_max.min(UNSCALED_MAX) / 2;
+        let forced = self.pushed_run.saturating_add(segment.payload_len) >= self.forced_push_after();
         match (segment.flags.psh(), small && !forced) {
             (false, _) => Queue::More,
             (true, true) => Queue::Emptied,
             (true, false) => Queue::Unknown,
         }
+    }
+
+    /// Half of the largest window that the sender can have known early in the connection.
+    fn forced_push_after(&self) -> u32 {
+        if self.window_max == 0 { UNSCALED_MAX / 2 } else { self.window_max.min(UNSCALED_MAX) / 2 }
     }
 
     /// Whether a small segment of `len` bytes that left while a small one was outstanding shows that Nagle is off:
@@ -493,6 +523,14 @@ impl Half {
             }
             i += 1;
         }
+    }
+
+    /// By how much the last round trip between the capture and the peer was above `peer`.
+    pub(crate) fn last_queueing(&self, peer: Duration) -> Duration {
+        self.view
+            .advanced
+            .and_then(|release| release.rtt)
+            .map_or(Duration::ZERO, |rtt| (rtt - peer).at_least_zero())
     }
 
     /// The bottleneck's rate as the arrivals or the acknowledgements show it.

@@ -6,8 +6,10 @@
 
 use tcpwhy_wire::{Duration, Instant};
 
-/// Events in one run. Fewer would take two acknowledgements that were clumped on the way for a fast link.
-const RUN: usize = 8;
+/// Events in one run. Fewer would take a few acknowledgements that were clumped on the way for a fast link; they serve
+/// until there is a whole run.
+const RUN: usize = 16;
+const SHORT_RUN: usize = 4;
 const NANOS_PER_SECOND: u128 = 1_000_000_000;
 
 /// Bytes over time.
@@ -42,18 +44,23 @@ pub(crate) struct RateEstimator {
     next: u8,
     filled: u8,
     best: Option<Rate>,
+    best_short: Option<Rate>,
 }
 
 impl RateEstimator {
-    /// `bytes` got through at `now`.
-    pub(crate) fn on_bytes(&mut self, now: Instant, bytes: u32, mss: u32) {
+    /// `bytes` got through at `now`. A pause of `idle` or more is the sender's, not the bottleneck's.
+    pub(crate) fn on_bytes(&mut self, now: Instant, bytes: u32, mss: u32, idle: Duration) {
         if bytes == 0 {
             return;
+        }
+        let previous = self.run[(self.next as usize + RUN - 1) % RUN].0;
+        if self.filled > 0 && now - previous >= idle.max(Duration::from_micros(200)) {
+            self.interrupt();
         }
         self.run[self.next as usize] = (now, bytes);
         self.next = (self.next + 1) % RUN as u8;
         self.filled = (self.filled + 1).min(RUN as u8);
-        if (self.filled as usize) < RUN / 2 {
+        if (self.filled as usize) < SHORT_RUN {
             return;
         }
         let oldest = if self.filled as usize == RUN { self.next as usize } else { 0 };
@@ -67,13 +74,20 @@ impl RateEstimator {
             return;
         }
         let rate = Rate { bytes, over };
-        if self.best.is_none_or(|best| rate.faster_than(best)) {
-            self.best = Some(rate);
+        let best = if known == RUN { &mut self.best } else { &mut self.best_short };
+        if best.is_none_or(|best| rate.faster_than(best)) {
+            *best = Some(rate);
         }
     }
 
+    /// What comes next does not belong to the run.
+    pub(crate) fn interrupt(&mut self) {
+        self.filled = 0;
+        self.next = 0;
+    }
+
     pub(crate) fn best(&self) -> Option<Rate> {
-        self.best
+        self.best.or(self.best_short)
     }
 }
 
@@ -86,10 +100,11 @@ mod tests {
         // 1448 bytes each 1.1584 ms is 10 Mb/s.
         let mut estimator = RateEstimator::default();
         for i in 0..10 {
-            estimator.on_bytes(Instant::from_nanos(i * 1_158_400), 1448, 1448);
+            estimator.on_bytes(Instant::from_nanos(i * 1_158_400), 1448, 1448, Duration::from_millis(20));
         }
         for i in 0..10 {
-            estimator.on_bytes(Instant::from_nanos(5_000_000_000 + i * 1_158_400), 1448, 1448);
+            let at = Instant::from_nanos(5_000_000_000 + i * 1_158_400);
+            estimator.on_bytes(at, 1448, 1448, Duration::from_millis(20));
         }
         assert_eq!(estimator.best().map(Rate::bits_per_second), Some(10_000_000));
     }

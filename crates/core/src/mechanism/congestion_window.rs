@@ -1,15 +1,14 @@
 //! Was the congestion window used up, and was it growing, restarted, or starved of acknowledgements?
 //!
 //! The sender had more to send, neither Nagle nor the advertised window stopped it, and it went on when an
-//! acknowledgement of new data arrived. The flight that was used up tells the rest: doubling by round is slow start
+//! acknowledgement of new data arrived. The bytes of each round tell the rest: growing by half or more is slow start
 //! (RFC 5681, 3.1), small again after an idle time longer than the RTO is its restart (RFC 5681, 4.1;
-//! tcp_slow_start_after_idle), flat with the queue emptied each time is the sending socket's buffer.
-//!
-//! In each round the time that the bottleneck needed for the round's bytes is bandwidth; only the rest is the window's.
+//! tcp_slow_start_after_idle), exactly flat without a loss is the sending socket's buffer: a congestion window that is
+//! used up always grows.
 
-use tcpwhy_wire::Duration;
+use tcpwhy_wire::{Duration, Seq};
 
-use super::{HELD_BACK_MIN, Verdict, Wait};
+use super::{HELD_BACK_MIN, Verdict, Wait, bandwidth};
 use crate::account::{Charge, Split};
 use crate::cause::Cause;
 use crate::half::{Order, Queue, Release};
@@ -18,11 +17,13 @@ use crate::report::{Confidence, Detail, Trigger};
 /// What the rounds so far say about the window.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Rounds {
-    /// The flight that was used up in the last round that a window ended.
-    flight: u32,
-    /// The largest flight before the last idle time.
+    /// First byte of the round under way.
+    started: Option<Seq>,
+    /// Bytes of the last complete round.
+    last: u32,
+    /// The largest round before the last idle time.
     before_idle: u32,
-    flight_max: u32,
+    largest: u32,
     /// Rounds without growth, in a row.
     flat: u8,
     lost: bool,
@@ -30,21 +31,41 @@ pub(crate) struct Rounds {
 
 impl Rounds {
     /// Nothing was sent for longer than the retransmission timeout: the window may be reset.
-    pub(crate) fn on_idle(&mut self) {
-        *self = Self { before_idle: self.flight_max.max(self.before_idle), ..Self::default() };
+    pub(crate) fn on_idle(&mut self, next: Seq) {
+        let largest = self.largest.max(self.bytes_until(next)).max(self.before_idle);
+        *self = Self { before_idle: largest, ..Self::default() };
     }
 
-    /// Segments were lost: growth from here on is congestion avoidance or recovery.
+    /// A message begins with this byte: its first bytes are a round of their own.
+    pub(crate) fn on_message(&mut self, first: Seq) {
+        self.started = Some(first);
+    }
+
+    /// Segments were lost: growth from here on is recovery or congestion avoidance.
     pub(crate) fn on_loss(&mut self) {
         self.lost = true;
     }
 
-    /// A window ended a round with `flight` bytes outstanding.
-    pub(crate) fn on_round(&mut self, flight: u32) {
-        let grown = u64::from(flight) * 8 >= u64::from(self.flight) * 9;
-        self.flat = if grown { 0 } else { self.flat.saturating_add(1) };
-        self.flight = flight;
-        self.flight_max = self.flight_max.max(flight);
+    /// Bytes are in flight: the window allowed them.
+    pub(crate) fn on_flight(&mut self, bytes: u32) {
+        self.largest = self.largest.max(bytes);
+    }
+
+    /// A window ended the round under way before the byte `next`.
+    fn on_round(&mut self, next: Seq) {
+        let bytes = self.bytes_until(next);
+        self.flat = if self.grew(bytes) { 0 } else { self.flat.saturating_add(1) };
+        self.last = bytes;
+        self.largest = self.largest.max(bytes);
+        self.started = Some(next);
+    }
+
+    fn bytes_until(&self, next: Seq) -> u32 {
+        self.started.map_or(0, |started| (next - started).max(0) as u32)
+    }
+
+    fn grew(&self, bytes: u32) -> bool {
+        u64::from(bytes) * 8 > u64::from(self.last) * 9
     }
 }
 
@@ -74,7 +95,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         ..Detail::default()
     };
     let mut split = Split::of(wait.gap);
-    take_bandwidth(wait, &mut split);
+    bandwidth::take(wait, &mut split);
     let charge = Charge::new(cause, wait.half.side, Duration::ZERO, confidence)
         .evidence(release.packet, wait.segment.packet)
         .detail(detail);
@@ -83,56 +104,68 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
 
 fn which(wait: &Wait<'_>, release: &Release) -> (Cause, Option<&'static str>, Confidence) {
     let rounds = &wait.habits.rounds;
-    let serialised =
-        wait.half.rate(wait.near_sender()).map_or(Duration::ZERO, |rate| rate.time_for(release.flight));
+    let serialised = bandwidth::rate(wait).map_or(Duration::ZERO, |rate| rate.time_for(release.flight));
     let held_back = wait.ack_delay(release).map_or(Duration::ZERO, |delay| delay - serialised);
     if held_back >= HELD_BACK_MIN && release.flight <= 4 * wait.mss {
         return (Cause::DelayedAckCwnd, None, Confidence::Likely);
     }
-    let grown = u64::from(release.flight) * 8 >= u64::from(rounds.flight) * 9;
-    let confidence = Confidence::Likely;
     if rounds.lost {
-        return (Cause::CongestionWindow, Some("after-loss"), confidence);
+        return (Cause::CongestionWindow, Some("after-loss"), Confidence::Likely);
     }
-    if !grown && rounds.flat > 1 {
-        return (Cause::CongestionWindow, Some("flat"), confidence);
+    let bytes = rounds.bytes_until(wait.segment.seq);
+    if !rounds.grew(bytes) && rounds.last > 0 {
+        // A used-up congestion window grows by a segment a round at least (RFC 5681, 3.1).
+        let exactly_flat = bytes <= rounds.last + wait.mss;
+        return match (exactly_flat, rounds.flat) {
+            (true, 0) => (Cause::SendBuffer, None, Confidence::Possible),
+            (true, _) => (Cause::SendBuffer, None, Confidence::Likely),
+            (false, _) => (Cause::CongestionWindow, Some("avoidance"), Confidence::Likely),
+        };
     }
-    if u64::from(rounds.before_idle) * 3 > u64::from(release.flight) * 4 {
-        return (Cause::SlowStartAfterIdle, None, confidence);
+    if u64::from(rounds.before_idle) * 3 > u64::from(bytes) * 4 {
+        return (Cause::SlowStartAfterIdle, None, Confidence::Likely);
     }
-    (Cause::SlowStart, None, confidence)
+    (Cause::SlowStart, None, Confidence::Likely)
 }
 
-/// More was queued, no acknowledgement released it: the sender spaced its segments, or the bottleneck did.
+/// More was queued, no acknowledgement of new data released it: recovery from a loss goes on duplicate and selective
+/// acknowledgements (RFC 6675), else the sender spaced its segments, or the bottleneck did.
 fn spaced(wait: &Wait<'_>) -> Verdict {
     let mut split = Split::of(wait.gap);
-    take_bandwidth(wait, &mut split);
-    let short = wait.gap < wait.rtt().divided_by(2);
-    let cause = if short { Cause::Pacing } else { Cause::Unexplained };
+    bandwidth::take(wait, &mut split);
+    let recovering =
+        wait.half.view.loss_signal.is_some_and(|at| at + wait.rtt() + wait.hair() >= wait.segment.at);
+    let (cause, form) = if recovering {
+        (Cause::CongestionWindow, Some("recovery"))
+    } else if wait.gap < wait.rtt().divided_by(2) {
+        (Cause::Pacing, None)
+    } else {
+        (Cause::Unexplained, None)
+    };
     let charge = Charge::new(cause, wait.half.side, Duration::ZERO, Confidence::Possible)
-        .evidence(wait.last.packet, wait.segment.packet);
+        .evidence(wait.last.packet, wait.segment.packet)
+        .detail(Detail { form, ..Detail::default() });
     Verdict { split: split.rest(charge), trigger: super::burst(&wait.last, wait.segment.at) }
 }
 
-/// Charges the bottleneck's share of a wait.
-pub(crate) fn take_bandwidth(wait: &Wait<'_>, split: &mut Split) {
-    let Some(rate) = wait.half.rate(wait.near_sender()) else { return };
-    let bytes = if wait.near_sender() { wait.half.acked_since(&wait.last) } else { wait.segment.payload_len };
-    let needed = rate.time_for(bytes);
-    // A queue of the transfer's own stands at the bottleneck: acknowledgements come at its rate, with gaps and clumps.
-    let standing = wait.near_sender()
-        && wait
-            .half
-            .view
-            .advanced
-            .and_then(|release| release.rtt)
-            .is_some_and(|rtt| rtt > wait.peer + wait.peer.divided_by(4) + Duration::from_millis(1));
-    let clumped = !wait.near_sender() && wait.gap <= needed.times(3) + Duration::from_micros(300);
-    let share = if standing || clumped { split.left() } else { needed };
-    let detail = Detail { rate_bps: Some(rate.bits_per_second()), ..Detail::default() };
-    split.take(
-        Charge::new(Cause::Bandwidth, wait.half.side, share, Confidence::Likely)
-            .evidence(wait.last.packet, wait.segment.packet)
-            .detail(detail),
-    );
+/// Keeps the rounds.
+pub(crate) fn learn(wait: &Wait<'_>, verdict: &Verdict, rounds: &mut Rounds) {
+    if wait.order != Order::New {
+        return;
+    }
+    rounds.on_flight(wait.last.flight);
+    let by_window = verdict.split.charges().any(|charge| {
+        matches!(
+            charge.cause,
+            Cause::SlowStart
+                | Cause::SlowStartAfterIdle
+                | Cause::CongestionWindow
+                | Cause::SendBuffer
+                | Cause::DelayedAckCwnd
+                | Cause::ReceiveWindow
+        )
+    });
+    if by_window && (wait.gap >= wait.rtt().divided_by(4) || wait.gap >= HELD_BACK_MIN) {
+        rounds.on_round(wait.segment.seq);
+    }
 }

@@ -3,6 +3,7 @@
 //! Every rule gets the same [`Wait`]: an interval in which a sender in the middle of a message sent nothing, and what
 //! that sender knew by its end. A rule answers with the split of the interval, or with nothing.
 
+pub(crate) mod bandwidth;
 pub(crate) mod congestion_window;
 pub(crate) mod cork;
 pub(crate) mod nagle;
@@ -13,7 +14,7 @@ pub(crate) mod think;
 use tcpwhy_wire::{Duration, Instant, Segment};
 
 use crate::account::Split;
-use crate::half::{Half, LastData, Order, Release};
+use crate::half::{HOST_VARIATION, Half, LastData, Order, Release};
 use crate::report::Trigger;
 
 /// Gaps below this are the host's own work between two segments of one burst.
@@ -51,7 +52,7 @@ impl Wait<'_> {
     /// Whether the segment left because `release` reached its sender.
     pub(crate) fn follows(&self, release: &Release) -> bool {
         let after = self.segment.at - release.effective;
-        let not_before = Duration::from_micros(50) + self.own.divided_by(16);
+        let not_before = HOST_VARIATION + self.own.divided_by(16);
         release.effective > self.last.at - not_before && after >= -not_before && after <= self.hair()
     }
 
@@ -85,11 +86,17 @@ pub(crate) struct Habits {
     pub nagle_held: u32,
     /// Rounds of a window, see `congestion_window`.
     pub rounds: congestion_window::Rounds,
+    /// Time that the bottleneck has been needed for and that no gap has shown yet, see `bandwidth`.
+    pub bandwidth_credit: Duration,
 }
 
 impl Habits {
     pub(crate) fn pause(&self, index: usize) -> Option<Duration> {
         self.pauses[index.min(3)].median()
+    }
+
+    pub(crate) fn forget_pauses(&mut self) {
+        self.pauses = Default::default();
     }
 
     pub(crate) fn on_pause(&mut self, index: usize, pause: Duration) {
@@ -134,6 +141,13 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Verdict {
         .or_else(|| cork::judge(wait))
         .or_else(|| congestion_window::judge(wait))
         .unwrap_or_else(|| think::judge(wait))
+}
+
+/// What a verdict teaches about its sender.
+pub(crate) fn learn(wait: &Wait<'_>, verdict: &Verdict, habits: &mut Habits) {
+    nagle::learn(wait, verdict, habits);
+    bandwidth::learn(wait, verdict, habits);
+    congestion_window::learn(wait, verdict, &mut habits.rounds);
 }
 
 /// Which earlier packet a segment that followed `at` answers, for the ladder.

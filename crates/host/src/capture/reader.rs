@@ -1,0 +1,186 @@
+//! How do packets get from the ring to the sink, all of them, and in order?
+//!
+//! One thread sleeps until the kernel hands over a block. To stop without losing the tail, the filter is closed first;
+//! then the kernel's count of packets in the ring is final, and the reader goes on until it has seen that many.
+
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tcpwhy_wire::Instant;
+
+use super::filter;
+use super::link::Link;
+use super::order::{Held, Order};
+use super::ring::{Counted, Layout, PacketSocket, Ring, interface_names};
+use super::{CallError, Error, Options, Packet, Sink, Stats};
+
+/// A block with packets is handed over after this long: the delay of a live view, and of a stop.
+const RETIRE_MS: u32 = 20;
+/// Blocks of this size waste little on a slow link and cost one wake-up per some thousand packets on a fast one.
+const BLOCK_BYTES: u32 = 256 << 10;
+const FEWEST_BLOCKS: u32 = 4;
+/// The kernel counts a packet into the ring before it hands the block over, at the latest after `RETIRE_MS`.
+const DRAIN_LIMIT: Duration = Duration::from_secs(2);
+/// Without packets, the sink hears about it this often.
+const IDLE_MS: u32 = 2 * RETIRE_MS;
+
+/// Opens the interface; the ring is live when this returns.
+pub(super) fn open(options: &Options) -> Result<(Ring, Link), Error> {
+    let name = options.interface.as_str();
+    let socket = |link: Link| PacketSocket::open(link.framing()).map_err(|e| Error::from_socket(name, e));
+    let (index, link) = if name == "any" {
+        (0, Link::LinuxSll2)
+    } else {
+        let found = socket(Link::Raw)?.interface(name)?;
+        let interface = found
+            .ok_or_else(|| Error::NoInterface { interface: name.to_owned(), have: interface_names() })?;
+        if !interface.up {
+            return Err(Error::Down { interface: name.to_owned() });
+        }
+        (interface.index, Link::of_hardware(interface.hardware))
+    };
+    let program = options.filter.assemble(options.snaplen);
+    let mut blocks =
+        (options.ring_bytes as u64 / u64::from(BLOCK_BYTES)).clamp(FEWEST_BLOCKS.into(), 1 << 12) as u32;
+    loop {
+        let layout = Layout { block_bytes: BLOCK_BYTES, blocks, retire_ms: RETIRE_MS };
+        let socket = socket(link)?;
+        socket.set_filter(&program)?;
+        match socket.into_ring(index, layout) {
+            Ok(ring) => return Ok((ring, link)),
+            Err(source) if source.source.raw_os_error() == Some(libc::ENOMEM) => {
+                if blocks <= FEWEST_BLOCKS {
+                    return Err(Error::NoMemory { bytes: (BLOCK_BYTES * blocks) as usize, source });
+                }
+                blocks /= 2;
+            }
+            Err(source) => return Err(source.into()),
+        }
+    }
+}
+
+/// Moves packets from the ring to the sink.
+pub(super) struct Reader<S> {
+    ring: Ring,
+    wake: OwnedFd,
+    order: Order,
+    output: Output<S>,
+    /// Packets taken from the ring.
+    taken: u64,
+    /// What the kernel has counted so far.
+    counted: Counted,
+}
+
+/// The sink, and what it has been given.
+struct Output<S> {
+    sink: S,
+    link: Link,
+    stats: Stats,
+}
+
+/// Why the reader woke up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Woken {
+    Packets,
+    Nothing,
+    Stop,
+}
+
+impl<S: Sink> Reader<S> {
+    pub(super) fn new(ring: Ring, link: Link, wake: OwnedFd, started: Instant, sink: S) -> Self {
+        let stats = Stats { started, ..Stats::default() };
+        let output = Output { sink, link, stats };
+        Self { ring, wake, order: Order::default(), output, taken: 0, counted: Counted::default() }
+    }
+
+    pub(super) fn run(mut self) -> Result<Stats, Error> {
+        loop {
+            self.drain()?;
+            // The kernel's counters have 32 bits: they are taken before they can wrap.
+            self.count()?;
+            match self.sleep()? {
+                Woken::Packets => {}
+                Woken::Nothing => self.idle()?,
+                Woken::Stop => break,
+            }
+        }
+        self.ring.set_filter(&filter::drop_all())?;
+        self.output.stats.stopped = now();
+        self.count()?;
+        let deadline = self.output.stats.stopped.as_nanos() + DRAIN_LIMIT.as_nanos() as i64;
+        while self.taken < self.counted.stored && now().as_nanos() < deadline {
+            self.drain()?;
+            if self.taken < self.counted.stored {
+                self.poll(RETIRE_MS)?;
+            }
+        }
+        self.order.flush(&mut |held| self.output.write(held))?;
+        let stats = &mut self.output.stats;
+        stats.dropped = self.counted.dropped;
+        stats.unread = self.counted.stored.saturating_sub(self.taken);
+        self.output.sink.end(&self.output.stats).map_err(Error::Write)?;
+        Ok(self.output.stats)
+    }
+
+    /// Takes every block that the kernel has handed over.
+    fn drain(&mut self) -> Result<(), Error> {
+        let Self { ring, order, output, taken, .. } = self;
+        while ring.read_block(|frame| {
+            *taken += 1;
+            let packet = output.link.dress(&frame, order.buffer());
+            order.push(packet, &mut |held| output.write(held))
+        })? {}
+        Ok(())
+    }
+
+    fn idle(&mut self) -> Result<(), Error> {
+        self.order.flush(&mut |held| self.output.write(held))?;
+        self.output.sink.idle().map_err(Error::Write)
+    }
+
+    fn count(&mut self) -> Result<(), Error> {
+        let since = self.ring.count()?;
+        self.counted.stored += since.stored;
+        self.counted.dropped += since.dropped;
+        Ok(())
+    }
+
+    fn sleep(&mut self) -> Result<Woken, Error> {
+        let woken = self.poll(IDLE_MS)?;
+        if let Some(error) = self.ring.take_error() {
+            // The interface may come back (ENETDOWN), so whoever started the capture decides when it ends.
+            self.output.stats.interrupted.get_or_insert_with(|| error.to_string());
+        }
+        Ok(woken)
+    }
+
+    fn poll(&self, timeout_ms: u32) -> Result<Woken, Error> {
+        let mut fds = [PollFd::new(&self.ring, PollFlags::IN), PollFd::new(&self.wake, PollFlags::IN)];
+        let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(timeout_ms) * 1_000_000 };
+        match poll(&mut fds, Some(&timeout)) {
+            Ok(0) => Ok(Woken::Nothing),
+            Ok(_) if fds[1].revents().contains(PollFlags::IN) => {
+                // Taken, so that the polls that follow wait for packets again.
+                let _ = rustix::io::read(&self.wake, &mut [0_u8; 8]);
+                Ok(Woken::Stop)
+            }
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(Woken::Packets),
+            Err(errno) => Err(Error::Kernel(CallError { call: "poll", source: errno.into() })),
+        }
+    }
+}
+
+impl<S: Sink> Output<S> {
+    fn write(&mut self, held: &Held) -> Result<(), Error> {
+        self.stats.packets += 1;
+        let packet = Packet { at: Instant::from_nanos(held.at_ns), len: held.len, data: &held.data };
+        self.sink.packet(packet).map_err(Error::Write)
+    }
+}
+
+/// The clock that stamps the packets.
+pub(super) fn now() -> Instant {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+    Instant::from_nanos(time.tv_sec * 1_000_000_000 + time.tv_nsec)
+}

@@ -1,0 +1,10 @@
+//! What can only the running Linux host tell?
+//!
+//! Privilege lives here, and nothing is analysed here. Unsafe code is confined to `capture::ring`.
+#![cfg(target_os = "linux")]
+
+pub mod capture;
+mod sys;
+pub mod tcp_info;
+
+pub use tcp_info::TcpInfo;

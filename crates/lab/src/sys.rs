@@ -1,0 +1,113 @@
+//! The system calls that no safe wrapper offers: all unsafe code of the laboratory is in this file.
+#![expect(unsafe_code, reason = "fork and the TUN ioctls have no safe form; each use says why it is sound")]
+
+use std::io;
+use std::mem;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use rustix::thread::UnshareFlags;
+
+use crate::Error;
+
+/// Without root: makes this process root of a user namespace of its own, so that it may create network namespaces.
+/// Does nothing for root. Call it first thing in `main`: the kernel refuses it to a process with several threads.
+///
+/// # Errors
+/// The machine does not allow user namespaces; the error says what would.
+pub fn enter_user_namespace() -> Result<(), Error> {
+    let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
+    if uid.is_root() {
+        return Ok(());
+    }
+    let remedy = "Run it as root, or allow user namespaces: \
+                  sysctl user.max_user_namespaces=10000 kernel.unprivileged_userns_clone=1 \
+                  kernel.apparmor_restrict_unprivileged_userns=0 (whichever of them exist)";
+    unshare(UnshareFlags::NEWUSER).map_err(Error::permitted("create a user namespace", remedy))?;
+    // user_namespaces(7): an unprivileged process must give up setgroups before it may map its group.
+    let maps = [
+        ("setgroups", "deny".to_owned()),
+        ("uid_map", format!("0 {} 1", uid.as_raw())),
+        ("gid_map", format!("0 {} 1", gid.as_raw())),
+    ];
+    for (file, text) in maps {
+        std::fs::write(format!("/proc/self/{file}"), text)
+            .map_err(Error::permitted(format!("write the user namespace's {file}"), remedy))?;
+    }
+    Ok(())
+}
+
+/// Moves the calling thread (for the PID namespace: its children to come) into namespaces of its own.
+pub(crate) fn unshare(flags: UnshareFlags) -> io::Result<()> {
+    assert!(!flags.contains(UnshareFlags::FILES), "Rust's descriptors belong to the whole process");
+    // SAFETY: only UnshareFlags::FILES can break the ownership of descriptors.
+    Ok(unsafe { rustix::thread::unshare_unsafe(flags) }?)
+}
+
+/// Forks the process that keeps a PID namespace alive: its first process, so that the kernel kills all others with it.
+///
+/// The calling thread must have unshared its PID namespace. The keeper ends when the other end of `lifeline` is closed,
+/// which the kernel does when this process ends, however it ends. It mounts the namespace's own /proc where it may, and
+/// writes a byte to `ready` when it is set up.
+pub(crate) fn fork_keeper(lifeline: &OwnedFd, ready: &OwnedFd) -> io::Result<i32> {
+    // SAFETY: the child is a copy of one thread of several, so it may only make system calls: no allocation, no lock.
+    // `keep` does that and never returns.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => keep(lifeline.as_raw_fd(), ready.as_raw_fd()),
+        pid => Ok(pid),
+    }
+}
+
+fn keep(lifeline: i32, ready: i32) -> ! {
+    // SAFETY: system calls on plain numbers and static strings only. Their failures leave nothing to be done here:
+    // without /proc programs see the outer one, and everything else cannot fail with these arguments.
+    unsafe {
+        // Signals of the terminal are meant for the laboratory, whose end ends this process.
+        let mut all: libc::sigset_t = mem::zeroed();
+        libc::sigfillset(&raw mut all);
+        libc::sigprocmask(libc::SIG_BLOCK, &raw const all, std::ptr::null_mut());
+        // The first process of a PID namespace inherits orphans: let the kernel reap them.
+        libc::signal(libc::SIGCHLD, libc::SIG_IGN);
+        libc::prctl(libc::PR_SET_NAME, c"tcpwhy-keeper".as_ptr());
+        libc::mount(c"proc".as_ptr(), c"/proc".as_ptr(), c"proc".as_ptr(), 0, std::ptr::null());
+        libc::dup2(lifeline, 0);
+        libc::write(ready, c"r".as_ptr().cast(), 1);
+        // Every other descriptor of the laboratory was inherited too, the write end of the lifeline among them.
+        libc::syscall(libc::SYS_close_range, 1, u32::MAX, 0);
+        let mut byte = 0_u8;
+        while libc::read(0, (&raw mut byte).cast(), 1) == -1 && *libc::__errno_location() == libc::EINTR {}
+        libc::_exit(0)
+    }
+}
+
+/// Creates a TUN interface in the calling thread's network namespace and binds `file` (an open /dev/net/tun) to it.
+/// It goes away with the last copy of `file`.
+pub(crate) fn tun_create(file: &impl AsFd, name: &str) -> io::Result<()> {
+    // SAFETY: all zeroes is a valid ifreq.
+    let mut request: libc::ifreq = unsafe { mem::zeroed() };
+    // The last byte stays zero: the kernel wants the name terminated.
+    for (to, from) in request.ifr_name[..libc::IFNAMSIZ - 1].iter_mut().zip(name.bytes()) {
+        *to = from as libc::c_char;
+    }
+    request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR) as libc::c_short;
+    // SAFETY: TUNSETIFF reads and writes an ifreq, which `request` is.
+    unsafe {
+        ioctl(file.as_fd(), libc::TUNSETIFF, (&raw mut request).cast::<libc::c_void>() as libc::c_ulong)
+    }
+}
+
+/// Tells the kernel which work it may leave to the reader of a TUN interface (`TUN_F_*`).
+pub(crate) fn tun_set_offload(file: &impl AsFd, features: u32) -> io::Result<()> {
+    // SAFETY: TUNSETOFFLOAD takes its argument by value.
+    unsafe { ioctl(file.as_fd(), libc::TUNSETOFFLOAD, libc::c_ulong::from(features)) }
+}
+
+/// # Safety
+/// `argument` must be what `request` expects: a value, or the address of a live object of its type.
+unsafe fn ioctl(fd: BorrowedFd<'_>, request: libc::Ioctl, argument: libc::c_ulong) -> io::Result<()> {
+    // SAFETY: the descriptor is open; the caller answers for the argument.
+    match unsafe { libc::ioctl(fd.as_raw_fd(), request, argument) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
