@@ -16,7 +16,7 @@ const LISTED_FOR_JSON: u64 = 100_000;
 
 /// Says where every millisecond of a TCP exchange went, whose it is, and what one change would save.
 #[derive(Debug, Parser)]
-#[command(name = "tcpwhy", version, about, after_help = EXAMPLES, arg_required_else_help = true)]
+#[command(name = "tcpwhy", version, after_help = EXAMPLES, arg_required_else_help = true)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
