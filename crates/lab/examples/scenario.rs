@@ -113,8 +113,14 @@ fn print(form: &str, scenario: &Scenario, recorded: &Recorded) -> bool {
             continue;
         };
         let ok = span.is_none_or(|span: Span| span.contains(median));
+        let longest = Duration::from_nanos(ns[ns.len() - 1]);
+        let slow = expect.slowest.filter(|span| what == "exchange" && !span.contains(longest));
+        if let Some(slow) = slow {
+            parts.push(format!("NOT slowest {slow}"));
+            right = false;
+        }
         right &= ok;
-        let range = format!("{}..{}", Duration::from_nanos(ns[0]), Duration::from_nanos(ns[ns.len() - 1]));
+        let range = format!("{}..{}", Duration::from_nanos(ns[0]), longest);
         let verdict = match (span, ok) {
             (None, _) => String::new(),
             (Some(_), true) => " ok".to_owned(),

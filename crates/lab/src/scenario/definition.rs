@@ -152,7 +152,7 @@ impl HostTable {
         Ok(HostSpec {
             sysctl: self.sysctl.iter().map(|(name, value)| (key(name), text(value))).collect(),
             congestion: match self.congestion.as_deref() {
-                None => default.congestion.clone(),
+                None => default.congestion,
                 Some("default") => None,
                 Some(name) => Some(name.to_owned()),
             },
@@ -162,7 +162,6 @@ impl HostTable {
             rto_min_ms,
             mtu: self.mtu.unwrap_or(default.mtu),
             tso: self.tso.unwrap_or(default.tso),
-            ..default
         })
     }
 }

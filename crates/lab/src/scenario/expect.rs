@@ -14,6 +14,9 @@ pub struct Expect {
     /// The median exchange, by the client's clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exchange: Option<Span>,
+    /// The longest exchange, where only one of them meets the problem.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slowest: Option<Span>,
     /// The median one-way message, from the first write to the last read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub one_way: Option<Span>,

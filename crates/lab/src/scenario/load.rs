@@ -172,11 +172,15 @@ fn set_everywhere(table: &mut Table, set: &Table, key: &str, value: &str) -> Res
         "rtt" | "rate" | "queue" | "loss" => section(table, "path", name, Value::String(value.to_owned())),
         "seed" => section(table, "path", name, number()?),
         "congestion" => {
-            sides.iter().for_each(|side| section(table, side, name, Value::String(value.to_owned())));
+            for side in sides {
+                section(table, side, name, Value::String(value.to_owned()));
+            }
         }
         "initcwnd" | "initrwnd" | "mtu" => {
             let number = number()?;
-            sides.iter().for_each(|side| section(table, side, name, number.clone()));
+            for side in sides {
+                section(table, side, name, number.clone());
+            }
         }
         "rcvbuf" | "sndbuf" => {
             for side in sides {

@@ -55,7 +55,7 @@ pub fn record(scenario: &Scenario, dir: &Path) -> Result<Recorded, Error> {
     workload::settle(&[pair.client(), pair.server()], port, SETTLE_LIMIT);
     let mut stats = Vec::new();
     for capture in captures {
-        stats.push(capture.stop().map_err(captured)?);
+        stats.push(capture.stop()?);
     }
     let stats: [capture::Stats; 2] =
         stats.try_into().map_err(|_| Error::Spec("one capture at each end".to_owned()))?;
@@ -84,13 +84,9 @@ fn start_capture(scenario: &Scenario, host: &Host, port: u16, file: &Path) -> Re
         .map_err(Error::step("enter the host's namespace"))?
         .join();
     match started {
-        Ok(capture) => capture.map_err(captured),
+        Ok(capture) => Ok(capture?),
         Err(panic) => std::panic::resume_unwind(panic),
     }
-}
-
-fn captured(error: capture::Error) -> Error {
-    Error::Spec(error.to_string())
 }
 
 /// What the path did, a row for each packet.
@@ -132,7 +128,7 @@ fn path_truth(scenario: &Scenario, pair: &Pair) -> Result<TruePath, Error> {
                 json!(of.copy_of),
                 json!(of.entered.as_nanos()),
                 json!(of.left.as_nanos()),
-                json!(record.delivered.map(|at| at.as_nanos())),
+                json!(record.delivered.map(tcpwhy_wire::Instant::as_nanos)),
                 json!(of.len),
                 json!(tcp.map(|tcp| tcp.src.port)),
                 json!(tcp.map(|tcp| tcp.seq.0)),
