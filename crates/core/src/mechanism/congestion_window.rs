@@ -52,7 +52,7 @@ impl Rounds {
     }
 
     /// A window ended the round under way before the byte `next`.
-    fn on_round(&mut self, next: Seq) {
+    pub(crate) fn on_round(&mut self, next: Seq) {
         let bytes = self.bytes_until(next);
         self.flat = if self.grew(bytes) { 0 } else { self.flat.saturating_add(1) };
         self.last = bytes;
@@ -155,12 +155,8 @@ fn spaced(wait: &Wait<'_>) -> Verdict {
     Verdict { split: split.rest(charge), trigger: super::burst(&wait.last, wait.segment.at) }
 }
 
-/// Keeps the rounds.
-pub(crate) fn learn(wait: &Wait<'_>, verdict: &Verdict, rounds: &mut Rounds) {
-    if wait.order != Order::New {
-        return;
-    }
-    rounds.on_flight(wait.last.flight);
+/// Whether a window ended a round before this segment.
+pub(crate) fn ends_round(wait: &Wait<'_>, verdict: &Verdict) -> bool {
     let by_window = verdict.split.charges().any(|charge| {
         matches!(
             charge.cause,
@@ -172,7 +168,7 @@ pub(crate) fn learn(wait: &Wait<'_>, verdict: &Verdict, rounds: &mut Rounds) {
                 | Cause::ReceiveWindow
         )
     });
-    if by_window && (wait.gap >= wait.rtt().divided_by(4) || wait.gap >= HELD_BACK_MIN) {
-        rounds.on_round(wait.segment.seq);
-    }
+    by_window
+        && wait.order == Order::New
+        && (wait.gap >= wait.rtt().divided_by(4) || wait.gap >= HELD_BACK_MIN)
 }

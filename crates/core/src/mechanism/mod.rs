@@ -11,7 +11,7 @@ pub(crate) mod receive_window;
 pub(crate) mod repair;
 pub(crate) mod think;
 
-use tcpwhy_wire::{Duration, Instant, Segment};
+use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
 use crate::account::Split;
 use crate::half::{HOST_VARIATION, Half, LastData, Order, Release};
@@ -99,8 +99,17 @@ impl Habits {
         self.pauses = Default::default();
     }
 
-    pub(crate) fn on_pause(&mut self, index: usize, pause: Duration) {
-        self.pauses[index.min(3)].push(pause);
+    pub(crate) fn take(&mut self, lessons: &Lessons) {
+        self.nagle_ignored = self.nagle_ignored.saturating_add(u32::from(lessons.nagle.ignored));
+        self.nagle_held = self.nagle_held.saturating_add(u32::from(lessons.nagle.held));
+        if let Some(pause) = lessons.nagle.pause {
+            self.pauses[lessons.index.min(3)].push(pause);
+        }
+        self.bandwidth_credit = lessons.bandwidth_credit;
+        self.rounds.on_flight(lessons.flight);
+        if let Some(next) = lessons.round_ended {
+            self.rounds.on_round(next);
+        }
     }
 }
 
@@ -144,11 +153,24 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Verdict {
         .unwrap_or_else(|| think::judge(wait))
 }
 
+/// What one segment taught about its sender.
+pub(crate) struct Lessons {
+    nagle: nagle::Lesson,
+    index: usize,
+    bandwidth_credit: Duration,
+    flight: u32,
+    round_ended: Option<Seq>,
+}
+
 /// What a verdict teaches about its sender.
-pub(crate) fn learn(wait: &Wait<'_>, verdict: &Verdict, habits: &mut Habits) {
-    nagle::learn(wait, verdict, habits);
-    bandwidth::learn(wait, verdict, habits);
-    congestion_window::learn(wait, verdict, &mut habits.rounds);
+pub(crate) fn lessons(wait: &Wait<'_>, verdict: &Verdict) -> Lessons {
+    Lessons {
+        nagle: nagle::lesson(wait, verdict),
+        index: wait.index,
+        bandwidth_credit: bandwidth::credit(wait, verdict),
+        flight: wait.last.flight,
+        round_ended: congestion_window::ends_round(wait, verdict).then_some(wait.segment.seq),
+    }
 }
 
 /// Which earlier packet a segment that followed `at` answers, for the ladder.
