@@ -7,7 +7,7 @@ use crate::account::{Charge, Split};
 use crate::cause::{Cause, Side};
 use crate::exchange::Open;
 use crate::half::{LastData, Order};
-use crate::mechanism::{self, Verdict, Wait, repair};
+use crate::mechanism::{self, Verdict, Wait, cork, repair};
 use crate::report::{Confidence, Detail, Trigger};
 
 impl Connection {
@@ -108,9 +108,17 @@ impl Connection {
             );
         }
         let near = own.times(9) <= rtt || own < Duration::from_millis(1);
-        let confidence = if near { Confidence::Certain } else { Confidence::Likely };
+        // A reply that is corked from its first byte leaves with the timer, and looks like a server that sleeps as long.
+        let timed = segment.payload_len < self.mss(server)
+            && cork::agrees(split.left(), half.rto.rto(), rtt, rtt.divided_by(16));
+        let (confidence, form) = match (timed, near) {
+            (true, _) => (Confidence::Possible, Some("or-cork")),
+            (false, true) => (Confidence::Certain, None),
+            (false, false) => (Confidence::Likely, None),
+        };
         let think = Charge::new(Cause::ServerThink, half.side, Duration::ZERO, confidence)
-            .evidence(from.packet, segment.packet);
+            .evidence(from.packet, segment.packet)
+            .detail(Detail { form, ..Detail::default() });
         Verdict { split: split.rest(think), trigger: Trigger::Packet(from.packet) }
     }
 
