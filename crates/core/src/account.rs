@@ -174,7 +174,7 @@ impl Account {
 
     /// The bill, largest line first, ties in the order of [`Cause::ALL`].
     pub(crate) fn lines(&self) -> Vec<Line> {
-        let mut lines: Vec<Line> = self.summary().map(|line| line.to_line()).collect();
+        let mut lines: Vec<Line> = self.summary().map(LineView::to_line).collect();
         lines.sort_by(|a, b| b.ns.cmp(&a.ns).then(a.cause.cmp(&b.cause)).then(a.side.cmp(&b.side)));
         lines
     }

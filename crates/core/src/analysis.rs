@@ -38,6 +38,8 @@ pub struct Analysis {
     free: Vec<usize>,
     finished: VecDeque<(Instant, usize, u64)>,
     ledger: Ledger,
+    /// Smallest round trip between the capture and either host, by pair of hosts.
+    paths: HashMap<(u128, u128), [Option<Duration>; 2]>,
     options: Options,
     connections: u64,
     segments: u64,
@@ -57,6 +59,7 @@ impl Analysis {
             free: Vec::new(),
             finished: VecDeque::new(),
             ledger: Ledger::new(options.listing),
+            paths: HashMap::new(),
             options,
             connections: 0,
             segments: 0,
@@ -110,7 +113,11 @@ impl Analysis {
             return; // stragglers behind a reset
         }
         let from = if segment.src == connection.ends[CLIENT] { CLIENT } else { SERVER };
+        let before = connection.delay;
         connection.on_segment(segment, from, &mut self.ledger);
+        if connection.delay != before {
+            share_path(&mut self.paths, connection);
+        }
         if connection.is_finished() {
             self.finished.push_back((self.now, slot, connection.id));
         }
@@ -206,6 +213,22 @@ impl Analysis {
             .collect();
         report
     }
+}
+
+/// Pairs of hosts remembered at most.
+const PATHS_MAX: usize = 65_536;
+
+/// What one connection learns about the way to its hosts holds for all connections between them.
+fn share_path(paths: &mut HashMap<(u128, u128), [Option<Duration>; 2]>, connection: &mut Connection) {
+    let hosts = (connection.ends[CLIENT].addr, connection.ends[SERVER].addr);
+    if paths.len() >= PATHS_MAX && !paths.contains_key(&hosts) {
+        return;
+    }
+    let known = paths.entry(hosts).or_default();
+    for (known, own) in known.iter_mut().zip(connection.delay) {
+        *known = [*known, own].into_iter().flatten().min();
+    }
+    connection.path_min = *known;
 }
 
 /// Client and server: who sent the SYN, else the higher port is taken for the client's.

@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
 use crate::cause::Side;
+use crate::clock::StampClock;
 use crate::rate::{Rate, RateEstimator};
 use crate::rto::RtoEstimator;
 
@@ -171,6 +172,9 @@ pub(crate) struct Half {
     pub window_grew_at: Instant,
     /// The peer offered no window scaling, so that its window ends at 65,535 bytes.
     pub peer_unscaled: bool,
+    clock: StampClock,
+    /// How much longer than the fastest recent one the present packet was on its way here.
+    pub queued_on_way: Option<Duration>,
     /// Bytes since the last segment with PSH.
     pushed_run: u32,
     /// Bytes that the last acknowledgement was the first to cover.
@@ -206,6 +210,8 @@ impl Half {
             window_first: None,
             window_grew_at: Instant::MIN,
             peer_unscaled: false,
+            clock: StampClock::default(),
+            queued_on_way: None,
             pushed_run: 0,
             newly_acked: 0,
             arrivals: RateEstimator::default(),
@@ -259,8 +265,10 @@ impl Half {
         let packets = segment.payload_len.div_ceil(mss.max(1)).max(1) as u16;
         let missed = segment.ip_id.map_or(0, |id| self.ip_id.on_packet(id, packets));
         self.missed_since_data = self.missed_since_data.saturating_add(missed);
-        if segment.options.timestamps.is_some() {
+        self.queued_on_way = None;
+        if let Some(stamps) = segment.options.timestamps {
             self.timestamps = true;
+            self.queued_on_way = self.clock.on_packet(segment.at, stamps.val);
         }
     }
 

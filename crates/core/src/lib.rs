@@ -8,6 +8,7 @@
 mod account;
 mod analysis;
 pub mod cause;
+mod clock;
 mod connection;
 mod exchange;
 mod half;

@@ -21,6 +21,9 @@ pub enum Error {
         /// What would allow it.
         remedy: &'static str,
     },
+    /// No packets can be captured.
+    #[error(transparent)]
+    Capture(#[from] tcpwhy_host::capture::Error),
     /// The path or a host setting makes no sense.
     #[error("{0}")]
     Spec(String),

@@ -14,6 +14,7 @@ mod host;
 mod link;
 mod netlink;
 mod pair;
+pub mod scenario;
 mod sys;
 #[cfg(test)]
 mod test_support;

@@ -72,6 +72,11 @@ pub fn answer(report: &Report) -> String {
                 said(finding)
             )
         }
+        (Class::Unknown, Some(finding)) => format!(
+            "{}. These packets do not explain {} of the time.",
+            capital(&said(finding)),
+            percent(first.ns, report.elapsed)
+        ),
         (_, Some(finding)) => format!("{}.", capital(&said(finding))),
         (Class::Unknown, None) => {
             format!("The packets do not show where most of the time goes: {}.", said(first))
@@ -281,6 +286,7 @@ fn place(report: &Report, finding: &Finding) -> String {
     match clients.as_slice() {
         [] => format!(" ({})", finding.endpoint),
         [one] => format!(" ({one} -> {})", finding.endpoint),
+        _ if report.omitted.connections > 0 => format!(" (many clients -> {})", finding.endpoint),
         many => format!(" ({} clients -> {})", many.len(), finding.endpoint),
     }
 }

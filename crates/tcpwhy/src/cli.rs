@@ -16,7 +16,7 @@ const LISTED_FOR_JSON: u64 = 100_000;
 
 /// Says where every millisecond of a TCP exchange went, whose it is, and what one change would save.
 #[derive(Debug, Parser)]
-#[command(name = "tcpwhy", version, about, after_help = EXAMPLES, arg_required_else_help = true)]
+#[command(name = "tcpwhy", version, after_help = EXAMPLES, arg_required_else_help = true)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -103,13 +103,11 @@ Exit status: 0 analysed, 1 no input could be analysed, 2 wrong usage, 3 a --fail
 impl ReadArgs {
     /// What the analysis has to keep for what was asked.
     pub(crate) fn analysis(&self) -> Options {
-        match self.connection {
-            Some(connection) => listing_one(connection),
-            None => {
-                let most = if self.json { LISTED_FOR_JSON } else { LISTED_FOR_TEXT };
-                Options { listing: Listing::UpTo(most), ..Options::default() }
-            }
+        if let Some(connection) = self.connection {
+            return listing_one(connection);
         }
+        let most = if self.json { LISTED_FOR_JSON } else { LISTED_FOR_TEXT };
+        Options { listing: Listing::UpTo(most), ..Options::default() }
     }
 
     /// The connection to show, and the exchange of it.

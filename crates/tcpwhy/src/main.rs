@@ -55,7 +55,7 @@ fn read(args: &ReadArgs) -> anyhow::Result<u8> {
     }
     let output = Output::new(args, &summary);
     match args.drill_down() {
-        Some(wanted) if !output.lists(&report, wanted) => return Ok(WRONG_USAGE),
+        Some(wanted) if !output::lists(&report, wanted) => return Ok(WRONG_USAGE),
         _ if args.json => output.json(&report)?,
         Some(wanted) => output.drill_down(&report, wanted)?,
         None => {

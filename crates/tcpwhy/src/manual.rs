@@ -20,14 +20,12 @@ pub(crate) fn page(command: Option<&str>) -> anyhow::Result<u8> {
     let mut root = Cli::command();
     root.build();
     let page = match command {
-        None => root,
-        Some(name) => match root.find_subcommand(name) {
-            Some(found) => found.clone().name(format!("tcpwhy-{name}")),
-            None => {
-                output::complain(&format!("there is no command {name}"));
-                return Ok(WRONG_USAGE);
-            }
-        },
+        None => Some(root),
+        Some(name) => root.find_subcommand(name).map(|found| found.clone().name(format!("tcpwhy-{name}"))),
+    };
+    let Some(page) = page else {
+        output::complain(&format!("there is no command {}", command.unwrap_or_default()));
+        return Ok(WRONG_USAGE);
     };
     let mut roff = Vec::new();
     clap_mangen::Man::new(page).render(&mut roff)?;

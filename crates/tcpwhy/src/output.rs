@@ -1,5 +1,6 @@
 //! Who gets to read what? Results go to standard output, what went wrong to standard error.
 
+use std::fmt::Write as _;
 use std::io::Write as _;
 
 use anstyle::Style as Ansi;
@@ -44,23 +45,6 @@ impl<'a> Output<'a> {
         print(&shown.unwrap_or_default())
     }
 
-    /// Whether the report has what was asked for; complains where it has not.
-    pub(crate) fn lists(&self, report: &Report, (connection, exchange): (u64, Option<u64>)) -> bool {
-        let Some(listed) = report.connections.iter().find(|listed| listed.id == connection) else {
-            let there = report.omitted.connections;
-            complain(&format!("there is no connection {connection}; there are {there}, counted from 1"));
-            return false;
-        };
-        match exchange {
-            Some(n) if listed.exchanges.iter().all(|exchange| exchange.n != n) => {
-                let last = listed.exchanges.last().map_or(0, |exchange| exchange.n);
-                complain(&format!("connection {connection} has no exchange {n}; its last is {last}"));
-                false
-            }
-            _ => true,
-        }
-    }
-
     /// The command that reads the same once more, as a shell takes it.
     fn again(&self) -> String {
         let mut words = vec!["tcpwhy read".to_owned()];
@@ -73,6 +57,23 @@ impl<'a> Output<'a> {
             words.push(format!("--filter {}", shell_word(&filter.to_string())));
         }
         words.join(" ")
+    }
+}
+
+/// Whether the report has what was asked for; complains where it has not.
+pub(crate) fn lists(report: &Report, (connection, exchange): (u64, Option<u64>)) -> bool {
+    let Some(listed) = report.connections.iter().find(|listed| listed.id == connection) else {
+        let there = report.omitted.connections;
+        complain(&format!("there is no connection {connection}; there are {there}, counted from 1"));
+        return false;
+    };
+    match exchange {
+        Some(n) if listed.exchanges.iter().all(|exchange| exchange.n != n) => {
+            let last = listed.exchanges.last().map_or(0, |exchange| exchange.n);
+            complain(&format!("connection {connection} has no exchange {n}; its last is {last}"));
+            false
+        }
+        _ => true,
     }
 }
 
@@ -133,7 +134,7 @@ pub(crate) fn explanation(cause: Option<Cause>, color: Color) -> anyhow::Result<
         let mut list = String::new();
         for cause in Cause::ALL {
             let name = heading(&format!("{cause:<widest$}"));
-            list.push_str(&format!("{name}  {}\n", explain(cause).title));
+            let _ = writeln!(list, "{name}  {}", explain(cause).title);
         }
         print(&list)?;
         return Ok(ANALYSED);

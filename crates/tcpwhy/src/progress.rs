@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tcpwhy::input;
+use tcpwhy_report::quantity::count;
 
 /// Short work shows nothing.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -35,8 +36,8 @@ impl Progress {
             self.bar.set_style(style(so_far.total_bytes.is_some()));
         }
         let seconds = self.bar.elapsed().as_secs_f64();
-        let rate = so_far.packets as f64 / seconds / 1e6;
-        self.bar.set_message(format!("{} packets, {rate:.1} million/s", so_far.packets));
+        let per_second = (so_far.packets as f64 / seconds) as u64;
+        self.bar.set_message(format!("{} packets, {}/s", count(so_far.packets), count(per_second)));
         self.bar.set_position(so_far.bytes);
     }
 

@@ -50,6 +50,33 @@ fn the_stall_is_the_first_line_and_one_write_mends_it() {
     assert!(!one_write.contains("nagle"), "{one_write}");
 }
 
+/// The client's own clock, from `record.py`: microseconds per round.
+fn felt_us(name: &str) -> Vec<i64> {
+    let Ok(times) = std::fs::read_to_string(data("times.txt")) else { panic!("the times are committed") };
+    let line = times.lines().find(|line| line.starts_with(name)).unwrap_or_default();
+    line.split_whitespace().skip(1).filter_map(|us| us.parse().ok()).collect()
+}
+
+#[test]
+fn each_exchange_takes_as_long_as_the_client_felt() {
+    for name in ["split.pcap", "one-write.pcap"] {
+        let document = json(&read(name, &["--json"]));
+        let billed_us: Vec<i64> = document["connections"][0]["exchanges"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter(|exchange| exchange["kind"] == "exchange")
+            .filter_map(|exchange| exchange["elapsed_ns"].as_i64())
+            .map(|ns| ns / 1_000)
+            .collect();
+        let felt_us = felt_us(name);
+        assert_eq!((billed_us.len(), felt_us.len()), (12, 12), "{name}");
+        for (billed, felt) in billed_us.iter().zip(&felt_us) {
+            assert!((billed - felt).abs() <= (felt / 50).max(1_000), "{name}: {billed_us:?} {felt_us:?}");
+        }
+    }
+}
+
 #[test]
 fn the_document_says_the_same_as_the_text() {
     let document = json(&read("split.pcap", &["--json"]));
@@ -65,6 +92,22 @@ fn the_document_says_the_same_as_the_text() {
 }
 
 #[test]
+fn the_document_is_what_its_schema_says() {
+    let schema = include_str!("../../../docs/schema/tcpwhy.report.1.schema.json");
+    let schema: serde_json::Value = serde_json::from_str(schema).unwrap_or_default();
+    for args in [&["--json"][..], &["--json", "--connection", "1"]] {
+        for name in ["split.pcap", "one-write.pcap"] {
+            let document = json(&read(name, args));
+            if let Err(error) = jsonschema::draft202012::validate(&schema, &document) {
+                panic!("{name}: {error} at {}", error.instance_path);
+            }
+            let ladder = document["connections"][0]["ladder"].as_array().map_or(0, Vec::len);
+            assert_eq!(ladder > 20, args.len() > 1, "{name}: {ladder} rungs");
+        }
+    }
+}
+
+#[test]
 fn drilling_down_shows_the_wait_between_two_packets() {
     let document = json(&read("split.pcap", &["--json"]));
     let worst = &document["findings"][0]["worst"];
@@ -77,7 +120,7 @@ fn drilling_down_shows_the_wait_between_two_packets() {
     let table = stdout(&read("split.pcap", &["-c", "1"]));
     assert!(table.starts_with("Connection 1: 127.0.0.1:"), "{table}");
     let packets = stdout(&read("split.pcap", &["-c", "1", "-v"]));
-    assert!(packets.contains("#") && packets.lines().count() > 60, "{packets}");
+    assert!(packets.contains('#') && packets.lines().count() > 60, "{packets}");
     let worst = stdout(&read("split.pcap", &["-v"]));
     assert!(worst.contains("writev") && worst.contains("let go by #"), "{worst}");
 }

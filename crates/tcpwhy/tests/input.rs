@@ -286,3 +286,73 @@ fn other_packets_are_counted_by_reason() {
     assert_eq!(skipped, [("fragment", 1), ("not-tcp", 2), ("truncated-header", 1)]);
     assert_eq!(numbers_and_times(&segments), [(2, 1)]);
 }
+
+/// A capture in every wrapping, and whether a cut of the wrapping is a cut of the capture at the same byte.
+fn wrappings() -> Vec<(&'static str, Vec<u8>)> {
+    let mut pcapng = PcapngWriter::new();
+    pcapng.section(&Section { application: Some("test"), ..Section::default() });
+    pcapng.interface(LinkType::RAW, 0, Some("lo"));
+    for time in 0..6 {
+        pcapng.packet(0, Instant::from_nanos(time), 40, &packet(time as u32), &PacketNote::default());
+    }
+    pcapng.statistics(0, Instant::from_nanos(6), 6, 1);
+    let plain = pcap(0..6);
+    vec![
+        ("pcap", plain.clone()),
+        ("pcapng", pcapng.bytes().to_vec()),
+        ("gzip", gzip(&plain)),
+        ("gzip of pcapng", gzip(pcapng.bytes())),
+        ("zstd", zstd(&plain)),
+        ("zstd of pcapng", zstd(pcapng.bytes())),
+    ]
+}
+
+#[test]
+fn cut_at_any_byte_what_is_there_is_read_and_the_rest_is_named() {
+    let files = Files::new();
+    for (name, bytes) in wrappings() {
+        let (_, whole) = read(&[files.with("x", &bytes)]);
+        assert_eq!(whole.len(), 6, "{name}");
+        let mut silent = Vec::new();
+        for cut in 0..bytes.len() {
+            let (summary, segments) = read(&[files.with("x", &bytes[..cut])]);
+            assert!(whole.starts_with(&segments), "{name} cut at {cut}");
+            let file = &summary.files[0];
+            assert!(segments.is_empty() || file.failure.is_none(), "{name} cut at {cut}: {file:?}");
+            for trouble in &file.troubles {
+                assert!(trouble.is_truncation(), "{name} cut at {cut}: {trouble}");
+            }
+            if file.failure.is_none() && file.troubles.is_empty() {
+                silent.push(cut);
+            }
+        }
+        // Only a cut between two packets or blocks cannot be seen: 24 bytes of header and 56 each; SHB, IDB, packets.
+        let unseen: Vec<usize> = match name {
+            "pcap" => (24..bytes.len()).step_by(56).collect(),
+            "pcapng" => [40, 80].into_iter().chain((152..bytes.len()).step_by(72)).collect(),
+            _ => vec![],
+        };
+        assert_eq!(silent, unseen, "{name}");
+    }
+}
+
+#[test]
+fn any_flipped_bit_is_survived_and_compression_notices_it() {
+    let files = Files::new();
+    for (name, mut bytes) in wrappings() {
+        let (_, whole) = read(&[files.with("x", &bytes)]);
+        for bit in 0..bytes.len() * 8 {
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            let (summary, segments) = read(&[files.with("x", &bytes)]);
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            let file = &summary.files[0];
+            for trouble in &file.troubles {
+                assert!(!trouble.to_string().is_empty());
+            }
+            // The check value at the end of the gzip member covers every byte of the capture.
+            if name.starts_with("gzip") && segments != whole {
+                assert!(file.failure.is_some() || !file.troubles.is_empty(), "{name}, bit {bit}: {file:?}");
+            }
+        }
+    }
+}

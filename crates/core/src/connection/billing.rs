@@ -2,9 +2,9 @@
 
 use tcpwhy_wire::{Duration, Segment};
 
-use super::Connection;
+use super::{Connection, QUEUED_MIN};
 use crate::account::{Charge, Split};
-use crate::cause::Cause;
+use crate::cause::{Cause, Side};
 use crate::exchange::Open;
 use crate::half::{LastData, Order};
 use crate::mechanism::{self, Verdict, Wait, repair};
@@ -81,9 +81,9 @@ impl Connection {
         let half = &self.halves[server];
         let client = &self.halves[open.initiator];
         let mut split = Split::of(segment.at - from.at);
-        let round_trip = Charge::new(Cause::RoundTrip, half.side, own, Confidence::Certain)
-            .evidence(from.packet, segment.packet);
-        split.take(round_trip);
+        for charge in self.way(server, half.side) {
+            split.take(charge.evidence(from.packet, segment.packet));
+        }
         let rtt = own + self.delay(open.initiator);
         if let Some(charge) = repair::first_reply(half, order, split.left(), rtt) {
             split.take(charge.evidence(from.packet, segment.packet));
@@ -101,11 +101,31 @@ impl Connection {
                     .detail(detail),
             );
         }
+        if let Some(queued) = half.queued_on_way {
+            let detail = Detail { form: Some("reply"), ..Detail::default() };
+            split.take(
+                Charge::new(Cause::Queueing, half.side, queued, Confidence::Likely)
+                    .evidence(from.packet, segment.packet)
+                    .detail(detail),
+            );
+        }
         let near = own.times(9) <= rtt || own < Duration::from_millis(1);
         let confidence = if near { Confidence::Certain } else { Confidence::Likely };
         let think = Charge::new(Cause::ServerThink, half.side, Duration::ZERO, confidence)
             .evidence(from.packet, segment.packet);
         Verdict { split: split.rest(think), trigger: Trigger::Packet(from.packet) }
+    }
+
+    /// The way between the capture and an end and back: the path's smallest round trip, and what stood in its queues
+    /// during this whole connection, where other connections between the same hosts have seen it shorter.
+    pub(super) fn way(&self, end: usize, sender: Side) -> [Charge; 2] {
+        let own = self.delay(end);
+        let path = self.path_min[end].filter(|path| own - *path >= QUEUED_MIN.max(path.divided_by(4))).unwrap_or(own);
+        let detail = Detail { form: Some("standing"), ..Detail::default() };
+        [
+            Charge::new(Cause::RoundTrip, sender, path, Confidence::Certain),
+            Charge::new(Cause::Queueing, sender, own - path, Confidence::Possible).detail(detail),
+        ]
     }
 
     /// Takes the billed segment into its path.

@@ -118,14 +118,16 @@ impl Connection {
 
     /// The way from the capture to the client; for a one-way message to the receiver and back.
     fn charge_way_back(&self, account: &mut Account, kind: Kind, speaker: usize, packet: u64) -> Duration {
-        let way = match kind {
-            Kind::Exchange => self.delay(CLIENT),
-            Kind::OneWay | Kind::Setup => self.delay(CLIENT) + self.delay(SERVER),
-        };
-        account.charge(
-            &Charge::new(Cause::RoundTrip, side(speaker), way, Confidence::Certain).evidence(packet, 0),
-        );
-        way
+        let before = account.total();
+        for charge in self.way(CLIENT, side(speaker)) {
+            account.charge(&charge.evidence(packet, 0));
+        }
+        if kind != Kind::Exchange {
+            for charge in self.way(SERVER, side(speaker)) {
+                account.charge(&charge.evidence(packet, 0));
+            }
+        }
+        account.total() - before
     }
 
     fn close_setup(&mut self, ledger: &mut Ledger) {

@@ -19,6 +19,9 @@ use crate::report::{Rung, Trigger, Vantage};
 use crate::setup::Setup;
 use turns::Silence;
 
+/// A path's smallest round trip was seen shorter by at least this on another connection.
+const QUEUED_MIN: Duration = Duration::from_millis(2);
+
 pub(crate) const CLIENT: usize = 0;
 pub(crate) const SERVER: usize = 1;
 
@@ -35,6 +38,8 @@ pub(crate) struct Connection {
     habits: [Habits; 2],
     /// Smallest round trip seen between the capture and each end.
     pub delay: [Option<Duration>; 2],
+    /// The same over all connections between these hosts.
+    pub path_min: [Option<Duration>; 2],
     setup: Option<Setup>,
     setup_billed: bool,
     open: Option<Box<Open>>,
@@ -58,6 +63,7 @@ impl Connection {
             halves: [Half::new(Side::Client), Half::new(Side::Server)],
             habits: [Habits::default(), Habits::default()],
             delay: [None; 2],
+            path_min: [None; 2],
             setup: None,
             setup_billed: false,
             open: None,

@@ -9,8 +9,12 @@ use tcpwhy_wire::Duration;
 use super::{Habits, Verdict, Wait};
 use crate::account::{Charge, Split};
 use crate::cause::Cause;
+use crate::half::Order;
 use crate::rate::Rate;
 use crate::report::{Confidence, Detail};
+
+/// What a time stamp leaves open.
+const STAMP_TICK: Duration = Duration::from_millis(1);
 
 /// The bottleneck's rate as this vantage shows it.
 pub(crate) fn rate(wait: &Wait<'_>) -> Option<Rate> {
@@ -44,13 +48,32 @@ fn queue_stands(wait: &Wait<'_>, rate: Rate) -> bool {
     if !wait.near_sender() {
         return wait.gap <= needed(wait, rate).times(2) + Duration::from_micros(300);
     }
-    let Some((rtt, flight)) =
-        wait.half.view.advanced.and_then(|release| Some((release.rtt?, release.flight)))
-    else {
+    let Some((release, rtt)) = wait.half.view.advanced.and_then(|release| Some((release, release.rtt?))) else {
         return false;
     };
     let queued = rtt - wait.peer - wait.peer.divided_by(4) - Duration::from_millis(1);
-    queued.is_positive() && rtt - wait.peer <= rate.time_for(flight) + Duration::from_millis(5)
+    // No more than the flight can have queued by itself; or, with others in the queue, acknowledgements that keep
+    // coming one behind the other while most of the flight is still out.
+    let own_queue = rtt - wait.peer <= rate.time_for(release.flight) + Duration::from_millis(5);
+    let streaming = wait.gap < rtt.divided_by(4) && release.left >= release.flight / 2;
+    queued.is_positive() && (own_queue || streaming)
+}
+
+/// Near the receiver a packet tells how long it waited on its way. One that was waiting already when the one before it
+/// arrived was held by the bottleneck alone, whatever the sender could have done.
+pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
+    if wait.near_sender() || wait.order != Order::New || wait.gap < super::BURST_GAP {
+        return None;
+    }
+    let queued = wait.half.queued_on_way.filter(|queued| queued.is_positive())? + STAMP_TICK;
+    if queued < wait.gap {
+        return None;
+    }
+    let detail = Detail { rate_bps: rate(wait).map(Rate::bits_per_second), ..Detail::default() };
+    let charge = Charge::new(Cause::Bandwidth, wait.half.side, Duration::ZERO, Confidence::Likely)
+        .evidence(wait.last.packet, wait.segment.packet)
+        .detail(detail);
+    Some(Verdict { split: Split::of(wait.gap).rest(charge), trigger: super::burst(&wait.last, wait.segment.at) })
 }
 
 /// Acknowledgements clump on their way: the time that the bottleneck needed for the early ones passes in the gap

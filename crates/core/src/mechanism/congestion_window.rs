@@ -77,6 +77,8 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     let Some(release) = release else {
         let queued = match wait.last.queue {
             Queue::More => wait.half.flight() > 0,
+            // A duplicate acknowledgement lets one segment more leave (limited transmit, RFC 3042).
+            Queue::Unknown if after_loss_signal(wait) => true,
             // Segments in quick succession with several in flight are a queue being sent.
             Queue::Unknown => wait.half.flight() > 2 * wait.mss && wait.gap < wait.rtt().divided_by(2),
             Queue::Emptied => false,
@@ -126,6 +128,11 @@ fn which(wait: &Wait<'_>, release: &Release) -> (Cause, Option<&'static str>, Co
         return (Cause::SlowStartAfterIdle, None, Confidence::Likely);
     }
     (Cause::SlowStart, None, Confidence::Likely)
+}
+
+/// Whether the segment left as a duplicate or selective acknowledgement arrived.
+fn after_loss_signal(wait: &Wait<'_>) -> bool {
+    wait.half.view.loss_signal.is_some_and(|at| at > wait.last.at && wait.segment.at - at <= wait.hair())
 }
 
 /// More was queued, no acknowledgement of new data released it: recovery from a loss goes on duplicate and selective

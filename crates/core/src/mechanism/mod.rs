@@ -136,6 +136,7 @@ pub(crate) struct Verdict {
 /// Asks each mechanism in turn.
 pub(crate) fn judge(wait: &Wait<'_>) -> Verdict {
     repair::judge(wait)
+        .or_else(|| bandwidth::judge(wait))
         .or_else(|| nagle::judge(wait))
         .or_else(|| receive_window::judge(wait))
         .or_else(|| cork::judge(wait))

@@ -1,0 +1,231 @@
+//! How does a file become a scenario? Variant and mend are laid over the base, overrides over both, and `$name` is replaced
+//! by what `[set]` says.
+
+use std::str::FromStr;
+
+use tcpwhy_twin::path::parse_duration;
+use toml::{Table, Value};
+
+use super::{Definition, Entry, Scenario, ScenarioError};
+
+/// `rtt=40ms`, `n=3`, `client.initcwnd=3`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Override {
+    /// What is set.
+    pub key: String,
+    /// To what.
+    pub value: String,
+}
+
+impl FromStr for Override {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('=') {
+            Some((key, value)) if !key.is_empty() => {
+                Ok(Self { key: key.trim().to_owned(), value: value.trim().to_owned() })
+            }
+            _ => Err(format!("`{text}` sets nothing; write rtt=40ms")),
+        }
+    }
+}
+
+/// What can be set in every scenario, besides what its `[set]` names.
+const EVERYWHERE: &str = "rtt, delay (one way), rate, queue, loss, seed; congestion, initcwnd, initrwnd, mtu, rcvbuf and \
+                          sndbuf of both hosts, or of one as client.NAME or server.NAME";
+
+pub(super) fn entry(name: &str, text: &str) -> Result<Entry, ScenarioError> {
+    let fail = |what: String| ScenarioError { scenario: name.to_owned(), what };
+    let table: Table = text.parse().map_err(|error: toml::de::Error| fail(error.to_string()))?;
+    let text_of = |table: &Table, key: &str| table.get(key).and_then(Value::as_str).map(str::to_owned);
+    let listed = |key| list(&table, key).map_err(fail);
+    Ok(Entry {
+        name: name.to_owned(),
+        shows: text_of(&table, "shows").unwrap_or_default(),
+        case: text_of(&table, "case"),
+        variants: listed("variant")?.into_iter().map(|(name, _)| name).collect(),
+        mends: listed("mend")?
+            .into_iter()
+            .map(|(name, mend)| (name, text_of(&mend, "what").unwrap_or_default()))
+            .collect(),
+    })
+}
+
+pub(super) fn scenario(
+    name: &str,
+    text: &str,
+    mend: Option<&str>,
+    overrides: &[Override],
+) -> Result<Scenario, String> {
+    let mut table: Table = text.parse().map_err(|error: toml::de::Error| error.to_string())?;
+    let (variants, mends) = (list(&table, "variant")?, list(&table, "mend")?);
+    table.remove("variant");
+    table.remove("mend");
+    if let Some((_, variant)) = name.split_once('@') {
+        lay_over(&mut table, choose(variants, "variant", variant)?);
+    }
+    if let Some(mend) = mend {
+        // A mend changes what comes out, so nothing of what was expected stays.
+        table.remove("expect");
+        let mut chosen = choose(mends, "mend", mend)?;
+        chosen.remove("what");
+        lay_over(&mut table, chosen);
+    }
+    let mut set = match table.remove("set") {
+        None => Table::new(),
+        Some(Value::Table(set)) => set,
+        Some(_) => return Err("`set` is no table".to_owned()),
+    };
+    for Override { key, value } in overrides {
+        if set.contains_key(key) {
+            set.insert(key.clone(), Value::String(value.clone()));
+        } else {
+            set_everywhere(&mut table, &set, key, value)?;
+        }
+    }
+    let mut settings: Vec<(String, String)> =
+        set.into_iter().map(|(key, value)| (key, as_text(&value))).collect();
+    // `$rate` must not be taken for `$r` and `ate`.
+    settings.sort_by_key(|(key, _)| std::cmp::Reverse(key.len()));
+    table.iter_mut().for_each(|(_, value)| substitute(value, &settings));
+
+    let definition = Definition::deserialize_checked(table)?;
+    Ok(Scenario {
+        name: name.to_owned(),
+        mend: mend.map(str::to_owned),
+        shows: definition.shows.clone(),
+        case: definition.case.clone(),
+        reported: definition.reported.clone(),
+        pair: definition.pair()?,
+        workload: definition.workload()?,
+        expect: definition.expect.clone(),
+        definition: toml::to_string(&definition).map_err(|error| error.to_string())?,
+    })
+}
+
+impl Definition {
+    fn deserialize_checked(table: Table) -> Result<Self, String> {
+        if let Some(unknown) = unresolved(&Value::Table(table.clone())) {
+            return Err(format!("`{unknown}` names nothing that `[set]` has"));
+        }
+        table.try_into().map_err(|error: toml::de::Error| error.to_string().trim().to_owned())
+    }
+}
+
+/// The named tables of an array: variants or mends.
+fn list(table: &Table, key: &str) -> Result<Vec<(String, Table)>, String> {
+    let Some(value) = table.get(key) else { return Ok(Vec::new()) };
+    let named = |entry: &Value| {
+        let mut entry = entry.as_table()?.clone();
+        let Some(Value::String(name)) = entry.remove("name") else { return None };
+        Some((name, entry))
+    };
+    value
+        .as_array()
+        .and_then(|entries| entries.iter().map(named).collect())
+        .ok_or_else(|| format!("every [[{key}]] needs a name"))
+}
+
+fn choose(all: Vec<(String, Table)>, kind: &str, name: &str) -> Result<Table, String> {
+    let names: Vec<String> = all.iter().map(|(name, _)| name.clone()).collect();
+    all.into_iter().find(|(candidate, _)| candidate == name).map(|(_, table)| table).ok_or_else(|| {
+        let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        format!("there is no {kind} {name:?}; there are: {there}")
+    })
+}
+
+/// Tables are merged, everything else is replaced.
+fn lay_over(base: &mut Table, above: Table) {
+    for (key, value) in above {
+        match (base.get_mut(&key), value) {
+            (Some(Value::Table(below)), Value::Table(above)) => lay_over(below, above),
+            (_, value) => drop(base.insert(key, value)),
+        }
+    }
+}
+
+fn set_everywhere(table: &mut Table, set: &Table, key: &str, value: &str) -> Result<(), String> {
+    let unknown = || {
+        let own: Vec<&str> = set.keys().map(String::as_str).collect();
+        let own = if own.is_empty() { String::new() } else { format!("{}; everywhere: ", own.join(", ")) };
+        format!("`{key}` cannot be set here. What can: {own}{EVERYWHERE}")
+    };
+    let (sides, name) = match key.split_once('.') {
+        None => (&["client", "server"][..], key),
+        Some(("client", name)) => (&["client"][..], name),
+        Some(("server", name)) => (&["server"][..], name),
+        Some(_) => return Err(unknown()),
+    };
+    let section = |table: &mut Table, name: &str, key: &str, value: Value| {
+        let section = table.entry(name.to_owned()).or_insert_with(|| Value::Table(Table::new()));
+        if let Value::Table(section) = section {
+            section.insert(key.to_owned(), value);
+        }
+    };
+    let number = || value.parse().map(Value::Integer).map_err(|_| format!("{key}: `{value}` is no number"));
+    match name {
+        "delay" => {
+            let one_way = parse_duration(value).map_err(|error| error.to_string())?;
+            let rtt = Value::String(format!("{}ns", one_way.times(2).as_nanos()));
+            section(table, "path", "rtt", rtt);
+        }
+        "rtt" | "rate" | "queue" | "loss" => section(table, "path", name, Value::String(value.to_owned())),
+        "seed" => section(table, "path", name, number()?),
+        "congestion" => {
+            for side in sides {
+                section(table, side, name, Value::String(value.to_owned()));
+            }
+        }
+        "initcwnd" | "initrwnd" | "mtu" => {
+            let number = number()?;
+            for side in sides {
+                section(table, side, name, number.clone());
+            }
+        }
+        "rcvbuf" | "sndbuf" => {
+            for side in sides {
+                let mut options = match table.get(*side).and_then(|host| host.get("socket")) {
+                    Some(Value::Array(options)) => options.clone(),
+                    _ => Vec::new(),
+                };
+                options.push(Value::String(format!("{name} {value}")));
+                section(table, side, "socket", Value::Array(options));
+            }
+        }
+        _ => return Err(unknown()),
+    }
+    Ok(())
+}
+
+fn as_text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn substitute(value: &mut Value, settings: &[(String, String)]) {
+    match value {
+        Value::String(text) => {
+            for (key, setting) in settings {
+                *text = text.replace(&format!("${key}"), setting);
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(|value| substitute(value, settings)),
+        Value::Table(table) => table.iter_mut().for_each(|(_, value)| substitute(value, settings)),
+        Value::Integer(_) | Value::Float(_) | Value::Boolean(_) | Value::Datetime(_) => {}
+    }
+}
+
+/// A `$name` that is still there.
+fn unresolved(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => {
+            let start = text.find('$')?;
+            Some(text[start..].split_whitespace().next().unwrap_or_default().to_owned())
+        }
+        Value::Array(values) => values.iter().find_map(unresolved),
+        Value::Table(table) => table.values().find_map(unresolved),
+        Value::Integer(_) | Value::Float(_) | Value::Boolean(_) | Value::Datetime(_) => None,
+    }
+}

@@ -1,0 +1,154 @@
+//! How is a scenario recorded? Hosts, path and captures first, then the applications; captures end when the kernels have
+//! nothing more to say.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::Duration as StdDuration;
+
+use serde_json::{Value, json};
+use tcpwhy_host::capture::{self, Capture, Filter, Options};
+
+use super::Scenario;
+use crate::truth::{TruePath, Truth};
+use crate::workload::{self, Prepared};
+use crate::{Error, Host, Pair};
+
+/// What a run left behind.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recorded {
+    /// The capture next to the client: `client.pcapng`.
+    pub client_capture: PathBuf,
+    /// The capture next to the server: `server.pcapng`.
+    pub server_capture: PathBuf,
+    /// `truth.json`.
+    pub truth_file: PathBuf,
+    /// What the captures counted, client's and server's.
+    pub stats: [capture::Stats; 2],
+    /// What really happened.
+    pub truth: Truth,
+}
+
+/// Kept of each packet: IPv4 and TCP with all options fit.
+const SNAPLEN_BYTES: u32 = 96;
+/// After the applications have ended, their kernels get this long to end the connections.
+const SETTLE_LIMIT: StdDuration = StdDuration::from_secs(5);
+
+/// Builds the scenario, runs it, and writes its captures and its truth into `dir`, which is created.
+///
+/// # Errors
+/// The machine does not allow it; the error says what would. What goes wrong on the connections themselves is in the
+/// truth.
+pub fn record(scenario: &Scenario, dir: &Path) -> Result<Recorded, Error> {
+    let files = ["client.pcapng", "server.pcapng", "truth.json"].map(|name| dir.join(name));
+    let [client_capture, server_capture, truth_file] = files;
+    std::fs::create_dir_all(dir).map_err(Error::step(format!("create {}", dir.display())))?;
+
+    let pair = Pair::build(&scenario.pair)?;
+    let prepared: Prepared<'_, Host, Host> =
+        workload::prepare(&scenario.workload, pair.client(), pair.server(), 0)?;
+    let port = prepared.server_address().port();
+    let captures = [
+        start_capture(scenario, pair.client(), port, &client_capture)?,
+        start_capture(scenario, pair.server(), port, &server_capture)?,
+    ];
+    let run = prepared.run()?;
+    workload::settle(&[pair.client(), pair.server()], port, SETTLE_LIMIT);
+    let mut stats = Vec::new();
+    for capture in captures {
+        stats.push(capture.stop()?);
+    }
+    let stats: [capture::Stats; 2] =
+        stats.try_into().map_err(|_| Error::Spec("one capture at each end".to_owned()))?;
+
+    let mut truth = Truth::of(&run);
+    let mend = scenario.mend.as_ref().map(|mend| format!(" + {mend}")).unwrap_or_default();
+    truth.scenario = Some(format!("{}{mend}", scenario.name));
+    truth.definition = Some(scenario.definition.clone());
+    truth.path = Some(path_truth(scenario, &pair)?);
+    let json = serde_json::to_vec(&truth).map_err(|error| Error::Spec(error.to_string()))?;
+    std::fs::write(&truth_file, json).map_err(Error::step(format!("write {}", truth_file.display())))?;
+    Ok(Recorded { client_capture, server_capture, truth_file, stats, truth })
+}
+
+fn start_capture(scenario: &Scenario, host: &Host, port: u16, file: &Path) -> Result<Capture, Error> {
+    let out = File::create(file).map_err(Error::step(format!("write {}", file.display())))?;
+    let options = Options {
+        snaplen: SNAPLEN_BYTES,
+        filter: Filter { port: Some(port), ..Filter::default() },
+        comment: format!("tcpwhy lab {}, at the {}\n{}", scenario.name, host.name(), scenario.definition),
+        ..Options::new(host.interface())
+    };
+    // The socket belongs to the namespace of the thread that opens it.
+    let started = host
+        .enter(move || Capture::start(options, out))
+        .map_err(Error::step("enter the host's namespace"))?
+        .join();
+    match started {
+        Ok(capture) => Ok(capture?),
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
+}
+
+/// What the path did, a row for each packet.
+fn path_truth(scenario: &Scenario, pair: &Pair) -> Result<TruePath, Error> {
+    let overruns = |host: &Host| host.overruns().map_err(Error::step("read the interface's counters"));
+    let log = pair.log();
+    let path = &scenario.pair.path;
+    let elements = |direction: &[crate::ElementSpec]| direction.iter().map(ToString::to_string).collect();
+    let longest = path.forward.len().max(path.backward.len());
+    let fixed = [
+        "direction",
+        "n",
+        "copy_of",
+        "entered_ns",
+        "due_ns",
+        "delivered_ns",
+        "len",
+        "src_port",
+        "seq",
+        "ack",
+        "flags",
+        "payload",
+        "dropped_by",
+        "dropped_why",
+    ];
+    let waits = (0..longest).map(|n| format!("wait_{n}_ns"));
+    let columns: Vec<String> = fixed.map(str::to_owned).into_iter().chain(waits).collect();
+    let packets = log
+        .records
+        .iter()
+        .map(|record| {
+            let (of, tcp) = (&record.path, record.path.tcp);
+            let (dropped_by, why) = of.dropped.map_or((Value::Null, Value::Null), |(element, reason)| {
+                (json!(element), json!(reason.name()))
+            });
+            let mut row = vec![
+                json!(record.direction.name()),
+                json!(of.id),
+                json!(of.copy_of),
+                json!(of.entered.as_nanos()),
+                json!(of.left.as_nanos()),
+                json!(record.delivered.map(tcpwhy_wire::Instant::as_nanos)),
+                json!(of.len),
+                json!(tcp.map(|tcp| tcp.src.port)),
+                json!(tcp.map(|tcp| tcp.seq.0)),
+                json!(tcp.map(|tcp| tcp.ack.0)),
+                json!(tcp.map(|tcp| format!("{:?}", tcp.flags))),
+                json!(tcp.map(|tcp| tcp.payload_len)),
+                dropped_by,
+                why,
+            ];
+            row.extend((0..longest).map(|n| json!(of.waits.in_element(n).as_nanos())));
+            row
+        })
+        .collect();
+    Ok(TruePath {
+        forward: elements(&path.forward),
+        backward: elements(&path.backward),
+        seed: path.seed,
+        omitted: log.omitted,
+        overruns: log.refused + overruns(pair.client())? + overruns(pair.server())?,
+        columns,
+        packets,
+    })
+}
