@@ -15,15 +15,13 @@ const ROUND_TRIPS_MS: [f64; 4] = [0.0, 2.0, 26.0, 100.0];
 #[test]
 fn round_trip_is_all_that_a_healthy_exchange_costs() {
     for rtt in ROUND_TRIPS_MS.map(ms) {
-        let rpc = log(
-            "handshake
+        let rpc = log("handshake
              +5 C 100
              +0 S 200
              +0 C ack
              +5 C 100
              +0 S 200
-             +0 C ack",
-        );
+             +0 C ack");
         rpc.rtt(rtt).both_ends(|seen| {
             for n in [1, 2] {
                 seen.exchange(n).is(&[(Cause::RoundTrip, Path, rtt)]);
@@ -69,14 +67,12 @@ fn handshake_is_the_connection_s_own_round_trip() {
 #[test]
 fn syn_retransmit_is_the_wait_for_the_second_syn() {
     let rtt = ms(40);
-    let lost = log(
-        "@0    C syn lost
+    let lost = log("@0    C syn lost
          @1000 C syn
          +0 S syn
          +0 C ack
          +0 C 100
-         +0 S 100",
-    )
+         +0 S 100")
     .rtt(rtt);
     lost.seen_at(End::Client)
         .setup()
@@ -90,10 +86,8 @@ fn server_think_is_the_time_from_request_to_reply() {
     for rtt in ROUND_TRIPS_MS.map(ms) {
         for think_ms in [40, 200] {
             log(format!("handshake\n +5 C 100\n +{think_ms} S 200")).rtt(rtt).both_ends(|seen| {
-                seen.exchange(1).is(&[
-                    (Cause::RoundTrip, Path, rtt),
-                    (Cause::ServerThink, Server, ms(think_ms)),
-                ]);
+                seen.exchange(1)
+                    .is(&[(Cause::RoundTrip, Path, rtt), (Cause::ServerThink, Server, ms(think_ms))]);
             });
         }
     }
@@ -104,13 +98,11 @@ fn server_think_is_the_time_from_request_to_reply() {
 fn sender_think_is_the_application_s_pause_within_a_message() {
     // Not 26 ms: there a pause of 25 ms ends when the acknowledgement comes, and nobody can tell the two apart.
     for rtt in [0, 2, 40, 100].map(ms) {
-        let pause = log(
-            "handshake
+        let pause = log("handshake
              +5 C 20 #head
              head+0 S ack
              head+25 C 100 #body
-             body+0 S 64",
-        );
+             body+0 S 64");
         pause.rtt(rtt).both_ends(|seen| {
             seen.exchange(1).is(&[(Cause::RoundTrip, Path, rtt), (Cause::SenderThink, Client, ms(25))]);
         });
@@ -121,14 +113,12 @@ fn sender_think_is_the_application_s_pause_within_a_message() {
 #[test]
 fn receiver_think_is_the_wait_for_a_closed_window() {
     let rtt = ms(20);
-    let slow = log(
-        "handshake
+    let slow = log("handshake
          +5 C 100
          +0 S 1448x48 more
          +0 C ack win=0 #closed
          closed+300 C ack
-         +0 S 1448x20",
-    );
+         +0 S 1448x20");
     slow.rtt(rtt).window(End::Client, FULL_WINDOW).both_ends(|seen| {
         // The server stands still from the end of its first flight: a round trip, and the sleep.
         let bill = seen
@@ -143,8 +133,7 @@ fn receiver_think_is_the_wait_for_a_closed_window() {
 #[test]
 fn nagle_delayed_ack_is_both_ends_waiting_for_each_other() {
     for rtt in ROUND_TRIPS_MS.map(ms) {
-        let echo = log(
-            "handshake
+        let echo = log("handshake
              +5 C 20
              +0.05 S ack
              +0 C 100
@@ -156,8 +145,7 @@ fn nagle_delayed_ack_is_both_ends_waiting_for_each_other() {
              +5 C 20
              +40 S ack
              +0 C 100
-             +0.05 S 64",
-        );
+             +0.05 S 64");
         echo.rtt(rtt).both_ends(|seen| {
             for n in [2, 3] {
                 let bill = seen.exchange(n).is(&[
@@ -174,13 +162,11 @@ fn nagle_delayed_ack_is_both_ends_waiting_for_each_other() {
 #[test]
 fn nagle_alone_costs_a_round_trip() {
     for rtt in [2, 26, 100].map(ms) {
-        let echo = log(
-            "handshake
+        let echo = log("handshake
              +5 C 20
              +0 S ack
              +0 C 100
-             +0 S 64",
-        );
+             +0 S 64");
         echo.rtt(rtt).both_ends(|seen| {
             seen.exchange(1).is(&[(Cause::RoundTrip, Path, rtt), (Cause::Nagle, Client, rtt)]);
         });
@@ -210,14 +196,12 @@ fn cork_holds_the_tail_until_the_timer() {
 #[test]
 fn delayed_ack_cwnd_is_a_window_of_one_against_a_held_back_acknowledgement() {
     for rtt in [2, 40].map(ms) {
-        let starved = log(
-            "handshake
+        let starved = log("handshake
              +5 C 100
              +0 S 1448 more
              +200 C ack
              +0 S 1448x2
-             +0 C ack",
-        );
+             +0 C ack");
         starved.rtt(rtt).both_ends(|seen| {
             seen.exchange(1)
                 .is(&[(Cause::RoundTrip, Path, rtt), (Cause::DelayedAckCwnd, Client, rtt + ms(200))]);
@@ -229,8 +213,7 @@ fn delayed_ack_cwnd_is_a_window_of_one_against_a_held_back_acknowledgement() {
 #[test]
 fn slow_start_is_the_rounds_that_double() {
     for rtt in [10, 100].map(ms) {
-        let cold = log(
-            "handshake
+        let cold = log("handshake
              +5 C 100
              +0 S 1448x10 more
              +0 C ack
@@ -239,8 +222,7 @@ fn slow_start_is_the_rounds_that_double() {
              +0 S 1448x40 more
              +0 C ack
              +0 S 1448x80
-             +0 C ack",
-        );
+             +0 C ack");
         cold.rtt(rtt).both_ends(|seen| {
             seen.exchange(1).is(&[(Cause::RoundTrip, Path, rtt), (Cause::SlowStart, Server, rtt.times(3))]);
         });
@@ -337,11 +319,9 @@ fn send_buffer_is_rounds_that_do_not_grow() {
 #[test]
 fn pacing_is_segments_spaced_by_their_sender() {
     let rtt = ms(40);
-    let paced = log(
-        "handshake
+    let paced = log("handshake
          +5 C 100
-         +0 S 1448x20 every=1",
-    )
+         +0 S 1448x20 every=1")
     .rtt(rtt);
     paced
         .seen_at(End::Server)
@@ -398,12 +378,10 @@ fn rto_is_the_timer_of_a_lone_segment() {
 #[test]
 fn queueing_is_a_segment_overtaken_on_the_path() {
     let rtt = ms(40);
-    let reordered = log(
-        "handshake
+    let reordered = log("handshake
          +5 C 100
          +0 S 1448 more late=3
-         +0 S 1448x3",
-    )
+         +0 S 1448x3")
     .rtt(rtt);
     let seen = reordered.seen_at(End::Client);
     let bill = seen.exchange(1).elapsed(rtt + ms(3), ms(1));
@@ -417,13 +395,11 @@ fn queueing_is_a_segment_overtaken_on_the_path() {
 #[test]
 fn unexplained_is_said_and_not_spread() {
     let rtt = ms(20);
-    let stall = log(
-        "handshake
+    let stall = log("handshake
          +5 C 100
          +0 S 1448x2 more
          +0 C ack
-         +70 S 1448x2",
-    );
+         +70 S 1448x2");
     stall.rtt(rtt).both_ends(|seen| {
         seen.exchange(1).is(&[(Cause::RoundTrip, Path, rtt), (Cause::Unexplained, Unknown, ms(70) + rtt)]);
     });

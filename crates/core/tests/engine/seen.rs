@@ -101,7 +101,11 @@ impl std::fmt::Display for Seen {
             )?;
         }
         for connection in &self.report.connections {
-            writeln!(f, "connection {} {:?} rtt {:?}", connection.id, connection.vantage, connection.rtt_min)?;
+            writeln!(
+                f,
+                "connection {} {:?} rtt {:?}",
+                connection.id, connection.vantage, connection.rtt_min
+            )?;
             for exchange in &connection.exchanges {
                 writeln!(
                     f,
@@ -126,7 +130,8 @@ fn show(bill: &[Line]) -> String {
     let mut text = String::new();
     for line in bill {
         let form = line.detail.form.unwrap_or("-");
-        let _ = write!(text, "{} {} {} ({}, {form}); ", line.cause, line.side, line.ns, line.confidence.name());
+        let _ =
+            write!(text, "{} {} {} ({}, {form}); ", line.cause, line.side, line.ns, line.confidence.name());
     }
     text
 }

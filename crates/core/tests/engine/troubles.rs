@@ -106,8 +106,8 @@ fn sequence_numbers_that_wrap_change_nothing() {
                 .first_seq(End::Client, u32::MAX - before_wrap)
                 .first_seq(End::Server, u32::MAX - before_wrap)
                 .seen_at(end);
-            let [plain, wrapped] =
-                [&plain, &wrapped].map(|seen| seen.connection().exchanges.iter().map(costs).collect::<Vec<_>>());
+            let [plain, wrapped] = [&plain, &wrapped]
+                .map(|seen| seen.connection().exchanges.iter().map(costs).collect::<Vec<_>>());
             assert_eq!(plain, wrapped, "{before_wrap} bytes before the wrap");
         }
     }
@@ -175,15 +175,13 @@ fn a_reset_ends_what_is_under_way() {
 #[test]
 fn a_simultaneous_open_is_one_connection() {
     let rtt = ms(20);
-    let both = log(
-        "@0  C syn
+    let both = log("@0  C syn
          @1  S syn
          @10 S syn
          @11 C syn
          @25 C 100
          +7 S 300
-         +0 C ack",
-    );
+         +0 C ack");
     both.rtt(rtt).both_ends(|seen| {
         assert_eq!(seen.report.connections.len(), 1, "{seen}");
         seen.exchange(1).is(&[(Cause::RoundTrip, Path, rtt), (Cause::ServerThink, Server, ms(7))]);
