@@ -177,6 +177,9 @@ pub(crate) struct Half {
     pub queued_on_way: Option<Duration>,
     /// The longest that any packet so far was on its way here above the fastest one.
     pub queued_peak: Duration,
+    /// How often the peer acknowledged this direction's data with data of its own, and with a bare acknowledgement.
+    acked_with_data: u32,
+    acked_bare: u32,
     /// Bytes since the last segment with PSH.
     pushed_run: u32,
     /// Bytes that the last acknowledgement was the first to cover.
@@ -215,6 +218,8 @@ impl Half {
             clock: StampClock::default(),
             queued_on_way: None,
             queued_peak: Duration::ZERO,
+            acked_with_data: 0,
+            acked_bare: 0,
             pushed_run: 0,
             newly_acked: 0,
             arrivals: RateEstimator::default(),
@@ -251,6 +256,12 @@ impl Half {
             (Some(nxt), None) => self.first.map_or(0, |first| (nxt - first).max(0) as u32),
             _ => 0,
         }
+    }
+
+    /// Whether the peer is in the habit of acknowledging with its next data, so that a packet of its that is missing
+    /// was hardly a bare acknowledgement.
+    pub(crate) fn is_acked_with_data(&self) -> bool {
+        self.acked_with_data > self.acked_bare
     }
 
     /// Bytes that fit the window as the sender knows it.
@@ -353,6 +364,8 @@ impl Half {
                 self.sent.pop_front();
             }
             self.holes.retain(|hole| hole.end.after(ack.ack));
+            let count = if ack.payload_len > 0 { &mut self.acked_with_data } else { &mut self.acked_bare };
+            *count = count.saturating_add(1);
             let idle = rtt.unwrap_or(path_rtt).max(path_rtt).divided_by(2);
             self.acknowledgements.on_bytes(ack.at, self.newly_acked, mss, idle);
         }
