@@ -181,6 +181,8 @@ pub(crate) struct Half {
     newly_acked: u32,
     arrivals: RateEstimator,
     acknowledgements: RateEstimator,
+    /// Times of what was sent before this byte are not to be measured with: the capture's clock stepped.
+    untimed_until: Option<Seq>,
     ip_id: IpIdCounter,
     /// Packets of this direction that the capture did not see since the last data segment, by IP identification.
     pub missed_since_data: u16,
@@ -216,6 +218,7 @@ impl Half {
             newly_acked: 0,
             arrivals: RateEstimator::default(),
             acknowledgements: RateEstimator::default(),
+            untimed_until: None,
             ip_id: IpIdCounter::default(),
             missed_since_data: 0,
         }
@@ -270,6 +273,13 @@ impl Half {
             self.timestamps = true;
             self.queued_on_way = self.clock.on_packet(segment.at, stamps.val);
         }
+    }
+
+    /// The capture's clock stepped back: no interval from before the step to behind it can be measured.
+    pub(crate) fn on_clock_step(&mut self) {
+        self.untimed_until = self.snd_nxt;
+        self.arrivals.interrupt();
+        self.acknowledgements.interrupt();
     }
 
     /// Lets every acknowledgement take effect that the sender can have had when a segment of its passed at `now`.
@@ -345,9 +355,12 @@ impl Half {
                 if sent.end.after(ack.ack) {
                     break;
                 }
-                rtt = (!sent.retransmitted).then(|| (ack.at - sent.at).at_least_zero());
+                let timed =
+                    !sent.retransmitted && self.untimed_until.is_none_or(|until| sent.end.after(until));
+                rtt = timed.then(|| (ack.at - sent.at).at_least_zero());
                 self.sent.pop_front();
             }
+            self.untimed_until = self.untimed_until.filter(|until| until.after(ack.ack));
             self.holes.retain(|hole| hole.end.after(ack.ack));
             let idle = rtt.unwrap_or(path_rtt).max(path_rtt).divided_by(2);
             self.acknowledgements.on_bytes(ack.at, self.newly_acked, mss, idle);
@@ -389,9 +402,14 @@ impl Half {
             return Order::New;
         };
         if end.after(nxt) {
-            // A probe of one byte beyond a closed window is new data to the receiver if it takes it; the byte is
-            // seen again with the data behind it.
-            return Order::New;
+            // A byte beyond a closed window asks whether it is still closed. Who takes it acknowledges it, and the data
+            // behind it begins one later; who does not gets it again with the data.
+            let closed = self.room_left().is_some_and(|room| room <= 0);
+            return if closed && segment.payload_len == 1 && segment.seq == nxt {
+                Order::Probe
+            } else {
+                Order::New
+            };
         }
         if let Some(hole) =
             self.holes.iter().find(|hole| segment.seq.before(hole.end) && end.after(hole.start))
@@ -481,6 +499,10 @@ impl Half {
     /// A segment without data carries the sequence number that comes next: bytes before it that the capture has not
     /// seen were sent, and lost or not captured.
     pub(crate) fn on_pure(&mut self, segment: &Segment) {
+        if self.snd_nxt == Some(segment.seq) {
+            // Nothing before it is missing: the packets that the capture did not see were acknowledgements too.
+            self.missed_since_data = 0;
+        }
         if let Some(nxt) = self.snd_nxt
             && segment.seq.after(nxt)
             && (segment.seq - nxt) < HOLE_BYTES_MAX

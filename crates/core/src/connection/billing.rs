@@ -120,7 +120,9 @@ impl Connection {
     /// during this whole connection, where other connections between the same hosts have seen it shorter.
     pub(super) fn way(&self, end: usize, sender: Side) -> [Charge; 2] {
         let own = self.delay(end);
-        let path = self.path_min[end].filter(|path| own - *path >= QUEUED_MIN.max(path.divided_by(4))).unwrap_or(own);
+        let path = self.path_min[end]
+            .filter(|path| own - *path >= QUEUED_MIN.max(path.divided_by(4)))
+            .unwrap_or(own);
         let detail = Detail { form: Some("standing"), ..Detail::default() };
         [
             Charge::new(Cause::RoundTrip, sender, path, Confidence::Certain),

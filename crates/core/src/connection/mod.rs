@@ -12,7 +12,7 @@ use tcpwhy_wire::{Duration, Endpoint, Instant, Segment, Seq};
 use crate::account::Split;
 use crate::cause::Side;
 use crate::exchange::{Open, last_data};
-use crate::half::{Half, Order};
+use crate::half::{HOST_VARIATION, Half, Order};
 use crate::ledger::Ledger;
 use crate::mechanism::{HELD_BACK_MIN, Habits};
 use crate::report::{Rung, Trigger, Vantage};
@@ -47,6 +47,8 @@ pub(crate) struct Connection {
     next_n: u64,
     last_felt_end: Option<Instant>,
     pub now: Instant,
+    /// The last packet's time as the capture has it.
+    last_at: Instant,
     pub packets: u64,
     pub packet_range: [u64; 2],
     pub closed: bool,
@@ -71,6 +73,7 @@ impl Connection {
             next_n: 0,
             last_felt_end: None,
             now: first.at,
+            last_at: first.at,
             packets: 0,
             packet_range: [first.packet; 2],
             closed: false,
@@ -116,13 +119,26 @@ impl Connection {
         let half = &self.halves[from];
         match half.first {
             Some(first) => segment.seq + 1 != first,
-            None => half.snd_nxt.is_some() || self.packets > 0,
+            None => half.snd_nxt.is_some() || (self.packets > 0 && !self.only_syns_of(1 - from)),
         }
+    }
+
+    /// Whether nothing but SYNs of one end have been seen: a SYN of the other end is then a simultaneous open
+    /// (RFC 9293, 3.5).
+    fn only_syns_of(&self, end: usize) -> bool {
+        let (half, other) = (&self.halves[end], &self.halves[1 - end]);
+        let syn_only = half.first.is_some_and(|first| half.snd_nxt == Some(first));
+        syn_only && half.una.is_none() && other.una.is_none() && other.snd_nxt.is_none()
     }
 
     /// Takes the next segment, in order of capture.
     pub(crate) fn on_segment(&mut self, segment: &Segment, from: usize, ledger: &mut Ledger) {
-        // Time does not run backwards inside a connection, whatever the capture's clock did.
+        // Time does not run backwards inside a connection, whatever the capture's clock did: it stands until the clock
+        // has caught up.
+        if self.now - segment.at.min(self.last_at) > HOST_VARIATION {
+            self.halves.iter_mut().for_each(Half::on_clock_step);
+        }
+        self.last_at = segment.at;
         self.now = self.now.max(segment.at);
         let segment = &Segment { at: self.now, ..*segment };
         self.packets += 1;
