@@ -51,7 +51,8 @@ impl StampClock {
             self.period_started = Some(at);
         }
         self.smallest[0] = Some(self.smallest[0].map_or(difference, |smallest| smallest.min(difference)));
-        let smallest = self.smallest[1].map_or(difference, |before| before.min(difference)).min(self.smallest[0]?);
+        let smallest =
+            self.smallest[1].map_or(difference, |before| before.min(difference)).min(self.smallest[0]?);
         Some((difference - smallest - tick).at_least_zero())
     }
 }

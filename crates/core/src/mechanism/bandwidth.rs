@@ -48,7 +48,8 @@ fn queue_stands(wait: &Wait<'_>, rate: Rate) -> bool {
     if !wait.near_sender() {
         return wait.gap <= needed(wait, rate).times(2) + Duration::from_micros(300);
     }
-    let Some((release, rtt)) = wait.half.view.advanced.and_then(|release| Some((release, release.rtt?))) else {
+    let Some((release, rtt)) = wait.half.view.advanced.and_then(|release| Some((release, release.rtt?)))
+    else {
         return false;
     };
     let queued = rtt - wait.peer - wait.peer.divided_by(4) - Duration::from_millis(1);
@@ -73,7 +74,10 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     let charge = Charge::new(Cause::Bandwidth, wait.half.side, Duration::ZERO, Confidence::Likely)
         .evidence(wait.last.packet, wait.segment.packet)
         .detail(detail);
-    Some(Verdict { split: Split::of(wait.gap).rest(charge), trigger: super::burst(&wait.last, wait.segment.at) })
+    Some(Verdict {
+        split: Split::of(wait.gap).rest(charge),
+        trigger: super::burst(&wait.last, wait.segment.at),
+    })
 }
 
 /// Acknowledgements clump on their way: the time that the bottleneck needed for the early ones passes in the gap
