@@ -175,6 +175,8 @@ pub(crate) struct Half {
     clock: StampClock,
     /// How much longer than the fastest recent one the present packet was on its way here.
     pub queued_on_way: Option<Duration>,
+    /// The longest that any packet so far was on its way here above the fastest one.
+    pub queued_peak: Duration,
     /// Bytes since the last segment with PSH.
     pushed_run: u32,
     /// Bytes that the last acknowledgement was the first to cover.
@@ -214,6 +216,7 @@ impl Half {
             peer_unscaled: false,
             clock: StampClock::default(),
             queued_on_way: None,
+            queued_peak: Duration::ZERO,
             pushed_run: 0,
             newly_acked: 0,
             arrivals: RateEstimator::default(),
@@ -272,6 +275,7 @@ impl Half {
         if let Some(stamps) = segment.options.timestamps {
             self.timestamps = true;
             self.queued_on_way = self.clock.on_packet(segment.at, stamps.val);
+            self.queued_peak = self.queued_peak.max(self.queued_on_way.unwrap_or_default());
         }
     }
 

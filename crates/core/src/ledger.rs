@@ -70,7 +70,7 @@ impl Totals {
                 }
             }
         }
-        lines.sort_by(|a, b| b.ns.cmp(&a.ns));
+        lines.sort_by_key(|line| std::cmp::Reverse(line.ns));
         lines
     }
 }

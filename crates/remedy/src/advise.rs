@@ -49,11 +49,12 @@ pub enum Saves {
 
 /// The fixes for a finding, the best one first.
 pub fn remedies_for(finding: &Finding) -> Vec<Remedy> {
-    plan(finding.cause)
+    let steps = plan(finding.cause);
+    // A form that no fix is made for is answered like a finding without a form: with all of them.
+    let form = finding.detail.form.filter(|form| steps.iter().any(|step| step.form == Some(form)));
+    steps
         .iter()
-        .filter(|step| {
-            step.form.is_none() || finding.detail.form.is_none() || step.form == finding.detail.form
-        })
+        .filter(|step| step.form.is_none() || form.is_none() || step.form == form)
         .map(|step| {
             let side = step.who.side(finding.side);
             Remedy {
@@ -356,6 +357,8 @@ mod tests {
         assert_eq!(ids(&remedies_for(&finding)), [("no-rcvbuf", Side::Client)]);
         finding.detail.form = Some("capped");
         assert_eq!(ids(&remedies_for(&finding)), [("raise-tcp-rmem", Side::Client)]);
+        finding.detail.form = Some("a-form-without-a-fix-of-its-own");
+        assert_eq!(remedies_for(&finding).len(), 4);
     }
 
     #[test]

@@ -149,6 +149,9 @@ pub fn sentence(report: &Report, finding: &Finding) -> String {
         Cause::Loss => spend(format!("for lost segments to be sent again{}", resent(finding))),
         Cause::Rto => spend(format!("for a retransmission timeout after a loss{}", resent(finding))),
         Cause::SynRetransmit => spend("for a lost SYN or SYN-ACK to be sent again".to_owned()),
+        Cause::Queueing if detail.form == Some("reordered") => {
+            spend("for segments that others overtook on the path".to_owned())
+        }
         Cause::Queueing => spend("in queues on the path that this traffic did not fill".to_owned()),
         Cause::Handshake if finding.hits > 1 => {
             format!("opening a connection takes {wait}, and the client opened {}", count(finding.hits))
@@ -193,7 +196,7 @@ fn receive_window(finding: &Finding) -> String {
 
 fn resent(finding: &Finding) -> String {
     match (finding.detail.form, finding.detail.retransmits) {
-        (Some("tail"), _) => ": the last segment was lost".to_owned(),
+        (Some("tail" | "tail-probe"), _) => ": the end of a message was lost".to_owned(),
         (_, Some(n)) if n > 0 => format!(" ({} in the worst)", counted(u64::from(n), "retransmission")),
         _ => String::new(),
     }

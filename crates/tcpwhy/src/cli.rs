@@ -24,6 +24,7 @@ pub(crate) struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
+  tcpwhy demo                                  see it find a stall, here and now
   tcpwhy read slow.pcapng                      where did the time go?
   tcpwhy read slow.pcapng --connection 1       one connection, exchange by exchange
   tcpwhy explain nagle-delayed-ack             what is this, and how is it mended?
@@ -34,6 +35,8 @@ Record a capture with: tcpdump -i any -s 128 -w slow.pcap port 8080";
 pub(crate) enum Command {
     /// Bill captures: where did the time go, whose is it, what should be changed?
     Read(ReadArgs),
+    /// Record the classic 40 ms stall on this machine, bill it, mend it, bill it again.
+    Demo(DemoArgs),
     /// Explain a cause: mechanism, proof, fixes, commands; without a cause, list them all.
     Explain(ExplainArgs),
     /// Print the completion script of a shell.
@@ -125,6 +128,30 @@ impl ReadArgs {
 pub(crate) fn listing_one(connection: u64) -> Options {
     Options { listing: Listing::Connection(connection), ..Options::default() }
 }
+
+#[derive(Debug, Args)]
+#[command(after_help = DEMO_EXAMPLES)]
+pub(crate) struct DemoArgs {
+    /// Where to leave the captures, the applications' clock readings and the bills
+    #[arg(short, long, value_name = "DIR", default_value = "tcpwhy-demo")]
+    pub(crate) out: PathBuf,
+
+    /// Colours
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
+    pub(crate) color: Color,
+
+    /// Bars and arrows from ASCII characters
+    #[arg(long)]
+    pub(crate) ascii: bool,
+}
+
+const DEMO_EXAMPLES: &str = "\
+A client sends each request in two writes, 20 and 100 bytes, and reads a reply of 64 bytes, 40 times over this
+machine's own kernel. Then the same client with one write. Both conversations are captured and billed.
+
+Examples:
+  tcpwhy demo
+  tcpwhy demo --out /tmp/stall && tcpwhy read /tmp/stall/split.pcapng --connection 1 --exchange 2";
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {

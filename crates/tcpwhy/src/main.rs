@@ -4,6 +4,7 @@
 //! analysis draws up the bills, and the report is printed. Everything else here is options, words and exit codes.
 
 mod cli;
+mod demo;
 mod gate;
 mod manual;
 mod output;
@@ -31,6 +32,7 @@ const GATE_CLOSED: u8 = 3;
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Read(args) => read(&args),
+        Command::Demo(args) => demo::run(&args),
         Command::Explain(args) => output::explanation(args.cause, args.color),
         Command::Completions { shell } => manual::completions(shell),
         Command::Man { command } => manual::page(command.as_deref()),

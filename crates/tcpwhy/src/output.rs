@@ -23,7 +23,7 @@ pub(crate) struct Output<'a> {
 impl<'a> Output<'a> {
     pub(crate) fn new(args: &'a ReadArgs, summary: &InputSummary) -> Self {
         let style = Style { color: args.color.is_on(), ascii: args.ascii, ..Style::default() };
-        Self { files: summary.files.iter().map(capture_info).collect(), args, style }
+        Self { files: captures(summary), args, style }
     }
 
     pub(crate) fn overview(&self, report: &Report) -> anyhow::Result<()> {
@@ -85,6 +85,11 @@ fn shell_word(text: &str) -> String {
     } else {
         format!("'{}'", text.replace('\'', r"'\''"))
     }
+}
+
+/// What the report says about the inputs.
+pub(crate) fn captures(summary: &InputSummary) -> Vec<CaptureInfo> {
+    summary.files.iter().map(capture_info).collect()
 }
 
 fn capture_info(file: &FileSummary) -> CaptureInfo {
@@ -152,7 +157,7 @@ pub(crate) fn complain(message: &str) {
     let _ = writeln!(std::io::stderr(), "tcpwhy: {}", visible(message));
 }
 
-fn print(text: &str) -> anyhow::Result<()> {
+pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     let mut stdout = std::io::stdout().lock();
     stdout.write_all(text.as_bytes())?;
     stdout.flush()?;

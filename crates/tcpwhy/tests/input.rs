@@ -114,6 +114,29 @@ fn the_pieces_of_a_ring_are_read_in_the_order_of_time() {
 }
 
 #[test]
+fn captures_of_the_same_time_are_merged_by_it() {
+    let files = Files::new();
+    let paths = [
+        files.with("early", &pcap([10, 12, 14, 14, 30])),
+        files.with("late", &gzip(&pcap([14, 15, 20]))),
+        files.with("middle", &zstd(&pcap([11, 13, 40]))),
+    ];
+    let (summary, segments) = read(&paths);
+    let times: Vec<_> = segments.iter().map(|segment| segment.seq.0).collect();
+    assert_eq!(times, [10, 11, 12, 13, 14, 14, 14, 15, 20, 30, 40]);
+    assert!(segments.iter().zip(1..).all(|(segment, number)| segment.packet == number));
+    let first: Vec<_> = summary.files.iter().map(|file| (file.first_number, file.packets)).collect();
+    assert_eq!(first, [(1, 5), (2, 3), (7, 3)]);
+    // However it is cut into files, a recording reads the same.
+    let (_, whole) = read(&[files.with("whole", &pcap(0..1000))]);
+    let pieces = [0..10, 10..500, 500..501, 501..1000];
+    let pieces = pieces.map(|piece| files.with(&piece.start.to_string(), &pcap(piece)));
+    assert_eq!(read(&pieces).1, whole);
+    let interleaved = [0, 1, 2].map(|n| files.with(&format!("every third {n}"), &pcap((n..1000).step_by(3))));
+    assert_eq!(read(&interleaved).1, whole);
+}
+
+#[test]
 #[cfg(target_os = "linux")]
 fn a_pipe_among_several_inputs_loses_nothing_to_the_look_ahead() {
     use std::os::fd::AsRawFd;

@@ -77,7 +77,10 @@ fn every_kind_of_capture_reads_as_tshark_reads_it() {
                     let Some((kind, make, recording)) = next.lock().expect("no panic").next() else { return };
                     let path = made.path().join(format!("{}.{kind}", recording.name));
                     make(recording, &path);
-                    let result = compare(&path, kind.starts_with("simple"));
+                    let mut result = compare(&path, kind.starts_with("simple"));
+                    if *kind == "two-interfaces.pcapng" && result.is_ok() {
+                        result = compare_merged(&[&recording.ethernet, &recording.sll2], &path);
+                    }
                     match result {
                         Ok(count) => *segments.lock().expect("no panic") += count,
                         Err(what) => {
@@ -337,6 +340,22 @@ fn compare(path: &Path, without_time: bool) -> Result<usize, String> {
         return Err(format!("{} segments, tshark has {}", ours.len(), theirs.len()));
     }
     Ok(ours.len())
+}
+
+/// Several inputs read like the one that mergecap makes of them.
+fn compare_merged(inputs: &[&Path], merged: &Path) -> Result<usize, String> {
+    let rows = |paths: &[&Path]| {
+        let mut rows = Vec::new();
+        let on_segment = |segment: &Segment| rows.push(row(segment).join(" | "));
+        Inputs::open(paths).for_each_segment(&Options::default(), |_| {}, on_segment);
+        rows
+    };
+    let (ours, theirs) = (rows(inputs), rows(&[merged]));
+    match ours.iter().zip(&theirs).find(|(ours, theirs)| ours != theirs) {
+        Some((ours, theirs)) => Err(format!("\n  merged here  {ours}\n  by mergecap  {theirs}")),
+        None if ours.len() != theirs.len() => Err(format!("{} segments, not {}", ours.len(), theirs.len())),
+        None => Ok(ours.len()),
+    }
 }
 
 /// tshark's reading of each TCP segment whose header is there.

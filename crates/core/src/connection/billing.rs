@@ -7,7 +7,7 @@ use crate::account::{Charge, Split};
 use crate::cause::{Cause, Side};
 use crate::exchange::Open;
 use crate::half::{LastData, Order};
-use crate::mechanism::{self, Verdict, Wait, repair};
+use crate::mechanism::{self, Verdict, Wait, cork, repair};
 use crate::report::{Confidence, Detail, Trigger};
 
 impl Connection {
@@ -24,7 +24,6 @@ impl Connection {
             self.habits[from].rounds.on_message(segment.seq);
             return nothing;
         };
-        let habits = std::mem::take(&mut self.habits[from]);
         let wait = Wait {
             half: &self.halves[from],
             segment,
@@ -34,13 +33,12 @@ impl Connection {
             mss,
             own: self.delay(from),
             peer: self.delay(1 - from),
-            habits: &habits,
+            habits: &self.habits[from],
             index: path.index,
         };
         let verdict = mechanism::judge(&wait);
-        let mut learned = habits.clone();
-        mechanism::learn(&wait, &verdict, &mut learned);
-        self.habits[from] = learned;
+        let lessons = mechanism::lessons(&wait, &verdict);
+        self.habits[from].take(&lessons);
         verdict
     }
 
@@ -110,9 +108,17 @@ impl Connection {
             );
         }
         let near = own.times(9) <= rtt || own < Duration::from_millis(1);
-        let confidence = if near { Confidence::Certain } else { Confidence::Likely };
+        // A reply that is corked from its first byte leaves with the timer, and looks like a server that sleeps as long.
+        let timed = segment.payload_len < self.mss(server)
+            && cork::agrees(split.left(), half.rto.rto(), rtt, rtt.divided_by(16));
+        let (confidence, form) = match (timed, near) {
+            (true, _) => (Confidence::Possible, Some("or-cork")),
+            (false, true) => (Confidence::Certain, None),
+            (false, false) => (Confidence::Likely, None),
+        };
         let think = Charge::new(Cause::ServerThink, half.side, Duration::ZERO, confidence)
-            .evidence(from.packet, segment.packet);
+            .evidence(from.packet, segment.packet)
+            .detail(Detail { form, ..Detail::default() });
         Verdict { split: split.rest(think), trigger: Trigger::Packet(from.packet) }
     }
 
@@ -120,9 +126,13 @@ impl Connection {
     /// during this whole connection, where other connections between the same hosts have seen it shorter.
     pub(super) fn way(&self, end: usize, sender: Side) -> [Charge; 2] {
         let own = self.delay(end);
-        let path = self.path_min[end]
-            .filter(|path| own - *path >= QUEUED_MIN.max(path.divided_by(4)))
-            .unwrap_or(own);
+        let varied = self.halves.iter().map(|half| half.queued_peak).max().unwrap_or_default();
+        let stood = |path: &Duration| {
+            let queued = own - *path;
+            // A longer way that never varies is another way (another host behind the same address), not a queue.
+            queued >= QUEUED_MIN.max(path.divided_by(4)) && varied >= queued.divided_by(4)
+        };
+        let path = self.path_min[end].filter(stood).unwrap_or(own);
         let detail = Detail { form: Some("standing"), ..Detail::default() };
         [
             Charge::new(Cause::RoundTrip, sender, path, Confidence::Certain),

@@ -95,10 +95,7 @@ impl Connection {
     }
 
     pub(crate) fn vantage(&self) -> Vantage {
-        let (client, server) = match self.delay {
-            [Some(client), Some(server)] => (client, server),
-            _ => return Vantage::Unknown,
-        };
+        let [Some(client), Some(server)] = self.delay else { return Vantage::Unknown };
         let on_one_host = self.ends[CLIENT].addr == self.ends[SERVER].addr;
         if on_one_host || client + server < Duration::from_micros(100) {
             Vantage::Unknown

@@ -6,7 +6,7 @@
 
 use tcpwhy_wire::Duration;
 
-use super::{Habits, Verdict, Wait};
+use super::{Verdict, Wait};
 use crate::account::{Charge, Split};
 use crate::cause::Cause;
 use crate::half::Order;
@@ -81,15 +81,11 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
 }
 
 /// Acknowledgements clump on their way: the time that the bottleneck needed for the early ones passes in the gap
-/// behind them.
-pub(crate) fn learn(wait: &Wait<'_>, verdict: &Verdict, habits: &mut Habits) {
-    let Some(rate) = rate(wait) else { return };
-    let billed: Duration = verdict
-        .split
-        .charges()
-        .filter(|charge| charge.cause == Cause::Bandwidth)
-        .map(|charge| charge.ns)
-        .sum();
-    let credit = habits.bandwidth_credit + needed(wait, rate) - billed;
-    habits.bandwidth_credit = credit.at_least_zero().min(wait.rtt().divided_by(2));
+/// behind them. Returns what is left of it.
+pub(crate) fn credit(wait: &Wait<'_>, verdict: &Verdict) -> Duration {
+    let Some(rate) = rate(wait) else { return Duration::ZERO };
+    let charges = verdict.split.charges().filter(|charge| charge.cause == Cause::Bandwidth);
+    let billed: Duration = charges.map(|charge| charge.ns).sum();
+    let credit = wait.habits.bandwidth_credit + needed(wait, rate) - billed;
+    credit.at_least_zero().min(wait.rtt().divided_by(2))
 }

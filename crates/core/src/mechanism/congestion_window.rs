@@ -52,7 +52,7 @@ impl Rounds {
     }
 
     /// A window ended the round under way before the byte `next`.
-    fn on_round(&mut self, next: Seq) {
+    pub(crate) fn on_round(&mut self, next: Seq) {
         let bytes = self.bytes_until(next);
         self.flat = if self.grew(bytes) { 0 } else { self.flat.saturating_add(1) };
         self.last = bytes;
@@ -73,7 +73,8 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     if wait.order != Order::New || wait.gap < super::BURST_GAP {
         return None;
     }
-    let release = wait.half.view.advanced.filter(|release| wait.follows(release));
+    let advanced = wait.half.view.advanced;
+    let release = advanced.filter(|release| wait.follows(release) || follows_late(wait, release));
     let Some(release) = release else {
         let queued = match wait.last.queue {
             Queue::More => wait.half.flight() > 0,
@@ -97,6 +98,15 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         ..Detail::default()
     };
     let mut split = Split::of(wait.gap);
+    if !wait.follows(&release) {
+        let late = Charge::new(
+            Cause::Queueing,
+            wait.half.side,
+            wait.segment.at - release.effective,
+            Confidence::Possible,
+        );
+        split.take(late.evidence(release.packet, wait.segment.packet));
+    }
     bandwidth::take(wait, &mut split);
     let charge = Charge::new(cause, wait.half.side, Duration::ZERO, confidence)
         .evidence(release.packet, wait.segment.packet)
@@ -130,6 +140,17 @@ fn which(wait: &Wait<'_>, release: &Release) -> (Cause, Option<&'static str>, Co
     (Cause::SlowStart, None, Confidence::Likely)
 }
 
+/// Far from the sender, a segment of a queue that was not empty may have been late on its way, or the acknowledgement
+/// was: nothing else can have let it leave.
+fn follows_late(wait: &Wait<'_>, release: &Release) -> bool {
+    let late = wait.segment.at - release.effective;
+    !wait.near_sender()
+        && wait.last.queue != Queue::Emptied
+        && release.effective > wait.last.at
+        && late.is_positive()
+        && late <= wait.own.divided_by(2)
+}
+
 /// Whether the segment left as a duplicate or selective acknowledgement arrived.
 fn after_loss_signal(wait: &Wait<'_>) -> bool {
     wait.half.view.loss_signal.is_some_and(|at| at > wait.last.at && wait.segment.at - at <= wait.hair())
@@ -155,12 +176,8 @@ fn spaced(wait: &Wait<'_>) -> Verdict {
     Verdict { split: split.rest(charge), trigger: super::burst(&wait.last, wait.segment.at) }
 }
 
-/// Keeps the rounds.
-pub(crate) fn learn(wait: &Wait<'_>, verdict: &Verdict, rounds: &mut Rounds) {
-    if wait.order != Order::New {
-        return;
-    }
-    rounds.on_flight(wait.last.flight);
+/// Whether a window ended a round before this segment.
+pub(crate) fn ends_round(wait: &Wait<'_>, verdict: &Verdict) -> bool {
     let by_window = verdict.split.charges().any(|charge| {
         matches!(
             charge.cause,
@@ -172,7 +189,7 @@ pub(crate) fn learn(wait: &Wait<'_>, verdict: &Verdict, rounds: &mut Rounds) {
                 | Cause::ReceiveWindow
         )
     });
-    if by_window && (wait.gap >= wait.rtt().divided_by(4) || wait.gap >= HELD_BACK_MIN) {
-        rounds.on_round(wait.segment.seq);
-    }
+    by_window
+        && wait.order == Order::New
+        && (wait.gap >= wait.rtt().divided_by(4) || wait.gap >= HELD_BACK_MIN)
 }

@@ -25,12 +25,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     let idle_since = half.view.all_acked.filter(|release| release.effective >= wait.last.at)?;
     let waited = wait.segment.at - idle_since.effective;
     let timer = half.rto.rto().max(RTO_MIN);
-    // The timer wheel rounds up by up to an eighth (kernel/time/timer.c), and the estimate lags the kernel's.
-    // A sleep of 200 ms starts with the write, a round trip before the acknowledgement, and ends sooner.
-    let floor = RTO_MIN + wait.rtt() + Duration::from_micros(800);
-    let agrees = waited >= floor.max(timer - timer.divided_by(20))
-        && waited <= timer + timer.divided_by(6) + Duration::from_millis(16) + wait.hair();
-    if !agrees {
+    if !agrees(waited, timer, wait.rtt(), wait.hair()) {
         return None;
     }
     let confidence = Confidence::Likely;
@@ -40,4 +35,14 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         .evidence(idle_since.packet, wait.segment.packet)
         .detail(detail);
     Some(Verdict { split: Split::of(wait.gap).rest(charge), trigger: Trigger::Timer })
+}
+
+/// Whether a wait from the last acknowledgement (or from the write, with nothing in flight) is the timer's.
+pub(crate) fn agrees(waited: Duration, timer: Duration, rtt: Duration, variation: Duration) -> bool {
+    let timer = timer.max(RTO_MIN);
+    // A sleep of 200 ms starts with the write, a round trip before the acknowledgement, and ends sooner.
+    let floor = RTO_MIN + rtt + Duration::from_micros(800);
+    // The timer wheel rounds up by up to an eighth (kernel/time/timer.c), and the estimate lags the kernel's.
+    waited >= floor.max(timer - timer.divided_by(20))
+        && waited <= timer + timer.divided_by(6) + Duration::from_millis(16) + variation
 }

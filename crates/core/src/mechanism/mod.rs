@@ -11,7 +11,7 @@ pub(crate) mod receive_window;
 pub(crate) mod repair;
 pub(crate) mod think;
 
-use tcpwhy_wire::{Duration, Instant, Segment};
+use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
 use crate::account::Split;
 use crate::half::{HOST_VARIATION, Half, LastData, Order, Release};
@@ -53,7 +53,9 @@ impl Wait<'_> {
     pub(crate) fn follows(&self, release: &Release) -> bool {
         let after = self.segment.at - release.effective;
         let not_before = HOST_VARIATION + self.own.divided_by(16);
-        release.effective > self.last.at - not_before && after >= -not_before && after <= self.hair()
+        // What the segment itself waited on its way to the capture says nothing about when it left.
+        let queued = self.half.queued_on_way.unwrap_or_default();
+        release.effective > self.last.at - not_before && after >= -not_before && after <= self.hair() + queued
     }
 
     /// By how much the peer held back this acknowledgement.
@@ -99,8 +101,17 @@ impl Habits {
         self.pauses = Default::default();
     }
 
-    pub(crate) fn on_pause(&mut self, index: usize, pause: Duration) {
-        self.pauses[index.min(3)].push(pause);
+    pub(crate) fn take(&mut self, lessons: &Lessons) {
+        self.nagle_ignored = self.nagle_ignored.saturating_add(u32::from(lessons.nagle.ignored));
+        self.nagle_held = self.nagle_held.saturating_add(u32::from(lessons.nagle.held));
+        if let Some(pause) = lessons.nagle.pause {
+            self.pauses[lessons.index.min(3)].push(pause);
+        }
+        self.bandwidth_credit = lessons.bandwidth_credit;
+        self.rounds.on_flight(lessons.flight);
+        if let Some(next) = lessons.round_ended {
+            self.rounds.on_round(next);
+        }
     }
 }
 
@@ -144,11 +155,24 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Verdict {
         .unwrap_or_else(|| think::judge(wait))
 }
 
+/// What one segment taught about its sender.
+pub(crate) struct Lessons {
+    nagle: nagle::Lesson,
+    index: usize,
+    bandwidth_credit: Duration,
+    flight: u32,
+    round_ended: Option<Seq>,
+}
+
 /// What a verdict teaches about its sender.
-pub(crate) fn learn(wait: &Wait<'_>, verdict: &Verdict, habits: &mut Habits) {
-    nagle::learn(wait, verdict, habits);
-    bandwidth::learn(wait, verdict, habits);
-    congestion_window::learn(wait, verdict, &mut habits.rounds);
+pub(crate) fn lessons(wait: &Wait<'_>, verdict: &Verdict) -> Lessons {
+    Lessons {
+        nagle: nagle::lesson(wait, verdict),
+        index: wait.index,
+        bandwidth_credit: bandwidth::credit(wait, verdict),
+        flight: wait.last.flight,
+        round_ended: congestion_window::ends_round(wait, verdict).then_some(wait.segment.seq),
+    }
 }
 
 /// Which earlier packet a segment that followed `at` answers, for the ladder.

@@ -42,6 +42,13 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         _ => Confidence::Likely,
     };
     let mut split = Split::of(wait.gap);
+    if !wait.follows(&release) {
+        let late = wait.segment.at - release.effective;
+        split.take(
+            Charge::new(Cause::Queueing, wait.half.side, late, Confidence::Possible)
+                .evidence(release.packet, segment.packet),
+        );
+    }
     // Where the acknowledgement came at once (the first exchange on Linux: quick acknowledgements), the application
     // has shown how long it pauses by itself before this write; that part of the wait is not Nagle's.
     let pause = habits.pause(wait.index).filter(|&pause| pause >= PAUSE_MIN);
@@ -65,8 +72,24 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     Some(Verdict { split: split.rest(charge), trigger: Trigger::Packet(release.packet) })
 }
 
+/// Far from the sender the segment may have been late on its way. After a long hold that is likelier than a write that
+/// happened to come just then, unless this sender is known not to mind Nagle.
+fn follows_late(wait: &Wait<'_>, release: &Release) -> bool {
+    let late = wait.segment.at - release.effective;
+    let held_back = wait.ack_delay(release).is_some_and(|delay| delay >= HELD_BACK_MIN);
+    !wait.near_sender()
+        && held_back
+        && wait.habits.nagle_ignored == 0
+        && release.effective > wait.last.at
+        && late.is_positive()
+        && late <= wait.gap.divided_by(8)
+        && (wait.habits.nagle_held > 0 || late <= wait.own.divided_by(2))
+}
+
 fn released_by(wait: &Wait<'_>) -> Option<(Release, Option<&'static str>)> {
-    if let Some(release) = wait.half.view.small_acked.filter(|release| wait.follows(release)) {
+    let small_acked = wait.half.view.small_acked;
+    if let Some(release) = small_acked.filter(|release| wait.follows(release) || follows_late(wait, release))
+    {
         return Some((release, None));
     }
     // RFC 896: a full segment was outstanding, and all of it had to be acknowledged first. The segment before it was
@@ -76,26 +99,35 @@ fn released_by(wait: &Wait<'_>) -> Option<(Release, Option<&'static str>)> {
     (held_back && release.flight <= 2 * wait.mss).then_some((release, Some("rfc896")))
 }
 
+/// What a segment teaches about its sender's way with small writes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Lesson {
+    /// A small segment left while a small one was outstanding: Nagle is off.
+    pub ignored: bool,
+    /// A small segment was held until an acknowledgement that had been held back.
+    pub held: bool,
+    /// The application's own pause, where nothing can have held the write.
+    pub pause: Option<Duration>,
+}
+
 /// Learns from a small segment whether its sender minds Nagle at all, and how long its application pauses by itself.
-pub(crate) fn learn(wait: &Wait<'_>, verdict: &Verdict, habits: &mut super::Habits) {
+pub(crate) fn lesson(wait: &Wait<'_>, verdict: &Verdict) -> Lesson {
+    let mut lesson = Lesson::default();
     if wait.order != Order::New || wait.last.len == 0 {
-        return;
+        return lesson;
     }
     let half = wait.half;
     let small = wait.segment.payload_len < wait.mss;
+    // `una` is what passed the capture, not what reached the sender: no acknowledgement existed at all.
     let small_outstanding = half.snd_sml.is_some_and(|end| half.una.is_none_or(|una| end.after(una)));
-    if small && small_outstanding && !wait.segment.flags.fin() && half.shows_nodelay(wait.segment.payload_len)
-    {
-        // `una` is what passed the capture, not what reached the sender: no acknowledgement existed at all.
-        habits.nagle_ignored = habits.nagle_ignored.saturating_add(1);
-    }
-    let held = |cause| verdict.split.charges().any(|charge| charge.cause == cause);
-    if held(Cause::NagleDelayedAck) {
-        habits.nagle_held = habits.nagle_held.saturating_add(1);
-        return;
-    }
-    if held(Cause::Nagle) {
-        return; // whether the application paused until then cannot be seen
+    lesson.ignored = small
+        && small_outstanding
+        && !wait.segment.flags.fin()
+        && half.shows_nodelay(wait.segment.payload_len);
+    let billed = |cause| verdict.split.charges().any(|charge| charge.cause == cause);
+    lesson.held = billed(Cause::NagleDelayedAck);
+    if lesson.held || billed(Cause::Nagle) {
+        return lesson; // whether the application paused until then cannot be seen
     }
     // Nothing held it: either the small one before it had been acknowledged at once, or Nagle is off.
     let acked_at_once = half.view.small_acked.is_some_and(|release| {
@@ -103,7 +135,6 @@ pub(crate) fn learn(wait: &Wait<'_>, verdict: &Verdict, habits: &mut super::Habi
             && release.effective < wait.segment.at
             && wait.ack_delay(&release).is_some_and(|delay| delay < HELD_BACK_MIN)
     });
-    if small_outstanding || acked_at_once {
-        habits.on_pause(wait.index, wait.gap);
-    }
+    lesson.pause = (small_outstanding || acked_at_once).then_some(wait.gap);
+    lesson
 }

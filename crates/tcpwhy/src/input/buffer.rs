@@ -7,17 +7,28 @@ use std::io::{self, Read};
 
 /// Large enough that a system call per filling does not matter, small enough for the second-level cache.
 const LEN: usize = 512 << 10;
+/// Of many inputs, which may all be open at a time.
+const LEN_OF_MANY: usize = 64 << 10;
+const MANY: usize = 8;
 
 pub(super) struct Buffer {
     bytes: Vec<u8>,
     start: usize,
     end: usize,
     at_eof: bool,
+    len: usize,
 }
 
 impl Buffer {
-    pub(super) fn new() -> Self {
-        Self { bytes: Vec::new(), start: 0, end: 0, at_eof: false }
+    /// For one of `inputs` inputs. It takes no memory before it is filled.
+    pub(super) fn one_of(inputs: usize) -> Self {
+        let len = if inputs > MANY { LEN_OF_MANY } else { LEN };
+        Self { bytes: Vec::new(), start: 0, end: 0, at_eof: false, len }
+    }
+
+    /// As if nothing had been read; gives the memory back.
+    pub(super) fn reset(&mut self) {
+        *self = Self { bytes: Vec::new(), start: 0, end: 0, at_eof: false, len: self.len };
     }
 
     pub(super) fn unread(&self) -> &[u8] {
@@ -43,7 +54,7 @@ impl Buffer {
             self.end -= self.start;
             self.start = 0;
             // Twice of what is needed: otherwise one that asks for a few bytes more each time would have all moved each time.
-            let len = LEN.max(2 * at_least);
+            let len = self.len.max(2 * at_least);
             if self.bytes.len() < len {
                 self.bytes.resize(len, 0);
             }

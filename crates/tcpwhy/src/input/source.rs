@@ -146,17 +146,18 @@ impl Source {
     }
 
     /// Back to the start, which only regular files can do.
-    pub(super) fn rewound(self) -> io::Result<Self> {
-        let stored_len = self.stored_len;
-        let mut from = match self.unpack {
-            Unpack::Plain(stored) => stored.from,
-            Unpack::Gzip(decoder) => decoder.into_inner().into_inner().from,
-            Unpack::Zstd(decoder) => decoder.finish().into_inner().from,
+    pub(super) fn rewind(&mut self) -> io::Result<()> {
+        let stored = match &mut self.unpack {
+            Unpack::Plain(stored) => stored,
+            Unpack::Gzip(decoder) => decoder.get_mut().get_mut(),
+            Unpack::Zstd(decoder) => decoder.get_mut().get_mut(),
         };
-        if let From::File(file) = &mut from {
+        if let From::File(file) = &stored.from {
+            let mut file = file.try_clone()?;
             file.rewind()?;
+            *self = Self::new(From::File(file), self.stored_len)?;
         }
-        Self::new(from, stored_len)
+        Ok(())
     }
 
     pub(super) fn can_rewind(&self) -> bool {
