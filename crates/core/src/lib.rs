@@ -1,10 +1,25 @@
 //! Segments to connections, exchanges, bills and findings.
 //!
-//! Pure and deterministic: the same segments give the same report. Read `report` for what comes out.
+//! Pure and deterministic: the same segments give the same report. In the order in which data flows: `analysis` finds
+//! the connection of a segment; `connection` keeps both `half`s and the `exchange` under way; `mechanism` decides what
+//! each interval was spent on; `account` adds it up; `ledger` sums finished bills into findings; `report` is the result.
 #![forbid(unsafe_code)]
 
+mod account;
+mod analysis;
 pub mod cause;
+mod clock;
+mod connection;
+mod exchange;
+mod half;
+mod ledger;
+mod mechanism;
+mod rate;
 pub mod report;
+mod rto;
+mod setup;
 
+pub use analysis::{Analysis, Options};
 pub use cause::{Cause, Side};
+pub use ledger::Listing;
 pub use report::Report;

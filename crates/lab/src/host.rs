@@ -40,7 +40,8 @@ pub struct HostSpec {
     pub rto_min_ms: Option<u32>,
     /// MTU of the interface in bytes.
     pub mtu: u32,
-    /// The interface takes super-segments, as a network card with TSO does.
+    /// The interface takes super-segments, as a network card with TSO does; captures on the host then show them. They
+    /// pass the path whole where its elements allow it (no elements, or delays), otherwise the link splits them first.
     pub tso: bool,
 }
 
@@ -83,7 +84,7 @@ pub(crate) const INTERFACE: &str = "path0";
 type Job = Box<dyn FnOnce() + Send>;
 
 impl Host {
-    /// Builds the host up to its interface. Without segmentation the kernel splits what it sends before the path.
+    /// Builds the host up to its interface.
     pub(crate) fn build(
         name: &'static str,
         spec: &HostSpec,

@@ -9,6 +9,7 @@
 mod clock;
 pub mod demo;
 mod error;
+mod gso;
 mod host;
 mod link;
 mod netlink;

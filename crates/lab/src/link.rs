@@ -14,7 +14,7 @@ use tcpwhy_twin::path::{Offload, Output, Packet, Pipe, Record};
 use tcpwhy_wire::{Duration, Instant};
 
 use crate::tun::{MAX_PACKET, Tun};
-use crate::{Clock, Error};
+use crate::{Clock, Error, gso};
 
 /// How hard the link tries, and how much it remembers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,10 +83,12 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// Starts carrying packets between the client's and the server's interface.
+    /// Starts carrying packets between the client's and the server's interface; where the elements need `single`
+    /// packets, super-segments are split before them.
     pub(crate) fn start(
         tuns: [Tun; 2],
         pipes: [Pipe; 2],
+        single: bool,
         options: LinkOptions,
         clock: Clock,
     ) -> Result<Self, Error> {
@@ -97,6 +99,7 @@ impl Link {
         let mut carrier = Carrier {
             tuns,
             lanes: [Lane::new(Direction::Forward, forward), Lane::new(Direction::Backward, backward)],
+            single,
             options,
             clock,
             log: Arc::clone(&log),
@@ -148,6 +151,8 @@ struct Carrier {
     tuns: [Tun; 2],
     /// Forward, backward: lane `n` reads from interface `n` and writes to the other.
     lanes: [Lane; 2],
+    /// Super-segments are split before the elements.
+    single: bool,
     options: LinkOptions,
     clock: Clock,
     log: Arc<Mutex<PathLog>>,
@@ -193,8 +198,17 @@ impl Carrier {
         for n in 0..BATCH {
             let Some((len, offload)) = self.tuns[lane].read(&mut self.scratch)? else { return Ok(n > 0) };
             let now = self.clock.now();
-            let packet = self.packet(len, offload, now);
-            self.pump(lane, Some(packet), now);
+            if self.single && offload.is_super_segment() {
+                // The parts are collected first: pumping needs the whole of self.
+                let Some(parts) = gso::split(&self.scratch[..len], offload) else { continue };
+                for bytes in parts.collect::<Vec<_>>() {
+                    let packet = Packet::from_ip(bytes, gso::offload_of_single(offload), now);
+                    self.pump(lane, Some(packet), now);
+                }
+            } else {
+                let packet = self.packet(len, offload, now);
+                self.pump(lane, Some(packet), now);
+            }
         }
         Ok(true)
     }

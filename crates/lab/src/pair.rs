@@ -48,13 +48,12 @@ impl Pair {
     pub fn build(options: &PairOptions) -> Result<Self, Error> {
         let pipes = options.path.build().map_err(|error| Error::Spec(error.to_string()))?;
         let single = options.path.needs_single_packets();
-        let spec = |spec: &HostSpec| HostSpec { tso: spec.tso && !single, ..spec.clone() };
         let client = Addresses { v4: Self::CLIENT_V4, v6: Self::CLIENT_V6 };
         let server = Addresses { v4: Self::SERVER_V4, v6: Self::SERVER_V6 };
         let clock = Clock::start();
-        let (client_host, client_tun) = Host::build("client", &spec(&options.client), client, server)?;
-        let (server_host, server_tun) = Host::build("server", &spec(&options.server), server, client)?;
-        let link = Link::start([client_tun, server_tun], pipes, options.link, clock)?;
+        let (client_host, client_tun) = Host::build("client", &options.client, client, server)?;
+        let (server_host, server_tun) = Host::build("server", &options.server, server, client)?;
+        let link = Link::start([client_tun, server_tun], pipes, single, options.link, clock)?;
         Ok(Self { client: client_host, server: server_host, link, clock })
     }
 

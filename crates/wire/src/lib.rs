@@ -6,11 +6,13 @@
 
 pub mod capture;
 pub mod decode;
+pub mod filter;
 pub mod segment;
 pub mod seq;
 pub mod time;
 
 pub use decode::{Skip, decode};
+pub use filter::{Filter, FilterError};
 pub use segment::{Endpoint, Flags, SackBlock, Segment, TcpOptions, Timestamps};
 pub use seq::Seq;
 pub use time::{Duration, Instant};

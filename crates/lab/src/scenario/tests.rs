@@ -1,3 +1,5 @@
+//! Is a scenario read as it is written, and a wrong one refused with its place?
+
 use super::*;
 use crate::workload::{Setting, Step};
 use tcpwhy_wire::Duration;

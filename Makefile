@@ -1,0 +1,26 @@
+# What a developer runs is what CI runs. `make help` lists the targets.
+CARGO ?= cargo
+
+.PHONY: help demo test lint bench accuracy tools
+
+help:
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
+
+demo: ## record the classic 40 ms stall on this machine, bill it, mend it, bill it again
+	$(CARGO) run --locked --release -p tcpwhy -- demo
+
+test: tools lint ## everything that must hold: formatting, lints, all tests
+	$(CARGO) test --locked --workspace
+
+lint: ## formatting and lints
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+
+bench: ## speed, printed as a table
+	$(CARGO) bench --locked --workspace
+
+accuracy: ## bills against the applications' own clocks, printed as a table
+	$(CARGO) test --locked --release --workspace accuracy -- --nocapture
+
+tools: ## the programs that the tests record and compare with
+	@tools/install.sh

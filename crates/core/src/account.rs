@@ -1,0 +1,271 @@
+//! Where has the time gone so far? The running account of one exchange along its critical path.
+//!
+//! Every interval is charged exactly once, so an account's lines sum to the time between its first and its last event.
+
+use tcpwhy_wire::Duration;
+
+use crate::cause::{Cause, Side};
+use crate::report::{Confidence, Detail, Line};
+
+/// Packet numbers kept as evidence for one line.
+const EVIDENCE_MAX: usize = 6;
+
+/// An interval and what it was spent on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Charge {
+    pub cause: Cause,
+    /// Who was sending: resolves `sender` and `receiver` to client and server.
+    pub sender: Side,
+    pub ns: Duration,
+    pub confidence: Confidence,
+    /// The packets that show it, zero for none: what stopped the sender, what released it.
+    pub evidence: [u64; 2],
+    pub detail: Detail,
+}
+
+impl Charge {
+    pub(crate) fn new(cause: Cause, sender: Side, ns: Duration, confidence: Confidence) -> Self {
+        Self { cause, sender, ns, confidence, evidence: [0; 2], detail: Detail::default() }
+    }
+
+    pub(crate) fn evidence(mut self, stopped: u64, released: u64) -> Self {
+        self.evidence = [stopped, released];
+        self
+    }
+
+    pub(crate) fn detail(mut self, detail: Detail) -> Self {
+        self.detail = detail;
+        self
+    }
+}
+
+/// Splits one interval into charges that sum to it, whatever amounts are asked for.
+#[derive(Clone, Debug)]
+pub(crate) struct Split {
+    rest: Duration,
+    charges: [Option<Charge>; 4],
+    len: usize,
+}
+
+impl Split {
+    pub(crate) fn of(interval: Duration) -> Self {
+        Self { rest: interval.at_least_zero(), charges: [None; 4], len: 0 }
+    }
+
+    /// Charges as much of what is left as the charge asks for.
+    pub(crate) fn take(&mut self, mut charge: Charge) {
+        charge.ns = charge.ns.at_least_zero().min(self.rest);
+        if charge.ns.is_positive()
+            && let Some(slot) = self.charges.get_mut(self.len)
+        {
+            self.rest -= charge.ns;
+            *slot = Some(charge);
+            self.len += 1;
+        }
+    }
+
+    /// Charges all that is left.
+    pub(crate) fn rest(mut self, charge: Charge) -> Self {
+        let ns = self.rest;
+        self.take(Charge { ns, ..charge });
+        self
+    }
+
+    pub(crate) fn left(&self) -> Duration {
+        self.rest
+    }
+
+    pub(crate) fn charges(&self) -> impl Iterator<Item = &Charge> {
+        self.charges[..self.len].iter().flatten()
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct AccountLine {
+    cause: Cause,
+    side: Side,
+    sender: Side,
+    ns: Duration,
+    by_confidence: [Duration; 3],
+    evidence: [u64; EVIDENCE_MAX],
+    detail: Detail,
+    waits: u32,
+}
+
+/// The running account. Reused from exchange to exchange, so that the per-packet path does not allocate.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Account {
+    lines: Vec<AccountLine>,
+    total: Duration,
+}
+
+impl Account {
+    pub(crate) fn clear(&mut self) {
+        self.lines.clear();
+        self.total = Duration::ZERO;
+    }
+
+    pub(crate) fn copy_from(&mut self, other: &Self) {
+        self.lines.clear();
+        self.lines.extend_from_slice(&other.lines);
+        self.total = other.total;
+    }
+
+    pub(crate) fn total(&self) -> Duration {
+        self.total
+    }
+
+    pub(crate) fn charge_split(&mut self, split: &Split) {
+        debug_assert!(!split.left().is_positive(), "an interval was left without a cause");
+        for charge in split.charges() {
+            self.charge(charge);
+        }
+    }
+
+    pub(crate) fn charge(&mut self, charge: &Charge) {
+        if !charge.ns.is_positive() {
+            return;
+        }
+        self.total += charge.ns;
+        let side = charge.cause.side(charge.sender);
+        let known = self.lines.iter().position(|line| line.cause == charge.cause && line.side == side);
+        let line = if let Some(i) = known {
+            &mut self.lines[i]
+        } else {
+            self.lines.push(AccountLine {
+                cause: charge.cause,
+                side,
+                sender: charge.sender,
+                ns: Duration::ZERO,
+                by_confidence: [Duration::ZERO; 3],
+                evidence: [0; EVIDENCE_MAX],
+                detail: Detail::default(),
+                waits: 0,
+            });
+            let last = self.lines.len() - 1;
+            &mut self.lines[last]
+        };
+        // The detail is that of the longest single wait.
+        if line.waits == 0 || charge.ns > line.ns.divided_by(i64::from(line.waits)) {
+            line.detail = charge.detail;
+        }
+        line.ns += charge.ns;
+        line.by_confidence[charge.confidence as usize] += charge.ns;
+        line.waits += 1;
+        for packet in charge.evidence {
+            if packet != 0
+                && !line.evidence.contains(&packet)
+                && let Some(free) = line.evidence.iter_mut().find(|slot| **slot == 0)
+            {
+                *free = packet;
+            }
+        }
+    }
+
+    /// Takes over another account's lines and empties it.
+    pub(crate) fn absorb(&mut self, other: &mut Self) {
+        for line in &other.lines {
+            for charge in LineView(line).charges() {
+                self.charge(&charge);
+            }
+        }
+        other.clear();
+    }
+
+    /// The bill, largest line first, ties in the order of [`Cause::ALL`].
+    pub(crate) fn lines(&self) -> Vec<Line> {
+        let mut lines: Vec<Line> = self.summary().map(LineView::to_line).collect();
+        lines.sort_by(|a, b| b.ns.cmp(&a.ns).then(a.cause.cmp(&b.cause)).then(a.side.cmp(&b.side)));
+        lines
+    }
+
+    /// The lines in the order in which they first appeared, without building a report from them.
+    pub(crate) fn summary(&self) -> impl Iterator<Item = LineView<'_>> {
+        self.lines.iter().map(LineView)
+    }
+}
+
+/// One line of an account, read without copying it.
+#[derive(Clone, Copy)]
+pub(crate) struct LineView<'a>(&'a AccountLine);
+
+impl LineView<'_> {
+    pub(crate) fn cause(self) -> Cause {
+        self.0.cause
+    }
+
+    pub(crate) fn side(self) -> Side {
+        self.0.side
+    }
+
+    pub(crate) fn ns(self) -> Duration {
+        self.0.ns
+    }
+
+    pub(crate) fn detail(self) -> Detail {
+        Detail { waits: Some(self.0.waits), ..self.0.detail }
+    }
+
+    pub(crate) fn evidence(self) -> impl Iterator<Item = u64> {
+        self.0.evidence.into_iter().filter(|&packet| packet != 0)
+    }
+
+    /// The confidence that nine tenths of the time reach.
+    pub(crate) fn confidence(self) -> Confidence {
+        let [_, likely, certain] = self.0.by_confidence;
+        let enough = self.0.ns - self.0.ns.divided_by(10);
+        if certain >= enough {
+            Confidence::Certain
+        } else if certain + likely >= enough {
+            Confidence::Likely
+        } else {
+            Confidence::Possible
+        }
+    }
+
+    /// The line as charges again, one for each confidence, for another account of the same sender.
+    pub(crate) fn charges(self) -> impl Iterator<Item = Charge> {
+        let line = *self.0;
+        [Confidence::Possible, Confidence::Likely, Confidence::Certain].into_iter().map(move |confidence| {
+            Charge {
+                cause: line.cause,
+                sender: line.sender,
+                ns: line.by_confidence[confidence as usize],
+                confidence,
+                evidence: [line.evidence[0], line.evidence[1]],
+                detail: line.detail,
+            }
+        })
+    }
+
+    fn to_line(self) -> Line {
+        Line {
+            cause: self.cause(),
+            side: self.side(),
+            ns: self.ns(),
+            confidence: self.confidence(),
+            evidence: self.evidence().collect(),
+            detail: self.detail(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(n: i64) -> Duration {
+        Duration::from_millis(n)
+    }
+
+    #[test]
+    fn a_split_sums_to_its_interval_whatever_is_asked() {
+        let mut split = Split::of(ms(44));
+        split.take(Charge::new(Cause::SenderThink, Side::Client, ms(25), Confidence::Likely));
+        split.take(Charge::new(Cause::Bandwidth, Side::Client, ms(100), Confidence::Likely));
+        let split = split.rest(Charge::new(Cause::Nagle, Side::Client, Duration::ZERO, Confidence::Certain));
+        let billed: Duration = split.charges().map(|charge| charge.ns).sum();
+        assert_eq!(billed, ms(44));
+        assert_eq!(split.charges().count(), 2);
+    }
+}

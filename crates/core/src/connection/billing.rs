@@ -1,0 +1,177 @@
+//! What was the interval before this segment spent on, and which path does it extend?
+
+use tcpwhy_wire::{Duration, Segment};
+
+use super::{Connection, QUEUED_MIN};
+use crate::account::{Charge, Split};
+use crate::cause::{Cause, Side};
+use crate::exchange::Open;
+use crate::half::{LastData, Order};
+use crate::mechanism::{self, Verdict, Wait, cork, repair};
+use crate::report::{Confidence, Detail, Trigger};
+
+impl Connection {
+    /// Decides what the interval before this segment was spent on.
+    pub(super) fn bill(&mut self, segment: &Segment, from: usize, order: Order, mss: u32) -> Verdict {
+        let nothing = Verdict { split: Split::of(Duration::ZERO), trigger: Trigger::Write };
+        let Some(open) = self.open.as_deref() else { return nothing };
+        let path = if from == open.initiator { &open.request } else { &open.reply };
+        if self.answers(open, segment, from, order) {
+            self.habits[from].rounds.on_message(segment.seq);
+            return self.think(open, segment, order);
+        }
+        let Some(last) = path.frontier() else {
+            self.habits[from].rounds.on_message(segment.seq);
+            return nothing;
+        };
+        let wait = Wait {
+            half: &self.halves[from],
+            segment,
+            order,
+            last,
+            gap: (segment.at - last.at).at_least_zero(),
+            mss,
+            own: self.delay(from),
+            peer: self.delay(1 - from),
+            habits: &self.habits[from],
+            index: path.index,
+        };
+        let verdict = mechanism::judge(&wait);
+        let lessons = mechanism::lessons(&wait, &verdict);
+        self.habits[from].take(&lessons);
+        verdict
+    }
+
+    /// Whether a segment of the responder answers request bytes that came since its last one.
+    pub(super) fn answers(&self, open: &Open, segment: &Segment, from: usize, order: Order) -> bool {
+        let Some(request) = open.request.last else { return false };
+        let server = self.delay(1 - open.initiator);
+        match open.reply.frontier() {
+            _ if from == open.initiator => false,
+            None => matches!(order, Order::New | Order::HoleFill { .. }),
+            Some(reply) => {
+                let reached = request.at + (server - server.divided_by(8));
+                order == Order::New
+                    && reached <= segment.at
+                    && reached > reply.at
+                    && request.at > reply.at - server
+            }
+        }
+    }
+
+    /// Whether data that went out again at `at` cannot be what the peer reacted to with `segment`.
+    fn too_late_for(&self, at: tcpwhy_wire::Instant, segment: &Segment, peer: usize) -> bool {
+        let away = self.delay(peer);
+        segment.at - at < away - away.divided_by(8)
+    }
+
+    /// The interval from the last request byte to the first reply byte: a round trip and the server's own time.
+    fn think(&self, open: &Open, segment: &Segment, order: Order) -> Verdict {
+        let server = 1 - open.initiator;
+        let request = &open.request;
+        let own = self.delay(server);
+        // A retransmission that the reply cannot have answered had repaired nothing.
+        let spurious = request.repaired_at().is_some_and(|at| self.too_late_for(at, segment, server));
+        let from = if spurious { request.last } else { request.frontier() };
+        let Some(from) = from else {
+            return Verdict { split: Split::of(Duration::ZERO), trigger: Trigger::Write };
+        };
+        let half = &self.halves[server];
+        let client = &self.halves[open.initiator];
+        let mut split = Split::of(segment.at - from.at);
+        for charge in self.way(server, half.side) {
+            split.take(charge.evidence(from.packet, segment.packet));
+        }
+        let rtt = own + self.delay(open.initiator);
+        if let Some(charge) = repair::first_reply(half, order, split.left(), rtt) {
+            split.take(charge.evidence(from.packet, segment.packet));
+        }
+        if let Some(rate) = client.rate(true)
+            && own > self.delay(open.initiator)
+            && from.flight > 2 * self.mss(open.initiator)
+        {
+            // The request's last flight had to pass the bottleneck behind the capture.
+            let detail = Detail { rate_bps: Some(rate.bits_per_second()), ..Detail::default() };
+            let drain = rate.time_for(from.flight).min(client.last_queueing(own));
+            split.take(
+                Charge::new(Cause::Bandwidth, client.side, drain, Confidence::Likely)
+                    .evidence(from.packet, segment.packet)
+                    .detail(detail),
+            );
+        }
+        if let Some(queued) = half.queued_on_way {
+            let detail = Detail { form: Some("reply"), ..Detail::default() };
+            split.take(
+                Charge::new(Cause::Queueing, half.side, queued, Confidence::Likely)
+                    .evidence(from.packet, segment.packet)
+                    .detail(detail),
+            );
+        }
+        let near = own.times(9) <= rtt || own < Duration::from_millis(1);
+        // A reply that is corked from its first byte leaves with the timer, and looks like a server that sleeps as long.
+        let timed = segment.payload_len < self.mss(server)
+            && cork::agrees(split.left(), half.rto.rto(), rtt, rtt.divided_by(16));
+        let (confidence, form) = match (timed, near) {
+            (true, _) => (Confidence::Possible, Some("or-cork")),
+            (false, true) => (Confidence::Certain, None),
+            (false, false) => (Confidence::Likely, None),
+        };
+        let think = Charge::new(Cause::ServerThink, half.side, Duration::ZERO, confidence)
+            .evidence(from.packet, segment.packet)
+            .detail(Detail { form, ..Detail::default() });
+        Verdict { split: split.rest(think), trigger: Trigger::Packet(from.packet) }
+    }
+
+    /// The way between the capture and an end and back: the path's smallest round trip, and what stood in its queues
+    /// during this whole connection, where other connections between the same hosts have seen it shorter.
+    pub(super) fn way(&self, end: usize, sender: Side) -> [Charge; 2] {
+        let own = self.delay(end);
+        let varied = self.halves.iter().map(|half| half.queued_peak).max().unwrap_or_default();
+        let stood = |path: &Duration| {
+            let queued = own - *path;
+            // A longer way that never varies is another way (another host behind the same address), not a queue.
+            queued >= QUEUED_MIN.max(path.divided_by(4)) && varied >= queued.divided_by(4)
+        };
+        let path = self.path_min[end].filter(stood).unwrap_or(own);
+        let detail = Detail { form: Some("standing"), ..Detail::default() };
+        [
+            Charge::new(Cause::RoundTrip, sender, path, Confidence::Certain),
+            Charge::new(Cause::Queueing, sender, own - path, Confidence::Possible).detail(detail),
+        ]
+    }
+
+    /// Takes the billed segment into its path.
+    pub(super) fn extend(
+        &mut self,
+        segment: &Segment,
+        from: usize,
+        order: Order,
+        last: LastData,
+        verdict: &Verdict,
+    ) {
+        let Some(open) = self.open.as_deref() else { return };
+        let answers = self.answers(open, segment, from, order);
+        let spurious =
+            open.request.repaired_at().is_some_and(|at| self.too_late_for(at, segment, 1 - open.initiator));
+        let half = &self.halves[from];
+        let Some(open) = self.open.as_deref_mut() else { return };
+        if from != open.initiator {
+            open.reply_first.get_or_insert(segment.seq);
+        }
+        if answers {
+            if spurious {
+                open.request.discard();
+            }
+            open.join_pieces();
+            let Open { request, reply, .. } = open;
+            reply.branch(request, &verdict.split, last);
+            return;
+        }
+        let path = if from == open.initiator { &mut open.request } else { &mut open.reply };
+        match order {
+            Order::Retransmission { .. } => path.repair(&verdict.split, last),
+            _ if path.last.is_none() => path.begin(last),
+            _ => path.advance(&verdict.split, last, half),
+        }
+    }
+}

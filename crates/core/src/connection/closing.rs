@@ -1,0 +1,148 @@
+//! What does a finished message come to? The way that the capture did not see, and the hand-over to the ledger.
+
+use tcpwhy_wire::{Duration, Segment};
+
+use super::{CLIENT, Connection, SERVER};
+use crate::account::{Account, Charge};
+use crate::cause::{Cause, Side};
+use crate::exchange::Open;
+use crate::ledger::{Closed, Ledger};
+use crate::report::{Confidence, Detail, Kind};
+
+impl Connection {
+    /// Ends what is under way and hands it to the ledger. `next` is the segment that starts something else.
+    pub(crate) fn close(&mut self, next: Option<&Segment>, ledger: &mut Ledger) {
+        if next.is_none() || self.open.is_some() {
+            self.close_setup(ledger); // not before the first exchange has shown the round trip
+        }
+        let Some(mut open) = self.open.take() else { return };
+        let speaker = open.last_speaker();
+        let listener = 1 - speaker;
+        let away = self.delay(listener);
+        let path = open.last_path();
+        if let (Some(next), Some(repaired)) = (next, path.repaired_at())
+            && next.at - repaired < away - away.divided_by(8)
+        {
+            path.discard(); // the peer went on before the retransmission can have reached it
+        }
+        path.commit();
+        let kind = open.kind();
+        if kind == Kind::OneWay {
+            self.close_pieces(&mut open, ledger);
+        }
+        self.charge_drain(&mut open, speaker);
+        let packet = open.packets[1];
+        let account = open.last_path().settle();
+        let end = self.charge_way_back(account, kind, speaker, packet);
+        let elapsed = account.total();
+        let (start, packets, request_bytes) = match (kind, open.piece) {
+            (Kind::OneWay, (start, first, bytes)) => (start, [first, packet], bytes),
+            _ => (open.start, open.packets, open.request_bytes),
+        };
+        // A one-way message is over for its sender when it is written.
+        self.last_felt_end = Some(start + if kind == Kind::Exchange { elapsed } else { elapsed - end });
+        let meta = Closed {
+            n: open.n,
+            kind,
+            initiator: side(open.initiator),
+            start,
+            client_idle: open.client_idle,
+            request_bytes,
+            reply_bytes: open.reply_bytes,
+            packets,
+            ..self.closed()
+        };
+        ledger.close(&meta, open.last_path().settle());
+        self.spare = Some(open);
+    }
+
+    fn closed(&self) -> Closed {
+        Closed {
+            connection: self.id,
+            service: self.service,
+            n: 0,
+            kind: Kind::Setup,
+            initiator: Side::Client,
+            start: self.now,
+            client_idle: Duration::ZERO,
+            request_bytes: 0,
+            reply_bytes: 0,
+            packets: [0; 2],
+        }
+    }
+
+    /// Pieces that nothing answered are messages of their own; the silence between them is nobody's wait.
+    fn close_pieces(&mut self, open: &mut Open, ledger: &mut Ledger) {
+        let speaker = open.initiator;
+        let mut idle = open.client_idle;
+        for mut piece in std::mem::take(&mut open.pieces) {
+            self.charge_way_back(&mut piece.account, Kind::OneWay, speaker, piece.packets[1]);
+            let meta = Closed {
+                n: open.n,
+                kind: Kind::OneWay,
+                initiator: side(speaker),
+                start: piece.start,
+                client_idle: idle,
+                request_bytes: piece.bytes,
+                packets: piece.packets,
+                ..self.closed()
+            };
+            ledger.close(&meta, &piece.account);
+            idle = piece.silence.charges().map(|charge| charge.ns).sum();
+            open.n = self.next_n;
+            self.next_n += 1;
+        }
+        open.client_idle = idle;
+    }
+
+    /// Behind the capture the last flight still has to pass the bottleneck: its acknowledgement shows for how long.
+    fn charge_drain(&self, open: &mut Open, speaker: usize) {
+        let listener = 1 - speaker;
+        let away = self.delay(listener);
+        let mss = self.mss(speaker);
+        let (Some(last), Some(acked_at), Some(rate)) =
+            (open.last_path().last, open.acked_at, self.halves[speaker].rate(true))
+        else {
+            return;
+        };
+        if last.flight <= 2 * mss || away <= self.delay(speaker) {
+            return;
+        }
+        let late = (acked_at - last.at - away).at_least_zero().min(rate.time_for(last.flight));
+        let detail = Detail { rate_bps: Some(rate.bits_per_second()), ..Detail::default() };
+        let drain = Charge::new(Cause::Bandwidth, side(speaker), late, Confidence::Likely)
+            .evidence(last.packet, last.packet)
+            .detail(detail);
+        open.last_path().settle().charge(&drain);
+    }
+
+    /// The way from the capture to the client; for a one-way message to the receiver and back.
+    fn charge_way_back(&self, account: &mut Account, kind: Kind, speaker: usize, packet: u64) -> Duration {
+        let before = account.total();
+        for charge in self.way(CLIENT, side(speaker)) {
+            account.charge(&charge.evidence(packet, 0));
+        }
+        if kind != Kind::Exchange {
+            for charge in self.way(SERVER, side(speaker)) {
+                account.charge(&charge.evidence(packet, 0));
+            }
+        }
+        account.total() - before
+    }
+
+    fn close_setup(&mut self, ledger: &mut Ledger) {
+        let Some(setup) = self.setup.as_ref().filter(|_| !self.setup_billed) else { return };
+        self.setup_billed = true;
+        self.next_n = self.next_n.max(1);
+        let mut account = Account::default();
+        setup.bill(self.delay(CLIENT), self.delay(SERVER), &mut account);
+        let Some((_, syn_ack)) = setup.last_syn_ack else { return };
+        let meta =
+            Closed { start: setup.first_syn.0, packets: [setup.first_syn.1, syn_ack], ..self.closed() };
+        ledger.close(&meta, &account);
+    }
+}
+
+fn side(end: usize) -> Side {
+    if end == CLIENT { Side::Client } else { Side::Server }
+}

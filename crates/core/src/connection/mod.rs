@@ -1,0 +1,303 @@
+//! Who said what to whom, and which exchange does it belong to?
+//!
+//! A connection takes its segments in order of capture, keeps the state of both directions, draws up the bill of the
+//! exchange under way, and hands each finished one to the ledger.
+
+mod billing;
+mod closing;
+mod turns;
+
+use tcpwhy_wire::{Duration, Endpoint, Instant, Segment, Seq};
+
+use crate::account::Split;
+use crate::cause::Side;
+use crate::exchange::{Open, last_data};
+use crate::half::{Half, Order};
+use crate::ledger::Ledger;
+use crate::mechanism::{HELD_BACK_MIN, Habits};
+use crate::report::{Rung, Trigger, Vantage};
+use crate::setup::Setup;
+use turns::Silence;
+
+/// A path's smallest round trip was seen shorter by at least this on another connection.
+const QUEUED_MIN: Duration = Duration::from_millis(2);
+
+pub(crate) const CLIENT: usize = 0;
+pub(crate) const SERVER: usize = 1;
+
+/// One connection while it is open.
+#[derive(Clone, Debug)]
+pub(crate) struct Connection {
+    pub id: u64,
+    /// Index of the server's service in the ledger.
+    pub service: usize,
+    /// Client, server.
+    pub ends: [Endpoint; 2],
+    pub assumed: bool,
+    pub halves: [Half; 2],
+    habits: [Habits; 2],
+    /// Smallest round trip seen between the capture and each end.
+    pub delay: [Option<Duration>; 2],
+    /// The same over all connections between these hosts.
+    pub path_min: [Option<Duration>; 2],
+    setup: Option<Setup>,
+    setup_billed: bool,
+    open: Option<Box<Open>>,
+    spare: Option<Box<Open>>,
+    next_n: u64,
+    last_felt_end: Option<Instant>,
+    pub now: Instant,
+    pub packets: u64,
+    pub packet_range: [u64; 2],
+    pub closed: bool,
+    pub ladder: Option<Vec<Rung>>,
+}
+
+impl Connection {
+    pub(crate) fn new(id: u64, service: usize, ends: [Endpoint; 2], first: &Segment, ladder: bool) -> Self {
+        Self {
+            id,
+            service,
+            ends,
+            assumed: !first.flags.syn(),
+            halves: [Half::new(Side::Client), Half::new(Side::Server)],
+            habits: [Habits::default(), Habits::default()],
+            delay: [None; 2],
+            path_min: [None; 2],
+            setup: None,
+            setup_billed: false,
+            open: None,
+            spare: None,
+            next_n: 0,
+            last_felt_end: None,
+            now: first.at,
+            packets: 0,
+            packet_range: [first.packet; 2],
+            closed: false,
+            ladder: ladder.then(Vec::new),
+        }
+    }
+
+    /// The round trip between the capture and one end; nothing where nothing shows it yet.
+    fn delay(&self, end: usize) -> Duration {
+        self.delay[end].unwrap_or(Duration::ZERO)
+    }
+
+    pub(crate) fn rtt_min(&self) -> Option<Duration> {
+        Some(self.delay[CLIENT]? + self.delay[SERVER]?)
+    }
+
+    fn mss(&self, sender: usize) -> u32 {
+        self.halves[sender].mss(self.halves[1 - sender].mss_announced)
+    }
+
+    pub(crate) fn vantage(&self) -> Vantage {
+        let [Some(client), Some(server)] = self.delay else { return Vantage::Unknown };
+        let on_one_host = self.ends[CLIENT].addr == self.ends[SERVER].addr;
+        if on_one_host || client + server < Duration::from_micros(100) {
+            Vantage::Unknown
+        } else if client.times(9) <= server {
+            Vantage::Client
+        } else if server.times(9) <= client {
+            Vantage::Server
+        } else {
+            Vantage::Middle
+        }
+    }
+
+    /// Whether this segment starts another connection between the same ends: a SYN with another sequence number.
+    pub(crate) fn is_other_incarnation(&self, segment: &Segment, from: usize) -> bool {
+        if !segment.flags.syn() || segment.flags.ack() {
+            return false;
+        }
+        let half = &self.halves[from];
+        match half.first {
+            Some(first) => segment.seq + 1 != first,
+            None => half.snd_nxt.is_some() || self.packets > 0,
+        }
+    }
+
+    /// Takes the next segment, in order of capture.
+    pub(crate) fn on_segment(&mut self, segment: &Segment, from: usize, ledger: &mut Ledger) {
+        // Time does not run backwards inside a connection, whatever the capture's clock did.
+        self.now = self.now.max(segment.at);
+        let segment = &Segment { at: self.now, ..*segment };
+        self.packets += 1;
+        self.packet_range[1] = segment.packet;
+        let mss = self.mss(from);
+        self.halves[from].on_packet(segment, mss);
+        if segment.flags.rst() {
+            self.rung(segment, from, Trigger::Control, None);
+            self.close(None, ledger);
+            self.closed = true;
+            return;
+        }
+        if segment.flags.syn() {
+            self.on_syn(segment, from);
+        }
+        if segment.flags.ack() {
+            self.on_ack(segment, from);
+        }
+        if segment.payload_len > 0 {
+            self.on_data(segment, from, ledger);
+        } else {
+            if !segment.flags.syn() {
+                self.halves[from].on_pure(segment);
+            }
+            self.rung(segment, from, Trigger::Control, None);
+        }
+        if segment.flags.fin() {
+            self.halves[from].on_control(segment);
+        }
+    }
+
+    fn on_syn(&mut self, segment: &Segment, from: usize) {
+        let half = &mut self.halves[from];
+        half.mss_announced = segment.options.mss.or(Some(536)); // RFC 9293, 3.7.1: the default without the option
+        half.window_scale = segment.options.window_scale;
+        half.timestamps = segment.options.timestamps.is_some();
+        half.first = Some(segment.seq + 1);
+        half.on_control(segment);
+        match (&mut self.setup, segment.flags.ack()) {
+            (None, false) if from == CLIENT => self.setup = Some(Setup::new(segment)),
+            (Some(setup), false) if from == CLIENT => setup.on_syn(segment),
+            (Some(setup), true) if from == SERVER => setup.on_syn_ack(segment),
+            _ => {}
+        }
+        let unscaled = self.halves.each_ref().map(|half| half.window_scale.is_none());
+        if segment.flags.ack() {
+            self.halves[CLIENT].peer_unscaled = unscaled[CLIENT] || unscaled[SERVER];
+            self.halves[SERVER].peer_unscaled = unscaled[CLIENT] || unscaled[SERVER];
+        }
+    }
+
+    /// The window in bytes that a segment from `from` advertises.
+    fn window(&self, segment: &Segment, from: usize) -> u32 {
+        let scale = match (self.halves[CLIENT].window_scale, self.halves[SERVER].window_scale) {
+            _ if segment.flags.syn() => 0,
+            (Some(_), Some(_)) => self.halves[from].window_scale.unwrap_or(0).min(14),
+            _ if self.halves.iter().all(|half| half.mss_announced.is_some()) => 0,
+            // Without the handshake the scale is unknown: only a closed window means what it says.
+            _ if segment.window == 0 => 0,
+            _ => 14,
+        };
+        u32::from(segment.window) << scale
+    }
+
+    fn on_ack(&mut self, segment: &Segment, from: usize) {
+        let to = 1 - from;
+        let window = self.window(segment, from);
+        let mss = self.mss(to);
+        let spurious =
+            segment.options.sack().first().is_some_and(|block| block.end.at_or_before(segment.ack));
+        if !segment.flags.syn()
+            && let Some(setup) =
+                self.setup.as_mut().filter(|setup| from == CLIENT && setup.last_syn_ack.is_some())
+        {
+            setup.done = true;
+        }
+        let path_rtt = self.delay(CLIENT) + self.delay(SERVER);
+        let rtt = self.halves[to].on_ack(segment, window, mss, path_rtt);
+        if let Some(rtt) = rtt {
+            // An end that is seen to answer within `rtt` is at most that far away.
+            let known = self.delay[from];
+            self.delay[from] = Some(known.map_or(rtt, |known| known.min(rtt)));
+            if known.is_some_and(|known| known - rtt >= HELD_BACK_MIN) {
+                // What was learned by a round trip that long had taken held-back acknowledgements for prompt ones.
+                self.habits[to].forget_pauses();
+            }
+            let own = self.delay(to);
+            self.halves[to].rto.on_sample(rtt + own);
+        }
+        let all_acked = self.halves[to].outstanding() == 0;
+        if let Some(open) = &mut self.open {
+            if spurious {
+                // D-SACK (RFC 2883): what was sent again had arrived before.
+                if to == open.initiator { &mut open.request } else { &mut open.reply }.discard();
+            }
+            if all_acked && open.last_speaker() == to && open.acked_at.is_none() {
+                open.acked_at = Some(segment.at);
+            }
+        }
+    }
+
+    fn on_data(&mut self, segment: &Segment, from: usize, ledger: &mut Ledger) {
+        let mss = self.mss(from);
+        let own = self.delay(from);
+        self.halves[from].learn(segment.at, own, mss);
+        let order = self.halves[from].order(segment);
+        if matches!(order, Order::Duplicate | Order::Probe) {
+            self.halves[from].on_data(segment, order, mss, Duration::ZERO);
+            self.rung(segment, from, Trigger::Timer, None);
+            return;
+        }
+        if matches!(order, Order::Retransmission { .. } | Order::HoleFill { .. }) {
+            self.habits[from].rounds.on_loss();
+        }
+        let half = &self.halves[from];
+        if half.flight() == 0 && half.last_data.is_some_and(|last| segment.at - last.at > half.rto.rto()) {
+            self.habits[from].rounds.on_idle(segment.seq);
+        }
+        if self.starts_message(segment, from, order) {
+            self.close(Some(segment), ledger);
+            self.begin(segment, from, order);
+        }
+        let mut verdict = self.bill(segment, from, order, mss);
+        match self.silence(segment, from, order, &verdict) {
+            Silence::None => {}
+            Silence::Piece => {
+                if let Some(open) = self.open.as_deref_mut() {
+                    open.set_piece_aside(&verdict.split, segment);
+                }
+                verdict.split = Split::of(Duration::ZERO);
+            }
+            Silence::Message => {
+                self.close(Some(segment), ledger);
+                self.begin(segment, from, order);
+                verdict.split = Split::of(Duration::ZERO);
+            }
+        }
+        let path_rtt = self.delay(CLIENT) + self.delay(SERVER);
+        let new_bytes = u64::from(self.halves[from].on_data(segment, order, mss, path_rtt));
+        let last = last_data(&self.halves[from], segment);
+        if let Some(open) = &mut self.open {
+            open.count(segment, from, new_bytes);
+        }
+        self.extend(segment, from, order, last, &verdict);
+        self.rung(segment, from, verdict.trigger, Some(&verdict.split));
+    }
+
+    /// Whether both directions ended and nothing is expected any more.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.closed
+            || self
+                .halves
+                .iter()
+                .all(|half| half.fin.is_some_and(|fin| half.una.is_some_and(|una| una.at_or_after(fin))))
+    }
+
+    fn rung(&mut self, segment: &Segment, from: usize, trigger: Trigger, split: Option<&Split>) {
+        if self.ladder.is_none() {
+            return;
+        }
+        let offset = |base: Option<Seq>, seq: Seq| base.map_or(0, |base| i64::from(seq - base).max(0) as u64);
+        let rung = Rung {
+            packet: segment.packet,
+            at: segment.at,
+            exchange: self.open.as_ref().map(|open| open.n).or((segment.flags.syn()).then_some(0)),
+            from: self.halves[from].side,
+            offset: offset(self.halves[from].first, segment.seq),
+            len: segment.payload_len,
+            ack_offset: segment.flags.ack().then(|| offset(self.halves[1 - from].first, segment.ack)),
+            window: u64::from(self.window(segment, from)),
+            flags: segment.flags,
+            trigger,
+            billed: split.map_or(Vec::new(), |split| {
+                split.charges().map(|charge| (charge.cause, charge.ns)).collect()
+            }),
+        };
+        if let Some(ladder) = &mut self.ladder {
+            ladder.push(rung);
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Does this segment continue what is under way, or begin something of its own?
+
+use tcpwhy_wire::{Duration, Instant, Segment};
+
+use super::{CLIENT, Connection, SERVER};
+use crate::account::Charge;
+use crate::cause::Cause;
+use crate::exchange::Open;
+use crate::half::{LastData, Order, Queue};
+use crate::mechanism::Verdict;
+use crate::report::{Confidence, Detail};
+
+/// Silence in the middle of a message, with everything acknowledged and nothing queued, after which the next bytes are
+/// a message of their own: a push, the next item of a stream.
+const NEW_MESSAGE_AFTER: Duration = Duration::from_secs(1);
+/// Shorter silences end a message too, if no answer ever comes.
+const PIECE_AFTER: Duration = Duration::from_millis(20);
+/// A message in this many pieces without an answer is a stream.
+const PIECES_MAX: usize = 32;
+
+/// What the silence before a segment of the same sender means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Silence {
+    /// The message goes on.
+    None,
+    /// The message goes on if it is answered in the end; else this begins the next one.
+    Piece,
+    /// The next message begins.
+    Message,
+}
+
+impl Connection {
+    /// Whether new bytes begin something of their own instead of continuing or answering what is under way.
+    pub(super) fn starts_message(&self, segment: &Segment, from: usize, order: Order) -> bool {
+        let Some(open) = &self.open else { return order == Order::New };
+        match order {
+            Order::New => {}
+            // Beyond all that this message has sent: the first copy was lost before the capture saw it.
+            Order::HoleFill { .. }
+                if from == open.initiator
+                    && open.request_end.is_none_or(|end| segment.seq.at_or_after(end)) => {}
+            _ => return false,
+        }
+        if from != open.initiator {
+            // The peer of a message answers it; a client that speaks after the server's push starts its own.
+            return open.reply_first.is_none() && open.initiator == SERVER;
+        }
+        // It had seen some of the reply. Bytes sent before that belong to the request turn.
+        open.reply_first.is_some_and(|first| segment.flags.ack() && segment.ack.after(first))
+    }
+
+    /// What the silence before a segment means that continues its sender's part.
+    pub(super) fn silence(&self, segment: &Segment, from: usize, order: Order, verdict: &Verdict) -> Silence {
+        let (Some(open), Some(last)) = (self.open.as_deref(), self.halves[from].last_data) else {
+            return Silence::None;
+        };
+        let quiet = segment.at - last.at;
+        let own_time = verdict.split.charges().all(|charge| charge.cause == Cause::SenderThink);
+        let emptied = last.queue != Queue::More && self.halves[from].flight() == 0;
+        let path = if from == open.initiator { &open.request } else { &open.reply };
+        if order != Order::New || !own_time || !emptied || path.last.is_none() {
+            return Silence::None;
+        }
+        if quiet >= NEW_MESSAGE_AFTER || open.pieces.len() >= PIECES_MAX {
+            Silence::Message
+        } else if quiet >= PIECE_AFTER && from == open.initiator && open.reply_first.is_none() {
+            Silence::Piece
+        } else {
+            Silence::None
+        }
+    }
+
+    /// Starts the account of a message with its first segment.
+    pub(super) fn begin(&mut self, segment: &Segment, from: usize, order: Order) {
+        let mut open = self.spare.take().unwrap_or_else(|| Box::new(Open::new()));
+        let at = self.now;
+        if self.next_n == 0 && self.setup.is_some() {
+            self.next_n = 1; // 0 is the setup
+        }
+        let greeting = from == SERVER && self.halves[CLIENT].bytes == 0 && self.halves[SERVER].bytes == 0;
+        let (start, idle_since) = match self.setup.as_ref().and_then(|setup| setup.last_syn_ack) {
+            // The server speaks first: the client waits from the handshake's end.
+            Some((syn_ack, _)) if greeting => (syn_ack + self.delay(CLIENT), None),
+            felt => (at, self.last_felt_end.or(felt.map(|(syn_ack, _)| syn_ack + self.delay(CLIENT)))),
+        };
+        let initiator = if greeting && start < at { CLIENT } else { from };
+        let idle = idle_since.map_or(Duration::ZERO, |since| (at - since).at_least_zero());
+        open.restart(self.next_n, initiator, start.min(at), idle, segment);
+        self.next_n += 1;
+        if initiator != from {
+            open.request.begin(LastData {
+                at: open.start,
+                packet: segment.packet,
+                queue: Queue::Emptied,
+                len: 0,
+                flight: 0,
+                una: None,
+            });
+        } else if let Some(lost) = self.first_copy_lost(segment, from, order, idle_since) {
+            open.start = at - lost.ns;
+            open.client_idle = (open.client_idle - lost.ns).at_least_zero();
+            open.request.charge(&lost);
+        }
+        self.open = Some(open);
+    }
+
+    /// A message's first segment that is a second copy, the first one lost before the capture saw it: the sender's
+    /// timer had run in between. Near the receiver only that timer's length can be said, and it is an estimate.
+    fn first_copy_lost(
+        &self,
+        segment: &Segment,
+        from: usize,
+        order: Order,
+        idle_since: Option<Instant>,
+    ) -> Option<Charge> {
+        let half = &self.halves[from];
+        let peer = &self.halves[1 - from];
+        let lost = match order {
+            Order::HoleFill { .. } => true,
+            // With nothing to acknowledge, the packets that are missing by their identification carried data.
+            _ => half.missed_since_data > 0 && peer.newly_acked() == 0,
+        };
+        let since = idle_since?;
+        if !lost || self.delay(from) < self.delay(1 - from) {
+            return None;
+        }
+        let timer = half.rto.rto() + crate::rto::TICK;
+        let ns = timer.min(segment.at - since);
+        let detail = Detail {
+            retransmits: Some(1),
+            timer: Some(timer),
+            form: Some("unseen-first-copy"),
+            ..Detail::default()
+        };
+        Some(
+            Charge::new(Cause::Rto, half.side, ns, Confidence::Possible)
+                .evidence(segment.packet, 0)
+                .detail(detail),
+        )
+    }
+}

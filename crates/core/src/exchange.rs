@@ -1,0 +1,279 @@
+//! A request turn and the reply turn that answers it, while it is under way.
+//!
+//! Two paths run through an exchange: the request's, from its first byte to its latest, and the reply's. A reply
+//! segment continues the reply before it, or answers request bytes that came since; in the second case its account is
+//! the request's account and the server's part. Every account spans the time from the exchange's first byte to its
+//! path's last segment, so that whichever path the reply took, its lines sum to what passed.
+
+use tcpwhy_wire::{Duration, Instant, Segment, Seq};
+
+use crate::account::{Account, Charge, Split};
+use crate::cause::Cause;
+use crate::half::{Half, LastData, Queue};
+use crate::report::{Confidence, Kind};
+
+/// An application that writes again within this after a wait may have been waiting too.
+const OWN_PACE_MIN: Duration = Duration::from_millis(1);
+/// Bytes that fit any send buffer (Linux starts at 46 KB and more once established, tcp_sndbuf_expand): an application
+/// that wrote less since its last pause was never blocked.
+const SEND_BUFFER_MIN: u32 = 46_000;
+
+/// One direction's part of an exchange.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Path {
+    account: Account,
+    pub last: Option<LastData>,
+    /// What blocked the sender since the application last wrote at its own pace, and the bytes sent since.
+    blocked: Account,
+    blocked_bytes: u32,
+    /// Retransmissions since `last`, not yet known to have repaired anything.
+    pending: Account,
+    pending_last: Option<LastData>,
+    /// Further writes so far.
+    pub index: usize,
+}
+
+impl Path {
+    pub(crate) fn clear(&mut self) {
+        self.account.clear();
+        self.blocked.clear();
+        self.blocked_bytes = 0;
+        self.pending.clear();
+        self.last = None;
+        self.pending_last = None;
+        self.index = 0;
+    }
+
+    pub(crate) fn begin(&mut self, at: LastData) {
+        self.last = Some(at);
+        self.blocked_bytes = at.len;
+    }
+
+    /// Charges what happened before the first segment.
+    pub(crate) fn charge(&mut self, charge: &Charge) {
+        self.account.charge(charge);
+    }
+
+    /// Starts this path where another one is, and adds what happened since.
+    pub(crate) fn branch(&mut self, from: &mut Self, split: &Split, at: LastData) {
+        self.clear();
+        self.account.copy_from(from.settle());
+        self.account.charge_split(split);
+        self.begin(at);
+    }
+
+    /// New data went out after `split`.
+    pub(crate) fn advance(&mut self, split: &Split, at: LastData, sender: &Half) {
+        self.commit();
+        if split.charges().all(|charge| charge.cause == Cause::SenderThink) {
+            // The application wrote at its own pace. What held earlier bytes back in the meantime delayed nothing,
+            // unless it also kept the application from going on.
+            let own_pace = split.charges().any(|charge| charge.ns >= OWN_PACE_MIN);
+            if own_pace && self.blocked_bytes < SEND_BUFFER_MIN {
+                let hidden =
+                    Charge::new(Cause::SenderThink, sender.side, self.blocked.total(), Confidence::Likely);
+                self.account.charge(&hidden.evidence(at.packet, 0));
+                self.blocked.clear();
+            }
+            self.account.absorb(&mut self.blocked);
+            self.account.charge_split(split);
+            self.blocked_bytes = 0;
+        } else {
+            self.blocked.charge_split(split);
+        }
+        self.blocked_bytes = self.blocked_bytes.saturating_add(at.len);
+        self.last = Some(at);
+        self.index += 1;
+    }
+
+    /// Data went out again after `split`: it counts only if it proves to have been needed.
+    pub(crate) fn repair(&mut self, split: &Split, at: LastData) {
+        self.pending.charge_split(split);
+        self.pending_last = Some(at);
+    }
+
+    /// Where the next interval starts.
+    pub(crate) fn frontier(&self) -> Option<LastData> {
+        self.pending_last.or(self.last)
+    }
+
+    /// When the last retransmission went out that may have repaired nothing.
+    pub(crate) fn repaired_at(&self) -> Option<Instant> {
+        self.pending_last.map(|last| last.at)
+    }
+
+    /// The retransmissions were needed.
+    pub(crate) fn commit(&mut self) {
+        if let Some(last) = self.pending_last.take() {
+            let una = self.last.and_then(|before| before.una);
+            self.last = Some(LastData { una, ..last });
+            self.account.absorb(&mut self.blocked);
+            self.account.absorb(&mut self.pending);
+        }
+    }
+
+    /// The original had arrived: nothing waited for the retransmissions.
+    pub(crate) fn discard(&mut self) {
+        self.pending_last = None;
+        self.pending.clear();
+    }
+
+    /// The account up to the last segment, with nothing left open.
+    pub(crate) fn settle(&mut self) -> &mut Account {
+        self.commit();
+        self.account.absorb(&mut self.blocked);
+        self.blocked_bytes = 0;
+        &mut self.account
+    }
+}
+
+/// A part of a message that is a message of its own if no answer comes.
+#[derive(Clone, Debug)]
+pub(crate) struct Piece {
+    pub account: Account,
+    pub start: Instant,
+    pub bytes: u64,
+    pub packets: [u64; 2],
+    /// The sender's pause behind it.
+    pub silence: Split,
+}
+
+/// An exchange, a greeting or a one-way message under way.
+#[derive(Clone, Debug)]
+pub(crate) struct Open {
+    pub n: u64,
+    /// Index of the half that spoke first.
+    pub initiator: usize,
+    pub start: Instant,
+    pub client_idle: Duration,
+    pub request: Path,
+    pub reply: Path,
+    /// Earlier pieces of the request.
+    pub pieces: Vec<Piece>,
+    /// Where the request's present piece began: time, first packet, bytes so far.
+    pub piece: (Instant, u64, u64),
+    /// First byte of the reply, once there is one.
+    pub reply_first: Option<Seq>,
+    pub request_bytes: u64,
+    pub reply_bytes: u64,
+    pub packets: [u64; 2],
+    /// When everything that the last speaker sent was acknowledged, at the capture.
+    pub acked_at: Option<Instant>,
+    /// End of the initiator's data so far.
+    pub request_end: Option<Seq>,
+}
+
+impl Open {
+    pub(crate) fn new() -> Self {
+        Self {
+            n: 0,
+            initiator: 0,
+            start: Instant::MIN,
+            client_idle: Duration::ZERO,
+            request: Path::default(),
+            reply: Path::default(),
+            pieces: Vec::new(),
+            piece: (Instant::MIN, 0, 0),
+            reply_first: None,
+            request_bytes: 0,
+            reply_bytes: 0,
+            packets: [0; 2],
+            acked_at: None,
+            request_end: None,
+        }
+    }
+
+    /// Begins anew with this segment, keeping the memory.
+    pub(crate) fn restart(
+        &mut self,
+        n: u64,
+        initiator: usize,
+        start: Instant,
+        idle: Duration,
+        first: &Segment,
+    ) {
+        self.n = n;
+        self.initiator = initiator;
+        self.start = start;
+        self.client_idle = idle;
+        self.request.clear();
+        self.reply.clear();
+        self.pieces.clear();
+        self.piece = (start, first.packet, 0);
+        self.reply_first = None;
+        self.request_bytes = 0;
+        self.reply_bytes = 0;
+        self.packets = [first.packet; 2];
+        self.acked_at = None;
+        self.request_end = None;
+    }
+
+    pub(crate) fn kind(&self) -> Kind {
+        if self.reply_first.is_some() { Kind::Exchange } else { Kind::OneWay }
+    }
+
+    /// The path that ends it.
+    pub(crate) fn last_path(&mut self) -> &mut Path {
+        if self.reply_first.is_some() { &mut self.reply } else { &mut self.request }
+    }
+
+    /// The half that has the last word so far.
+    pub(crate) fn last_speaker(&self) -> usize {
+        if self.reply_first.is_some() { 1 - self.initiator } else { self.initiator }
+    }
+
+    /// Takes a segment's bytes into the sums.
+    pub(crate) fn count(&mut self, segment: &Segment, from: usize, new_bytes: u64) {
+        self.packets[1] = segment.packet;
+        self.acked_at = None;
+        if from == self.initiator {
+            self.request_bytes += new_bytes;
+            self.piece.2 += new_bytes;
+            self.request_end = Some(segment.seq + segment.payload_len);
+        } else {
+            self.reply_bytes += new_bytes;
+        }
+    }
+
+    /// Sets aside what the request has cost so far; the next piece begins with `segment` after `silence`.
+    pub(crate) fn set_piece_aside(&mut self, silence: &Split, segment: &Segment) {
+        let (start, first, bytes) = self.piece;
+        let mut account = Account::default();
+        account.absorb(self.request.settle());
+        self.pieces.push(Piece {
+            account,
+            start,
+            bytes,
+            packets: [first, self.packets[1]],
+            silence: silence.clone(),
+        });
+        self.piece = (segment.at, segment.packet, 0);
+    }
+
+    /// An answer came: the pieces and the pauses between them are one request.
+    pub(crate) fn join_pieces(&mut self) {
+        if self.pieces.is_empty() {
+            return;
+        }
+        let mut whole = Account::default();
+        for mut piece in self.pieces.drain(..) {
+            whole.absorb(&mut piece.account);
+            whole.charge_split(&piece.silence);
+        }
+        let rest = self.request.settle();
+        whole.absorb(rest);
+        rest.absorb(&mut whole);
+    }
+}
+
+/// The record of a data segment for the path it belongs to.
+pub(crate) fn last_data(half: &Half, segment: &Segment) -> LastData {
+    half.last_data.filter(|last| last.packet == segment.packet).unwrap_or(LastData {
+        at: segment.at,
+        packet: segment.packet,
+        queue: Queue::Unknown,
+        len: segment.payload_len,
+        flight: half.outstanding(),
+        una: half.view.una,
+    })
+}

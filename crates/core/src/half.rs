@@ -1,0 +1,598 @@
+//! What has one end sent, and what did it know when it sent it?
+//!
+//! A capture shows an acknowledgement when it passes, not when it reaches the sender. `Half` keeps acknowledgements in
+//! transit until the time that they need from the capture to the sender and back has gone by, so that every rule about
+//! a sender ("was it blocked until then?") is asked of what that sender knew, from whichever end the capture was taken.
+
+use std::collections::VecDeque;
+
+use tcpwhy_wire::{Duration, Instant, Segment, Seq};
+
+use crate::cause::Side;
+use crate::clock::StampClock;
+use crate::rate::{Rate, RateEstimator};
+use crate::rto::RtoEstimator;
+
+/// Segments and acknowledgements remembered at most per direction; beyond it the oldest are merged or forgotten.
+const REMEMBERED_MAX: usize = 2048;
+/// By how much a host's answers vary, and with them the estimate of the way to it.
+pub(crate) const HOST_VARIATION: Duration = Duration::from_micros(150);
+/// Holes in the sequence space remembered at most.
+const HOLES_MAX: usize = 64;
+/// The window that a sender knows early in a connection.
+const UNSCALED_MAX: u32 = 65_536;
+/// A jump further than any window is not a hole.
+const HOLE_BYTES_MAX: i32 = 1 << 30;
+/// Without a SYN to say it: Ethernet's MSS less the time stamp option.
+const MSS_ASSUMED: u32 = 1448;
+const TIMESTAMP_OPTION_LEN: u32 = 12;
+
+/// A data segment not acknowledged yet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sent {
+    pub end: Seq,
+    pub at: Instant,
+    pub retransmitted: bool,
+}
+
+/// An acknowledgement that passed the capture on its way to the sender.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AckSeen {
+    pub at: Instant,
+    pub packet: u64,
+    pub ack: Seq,
+    /// First byte beyond the advertised window.
+    pub edge: Seq,
+    pub window: u32,
+    /// Time from the newest segment that it acknowledges to itself, at the capture; `None` where it acknowledges
+    /// nothing new or a retransmission (Karn).
+    pub rtt: Option<Duration>,
+    /// Duplicate or selective acknowledgement: something is missing at the receiver.
+    pub signals_loss: bool,
+}
+
+/// The moment at which a rule stopped holding the sender back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Release {
+    /// When a segment that waited for it passes the capture at the earliest.
+    pub effective: Instant,
+    /// The acknowledgement.
+    pub packet: u64,
+    pub rtt: Option<Duration>,
+    /// Bytes in flight until then.
+    pub flight: u32,
+    /// Window advertised until then.
+    pub window: u32,
+    /// The largest window advertised until then.
+    pub window_peak: u32,
+    /// Bytes that still fitted the window until then.
+    pub room: i32,
+    /// Bytes in flight from then on.
+    pub left: u32,
+}
+
+/// What the sender knew.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct View {
+    pub una: Option<Seq>,
+    pub edge: Option<Seq>,
+    pub window: u32,
+    pub window_peak: u32,
+    /// The last acknowledgement of new data.
+    pub advanced: Option<Release>,
+    /// The acknowledgement after which no small segment was outstanding (Minshall's form of Nagle).
+    pub small_acked: Option<Release>,
+    /// The acknowledgement after which nothing was outstanding.
+    pub all_acked: Option<Release>,
+    /// The acknowledgement that opened a window too small for the next segment.
+    pub window_opened: Option<Release>,
+    /// The last acknowledgement that signals a loss.
+    pub loss_signal: Option<Instant>,
+}
+
+/// A run of bytes that the capture has not seen although later ones were.
+#[derive(Clone, Copy, Debug)]
+struct Hole {
+    start: Seq,
+    end: Seq,
+    noticed_at: Instant,
+}
+
+/// What a segment says about its sender's queue behind it.
+///
+/// Stacks set PSH on the last segment of their queue (RFC 9293, 3.9.1), so a segment without it has more behind it.
+/// The other way round it proves less: Linux also sets it on every segment that TSO splits (since 5.4,
+/// __tcp_transmit_skb) and every half window of a long write (forced_push, net/ipv4/tcp.c).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Queue {
+    /// Nothing was behind it.
+    Emptied,
+    /// Nothing can be said.
+    Unknown,
+    /// More was behind it.
+    More,
+}
+
+/// The data segment before the present one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LastData {
+    pub at: Instant,
+    pub packet: u64,
+    /// What it says about the queue behind it.
+    pub queue: Queue,
+    pub len: u32,
+    /// Bytes that passed the capture and were not acknowledged there, this segment included.
+    pub flight: u32,
+    /// What its sender had been acknowledged when it left.
+    pub una: Option<Seq>,
+}
+
+/// What a data segment is in the order of its direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// Bytes never seen before, following or leaving a hole behind the ones seen.
+    New,
+    /// Bytes seen before and not yet acknowledged when they passed again.
+    Retransmission { original_at: Instant },
+    /// Bytes missing so far, older than others already seen.
+    HoleFill { noticed_at: Instant },
+    /// Bytes already acknowledged: nothing waits for them.
+    Duplicate,
+    /// Keep-alive or window probe: a byte just below the window (RFC 9293, 3.8.6.1).
+    Probe,
+}
+
+/// One direction of a connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Half {
+    pub side: Side,
+    /// First payload byte, for offsets.
+    pub first: Option<Seq>,
+    /// After the highest byte seen.
+    pub snd_nxt: Option<Seq>,
+    /// Highest acknowledgement of this direction's data that passed the capture.
+    pub una: Option<Seq>,
+    /// Payload bytes, each once.
+    pub bytes: u64,
+    pub mss_announced: Option<u16>,
+    pub window_scale: Option<u8>,
+    pub timestamps: bool,
+    pub fin: Option<Seq>,
+    /// End of the last segment whose last packet was below the MSS (`snd_sml`, net/ipv4/tcp_output.c).
+    pub snd_sml: Option<Seq>,
+    pub last_data: Option<LastData>,
+    pub view: View,
+    pub rto: RtoEstimator,
+    pub sent: VecDeque<Sent>,
+    in_transit: VecDeque<AckSeen>,
+    holes: Vec<Hole>,
+    payload_max: u32,
+    pub window_max: u32,
+    pub window_first: Option<u32>,
+    pub window_grew_at: Instant,
+    /// The peer offered no window scaling, so that its window ends at 65,535 bytes.
+    pub peer_unscaled: bool,
+    clock: StampClock,
+    /// How much longer than the fastest recent one the present packet was on its way here.
+    pub queued_on_way: Option<Duration>,
+    /// The longest that any packet so far was on its way here above the fastest one.
+    pub queued_peak: Duration,
+    /// Bytes since the last segment with PSH.
+    pushed_run: u32,
+    /// Bytes that the last acknowledgement was the first to cover.
+    newly_acked: u32,
+    arrivals: RateEstimator,
+    acknowledgements: RateEstimator,
+    ip_id: IpIdCounter,
+    /// Packets of this direction that the capture did not see since the last data segment, by IP identification.
+    pub missed_since_data: u16,
+}
+
+impl Half {
+    pub(crate) fn new(side: Side) -> Self {
+        Self {
+            side,
+            first: None,
+            snd_nxt: None,
+            una: None,
+            bytes: 0,
+            mss_announced: None,
+            window_scale: None,
+            timestamps: false,
+            fin: None,
+            snd_sml: None,
+            last_data: None,
+            view: View::default(),
+            rto: RtoEstimator::default(),
+            sent: VecDeque::new(),
+            in_transit: VecDeque::new(),
+            holes: Vec::new(),
+            payload_max: 0,
+            window_max: 0,
+            window_first: None,
+            window_grew_at: Instant::MIN,
+            peer_unscaled: false,
+            clock: StampClock::default(),
+            queued_on_way: None,
+            queued_peak: Duration::ZERO,
+            pushed_run: 0,
+            newly_acked: 0,
+            arrivals: RateEstimator::default(),
+            acknowledgements: RateEstimator::default(),
+            ip_id: IpIdCounter::default(),
+            missed_since_data: 0,
+        }
+    }
+
+    /// The largest payload of one packet, given what the peer announced.
+    pub(crate) fn mss(&self, peer_announced: Option<u16>) -> u32 {
+        let options = if self.timestamps { TIMESTAMP_OPTION_LEN } else { 0 };
+        match (self.mss_announced, peer_announced) {
+            (Some(own), Some(peer)) => u32::from(own.min(peer)).saturating_sub(options).max(1),
+            _ if self.payload_max > MSS_ASSUMED + TIMESTAMP_OPTION_LEN => MSS_ASSUMED,
+            // The largest payload is a full segment once anything was large; else nothing is known to be.
+            _ if self.payload_max >= 536 => self.payload_max,
+            _ => MSS_ASSUMED,
+        }
+    }
+
+    /// Bytes on their way as the sender knew it.
+    pub(crate) fn flight(&self) -> u32 {
+        match (self.snd_nxt, self.view.una) {
+            (Some(nxt), Some(una)) => (nxt - una).max(0) as u32,
+            _ => 0,
+        }
+    }
+
+    /// Bytes that passed the capture and were not acknowledged there.
+    pub(crate) fn outstanding(&self) -> u32 {
+        match (self.snd_nxt, self.una) {
+            (Some(nxt), Some(una)) => (nxt - una).max(0) as u32,
+            (Some(nxt), None) => self.first.map_or(0, |first| (nxt - first).max(0) as u32),
+            _ => 0,
+        }
+    }
+
+    /// Bytes that fit the window as the sender knows it.
+    pub(crate) fn room_left(&self) -> Option<i32> {
+        Some(self.view.edge? - self.snd_nxt?)
+    }
+
+    /// Bytes that passed the capture and that `ack` was the first to acknowledge.
+    pub(crate) fn newly_acked(&self) -> u32 {
+        self.newly_acked
+    }
+
+    /// Every packet of this direction, data or not.
+    pub(crate) fn on_packet(&mut self, segment: &Segment, mss: u32) {
+        let packets = segment.payload_len.div_ceil(mss.max(1)).max(1) as u16;
+        let missed = segment.ip_id.map_or(0, |id| self.ip_id.on_packet(id, packets));
+        self.missed_since_data = self.missed_since_data.saturating_add(missed);
+        self.queued_on_way = None;
+        if let Some(stamps) = segment.options.timestamps {
+            self.timestamps = true;
+            self.queued_on_way = self.clock.on_packet(segment.at, stamps.val);
+            self.queued_peak = self.queued_peak.max(self.queued_on_way.unwrap_or_default());
+        }
+    }
+
+    /// Lets every acknowledgement take effect that the sender can have had when a segment of its passed at `now`.
+    /// `own` is the round trip between the capture and the sender.
+    pub(crate) fn learn(&mut self, now: Instant, own: Duration, mss: u32) {
+        // An estimate of the round trip may be a hair too long; an acknowledgement is not missed for that.
+        let early = (own - own.divided_by(16) - HOST_VARIATION).at_least_zero();
+        while let Some(&ack) = self.in_transit.front() {
+            if ack.at + early > now {
+                break;
+            }
+            self.in_transit.pop_front();
+            self.take_effect(&ack, own, mss);
+        }
+    }
+
+    fn take_effect(&mut self, ack: &AckSeen, own: Duration, mss: u32) {
+        let before = self.view;
+        // Where the capture starts later than the connection, what it saw first was not acknowledged before.
+        let una_before = before.una.or(self.first).unwrap_or(ack.ack);
+        let flight = self.flight();
+        let release = Release {
+            effective: ack.at + own,
+            packet: ack.packet,
+            rtt: ack.rtt,
+            flight,
+            window: before.window,
+            window_peak: before.window_peak,
+            left: self.snd_nxt.map_or(0, |nxt| (nxt - ack.ack).max(0) as u32),
+            room: before.edge.zip(self.snd_nxt).map_or(i32::MAX, |(edge, nxt)| edge - nxt),
+        };
+        if before.edge.is_some_and(|edge| ack.edge.after(edge)) && i64::from(release.room) < i64::from(mss) {
+            self.view.window_opened = Some(release);
+        }
+        self.view.edge = Some(before.edge.map_or(ack.edge, |edge| edge.latest(ack.edge)));
+        self.view.window = ack.window;
+        self.view.window_peak = before.window_peak.max(ack.window);
+        if ack.signals_loss {
+            self.view.loss_signal = Some(ack.at + own);
+        }
+        if before.una.is_none() || ack.ack.after(una_before) {
+            self.view.una = Some(ack.ack);
+            self.view.advanced = Some(release);
+            if let Some(small) = self.snd_sml
+                && small.after(una_before)
+                && small.at_or_before(ack.ack)
+            {
+                self.view.small_acked = Some(release);
+            }
+            if self.snd_nxt.is_some_and(|nxt| ack.ack.at_or_after(nxt)) {
+                self.view.all_acked = Some(release);
+            }
+        }
+    }
+
+    /// The peer acknowledged data of this direction. Returns the round trip that it shows between the capture and
+    /// the peer, where it shows one.
+    pub(crate) fn on_ack(
+        &mut self,
+        ack: &Segment,
+        window: u32,
+        mss: u32,
+        path_rtt: Duration,
+    ) -> Option<Duration> {
+        let advanced = self.una.is_none_or(|una| ack.ack.after(una));
+        let mut rtt = None;
+        self.newly_acked = 0;
+        if advanced {
+            let acked = self.una.map_or(0, |una| (ack.ack - una).max(0) as u32);
+            self.newly_acked = acked;
+            self.una = Some(ack.ack);
+            while let Some(sent) = self.sent.front() {
+                if sent.end.after(ack.ack) {
+                    break;
+                }
+                rtt = (!sent.retransmitted).then(|| (ack.at - sent.at).at_least_zero());
+                self.sent.pop_front();
+            }
+            self.holes.retain(|hole| hole.end.after(ack.ack));
+            let idle = rtt.unwrap_or(path_rtt).max(path_rtt).divided_by(2);
+            self.acknowledgements.on_bytes(ack.at, self.newly_acked, mss, idle);
+        }
+        let sacked = !ack.options.sack().is_empty();
+        let window_changed = self.in_transit.back().map_or(self.view.window, |last| last.window) != window;
+        let duplicate = !advanced && !window_changed && ack.payload_len == 0 && !self.sent.is_empty();
+        if !ack.flags.syn() {
+            self.window_first.get_or_insert(window);
+            if u64::from(window) * 20 > u64::from(self.window_max) * 21 {
+                self.window_grew_at = ack.at;
+            }
+            self.window_max = self.window_max.max(window);
+        }
+        if !advanced && !window_changed && !sacked && !duplicate {
+            return None;
+        }
+        if sacked || duplicate {
+            self.acknowledgements.interrupt(); // what it will jump by later did not arrive at once
+        }
+        if self.in_transit.len() >= REMEMBERED_MAX {
+            self.in_transit.pop_back();
+        }
+        self.in_transit.push_back(AckSeen {
+            at: ack.at,
+            packet: ack.packet,
+            ack: ack.ack,
+            edge: ack.ack + window,
+            window,
+            rtt,
+            signals_loss: sacked || duplicate,
+        });
+        rtt
+    }
+
+    /// Where a data segment stands in the order of its direction.
+    pub(crate) fn order(&self, segment: &Segment) -> Order {
+        let (Some(nxt), end) = (self.snd_nxt, segment.seq + segment.payload_len) else {
+            return Order::New;
+        };
+        if end.after(nxt) {
+            // A probe of one byte beyond a closed window is new data to the receiver if it takes it; the byte is
+            // seen again with the data behind it.
+            return Order::New;
+        }
+        if let Some(hole) =
+            self.holes.iter().find(|hole| segment.seq.before(hole.end) && end.after(hole.start))
+        {
+            return Order::HoleFill { noticed_at: hole.noticed_at };
+        }
+        if self.una.is_some_and(|una| end.at_or_before(una)) {
+            let probe = segment.payload_len <= 1 && self.una.is_some_and(|una| segment.seq + 1 == una);
+            return if probe { Order::Probe } else { Order::Duplicate };
+        }
+        let original = self.sent.iter().find(|sent| sent.end.after(segment.seq));
+        Order::Retransmission { original_at: original.map_or(segment.at, |sent| sent.at) }
+    }
+
+    /// Takes a data segment into the state. Returns how many of its bytes were new.
+    pub(crate) fn on_data(&mut self, segment: &Segment, order: Order, mss: u32, path_rtt: Duration) -> u32 {
+        let (start, end) = (segment.seq, segment.seq + segment.payload_len);
+        self.first.get_or_insert(start);
+        self.payload_max = self.payload_max.max(segment.payload_len);
+        let small = !segment.payload_len.is_multiple_of(mss.max(1));
+        let new_bytes = match order {
+            Order::New => {
+                let nxt = self.snd_nxt.unwrap_or(start);
+                if start.after(nxt) && self.holes.len() < HOLES_MAX {
+                    self.holes.push(Hole { start: nxt, end: start, noticed_at: segment.at });
+                }
+                self.snd_nxt = Some(end);
+                if small {
+                    self.snd_sml = Some(end);
+                }
+                self.remember(Sent { end, at: segment.at, retransmitted: start.before(nxt) });
+                (end - start.latest(nxt)).max(0) as u32
+            }
+            Order::HoleFill { .. } => {
+                self.fill(start, end);
+                segment.payload_len
+            }
+            Order::Retransmission { .. } => {
+                for sent in &mut self.sent {
+                    if sent.end.after(start) && sent.end.at_or_before(end) {
+                        sent.retransmitted = true;
+                        sent.at = segment.at;
+                    }
+                }
+                0
+            }
+            Order::Duplicate | Order::Probe => 0,
+        };
+        self.bytes += u64::from(new_bytes);
+        self.arrivals.on_bytes(segment.at, new_bytes, mss, path_rtt - path_rtt.divided_by(5));
+        if !matches!(order, Order::Duplicate | Order::Probe) {
+            self.last_data = Some(LastData {
+                at: segment.at,
+                packet: segment.packet,
+                queue: self.queue_behind(segment, small),
+                len: segment.payload_len,
+                flight: self.outstanding(),
+                una: self.view.una,
+            });
+            self.missed_since_data = 0;
+            self.pushed_run =
+                if segment.flags.psh() { 0 } else { self.pushed_run.saturating_add(segment.payload_len) };
+        }
+        new_bytes
+    }
+
+    fn queue_behind(&self, segment: &Segment, small: bool) -> Queue {
+        let forced = self.pushed_run.saturating_add(segment.payload_len) >= self.forced_push_after();
+        match (segment.flags.psh(), small && !forced) {
+            (false, _) => Queue::More,
+            (true, true) => Queue::Emptied,
+            (true, false) => Queue::Unknown,
+        }
+    }
+
+    /// Half of the largest window that the sender can have known early in the connection.
+    fn forced_push_after(&self) -> u32 {
+        if self.window_max == 0 { UNSCALED_MAX / 2 } else { self.window_max.min(UNSCALED_MAX) / 2 }
+    }
+
+    /// Whether a small segment of `len` bytes that left while a small one was outstanding shows that Nagle is off:
+    /// within a long write, every half window is pushed without asking (forced_push, net/ipv4/tcp.c).
+    pub(crate) fn shows_nodelay(&self, len: u32) -> bool {
+        self.outstanding() + len < self.window_max / 2
+    }
+
+    /// A segment without data carries the sequence number that comes next: bytes before it that the capture has not
+    /// seen were sent, and lost or not captured.
+    pub(crate) fn on_pure(&mut self, segment: &Segment) {
+        if let Some(nxt) = self.snd_nxt
+            && segment.seq.after(nxt)
+            && (segment.seq - nxt) < HOLE_BYTES_MAX
+            && self.holes.len() < HOLES_MAX
+        {
+            self.holes.push(Hole { start: nxt, end: segment.seq, noticed_at: segment.at });
+            self.snd_nxt = Some(segment.seq);
+        }
+    }
+
+    /// A SYN or FIN takes one number of the sequence space and is acknowledged like data.
+    pub(crate) fn on_control(&mut self, segment: &Segment) {
+        let end = segment.seq_end();
+        if segment.flags.fin() {
+            self.fin = Some(end);
+        }
+        let new = self.snd_nxt.is_none_or(|nxt| end.after(nxt));
+        if new {
+            self.snd_nxt = Some(end);
+            if segment.payload_len == 0 {
+                self.remember(Sent { end, at: segment.at, retransmitted: false });
+            }
+        } else if let Some(sent) = self.sent.iter_mut().find(|sent| sent.end == end) {
+            sent.retransmitted = true;
+            sent.at = segment.at;
+        }
+    }
+
+    fn remember(&mut self, sent: Sent) {
+        if self.sent.len() >= REMEMBERED_MAX {
+            self.sent.pop_front();
+        }
+        self.sent.push_back(sent);
+    }
+
+    fn fill(&mut self, start: Seq, end: Seq) {
+        let mut i = 0;
+        while i < self.holes.len() {
+            let hole = self.holes[i];
+            if start.at_or_before(hole.start) && end.at_or_after(hole.end) {
+                self.holes.swap_remove(i);
+                continue;
+            }
+            if start.at_or_before(hole.start) && end.after(hole.start) {
+                self.holes[i].start = end;
+            } else if start.before(hole.end) && end.at_or_after(hole.end) {
+                self.holes[i].end = start;
+            }
+            i += 1;
+        }
+    }
+
+    /// By how much the last round trip between the capture and the peer was above `peer`.
+    pub(crate) fn last_queueing(&self, peer: Duration) -> Duration {
+        self.view
+            .advanced
+            .and_then(|release| release.rtt)
+            .map_or(Duration::ZERO, |rtt| (rtt - peer).at_least_zero())
+    }
+
+    /// The bottleneck's rate as the arrivals or the acknowledgements show it.
+    pub(crate) fn rate(&self, near_sender: bool) -> Option<Rate> {
+        if near_sender { self.acknowledgements.best() } else { self.arrivals.best() }
+    }
+
+    /// Bytes that the sender learned to have arrived since it sent `last`.
+    pub(crate) fn acked_since(&self, last: &LastData) -> u32 {
+        match (self.view.una, last.una) {
+            (Some(now), Some(then)) => (now - then).max(0) as u32,
+            _ => 0,
+        }
+    }
+}
+
+/// Counts packets that the capture missed, where the sender numbers its packets one by one.
+///
+/// Linux numbers the packets of a connection from a random start, a super-segment taking one number a packet
+/// (`ip_select_ident_segs`). Senders that do otherwise never reach the trust threshold.
+#[derive(Clone, Copy, Debug, Default)]
+struct IpIdCounter {
+    expected: Option<u16>,
+    hits: u8,
+}
+
+impl IpIdCounter {
+    const TRUSTED: u8 = 2;
+    const PLAUSIBLE_GAP: u16 = 256;
+
+    fn on_packet(&mut self, id: u16, packets: u16) -> u16 {
+        let next = id.wrapping_add(packets);
+        let Some(expected) = self.expected else {
+            // A SYN-ACK carries 0, the connection's own counter starts behind it.
+            self.expected = (id != 0).then_some(next);
+            return 0;
+        };
+        let missed = id.wrapping_sub(expected);
+        if missed > u16::MAX - Self::PLAUSIBLE_GAP {
+            return 0; // overtaken on the way
+        }
+        self.expected = Some(next);
+        if missed == 0 {
+            self.hits = self.hits.saturating_add(1);
+            return 0;
+        }
+        if missed > Self::PLAUSIBLE_GAP {
+            self.hits = 0; // not this connection's counter
+            return 0;
+        }
+        if self.hits >= Self::TRUSTED { missed } else { 0 }
+    }
+}

@@ -1,0 +1,386 @@
+//! What do all the bills say together? Sums over the capture, findings by service, and the lists that were asked for.
+
+use std::collections::BTreeMap;
+
+use tcpwhy_wire::{Duration, Endpoint, Instant};
+
+use crate::account::{Account, LineView};
+use crate::cause::{Cause, Side};
+use crate::report::{Confidence, Detail, Exchange, Finding, Kind, Report, TotalLine};
+
+/// A cause is found in an exchange when it took this much of it, or a twentieth.
+const HIT_MIN: Duration = Duration::from_millis(1);
+const HIT_SHARE: i64 = 20;
+/// First hits whose packets are cited in a finding.
+const EVIDENCE_HITS: u64 = 3;
+const EVIDENCE_MAX: usize = 12;
+
+/// A finished setup, exchange or one-way message, besides its account.
+pub(crate) struct Closed {
+    pub connection: u64,
+    pub service: usize,
+    pub n: u64,
+    pub kind: Kind,
+    pub initiator: Side,
+    pub start: Instant,
+    pub client_idle: Duration,
+    pub request_bytes: u64,
+    pub reply_bytes: u64,
+    pub packets: [u64; 2],
+}
+
+/// Which exchanges are listed one by one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listing {
+    /// None: totals and findings only.
+    None,
+    /// Those of one connection, with its packet ladder.
+    Connection(u64),
+    /// All, up to this many; the rest is counted in [`crate::report::Omitted`].
+    UpTo(u64),
+}
+
+/// Time by cause and side, and how often.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Totals {
+    lines: [[(Duration, u64); 4]; Cause::COUNT],
+}
+
+impl Default for Totals {
+    fn default() -> Self {
+        Self { lines: [[(Duration::ZERO, 0); 4]; Cause::COUNT] }
+    }
+}
+
+impl Totals {
+    fn add(&mut self, line: LineView<'_>) {
+        let (ns, hits) = &mut self.lines[line.cause() as usize][line.side() as usize];
+        *ns += line.ns();
+        *hits += 1;
+    }
+
+    pub(crate) fn to_lines(self) -> Vec<TotalLine> {
+        let sides = [Side::Client, Side::Server, Side::Path, Side::Unknown];
+        let mut lines: Vec<TotalLine> = Vec::new();
+        for cause in Cause::ALL {
+            for side in sides {
+                let (ns, hits) = self.lines[cause as usize][side as usize];
+                if hits > 0 {
+                    lines.push(TotalLine { cause, side, ns, hits });
+                }
+            }
+        }
+        lines.sort_by_key(|line| std::cmp::Reverse(line.ns));
+        lines
+    }
+}
+
+/// The small form of [`Totals`] for a single connection.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ConnectionTotals {
+    lines: Vec<TotalLine>,
+    pub exchanges: Vec<Exchange>,
+}
+
+impl ConnectionTotals {
+    fn add(&mut self, line: LineView<'_>) {
+        if let Some(known) = self.lines.iter_mut().find(|l| l.cause == line.cause() && l.side == line.side())
+        {
+            known.ns += line.ns();
+            known.hits += 1;
+        } else {
+            self.lines.push(TotalLine { cause: line.cause(), side: line.side(), ns: line.ns(), hits: 1 });
+        }
+    }
+
+    pub(crate) fn into_parts(mut self) -> (Vec<TotalLine>, Vec<Exchange>) {
+        self.lines.sort_by(|a, b| b.ns.cmp(&a.ns).then(a.cause.cmp(&b.cause)).then(a.side.cmp(&b.side)));
+        (self.lines, self.exchanges)
+    }
+}
+
+/// One cause at one service.
+#[derive(Clone, Debug)]
+struct Found {
+    cause: Cause,
+    side: Side,
+    hits: u64,
+    ns: Duration,
+    by_confidence: [Duration; 3],
+    spread: Spread,
+    kinds: [bool; 3],
+    evidence: Vec<u64>,
+    worst_ns: Duration,
+    worst: (u64, u64),
+    worst_evidence: Vec<u64>,
+    detail: Detail,
+}
+
+#[derive(Clone, Debug)]
+struct Service {
+    endpoint: Endpoint,
+    kinds: [u64; 3],
+    found: Vec<Found>,
+}
+
+/// Collects finished exchanges.
+#[derive(Clone, Debug)]
+pub(crate) struct Ledger {
+    listing: Listing,
+    totals: Totals,
+    elapsed: Duration,
+    kinds: [u64; 3],
+    services: Vec<Service>,
+    service_of: BTreeMap<Endpoint, usize>,
+    listed: u64,
+    omitted_exchanges: u64,
+    connections: BTreeMap<u64, ConnectionTotals>,
+}
+
+impl Ledger {
+    pub(crate) fn new(listing: Listing) -> Self {
+        Self {
+            listing,
+            totals: Totals::default(),
+            elapsed: Duration::ZERO,
+            kinds: [0; 3],
+            services: Vec::new(),
+            service_of: BTreeMap::new(),
+            listed: 0,
+            omitted_exchanges: 0,
+            connections: BTreeMap::new(),
+        }
+    }
+
+    /// The number under which a service's bills are collected.
+    pub(crate) fn service(&mut self, endpoint: Endpoint) -> usize {
+        let services = &mut self.services;
+        *self.service_of.entry(endpoint).or_insert_with(|| {
+            services.push(Service { endpoint, kinds: [0; 3], found: Vec::new() });
+            services.len() - 1
+        })
+    }
+
+    /// Whether this connection's segments are to be kept as a ladder.
+    pub(crate) fn wants_ladder(&self, connection: u64) -> bool {
+        self.listing == Listing::Connection(connection)
+    }
+
+    /// Whether this connection is to be listed at all.
+    pub(crate) fn lists(&self, connection: u64) -> bool {
+        match self.listing {
+            Listing::None => false,
+            Listing::Connection(wanted) => wanted == connection,
+            Listing::UpTo(most) => connection <= most,
+        }
+    }
+
+    pub(crate) fn connection(&mut self, connection: u64) -> ConnectionTotals {
+        self.connections.remove(&connection).unwrap_or_default()
+    }
+
+    /// Takes a finished setup, exchange or one-way message.
+    pub(crate) fn close(&mut self, closed: &Closed, account: &Account) {
+        let elapsed = account.total();
+        debug_assert_eq!(
+            elapsed,
+            account.summary().map(LineView::ns).sum(),
+            "a bill does not sum to its elapsed time"
+        );
+        self.elapsed += elapsed;
+        self.kinds[closed.kind as usize] += 1;
+        let service = &mut self.services[closed.service];
+        service.kinds[closed.kind as usize] += 1;
+        for line in account.summary() {
+            self.totals.add(line);
+            if line.ns() >= HIT_MIN || line.ns().times(HIT_SHARE) >= elapsed {
+                service.hit(closed, line);
+            }
+        }
+        if !self.lists(closed.connection) {
+            return;
+        }
+        let list = self.connections.entry(closed.connection).or_default();
+        for line in account.summary() {
+            list.add(line);
+        }
+        if let Listing::UpTo(most) = self.listing
+            && self.listed >= most
+        {
+            self.omitted_exchanges += 1;
+            return;
+        }
+        self.listed += 1;
+        list.exchanges.push(Exchange {
+            n: closed.n,
+            kind: closed.kind,
+            initiator: closed.initiator,
+            start: closed.start,
+            elapsed,
+            client_idle: closed.client_idle,
+            request_bytes: closed.request_bytes,
+            reply_bytes: closed.reply_bytes,
+            packets: closed.packets,
+            bill: account.lines(),
+        });
+    }
+
+    /// Fills in everything that the ledger knows.
+    pub(crate) fn finish(self, report: &mut Report) {
+        report.elapsed = self.elapsed;
+        [report.setups, report.exchanges, report.one_way] = self.kinds;
+        report.bill = self.totals.to_lines();
+        report.omitted.exchanges = self.omitted_exchanges;
+        for service in self.services {
+            for found in service.found {
+                report.findings.push(found.finish(service.endpoint, &service.kinds));
+            }
+        }
+        report.findings.sort_by(|a, b| {
+            b.ns.cmp(&a.ns)
+                .then(a.endpoint.cmp(&b.endpoint))
+                .then(a.cause.cmp(&b.cause))
+                .then(a.side.cmp(&b.side))
+        });
+    }
+}
+
+impl Service {
+    fn hit(&mut self, closed: &Closed, line: LineView<'_>) {
+        let known = self.found.iter().position(|f| f.cause == line.cause() && f.side == line.side());
+        let i = known.unwrap_or_else(|| {
+            self.found.push(Found {
+                cause: line.cause(),
+                side: line.side(),
+                hits: 0,
+                ns: Duration::ZERO,
+                by_confidence: [Duration::ZERO; 3],
+                spread: Spread::default(),
+                kinds: [false; 3],
+                evidence: Vec::new(),
+                worst_ns: Duration::from_nanos(-1),
+                worst: (0, 0),
+                worst_evidence: Vec::new(),
+                detail: Detail::default(),
+            });
+            self.found.len() - 1
+        });
+        let found = &mut self.found[i];
+        found.hits += 1;
+        found.ns += line.ns();
+        found.by_confidence[line.confidence() as usize] += line.ns();
+        found.spread.add(line.ns());
+        found.kinds[closed.kind as usize] = true;
+        if found.hits <= EVIDENCE_HITS {
+            found.evidence.extend(line.evidence());
+        }
+        if line.ns() > found.worst_ns {
+            found.worst_ns = line.ns();
+            found.worst = (closed.connection, closed.n);
+            found.worst_evidence.clear();
+            found.worst_evidence.extend(line.evidence());
+            found.detail = line.detail();
+        }
+    }
+}
+
+impl Found {
+    fn finish(self, endpoint: Endpoint, kinds: &[u64; 3]) -> Finding {
+        let mut evidence = self.worst_evidence;
+        for packet in self.evidence {
+            if evidence.len() < EVIDENCE_MAX && !evidence.contains(&packet) {
+                evidence.push(packet);
+            }
+        }
+        evidence.sort_unstable();
+        let [_, likely, certain] = self.by_confidence;
+        let enough = self.ns - self.ns.divided_by(10);
+        let confidence = if certain >= enough {
+            Confidence::Certain
+        } else if certain + likely >= enough {
+            Confidence::Likely
+        } else {
+            Confidence::Possible
+        };
+        Finding {
+            cause: self.cause,
+            side: self.side,
+            endpoint,
+            hits: self.hits,
+            of: kinds.iter().zip(self.kinds).filter(|(_, found)| *found).map(|(n, _)| n).sum(),
+            ns: self.ns,
+            p50: self.spread.percentile(50),
+            p99: self.spread.percentile(99),
+            confidence,
+            evidence,
+            worst: self.worst,
+            detail: self.detail,
+        }
+    }
+}
+
+/// How a duration is spread over many exchanges: counts in steps of a 64th of an octave, exact below 64 ns.
+#[derive(Clone, Debug, Default)]
+struct Spread {
+    counts: BTreeMap<u16, u64>,
+    total: u64,
+}
+
+impl Spread {
+    const STEP_BITS: u32 = 6;
+
+    fn add(&mut self, ns: Duration) {
+        *self.counts.entry(Self::step(ns.as_nanos().max(0) as u64)).or_default() += 1;
+        self.total += 1;
+    }
+
+    fn step(ns: u64) -> u16 {
+        if ns < 1 << Self::STEP_BITS {
+            return ns as u16;
+        }
+        let octave = ns.ilog2() - Self::STEP_BITS;
+        let mantissa = (ns >> octave) as u16 & ((1 << Self::STEP_BITS) - 1);
+        ((octave as u16 + 1) << Self::STEP_BITS) + mantissa
+    }
+
+    /// The middle of a step.
+    fn value(step: u16) -> Duration {
+        if step < 1 << Self::STEP_BITS {
+            return Duration::from_nanos(i64::from(step));
+        }
+        let octave = u32::from(step >> Self::STEP_BITS) - 1;
+        let mantissa = u64::from(step & ((1 << Self::STEP_BITS) - 1)) + (1 << Self::STEP_BITS);
+        let middle = ((mantissa << 1) + 1) << octave >> 1;
+        Duration::from_nanos(i64::try_from(middle).unwrap_or(i64::MAX))
+    }
+
+    /// Nearest-rank percentile.
+    fn percentile(&self, percent: u64) -> Duration {
+        let rank = (self.total * percent).div_ceil(100).max(1);
+        let mut seen = 0;
+        for (&step, &count) in &self.counts {
+            seen += count;
+            if seen >= rank {
+                return Self::value(step);
+            }
+        }
+        Duration::ZERO
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_within_a_sixty_fourth() {
+        let mut spread = Spread::default();
+        for ms in 1..=100 {
+            spread.add(Duration::from_millis(ms));
+        }
+        for (percent, expected_ms) in [(50, 50.0), (99, 99.0), (100, 100.0)] {
+            let shown = spread.percentile(percent).as_millis_f64();
+            assert!((shown / expected_ms - 1.0f64).abs() < 1.0 / 64.0, "p{percent}: {shown}");
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! How much of a wait did the bottleneck need for the bytes themselves?
+//!
+//! In a round that a window stopped, the time that the bottleneck needed for the round's bytes is bandwidth; only the
+//! rest belongs to the window. Where a queue of the transfer's own stands at the bottleneck, acknowledgements come at
+//! its rate and nothing else delays the sender.
+
+use tcpwhy_wire::Duration;
+
+use super::{Verdict, Wait};
+use crate::account::{Charge, Split};
+use crate::cause::Cause;
+use crate::half::Order;
+use crate::rate::Rate;
+use crate::report::{Confidence, Detail};
+
+/// What a time stamp leaves open.
+const STAMP_TICK: Duration = Duration::from_millis(1);
+
+/// The bottleneck's rate as this vantage shows it.
+pub(crate) fn rate(wait: &Wait<'_>) -> Option<Rate> {
+    wait.half.rate(wait.near_sender())
+}
+
+/// Charges the bottleneck's share of a wait.
+pub(crate) fn take(wait: &Wait<'_>, split: &mut Split) {
+    let Some(rate) = rate(wait) else { return };
+    let needed = needed(wait, rate) + wait.habits.bandwidth_credit;
+    let share = if queue_stands(wait, rate) { split.left() } else { needed };
+    let detail = Detail { rate_bps: Some(rate.bits_per_second()), ..Detail::default() };
+    split.take(
+        Charge::new(Cause::Bandwidth, wait.half.side, share, Confidence::Likely)
+            .evidence(wait.last.packet, wait.segment.packet)
+            .detail(detail),
+    );
+}
+
+/// What the bottleneck needed for the bytes that ended the wait.
+fn needed(wait: &Wait<'_>, rate: Rate) -> Duration {
+    let acked = wait.half.acked_since(&wait.last);
+    // In recovery nothing is acknowledged for good, and a segment leaves for each that arrived (RFC 6675).
+    let bytes = if wait.near_sender() && acked > 0 { acked } else { wait.segment.payload_len };
+    rate.time_for(bytes)
+}
+
+/// Whether bytes of this transfer were waiting at the bottleneck: the last acknowledgement took longer than the path
+/// needs, and no longer than the flight can have queued.
+fn queue_stands(wait: &Wait<'_>, rate: Rate) -> bool {
+    if !wait.near_sender() {
+        return wait.gap <= needed(wait, rate).times(2) + Duration::from_micros(300);
+    }
+    let Some((release, rtt)) = wait.half.view.advanced.and_then(|release| Some((release, release.rtt?)))
+    else {
+        return false;
+    };
+    let queued = rtt - wait.peer - wait.peer.divided_by(4) - Duration::from_millis(1);
+    // No more than the flight can have queued by itself; or, with others in the queue, acknowledgements that keep
+    // coming one behind the other while most of the flight is still out.
+    let own_queue = rtt - wait.peer <= rate.time_for(release.flight) + Duration::from_millis(5);
+    let streaming = wait.gap < rtt.divided_by(4) && release.left >= release.flight / 2;
+    queued.is_positive() && (own_queue || streaming)
+}
+
+/// Near the receiver a packet tells how long it waited on its way. One that was waiting already when the one before it
+/// arrived was held by the bottleneck alone, whatever the sender could have done.
+pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
+    if wait.near_sender() || wait.order != Order::New || wait.gap < super::BURST_GAP {
+        return None;
+    }
+    let queued = wait.half.queued_on_way.filter(|queued| queued.is_positive())? + STAMP_TICK;
+    if queued < wait.gap {
+        return None;
+    }
+    let detail = Detail { rate_bps: rate(wait).map(Rate::bits_per_second), ..Detail::default() };
+    let charge = Charge::new(Cause::Bandwidth, wait.half.side, Duration::ZERO, Confidence::Likely)
+        .evidence(wait.last.packet, wait.segment.packet)
+        .detail(detail);
+    Some(Verdict {
+        split: Split::of(wait.gap).rest(charge),
+        trigger: super::burst(&wait.last, wait.segment.at),
+    })
+}
+
+/// Acknowledgements clump on their way: the time that the bottleneck needed for the early ones passes in the gap
+/// behind them. Returns what is left of it.
+pub(crate) fn credit(wait: &Wait<'_>, verdict: &Verdict) -> Duration {
+    let Some(rate) = rate(wait) else { return Duration::ZERO };
+    let charges = verdict.split.charges().filter(|charge| charge.cause == Cause::Bandwidth);
+    let billed: Duration = charges.map(|charge| charge.ns).sum();
+    let credit = wait.habits.bandwidth_credit + needed(wait, rate) - billed;
+    credit.at_least_zero().min(wait.rtt().divided_by(2))
+}

@@ -1,0 +1,179 @@
+//! Was the sender blocked, and by what? One file for each mechanism, asked in the order of certainty.
+//!
+//! Every rule gets the same [`Wait`]: an interval in which a sender in the middle of a message sent nothing, and what
+//! that sender knew by its end. A rule answers with the split of the interval, or with nothing.
+
+pub(crate) mod bandwidth;
+pub(crate) mod congestion_window;
+pub(crate) mod cork;
+pub(crate) mod nagle;
+pub(crate) mod receive_window;
+pub(crate) mod repair;
+pub(crate) mod think;
+
+use tcpwhy_wire::{Duration, Instant, Segment, Seq};
+
+use crate::account::Split;
+use crate::half::{HOST_VARIATION, Half, LastData, Order, Release};
+use crate::report::Trigger;
+
+/// Gaps below this are the host's own work between two segments of one burst.
+pub(crate) const BURST_GAP: Duration = Duration::from_micros(200);
+
+/// An interval in which a sender in the middle of a message sent nothing.
+pub(crate) struct Wait<'a> {
+    pub half: &'a Half,
+    /// The segment that ended it.
+    pub segment: &'a Segment,
+    pub order: Order,
+    /// The segment before it on the path.
+    pub last: LastData,
+    pub gap: Duration,
+    /// Where the message's part of the path stood before: the gap is billed from here.
+    pub mss: u32,
+    /// Round trip between the capture and the sender.
+    pub own: Duration,
+    /// Round trip between the capture and the peer.
+    pub peer: Duration,
+    /// What is known of this sender from earlier in the connection.
+    pub habits: &'a Habits,
+    /// Which gap of the message it is, from 0.
+    pub index: usize,
+}
+
+impl Wait<'_> {
+    /// How closely a segment follows what released it: the host's own latency near the sender, the path's variation
+    /// on top far from it.
+    pub(crate) fn hair(&self) -> Duration {
+        let host = self.gap.divided_by(8).max(Duration::from_micros(150)).min(Duration::from_millis(1));
+        host + self.own.divided_by(16)
+    }
+
+    /// Whether the segment left because `release` reached its sender.
+    pub(crate) fn follows(&self, release: &Release) -> bool {
+        let after = self.segment.at - release.effective;
+        let not_before = HOST_VARIATION + self.own.divided_by(16);
+        release.effective > self.last.at - not_before && after >= -not_before && after <= self.hair()
+    }
+
+    /// By how much the peer held back this acknowledgement.
+    pub(crate) fn ack_delay(&self, release: &Release) -> Option<Duration> {
+        release.rtt.map(|rtt| (rtt - self.peer).at_least_zero())
+    }
+
+    pub(crate) fn rtt(&self) -> Duration {
+        self.own + self.peer
+    }
+
+    /// Whether the capture stands nearer to the sender than to its peer.
+    pub(crate) fn near_sender(&self) -> bool {
+        self.own <= self.peer
+    }
+}
+
+/// An acknowledgement held back by less than this came at once: the shortest delayed-acknowledgement timers are 10 ms
+/// (Windows datacenter template) and 40 ms (TCP_DELACK_MIN, include/net/tcp.h).
+pub(crate) const HELD_BACK_MIN: Duration = Duration::from_millis(8);
+
+/// What a sender does when nothing holds it back.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Habits {
+    /// Pauses of the application before the n-th further write of a message, seen where nothing could hold it.
+    pauses: [PauseMemory; 4],
+    /// Small segments sent while a small one was outstanding: Nagle is off.
+    pub nagle_ignored: u32,
+    /// Small segments released by an acknowledgement that had been held back.
+    pub nagle_held: u32,
+    /// Rounds of a window, see `congestion_window`.
+    pub rounds: congestion_window::Rounds,
+    /// Time that the bottleneck has been needed for and that no gap has shown yet, see `bandwidth`.
+    pub bandwidth_credit: Duration,
+}
+
+impl Habits {
+    pub(crate) fn pause(&self, index: usize) -> Option<Duration> {
+        self.pauses[index.min(3)].median()
+    }
+
+    pub(crate) fn forget_pauses(&mut self) {
+        self.pauses = Default::default();
+    }
+
+    pub(crate) fn take(&mut self, lessons: &Lessons) {
+        self.nagle_ignored = self.nagle_ignored.saturating_add(u32::from(lessons.nagle.ignored));
+        self.nagle_held = self.nagle_held.saturating_add(u32::from(lessons.nagle.held));
+        if let Some(pause) = lessons.nagle.pause {
+            self.pauses[lessons.index.min(3)].push(pause);
+        }
+        self.bandwidth_credit = lessons.bandwidth_credit;
+        self.rounds.on_flight(lessons.flight);
+        if let Some(next) = lessons.round_ended {
+            self.rounds.on_round(next);
+        }
+    }
+}
+
+/// The last few pauses.
+#[derive(Clone, Copy, Debug, Default)]
+struct PauseMemory {
+    last: [Duration; 5],
+    count: u8,
+}
+
+impl PauseMemory {
+    fn push(&mut self, pause: Duration) {
+        let slots = self.last.len();
+        self.last[self.count as usize % slots] = pause;
+        self.count = if self.count as usize >= 2 * slots { slots as u8 + 1 } else { self.count + 1 };
+    }
+
+    fn median(&self) -> Option<Duration> {
+        let known = (self.count as usize).min(self.last.len());
+        let mut sorted = self.last;
+        sorted[..known].sort_unstable();
+        // The lower of the two middle ones: a pause is only claimed where most of the memory supports it.
+        (known > 0).then(|| sorted[(known - 1) / 2])
+    }
+}
+
+/// The split of one interval, and what let the segment leave.
+pub(crate) struct Verdict {
+    pub split: Split,
+    pub trigger: Trigger,
+}
+
+/// Asks each mechanism in turn.
+pub(crate) fn judge(wait: &Wait<'_>) -> Verdict {
+    repair::judge(wait)
+        .or_else(|| bandwidth::judge(wait))
+        .or_else(|| nagle::judge(wait))
+        .or_else(|| receive_window::judge(wait))
+        .or_else(|| cork::judge(wait))
+        .or_else(|| congestion_window::judge(wait))
+        .unwrap_or_else(|| think::judge(wait))
+}
+
+/// What one segment taught about its sender.
+pub(crate) struct Lessons {
+    nagle: nagle::Lesson,
+    index: usize,
+    bandwidth_credit: Duration,
+    flight: u32,
+    round_ended: Option<Seq>,
+}
+
+/// What a verdict teaches about its sender.
+pub(crate) fn lessons(wait: &Wait<'_>, verdict: &Verdict) -> Lessons {
+    Lessons {
+        nagle: nagle::lesson(wait, verdict),
+        index: wait.index,
+        bandwidth_credit: bandwidth::credit(wait, verdict),
+        flight: wait.last.flight,
+        round_ended: congestion_window::ends_round(wait, verdict).then_some(wait.segment.seq),
+    }
+}
+
+/// Which earlier packet a segment that followed `at` answers, for the ladder.
+pub(crate) fn burst(last: &LastData, at: Instant) -> Trigger {
+    if at - last.at < BURST_GAP { Trigger::Burst } else { Trigger::Write }
+}

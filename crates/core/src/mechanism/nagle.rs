@@ -1,0 +1,117 @@
+//! Was a small write held until an acknowledgement?
+//!
+//! Linux holds the last segment of its queue while it is below the MSS and another small one is unacknowledged
+//! (Minshall's variant: tcp_nagle_check and tcp_minshall_check, net/ipv4/tcp_output.c, 2.6.11 to 6.18). Other stacks
+//! hold it while anything is unacknowledged (RFC 896). When the peer holds back the acknowledgement at the same time
+//! (RFC 1122, 4.2.3.2), the two wait for each other until its timer fires.
+//!
+//! What proves it: the small segment follows the acknowledgement, not its own time. What refutes it: the same sender
+//! elsewhere sends small segments while a small one is outstanding.
+
+use tcpwhy_wire::Duration;
+
+use super::{HELD_BACK_MIN, Verdict, Wait};
+use crate::account::{Charge, Split};
+use crate::cause::Cause;
+use crate::half::{Order, Release};
+use crate::report::{Confidence, Detail, Trigger};
+
+/// A pause seen elsewhere shorter than this says more about a cold start than about the application.
+const PAUSE_MIN: Duration = Duration::from_millis(3);
+
+pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
+    if wait.order != Order::New || wait.gap < super::BURST_GAP {
+        return None;
+    }
+    let segment = wait.segment;
+    // Full segments and the last one before a FIN are never held (tcp_nagle_test).
+    if segment.payload_len >= wait.mss || segment.flags.fin() {
+        return None;
+    }
+    let (release, form) = released_by(wait)?;
+    let habits = wait.habits;
+    if habits.nagle_ignored > habits.nagle_held {
+        return None;
+    }
+    let held_back = wait.ack_delay(&release).unwrap_or(Duration::ZERO);
+    let cause = if held_back >= HELD_BACK_MIN { Cause::NagleDelayedAck } else { Cause::Nagle };
+    // A hold of about the application's own latency cannot be told from a write that came by itself.
+    let mut confidence = match (cause, form) {
+        (_, Some(_)) => Confidence::Possible,
+        (Cause::NagleDelayedAck, None) if habits.nagle_held > 0 => Confidence::Certain,
+        _ => Confidence::Likely,
+    };
+    let mut split = Split::of(wait.gap);
+    // Where the acknowledgement came at once (the first exchange on Linux: quick acknowledgements), the application
+    // has shown how long it pauses by itself before this write; that part of the wait is not Nagle's.
+    let pause = habits.pause(wait.index).filter(|&pause| pause >= PAUSE_MIN);
+    if let Some(pause) = pause {
+        confidence = confidence.min(Confidence::Likely);
+        split.take(
+            Charge::new(Cause::SenderThink, wait.half.side, pause, Confidence::Likely)
+                .evidence(wait.last.packet, segment.packet),
+        );
+    }
+    let detail = Detail {
+        held_bytes: Some(segment.payload_len),
+        ack_delay: Some(held_back),
+        flight_bytes: Some(u64::from(release.flight)),
+        form,
+        ..Detail::default()
+    };
+    let charge = Charge::new(cause, wait.half.side, Duration::ZERO, confidence)
+        .evidence(release.packet, segment.packet)
+        .detail(detail);
+    Some(Verdict { split: split.rest(charge), trigger: Trigger::Packet(release.packet) })
+}
+
+fn released_by(wait: &Wait<'_>) -> Option<(Release, Option<&'static str>)> {
+    if let Some(release) = wait.half.view.small_acked.filter(|release| wait.follows(release)) {
+        return Some((release, None));
+    }
+    // RFC 896: a full segment was outstanding, and all of it had to be acknowledged first. The segment before it was
+    // pushed, so no window stopped the sender; a lone acknowledgement held back is the only thing that passed.
+    let release = wait.half.view.all_acked.filter(|release| wait.follows(release))?;
+    let held_back = wait.ack_delay(&release).is_some_and(|delay| delay >= HELD_BACK_MIN);
+    (held_back && release.flight <= 2 * wait.mss).then_some((release, Some("rfc896")))
+}
+
+/// What a segment teaches about its sender's way with small writes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Lesson {
+    /// A small segment left while a small one was outstanding: Nagle is off.
+    pub ignored: bool,
+    /// A small segment was held until an acknowledgement that had been held back.
+    pub held: bool,
+    /// The application's own pause, where nothing can have held the write.
+    pub pause: Option<Duration>,
+}
+
+/// Learns from a small segment whether its sender minds Nagle at all, and how long its application pauses by itself.
+pub(crate) fn lesson(wait: &Wait<'_>, verdict: &Verdict) -> Lesson {
+    let mut lesson = Lesson::default();
+    if wait.order != Order::New || wait.last.len == 0 {
+        return lesson;
+    }
+    let half = wait.half;
+    let small = wait.segment.payload_len < wait.mss;
+    // `una` is what passed the capture, not what reached the sender: no acknowledgement existed at all.
+    let small_outstanding = half.snd_sml.is_some_and(|end| half.una.is_none_or(|una| end.after(una)));
+    lesson.ignored = small
+        && small_outstanding
+        && !wait.segment.flags.fin()
+        && half.shows_nodelay(wait.segment.payload_len);
+    let billed = |cause| verdict.split.charges().any(|charge| charge.cause == cause);
+    lesson.held = billed(Cause::NagleDelayedAck);
+    if lesson.held || billed(Cause::Nagle) {
+        return lesson; // whether the application paused until then cannot be seen
+    }
+    // Nothing held it: either the small one before it had been acknowledged at once, or Nagle is off.
+    let acked_at_once = half.view.small_acked.is_some_and(|release| {
+        release.effective > wait.last.at
+            && release.effective < wait.segment.at
+            && wait.ack_delay(&release).is_some_and(|delay| delay < HELD_BACK_MIN)
+    });
+    lesson.pause = (small_outstanding || acked_at_once).then_some(wait.gap);
+    lesson
+}

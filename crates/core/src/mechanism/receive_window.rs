@@ -1,0 +1,103 @@
+//! Was the advertised window used up, and whose doing was that?
+//!
+//! The limit held if flight and the next segment exceeded the window (RFC 9293, 3.8.6) until an acknowledgement opened
+//! it. A window that stands at its ceiling while the data is acknowledged at once is a buffer too small for the path;
+//! a window that shrinks while the data is acknowledged is an application that does not read.
+
+use tcpwhy_wire::Duration;
+
+use super::{HELD_BACK_MIN, Verdict, Wait};
+use crate::account::{Charge, Split};
+use crate::cause::Cause;
+use crate::half::{Half, Order, Queue, Release};
+use crate::report::{Confidence, Detail, Trigger};
+
+/// The window field without scaling.
+const UNSCALED_MAX: u32 = 65_535;
+
+pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
+    let half = wait.half;
+    if wait.order != Order::New || wait.gap < super::BURST_GAP {
+        return None;
+    }
+    if let Some(verdict) = forced_into_small_window(wait) {
+        return Some(verdict);
+    }
+    let needed = wait.segment.payload_len.min(wait.mss) as i32;
+    let limited = |release: &Release| release.effective > wait.last.at && release.room < needed;
+    let release = half.view.window_opened.filter(limited)?;
+    let follows = wait.follows(&release);
+    let long_open = wait.segment.at - release.effective > wait.rtt() + wait.hair();
+    if !follows && (long_open || wait.last.queue == Queue::Emptied) {
+        return None;
+    }
+    let (cause, form) = whose(wait, &release);
+    let detail = Detail {
+        window_bytes: Some(u64::from(release.window)),
+        flight_bytes: Some(u64::from(release.flight)),
+        form,
+        ..Detail::default()
+    };
+    let confidence = if follows { Confidence::Certain } else { Confidence::Likely };
+    let mut split = Split::of(wait.gap);
+    if cause == Cause::ReceiveWindow {
+        super::bandwidth::take(wait, &mut split);
+    }
+    let charge = Charge::new(cause, half.side, Duration::ZERO, confidence)
+        .evidence(release.packet, wait.segment.packet)
+        .detail(detail);
+    Some(Verdict { split: split.rest(charge), trigger: Trigger::Packet(release.packet) })
+}
+
+/// A window that stays smaller than a segment: the sender holds out for more (silly window avoidance, RFC 9293,
+/// 3.8.6.2.1) until its probe timer makes it send what fits.
+fn forced_into_small_window(wait: &Wait<'_>) -> Option<Verdict> {
+    let half = wait.half;
+    let room = half.room_left()?;
+    let fills = room > 0 && room < wait.mss as i32 && wait.segment.payload_len as i32 == room;
+    if !fills
+        || half.flight() > 0
+        || wait.gap < crate::rto::RTO_MIN
+        || half.view.window >= half.view.window_peak / 2
+    {
+        return None;
+    }
+    let detail = Detail {
+        window_bytes: Some(u64::from(half.view.window)),
+        form: Some("small-window"),
+        ..Detail::default()
+    };
+    let charge = Charge::new(Cause::ReceiverThink, half.side, Duration::ZERO, Confidence::Likely)
+        .evidence(wait.last.packet, wait.segment.packet)
+        .detail(detail);
+    Some(Verdict { split: Split::of(wait.gap).rest(charge), trigger: Trigger::Timer })
+}
+
+fn whose(wait: &Wait<'_>, release: &Release) -> (Cause, Option<&'static str>) {
+    let half = wait.half;
+    // One acknowledgement for all that was in flight, long after it arrived, opens the window by as much as was read.
+    let held_back = wait.ack_delay(release).is_some_and(|delay| delay >= HELD_BACK_MIN);
+    if held_back && release.left < release.flight / 4 && release.flight > 2 * wait.mss {
+        return (Cause::ReceiverThink, Some("slow-reader"));
+    }
+    if release.window < release.window_peak / 2 {
+        let form = if release.window < wait.mss { "zero-window" } else { "slow-reader" };
+        return (Cause::ReceiverThink, Some(form));
+    }
+    (Cause::ReceiveWindow, Some(form(half, wait)))
+}
+
+fn form(half: &Half, wait: &Wait<'_>) -> &'static str {
+    let first = half.window_first.unwrap_or(half.window_max);
+    if half.peer_unscaled && half.window_max > UNSCALED_MAX / 2 {
+        "unscaled"
+    } else if wait.segment.at - half.window_grew_at < wait.rtt().times(3) {
+        "growing"
+    } else if half.window_max <= first + first / 2 {
+        // Linux opens from the first window to the ratio of payload to memory, a quarter more, without autotuning
+        // (tcp_grow_window, net/ipv4/tcp_input.c).
+        "locked"
+    } else {
+        "capped"
+    }
+}

@@ -1,0 +1,64 @@
+//! When would this sender's retransmission timer fire? RFC 6298 as Linux computes it.
+
+use tcpwhy_wire::Duration;
+
+/// TCP_RTO_MIN, include/net/tcp.h: 200 ms on every Linux to date (`tcp_rto_min_us` since 6.11).
+pub(crate) const RTO_MIN: Duration = Duration::from_millis(200);
+/// Timers fire on the tick behind their time: up to 4 ms later at HZ=250.
+pub(crate) const TICK: Duration = Duration::from_millis(4);
+/// TCP_TIMEOUT_INIT before a sample (RFC 6298, 2.1).
+const RTO_INITIAL: Duration = Duration::from_secs(1);
+
+/// Smoothed round-trip time and the timer that follows from it, as the sender would have them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RtoEstimator {
+    srtt: Option<Duration>,
+    /// Four times the mean deviation is kept, as the kernel does.
+    rttvar: Duration,
+}
+
+impl RtoEstimator {
+    /// A round trip as the sender measured it.
+    pub(crate) fn on_sample(&mut self, rtt: Duration) {
+        let Some(srtt) = self.srtt else {
+            self.srtt = Some(rtt);
+            self.rttvar = rtt.times(2).max(RTO_MIN);
+            return;
+        };
+        let error = rtt - srtt;
+        self.srtt = Some(srtt + error.divided_by(8));
+        // tcp_rtt_estimator: the deviation floor is rto_min, and it decays by a quarter a round trip.
+        let deviation = if error < Duration::ZERO { -error } else { error };
+        let target = deviation.times(4).max(RTO_MIN);
+        self.rttvar =
+            if target > self.rttvar { target } else { self.rttvar - (self.rttvar - target).divided_by(4) };
+    }
+
+    /// The timer's length.
+    pub(crate) fn rto(&self) -> Duration {
+        self.srtt.map_or(RTO_INITIAL, |srtt| srtt + self.rttvar.max(RTO_MIN))
+    }
+
+    /// The smoothed round trip.
+    pub(crate) fn srtt(&self) -> Option<Duration> {
+        self.srtt
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agrees_with_tcp_info_at_three_round_trips() {
+        // tcpi_rto read from the kernel (6.18): 40 ms -> 244..248 ms settled; 200 ms -> 604 ms after the handshake.
+        let mut at_200 = RtoEstimator::default();
+        at_200.on_sample(Duration::from_millis(200));
+        assert!((600..=604).contains(&(at_200.rto().as_nanos() / 1_000_000)), "{}", at_200.rto());
+        let mut at_40 = RtoEstimator::default();
+        for _ in 0..20 {
+            at_40.on_sample(Duration::from_millis(40));
+        }
+        assert!((240..=248).contains(&(at_40.rto().as_nanos() / 1_000_000)), "{}", at_40.rto());
+    }
+}

@@ -1,0 +1,10 @@
+//! The engine as its users see it: segments in, bills out. Every case is a packet log; every expected figure is
+//! arithmetic over the log's own numbers.
+
+mod invariants;
+mod packet_log;
+mod seen;
+
+mod causes;
+mod traps;
+mod troubles;

@@ -1,0 +1,211 @@
+//! What the engine makes of a capture, and how a test says what it should be.
+
+use std::fmt::Write as _;
+
+use tcpwhy_core::cause::{Cause, Side};
+use tcpwhy_core::report::{Confidence, Connection, Exchange, Kind, Line, Report};
+use tcpwhy_wire::{Duration, Segment};
+
+use crate::invariants;
+use crate::packet_log::{End, PacketLog};
+
+/// How far a line may be off: engines look for a release within a hair, never to the ns.
+pub(crate) const HAIR: Duration = Duration::from_micros(500);
+
+/// One line of an expected bill.
+pub(crate) type Cost = (Cause, Side, Duration);
+
+/// A capture and its report.
+pub(crate) struct Seen {
+    pub from: String,
+    pub segments: Vec<Segment>,
+    pub report: Report,
+}
+
+impl PacketLog {
+    pub(crate) fn seen_at(&self, end: End) -> Seen {
+        Seen::of(self.capture(end), &format!("the {end:?}"))
+    }
+
+    /// The same judgement on the captures at both ends.
+    pub(crate) fn both_ends(&self, judge: impl Fn(&Seen)) {
+        for end in End::BOTH {
+            judge(&self.seen_at(end));
+        }
+    }
+}
+
+impl Seen {
+    pub(crate) fn of(mut segments: Vec<Segment>, from: &str) -> Self {
+        for (segment, packet) in segments.iter_mut().zip(1..) {
+            segment.packet = packet;
+        }
+        let report = invariants::analyse(&segments);
+        invariants::check(&report);
+        Self { from: from.to_owned(), segments, report }
+    }
+
+    /// The only connection.
+    pub(crate) fn connection(&self) -> &Connection {
+        assert_eq!(self.report.connections.len(), 1, "{self}");
+        &self.report.connections[0]
+    }
+
+    pub(crate) fn count(&self, kind: Kind) -> usize {
+        self.connection().exchanges.iter().filter(|exchange| exchange.kind == kind).count()
+    }
+
+    pub(crate) fn setup(&self) -> Bill<'_> {
+        self.nth(Kind::Setup, 1)
+    }
+
+    /// The n-th exchange of the only connection, from 1.
+    pub(crate) fn exchange(&self, n: usize) -> Bill<'_> {
+        self.nth(Kind::Exchange, n)
+    }
+
+    pub(crate) fn one_way(&self, n: usize) -> Bill<'_> {
+        self.nth(Kind::OneWay, n)
+    }
+
+    fn nth(&self, kind: Kind, n: usize) -> Bill<'_> {
+        let mut all = self.connection().exchanges.iter().filter(|exchange| exchange.kind == kind);
+        let exchange = all.nth(n - 1).unwrap_or_else(|| panic!("no {} {n}: {self}", kind.name()));
+        Bill { seen: self, exchange }
+    }
+
+    /// Whether the capture has this remark.
+    pub(crate) fn notes(&self, kind: &str) -> u64 {
+        self.report.notes.iter().find(|note| note.kind == kind).map_or(0, |note| note.count)
+    }
+}
+
+impl std::fmt::Display for Seen {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        writeln!(f, "\nseen from {}:", self.from)?;
+        let start = self.segments.first().map(|segment| segment.at);
+        for segment in &self.segments {
+            writeln!(
+                f,
+                "  {:4} {:9.3} {} > {} {:?} seq {} ack {} win {} len {} sack {:?}",
+                segment.packet,
+                start.map_or(0.0, |start| (segment.at - start).as_millis_f64()),
+                segment.src.port,
+                segment.dst.port,
+                segment.flags,
+                segment.seq,
+                segment.ack,
+                segment.window,
+                segment.payload_len,
+                segment.options.sack(),
+            )?;
+        }
+        for connection in &self.report.connections {
+            writeln!(f, "connection {} {:?} rtt {:?}", connection.id, connection.vantage, connection.rtt_min)?;
+            for exchange in &connection.exchanges {
+                writeln!(
+                    f,
+                    "  {} {} by the {} {} (idle {}) {} + {} bytes, packets {:?}: {}",
+                    exchange.kind.name(),
+                    exchange.n,
+                    exchange.initiator,
+                    exchange.elapsed,
+                    exchange.client_idle,
+                    exchange.request_bytes,
+                    exchange.reply_bytes,
+                    exchange.packets,
+                    show(&exchange.bill),
+                )?;
+            }
+        }
+        writeln!(f, "notes {:?}", self.report.notes)
+    }
+}
+
+fn show(bill: &[Line]) -> String {
+    let mut text = String::new();
+    for line in bill {
+        let form = line.detail.form.unwrap_or("-");
+        let _ = write!(text, "{} {} {} ({}, {form}); ", line.cause, line.side, line.ns, line.confidence.name());
+    }
+    text
+}
+
+/// The bill of one exchange, and where it was seen.
+#[derive(Clone, Copy)]
+pub(crate) struct Bill<'a> {
+    seen: &'a Seen,
+    pub exchange: &'a Exchange,
+}
+
+impl Bill<'_> {
+    /// These lines and no others, each within a hair. Lines below a hair do not count.
+    pub(crate) fn is(self, expected: &[Cost]) -> Self {
+        self.is_within(HAIR, expected)
+    }
+
+    pub(crate) fn is_within(self, hair: Duration, expected: &[Cost]) -> Self {
+        let total: Duration = expected.iter().map(|cost| cost.2).sum();
+        self.elapsed(total, hair);
+        for &(cause, side, ns) in expected {
+            self.close(&format!("{cause} at the {side}"), self.ns(cause, side), ns, hair);
+        }
+        for line in &self.exchange.bill {
+            let known = expected.iter().any(|&(cause, side, _)| (cause, side) == (line.cause, line.side));
+            assert!(
+                known || line.ns <= hair,
+                "not expected: {} {} {}\n{}{}",
+                line.cause,
+                line.side,
+                line.ns,
+                show(&self.exchange.bill),
+                self.seen
+            );
+        }
+        self
+    }
+
+    pub(crate) fn elapsed(self, expected: Duration, hair: Duration) -> Self {
+        self.close("elapsed", self.exchange.elapsed, expected, hair);
+        self
+    }
+
+    /// What was billed to a cause at a side.
+    pub(crate) fn ns(self, cause: Cause, side: Side) -> Duration {
+        let lines = self.exchange.bill.iter().filter(|line| (line.cause, line.side) == (cause, side));
+        lines.map(|line| line.ns).sum()
+    }
+
+    /// The line of a cause.
+    pub(crate) fn of(&self, cause: Cause) -> &Line {
+        let line = self.exchange.bill.iter().find(|line| line.cause == cause);
+        line.unwrap_or_else(|| panic!("no {cause}: {}{}", show(&self.exchange.bill), self.seen))
+    }
+
+    /// Whoever billed it, it was not billed to this.
+    pub(crate) fn never(self, cause: Cause) -> Self {
+        assert!(
+            !self.exchange.bill.iter().any(|line| line.cause == cause && line.ns > HAIR),
+            "{cause} has no part in it: {}{}",
+            show(&self.exchange.bill),
+            self.seen
+        );
+        self
+    }
+
+    pub(crate) fn at_least(self, cause: Cause, confidence: Confidence) -> Self {
+        let line = self.of(cause);
+        assert!(line.confidence >= confidence, "{}: {}{}", cause, show(&self.exchange.bill), self.seen);
+        self
+    }
+
+    fn close(self, what: &str, seen: Duration, expected: Duration, hair: Duration) {
+        let off = seen - expected;
+        assert!(
+            off.max(-off) <= hair,
+            "{what}: {seen} instead of {expected}\n{}{}",
+            show(&self.exchange.bill),
+            self.seen
+        );
+    }
+}

@@ -1,0 +1,241 @@
+//! Captures as they come: cut, doubled, one-sided, with clocks that step and numbers that wrap.
+
+use tcpwhy_core::cause::Cause;
+use tcpwhy_core::cause::Side::{Client, Path, Server};
+use tcpwhy_core::report::{Exchange, Kind};
+use tcpwhy_wire::{Duration, Segment};
+
+use crate::packet_log::{self, End, PacketLog, log, ms};
+use crate::seen::Seen;
+
+const THINK_MS: i32 = 7;
+
+/// Ten exchanges with a server that takes 7 ms, and the end.
+fn talk() -> PacketLog {
+    let exchange = format!("\n +5 C 100\n +{THINK_MS} S 3000\n +0 C ack");
+    log("handshake".to_owned() + &exchange.repeat(10) + "\n +5 C fin\n +0 S fin\n +0 C ack").rtt(ms(20))
+}
+
+fn expect_talk(seen: &Seen, exchanges: std::ops::RangeInclusive<usize>) {
+    assert_eq!(seen.count(Kind::Exchange), exchanges.clone().count(), "{seen}");
+    for n in exchanges {
+        seen.exchange(n).is(&[(Cause::RoundTrip, Path, ms(20)), (Cause::ServerThink, Server, ms(THINK_MS))]);
+    }
+}
+
+/// What of an exchange does not depend on where in time or in the sequence space it lies.
+fn costs(exchange: &Exchange) -> (Kind, Duration, Vec<(Cause, Duration)>) {
+    (exchange.kind, exchange.elapsed, exchange.bill.iter().map(|line| (line.cause, line.ns)).collect())
+}
+
+#[test]
+fn a_capture_that_starts_in_mid_connection_bills_what_it_has() {
+    for end in End::BOTH {
+        // Behind the handshake and three and a half exchanges: the first packet is the fourth reply.
+        let segments = talk().capture(end).split_off(3 + 3 * 4 + 1);
+        let seen = Seen::of(segments, "the middle");
+        assert!(seen.connection().assumed);
+        assert_eq!(seen.connection().client, packet_log::CLIENT);
+        // The cut reply may be anything; the six exchanges behind it are whole.
+        assert_eq!(seen.count(Kind::Exchange), 6, "{seen}");
+        for n in 1..=6 {
+            let bill = seen.exchange(n);
+            assert_eq!((bill.exchange.request_bytes, bill.exchange.reply_bytes), (100, 3000), "{seen}");
+            bill.is(&[(Cause::RoundTrip, Path, ms(20)), (Cause::ServerThink, Server, ms(THINK_MS))]);
+        }
+    }
+}
+
+/// Half of the conversation: nothing can be said about replies, and nothing is made up about them.
+#[test]
+fn one_direction_alone_blames_nobody_for_what_it_cannot_see() {
+    for end in End::BOTH {
+        for present in [packet_log::CLIENT, packet_log::SERVER] {
+            let segments: Vec<Segment> =
+                talk().capture(end).into_iter().filter(|segment| segment.src == present).collect();
+            let seen = Seen::of(segments, "one direction");
+            for exchange in &seen.connection().exchanges {
+                for line in &exchange.bill {
+                    let made_up = matches!(
+                        line.cause,
+                        Cause::ServerThink
+                            | Cause::Nagle
+                            | Cause::NagleDelayedAck
+                            | Cause::ReceiveWindow
+                            | Cause::ReceiverThink
+                            | Cause::Loss
+                            | Cause::Rto
+                    );
+                    assert!(!made_up, "{seen}");
+                }
+            }
+        }
+    }
+}
+
+/// The same four numbers again: another SYN with another initial sequence number is another connection, with and
+/// without an end before it.
+#[test]
+fn a_port_that_is_used_again_is_another_connection() {
+    let exchange = "\n +5 C 100\n +7 S 300\n +0 C ack";
+    for end in End::BOTH {
+        for closing in ["", "\n +5 C fin\n +0 S fin\n +0 C ack", "\n +5 C rst"] {
+            let one = |seq, text: String| log(text).rtt(ms(20)).first_seq(End::Client, seq).capture(end);
+            let mut segments = one(1_000, format!("handshake{exchange}{exchange}{closing}"));
+            let gap = ms(300);
+            segments.extend(
+                one(9_000_000, format!("handshake{exchange}"))
+                    .into_iter()
+                    .map(|segment| Segment { at: segment.at + gap, ..segment }),
+            );
+            let seen = Seen::of(segments, "a port used twice");
+            let exchanges: Vec<usize> =
+                seen.report.connections.iter().map(|connection| connection.exchanges.len()).collect();
+            assert_eq!(exchanges, [3, 2], "{seen}");
+            assert!(seen.report.connections.iter().all(|connection| !connection.assumed));
+        }
+    }
+}
+
+#[test]
+fn sequence_numbers_that_wrap_change_nothing() {
+    for end in End::BOTH {
+        let plain = talk().seen_at(end);
+        for before_wrap in [0, 1, 50, 100, 101, 150, 3_000, 29_999] {
+            let wrapped = talk()
+                .first_seq(End::Client, u32::MAX - before_wrap)
+                .first_seq(End::Server, u32::MAX - before_wrap)
+                .seen_at(end);
+            let [plain, wrapped] =
+                [&plain, &wrapped].map(|seen| seen.connection().exchanges.iter().map(costs).collect::<Vec<_>>());
+            assert_eq!(plain, wrapped, "{before_wrap} bytes before the wrap");
+        }
+    }
+}
+
+/// An idle connection is probed each 15 s, with and without a byte of garbage (RFC 9293, 3.8.4).
+#[test]
+fn keep_alives_are_nobody_s_time() {
+    for probe in ["99..99", "99..100"] {
+        let mut text = "handshake\n +5 C 100\n +7 S 300\n +0 C ack".to_owned();
+        for _ in 0..4 {
+            text += &format!("\n +15000 C {probe}\n +0 S ack");
+        }
+        text += "\n +15000 C 100\n +7 S 300\n +0 C ack";
+        log(text).rtt(ms(20)).both_ends(|seen| {
+            assert_eq!((seen.count(Kind::Exchange), seen.count(Kind::OneWay)), (2, 0), "{seen}");
+            for n in [1, 2] {
+                seen.exchange(n).is(&[(Cause::RoundTrip, Path, ms(20)), (Cause::ServerThink, Server, ms(7))]);
+            }
+        });
+    }
+}
+
+/// The client does not read for 1.5 s; the server asks with probes of no byte (Linux) or one (others) meanwhile.
+#[test]
+fn zero_window_probes_belong_to_the_closed_window() {
+    let rtt = ms(20);
+    let window = 48 * 1448;
+    for probe in [format!("{}..{window}", window - 1), format!("{window}..{window}")] {
+        let mut text =
+            "handshake\n +5 C 100\n +0 S 1448x48 more #full\n full+0 C ack win=0 #closed".to_owned();
+        for after_ms in [220, 640, 1480] {
+            text += &format!("\n closed+{after_ms} S {probe}\n +0 C ack win=0");
+        }
+        text += "\n closed+1500 C ack\n +0 S 1448x20\n +0 C ack";
+        log(text).rtt(rtt).window(End::Client, window).both_ends(|seen| {
+            assert_eq!(seen.count(Kind::Exchange), 1, "{seen}");
+            seen.exchange(1)
+                .is(&[(Cause::RoundTrip, Path, rtt), (Cause::ReceiverThink, Client, rtt + ms(1500))]);
+        });
+    }
+}
+
+#[test]
+fn a_reset_ends_what_is_under_way() {
+    let rtt = ms(20);
+    // Refused: no exchange, and the handshake has no answer.
+    log("@0 C syn\n +0 S rst").rtt(rtt).both_ends(|seen| {
+        assert_eq!(seen.count(Kind::Exchange), 0, "{seen}");
+    });
+    // In the middle of the reply.
+    log("handshake\n +5 C 100\n +10 S 1448x4 more\n +3 S rst").rtt(rtt).both_ends(|seen| {
+        let bill =
+            seen.exchange(1).is(&[(Cause::RoundTrip, Path, rtt), (Cause::ServerThink, Server, ms(10))]);
+        assert_eq!(bill.exchange.reply_bytes, 4 * 1448);
+    });
+    // Before it: the request was delivered and never answered.
+    log("handshake\n +5 C 100\n +500 S rst").rtt(rtt).both_ends(|seen| {
+        assert_eq!((seen.count(Kind::Exchange), seen.count(Kind::OneWay)), (0, 1), "{seen}");
+        seen.one_way(1).is(&[(Cause::RoundTrip, Path, rtt)]);
+    });
+}
+
+/// Both ends connect at the same time (RFC 9293, 3.5): one connection.
+#[test]
+fn a_simultaneous_open_is_one_connection() {
+    let rtt = ms(20);
+    let both = log(
+        "@0  C syn
+         @1  S syn
+         @10 S syn
+         @11 C syn
+         @25 C 100
+         +7 S 300
+         +0 C ack",
+    );
+    both.rtt(rtt).both_ends(|seen| {
+        assert_eq!(seen.report.connections.len(), 1, "{seen}");
+        seen.exchange(1).is(&[(Cause::RoundTrip, Path, rtt), (Cause::ServerThink, Server, ms(7))]);
+    });
+}
+
+/// `-i any` shows a packet on each interface that it crosses.
+#[test]
+fn packets_seen_twice_count_once() {
+    for end in End::BOTH {
+        let once = talk().capture(end);
+        let twice: Vec<Segment> = once
+            .iter()
+            .flat_map(|segment| {
+                let again = Segment { at: segment.at + Duration::from_micros(4), ..*segment };
+                [*segment, again]
+            })
+            .collect();
+        let (plain, doubled) = (Seen::of(once, "once"), Seen::of(twice, "twice"));
+        assert_eq!(doubled.notes("duplicates"), plain.segments.len() as u64, "{doubled}");
+        let [plain, doubled] =
+            [&plain, &doubled].map(|seen| seen.connection().exchanges.iter().map(costs).collect::<Vec<_>>());
+        assert_eq!(plain, doubled);
+    }
+}
+
+/// The clock is set back in the middle of the capture: what happened while it caught up takes no time, nothing takes
+/// negative time, and everything behind it is right again.
+#[test]
+fn a_clock_that_steps_back_costs_one_exchange_at_most() {
+    for end in End::BOTH {
+        let mut segments = talk().capture(end);
+        let (middle, step) = (3 + 5 * 4 + 2, ms(15));
+        for segment in &mut segments[middle..] {
+            segment.at = segment.at - step;
+        }
+        let seen = Seen::of(segments, "a clock set back");
+        assert_eq!(seen.notes("time-steps-back"), 1, "{seen}");
+        let wrong = seen.connection().exchanges.iter().filter(|exchange| {
+            exchange.kind == Kind::Exchange && {
+                let off = exchange.elapsed - ms(20 + THINK_MS);
+                off.max(-off) > ms(1)
+            }
+        });
+        assert!(wrong.count() <= 2, "{seen}");
+    }
+}
+
+#[test]
+fn without_any_trouble_the_talk_is_what_it_is() {
+    talk().both_ends(|seen| expect_talk(seen, 1..=10));
+    talk().without_timestamps().both_ends(|seen| expect_talk(seen, 1..=10));
+    talk().without_ip_ids().both_ends(|seen| expect_talk(seen, 1..=10));
+    talk().without_window_scale().both_ends(|seen| expect_talk(seen, 1..=10));
+}

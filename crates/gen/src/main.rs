@@ -1,0 +1,85 @@
+//! `tcpwhy-gen SHAPE [--packets N] [--seed N] [--pcapng] [FILE]`: writes a generated capture.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use tcpwhy_gen::{Generator, Shape};
+use tcpwhy_wire::capture::LinkType;
+use tcpwhy_wire::capture::writer::{PacketNote, PcapWriter, PcapngWriter, Section};
+
+const USAGE: &str = "usage: tcpwhy-gen rpc|bulk|bulk-full|churn [--packets N] [--seed N] [--pcapng] [FILE]
+writes to standard output without FILE; the default number of packets is that of the baselines";
+
+/// Bytes gathered before they are written.
+const PIECE: usize = 1 << 20;
+
+struct Arguments {
+    shape: Shape,
+    packets: u64,
+    seed: u64,
+    pcapng: bool,
+    file: Option<String>,
+}
+
+fn main() -> ExitCode {
+    let Some(arguments) = arguments(std::env::args().skip(1)) else {
+        eprintln!("{USAGE}");
+        return ExitCode::from(2);
+    };
+    match write(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("tcpwhy-gen: {}: {error}", arguments.file.as_deref().unwrap_or("standard output"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn arguments(mut words: impl Iterator<Item = String>) -> Option<Arguments> {
+    let shape: Shape = words.next()?.parse().ok()?;
+    let mut arguments = Arguments { shape, packets: shape.packets(), seed: 1, pcapng: false, file: None };
+    while let Some(word) = words.next() {
+        match &word[..] {
+            "--packets" => arguments.packets = words.next()?.parse().ok()?,
+            "--seed" => arguments.seed = words.next()?.parse().ok()?,
+            "--pcapng" => arguments.pcapng = true,
+            _ if word.starts_with('-') || arguments.file.is_some() => return None,
+            _ => arguments.file = Some(word),
+        }
+    }
+    Some(arguments)
+}
+
+fn write(arguments: &Arguments) -> io::Result<()> {
+    let mut to: Box<dyn Write> = match &arguments.file {
+        Some(path) => Box::new(File::create(path)?),
+        None => Box::new(io::stdout().lock()),
+    };
+    let mut generator = Generator::new(arguments.shape, arguments.packets, arguments.seed);
+    let snaplen = arguments.shape.snaplen();
+    if arguments.pcapng {
+        let mut out = PcapngWriter::new();
+        out.section(&Section { application: Some("tcpwhy-gen"), ..Section::default() });
+        out.interface(LinkType::ETHERNET, snaplen, None);
+        while let Some(packet) = generator.next() {
+            out.packet(0, packet.at, packet.original_len, packet.data, &PacketNote::default());
+            if out.bytes().len() >= PIECE {
+                to.write_all(out.bytes())?;
+                out.clear();
+            }
+        }
+        to.write_all(out.bytes())?;
+    } else {
+        let mut out = PcapWriter::new(LinkType::ETHERNET, snaplen);
+        while let Some(packet) = generator.next() {
+            out.packet(packet.at, packet.original_len, packet.data);
+            if out.bytes().len() >= PIECE {
+                to.write_all(out.bytes())?;
+                out.clear();
+            }
+        }
+        to.write_all(out.bytes())?;
+    }
+    to.flush()
+}

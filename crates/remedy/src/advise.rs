@@ -1,0 +1,395 @@
+//! Which fixes does this finding call for, in which order, and what would each save?
+//!
+//! The saving is the bill's own: what the cause took, as far as the fix takes it away. Where the bill cannot tell (a
+//! larger window runs into the next limit), it says so instead of guessing.
+
+use tcpwhy_core::report::{Confidence, Finding};
+use tcpwhy_core::{Cause, Side};
+use tcpwhy_wire::Duration;
+
+use crate::catalogue::application::{OTHER_END, PROFILE_SENDER, PROFILE_SERVER, READ_PROMPTLY};
+use crate::catalogue::congestion::{BBR, INITCWND, PACING, SSAI_OFF};
+use crate::catalogue::connection::{BACKLOG, FAST_OPEN, REUSE};
+use crate::catalogue::path::{
+    AQM, CLOSER, FEWER_BYTES, FEWER_ROUND_TRIPS, FIND_DROPS, KEEP_REPAIR, RTO_MIN, SYN_DROPS,
+};
+use crate::catalogue::windows::{KEEP_WINDOW, NO_RCVBUF, NO_SNDBUF, RAISE_RMEM, RAISE_WMEM, WINDOW_SCALING};
+use crate::catalogue::writes::{NODELAY, ONE_WRITE, QUICKACK, UNCORK};
+use crate::catalogue::{Fix, How};
+
+/// One fix for one finding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remedy {
+    /// Stable kebab-case name.
+    pub id: &'static str,
+    /// Who applies it.
+    pub side: Side,
+    /// The change in one sentence.
+    pub what: String,
+    /// What it costs, or when it is the wrong fix.
+    pub caveat: Option<&'static str>,
+    /// What it would save over the whole capture.
+    pub saves: Saves,
+    /// How sure it is that this fix takes the cause away.
+    pub confidence: Confidence,
+    /// How to apply it on that side, by language and server.
+    pub how: Vec<How>,
+}
+
+/// What a fix would save over the whole capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Saves {
+    /// This much: nothing else stands behind the wait.
+    Estimate(Duration),
+    /// No more than this: the next limit may take part of it.
+    AtMost(Duration),
+    /// The bill cannot tell.
+    Unknown,
+}
+
+/// The fixes for a finding, the best one first.
+pub fn remedies_for(finding: &Finding) -> Vec<Remedy> {
+    let steps = plan(finding.cause);
+    // A form that no fix is made for is answered like a finding without a form: with all of them.
+    let form = finding.detail.form.filter(|form| steps.iter().any(|step| step.form == Some(form)));
+    steps
+        .iter()
+        .filter(|step| step.form.is_none() || form.is_none() || step.form == form)
+        .map(|step| {
+            let side = step.who.side(finding.side);
+            Remedy {
+                id: step.fix.id,
+                side,
+                what: worded(step.fix.what, side),
+                caveat: step.fix.caveat,
+                saves: step.saves.of(finding),
+                confidence: step.confidence.min(finding.confidence),
+                how: step.fix.how_on(side).collect(),
+            }
+        })
+        .collect()
+}
+
+impl Fix {
+    /// How the fix is applied on one side; everything where the side is the path's or unknown.
+    pub fn how_on(&self, side: Side) -> impl Iterator<Item = How> + use<> {
+        self.how.iter().copied().filter(move |how| match side {
+            Side::Client | Side::Server => how.only.is_none_or(|only| only == side),
+            Side::Path | Side::Unknown => true,
+        })
+    }
+}
+
+/// Fills in who is meant.
+pub(crate) fn worded(what: &str, side: Side) -> String {
+    let name = |side: Side| match side {
+        Side::Client | Side::Server => side.name(),
+        Side::Path | Side::Unknown => "sender",
+    };
+    what.replace("{side}", name(side)).replace("{peer}", name(side.peer()))
+}
+
+/// One fix that a cause calls for.
+#[derive(Clone, Copy)]
+pub(crate) struct Step {
+    pub(crate) fix: &'static Fix,
+    pub(crate) who: Who,
+    saves: Rule,
+    confidence: Confidence,
+    /// Only for this sub-form of the cause.
+    pub(crate) form: Option<&'static str>,
+}
+
+/// Who applies it, relative to the finding.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Who {
+    /// The side that the finding names.
+    Named,
+    /// The other one.
+    Peer,
+    /// Always the client.
+    Client,
+    /// Always the server.
+    Server,
+    /// The network, or whoever runs it.
+    Path,
+}
+
+impl Who {
+    fn side(self, named: Side) -> Side {
+        match self {
+            Self::Named => named,
+            Self::Peer => named.peer(),
+            Self::Client => Side::Client,
+            Self::Server => Side::Server,
+            Self::Path => Side::Path,
+        }
+    }
+}
+
+/// How much of the finding's time the fix takes away.
+#[derive(Clone, Copy)]
+enum Rule {
+    /// All of it.
+    Whole,
+    /// No more than all of it.
+    AtMost,
+    /// Only the delay of the acknowledgement; the round trip stays.
+    AckDelay,
+    /// All but the first of each: one connection must still be opened.
+    AllButFirst,
+    /// The bill cannot tell.
+    Unknown,
+}
+
+impl Rule {
+    fn of(self, finding: &Finding) -> Saves {
+        let hits = i64::try_from(finding.hits).unwrap_or(i64::MAX).max(1);
+        match self {
+            Self::Whole => Saves::Estimate(finding.ns),
+            Self::AtMost => Saves::AtMost(finding.ns),
+            // The delay is the longest of the most expensive hit, so the median bounds it from above.
+            Self::AckDelay => match finding.detail.ack_delay {
+                Some(delay) => Saves::Estimate(delay.min(finding.p50).times(hits).min(finding.ns)),
+                None => Saves::AtMost(finding.ns),
+            },
+            Self::AllButFirst => Saves::AtMost(finding.ns - finding.ns.divided_by(hits)),
+            Self::Unknown => Saves::Unknown,
+        }
+    }
+}
+
+const fn step(fix: &'static Fix, who: Who, saves: Rule, confidence: Confidence) -> Step {
+    Step { fix, who, saves, confidence, form: None }
+}
+
+const fn only(form: &'static str, step: Step) -> Step {
+    Step { form: Some(form), ..step }
+}
+
+/// What each cause calls for, the best fix first.
+pub(crate) const fn plan(cause: Cause) -> &'static [Step] {
+    use Confidence::{Certain, Likely, Possible};
+    match cause {
+        Cause::RoundTrip => {
+            const {
+                &[
+                    step(&FEWER_ROUND_TRIPS, Who::Client, Rule::Unknown, Likely),
+                    step(&CLOSER, Who::Path, Rule::Unknown, Certain),
+                ]
+            }
+        }
+        Cause::Bandwidth => const { &[step(&FEWER_BYTES, Who::Server, Rule::Unknown, Certain)] },
+        Cause::Queueing => const { &[step(&AQM, Who::Path, Rule::AtMost, Possible)] },
+        Cause::Loss => {
+            const {
+                &[
+                    step(&FIND_DROPS, Who::Path, Rule::Whole, Likely),
+                    step(&KEEP_REPAIR, Who::Path, Rule::Unknown, Possible),
+                ]
+            }
+        }
+        Cause::Rto => {
+            const {
+                &[
+                    step(&FIND_DROPS, Who::Path, Rule::Whole, Likely),
+                    step(&KEEP_REPAIR, Who::Path, Rule::AtMost, Possible),
+                    step(&RTO_MIN, Who::Path, Rule::AtMost, Possible),
+                ]
+            }
+        }
+        Cause::SynRetransmit => {
+            const {
+                &[
+                    step(&BACKLOG, Who::Server, Rule::Whole, Possible),
+                    step(&SYN_DROPS, Who::Path, Rule::Whole, Possible),
+                ]
+            }
+        }
+        Cause::Handshake => {
+            const {
+                &[
+                    step(&REUSE, Who::Client, Rule::AllButFirst, Certain),
+                    step(&FAST_OPEN, Who::Client, Rule::AllButFirst, Possible),
+                ]
+            }
+        }
+        Cause::ServerThink => const { &[step(&PROFILE_SERVER, Who::Server, Rule::Unknown, Certain)] },
+        Cause::SenderThink => const { &[step(&PROFILE_SENDER, Who::Named, Rule::AtMost, Certain)] },
+        Cause::ReceiverThink => const { &[step(&READ_PROMPTLY, Who::Named, Rule::AtMost, Certain)] },
+        Cause::NagleDelayedAck => {
+            const {
+                &[
+                    step(&ONE_WRITE, Who::Named, Rule::Whole, Certain),
+                    step(&NODELAY, Who::Named, Rule::Whole, Certain),
+                    step(&QUICKACK, Who::Peer, Rule::AckDelay, Likely),
+                ]
+            }
+        }
+        Cause::Nagle => {
+            const {
+                &[
+                    step(&ONE_WRITE, Who::Named, Rule::Whole, Certain),
+                    step(&NODELAY, Who::Named, Rule::Whole, Certain),
+                ]
+            }
+        }
+        Cause::Cork => const { &[step(&UNCORK, Who::Named, Rule::Whole, Certain)] },
+        Cause::DelayedAckCwnd => {
+            const {
+                &[
+                    step(&INITCWND, Who::Peer, Rule::AckDelay, Likely),
+                    step(&QUICKACK, Who::Named, Rule::AckDelay, Likely),
+                    step(&REUSE, Who::Client, Rule::AtMost, Possible),
+                ]
+            }
+        }
+        Cause::SlowStart => {
+            const {
+                &[
+                    step(&REUSE, Who::Client, Rule::AtMost, Likely),
+                    step(&INITCWND, Who::Named, Rule::AtMost, Possible),
+                    step(&FEWER_BYTES, Who::Named, Rule::Unknown, Possible),
+                ]
+            }
+        }
+        Cause::SlowStartAfterIdle => {
+            const {
+                &[
+                    step(&SSAI_OFF, Who::Named, Rule::Whole, Certain),
+                    step(&BBR, Who::Named, Rule::AtMost, Possible),
+                ]
+            }
+        }
+        Cause::CongestionWindow => {
+            const {
+                &[
+                    step(&FIND_DROPS, Who::Path, Rule::AtMost, Likely),
+                    step(&BBR, Who::Named, Rule::AtMost, Possible),
+                ]
+            }
+        }
+        Cause::ReceiveWindow => {
+            const {
+                &[
+                    only("locked", step(&NO_RCVBUF, Who::Named, Rule::AtMost, Certain)),
+                    only("unscaled", step(&WINDOW_SCALING, Who::Named, Rule::AtMost, Likely)),
+                    only("capped", step(&RAISE_RMEM, Who::Named, Rule::AtMost, Likely)),
+                    only("growing", step(&KEEP_WINDOW, Who::Client, Rule::AtMost, Likely)),
+                ]
+            }
+        }
+        Cause::SendBuffer => {
+            const {
+                &[
+                    step(&NO_SNDBUF, Who::Named, Rule::AtMost, Likely),
+                    step(&RAISE_WMEM, Who::Named, Rule::AtMost, Possible),
+                ]
+            }
+        }
+        Cause::Pacing => const { &[step(&PACING, Who::Named, Rule::AtMost, Possible)] },
+        Cause::Unexplained => const { &[step(&OTHER_END, Who::Path, Rule::Unknown, Possible)] },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tcpwhy_core::report::Detail;
+    use tcpwhy_wire::Endpoint;
+
+    use super::*;
+    use crate::Stack;
+
+    fn finding(cause: Cause, sender: Side) -> Finding {
+        Finding {
+            cause,
+            side: cause.side(sender),
+            endpoint: Endpoint::v4([10, 0, 0, 2], 8080),
+            hits: 10,
+            of: 10,
+            ns: Duration::from_millis(440),
+            p50: Duration::from_millis(44),
+            p99: Duration::from_millis(45),
+            confidence: Confidence::Certain,
+            evidence: vec![],
+            worst: (1, 1),
+            detail: Detail { ack_delay: Some(Duration::from_millis(40)), ..Detail::default() },
+        }
+    }
+
+    fn ids(remedies: &[Remedy]) -> Vec<(&'static str, Side)> {
+        remedies.iter().map(|r| (r.id, r.side)).collect()
+    }
+
+    #[test]
+    fn one_write_comes_before_nodelay_and_both_belong_to_who_writes() {
+        for sender in [Side::Client, Side::Server] {
+            let remedies = remedies_for(&finding(Cause::NagleDelayedAck, sender));
+            assert_eq!(
+                ids(&remedies),
+                [("one-write", sender), ("nodelay", sender), ("quickack", sender.peer())]
+            );
+            assert_eq!(remedies[0].saves, Saves::Estimate(Duration::from_millis(440)));
+            // The peer's acknowledgement saves its own delay; the round trip of the hold stays.
+            assert_eq!(remedies[2].saves, Saves::Estimate(Duration::from_millis(400)));
+            assert!(remedies[1].caveat.is_some_and(|caveat| caveat.contains("tiny packets")));
+        }
+    }
+
+    #[test]
+    fn a_server_is_told_its_own_nginx_lines_and_a_client_is_not() {
+        let nginx = |side| {
+            remedies_for(&finding(Cause::NagleDelayedAck, side))[0]
+                .how
+                .iter()
+                .find(|how| how.stack == Stack::Nginx)
+                .map(|how| how.text)
+        };
+        assert!(nginx(Side::Server).is_some_and(|text| text.contains("tcp_nopush")));
+        assert!(nginx(Side::Client).is_some_and(|text| text.contains("proxy_request_buffering")));
+    }
+
+    #[test]
+    fn a_receive_window_is_answered_by_its_form() {
+        let mut finding = finding(Cause::ReceiveWindow, Side::Server);
+        assert_eq!(finding.side, Side::Client);
+        finding.detail.form = Some("locked");
+        assert_eq!(ids(&remedies_for(&finding)), [("no-rcvbuf", Side::Client)]);
+        finding.detail.form = Some("capped");
+        assert_eq!(ids(&remedies_for(&finding)), [("raise-tcp-rmem", Side::Client)]);
+        finding.detail.form = Some("a-form-without-a-fix-of-its-own");
+        assert_eq!(remedies_for(&finding).len(), 4);
+    }
+
+    #[test]
+    fn nobody_is_told_to_set_tcp_options_where_the_time_is_the_programs_or_the_paths() {
+        let tcp_knobs = ["nodelay", "quickack", "one-write", "initcwnd", "no-rcvbuf", "no-sndbuf", "bbr"];
+        for cause in
+            [Cause::ServerThink, Cause::SenderThink, Cause::ReceiverThink, Cause::RoundTrip, Cause::Bandwidth]
+        {
+            for remedy in remedies_for(&finding(cause, Side::Client)) {
+                assert!(!tcp_knobs.contains(&remedy.id), "{cause}: {}", remedy.id);
+            }
+        }
+    }
+
+    #[test]
+    fn a_fix_is_never_surer_than_the_finding_and_never_saves_more_than_it_cost() {
+        for cause in Cause::ALL {
+            let mut finding = finding(cause, Side::Server);
+            finding.confidence = Confidence::Possible;
+            let remedies = remedies_for(&finding);
+            assert!(!remedies.is_empty(), "{cause} has no remedy");
+            for remedy in remedies {
+                assert_eq!(remedy.confidence, Confidence::Possible);
+                assert!(!remedy.what.contains('{'), "{}", remedy.what);
+                match remedy.saves {
+                    Saves::Estimate(ns) | Saves::AtMost(ns) => {
+                        assert!(ns <= finding.ns && ns >= Duration::ZERO);
+                    }
+                    Saves::Unknown => {}
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! What can be done where TCP waits for a program?
+
+use super::{Fix, Stack, how, server};
+
+/// TCP has nothing to mend here.
+pub const PROFILE_SERVER: Fix = Fix {
+    id: "profile-server",
+    what: "Look inside the server: the request was there, the reply was not written yet. No TCP setting changes this",
+    caveat: None,
+    how: &[
+        server(Stack::C, "perf record -g -p PID; strace -f -tt -p PID shows the recv and the late send"),
+        server(Stack::Java, "a profile with Java Flight Recorder or async-profiler (wall clock); GC logs"),
+        server(Stack::Go, "net/http/pprof and runtime/trace"),
+        server(Stack::Python, "py-spy record --pid PID; is another request holding the worker?"),
+        server(Stack::Node, "node --cpu-prof; perf_hooks.monitorEventLoopDelay()"),
+        server(Stack::Rust, "perf record -g; tokio-console for tasks that wait"),
+        server(
+            Stack::Nginx,
+            "log $request_time against $upstream_response_time: is it nginx or what stands behind it?",
+        ),
+        server(Stack::Postgres, "log_min_duration_statement, pg_stat_statements, EXPLAIN (ANALYZE, BUFFERS)"),
+        server(Stack::Redis, "SLOWLOG GET; LATENCY DOCTOR"),
+    ],
+};
+
+/// The message was begun and not finished.
+pub const PROFILE_SENDER: Fix = Fix {
+    id: "write-without-pause",
+    what: "Look at what the {side}'s program does between two writes of one message, and have the rest ready first",
+    caveat: None,
+    how: &[
+        how(Stack::C, "strace -f -tt -e trace=network,read -p PID: what stands between the two sends?"),
+        how(Stack::Java, "a wall-clock profile (async-profiler -e wall); serialise fully, then write"),
+        how(Stack::Go, "runtime/trace; marshal into a buffer, then write"),
+        how(Stack::Python, "py-spy dump --pid PID; build the body before sending the header"),
+        how(Stack::Node, "stream.pipeline waits for its source: is the source slow?"),
+        how(Stack::Rust, "perf record -g; serialise into a Vec, then write"),
+        server(Stack::Nginx, "proxy_buffering on; limit_rate and limit_rate_after pause on purpose"),
+    ],
+};
+
+/// A full receive buffer is a reader that does not read.
+pub const READ_PROMPTLY: Fix = Fix {
+    id: "read-promptly",
+    what: "Have the {side}'s program read while data arrives: a thread of its own, larger reads, less work between them",
+    caveat: Some("A larger receive buffer only puts the same wait off."),
+    how: &[
+        how(Stack::C, "recv into 64 KB and more; do the work in another thread; ss -tm shows rmem full"),
+        how(Stack::Java, "read on one thread, work on another; Netty: never block in a handler"),
+        how(Stack::Go, "a goroutine that reads into a channel; io.CopyBuffer with a large buffer"),
+        how(Stack::Python, "recv(1 << 18); no work between the reads; py-spy dump --pid PID"),
+        how(Stack::Node, "no synchronous work in 'data' handlers; is a paused stream ever resumed?"),
+        how(Stack::Rust, "a task that only reads; no blocking call on an async runtime"),
+        server(Stack::Nginx, "client_body_buffer_size large enough that bodies do not go to a slow disk"),
+    ],
+};
+
+/// The packets at hand are not enough.
+pub const OTHER_END: Fix = Fix {
+    id: "capture-both-ends",
+    what: "Capture at the other end as well, without drops: what one end cannot show the other often can",
+    caveat: None,
+    how: &[how(
+        Stack::Linux,
+        "tcpdump -i IF -s 128 -B 65536 -w end.pcapng tcp port PORT (watch 'dropped by kernel')",
+    )],
+};

@@ -1,0 +1,438 @@
+//! What does a program get? The document `tcpwhy.report/1`, whose schema is docs/schema/tcpwhy.report.1.schema.json.
+//!
+//! These structs are the contract: fields are added, never renamed or removed, within a schema number. Times are
+//! integer nanoseconds, points in time nanoseconds since the epoch, sizes bytes.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use tcpwhy_core::report::{
+    Connection, Detail, Exchange, Finding, Line, Note, Report, Rung, TotalLine, Trigger,
+};
+use tcpwhy_remedy::{Remedy, Saves, remedies_for};
+use tcpwhy_wire::Duration;
+
+use crate::answer::{answer, kind};
+use crate::capture::{CaptureInfo, total};
+use crate::escape::json_visible;
+use crate::quantity::per_mille;
+
+/// The name of the document's form.
+pub const SCHEMA: &str = "tcpwhy.report/1";
+
+/// The document as text, one per run. `version` is tcpwhy's own.
+///
+/// # Errors
+///
+/// None that a report can cause: all keys are strings, and no number is infinite.
+pub fn to_string(report: &Report, files: &[CaptureInfo], version: &str) -> Result<String, serde_json::Error> {
+    let mut json = serde_json::to_string_pretty(&Document::new(report, files, version))?;
+    json.push('\n');
+    Ok(json_visible(&json).into_owned())
+}
+
+/// The whole document.
+#[derive(Debug, Serialize)]
+pub struct Document<'a> {
+    schema: &'static str,
+    tcpwhy: &'a str,
+    answer: String,
+    capture: CaptureDto,
+    elapsed_ns: i64,
+    setups: u64,
+    exchanges: u64,
+    one_way: u64,
+    bill: Vec<TotalDto>,
+    findings: Vec<FindingDto<'a>>,
+    connections: Vec<ConnectionDto<'a>>,
+    omitted: OmittedDto,
+    notes: Vec<NoteDto>,
+}
+
+impl<'a> Document<'a> {
+    /// The report and what was read, as the document tells them.
+    pub fn new(report: &'a Report, files: &[CaptureInfo], version: &'a str) -> Self {
+        let mut capture = CaptureDto::from(&total(files));
+        if files.len() > 1 {
+            capture.files = files.iter().map(CaptureDto::from).collect();
+        }
+        capture.segments = report.segments;
+        Self {
+            schema: SCHEMA,
+            tcpwhy: version,
+            answer: answer(report),
+            capture,
+            elapsed_ns: report.elapsed.as_nanos(),
+            setups: report.setups,
+            exchanges: report.exchanges,
+            one_way: report.one_way,
+            bill: totals(&report.bill, report.elapsed),
+            findings: report.findings.iter().map(|finding| FindingDto::new(report, finding)).collect(),
+            connections: report.connections.iter().map(ConnectionDto::from).collect(),
+            omitted: OmittedDto {
+                connections: report.omitted.connections,
+                exchanges: report.omitted.exchanges,
+            },
+            notes: report.notes.iter().map(NoteDto::from).collect(),
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct CaptureDto {
+    path: String,
+    format: String,
+    packets: u64,
+    segments: u64,
+    first_ns: Option<i64>,
+    last_ns: Option<i64>,
+    truncated: bool,
+    skipped: BTreeMap<String, u64>,
+    drops: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failure: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    files: Vec<CaptureDto>,
+}
+
+impl From<&CaptureInfo> for CaptureDto {
+    fn from(info: &CaptureInfo) -> Self {
+        Self {
+            path: info.path.clone(),
+            format: info.format.clone(),
+            packets: info.packets,
+            segments: info.segments,
+            first_ns: info.first.map(tcpwhy_wire::Instant::as_nanos),
+            last_ns: info.last.map(tcpwhy_wire::Instant::as_nanos),
+            truncated: info.truncated,
+            skipped: info.skipped.clone(),
+            drops: info.drops,
+            failure: info.failure.clone(),
+            files: Vec::new(),
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct TotalDto {
+    cause: &'static str,
+    side: &'static str,
+    ns: i64,
+    share: f64,
+    hits: u64,
+}
+
+fn totals(lines: &[TotalLine], whole: Duration) -> Vec<TotalDto> {
+    lines
+        .iter()
+        .map(|line| TotalDto {
+            cause: line.cause.name(),
+            side: line.side.name(),
+            ns: line.ns.as_nanos(),
+            share: share(line.ns, whole),
+            hits: line.hits,
+        })
+        .collect()
+}
+
+/// In ten-thousandths, so that the digits are the same on every platform.
+fn share(part: Duration, whole: Duration) -> f64 {
+    per_mille(part.times(10), whole) as f64 / 10_000.0
+}
+
+#[derive(Debug, Serialize)]
+struct FindingDto<'a> {
+    cause: &'static str,
+    side: &'static str,
+    endpoint: String,
+    kind: &'static str,
+    hits: u64,
+    of: u64,
+    ns: i64,
+    p50_ns: i64,
+    p99_ns: i64,
+    confidence: &'static str,
+    evidence: &'a [u64],
+    worst: WorstDto,
+    detail: DetailDto,
+    remedies: Vec<RemedyDto>,
+}
+
+#[derive(Debug, Serialize)]
+struct WorstDto {
+    connection: u64,
+    exchange: u64,
+}
+
+impl<'a> FindingDto<'a> {
+    fn new(report: &Report, finding: &'a Finding) -> Self {
+        Self {
+            cause: finding.cause.name(),
+            side: finding.side.name(),
+            endpoint: finding.endpoint.to_string(),
+            kind: kind(report, finding).name(),
+            hits: finding.hits,
+            of: finding.of,
+            ns: finding.ns.as_nanos(),
+            p50_ns: finding.p50.as_nanos(),
+            p99_ns: finding.p99.as_nanos(),
+            confidence: finding.confidence.name(),
+            evidence: &finding.evidence,
+            worst: WorstDto { connection: finding.worst.0, exchange: finding.worst.1 },
+            detail: DetailDto::from(&finding.detail),
+            remedies: remedies_for(finding).into_iter().map(RemedyDto::from).collect(),
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct RemedyDto {
+    id: &'static str,
+    side: &'static str,
+    what: String,
+    saves_ns: Option<i64>,
+    saves_kind: &'static str,
+    confidence: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    caveat: Option<&'static str>,
+    how: Vec<HowDto>,
+}
+
+#[derive(Debug, Serialize)]
+struct HowDto {
+    stack: &'static str,
+    text: &'static str,
+}
+
+impl From<Remedy> for RemedyDto {
+    fn from(remedy: Remedy) -> Self {
+        let (saves_ns, saves_kind) = match remedy.saves {
+            Saves::Estimate(span) => (Some(span.as_nanos()), "estimate"),
+            Saves::AtMost(span) => (Some(span.as_nanos()), "at-most"),
+            Saves::Unknown => (None, "unknown"),
+        };
+        Self {
+            id: remedy.id,
+            side: remedy.side.name(),
+            what: remedy.what,
+            saves_ns,
+            saves_kind,
+            confidence: remedy.confidence.name(),
+            caveat: remedy.caveat,
+            how: remedy
+                .how
+                .into_iter()
+                .map(|how| HowDto { stack: how.stack.name(), text: how.text })
+                .collect(),
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct ByEnd<T> {
+    client: T,
+    server: T,
+}
+
+#[derive(Debug, Serialize)]
+struct ConnectionDto<'a> {
+    id: u64,
+    client: String,
+    server: String,
+    vantage: &'static str,
+    assumed: bool,
+    rtt_min_ns: Option<i64>,
+    mss: ByEnd<Option<u16>>,
+    packets: u64,
+    packet_range: [u64; 2],
+    bytes: ByEnd<u64>,
+    bill: Vec<TotalDto>,
+    exchanges: Vec<ExchangeDto<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    ladder: Vec<RungDto>,
+}
+
+impl<'a> From<&'a Connection> for ConnectionDto<'a> {
+    fn from(connection: &'a Connection) -> Self {
+        let whole = connection.bill.iter().map(|line| line.ns).sum();
+        Self {
+            id: connection.id,
+            client: connection.client.to_string(),
+            server: connection.server.to_string(),
+            vantage: connection.vantage.name(),
+            assumed: connection.assumed,
+            rtt_min_ns: connection.rtt_min.map(Duration::as_nanos),
+            mss: ByEnd { client: connection.mss[0], server: connection.mss[1] },
+            packets: connection.packets,
+            packet_range: connection.packet_range,
+            bytes: ByEnd { client: connection.bytes[0], server: connection.bytes[1] },
+            bill: totals(&connection.bill, whole),
+            exchanges: connection.exchanges.iter().map(ExchangeDto::from).collect(),
+            ladder: connection.ladder.iter().map(RungDto::from).collect(),
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct ExchangeDto<'a> {
+    n: u64,
+    kind: &'static str,
+    initiator: &'static str,
+    start_ns: i64,
+    elapsed_ns: i64,
+    client_idle_ns: i64,
+    request_bytes: u64,
+    reply_bytes: u64,
+    packets: [u64; 2],
+    bill: Vec<LineDto<'a>>,
+}
+
+impl<'a> From<&'a Exchange> for ExchangeDto<'a> {
+    fn from(exchange: &'a Exchange) -> Self {
+        Self {
+            n: exchange.n,
+            kind: exchange.kind.name(),
+            initiator: exchange.initiator.name(),
+            start_ns: exchange.start.as_nanos(),
+            elapsed_ns: exchange.elapsed.as_nanos(),
+            client_idle_ns: exchange.client_idle.as_nanos(),
+            request_bytes: exchange.request_bytes,
+            reply_bytes: exchange.reply_bytes,
+            packets: exchange.packets,
+            bill: exchange.bill.iter().map(LineDto::from).collect(),
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct LineDto<'a> {
+    cause: &'static str,
+    side: &'static str,
+    ns: i64,
+    confidence: &'static str,
+    evidence: &'a [u64],
+    detail: DetailDto,
+}
+
+impl<'a> From<&'a Line> for LineDto<'a> {
+    fn from(line: &'a Line) -> Self {
+        Self {
+            cause: line.cause.name(),
+            side: line.side.name(),
+            ns: line.ns.as_nanos(),
+            confidence: line.confidence.name(),
+            evidence: &line.evidence,
+            detail: DetailDto::from(&line.detail),
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct DetailDto {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    held_bytes: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ack_delay_ns: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    window_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    flight_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waits: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retransmits: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timer_ns: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rate_bps: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    form: Option<&'static str>,
+}
+
+impl From<&Detail> for DetailDto {
+    fn from(detail: &Detail) -> Self {
+        Self {
+            held_bytes: detail.held_bytes,
+            ack_delay_ns: detail.ack_delay.map(Duration::as_nanos),
+            window_bytes: detail.window_bytes,
+            flight_bytes: detail.flight_bytes,
+            waits: detail.waits,
+            retransmits: detail.retransmits,
+            timer_ns: detail.timer.map(Duration::as_nanos),
+            rate_bps: detail.rate_bps,
+            form: detail.form,
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct RungDto {
+    packet: u64,
+    at_ns: i64,
+    exchange: Option<u64>,
+    from: &'static str,
+    offset: u64,
+    len: u32,
+    ack_offset: Option<u64>,
+    window: u64,
+    flags: String,
+    trigger: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trigger_packet: Option<u64>,
+    billed: Vec<BilledDto>,
+}
+
+#[derive(Debug, Serialize)]
+struct BilledDto {
+    cause: &'static str,
+    ns: i64,
+}
+
+impl From<&Rung> for RungDto {
+    fn from(rung: &Rung) -> Self {
+        let (trigger, trigger_packet) = match rung.trigger {
+            Trigger::Write => ("write", None),
+            Trigger::Packet(packet) => ("packet", Some(packet)),
+            Trigger::Timer => ("timer", None),
+            Trigger::Burst => ("burst", None),
+            Trigger::Control => ("control", None),
+        };
+        Self {
+            packet: rung.packet,
+            at_ns: rung.at.as_nanos(),
+            exchange: rung.exchange,
+            from: rung.from.name(),
+            offset: rung.offset,
+            len: rung.len,
+            ack_offset: rung.ack_offset,
+            window: rung.window,
+            flags: format!("{:?}", rung.flags),
+            trigger,
+            trigger_packet,
+            billed: rung
+                .billed
+                .iter()
+                .map(|(cause, span)| BilledDto { cause: cause.name(), ns: span.as_nanos() })
+                .collect(),
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct OmittedDto {
+    connections: u64,
+    exchanges: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct NoteDto {
+    kind: &'static str,
+    count: u64,
+    first_packet: u64,
+}
+
+impl From<&Note> for NoteDto {
+    fn from(note: &Note) -> Self {
+        Self { kind: note.kind, count: note.count, first_packet: note.first_packet }
+    }
+}

@@ -1,0 +1,17 @@
+//! One report in, one artefact out: how is it told to people, and how to programs?
+//!
+//! `text` is for people: the answer first, then the bill, then what to do. `json` is the document of the schema
+//! `tcpwhy.report/1`. Pure: what is written where is the caller's. Strings that come from a capture or a file name
+//! pass `escape` wherever they are shown.
+#![forbid(unsafe_code)]
+
+pub mod answer;
+pub mod capture;
+pub mod escape;
+pub mod json;
+pub mod quantity;
+pub mod text;
+
+pub use answer::answer;
+pub use capture::CaptureInfo;
+pub use text::Style;

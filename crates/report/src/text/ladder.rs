@@ -1,0 +1,129 @@
+//! Which packet waited for which? The client on the left, the server on the right, time running down.
+//!
+//! Above a segment that waited stands what the wait was billed to; behind it stands what let it leave.
+
+use std::fmt::Write as _;
+
+use tcpwhy_core::Side;
+use tcpwhy_core::report::{Connection, Exchange, Report, Rung, Trigger};
+use tcpwhy_wire::Instant;
+
+use super::Style;
+use super::bill::lines;
+use super::connection::head;
+use super::findings::measured;
+use super::layout::{columns, left, right, wrap};
+use crate::quantity::{bytes, count, millis, time};
+
+/// Columns between the two ends.
+const LANE: usize = 52;
+
+/// The packets of one exchange (or of the whole connection) as a ladder, with the bill above. `None` where the report
+/// does not list the connection or the exchange.
+pub fn ladder(report: &Report, id: u64, exchange: Option<u64>, style: Style) -> Option<String> {
+    let connection = report.connections.iter().find(|connection| connection.id == id)?;
+    let chosen = match exchange {
+        Some(n) => Some(connection.exchanges.iter().find(|exchange| exchange.n == n)?),
+        None => None,
+    };
+    let mut out = head(connection, style);
+    let rungs: Vec<&Rung> =
+        connection.ladder.iter().filter(|rung| exchange.is_none() || rung.exchange == exchange).collect();
+    if let Some(exchange) = chosen {
+        out.push(String::new());
+        out.extend(summary(exchange, style));
+    }
+    out.push(String::new());
+    if rungs.is_empty() {
+        out.push("No packets were kept for it.".to_owned());
+    } else {
+        out.extend(rows(connection, &rungs, chosen.map_or(rungs[0].at, |exchange| exchange.start), style));
+    }
+    out.push(String::new());
+    Some(out.join("\n"))
+}
+
+fn summary(exchange: &Exchange, style: Style) -> Vec<String> {
+    let title = format!(
+        "{} {}: {}, request {}, reply {}, {} idle before it",
+        match exchange.kind {
+            tcpwhy_core::report::Kind::Setup => "Setup",
+            tcpwhy_core::report::Kind::Exchange => "Exchange",
+            tcpwhy_core::report::Kind::OneWay => "One-way message",
+        },
+        exchange.n,
+        time(exchange.elapsed),
+        bytes(exchange.request_bytes),
+        bytes(exchange.reply_bytes),
+        time(exchange.client_idle)
+    );
+    let mut out = vec![style.strong(&title)];
+    out.extend(lines(&exchange.bill, exchange.elapsed, style));
+    for line in &exchange.bill {
+        if let Some(measured) = measured(line.cause, &line.detail) {
+            let text = measured.trim_end_matches(" (the most expensive one)");
+            out.extend(wrap(&format!("{}: {text}", line.cause), style.width, "  ", "    "));
+        }
+    }
+    out
+}
+
+fn rows(connection: &Connection, rungs: &[&Rung], start: Instant, style: Style) -> Vec<String> {
+    let numbers = rungs.iter().map(|rung| rung.packet.to_string().len()).max().unwrap_or(1).max(5);
+    let times = rungs.iter().map(|rung| millis(rung.at - start).len()).max().unwrap_or(1).max(6);
+    let (client, server) = (format!("client {}", connection.client), format!("server {}", connection.server));
+    let gap = LANE.saturating_sub(columns(&client) + columns(&server));
+    let mut out = vec![style.faint(&format!(
+        "{}  {}  {client}{}{server}",
+        right("ms", times),
+        right("frame", numbers),
+        " ".repeat(gap.max(2))
+    ))];
+    let margin = " ".repeat(times + numbers + 4);
+    for rung in rungs {
+        for (cause, span) in &rung.billed {
+            let text = format!("{} {cause}", time(*span));
+            let (before, after) = if style.ascii { ("|", "|") } else { ("┊", "┊") };
+            let inner = format!("{text:^width$}", width = LANE.saturating_sub(2));
+            out.push(format!("{margin}{before}{}{after}", style.cause(*cause, &inner)));
+        }
+        let text = format!(
+            "{}  {}  {}  {}",
+            right(&millis(rung.at - start), times),
+            right(&rung.packet.to_string(), numbers),
+            arrow(rung, style),
+            trigger(rung)
+        );
+        out.push(text.trim_end().to_owned());
+    }
+    out
+}
+
+/// What the packet says, on a line that points to its receiver.
+fn arrow(rung: &Rung, style: Style) -> String {
+    let mut label = format!("{:?}", rung.flags);
+    if rung.len > 0 || rung.flags.syn() || rung.flags.fin() {
+        let _ = write!(label, " {}+{}", count(rung.offset), count(u64::from(rung.len)));
+    }
+    if let Some(ack) = rung.ack_offset {
+        let _ = write!(label, " ack {}", count(ack));
+    }
+    let _ = write!(label, " win {}", count(rung.window));
+    let (dash, to_right, to_left) = if style.ascii { ("-", ">", "<") } else { ("─", "▶", "◀") };
+    let room = LANE.saturating_sub(columns(&label) + 2);
+    if rung.from == Side::Server {
+        format!("{to_left}{} {}", dash.repeat(room), left(&label, columns(&label)))
+    } else {
+        format!("{label} {}{to_right}", dash.repeat(room))
+    }
+}
+
+fn trigger(rung: &Rung) -> String {
+    match rung.trigger {
+        Trigger::Write => format!("{} writes", rung.from),
+        Trigger::Packet(packet) => format!("let go by #{packet}"),
+        Trigger::Timer => "a timer ran out".to_owned(),
+        Trigger::Burst => "same burst".to_owned(),
+        Trigger::Control => String::new(),
+    }
+}

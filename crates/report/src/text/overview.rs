@@ -1,0 +1,145 @@
+//! What does somebody with a slow service see first?
+
+use tcpwhy_core::report::Report;
+
+use super::Style;
+use super::bill::totals;
+use super::findings::findings;
+use super::layout::wrap;
+use crate::answer::answer;
+use crate::capture::{CaptureInfo, total};
+use crate::escape::visible;
+use crate::quantity::{count, counted, time};
+
+/// The report on one screen: answer, bill, findings, and what limits them. `again` is the command that reads the same
+/// inputs once more, for drilling down: `tcpwhy read client.pcapng`.
+pub fn overview(report: &Report, files: &[CaptureInfo], again: &str, style: Style) -> String {
+    let mut out: Vec<String> =
+        wrap(&answer(report), style.width, "", "").iter().map(|line| style.strong(line)).collect();
+    out.push(String::new());
+    out.extend(wrap(&what_was_read(report, files), style.width, "", "").iter().map(|line| style.faint(line)));
+    if !report.bill.is_empty() {
+        out.push(String::new());
+        out.extend(totals(&report.bill, report.elapsed, style));
+    }
+    out.extend(findings(report, again, style));
+    let limits = limits(report, files);
+    if !limits.is_empty() {
+        out.push(String::new());
+        for limit in limits {
+            out.extend(wrap(&limit, style.width, "note: ", "      "));
+        }
+    }
+    out.push(String::new());
+    out.join("\n")
+}
+
+fn what_was_read(report: &Report, files: &[CaptureInfo]) -> String {
+    let total = total(files);
+    let name = match files {
+        [] => "capture".to_owned(),
+        [one] if one.path == "-" => "standard input".to_owned(),
+        [one] => visible(&one.path).into_owned(),
+        many => format!("{} files", many.len()),
+    };
+    let span = match (total.first, total.last) {
+        (Some(first), Some(last)) => format!(" in {}", time(last - first)),
+        _ => String::new(),
+    };
+    let mut billed = Vec::new();
+    for (n, noun) in
+        [(report.exchanges, "exchange"), (report.one_way, "one-way message"), (report.setups, "setup")]
+    {
+        if n > 0 {
+            billed.push(counted(n, noun));
+        }
+    }
+    let connections = report.connections.len() as u64 + report.omitted.connections;
+    let billed = if billed.is_empty() { "nothing".to_owned() } else { billed.join(", ") };
+    format!(
+        "{name}: {}{span}; billed {}: {billed} on {}.",
+        counted(total.packets.max(report.segments), "packet"),
+        time(report.elapsed),
+        counted(connections, "connection")
+    )
+}
+
+/// Everything that limits what was said.
+fn limits(report: &Report, files: &[CaptureInfo]) -> Vec<String> {
+    let mut out = Vec::new();
+    for note in &report.notes {
+        out.push(format!(
+            "{} ({} times, first at packet {})",
+            note_in_words(note.kind),
+            count(note.count),
+            note.first_packet
+        ));
+    }
+    for file in files {
+        let path = visible(&file.path);
+        if let Some(failure) = &file.failure {
+            out.push(format!("{path} was not read: {}", visible(failure)));
+        }
+        if file.drops > 0 {
+            let lost = counted(file.drops, "packet");
+            out.push(format!("{path}: the capture itself lost {lost}: gaps are not losses of the network"));
+        }
+        if file.truncated {
+            out.push(format!("{path} ends in the middle of a packet: it was billed as far as it goes"));
+        }
+        for (reason, n) in &file.skipped {
+            out.push(format!("{path}: {}", skipped(reason, *n)));
+        }
+    }
+    if files.len() > 1 {
+        out.push(
+            "packet numbers count over all files in time order, as in the file that mergecap writes"
+                .to_owned(),
+        );
+    }
+    if report.connections.iter().any(|connection| connection.assumed) {
+        let n = report.connections.iter().filter(|connection| connection.assumed).count() as u64;
+        out.push(format!(
+            "{} without a handshake in the capture: who is client there is a guess",
+            counted(n, "connection")
+        ));
+    }
+    let omitted = report.omitted;
+    if omitted.connections + omitted.exchanges > 0 {
+        out.push(format!(
+            "{} and {} are in the bill but not listed one by one",
+            counted(omitted.connections, "connection"),
+            counted(omitted.exchanges, "exchange")
+        ));
+    }
+    out
+}
+
+/// A reason for which packets were not analysed, as a sentence.
+fn skipped(reason: &str, n: u64) -> String {
+    let what = match reason {
+        "not-tcp" => "that are not TCP",
+        "not-ip" => "that are not IP",
+        "fragment" => "that are fragments of IP packets, which are not put together",
+        "unsupported-link" => "of a link type that is not read",
+        "truncated-header" => "cut before the end of the TCP header (a larger snap length keeps it)",
+        "bad-ip-header" => "with an IP header that cannot be",
+        "bad-tcp-header" => "with a TCP header that cannot be",
+        "too-many-headers" => "with headers nested too deeply",
+        "damaged" => return format!("{} could not be read", counted(n, "place")),
+        other => return format!("{} passed over: {}", counted(n, "packet"), visible(other)),
+    };
+    format!("{} {what}: passed over", counted(n, "packet"))
+}
+
+/// A note's kind as a sentence; unknown kinds are shown by their name.
+pub(super) fn note_in_words(kind: &str) -> String {
+    match kind {
+        "capture-drops" => "the capture itself dropped packets: gaps are not losses of the network",
+        "one-direction" => "only one direction was captured: what the other did is inferred",
+        "time-steps-back" => "time stamps step backwards: those intervals are counted as zero",
+        "duplicates" => "packets appear twice, as with `-i any`: the second sighting is passed over",
+        other => return other.replace('-', " "),
+    }
+    .to_owned()
+}

@@ -1,0 +1,190 @@
+//! What does somebody read at a terminal?
+
+mod common;
+
+use common::{SERVER, capture, finding, of, stall, with_limits};
+use tcpwhy_core::report::{Detail, Report};
+use tcpwhy_core::{Cause, Side};
+use tcpwhy_report::{Style, answer, text};
+use tcpwhy_wire::Duration;
+
+const AGAIN: &str = "tcpwhy read client.pcapng";
+
+fn ms(ms: i64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+#[test]
+fn the_first_line_is_the_answer_and_names_who_does_what_to_whom() {
+    assert_eq!(
+        answer(&stall()),
+        "38 of 40 exchanges wait 43.8 ms for the server's delayed acknowledgement: the client writes each request \
+         in pieces (10.0.0.1 -> 10.0.0.2:8080)."
+    );
+    let shown = text::overview(&stall(), &[capture("client.pcapng")], AGAIN, Style::default());
+    assert!(shown.starts_with("38 of 40 exchanges wait 43.8 ms for the server's delayed"), "{shown}");
+}
+
+#[test]
+fn a_stall_in_the_servers_reply_blames_the_server() {
+    let report = of(vec![finding(Cause::NagleDelayedAck, Side::Server, ms(44), 10, 10)]);
+    assert_eq!(
+        answer(&report),
+        "All 10 exchanges wait 44.0 ms for the client's delayed acknowledgement: the server writes each reply in \
+         pieces (10.0.0.2:8080)."
+    );
+}
+
+#[test]
+fn a_slow_server_is_not_billed_to_tcp() {
+    let report = of(vec![
+        finding(Cause::ServerThink, Side::Client, Duration::from_micros(40_200), 20, 20),
+        finding(Cause::RoundTrip, Side::Client, Duration::from_micros(100), 20, 20),
+    ]);
+    assert_eq!(
+        answer(&report),
+        "Nothing in TCP is slow here: the server takes 40.2 ms to answer, in all 20 exchanges (10.0.0.2:8080)."
+    );
+    let shown = text::overview(&report, &[capture("a.pcap")], AGAIN, Style::default());
+    assert!(shown.contains("Look inside the server"), "{shown}");
+    for knob in ["TCP_NODELAY", "SO_RCVBUF", "TCP_QUICKACK"] {
+        assert!(!shown.contains(knob), "{knob} in\n{shown}");
+    }
+}
+
+#[test]
+fn a_slow_server_with_a_stall_beside_it_gets_both_the_larger_first() {
+    let report = of(vec![
+        finding(Cause::ServerThink, Side::Client, ms(500), 20, 20),
+        finding(Cause::NagleDelayedAck, Side::Client, ms(44), 20, 20),
+    ]);
+    let answer = answer(&report);
+    assert!(answer.starts_with("Most of it is not TCP: the server takes 500 ms to answer"), "{answer}");
+    assert!(answer.contains("(91.9 %). TCP adds to it: all 20 exchanges wait 44.0 ms"), "{answer}");
+}
+
+#[test]
+fn a_trace_of_a_mechanism_does_not_make_it_the_answer() {
+    let report = of(vec![
+        finding(Cause::Bandwidth, Side::Server, ms(900), 1, 1),
+        finding(Cause::SlowStart, Side::Server, ms(20), 1, 1),
+    ]);
+    assert!(answer(&report).starts_with("Nothing in TCP is slow here: the bytes themselves take 900 ms"));
+}
+
+#[test]
+fn one_rare_timeout_that_takes_a_fifth_of_the_time_is_the_answer() {
+    let report = of(vec![
+        finding(Cause::RoundTrip, Side::Client, ms(1), 1_000, 1_000),
+        finding(Cause::Rto, Side::Client, ms(248), 1, 1_000),
+    ]);
+    assert_eq!(
+        answer(&report),
+        "1 of 1,000 exchanges waits 248 ms for a retransmission timeout after a loss (10.0.0.2:8080)."
+    );
+}
+
+#[test]
+fn an_empty_capture_and_one_without_tcp_are_told_apart() {
+    assert_eq!(answer(&Report::default()), "No TCP in this capture: nothing to bill.");
+    let acks = Report { segments: 7, ..Report::default() };
+    assert!(answer(&acks).starts_with("Nothing to bill: 7 TCP segments"));
+}
+
+#[test]
+fn the_stall_fits_a_screen() {
+    let shown = text::overview(
+        &stall(),
+        &[capture("client.pcapng")],
+        AGAIN,
+        Style { ascii: true, ..Style::default() },
+    );
+    let expected = include_str!("golden/stall.txt");
+    assert_eq!(shown, expected, "the overview changed; new text:\n{shown}");
+    assert!(shown.lines().count() <= 50);
+}
+
+#[test]
+fn the_ladder_shows_the_wait_between_the_two_writes() {
+    let style = Style { ascii: true, ..Style::default() };
+    let Some(shown) = text::ladder(&stall(), 1, Some(3), style) else { panic!("exchange 3 is listed") };
+    assert_eq!(shown, include_str!("golden/ladder.txt"), "the ladder changed; new text:\n{shown}");
+    assert_eq!(text::ladder(&stall(), 1, Some(99), style), None);
+    assert_eq!(text::ladder(&stall(), 2, None, style), None);
+}
+
+#[test]
+fn a_connection_is_a_table_of_its_exchanges() {
+    let Some(shown) = text::connection(&stall(), 1, Style::default()) else {
+        panic!("connection 1 is listed")
+    };
+    assert!(shown.starts_with("Connection 1: 10.0.0.1:40000 -> 10.0.0.2:8080\n"), "{shown}");
+    assert!(shown.contains("captured at the client"), "{shown}");
+    assert_eq!(shown.lines().filter(|line| line.contains(" exchange ")).count(), 40, "{shown}");
+    assert_eq!(text::connection(&stall(), 7, Style::default()), None);
+}
+
+#[test]
+fn every_cause_side_and_form_has_a_sentence_within_the_width() {
+    let forms = [None, Some("locked"), Some("unscaled"), Some("capped"), Some("growing"), Some("tail")];
+    for cause in Cause::ALL {
+        for sender in [Side::Client, Side::Server] {
+            for form in forms {
+                for (hits, of_all) in [(1, 1), (1, 40), (39, 40), (40, 40)] {
+                    let mut one = finding(cause, sender, ms(123), hits, of_all);
+                    one.detail = Detail {
+                        held_bytes: Some(100),
+                        ack_delay: Some(ms(40)),
+                        window_bytes: Some(64_240),
+                        flight_bytes: Some(14_480),
+                        waits: Some(3),
+                        retransmits: Some(1),
+                        timer: Some(ms(200)),
+                        rate_bps: Some(100_000_000),
+                        form,
+                    };
+                    let report = of(vec![one]);
+                    let answer = answer(&report);
+                    assert!(answer.ends_with('.') && !answer.contains('{'), "{answer}");
+                    assert!(answer.contains("123 ms"), "{answer}");
+                    for style in [Style::default(), Style { ascii: true, ..Style::default() }] {
+                        let shown = text::overview(&report, &[capture("a.pcap")], AGAIN, style);
+                        fits(&shown);
+                        assert!(!style.ascii || shown.is_ascii(), "{shown}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn limits_are_told_and_nothing_from_a_capture_or_a_name_acts_on_the_terminal() {
+    let mut file = capture("evil\x1b[2J\u{202e}.pcap");
+    file.truncated = true;
+    file.skipped.insert("not TCP \x07".to_owned(), 2);
+    let report = with_limits(stall());
+    let shown = text::overview(&report, &[file], AGAIN, Style::default());
+    assert!(shown.contains("the capture itself dropped packets"), "{shown}");
+    assert!(shown.contains("only one direction was captured"), "{shown}");
+    assert!(shown.contains("2 packets passed over: not TCP \\u{7}"), "{shown}");
+    assert!(shown.contains("2 connections and 5,000 exchanges are in the bill but not listed"), "{shown}");
+    assert!(shown.contains("evil\\u{1b}[2J\\u{202e}.pcap ends in the middle of a packet"), "{shown}");
+    assert!(!shown.chars().any(|c| c.is_control() && c != '\n'), "{shown:?}");
+    fits(&shown);
+}
+
+#[test]
+fn colour_only_where_it_was_asked_for() {
+    let plain = text::overview(&stall(), &[capture("a.pcap")], AGAIN, Style::default());
+    let color =
+        text::overview(&stall(), &[capture("a.pcap")], AGAIN, Style { color: true, ..Style::default() });
+    assert!(!plain.contains('\x1b') && color.contains('\x1b'));
+    assert!(plain.contains(&SERVER.to_string()));
+}
+
+fn fits(shown: &str) {
+    for line in shown.lines() {
+        assert!(line.chars().count() <= 100, "{} columns: {line}", line.chars().count());
+    }
+}

@@ -1,0 +1,213 @@
+//! What can be asked on the command line? One definition for the parser, the help, the man page and the completions.
+
+use std::path::{Path, PathBuf};
+
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use tcpwhy_core::{Cause, Listing, Options};
+use tcpwhy_wire::Filter;
+
+use crate::gate::Gate;
+
+/// Connections and exchanges listed one by one where only the overview is printed.
+const LISTED_FOR_TEXT: u64 = 1_000;
+/// The same in the JSON document.
+const LISTED_FOR_JSON: u64 = 100_000;
+
+/// Says where every millisecond of a TCP exchange went, whose it is, and what one change would save.
+#[derive(Debug, Parser)]
+#[command(name = "tcpwhy", version, after_help = EXAMPLES, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  tcpwhy demo                                  see it find a stall, here and now
+  tcpwhy read slow.pcapng                      where did the time go?
+  tcpwhy read slow.pcapng --connection 1       one connection, exchange by exchange
+  tcpwhy explain nagle-delayed-ack             what is this, and how is it mended?
+
+Record a capture with: tcpdump -i any -s 128 -w slow.pcap port 8080";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Bill captures: where did the time go, whose is it, what should be changed?
+    Read(ReadArgs),
+    /// Record the classic 40 ms stall on this machine, bill it, mend it, bill it again.
+    Demo(DemoArgs),
+    /// Explain a cause: mechanism, proof, fixes, commands; without a cause, list them all.
+    Explain(ExplainArgs),
+    /// Print the completion script of a shell.
+    #[command(hide = true)]
+    Completions {
+        /// bash, zsh, fish, elvish or powershell
+        shell: clap_complete::Shell,
+    },
+    /// Print the man page of tcpwhy, or of one of its commands.
+    #[command(hide = true)]
+    Man {
+        /// read or explain
+        command: Option<String>,
+    },
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = READ_EXAMPLES)]
+pub(crate) struct ReadArgs {
+    /// Captures: pcap or pcapng, plain, .gz or .zst; `-` for standard input. Several are read in order of time
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Print the JSON document (schema tcpwhy.report/1) instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Show this connection, exchange by exchange (with -v: packet by packet)
+    #[arg(short, long, value_name = "N")]
+    pub(crate) connection: Option<u64>,
+
+    /// Show this exchange of the connection, packet by packet
+    #[arg(short, long, value_name = "N", requires = "connection")]
+    pub(crate) exchange: Option<u64>,
+
+    /// Show packets: of the connection, or of the most expensive exchange
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+
+    /// Only these connections: `port 8080`, `host 10.0.0.5`, `net 10.0.0.0/8`, with and, or, not
+    #[arg(short, long, value_name = "EXPR")]
+    pub(crate) filter: Option<Filter>,
+
+    /// Exit with 3 where a cause takes more than this share of the time (`rto`, `nagle-delayed-ack:5%`); repeatable
+    #[arg(long, value_name = "CAUSE[:SHARE]")]
+    pub(crate) fail_on: Vec<Gate>,
+
+    /// Colours
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
+    pub(crate) color: Color,
+
+    /// Bars and arrows from ASCII characters
+    #[arg(long)]
+    pub(crate) ascii: bool,
+}
+
+const READ_EXAMPLES: &str = "\
+Examples:
+  tcpwhy read slow.pcapng
+  tcpwhy read slow.pcapng --connection 3 --exchange 7      its packets, and what each waited for
+  tcpwhy read ring*.pcap.zst --filter 'port 443 and not host 10.0.0.9'
+  ssh server tcpdump -U -s 128 -c 100000 -w - port 8080 | tcpwhy read -
+  tcpwhy read ci.pcap --json --fail-on nagle-delayed-ack --fail-on rto:10% > bill.json
+
+Exit status: 0 analysed, 1 no input could be analysed, 2 wrong usage, 3 a --fail-on was met.";
+
+impl ReadArgs {
+    /// What the analysis has to keep for what was asked.
+    pub(crate) fn analysis(&self) -> Options {
+        if let Some(connection) = self.connection {
+            return listing_one(connection);
+        }
+        let most = if self.json { LISTED_FOR_JSON } else { LISTED_FOR_TEXT };
+        Options { listing: Listing::UpTo(most), ..Options::default() }
+    }
+
+    /// The connection to show, and the exchange of it.
+    pub(crate) fn drill_down(&self) -> Option<(u64, Option<u64>)> {
+        self.connection.map(|connection| (connection, self.exchange))
+    }
+
+    /// Whether an input can be read only once.
+    pub(crate) fn reads_standard_input(&self) -> bool {
+        self.files.iter().any(|file| file == Path::new("-"))
+    }
+}
+
+/// One connection with its packets, totals of all.
+pub(crate) fn listing_one(connection: u64) -> Options {
+    Options { listing: Listing::Connection(connection), ..Options::default() }
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = DEMO_EXAMPLES)]
+pub(crate) struct DemoArgs {
+    /// Where to leave the captures, the applications' clock readings and the bills
+    #[arg(short, long, value_name = "DIR", default_value = "tcpwhy-demo")]
+    pub(crate) out: PathBuf,
+
+    /// Colours
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
+    pub(crate) color: Color,
+
+    /// Bars and arrows from ASCII characters
+    #[arg(long)]
+    pub(crate) ascii: bool,
+}
+
+const DEMO_EXAMPLES: &str = "\
+A client sends each request in two writes, 20 and 100 bytes, and reads a reply of 64 bytes, 40 times over this
+machine's own kernel. Then the same client with one write. Both conversations are captured and billed.
+
+Examples:
+  tcpwhy demo
+  tcpwhy demo --out /tmp/stall && tcpwhy read /tmp/stall/split.pcapng --connection 1 --exchange 2";
+
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArgs {
+    /// The cause, as `tcpwhy read` names it
+    #[arg(value_parser = cause_parser(), hide_possible_values = true)]
+    pub(crate) cause: Option<Cause>,
+
+    /// Colours
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
+    pub(crate) color: Color,
+}
+
+/// Knows all causes, so that completions offer them and a slip of the pen is answered with the nearest.
+fn cause_parser() -> impl clap::builder::TypedValueParser<Value = Cause> {
+    PossibleValuesParser::new(Cause::ALL.map(Cause::name)).try_map(|name| name.parse::<Cause>())
+}
+
+/// When to use colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    /// On a terminal, unless NO_COLOR is set
+    #[default]
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+impl Color {
+    /// Whether standard output gets colours.
+    pub(crate) fn is_on(self) -> bool {
+        match self {
+            Self::Always => true,
+            Self::Never => false,
+            Self::Auto => anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_cause_can_be_explained_and_no_other() {
+        for cause in Cause::ALL {
+            assert!(Cli::try_parse_from(["tcpwhy", "explain", cause.name()]).is_ok(), "{cause}");
+        }
+        assert!(Cli::try_parse_from(["tcpwhy", "explain", "jitter"]).is_err());
+    }
+}

@@ -1,0 +1,122 @@
+//! `tcpwhy demo`: what does the classic stall look like on this machine, and after the mend?
+//!
+//! Two conversations are recorded on the real kernel and billed. Where the machine allows no capture, it says what
+//! would, and bills the recordings that the project keeps.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use tcpwhy::input::{self, Inputs};
+use tcpwhy_core::{Analysis, Listing, Options, Report};
+use tcpwhy_report::{Style, json, text};
+
+use crate::ANALYSED;
+use crate::cli::DemoArgs;
+use crate::output;
+
+/// One conversation to bill.
+struct Conversation {
+    capture: PathBuf,
+    heading: String,
+}
+
+pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<u8> {
+    let style = Style { color: args.color.is_on(), ascii: args.ascii, ..Style::default() };
+    let conversations = match record(&args.out) {
+        Ok(conversations) => conversations,
+        Err(why) => {
+            output::complain(&format!("no capture is possible here: {why}"));
+            output::complain("showing recordings that come with tcpwhy instead");
+            unpack(&args.out)?
+        }
+    };
+    for Conversation { capture, heading } in &conversations {
+        let (files, report) = bill(capture)?;
+        let again = format!("tcpwhy read {}", capture.display());
+        let shown = text::overview(&report, &files, &again, style);
+        output::print(&format!("{heading}\n\n{shown}\n"))?;
+        save(&capture.with_extension("json"), &json::to_string(&report, &files, env!("CARGO_PKG_VERSION"))?)?;
+        let plain = text::overview(&report, &files, &again, Style { color: false, ..style });
+        save(&capture.with_extension("txt"), &plain)?;
+    }
+    output::print(&format!(
+        "Captures (pcapng), bills (txt, json) and clock readings are in {}.\n",
+        args.out.display()
+    ))?;
+    Ok(ANALYSED)
+}
+
+fn bill(capture: &Path) -> anyhow::Result<(Vec<tcpwhy_report::CaptureInfo>, Report)> {
+    let mut analysis = Analysis::new(Options { listing: Listing::UpTo(1_000), ..Options::default() });
+    let inputs = Inputs::open(&[capture.to_owned()]);
+    let summary =
+        inputs.for_each_segment(&input::Options::default(), |_| {}, |segment| analysis.on_segment(segment));
+    output::troubles(&summary);
+    anyhow::ensure!(!summary.is_failure(), "{} could not be read back", capture.display());
+    Ok((output::captures(&summary), analysis.finish()))
+}
+
+fn save(file: &Path, content: &str) -> anyhow::Result<()> {
+    std::fs::write(file, content).with_context(|| format!("cannot write {}", file.display()))
+}
+
+#[cfg(target_os = "linux")]
+fn record(dir: &Path) -> anyhow::Result<Vec<Conversation>> {
+    use tcpwhy_lab::demo::{self, Place, Recording};
+
+    // Where it is refused, plain loopback may still do.
+    let _ = tcpwhy_lab::enter_user_namespace();
+    let demo = demo::record(dir)?;
+    let place = match demo.place {
+        Place::OwnNamespace => "a network namespace of its own",
+        Place::Loopback => "this machine's loopback interface",
+    };
+    let heading = |number: u32, what: &str, recording: &Recording| {
+        let mut felt = recording.truth.elapsed();
+        felt.sort_unstable();
+        let median = felt.get(felt.len() / 2).copied().unwrap_or_default();
+        format!(
+            "== {number}. {what} ({} exchanges in {place}; the client's own clock: median {median})",
+            felt.len()
+        )
+    };
+    Ok(vec![
+        Conversation {
+            heading: heading(1, "The client writes each request in two pieces", &demo.split),
+            capture: demo.split.capture,
+        },
+        Conversation {
+            heading: heading(2, "Mended: one write for each request", &demo.mended),
+            capture: demo.mended.capture,
+        },
+    ])
+}
+
+#[cfg(not(target_os = "linux"))]
+fn record(_dir: &Path) -> anyhow::Result<Vec<Conversation>> {
+    anyhow::bail!("live capture needs Linux")
+}
+
+/// Lays out the recordings from the repository's corpus.
+fn unpack(dir: &Path) -> anyhow::Result<Vec<Conversation>> {
+    let kept: [(&str, &[u8], &str); 2] = [
+        (
+            "split.pcapng",
+            include_bytes!("../../../corpus/demo/split.pcapng"),
+            "== 1. The client writes each request in two pieces (recorded on Linux 6.18, loopback)",
+        ),
+        (
+            "mended.pcapng",
+            include_bytes!("../../../corpus/demo/mended.pcapng"),
+            "== 2. Mended: one write for each request (recorded on Linux 6.18, loopback)",
+        ),
+    ];
+    std::fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
+    kept.into_iter()
+        .map(|(name, bytes, heading)| {
+            let capture = dir.join(name);
+            std::fs::write(&capture, bytes).with_context(|| format!("cannot write {}", capture.display()))?;
+            Ok(Conversation { capture, heading: heading.to_owned() })
+        })
+        .collect()
+}

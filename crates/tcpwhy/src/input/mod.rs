@@ -1,0 +1,209 @@
+//! Which segments do these inputs hold, in the order of time?
+//!
+//! An input is a path or `-` for standard input; pcap or pcapng, plain, gzip or zstd, recognised by their bytes. Several
+//! inputs are merged by time: the pieces of a rotated ring follow each other, captures of several interfaces interleave.
+//! Packet numbers are those that Wireshark shows for the one input, or for the file that `mergecap` makes of several,
+//! given in the order of their first packets.
+//!
+//! Nothing is dropped silently: what cannot be read is counted in the [`FileSummary`] with its place.
+
+mod buffer;
+mod reading;
+mod source;
+mod trouble;
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::path::{Path, PathBuf};
+
+use tcpwhy_wire::capture::Format;
+use tcpwhy_wire::{Instant, Segment};
+
+use reading::{Reading, Run};
+pub use source::Compression;
+pub use trouble::{Failure, Trouble};
+
+/// Bounds on reading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// A compressed input may always unpack to this many bytes...
+    pub unpacked_bytes_free: u64,
+    /// ...and beyond that to this many times its compressed size. Real captures reach 10 to 30.
+    pub unpacked_ratio_max: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { unpacked_bytes_free: 1 << 30, unpacked_ratio_max: 200 }
+    }
+}
+
+/// How far reading has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Stored (compressed) bytes read over all inputs.
+    pub bytes: u64,
+    /// Stored bytes of all inputs; `None` while one of them is a pipe.
+    pub total_bytes: Option<u64>,
+    /// Packets read over all inputs.
+    pub packets: u64,
+}
+
+/// What one input held.
+#[derive(Debug, Default)]
+pub struct FileSummary {
+    /// The path as given.
+    pub path: PathBuf,
+    /// The format, where it was recognised.
+    pub format: Option<Format>,
+    /// What it was compressed with: `gzip`, `zstd` or nothing.
+    pub compression: &'static str,
+    /// Packets read, of whatever protocol.
+    pub packets: u64,
+    /// TCP segments among them.
+    pub segments: u64,
+    /// Number of its first packet among those of all inputs; 0 where it has none.
+    pub first_number: u64,
+    /// The earliest capture time.
+    pub first: Option<Instant>,
+    /// The latest capture time.
+    pub last: Option<Instant>,
+    /// Its end is missing.
+    pub truncated: bool,
+    /// Packets that gave no segment, by reason, and `damaged`: places that could not be read.
+    pub skipped: BTreeMap<&'static str, u64>,
+    /// The first places where something was wrong, at most [`MAX_TROUBLES`]; `skipped["damaged"]` counts all.
+    pub troubles: Vec<Trouble>,
+    /// Packets that the capture says it lost.
+    pub drops: u64,
+    /// Why nothing could be read at all.
+    pub failure: Option<Failure>,
+}
+
+/// More troubles of one input are counted, not kept.
+pub const MAX_TROUBLES: usize = 16;
+
+/// What all inputs held, in the order of their first packets.
+#[derive(Debug, Default)]
+pub struct InputSummary {
+    /// One entry for each input.
+    pub files: Vec<FileSummary>,
+}
+
+impl InputSummary {
+    /// Whether no input could be read at all.
+    pub fn is_failure(&self) -> bool {
+        self.files.iter().all(|file| file.failure.is_some())
+    }
+
+    /// Packets over all inputs.
+    pub fn packets(&self) -> u64 {
+        self.files.iter().map(|file| file.packets).sum()
+    }
+
+    /// Segments over all inputs.
+    pub fn segments(&self) -> u64 {
+        self.files.iter().map(|file| file.segments).sum()
+    }
+
+    /// The skipped packets over all inputs.
+    pub fn skipped(&self) -> BTreeMap<&'static str, u64> {
+        let mut sum = BTreeMap::new();
+        for (reason, count) in self.files.iter().flat_map(|file| &file.skipped) {
+            *sum.entry(*reason).or_default() += count;
+        }
+        sum
+    }
+
+    /// Packets that the captures say they lost.
+    pub fn drops(&self) -> u64 {
+        self.files.iter().map(|file| file.drops).sum()
+    }
+
+    /// The earliest and the latest capture time.
+    pub fn span(&self) -> Option<(Instant, Instant)> {
+        let first = self.files.iter().filter_map(|file| file.first).min()?;
+        let last = self.files.iter().filter_map(|file| file.last).max()?;
+        Some((first, last))
+    }
+
+    /// Whether the end of an input is missing.
+    pub fn truncated(&self) -> bool {
+        self.files.iter().any(|file| file.truncated)
+    }
+}
+
+/// Inputs, opened and put in order. After this no path is opened any more, so that the process can give up that right.
+pub struct Inputs {
+    inputs: Vec<Input>,
+}
+
+struct Input {
+    path: PathBuf,
+    reading: Result<Reading, Failure>,
+    /// Time of the first packet, of one among several.
+    first: Option<Instant>,
+}
+
+impl Inputs {
+    /// Opens all inputs and, of several, looks at the time of each one's first packet.
+    pub fn open<P: AsRef<Path>>(paths: &[P]) -> Self {
+        let open = |path: &P| {
+            let path = path.as_ref().to_owned();
+            let mut input = Input { reading: Reading::open(&path, paths.len()), path, first: None };
+            if let Ok(reading) = input.reading.as_mut()
+                && paths.len() > 1
+            {
+                match reading.look_ahead() {
+                    Ok(first) => input.first = first,
+                    Err(error) => input.reading = Err(Failure::Io(error)),
+                }
+            }
+            input
+        };
+        let mut inputs: Vec<_> = paths.iter().map(open).collect();
+        // Stable: inputs without a packet and those that begin at the same time stay in the order given.
+        inputs.sort_by_key(|input| input.first);
+        Self { inputs }
+    }
+
+    /// Reads all inputs and gives each segment to `on_segment`, in the order of time as far as each input has it.
+    pub fn for_each_segment(
+        self,
+        options: &Options,
+        on_progress: impl FnMut(Progress),
+        on_segment: impl FnMut(&Segment),
+    ) -> InputSummary {
+        let total =
+            self.inputs.iter().map(|input| input.reading.as_ref().map_or(Some(0), Reading::stored_len));
+        let progress = Progress { total_bytes: total.sum(), ..Progress::default() };
+        let mut run = Run { options: *options, progress, on_progress, on_segment };
+        let (mut files, mut readings, mut turns) = (Vec::new(), Vec::new(), BinaryHeap::new());
+        for (number, input) in self.inputs.into_iter().enumerate() {
+            let mut file = FileSummary { path: input.path, ..FileSummary::default() };
+            match input.reading {
+                Ok(reading) => {
+                    turns.push(Reverse((input.first.unwrap_or(Instant::MIN), number)));
+                    readings.push(Some(reading));
+                }
+                Err(failure) => {
+                    file.failure = Some(failure);
+                    readings.push(None);
+                }
+            }
+            files.push(file);
+        }
+        while let Some(Reverse((_, number))) = turns.pop() {
+            // Its turn lasts until another input has an earlier packet: in a ring, to its end.
+            let limit = turns.peek().map(|Reverse(next)| *next);
+            let Some(mut reading) = readings[number].take() else { continue };
+            if let Some(at) = reading.advance(limit, number, &mut run) {
+                readings[number] = Some(reading);
+                turns.push(Reverse((at, number)));
+            } else {
+                reading.finish(&mut files[number], &mut run);
+            }
+        }
+        InputSummary { files }
+    }
+}

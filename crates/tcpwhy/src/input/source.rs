@@ -1,0 +1,193 @@
+//! Where do the bytes come from: a file, a pipe or standard input, plain or compressed?
+
+use std::fs::File;
+use std::io::{self, BufReader, IsTerminal, Read, Seek};
+use std::path::{Path, PathBuf};
+
+use flate2::read::MultiGzDecoder;
+
+use super::trouble::Failure;
+
+/// What an input is wrapped in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compression {
+    /// Nothing.
+    None,
+    /// gzip, one or more members.
+    Gzip,
+    /// Zstandard, one or more frames.
+    Zstd,
+}
+
+impl Compression {
+    /// By the first bytes: names lie, and pipes have none.
+    fn detect(head: &[u8]) -> Self {
+        match head {
+            [0x1f, 0x8b, ..] => Self::Gzip,
+            // A frame, or a skippable frame before the first (RFC 8878, 3.1).
+            [0x28, 0xb5, 0x2f, 0xfd] | [0x50..=0x5f, 0x2a, 0x4d, 0x18] => Self::Zstd,
+            _ => Self::None,
+        }
+    }
+
+    /// The name in reports; empty for plain files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "",
+            Self::Gzip => "gzip",
+            Self::Zstd => "zstd",
+        }
+    }
+}
+
+/// The bytes as they are stored, counted.
+#[derive(Debug)]
+struct Stored {
+    /// Read ahead to recognise the compression, and given again.
+    head: [u8; 4],
+    head_len: usize,
+    head_given: usize,
+    from: From,
+    /// Bytes given.
+    count: u64,
+}
+
+#[derive(Debug)]
+enum From {
+    File(File),
+    Stdin(io::Stdin),
+}
+
+impl Read for From {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::File(file) => file.read(buf),
+            Self::Stdin(stdin) => stdin.lock().read(buf),
+        }
+    }
+}
+
+impl Stored {
+    fn new(mut from: From) -> io::Result<Self> {
+        let (mut head, mut head_len) = ([0; 4], 0);
+        while head_len < head.len() {
+            match from.read(&mut head[head_len..]) {
+                Ok(0) => break,
+                Ok(n) => head_len += n,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Self { head, head_len, head_given: 0, from, count: 0 })
+    }
+}
+
+impl Read for Stored {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let head = &self.head[self.head_given..self.head_len];
+        let n = if head.is_empty() {
+            self.from.read(buf)?
+        } else {
+            let n = head.len().min(buf.len());
+            buf[..n].copy_from_slice(&head[..n]);
+            self.head_given += n;
+            n
+        };
+        self.count += n as u64;
+        Ok(n)
+    }
+}
+
+/// The bytes of a capture, decompressed.
+pub(super) struct Source {
+    unpack: Unpack,
+    /// Stored bytes, where that is known beforehand.
+    pub(super) stored_len: Option<u64>,
+}
+
+enum Unpack {
+    Plain(Stored),
+    Gzip(Box<MultiGzDecoder<BufReader<Stored>>>),
+    Zstd(zstd::Decoder<'static, BufReader<Stored>>),
+}
+
+/// Compressed bytes are read in pieces of this size.
+const STORED_BUFFER_LEN: usize = 128 << 10;
+
+impl Source {
+    pub(super) fn open(path: &Path) -> Result<Self, Failure> {
+        if path.as_os_str() == "-" {
+            let stdin = io::stdin();
+            if stdin.is_terminal() {
+                return Err(Failure::NotACapture(
+                    "standard input is the terminal; pipe a capture in: `tcpdump -U -w - | tcpwhy read -`",
+                ));
+            }
+            return Self::new(From::Stdin(stdin), None).map_err(Failure::Io);
+        }
+        let file = File::open(path).map_err(Failure::from_open)?;
+        let metadata = file.metadata()?;
+        if metadata.is_dir() {
+            return Err(Failure::Directory(PathBuf::from(path)));
+        }
+        let len = metadata.is_file().then_some(metadata.len());
+        Ok(Self::new(From::File(file), len)?)
+    }
+
+    fn new(from: From, stored_len: Option<u64>) -> io::Result<Self> {
+        let stored = Stored::new(from)?;
+        let buffered = |stored| BufReader::with_capacity(STORED_BUFFER_LEN, stored);
+        let unpack = match Compression::detect(&stored.head[..stored.head_len]) {
+            Compression::None => Unpack::Plain(stored),
+            Compression::Gzip => Unpack::Gzip(Box::new(MultiGzDecoder::new(buffered(stored)))),
+            Compression::Zstd => Unpack::Zstd(zstd::Decoder::with_buffer(buffered(stored))?),
+        };
+        Ok(Self { unpack, stored_len })
+    }
+
+    /// Back to the start, which only regular files can do.
+    pub(super) fn rewind(&mut self) -> io::Result<()> {
+        let stored = match &mut self.unpack {
+            Unpack::Plain(stored) => stored,
+            Unpack::Gzip(decoder) => decoder.get_mut().get_mut(),
+            Unpack::Zstd(decoder) => decoder.get_mut().get_mut(),
+        };
+        if let From::File(file) = &stored.from {
+            let mut file = file.try_clone()?;
+            file.rewind()?;
+            *self = Self::new(From::File(file), self.stored_len)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn can_rewind(&self) -> bool {
+        self.stored_len.is_some()
+    }
+
+    pub(super) fn compression(&self) -> Compression {
+        match self.unpack {
+            Unpack::Plain(_) => Compression::None,
+            Unpack::Gzip(_) => Compression::Gzip,
+            Unpack::Zstd(_) => Compression::Zstd,
+        }
+    }
+
+    /// Stored (compressed) bytes read so far.
+    pub(super) fn stored_read(&self) -> u64 {
+        match &self.unpack {
+            Unpack::Plain(stored) => stored.count,
+            Unpack::Gzip(decoder) => decoder.get_ref().get_ref().count,
+            Unpack::Zstd(decoder) => decoder.get_ref().get_ref().count,
+        }
+    }
+}
+
+impl Read for Source {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        match &mut self.unpack {
+            Unpack::Plain(stored) => stored.read(buf),
+            Unpack::Gzip(decoder) => decoder.read(buf),
+            Unpack::Zstd(decoder) => decoder.read(buf),
+        }
+    }
+}

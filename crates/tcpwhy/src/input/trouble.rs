@@ -1,0 +1,163 @@
+//! What went wrong with an input, in words that say what to do next?
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use tcpwhy_wire::capture::{Damage, DamageKind};
+
+/// Why an input gives nothing at all.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// No such file.
+    #[error("there is no such file")]
+    NotFound,
+    /// Not permitted.
+    #[error("this user may not read it; `sudo chmod a+r` it, or run as the user who recorded it")]
+    NotPermitted,
+    /// A directory.
+    #[error("it is a directory; name the captures in it: {}", .0.join("*.pcap*").display())]
+    Directory(PathBuf),
+    /// Nothing in it.
+    #[error(
+        "the capture is empty; if it is still being recorded, stop the recording or use `tcpdump -U` so that packets reach the file"
+    )]
+    Empty,
+    /// Compressed in a way that is not read here.
+    #[error("it is compressed with {name}; pipe it in: `{command} FILE | tcpwhy read -`")]
+    Compressed {
+        /// The compression's name.
+        name: &'static str,
+        /// What decompresses to standard output.
+        command: &'static str,
+    },
+    /// The bytes are those of something else.
+    #[error("it is no pcap or pcapng capture: {}", .0)]
+    NotACapture(&'static str),
+    /// Reading failed before the first packet.
+    #[error("it cannot be read: {0}")]
+    Io(#[from] io::Error),
+}
+
+impl Failure {
+    pub(super) fn from_open(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound => Self::NotFound,
+            io::ErrorKind::PermissionDenied => Self::NotPermitted,
+            _ => Self::Io(error),
+        }
+    }
+
+    /// What the first bytes belong to, as far as they are known.
+    pub(super) fn from_magic(magic: [u8; 4]) -> Self {
+        let compressed = |name, command| Self::Compressed { name, command };
+        match magic {
+            [0xfd, b'7', b'z', b'X'] => compressed("xz", "xz -dc"),
+            [b'B', b'Z', b'h', _] => compressed("bzip2", "bzip2 -dc"),
+            [0x04, 0x22, 0x4d, 0x18] => compressed("lz4", "lz4 -dc"),
+            [b'P', b'K', 3, 4] => compressed("zip", "unzip -p"),
+            [0x1f, 0x8b, ..] => compressed("gzip, twice", "gzip -dc"),
+            [0x28, 0xb5, 0x2f, 0xfd] => compressed("zstd inside another compression", "zstd -dc"),
+            [b's', b'n', b'o', b'o'] => {
+                Self::NotACapture("it is a snoop file; `editcap -F pcapng FILE out.pcapng` converts it")
+            }
+            [b'G', b'M', b'B', b'U'] => Self::NotACapture(
+                "it is a Microsoft Network Monitor file; `editcap -F pcapng FILE out.pcapng` converts it",
+            ),
+            [b'R', b'T', b'S', b'S'] => Self::NotACapture(
+                "it is a Network Monitor 1 file; `editcap -F pcapng FILE out.pcapng` converts it",
+            ),
+            [a, b, c, d]
+                if [a, b, c, d].iter().all(|byte| matches!(byte, b'\t' | b'\n' | b'\r' | 32..=126)) =>
+            {
+                Self::NotACapture("it is text; tcpwhy reads what `tcpdump -w FILE` or Wireshark saves")
+            }
+            _ => Self::NotACapture(
+                "its first bytes are of no known format; if Wireshark opens it, `editcap -F pcapng FILE out.pcapng` converts it",
+            ),
+        }
+    }
+}
+
+/// Something wrong in an input that was read otherwise. Offsets count decompressed bytes from the start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// The capture itself is damaged.
+    Damage(Damage),
+    /// The compressed data end too early.
+    CompressedCutShort {
+        /// Where.
+        offset: u64,
+    },
+    /// Reading or decompressing failed.
+    Unreadable {
+        /// Where.
+        offset: u64,
+        /// What the library or the system says.
+        why: String,
+    },
+    /// The file has become shorter while it was read.
+    Shrunk {
+        /// Bytes there were when it was opened.
+        had: u64,
+        /// Bytes that could be read.
+        has: u64,
+    },
+    /// The compressed data unpack to more than the bound allows.
+    Bomb {
+        /// Where reading stopped.
+        offset: u64,
+        /// Compressed bytes up to there.
+        compressed: u64,
+    },
+}
+
+impl Trouble {
+    /// Reading ended at `offset` with an error.
+    pub(super) fn from_read(error: &io::Error, offset: u64) -> Self {
+        match error.kind() {
+            io::ErrorKind::UnexpectedEof => Self::CompressedCutShort { offset },
+            _ => Self::Unreadable { offset, why: error.to_string() },
+        }
+    }
+
+    /// Decompressed bytes before it.
+    pub fn offset(&self) -> u64 {
+        match self {
+            Self::Damage(damage) => damage.offset,
+            Self::CompressedCutShort { offset }
+            | Self::Unreadable { offset, .. }
+            | Self::Bomb { offset, .. }
+            | Self::Shrunk { has: offset, .. } => *offset,
+        }
+    }
+
+    /// Whether the end of the input is missing.
+    pub fn is_truncation(&self) -> bool {
+        match self {
+            Self::Damage(damage) => matches!(damage.what, DamageKind::CutShort { .. }),
+            Self::CompressedCutShort { .. } | Self::Shrunk { .. } | Self::Bomb { .. } => true,
+            Self::Unreadable { .. } => false,
+        }
+    }
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Damage(damage) => damage.fmt(f),
+            Self::CompressedCutShort { offset } => {
+                write!(f, "at byte {offset}: the compressed data are cut short")
+            }
+            Self::Unreadable { offset, why } => write!(f, "at byte {offset}: {why}"),
+            Self::Shrunk { had, has } => {
+                write!(f, "at byte {has}: the file has shrunk from {had} bytes while it was read")
+            }
+            Self::Bomb { offset, compressed } => write!(
+                f,
+                "at byte {offset}: {compressed} compressed bytes unpack to more than is allowed; \
+                 raise the limit if the file is trusted"
+            ),
+        }
+    }
+}

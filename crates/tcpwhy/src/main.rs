@@ -1,0 +1,101 @@
+//! Where did every millisecond of a TCP exchange go, whose is it, and what should be changed?
+//!
+//! The flow, once, in order: inputs are opened (`input`), their segments pass the filter into the analysis, the
+//! analysis draws up the bills, and the report is printed. Everything else here is options, words and exit codes.
+
+mod cli;
+mod demo;
+mod gate;
+mod manual;
+mod output;
+mod progress;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use tcpwhy::input::{self, InputSummary, Inputs};
+use tcpwhy_core::{Analysis, Report};
+
+use cli::{Cli, Command, ReadArgs};
+use output::Output;
+use progress::Progress;
+
+/// The input was analysed.
+const ANALYSED: u8 = 0;
+/// The input could not be analysed at all.
+const NOT_ANALYSED: u8 = 1;
+/// The command line asks for something that is not there.
+const WRONG_USAGE: u8 = 2;
+/// `--fail-on` found its cause.
+const GATE_CLOSED: u8 = 3;
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Read(args) => read(&args),
+        Command::Demo(args) => demo::run(&args),
+        Command::Explain(args) => output::explanation(args.cause, args.color),
+        Command::Completions { shell } => manual::completions(shell),
+        Command::Man { command } => manual::page(command.as_deref()),
+    };
+    match result {
+        Ok(code) => ExitCode::from(code),
+        // Whoever reads us has read enough: `tcpwhy read ... | head`.
+        Err(error) if output::is_broken_pipe(&error) => ExitCode::from(ANALYSED),
+        Err(error) => {
+            output::complain(&format!("{error:#}"));
+            ExitCode::from(NOT_ANALYSED)
+        }
+    }
+}
+
+/// `tcpwhy read`: captures in, bill out.
+fn read(args: &ReadArgs) -> anyhow::Result<u8> {
+    let (summary, report) = analyse(args, args.analysis());
+    output::troubles(&summary);
+    if summary.is_failure() {
+        return Ok(NOT_ANALYSED);
+    }
+    let output = Output::new(args, &summary);
+    match args.drill_down() {
+        Some(wanted) if !output::lists(&report, wanted) => return Ok(WRONG_USAGE),
+        _ if args.json => output.json(&report)?,
+        Some(wanted) => output.drill_down(&report, wanted)?,
+        None => {
+            output.overview(&report)?;
+            if args.verbose {
+                ladder_of_the_worst(args, &output, &report)?;
+            }
+        }
+    }
+    Ok(if gate::closes(&args.fail_on, &report) { GATE_CLOSED } else { ANALYSED })
+}
+
+/// One pass over the inputs: every segment that the filter lets through goes into the analysis.
+fn analyse(args: &ReadArgs, options: tcpwhy_core::Options) -> (InputSummary, Report) {
+    let inputs = Inputs::open(&args.files);
+    let mut analysis = Analysis::new(options);
+    let mut progress = Progress::start();
+    let summary = inputs.for_each_segment(
+        &input::Options::default(),
+        |so_far| progress.show(so_far),
+        |segment| {
+            if args.filter.as_ref().is_none_or(|filter| filter.matches_connection(segment.src, segment.dst)) {
+                analysis.on_segment(segment);
+            }
+        },
+    );
+    progress.finish();
+    (summary, analysis.finish())
+}
+
+/// `-v` without a connection: the packets of the most expensive exchange, which only a second pass can keep.
+fn ladder_of_the_worst(args: &ReadArgs, output: &Output<'_>, report: &Report) -> anyhow::Result<()> {
+    let Some(finding) = report.findings.first() else { return Ok(()) };
+    if args.reads_standard_input() {
+        output::complain("-v reads its input twice, which standard input does not allow: use --connection N");
+        return Ok(());
+    }
+    let (connection, exchange) = finding.worst;
+    let (_, report) = analyse(args, cli::listing_one(connection));
+    output.drill_down(&report, (connection, Some(exchange)))
+}

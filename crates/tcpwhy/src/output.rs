@@ -1,0 +1,170 @@
+//! Who gets to read what? Results go to standard output, what went wrong to standard error.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+
+use anstyle::Style as Ansi;
+use tcpwhy::input::{FileSummary, InputSummary, MAX_TROUBLES};
+use tcpwhy_core::{Cause, Report};
+use tcpwhy_remedy::explain;
+use tcpwhy_report::escape::visible;
+use tcpwhy_report::{CaptureInfo, Style, json, text};
+
+use crate::ANALYSED;
+use crate::cli::{Color, ReadArgs};
+
+/// Prints reports in the form that was asked for.
+pub(crate) struct Output<'a> {
+    files: Vec<CaptureInfo>,
+    args: &'a ReadArgs,
+    style: Style,
+}
+
+impl<'a> Output<'a> {
+    pub(crate) fn new(args: &'a ReadArgs, summary: &InputSummary) -> Self {
+        let style = Style { color: args.color.is_on(), ascii: args.ascii, ..Style::default() };
+        Self { files: captures(summary), args, style }
+    }
+
+    pub(crate) fn overview(&self, report: &Report) -> anyhow::Result<()> {
+        print(&text::overview(report, &self.files, &self.again(), self.style))
+    }
+
+    pub(crate) fn json(&self, report: &Report) -> anyhow::Result<()> {
+        print(&json::to_string(report, &self.files, env!("CARGO_PKG_VERSION"))?)
+    }
+
+    /// One connection, or one exchange of it.
+    pub(crate) fn drill_down(&self, report: &Report, wanted: (u64, Option<u64>)) -> anyhow::Result<()> {
+        let (connection, exchange) = wanted;
+        let shown = if exchange.is_some() || self.args.verbose {
+            text::ladder(report, connection, exchange, self.style)
+        } else {
+            text::connection(report, connection, self.style)
+        };
+        print(&shown.unwrap_or_default())
+    }
+
+    /// The command that reads the same once more, as a shell takes it.
+    fn again(&self) -> String {
+        let mut words = vec!["tcpwhy read".to_owned()];
+        words.extend(self.args.files.iter().map(|file| shell_word(&file.to_string_lossy())));
+        if words.len() > 4 {
+            words.truncate(3);
+            words.push("...".to_owned());
+        }
+        if let Some(filter) = &self.args.filter {
+            words.push(format!("--filter {}", shell_word(&filter.to_string())));
+        }
+        words.join(" ")
+    }
+}
+
+/// Whether the report has what was asked for; complains where it has not.
+pub(crate) fn lists(report: &Report, (connection, exchange): (u64, Option<u64>)) -> bool {
+    let Some(listed) = report.connections.iter().find(|listed| listed.id == connection) else {
+        let there = report.omitted.connections;
+        complain(&format!("there is no connection {connection}; there are {there}, counted from 1"));
+        return false;
+    };
+    match exchange {
+        Some(n) if listed.exchanges.iter().all(|exchange| exchange.n != n) => {
+            let last = listed.exchanges.last().map_or(0, |exchange| exchange.n);
+            complain(&format!("connection {connection} has no exchange {n}; its last is {last}"));
+            false
+        }
+        _ => true,
+    }
+}
+
+/// One word of a shell command.
+fn shell_word(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,+=@%".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+/// What the report says about the inputs.
+pub(crate) fn captures(summary: &InputSummary) -> Vec<CaptureInfo> {
+    summary.files.iter().map(capture_info).collect()
+}
+
+fn capture_info(file: &FileSummary) -> CaptureInfo {
+    let format = file.format.map_or_else(|| "unknown".to_owned(), |format| format.name().to_owned());
+    CaptureInfo {
+        path: file.path.to_string_lossy().into_owned(),
+        format: match file.compression {
+            "" => format,
+            compression => format!("{format}+{compression}"),
+        },
+        packets: file.packets,
+        segments: file.segments,
+        first: file.first,
+        last: file.last,
+        truncated: file.truncated,
+        skipped: file.skipped.iter().map(|(reason, n)| ((*reason).to_owned(), *n)).collect(),
+        drops: file.drops,
+        failure: file.failure.as_ref().map(ToString::to_string),
+    }
+}
+
+/// Says on standard error what could not be read, and where.
+pub(crate) fn troubles(summary: &InputSummary) {
+    for file in &summary.files {
+        let path = file.path.to_string_lossy();
+        if let Some(failure) = &file.failure {
+            complain(&format!("{path}: {failure}"));
+        }
+        for trouble in &file.troubles {
+            complain(&format!("{path}: {trouble}"));
+        }
+        let all = file.skipped.get("damaged").copied().unwrap_or(0);
+        if all > MAX_TROUBLES as u64 {
+            complain(&format!("{path}: and {} more places like these", all - MAX_TROUBLES as u64));
+        }
+    }
+}
+
+/// `tcpwhy explain`: one cause, or the list of them.
+pub(crate) fn explanation(cause: Option<Cause>, color: Color) -> anyhow::Result<u8> {
+    let heading = |text: &str| {
+        let bold = Ansi::new().bold();
+        if color.is_on() { format!("{bold}{text}{bold:#}") } else { text.to_owned() }
+    };
+    let Some(cause) = cause else {
+        let widest = Cause::ALL.iter().map(|cause| cause.name().len()).max().unwrap_or(0);
+        let mut list = String::new();
+        for cause in Cause::ALL {
+            let name = heading(&format!("{cause:<widest$}"));
+            let _ = writeln!(list, "{name}  {}", explain(cause).title);
+        }
+        print(&list)?;
+        return Ok(ANALYSED);
+    };
+    let markdown = explain(cause).markdown();
+    let lines =
+        markdown.lines().map(|line| if line.starts_with('#') { heading(line) } else { line.to_owned() });
+    print(&lines.map(|line| line + "\n").collect::<String>())?;
+    Ok(ANALYSED)
+}
+
+/// On standard error, one line, with nothing in it that acts on a terminal.
+pub(crate) fn complain(message: &str) {
+    // There is nobody left to tell where standard error is closed.
+    let _ = writeln!(std::io::stderr(), "tcpwhy: {}", visible(message));
+}
+
+pub(crate) fn print(text: &str) -> anyhow::Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    stdout.flush()?;
+    Ok(())
+}
+
+/// Whether the reader of standard output has gone away.
+pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+}

@@ -1,0 +1,257 @@
+//! Does the command do what its help says? Run as a user runs it, on captures of the real kernel (`data/record.py`).
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
+}
+
+fn tcpwhy(args: &[&str]) -> Output {
+    match Command::new(env!("CARGO_BIN_EXE_tcpwhy")).args(args).stdin(Stdio::null()).output() {
+        Ok(output) => output,
+        Err(error) => panic!("tcpwhy does not start: {error}"),
+    }
+}
+
+fn read(name: &str, args: &[&str]) -> Output {
+    let path = data(name);
+    let mut all = vec!["read", path.to_str().unwrap_or_default()];
+    all.extend(args);
+    tcpwhy(&all)
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn json(output: &Output) -> serde_json::Value {
+    match serde_json::from_slice(&output.stdout) {
+        Ok(value) => value,
+        Err(error) => panic!("{error}: {}{}", stdout(output), stderr(output)),
+    }
+}
+
+#[test]
+fn the_stall_is_the_first_line_and_one_write_mends_it() {
+    let split = read("split.pcap", &[]);
+    assert_eq!(split.status.code(), Some(0), "{}", stderr(&split));
+    let shown = stdout(&split);
+    let first = shown.lines().next().unwrap_or_default();
+    assert!(first.contains("for the server's delayed acknowledgement: the client"), "{first}");
+    assert!(shown.contains("writev"), "{shown}");
+    let one_write = stdout(&read("one-write.pcap", &[]));
+    assert!(one_write.starts_with("Nothing in TCP is slow here"), "{one_write}");
+    assert!(!one_write.contains("nagle"), "{one_write}");
+}
+
+/// The client's own clock, from `record.py`: microseconds per round.
+fn felt_us(name: &str) -> Vec<i64> {
+    let Ok(times) = std::fs::read_to_string(data("times.txt")) else { panic!("the times are committed") };
+    let line = times.lines().find(|line| line.starts_with(name)).unwrap_or_default();
+    line.split_whitespace().skip(1).filter_map(|us| us.parse().ok()).collect()
+}
+
+#[test]
+fn each_exchange_takes_as_long_as_the_client_felt() {
+    for name in ["split.pcap", "one-write.pcap"] {
+        let document = json(&read(name, &["--json"]));
+        let billed_us: Vec<i64> = document["connections"][0]["exchanges"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter(|exchange| exchange["kind"] == "exchange")
+            .filter_map(|exchange| exchange["elapsed_ns"].as_i64())
+            .map(|ns| ns / 1_000)
+            .collect();
+        let felt_us = felt_us(name);
+        assert_eq!((billed_us.len(), felt_us.len()), (12, 12), "{name}");
+        for (billed, felt) in billed_us.iter().zip(&felt_us) {
+            assert!((billed - felt).abs() <= (felt / 50).max(1_000), "{name}: {billed_us:?} {felt_us:?}");
+        }
+    }
+}
+
+#[test]
+fn the_document_says_the_same_as_the_text() {
+    let document = json(&read("split.pcap", &["--json"]));
+    assert_eq!(document["schema"], "tcpwhy.report/1");
+    assert_eq!(document["tcpwhy"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(document["findings"][0]["cause"], "nagle-delayed-ack");
+    assert_eq!(document["findings"][0]["side"], "client");
+    assert_eq!(document["findings"][0]["endpoint"], "127.0.0.1:18080");
+    assert_eq!(document["capture"]["format"], "pcap");
+    let sum: i64 =
+        document["bill"].as_array().into_iter().flatten().filter_map(|line| line["ns"].as_i64()).sum();
+    assert_eq!(Some(sum), document["elapsed_ns"].as_i64());
+}
+
+#[test]
+fn the_document_is_what_its_schema_says() {
+    let schema = include_str!("../../../docs/schema/tcpwhy.report.1.schema.json");
+    let schema: serde_json::Value = serde_json::from_str(schema).unwrap_or_default();
+    for args in [&["--json"][..], &["--json", "--connection", "1"]] {
+        for name in ["split.pcap", "one-write.pcap"] {
+            let document = json(&read(name, args));
+            if let Err(error) = jsonschema::draft202012::validate(&schema, &document) {
+                panic!("{name}: {error} at {}", error.instance_path);
+            }
+            let ladder = document["connections"][0]["ladder"].as_array().map_or(0, Vec::len);
+            assert_eq!(ladder > 20, args.len() > 1, "{name}: {ladder} rungs");
+        }
+    }
+}
+
+#[test]
+fn drilling_down_shows_the_wait_between_two_packets() {
+    let document = json(&read("split.pcap", &["--json"]));
+    let worst = &document["findings"][0]["worst"];
+    let exchange = worst["exchange"].to_string();
+    let shown = stdout(&read("split.pcap", &["--connection", "1", "--exchange", &exchange, "--ascii"]));
+    let wait = shown.lines().position(|line| line.contains("ms nagle-delayed-ack") && line.contains('|'));
+    let held = shown.lines().position(|line| line.contains("+100 ") && line.contains("let go by #"));
+    assert!(wait.is_some() && held == wait.map(|line| line + 1), "{shown}");
+    assert!(shown.is_ascii());
+    let table = stdout(&read("split.pcap", &["-c", "1"]));
+    assert!(table.starts_with("Connection 1: 127.0.0.1:"), "{table}");
+    let packets = stdout(&read("split.pcap", &["-c", "1", "-v"]));
+    assert!(packets.contains('#') && packets.lines().count() > 60, "{packets}");
+    let worst = stdout(&read("split.pcap", &["-v"]));
+    assert!(worst.contains("writev") && worst.contains("let go by #"), "{worst}");
+}
+
+#[test]
+fn what_is_not_there_is_wrong_usage() {
+    let missing = read("split.pcap", &["--connection", "9"]);
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(stderr(&missing).contains("there is no connection 9; there are 1"), "{}", stderr(&missing));
+    let missing = read("split.pcap", &["--connection", "1", "--exchange", "999"]);
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(missing.stdout.is_empty());
+    for wrong in [
+        &["read"][..],
+        &["read", "x", "--exchange", "1"],
+        &["read", "x", "--filter", "prot 80"],
+        &["read", "x", "--fail-on", "jitter"],
+        &["explain", "nagle-delayed-akc"],
+        &["frobnicate"],
+    ] {
+        assert_eq!(tcpwhy(wrong).status.code(), Some(2), "{wrong:?}");
+    }
+    assert!(stderr(&tcpwhy(&["explain", "nagle-delayed-akc"])).contains("nagle-delayed-ack"));
+}
+
+#[test]
+fn input_that_cannot_be_read_exits_with_1_and_says_why() {
+    let missing = tcpwhy(&["read", "no/such\u{1b}[31m.pcap"]);
+    assert_eq!(missing.status.code(), Some(1));
+    assert_eq!(stderr(&missing), "tcpwhy: no/such\\u{1b}[31m.pcap: there is no such file\n");
+    assert!(missing.stdout.is_empty());
+}
+
+#[test]
+fn damage_is_named_with_its_place_and_the_rest_is_billed() {
+    let Ok(whole) = std::fs::read(data("split.pcap")) else { panic!("the capture is committed") };
+    let cut = whole.len() - 30;
+    let output = piped(&["read", "-", "--json"], &whole[..cut]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stderr(&output).contains("tcpwhy: -: at byte "), "{}", stderr(&output));
+    let document = json(&output);
+    assert_eq!(document["capture"]["truncated"], true);
+    assert_eq!(document["capture"]["skipped"]["damaged"], 1);
+    assert_eq!(document["findings"][0]["cause"], "nagle-delayed-ack");
+}
+
+#[test]
+fn standard_input_and_file_give_the_same_document() {
+    let Ok(bytes) = std::fs::read(data("split.pcap")) else { panic!("the capture is committed") };
+    let mut piped = json(&piped(&["read", "-", "--json"], &bytes));
+    let mut named = json(&read("split.pcap", &["--json"]));
+    for document in [&mut piped, &mut named] {
+        document["capture"]["path"] = serde_json::Value::Null;
+    }
+    assert_eq!(piped, named);
+}
+
+#[test]
+fn a_filter_picks_connections_and_a_gate_stops_the_pipeline() {
+    let (split, one) = (data("split.pcap"), data("one-write.pcap"));
+    let both = [split.to_str().unwrap_or_default(), one.to_str().unwrap_or_default()];
+    let billed = |filter: &str| {
+        json(&tcpwhy(&["read", both[0], both[1], "--json", "--filter", filter]))["connections"]
+            .as_array()
+            .map(|all| all.iter().map(|one| one["server"].to_string()).collect::<Vec<_>>())
+    };
+    assert_eq!(billed("port 18081"), Some(vec!["\"127.0.0.1:18081\"".to_owned()]));
+    assert_eq!(billed("not port 18081"), Some(vec!["\"127.0.0.1:18080\"".to_owned()]));
+    let code = |name, gate| read(name, &["--fail-on", gate]).status.code();
+    assert_eq!(code("split.pcap", "nagle-delayed-ack:50%"), Some(3));
+    assert_eq!(code("split.pcap", "rto"), Some(0));
+    assert_eq!(code("one-write.pcap", "nagle-delayed-ack"), Some(0));
+}
+
+#[test]
+fn explain_tells_each_cause_and_lists_them() {
+    let list = stdout(&tcpwhy(&["explain"]));
+    assert_eq!(list.lines().count(), 21, "{list}");
+    let cork = stdout(&tcpwhy(&["explain", "cork"]));
+    for heading in ["## Mechanism", "## What proves it", "## Fixes", "## See it by hand", "## Sources"] {
+        assert!(cork.contains(heading), "{cork}");
+    }
+}
+
+#[test]
+fn help_has_examples_and_the_manual_is_made_of_the_same() {
+    for help in [&["--help"][..], &["read", "--help"]] {
+        let shown = stdout(&tcpwhy(help));
+        assert!(shown.contains("Examples:") && shown.contains("tcpwhy read slow.pcapng"), "{shown}");
+    }
+    assert!(stdout(&tcpwhy(&["man", "read"])).contains("fail\\-on"));
+    assert!(stdout(&tcpwhy(&["completions", "bash"])).contains("nagle-delayed-ack"));
+    assert_eq!(tcpwhy(&["man", "nothing"]).status.code(), Some(2));
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let path = data("split.pcap");
+    let child = Command::new(env!("CARGO_BIN_EXE_tcpwhy"))
+        .args(["read", path.to_str().unwrap_or_default(), "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let Ok(mut child) = child else { panic!("tcpwhy does not start") };
+    drop(child.stdout.take());
+    let Ok(output) = child.wait_with_output() else { panic!("tcpwhy does not end") };
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(stderr(&output), "");
+}
+
+#[test]
+fn colours_and_progress_stay_off_pipes() {
+    let shown = read("split.pcap", &[]);
+    assert!(!stdout(&shown).contains('\x1b') && stderr(&shown).is_empty());
+    assert!(stdout(&read("split.pcap", &["--color", "always"])).contains('\x1b'));
+}
+
+fn piped(args: &[&str], input: &[u8]) -> Output {
+    let child = Command::new(env!("CARGO_BIN_EXE_tcpwhy"))
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let Ok(mut child) = child else { panic!("tcpwhy does not start") };
+    if let Some(mut stdin) = child.stdin.take() {
+        // It fits the pipe's buffer, so that writing before reading cannot block.
+        let _ = stdin.write_all(input);
+    }
+    match child.wait_with_output() {
+        Ok(output) => output,
+        Err(error) => panic!("tcpwhy does not end: {error}"),
+    }
+}
