@@ -17,6 +17,7 @@ use crate::ledger::Ledger;
 use crate::mechanism::{HELD_BACK_MIN, Habits};
 use crate::report::{Rung, Trigger, Vantage};
 use crate::setup::Setup;
+use crate::sighting::Sighting;
 use turns::Silence;
 
 /// A path's smallest round trip was seen shorter by at least this on another connection.
@@ -47,6 +48,7 @@ pub(crate) struct Connection {
     next_n: u64,
     last_felt_end: Option<Instant>,
     pub now: Instant,
+    pub sighting: Option<Sighting>,
     /// The last packet's time as the capture has it.
     last_at: Instant,
     pub packets: u64,
@@ -73,6 +75,7 @@ impl Connection {
             next_n: 0,
             last_felt_end: None,
             now: first.at,
+            sighting: None,
             last_at: first.at,
             packets: 0,
             packet_range: [first.packet; 2],
