@@ -7,6 +7,9 @@ use tcpwhy_wire::Duration;
 use crate::cause::{Cause, Side};
 use crate::report::{Confidence, Detail, Line};
 
+/// Charges that one interval is split into at most: a way, its standing queue, a repair, the bottleneck, a queue, and
+/// who is left.
+const CHARGES_MAX: usize = 6;
 /// Packet numbers kept as evidence for one line.
 const EVIDENCE_MAX: usize = 6;
 
@@ -43,13 +46,13 @@ impl Charge {
 #[derive(Clone, Debug)]
 pub(crate) struct Split {
     rest: Duration,
-    charges: [Option<Charge>; 4],
+    charges: [Option<Charge>; CHARGES_MAX],
     len: usize,
 }
 
 impl Split {
     pub(crate) fn of(interval: Duration) -> Self {
-        Self { rest: interval.at_least_zero(), charges: [None; 4], len: 0 }
+        Self { rest: interval.at_least_zero(), charges: [None; CHARGES_MAX], len: 0 }
     }
 
     /// Charges as much of what is left as the charge asks for.

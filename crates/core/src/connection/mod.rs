@@ -241,6 +241,9 @@ impl Connection {
     }
 
     fn on_data(&mut self, segment: &Segment, from: usize, ledger: &mut Ledger) {
+        if let Some(setup) = self.setup.as_mut().filter(|_| !segment.flags.syn()) {
+            setup.done = true;
+        }
         let mss = self.mss(from);
         let own = self.delay(from);
         self.halves[from].learn(segment.at, own, mss);
