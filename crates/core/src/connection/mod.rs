@@ -20,6 +20,8 @@ use crate::setup::Setup;
 use crate::sighting::Sighting;
 use turns::Silence;
 
+/// An end that was silent for this long while its peer sent was not in the middle of a burst.
+const REACTION_AFTER_SILENCE: Duration = Duration::from_millis(2);
 /// A path's smallest round trip was seen shorter by at least this on another connection.
 const QUEUED_MIN: Duration = Duration::from_millis(2);
 
@@ -49,6 +51,10 @@ pub(crate) struct Connection {
     last_felt_end: Option<Instant>,
     pub now: Instant,
     pub sighting: Option<Sighting>,
+    /// When each end's last packet passed.
+    last_packet: [Option<Instant>; 2],
+    /// The two quickest reactions of each end.
+    reactions: [[Duration; 2]; 2],
     /// The last packet's time as the capture has it.
     last_at: Instant,
     pub packets: u64,
@@ -76,6 +82,8 @@ impl Connection {
             last_felt_end: None,
             now: first.at,
             sighting: None,
+            last_packet: [None; 2],
+            reactions: [[Duration::MAX; 2]; 2],
             last_at: first.at,
             packets: 0,
             packet_range: [first.packet; 2],
@@ -143,6 +151,10 @@ impl Connection {
         let segment = &Segment { at: self.now, ..*segment };
         self.packets += 1;
         self.packet_range[1] = segment.packet;
+        if self.assumed {
+            self.learn_from_reaction(from);
+        }
+        self.last_packet[from] = Some(self.now);
         let mss = self.mss(from);
         self.halves[from].on_packet(segment, mss);
         if segment.flags.rst() {
@@ -167,6 +179,27 @@ impl Connection {
         }
         if segment.flags.fin() {
             self.halves[from].on_control(segment);
+        }
+    }
+
+    /// Without a handshake to show how far away an end is: a packet behind a silence follows what the end received, and
+    /// the quickest such reaction bounds its distance. One may be chance; the second quickest counts.
+    fn learn_from_reaction(&mut self, from: usize) {
+        let (Some(own), Some(peer)) = (self.last_packet[from], self.last_packet[1 - from]) else { return };
+        if peer - own < REACTION_AFTER_SILENCE {
+            return;
+        }
+        let reaction = self.now - peer;
+        let [quickest, second] = &mut self.reactions[from];
+        if reaction < *quickest {
+            (*quickest, *second) = (reaction, *quickest);
+        } else if reaction < *second {
+            *second = reaction;
+        }
+        let second = *second;
+        if self.delay[from].is_some_and(|known| second < known) {
+            self.delay[from] = Some(second);
+            self.habits[from].forget_pauses();
         }
     }
 
@@ -225,14 +258,17 @@ impl Connection {
                 // What was learned by a round trip that long had taken held-back acknowledgements for prompt ones.
                 self.habits[to].forget_pauses();
             }
-            let own = self.delay(to);
-            self.halves[to].rto.on_sample(rtt + own);
+            if let Some(own) = self.delay[to] {
+                self.halves[to].rto.on_sample(rtt + own);
+            }
         }
         let all_acked = self.halves[to].outstanding() == 0;
         if let Some(open) = &mut self.open {
-            if spurious {
-                // D-SACK (RFC 2883): what was sent again had arrived before.
-                if to == open.initiator { &mut open.request } else { &mut open.reply }.discard();
+            let path = if to == open.initiator { &mut open.request } else { &mut open.reply };
+            let echoed = segment.options.timestamps.map(|stamps| stamps.ecr).filter(|_| all_acked);
+            // D-SACK (RFC 2883): what was sent again had arrived before.
+            if spurious || echoed.is_some_and(|echoed| path.answered_before_repair(echoed)) {
+                path.discard();
             }
             if all_acked && open.last_speaker() == to && open.acked_at.is_none() {
                 open.acked_at = Some(segment.at);
