@@ -271,4 +271,16 @@ mod tests {
         assert_eq!(billed, ms(44));
         assert_eq!(split.charges().count(), 2);
     }
+
+    #[test]
+    fn a_split_has_room_for_every_charge_that_it_can_get() {
+        let mut split = Split::of(ms(CHARGES_MAX as i64));
+        for cause in Cause::ALL.into_iter().take(CHARGES_MAX - 1) {
+            split.take(Charge::new(cause, Side::Client, ms(1), Confidence::Likely));
+        }
+        let split = split.rest(Charge::new(Cause::ServerThink, Side::Server, ms(0), Confidence::Likely));
+        assert_eq!(split.charges().map(|charge| charge.ns).sum::<Duration>(), ms(CHARGES_MAX as i64));
+        let mut account = Account::default();
+        account.charge_split(&split);
+    }
 }

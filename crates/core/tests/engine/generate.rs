@@ -86,7 +86,8 @@ fn packet_log() -> impl Strategy<Value = PacketLog> {
         .prop_map(|(opening, lines)| opening + "\n" + &lines.join("\n"));
     let path = (0..200_000i64, prop::option::weighted(0.2, 1_000_000..1_000_000_000u64));
     let numbers = [first_seq(), first_seq()];
-    let options = (any::<bool>(), any::<bool>(), any::<bool>(), prop_oneof![Just(1 << 21), 3_000..200_000u32]);
+    let options =
+        (any::<bool>(), any::<bool>(), any::<bool>(), prop_oneof![Just(1 << 21), 3_000..200_000u32]);
     (text, path, numbers, options).prop_map(
         |(text, (rtt_us, rate), [client, server], (stamps, ip_ids, scale, window))| {
             let mut log = log(text)
