@@ -7,6 +7,7 @@ use tcpwhy_wire::{Duration, Endpoint, Instant, Segment};
 use crate::connection::{CLIENT, Connection, SERVER};
 use crate::ledger::{Ledger, Listing};
 use crate::report::{self, Note, Report};
+use crate::sighting::Sighting;
 
 /// How long the table remembers a finished connection, so that its last stragglers do not look like a new one.
 const LINGER: Duration = Duration::from_secs(5);
@@ -44,7 +45,6 @@ pub struct Analysis {
     connections: u64,
     segments: u64,
     now: Instant,
-    last_seen: Option<Segment>,
     listed: Vec<report::Connection>,
     omitted_connections: u64,
     notes: BTreeMap<&'static str, (u64, u64)>,
@@ -64,7 +64,6 @@ impl Analysis {
             connections: 0,
             segments: 0,
             now: Instant::MIN,
-            last_seen: None,
             listed: Vec::new(),
             omitted_connections: 0,
             notes: BTreeMap::new(),
@@ -79,11 +78,6 @@ impl Analysis {
         } else {
             self.now = segment.at;
         }
-        if self.last_seen.as_ref().is_some_and(|last| is_second_sighting(last, segment)) {
-            self.note("duplicates", segment.packet);
-            return;
-        }
-        self.last_seen = Some(*segment);
         self.retire();
         let key = if segment.src <= segment.dst {
             FlowKey(segment.src, segment.dst)
@@ -109,16 +103,21 @@ impl Analysis {
             slot
         };
         let Some(connection) = self.slots[slot].as_deref_mut() else { return };
+        let from = if segment.src == connection.ends[CLIENT] { CLIENT } else { SERVER };
+        if connection.sighting.as_ref().is_some_and(|sighting| sighting.again(segment, from)) {
+            self.note("duplicates", segment.packet);
+            return;
+        }
+        connection.sighting = Some(Sighting::of(segment, from));
         if connection.closed {
             return; // stragglers behind a reset
         }
-        let from = if segment.src == connection.ends[CLIENT] { CLIENT } else { SERVER };
-        let before = connection.delay;
+        let (before, was_finished) = (connection.delay, connection.is_finished());
         connection.on_segment(segment, from, &mut self.ledger);
         if connection.delay != before {
             share_path(&mut self.paths, connection);
         }
-        if connection.is_finished() {
+        if !was_finished && connection.is_finished() {
             self.finished.push_back((self.now, slot, connection.id));
         }
     }
@@ -240,19 +239,4 @@ fn roles(first: &Segment) -> [Endpoint; 2] {
         _ => first.src.port > first.dst.port || (first.src.port == first.dst.port && first.payload_len > 0),
     };
     if from_client { [first.src, first.dst] } else { [first.dst, first.src] }
-}
-
-/// Whether this is the packet before it, seen again on another interface (`-i any`) or after a hop. Without an
-/// identification (IPv6, or 0 as in a SYN-ACK of Linux) an acknowledgement may well be repeated within the millisecond;
-/// what takes sequence space is not, without a packet of the peer in between.
-fn is_second_sighting(last: &Segment, segment: &Segment) -> bool {
-    let identified = segment.ip_id.is_some_and(|id| id != 0) || segment.seq_len() > 0;
-    identified
-        && segment.ip_id == last.ip_id
-        && (segment.seq, segment.ack, segment.flags, segment.payload_len)
-            == (last.seq, last.ack, last.flags, last.payload_len)
-        && segment.window == last.window
-        && segment.options == last.options
-        && (segment.src, segment.dst) == (last.src, last.dst)
-        && segment.at - last.at < Duration::from_millis(1)
 }

@@ -102,6 +102,7 @@ impl Connection {
             });
         } else if let Some(lost) = self.first_copy_lost(segment, from, order, idle_since) {
             open.start = at - lost.ns;
+            open.piece.0 = open.start;
             open.client_idle = (open.client_idle - lost.ns).at_least_zero();
             open.request.charge(&lost);
         } else if let Some(late) = self.late_on_its_way(segment, from) {

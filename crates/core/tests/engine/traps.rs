@@ -291,3 +291,22 @@ fn a_half_closed_connection_is_answered() {
         seen.exchange(1).is(&[(Cause::RoundTrip, Path, rtt), (Cause::ServerThink, Server, ms(50))]);
     });
 }
+
+/// The client's capture-side copy of a message was lost, as far as its IP identifications say: its wait lies before the
+/// second copy, not behind it.
+#[test]
+fn a_first_copy_that_nobody_saw_is_billed_before_the_second() {
+    let lost = log("handshake
+         +0 C 100
+         +0 S 100
+         +0 C ack
+         +40 C 1 lost
+         +240 C 100..101
+         +0 S ack
+         +20 C 1
+         +0 S ack");
+    let seen = lost.rtt(ms(17)).seen_at(End::Server);
+    let [first, second] = [1, 2].map(|n| seen.one_way(n).exchange);
+    assert!(first.elapsed >= ms(217), "{seen}");
+    assert!(first.start + first.elapsed <= second.start + ms(17), "{seen}");
+}
