@@ -151,7 +151,11 @@ fn example() -> PathBuf {
     let test = std::env::current_exe().expect("the test's own file");
     let dir = test.parent().and_then(Path::parent).expect("target/debug/deps");
     let example = dir.join("examples/pair");
-    assert!(example.exists(), "build it first: cargo build -p tcpwhy-lab --example pair ({})", example.display());
+    assert!(
+        example.exists(),
+        "build it first: cargo build -p tcpwhy-lab --example pair ({})",
+        example.display()
+    );
     example
 }
 
