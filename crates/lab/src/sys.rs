@@ -161,3 +161,13 @@ unsafe fn ioctl(fd: BorrowedFd<'_>, request: libc::Ioctl, argument: libc::c_ulon
         _ => Ok(()),
     }
 }
+
+/// Gives the calling thread, and those it starts, precedence over everything that is not real-time. Says whether it was
+/// allowed.
+pub(crate) fn take_precedence() -> bool {
+    // SAFETY: all zeroes is a valid sched_param.
+    let mut parameters: libc::sched_param = unsafe { mem::zeroed() };
+    parameters.sched_priority = 1;
+    // SAFETY: a live sched_param; 0 is the calling thread.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_RR, &raw const parameters) == 0 }
+}
