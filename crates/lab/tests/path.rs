@@ -51,6 +51,7 @@ impl Lab {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "the application's own clock is the truth here")]
 fn timed<T>(work: impl FnOnce() -> io::Result<T>) -> io::Result<(Duration, T)> {
     let start = Instant::now();
     let done = work()?;
