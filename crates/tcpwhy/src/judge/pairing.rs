@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tcpwhy_core::Report;
+use tcpwhy_core::{Report, Side};
 use tcpwhy_core::report::{Connection, Exchange, Kind};
 use tcpwhy_lab::truth::{self, TrueConnection, TrueExchange, Truth};
 use tcpwhy_wire::Duration;
@@ -95,56 +95,97 @@ fn pair_connection(
     } else if felt.setup.error.is_none() {
         unpaired.push(format!("connection {}: no setup in the bill", billed.id));
     }
-    let bills: Vec<&Exchange> = bills.collect();
-    if bills.len() != felt.exchanges.len() {
-        unpaired.push(format!(
-            "connection {}: {} in the application's account, {} in the bill",
-            billed.id,
-            kinds(felt.exchanges.iter().map(|felt| kind(felt.kind))),
-            kinds(bills.iter().map(|bill| bill.kind))
-        ));
-        return;
-    }
-    for (felt, bill) in felt.exchanges.iter().zip(bills) {
-        let described = |kind: Kind, request, reply| format!("{} of {request} and {reply} B", kind.name());
-        let (said, read) = (
-            described(kind(felt.kind), felt.request_bytes, felt.reply_bytes),
-            described(bill.kind, bill.request_bytes, bill.reply_bytes),
-        );
-        if said != read {
-            unpaired.push(format!("connection {}, {}: {said} in truth, {read} in the bill", billed.id, bill.n));
+    // One account may cut finer than the other: a burst of requests, each answered by itself, is one exchange for a
+    // client that writes them all before it reads. Both are cut where both have moved the same bytes.
+    let (mut felt, mut bills) = (felt.exchanges.iter().peekable(), bills.peekable());
+    let (mut said, mut read) = (Stretch::default(), Stretch::default());
+    while felt.peek().is_some() || bills.peek().is_some() {
+        let behind = said.bytes() < read.bytes() || (said.bytes() == read.bytes() && felt.peek().is_some());
+        match (felt.peek(), bills.peek()) {
+            (Some(_), next) if behind || next.is_none() => felt.next().into_iter().for_each(|f| said.add_felt(f)),
+            _ => bills.next().into_iter().for_each(|bill| read.add_bill(bill)),
         }
-        compared.push(compare(billed.id, rtt, felt, bill));
+        if said.moved == read.moved && said.count > 0 && read.count > 0 {
+            compared.push(said.compare(billed.id, rtt, &read));
+            (said, read) = Default::default();
+        }
+    }
+    if said != read {
+        let (here, there) = (said.moved, read.moved);
+        unpaired.push(format!(
+            "connection {}, from {} on: {} and {} B in the application's account, {} and {} B in the bill",
+            billed.id, read.n, here[0], here[1], there[0], there[1]
+        ));
+        if said.count > 0 && read.count > 0 {
+            compared.push(said.compare(billed.id, rtt, &read));
+        }
     }
 }
 
-fn compare(connection: u64, rtt: Duration, felt: &TrueExchange, bill: &Exchange) -> Compared {
-    let ns = Duration::from_nanos;
-    let one_way = bill.kind == Kind::OneWay;
-    Compared {
-        connection,
-        n: bill.n,
-        kind: bill.kind,
-        felt: ns(felt.elapsed_ns),
-        billed: bill.elapsed,
-        less: ns(felt.think.client_reading_ns + if one_way { felt.think.server_reading_ns } else { 0 }),
-        more: if one_way { rtt + ACKNOWLEDGED_WITHIN } else { Duration::ZERO },
+/// Exchanges that follow one another, of either account.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Stretch {
+    /// How many.
+    count: u64,
+    /// The first one's number.
+    n: u64,
+    /// Request and reply bytes.
+    moved: [u64; 2],
+    start_ns: i64,
+    end_ns: i64,
+    one_way: bool,
+    /// How long the applications went on reading what had arrived.
+    reading_ns: i64,
+}
+
+impl Stretch {
+    fn bytes(&self) -> u64 {
+        self.moved.iter().sum()
+    }
+
+    fn add(&mut self, n: u64, moved: [u64; 2], start_ns: i64, end_ns: i64) {
+        if self.count == 0 {
+            (self.n, self.start_ns) = (n, start_ns);
+        }
+        self.count += 1;
+        self.end_ns = end_ns;
+        self.moved = [self.moved[0] + moved[0], self.moved[1] + moved[1]];
+    }
+
+    fn add_felt(&mut self, felt: &TrueExchange) {
+        self.add(felt.n, [felt.request_bytes, felt.reply_bytes], felt.start_ns, felt.end_ns);
+        self.one_way = felt.kind == truth::Kind::OneWay;
+        self.reading_ns = felt.think.client_reading_ns;
+        if self.one_way {
+            self.reading_ns += felt.think.server_reading_ns;
+        }
+    }
+
+    fn add_bill(&mut self, bill: &Exchange) {
+        let start_ns = bill.start.as_nanos();
+        // A one-way message of the server moves reply bytes only, whatever the bill calls them.
+        let moved = match (bill.kind, bill.initiator) {
+            (Kind::OneWay, Side::Server) => [0, bill.request_bytes + bill.reply_bytes],
+            _ => [bill.request_bytes, bill.reply_bytes],
+        };
+        self.add(bill.n, moved, start_ns, start_ns + bill.elapsed.as_nanos());
+        self.one_way = bill.kind == Kind::OneWay;
+    }
+
+    fn compare(&self, connection: u64, rtt: Duration, read: &Self) -> Compared {
+        let ns = Duration::from_nanos;
+        let one_way = self.one_way || read.one_way;
+        Compared {
+            connection,
+            n: read.n,
+            kind: if one_way { Kind::OneWay } else { Kind::Exchange },
+            felt: ns(self.end_ns - self.start_ns),
+            billed: ns(read.end_ns - read.start_ns),
+            less: ns(self.reading_ns),
+            more: if one_way { rtt + ACKNOWLEDGED_WITHIN } else { Duration::ZERO },
+        }
     }
 }
 
 /// How long a receiver may hold back the acknowledgement of a message's last byte: Windows' 200 ms.
 const ACKNOWLEDGED_WITHIN: Duration = Duration::from_millis(200);
-
-const fn kind(kind: truth::Kind) -> Kind {
-    match kind {
-        truth::Kind::Exchange => Kind::Exchange,
-        truth::Kind::OneWay => Kind::OneWay,
-    }
-}
-
-/// `40 exchanges, 1 one-way`
-fn kinds(kinds: impl Iterator<Item = Kind>) -> String {
-    let (mut exchanges, mut one_way) = (0_u64, 0_u64);
-    kinds.for_each(|kind| *(if kind == Kind::OneWay { &mut one_way } else { &mut exchanges }) += 1);
-    format!("{exchanges} exchanges and {one_way} one-way messages")
-}
