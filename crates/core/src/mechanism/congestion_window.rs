@@ -73,7 +73,8 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     if wait.order != Order::New || wait.gap < super::BURST_GAP {
         return None;
     }
-    let release = wait.half.view.advanced.filter(|release| wait.follows(release));
+    let advanced = wait.half.view.advanced;
+    let release = advanced.filter(|release| wait.follows(release) || follows_late(wait, release));
     let Some(release) = release else {
         let queued = match wait.last.queue {
             Queue::More => wait.half.flight() > 0,
@@ -97,6 +98,15 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         ..Detail::default()
     };
     let mut split = Split::of(wait.gap);
+    if !wait.follows(&release) {
+        let late = Charge::new(
+            Cause::Queueing,
+            wait.half.side,
+            wait.segment.at - release.effective,
+            Confidence::Possible,
+        );
+        split.take(late.evidence(release.packet, wait.segment.packet));
+    }
     bandwidth::take(wait, &mut split);
     let charge = Charge::new(cause, wait.half.side, Duration::ZERO, confidence)
         .evidence(release.packet, wait.segment.packet)
@@ -128,6 +138,17 @@ fn which(wait: &Wait<'_>, release: &Release) -> (Cause, Option<&'static str>, Co
         return (Cause::SlowStartAfterIdle, None, Confidence::Likely);
     }
     (Cause::SlowStart, None, Confidence::Likely)
+}
+
+/// Far from the sender, a segment of a queue that was not empty may have been late on its way, or the acknowledgement
+/// was: nothing else can have let it leave.
+fn follows_late(wait: &Wait<'_>, release: &Release) -> bool {
+    let late = wait.segment.at - release.effective;
+    !wait.near_sender()
+        && wait.last.queue != Queue::Emptied
+        && release.effective > wait.last.at
+        && late.is_positive()
+        && late <= wait.own.divided_by(2)
 }
 
 /// Whether the segment left as a duplicate or selective acknowledgement arrived.

@@ -53,7 +53,9 @@ impl Wait<'_> {
     pub(crate) fn follows(&self, release: &Release) -> bool {
         let after = self.segment.at - release.effective;
         let not_before = HOST_VARIATION + self.own.divided_by(16);
-        release.effective > self.last.at - not_before && after >= -not_before && after <= self.hair()
+        // What the segment itself waited on its way to the capture says nothing about when it left.
+        let queued = self.half.queued_on_way.unwrap_or_default();
+        release.effective > self.last.at - not_before && after >= -not_before && after <= self.hair() + queued
     }
 
     /// By how much the peer held back this acknowledgement.

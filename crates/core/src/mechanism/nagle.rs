@@ -42,6 +42,13 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         _ => Confidence::Likely,
     };
     let mut split = Split::of(wait.gap);
+    if !wait.follows(&release) {
+        let late = wait.segment.at - release.effective;
+        split.take(
+            Charge::new(Cause::Queueing, wait.half.side, late, Confidence::Possible)
+                .evidence(release.packet, segment.packet),
+        );
+    }
     // Where the acknowledgement came at once (the first exchange on Linux: quick acknowledgements), the application
     // has shown how long it pauses by itself before this write; that part of the wait is not Nagle's.
     let pause = habits.pause(wait.index).filter(|&pause| pause >= PAUSE_MIN);
@@ -65,8 +72,24 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     Some(Verdict { split: split.rest(charge), trigger: Trigger::Packet(release.packet) })
 }
 
+/// Far from the sender the segment may have been late on its way. After a long hold that is likelier than a write that
+/// happened to come just then, unless this sender is known not to mind Nagle.
+fn follows_late(wait: &Wait<'_>, release: &Release) -> bool {
+    let late = wait.segment.at - release.effective;
+    let held_back = wait.ack_delay(release).is_some_and(|delay| delay >= HELD_BACK_MIN);
+    !wait.near_sender()
+        && held_back
+        && wait.habits.nagle_ignored == 0
+        && release.effective > wait.last.at
+        && late.is_positive()
+        && late <= wait.gap.divided_by(8)
+        && (wait.habits.nagle_held > 0 || late <= wait.own.divided_by(2))
+}
+
 fn released_by(wait: &Wait<'_>) -> Option<(Release, Option<&'static str>)> {
-    if let Some(release) = wait.half.view.small_acked.filter(|release| wait.follows(release)) {
+    let small_acked = wait.half.view.small_acked;
+    if let Some(release) = small_acked.filter(|release| wait.follows(release) || follows_late(wait, release))
+    {
         return Some((release, None));
     }
     // RFC 896: a full segment was outstanding, and all of it had to be acknowledged first. The segment before it was

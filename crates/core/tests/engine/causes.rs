@@ -4,7 +4,7 @@
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server, Unknown};
 
-use crate::packet_log::{End, MSS, log, ms};
+use crate::packet_log::{End, MSS, each, log, ms, settled};
 
 /// TCP_DELACK_MIN (include/net/tcp.h): how long Linux holds back an acknowledgement.
 const DELACK_MS: f64 = 40.0;
@@ -15,15 +15,13 @@ const ROUND_TRIPS_MS: [f64; 4] = [0.0, 2.0, 26.0, 100.0];
 #[test]
 fn round_trip_is_all_that_a_healthy_exchange_costs() {
     for rtt in ROUND_TRIPS_MS.map(ms) {
-        let rpc = log(
-            "handshake
+        let rpc = log("handshake
              +5 C 100
              +0 S 200
              +0 C ack
              +5 C 100
              +0 S 200
-             +0 C ack",
-        );
+             +0 C ack");
         rpc.rtt(rtt).both_ends(|seen| {
             for n in [1, 2] {
                 seen.exchange(n).is(&[(Cause::RoundTrip, Path, rtt)]);
@@ -35,14 +33,9 @@ fn round_trip_is_all_that_a_healthy_exchange_costs() {
 /// A hundred segments through 10 Mbit/s: each needs 1448 * 8 / 10^7 s.
 #[test]
 fn bandwidth_is_the_time_of_the_bytes_on_the_bottleneck() {
-    let mut text = "handshake
-                    +5 C 100
-                    +0 S 1448x100 #all"
-        .to_owned();
-    for i in 1..=50 {
-        // The receiver acknowledges every second segment as it arrives.
-        text += &format!("\n @{:.4} C ack", 45.0 + 40.0 + f64::from(2 * i) * 1.1584);
-    }
+    // The receiver acknowledges every second segment as it arrives.
+    let acks = each(1..=50, |i| format!("@{:.4} C ack", 45.0 + 40.0 + f64::from(2 * i) * 1.1584));
+    let text = format!("handshake\n +5 C 100\n +0 S 1448x100\n {acks}");
     let (rtt, serialisation) = (ms(40), ms(100.0 * 1448.0 * 8.0 / 10e6 * 1e3));
     log(text).rtt(rtt).bottleneck(End::Server, 10_000_000).both_ends(|seen| {
         // The first segment's own passage cannot be told from the server's time, and no rate is known before four
@@ -69,14 +62,12 @@ fn handshake_is_the_connection_s_own_round_trip() {
 #[test]
 fn syn_retransmit_is_the_wait_for_the_second_syn() {
     let rtt = ms(40);
-    let lost = log(
-        "@0    C syn lost
+    let lost = log("@0    C syn lost
          @1000 C syn
          +0 S syn
          +0 C ack
          +0 C 100
-         +0 S 100",
-    )
+         +0 S 100")
     .rtt(rtt);
     lost.seen_at(End::Client)
         .setup()
@@ -90,10 +81,8 @@ fn server_think_is_the_time_from_request_to_reply() {
     for rtt in ROUND_TRIPS_MS.map(ms) {
         for think_ms in [40, 200] {
             log(format!("handshake\n +5 C 100\n +{think_ms} S 200")).rtt(rtt).both_ends(|seen| {
-                seen.exchange(1).is(&[
-                    (Cause::RoundTrip, Path, rtt),
-                    (Cause::ServerThink, Server, ms(think_ms)),
-                ]);
+                seen.exchange(1)
+                    .is(&[(Cause::RoundTrip, Path, rtt), (Cause::ServerThink, Server, ms(think_ms))]);
             });
         }
     }
@@ -104,13 +93,11 @@ fn server_think_is_the_time_from_request_to_reply() {
 fn sender_think_is_the_application_s_pause_within_a_message() {
     // Not 26 ms: there a pause of 25 ms ends when the acknowledgement comes, and nobody can tell the two apart.
     for rtt in [0, 2, 40, 100].map(ms) {
-        let pause = log(
-            "handshake
+        let pause = log("handshake
              +5 C 20 #head
              head+0 S ack
              head+25 C 100 #body
-             body+0 S 64",
-        );
+             body+0 S 64");
         pause.rtt(rtt).both_ends(|seen| {
             seen.exchange(1).is(&[(Cause::RoundTrip, Path, rtt), (Cause::SenderThink, Client, ms(25))]);
         });
@@ -121,14 +108,12 @@ fn sender_think_is_the_application_s_pause_within_a_message() {
 #[test]
 fn receiver_think_is_the_wait_for_a_closed_window() {
     let rtt = ms(20);
-    let slow = log(
-        "handshake
+    let slow = log("handshake
          +5 C 100
          +0 S 1448x48 more
          +0 C ack win=0 #closed
          closed+300 C ack
-         +0 S 1448x20",
-    );
+         +0 S 1448x20");
     slow.rtt(rtt).window(End::Client, FULL_WINDOW).both_ends(|seen| {
         // The server stands still from the end of its first flight: a round trip, and the sleep.
         let bill = seen
@@ -143,8 +128,7 @@ fn receiver_think_is_the_wait_for_a_closed_window() {
 #[test]
 fn nagle_delayed_ack_is_both_ends_waiting_for_each_other() {
     for rtt in ROUND_TRIPS_MS.map(ms) {
-        let echo = log(
-            "handshake
+        let echo = log("handshake
              +5 C 20
              +0.05 S ack
              +0 C 100
@@ -156,8 +140,7 @@ fn nagle_delayed_ack_is_both_ends_waiting_for_each_other() {
              +5 C 20
              +40 S ack
              +0 C 100
-             +0.05 S 64",
-        );
+             +0.05 S 64");
         echo.rtt(rtt).both_ends(|seen| {
             for n in [2, 3] {
                 let bill = seen.exchange(n).is(&[
@@ -174,13 +157,11 @@ fn nagle_delayed_ack_is_both_ends_waiting_for_each_other() {
 #[test]
 fn nagle_alone_costs_a_round_trip() {
     for rtt in [2, 26, 100].map(ms) {
-        let echo = log(
-            "handshake
+        let echo = log("handshake
              +5 C 20
              +0 S ack
              +0 C 100
-             +0 S 64",
-        );
+             +0 S 64");
         echo.rtt(rtt).both_ends(|seen| {
             seen.exchange(1).is(&[(Cause::RoundTrip, Path, rtt), (Cause::Nagle, Client, rtt)]);
         });
@@ -192,13 +173,15 @@ fn nagle_alone_costs_a_round_trip() {
 fn cork_holds_the_tail_until_the_timer() {
     for rtt_ms in [0, 4, 40] {
         let rtt = ms(rtt_ms);
-        let mut text = "handshake".to_owned();
-        for _ in 0..20 {
-            text += "\n +5 C 100\n +0 S 200\n +0 C ack"; // the estimate of the round trip settles
-        }
-        text += "\n +5 C 100 #request\n +0 S 1448x2 more\n +0 C ack #acked";
-        text += &format!("\n acked+{} S 100\n +0 C ack", 200 + rtt_ms + 4);
-        log(text).rtt(rtt).both_ends(|seen| {
+        let corked = format!(
+            "+5 C 100
+             +0 S 1448x2 more
+             +0 C ack
+             +{} S 100
+             +0 C ack",
+            200 + rtt_ms + 4
+        );
+        log(settled(20) + &corked).rtt(rtt).both_ends(|seen| {
             // The tail leaves a round trip and the timer after the two segments before it.
             seen.exchange(21)
                 .is(&[(Cause::RoundTrip, Path, rtt), (Cause::Cork, Server, rtt + ms(204 + rtt_ms))]);
@@ -210,14 +193,12 @@ fn cork_holds_the_tail_until_the_timer() {
 #[test]
 fn delayed_ack_cwnd_is_a_window_of_one_against_a_held_back_acknowledgement() {
     for rtt in [2, 40].map(ms) {
-        let starved = log(
-            "handshake
+        let starved = log("handshake
              +5 C 100
              +0 S 1448 more
              +200 C ack
              +0 S 1448x2
-             +0 C ack",
-        );
+             +0 C ack");
         starved.rtt(rtt).both_ends(|seen| {
             seen.exchange(1)
                 .is(&[(Cause::RoundTrip, Path, rtt), (Cause::DelayedAckCwnd, Client, rtt + ms(200))]);
@@ -229,8 +210,7 @@ fn delayed_ack_cwnd_is_a_window_of_one_against_a_held_back_acknowledgement() {
 #[test]
 fn slow_start_is_the_rounds_that_double() {
     for rtt in [10, 100].map(ms) {
-        let cold = log(
-            "handshake
+        let cold = log("handshake
              +5 C 100
              +0 S 1448x10 more
              +0 C ack
@@ -239,8 +219,7 @@ fn slow_start_is_the_rounds_that_double() {
              +0 S 1448x40 more
              +0 C ack
              +0 S 1448x80
-             +0 C ack",
-        );
+             +0 C ack");
         cold.rtt(rtt).both_ends(|seen| {
             seen.exchange(1).is(&[(Cause::RoundTrip, Path, rtt), (Cause::SlowStart, Server, rtt.times(3))]);
         });
@@ -319,11 +298,9 @@ fn receive_window_is_a_round_trip_for_each_full_window() {
 #[test]
 fn send_buffer_is_rounds_that_do_not_grow() {
     let rtt = ms(26);
-    let mut text = "handshake\n +5 C 100\n +0 S 1448x20 more".to_owned();
-    for round in 1..=6 {
-        let more = if round < 6 { "more" } else { "" };
-        text += &format!("\n +0 C ack\n +0 S 1448x20 {more}");
-    }
+    let text = "handshake\n +5 C 100\n +0 S 1448x20 more".to_owned()
+        + &"\n +0 C ack\n +0 S 1448x20 more".repeat(5)
+        + "\n +0 C ack\n +0 S 1448x20";
     log(text).rtt(rtt).both_ends(|seen| {
         let bill = seen.exchange(1);
         bill.elapsed(rtt.times(7), ms(1));
@@ -337,11 +314,9 @@ fn send_buffer_is_rounds_that_do_not_grow() {
 #[test]
 fn pacing_is_segments_spaced_by_their_sender() {
     let rtt = ms(40);
-    let paced = log(
-        "handshake
+    let paced = log("handshake
          +5 C 100
-         +0 S 1448x20 every=1",
-    )
+         +0 S 1448x20 every=1")
     .rtt(rtt);
     paced
         .seen_at(End::Server)
@@ -380,13 +355,8 @@ fn loss_is_a_repair_by_selective_acknowledgement() {
 fn rto_is_the_timer_of_a_lone_segment() {
     for rtt_ms in [2, 40] {
         let rtt = ms(rtt_ms);
-        let mut text = "handshake".to_owned();
-        for _ in 0..20 {
-            text += "\n +5 C 100\n +0 S 200\n +0 C ack"; // the estimate of the round trip settles
-        }
-        text += "\n +5 C 100 lost #request";
-        text += &format!("\n request+{} C 2000..2100\n +0 S 200", 200 + rtt_ms);
-        let lost = log(text).rtt(rtt);
+        let request = format!("+5 C 100 lost #request\n request+{} C 2000..2100\n +0 S 200", 200 + rtt_ms);
+        let lost = log(settled(20) + &request).rtt(rtt);
         let expected = [(Cause::RoundTrip, Path, rtt), (Cause::Rto, Path, ms(200 + rtt_ms))];
         lost.seen_at(End::Client).exchange(21).is(&expected);
         // The server's capture sees only the second copy: the estimated timer stands for the wait.
@@ -398,12 +368,10 @@ fn rto_is_the_timer_of_a_lone_segment() {
 #[test]
 fn queueing_is_a_segment_overtaken_on_the_path() {
     let rtt = ms(40);
-    let reordered = log(
-        "handshake
+    let reordered = log("handshake
          +5 C 100
          +0 S 1448 more late=3
-         +0 S 1448x3",
-    )
+         +0 S 1448x3")
     .rtt(rtt);
     let seen = reordered.seen_at(End::Client);
     let bill = seen.exchange(1).elapsed(rtt + ms(3), ms(1));
@@ -417,13 +385,11 @@ fn queueing_is_a_segment_overtaken_on_the_path() {
 #[test]
 fn unexplained_is_said_and_not_spread() {
     let rtt = ms(20);
-    let stall = log(
-        "handshake
+    let stall = log("handshake
          +5 C 100
          +0 S 1448x2 more
          +0 C ack
-         +70 S 1448x2",
-    );
+         +70 S 1448x2");
     stall.rtt(rtt).both_ends(|seen| {
         seen.exchange(1).is(&[(Cause::RoundTrip, Path, rtt), (Cause::Unexplained, Unknown, ms(70) + rtt)]);
     });

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use tcpwhy_core::cause::{Cause, Side};
-use tcpwhy_core::report::{Confidence, Connection, Exchange, Kind, Line, Report};
+use tcpwhy_core::report::{Connection, Exchange, Kind, Line, Report};
 use tcpwhy_wire::{Duration, Segment};
 
 use crate::invariants;
@@ -101,7 +101,11 @@ impl std::fmt::Display for Seen {
             )?;
         }
         for connection in &self.report.connections {
-            writeln!(f, "connection {} {:?} rtt {:?}", connection.id, connection.vantage, connection.rtt_min)?;
+            writeln!(
+                f,
+                "connection {} {:?} rtt {:?}",
+                connection.id, connection.vantage, connection.rtt_min
+            )?;
             for exchange in &connection.exchanges {
                 writeln!(
                     f,
@@ -126,7 +130,8 @@ fn show(bill: &[Line]) -> String {
     let mut text = String::new();
     for line in bill {
         let form = line.detail.form.unwrap_or("-");
-        let _ = write!(text, "{} {} {} ({}, {form}); ", line.cause, line.side, line.ns, line.confidence.name());
+        let _ =
+            write!(text, "{} {} {} ({}, {form}); ", line.cause, line.side, line.ns, line.confidence.name());
     }
     text
 }
@@ -190,12 +195,6 @@ impl Bill<'_> {
             show(&self.exchange.bill),
             self.seen
         );
-        self
-    }
-
-    pub(crate) fn at_least(self, cause: Cause, confidence: Confidence) -> Self {
-        let line = self.of(cause);
-        assert!(line.confidence >= confidence, "{}: {}{}", cause, show(&self.exchange.bill), self.seen);
         self
     }
 

@@ -4,19 +4,15 @@ use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
 use tcpwhy_core::report::{Confidence, Kind};
 
-use crate::packet_log::{End, MSS, log, ms};
-
-/// Enough exchanges for the estimates of the round trip and its timer to settle.
-fn warm(exchanges: usize) -> String {
-    "handshake".to_owned() + &"\n +5 C 100\n +0 S 200\n +0 C ack".repeat(exchanges)
-}
+use crate::packet_log::{End, MSS, each, log, ms, settled};
 
 /// 40 ms are the server's when it takes them, whatever a delayed acknowledgement does in the meantime.
 #[test]
 fn a_server_that_takes_forty_or_two_hundred_ms_thinks() {
     for rtt in [0, 2, 26, 100].map(ms) {
         for think_ms in [41, 200] {
-            let slow = format!("\n +5 C 100 #request\n request+40 S ack\n request+{think_ms} S 200\n +0 C ack");
+            let slow =
+                format!("\n +5 C 100 #request\n request+40 S ack\n request+{think_ms} S 200\n +0 C ack");
             log("handshake".to_owned() + &slow.repeat(5)).rtt(rtt).both_ends(|seen| {
                 for n in 1..=5 {
                     seen.exchange(n)
@@ -80,14 +76,16 @@ fn a_reply_slightly_over_one_segment_does_not_stall() {
 #[test]
 fn a_reply_slightly_over_one_segment_stalls_on_other_stacks() {
     let rtt = ms(20);
-    log("handshake\n +5 C 100\n +0 S 1448 more\n +200 C ack\n +0 S 100\n +0 C ack").rtt(rtt).both_ends(|seen| {
-        let bill = seen
-            .exchange(1)
-            .is(&[(Cause::RoundTrip, Path, rtt), (Cause::NagleDelayedAck, Server, rtt + ms(200))]);
-        let line = bill.of(Cause::NagleDelayedAck);
-        // A window of one segment would look the same.
-        assert_eq!((line.confidence, line.detail.form), (Confidence::Possible, Some("rfc896")));
-    });
+    log("handshake\n +5 C 100\n +0 S 1448 more\n +200 C ack\n +0 S 100\n +0 C ack").rtt(rtt).both_ends(
+        |seen| {
+            let bill = seen
+                .exchange(1)
+                .is(&[(Cause::RoundTrip, Path, rtt), (Cause::NagleDelayedAck, Server, rtt + ms(200))]);
+            let line = bill.of(Cause::NagleDelayedAck);
+            // A window of one segment would look the same.
+            assert_eq!((line.confidence, line.detail.form), (Confidence::Possible, Some("rfc896")));
+        },
+    );
 }
 
 /// The client's two writes go out at once; the server's two wait for each other's acknowledgement.
@@ -114,13 +112,13 @@ fn a_nodelay_client_against_a_server_that_writes_twice_blames_the_server() {
 #[test]
 fn a_server_that_sleeps_two_hundred_ms_is_not_corked() {
     for rtt in [4, 40].map(ms) {
-        log(warm(20) + "\n +5 C 100\n +0 S 300 #head\n +0 C ack\n head+200 S 100\n +0 C ack").rtt(rtt).both_ends(
-            |seen| {
+        log(settled(20) + "\n +5 C 100\n +0 S 300 #head\n +0 C ack\n head+200 S 100\n +0 C ack")
+            .rtt(rtt)
+            .both_ends(|seen| {
                 seen.exchange(21)
                     .is(&[(Cause::RoundTrip, Path, rtt), (Cause::SenderThink, Server, ms(200))])
                     .never(Cause::Cork);
-            },
-        );
+            });
     }
 }
 
@@ -129,7 +127,7 @@ fn a_server_that_sleeps_two_hundred_ms_is_not_corked() {
 fn a_lost_tail_waits_for_the_timer() {
     let rtt = ms(40);
     let sent = 20 * 200;
-    let text = warm(20)
+    let text = settled(20)
         + &format!(
             "
             +5 C 100
@@ -152,7 +150,7 @@ fn a_tail_probe_is_a_fast_repair() {
     let rtt = ms(40);
     let sent = 20 * 200;
     let probe = sent + MSS;
-    let text = warm(20)
+    let text = settled(20)
         + &format!(
             "
             +5 C 100
@@ -164,32 +162,31 @@ fn a_tail_probe_is_a_fast_repair() {
             +0 C ack",
             probe + 1000
         );
-    log(text).rtt(rtt).seen_at(End::Server).exchange(21).is(&[
-        (Cause::RoundTrip, Path, rtt),
-        (Cause::Loss, Path, rtt + ms(82)),
-    ]);
+    log(text)
+        .rtt(rtt)
+        .seen_at(End::Server)
+        .exchange(21)
+        .is(&[(Cause::RoundTrip, Path, rtt), (Cause::Loss, Path, rtt + ms(82))]);
 }
 
 #[test]
 fn a_lost_syn_ack_costs_a_second_at_either_end() {
     let rtt = ms(40);
-    let by_client = log(
-        "@0    C syn
+    let by_client = log("@0    C syn
          +0    S syn lost
          @1000 C syn
          +0    S syn
          +0 C ack
          +0 C 100
-         +0 S 100",
-    );
-    let by_server = log(
-        "@0    C syn
+         +0 S 100
+         +0 C ack");
+    let by_server = log("@0    C syn
          +0    S syn lost
          +1000 S syn
          +0 C ack
          +0 C 100
-         +0 S 100",
-    );
+         +0 S 100
+         +0 C ack");
     for lost in [by_client, by_server] {
         lost.rtt(rtt).both_ends(|seen| {
             seen.setup().is(&[(Cause::SynRetransmit, Path, ms(1000)), (Cause::Handshake, Client, rtt)]);
@@ -202,7 +199,7 @@ fn a_lost_syn_ack_costs_a_second_at_either_end() {
 #[test]
 fn a_spurious_retransmission_costs_nothing() {
     let rtt = ms(40);
-    let text = warm(20)
+    let text = settled(20)
         + "
             +5 C 100 #request
             request+40 S ack lost
@@ -219,12 +216,10 @@ fn a_spurious_retransmission_costs_nothing() {
 #[test]
 fn a_server_that_speaks_first_is_waited_for() {
     for rtt in [0, 26].map(ms) {
-        let mail = log(
-            "handshake
+        let mail = log("handshake
              +30 S 50
              +5 C 20
-             +10 S 80",
-        );
+             +10 S 80");
         mail.rtt(rtt).both_ends(|seen| {
             assert_eq!(seen.count(Kind::Exchange), 2);
             seen.exchange(1).is(&[(Cause::RoundTrip, Path, rtt), (Cause::ServerThink, Server, ms(30))]);
@@ -237,7 +232,7 @@ fn a_server_that_speaks_first_is_waited_for() {
 #[test]
 fn a_push_is_the_server_s_own_message() {
     let rtt = ms(26);
-    log(warm(2) + "\n +2000 S 300\n +0 C ack\n +500 C 100\n +10 S 20").rtt(rtt).both_ends(|seen| {
+    log(settled(2) + "\n +2000 S 300\n +0 C ack\n +500 C 100\n +10 S 20").rtt(rtt).both_ends(|seen| {
         assert_eq!((seen.count(Kind::Exchange), seen.count(Kind::OneWay)), (3, 1), "{seen}");
         let push = seen.one_way(1).is(&[(Cause::RoundTrip, Path, rtt)]);
         assert_eq!(push.exchange.initiator, Server);
@@ -249,11 +244,8 @@ fn a_push_is_the_server_s_own_message() {
 #[test]
 fn a_stream_without_answers_is_billed_message_by_message() {
     for rtt in [2, 26].map(ms) {
-        let mut text = "handshake\n @200 C 100 #first\n +0 S ack".to_owned();
-        for i in 1..50 {
-            text += &format!("\n first+{} C 100\n +0 S ack", i * 100);
-        }
-        log(text).rtt(rtt).both_ends(|seen| {
+        let items = each(1..50, |i| format!("first+{} C 100\n +0 S ack", i * 100));
+        log(format!("handshake\n @200 C 100 #first\n +0 S ack\n {items}")).rtt(rtt).both_ends(|seen| {
             assert_eq!((seen.count(Kind::Exchange), seen.count(Kind::OneWay)), (0, 50), "{seen}");
             for n in 1..=50 {
                 seen.one_way(n).is(&[(Cause::RoundTrip, Path, rtt)]);
@@ -267,8 +259,7 @@ fn a_stream_without_answers_is_billed_message_by_message() {
 #[test]
 fn interleaved_requests_are_billed_by_the_turn() {
     let rtt = ms(20);
-    let http2 = log(
-        "handshake
+    let http2 = log("handshake
          +5 C 90
          +5 C 40 #second
          second+10 S 1200 #a
@@ -278,8 +269,7 @@ fn interleaved_requests_are_billed_by_the_turn() {
          b+3 C 60
          b+9 S 900
          +20 S 100
-         +0 C ack",
-    );
+         +0 C ack");
     http2.rtt(rtt).both_ends(|seen| {
         let exchanges = &seen.connection().exchanges;
         let billed: tcpwhy_wire::Duration = exchanges.iter().map(|exchange| exchange.elapsed).sum();
