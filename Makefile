@@ -1,7 +1,7 @@
 # What a developer runs is what CI runs. `make help` lists the targets.
 CARGO ?= cargo
 
-.PHONY: help demo test lint bench accuracy tools
+.PHONY: help demo test lint bench accuracy corpus tools
 
 help:
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -21,6 +21,9 @@ bench: ## speed, printed as a table
 
 accuracy: ## bills against the applications' own clocks, printed as a table
 	$(CARGO) run --locked --release -p tcpwhy -- lab accuracy --write docs/accuracy.md
+
+corpus: ## record the captures of the repository afresh, on this machine's kernel
+	$(CARGO) run --locked --release -p tcpwhy -- lab corpus corpus/lab
 
 tools: ## the programs that the tests record and compare with
 	@tools/install.sh
