@@ -20,7 +20,7 @@ bench: ## speed, printed as a table
 	$(CARGO) bench --locked --workspace
 
 accuracy: ## bills against the applications' own clocks, printed as a table
-	$(CARGO) test --locked --release --workspace accuracy -- --nocapture
+	$(CARGO) run --locked --release -p tcpwhy -- lab accuracy --write docs/accuracy.md
 
 tools: ## the programs that the tests record and compare with
 	@tools/install.sh

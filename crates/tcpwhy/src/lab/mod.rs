@@ -16,6 +16,8 @@ mod shell;
 #[cfg(target_os = "linux")]
 mod show;
 #[cfg(target_os = "linux")]
+mod still;
+#[cfg(target_os = "linux")]
 mod table;
 
 pub(crate) use args::{LabArgs, LabCommand, RunArgs};
