@@ -6,10 +6,11 @@
 
 use tcpwhy_wire::{Duration, Instant};
 
-/// Events in one run. Fewer would take a few acknowledgements that were clumped on the way for a fast link; they serve
-/// until there is a whole run.
-const RUN: usize = 16;
-const SHORT_RUN: usize = 4;
+/// A run is this many events and this long at least: a few acknowledgements that were clumped on the way would pass for
+/// a fast link. A run of a few events that ends early serves until there is a whole one.
+const RUN_EVENTS: u32 = 16;
+const RUN_TIME: Duration = Duration::from_millis(1);
+const SHORT_RUN_EVENTS: u32 = 4;
 const NANOS_PER_SECOND: u128 = 1_000_000_000;
 
 /// Bytes over time.
@@ -40,9 +41,8 @@ impl Rate {
 /// The fastest run seen.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RateEstimator {
-    run: [(Instant, u32); RUN],
-    next: u8,
-    filled: u8,
+    /// The run under way: its first event's time, the last one's, the bytes behind the first, how many events.
+    run: Option<(Instant, Instant, u64, u32)>,
     best: Option<Rate>,
     best_short: Option<Rate>,
 }
@@ -53,37 +53,34 @@ impl RateEstimator {
         if bytes == 0 {
             return;
         }
-        let previous = self.run[(self.next as usize + RUN - 1) % RUN].0;
-        if self.filled > 0 && now - previous >= idle.max(Duration::from_micros(200)) {
-            self.interrupt();
-        }
-        self.run[self.next as usize] = (now, bytes);
-        self.next = (self.next + 1) % RUN as u8;
-        self.filled = (self.filled + 1).min(RUN as u8);
-        if (self.filled as usize) < SHORT_RUN {
+        let (first, behind_first, events) = match self.run {
+            Some((first, last, behind_first, events))
+                if now - last < idle.max(Duration::from_micros(200)) =>
+            {
+                (first, behind_first + u64::from(bytes), events + 1)
+            }
+            // The first event opens the run: its bytes got through before it.
+            _ => (now, 0, 1),
+        };
+        self.run = Some((first, now, behind_first, events));
+        let over = now - first;
+        if events < SHORT_RUN_EVENTS || behind_first < 3 * u64::from(mss) || !over.is_positive() {
             return;
         }
-        let oldest = if self.filled as usize == RUN { self.next as usize } else { 0 };
-        let first = self.run[oldest];
-        let known = self.filled as usize;
-        // The first event opens the run: its bytes got through before it.
-        let bytes: u64 =
-            self.run[..known].iter().map(|(_, bytes)| u64::from(*bytes)).sum::<u64>() - u64::from(first.1);
-        let over = now - first.0;
-        if bytes < 3 * u64::from(mss) || !over.is_positive() {
-            return;
-        }
-        let rate = Rate { bytes, over };
-        let best = if known == RUN { &mut self.best } else { &mut self.best_short };
+        let rate = Rate { bytes: behind_first, over };
+        let whole = events >= RUN_EVENTS && over >= RUN_TIME;
+        let best = if whole { &mut self.best } else { &mut self.best_short };
         if best.is_none_or(|best| rate.faster_than(best)) {
             *best = Some(rate);
+        }
+        if whole {
+            self.run = Some((now, now, 0, 1));
         }
     }
 
     /// What comes next does not belong to the run.
     pub(crate) fn interrupt(&mut self) {
-        self.filled = 0;
-        self.next = 0;
+        self.run = None;
     }
 
     pub(crate) fn best(&self) -> Option<Rate> {
@@ -99,10 +96,10 @@ mod tests {
     fn a_paced_run_shows_the_link_and_an_idle_time_does_not_slow_it() {
         // 1448 bytes each 1.1584 ms is 10 Mb/s.
         let mut estimator = RateEstimator::default();
-        for i in 0..10 {
+        for i in 0..20 {
             estimator.on_bytes(Instant::from_nanos(i * 1_158_400), 1448, 1448, Duration::from_millis(20));
         }
-        for i in 0..10 {
+        for i in 0..20 {
             let at = Instant::from_nanos(5_000_000_000 + i * 1_158_400);
             estimator.on_bytes(at, 1448, 1448, Duration::from_millis(20));
         }

@@ -240,11 +240,11 @@ fn a_push_is_the_server_s_own_message() {
     });
 }
 
-/// A metrics feed: a hundred bytes each 100 ms, never answered. The pauses are nobody's wait.
+/// A metrics feed: a hundred bytes each 300 ms, never answered. The pauses are nobody's wait.
 #[test]
 fn a_stream_without_answers_is_billed_message_by_message() {
     for rtt in [2, 26].map(ms) {
-        let items = each(1..50, |i| format!("first+{} C 100\n +0 S ack", i * 100));
+        let items = each(1..50, |i| format!("first+{} C 100\n +0 S ack", i * 300));
         log(format!("handshake\n @200 C 100 #first\n +0 S ack\n {items}")).rtt(rtt).both_ends(|seen| {
             assert_eq!((seen.count(Kind::Exchange), seen.count(Kind::OneWay)), (0, 50), "{seen}");
             for n in 1..=50 {
@@ -303,7 +303,7 @@ fn a_first_copy_that_nobody_saw_is_billed_before_the_second() {
          +40 C 1 lost
          +240 C 100..101
          +0 S ack
-         +20 C 1
+         +300 C 1
          +0 S ack");
     let seen = lost.rtt(ms(17)).seen_at(End::Server);
     let [first, second] = [1, 2].map(|n| seen.one_way(n).exchange);
