@@ -242,10 +242,12 @@ fn roles(first: &Segment) -> [Endpoint; 2] {
     if from_client { [first.src, first.dst] } else { [first.dst, first.src] }
 }
 
-/// Whether this is the packet before it, seen again on another interface (`-i any`) or after a hop.
+/// Whether this is the packet before it, seen again on another interface (`-i any`) or after a hop. Without an
+/// identification (IPv6, or 0 as in a SYN-ACK of Linux) an acknowledgement may well be repeated within the millisecond;
+/// what takes sequence space is not, without a packet of the peer in between.
 fn is_second_sighting(last: &Segment, segment: &Segment) -> bool {
-    segment.ip_id.is_some()
-        && segment.ip_id != Some(0)
+    let identified = segment.ip_id.is_some_and(|id| id != 0) || segment.seq_len() > 0;
+    identified
         && segment.ip_id == last.ip_id
         && (segment.seq, segment.ack, segment.flags, segment.payload_len)
             == (last.seq, last.ack, last.flags, last.payload_len)

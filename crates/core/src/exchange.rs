@@ -29,6 +29,8 @@ pub(crate) struct Path {
     /// Retransmissions since `last`, not yet known to have repaired anything.
     pending: Account,
     pending_last: Option<LastData>,
+    /// The sender's clock at the first of them.
+    pending_stamp: Option<u32>,
     /// Further writes so far.
     pub index: usize,
 }
@@ -41,6 +43,7 @@ impl Path {
         self.pending.clear();
         self.last = None;
         self.pending_last = None;
+        self.pending_stamp = None;
         self.index = 0;
     }
 
@@ -87,9 +90,19 @@ impl Path {
     }
 
     /// Data went out again after `split`: it counts only if it proves to have been needed.
-    pub(crate) fn repair(&mut self, split: &Split, at: LastData) {
+    pub(crate) fn repair(&mut self, split: &Split, at: LastData, segment: &Segment) {
+        if self.pending_last.is_none() {
+            self.pending_stamp = segment.options.timestamps.map(|stamps| stamps.val);
+        }
         self.pending.charge_split(split);
         self.pending_last = Some(at);
+    }
+
+    /// Whether an acknowledgement of everything, which echoes this time stamp, answers the first copy (the Eifel
+    /// algorithm, RFC 3522).
+    pub(crate) fn answered_before_repair(&self, echoed: u32) -> bool {
+        self.pending_last.is_some()
+            && self.pending_stamp.is_some_and(|stamp| (echoed.wrapping_sub(stamp) as i32) < 0)
     }
 
     /// Where the next interval starts.

@@ -10,6 +10,7 @@ use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
 use crate::cause::Side;
 use crate::clock::StampClock;
+use crate::ip_id::IpIdCounter;
 use crate::rate::{Rate, RateEstimator};
 use crate::rto::RtoEstimator;
 
@@ -177,12 +178,17 @@ pub(crate) struct Half {
     pub queued_on_way: Option<Duration>,
     /// The longest that any packet so far was on its way here above the fastest one.
     pub queued_peak: Duration,
+    /// How often the peer acknowledged this direction's data with data of its own, and with a bare acknowledgement.
+    acked_with_data: u32,
+    acked_bare: u32,
     /// Bytes since the last segment with PSH.
     pushed_run: u32,
     /// Bytes that the last acknowledgement was the first to cover.
     newly_acked: u32,
     arrivals: RateEstimator,
     acknowledgements: RateEstimator,
+    /// Times of what was sent before this byte are not to be measured with: the capture's clock stepped.
+    untimed_until: Option<Seq>,
     ip_id: IpIdCounter,
     /// Packets of this direction that the capture did not see since the last data segment, by IP identification.
     pub missed_since_data: u16,
@@ -215,10 +221,13 @@ impl Half {
             clock: StampClock::default(),
             queued_on_way: None,
             queued_peak: Duration::ZERO,
+            acked_with_data: 0,
+            acked_bare: 0,
             pushed_run: 0,
             newly_acked: 0,
             arrivals: RateEstimator::default(),
             acknowledgements: RateEstimator::default(),
+            untimed_until: None,
             ip_id: IpIdCounter::default(),
             missed_since_data: 0,
         }
@@ -253,6 +262,12 @@ impl Half {
         }
     }
 
+    /// Whether the peer is in the habit of acknowledging with its next data, so that a packet of its that is missing
+    /// was hardly a bare acknowledgement.
+    pub(crate) fn is_acked_with_data(&self) -> bool {
+        self.acked_with_data > self.acked_bare
+    }
+
     /// Bytes that fit the window as the sender knows it.
     pub(crate) fn room_left(&self) -> Option<i32> {
         Some(self.view.edge? - self.snd_nxt?)
@@ -274,6 +289,13 @@ impl Half {
             self.queued_on_way = self.clock.on_packet(segment.at, stamps.val);
             self.queued_peak = self.queued_peak.max(self.queued_on_way.unwrap_or_default());
         }
+    }
+
+    /// The capture's clock stepped back: no interval from before the step to behind it can be measured.
+    pub(crate) fn on_clock_step(&mut self) {
+        self.untimed_until = self.snd_nxt;
+        self.arrivals.interrupt();
+        self.acknowledgements.interrupt();
     }
 
     /// Lets every acknowledgement take effect that the sender can have had when a segment of its passed at `now`.
@@ -349,10 +371,15 @@ impl Half {
                 if sent.end.after(ack.ack) {
                     break;
                 }
-                rtt = (!sent.retransmitted).then(|| (ack.at - sent.at).at_least_zero());
+                let timed =
+                    !sent.retransmitted && self.untimed_until.is_none_or(|until| sent.end.after(until));
+                rtt = timed.then(|| (ack.at - sent.at).at_least_zero());
                 self.sent.pop_front();
             }
+            self.untimed_until = self.untimed_until.filter(|until| until.after(ack.ack));
             self.holes.retain(|hole| hole.end.after(ack.ack));
+            let count = if ack.payload_len > 0 { &mut self.acked_with_data } else { &mut self.acked_bare };
+            *count = count.saturating_add(1);
             let idle = rtt.unwrap_or(path_rtt).max(path_rtt).divided_by(2);
             self.acknowledgements.on_bytes(ack.at, self.newly_acked, mss, idle);
         }
@@ -393,9 +420,14 @@ impl Half {
             return Order::New;
         };
         if end.after(nxt) {
-            // A probe of one byte beyond a closed window is new data to the receiver if it takes it; the byte is
-            // seen again with the data behind it.
-            return Order::New;
+            // A byte beyond a closed window asks whether it is still closed. Who takes it acknowledges it, and the data
+            // behind it begins one later; who does not gets it again with the data.
+            let closed = self.room_left().is_some_and(|room| room <= 0);
+            return if closed && segment.payload_len == 1 && segment.seq == nxt {
+                Order::Probe
+            } else {
+                Order::New
+            };
         }
         if let Some(hole) =
             self.holes.iter().find(|hole| segment.seq.before(hole.end) && end.after(hole.start))
@@ -485,6 +517,10 @@ impl Half {
     /// A segment without data carries the sequence number that comes next: bytes before it that the capture has not
     /// seen were sent, and lost or not captured.
     pub(crate) fn on_pure(&mut self, segment: &Segment) {
+        if self.snd_nxt == Some(segment.seq) {
+            // Nothing before it is missing: the packets that the capture did not see were acknowledgements too.
+            self.missed_since_data = 0;
+        }
         if let Some(nxt) = self.snd_nxt
             && segment.seq.after(nxt)
             && (segment.seq - nxt) < HOLE_BYTES_MAX
@@ -556,43 +592,5 @@ impl Half {
             (Some(now), Some(then)) => (now - then).max(0) as u32,
             _ => 0,
         }
-    }
-}
-
-/// Counts packets that the capture missed, where the sender numbers its packets one by one.
-///
-/// Linux numbers the packets of a connection from a random start, a super-segment taking one number a packet
-/// (`ip_select_ident_segs`). Senders that do otherwise never reach the trust threshold.
-#[derive(Clone, Copy, Debug, Default)]
-struct IpIdCounter {
-    expected: Option<u16>,
-    hits: u8,
-}
-
-impl IpIdCounter {
-    const TRUSTED: u8 = 2;
-    const PLAUSIBLE_GAP: u16 = 256;
-
-    fn on_packet(&mut self, id: u16, packets: u16) -> u16 {
-        let next = id.wrapping_add(packets);
-        let Some(expected) = self.expected else {
-            // A SYN-ACK carries 0, the connection's own counter starts behind it.
-            self.expected = (id != 0).then_some(next);
-            return 0;
-        };
-        let missed = id.wrapping_sub(expected);
-        if missed > u16::MAX - Self::PLAUSIBLE_GAP {
-            return 0; // overtaken on the way
-        }
-        self.expected = Some(next);
-        if missed == 0 {
-            self.hits = self.hits.saturating_add(1);
-            return 0;
-        }
-        if missed > Self::PLAUSIBLE_GAP {
-            self.hits = 0; // not this connection's counter
-            return 0;
-        }
-        if self.hits >= Self::TRUSTED { missed } else { 0 }
     }
 }

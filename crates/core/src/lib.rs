@@ -12,6 +12,7 @@ mod clock;
 mod connection;
 mod exchange;
 mod half;
+mod ip_id;
 mod ledger;
 mod mechanism;
 mod rate;

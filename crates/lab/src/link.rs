@@ -14,7 +14,7 @@ use tcpwhy_twin::path::{Offload, Output, Packet, Pipe, Record};
 use tcpwhy_wire::{Duration, Instant};
 
 use crate::tun::{MAX_PACKET, Tun};
-use crate::{Clock, Error, gso};
+use crate::{Clock, Error, gso, sys};
 
 /// How hard the link tries, and how much it remembers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,13 +23,20 @@ pub struct LinkOptions {
     pub spin: Duration,
     /// How long to go on looking for packets without sleeping after the last one. Under load the link then never sleeps.
     pub linger: Duration,
+    /// Run before every ordinary program of the machine (`SCHED_FIFO`), where the system allows it.
+    pub realtime: bool,
     /// Keep a record of every packet, up to this many.
     pub records: usize,
 }
 
 impl Default for LinkOptions {
     fn default() -> Self {
-        Self { spin: Duration::from_micros(100), linger: Duration::from_micros(250), records: 1_000_000 }
+        Self {
+            spin: Duration::from_micros(100),
+            linger: Duration::from_micros(250),
+            realtime: false,
+            records: 1_000_000,
+        }
     }
 }
 
@@ -166,7 +173,9 @@ impl Carrier {
     fn run(&mut self) {
         // Where the system refuses these, waits end later; the benchmark of the link shows by how much.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
-        let _ = rustix::process::setpriority_process(None, -20);
+        if !self.options.realtime || sys::set_realtime().is_err() {
+            let _ = sys::set_eager();
+        }
         let mut quiet_since = self.clock.now();
         while !self.stop.0.load(Ordering::Acquire) {
             let mut carried = false;

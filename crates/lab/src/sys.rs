@@ -80,6 +80,50 @@ fn keep(lifeline: i32, ready: i32) -> ! {
     }
 }
 
+/// Lets the calling thread run before every ordinary one, at the lowest real-time priority.
+pub(crate) fn set_realtime() -> io::Result<()> {
+    let parameters = libc::sched_param { sched_priority: 1 };
+    // A child of this thread must not inherit the policy.
+    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
+    // SAFETY: 0 is the calling thread; `parameters` lives through the call.
+    match unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
+
+/// Lets the calling thread run soon after it wakes: highest nice value and, from Linux 6.12 on, a short slice, which makes
+/// the scheduler (EEVDF, `PREEMPT_SHORT`) take the processor away from a program with an ordinary one.
+pub(crate) fn set_eager() -> io::Result<()> {
+    /// linux/sched/types.h, first version.
+    #[repr(C)]
+    struct SchedAttr {
+        size: u32,
+        policy: u32,
+        flags: u64,
+        nice: i32,
+        priority: u32,
+        runtime_ns: u64,
+        deadline_ns: u64,
+        period_ns: u64,
+    }
+    let attributes = SchedAttr {
+        size: size_of::<SchedAttr>() as u32,
+        policy: libc::SCHED_OTHER as u32,
+        flags: 0,
+        nice: -20,
+        priority: 0,
+        runtime_ns: 100_000,
+        deadline_ns: 0,
+        period_ns: 0,
+    };
+    // SAFETY: 0 is the calling thread; `attributes` has the size that it says and lives through the call.
+    match unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
+
 /// Creates a TUN interface in the calling thread's network namespace and binds `file` (an open /dev/net/tun) to it.
 /// It goes away with the last copy of `file`.
 pub(crate) fn tun_create(file: &impl AsFd, name: &str) -> io::Result<()> {
@@ -110,4 +154,14 @@ unsafe fn ioctl(fd: BorrowedFd<'_>, request: libc::Ioctl, argument: libc::c_ulon
         -1 => Err(io::Error::last_os_error()),
         _ => Ok(()),
     }
+}
+
+/// Gives the calling thread, and those it starts, precedence over everything that is not real-time. Says whether it was
+/// allowed.
+pub(crate) fn take_precedence() -> bool {
+    // SAFETY: all zeroes is a valid sched_param.
+    let mut parameters: libc::sched_param = unsafe { mem::zeroed() };
+    parameters.sched_priority = 1;
+    // SAFETY: a live sched_param; 0 is the calling thread.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_RR, &raw const parameters) == 0 }
 }

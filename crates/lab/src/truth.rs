@@ -152,6 +152,9 @@ pub struct TruePath {
     pub backward: Vec<String>,
     /// Of the path's random streams.
     pub seed: u64,
+    /// Whether the machine gave the laboratory precedence over other programs. Without it a busy machine adds delays.
+    #[serde(default)]
+    pub real_time: bool,
     /// Packets that have no row because there were too many.
     pub omitted: u64,
     /// Packets that a host could not hand over or would not take: with any, the machine was too slow for the path.

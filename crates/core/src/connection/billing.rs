@@ -169,7 +169,7 @@ impl Connection {
         }
         let path = if from == open.initiator { &mut open.request } else { &mut open.reply };
         match order {
-            Order::Retransmission { .. } => path.repair(&verdict.split, last),
+            Order::Retransmission { .. } => path.repair(&verdict.split, last, segment),
             _ if path.last.is_none() => path.begin(last),
             _ => path.advance(&verdict.split, last, half),
         }

@@ -12,13 +12,15 @@ use tcpwhy_wire::{Duration, Endpoint, Instant, Segment, Seq};
 use crate::account::Split;
 use crate::cause::Side;
 use crate::exchange::{Open, last_data};
-use crate::half::{Half, Order};
+use crate::half::{HOST_VARIATION, Half, Order};
 use crate::ledger::Ledger;
 use crate::mechanism::{HELD_BACK_MIN, Habits};
 use crate::report::{Rung, Trigger, Vantage};
 use crate::setup::Setup;
 use turns::Silence;
 
+/// An end that was silent for this long while its peer sent was not in the middle of a burst.
+const REACTION_AFTER_SILENCE: Duration = Duration::from_millis(2);
 /// A path's smallest round trip was seen shorter by at least this on another connection.
 const QUEUED_MIN: Duration = Duration::from_millis(2);
 
@@ -47,6 +49,12 @@ pub(crate) struct Connection {
     next_n: u64,
     last_felt_end: Option<Instant>,
     pub now: Instant,
+    /// When each end's last packet passed.
+    last_packet: [Option<Instant>; 2],
+    /// The two quickest reactions of each end.
+    reactions: [[Duration; 2]; 2],
+    /// The last packet's time as the capture has it.
+    last_at: Instant,
     pub packets: u64,
     pub packet_range: [u64; 2],
     pub closed: bool,
@@ -71,6 +79,9 @@ impl Connection {
             next_n: 0,
             last_felt_end: None,
             now: first.at,
+            last_packet: [None; 2],
+            reactions: [[Duration::MAX; 2]; 2],
+            last_at: first.at,
             packets: 0,
             packet_range: [first.packet; 2],
             closed: false,
@@ -113,17 +124,34 @@ impl Connection {
         let half = &self.halves[from];
         match half.first {
             Some(first) => segment.seq + 1 != first,
-            None => half.snd_nxt.is_some() || self.packets > 0,
+            None => half.snd_nxt.is_some() || (self.packets > 0 && !self.only_syns_of(1 - from)),
         }
+    }
+
+    /// Whether nothing but SYNs of one end have been seen: a SYN of the other end is then a simultaneous open
+    /// (RFC 9293, 3.5).
+    fn only_syns_of(&self, end: usize) -> bool {
+        let (half, other) = (&self.halves[end], &self.halves[1 - end]);
+        let syn_only = half.first.is_some_and(|first| half.snd_nxt == Some(first));
+        syn_only && half.una.is_none() && other.una.is_none() && other.snd_nxt.is_none()
     }
 
     /// Takes the next segment, in order of capture.
     pub(crate) fn on_segment(&mut self, segment: &Segment, from: usize, ledger: &mut Ledger) {
-        // Time does not run backwards inside a connection, whatever the capture's clock did.
+        // Time does not run backwards inside a connection, whatever the capture's clock did: it stands until the clock
+        // has caught up.
+        if self.now - segment.at.min(self.last_at) > HOST_VARIATION {
+            self.halves.iter_mut().for_each(Half::on_clock_step);
+        }
+        self.last_at = segment.at;
         self.now = self.now.max(segment.at);
         let segment = &Segment { at: self.now, ..*segment };
         self.packets += 1;
         self.packet_range[1] = segment.packet;
+        if self.assumed {
+            self.learn_from_reaction(from);
+        }
+        self.last_packet[from] = Some(self.now);
         let mss = self.mss(from);
         self.halves[from].on_packet(segment, mss);
         if segment.flags.rst() {
@@ -148,6 +176,27 @@ impl Connection {
         }
         if segment.flags.fin() {
             self.halves[from].on_control(segment);
+        }
+    }
+
+    /// Without a handshake to show how far away an end is: a packet behind a silence follows what the end received, and
+    /// the quickest such reaction bounds its distance. One may be chance; the second quickest counts.
+    fn learn_from_reaction(&mut self, from: usize) {
+        let (Some(own), Some(peer)) = (self.last_packet[from], self.last_packet[1 - from]) else { return };
+        if peer - own < REACTION_AFTER_SILENCE {
+            return;
+        }
+        let reaction = self.now - peer;
+        let [quickest, second] = &mut self.reactions[from];
+        if reaction < *quickest {
+            (*quickest, *second) = (reaction, *quickest);
+        } else if reaction < *second {
+            *second = reaction;
+        }
+        let second = *second;
+        if self.delay[from].is_some_and(|known| second < known) {
+            self.delay[from] = Some(second);
+            self.habits[from].forget_pauses();
         }
     }
 
@@ -206,14 +255,17 @@ impl Connection {
                 // What was learned by a round trip that long had taken held-back acknowledgements for prompt ones.
                 self.habits[to].forget_pauses();
             }
-            let own = self.delay(to);
-            self.halves[to].rto.on_sample(rtt + own);
+            if let Some(own) = self.delay[to] {
+                self.halves[to].rto.on_sample(rtt + own);
+            }
         }
         let all_acked = self.halves[to].outstanding() == 0;
         if let Some(open) = &mut self.open {
-            if spurious {
-                // D-SACK (RFC 2883): what was sent again had arrived before.
-                if to == open.initiator { &mut open.request } else { &mut open.reply }.discard();
+            let path = if to == open.initiator { &mut open.request } else { &mut open.reply };
+            let echoed = segment.options.timestamps.map(|stamps| stamps.ecr).filter(|_| all_acked);
+            // D-SACK (RFC 2883): what was sent again had arrived before.
+            if spurious || echoed.is_some_and(|echoed| path.answered_before_repair(echoed)) {
+                path.discard();
             }
             if all_acked && open.last_speaker() == to && open.acked_at.is_none() {
                 open.acked_at = Some(segment.at);

@@ -118,7 +118,7 @@ impl Connection {
         let lost = match order {
             Order::HoleFill { .. } => true,
             // With nothing to acknowledge, the packets that are missing by their identification carried data.
-            _ => half.missed_since_data > 0 && peer.newly_acked() == 0,
+            _ => half.missed_since_data > 0 && (peer.newly_acked() == 0 || peer.is_acked_with_data()),
         };
         let since = idle_since?;
         if !lost || self.delay(from) < self.delay(1 - from) {

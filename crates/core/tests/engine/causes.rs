@@ -4,7 +4,7 @@
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server, Unknown};
 
-use crate::packet_log::{End, MSS, log, ms};
+use crate::packet_log::{End, MSS, each, log, ms, settled};
 
 /// TCP_DELACK_MIN (include/net/tcp.h): how long Linux holds back an acknowledgement.
 const DELACK_MS: f64 = 40.0;
@@ -33,14 +33,9 @@ fn round_trip_is_all_that_a_healthy_exchange_costs() {
 /// A hundred segments through 10 Mbit/s: each needs 1448 * 8 / 10^7 s.
 #[test]
 fn bandwidth_is_the_time_of_the_bytes_on_the_bottleneck() {
-    let mut text = "handshake
-                    +5 C 100
-                    +0 S 1448x100 #all"
-        .to_owned();
-    for i in 1..=50 {
-        // The receiver acknowledges every second segment as it arrives.
-        text += &format!("\n @{:.4} C ack", 45.0 + 40.0 + f64::from(2 * i) * 1.1584);
-    }
+    // The receiver acknowledges every second segment as it arrives.
+    let acks = each(1..=50, |i| format!("@{:.4} C ack", 45.0 + 40.0 + f64::from(2 * i) * 1.1584));
+    let text = format!("handshake\n +5 C 100\n +0 S 1448x100\n {acks}");
     let (rtt, serialisation) = (ms(40), ms(100.0 * 1448.0 * 8.0 / 10e6 * 1e3));
     log(text).rtt(rtt).bottleneck(End::Server, 10_000_000).both_ends(|seen| {
         // The first segment's own passage cannot be told from the server's time, and no rate is known before four
@@ -178,13 +173,15 @@ fn nagle_alone_costs_a_round_trip() {
 fn cork_holds_the_tail_until_the_timer() {
     for rtt_ms in [0, 4, 40] {
         let rtt = ms(rtt_ms);
-        let mut text = "handshake".to_owned();
-        for _ in 0..20 {
-            text += "\n +5 C 100\n +0 S 200\n +0 C ack"; // the estimate of the round trip settles
-        }
-        text += "\n +5 C 100 #request\n +0 S 1448x2 more\n +0 C ack #acked";
-        text += &format!("\n acked+{} S 100\n +0 C ack", 200 + rtt_ms + 4);
-        log(text).rtt(rtt).both_ends(|seen| {
+        let corked = format!(
+            "+5 C 100
+             +0 S 1448x2 more
+             +0 C ack
+             +{} S 100
+             +0 C ack",
+            200 + rtt_ms + 4
+        );
+        log(settled(20) + &corked).rtt(rtt).both_ends(|seen| {
             // The tail leaves a round trip and the timer after the two segments before it.
             seen.exchange(21)
                 .is(&[(Cause::RoundTrip, Path, rtt), (Cause::Cork, Server, rtt + ms(204 + rtt_ms))]);
@@ -301,11 +298,9 @@ fn receive_window_is_a_round_trip_for_each_full_window() {
 #[test]
 fn send_buffer_is_rounds_that_do_not_grow() {
     let rtt = ms(26);
-    let mut text = "handshake\n +5 C 100\n +0 S 1448x20 more".to_owned();
-    for round in 1..=6 {
-        let more = if round < 6 { "more" } else { "" };
-        text += &format!("\n +0 C ack\n +0 S 1448x20 {more}");
-    }
+    let text = "handshake\n +5 C 100\n +0 S 1448x20 more".to_owned()
+        + &"\n +0 C ack\n +0 S 1448x20 more".repeat(5)
+        + "\n +0 C ack\n +0 S 1448x20";
     log(text).rtt(rtt).both_ends(|seen| {
         let bill = seen.exchange(1);
         bill.elapsed(rtt.times(7), ms(1));
@@ -360,13 +355,8 @@ fn loss_is_a_repair_by_selective_acknowledgement() {
 fn rto_is_the_timer_of_a_lone_segment() {
     for rtt_ms in [2, 40] {
         let rtt = ms(rtt_ms);
-        let mut text = "handshake".to_owned();
-        for _ in 0..20 {
-            text += "\n +5 C 100\n +0 S 200\n +0 C ack"; // the estimate of the round trip settles
-        }
-        text += "\n +5 C 100 lost #request";
-        text += &format!("\n request+{} C 2000..2100\n +0 S 200", 200 + rtt_ms);
-        let lost = log(text).rtt(rtt);
+        let request = format!("+5 C 100 lost #request\n request+{} C 2000..2100\n +0 S 200", 200 + rtt_ms);
+        let lost = log(settled(20) + &request).rtt(rtt);
         let expected = [(Cause::RoundTrip, Path, rtt), (Cause::Rto, Path, ms(200 + rtt_ms))];
         lost.seen_at(End::Client).exchange(21).is(&expected);
         // The server's capture sees only the second copy: the estimated timer stands for the wait.

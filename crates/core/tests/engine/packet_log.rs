@@ -47,10 +47,6 @@ use End::{Client, Server};
 
 impl End {
     pub(crate) const BOTH: [Self; 2] = [Client, Server];
-
-    pub(crate) fn peer(self) -> Self {
-        if self == Client { Server } else { Client }
-    }
 }
 
 /// A log and the path that it runs over.
@@ -94,6 +90,17 @@ pub(crate) fn log(text: impl Into<String>) -> PacketLog {
         ip_ids: true,
         timestamps: true,
     }
+}
+
+/// A handshake and so many exchanges of 100 and 200 bytes, for the estimates of the round trip and its timer to settle.
+pub(crate) fn settled(exchanges: usize) -> String {
+    "handshake\n".to_owned() + &"+5 C 100\n +0 S 200\n +0 C ack\n".repeat(exchanges)
+}
+
+/// Lines that differ by a number.
+pub(crate) fn each<T>(numbers: impl IntoIterator<Item = T>, line: impl Fn(T) -> String) -> String {
+    let lines: Vec<String> = numbers.into_iter().map(line).collect();
+    lines.join("\n")
 }
 
 impl PacketLog {
@@ -148,7 +155,7 @@ impl PacketLog {
                 self.line(line, &mut lines, &mut labels);
             }
         }
-        self.fill_in(lines)
+        self.fill_in(&lines)
     }
 
     /// What a capture next to `vantage` sees, in its order, numbered from 1.
@@ -238,7 +245,7 @@ impl PacketLog {
         }
         for i in 0..count {
             let mut draft = draft.clone();
-            draft.departs = draft.departs + every.times(i64::from(i));
+            draft.departs += every.times(i64::from(i));
             if push && i + 1 == count {
                 draft.flags |= Flags::PSH;
             }
@@ -262,7 +269,7 @@ impl PacketLog {
     }
 
     /// Sequence numbers in the order of departure, acknowledgements by what had arrived.
-    fn fill_in(&self, drafts: Vec<Draft>) -> Vec<Packet> {
+    fn fill_in(&self, drafts: &[Draft]) -> Vec<Packet> {
         let mut order: Vec<usize> = (0..drafts.len()).collect();
         order.sort_by_key(|&i| drafts[i].departs);
         let mut packets: Vec<Option<Packet>> = vec![None; drafts.len()];

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use tcpwhy_core::cause::{Cause, Side};
-use tcpwhy_core::report::{Confidence, Connection, Exchange, Kind, Line, Report};
+use tcpwhy_core::report::{Connection, Exchange, Kind, Line, Report};
 use tcpwhy_wire::{Duration, Segment};
 
 use crate::invariants;
@@ -195,12 +195,6 @@ impl Bill<'_> {
             show(&self.exchange.bill),
             self.seen
         );
-        self
-    }
-
-    pub(crate) fn at_least(self, cause: Cause, confidence: Confidence) -> Self {
-        let line = self.of(cause);
-        assert!(line.confidence >= confidence, "{}: {}{}", cause, show(&self.exchange.bill), self.seen);
         self
     }
 

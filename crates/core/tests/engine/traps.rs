@@ -4,12 +4,7 @@ use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
 use tcpwhy_core::report::{Confidence, Kind};
 
-use crate::packet_log::{End, MSS, log, ms};
-
-/// Enough exchanges for the estimates of the round trip and its timer to settle.
-fn warm(exchanges: usize) -> String {
-    "handshake".to_owned() + &"\n +5 C 100\n +0 S 200\n +0 C ack".repeat(exchanges)
-}
+use crate::packet_log::{End, MSS, each, log, ms, settled};
 
 /// 40 ms are the server's when it takes them, whatever a delayed acknowledgement does in the meantime.
 #[test]
@@ -117,7 +112,7 @@ fn a_nodelay_client_against_a_server_that_writes_twice_blames_the_server() {
 #[test]
 fn a_server_that_sleeps_two_hundred_ms_is_not_corked() {
     for rtt in [4, 40].map(ms) {
-        log(warm(20) + "\n +5 C 100\n +0 S 300 #head\n +0 C ack\n head+200 S 100\n +0 C ack")
+        log(settled(20) + "\n +5 C 100\n +0 S 300 #head\n +0 C ack\n head+200 S 100\n +0 C ack")
             .rtt(rtt)
             .both_ends(|seen| {
                 seen.exchange(21)
@@ -132,7 +127,7 @@ fn a_server_that_sleeps_two_hundred_ms_is_not_corked() {
 fn a_lost_tail_waits_for_the_timer() {
     let rtt = ms(40);
     let sent = 20 * 200;
-    let text = warm(20)
+    let text = settled(20)
         + &format!(
             "
             +5 C 100
@@ -155,7 +150,7 @@ fn a_tail_probe_is_a_fast_repair() {
     let rtt = ms(40);
     let sent = 20 * 200;
     let probe = sent + MSS;
-    let text = warm(20)
+    let text = settled(20)
         + &format!(
             "
             +5 C 100
@@ -183,13 +178,15 @@ fn a_lost_syn_ack_costs_a_second_at_either_end() {
          +0    S syn
          +0 C ack
          +0 C 100
-         +0 S 100");
+         +0 S 100
+         +0 C ack");
     let by_server = log("@0    C syn
          +0    S syn lost
          +1000 S syn
          +0 C ack
          +0 C 100
-         +0 S 100");
+         +0 S 100
+         +0 C ack");
     for lost in [by_client, by_server] {
         lost.rtt(rtt).both_ends(|seen| {
             seen.setup().is(&[(Cause::SynRetransmit, Path, ms(1000)), (Cause::Handshake, Client, rtt)]);
@@ -202,7 +199,7 @@ fn a_lost_syn_ack_costs_a_second_at_either_end() {
 #[test]
 fn a_spurious_retransmission_costs_nothing() {
     let rtt = ms(40);
-    let text = warm(20)
+    let text = settled(20)
         + "
             +5 C 100 #request
             request+40 S ack lost
@@ -235,7 +232,7 @@ fn a_server_that_speaks_first_is_waited_for() {
 #[test]
 fn a_push_is_the_server_s_own_message() {
     let rtt = ms(26);
-    log(warm(2) + "\n +2000 S 300\n +0 C ack\n +500 C 100\n +10 S 20").rtt(rtt).both_ends(|seen| {
+    log(settled(2) + "\n +2000 S 300\n +0 C ack\n +500 C 100\n +10 S 20").rtt(rtt).both_ends(|seen| {
         assert_eq!((seen.count(Kind::Exchange), seen.count(Kind::OneWay)), (3, 1), "{seen}");
         let push = seen.one_way(1).is(&[(Cause::RoundTrip, Path, rtt)]);
         assert_eq!(push.exchange.initiator, Server);
@@ -247,11 +244,8 @@ fn a_push_is_the_server_s_own_message() {
 #[test]
 fn a_stream_without_answers_is_billed_message_by_message() {
     for rtt in [2, 26].map(ms) {
-        let mut text = "handshake\n @200 C 100 #first\n +0 S ack".to_owned();
-        for i in 1..50 {
-            text += &format!("\n first+{} C 100\n +0 S ack", i * 100);
-        }
-        log(text).rtt(rtt).both_ends(|seen| {
+        let items = each(1..50, |i| format!("first+{} C 100\n +0 S ack", i * 100));
+        log(format!("handshake\n @200 C 100 #first\n +0 S ack\n {items}")).rtt(rtt).both_ends(|seen| {
             assert_eq!((seen.count(Kind::Exchange), seen.count(Kind::OneWay)), (0, 50), "{seen}");
             for n in 1..=50 {
                 seen.one_way(n).is(&[(Cause::RoundTrip, Path, rtt)]);

@@ -5,7 +5,7 @@ use tcpwhy_core::cause::Side::{Client, Path, Server};
 use tcpwhy_core::report::{Exchange, Kind};
 use tcpwhy_wire::{Duration, Segment};
 
-use crate::packet_log::{self, End, PacketLog, log, ms};
+use crate::packet_log::{self, End, PacketLog, each, log, ms};
 use crate::seen::Seen;
 
 const THINK_MS: i32 = 7;
@@ -30,9 +30,12 @@ fn costs(exchange: &Exchange) -> (Kind, Duration, Vec<(Cause, Duration)>) {
 
 #[test]
 fn a_capture_that_starts_in_mid_connection_bills_what_it_has() {
+    // Requests are acknowledged at once, so that the round trip shows without the handshake.
+    let exchange = "\n +5 C 100 #request\n +0 S ack\n request+7 S 3000\n +0 C ack";
+    let talk = log("handshake".to_owned() + &exchange.repeat(10)).rtt(ms(20));
     for end in End::BOTH {
         // Behind the handshake and three and a half exchanges: the first packet is the fourth reply.
-        let segments = talk().capture(end).split_off(3 + 3 * 4 + 1);
+        let segments = talk.capture(end).split_off(3 + 3 * 4 + 2);
         let seen = Seen::of(segments, "the middle");
         assert!(seen.connection().assumed);
         assert_eq!(seen.connection().client, packet_log::CLIENT);
@@ -117,11 +120,17 @@ fn sequence_numbers_that_wrap_change_nothing() {
 #[test]
 fn keep_alives_are_nobody_s_time() {
     for probe in ["99..99", "99..100"] {
-        let mut text = "handshake\n +5 C 100\n +7 S 300\n +0 C ack".to_owned();
-        for _ in 0..4 {
-            text += &format!("\n +15000 C {probe}\n +0 S ack");
-        }
-        text += "\n +15000 C 100\n +7 S 300\n +0 C ack";
+        let probes = format!("+15000 C {probe}\n +0 S ack\n").repeat(4);
+        let text = format!(
+            "handshake
+             +5 C 100
+             +7 S 300
+             +0 C ack
+             {probes}
+             +15000 C 100
+             +7 S 300
+             +0 C ack"
+        );
         log(text).rtt(ms(20)).both_ends(|seen| {
             assert_eq!((seen.count(Kind::Exchange), seen.count(Kind::OneWay)), (2, 0), "{seen}");
             for n in [1, 2] {
@@ -131,18 +140,28 @@ fn keep_alives_are_nobody_s_time() {
     }
 }
 
-/// The client does not read for 1.5 s; the server asks with probes of no byte (Linux) or one (others) meanwhile.
+/// The client does not read for 1.5 s. Meanwhile the server asks for a window with a byte that it has sent before, with
+/// none (Linux), or with the next one, which is not taken (RFC 9293, 3.8.6.1).
 #[test]
 fn zero_window_probes_belong_to_the_closed_window() {
     let rtt = ms(20);
     let window = 48 * 1448;
-    for probe in [format!("{}..{window}", window - 1), format!("{window}..{window}")] {
-        let mut text =
-            "handshake\n +5 C 100\n +0 S 1448x48 more #full\n full+0 C ack win=0 #closed".to_owned();
-        for after_ms in [220, 640, 1480] {
-            text += &format!("\n closed+{after_ms} S {probe}\n +0 C ack win=0");
-        }
-        text += "\n closed+1500 C ack\n +0 S 1448x20\n +0 C ack";
+    for (from, to) in [(window - 1, window), (window - 1, window - 1), (window, window + 1)] {
+        let probes = each([220, 640, 1480], |after_ms| {
+            format!("closed+{after_ms} S {from}..{to}\n +0 C ack win=0 ack={window}")
+        });
+        let text = format!(
+            "handshake
+             +5 C 100
+             +0 S 1448x48 more #full
+             full+0 C ack win=0 #closed
+             {probes}
+             closed+1500 C ack ack={window}
+             +0 S {window}..{} more
+             +0 S 1448x19
+             +0 C ack",
+            window + 1448
+        );
         log(text).rtt(rtt).window(End::Client, window).both_ends(|seen| {
             assert_eq!(seen.count(Kind::Exchange), 1, "{seen}");
             seen.exchange(1)
@@ -179,54 +198,66 @@ fn a_simultaneous_open_is_one_connection() {
          @1  S syn
          @10 S syn
          @11 C syn
-         @25 C 100
-         +7 S 300
+         @25 C 100 #request
+         +0 S ack
+         request+7 S 300
          +0 C ack");
-    both.rtt(rtt).both_ends(|seen| {
-        assert_eq!(seen.report.connections.len(), 1, "{seen}");
-        seen.exchange(1).is(&[(Cause::RoundTrip, Path, rtt), (Cause::ServerThink, Server, ms(7))]);
-    });
+    // Each end's capture has its own SYN first, so that each takes its own host for the client.
+    for (end, first) in [(End::Client, packet_log::CLIENT), (End::Server, packet_log::SERVER)] {
+        let seen = both.clone().rtt(rtt).seen_at(end);
+        assert_eq!(seen.connection().client, first, "{seen}");
+    }
+    both.rtt(rtt)
+        .seen_at(End::Client)
+        .exchange(1)
+        .is(&[(Cause::RoundTrip, Path, rtt), (Cause::ServerThink, Server, ms(7))]);
 }
 
 /// `-i any` shows a packet on each interface that it crosses.
 #[test]
 fn packets_seen_twice_count_once() {
-    for end in End::BOTH {
-        let once = talk().capture(end);
-        let twice: Vec<Segment> = once
-            .iter()
-            .flat_map(|segment| {
-                let again = Segment { at: segment.at + Duration::from_micros(4), ..*segment };
-                [*segment, again]
-            })
-            .collect();
-        let (plain, doubled) = (Seen::of(once, "once"), Seen::of(twice, "twice"));
-        assert_eq!(doubled.notes("duplicates"), plain.segments.len() as u64, "{doubled}");
-        let [plain, doubled] =
-            [&plain, &doubled].map(|seen| seen.connection().exchanges.iter().map(costs).collect::<Vec<_>>());
-        assert_eq!(plain, doubled);
+    // Hosts that answer within 50 us, so that no two packets carry one time.
+    let text = "@0 C syn\n +0.05 S syn\n +0.05 C ack".to_owned()
+        + &"\n +5 C 100\n +7 S 3000\n +0.05 C ack".repeat(10);
+    for ip_ids in [true, false] {
+        let log = log(text.clone()).rtt(ms(20));
+        let log = if ip_ids { log } else { log.without_ip_ids() };
+        for end in End::BOTH {
+            let once = log.capture(end);
+            let again = once.iter().filter(|segment| ip_ids || segment.seq_len() > 0);
+            let again =
+                again.map(|segment| Segment { at: segment.at + Duration::from_micros(4), ..*segment });
+            let mut twice: Vec<Segment> = once.iter().copied().chain(again).collect();
+            twice.sort_by_key(|segment| segment.at);
+            let doubled = twice.len() - once.len();
+            let (plain, twice) = (Seen::of(once, "once"), Seen::of(twice, "twice"));
+            assert_eq!(twice.notes("duplicates"), doubled as u64, "{twice}");
+            let [plain, twice] = [&plain, &twice]
+                .map(|seen| seen.connection().exchanges.iter().map(costs).collect::<Vec<_>>());
+            assert_eq!(plain, twice);
+        }
     }
 }
 
 /// The clock is set back in the middle of the capture: what happened while it caught up takes no time, nothing takes
-/// negative time, and everything behind it is right again.
+/// negative time, no round trip is measured across the step, and everything behind it is right again.
 #[test]
-fn a_clock_that_steps_back_costs_one_exchange_at_most() {
+fn a_clock_that_steps_back_costs_what_it_steps() {
     for end in End::BOTH {
         let mut segments = talk().capture(end);
-        let (middle, step) = (3 + 5 * 4 + 2, ms(15));
+        let middle = 3 + 5 * 3 + 1;
         for segment in &mut segments[middle..] {
-            segment.at = segment.at - step;
+            segment.at = segment.at - ms(60);
         }
         let seen = Seen::of(segments, "a clock set back");
-        assert_eq!(seen.notes("time-steps-back"), 1, "{seen}");
+        assert!(seen.notes("time-steps-back") > 0, "{seen}");
+        assert_eq!(seen.connection().rtt_min, Some(ms(20)), "{seen}");
         let wrong = seen.connection().exchanges.iter().filter(|exchange| {
-            exchange.kind == Kind::Exchange && {
-                let off = exchange.elapsed - ms(20 + THINK_MS);
-                off.max(-off) > ms(1)
-            }
+            let off = exchange.elapsed - ms(20 + THINK_MS);
+            exchange.kind == Kind::Exchange && off.max(-off) > ms(1)
         });
-        assert!(wrong.count() <= 2, "{seen}");
+        // 60 ms are two exchanges of 32 ms, cut anywhere.
+        assert!(wrong.count() <= 3, "{seen}");
     }
 }
 

@@ -11,7 +11,7 @@ use tcpwhy_host::capture::{self, Capture, Filter, Options};
 use super::Scenario;
 use crate::truth::{TruePath, Truth};
 use crate::workload::{self, Prepared};
-use crate::{Error, Host, Pair};
+use crate::{Error, Host, Pair, sys};
 
 /// What a run left behind.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,6 +39,21 @@ const SETTLE_LIMIT: StdDuration = StdDuration::from_secs(5);
 /// The machine does not allow it; the error says what would. What goes wrong on the connections themselves is in the
 /// truth.
 pub fn record(scenario: &Scenario, dir: &Path) -> Result<Recorded, Error> {
+    // On a thread of its own, whose precedence every thread of the laboratory inherits: what other programs do on this
+    // machine meanwhile must not become part of the path.
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new()
+            .name("scenario".to_owned())
+            .spawn_scoped(scope, || {
+                let real_time = sys::take_precedence();
+                record_here(scenario, dir, real_time)
+            })
+            .map_err(Error::step("start a thread"))?;
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+fn record_here(scenario: &Scenario, dir: &Path, real_time: bool) -> Result<Recorded, Error> {
     let files = ["client.pcapng", "server.pcapng", "truth.json"].map(|name| dir.join(name));
     let [client_capture, server_capture, truth_file] = files;
     std::fs::create_dir_all(dir).map_err(Error::step(format!("create {}", dir.display())))?;
@@ -64,7 +79,7 @@ pub fn record(scenario: &Scenario, dir: &Path) -> Result<Recorded, Error> {
     let mend = scenario.mend.as_ref().map(|mend| format!(" + {mend}")).unwrap_or_default();
     truth.scenario = Some(format!("{}{mend}", scenario.name));
     truth.definition = Some(scenario.definition.clone());
-    truth.path = Some(path_truth(scenario, &pair)?);
+    truth.path = Some(path_truth(scenario, &pair, real_time)?);
     let json = serde_json::to_vec(&truth).map_err(|error| Error::Spec(error.to_string()))?;
     std::fs::write(&truth_file, json).map_err(Error::step(format!("write {}", truth_file.display())))?;
     Ok(Recorded { client_capture, server_capture, truth_file, stats, truth })
@@ -90,7 +105,7 @@ fn start_capture(scenario: &Scenario, host: &Host, port: u16, file: &Path) -> Re
 }
 
 /// What the path did, a row for each packet.
-fn path_truth(scenario: &Scenario, pair: &Pair) -> Result<TruePath, Error> {
+fn path_truth(scenario: &Scenario, pair: &Pair, real_time: bool) -> Result<TruePath, Error> {
     let overruns = |host: &Host| host.overruns().map_err(Error::step("read the interface's counters"));
     let log = pair.log();
     let path = &scenario.pair.path;
@@ -146,6 +161,7 @@ fn path_truth(scenario: &Scenario, pair: &Pair) -> Result<TruePath, Error> {
         forward: elements(&path.forward),
         backward: elements(&path.backward),
         seed: path.seed,
+        real_time,
         omitted: log.omitted,
         overruns: log.refused + overruns(pair.client())? + overruns(pair.server())?,
         columns,

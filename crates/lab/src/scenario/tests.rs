@@ -145,3 +145,72 @@ fn every_scenario_of_the_repository_can_be_read_in_every_form() {
         );
     }
 }
+
+/// The segments of a capture, in order.
+fn segments(file: &std::path::Path) -> Vec<tcpwhy_wire::Segment> {
+    use tcpwhy_wire::capture::{Event, Reader};
+    let bytes = std::fs::read(file).unwrap();
+    let (mut reader, mut rest, mut segments) = (Reader::new(), bytes.as_slice(), Vec::new());
+    loop {
+        let step = reader.next(rest, true);
+        rest = &rest[step.consumed..];
+        match step.event {
+            Event::Packet(packet) => segments.push(tcpwhy_wire::decode(&packet).unwrap()),
+            Event::Skipped => {}
+            Event::End => return segments,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_scenario_is_recorded_at_both_ends_with_the_truth_beside() {
+    let scenario = parse("split@rtt-26", None, &["n=6"]).unwrap();
+    let dir = std::env::temp_dir().join(format!("tcpwhy-scenario-test-{}", std::process::id()));
+    let recorded = match record(&scenario, &dir) {
+        Ok(recorded) => recorded,
+        Err(error @ crate::Error::NotPermitted { .. }) => {
+            let name = "a_scenario_is_recorded_at_both_ends_with_the_truth_beside";
+            return crate::test_support::skip(name, &error);
+        }
+        Err(error) => panic!("{error}"),
+    };
+    let truth = &recorded.truth;
+    assert_eq!(truth.failure, None);
+    let [connection] = truth.connections.as_slice() else { panic!("one connection") };
+    assert!((26_000_000..40_000_000).contains(&connection.setup.elapsed_ns), "{:?}", connection.setup);
+    assert_eq!(connection.exchanges.len(), 6);
+    for exchange in &connection.exchanges {
+        // Two round trips, and from the second on the delayed acknowledgement's 40 ms.
+        let least = if exchange.n == 1 { 52_000_000 } else { 92_000_000 };
+        assert!((least..150_000_000).contains(&exchange.elapsed_ns), "{exchange:?}");
+        assert_eq!((exchange.request_bytes, exchange.reply_bytes), (120, 64));
+    }
+
+    // The same packets at both ends, the client's 13 ms earlier or later.
+    let (client, server) = (segments(&recorded.client_capture), segments(&recorded.server_capture));
+    assert_eq!(client.len(), server.len());
+    assert!(client[0].flags.syn() && client[1].flags.syn());
+    let crossed = server[0].at - client[0].at;
+    assert!((13_000_000..20_000_000).contains(&crossed.as_nanos()), "{crossed:?}");
+    let bytes =
+        |segments: &[tcpwhy_wire::Segment]| segments.iter().map(|s| u64::from(s.payload_len)).sum::<u64>();
+    assert_eq!((bytes(&client), bytes(&server)), (6 * 184, 6 * 184));
+    assert!(recorded.stats.iter().all(|stats| stats.dropped + stats.unread == 0));
+
+    // What the application saw lies around what the capture beside it saw.
+    let first_data = client.iter().find(|segment| segment.payload_len > 0).unwrap();
+    let start_ns = connection.exchanges[0].start_ns;
+    assert!((0..5_000_000).contains(&(first_data.at.as_nanos() - start_ns)), "one clock for both");
+
+    // The path has a row for each packet.
+    let path = truth.path.as_ref().unwrap();
+    assert_eq!((path.packets.len(), path.omitted, path.overruns), (client.len(), 0, 0));
+    assert!(path.packets.iter().all(|row| row.len() == path.columns.len()));
+    assert!(truth.counters.server["TcpExt.DelayedACKs"] >= 4, "{:?}", truth.counters.server);
+
+    let written: crate::truth::Truth =
+        serde_json::from_slice(&std::fs::read(&recorded.truth_file).unwrap()).unwrap();
+    assert_eq!(&written, truth);
+    std::fs::remove_dir_all(dir).unwrap();
+}

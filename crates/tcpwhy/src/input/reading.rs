@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use tcpwhy_wire::capture::{Damage, DamageKind, Event, Reader};
+use tcpwhy_wire::capture::{Damage, DamageKind, Event, RawPacket, Reader};
 use tcpwhy_wire::{Instant, Segment, Skip, decode};
 
 use super::buffer::Buffer;
@@ -24,18 +24,11 @@ pub(super) struct Reading {
     source: Source,
     buffer: Buffer,
     reader: Reader,
-    /// A packet that was read, and whose turn has not come.
-    held: Option<Held>,
     /// What ended the input before its end.
     error: Option<io::Error>,
     tally: Tally,
     /// Stored bytes that progress knows of.
     reported: u64,
-}
-
-struct Held {
-    at: Instant,
-    segment: Result<Segment, Skip>,
 }
 
 /// A first packet further in than this is not looked for.
@@ -49,7 +42,7 @@ impl Reading {
 
     fn new(source: Source, buffer: Buffer) -> Self {
         let (reader, tally) = (Reader::new(), Tally::default());
-        Self { source, buffer, reader, held: None, error: None, tally, reported: 0 }
+        Self { source, buffer, reader, error: None, tally, reported: 0 }
     }
 
     pub(super) fn stored_len(&self) -> Option<u64> {
@@ -83,7 +76,7 @@ impl Reading {
     }
 
     /// Gives packets up to the limit, a time and the number of the input that has a packet then; `number` is this one's own.
-    /// Returns the time of the next packet, which is held until its turn comes, or `None` at the end.
+    /// Returns the time of the next packet, whose turn has not come, or `None` at the end.
     pub(super) fn advance<P: FnMut(Progress), S: FnMut(&Segment)>(
         &mut self,
         limit: Option<(Instant, usize)>,
@@ -96,25 +89,24 @@ impl Reading {
             Some((at, other)) if number < other => at,
             Some((at, _)) => Instant::from_nanos(at.as_nanos().saturating_sub(1)),
         };
-        if let Some(held) = self.held.take() {
-            run.progress.packets += 1;
-            self.tally.on_packet(held.at, held.segment, run.progress.packets, &mut run.on_segment);
-        }
         loop {
             let (unread, at_eof) = (self.buffer.unread(), self.buffer.at_eof());
             let mut at = 0;
+            let mut next = None;
             let wanted = loop {
                 let step = self.reader.next(&unread[at..], at_eof);
                 at += step.consumed;
                 match step.event {
-                    Event::Packet(packet) => {
-                        let segment = decode(&packet);
+                    Event::Packet(mut packet) => {
                         if packet.at > limit {
-                            self.held = Some(Held { at: packet.at, segment });
+                            at -= step.consumed;
+                            self.reader.put_back(&packet, step.consumed);
+                            next = Some(packet.at);
                             break None;
                         }
                         run.progress.packets += 1;
-                        self.tally.on_packet(packet.at, segment, run.progress.packets, &mut run.on_segment);
+                        packet.number = run.progress.packets;
+                        self.tally.on_packet(&packet, &mut run.on_segment);
                     }
                     Event::Skipped => {}
                     Event::Damaged(damage) => self.tally.on_damage(damage, self.error.is_some()),
@@ -125,7 +117,7 @@ impl Reading {
             self.buffer.consume(at);
             match wanted {
                 Some(wanted) if self.refill(wanted, run) => {}
-                _ => return self.held.as_ref().map(|held| held.at),
+                _ => return next,
             }
         }
     }
@@ -198,23 +190,16 @@ struct Tally {
 
 impl Tally {
     #[inline]
-    fn on_packet(
-        &mut self,
-        at: Instant,
-        segment: Result<Segment, Skip>,
-        number: u64,
-        on_segment: &mut impl FnMut(&Segment),
-    ) {
+    fn on_packet(&mut self, packet: &RawPacket<'_>, on_segment: &mut impl FnMut(&Segment)) {
         if self.packets == 0 {
-            (self.first_number, self.first, self.last) = (number, at, at);
+            (self.first_number, self.first, self.last) = (packet.number, packet.at, packet.at);
         }
         self.packets += 1;
-        self.first = self.first.min(at);
-        self.last = self.last.max(at);
-        match segment {
-            Ok(mut segment) => {
+        self.first = self.first.min(packet.at);
+        self.last = self.last.max(packet.at);
+        match decode(packet) {
+            Ok(segment) => {
                 self.segments += 1;
-                segment.packet = number;
                 on_segment(&segment);
             }
             Err(skip) => self.skipped[skip as usize] += 1,

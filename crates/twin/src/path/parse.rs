@@ -84,6 +84,9 @@ impl FromStr for ElementSpec {
     }
 }
 
+/// Longer ranges of packet numbers are a slip of the hand.
+const MAX_RANGE: u64 = 100_000;
+
 /// The words of one line.
 struct Words<'a> {
     line: &'a str,
@@ -244,11 +247,24 @@ impl<'a> Words<'a> {
 
     fn numbers(&mut self, what: &str) -> Result<Vec<u64>, SpecError> {
         let list = self.next(what)?;
-        list.split(',').map(|word| self.parsed(word, what)).collect()
+        let mut numbers = Vec::new();
+        for word in list.split(',') {
+            match word.split_once('-') {
+                None => numbers.push(self.parsed(word, what)?),
+                Some((first, last)) => {
+                    let (first, last): (u64, u64) = (self.parsed(first, what)?, self.parsed(last, what)?);
+                    if last < first || last - first >= MAX_RANGE {
+                        return Err(self.wrong(&format!("`{word}` is not {what}")));
+                    }
+                    numbers.extend(first..=last);
+                }
+            }
+        }
+        Ok(numbers)
     }
 
     fn ordinals(&mut self) -> Result<Vec<u64>, SpecError> {
-        let numbers = self.numbers("which, such as 3 or 3,7")?;
+        let numbers = self.numbers("which, such as 3, 3,7 or 11-30")?;
         if numbers.contains(&0) {
             return Err(self.wrong("counting starts from 1"));
         }

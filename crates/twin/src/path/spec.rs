@@ -7,7 +7,7 @@
 //! trace 0,4,4,9 [queue ...] [codel ...]
 //! loss 1%
 //! loss burst 0.5% 30% [bad 100%] [good 0%]
-//! loss data|syn|synack|ack|fin 3,7 [connection 2] [times 2]
+//! loss data|syn|synack|ack|fin 3,7,11-30 [connection 2] [times 2]
 //! loss bytes 0..1448 [connection 2] [times 2]
 //! duplicate WHICH, as in loss
 //! reorder WHICH by 5ms|3p

@@ -241,6 +241,16 @@ impl Reader {
         step
     }
 
+    /// Undoes the last [`Reader::next`], which gave this packet and consumed so many bytes: the packet comes again.
+    #[cold]
+    pub fn put_back(&mut self, packet: &RawPacket<'_>, consumed: usize) {
+        self.offset -= consumed as u64;
+        self.number -= 1;
+        if let State::Pcapng(pcapng) = &mut self.state {
+            pcapng.put_back(packet);
+        }
+    }
+
     #[cold]
     fn start<'a>(&mut self, buf: &'a [u8], at_eof: bool) -> Step<'a> {
         let Some(&magic) = buf.first_chunk::<4>() else {

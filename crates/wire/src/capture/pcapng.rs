@@ -102,6 +102,11 @@ impl Pcapng {
         self.drops
     }
 
+    /// The packet comes again: the time that it set stays, what it counted does not.
+    pub(super) fn put_back(&mut self, packet: &RawPacket<'_>) {
+        self.drops.by_packets = self.drops.by_packets.saturating_sub(u64::from(packet.dropped));
+    }
+
     #[inline]
     pub(super) fn next<'a>(&mut self, buf: &'a [u8], at_eof: bool, offset: u64, number: u64) -> Step<'a> {
         if self.lost || self.lie.is_some() {

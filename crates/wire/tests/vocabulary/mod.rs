@@ -41,14 +41,25 @@ pub(crate) fn read_in_chunks(capture: &[u8], chunk: usize) -> Read {
     let mut reader = Reader::new();
     let mut read = Read::default();
     let (mut start, mut end) = (0, 0);
+    let (mut again, mut before) = (false, None);
     // Each call consumes, asks for more or ends; damage that consumes nothing is followed by one of them.
-    for _ in 0..capture.len() * 4 + 64 {
+    for _ in 0..capture.len() * 5 + 64 {
         let step = reader.next(&capture[start..end], end == capture.len());
         start += step.consumed;
         assert!(start <= end, "more consumed than given");
         assert_eq!(reader.offset(), start as u64);
         match step.event {
-            Event::Packet(packet) => read.packets.push(packet.into()),
+            // Every packet is put back once, and must come again as it was.
+            Event::Packet(packet) if !again => {
+                reader.put_back(&packet, step.consumed);
+                start -= step.consumed;
+                (again, before) = (true, Some(packet.into()));
+            }
+            Event::Packet(packet) => {
+                read.packets.push(packet.into());
+                assert_eq!(read.packets.last(), before.as_ref());
+                again = false;
+            }
             Event::Skipped => {}
             Event::Damaged(damage) => {
                 assert!(damage.offset <= capture.len() as u64);
