@@ -17,6 +17,12 @@ use tcpwhy_wire::decode::decode;
 
 fn main() -> std::io::Result<()> {
     let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
+    if let [show, file] = words.as_slice()
+        && show == "show"
+    {
+        println!("{:#?}", analyse(&std::fs::read(file)?, Listing::UpTo(u64::MAX)));
+        return Ok(());
+    }
     match words.first().map(|word| word.parse::<Shape>()) {
         Some(Err(_)) => return compare(&words),
         Some(Ok(shape)) => measure(shape, words.get(1).and_then(|n| n.parse().ok()).unwrap_or(200_000)),

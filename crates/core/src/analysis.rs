@@ -2,14 +2,24 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use tcpwhy_wire::{Duration, Endpoint, Instant, Segment};
+use tcpwhy_wire::{Duration, Endpoint, Instant, Segment, Seq};
 
 use crate::connection::{CLIENT, Connection, SERVER};
 use crate::ledger::{Ledger, Listing};
 use crate::report::{self, Note, Report};
+use crate::table::{Slab, Slot, Table};
 
 /// How long the table remembers a finished connection, so that its last stragglers do not look like a new one.
 const LINGER: Duration = Duration::from_secs(5);
+/// A connection that is silent for longer is over: keep-alive probes come every two hours by default (RFC 9293, 3.8.4),
+/// and whoever does without them cannot know either whether the peer is still there.
+const IDLE_MAX: Duration = Duration::from_secs(3 * 3600);
+/// One place is looked at for an idle connection with each so many segments.
+const SWEEP_EVERY: u64 = 16;
+/// A full table gives up this part of its connections at once.
+const EVICTED_SHARE: usize = 64;
+/// In the table, slots from here on are those of finished connections.
+const FINISHED: Slot = 1 << 31;
 
 /// What to keep, and how much.
 #[derive(Clone, Copy, Debug)]
@@ -18,35 +28,59 @@ pub struct Options {
     pub listing: Listing,
     /// Open connections at most; beyond it the ones that spoke longest ago are closed where they stand, and counted.
     pub max_connections: usize,
+    /// Decides where connections are kept, and nothing that a report shows. Whoever reads captures of strangers gives
+    /// one that they cannot know, so that no capture can be made to be slow.
+    pub seed: u64,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { listing: Listing::None, max_connections: 1_000_000 }
+        Self { listing: Listing::None, max_connections: 1_000_000, seed: 0 }
     }
 }
 
-/// Both directions of a 4-tuple, the smaller endpoint first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct FlowKey(Endpoint, Endpoint);
+/// What is remembered of a finished connection.
+#[derive(Clone, Copy, Debug)]
+struct Finished {
+    ends: [Endpoint; 2],
+    /// First payload byte of each end.
+    first: [Option<Seq>; 2],
+    hash: u32,
+    /// Its number while it is remembered.
+    id: u64,
+    /// Where it is listed, unless a reset ended it: its stragglers are still counted there.
+    listed: Option<usize>,
+}
+
+impl Finished {
+    /// Whether this segment starts another connection between the same ends.
+    fn is_other_incarnation(&self, segment: &Segment) -> bool {
+        let from = if segment.src == self.ends[CLIENT] { CLIENT } else { SERVER };
+        segment.flags.syn()
+            && !segment.flags.ack()
+            && self.first[from].is_none_or(|first| segment.seq + 1 != first)
+    }
+}
 
 /// Takes segments in order of capture and draws up the bills.
 pub struct Analysis {
-    table: HashMap<FlowKey, usize>,
-    /// Connections by slot; freed slots are used again.
-    slots: Vec<Option<Box<Connection>>>,
-    free: Vec<usize>,
-    finished: VecDeque<(Instant, usize, u64)>,
+    table: Table,
+    connections: Slab<Connection>,
+    finished: Slab<Finished>,
+    /// When to forget which finished connection.
+    lingering: VecDeque<(Instant, Slot, u64)>,
     ledger: Ledger,
     /// Smallest round trip between the capture and either host, by pair of hosts.
     paths: HashMap<(u128, u128), [Option<Duration>; 2]>,
     options: Options,
-    connections: u64,
+    /// Connections so far.
+    count: u64,
     segments: u64,
     now: Instant,
     last_seen: Option<Segment>,
     listed: Vec<report::Connection>,
     omitted_connections: u64,
+    swept: Slot,
     notes: BTreeMap<&'static str, (u64, u64)>,
 }
 
@@ -54,19 +88,20 @@ impl Analysis {
     /// An analysis that has seen nothing yet.
     pub fn new(options: Options) -> Self {
         Self {
-            table: HashMap::new(),
-            slots: Vec::new(),
-            free: Vec::new(),
-            finished: VecDeque::new(),
+            table: Table::new(options.seed),
+            connections: Slab::new(),
+            finished: Slab::new(),
+            lingering: VecDeque::new(),
             ledger: Ledger::new(options.listing),
             paths: HashMap::new(),
             options,
-            connections: 0,
+            count: 0,
             segments: 0,
             now: Instant::MIN,
             last_seen: None,
             listed: Vec::new(),
             omitted_connections: 0,
+            swept: 0,
             notes: BTreeMap::new(),
         }
     }
@@ -84,96 +119,177 @@ impl Analysis {
             return;
         }
         self.last_seen = Some(*segment);
-        self.retire();
-        let key = if segment.src <= segment.dst {
-            FlowKey(segment.src, segment.dst)
-        } else {
-            FlowKey(segment.dst, segment.src)
-        };
-        let slot = match self.table.get(&key) {
-            Some(&slot) => slot,
-            None => match self.open(key, segment) {
-                Some(slot) => slot,
-                None => return,
-            },
-        };
-        let Some(connection) = self.slots[slot].as_deref() else { return };
-        let from = if segment.src == connection.ends[CLIENT] { CLIENT } else { SERVER };
-        let slot = if connection.is_other_incarnation(segment, from) {
-            self.end(slot);
-            match self.open(key, segment) {
-                Some(slot) => slot,
-                None => return,
-            }
-        } else {
-            slot
-        };
-        let Some(connection) = self.slots[slot].as_deref_mut() else { return };
-        if connection.closed {
-            return; // stragglers behind a reset
+        self.forget();
+        if self.segments.is_multiple_of(SWEEP_EVERY) {
+            self.sweep(segment.packet);
         }
-        let from = if segment.src == connection.ends[CLIENT] { CLIENT } else { SERVER };
+        let hash = self.table.hash(segment.src, segment.dst);
+        let Some((slot, from)) = self.find(hash, segment) else { return };
+        let connection = self.connections.get_mut(slot);
         let before = connection.delay;
         connection.on_segment(segment, from, &mut self.ledger);
         if connection.delay != before {
             share_path(&mut self.paths, connection);
         }
         if connection.is_finished() {
-            self.finished.push_back((self.now, slot, connection.id));
+            self.finish_one(slot, hash);
         }
+    }
+
+    /// The open connection that a segment belongs to, and which of its ends sent it; begins one where there is none.
+    #[inline]
+    fn find(&mut self, hash: u32, segment: &Segment) -> Option<(Slot, usize)> {
+        let (connections, finished) = (&self.connections, &self.finished);
+        let mut from = CLIENT;
+        let found = self.table.find(hash, |slot| {
+            let ends = if slot < FINISHED {
+                &connections.get(slot).ends
+            } else {
+                &finished.get(slot - FINISHED).ends
+            };
+            if segment.src == ends[CLIENT] && segment.dst == ends[SERVER] {
+                from = CLIENT;
+                return true;
+            }
+            from = SERVER;
+            segment.src == ends[SERVER] && segment.dst == ends[CLIENT]
+        });
+        match found {
+            Some(slot) if slot < FINISHED => {
+                let connection = self.connections.get(slot);
+                if segment.at - connection.now > IDLE_MAX {
+                    self.note("idle-connections", segment.packet);
+                } else if !connection.is_other_incarnation(segment, from) {
+                    return Some((slot, from));
+                }
+                self.end(slot);
+                self.table.remove(hash, slot);
+            }
+            Some(slot) => {
+                let finished = self.finished.get(slot - FINISHED);
+                if !finished.is_other_incarnation(segment) {
+                    if let Some(listed) = finished.listed.and_then(|i| self.listed.get_mut(i)) {
+                        listed.packets += 1;
+                        listed.packet_range[1] = segment.packet;
+                    }
+                    return None;
+                }
+                self.finished.get_mut(slot - FINISHED).id = 0;
+                self.finished.release(slot - FINISHED);
+                self.table.remove(hash, slot);
+            }
+            None => {}
+        }
+        self.open(hash, segment)
     }
 
     fn note(&mut self, kind: &'static str, packet: u64) {
         self.notes.entry(kind).or_insert((0, packet)).0 += 1;
     }
 
-    fn open(&mut self, key: FlowKey, segment: &Segment) -> Option<usize> {
+    fn open(&mut self, hash: u32, segment: &Segment) -> Option<(Slot, usize)> {
         if segment.flags.rst() && segment.payload_len == 0 {
             return None; // the answer to a connection that the capture does not have
         }
+        if self.connections.len() >= self.options.max_connections.clamp(1, FINISHED as usize - 1) {
+            self.make_room(segment.packet);
+        }
         let ends = roles(segment);
-        self.connections += 1;
-        let id = self.connections;
-        let service = self.ledger.service(ends[SERVER]);
-        let ladder = self.ledger.wants_ladder(id);
-        let connection = Box::new(Connection::new(id, service, ends, segment, ladder));
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(None);
-            self.slots.len() - 1
-        });
-        self.slots[slot] = Some(connection);
-        self.table.insert(key, slot);
-        Some(slot)
+        self.count += 1;
+        let ladder = self.ledger.wants_ladder(self.count);
+        let slot = self.connections.insert(Connection::new(self.count, ends, segment, ladder));
+        self.table.insert(hash, slot);
+        Some((slot, if segment.src == ends[CLIENT] { CLIENT } else { SERVER }))
+    }
+
+    /// A connection has said its last word: its bill is closed, and little of it is kept for a while.
+    fn finish_one(&mut self, slot: Slot, hash: u32) {
+        let connection = self.connections.get(slot);
+        let (id, reset) = (connection.id, connection.closed);
+        let (ends, first) = (connection.ends, connection.halves.each_ref().map(|half| half.first));
+        let listed = self.end(slot).filter(|_| !reset);
+        let place = self.finished.insert(Finished { ends, first, hash, id, listed });
+        self.table.replace(hash, slot, FINISHED + place);
+        self.lingering.push_back((self.now, place, id));
     }
 
     /// Forgets connections that finished a while ago.
-    fn retire(&mut self) {
-        while let Some(&(at, slot, id)) = self.finished.front() {
+    #[inline]
+    fn forget(&mut self) {
+        while let Some(&(at, place, id)) = self.lingering.front() {
             if self.now - at < LINGER {
                 break;
             }
-            self.finished.pop_front();
-            if self.slots[slot].as_ref().is_some_and(|connection| connection.id == id) {
-                self.end(slot);
+            self.lingering.pop_front();
+            let finished = self.finished.get_mut(place);
+            if finished.id == id {
+                finished.id = 0;
+                self.table.remove(finished.hash, FINISHED + place);
+                self.finished.release(place);
             }
         }
     }
 
-    /// Closes what a connection has under way and takes it off the table.
-    fn end(&mut self, slot: usize) {
-        let Some(mut connection) = self.slots[slot].take() else { return };
-        connection.close(None, &mut self.ledger);
-        let [a, b] = connection.ends;
-        self.table.remove(&if a <= b { FlowKey(a, b) } else { FlowKey(b, a) });
-        self.free.push(slot);
-        if !self.ledger.lists(connection.id) {
-            self.omitted_connections += u64::from(self.options.listing != Listing::None);
+    /// Looks at the next place for a connection that has been idle for too long.
+    fn sweep(&mut self, packet: u64) {
+        let slots = self.connections.slots();
+        if self.swept >= slots.end {
+            self.swept = 0;
             return;
         }
-        let (bill, exchanges) = self.ledger.connection(connection.id).into_parts();
+        let slot = self.swept;
+        self.swept += 1;
+        let connection = self.connections.get(slot);
+        if connection.id != 0 && self.now - connection.now > IDLE_MAX {
+            self.note("idle-connections", packet);
+            self.take_off(slot);
+        }
+    }
+
+    /// Closes the connections that spoke longest ago.
+    #[cold]
+    fn make_room(&mut self, packet: u64) {
+        let connections = &self.connections;
+        let mut all: Vec<(Instant, u64, Slot)> = connections
+            .slots()
+            .map(|slot| (connections.get(slot), slot))
+            .filter(|(connection, _)| connection.id != 0)
+            .map(|(connection, slot)| (connection.now, connection.id, slot))
+            .collect();
+        let evicted = all.len() / EVICTED_SHARE + 1;
+        if evicted < all.len() {
+            all.select_nth_unstable(evicted);
+            all.truncate(evicted);
+        }
+        all.sort_unstable();
+        for (_, _, slot) in all {
+            self.note("connections-over-limit", packet);
+            self.take_off(slot);
+        }
+    }
+
+    /// Closes a connection and takes it off the table.
+    fn take_off(&mut self, slot: Slot) {
+        let [a, b] = self.connections.get(slot).ends;
+        self.end(slot);
+        self.table.remove(self.table.hash(a, b), slot);
+    }
+
+    /// Closes what a connection has under way and gives its place up. Returns where it is listed.
+    fn end(&mut self, slot: Slot) -> Option<usize> {
+        let connection = self.connections.get_mut(slot);
+        connection.close(None, &mut self.ledger);
+        let id = std::mem::take(&mut connection.id);
+        self.connections.release(slot);
+        if !self.ledger.lists(id) {
+            self.omitted_connections += u64::from(self.options.listing != Listing::None);
+            return None;
+        }
+        let connection = self.connections.get_mut(slot);
+        let (bill, exchanges) = self.ledger.connection(id).into_parts();
         let [client, server] = &connection.halves;
         self.listed.push(report::Connection {
-            id: connection.id,
+            id,
             client: connection.ends[CLIENT],
             server: connection.ends[SERVER],
             assumed: connection.assumed,
@@ -187,15 +303,16 @@ impl Analysis {
             exchanges,
             ladder: connection.ladder.take().unwrap_or_default(),
         });
+        Some(self.listed.len() - 1)
     }
 
     /// Closes everything and says what was found.
     pub fn finish(mut self) -> Report {
-        let mut open: Vec<(u64, usize)> = self
-            .slots
-            .iter()
-            .enumerate()
-            .filter_map(|(slot, connection)| connection.as_ref().map(|connection| (connection.id, slot)))
+        let connections = &self.connections;
+        let mut open: Vec<(u64, Slot)> = connections
+            .slots()
+            .map(|slot| (connections.get(slot).id, slot))
+            .filter(|(id, _)| *id != 0)
             .collect();
         open.sort_unstable();
         for (_, slot) in open {

@@ -121,7 +121,12 @@ struct Service {
     endpoint: Endpoint,
     kinds: [u64; 3],
     found: Vec<Found>,
+    /// Where in `found` a cause and a side are, counted from 1.
+    place: [u8; PLACES],
 }
+
+/// Causes times sides.
+const PLACES: usize = Cause::COUNT * 4;
 
 /// Collects finished exchanges.
 #[derive(Clone, Debug)]
@@ -131,7 +136,7 @@ pub(crate) struct Ledger {
     elapsed: Duration,
     kinds: [u64; 3],
     services: Vec<Service>,
-    service_of: BTreeMap<Endpoint, usize>,
+    service_of: BTreeMap<Endpoint, u32>,
     listed: u64,
     omitted_exchanges: u64,
     connections: BTreeMap<u64, ConnectionTotals>,
@@ -153,11 +158,11 @@ impl Ledger {
     }
 
     /// The number under which a service's bills are collected.
-    pub(crate) fn service(&mut self, endpoint: Endpoint) -> usize {
+    pub(crate) fn service(&mut self, endpoint: Endpoint) -> u32 {
         let services = &mut self.services;
         *self.service_of.entry(endpoint).or_insert_with(|| {
-            services.push(Service { endpoint, kinds: [0; 3], found: Vec::new() });
-            services.len() - 1
+            services.push(Service { endpoint, kinds: [0; 3], found: Vec::new(), place: [0; PLACES] });
+            services.len() as u32 - 1
         })
     }
 
@@ -247,24 +252,12 @@ impl Ledger {
 
 impl Service {
     fn hit(&mut self, closed: &Closed, line: LineView<'_>) {
-        let known = self.found.iter().position(|f| f.cause == line.cause() && f.side == line.side());
-        let i = known.unwrap_or_else(|| {
-            self.found.push(Found {
-                cause: line.cause(),
-                side: line.side(),
-                hits: 0,
-                ns: Duration::ZERO,
-                by_confidence: [Duration::ZERO; 3],
-                spread: Spread::default(),
-                kinds: [false; 3],
-                evidence: Vec::new(),
-                worst_ns: Duration::from_nanos(-1),
-                worst: (0, 0),
-                worst_evidence: Vec::new(),
-                detail: Detail::default(),
-            });
-            self.found.len() - 1
-        });
+        let place = line.cause() as usize * 4 + line.side() as usize;
+        if self.place[place] == 0 {
+            self.found.push(Found::new(line.cause(), line.side()));
+            self.place[place] = self.found.len() as u8;
+        }
+        let i = usize::from(self.place[place]) - 1;
         let found = &mut self.found[i];
         found.hits += 1;
         found.ns += line.ns();
@@ -285,6 +278,23 @@ impl Service {
 }
 
 impl Found {
+    fn new(cause: Cause, side: Side) -> Self {
+        Self {
+            cause,
+            side,
+            hits: 0,
+            ns: Duration::ZERO,
+            by_confidence: [Duration::ZERO; 3],
+            spread: Spread::default(),
+            kinds: [false; 3],
+            evidence: Vec::new(),
+            worst_ns: Duration::from_nanos(-1),
+            worst: (0, 0),
+            worst_evidence: Vec::new(),
+            detail: Detail::default(),
+        }
+    }
+
     fn finish(self, endpoint: Endpoint, kinds: &[u64; 3]) -> Finding {
         let mut evidence = self.worst_evidence;
         for packet in self.evidence {
@@ -322,7 +332,8 @@ impl Found {
 /// How a duration is spread over many exchanges: counts in steps of a 64th of an octave, exact below 64 ns.
 #[derive(Clone, Debug, Default)]
 struct Spread {
-    counts: BTreeMap<u16, u64>,
+    /// By octave, from the shortest; those without a hit have no steps.
+    octaves: Vec<Vec<u64>>,
     total: u64,
 }
 
@@ -330,7 +341,16 @@ impl Spread {
     const STEP_BITS: u32 = 6;
 
     fn add(&mut self, ns: Duration) {
-        *self.counts.entry(Self::step(ns.as_nanos().max(0) as u64)).or_default() += 1;
+        let step = usize::from(Self::step(ns.as_nanos().max(0) as u64));
+        let (octave, step) = (step >> Self::STEP_BITS, step & ((1 << Self::STEP_BITS) - 1));
+        if self.octaves.len() <= octave {
+            self.octaves.resize(octave + 1, Vec::new());
+        }
+        let steps = &mut self.octaves[octave];
+        if steps.is_empty() {
+            steps.resize(1 << Self::STEP_BITS, 0);
+        }
+        steps[step] += 1;
         self.total += 1;
     }
 
@@ -358,10 +378,12 @@ impl Spread {
     fn percentile(&self, percent: u64) -> Duration {
         let rank = (self.total * percent).div_ceil(100).max(1);
         let mut seen = 0;
-        for (&step, &count) in &self.counts {
-            seen += count;
-            if seen >= rank {
-                return Self::value(step);
+        for (octave, steps) in self.octaves.iter().enumerate() {
+            for (step, count) in steps.iter().enumerate() {
+                seen += count;
+                if seen >= rank {
+                    return Self::value(((octave << Self::STEP_BITS) + step) as u16);
+                }
             }
         }
         Duration::ZERO

@@ -19,6 +19,7 @@ mod rate;
 pub mod report;
 mod rto;
 mod setup;
+mod table;
 
 pub use analysis::{Analysis, Options};
 pub use cause::{Cause, Side};

@@ -31,8 +31,8 @@ pub(crate) const SERVER: usize = 1;
 #[derive(Clone, Debug)]
 pub(crate) struct Connection {
     pub id: u64,
-    /// Index of the server's service in the ledger.
-    pub service: usize,
+    /// Index of the server's service in the ledger, once something has been billed.
+    pub service: Option<u32>,
     /// Client, server.
     pub ends: [Endpoint; 2],
     pub assumed: bool,
@@ -62,10 +62,10 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn new(id: u64, service: usize, ends: [Endpoint; 2], first: &Segment, ladder: bool) -> Self {
+    pub(crate) fn new(id: u64, ends: [Endpoint; 2], first: &Segment, ladder: bool) -> Self {
         Self {
             id,
-            service,
+            service: None,
             ends,
             assumed: !first.flags.syn(),
             halves: [Half::new(Side::Client), Half::new(Side::Server)],
