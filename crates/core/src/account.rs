@@ -146,7 +146,7 @@ impl Account {
             &mut self.lines[last]
         };
         // The detail is that of the longest single wait.
-        if line.waits == 0 || charge.ns > line.ns.divided_by(i64::from(line.waits)) {
+        if line.waits == 0 || charge.ns.times(i64::from(line.waits)) > line.ns {
             line.detail = charge.detail;
         }
         line.ns += charge.ns;

@@ -4,13 +4,12 @@
 //! transit until the time that they need from the capture to the sender and back has gone by, so that every rule about
 //! a sender ("was it blocked until then?") is asked of what that sender knew, from whichever end the capture was taken.
 
-use std::collections::VecDeque;
-
 use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
 use crate::cause::Side;
 use crate::clock::StampClock;
 use crate::ip_id::IpIdCounter;
+use crate::queue;
 use crate::rate::{Rate, RateEstimator};
 use crate::rto::RtoEstimator;
 
@@ -164,8 +163,8 @@ pub(crate) struct Half {
     pub last_data: Option<LastData>,
     pub view: View,
     pub rto: RtoEstimator,
-    pub sent: VecDeque<Sent>,
-    in_transit: VecDeque<AckSeen>,
+    pub sent: queue::Queue<Sent>,
+    in_transit: queue::Queue<AckSeen>,
     holes: Vec<Hole>,
     payload_max: u32,
     pub window_max: u32,
@@ -210,8 +209,8 @@ impl Half {
             last_data: None,
             view: View::default(),
             rto: RtoEstimator::default(),
-            sent: VecDeque::new(),
-            in_transit: VecDeque::new(),
+            sent: queue::Queue::default(),
+            in_transit: queue::Queue::default(),
             holes: Vec::new(),
             payload_max: 0,
             window_max: 0,
@@ -466,7 +465,7 @@ impl Half {
                 segment.payload_len
             }
             Order::Retransmission { .. } => {
-                for sent in &mut self.sent {
+                for sent in self.sent.iter_mut() {
                     if sent.end.after(start) && sent.end.at_or_before(end) {
                         sent.retransmitted = true;
                         sent.at = segment.at;

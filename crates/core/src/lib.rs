@@ -15,6 +15,7 @@ mod half;
 mod ip_id;
 mod ledger;
 mod mechanism;
+mod queue;
 mod rate;
 pub mod report;
 mod rto;

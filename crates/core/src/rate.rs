@@ -37,39 +37,86 @@ impl Rate {
     }
 }
 
-/// The fastest run seen.
-#[derive(Clone, Copy, Debug, Default)]
+/// The fastest run seen. Most connections never have two events close to each other, and need no memory for runs.
+#[derive(Clone, Debug)]
 pub(crate) struct RateEstimator {
-    run: [(Instant, u32); RUN],
-    next: u8,
+    last: (Instant, u32),
     filled: u8,
+    runs: Option<Box<Runs>>,
+}
+
+impl Default for RateEstimator {
+    fn default() -> Self {
+        Self { last: (Instant::MIN, 0), filled: 0, runs: None }
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+struct Runs {
+    /// A ring: the oldest event is at `next` once it is full, at 0 before.
+    events: [(Instant, u32); RUN],
+    next: u8,
+    /// Bytes of all events in the ring.
+    sum: u64,
     best: Option<Rate>,
     best_short: Option<Rate>,
 }
 
 impl RateEstimator {
     /// `bytes` got through at `now`. A pause of `idle` or more is the sender's, not the bottleneck's.
+    #[inline]
     pub(crate) fn on_bytes(&mut self, now: Instant, bytes: u32, mss: u32, idle: Duration) {
         if bytes == 0 {
             return;
         }
-        let previous = self.run[(self.next as usize + RUN - 1) % RUN].0;
-        if self.filled > 0 && now - previous >= idle.max(Duration::from_micros(200)) {
-            self.interrupt();
+        if self.filled > 0 && now - self.last.0 >= idle.max(Duration::from_micros(200)) {
+            self.filled = 0;
         }
-        self.run[self.next as usize] = (now, bytes);
-        self.next = (self.next + 1) % RUN as u8;
+        if self.filled > 0 {
+            let runs = self.runs.get_or_insert_default();
+            if self.filled == 1 {
+                runs.restart(self.last);
+            }
+            runs.on_event((now, bytes), mss, self.filled);
+        }
+        self.last = (now, bytes);
         self.filled = (self.filled + 1).min(RUN as u8);
-        if (self.filled as usize) < SHORT_RUN {
+    }
+
+    /// What comes next does not belong to the run.
+    #[inline]
+    pub(crate) fn interrupt(&mut self) {
+        self.filled = 0;
+    }
+
+    pub(crate) fn best(&self) -> Option<Rate> {
+        let runs = self.runs.as_ref()?;
+        runs.best.or(runs.best_short)
+    }
+}
+
+impl Runs {
+    fn restart(&mut self, first: (Instant, u32)) {
+        self.events[0] = first;
+        self.next = 1;
+        self.sum = u64::from(first.1);
+    }
+
+    /// Another event, behind `filled` others.
+    fn on_event(&mut self, event: (Instant, u32), mss: u32, filled: u8) {
+        let slot = &mut self.events[self.next as usize % RUN];
+        let gone = if filled as usize == RUN { u64::from(slot.1) } else { 0 };
+        *slot = event;
+        self.sum = self.sum + u64::from(event.1) - gone;
+        self.next = (self.next + 1) % RUN as u8;
+        let known = (filled as usize + 1).min(RUN);
+        if known < SHORT_RUN {
             return;
         }
-        let oldest = if self.filled as usize == RUN { self.next as usize } else { 0 };
-        let first = self.run[oldest];
-        let known = self.filled as usize;
+        let first = self.events[if known == RUN { self.next as usize % RUN } else { 0 }];
         // The first event opens the run: its bytes got through before it.
-        let bytes: u64 =
-            self.run[..known].iter().map(|(_, bytes)| u64::from(*bytes)).sum::<u64>() - u64::from(first.1);
-        let over = now - first.0;
+        let bytes = self.sum - u64::from(first.1);
+        let over = event.0 - first.0;
         if bytes < 3 * u64::from(mss) || !over.is_positive() {
             return;
         }
@@ -78,16 +125,6 @@ impl RateEstimator {
         if best.is_none_or(|best| rate.faster_than(best)) {
             *best = Some(rate);
         }
-    }
-
-    /// What comes next does not belong to the run.
-    pub(crate) fn interrupt(&mut self) {
-        self.filled = 0;
-        self.next = 0;
-    }
-
-    pub(crate) fn best(&self) -> Option<Rate> {
-        self.best.or(self.best_short)
     }
 }
 

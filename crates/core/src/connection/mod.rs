@@ -145,7 +145,13 @@ impl Connection {
         }
         self.last_at = segment.at;
         self.now = self.now.max(segment.at);
-        let segment = &Segment { at: self.now, ..*segment };
+        let held_back;
+        let segment = if segment.at == self.now {
+            segment
+        } else {
+            held_back = Segment { at: self.now, ..*segment };
+            &held_back
+        };
         self.packets += 1;
         self.packet_range[1] = segment.packet;
         if self.assumed {
