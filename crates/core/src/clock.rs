@@ -15,45 +15,61 @@ const LEARN_FOR: Duration = Duration::from_millis(100);
 const REMEMBER_FOR: Duration = Duration::from_secs(10);
 
 /// One sender's time-stamp clock as the capture sees it.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct StampClock {
-    first: Option<(Instant, u32)>,
-    tick: Option<Duration>,
-    /// Smallest difference of the present period and of the one before it.
-    smallest: [Option<Duration>; 2],
-    period_started: Option<Instant>,
+    first: Option<(u32, Instant)>,
+    /// Zero until it is known.
+    tick: Duration,
+    /// Smallest difference of the present period and of the one before it; none is the longest.
+    smallest: [Duration; 2],
+    period_started: Instant,
+}
+
+impl Default for StampClock {
+    fn default() -> Self {
+        Self { first: None, tick: Duration::ZERO, smallest: [Duration::MAX; 2], period_started: Instant::MIN }
+    }
 }
 
 impl StampClock {
     /// A packet that its sender stamped `val` passed at `at`. Returns how much longer than the fastest recent one it
     /// was on its way, where that can be told; short of the truth by a tick at most.
+    #[inline]
     pub(crate) fn on_packet(&mut self, at: Instant, val: u32) -> Option<Duration> {
-        let Some((first_at, first_val)) = self.first else {
-            self.first = Some((at, val));
+        let Some((first_val, first_at)) = self.first else {
+            self.first = Some((val, at));
             return None;
         };
         let (passed, ticks) = (at - first_at, i64::from(val.wrapping_sub(first_val) as i32));
-        if self.tick.is_none() && passed >= LEARN_FOR && ticks > 0 {
-            let rate = passed.as_nanos() / ticks;
-            // Within a fifth: the first packets may have been queued themselves.
-            self.tick = TICKS.into_iter().find(|tick| {
-                let tick = tick.as_nanos();
-                rate >= tick - tick / 5 && rate <= tick + tick / 5
-            });
-            if self.tick.is_none() {
-                self.first = Some((at, val));
-            }
+        if self.tick == Duration::ZERO && !self.learn_tick(passed, ticks, (val, at)) {
+            return None;
         }
-        let tick = self.tick?;
-        let difference = passed - tick.times(ticks);
-        if self.period_started.is_none_or(|started| at - started >= REMEMBER_FOR) {
-            self.smallest = [None, self.smallest[0]];
-            self.period_started = Some(at);
+        let difference = passed - self.tick.times(ticks);
+        if at - self.period_started >= REMEMBER_FOR {
+            self.smallest = [Duration::MAX, self.smallest[0]];
+            self.period_started = at;
         }
-        self.smallest[0] = Some(self.smallest[0].map_or(difference, |smallest| smallest.min(difference)));
-        let smallest =
-            self.smallest[1].map_or(difference, |before| before.min(difference)).min(self.smallest[0]?);
-        Some((difference - smallest - tick).at_least_zero())
+        self.smallest[0] = self.smallest[0].min(difference);
+        let smallest = self.smallest[1].min(self.smallest[0]);
+        Some((difference - smallest - self.tick).at_least_zero())
+    }
+
+    /// Whether the clock's rate is known now.
+    fn learn_tick(&mut self, passed: Duration, ticks: i64, now: (u32, Instant)) -> bool {
+        if passed < LEARN_FOR || ticks <= 0 {
+            return false;
+        }
+        let rate = passed.as_nanos() / ticks;
+        // Within a fifth: the first packets may have been queued themselves.
+        let tick = TICKS.into_iter().find(|tick| {
+            let tick = tick.as_nanos();
+            rate >= tick - tick / 5 && rate <= tick + tick / 5
+        });
+        match tick {
+            Some(tick) => self.tick = tick,
+            None => self.first = Some(now),
+        }
+        tick.is_some()
     }
 }
 

@@ -21,6 +21,7 @@ pub mod report;
 mod rto;
 mod setup;
 mod table;
+mod view;
 
 pub use analysis::{Analysis, Options};
 pub use cause::{Cause, Side};
