@@ -15,6 +15,9 @@ use tcpwhy_wire::capture::writer::PcapWriter;
 use tcpwhy_wire::capture::{Event, LinkType, Reader};
 use tcpwhy_wire::decode::decode;
 
+/// Segments given to the analysis at once.
+const BATCH: usize = 64;
+
 fn main() -> std::io::Result<()> {
     let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
     if let [show, file] = words.as_slice()
@@ -58,19 +61,26 @@ fn generate(shape: Shape, packets: u64) -> Vec<u8> {
 fn analyse(capture: &[u8], listing: Listing) -> Report {
     let (mut reader, mut rest) = (Reader::new(), capture);
     let mut analysis = Analysis::new(Options { listing, ..Options::default() });
+    let mut batch = Vec::with_capacity(BATCH);
     loop {
         let step = reader.next(rest, true);
         rest = &rest[step.consumed..];
         match step.event {
             Event::Packet(packet) => {
                 if let Ok(segment) = decode(&packet) {
-                    analysis.on_segment(&segment);
+                    batch.push(segment);
+                    if batch.len() == BATCH {
+                        analysis.on_segments(&batch);
+                        batch.clear();
+                    }
                 }
             }
             Event::Skipped | Event::Damaged(_) => {}
-            Event::NeedMore(_) | Event::End => return analysis.finish(),
+            Event::NeedMore(_) | Event::End => break,
         }
     }
+    analysis.on_segments(&batch);
+    analysis.finish()
 }
 
 fn compare(files: &[String]) -> std::io::Result<()> {

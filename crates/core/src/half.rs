@@ -194,6 +194,20 @@ impl Half {
         }
     }
 
+    /// Reads a word of every part that a segment needs.
+    #[inline]
+    pub(crate) fn fetch(&self) -> u64 {
+        self.bytes
+            ^ u64::from(self.view.window)
+            ^ u64::from(self.window_max)
+            ^ self.last_data.map_or(0, |last| last.packet)
+            ^ self.rto.rto().as_nanos() as u64
+            ^ self.queued_peak.as_nanos() as u64
+            ^ self.sent.len() as u64
+            ^ self.in_transit.len() as u64
+            ^ self.holes.len() as u64
+    }
+
     /// The largest payload of one packet, given what the peer announced.
     pub(crate) fn mss(&self, peer_announced: Option<u16>) -> u32 {
         let options = if self.timestamps { TIMESTAMP_OPTION_LEN } else { 0 };

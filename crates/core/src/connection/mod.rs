@@ -89,6 +89,24 @@ impl Connection {
         }
     }
 
+    /// How long ago it spoke, to compare with others: the last time, and the first packet.
+    pub(crate) fn age(&self) -> (Instant, u64) {
+        (self.now, self.packet_range[0])
+    }
+
+    /// Reads a word of every part that a segment needs, so that it is at hand then.
+    #[inline]
+    pub(crate) fn fetch(&self) -> u64 {
+        let own = self.packets ^ self.next_n ^ u64::from(self.setup_billed) ^ self.ends[SERVER].addr as u64;
+        own ^ self.halves[CLIENT].fetch() ^ self.halves[SERVER].fetch()
+    }
+
+    /// The same for the exchange under way, which has memory of its own.
+    #[inline]
+    pub(crate) fn fetch_open(&self) -> u64 {
+        self.open.as_ref().map_or(0, |open| open.fetch())
+    }
+
     /// The round trip between the capture and one end; nothing where nothing shows it yet.
     fn delay(&self, end: usize) -> Duration {
         self.delay[end].unwrap_or(Duration::ZERO)
