@@ -9,6 +9,9 @@ use crate::report::{Confidence, Detail, Line};
 
 /// No line has this place: there are fewer causes and sides.
 const NO_DETAIL: u8 = u8::MAX;
+/// Charges that one interval is split into at most: a way, its standing queue, a repair, the bottleneck, a queue, and
+/// who is left.
+const CHARGES_MAX: usize = 6;
 /// Packet numbers kept as evidence for one line.
 const EVIDENCE_MAX: usize = 6;
 
@@ -46,13 +49,13 @@ impl Charge {
 #[derive(Clone, Debug)]
 pub(crate) struct Split {
     rest: Duration,
-    charges: [Option<Charge>; 4],
+    charges: [Option<Charge>; CHARGES_MAX],
     len: usize,
 }
 
 impl Split {
     pub(crate) fn of(interval: Duration) -> Self {
-        Self { rest: interval.at_least_zero(), charges: [None; 4], len: 0 }
+        Self { rest: interval.at_least_zero(), charges: [None; CHARGES_MAX], len: 0 }
     }
 
     /// Charges as much of what is left as the charge asks for.
@@ -296,5 +299,17 @@ mod tests {
         let billed: Duration = split.charges().map(|charge| charge.ns).sum();
         assert_eq!(billed, ms(44));
         assert_eq!(split.charges().count(), 2);
+    }
+
+    #[test]
+    fn a_split_has_room_for_every_charge_that_it_can_get() {
+        let mut split = Split::of(ms(CHARGES_MAX as i64));
+        for cause in Cause::ALL.into_iter().take(CHARGES_MAX - 1) {
+            split.take(Charge::new(cause, Side::Client, ms(1), Confidence::Likely));
+        }
+        let split = split.rest(Charge::new(Cause::ServerThink, Side::Server, ms(0), Confidence::Likely));
+        assert_eq!(split.charges().map(|charge| charge.ns).sum::<Duration>(), ms(CHARGES_MAX as i64));
+        let mut account = Account::default();
+        account.charge_split(&split);
     }
 }

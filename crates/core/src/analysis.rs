@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tcpwhy_wire::{Duration, Instant, Segment};
+use tcpwhy_wire::{Instant, Segment};
 
 use crate::conductor::Conductor;
 use crate::ledger::Listing;
@@ -30,7 +30,7 @@ impl Default for Options {
 
 impl Options {
     /// The parts of an analysis whose shards may each work on a thread of their own. Every segment passes the front,
-    /// then goes to the shard that [`Front::shard`] names; after each [`Conductor::epoch`] segments, all shards end
+    /// then goes to the shard that owns its [`Front::place`]; after each [`Conductor::epoch`] segments, all shards end
     /// theirs and begin the next by what [`Conductor::settle`] says; the report is drawn up once that has been done at
     /// the end as well. The listing of a single connection works with one shard only.
     pub fn parts(self, shards: usize) -> (Front, Vec<Shard>, Conductor) {
@@ -44,7 +44,6 @@ pub struct Front {
     segments: u64,
     /// The latest time so far.
     now: Instant,
-    last_seen: Option<Segment>,
     key: u64,
     notes: BTreeMap<&'static str, (u64, u64)>,
 }
@@ -52,24 +51,18 @@ pub struct Front {
 impl Front {
     fn new(seed: u64) -> Self {
         let key = (seed ^ 0x9e37_79b9_7f4a_7c15) | 1;
-        Self { segments: 0, now: Instant::MIN, last_seen: None, key, notes: BTreeMap::new() }
+        Self { segments: 0, now: Instant::MIN, key, notes: BTreeMap::new() }
     }
 
-    /// Whether the segment is to be analysed: it is not the one before it, seen a second time.
+    /// Takes note of a segment.
     #[inline]
-    pub fn admits(&mut self, segment: &Segment) -> bool {
+    pub fn on_segment(&mut self, segment: &Segment) {
         self.segments += 1;
         if segment.at < self.now {
             self.note("time-steps-back", segment.packet);
         } else {
             self.now = segment.at;
         }
-        if self.last_seen.as_ref().is_some_and(|last| is_second_sighting(last, segment)) {
-            self.note("duplicates", segment.packet);
-            return false;
-        }
-        self.last_seen = Some(*segment);
-        true
     }
 
     /// Spreads pairs of hosts over 2^16 places. All segments between two hosts have one.
@@ -128,14 +121,12 @@ impl Analysis {
     pub fn on_segments(&mut self, mut segments: &[Segment]) {
         while !segments.is_empty() {
             let rest = self.conductor.epoch() - self.epoch;
-            let within = &segments[..rest.min(segments.len())];
-            let admitted = within.iter().take_while(|segment| self.front.admits(segment)).count();
-            self.shard.on_segments(&within[..admitted]);
-            // The one behind them was not admitted.
-            let taken = within.len().min(admitted + 1);
-            self.packet = within[taken - 1].packet;
-            self.epoch += taken;
-            segments = &segments[taken..];
+            let (now, later) = segments.split_at(rest.min(segments.len()));
+            now.iter().for_each(|segment| self.front.on_segment(segment));
+            self.shard.on_segments(now);
+            self.packet = now.last().map_or(self.packet, |last| last.packet);
+            self.epoch += now.len();
+            segments = later;
             if self.epoch == self.conductor.epoch() {
                 self.end_epoch();
             }
@@ -154,19 +145,4 @@ impl Analysis {
         self.end_epoch();
         self.conductor.report(vec![self.shard], &self.front)
     }
-}
-
-/// Whether this is the packet before it, seen again on another interface (`-i any`) or after a hop. Without an
-/// identification (IPv6, or 0 as in a SYN-ACK of Linux) an acknowledgement may well be repeated within the millisecond;
-/// what takes sequence space is not, without a packet of the peer in between.
-fn is_second_sighting(last: &Segment, segment: &Segment) -> bool {
-    let identified = segment.ip_id.is_some_and(|id| id != 0) || segment.seq_len() > 0;
-    identified
-        && segment.ip_id == last.ip_id
-        && (segment.seq, segment.ack, segment.flags, segment.payload_len)
-            == (last.seq, last.ack, last.flags, last.payload_len)
-        && segment.window == last.window
-        && segment.options == last.options
-        && (segment.src, segment.dst) == (last.src, last.dst)
-        && segment.at - last.at < Duration::from_millis(1)
 }

@@ -294,6 +294,8 @@ pub(crate) fn last_data(half: &Half, segment: &Segment) -> LastData {
         queue: Queue::Unknown,
         len: segment.payload_len,
         flight: half.outstanding(),
+        flight_segments: half.sent.len() as u32,
+        stamp: segment.options.timestamps.map(|stamps| stamps.val),
         una: half.view.una,
     })
 }

@@ -83,8 +83,11 @@ pub(crate) struct LastData {
     /// What it says about the queue behind it.
     pub queue: Queue,
     pub len: u32,
-    /// Bytes that passed the capture and were not acknowledged there, this segment included.
+    /// Bytes that passed the capture and were not acknowledged there, this segment included, and in how many segments.
     pub flight: u32,
+    pub flight_segments: u32,
+    /// The sender's clock.
+    pub stamp: Option<u32>,
     /// What its sender had been acknowledged when it left.
     pub una: Option<Seq>,
 }
@@ -135,6 +138,8 @@ pub(crate) struct Half {
     /// The peer offered no window scaling, so that its window ends at 65,535 bytes.
     pub peer_unscaled: bool,
     clock: StampClock,
+    /// The last round trip between the capture and the peer.
+    last_rtt: Option<Duration>,
     /// How much longer than the fastest recent one the present packet was on its way here.
     pub queued_on_way: Option<Duration>,
     /// The longest that any packet so far was on its way here above the fastest one.
@@ -180,6 +185,7 @@ impl Half {
             window_grew_at: Instant::MIN,
             peer_unscaled: false,
             clock: StampClock::default(),
+            last_rtt: None,
             queued_on_way: None,
             queued_peak: Duration::ZERO,
             acked_with_data: 0,
@@ -349,7 +355,8 @@ impl Half {
             self.holes.retain(|hole| hole.end.after(ack.ack));
             let count = if ack.payload_len > 0 { &mut self.acked_with_data } else { &mut self.acked_bare };
             *count = count.saturating_add(1);
-            let idle = rtt.unwrap_or(path_rtt).max(path_rtt).divided_by(2);
+            self.last_rtt = rtt.or(self.last_rtt);
+            let idle = rtt.unwrap_or(path_rtt).max(path_rtt).divided_by(4);
             self.acknowledgements.on_bytes(ack.at, self.newly_acked, mss, idle);
         }
         let sacked = !ack.options.sack().is_empty();
@@ -446,7 +453,7 @@ impl Half {
             Order::Duplicate | Order::Probe => 0,
         };
         self.bytes += u64::from(new_bytes);
-        self.arrivals.on_bytes(segment.at, new_bytes, mss, path_rtt - path_rtt.divided_by(5));
+        self.arrivals.on_bytes(segment.at, new_bytes, mss, path_rtt.divided_by(4));
         if !matches!(order, Order::Duplicate | Order::Probe) {
             self.last_data = Some(LastData {
                 at: segment.at,
@@ -454,6 +461,8 @@ impl Half {
                 queue: self.queue_behind(segment, small),
                 len: segment.payload_len,
                 flight: self.outstanding(),
+                flight_segments: self.sent.len() as u32,
+                stamp: segment.options.timestamps.map(|stamps| stamps.val),
                 una: self.view.una,
             });
             self.missed_since_data = 0;
@@ -544,10 +553,12 @@ impl Half {
 
     /// By how much the last round trip between the capture and the peer was above `peer`.
     pub(crate) fn last_queueing(&self, peer: Duration) -> Duration {
-        self.view
-            .advanced()
-            .and_then(|release| release.rtt)
-            .map_or(Duration::ZERO, |rtt| (rtt - peer).at_least_zero())
+        self.last_rtt.map_or(Duration::ZERO, |rtt| (rtt - peer).at_least_zero())
+    }
+
+    /// The longest time that can lie between the sending of `last` and of `segment`, where time stamps tell.
+    pub(crate) fn sent_apart(&self, last: &LastData, segment: &Segment) -> Option<Duration> {
+        Some(self.clock.sent_apart(last.stamp?, segment.options.timestamps?.val))
     }
 
     /// The bottleneck's rate as the arrivals or the acknowledgements show it.

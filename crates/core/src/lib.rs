@@ -23,6 +23,7 @@ pub mod report;
 mod rto;
 mod setup;
 mod shard;
+mod sighting;
 mod table;
 mod view;
 

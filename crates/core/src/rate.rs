@@ -6,10 +6,11 @@
 
 use tcpwhy_wire::{Duration, Instant};
 
-/// Events in one run. Fewer would take a few acknowledgements that were clumped on the way for a fast link; they serve
-/// until there is a whole run.
-const RUN: usize = 16;
-const SHORT_RUN: usize = 4;
+/// A run is this many events and this long at least: a few acknowledgements that were clumped on the way would pass for
+/// a fast link. A run of a few events that ends early serves until there is a whole one.
+const RUN_EVENTS: u32 = 16;
+const RUN_TIME: Duration = Duration::from_millis(1);
+const SHORT_RUN_EVENTS: u32 = 4;
 const NANOS_PER_SECOND: u128 = 1_000_000_000;
 
 /// Bytes over time.
@@ -37,94 +38,53 @@ impl Rate {
     }
 }
 
-/// The fastest run seen. Most connections never have two events close to each other, and need no memory for runs.
-#[derive(Clone, Debug)]
+/// The fastest run seen.
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RateEstimator {
-    last: (Instant, u32),
-    filled: u8,
-    runs: Option<Box<Runs>>,
-}
-
-impl Default for RateEstimator {
-    fn default() -> Self {
-        Self { last: (Instant::MIN, 0), filled: 0, runs: None }
-    }
-}
-
-#[derive(Clone, Debug, Default)]
-struct Runs {
-    /// A ring: the oldest event is at `next` once it is full, at 0 before.
-    events: [(Instant, u32); RUN],
-    next: u8,
-    /// Bytes of all events in the ring.
-    sum: u64,
+    /// The run under way: its first event's time, the last one's, the bytes behind the first, how many events.
+    run: Option<(Instant, Instant, u64, u32)>,
     best: Option<Rate>,
     best_short: Option<Rate>,
 }
 
 impl RateEstimator {
     /// `bytes` got through at `now`. A pause of `idle` or more is the sender's, not the bottleneck's.
-    #[inline]
     pub(crate) fn on_bytes(&mut self, now: Instant, bytes: u32, mss: u32, idle: Duration) {
         if bytes == 0 {
             return;
         }
-        if self.filled > 0 && now - self.last.0 >= idle.max(Duration::from_micros(200)) {
-            self.filled = 0;
-        }
-        if self.filled > 0 {
-            let runs = self.runs.get_or_insert_default();
-            if self.filled == 1 {
-                runs.restart(self.last);
+        let (first, behind_first, events) = match self.run {
+            Some((first, last, behind_first, events))
+                if now - last < idle.max(Duration::from_micros(200)) =>
+            {
+                (first, behind_first + u64::from(bytes), events + 1)
             }
-            runs.on_event((now, bytes), mss, self.filled);
-        }
-        self.last = (now, bytes);
-        self.filled = (self.filled + 1).min(RUN as u8);
-    }
-
-    /// What comes next does not belong to the run.
-    #[inline]
-    pub(crate) fn interrupt(&mut self) {
-        self.filled = 0;
-    }
-
-    pub(crate) fn best(&self) -> Option<Rate> {
-        let runs = self.runs.as_ref()?;
-        runs.best.or(runs.best_short)
-    }
-}
-
-impl Runs {
-    fn restart(&mut self, first: (Instant, u32)) {
-        self.events[0] = first;
-        self.next = 1;
-        self.sum = u64::from(first.1);
-    }
-
-    /// Another event, behind `filled` others.
-    fn on_event(&mut self, event: (Instant, u32), mss: u32, filled: u8) {
-        let slot = &mut self.events[self.next as usize % RUN];
-        let gone = if filled as usize == RUN { u64::from(slot.1) } else { 0 };
-        *slot = event;
-        self.sum = self.sum + u64::from(event.1) - gone;
-        self.next = (self.next + 1) % RUN as u8;
-        let known = (filled as usize + 1).min(RUN);
-        if known < SHORT_RUN {
+            // The first event opens the run: its bytes got through before it.
+            _ => (now, 0, 1),
+        };
+        self.run = Some((first, now, behind_first, events));
+        let over = now - first;
+        if events < SHORT_RUN_EVENTS || behind_first < 3 * u64::from(mss) || !over.is_positive() {
             return;
         }
-        let first = self.events[if known == RUN { self.next as usize % RUN } else { 0 }];
-        // The first event opens the run: its bytes got through before it.
-        let bytes = self.sum - u64::from(first.1);
-        let over = event.0 - first.0;
-        if bytes < 3 * u64::from(mss) || !over.is_positive() {
-            return;
-        }
-        let rate = Rate { bytes, over };
-        let best = if known == RUN { &mut self.best } else { &mut self.best_short };
+        let rate = Rate { bytes: behind_first, over };
+        let whole = events >= RUN_EVENTS && over >= RUN_TIME;
+        let best = if whole { &mut self.best } else { &mut self.best_short };
         if best.is_none_or(|best| rate.faster_than(best)) {
             *best = Some(rate);
         }
+        if whole {
+            self.run = Some((now, now, 0, 1));
+        }
+    }
+
+    /// What comes next does not belong to the run.
+    pub(crate) fn interrupt(&mut self) {
+        self.run = None;
+    }
+
+    pub(crate) fn best(&self) -> Option<Rate> {
+        self.best.or(self.best_short)
     }
 }
 
@@ -136,10 +96,10 @@ mod tests {
     fn a_paced_run_shows_the_link_and_an_idle_time_does_not_slow_it() {
         // 1448 bytes each 1.1584 ms is 10 Mb/s.
         let mut estimator = RateEstimator::default();
-        for i in 0..10 {
+        for i in 0..20 {
             estimator.on_bytes(Instant::from_nanos(i * 1_158_400), 1448, 1448, Duration::from_millis(20));
         }
-        for i in 0..10 {
+        for i in 0..20 {
             let at = Instant::from_nanos(5_000_000_000 + i * 1_158_400);
             estimator.on_bytes(at, 1448, 1448, Duration::from_millis(20));
         }

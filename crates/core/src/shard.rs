@@ -13,6 +13,7 @@ use crate::connection::{CLIENT, Connection, SERVER};
 use crate::ledger::Ledger;
 use crate::listed::Listed;
 use crate::report;
+use crate::sighting::Sighting;
 use crate::table::{Slab, Slot, Table};
 
 /// How long the table remembers a finished connection, so that its last stragglers do not look like a new one.
@@ -41,6 +42,7 @@ struct Finished {
     first: [Option<Seq>; 2],
     hash: u32,
     at: Instant,
+    sighting: Option<Sighting>,
     /// Tells it from others in the same place; 0 once it is forgotten.
     generation: u64,
     /// Where it is listed, unless a reset ended it: its stragglers are still counted there.
@@ -135,6 +137,11 @@ impl Shard {
         self.ledger.packet = segment.packet;
         let Some((slot, from)) = self.find(hash, segment) else { return };
         let connection = self.connections.get_mut(slot);
+        if connection.sighting.as_ref().is_some_and(|sighting| sighting.again(segment, from)) {
+            self.note("duplicates", segment.packet);
+            return;
+        }
+        connection.sighting = Some(Sighting::of(segment, from));
         let before = connection.delay;
         connection.on_segment(segment, from, &mut self.ledger);
         if connection.delay != before {
@@ -178,6 +185,11 @@ impl Shard {
                 let place = slot - FINISHED;
                 let finished = self.finished.get_mut(place);
                 if !finished.is_other_incarnation(segment) {
+                    if finished.sighting.as_ref().is_some_and(|sighting| sighting.again(segment, from)) {
+                        self.note("duplicates", segment.packet);
+                        return None;
+                    }
+                    finished.sighting = Some(Sighting::of(segment, from));
                     if let Some(listed) = finished.listed.and_then(|i| self.listed.get_mut(i)) {
                         listed.connection.packets += 1;
                         listed.connection.packet_range[1] = segment.packet;
@@ -217,12 +229,12 @@ impl Shard {
     /// A connection has said its last word: its bill is closed, and little of it is kept for a while.
     fn finish_one(&mut self, slot: Slot, hash: u32) {
         let connection = self.connections.get(slot);
-        let (at, reset) = (connection.now, connection.closed);
+        let (at, reset, sighting) = (connection.now, connection.closed, connection.sighting);
         let (ends, first) = (connection.ends, connection.halves.each_ref().map(|half| half.first));
         let listed = self.end(slot).filter(|_| !reset);
         self.generation += 1;
         let generation = self.generation;
-        let place = self.finished.insert(Finished { ends, first, hash, at, generation, listed });
+        let place = self.finished.insert(Finished { ends, first, hash, at, sighting, generation, listed });
         self.table.replace(hash, slot, FINISHED + place);
         self.lingering.push_back((at, place, generation));
     }

@@ -53,6 +53,9 @@ struct Options {
     /// Wait until the server listens on this port; otherwise on any.
     #[arg(long)]
     port: Option<u16>,
+    /// Do not wait for the server at all.
+    #[arg(long)]
+    no_wait: bool,
     /// Ends the run. CLIENT and SERVER are set to the addresses.
     #[arg(long)]
     client: String,
@@ -113,7 +116,7 @@ fn run(options: &Options) -> Result<ExitCode, Box<dyn std::error::Error>> {
         command
     };
     let mut server = options.server.as_deref().map(|line| pair.server().spawn(shell(line))).transpose()?;
-    if let Some(server) = &mut server {
+    if let (Some(server), false) = (&mut server, options.no_wait) {
         wait_ready(pair.server(), server, options.port)?;
     }
     let status = pair.client().spawn(shell(&options.client))?.wait()?;

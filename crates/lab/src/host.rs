@@ -19,7 +19,7 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space}
 
 use crate::netlink::Netlink;
 use crate::tun::{Leave, Tun};
-use crate::{Error, sys};
+use crate::{Error, names, sys};
 
 /// Settings of a host that differ from the kernel's own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +43,8 @@ pub struct HostSpec {
     /// The interface takes super-segments, as a network card with TSO does; captures on the host then show them. They
     /// pass the path whole where its elements allow it (no elements, or delays), otherwise the link splits them first.
     pub tso: bool,
+    /// Names that programs on the host can resolve, besides those of the machine.
+    pub names: Vec<(String, IpAddr)>,
 }
 
 impl Default for HostSpec {
@@ -56,6 +58,7 @@ impl Default for HostSpec {
             rto_min_ms: None,
             mtu: 1500,
             tso: true,
+            names: Vec::new(),
         }
     }
 }
@@ -135,6 +138,8 @@ impl Host {
         // /sys shows the interfaces of the namespace it was mounted in. Some containers refuse; programs that look there
         // then see the machine's.
         let _ = rustix::mount::mount("sysfs", "/sys", "sysfs", MountFlags::RDONLY, None);
+
+        names::add(&spec.names).map_err(Error::step("give the host its names"))?;
 
         // IPv6 must not speak of its own accord: no link-local address, no solicitation.
         let quiet = [

@@ -12,6 +12,7 @@ mod error;
 mod gso;
 mod host;
 mod link;
+mod names;
 mod netlink;
 mod pair;
 pub mod scenario;

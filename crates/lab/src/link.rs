@@ -33,7 +33,7 @@ impl Default for LinkOptions {
     fn default() -> Self {
         Self {
             spin: Duration::from_micros(100),
-            linger: Duration::from_micros(250),
+            linger: Duration::from_micros(100),
             realtime: false,
             records: 1_000_000,
         }

@@ -92,9 +92,15 @@ pub(crate) fn set_realtime() -> io::Result<()> {
     }
 }
 
-/// Lets the calling thread run soon after it wakes: highest nice value and, from Linux 6.12 on, a short slice, which makes
-/// the scheduler (EEVDF, `PREEMPT_SHORT`) take the processor away from a program with an ordinary one.
+/// Lets the calling thread run soon after it wakes: the highest priority among ordinary threads that the system allows,
+/// and, from Linux 6.12 on, a short slice, for which the scheduler (EEVDF, `PREEMPT_SHORT`) takes the processor away from
+/// a thread with an ordinary one.
 pub(crate) fn set_eager() -> io::Result<()> {
+    // Without CAP_SYS_NICE the slice is what may be had.
+    set_slice(-20).or_else(|_| set_slice(0))
+}
+
+fn set_slice(nice: i32) -> io::Result<()> {
     /// linux/sched/types.h, first version.
     #[repr(C)]
     struct SchedAttr {
@@ -111,7 +117,7 @@ pub(crate) fn set_eager() -> io::Result<()> {
         size: size_of::<SchedAttr>() as u32,
         policy: libc::SCHED_OTHER as u32,
         flags: 0,
-        nice: -20,
+        nice,
         priority: 0,
         runtime_ns: 100_000,
         deadline_ns: 0,

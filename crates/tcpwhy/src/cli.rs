@@ -8,6 +8,7 @@ use tcpwhy_core::{Cause, Listing, Options};
 use tcpwhy_wire::Filter;
 
 use crate::gate::Gate;
+use crate::lab::LabArgs;
 
 /// Connections and exchanges listed one by one where only the overview is printed.
 const LISTED_FOR_TEXT: u64 = 1_000;
@@ -28,6 +29,7 @@ Examples:
   tcpwhy read slow.pcapng                      where did the time go?
   tcpwhy read slow.pcapng --connection 1       one connection, exchange by exchange
   tcpwhy explain nagle-delayed-ack             what is this, and how is it mended?
+  tcpwhy lab split                             recreate a problem on this kernel, and mend it
 
 Record a capture with: tcpdump -i any -s 128 -w slow.pcap port 8080";
 
@@ -37,6 +39,8 @@ pub(crate) enum Command {
     Read(ReadArgs),
     /// Record the classic 40 ms stall on this machine, bill it, mend it, bill it again.
     Demo(DemoArgs),
+    /// Recreate a problem on this machine's own kernel, with the truth beside it, and its mends.
+    Lab(LabArgs),
     /// Explain a cause: mechanism, proof, fixes, commands; without a cause, list them all.
     Explain(ExplainArgs),
     /// Print the completion script of a shell.

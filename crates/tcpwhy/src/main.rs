@@ -6,6 +6,7 @@
 mod cli;
 mod demo;
 mod gate;
+mod lab;
 mod manual;
 mod output;
 mod progress;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Read(args) => read(&args),
         Command::Demo(args) => demo::run(&args),
+        Command::Lab(args) => lab::run(&args),
         Command::Explain(args) => output::explanation(args.cause, args.color),
         Command::Completions { shell } => manual::completions(shell),
         Command::Man { command } => manual::page(command.as_deref()),

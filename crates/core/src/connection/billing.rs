@@ -17,8 +17,12 @@ impl Connection {
         let Some(open) = self.open.as_deref() else { return nothing };
         let path = if from == open.initiator { &open.request } else { &open.reply };
         if self.answers(open, segment, from, order) {
-            self.habits[from].rounds.on_message(segment.seq);
-            return self.think(open, segment, order);
+            let verdict = self.think(open, segment, order);
+            let small = segment.payload_len < mss;
+            let habits = &mut self.habits[from];
+            habits.rounds.on_message(segment.seq);
+            habits.on_first_reply(&verdict, small);
+            return verdict;
         }
         let Some(last) = path.frontier() else {
             self.habits[from].rounds.on_message(segment.seq);
@@ -108,17 +112,24 @@ impl Connection {
             );
         }
         let near = own.times(9) <= rtt || own < Duration::from_millis(1);
-        // A reply that is corked from its first byte leaves with the timer, and looks like a server that sleeps as long.
-        let timed = segment.payload_len < self.mss(server)
-            && cork::agrees(split.left(), half.rto.rto(), rtt, rtt.divided_by(16));
-        let (confidence, form) = match (timed, near) {
-            (true, _) => (Confidence::Possible, Some("or-cork")),
-            (false, true) => (Confidence::Certain, None),
-            (false, false) => (Confidence::Likely, None),
+        let habits = &self.habits[server];
+        let lone = segment.payload_len < self.mss(server) && cork::agrees_alone(split.left(), half.rto.rto());
+        if lone && habits.quick_replies == 0 {
+            let charge = cork::alone(half, segment.payload_len, habits.corked > 0);
+            return Verdict {
+                split: split.rest(charge.evidence(from.packet, segment.packet)),
+                trigger: Trigger::Timer,
+            };
+        }
+        let confidence = match (lone, near) {
+            (true, _) => Confidence::Possible,
+            (false, true) => Confidence::Certain,
+            (false, false) => Confidence::Likely,
         };
+        let detail = Detail { form: lone.then_some("or-cork"), ..Detail::default() };
         let think = Charge::new(Cause::ServerThink, half.side, Duration::ZERO, confidence)
             .evidence(from.packet, segment.packet)
-            .detail(Detail { form, ..Detail::default() });
+            .detail(detail);
         Verdict { split: split.rest(think), trigger: Trigger::Packet(from.packet) }
     }
 

@@ -106,7 +106,7 @@ impl Connection {
         else {
             return;
         };
-        if last.flight <= 2 * mss || away <= self.delay(speaker) {
+        if last.flight_segments <= 2 && last.flight <= 2 * mss || away <= self.delay(speaker) {
             return;
         }
         let late = (acked_at - last.at - away).at_least_zero().min(rate.time_for(last.flight));

@@ -17,6 +17,7 @@ use crate::ledger::Ledger;
 use crate::mechanism::{HELD_BACK_MIN, Habits};
 use crate::report::{Rung, Trigger, Vantage};
 use crate::setup::Setup;
+use crate::sighting::Sighting;
 use turns::Silence;
 
 /// An end that was silent for this long while its peer sent was not in the middle of a burst.
@@ -49,6 +50,7 @@ pub(crate) struct Connection {
     next_n: u64,
     last_felt_end: Option<Instant>,
     pub now: Instant,
+    pub sighting: Option<Sighting>,
     /// When each end's last packet passed.
     last_packet: [Option<Instant>; 2],
     /// The two quickest reactions of each end.
@@ -79,6 +81,7 @@ impl Connection {
             next_n: 0,
             last_felt_end: None,
             now: first.at,
+            sighting: None,
             last_packet: [None; 2],
             reactions: [[Duration::MAX; 2]; 2],
             last_at: first.at,
@@ -298,6 +301,9 @@ impl Connection {
     }
 
     fn on_data(&mut self, segment: &Segment, from: usize, ledger: &mut Ledger) {
+        if let Some(setup) = self.setup.as_mut().filter(|_| !segment.flags.syn()) {
+            setup.done = true;
+        }
         let mss = self.mss(from);
         let own = self.delay(from);
         self.halves[from].learn(segment.at, own, mss);

@@ -14,7 +14,9 @@ use crate::report::{Confidence, Detail};
 /// a message of their own: a push, the next item of a stream.
 const NEW_MESSAGE_AFTER: Duration = Duration::from_secs(1);
 /// Shorter silences end a message too, if no answer ever comes.
-const PIECE_AFTER: Duration = Duration::from_millis(20);
+const PIECE_AFTER: Duration = Duration::from_millis(200);
+/// Less than this a segment's time stamp cannot show for certain.
+const LATE_MIN: Duration = Duration::from_millis(2);
 /// A message in this many pieces without an answer is a stream.
 const PIECES_MAX: usize = 32;
 
@@ -94,14 +96,34 @@ impl Connection {
                 queue: Queue::Emptied,
                 len: 0,
                 flight: 0,
+                flight_segments: 0,
+                stamp: None,
                 una: None,
             });
         } else if let Some(lost) = self.first_copy_lost(segment, from, order, idle_since) {
             open.start = at - lost.ns;
+            open.piece.0 = open.start;
             open.client_idle = (open.client_idle - lost.ns).at_least_zero();
             open.request.charge(&lost);
+        } else if let Some(late) = self.late_on_its_way(segment, from) {
+            open.start = at - late.ns;
+            open.piece.0 = open.start;
+            open.client_idle = (open.client_idle - late.ns).at_least_zero();
+            open.request.charge(&late);
         }
         self.open = Some(open);
+    }
+
+    /// Far from its sender, a message began earlier than its first segment passed by what that waited on its way.
+    fn late_on_its_way(&self, segment: &Segment, from: usize) -> Option<Charge> {
+        let half = &self.halves[from];
+        let queued = half.queued_on_way.filter(|queued| *queued >= LATE_MIN)?;
+        if self.delay(from) < self.delay(1 - from) {
+            return None;
+        }
+        let detail = Detail { form: Some("request"), ..Detail::default() };
+        let late = Charge::new(Cause::Queueing, half.side, queued, Confidence::Likely);
+        Some(late.evidence(segment.packet, 0).detail(detail))
     }
 
     /// A message's first segment that is a second copy, the first one lost before the capture saw it: the sender's
@@ -115,16 +137,21 @@ impl Connection {
     ) -> Option<Charge> {
         let half = &self.halves[from];
         let peer = &self.halves[1 - from];
+        let since = idle_since?;
+        let timer = half.rto.rto() + crate::rto::TICK;
+        // A packet is missing, and the sender was silent for about as long as its timer runs.
+        let silent = segment.at - since;
+        let timed = silent >= timer - crate::rto::TICK.times(2) && silent <= timer + timer.divided_by(4);
         let lost = match order {
             Order::HoleFill { .. } => true,
             // With nothing to acknowledge, the packets that are missing by their identification carried data.
-            _ => half.missed_since_data > 0 && (peer.newly_acked() == 0 || peer.is_acked_with_data()),
+            _ => {
+                half.missed_since_data > 0 && (peer.newly_acked() == 0 || peer.is_acked_with_data() || timed)
+            }
         };
-        let since = idle_since?;
         if !lost || self.delay(from) < self.delay(1 - from) {
             return None;
         }
-        let timer = half.rto.rto() + crate::rto::TICK;
         let ns = timer.min(segment.at - since);
         let detail = Detail {
             retransmits: Some(1),

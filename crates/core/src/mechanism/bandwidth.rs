@@ -60,18 +60,23 @@ fn queue_stands(wait: &Wait<'_>, rate: Rate) -> bool {
     queued.is_positive() && (own_queue || streaming)
 }
 
-/// Near the receiver a packet tells how long it waited on its way. One that was waiting already when the one before it
-/// arrived was held by the bottleneck alone, whatever the sender could have done.
+/// Near the receiver, packets' time stamps tell when they left. One that was waiting already when the one before it
+/// arrived, or that left soon after it and arrived late behind it, was held by the path alone, whatever the sender
+/// could have done.
 pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     if wait.near_sender() || wait.order != Order::New || wait.gap < super::BURST_GAP {
         return None;
     }
-    let queued = wait.half.queued_on_way.filter(|queued| queued.is_positive())? + STAMP_TICK;
-    if queued < wait.gap {
+    let half = wait.half;
+    let queued = half.queued_on_way.filter(|queued| queued.is_positive());
+    let waiting = queued.is_some_and(|queued| queued + STAMP_TICK >= wait.gap);
+    let stretched =
+        half.sent_apart(&wait.last, wait.segment).is_some_and(|apart| apart <= wait.gap.divided_by(4));
+    if !waiting && !stretched {
         return None;
     }
     let detail = Detail { rate_bps: rate(wait).map(Rate::bits_per_second), ..Detail::default() };
-    let charge = Charge::new(Cause::Bandwidth, wait.half.side, Duration::ZERO, Confidence::Likely)
+    let charge = Charge::new(Cause::Bandwidth, half.side, Duration::ZERO, Confidence::Likely)
         .evidence(wait.last.packet, wait.segment.packet)
         .detail(detail);
     Some(Verdict {

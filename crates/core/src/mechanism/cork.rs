@@ -9,7 +9,7 @@ use tcpwhy_wire::Duration;
 use super::{Verdict, Wait};
 use crate::account::{Charge, Split};
 use crate::cause::Cause;
-use crate::half::{Order, Queue};
+use crate::half::{Half, Order, Queue};
 use crate::report::{Confidence, Detail, Trigger};
 use crate::rto::RTO_MIN;
 
@@ -45,4 +45,37 @@ pub(crate) fn agrees(waited: Duration, timer: Duration, rtt: Duration, variation
     // The timer wheel rounds up by up to an eighth (kernel/time/timer.c), and the estimate lags the kernel's.
     waited >= floor.max(timer - timer.divided_by(20))
         && waited <= timer + timer.divided_by(6) + Duration::from_millis(16) + variation
+}
+
+/// Whether a wait for a small reply is the timer's: the whole reply was corked, so that nothing was in flight and the
+/// timer began with the write. A server that sleeps for a round number of milliseconds does not count.
+pub(crate) fn agrees_alone(waited: Duration, timer: Duration) -> bool {
+    let timer = timer.max(RTO_MIN);
+    // The timer fires on a tick, 2 to 8 ms behind its time at HZ=250; from 256 ms on the wheel is coarser by eight
+    // (kernel/time/timer.c), and the estimate of a long timer that decays is a few percent off.
+    let coarse = timer > Duration::from_millis(256);
+    let (early, late) = if coarse {
+        (timer - timer.divided_by(20), timer + timer.divided_by(8) + Duration::from_millis(8))
+    } else {
+        (timer + Duration::from_micros(2_500), timer + Duration::from_millis(12))
+    };
+    let past_round = waited.as_nanos() % ROUND.as_nanos();
+    let round_number = past_round > 0 && past_round < ROUND_SLACK.as_nanos();
+    waited >= early && waited <= late && !round_number
+}
+
+/// What people let servers sleep is a multiple of this, and takes this much longer.
+const ROUND: Duration = Duration::from_millis(50);
+const ROUND_SLACK: Duration = Duration::from_micros(1_500);
+
+/// The charge for a reply that was corked as a whole.
+pub(crate) fn alone(half: &Half, held_bytes: u32, seen_before: bool) -> Charge {
+    let detail = Detail {
+        held_bytes: Some(held_bytes),
+        timer: Some(half.rto.rto()),
+        form: Some("whole-reply"),
+        ..Detail::default()
+    };
+    let confidence = if seen_before { Confidence::Likely } else { Confidence::Possible };
+    Charge::new(Cause::Cork, half.side, Duration::ZERO, confidence).detail(detail)
 }

@@ -14,8 +14,10 @@ pub(crate) mod think;
 use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
 use crate::account::Split;
+use crate::cause::Cause;
 use crate::half::{HOST_VARIATION, Half, LastData, Order, Release};
 use crate::report::Trigger;
+use crate::rto::RTO_MIN;
 
 /// Gaps below this are the host's own work between two segments of one burst.
 pub(crate) const BURST_GAP: Duration = Duration::from_micros(200);
@@ -86,6 +88,9 @@ pub(crate) struct Habits {
     pub nagle_ignored: u32,
     /// Small segments released by an acknowledgement that had been held back.
     pub nagle_held: u32,
+    /// First replies that came when a cork's timer would have let them go, and small ones that came much sooner.
+    pub corked: u32,
+    pub quick_replies: u32,
     /// Rounds of a window, see `congestion_window`.
     pub rounds: congestion_window::Rounds,
     /// Time that the bottleneck has been needed for and that no gap has shown yet, see `bandwidth`.
@@ -99,6 +104,17 @@ impl Habits {
 
     pub(crate) fn forget_pauses(&mut self) {
         self.pauses = None;
+    }
+
+    /// A reply began after `verdict`.
+    pub(crate) fn on_first_reply(&mut self, verdict: &Verdict, small: bool) {
+        let waited =
+            |cause| verdict.split.charges().filter(move |c| c.cause == cause).map(|c| c.ns).sum::<Duration>();
+        if waited(Cause::Cork).is_positive() {
+            self.corked = self.corked.saturating_add(1);
+        } else if small && waited(Cause::ServerThink) < RTO_MIN.divided_by(2) {
+            self.quick_replies = self.quick_replies.saturating_add(1);
+        }
     }
 
     pub(crate) fn take(&mut self, lessons: &Lessons) {

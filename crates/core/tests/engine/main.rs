@@ -6,5 +6,7 @@ mod packet_log;
 mod seen;
 
 mod causes;
+mod generate;
+mod properties;
 mod traps;
 mod troubles;

@@ -121,6 +121,12 @@ impl PacketLog {
         self
     }
 
+    /// Client and server.
+    pub(crate) fn between(mut self, ends: [Endpoint; 2]) -> Self {
+        self.ports = ends;
+        self
+    }
+
     /// What one end advertises where the log says nothing else, bytes.
     pub(crate) fn window(mut self, of: End, bytes: u32) -> Self {
         self.window[of as usize] = bytes;

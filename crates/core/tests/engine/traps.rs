@@ -240,11 +240,11 @@ fn a_push_is_the_server_s_own_message() {
     });
 }
 
-/// A metrics feed: a hundred bytes each 100 ms, never answered. The pauses are nobody's wait.
+/// A metrics feed: a hundred bytes each 300 ms, never answered. The pauses are nobody's wait.
 #[test]
 fn a_stream_without_answers_is_billed_message_by_message() {
     for rtt in [2, 26].map(ms) {
-        let items = each(1..50, |i| format!("first+{} C 100\n +0 S ack", i * 100));
+        let items = each(1..50, |i| format!("first+{} C 100\n +0 S ack", i * 300));
         log(format!("handshake\n @200 C 100 #first\n +0 S ack\n {items}")).rtt(rtt).both_ends(|seen| {
             assert_eq!((seen.count(Kind::Exchange), seen.count(Kind::OneWay)), (0, 50), "{seen}");
             for n in 1..=50 {
@@ -290,4 +290,23 @@ fn a_half_closed_connection_is_answered() {
     log("handshake\n +5 C 100 fin\n +0 S ack\n +50 S 500 fin\n +0 C ack").rtt(rtt).both_ends(|seen| {
         seen.exchange(1).is(&[(Cause::RoundTrip, Path, rtt), (Cause::ServerThink, Server, ms(50))]);
     });
+}
+
+/// The client's capture-side copy of a message was lost, as far as its IP identifications say: its wait lies before the
+/// second copy, not behind it.
+#[test]
+fn a_first_copy_that_nobody_saw_is_billed_before_the_second() {
+    let lost = log("handshake
+         +0 C 100
+         +0 S 100
+         +0 C ack
+         +40 C 1 lost
+         +240 C 100..101
+         +0 S ack
+         +300 C 1
+         +0 S ack");
+    let seen = lost.rtt(ms(17)).seen_at(End::Server);
+    let [first, second] = [1, 2].map(|n| seen.one_way(n).exchange);
+    assert!(first.elapsed >= ms(217), "{seen}");
+    assert!(first.start + first.elapsed <= second.start + ms(17), "{seen}");
 }

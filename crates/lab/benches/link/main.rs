@@ -181,9 +181,9 @@ fn processor_times() -> Result<ProcessorTimes, Failure> {
     let [user, nice, system, idle, iowait, irq, softirq, stolen, ..] = machine[..] else {
         return Err("/proc/stat has fewer columns than expected".into());
     };
-    // utime and stime are fields 14 and 15 of proc/self/stat, whose name in brackets may hold blanks.
+    // utime and stime are fields 14 and 15 of proc/self/stat; the second, in brackets, may hold blanks.
     let own = std::fs::read_to_string("/proc/self/stat")?;
-    let own = numbers(own.rsplit(')').next().unwrap_or_default(), 12);
+    let own = numbers(own.rsplit(')').next().unwrap_or_default(), 11);
     let busy = user + nice + system + irq + softirq;
     Ok(ProcessorTimes { all: busy + idle + iowait + stolen, busy, stolen, own: own.iter().take(2).sum() })
 }

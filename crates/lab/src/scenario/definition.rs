@@ -22,6 +22,9 @@ pub struct Definition {
     /// What the case reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reported: Option<String>,
+    /// What a formula says, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub theory: Option<String>,
     /// The side that connects.
     #[serde(default)]
     pub client: HostTable,
@@ -162,6 +165,7 @@ impl HostTable {
             rto_min_ms,
             mtu: self.mtu.unwrap_or(default.mtu),
             tso: self.tso.unwrap_or(default.tso),
+            names: default.names,
         })
     }
 }

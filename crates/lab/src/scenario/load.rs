@@ -96,6 +96,7 @@ pub(super) fn scenario(
         shows: definition.shows.clone(),
         case: definition.case.clone(),
         reported: definition.reported.clone(),
+        theory: definition.theory.clone(),
         pair: definition.pair()?,
         workload: definition.workload()?,
         expect: definition.expect.clone(),

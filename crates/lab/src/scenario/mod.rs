@@ -32,6 +32,8 @@ pub struct Scenario {
     pub case: Option<String>,
     /// What the case reported, in its own words.
     pub reported: Option<String>,
+    /// What a formula says, where there is one: `2 RTT + 40 ms`.
+    pub theory: Option<String>,
     /// The hosts and the path between them.
     pub pair: PairOptions,
     /// What both sides do.

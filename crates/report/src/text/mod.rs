@@ -15,7 +15,7 @@ pub use ladder::ladder;
 pub use overview::overview;
 
 use anstyle::{AnsiColor, Color, Style as Ansi};
-use tcpwhy_core::Cause;
+use tcpwhy_core::{Cause, Report};
 
 use crate::answer::{Class, class};
 
@@ -34,6 +34,27 @@ impl Default for Style {
     fn default() -> Self {
         Self { color: false, ascii: false, width: 100 }
     }
+}
+
+/// The whole capture's bill as a table with bars, and nothing else.
+pub fn bill(report: &Report, style: Style) -> String {
+    let lines = bill::totals(&report.bill, report.elapsed, style);
+    lines.into_iter().map(|line| line + "\n").collect()
+}
+
+/// A sentence in lines that fit.
+pub fn wrapped(text: &str, style: Style) -> Vec<String> {
+    layout::wrap(text, style.width, "", "")
+}
+
+/// Words that stand out, where there are colours.
+pub fn strong(text: &str, style: Style) -> String {
+    style.strong(text)
+}
+
+/// Words that stand back, where there are colours.
+pub fn faint(text: &str, style: Style) -> String {
+    style.faint(text)
 }
 
 impl Style {

@@ -35,7 +35,7 @@ pub use packet::{Offload, Packet, TcpHead};
 pub use parse::{SpecError, parse_bytes, parse_duration, parse_rate};
 pub use pick::{Kind, Named, Pick, Picker};
 pub use random::{Chance, Stream};
-pub use record::{DropReason, Record, Waits};
+pub use record::{DropReason, Record, Waits, WaitsKept};
 pub use reorder::{Hold, Reorder};
 pub use spec::{ElementSpec, PathSpec, QueueSpec};
 

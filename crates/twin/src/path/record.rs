@@ -19,6 +19,24 @@ impl Waits {
     }
 }
 
+/// The same, as long as it needs to be: records are kept by the million.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WaitsKept(Box<[Duration]>);
+
+impl WaitsKept {
+    /// Time spent in element `n`, counted from 0 at the sending host.
+    pub fn in_element(&self, n: usize) -> Duration {
+        self.0.get(n).copied().unwrap_or_default()
+    }
+}
+
+impl From<&Waits> for WaitsKept {
+    fn from(waits: &Waits) -> Self {
+        let len = waits.0.iter().rposition(|wait| wait.is_positive()).map_or(0, |last| last + 1);
+        Self(waits.0[..len].into())
+    }
+}
+
 /// Why an element let a packet go no further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DropReason {
@@ -66,7 +84,7 @@ pub struct Record {
     /// The TCP header, where it has one.
     pub tcp: Option<TcpHead>,
     /// Time spent in each element.
-    pub waits: Waits,
+    pub waits: WaitsKept,
     /// Which element dropped it, counted from 0 at the sending host, and why.
     pub dropped: Option<(usize, DropReason)>,
 }
@@ -81,7 +99,7 @@ impl Record {
             left: packet.at,
             len: packet.len,
             tcp: packet.tcp,
-            waits: packet.waits,
+            waits: (&packet.waits).into(),
             dropped: packet.dropped,
         }
     }

@@ -1,0 +1,50 @@
+//! Is this the packet before it, seen again on another interface (`-i any`) or after a hop?
+//!
+//! Asked of the packets of one connection, because on a busy host those of others pass between the two sightings.
+
+use tcpwhy_wire::{Duration, Flags, Instant, Segment, Seq};
+
+/// A packet crosses a host's interfaces in less.
+const WITHIN: Duration = Duration::from_millis(1);
+
+/// What tells a packet from the one after it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sighting {
+    at: Instant,
+    seq: Seq,
+    ack: Seq,
+    payload_len: u32,
+    window: u16,
+    ip_id: Option<u16>,
+    flags: Flags,
+    from: usize,
+}
+
+impl Sighting {
+    pub(crate) fn of(segment: &Segment, from: usize) -> Self {
+        Self {
+            at: segment.at,
+            seq: segment.seq,
+            ack: segment.ack,
+            payload_len: segment.payload_len,
+            window: segment.window,
+            ip_id: segment.ip_id,
+            flags: segment.flags,
+            from,
+        }
+    }
+
+    /// Whether `segment` is the same packet. Without an identification (IPv6, or 0 as in a SYN-ACK of Linux) an
+    /// acknowledgement may well be repeated within the millisecond; what takes sequence space is not, without a packet
+    /// of the peer in between.
+    pub(crate) fn again(&self, segment: &Segment, from: usize) -> bool {
+        let identified = segment.ip_id.is_some_and(|id| id != 0) || segment.seq_len() > 0;
+        identified
+            && self.from == from
+            && self.ip_id == segment.ip_id
+            && (self.seq, self.ack, self.flags) == (segment.seq, segment.ack, segment.flags)
+            && (self.payload_len, self.window) == (segment.payload_len, segment.window)
+            && segment.at - self.at < WITHIN
+            && self.at - segment.at < WITHIN
+    }
+}

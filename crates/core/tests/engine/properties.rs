@@ -1,0 +1,135 @@
+//! What holds for every conversation? Sums are sums, the order of strangers does not matter, nor where time and
+//! sequence numbers begin, and no interval is billed twice.
+
+use proptest::prelude::*;
+use tcpwhy_core::cause::Cause;
+use tcpwhy_core::report::{Connection, Exchange, Report};
+use tcpwhy_wire::{Duration, Segment, Seq, TcpOptions};
+
+use crate::generate::{conversation, conversation_with_steps, crowd, ends, merge, number};
+use crate::invariants::{analyse, check};
+
+proptest! {
+    // What fails is printed as a packet log: that is what to keep, as a test of its own.
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn sums_are_sums(conversation in conversation_with_steps()) {
+        check(&analyse(&conversation.capture(ends(1), Duration::ZERO)));
+    }
+
+    /// A connection's bill is that of a capture of its own, whoever else talks meanwhile.
+    #[test]
+    fn strangers_do_not_matter(crowd in crowd()) {
+        let together = analyse(&merge(&crowd));
+        check(&together);
+        let mut apart: Vec<Connection> = crowd
+            .iter()
+            .flat_map(|capture| analyse(capture).connections)
+            .collect();
+        let mut together = together.connections;
+        for connections in [&mut apart, &mut together] {
+            connections.iter_mut().for_each(forget_numbers);
+            connections.sort_by_key(|c| (c.client.min(c.server), c.exchanges.first().map(|e| e.start), c.packets));
+        }
+        prop_assert_eq!(apart, together);
+    }
+
+    /// Packets of one time may be captured in any order of the connections.
+    #[test]
+    fn the_order_of_strangers_does_not_matter(crowd in crowd()) {
+        let one = analyse(&merge(&crowd));
+        let backwards: Vec<Vec<Segment>> = crowd.iter().rev().cloned().collect();
+        let other = analyse(&merge(&backwards));
+        prop_assert_eq!((one.elapsed, one.exchanges, one.bill), (other.elapsed, other.exchanges, other.bill));
+    }
+
+    #[test]
+    fn time_may_begin_anywhere(conversation in conversation_with_steps(), shift_s in -1_700_000_000..4_000_000_000i64) {
+        let shift = Duration::from_secs(shift_s) + Duration::from_nanos(shift_s);
+        let segments = conversation.capture(ends(1), Duration::ZERO);
+        let shifted = segments.iter().map(|segment| Segment { at: segment.at + shift, ..*segment });
+        let mut expected = analyse(&segments);
+        for connection in &mut expected.connections {
+            connection.exchanges.iter_mut().for_each(|exchange| exchange.start = exchange.start + shift);
+        }
+        prop_assert_eq!(analyse(&shifted.collect::<Vec<_>>()), expected);
+    }
+
+    #[test]
+    fn sequence_numbers_may_begin_anywhere(
+        conversation in conversation_with_steps(),
+        offsets in prop_oneof![any::<[u32; 2]>(), [0..60_000u32, 0..60_000u32]],
+    ) {
+        let segments = conversation.capture(ends(1), Duration::ZERO);
+        let [client, server] = offsets;
+        let renumbered = segments.iter().map(|segment| {
+            let (own, peer) = if segment.src == ends(1)[0] { (client, server) } else { (server, client) };
+            renumber(segment, own, peer)
+        });
+        prop_assert_eq!(analyse(&renumbered.collect::<Vec<_>>()), analyse(&segments));
+    }
+
+    /// A bill holds the time from its first to its last packet and the way that its capture cannot see, which is in
+    /// its lines for the path. Without that way the bills of a connection lie one behind the other.
+    #[test]
+    fn no_interval_is_billed_twice(conversation in conversation()) {
+        let segments = conversation.capture(ends(1), Duration::ZERO);
+        let report = analyse(&segments);
+        for connection in &report.connections {
+            let mut exchanges: Vec<&Exchange> = connection.exchanges.iter().collect();
+            exchanges.sort_by_key(|exchange| exchange.n);
+            for pair in exchanges.windows(2) {
+                let end = pair[0].start + (pair[0].elapsed - way(pair[0]));
+                prop_assert!(
+                    end <= pair[1].start,
+                    "{} is billed until {} ns behind the start of {}", pair[0].n, (end - pair[1].start).as_nanos(), pair[1].n
+                );
+            }
+            if let (Some(first), Some(last)) = (segments.first(), segments.last()) {
+                let billed: Duration = exchanges.iter().map(|exchange| exchange.elapsed - way(exchange)).sum();
+                prop_assert!(billed <= last.at - first.at, "{billed} in {}", last.at - first.at);
+            }
+        }
+    }
+}
+
+/// At most this much of a bill lies beyond what the capture saw.
+fn way(exchange: &Exchange) -> Duration {
+    let lines = exchange.bill.iter();
+    lines
+        .filter(|line| matches!(line.cause, Cause::RoundTrip | Cause::Handshake | Cause::Queueing))
+        .map(|line| line.ns)
+        .sum()
+}
+
+/// Takes out what says where in the capture a connection was.
+fn forget_numbers(connection: &mut Connection) {
+    connection.id = 0;
+    connection.packet_range = [0; 2];
+    for exchange in &mut connection.exchanges {
+        exchange.packets = [0; 2];
+        for line in &mut exchange.bill {
+            line.evidence.iter_mut().for_each(|packet| *packet = 0);
+        }
+    }
+}
+
+fn renumber(segment: &Segment, own: u32, peer: u32) -> Segment {
+    let mut options = TcpOptions::default();
+    (options.mss, options.window_scale) = (segment.options.mss, segment.options.window_scale);
+    (options.sack_permitted, options.timestamps) =
+        (segment.options.sack_permitted, segment.options.timestamps);
+    for mut block in segment.options.sack().iter().copied() {
+        block.start += peer;
+        block.end += peer;
+        options.push_sack(block);
+    }
+    let ack = if segment.flags.ack() { segment.ack + peer } else { Seq(0) };
+    Segment { seq: segment.seq + own, ack, options, ..*segment }
+}
+
+#[test]
+fn a_capture_without_packets_is_an_empty_report() {
+    assert_eq!(analyse(&number(Vec::new())), Report::default());
+}

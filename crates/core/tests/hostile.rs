@@ -1,0 +1,199 @@
+//! How much memory can a capture make one connection take? As much as its documented bounds, whatever is sent.
+//!
+//! Each shape is fed three times as long as it takes to fill every bound, and must not hold more at its end than after
+//! its first third.
+
+use std::alloc::System;
+use std::sync::Mutex;
+
+use cap::Cap;
+use tcpwhy_core::report::Report;
+use tcpwhy_core::{Analysis, Listing, Options};
+use tcpwhy_wire::{Duration, Endpoint, Flags, Instant, SackBlock, Segment, Seq, TcpOptions, Timestamps};
+
+#[global_allocator]
+static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
+/// The allocator counts for all threads.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+const CLIENT: Endpoint = Endpoint::v4([10, 0, 0, 1], 40_000);
+const SERVER: Endpoint = Endpoint::v4([10, 0, 0, 2], 80);
+/// Two directions of 2048 segments and 2048 acknowledgements of less than 100 bytes, and what does not count.
+const CONNECTION_MAX: usize = 1 << 20;
+const PACKETS: u64 = 150_000;
+
+fn packet(n: u64, from: Endpoint, seq: u32, len: u32) -> Segment {
+    Segment {
+        packet: n,
+        at: Instant::from_nanos(1_000_000_000 + n as i64 * 10_000),
+        src: from,
+        dst: if from == CLIENT { SERVER } else { CLIENT },
+        seq: Seq(seq),
+        ack: Seq(1),
+        window: 1024,
+        flags: Flags(Flags::ACK),
+        payload_len: len,
+        options: TcpOptions::default(),
+        ip_id: None,
+        ttl: 64,
+    }
+}
+
+/// Feeds a shape and returns what is reported.
+fn endure(name: &str, shape: impl Fn(u64) -> Segment) -> Report {
+    let _alone = ONE_AT_A_TIME.lock();
+    let before = ALLOCATOR.allocated();
+    let mut analysis = Analysis::new(Options { listing: Listing::None, ..Options::default() });
+    let mut early = 0;
+    let mut most = 0;
+    for n in 1..=PACKETS {
+        analysis.on_segment(&shape(n));
+        if n % 1_000 == 0 {
+            let held = ALLOCATOR.allocated().saturating_sub(before);
+            most = most.max(held);
+            if n <= PACKETS / 3 {
+                early = most;
+            }
+        }
+    }
+    assert!(most < CONNECTION_MAX, "{name}: {most} bytes held");
+    assert!(most <= early + early / 4 + 4_096, "{name}: grows from {early} to {most} bytes");
+    let report = analysis.finish();
+    let sum: Duration = report.bill.iter().map(|line| line.ns).sum();
+    assert_eq!(sum, report.elapsed, "{name}");
+    assert!(report.bill.iter().all(|line| line.ns.is_positive()), "{name}");
+    report
+}
+
+/// Numbers without a pattern, the same each time.
+fn scatter(n: u64) -> u64 {
+    let mut x = n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    x ^= x >> 29;
+    x.wrapping_mul(0xbf58_476d_1ce4_e5b9)
+}
+
+#[test]
+fn ten_thousand_gaps() {
+    endure("a gap behind each segment", |n| packet(n, CLIENT, n as u32 * 3_000, 1_448));
+}
+
+#[test]
+fn endless_disorder() {
+    endure("backwards", |n| packet(n, CLIENT, (u64::from(u32::MAX) - n * 1_448) as u32, 1_448));
+    endure("anywhere", |n| packet(n, CLIENT, scatter(n) as u32, 1_448));
+    endure("in one window", |n| {
+        packet(n, CLIENT, scatter(n) as u32 % 1_000_000, 1 + scatter(n) as u32 % 1_448)
+    });
+}
+
+#[test]
+fn a_million_sack_blocks() {
+    endure("SACK", |n| {
+        let mut ack = packet(n, if n.is_multiple_of(4) { SERVER } else { CLIENT }, n as u32, 100);
+        if n.is_multiple_of(4) {
+            ack = packet(n, SERVER, 1, 0);
+        }
+        for i in 0..4 {
+            let start = Seq(scatter(4 * n + i) as u32);
+            ack.options.push_sack(SackBlock { start, end: start + (scatter(n) as u32 % 5_000) });
+        }
+        ack
+    });
+}
+
+#[test]
+fn segments_of_one_byte() {
+    endure("never acknowledged", |n| packet(n, CLIENT, n as u32, 1));
+    endure("acknowledged by the thousand", |n| {
+        let from = if n.is_multiple_of(1_000) { SERVER } else { CLIENT };
+        Segment { ack: Seq(n as u32), ..packet(n, from, n as u32, u32::from(from == CLIENT)) }
+    });
+}
+
+#[test]
+fn the_same_bytes_again_and_again() {
+    endure("retransmissions", |n| packet(n, CLIENT, (n % 2_000) as u32 * 1_448, 1_448));
+    endure("keep-alives", |n| packet(n, CLIENT, 1, u32::from(n == 1)));
+}
+
+#[test]
+fn windows_that_lie() {
+    endure("windows", |n| {
+        let syn = match n {
+            1 => Flags::SYN,
+            2 => Flags::SYN | Flags::ACK,
+            _ => Flags::ACK,
+        };
+        let from = if n.is_multiple_of(2) { SERVER } else { CLIENT };
+        let mut segment = packet(n, from, n as u32 * 700, if n > 2 { scatter(n) as u32 % 1_448 } else { 0 });
+        segment.flags = Flags(syn);
+        segment.window = scatter(n) as u16;
+        segment.ack = Seq(scatter(n + 7) as u32);
+        if n <= 2 {
+            segment.options.window_scale = Some(255);
+            segment.options.mss = Some(0);
+        }
+        segment
+    });
+}
+
+#[test]
+fn times_at_the_edges() {
+    const EDGES: [i64; 6] = [i64::MIN, i64::MAX, 0, i64::MIN + 1, i64::MAX - 1, -1];
+    endure("clock", |n| {
+        let from = if n.is_multiple_of(2) { SERVER } else { CLIENT };
+        let mut segment = packet(n, from, n as u32 * 100, 100);
+        segment.at = Instant::from_nanos(EDGES[(scatter(n) % 6) as usize]);
+        segment.ack = Seq((n as u32).saturating_sub(1) * 100);
+        segment.options.timestamps = Some(Timestamps { val: scatter(n) as u32, ecr: scatter(n + 1) as u32 });
+        segment
+    });
+    endure("clock running from the first to the last moment", |n| {
+        let from = if n.is_multiple_of(2) { SERVER } else { CLIENT };
+        let step = i64::MAX / PACKETS as i64 * 2;
+        let at = Instant::from_nanos(i64::MIN.saturating_add(step.saturating_mul(n as i64)));
+        Segment { at, ack: Seq((n as u32 - 1) * 100), ..packet(n, from, n as u32 * 100, 100) }
+    });
+}
+
+/// Nothing is kept of exchanges that are not listed, of messages without an answer, or of stragglers.
+#[test]
+fn exchanges_without_end() {
+    let report = endure("exchanges", |n| {
+        let from = if n.is_multiple_of(2) { SERVER } else { CLIENT };
+        let own = (n as u32).div_ceil(2) * 100;
+        Segment { ack: Seq(n as u32 / 2 * 100 + 100), ..packet(n, from, own, 100) }
+    });
+    assert_eq!(report.exchanges, PACKETS / 2);
+    endure("a stream with pauses", |n| {
+        let at = Instant::from_nanos(n as i64 * 30_000_000);
+        let data = packet(n, CLIENT, n as u32 * 100, 100);
+        Segment { at, flags: Flags(Flags::ACK | Flags::PSH), ..data }
+    });
+}
+
+#[test]
+fn stragglers_behind_an_end_while_the_clock_stands() {
+    endure("stragglers", |n| {
+        let from = if n.is_multiple_of(2) { SERVER } else { CLIENT };
+        let flags = Flags(if n <= 4 { Flags::FIN | Flags::ACK } else { Flags::ACK });
+        let at = Instant::from_nanos(0);
+        Segment {
+            at,
+            flags,
+            ack: Seq(101),
+            window: n as u16,
+            ..packet(n, from, if n <= 2 { 100 } else { 101 }, 0)
+        }
+    });
+}
+
+/// A port used again and again: each connection ends the one before it.
+#[test]
+fn one_port_used_again_and_again() {
+    let report = endure("incarnations", |n| Segment {
+        flags: Flags(Flags::SYN),
+        ..packet(n, CLIENT, scatter(n) as u32, 0)
+    });
+    assert_eq!(report.segments, PACKETS);
+}

@@ -1,0 +1,40 @@
+//! How do programs on a host find the other by name? A private `/etc/hosts` over the machine's, in the host's own mount
+//! namespace: nobody else sees it, and it ends with the host.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::net::IpAddr;
+use std::os::fd::AsRawFd as _;
+
+const HOSTS: &str = "/etc/hosts";
+
+/// Adds names to what the calling thread's mount namespace sees as `/etc/hosts`.
+pub(crate) fn add(names: &[(String, IpAddr)]) -> io::Result<()> {
+    if names.is_empty() {
+        return Ok(());
+    }
+    // A machine without the file cannot be given names this way; addresses still work.
+    let mut text = String::new();
+    for (name, address) in names {
+        // A String takes any text.
+        let _ = writeln!(text, "{address}\t{name}");
+    }
+    text.push_str(&std::fs::read_to_string(HOSTS)?);
+
+    let path = std::env::temp_dir().join(format!("tcpwhy-hosts-{}-{}", std::process::id(), names[0].0));
+    let mut file = File::options().write(true).create_new(true).open(&path)?;
+    let mounted = file.write_all(text.as_bytes()).and_then(|()| readable_by_all(&file)).and_then(|()| {
+        let source = format!("/proc/self/fd/{}", file.as_raw_fd());
+        Ok(rustix::mount::mount_bind(source, HOSTS)?)
+    });
+    // The mount keeps the content; the name is not needed any more, whatever came of it.
+    std::fs::remove_file(&path)?;
+    mounted
+}
+
+/// Programs on the host may run as another user.
+fn readable_by_all(file: &File) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    file.set_permissions(std::fs::Permissions::from_mode(0o644))
+}

@@ -1,0 +1,241 @@
+//! Does the path do to the real kernel's TCP what its elements say? Judged by the applications' own clocks.
+#![cfg(target_os = "linux")]
+
+use std::fmt::Display;
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tcpwhy_lab::{Error, HostSpec, Pair, PairOptions, PathSpec};
+
+/// Time is measured: one laboratory at a time.
+static ALONE: Mutex<()> = Mutex::new(());
+
+struct Lab {
+    pair: Pair,
+    _alone: MutexGuard<'static, ()>,
+}
+
+/// A laboratory with these elements, the delay first; `None` where the machine does not allow one.
+fn lab(rtt_ms: i64, forward: &[&str], backward: &[&str], server: HostSpec) -> Option<Lab> {
+    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut path = PathSpec::delay(tcpwhy_wire::Duration::from_millis(rtt_ms));
+    path.forward.extend(forward.iter().map(|line| line.parse().expect("an element")));
+    path.backward.extend(backward.iter().map(|line| line.parse().expect("an element")));
+    match Pair::build(&PairOptions { path, server, ..PairOptions::default() }) {
+        Ok(pair) => Some(Lab { pair, _alone: alone }),
+        Err(error @ Error::NotPermitted { .. }) => {
+            skip(&error);
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+impl Lab {
+    /// Runs a server that handles one connection and a client that starts when it listens.
+    fn run<T: Send + 'static>(
+        &self,
+        serve: impl FnOnce(TcpStream) -> io::Result<()> + Send + 'static,
+        client: impl FnOnce(SocketAddr) -> io::Result<T> + Send + 'static,
+    ) -> T {
+        let address = SocketAddr::from((Pair::SERVER_V4, 80));
+        let listener = self.pair.server().enter(move || TcpListener::bind(address));
+        let listener = listener.expect("a thread").join().expect("no panic").expect("a listener");
+        let server = self.pair.server().enter(move || serve(listener.accept()?.0)).expect("a thread");
+        let client = self.pair.client().enter(move || client(address)).expect("a thread");
+        let answer = client.join().expect("no panic").expect("the client succeeds");
+        server.join().expect("no panic").expect("the server succeeds");
+        answer
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the application's own clock is the truth here")]
+fn timed<T>(work: impl FnOnce() -> io::Result<T>) -> io::Result<(Duration, T)> {
+    let start = Instant::now();
+    let done = work()?;
+    Ok((start.elapsed(), done))
+}
+
+/// At least as long as theory, never early, and not longer than a busy machine explains.
+fn assert_takes(took: Duration, theory_ms: u64) {
+    let theory = Duration::from_millis(theory_ms);
+    assert!(took >= theory, "{took:?} is earlier than {theory:?}");
+    assert!(took < theory + Duration::from_millis(30), "{took:?} is much later than {theory:?}");
+}
+
+/// Reads messages of `len` bytes and answers each with one byte.
+fn answer(mut stream: TcpStream, len: usize) -> io::Result<()> {
+    let mut message = vec![0; len];
+    loop {
+        match stream.read_exact(&mut message) {
+            Ok(()) => stream.write_all(&[1])?,
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+#[test]
+fn a_handshake_takes_one_round_trip_and_the_log_agrees() {
+    let Some(lab) = lab(26, &[], &[], HostSpec::default()) else { return };
+    let took = lab.run(|_| Ok(()), |address| Ok(timed(|| TcpStream::connect(address))?.0));
+    assert_takes(took, 26);
+    std::thread::sleep(Duration::from_millis(60));
+    let log = lab.pair.log();
+    assert!(log.records.len() >= 3 && log.refused == 0 && log.omitted == 0);
+    for record in &log.records {
+        let delivered = record.delivered.expect("nothing is dropped here");
+        assert!(delivered >= record.path.left, "never early");
+        assert_eq!((record.path.left - record.path.entered).as_nanos(), 13_000_000);
+    }
+    assert_eq!(lab.pair.client().overruns().expect("counters"), 0);
+}
+
+#[test]
+fn a_transfer_takes_its_bits_time() {
+    let Some(lab) = lab(2, &["rate 20mbit queue 1m"], &[], HostSpec::default()) else { return };
+    let transfer = || {
+        lab.run(
+            |mut stream| {
+                let mut all = Vec::new();
+                stream.read_to_end(&mut all)?;
+                stream.write_all(&[1])
+            },
+            |address| {
+                let mut stream = TcpStream::connect(address)?;
+                let (took, ()) = timed(|| {
+                    stream.write_all(&vec![0; 1_000_000])?;
+                    stream.shutdown(std::net::Shutdown::Write)?;
+                    stream.read_exact(&mut [0])
+                })?;
+                Ok(took)
+            },
+        )
+    };
+    // 691 segments of 1448 bytes with 52 bytes of headers: 8.29 Mbit at 20 Mb/s, and the round trip. The hosts may add
+    // waits of their own, such as a delayed acknowledgement on the way; not in every run.
+    let best = (0..4).map(|_| transfer()).min().unwrap_or_default();
+    assert_takes(best, 416);
+}
+
+#[test]
+fn a_lost_syn_costs_the_initial_timeout() {
+    let Some(lab) = lab(20, &["loss syn 1"], &[], HostSpec::default()) else { return };
+    let took = lab.run(|_| Ok(()), |address| Ok(timed(|| TcpStream::connect(address))?.0));
+    // RFC 6298, 2: one second. The kernel's timer wheel rounds it up by as much as an eighth of its level (64 ms).
+    assert!(took >= Duration::from_millis(1_020) && took < Duration::from_millis(1_150), "{took:?}");
+    let log = lab.pair.log();
+    assert_eq!(log.records.iter().filter(|record| record.delivered.is_none()).count(), 1);
+}
+
+#[test]
+fn a_windows_like_server_holds_a_split_write_for_200_ms() {
+    // A host that acknowledges at once, behind a policy that does not.
+    let server = || HostSpec { quickack: true, ..HostSpec::default() };
+    let ask = |nodelay: bool| {
+        move |address| {
+            let mut stream = TcpStream::connect(address)?;
+            stream.set_nodelay(nodelay)?;
+            let round = |stream: &mut TcpStream| {
+                stream.write_all(&[0; 30])?;
+                stream.write_all(&[0; 70])?;
+                stream.read_exact(&mut [0])
+            };
+            round(&mut stream)?;
+            Ok(timed(|| round(&mut stream))?.0)
+        }
+    };
+    let serve = |stream| answer(stream, 100);
+    let Some(windows) = lab(2, &[], &["acks windows-7"], server()) else { return };
+    assert_takes(windows.run(serve, ask(false)), 202);
+    drop(windows);
+    let Some(windows) = lab(2, &[], &["acks windows-7"], server()) else { return };
+    assert_takes(windows.run(serve, ask(true)), 2);
+    drop(windows);
+    // TcpAckFrequency=1: only Nagle's own round trip is left.
+    let Some(immediate) = lab(2, &[], &["acks every 1"], server()) else { return };
+    assert_takes(immediate.run(serve, ask(false)), 4);
+}
+
+#[test]
+fn a_host_has_its_own_settings_and_the_machine_keeps_its_own() {
+    let setting = "/proc/sys/net/ipv4/tcp_slow_start_after_idle";
+    let machine = std::fs::read_to_string(setting).expect("the machine's setting");
+    let other = if machine.trim() == "1" { "0" } else { "1" };
+    let server = HostSpec {
+        sysctl: vec![("net.ipv4.tcp_slow_start_after_idle".to_owned(), other.to_owned())],
+        congestion: Some("reno".to_owned()),
+        ..HostSpec::default()
+    };
+    let Some(lab) = lab(0, &[], &[], server) else { return };
+    let host = lab.pair.server().enter(move || std::fs::read_to_string(setting)).expect("a thread");
+    assert_eq!(host.join().expect("no panic").expect("the host's setting").trim(), other);
+    assert_eq!(std::fs::read_to_string(setting).expect("the machine's setting"), machine);
+    lab.run(
+        |stream| {
+            assert_eq!(rustix::net::sockopt::tcp_congestion(&stream)?, "reno");
+            Ok(())
+        },
+        |address| {
+            let stream = TcpStream::connect(address)?;
+            assert_eq!(rustix::net::sockopt::tcp_congestion(&stream)?, "cubic");
+            Ok(())
+        },
+    );
+}
+
+#[test]
+fn an_impossible_setting_names_itself() {
+    let build = |server| {
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        Pair::build(&PairOptions { server, ..PairOptions::default() }).map(drop)
+    };
+    let wrong = [
+        ("net.ipv4.no_such_setting", "net.ipv4.no_such_setting"),
+        ("kernel.hostname", "only net.* belongs to it"),
+    ];
+    for (key, why) in wrong {
+        let server = HostSpec { sysctl: vec![(key.to_owned(), "1".to_owned())], ..HostSpec::default() };
+        match build(server) {
+            Err(error @ Error::NotPermitted { .. }) => skip(&error),
+            Err(error) => assert!(error.to_string().contains(why), "{error}"),
+            Ok(()) => panic!("{key} was set"),
+        }
+    }
+    match build(HostSpec { congestion: Some("nonesuch".to_owned()), ..HostSpec::default() }) {
+        Err(error @ Error::NotPermitted { .. }) => skip(&error),
+        Err(error) => assert!(error.to_string().contains("nonesuch"), "{error}"),
+        Ok(()) => panic!("there is no such congestion control"),
+    }
+}
+
+#[test]
+fn both_hosts_see_whole_super_segments_only_where_nothing_needs_packets() {
+    for (element, split) in [(&[][..], false), (&["rate 1gbit"][..], true)] {
+        let Some(lab) = lab(2, element, &[], HostSpec::default()) else { return };
+        lab.run(
+            |mut stream| stream.read_exact(&mut vec![0; 100_000]),
+            |address: SocketAddr| TcpStream::connect(address)?.write_all(&vec![0; 100_000]),
+        );
+        std::thread::sleep(Duration::from_millis(20));
+        let longest = lab.pair.log().records.iter().map(|record| record.path.len).max();
+        assert_eq!(longest <= Some(1500), split, "{element:?}: {longest:?}");
+    }
+}
+
+#[test]
+fn addresses_are_fixed() {
+    // Documentation and scenarios name them.
+    assert_eq!(
+        [Pair::CLIENT_V4, Pair::SERVER_V4],
+        [Ipv4Addr::new(10, 77, 0, 1), Ipv4Addr::new(10, 77, 0, 2)]
+    );
+}
+
+#[expect(clippy::disallowed_methods, reason = "CI is where a test may not be skipped")]
+fn skip(reason: &dyn Display) {
+    assert!(std::env::var("CI").is_err(), "skipped in CI: {reason}");
+    eprintln!("skipping: {reason}");
+}

@@ -1,0 +1,193 @@
+//! Which line of the application's account is which exchange of the bill, and do their lengths agree?
+
+use std::fmt;
+
+use tcpwhy_core::report::{Connection, Exchange, Kind};
+use tcpwhy_core::{Report, Side};
+use tcpwhy_lab::truth::{self, TrueConnection, TrueExchange, Truth};
+use tcpwhy_wire::Duration;
+
+use super::{TOLERANCE, TOLERANCE_PER_CENT};
+
+/// A setup, exchange or one-way message that truth and bill both have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Compared {
+    /// Number of the connection in the bill.
+    pub connection: u64,
+    /// Number of the exchange in the bill.
+    pub n: u64,
+    /// Which of the three.
+    pub kind: Kind,
+    /// What the application felt.
+    pub felt: Duration,
+    /// What was billed.
+    pub billed: Duration,
+    /// By how much the bill may be shorter for reasons that are not its own: the client went on reading what had long
+    /// arrived.
+    less: Duration,
+    /// By how much it may be longer: a one-way message is billed until its acknowledgement has come back.
+    more: Duration,
+}
+
+impl Compared {
+    /// Billed less felt.
+    pub fn error(&self) -> Duration {
+        self.billed - self.felt
+    }
+
+    /// Whether bill and clock agree.
+    pub fn is_right(&self) -> bool {
+        !self.beyond().is_positive()
+    }
+
+    /// By how much the difference exceeds what is allowed.
+    pub fn beyond(&self) -> Duration {
+        let part = self.felt.times(TOLERANCE_PER_CENT).divided_by(100);
+        let tolerance = part.max(TOLERANCE);
+        let error = self.error();
+        (error - self.more - tolerance).max(Duration::ZERO - error - self.less - tolerance)
+    }
+}
+
+impl fmt::Display for Compared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { connection, n, kind, felt, billed, .. } = self;
+        write!(f, "connection {connection}, {} {n}: felt {felt}, billed {billed}", kind.name())
+    }
+}
+
+/// Pairs the exchanges of truth and bill, and names those that have no partner.
+pub fn pair(truth: &Truth, report: &Report) -> (Vec<Compared>, Vec<String>) {
+    let (mut compared, mut unpaired) = (Vec::new(), Vec::new());
+    // The client's address comes back where a port is used again: both sides are in order of time.
+    let mut billed: Vec<&Connection> = report.connections.iter().collect();
+    for felt in &truth.connections {
+        match billed.iter().position(|billed| billed.client.to_string() == felt.client) {
+            Some(at) => pair_connection(felt, billed.remove(at), &mut compared, &mut unpaired),
+            None => unpaired.push(format!("connection {} of the client is in no bill", felt.client)),
+        }
+    }
+    for connection in billed {
+        unpaired.push(format!("the bill has a connection from {} that was not made", connection.client));
+    }
+    (compared, unpaired)
+}
+
+fn pair_connection(
+    felt: &TrueConnection,
+    billed: &Connection,
+    compared: &mut Vec<Compared>,
+    unpaired: &mut Vec<String>,
+) {
+    let ns = Duration::from_nanos;
+    let rtt = billed.rtt_min.unwrap_or_default();
+    let mut bills = billed.exchanges.iter().peekable();
+    if let Some(setup) = bills.next_if(|bill| bill.kind == Kind::Setup) {
+        compared.push(Compared {
+            connection: billed.id,
+            n: setup.n,
+            kind: Kind::Setup,
+            felt: ns(felt.setup.elapsed_ns),
+            billed: setup.elapsed,
+            less: Duration::ZERO,
+            more: Duration::ZERO,
+        });
+    } else if felt.setup.error.is_none() {
+        unpaired.push(format!("connection {}: no setup in the bill", billed.id));
+    }
+    // One account may cut finer than the other: a burst of requests, each answered by itself, is one exchange for a
+    // client that writes them all before it reads. Both are cut where both have moved the same bytes.
+    let (mut felt, mut bills) = (felt.exchanges.iter().peekable(), bills.peekable());
+    let (mut said, mut read) = (Stretch::default(), Stretch::default());
+    while felt.peek().is_some() || bills.peek().is_some() {
+        let behind = said.bytes() < read.bytes() || (said.bytes() == read.bytes() && felt.peek().is_some());
+        match (felt.peek(), bills.peek()) {
+            (Some(_), next) if behind || next.is_none() => {
+                felt.next().into_iter().for_each(|f| said.add_felt(f))
+            }
+            _ => bills.next().into_iter().for_each(|bill| read.add_bill(bill)),
+        }
+        if said.moved == read.moved && said.count > 0 && read.count > 0 {
+            compared.push(said.compare(billed.id, rtt, &read));
+            (said, read) = Default::default();
+        }
+    }
+    if said != read {
+        let (here, there) = (said.moved, read.moved);
+        unpaired.push(format!(
+            "connection {}, from {} on: {} and {} B in the application's account, {} and {} B in the bill",
+            billed.id, read.n, here[0], here[1], there[0], there[1]
+        ));
+        if said.count > 0 && read.count > 0 {
+            compared.push(said.compare(billed.id, rtt, &read));
+        }
+    }
+}
+
+/// Exchanges that follow one another, of either account.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Stretch {
+    /// How many.
+    count: u64,
+    /// The first one's number.
+    n: u64,
+    /// Request and reply bytes.
+    moved: [u64; 2],
+    start_ns: i64,
+    end_ns: i64,
+    one_way: bool,
+    /// How long the applications went on reading what had arrived.
+    reading_ns: i64,
+}
+
+impl Stretch {
+    fn bytes(&self) -> u64 {
+        self.moved.iter().sum()
+    }
+
+    fn add(&mut self, n: u64, moved: [u64; 2], start_ns: i64, end_ns: i64) {
+        if self.count == 0 {
+            (self.n, self.start_ns) = (n, start_ns);
+        }
+        self.count += 1;
+        self.end_ns = end_ns;
+        self.moved = [self.moved[0] + moved[0], self.moved[1] + moved[1]];
+    }
+
+    fn add_felt(&mut self, felt: &TrueExchange) {
+        self.add(felt.n, [felt.request_bytes, felt.reply_bytes], felt.start_ns, felt.end_ns);
+        self.one_way = felt.kind == truth::Kind::OneWay;
+        self.reading_ns = felt.think.client_reading_ns;
+        if self.one_way {
+            self.reading_ns += felt.think.server_reading_ns;
+        }
+    }
+
+    fn add_bill(&mut self, bill: &Exchange) {
+        let start_ns = bill.start.as_nanos();
+        // A one-way message of the server moves reply bytes only, whatever the bill calls them.
+        let moved = match (bill.kind, bill.initiator) {
+            (Kind::OneWay, Side::Server) => [0, bill.request_bytes + bill.reply_bytes],
+            _ => [bill.request_bytes, bill.reply_bytes],
+        };
+        self.add(bill.n, moved, start_ns, start_ns + bill.elapsed.as_nanos());
+        self.one_way = bill.kind == Kind::OneWay;
+    }
+
+    fn compare(&self, connection: u64, rtt: Duration, read: &Self) -> Compared {
+        let ns = Duration::from_nanos;
+        let one_way = self.one_way || read.one_way;
+        Compared {
+            connection,
+            n: read.n,
+            kind: if one_way { Kind::OneWay } else { Kind::Exchange },
+            felt: ns(self.end_ns - self.start_ns),
+            billed: ns(read.end_ns - read.start_ns),
+            less: ns(self.reading_ns),
+            more: if one_way { rtt + ACKNOWLEDGED_WITHIN } else { Duration::ZERO },
+        }
+    }
+}
+
+/// How long a receiver may hold back the acknowledgement of a message's last byte: Windows' 200 ms.
+const ACKNOWLEDGED_WITHIN: Duration = Duration::from_millis(200);

@@ -1,0 +1,233 @@
+//! `tcpwhy lab accuracy`: are the bills right? Every scenario is recorded afresh, billed from both ends, and judged by the
+//! applications' own clocks and by what the scenario must come to. What is wrong is listed, not hidden.
+
+use std::fmt::Write as _;
+
+use anyhow::Context as _;
+use tcpwhy::judge::{Agreement, Confusion, End, Verdict, agreement, judge};
+use tcpwhy_core::Report;
+use tcpwhy_core::report::Kind;
+use tcpwhy_lab::scenario::{self, Scenario};
+use tcpwhy_report::quantity::{millis, percent};
+use tcpwhy_wire::Duration;
+
+use super::args::AccuracyArgs;
+use super::form::{Place, Run};
+use crate::output::print;
+use crate::{ANALYSED, GATE_CLOSED};
+
+/// Ends of one run that differ by more than this share of the time are worth a line.
+const DISAGREEMENT: f64 = 0.05;
+
+/// What one recording came to.
+struct Judged {
+    name: String,
+    verdicts: [Verdict; 2],
+    bills: [String; 2],
+    agreement: Option<Agreement>,
+    /// What makes the recording itself worth less.
+    warnings: Vec<String>,
+}
+
+pub(super) fn run(args: &AccuracyArgs) -> anyhow::Result<u8> {
+    let recordings = recordings(args)?;
+    tcpwhy_lab::enter_user_namespace()?;
+    let place = Place::new(args.keep.as_ref())?;
+    let mut judged = Vec::new();
+    print(&format!("{}\n", row_heading()))?;
+    for (name, scenario) in recordings {
+        let run = match &args.from {
+            Some(dir) => Run::read_back(scenario, &dir.join(&name)),
+            None => place.record(scenario, &name),
+        };
+        let one = Judged::of(name.clone(), &run.with_context(|| name)?);
+        print(&one.rows())?;
+        judged.push(one);
+    }
+    let mut confusion = Confusion::default();
+    judged.iter().flat_map(|one| &one.verdicts).for_each(|verdict| confusion.add(verdict));
+    let wrong: Vec<&Judged> = judged.iter().filter(|one| !one.is_right()).collect();
+    print(&format!("\n{confusion}\n{}", summary(&judged)))?;
+    if let Some(file) = &args.write {
+        std::fs::write(file, markdown(&judged, &confusion))
+            .with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    Ok(if wrong.is_empty() { ANALYSED } else { GATE_CLOSED })
+}
+
+/// Every form that must come to something: the scenario and its variants with their causes, its mends with what they save.
+fn recordings(args: &AccuracyArgs) -> anyhow::Result<Vec<(String, Scenario)>> {
+    let mut forms = Vec::new();
+    for entry in scenario::catalogue()? {
+        let asked = |form: &str| {
+            args.names.is_empty() || args.names.iter().any(|name| *name == entry.name || name == form)
+        };
+        let variants = entry.variants.iter().map(|variant| (format!("{}@{variant}", entry.name), None));
+        let mends = entry.mends.iter().map(|(mend, _)| (entry.name.clone(), Some(mend.as_str())));
+        for (name, mend) in std::iter::once((entry.name.clone(), None)).chain(variants).chain(mends) {
+            let form = mend.map_or_else(|| name.clone(), |mend| format!("{name}+{mend}"));
+            if asked(&form) {
+                forms.push((form, Scenario::load(&name, mend, &[])?));
+            }
+        }
+    }
+    anyhow::ensure!(!forms.is_empty(), "there is no such scenario; `tcpwhy lab` lists them");
+    Ok(forms)
+}
+
+impl Judged {
+    fn of(name: String, run: &Run) -> Self {
+        let [client, server] = &run.bills;
+        let verdict = |end, report| judge(end, &run.truth, report, &run.scenario.expect);
+        let mut warnings = run.warnings.clone();
+        warnings.extend(out_of_range(run));
+        Self {
+            name,
+            verdicts: [verdict(End::Client, client), verdict(End::Server, server)],
+            bills: [largest(client), largest(server)],
+            agreement: agreement(client, server).filter(|agreement| agreement.difference() > DISAGREEMENT),
+            warnings,
+        }
+    }
+
+    fn is_right(&self) -> bool {
+        self.verdicts.iter().all(|verdict| verdict.faults().is_empty())
+    }
+
+    /// Two lines, one for each end, and under them what is wrong.
+    fn rows(&self) -> String {
+        let mut out = String::new();
+        for (verdict, bill) in self.verdicts.iter().zip(&self.bills) {
+            let faults = verdict.faults();
+            let error = verdict.worst_error().map_or_else(|| "-".to_owned(), millis);
+            let is = if faults.is_empty() { "right" } else { "WRONG" };
+            // A String takes any text.
+            let _ = writeln!(out, "{:36} {:6} {is}  {error:>10}  {bill}", self.name, verdict.end);
+            for fault in faults {
+                let _ = writeln!(out, "{:38}{fault}", "");
+            }
+        }
+        if let Some(agreement) = self.agreement {
+            let _ = writeln!(out, "{:38}the ends differ: {agreement}", "");
+        }
+        for warning in &self.warnings {
+            let _ = writeln!(out, "{:38}recording: {warning}", "");
+        }
+        out
+    }
+}
+
+fn row_heading() -> String {
+    format!("{:36} {:6} {:5}  {:>10}  {}", "scenario", "end", "", "error [ms]", "billed")
+}
+
+/// What the application felt lies outside what the scenario expects: then it did not come to what it is for.
+fn out_of_range(run: &Run) -> Vec<String> {
+    let expect = &run.scenario.expect;
+    let median = |kind| super::felt::Spread::of(run.felt.kind(kind).iter().copied());
+    let slowest = median(Kind::Exchange).map(|spread| spread.max);
+    let checks = [
+        ("exchange", expect.exchange, median(Kind::Exchange).map(|spread| spread.median)),
+        ("slowest exchange", expect.slowest, slowest),
+        ("one-way message", expect.one_way, median(Kind::OneWay).map(|spread| spread.median)),
+        ("connect", expect.setup, median(Kind::Setup).map(|spread| spread.median)),
+    ];
+    checks
+        .into_iter()
+        .filter_map(|(what, expected, felt)| match (expected?, felt) {
+            (expected, None) => Some(format!("no {what}, expected {expected}")),
+            (expected, Some(felt)) if !expected.contains(felt) => {
+                Some(format!("{what} felt {felt}, expected {expected}"))
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+/// The lines that make up most of a bill.
+fn largest(report: &Report) -> String {
+    let lines = report.bill.iter().take(3);
+    let lines: Vec<String> = lines
+        .map(|line| format!("{} ({}) {}", line.cause, line.side, percent(line.ns, report.elapsed)))
+        .collect();
+    lines.join(", ")
+}
+
+fn summary(judged: &[Judged]) -> String {
+    let verdicts: Vec<&Verdict> = judged.iter().flat_map(|one| &one.verdicts).collect();
+    let wrong = verdicts.iter().filter(|verdict| !verdict.faults().is_empty()).count();
+    let mut errors: Vec<Duration> = verdicts
+        .iter()
+        .flat_map(|verdict| &verdict.compared)
+        .filter(|pair| pair.kind != Kind::OneWay)
+        .map(|pair| Duration::from_nanos(pair.error().as_nanos().abs()))
+        .collect();
+    errors.sort_unstable();
+    let at = |per_mille: usize| errors.get(errors.len() * per_mille / 1000).copied().unwrap_or_default();
+    let disagree = judged.iter().filter(|one| one.agreement.is_some()).count();
+    format!(
+        "{} bills of {} recordings: {wrong} wrong; {disagree} recordings whose ends differ by more than {:.0} %\n\
+         elapsed against the application's clock, {} setups and exchanges: median {} off, p99 {}\n",
+        verdicts.len(),
+        judged.len(),
+        100.0 * DISAGREEMENT,
+        errors.len(),
+        at(500),
+        at(990)
+    )
+}
+
+/// The same as a page of the documentation.
+fn markdown(judged: &[Judged], confusion: &Confusion) -> String {
+    let mut out = String::from(ABOUT);
+    out.push_str(
+        "\n## Each scenario, each end\n\n| scenario | end | | error, ms | billed |\n|---|---|---|---:|---|\n",
+    );
+    for one in judged {
+        for (verdict, bill) in one.verdicts.iter().zip(&one.bills) {
+            let is = if verdict.faults().is_empty() { "right" } else { "**wrong**" };
+            let error = verdict.worst_error().map_or_else(|| "-".to_owned(), millis);
+            let _ = writeln!(out, "| {} | {} | {is} | {error} | {bill} |", one.name, verdict.end);
+        }
+    }
+    out.push_str("\n## What is wrong\n\n");
+    let before = out.len();
+    for one in judged {
+        for verdict in &one.verdicts {
+            for fault in verdict.faults() {
+                let _ = writeln!(out, "- {} at the {}: {fault}", one.name, verdict.end);
+            }
+        }
+        if let Some(agreement) = one.agreement {
+            let _ = writeln!(out, "- {}: the ends differ: {agreement}", one.name);
+        }
+        for warning in &one.warnings {
+            let _ = writeln!(out, "- {}, the recording itself: {warning}", one.name);
+        }
+    }
+    if out.len() == before {
+        out.push_str("Nothing.\n");
+    }
+    out.push_str("\n## What was taken for what\n\n| expected | billed as | times |\n|---|---|---:|\n");
+    for (expected, billed, n) in confusion.rows() {
+        let _ = writeln!(out, "| {expected} | {billed} | {n} |");
+    }
+    let (right, all) = confusion.right();
+    let _ = write!(out, "\n{right} of {all} expectations met.\n\n{}", summary(judged));
+    out
+}
+
+const ABOUT: &str = "\
+# Accuracy
+
+Written by `make accuracy`. Every scenario of the laboratory is recorded on the real kernel, in every form, with a capture at
+each end and the applications' own clocks beside them; each capture is billed and judged. A bill is right where
+
+- its lines sum to its elapsed time, exactly;
+- every setup and exchange is as long as the client's own clock says, within 1 ms or 2 %, also from the server's capture
+  (a one-way message is billed until its acknowledgement is back, so it may be longer by that);
+- the causes that the scenario was built for are there, on the right side, with a share in the range that its file states;
+- at most 2 % of the time is unexplained.
+
+The error is the largest difference of a setup or exchange from the application's clock.
+";

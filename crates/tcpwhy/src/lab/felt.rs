@@ -1,0 +1,97 @@
+//! What did the application feel, by its own clock?
+
+use tcpwhy_core::report::Kind;
+use tcpwhy_lab::scenario::{Expect, Span};
+use tcpwhy_lab::truth::{self, Truth};
+use tcpwhy_wire::Duration;
+
+/// Everything that the client waited for in one run, each list in order of time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Felt {
+    pub(super) setups: Vec<Duration>,
+    pub(super) exchanges: Vec<Duration>,
+    pub(super) one_way: Vec<Duration>,
+}
+
+impl Felt {
+    pub(super) fn of(truth: &Truth) -> Self {
+        let of = |kind| {
+            let wanted = truth.exchanges().filter(move |exchange| exchange.kind == kind);
+            wanted.map(|exchange| Duration::from_nanos(exchange.elapsed_ns)).collect()
+        };
+        let setups = truth.connections.iter().filter(|connection| connection.setup.error.is_none());
+        Self {
+            setups: setups.map(|connection| Duration::from_nanos(connection.setup.elapsed_ns)).collect(),
+            exchanges: of(truth::Kind::Exchange),
+            one_way: of(truth::Kind::OneWay),
+        }
+    }
+
+    pub(super) fn kind(&self, kind: Kind) -> &[Duration] {
+        match kind {
+            Kind::Setup => &self.setups,
+            Kind::Exchange => &self.exchanges,
+            Kind::OneWay => &self.one_way,
+        }
+    }
+}
+
+/// The one number that a scenario is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Headline {
+    pub(super) kind: Kind,
+    /// The longest one, not the median: only one of them meets the problem.
+    pub(super) slowest: bool,
+}
+
+impl Headline {
+    pub(super) fn of(expect: &Expect) -> Self {
+        let kind = match expect {
+            Expect { exchange: None, slowest: None, one_way: Some(_), .. } => Kind::OneWay,
+            Expect { exchange: None, slowest: None, setup: Some(_), .. } => Kind::Setup,
+            _ => Kind::Exchange,
+        };
+        Self { kind, slowest: kind == Kind::Exchange && expect.slowest.is_some() }
+    }
+
+    /// What is expected of it.
+    pub(super) fn expected(self, expect: &Expect) -> Option<Span> {
+        match self.kind {
+            Kind::Setup => expect.setup,
+            Kind::OneWay => expect.one_way,
+            Kind::Exchange if self.slowest => expect.slowest,
+            Kind::Exchange => expect.exchange,
+        }
+    }
+
+    pub(super) fn measured(self, felt: &Felt) -> Option<Duration> {
+        let spread = Spread::of(felt.kind(self.kind).iter().copied())?;
+        Some(if self.slowest { spread.max } else { spread.median })
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self.kind {
+            Kind::Setup => "connect",
+            Kind::OneWay => "one-way message",
+            Kind::Exchange if self.slowest => "slowest exchange",
+            Kind::Exchange => "exchange",
+        }
+    }
+}
+
+/// Median and spread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Spread {
+    pub(super) median: Duration,
+    pub(super) min: Duration,
+    pub(super) max: Duration,
+}
+
+impl Spread {
+    pub(super) fn of(values: impl IntoIterator<Item = Duration>) -> Option<Self> {
+        let mut values: Vec<Duration> = values.into_iter().collect();
+        values.sort_unstable();
+        let (min, max) = (*values.first()?, *values.last()?);
+        Some(Self { median: values[values.len() / 2], min, max })
+    }
+}

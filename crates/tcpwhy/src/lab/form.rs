@@ -1,0 +1,203 @@
+//! How is one form of a scenario run? Recorded on the kernel, then billed from both ends.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use tcpwhy::input::{self, Inputs};
+use tcpwhy_core::{Analysis, Listing, Options, Report};
+use tcpwhy_lab::scenario::{self, Override, Scenario};
+use tcpwhy_lab::truth::Truth;
+
+use super::RunArgs;
+use super::felt::Felt;
+use super::scratch::Scratch;
+use crate::output;
+
+/// A scenario as it is, or mended.
+#[derive(Clone, Debug)]
+pub(super) struct Form {
+    /// `split`, `split@rtt-26`
+    pub(super) name: String,
+    /// The mend's name and what it does.
+    pub(super) mend: Option<(String, String)>,
+    overrides: Vec<Override>,
+}
+
+/// One run of a form.
+#[derive(Debug)]
+pub(super) struct Run {
+    pub(super) scenario: Scenario,
+    pub(super) truth: Truth,
+    pub(super) felt: Felt,
+    /// From the client's and the server's capture.
+    pub(super) bills: [Report; 2],
+    /// What makes the run worth less: packets that a capture or the path lost.
+    pub(super) warnings: Vec<String>,
+    /// Where it was kept.
+    pub(super) dir: PathBuf,
+}
+
+impl Form {
+    /// The forms that the arguments ask for: each scenario as it is, then mended in each way.
+    pub(super) fn asked(args: &RunArgs) -> Result<Vec<Self>, String> {
+        let overrides = overrides(args)?;
+        let catalogue = scenario::catalogue().map_err(|error| error.to_string())?;
+        let mut forms = Vec::new();
+        for asked in &args.names {
+            let stem = asked.split('@').next().unwrap_or_default();
+            // Complains with the names that exist.
+            let known =
+                |name: &str| Scenario::load(name, None, &overrides).map_err(|error| error.to_string());
+            let entries: Vec<_> =
+                catalogue.iter().filter(|entry| asked == "all" || entry.name == stem).collect();
+            if entries.is_empty() {
+                known(asked)?;
+            }
+            for entry in entries {
+                let mut names = vec![if asked == "all" { entry.name.clone() } else { asked.clone() }];
+                if args.every && !asked.contains('@') {
+                    names.extend(entry.variants.iter().map(|variant| format!("{}@{variant}", entry.name)));
+                }
+                for name in names {
+                    known(&name)?;
+                    let mends = entry.mends.iter().cloned().map(Some);
+                    for mend in std::iter::once(None).chain(mends) {
+                        forms.push(Self { name: name.clone(), mend, overrides: overrides.clone() });
+                    }
+                }
+            }
+        }
+        Ok(forms)
+    }
+
+    /// `split@rtt-26`, `split@rtt-26+nodelay`
+    pub(super) fn full_name(&self) -> String {
+        match &self.mend {
+            Some((mend, _)) => format!("{}+{mend}", self.name),
+            None => self.name.clone(),
+        }
+    }
+
+    /// The scenario; `offset` is added to its seed.
+    pub(super) fn scenario(&self, offset: u64) -> anyhow::Result<Scenario> {
+        let mend = self.mend.as_ref().map(|(mend, _)| mend.as_str());
+        let mut scenario = Scenario::load(&self.name, mend, &self.overrides)?;
+        if offset > 0 {
+            let seed = scenario.pair.path.seed.wrapping_add(offset);
+            let seed = Override { key: "seed".to_owned(), value: seed.to_string() };
+            let overrides = [self.overrides.as_slice(), &[seed]].concat();
+            scenario = Scenario::load(&self.name, mend, &overrides)?;
+        }
+        Ok(scenario)
+    }
+
+    /// Runs it `times` times.
+    pub(super) fn run(&self, times: u32, place: &Place) -> anyhow::Result<Vec<Run>> {
+        (0..times)
+            .map(|n| {
+                let scenario = self.scenario(u64::from(n))?;
+                let dir = place.dir(&self.full_name(), (times > 1).then_some(n + 1));
+                let run = Run::record(scenario, &dir).with_context(|| self.full_name())?;
+                place.done(&dir);
+                Ok(run)
+            })
+            .collect()
+    }
+}
+
+/// `--set` and `--seed`.
+fn overrides(args: &RunArgs) -> Result<Vec<Override>, String> {
+    let seed = args.seed.map(|seed| Override { key: "seed".to_owned(), value: seed.to_string() });
+    args.set.iter().map(|text| text.parse()).chain(seed.map(Ok)).collect()
+}
+
+impl Run {
+    fn record(scenario: Scenario, dir: &Path) -> anyhow::Result<Self> {
+        let recorded = scenario::record(&scenario, dir)?;
+        let mut warnings = Vec::new();
+        let captured = ["client", "server"].into_iter().zip(&recorded.stats);
+        for (end, stats) in captured.filter(|(_, stats)| stats.dropped + stats.unread > 0) {
+            warnings.push(format!("the capture at the {end} lost {} packets", stats.dropped + stats.unread));
+        }
+        let overruns = recorded.truth.path.as_ref().map_or(0, |path| path.overruns);
+        if overruns > 0 {
+            warnings
+                .push(format!("this machine is too slow for the path: {overruns} packets lost beside it"));
+        }
+        if let Some(failure) = &recorded.truth.failure {
+            warnings.push(format!("the conversation ended early: {failure}"));
+        }
+        let bills = [bill(&recorded.client_capture)?, bill(&recorded.server_capture)?];
+        let felt = Felt::of(&recorded.truth);
+        Ok(Self { scenario, truth: recorded.truth, felt, bills, warnings, dir: dir.to_owned() })
+    }
+
+    /// Reads back what an earlier run left in `dir`.
+    pub(super) fn read_back(scenario: Scenario, dir: &Path) -> anyhow::Result<Self> {
+        let file = dir.join("truth.json");
+        let text = std::fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
+        let truth: Truth = serde_json::from_slice(&text).with_context(|| file.display().to_string())?;
+        let bills = [bill(&dir.join("client.pcapng"))?, bill(&dir.join("server.pcapng"))?];
+        let felt = Felt::of(&truth);
+        Ok(Self { scenario, truth, felt, bills, warnings: Vec::new(), dir: dir.to_owned() })
+    }
+}
+
+/// Draws up the bill of a capture, every exchange listed.
+pub(super) fn bill(capture: &Path) -> anyhow::Result<Report> {
+    let mut analysis = Analysis::new(Options { listing: Listing::UpTo(u64::MAX), ..Options::default() });
+    let summary = Inputs::open(&[capture]).for_each_segment(
+        &input::Options::default(),
+        |_| {},
+        |segment| analysis.on_segment(segment),
+    );
+    output::troubles(&summary);
+    anyhow::ensure!(!summary.is_failure(), "{} could not be read back", capture.display());
+    Ok(analysis.finish())
+}
+
+/// Where recordings go.
+pub(super) enum Place {
+    /// Where somebody wants them.
+    Kept(PathBuf),
+    /// Nowhere for long.
+    Scratch(Scratch),
+}
+
+impl Place {
+    pub(super) fn new(keep: Option<&PathBuf>) -> anyhow::Result<Self> {
+        Ok(match keep {
+            Some(dir) => Self::Kept(dir.clone()),
+            None => Self::Scratch(Scratch::new()?),
+        })
+    }
+
+    fn dir(&self, form: &str, n: Option<u32>) -> PathBuf {
+        let root = match self {
+            Self::Kept(dir) => dir,
+            Self::Scratch(scratch) => scratch.path(),
+        };
+        let dir = root.join(form);
+        n.map_or_else(|| dir.clone(), |n| dir.join(format!("run-{n}")))
+    }
+
+    /// A recording has been read.
+    fn done(&self, dir: &Path) {
+        if let Self::Scratch(_) = self {
+            // The whole place is removed later.
+            let _ = std::fs::remove_dir_all(dir);
+        }
+    }
+
+    /// Records one scenario under a name.
+    pub(super) fn record(&self, scenario: Scenario, name: &str) -> anyhow::Result<Run> {
+        let dir = self.dir(name, None);
+        let run = Run::record(scenario, &dir)?;
+        self.done(&dir);
+        Ok(run)
+    }
+
+    pub(super) const fn is_kept(&self) -> bool {
+        matches!(self, Self::Kept(_))
+    }
+}

@@ -1,0 +1,37 @@
+//! `tcpwhy lab`: what does a problem look like on this machine's own kernel, and after its mend?
+
+#[cfg(target_os = "linux")]
+mod accuracy;
+mod args;
+#[cfg(target_os = "linux")]
+mod felt;
+#[cfg(target_os = "linux")]
+mod form;
+#[cfg(target_os = "linux")]
+mod json;
+#[cfg(target_os = "linux")]
+mod scratch;
+#[cfg(target_os = "linux")]
+mod shell;
+#[cfg(target_os = "linux")]
+mod show;
+#[cfg(target_os = "linux")]
+mod table;
+
+pub(crate) use args::{LabArgs, LabCommand, RunArgs};
+
+#[cfg(target_os = "linux")]
+pub(crate) fn run(args: &LabArgs) -> anyhow::Result<u8> {
+    match &args.command {
+        None if args.run.names.is_empty() => show::list(&args.run),
+        None if args.run.names.iter().any(|name| name == "all") => table::run(&args.run),
+        None => show::run(&args.run),
+        Some(LabCommand::Shell(args)) => shell::run(args),
+        Some(LabCommand::Accuracy(args)) => accuracy::run(args),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn run(_args: &LabArgs) -> anyhow::Result<u8> {
+    anyhow::bail!("the laboratory needs Linux: it runs on the kernel's own TCP, in network namespaces")
+}

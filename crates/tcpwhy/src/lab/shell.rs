@@ -1,0 +1,189 @@
+//! `tcpwhy lab shell`: how does any program fare on such a path? It runs at the near end; the other end is at a fixed address
+//! and name, with whatever server was asked for.
+
+use std::fs::File;
+use std::net::IpAddr;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, anyhow, bail};
+use tcpwhy_host::capture::{Capture, Options};
+use tcpwhy_lab::{ElementSpec, Host, HostSpec, Pair, PairOptions, PathSpec};
+
+use super::args::ShellArgs;
+use super::form::bill;
+use crate::output::{self, print};
+use crate::{NOT_ANALYSED, WRONG_USAGE};
+
+/// How long a server may take until it listens.
+const LISTENS_WITHIN: Duration = Duration::from_secs(10);
+/// How long after the program's end connections may go on ending themselves.
+const SETTLE: Duration = Duration::from_millis(300);
+
+pub(super) fn run(args: &ShellArgs) -> anyhow::Result<u8> {
+    let options = match options(args) {
+        Ok(options) => options,
+        Err(what) => {
+            output::complain(&what);
+            return Ok(WRONG_USAGE);
+        }
+    };
+    tcpwhy_lab::enter_user_namespace()?;
+    // The handler for Ctrl-C is not ours here: it ends the program, whose end ends this.
+    let pair = Pair::build(&options)?;
+    let captures = match &args.keep {
+        Some(dir) => Some(start_captures(&pair, dir)?),
+        None => None,
+    };
+    let mut far = match &args.far {
+        Some(command) => Some(start_far(pair.server(), command)?),
+        None => None,
+    };
+    let mut near = pair.client().spawn(near_command(args)).with_context(|| match args.command.first() {
+        Some(program) => format!("cannot start {program}"),
+        None => "cannot start the shell".to_owned(),
+    })?;
+    let status = near.wait()?;
+    if let Some(captures) = captures {
+        std::thread::sleep(SETTLE);
+        finish_captures(captures, args)?;
+    }
+    if let Some(far) = &mut far {
+        // Whatever it has started ends with the host.
+        let _ = far.kill();
+        let _ = far.wait();
+    }
+    Ok(code(status))
+}
+
+fn options(args: &ShellArgs) -> Result<PairOptions, String> {
+    let sysctl = |settings: &[String]| -> Result<Vec<(String, String)>, String> {
+        settings
+            .iter()
+            .map(|setting| match setting.split_once('=') {
+                Some((key, value)) => Ok((key.trim().to_owned(), value.trim().to_owned())),
+                None => Err(format!("`{setting}` sets nothing; write net.ipv4.tcp_sack=0")),
+            })
+            .collect()
+    };
+    let names = |own: IpAddr, other: IpAddr, own_name: &str, other_name: &str| {
+        vec![(other_name.to_owned(), other), (own_name.to_owned(), own)]
+    };
+    let (near, far) = (IpAddr::V4(Pair::CLIENT_V4), IpAddr::V4(Pair::SERVER_V4));
+    let host = |settings: &[String], names| -> Result<HostSpec, String> {
+        let default = HostSpec::default();
+        Ok(HostSpec {
+            sysctl: sysctl(settings)?,
+            congestion: args.congestion.clone().or_else(|| default.congestion.clone()),
+            names,
+            ..default
+        })
+    };
+    Ok(PairOptions {
+        path: path(args)?,
+        client: host(&args.near_sysctl, names(near, far, "near-end", "far-end"))?,
+        server: host(&args.far_sysctl, names(far, near, "far-end", "near-end"))?,
+        ..PairOptions::default()
+    })
+}
+
+fn path(args: &ShellArgs) -> Result<PathSpec, String> {
+    let rate = args.rate.as_ref().map(|rate| match &args.queue {
+        Some(queue) => format!("rate {rate} queue {queue}"),
+        None => format!("rate {rate}"),
+    });
+    let loss = args.loss.as_ref().map(|loss| format!("loss {loss}"));
+    let jitter = args.jitter.as_ref().map(|jitter| format!("jitter {jitter}"));
+    let delay = (args.delay != "0").then(|| format!("delay {}", args.delay));
+    let direction = |own: &[String]| -> Result<Vec<ElementSpec>, String> {
+        let common = [&loss, &rate, &jitter, &delay].into_iter().flatten();
+        own.iter()
+            .chain(common)
+            .map(|text| text.parse().map_err(|error| format!("`{text}`: {error}")))
+            .collect()
+    };
+    Ok(PathSpec { forward: direction(&args.forward)?, backward: direction(&args.backward)?, seed: args.seed })
+}
+
+#[expect(clippy::disallowed_methods, reason = "the user's own shell is named by the environment")]
+fn near_command(args: &ShellArgs) -> Command {
+    let mut command = match args.command.split_first() {
+        Some((program, rest)) => {
+            let mut command = Command::new(program);
+            command.args(rest);
+            command
+        }
+        None => Command::new(std::env::var("SHELL").unwrap_or_else(|_| "/bin/sh".to_owned())),
+    };
+    command.env("FAR_END", Pair::SERVER_V4.to_string());
+    command
+}
+
+/// Starts the server and waits until it listens.
+fn start_far(host: &Host, text: &str) -> anyhow::Result<Child> {
+    let mut command = Command::new("/bin/sh");
+    command.arg("-c").arg(text).stdin(std::process::Stdio::null());
+    let mut child = host.spawn(command).context("cannot start the far end's command")?;
+    let begun = now();
+    loop {
+        if !host.listening()?.is_empty() {
+            return Ok(child);
+        }
+        // A server that goes into the background ends its first process and listens all the same.
+        let ended = child.try_wait()?;
+        if let Some(status) = ended.filter(|status| !status.success()) {
+            bail!("the far end's command failed before it listened ({status}): {text}");
+        }
+        if now() - begun > LISTENS_WITHIN {
+            bail!("the far end's command does not listen after {} s: {text}", LISTENS_WITHIN.as_secs());
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "waits for a program")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+fn start_captures(pair: &Pair, dir: &Path) -> anyhow::Result<[Capture; 2]> {
+    std::fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
+    let start = |host: &Host, name: &str| -> anyhow::Result<Capture> {
+        let path = dir.join(name);
+        let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
+        let options =
+            Options { comment: format!("tcpwhy lab shell, {name}"), ..Options::new(host.interface()) };
+        // The socket belongs to the namespace of the thread that opens it.
+        let started = host.enter(move || Capture::start(options, file))?.join();
+        Ok(started.map_err(|_| anyhow!("the capture's thread ended early"))??)
+    };
+    Ok([start(pair.client(), "near.pcapng")?, start(pair.server(), "far.pcapng")?])
+}
+
+fn finish_captures(captures: [Capture; 2], args: &ShellArgs) -> anyhow::Result<()> {
+    for capture in captures {
+        let stats = capture.stop()?;
+        if stats.dropped + stats.unread > 0 {
+            output::complain(&format!("a capture lost {} packets", stats.dropped + stats.unread));
+        }
+    }
+    let Some(dir) = &args.keep else { return Ok(()) };
+    let near = dir.join("near.pcapng");
+    print(&format!("\n{}\n", tcpwhy_report::answer(&bill(&near)?)))?;
+    print(&format!(
+        "tcpwhy read {0}    (and {1}, the same seen from the far end)\n",
+        near.display(),
+        dir.join("far.pcapng").display()
+    ))
+}
+
+/// The program's own exit code; as a shell reports it where a signal ended it.
+fn code(status: ExitStatus) -> u8 {
+    use std::os::unix::process::ExitStatusExt as _;
+    match (status.code(), status.signal()) {
+        (Some(code), _) => u8::try_from(code).unwrap_or(NOT_ANALYSED),
+        (None, Some(signal)) => u8::try_from(128 + signal).unwrap_or(NOT_ANALYSED),
+        (None, None) => NOT_ANALYSED,
+    }
+}
