@@ -34,7 +34,9 @@ impl StampClock {
             return None;
         };
         let (passed, ticks) = (at - first_at, i64::from(val.wrapping_sub(first_val) as i32));
-        if ticks >= LEARN_FROM_TICKS {
+        // A tick that fits is not revised.
+        let fits = self.tick.is_some_and(|tick| passed >= tick.times(ticks));
+        if ticks >= LEARN_FROM_TICKS && !fits {
             // A growing queue makes ticks look long, never short: the longest known one that fits, revised downwards.
             let longest = passed.as_nanos() / ticks;
             let fitting = if longest < TICKS[2].as_nanos() / 10 {
