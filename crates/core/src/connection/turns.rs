@@ -107,6 +107,7 @@ impl Connection {
             open.request.charge(&lost);
         } else if let Some(late) = self.late_on_its_way(segment, from) {
             open.start = at - late.ns;
+            open.piece.0 = open.start;
             open.client_idle = (open.client_idle - late.ns).at_least_zero();
             open.request.charge(&late);
         }

@@ -303,7 +303,7 @@ fn a_first_copy_that_nobody_saw_is_billed_before_the_second() {
          +40 C 1 lost
          +240 C 100..101
          +0 S ack
-         +20 C 1
+         +300 C 1
          +0 S ack");
     let seen = lost.rtt(ms(17)).seen_at(End::Server);
     let [first, second] = [1, 2].map(|n| seen.one_way(n).exchange);

@@ -4,9 +4,7 @@
 use std::fmt::Write as _;
 
 use anyhow::Context as _;
-use tcpwhy::judge::{
-    Agreement, Confusion, End, TOLERANCE, TOLERANCE_PER_CENT, Verdict, agreement, judge,
-};
+use tcpwhy::judge::{Agreement, Confusion, End, TOLERANCE, TOLERANCE_PER_CENT, Verdict, agreement, judge};
 use tcpwhy_core::Report;
 use tcpwhy_core::report::Kind;
 use tcpwhy_lab::scenario::{self, Scenario};
@@ -218,7 +216,9 @@ fn summary(judged: &[Judged]) -> String {
 /// The same as a page of the documentation.
 fn markdown(judged: &[Judged], confusion: &Confusion) -> String {
     let mut out = String::from(ABOUT);
-    out.push_str("\n## Each scenario, each end\n\n| scenario | end | | error, ms | billed |\n|---|---|---|---:|---|\n");
+    out.push_str(
+        "\n## Each scenario, each end\n\n| scenario | end | | error, ms | billed |\n|---|---|---|---:|---|\n",
+    );
     for one in judged {
         for (verdict, bill) in one.verdicts.iter().zip(&one.bills) {
             let is = if verdict.faults().is_empty() { "right" } else { "**wrong**" };

@@ -11,10 +11,10 @@ use tcpwhy_lab::scenario::{self, Override, Scenario};
 use tcpwhy_lab::truth::Truth;
 use tcpwhy_wire::{Duration, Segment};
 
+use super::RunArgs;
 use super::felt::Felt;
 use super::scratch::Scratch;
 use super::still::{Sent, lateness};
-use super::RunArgs;
 use crate::output;
 
 /// A scenario as it is, or mended.
@@ -52,7 +52,8 @@ impl Form {
         for asked in &args.names {
             let stem = asked.split('@').next().unwrap_or_default();
             // Complains with the names that exist.
-            let known = |name: &str| Scenario::load(name, None, &overrides).map_err(|error| error.to_string());
+            let known =
+                |name: &str| Scenario::load(name, None, &overrides).map_err(|error| error.to_string());
             let entries: Vec<_> =
                 catalogue.iter().filter(|entry| asked == "all" || entry.name == stem).collect();
             if entries.is_empty() {
@@ -126,7 +127,8 @@ impl Run {
         }
         let overruns = recorded.truth.path.as_ref().map_or(0, |path| path.overruns);
         if overruns > 0 {
-            warnings.push(format!("this machine is too slow for the path: {overruns} packets lost beside it"));
+            warnings
+                .push(format!("this machine is too slow for the path: {overruns} packets lost beside it"));
         }
         if let Some(failure) = &recorded.truth.failure {
             warnings.push(format!("the conversation ended early: {failure}"));

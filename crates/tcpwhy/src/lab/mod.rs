@@ -1,8 +1,8 @@
 //! `tcpwhy lab`: what does a problem look like on this machine's own kernel, and after its mend?
 
-mod args;
 #[cfg(target_os = "linux")]
 mod accuracy;
+mod args;
 #[cfg(target_os = "linux")]
 mod corpus;
 #[cfg(target_os = "linux")]

@@ -46,7 +46,8 @@ impl Direction {
     fn of(path: &TruePath, direction: &str) -> Self {
         let column = |name: &str| path.columns.iter().position(|column| column == name);
         let names = ["direction", "n", "entered_ns", "due_ns", "delivered_ns", "seq", "ack"].map(column);
-        let [Some(which), Some(n), Some(entered), Some(due), Some(delivered), Some(seq), Some(ack)] = names else {
+        let [Some(which), Some(n), Some(entered), Some(due), Some(delivered), Some(seq), Some(ack)] = names
+        else {
             return Self { rows: Vec::new() };
         };
         let mut rows: Vec<Row> = path
