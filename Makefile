@@ -24,6 +24,7 @@ accuracy: ## bills against the applications' own clocks, printed as a table
 
 corpus: ## record the captures of the repository afresh, on this machine's kernel
 	$(CARGO) run --locked --release -p tcpwhy -- lab corpus corpus/lab
+	$(CARGO) run --locked --release -p tcpwhy -- lab real --corpus corpus/real
 
 tools: ## the programs that the tests record and compare with
 	@tools/install.sh

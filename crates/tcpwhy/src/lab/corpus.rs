@@ -17,7 +17,7 @@ use crate::output::{complain, print};
 use crate::{ANALYSED, GATE_CLOSED};
 
 /// What was disturbed or did not come to what its scenario is for is recorded again, and left out in the end.
-const TRIES: u32 = 12;
+const TRIES: u32 = 8;
 /// The slow end of the scale: written once, read often.
 const ZSTD_LEVEL: i32 = 19;
 

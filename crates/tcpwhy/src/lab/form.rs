@@ -143,8 +143,12 @@ impl Run {
         warnings: Vec<String>,
         dir: &Path,
     ) -> anyhow::Result<Self> {
-        let (client, from_client) = bill_and_sent(&dir.join("client.pcapng"), Pair::CLIENT_V4.into())?;
-        let (server, from_server) = bill_and_sent(&dir.join("server.pcapng"), Pair::SERVER_V4.into())?;
+        let capture = |end: &str| {
+            let plain = dir.join(format!("{end}.pcapng"));
+            if plain.exists() { plain } else { dir.join(format!("{end}.pcapng.zst")) }
+        };
+        let (client, from_client) = bill_and_sent(&capture("client"), Pair::CLIENT_V4.into())?;
+        let (server, from_server) = bill_and_sent(&capture("server"), Pair::SERVER_V4.into())?;
         let lateness = Lateness::of(&truth, &[from_client, from_server]);
         lateness.note_in(&mut truth);
         let (felt, late) = (Felt::of(&truth), lateness.worst());
