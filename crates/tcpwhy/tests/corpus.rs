@@ -47,7 +47,8 @@ struct Recording {
 
 #[test]
 fn bills_agree_with_the_applications_clocks_from_both_ends() {
-    let known: BTreeMap<(&str, &str), &str> = KNOWN.iter().map(|(name, end, why)| ((*name, *end), *why)).collect();
+    let known: BTreeMap<(&str, &str), &str> =
+        KNOWN.iter().map(|(name, end, why)| ((*name, *end), *why)).collect();
     let (mut wrong, mut mended) = (Vec::new(), Vec::new());
     for recording in recordings() {
         for end in End::BOTH {
@@ -55,7 +56,9 @@ fn bills_agree_with_the_applications_clocks_from_both_ends() {
             let faults = judge(end, &recording.truth, &report, &recording.expect).faults();
             let known = known.get(&(recording.name.as_str(), end.name()));
             match (faults.is_empty(), known) {
-                (false, None) => wrong.push(format!("{} at the {end}: {}", recording.name, faults.join("; "))),
+                (false, None) => {
+                    wrong.push(format!("{} at the {end}: {}", recording.name, faults.join("; ")))
+                }
                 (true, Some(_)) => mended.push(format!("{} at the {end}", recording.name)),
                 (true, None) => {}
                 (false, Some(why)) => eprintln!("known: {} at the {end}: {why}", recording.name),
@@ -108,7 +111,8 @@ fn recordings() -> Vec<Recording> {
         recordings.extend(dirs.into_iter().filter(|dir| dir.join("truth.json").exists()).map(|dir| {
             let name = dir.file_name().unwrap().to_string_lossy().into_owned();
             let text = std::fs::read(dir.join("truth.json")).unwrap();
-            let truth: Truth = serde_json::from_slice(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
+            let truth: Truth =
+                serde_json::from_slice(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
             let expect = expectations(&name, &truth);
             Recording { name, dir, truth, expect }
         }));

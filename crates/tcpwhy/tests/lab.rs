@@ -90,7 +90,9 @@ fn any_program_runs_at_the_near_end_and_reaches_the_far_end_by_name() {
                   urllib.request.urlopen('http://far-end/').read()\n\
                   print('took', time.time() - start, os.environ['FAR_END'])";
     let args = ["shell", "--delay", "30ms", "--keep", dir.to_str().unwrap(), "--far", server, "--"];
-    let Some(output) = allowed("any_program", &[&args[..], &["python3", "-c", client]].concat()) else { return };
+    let Some(output) = allowed("any_program", &[&args[..], &["python3", "-c", client]].concat()) else {
+        return;
+    };
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let said = text(&output.stdout);
     let line = said.lines().find_map(|line| line.strip_prefix("took ")).unwrap_or_else(|| panic!("{said}"));

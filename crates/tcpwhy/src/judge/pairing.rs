@@ -201,24 +201,25 @@ mod tests {
 
     /// `start elapsed request reply`, in ms and bytes.
     fn felt(exchanges: &[[i64; 4]]) -> TrueConnection {
-        let exchanges = exchanges.iter().zip(1..).map(|(&[start, elapsed, request, reply], n)| TrueExchange {
-            n,
-            kind: truth::Kind::Exchange,
-            initiator: "client".to_owned(),
-            start_ns: start * 1_000_000,
-            end_ns: (start + elapsed) * 1_000_000,
-            elapsed_ns: elapsed * 1_000_000,
-            client_idle_ns: 0,
-            request_bytes: request as u64,
-            reply_bytes: reply as u64,
-            request_writes: 1,
-            reply_writes: 1,
-            request_read_ns: None,
-            reply_start_ns: None,
-            reply_written_ns: None,
-            reply_first_ns: None,
-            think: Think::default(),
-        });
+        let exchanges =
+            exchanges.iter().zip(1..).map(|(&[start, elapsed, request, reply], n)| TrueExchange {
+                n,
+                kind: truth::Kind::Exchange,
+                initiator: "client".to_owned(),
+                start_ns: start * 1_000_000,
+                end_ns: (start + elapsed) * 1_000_000,
+                elapsed_ns: elapsed * 1_000_000,
+                client_idle_ns: 0,
+                request_bytes: request as u64,
+                reply_bytes: reply as u64,
+                request_writes: 1,
+                reply_writes: 1,
+                request_read_ns: None,
+                reply_start_ns: None,
+                reply_written_ns: None,
+                reply_first_ns: None,
+                think: Think::default(),
+            });
         TrueConnection {
             client: "10.77.0.1:4000".to_owned(),
             server: "10.77.0.2:80".to_owned(),
@@ -276,8 +277,10 @@ mod tests {
 
     #[test]
     fn a_burst_whose_replies_come_one_by_one_is_one_exchange_for_its_client() {
-        let (compared, unpaired) =
-            paired(&[[0, 80, 200, 200], [90, 10, 100, 100]], &[[0, 2, 100, 100], [3, 77, 100, 100], [90, 10, 100, 100]]);
+        let (compared, unpaired) = paired(
+            &[[0, 80, 200, 200], [90, 10, 100, 100]],
+            &[[0, 2, 100, 100], [3, 77, 100, 100], [90, 10, 100, 100]],
+        );
         assert_eq!(compared, [(80, 80, true), (10, 10, true)]);
         assert!(unpaired.is_empty(), "{unpaired:?}");
     }

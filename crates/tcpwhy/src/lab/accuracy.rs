@@ -65,9 +65,8 @@ pub(super) fn run(args: &AccuracyArgs) -> anyhow::Result<u8> {
 pub(super) fn recordings(only: &[String]) -> anyhow::Result<Vec<(String, Scenario)>> {
     let mut forms = Vec::new();
     for entry in scenario::catalogue()? {
-        let asked = |form: &str| {
-            only.is_empty() || only.iter().any(|name| *name == entry.name || name == form)
-        };
+        let asked =
+            |form: &str| only.is_empty() || only.iter().any(|name| *name == entry.name || name == form);
         let variants = entry.variants.iter().map(|variant| (format!("{}@{variant}", entry.name), None));
         let mends = entry.mends.iter().map(|(mend, _)| (entry.name.clone(), Some(mend.as_str())));
         for (name, mend) in std::iter::once((entry.name.clone(), None)).chain(variants).chain(mends) {

@@ -137,7 +137,12 @@ impl Run {
     }
 
     /// Draws up the bills of a recording.
-    pub(super) fn billed(scenario: Scenario, truth: Truth, warnings: Vec<String>, dir: &Path) -> anyhow::Result<Self> {
+    pub(super) fn billed(
+        scenario: Scenario,
+        truth: Truth,
+        warnings: Vec<String>,
+        dir: &Path,
+    ) -> anyhow::Result<Self> {
         let (client, from_client) = bill_and_sent(&dir.join("client.pcapng"), Pair::CLIENT_V4.into())?;
         let (server, from_server) = bill_and_sent(&dir.join("server.pcapng"), Pair::SERVER_V4.into())?;
         let (felt, late) = (Felt::of(&truth), lateness(&truth, &[from_client, from_server]));

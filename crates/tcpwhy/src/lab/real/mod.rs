@@ -107,7 +107,8 @@ fn record_here(case: &Case, dir: &Path, real_time: bool) -> anyhow::Result<Run> 
     let dir = &std::fs::canonicalize(dir)?;
     let scenario = case.scenario()?;
     let pair = Pair::build(&scenario.pair)?;
-    let mut far = start_far(pair.server(), &format!("PATH=$PATH:/usr/sbin; exec >/dev/null; {}", case.far), Some(dir))?;
+    let mut far =
+        start_far(pair.server(), &format!("PATH=$PATH:/usr/sbin; exec >/dev/null; {}", case.far), Some(dir))?;
     let tap = |host, end: &str| {
         let comment = format!("tcpwhy lab real {}, at the {end}\n{}", case.name, case.text());
         Tap::start(host, &dir.join(format!("{end}.pcapng")), Some(case.port), Some(SNAPLEN_BYTES), comment)
