@@ -53,4 +53,3 @@ pub(super) fn capture(data: &[u8]) {
         assert!(!ascii || shown.is_ascii(), "{shown}");
     }
 }
-
