@@ -20,7 +20,7 @@ bench: ## speed, printed as a table
 	$(CARGO) bench --locked --workspace
 
 accuracy: ## bills against the applications' own clocks, printed as a table
-	$(CARGO) test --locked --release --workspace accuracy -- --nocapture
+	$(CARGO) run --locked --release -p tcpwhy -- lab accuracy --write docs/accuracy.md
 
 fuzz: ## every fuzz target for two minutes (needs a nightly compiler and cargo-fuzz)
 	cd fuzz && for target in $$($(CARGO) +nightly fuzz list); do \

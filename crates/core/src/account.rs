@@ -7,6 +7,8 @@ use tcpwhy_wire::Duration;
 use crate::cause::{Cause, Side};
 use crate::report::{Confidence, Detail, Line};
 
+/// No line has this place: there are fewer causes and sides.
+const NO_DETAIL: u8 = u8::MAX;
 /// Charges that one interval is split into at most: a way, its standing queue, a repair, the bottleneck, a queue, and
 /// who is left.
 const CHARGES_MAX: usize = 6;
@@ -23,12 +25,13 @@ pub(crate) struct Charge {
     pub confidence: Confidence,
     /// The packets that show it, zero for none: what stopped the sender, what released it.
     pub evidence: [u64; 2],
-    pub detail: Detail,
+    /// `None` where nothing was measured.
+    pub detail: Option<Detail>,
 }
 
 impl Charge {
     pub(crate) fn new(cause: Cause, sender: Side, ns: Duration, confidence: Confidence) -> Self {
-        Self { cause, sender, ns, confidence, evidence: [0; 2], detail: Detail::default() }
+        Self { cause, sender, ns, confidence, evidence: [0; 2], detail: None }
     }
 
     pub(crate) fn evidence(mut self, stopped: u64, released: u64) -> Self {
@@ -37,7 +40,7 @@ impl Charge {
     }
 
     pub(crate) fn detail(mut self, detail: Detail) -> Self {
-        self.detail = detail;
+        self.detail = (detail != Detail::default()).then_some(detail);
         self
     }
 }
@@ -91,27 +94,40 @@ struct AccountLine {
     ns: Duration,
     by_confidence: [Duration; 3],
     evidence: [u64; EVIDENCE_MAX],
-    detail: Detail,
     waits: u32,
+    /// Where the detail of the longest wait is, and whether it has one.
+    detail: u8,
+    detailed: bool,
 }
 
 /// The running account. Reused from exchange to exchange, so that the per-packet path does not allocate.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Account {
     lines: Vec<AccountLine>,
+    /// Most lines have none.
+    details: Vec<Detail>,
     total: Duration,
 }
 
 impl Account {
     pub(crate) fn clear(&mut self) {
         self.lines.clear();
+        self.details.clear();
         self.total = Duration::ZERO;
     }
 
     pub(crate) fn copy_from(&mut self, other: &Self) {
         self.lines.clear();
         self.lines.extend_from_slice(&other.lines);
+        self.details.clear();
+        self.details.extend_from_slice(&other.details);
         self.total = other.total;
+    }
+
+    /// Reads a word of each line.
+    #[inline]
+    pub(crate) fn fetch(&self) -> u64 {
+        self.lines.iter().fold(0, |sum, line| sum ^ line.evidence[0] ^ u64::from(line.waits))
     }
 
     pub(crate) fn total(&self) -> Duration {
@@ -142,15 +158,24 @@ impl Account {
                 ns: Duration::ZERO,
                 by_confidence: [Duration::ZERO; 3],
                 evidence: [0; EVIDENCE_MAX],
-                detail: Detail::default(),
                 waits: 0,
+                detail: NO_DETAIL,
+                detailed: false,
             });
             let last = self.lines.len() - 1;
             &mut self.lines[last]
         };
         // The detail is that of the longest single wait.
-        if line.waits == 0 || charge.ns > line.ns.divided_by(i64::from(line.waits)) {
-            line.detail = charge.detail;
+        if line.waits == 0 || charge.ns.times(i64::from(line.waits)) > line.ns {
+            line.detailed = charge.detail.is_some();
+            if let Some(detail) = charge.detail {
+                if let Some(place) = self.details.get_mut(usize::from(line.detail)) {
+                    *place = detail;
+                } else {
+                    line.detail = self.details.len() as u8;
+                    self.details.push(detail);
+                }
+            }
         }
         line.ns += charge.ns;
         line.by_confidence[charge.confidence as usize] += charge.ns;
@@ -168,7 +193,7 @@ impl Account {
     /// Takes over another account's lines and empties it.
     pub(crate) fn absorb(&mut self, other: &mut Self) {
         for line in &other.lines {
-            for charge in LineView(line).charges() {
+            for charge in LineView(line, &other.details).charges() {
                 self.charge(&charge);
             }
         }
@@ -184,13 +209,13 @@ impl Account {
 
     /// The lines in the order in which they first appeared, without building a report from them.
     pub(crate) fn summary(&self) -> impl Iterator<Item = LineView<'_>> {
-        self.lines.iter().map(LineView)
+        self.lines.iter().map(|line| LineView(line, &self.details))
     }
 }
 
 /// One line of an account, read without copying it.
 #[derive(Clone, Copy)]
-pub(crate) struct LineView<'a>(&'a AccountLine);
+pub(crate) struct LineView<'a>(&'a AccountLine, &'a [Detail]);
 
 impl LineView<'_> {
     pub(crate) fn cause(self) -> Cause {
@@ -206,7 +231,11 @@ impl LineView<'_> {
     }
 
     pub(crate) fn detail(self) -> Detail {
-        Detail { waits: Some(self.0.waits), ..self.0.detail }
+        Detail { waits: Some(self.0.waits), ..self.own_detail().unwrap_or_default() }
+    }
+
+    fn own_detail(self) -> Option<Detail> {
+        self.0.detailed.then(|| self.1.get(usize::from(self.0.detail)).copied()).flatten()
     }
 
     pub(crate) fn evidence(self) -> impl Iterator<Item = u64> {
@@ -228,7 +257,7 @@ impl LineView<'_> {
 
     /// The line as charges again, one for each confidence, for another account of the same sender.
     pub(crate) fn charges(self) -> impl Iterator<Item = Charge> {
-        let line = *self.0;
+        let (line, detail) = (*self.0, self.own_detail());
         [Confidence::Possible, Confidence::Likely, Confidence::Certain].into_iter().map(move |confidence| {
             Charge {
                 cause: line.cause,
@@ -236,7 +265,7 @@ impl LineView<'_> {
                 ns: line.by_confidence[confidence as usize],
                 confidence,
                 evidence: [line.evidence[0], line.evidence[1]],
-                detail: line.detail,
+                detail,
             }
         })
     }

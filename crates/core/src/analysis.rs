@@ -1,76 +1,61 @@
-//! Segments in, report out: which connection does each segment belong to?
+//! Segments in, report out.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::BTreeMap;
 
-use tcpwhy_wire::{Duration, Endpoint, Instant, Segment};
+use tcpwhy_wire::{Instant, Segment};
 
-use crate::connection::{CLIENT, Connection, SERVER};
-use crate::ledger::{Ledger, Listing};
-use crate::report::{self, Note, Report};
-use crate::sighting::Sighting;
-
-/// How long the table remembers a finished connection, so that its last stragglers do not look like a new one.
-const LINGER: Duration = Duration::from_secs(5);
+use crate::conductor::Conductor;
+use crate::ledger::Listing;
+use crate::report::{Note, Report};
+use crate::shard::Shard;
 
 /// What to keep, and how much.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// Which exchanges are listed one by one.
     pub listing: Listing,
-    /// Open connections at most; beyond it the ones that spoke longest ago are closed where they stand, and counted.
+    /// Open connections at most, give or take an eighth; beyond it the ones that spoke longest ago are closed where they
+    /// stand, and counted.
     pub max_connections: usize,
+    /// Decides where connections are kept, and nothing that a report shows. Whoever reads captures of strangers gives
+    /// one that they cannot know, so that no capture can be made to be slow.
+    pub seed: u64,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { listing: Listing::None, max_connections: 1_000_000 }
+        Self { listing: Listing::None, max_connections: 1_000_000, seed: 0 }
     }
 }
 
-/// Both directions of a 4-tuple, the smaller endpoint first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct FlowKey(Endpoint, Endpoint);
+impl Options {
+    /// The parts of an analysis whose shards may each work on a thread of their own. Every segment passes the front,
+    /// then goes to the shard that owns its [`Front::place`]; after each [`Conductor::epoch`] segments, all shards end
+    /// theirs and begin the next by what [`Conductor::settle`] says; the report is drawn up once that has been done at
+    /// the end as well. The listing of a single connection works with one shard only.
+    pub fn parts(self, shards: usize) -> (Front, Vec<Shard>, Conductor) {
+        (Front::new(self.seed), (0..shards.max(1)).map(|_| Shard::new(&self)).collect(), Conductor::new(self))
+    }
+}
 
-/// Takes segments in order of capture and draws up the bills.
-pub struct Analysis {
-    table: HashMap<FlowKey, usize>,
-    /// Connections by slot; freed slots are used again.
-    slots: Vec<Option<Box<Connection>>>,
-    free: Vec<usize>,
-    finished: VecDeque<(Instant, usize, u64)>,
-    ledger: Ledger,
-    /// Smallest round trip between the capture and either host, by pair of hosts.
-    paths: HashMap<(u128, u128), [Option<Duration>; 2]>,
-    options: Options,
-    connections: u64,
+/// What every segment passes first, in order of capture.
+#[derive(Clone, Debug)]
+pub struct Front {
     segments: u64,
+    /// The latest time so far.
     now: Instant,
-    listed: Vec<report::Connection>,
-    omitted_connections: u64,
+    key: u64,
     notes: BTreeMap<&'static str, (u64, u64)>,
 }
 
-impl Analysis {
-    /// An analysis that has seen nothing yet.
-    pub fn new(options: Options) -> Self {
-        Self {
-            table: HashMap::new(),
-            slots: Vec::new(),
-            free: Vec::new(),
-            finished: VecDeque::new(),
-            ledger: Ledger::new(options.listing),
-            paths: HashMap::new(),
-            options,
-            connections: 0,
-            segments: 0,
-            now: Instant::MIN,
-            listed: Vec::new(),
-            omitted_connections: 0,
-            notes: BTreeMap::new(),
-        }
+impl Front {
+    fn new(seed: u64) -> Self {
+        let key = (seed ^ 0x9e37_79b9_7f4a_7c15) | 1;
+        Self { segments: 0, now: Instant::MIN, key, notes: BTreeMap::new() }
     }
 
-    /// Takes the next segment, in order of capture.
+    /// Takes note of a segment.
+    #[inline]
     pub fn on_segment(&mut self, segment: &Segment) {
         self.segments += 1;
         if segment.at < self.now {
@@ -78,165 +63,86 @@ impl Analysis {
         } else {
             self.now = segment.at;
         }
-        self.retire();
-        let key = if segment.src <= segment.dst {
-            FlowKey(segment.src, segment.dst)
-        } else {
-            FlowKey(segment.dst, segment.src)
-        };
-        let slot = match self.table.get(&key) {
-            Some(&slot) => slot,
-            None => match self.open(key, segment) {
-                Some(slot) => slot,
-                None => return,
-            },
-        };
-        let Some(connection) = self.slots[slot].as_deref() else { return };
-        let from = if segment.src == connection.ends[CLIENT] { CLIENT } else { SERVER };
-        let slot = if connection.is_other_incarnation(segment, from) {
-            self.end(slot);
-            match self.open(key, segment) {
-                Some(slot) => slot,
-                None => return,
-            }
-        } else {
-            slot
-        };
-        let Some(connection) = self.slots[slot].as_deref_mut() else { return };
-        let from = if segment.src == connection.ends[CLIENT] { CLIENT } else { SERVER };
-        if connection.sighting.as_ref().is_some_and(|sighting| sighting.again(segment, from)) {
-            self.note("duplicates", segment.packet);
-            return;
-        }
-        connection.sighting = Some(Sighting::of(segment, from));
-        if connection.closed {
-            return; // stragglers behind a reset
-        }
-        let (before, was_finished) = (connection.delay, connection.is_finished());
-        connection.on_segment(segment, from, &mut self.ledger);
-        if connection.delay != before {
-            share_path(&mut self.paths, connection);
-        }
-        if !was_finished && connection.is_finished() {
-            self.finished.push_back((self.now, slot, connection.id));
-        }
     }
 
+    /// Spreads pairs of hosts over 2^16 places. All segments between two hosts have one.
+    #[inline]
+    pub fn place(&self, segment: &Segment) -> u16 {
+        let one = |addr: u128| {
+            let product = u128::from(addr as u64 ^ self.key)
+                * u128::from((addr >> 64) as u64 ^ self.key.rotate_left(32));
+            product as u64 ^ (product >> 64) as u64
+        };
+        (one(segment.src.addr).wrapping_add(one(segment.dst.addr)).wrapping_mul(self.key) >> 48) as u16
+    }
+
+    /// The latest time so far.
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+
+    #[cold]
     fn note(&mut self, kind: &'static str, packet: u64) {
         self.notes.entry(kind).or_insert((0, packet)).0 += 1;
     }
 
-    fn open(&mut self, key: FlowKey, segment: &Segment) -> Option<usize> {
-        if segment.flags.rst() && segment.payload_len == 0 {
-            return None; // the answer to a connection that the capture does not have
-        }
-        let ends = roles(segment);
-        self.connections += 1;
-        let id = self.connections;
-        let service = self.ledger.service(ends[SERVER]);
-        let ladder = self.ledger.wants_ladder(id);
-        let connection = Box::new(Connection::new(id, service, ends, segment, ladder));
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(None);
-            self.slots.len() - 1
-        });
-        self.slots[slot] = Some(connection);
-        self.table.insert(key, slot);
-        Some(slot)
+    pub(crate) fn put_into(&self, report: &mut Report, more: BTreeMap<&'static str, (u64, u64)>) {
+        report.segments = self.segments;
+        let mut notes = self.notes.clone();
+        notes.extend(more);
+        let note = |(kind, (count, first_packet))| Note { kind, count, first_packet };
+        report.notes = notes.into_iter().map(note).collect();
+    }
+}
+
+/// Takes segments in order of capture and draws up the bills, on the caller's thread.
+pub struct Analysis {
+    front: Front,
+    shard: Shard,
+    conductor: Conductor,
+    /// Segments of the present epoch, and its last packet.
+    epoch: usize,
+    packet: u64,
+}
+
+impl Analysis {
+    /// An analysis that has seen nothing yet.
+    pub fn new(options: Options) -> Self {
+        let conductor = Conductor::new(options);
+        Self { front: Front::new(options.seed), shard: Shard::new(&options), conductor, epoch: 0, packet: 0 }
     }
 
-    /// Forgets connections that finished a while ago.
-    fn retire(&mut self) {
-        while let Some(&(at, slot, id)) = self.finished.front() {
-            if self.now - at < LINGER {
-                break;
-            }
-            self.finished.pop_front();
-            if self.slots[slot].as_ref().is_some_and(|connection| connection.id == id) {
-                self.end(slot);
+    /// Takes the next segment, in order of capture.
+    pub fn on_segment(&mut self, segment: &Segment) {
+        self.on_segments(std::slice::from_ref(segment));
+    }
+
+    /// Takes the next segments, in order of capture. Some dozens at once are faster than one after the other.
+    pub fn on_segments(&mut self, mut segments: &[Segment]) {
+        while !segments.is_empty() {
+            let rest = self.conductor.epoch() - self.epoch;
+            let (now, later) = segments.split_at(rest.min(segments.len()));
+            now.iter().for_each(|segment| self.front.on_segment(segment));
+            self.shard.on_segments(now);
+            self.packet = now.last().map_or(self.packet, |last| last.packet);
+            self.epoch += now.len();
+            segments = later;
+            if self.epoch == self.conductor.epoch() {
+                self.end_epoch();
             }
         }
     }
 
-    /// Closes what a connection has under way and takes it off the table.
-    fn end(&mut self, slot: usize) {
-        let Some(mut connection) = self.slots[slot].take() else { return };
-        connection.close(None, &mut self.ledger);
-        let [a, b] = connection.ends;
-        self.table.remove(&if a <= b { FlowKey(a, b) } else { FlowKey(b, a) });
-        self.free.push(slot);
-        if !self.ledger.lists(connection.id) {
-            self.omitted_connections += u64::from(self.options.listing != Listing::None);
-            return;
-        }
-        let (bill, exchanges) = self.ledger.connection(connection.id).into_parts();
-        let [client, server] = &connection.halves;
-        self.listed.push(report::Connection {
-            id: connection.id,
-            client: connection.ends[CLIENT],
-            server: connection.ends[SERVER],
-            assumed: connection.assumed,
-            vantage: connection.vantage(),
-            rtt_min: connection.rtt_min(),
-            mss: [client.mss_announced, server.mss_announced],
-            packets: connection.packets,
-            bytes: [client.bytes, server.bytes],
-            packet_range: connection.packet_range,
-            bill,
-            exchanges,
-            ladder: connection.ladder.take().unwrap_or_default(),
-        });
+    fn end_epoch(&mut self) {
+        let roll = self.shard.end_epoch();
+        let orders = self.conductor.settle(&[roll], self.front.now, self.packet);
+        self.shard.begin_epoch(&orders[0]);
+        self.epoch = 0;
     }
 
     /// Closes everything and says what was found.
     pub fn finish(mut self) -> Report {
-        let mut open: Vec<(u64, usize)> = self
-            .slots
-            .iter()
-            .enumerate()
-            .filter_map(|(slot, connection)| connection.as_ref().map(|connection| (connection.id, slot)))
-            .collect();
-        open.sort_unstable();
-        for (_, slot) in open {
-            self.end(slot);
-        }
-        let mut report = Report { segments: self.segments, ..Report::default() };
-        self.ledger.finish(&mut report);
-        self.listed.sort_by_key(|connection| connection.id);
-        report.connections = self.listed;
-        report.omitted.connections = self.omitted_connections;
-        report.notes = self
-            .notes
-            .into_iter()
-            .map(|(kind, (count, first_packet))| Note { kind, count, first_packet })
-            .collect();
-        report
+        self.end_epoch();
+        self.conductor.report(vec![self.shard], &self.front)
     }
-}
-
-/// Pairs of hosts remembered at most.
-const PATHS_MAX: usize = 65_536;
-
-/// What one connection learns about the way to its hosts holds for all connections between them.
-fn share_path(paths: &mut HashMap<(u128, u128), [Option<Duration>; 2]>, connection: &mut Connection) {
-    let hosts = (connection.ends[CLIENT].addr, connection.ends[SERVER].addr);
-    if paths.len() >= PATHS_MAX && !paths.contains_key(&hosts) {
-        return;
-    }
-    let known = paths.entry(hosts).or_default();
-    for (known, own) in known.iter_mut().zip(connection.delay) {
-        *known = [*known, own].into_iter().flatten().min();
-    }
-    connection.path_min = *known;
-}
-
-/// Client and server: who sent the SYN, else the higher port is taken for the client's.
-fn roles(first: &Segment) -> [Endpoint; 2] {
-    let (syn, ack) = (first.flags.syn(), first.flags.ack());
-    let from_client = match (syn, ack) {
-        (true, false) => true,
-        (true, true) => false,
-        _ => first.src.port > first.dst.port || (first.src.port == first.dst.port && first.payload_len > 0),
-    };
-    if from_client { [first.src, first.dst] } else { [first.dst, first.src] }
 }

@@ -34,7 +34,9 @@ impl StampClock {
             return None;
         };
         let (passed, ticks) = (at - first_at, i64::from(val.wrapping_sub(first_val) as i32));
-        if ticks >= LEARN_FROM_TICKS {
+        // A tick that fits is not revised.
+        let fits = self.tick.is_some_and(|tick| passed >= tick.times(ticks));
+        if ticks >= LEARN_FROM_TICKS && !fits {
             // A growing queue makes ticks look long, never short: the longest known one that fits, revised downwards.
             let longest = passed.as_nanos() / ticks;
             let fitting = if longest < TICKS[2].as_nanos() / 10 {
@@ -63,8 +65,9 @@ impl StampClock {
     /// The longest time that can lie between the sending of two packets with these stamps.
     pub(crate) fn sent_apart(&self, earlier: u32, later: u32) -> Duration {
         let ticks = i64::from(later.wrapping_sub(earlier) as i32);
-        // Without a measured tick, the one that nearly all senders have.
-        self.tick.unwrap_or(TICKS[2]).times(ticks.max(0) + 1)
+        // Without a measured tick, the one that nearly all senders have; where it counts, the longest.
+        let tick = self.tick.unwrap_or(if ticks == 0 { TICKS[2] } else { TICKS[0] });
+        tick.times(ticks.max(0) + 1)
     }
 }
 

@@ -4,15 +4,15 @@
 //! transit until the time that they need from the capture to the sender and back has gone by, so that every rule about
 //! a sender ("was it blocked until then?") is asked of what that sender knew, from whichever end the capture was taken.
 
-use std::collections::VecDeque;
-
 use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
 use crate::cause::Side;
 use crate::clock::StampClock;
 use crate::ip_id::IpIdCounter;
+use crate::queue;
 use crate::rate::{Rate, RateEstimator};
 use crate::rto::RtoEstimator;
+pub(crate) use crate::view::{Release, View};
 
 /// Segments and acknowledgements remembered at most per direction; beyond it the oldest are merged or forgotten.
 const REMEMBERED_MAX: usize = 2048;
@@ -50,45 +50,6 @@ pub(crate) struct AckSeen {
     pub rtt: Option<Duration>,
     /// Duplicate or selective acknowledgement: something is missing at the receiver.
     pub signals_loss: bool,
-}
-
-/// The moment at which a rule stopped holding the sender back.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Release {
-    /// When a segment that waited for it passes the capture at the earliest.
-    pub effective: Instant,
-    /// The acknowledgement.
-    pub packet: u64,
-    pub rtt: Option<Duration>,
-    /// Bytes in flight until then.
-    pub flight: u32,
-    /// Window advertised until then.
-    pub window: u32,
-    /// The largest window advertised until then.
-    pub window_peak: u32,
-    /// Bytes that still fitted the window until then.
-    pub room: i32,
-    /// Bytes in flight from then on.
-    pub left: u32,
-}
-
-/// What the sender knew.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct View {
-    pub una: Option<Seq>,
-    pub edge: Option<Seq>,
-    pub window: u32,
-    pub window_peak: u32,
-    /// The last acknowledgement of new data.
-    pub advanced: Option<Release>,
-    /// The acknowledgement after which no small segment was outstanding (Minshall's form of Nagle).
-    pub small_acked: Option<Release>,
-    /// The acknowledgement after which nothing was outstanding.
-    pub all_acked: Option<Release>,
-    /// The acknowledgement that opened a window too small for the next segment.
-    pub window_opened: Option<Release>,
-    /// The last acknowledgement that signals a loss.
-    pub loss_signal: Option<Instant>,
 }
 
 /// A run of bytes that the capture has not seen although later ones were.
@@ -167,8 +128,8 @@ pub(crate) struct Half {
     pub last_data: Option<LastData>,
     pub view: View,
     pub rto: RtoEstimator,
-    pub sent: VecDeque<Sent>,
-    in_transit: VecDeque<AckSeen>,
+    pub sent: queue::Queue<Sent>,
+    in_transit: queue::Queue<AckSeen>,
     holes: Vec<Hole>,
     payload_max: u32,
     pub window_max: u32,
@@ -215,8 +176,8 @@ impl Half {
             last_data: None,
             view: View::default(),
             rto: RtoEstimator::default(),
-            sent: VecDeque::new(),
-            in_transit: VecDeque::new(),
+            sent: queue::Queue::default(),
+            in_transit: queue::Queue::default(),
             holes: Vec::new(),
             payload_max: 0,
             window_max: 0,
@@ -237,6 +198,20 @@ impl Half {
             ip_id: IpIdCounter::default(),
             missed_since_data: 0,
         }
+    }
+
+    /// Reads a word of every part that a segment needs.
+    #[inline]
+    pub(crate) fn fetch(&self) -> u64 {
+        self.bytes
+            ^ u64::from(self.view.window)
+            ^ u64::from(self.window_max)
+            ^ self.last_data.map_or(0, |last| last.packet)
+            ^ self.rto.rto().as_nanos() as u64
+            ^ self.queued_peak.as_nanos() as u64
+            ^ self.sent.len() as u64
+            ^ self.in_transit.len() as u64
+            ^ self.holes.len() as u64
     }
 
     /// The largest payload of one packet, given what the peer announced.
@@ -319,41 +294,35 @@ impl Half {
     }
 
     fn take_effect(&mut self, ack: &AckSeen, own: Duration, mss: u32) {
-        let before = self.view;
         // Where the capture starts later than the connection, what it saw first was not acknowledged before.
-        let una_before = before.una.or(self.first).unwrap_or(ack.ack);
+        let una_before = self.view.una.or(self.first).unwrap_or(ack.ack);
         let flight = self.flight();
+        let view = &mut self.view;
         let release = Release {
             effective: ack.at + own,
             packet: ack.packet,
             rtt: ack.rtt,
             flight,
-            window: before.window,
-            window_peak: before.window_peak,
+            window: view.window,
+            window_peak: view.window_peak,
             left: self.snd_nxt.map_or(0, |nxt| (nxt - ack.ack).max(0) as u32),
-            room: before.edge.zip(self.snd_nxt).map_or(i32::MAX, |(edge, nxt)| edge - nxt),
+            room: view.edge.zip(self.snd_nxt).map_or(i32::MAX, |(edge, nxt)| edge - nxt),
         };
-        if before.edge.is_some_and(|edge| ack.edge.after(edge)) && i64::from(release.room) < i64::from(mss) {
-            self.view.window_opened = Some(release);
+        if view.edge.is_some_and(|edge| ack.edge.after(edge)) && i64::from(release.room) < i64::from(mss) {
+            view.open_window(release);
         }
-        self.view.edge = Some(before.edge.map_or(ack.edge, |edge| edge.latest(ack.edge)));
-        self.view.window = ack.window;
-        self.view.window_peak = before.window_peak.max(ack.window);
+        view.edge = Some(view.edge.map_or(ack.edge, |edge| edge.latest(ack.edge)));
+        view.window = ack.window;
+        view.window_peak = view.window_peak.max(ack.window);
         if ack.signals_loss {
-            self.view.loss_signal = Some(ack.at + own);
+            view.loss_signal = Some(ack.at + own);
         }
-        if before.una.is_none() || ack.ack.after(una_before) {
-            self.view.una = Some(ack.ack);
-            self.view.advanced = Some(release);
-            if let Some(small) = self.snd_sml
-                && small.after(una_before)
-                && small.at_or_before(ack.ack)
-            {
-                self.view.small_acked = Some(release);
-            }
-            if self.snd_nxt.is_some_and(|nxt| ack.ack.at_or_after(nxt)) {
-                self.view.all_acked = Some(release);
-            }
+        if view.una.is_none() || ack.ack.after(una_before) {
+            view.una = Some(ack.ack);
+            let small_acked =
+                self.snd_sml.is_some_and(|small| small.after(una_before) && small.at_or_before(ack.ack));
+            let all_acked = self.snd_nxt.is_some_and(|nxt| ack.ack.at_or_after(nxt));
+            view.advance(release, small_acked, all_acked);
         }
     }
 
@@ -473,7 +442,7 @@ impl Half {
                 segment.payload_len
             }
             Order::Retransmission { .. } => {
-                for sent in &mut self.sent {
+                for sent in self.sent.iter_mut() {
                     if sent.end.after(start) && sent.end.at_or_before(end) {
                         sent.retransmitted = true;
                         sent.at = segment.at;

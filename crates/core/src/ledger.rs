@@ -7,12 +7,13 @@ use tcpwhy_wire::{Duration, Endpoint, Instant};
 use crate::account::{Account, LineView};
 use crate::cause::{Cause, Side};
 use crate::report::{Confidence, Detail, Exchange, Finding, Kind, Report, TotalLine};
+use crate::shard::{UNLISTED, UNNUMBERED};
 
 /// A cause is found in an exchange when it took this much of it, or a twentieth.
 const HIT_MIN: Duration = Duration::from_millis(1);
 const HIT_SHARE: i64 = 20;
 /// First hits whose packets are cited in a finding.
-const EVIDENCE_HITS: u64 = 3;
+const EVIDENCE_HITS: usize = 3;
 const EVIDENCE_MAX: usize = 12;
 
 /// A finished setup, exchange or one-way message, besides its account.
@@ -59,6 +60,13 @@ impl Totals {
         *hits += 1;
     }
 
+    fn merge(&mut self, other: &Self) {
+        for (line, more) in self.lines.iter_mut().flatten().zip(other.lines.iter().flatten()) {
+            line.0 += more.0;
+            line.1 += more.1;
+        }
+    }
+
     pub(crate) fn to_lines(self) -> Vec<TotalLine> {
         let sides = [Side::Client, Side::Server, Side::Path, Side::Unknown];
         let mut lines: Vec<TotalLine> = Vec::new();
@@ -79,7 +87,10 @@ impl Totals {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ConnectionTotals {
     lines: Vec<TotalLine>,
-    pub exchanges: Vec<Exchange>,
+    /// Those that were kept, with the packet that closed each.
+    pub exchanges: Vec<(u64, Exchange)>,
+    /// All that were closed.
+    pub closed: u64,
 }
 
 impl ConnectionTotals {
@@ -93,11 +104,16 @@ impl ConnectionTotals {
         }
     }
 
-    pub(crate) fn into_parts(mut self) -> (Vec<TotalLine>, Vec<Exchange>) {
-        self.lines.sort_by(|a, b| b.ns.cmp(&a.ns).then(a.cause.cmp(&b.cause)).then(a.side.cmp(&b.side)));
-        (self.lines, self.exchanges)
+    /// The connection's bill, largest line first.
+    pub(crate) fn bill(&self) -> Vec<TotalLine> {
+        let mut lines = self.lines.clone();
+        lines.sort_by(|a, b| b.ns.cmp(&a.ns).then(a.cause.cmp(&b.cause)).then(a.side.cmp(&b.side)));
+        lines
     }
 }
+
+/// A hit in the order of capture: its first packet, and its number in the connection.
+type Hit = (u64, u64);
 
 /// One cause at one service.
 #[derive(Clone, Debug)]
@@ -109,7 +125,8 @@ struct Found {
     by_confidence: [Duration; 3],
     spread: Spread,
     kinds: [bool; 3],
-    evidence: Vec<u64>,
+    /// Of the hits that began first: what shows them.
+    first: Vec<(Hit, Vec<u64>)>,
     worst_ns: Duration,
     worst: (u64, u64),
     worst_evidence: Vec<u64>,
@@ -121,7 +138,12 @@ struct Service {
     endpoint: Endpoint,
     kinds: [u64; 3],
     found: Vec<Found>,
+    /// Where in `found` a cause and a side are, counted from 1.
+    place: [u8; PLACES],
 }
+
+/// Causes times sides.
+const PLACES: usize = Cause::COUNT * 4;
 
 /// Collects finished exchanges.
 #[derive(Clone, Debug)]
@@ -131,10 +153,16 @@ pub(crate) struct Ledger {
     elapsed: Duration,
     kinds: [u64; 3],
     services: Vec<Service>,
-    service_of: BTreeMap<Endpoint, usize>,
+    service_of: BTreeMap<Endpoint, u32>,
+    /// Exchanges kept of connections that have a number.
     listed: u64,
-    omitted_exchanges: u64,
     connections: BTreeMap<u64, ConnectionTotals>,
+    /// Connections that have their number, over all shards.
+    numbered: u64,
+    /// Findings whose worst hit is in a connection without a number: service, and place there.
+    unnumbered: Vec<(u32, u8)>,
+    /// The packet that is being worked on.
+    pub packet: u64,
 }
 
 impl Ledger {
@@ -147,32 +175,65 @@ impl Ledger {
             services: Vec::new(),
             service_of: BTreeMap::new(),
             listed: 0,
-            omitted_exchanges: 0,
             connections: BTreeMap::new(),
+            numbered: 0,
+            unnumbered: Vec::new(),
+            packet: 0,
         }
     }
 
     /// The number under which a service's bills are collected.
-    pub(crate) fn service(&mut self, endpoint: Endpoint) -> usize {
+    pub(crate) fn service(&mut self, endpoint: Endpoint) -> u32 {
         let services = &mut self.services;
         *self.service_of.entry(endpoint).or_insert_with(|| {
-            services.push(Service { endpoint, kinds: [0; 3], found: Vec::new() });
-            services.len() - 1
+            services.push(Service { endpoint, kinds: [0; 3], found: Vec::new(), place: [0; PLACES] });
+            services.len() as u32 - 1
         })
     }
 
-    /// Whether this connection's segments are to be kept as a ladder.
-    pub(crate) fn wants_ladder(&self, connection: u64) -> bool {
-        self.listing == Listing::Connection(connection)
+    /// Whether the next connection's segments are to be kept as a ladder, `opened` behind those that have a number.
+    pub(crate) fn wants_ladder(&self, opened: u64) -> bool {
+        self.listing == Listing::Connection(self.numbered + opened + 1)
     }
 
-    /// Whether this connection is to be listed at all.
+    /// Whether the next connection may turn out to be listed, `opened` behind those that have a number.
+    pub(crate) fn may_list(&self, opened: u64) -> bool {
+        match self.listing {
+            Listing::None => false,
+            Listing::Connection(wanted) => self.numbered + opened < wanted,
+            Listing::UpTo(most) => self.numbered + opened < most,
+        }
+    }
+
+    /// Whether this connection is, or may be, listed at all.
     pub(crate) fn lists(&self, connection: u64) -> bool {
         match self.listing {
             Listing::None => false,
+            _ if connection & UNNUMBERED != 0 => connection & UNLISTED == 0,
             Listing::Connection(wanted) => wanted == connection,
             Listing::UpTo(most) => connection <= most,
         }
+    }
+
+    /// Exchanges of a connection that was over before it got its number, and is listed.
+    pub(crate) fn keep(&mut self, exchanges: usize) {
+        self.listed += exchanges as u64;
+    }
+
+    /// Connections get their numbers, by which `count` have one.
+    pub(crate) fn number(&mut self, count: u64, number: impl Fn(u64) -> u64) {
+        for (service, place) in self.unnumbered.drain(..) {
+            let found = &mut self.services[service as usize].found[usize::from(place)];
+            found.worst.0 = number(found.worst.0);
+        }
+        for (connection, totals) in self.connections.split_off(&UNNUMBERED) {
+            let connection = number(connection);
+            if self.lists(connection) && connection & UNNUMBERED == 0 {
+                self.listed += totals.exchanges.len() as u64;
+                self.connections.insert(connection, totals);
+            }
+        }
+        self.numbered = count;
     }
 
     pub(crate) fn connection(&mut self, connection: u64) -> ConnectionTotals {
@@ -194,7 +255,8 @@ impl Ledger {
         for line in account.summary() {
             self.totals.add(line);
             if line.ns() >= HIT_MIN || line.ns().times(HIT_SHARE) >= elapsed {
-                service.hit(closed, line);
+                let unnumbered = service.hit(closed, line);
+                self.unnumbered.extend(unnumbered.map(|place| (closed.service as u32, place)));
             }
         }
         if !self.lists(closed.connection) {
@@ -204,14 +266,14 @@ impl Ledger {
         for line in account.summary() {
             list.add(line);
         }
+        list.closed += 1;
         if let Listing::UpTo(most) = self.listing
             && self.listed >= most
         {
-            self.omitted_exchanges += 1;
             return;
         }
-        self.listed += 1;
-        list.exchanges.push(Exchange {
+        self.listed += u64::from(closed.connection & UNNUMBERED == 0);
+        let exchange = Exchange {
             n: closed.n,
             kind: closed.kind,
             initiator: closed.initiator,
@@ -222,7 +284,19 @@ impl Ledger {
             reply_bytes: closed.reply_bytes,
             packets: closed.packets,
             bill: account.lines(),
-        });
+        };
+        list.exchanges.push((self.packet, exchange));
+    }
+
+    /// Takes over what another shard's ledger knows.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.totals.merge(&other.totals);
+        self.elapsed += other.elapsed;
+        add(&mut self.kinds, &other.kinds);
+        for service in other.services {
+            let known = self.service(service.endpoint) as usize;
+            self.services[known].merge(service);
+        }
     }
 
     /// Fills in everything that the ledger knows.
@@ -230,7 +304,6 @@ impl Ledger {
         report.elapsed = self.elapsed;
         [report.setups, report.exchanges, report.one_way] = self.kinds;
         report.bill = self.totals.to_lines();
-        report.omitted.exchanges = self.omitted_exchanges;
         for service in self.services {
             for found in service.found {
                 report.findings.push(found.finish(service.endpoint, &service.kinds));
@@ -245,49 +318,110 @@ impl Ledger {
     }
 }
 
+fn add(sums: &mut [u64; 3], more: &[u64; 3]) {
+    for (sum, more) in sums.iter_mut().zip(more) {
+        *sum += more;
+    }
+}
+
 impl Service {
-    fn hit(&mut self, closed: &Closed, line: LineView<'_>) {
-        let known = self.found.iter().position(|f| f.cause == line.cause() && f.side == line.side());
-        let i = known.unwrap_or_else(|| {
-            self.found.push(Found {
-                cause: line.cause(),
-                side: line.side(),
-                hits: 0,
-                ns: Duration::ZERO,
-                by_confidence: [Duration::ZERO; 3],
-                spread: Spread::default(),
-                kinds: [false; 3],
-                evidence: Vec::new(),
-                worst_ns: Duration::from_nanos(-1),
-                worst: (0, 0),
-                worst_evidence: Vec::new(),
-                detail: Detail::default(),
-            });
-            self.found.len() - 1
-        });
-        let found = &mut self.found[i];
+    /// The index of a cause in `found`.
+    #[inline]
+    fn place(&mut self, cause: Cause, side: Side) -> u8 {
+        let place = &mut self.place[cause as usize * 4 + side as usize];
+        if *place == 0 {
+            self.found.push(Found::new(cause, side));
+            *place = self.found.len() as u8;
+        }
+        *place - 1
+    }
+
+    fn merge(&mut self, other: Self) {
+        add(&mut self.kinds, &other.kinds);
+        for found in other.found {
+            let place = self.place(found.cause, found.side);
+            self.found[usize::from(place)].merge(found);
+        }
+    }
+
+    /// Returns the place where a connection has to be numbered yet.
+    fn hit(&mut self, closed: &Closed, line: LineView<'_>) -> Option<u8> {
+        let i = self.place(line.cause(), line.side());
+        let found = &mut self.found[usize::from(i)];
+        let mut worst = false;
         found.hits += 1;
         found.ns += line.ns();
         found.by_confidence[line.confidence() as usize] += line.ns();
         found.spread.add(line.ns());
         found.kinds[closed.kind as usize] = true;
-        if found.hits <= EVIDENCE_HITS {
-            found.evidence.extend(line.evidence());
+        let hit = (closed.packets[0], closed.n);
+        if found.first.len() < EVIDENCE_HITS || found.first.last().is_some_and(|(last, _)| hit < *last) {
+            found.put_first(hit, line.evidence().collect());
         }
-        if line.ns() > found.worst_ns {
+        let this = (closed.connection, closed.n);
+        if line.ns() > found.worst_ns || (line.ns() == found.worst_ns && this < found.worst) {
             found.worst_ns = line.ns();
-            found.worst = (closed.connection, closed.n);
+            found.worst = this;
+            worst = true;
             found.worst_evidence.clear();
             found.worst_evidence.extend(line.evidence());
             found.detail = line.detail();
         }
+        (worst && closed.connection & UNNUMBERED != 0).then_some(i)
     }
 }
 
 impl Found {
+    fn new(cause: Cause, side: Side) -> Self {
+        Self {
+            cause,
+            side,
+            hits: 0,
+            ns: Duration::ZERO,
+            by_confidence: [Duration::ZERO; 3],
+            spread: Spread::default(),
+            kinds: [false; 3],
+            first: Vec::new(),
+            worst_ns: Duration::from_nanos(-1),
+            worst: (0, 0),
+            worst_evidence: Vec::new(),
+            detail: Detail::default(),
+        }
+    }
+
+    /// Keeps the earliest hits.
+    fn put_first(&mut self, hit: Hit, evidence: Vec<u64>) {
+        let i = self.first.partition_point(|(known, _)| *known < hit);
+        self.first.insert(i, (hit, evidence));
+        self.first.truncate(EVIDENCE_HITS);
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.hits += other.hits;
+        self.ns += other.ns;
+        for (sum, more) in self.by_confidence.iter_mut().zip(other.by_confidence) {
+            *sum += more;
+        }
+        self.spread.merge(&other.spread);
+        for (kind, more) in self.kinds.iter_mut().zip(other.kinds) {
+            *kind |= more;
+        }
+        for (hit, evidence) in other.first {
+            self.put_first(hit, evidence);
+        }
+        let worse =
+            other.worst_ns > self.worst_ns || (other.worst_ns == self.worst_ns && other.worst < self.worst);
+        if worse {
+            self.worst_ns = other.worst_ns;
+            self.worst = other.worst;
+            self.worst_evidence = other.worst_evidence;
+            self.detail = other.detail;
+        }
+    }
+
     fn finish(self, endpoint: Endpoint, kinds: &[u64; 3]) -> Finding {
         let mut evidence = self.worst_evidence;
-        for packet in self.evidence {
+        for packet in self.first.into_iter().flat_map(|(_, evidence)| evidence) {
             if evidence.len() < EVIDENCE_MAX && !evidence.contains(&packet) {
                 evidence.push(packet);
             }
@@ -322,7 +456,8 @@ impl Found {
 /// How a duration is spread over many exchanges: counts in steps of a 64th of an octave, exact below 64 ns.
 #[derive(Clone, Debug, Default)]
 struct Spread {
-    counts: BTreeMap<u16, u64>,
+    /// By octave, from the shortest; those without a hit have no steps.
+    octaves: Vec<Vec<u64>>,
     total: u64,
 }
 
@@ -330,8 +465,30 @@ impl Spread {
     const STEP_BITS: u32 = 6;
 
     fn add(&mut self, ns: Duration) {
-        *self.counts.entry(Self::step(ns.as_nanos().max(0) as u64)).or_default() += 1;
+        let step = usize::from(Self::step(ns.as_nanos().max(0) as u64));
+        let (octave, step) = (step >> Self::STEP_BITS, step & ((1 << Self::STEP_BITS) - 1));
+        if self.octaves.len() <= octave {
+            self.octaves.resize(octave + 1, Vec::new());
+        }
+        let steps = &mut self.octaves[octave];
+        if steps.is_empty() {
+            steps.resize(1 << Self::STEP_BITS, 0);
+        }
+        steps[step] += 1;
         self.total += 1;
+    }
+
+    fn merge(&mut self, other: &Self) {
+        if self.octaves.len() < other.octaves.len() {
+            self.octaves.resize(other.octaves.len(), Vec::new());
+        }
+        for (steps, more) in self.octaves.iter_mut().zip(&other.octaves) {
+            steps.resize(steps.len().max(more.len()), 0);
+            for (step, more) in steps.iter_mut().zip(more) {
+                *step += more;
+            }
+        }
+        self.total += other.total;
     }
 
     fn step(ns: u64) -> u16 {
@@ -358,10 +515,12 @@ impl Spread {
     fn percentile(&self, percent: u64) -> Duration {
         let rank = (self.total * percent).div_ceil(100).max(1);
         let mut seen = 0;
-        for (&step, &count) in &self.counts {
-            seen += count;
-            if seen >= rank {
-                return Self::value(step);
+        for (octave, steps) in self.octaves.iter().enumerate() {
+            for (step, count) in steps.iter().enumerate() {
+                seen += count;
+                if seen >= rank {
+                    return Self::value(((octave << Self::STEP_BITS) + step) as u16);
+                }
             }
         }
         Duration::ZERO

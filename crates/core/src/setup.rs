@@ -15,7 +15,8 @@ const SYNS_REMEMBERED: usize = 8;
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
     pub first_syn: (Instant, u64),
-    syns: [(Instant, u32); SYNS_REMEMBERED],
+    /// The first ones with a time stamp, and what it says.
+    syns: Vec<(Instant, u32)>,
     syn_count: u32,
     last_syn: (Instant, u64),
     first_syn_ack: Option<Instant>,
@@ -30,7 +31,7 @@ impl Setup {
     pub(crate) fn new(syn: &Segment) -> Self {
         let mut setup = Self {
             first_syn: (syn.at, syn.packet),
-            syns: [(syn.at, 0); SYNS_REMEMBERED],
+            syns: Vec::new(),
             syn_count: 0,
             last_syn: (syn.at, syn.packet),
             first_syn_ack: None,
@@ -44,10 +45,10 @@ impl Setup {
     }
 
     pub(crate) fn on_syn(&mut self, syn: &Segment) {
-        if let (Some(slot), Some(stamps)) =
-            (self.syns.get_mut(self.syn_count as usize), syn.options.timestamps)
+        if self.syns.len() < SYNS_REMEMBERED
+            && let Some(stamps) = syn.options.timestamps
         {
-            *slot = (syn.at, stamps.val);
+            self.syns.push((syn.at, stamps.val));
         }
         self.syn_count = self.syn_count.saturating_add(1);
         self.last_syn = (syn.at, syn.packet);
@@ -63,8 +64,7 @@ impl Setup {
         if let Some(stamps) = syn_ack.options.timestamps
             && self.answered.is_none()
         {
-            let known = &self.syns[..(self.syn_count as usize).min(SYNS_REMEMBERED)];
-            self.answered = known.iter().find(|(_, val)| *val == stamps.ecr).map(|(at, _)| *at);
+            self.answered = self.syns.iter().find(|(_, val)| *val == stamps.ecr).map(|(at, _)| *at);
         }
     }
 

@@ -17,16 +17,19 @@ pub struct Endpoint {
 
 impl Endpoint {
     /// From the four bytes of an IPv4 address.
+    #[inline]
     pub const fn v4(addr: [u8; 4], port: u16) -> Self {
         Self { addr: 0xffff_0000_0000 | u32::from_be_bytes(addr) as u128, port }
     }
 
     /// From the sixteen bytes of an IPv6 address.
+    #[inline]
     pub const fn v6(addr: [u8; 16], port: u16) -> Self {
         Self { addr: u128::from_be_bytes(addr), port }
     }
 
     /// The address in the standard library's form, IPv4 where it is one.
+    #[inline]
     pub fn ip(self) -> IpAddr {
         IpAddr::V6(Ipv6Addr::from(self.addr)).to_canonical()
     }
@@ -56,26 +59,31 @@ impl Flags {
     pub const ACK: u8 = 0x10;
 
     /// FIN is set.
+    #[inline]
     pub const fn fin(self) -> bool {
         self.0 & Self::FIN != 0
     }
 
     /// SYN is set.
+    #[inline]
     pub const fn syn(self) -> bool {
         self.0 & Self::SYN != 0
     }
 
     /// RST is set.
+    #[inline]
     pub const fn rst(self) -> bool {
         self.0 & Self::RST != 0
     }
 
     /// PSH is set.
+    #[inline]
     pub const fn psh(self) -> bool {
         self.0 & Self::PSH != 0
     }
 
     /// ACK is set.
+    #[inline]
     pub const fn ack(self) -> bool {
         self.0 & Self::ACK != 0
     }
@@ -129,11 +137,13 @@ pub struct TcpOptions {
 
 impl TcpOptions {
     /// The SACK blocks in the order of the header; the first may be a D-SACK (RFC 2883).
+    #[inline]
     pub fn sack(&self) -> &[SackBlock] {
         &self.sack[..self.sack_blocks as usize]
     }
 
     /// Adds a block; a fifth, which no header can hold, is passed over.
+    #[inline]
     pub fn push_sack(&mut self, block: SackBlock) {
         if let Some(slot) = self.sack.get_mut(self.sack_blocks as usize) {
             *slot = block;
@@ -175,11 +185,13 @@ pub struct Segment {
 
 impl Segment {
     /// Bytes of sequence space: payload, SYN and FIN.
+    #[inline]
     pub const fn seq_len(&self) -> u32 {
         self.payload_len + self.flags.syn() as u32 + self.flags.fin() as u32
     }
 
     /// The sequence number after this segment.
+    #[inline]
     pub fn seq_end(&self) -> Seq {
         self.seq + self.seq_len()
     }

@@ -11,27 +11,32 @@ pub struct Seq(pub u32);
 
 impl Seq {
     /// Whether `self` comes strictly before `other`.
+    #[inline]
     pub const fn before(self, other: Self) -> bool {
         (self.0.wrapping_sub(other.0) as i32) < 0
     }
 
     /// Whether `self` comes strictly after `other`.
+    #[inline]
     pub const fn after(self, other: Self) -> bool {
         other.before(self)
     }
 
     /// Whether `self` is `other` or after it.
+    #[inline]
     pub const fn at_or_after(self, other: Self) -> bool {
         !self.before(other)
     }
 
     /// Whether `self` is `other` or before it.
+    #[inline]
     pub const fn at_or_before(self, other: Self) -> bool {
         !other.before(self)
     }
 
     /// The later of the two.
     #[must_use]
+    #[inline]
     pub const fn latest(self, other: Self) -> Self {
         if self.before(other) { other } else { self }
     }
@@ -39,12 +44,14 @@ impl Seq {
 
 impl Add<u32> for Seq {
     type Output = Self;
+    #[inline]
     fn add(self, bytes: u32) -> Self {
         Self(self.0.wrapping_add(bytes))
     }
 }
 
 impl AddAssign<u32> for Seq {
+    #[inline]
     fn add_assign(&mut self, bytes: u32) {
         *self = *self + bytes;
     }
@@ -53,6 +60,7 @@ impl AddAssign<u32> for Seq {
 impl Sub for Seq {
     type Output = i32;
     /// Bytes from `earlier` to `self`; negative where `self` comes before it.
+    #[inline]
     fn sub(self, earlier: Self) -> i32 {
         self.0.wrapping_sub(earlier.0) as i32
     }

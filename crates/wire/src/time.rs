@@ -21,11 +21,13 @@ impl Instant {
     pub const MAX: Self = Self(i64::MAX);
 
     /// From nanoseconds since the epoch.
+    #[inline]
     pub const fn from_nanos(ns: i64) -> Self {
         Self(ns)
     }
 
     /// Nanoseconds since the epoch.
+    #[inline]
     pub const fn as_nanos(self) -> i64 {
         self.0
     }
@@ -38,54 +40,64 @@ impl Duration {
     pub const MAX: Self = Self(i64::MAX);
 
     /// From nanoseconds.
+    #[inline]
     pub const fn from_nanos(ns: i64) -> Self {
         Self(ns)
     }
 
     /// From microseconds, saturating.
+    #[inline]
     pub const fn from_micros(us: i64) -> Self {
         Self(us.saturating_mul(1_000))
     }
 
     /// From milliseconds, saturating.
+    #[inline]
     pub const fn from_millis(ms: i64) -> Self {
         Self(ms.saturating_mul(1_000_000))
     }
 
     /// From seconds, saturating.
+    #[inline]
     pub const fn from_secs(s: i64) -> Self {
         Self(s.saturating_mul(1_000_000_000))
     }
 
     /// Nanoseconds.
+    #[inline]
     pub const fn as_nanos(self) -> i64 {
         self.0
     }
 
     /// Milliseconds, for showing to people.
+    #[inline]
     pub fn as_millis_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
 
     /// Whether the span is greater than zero.
+    #[inline]
     pub const fn is_positive(self) -> bool {
         self.0 > 0
     }
 
     /// The span, or zero where it is negative.
     #[must_use]
+    #[inline]
     pub const fn at_least_zero(self) -> Self {
         if self.0 < 0 { Self::ZERO } else { self }
     }
 
     /// The span times `n`, saturating.
     #[must_use]
+    #[inline]
     pub const fn times(self, n: i64) -> Self {
         Self(self.0.saturating_mul(n))
     }
 
     /// The span divided by `n`, rounding towards zero. `n` must not be zero.
     #[must_use]
+    #[inline]
     pub const fn divided_by(self, n: i64) -> Self {
         Self(self.0 / n)
     }
@@ -93,6 +105,7 @@ impl Duration {
 
 impl Sub for Instant {
     type Output = Duration;
+    #[inline]
     fn sub(self, earlier: Self) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
     }
@@ -100,6 +113,7 @@ impl Sub for Instant {
 
 impl Add<Duration> for Instant {
     type Output = Self;
+    #[inline]
     fn add(self, span: Duration) -> Self {
         Self(self.0.saturating_add(span.0))
     }
@@ -107,6 +121,7 @@ impl Add<Duration> for Instant {
 
 impl Sub<Duration> for Instant {
     type Output = Self;
+    #[inline]
     fn sub(self, span: Duration) -> Self {
         Self(self.0.saturating_sub(span.0))
     }
@@ -114,12 +129,14 @@ impl Sub<Duration> for Instant {
 
 impl Add for Duration {
     type Output = Self;
+    #[inline]
     fn add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
 }
 
 impl AddAssign for Duration {
+    #[inline]
     fn add_assign(&mut self, other: Self) {
         *self = *self + other;
     }
@@ -127,12 +144,14 @@ impl AddAssign for Duration {
 
 impl Sub for Duration {
     type Output = Self;
+    #[inline]
     fn sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 }
 
 impl SubAssign for Duration {
+    #[inline]
     fn sub_assign(&mut self, other: Self) {
         *self = *self - other;
     }
@@ -140,12 +159,14 @@ impl SubAssign for Duration {
 
 impl Neg for Duration {
     type Output = Self;
+    #[inline]
     fn neg(self) -> Self {
         Self(self.0.saturating_neg())
     }
 }
 
 impl Sum for Duration {
+    #[inline]
     fn sum<I: Iterator<Item = Self>>(spans: I) -> Self {
         spans.fold(Self::ZERO, Add::add)
     }

@@ -50,16 +50,17 @@ impl Connection {
             request_bytes,
             reply_bytes: open.reply_bytes,
             packets,
-            ..self.closed()
+            ..self.closed(ledger)
         };
         ledger.close(&meta, open.last_path().settle());
         self.spare = Some(open);
     }
 
-    fn closed(&self) -> Closed {
+    fn closed(&mut self, ledger: &mut Ledger) -> Closed {
+        let service = *self.service.get_or_insert_with(|| ledger.service(self.ends[SERVER]));
         Closed {
             connection: self.id,
-            service: self.service,
+            service: service as usize,
             n: 0,
             kind: Kind::Setup,
             initiator: Side::Client,
@@ -85,7 +86,7 @@ impl Connection {
                 client_idle: idle,
                 request_bytes: piece.bytes,
                 packets: piece.packets,
-                ..self.closed()
+                ..self.closed(ledger)
             };
             ledger.close(&meta, &piece.account);
             idle = piece.silence.charges().map(|charge| charge.ns).sum();
@@ -138,7 +139,7 @@ impl Connection {
         setup.bill(self.delay(CLIENT), self.delay(SERVER), &mut account);
         let Some((_, syn_ack)) = setup.last_syn_ack else { return };
         let meta =
-            Closed { start: setup.first_syn.0, packets: [setup.first_syn.1, syn_ack], ..self.closed() };
+            Closed { start: setup.first_syn.0, packets: [setup.first_syn.1, syn_ack], ..self.closed(ledger) };
         ledger.close(&meta, &account);
     }
 }

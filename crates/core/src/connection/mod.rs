@@ -32,8 +32,8 @@ pub(crate) const SERVER: usize = 1;
 #[derive(Clone, Debug)]
 pub(crate) struct Connection {
     pub id: u64,
-    /// Index of the server's service in the ledger.
-    pub service: usize,
+    /// Index of the server's service in the ledger, once something has been billed.
+    pub service: Option<u32>,
     /// Client, server.
     pub ends: [Endpoint; 2],
     pub assumed: bool,
@@ -64,10 +64,10 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn new(id: u64, service: usize, ends: [Endpoint; 2], first: &Segment, ladder: bool) -> Self {
+    pub(crate) fn new(id: u64, ends: [Endpoint; 2], first: &Segment, ladder: bool) -> Self {
         Self {
             id,
-            service,
+            service: None,
             ends,
             assumed: !first.flags.syn(),
             halves: [Half::new(Side::Client), Half::new(Side::Server)],
@@ -90,6 +90,24 @@ impl Connection {
             closed: false,
             ladder: ladder.then(Vec::new),
         }
+    }
+
+    /// How long ago it spoke, to compare with others: the last time, and the first packet.
+    pub(crate) fn age(&self) -> (Instant, u64) {
+        (self.now, self.packet_range[0])
+    }
+
+    /// Reads a word of every part that a segment needs, so that it is at hand then.
+    #[inline]
+    pub(crate) fn fetch(&self) -> u64 {
+        let own = self.packets ^ self.next_n ^ u64::from(self.setup_billed) ^ self.ends[SERVER].addr as u64;
+        own ^ self.halves[CLIENT].fetch() ^ self.halves[SERVER].fetch()
+    }
+
+    /// The same for the exchange under way, which has memory of its own.
+    #[inline]
+    pub(crate) fn fetch_open(&self) -> u64 {
+        self.open.as_ref().map_or(0, |open| open.fetch())
     }
 
     /// The round trip between the capture and one end; nothing where nothing shows it yet.
@@ -148,7 +166,13 @@ impl Connection {
         }
         self.last_at = segment.at;
         self.now = self.now.max(segment.at);
-        let segment = &Segment { at: self.now, ..*segment };
+        let held_back;
+        let segment = if segment.at == self.now {
+            segment
+        } else {
+            held_back = Segment { at: self.now, ..*segment };
+            &held_back
+        };
         self.packets += 1;
         self.packet_range[1] = segment.packet;
         if self.assumed {

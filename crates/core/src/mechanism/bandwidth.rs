@@ -48,7 +48,7 @@ fn queue_stands(wait: &Wait<'_>, rate: Rate) -> bool {
     if !wait.near_sender() {
         return wait.gap <= needed(wait, rate).times(2) + Duration::from_micros(300);
     }
-    let Some((release, rtt)) = wait.half.view.advanced.and_then(|release| Some((release, release.rtt?)))
+    let Some((release, rtt)) = wait.half.view.advanced().and_then(|release| Some((release, release.rtt?)))
     else {
         return false;
     };

@@ -73,7 +73,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     if wait.order != Order::New || wait.gap < super::BURST_GAP {
         return None;
     }
-    let advanced = wait.half.view.advanced;
+    let advanced = wait.half.view.advanced();
     let release = advanced.filter(|release| wait.follows(release) || follows_late(wait, release));
     let Some(release) = release else {
         let queued = match wait.last.queue {

@@ -22,7 +22,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     if half.room_left().is_some_and(|room| room < wait.mss as i32) {
         return None; // the window probe timer's other job: a window smaller than a segment
     }
-    let idle_since = half.view.all_acked.filter(|release| release.effective >= wait.last.at)?;
+    let idle_since = half.view.all_acked().filter(|release| release.effective >= wait.last.at)?;
     let waited = wait.segment.at - idle_since.effective;
     let timer = half.rto.rto().max(RTO_MIN);
     if !agrees(waited, timer, wait.rtt(), wait.hair()) {

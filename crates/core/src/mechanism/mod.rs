@@ -83,7 +83,7 @@ pub(crate) const HELD_BACK_MIN: Duration = Duration::from_millis(8);
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Habits {
     /// Pauses of the application before the n-th further write of a message, seen where nothing could hold it.
-    pauses: [PauseMemory; 4],
+    pauses: Option<Box<[PauseMemory; 4]>>,
     /// Small segments sent while a small one was outstanding: Nagle is off.
     pub nagle_ignored: u32,
     /// Small segments released by an acknowledgement that had been held back.
@@ -99,11 +99,11 @@ pub(crate) struct Habits {
 
 impl Habits {
     pub(crate) fn pause(&self, index: usize) -> Option<Duration> {
-        self.pauses[index.min(3)].median()
+        self.pauses.as_ref()?[index.min(3)].median()
     }
 
     pub(crate) fn forget_pauses(&mut self) {
-        self.pauses = Default::default();
+        self.pauses = None;
     }
 
     /// A reply began after `verdict`.
@@ -121,7 +121,7 @@ impl Habits {
         self.nagle_ignored = self.nagle_ignored.saturating_add(u32::from(lessons.nagle.ignored));
         self.nagle_held = self.nagle_held.saturating_add(u32::from(lessons.nagle.held));
         if let Some(pause) = lessons.nagle.pause {
-            self.pauses[lessons.index.min(3)].push(pause);
+            self.pauses.get_or_insert_default()[lessons.index.min(3)].push(pause);
         }
         self.bandwidth_credit = lessons.bandwidth_credit;
         self.rounds.on_flight(lessons.flight);

@@ -87,14 +87,14 @@ fn follows_late(wait: &Wait<'_>, release: &Release) -> bool {
 }
 
 fn released_by(wait: &Wait<'_>) -> Option<(Release, Option<&'static str>)> {
-    let small_acked = wait.half.view.small_acked;
+    let small_acked = wait.half.view.small_acked();
     if let Some(release) = small_acked.filter(|release| wait.follows(release) || follows_late(wait, release))
     {
         return Some((release, None));
     }
     // RFC 896: a full segment was outstanding, and all of it had to be acknowledged first. The segment before it was
     // pushed, so no window stopped the sender; a lone acknowledgement held back is the only thing that passed.
-    let release = wait.half.view.all_acked.filter(|release| wait.follows(release))?;
+    let release = wait.half.view.all_acked().filter(|release| wait.follows(release))?;
     let held_back = wait.ack_delay(&release).is_some_and(|delay| delay >= HELD_BACK_MIN);
     (held_back && release.flight <= 2 * wait.mss).then_some((release, Some("rfc896")))
 }
@@ -130,7 +130,7 @@ pub(crate) fn lesson(wait: &Wait<'_>, verdict: &Verdict) -> Lesson {
         return lesson; // whether the application paused until then cannot be seen
     }
     // Nothing held it: either the small one before it had been acknowledged at once, or Nagle is off.
-    let acked_at_once = half.view.small_acked.is_some_and(|release| {
+    let acked_at_once = half.view.small_acked().is_some_and(|release| {
         release.effective > wait.last.at
             && release.effective < wait.segment.at
             && wait.ack_delay(&release).is_some_and(|delay| delay < HELD_BACK_MIN)

@@ -25,7 +25,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     }
     let needed = wait.segment.payload_len.min(wait.mss) as i32;
     let limited = |release: &Release| release.effective > wait.last.at && release.room < needed;
-    let release = half.view.window_opened.filter(limited)?;
+    let release = half.view.window_opened().filter(limited)?;
     let follows = wait.follows(&release);
     let long_open = wait.segment.at - release.effective > wait.rtt() + wait.hair();
     if !follows && (long_open || wait.last.queue == Queue::Emptied) {

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use tcpwhy_core::{Report, Side};
 use tcpwhy_core::report::{Connection, Exchange, Kind};
+use tcpwhy_core::{Report, Side};
 use tcpwhy_lab::truth::{self, TrueConnection, TrueExchange, Truth};
 use tcpwhy_wire::Duration;
 
@@ -102,7 +102,9 @@ fn pair_connection(
     while felt.peek().is_some() || bills.peek().is_some() {
         let behind = said.bytes() < read.bytes() || (said.bytes() == read.bytes() && felt.peek().is_some());
         match (felt.peek(), bills.peek()) {
-            (Some(_), next) if behind || next.is_none() => felt.next().into_iter().for_each(|f| said.add_felt(f)),
+            (Some(_), next) if behind || next.is_none() => {
+                felt.next().into_iter().for_each(|f| said.add_felt(f))
+            }
             _ => bills.next().into_iter().for_each(|bill| read.add_bill(bill)),
         }
         if said.moved == read.moved && said.count > 0 && read.count > 0 {

@@ -1,8 +1,8 @@
 //! `tcpwhy lab`: what does a problem look like on this machine's own kernel, and after its mend?
 
-mod args;
 #[cfg(target_os = "linux")]
 mod accuracy;
+mod args;
 #[cfg(target_os = "linux")]
 mod felt;
 #[cfg(target_os = "linux")]
@@ -15,6 +15,8 @@ mod scratch;
 mod shell;
 #[cfg(target_os = "linux")]
 mod show;
+#[cfg(target_os = "linux")]
+mod still;
 #[cfg(target_os = "linux")]
 mod table;
 

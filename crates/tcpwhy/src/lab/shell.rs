@@ -171,7 +171,11 @@ fn finish_captures(captures: [Capture; 2], args: &ShellArgs) -> anyhow::Result<(
     let Some(dir) = &args.keep else { return Ok(()) };
     let near = dir.join("near.pcapng");
     print(&format!("\n{}\n", tcpwhy_report::answer(&bill(&near)?)))?;
-    print(&format!("tcpwhy read {0}    (and {1}, the same seen from the far end)\n", near.display(), dir.join("far.pcapng").display()))
+    print(&format!(
+        "tcpwhy read {0}    (and {1}, the same seen from the far end)\n",
+        near.display(),
+        dir.join("far.pcapng").display()
+    ))
 }
 
 /// The program's own exit code; as a shell reports it where a signal ended it.

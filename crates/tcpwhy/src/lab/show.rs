@@ -44,7 +44,9 @@ pub(super) fn list(args: &RunArgs) -> anyhow::Result<u8> {
             let _ = writeln!(out, "{:widest$}  {}", "", text::faint(&more.join("; "), style));
         }
     }
-    out.push_str("\ntcpwhy lab NAME recreates one on this kernel, with its mends; tcpwhy lab all makes the table.\n");
+    out.push_str(
+        "\ntcpwhy lab NAME recreates one on this kernel, with its mends; tcpwhy lab all makes the table.\n",
+    );
     print(&out)?;
     Ok(ANALYSED)
 }
@@ -106,7 +108,8 @@ fn heading(form: &Form, scenario: &Scenario, style: Style) -> String {
         some => some.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
     };
     let (forward, backward) = (path(&scenario.pair.path.forward), path(&scenario.pair.path.backward));
-    let both = if forward == backward { forward } else { format!("to the server {forward}; back {backward}") };
+    let both =
+        if forward == backward { forward } else { format!("to the server {forward}; back {backward}") };
     let facts = [
         ("recreates", scenario.case.clone()),
         ("reported", scenario.reported.clone()),

@@ -36,7 +36,9 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<u8> {
     let mut document = json::Document::new();
     let mut row: Option<Row> = None;
     if args.markdown {
-        print("| scenario | reported | theory or expectation | here | after the fix |\n|---|---|---|---|---|\n")?;
+        print(
+            "| scenario | reported | theory or expectation | here | after the fix |\n|---|---|---|---|---|\n",
+        )?;
     }
     let mut surprises = 0_u64;
     for form in &forms {
@@ -69,7 +71,9 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<u8> {
     } else if !args.markdown {
         print(&match surprises {
             0 => "Everything as expected.\n".to_owned(),
-            n => format!("{n} not as expected: see them one by one, or what is different about this kernel.\n"),
+            n => {
+                format!("{n} not as expected: see them one by one, or what is different about this kernel.\n")
+            }
         })?;
     }
     Ok(ANALYSED)

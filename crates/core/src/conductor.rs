@@ -1,0 +1,124 @@
+//! What concerns all shards: numbers in the order of first packets, and whom to give up when there are too many.
+//!
+//! Between two epochs every shard says what it has begun, and gets told what that means. An epoch is a number of
+//! segments, so that the same happens at the same packet however many shards there are.
+
+use tcpwhy_wire::Instant;
+
+use crate::report::Report;
+use crate::shard::Shard;
+use crate::{Options, listed};
+
+/// Segments in an epoch, unless few connections are allowed.
+const EPOCH: usize = 1 << 14;
+const EPOCH_MIN: usize = 64;
+/// This part of the allowed connections is given up at once.
+const EVICTED_SHARE: usize = 16;
+
+/// What a shard says at the end of an epoch.
+#[derive(Clone, Debug, Default)]
+pub struct Roll {
+    /// First packets of the connections that it has begun, in their order.
+    pub(crate) opened: Vec<u64>,
+    /// Connections open now.
+    pub(crate) open: usize,
+    /// Where it was asked: of each open connection the last time and the first packet.
+    pub(crate) ages: Vec<(Instant, u64)>,
+}
+
+/// What a shard is told between two epochs.
+#[derive(Clone, Debug, Default)]
+pub struct Orders {
+    /// Numbers for the connections in its roll.
+    pub(crate) ids: Vec<u64>,
+    /// Connections numbered so far, over all shards.
+    pub(crate) count: u64,
+    /// The capture's time, and its last packet.
+    pub(crate) now: Instant,
+    pub(crate) packet: u64,
+    /// Give up connections up to this age.
+    pub(crate) evicted: Option<(Instant, u64)>,
+    /// Say the ages in the next roll.
+    pub(crate) tell_ages: bool,
+}
+
+/// Numbers connections and keeps their number within bounds.
+#[derive(Clone, Debug)]
+pub struct Conductor {
+    options: Options,
+    count: u64,
+}
+
+impl Conductor {
+    pub(crate) fn new(options: Options) -> Self {
+        Self { options, count: 0 }
+    }
+
+    /// Segments in an epoch.
+    pub fn epoch(&self) -> usize {
+        (self.options.max_connections / 8).clamp(EPOCH_MIN, EPOCH)
+    }
+
+    /// Orders for each shard by what all of them say at the end of an epoch, at this time and packet.
+    pub fn settle(&mut self, rolls: &[Roll], now: Instant, packet: u64) -> Vec<Orders> {
+        let open: usize = rolls.iter().map(|roll| roll.open).sum();
+        let over = open > self.options.max_connections;
+        let evicted = over.then(|| youngest_evicted(rolls, self.options.max_connections)).flatten();
+        let mut orders: Vec<Orders> = rolls
+            .iter()
+            .map(|roll| Orders {
+                ids: Vec::with_capacity(roll.opened.len()),
+                count: 0,
+                now,
+                packet,
+                evicted,
+                tell_ages: over,
+            })
+            .collect();
+        let mut heads = vec![0; rolls.len()];
+        let next = |heads: &[usize]| {
+            let firsts = rolls.iter().zip(heads).map(|(roll, &head)| roll.opened.get(head));
+            firsts.enumerate().filter_map(|(i, first)| Some((*first?, i))).min()
+        };
+        while let Some((_, i)) = next(&heads) {
+            self.count += 1;
+            heads[i] += 1;
+            orders[i].ids.push(self.count);
+        }
+        for orders in &mut orders {
+            orders.count = self.count;
+        }
+        orders
+    }
+
+    /// One report of what all shards have found. They have been told of the last epoch.
+    pub fn report(&self, mut shards: Vec<Shard>, front: &crate::Front) -> Report {
+        for shard in &mut shards {
+            shard.close();
+        }
+        let mut shards = shards.into_iter();
+        let mut report = Report::default();
+        let Some(mut first) = shards.next() else { return report };
+        for shard in shards {
+            first.ledger.merge(shard.ledger);
+            first.listed.extend(shard.listed);
+            for (kind, (count, packet)) in shard.notes {
+                let (all, first_packet) = first.notes.entry(kind).or_insert((0, packet));
+                *all += count;
+                *first_packet = packet.min(*first_packet);
+            }
+        }
+        first.ledger.finish(&mut report);
+        listed::put_into(&mut report, first.listed, self.options.listing, self.count);
+        front.put_into(&mut report, first.notes);
+        report
+    }
+}
+
+/// The age up to which connections go, so that a part of the limit becomes free.
+fn youngest_evicted(rolls: &[Roll], limit: usize) -> Option<(Instant, u64)> {
+    let mut ages: Vec<_> = rolls.iter().flat_map(|roll| &roll.ages).copied().collect();
+    let evicted = ages.len().checked_sub(limit - limit / EVICTED_SHARE)?.checked_sub(1)?;
+    let (_, youngest, _) = ages.select_nth_unstable(evicted);
+    Some(*youngest)
+}

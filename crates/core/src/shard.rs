@@ -1,0 +1,424 @@
+//! One part of the connections: which of them does each segment belong to?
+//!
+//! All connections between two hosts are in one shard, because they share what they learn about the path. Shards know
+//! nothing of each other; what concerns all of them is settled between epochs, see [`crate::conductor`], so that the
+//! number of shards changes nothing in the report.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use tcpwhy_wire::{Duration, Endpoint, Instant, Segment, Seq};
+
+use crate::conductor::{Orders, Roll};
+use crate::connection::{CLIENT, Connection, SERVER};
+use crate::ledger::Ledger;
+use crate::listed::Listed;
+use crate::report;
+use crate::sighting::Sighting;
+use crate::table::{Slab, Slot, Table};
+
+/// How long the table remembers a finished connection, so that its last stragglers do not look like a new one.
+const LINGER: Duration = Duration::from_secs(5);
+/// A connection that is silent for longer is over: keep-alive probes come every two hours by default (RFC 9293, 3.8.4),
+/// and whoever does without them cannot know either whether the peer is still there.
+const IDLE_MAX: Duration = Duration::from_secs(3 * 3600);
+/// Places looked at for an idle connection in each epoch.
+const SWEPT: Slot = 2048;
+/// In the table, slots from here on are those of finished connections.
+const FINISHED: Slot = 1 << 31;
+/// Segments looked up together, so that the memory of all of them is on its way while the first is being worked on.
+const TOGETHER: usize = 16;
+/// A connection of the present epoch has no number yet, and is known by its first packet.
+pub(crate) const UNNUMBERED: u64 = 1 << 63;
+/// It will not be listed whatever its number is going to be.
+pub(crate) const UNLISTED: u64 = 1 << 62;
+/// The rest of such a number.
+const PACKET: u64 = UNLISTED - 1;
+
+/// What is remembered of a finished connection.
+#[derive(Clone, Copy, Debug)]
+struct Finished {
+    ends: [Endpoint; 2],
+    /// First payload byte of each end.
+    first: [Option<Seq>; 2],
+    hash: u32,
+    at: Instant,
+    sighting: Option<Sighting>,
+    /// Tells it from others in the same place; 0 once it is forgotten.
+    generation: u64,
+    /// Where it is listed, unless a reset ended it: its stragglers are still counted there.
+    listed: Option<usize>,
+}
+
+impl Finished {
+    /// Whether this segment starts another connection between the same ends.
+    fn is_other_incarnation(&self, segment: &Segment) -> bool {
+        let from = if segment.src == self.ends[CLIENT] { CLIENT } else { SERVER };
+        let new = segment.flags.syn() && !segment.flags.ack();
+        segment.at - self.at >= LINGER
+            || (new && self.first[from].is_none_or(|first| segment.seq + 1 != first))
+    }
+}
+
+/// Takes the segments of its connections in order of capture.
+pub struct Shard {
+    table: Table,
+    connections: Slab<Connection>,
+    finished: Slab<Finished>,
+    /// When to forget which finished connection.
+    lingering: VecDeque<(Instant, Slot, u64)>,
+    pub(crate) ledger: Ledger,
+    /// Smallest round trip between the capture and either host, by pair of hosts.
+    paths: HashMap<(u128, u128), [Option<Duration>; 2]>,
+    /// Connections begun in this epoch: first packet and place.
+    opened: Vec<(u64, Slot)>,
+    pub(crate) listed: Vec<Listed>,
+    /// How many of them have their number.
+    numbered: usize,
+    swept: Slot,
+    tell_ages: bool,
+    generation: u64,
+    pub(crate) notes: BTreeMap<&'static str, (u64, u64)>,
+}
+
+impl Shard {
+    pub(crate) fn new(options: &crate::Options) -> Self {
+        Self {
+            table: Table::new(options.seed),
+            connections: Slab::new(),
+            finished: Slab::new(),
+            lingering: VecDeque::new(),
+            ledger: Ledger::new(options.listing),
+            paths: HashMap::new(),
+            opened: Vec::new(),
+            listed: Vec::new(),
+            numbered: 0,
+            swept: 0,
+            tell_ages: false,
+            generation: 0,
+            notes: BTreeMap::new(),
+        }
+    }
+
+    /// Takes the next segments, in order of capture.
+    pub fn on_segments(&mut self, segments: &[Segment]) {
+        for group in segments.chunks(TOGETHER) {
+            let mut hashes = [0; TOGETHER];
+            for (hash, segment) in hashes.iter_mut().zip(group) {
+                *hash = self.table.hash(segment.src, segment.dst);
+            }
+            if group.len() > 1 {
+                self.fetch(&hashes[..group.len()]);
+            }
+            for (segment, &hash) in group.iter().zip(&hashes) {
+                self.on_segment(segment, hash);
+            }
+        }
+    }
+
+    /// Reads a little of each connection. The processor waits for all of it at once instead of one after the other.
+    #[inline]
+    fn fetch(&self, hashes: &[u32]) {
+        let mut slots = [None; TOGETHER];
+        for (slot, &hash) in slots.iter_mut().zip(hashes) {
+            *slot = self.table.find(hash, |_| true).filter(|&slot| slot < FINISHED);
+        }
+        let mut sum = 0_u64;
+        for &slot in slots.iter().flatten() {
+            sum = sum.wrapping_add(self.connections.get(slot).fetch());
+        }
+        for &slot in slots.iter().flatten() {
+            sum = sum.wrapping_add(self.connections.get(slot).fetch_open());
+        }
+        std::hint::black_box(sum);
+    }
+
+    #[inline]
+    fn on_segment(&mut self, segment: &Segment, hash: u32) {
+        self.ledger.packet = segment.packet;
+        let Some((slot, from)) = self.find(hash, segment) else { return };
+        let connection = self.connections.get_mut(slot);
+        if connection.sighting.as_ref().is_some_and(|sighting| sighting.again(segment, from)) {
+            self.note("duplicates", segment.packet);
+            return;
+        }
+        connection.sighting = Some(Sighting::of(segment, from));
+        let before = connection.delay;
+        connection.on_segment(segment, from, &mut self.ledger);
+        if connection.delay != before {
+            share_path(&mut self.paths, connection);
+        }
+        if connection.is_finished() {
+            self.finish_one(slot, hash);
+        }
+    }
+
+    /// The open connection that a segment belongs to, and which of its ends sent it; begins one where there is none.
+    #[inline]
+    fn find(&mut self, hash: u32, segment: &Segment) -> Option<(Slot, usize)> {
+        let (connections, finished) = (&self.connections, &self.finished);
+        let mut from = CLIENT;
+        let found = self.table.find(hash, |slot| {
+            let ends = if slot < FINISHED {
+                &connections.get(slot).ends
+            } else {
+                &finished.get(slot - FINISHED).ends
+            };
+            if segment.src == ends[CLIENT] && segment.dst == ends[SERVER] {
+                from = CLIENT;
+                return true;
+            }
+            from = SERVER;
+            segment.src == ends[SERVER] && segment.dst == ends[CLIENT]
+        });
+        match found {
+            Some(slot) if slot < FINISHED => {
+                let connection = self.connections.get(slot);
+                if segment.at - connection.now > IDLE_MAX {
+                    self.note("idle-connections", segment.packet);
+                } else if !connection.is_other_incarnation(segment, from) {
+                    return Some((slot, from));
+                }
+                self.end(slot);
+                self.table.remove(hash, slot);
+            }
+            Some(slot) => {
+                let place = slot - FINISHED;
+                let finished = self.finished.get_mut(place);
+                if !finished.is_other_incarnation(segment) {
+                    if finished.sighting.as_ref().is_some_and(|sighting| sighting.again(segment, from)) {
+                        self.note("duplicates", segment.packet);
+                        return None;
+                    }
+                    finished.sighting = Some(Sighting::of(segment, from));
+                    if let Some(listed) = finished.listed.and_then(|i| self.listed.get_mut(i)) {
+                        listed.connection.packets += 1;
+                        listed.connection.packet_range[1] = segment.packet;
+                    }
+                    return None;
+                }
+                finished.generation = 0;
+                self.finished.release(place);
+                self.table.remove(hash, slot);
+            }
+            None => {}
+        }
+        self.open(hash, segment)
+    }
+
+    fn note(&mut self, kind: &'static str, packet: u64) {
+        let (count, first) = self.notes.entry(kind).or_insert((0, packet));
+        *count += 1;
+        *first = packet.min(*first);
+    }
+
+    fn open(&mut self, hash: u32, segment: &Segment) -> Option<(Slot, usize)> {
+        if segment.flags.rst() && segment.payload_len == 0 {
+            return None; // the answer to a connection that the capture does not have
+        }
+        let ends = roles(segment);
+        let opened = self.opened.len() as u64;
+        let unlisted = if self.ledger.may_list(opened) { 0 } else { UNLISTED };
+        let id = UNNUMBERED | unlisted | segment.packet;
+        let ladder = self.ledger.wants_ladder(opened);
+        let slot = self.connections.insert(Connection::new(id, ends, segment, ladder));
+        self.opened.push((segment.packet, slot));
+        self.table.insert(hash, slot);
+        Some((slot, if segment.src == ends[CLIENT] { CLIENT } else { SERVER }))
+    }
+
+    /// A connection has said its last word: its bill is closed, and little of it is kept for a while.
+    fn finish_one(&mut self, slot: Slot, hash: u32) {
+        let connection = self.connections.get(slot);
+        let (at, reset, sighting) = (connection.now, connection.closed, connection.sighting);
+        let (ends, first) = (connection.ends, connection.halves.each_ref().map(|half| half.first));
+        let listed = self.end(slot).filter(|_| !reset);
+        self.generation += 1;
+        let generation = self.generation;
+        let place = self.finished.insert(Finished { ends, first, hash, at, sighting, generation, listed });
+        self.table.replace(hash, slot, FINISHED + place);
+        self.lingering.push_back((at, place, generation));
+    }
+
+    /// Closes a connection and takes it off the table.
+    fn take_off(&mut self, slot: Slot) {
+        let [a, b] = self.connections.get(slot).ends;
+        self.end(slot);
+        self.table.remove(self.table.hash(a, b), slot);
+    }
+
+    /// Closes what a connection has under way and gives its place up. Returns where it is listed.
+    fn end(&mut self, slot: Slot) -> Option<usize> {
+        let connection = self.connections.get_mut(slot);
+        connection.close(None, &mut self.ledger);
+        let id = std::mem::take(&mut connection.id);
+        self.connections.release(slot);
+        if !self.ledger.lists(id) {
+            return None;
+        }
+        let connection = self.connections.get_mut(slot);
+        let totals = self.ledger.connection(id);
+        let [client, server] = &connection.halves;
+        let connection = report::Connection {
+            id,
+            client: connection.ends[CLIENT],
+            server: connection.ends[SERVER],
+            assumed: connection.assumed,
+            vantage: connection.vantage(),
+            rtt_min: connection.rtt_min(),
+            mss: [client.mss_announced, server.mss_announced],
+            packets: connection.packets,
+            bytes: [client.bytes, server.bytes],
+            packet_range: connection.packet_range,
+            bill: totals.bill(),
+            exchanges: Vec::new(),
+            ladder: connection.ladder.take().unwrap_or_default(),
+        };
+        self.listed.push(Listed { connection, totals });
+        Some(self.listed.len() - 1)
+    }
+
+    /// What the conductor has to know at the end of an epoch.
+    pub fn end_epoch(&mut self) -> Roll {
+        let mut ages = Vec::new();
+        if self.tell_ages {
+            let live = |slot| Some(self.connections.get(slot)).filter(|connection| connection.id != 0);
+            ages.extend(self.connections.slots().filter_map(live).map(Connection::age));
+        }
+        Roll {
+            opened: self.opened.iter().map(|(packet, _)| *packet).collect(),
+            open: self.connections.len(),
+            ages,
+        }
+    }
+
+    /// Takes what was settled: numbers for the connections begun in the epoch before, and whom to give up.
+    pub fn begin_epoch(&mut self, orders: &Orders) {
+        let opened = std::mem::take(&mut self.opened);
+        for (&(packet, slot), &id) in opened.iter().zip(&orders.ids) {
+            let connection = self.connections.get_mut(slot);
+            if connection.id & !UNLISTED == UNNUMBERED | packet {
+                connection.id = id;
+            }
+        }
+        let number = |id: u64| {
+            let packet = id & PACKET;
+            let known = opened.binary_search_by_key(&packet, |(packet, _)| *packet).ok();
+            if id & UNNUMBERED == 0 {
+                id
+            } else {
+                known.and_then(|i| orders.ids.get(i).copied()).unwrap_or(id)
+            }
+        };
+        self.ledger.number(orders.count, number);
+        for listed in &mut self.listed[self.numbered..] {
+            let was_unnumbered = listed.connection.id & UNNUMBERED != 0;
+            listed.connection.id = number(listed.connection.id);
+            if !self.ledger.lists(listed.connection.id) {
+                listed.forget();
+            } else if was_unnumbered {
+                self.ledger.keep(listed.totals.exchanges.len());
+            }
+        }
+        self.numbered = self.listed.len();
+        self.ledger.packet = orders.packet;
+        self.tell_ages = orders.tell_ages;
+        self.forget(orders.now);
+        self.sweep(orders);
+        if let Some(youngest) = orders.evicted {
+            self.evict(youngest, orders.packet);
+        }
+        self.opened = opened;
+        self.opened.clear();
+    }
+
+    /// Forgets connections that finished a while ago.
+    fn forget(&mut self, now: Instant) {
+        while let Some(&(at, place, generation)) = self.lingering.front() {
+            if now - at < LINGER {
+                break;
+            }
+            self.lingering.pop_front();
+            let finished = self.finished.get_mut(place);
+            if finished.generation == generation {
+                finished.generation = 0;
+                let hash = finished.hash;
+                self.table.remove(hash, FINISHED + place);
+                self.finished.release(place);
+            }
+        }
+    }
+
+    /// Looks at some places for connections that have been idle for too long.
+    fn sweep(&mut self, orders: &Orders) {
+        let end = self.connections.slots().end;
+        for slot in self.swept..end.min(self.swept.saturating_add(SWEPT)) {
+            self.end_if_idle(slot, orders.now, orders.packet);
+            self.swept = slot + 1;
+        }
+        if self.swept >= end {
+            self.swept = 0;
+        }
+    }
+
+    fn end_if_idle(&mut self, slot: Slot, now: Instant, packet: u64) {
+        let connection = self.connections.get(slot);
+        if connection.id != 0 && now - connection.now > IDLE_MAX {
+            self.note("idle-connections", packet);
+            self.take_off(slot);
+        }
+    }
+
+    /// Closes the connections that spoke longest ago.
+    #[cold]
+    fn evict(&mut self, youngest: (Instant, u64), packet: u64) {
+        for slot in self.connections.slots() {
+            let connection = self.connections.get(slot);
+            if connection.id != 0 && connection.age() <= youngest {
+                self.note("connections-over-limit", packet);
+                self.take_off(slot);
+            }
+        }
+    }
+
+    /// Closes everything.
+    pub(crate) fn close(&mut self) {
+        self.ledger.packet = u64::MAX;
+        let connections = &self.connections;
+        let mut open: Vec<(u64, Slot)> = connections
+            .slots()
+            .map(|slot| (connections.get(slot).id, slot))
+            .filter(|(id, _)| *id != 0)
+            .collect();
+        open.sort_unstable();
+        for (_, slot) in open {
+            self.end(slot);
+        }
+    }
+}
+
+/// Pairs of hosts remembered at most.
+const PATHS_MAX: usize = 65_536;
+
+/// What one connection learns about the way to its hosts holds for all connections between them.
+fn share_path(paths: &mut HashMap<(u128, u128), [Option<Duration>; 2]>, connection: &mut Connection) {
+    let hosts = (connection.ends[CLIENT].addr, connection.ends[SERVER].addr);
+    if paths.len() >= PATHS_MAX && !paths.contains_key(&hosts) {
+        return;
+    }
+    let known = paths.entry(hosts).or_default();
+    for (known, own) in known.iter_mut().zip(connection.delay) {
+        *known = [*known, own].into_iter().flatten().min();
+    }
+    connection.path_min = *known;
+}
+
+/// Client and server: who sent the SYN, else the higher port is taken for the client's.
+fn roles(first: &Segment) -> [Endpoint; 2] {
+    let (syn, ack) = (first.flags.syn(), first.flags.ack());
+    let from_client = match (syn, ack) {
+        (true, false) => true,
+        (true, true) => false,
+        _ => first.src.port > first.dst.port || (first.src.port == first.dst.port && first.payload_len > 0),
+    };
+    if from_client { [first.src, first.dst] } else { [first.dst, first.src] }
+}
