@@ -1,7 +1,7 @@
 # What a developer runs is what CI runs. `make help` lists the targets.
 CARGO ?= cargo
 
-.PHONY: help demo test lint bench accuracy fuzz tools
+.PHONY: help demo test lint bench accuracy corpus fuzz tools
 
 help:
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -26,6 +26,9 @@ fuzz: ## every fuzz target for two minutes (needs a nightly compiler and cargo-f
 	cd fuzz && for target in $$($(CARGO) +nightly fuzz list); do \
 		$(CARGO) +nightly fuzz run $$target -- -max_total_time=120 -max_len=4096 -timeout=20 || exit 1; \
 	done
+
+corpus: ## record the captures of the repository afresh, on this machine's kernel
+	$(CARGO) run --locked --release -p tcpwhy -- lab corpus corpus/lab
 
 tools: ## the programs that the tests record and compare with
 	@tools/install.sh

@@ -165,7 +165,7 @@ unsafe fn ioctl(fd: BorrowedFd<'_>, request: libc::Ioctl, argument: libc::c_ulon
 
 /// Gives the calling thread, and those it starts, precedence over everything that is not real-time. Says whether it was
 /// allowed.
-pub(crate) fn take_precedence() -> bool {
+pub fn take_precedence() -> bool {
     // SAFETY: all zeroes is a valid sched_param.
     let mut parameters: libc::sched_param = unsafe { mem::zeroed() };
     parameters.sched_priority = 1;

@@ -24,7 +24,7 @@ const DISAGREEMENT_EACH: Duration = Duration::from_millis(1);
 const TRIES: u32 = 5;
 
 /// What one recording came to.
-struct Judged {
+pub(super) struct Judged {
     name: String,
     verdicts: [Verdict; 2],
     bills: [String; 2],
@@ -34,7 +34,7 @@ struct Judged {
 }
 
 pub(super) fn run(args: &AccuracyArgs) -> anyhow::Result<u8> {
-    let recordings = recordings(args)?;
+    let recordings = recordings(&args.names)?;
     tcpwhy_lab::enter_user_namespace()?;
     let place = Place::new(args.keep.as_ref())?;
     let mut judged = Vec::new();
@@ -46,6 +46,7 @@ pub(super) fn run(args: &AccuracyArgs) -> anyhow::Result<u8> {
         };
         let (run, tries) = run.with_context(|| name.clone())?;
         let one = Judged::of(name, &run, tries);
+        place.forget(&run);
         print(&one.rows())?;
         judged.push(one);
     }
@@ -61,12 +62,11 @@ pub(super) fn run(args: &AccuracyArgs) -> anyhow::Result<u8> {
 }
 
 /// Every form that must come to something: the scenario and its variants with their causes, its mends with what they save.
-fn recordings(args: &AccuracyArgs) -> anyhow::Result<Vec<(String, Scenario)>> {
+pub(super) fn recordings(only: &[String]) -> anyhow::Result<Vec<(String, Scenario)>> {
     let mut forms = Vec::new();
     for entry in scenario::catalogue()? {
-        let asked = |form: &str| {
-            args.names.is_empty() || args.names.iter().any(|name| *name == entry.name || name == form)
-        };
+        let asked =
+            |form: &str| only.is_empty() || only.iter().any(|name| *name == entry.name || name == form);
         let variants = entry.variants.iter().map(|variant| (format!("{}@{variant}", entry.name), None));
         let mends = entry.mends.iter().map(|(mend, _)| (entry.name.clone(), Some(mend.as_str())));
         for (name, mend) in std::iter::once((entry.name.clone(), None)).chain(variants).chain(mends) {
@@ -81,7 +81,7 @@ fn recordings(args: &AccuracyArgs) -> anyhow::Result<Vec<(String, Scenario)>> {
 }
 
 impl Judged {
-    fn of(name: String, run: &Run, tries: u32) -> Self {
+    pub(super) fn of(name: String, run: &Run, tries: u32) -> Self {
         let [client, server] = &run.bills;
         let verdict = |end, report| judge(end, &run.truth, report, &run.scenario.expect);
         let mut warnings = run.warnings.clone();
@@ -101,12 +101,12 @@ impl Judged {
         }
     }
 
-    fn is_right(&self) -> bool {
+    pub(super) fn is_right(&self) -> bool {
         self.verdicts.iter().all(|verdict| verdict.faults().is_empty())
     }
 
     /// Two lines, one for each end, and under them what is wrong.
-    fn rows(&self) -> String {
+    pub(super) fn rows(&self) -> String {
         let mut out = String::new();
         for (verdict, bill) in self.verdicts.iter().zip(&self.bills) {
             let faults = verdict.faults();
@@ -128,7 +128,7 @@ impl Judged {
     }
 }
 
-fn row_heading() -> String {
+pub(super) fn row_heading() -> String {
     format!("{:36} {:6} {:5}  {:>10}  {}", "scenario", "end", "", "error [ms]", "billed")
 }
 
@@ -141,7 +141,8 @@ fn is_late(run: &Run) -> bool {
     run.late > allowed.divided_by(2)
 }
 
-fn held_still(run: &Run) -> bool {
+/// Whether nothing disturbed the recording and it came to what its scenario is for.
+pub(super) fn held_still(run: &Run) -> bool {
     !is_late(run) && run.warnings.is_empty() && out_of_range(run).is_empty()
 }
 
@@ -156,7 +157,7 @@ fn matters(agreement: &Agreement, run: &Run) -> bool {
 }
 
 /// What the application felt lies outside what the scenario expects: then it did not come to what it is for.
-fn out_of_range(run: &Run) -> Vec<String> {
+pub(super) fn out_of_range(run: &Run) -> Vec<String> {
     let expect = &run.scenario.expect;
     let median = |kind| super::felt::Spread::of(run.felt.kind(kind).iter().copied());
     let slowest = median(Kind::Exchange).map(|spread| spread.max);

@@ -136,7 +136,13 @@ impl Run {
         Self::billed(scenario, recorded.truth, warnings, dir)
     }
 
-    fn billed(scenario: Scenario, truth: Truth, warnings: Vec<String>, dir: &Path) -> anyhow::Result<Self> {
+    /// Draws up the bills of a recording.
+    pub(super) fn billed(
+        scenario: Scenario,
+        truth: Truth,
+        warnings: Vec<String>,
+        dir: &Path,
+    ) -> anyhow::Result<Self> {
         let (client, from_client) = bill_and_sent(&dir.join("client.pcapng"), Pair::CLIENT_V4.into())?;
         let (server, from_server) = bill_and_sent(&dir.join("server.pcapng"), Pair::SERVER_V4.into())?;
         let (felt, late) = (Felt::of(&truth), lateness(&truth, &[from_client, from_server]));
@@ -199,7 +205,16 @@ impl Place {
         })
     }
 
-    fn dir(&self, form: &str, n: Option<u32>) -> PathBuf {
+    pub(super) fn scratch() -> anyhow::Result<Self> {
+        Ok(Self::Scratch(Scratch::new()?))
+    }
+
+    /// A run's files are not needed any more, unless somebody wants to keep them.
+    pub(super) fn forget(&self, run: &Run) {
+        self.done(&run.dir);
+    }
+
+    pub(super) fn dir(&self, form: &str, n: Option<u32>) -> PathBuf {
         let root = match self {
             Self::Kept(dir) => dir,
             Self::Scratch(scratch) => scratch.path(),
@@ -230,7 +245,6 @@ impl Place {
         loop {
             let run = Run::record(scenario.clone(), &dir)?;
             if tried >= tries || is_good(&run) {
-                self.done(&dir);
                 return Ok((run, tried));
             }
             tried += 1;
