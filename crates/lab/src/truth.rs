@@ -75,6 +75,9 @@ pub struct Setup {
     /// Why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// By how much other programs on the machine made the path late meanwhile, where that was looked at.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub path_late_ns: i64,
 }
 
 /// What an exchange is, in the words of the report.
@@ -126,6 +129,15 @@ pub struct TrueExchange {
     pub reply_first_ns: Option<i64>,
     /// Where the applications spent time of their own.
     pub think: Think,
+    /// By how much other programs on the machine made the path late meanwhile, where that was looked at: the worst packet
+    /// of each direction, together. A capture at the server cannot see it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub path_late_ns: i64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+const fn is_zero(n: &i64) -> bool {
+    *n == 0
 }
 
 /// Time that applications spent in the middle of an exchange, ns.
@@ -226,6 +238,7 @@ impl TrueConnection {
                     s.events.iter().find(|event| event.op == Op::Accept).map(|event| event.end_ns)
                 }),
                 error: connect.note.clone(),
+                path_late_ns: 0,
             },
         );
         let (server_events, server_samples) =
@@ -301,6 +314,7 @@ fn exchanges(client: &[Event], server: &[Event], mut idle_since_ns: i64) -> Vec<
                 client_reading_ns: thinking_between(client, &turn.reads),
                 server_reading_ns: thinking_between(server, &reads),
             },
+            path_late_ns: 0,
         });
         idle_since_ns = end_ns;
     }

@@ -117,7 +117,7 @@ pub fn judge(end: End, truth: &Truth, report: &Report, expect: &Expect) -> Verdi
             unbalanced,
         };
     }
-    let (compared, unpaired) = pair(truth, report);
+    let (compared, unpaired) = pair(end, truth, report);
     Verdict {
         end,
         compared,

@@ -7,7 +7,7 @@ use tcpwhy_core::{Report, Side};
 use tcpwhy_lab::truth::{self, TrueConnection, TrueExchange, Truth};
 use tcpwhy_wire::Duration;
 
-use super::{TOLERANCE, TOLERANCE_PER_CENT};
+use super::{End, TOLERANCE, TOLERANCE_PER_CENT};
 
 /// A setup, exchange or one-way message that truth and bill both have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +27,8 @@ pub struct Compared {
     less: Duration,
     /// By how much it may be longer: a one-way message is billed until its acknowledgement has come back.
     more: Duration,
+    /// By how much other programs on the machine made the path late, which a capture at the server cannot see.
+    late: Duration,
 }
 
 impl Compared {
@@ -45,6 +47,7 @@ impl Compared {
         let part = self.felt.times(TOLERANCE_PER_CENT).divided_by(100);
         let tolerance = part.max(TOLERANCE);
         let error = self.error();
+        let tolerance = tolerance + self.late;
         (error - self.more - tolerance).max(Duration::ZERO - error - self.less - tolerance)
     }
 }
@@ -57,7 +60,7 @@ impl fmt::Display for Compared {
 }
 
 /// Pairs the exchanges of truth and bill, and names those that have no partner.
-pub fn pair(truth: &Truth, report: &Report) -> (Vec<Compared>, Vec<String>) {
+pub fn pair(end: End, truth: &Truth, report: &Report) -> (Vec<Compared>, Vec<String>) {
     let (mut compared, mut unpaired) = (Vec::new(), Vec::new());
     // The client's address comes back where a port is used again: both sides are in order of time.
     let mut billed: Vec<&Connection> = report.connections.iter().collect();
@@ -69,6 +72,10 @@ pub fn pair(truth: &Truth, report: &Report) -> (Vec<Compared>, Vec<String>) {
     }
     for connection in billed {
         unpaired.push(format!("the bill has a connection from {} that was not made", connection.client));
+    }
+    // What the path was late by is in no packet of the server's capture; the client's has it all.
+    if end == End::Client {
+        compared.iter_mut().for_each(|pair| pair.late = Duration::ZERO);
     }
     (compared, unpaired)
 }
@@ -91,6 +98,7 @@ fn pair_connection(
             billed: setup.elapsed,
             less: Duration::ZERO,
             more: Duration::ZERO,
+            late: ns(felt.setup.path_late_ns),
         });
     } else if felt.setup.error.is_none() {
         unpaired.push(format!("connection {}: no setup in the bill", billed.id));
@@ -138,6 +146,7 @@ struct Stretch {
     one_way: bool,
     /// How long the applications went on reading what had arrived.
     reading_ns: i64,
+    late_ns: i64,
 }
 
 impl Stretch {
@@ -158,6 +167,7 @@ impl Stretch {
         self.add(felt.n, [felt.request_bytes, felt.reply_bytes], felt.start_ns, felt.end_ns);
         self.one_way = felt.kind == truth::Kind::OneWay;
         self.reading_ns = felt.think.client_reading_ns;
+        self.late_ns += felt.path_late_ns;
         if self.one_way {
             self.reading_ns += felt.think.server_reading_ns;
         }
@@ -185,6 +195,7 @@ impl Stretch {
             billed: ns(read.end_ns - read.start_ns),
             less: ns(self.reading_ns),
             more: if one_way { rtt + ACKNOWLEDGED_WITHIN } else { Duration::ZERO },
+            late: ns(self.late_ns),
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use anyhow::Context as _;
-use tcpwhy::judge::{Agreement, Confusion, End, TOLERANCE, TOLERANCE_PER_CENT, Verdict, agreement, judge};
+use tcpwhy::judge::{Agreement, Confusion, End, Verdict, agreement, judge};
 use tcpwhy_core::Report;
 use tcpwhy_core::report::Kind;
 use tcpwhy_lab::scenario::{self, Scenario};
@@ -20,6 +20,10 @@ use crate::{ANALYSED, GATE_CLOSED};
 const DISAGREEMENT: f64 = 0.05;
 /// ... unless it is less than this for each exchange: shares of microseconds are noise.
 const DISAGREEMENT_EACH: Duration = Duration::from_millis(1);
+/// A path may be late by this, or this part of the median exchange, whichever is more. It is measured, and forgiven to the
+/// end that cannot see it.
+const LATE: Duration = Duration::from_millis(3);
+const LATE_PER_CENT: i64 = 5;
 /// A recording that other programs disturbed, or that did not come to what its scenario is for, is made again.
 const TRIES: u32 = 5;
 
@@ -132,13 +136,13 @@ pub(super) fn row_heading() -> String {
     format!("{:36} {:6} {:5}  {:>10}  {}", "scenario", "end", "", "error [ms]", "billed")
 }
 
-/// The path was late by more than half of what a bill may be off.
+/// The path was late by more than can be forgiven: what happened is not what the scenario is for.
 fn is_late(run: &Run) -> bool {
-    let longest = [Kind::Exchange, Kind::OneWay, Kind::Setup].into_iter().find_map(|kind| {
-        super::felt::Spread::of(run.felt.kind(kind).iter().copied()).map(|spread| spread.median)
-    });
-    let allowed = longest.unwrap_or_default().times(TOLERANCE_PER_CENT).divided_by(100).max(TOLERANCE);
-    run.late > allowed.divided_by(2)
+    let kinds = [Kind::Exchange, Kind::OneWay, Kind::Setup];
+    let felt =
+        kinds.into_iter().find_map(|kind| super::felt::Spread::of(run.felt.kind(kind).iter().copied()));
+    let part = felt.map_or(Duration::ZERO, |felt| felt.median).times(LATE_PER_CENT).divided_by(100);
+    run.late > part.max(LATE)
 }
 
 /// Whether nothing disturbed the recording and it came to what its scenario is for.

@@ -14,7 +14,7 @@ use tcpwhy_wire::{Duration, Segment};
 use super::RunArgs;
 use super::felt::Felt;
 use super::scratch::Scratch;
-use super::still::{Sent, lateness};
+use super::still::{Lateness, Sent};
 use crate::output;
 
 /// A scenario as it is, or mended.
@@ -139,13 +139,15 @@ impl Run {
     /// Draws up the bills of a recording.
     pub(super) fn billed(
         scenario: Scenario,
-        truth: Truth,
+        mut truth: Truth,
         warnings: Vec<String>,
         dir: &Path,
     ) -> anyhow::Result<Self> {
         let (client, from_client) = bill_and_sent(&dir.join("client.pcapng"), Pair::CLIENT_V4.into())?;
         let (server, from_server) = bill_and_sent(&dir.join("server.pcapng"), Pair::SERVER_V4.into())?;
-        let (felt, late) = (Felt::of(&truth), lateness(&truth, &[from_client, from_server]));
+        let lateness = Lateness::of(&truth, &[from_client, from_server]);
+        lateness.note_in(&mut truth);
+        let (felt, late) = (Felt::of(&truth), lateness.worst());
         Ok(Self { scenario, truth, felt, bills: [client, server], warnings, late, dir: dir.to_owned() })
     }
 

@@ -18,14 +18,47 @@ impl Sent {
     }
 }
 
-/// By how much the path was late at the worst: from the sending kernel to the link, and from when a packet was due to when
-/// the receiving kernel had it. `sent` are the segments of client and server at their own ends.
-pub(super) fn lateness(truth: &Truth, sent: &[Vec<Sent>; 2]) -> Duration {
-    let Some(path) = &truth.path else { return Duration::ZERO };
-    let forward = Direction::of(path, "forward");
-    let backward = Direction::of(path, "backward");
-    let [client, server] = sent;
-    forward.lateness(client).max(backward.lateness(server))
+/// By how much the path was late, packet by packet: from the sending kernel to the link, and from when a packet was due to
+/// when the receiving kernel had it.
+pub(super) struct Lateness {
+    /// When a packet left, and how late it was, ns; of both directions.
+    directions: [Vec<(i64, i64)>; 2],
+}
+
+impl Lateness {
+    /// `sent` are the segments of client and server at their own ends.
+    pub(super) fn of(truth: &Truth, sent: &[Vec<Sent>; 2]) -> Self {
+        let Some(path) = &truth.path else { return Self { directions: Default::default() } };
+        let [client, server] = sent;
+        let directions =
+            [Direction::of(path, "forward").late(client), Direction::of(path, "backward").late(server)];
+        Self { directions }
+    }
+
+    /// The worst of all.
+    pub(super) fn worst(&self) -> Duration {
+        self.within(i64::MIN, i64::MAX)
+    }
+
+    /// The worst of both directions together, of packets that left in this time.
+    fn within(&self, start_ns: i64, end_ns: i64) -> Duration {
+        let worst = |packets: &Vec<(i64, i64)>| {
+            let within = packets.iter().filter(|(at_ns, _)| (start_ns..=end_ns).contains(at_ns));
+            within.map(|(_, late_ns)| *late_ns).max().unwrap_or(0)
+        };
+        Duration::from_nanos(self.directions.iter().map(worst).sum())
+    }
+
+    /// Writes into the truth what the end that cannot see it must be forgiven.
+    pub(super) fn note_in(&self, truth: &mut Truth) {
+        for connection in &mut truth.connections {
+            let setup = &mut connection.setup;
+            setup.path_late_ns = self.within(setup.start_ns, setup.end_ns).as_nanos();
+            for exchange in &mut connection.exchanges {
+                exchange.path_late_ns = self.within(exchange.start_ns, exchange.end_ns).as_nanos();
+            }
+        }
+    }
 }
 
 /// The path's records of one direction, in the order in which the link read the packets.
@@ -70,24 +103,24 @@ impl Direction {
         Self { rows }
     }
 
-    fn lateness(&self, sent: &[Sent]) -> Duration {
+    /// When each packet left, and how late it was.
+    fn late(&self, sent: &[Sent]) -> Vec<(i64, i64)> {
         let delivered =
-            self.rows.iter().filter_map(|row| Some(row.delivered_ns? - row.due_ns)).max().unwrap_or(0);
+            self.rows.iter().filter_map(|row| Some((row.entered_ns, row.delivered_ns? - row.due_ns)));
+        let mut late: Vec<(i64, i64)> = delivered.collect();
         let mut rows = self.rows.iter();
-        let mut read = 0;
         for packet in sent {
             // Parts of a super-segment beyond its first have no packet of their own in the capture.
             let same = |row: &&Row| (row.seq, row.ack) == (i64::from(packet.seq), i64::from(packet.ack));
-            match rows.clone().position(|row| same(&row)) {
-                Some(skipped) if skipped < PARTS_MAX => {
-                    if let Some(row) = rows.nth(skipped) {
-                        read = read.max(row.entered_ns - packet.at.as_nanos());
-                    }
+            match rows.clone().take(PARTS_MAX).position(|row| same(&row)) {
+                Some(skipped) => {
+                    let at_ns = packet.at.as_nanos();
+                    late.extend(rows.nth(skipped).map(|row| (at_ns, row.entered_ns - at_ns)));
                 }
-                _ => {}
+                None => {}
             }
         }
-        Duration::from_nanos(delivered.max(read))
+        late
     }
 }
 

@@ -43,6 +43,7 @@ pub(super) fn truth(said: &str, port: u16) -> anyhow::Result<Truth> {
                     reply_written_ns: None,
                     reply_first_ns: None,
                     think: Think::default(),
+                    path_late_ns: 0,
                 });
             }
             _ => bail!("the client's account: {line}"),
