@@ -65,8 +65,9 @@ impl StampClock {
     /// The longest time that can lie between the sending of two packets with these stamps.
     pub(crate) fn sent_apart(&self, earlier: u32, later: u32) -> Duration {
         let ticks = i64::from(later.wrapping_sub(earlier) as i32);
-        // Without a measured tick, the one that nearly all senders have.
-        self.tick.unwrap_or(TICKS[2]).times(ticks.max(0) + 1)
+        // Without a measured tick, the one that nearly all senders have; where it counts, the longest.
+        let tick = self.tick.unwrap_or(if ticks == 0 { TICKS[2] } else { TICKS[0] });
+        tick.times(ticks.max(0) + 1)
     }
 }
 

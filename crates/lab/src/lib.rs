@@ -28,5 +28,5 @@ pub use error::Error;
 pub use host::{Host, HostSpec};
 pub use link::{Direction, LinkOptions, PathLog, PathRecord};
 pub use pair::{Pair, PairOptions};
-pub use sys::enter_user_namespace;
+pub use sys::{enter_user_namespace, take_precedence};
 pub use tcpwhy_twin::path::{self, ElementSpec, PathSpec};

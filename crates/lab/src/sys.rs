@@ -92,12 +92,13 @@ pub(crate) fn set_realtime() -> io::Result<()> {
     }
 }
 
-/// Lets the calling thread run soon after it wakes: the highest priority among ordinary threads that the system allows,
-/// and, from Linux 6.12 on, a short slice, for which the scheduler (EEVDF, `PREEMPT_SHORT`) takes the processor away from
-/// a thread with an ordinary one.
+/// Lets the calling thread run soon after it wakes: somewhat more than its share of the processor, where the system allows
+/// it, and, from Linux 6.12 on, a short slice, for which the scheduler (EEVDF, `PREEMPT_SHORT`) takes the processor away
+/// from a thread with an ordinary one. Not more: at nice -20 the programs of the hosts got too little beside a busy
+/// link to fill a path of 1 Gb/s (docs/link.md).
 pub(crate) fn set_eager() -> io::Result<()> {
     // Without CAP_SYS_NICE the slice is what may be had.
-    set_slice(-20).or_else(|_| set_slice(0))
+    set_slice(-5).or_else(|_| set_slice(0))
 }
 
 fn set_slice(nice: i32) -> io::Result<()> {
@@ -164,7 +165,7 @@ unsafe fn ioctl(fd: BorrowedFd<'_>, request: libc::Ioctl, argument: libc::c_ulon
 
 /// Gives the calling thread, and those it starts, precedence over everything that is not real-time. Says whether it was
 /// allowed.
-pub(crate) fn take_precedence() -> bool {
+pub fn take_precedence() -> bool {
     // SAFETY: all zeroes is a valid sched_param.
     let mut parameters: libc::sched_param = unsafe { mem::zeroed() };
     parameters.sched_priority = 1;

@@ -166,18 +166,28 @@ pub struct TruePath {
 }
 
 impl Truth {
-    /// The truth of a run.
-    pub fn of(run: &Run) -> Self {
+    /// Nothing but the kernel's name: to be filled with what a program said of itself.
+    pub fn empty() -> Self {
         let system = rustix::system::uname();
         let kernel = [system.sysname(), system.release(), system.version(), system.machine()]
             .map(|part| part.to_string_lossy().into_owned())
             .join(" ");
-        let [client, server] = run.counters.clone();
         Self {
             schema: SCHEMA.to_owned(),
             kernel,
             scenario: None,
             definition: None,
+            failure: None,
+            connections: Vec::new(),
+            counters: PerSide::default(),
+            path: None,
+        }
+    }
+
+    /// The truth of a run.
+    pub fn of(run: &Run) -> Self {
+        let [client, server] = run.counters.clone();
+        Self {
             failure: run.failure().map(str::to_owned),
             connections: run
                 .client
@@ -186,7 +196,7 @@ impl Truth {
                 .map(|client| TrueConnection::of(client, &run.server))
                 .collect(),
             counters: PerSide { client, server },
-            path: None,
+            ..Self::empty()
         }
     }
 

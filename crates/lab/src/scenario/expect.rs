@@ -23,6 +23,10 @@ pub struct Expect {
     /// The median connect call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub setup: Option<Span>,
+    /// The only end, `client` or `server`, whose capture can show it: a packet that is lost before it reaches the other
+    /// end's capture is in none of its packets, and a path element that holds acknowledgements back stands between them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub visible: Option<String>,
     /// Causes and their share of the elapsed time of all exchanges (or setups, or one-way messages) together.
     pub causes: Vec<ExpectedCause>,
 }

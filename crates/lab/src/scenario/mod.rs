@@ -11,7 +11,7 @@ use std::fmt;
 pub use definition::Definition;
 pub use expect::{Expect, ExpectedCause, Share, Span};
 pub use load::Override;
-pub use run::{Recorded, record};
+pub use run::{Recorded, path_truth, record};
 
 use crate::PairOptions;
 use crate::workload::Workload;

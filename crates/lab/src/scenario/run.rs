@@ -11,7 +11,7 @@ use tcpwhy_host::capture::{self, Capture, Filter, Options};
 use super::Scenario;
 use crate::truth::{TruePath, Truth};
 use crate::workload::{self, Prepared};
-use crate::{Error, Host, Pair, sys};
+use crate::{Error, Host, Pair, PathSpec, sys};
 
 /// What a run left behind.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,7 +79,7 @@ fn record_here(scenario: &Scenario, dir: &Path, real_time: bool) -> Result<Recor
     let mend = scenario.mend.as_ref().map(|mend| format!(" + {mend}")).unwrap_or_default();
     truth.scenario = Some(format!("{}{mend}", scenario.name));
     truth.definition = Some(scenario.definition.clone());
-    truth.path = Some(path_truth(scenario, &pair, real_time)?);
+    truth.path = Some(path_truth(&scenario.pair.path, &pair, real_time)?);
     let json = serde_json::to_vec(&truth).map_err(|error| Error::Spec(error.to_string()))?;
     std::fs::write(&truth_file, json).map_err(Error::step(format!("write {}", truth_file.display())))?;
     Ok(Recorded { client_capture, server_capture, truth_file, stats, truth })
@@ -105,10 +105,12 @@ fn start_capture(scenario: &Scenario, host: &Host, port: u16, file: &Path) -> Re
 }
 
 /// What the path did, a row for each packet.
-fn path_truth(scenario: &Scenario, pair: &Pair, real_time: bool) -> Result<TruePath, Error> {
+///
+/// # Errors
+/// The interfaces' counters cannot be read.
+pub fn path_truth(path: &PathSpec, pair: &Pair, real_time: bool) -> Result<TruePath, Error> {
     let overruns = |host: &Host| host.overruns().map_err(Error::step("read the interface's counters"));
     let log = pair.log();
-    let path = &scenario.pair.path;
     let elements = |direction: &[crate::ElementSpec]| direction.iter().map(ToString::to_string).collect();
     let longest = path.forward.len().max(path.backward.len());
     let fixed = [

@@ -105,6 +105,18 @@ pub struct Verdict {
 
 /// Joins truth and bill.
 pub fn judge(end: End, truth: &Truth, report: &Report, expect: &Expect) -> Verdict {
+    // What a capture cannot contain cannot be billed from it; its sums must hold all the same.
+    if expect.visible.as_ref().is_some_and(|visible| visible != end.name()) {
+        let unbalanced = unbalanced(report);
+        return Verdict {
+            end,
+            compared: Vec::new(),
+            unpaired: Vec::new(),
+            causes: Vec::new(),
+            unexplained: 0.0,
+            unbalanced,
+        };
+    }
     let (compared, unpaired) = pair(truth, report);
     Verdict {
         end,

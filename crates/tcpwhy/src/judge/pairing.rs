@@ -112,7 +112,7 @@ fn pair_connection(
             (said, read) = Default::default();
         }
     }
-    if said != read {
+    if said.count + read.count > 0 {
         let (here, there) = (said.moved, read.moved);
         unpaired.push(format!(
             "connection {}, from {} on: {} and {} B in the application's account, {} and {} B in the bill",
@@ -191,3 +191,107 @@ impl Stretch {
 
 /// How long a receiver may hold back the acknowledgement of a message's last byte: Windows' 200 ms.
 const ACKNOWLEDGED_WITHIN: Duration = Duration::from_millis(200);
+
+#[cfg(test)]
+mod tests {
+    use tcpwhy_lab::truth::{PerSide, Setup, Think};
+    use tcpwhy_wire::{Endpoint, Instant};
+
+    use super::*;
+
+    /// `start elapsed request reply`, in ms and bytes.
+    fn felt(exchanges: &[[i64; 4]]) -> TrueConnection {
+        let exchanges =
+            exchanges.iter().zip(1..).map(|(&[start, elapsed, request, reply], n)| TrueExchange {
+                n,
+                kind: truth::Kind::Exchange,
+                initiator: "client".to_owned(),
+                start_ns: start * 1_000_000,
+                end_ns: (start + elapsed) * 1_000_000,
+                elapsed_ns: elapsed * 1_000_000,
+                client_idle_ns: 0,
+                request_bytes: request as u64,
+                reply_bytes: reply as u64,
+                request_writes: 1,
+                reply_writes: 1,
+                request_read_ns: None,
+                reply_start_ns: None,
+                reply_written_ns: None,
+                reply_first_ns: None,
+                think: Think::default(),
+            });
+        TrueConnection {
+            client: "10.77.0.1:4000".to_owned(),
+            server: "10.77.0.2:80".to_owned(),
+            setup: Setup { error: Some("not looked at".to_owned()), ..Setup::default() },
+            exchanges: exchanges.collect(),
+            events: PerSide::default(),
+            samples: PerSide::default(),
+        }
+    }
+
+    fn billed(exchanges: &[[i64; 4]]) -> Connection {
+        let exchanges = exchanges.iter().zip(1..).map(|(&[start, elapsed, request, reply], n)| Exchange {
+            n,
+            kind: Kind::Exchange,
+            initiator: Side::Client,
+            start: Instant::from_nanos(start * 1_000_000),
+            elapsed: Duration::from_millis(elapsed),
+            client_idle: Duration::ZERO,
+            request_bytes: request as u64,
+            reply_bytes: reply as u64,
+            packets: [1, 2],
+            bill: Vec::new(),
+        });
+        Connection {
+            id: 1,
+            client: Endpoint::v4([10, 77, 0, 1], 4000),
+            server: Endpoint::v4([10, 77, 0, 2], 80),
+            assumed: false,
+            vantage: tcpwhy_core::report::Vantage::Client,
+            rtt_min: None,
+            mss: [None, None],
+            packets: 0,
+            bytes: [0, 0],
+            packet_range: [0, 0],
+            bill: Vec::new(),
+            exchanges: exchanges.collect(),
+            ladder: Vec::new(),
+        }
+    }
+
+    fn paired(felt_ms: &[[i64; 4]], billed_ms: &[[i64; 4]]) -> (Vec<(i64, i64, bool)>, Vec<String>) {
+        let (mut compared, mut unpaired) = (Vec::new(), Vec::new());
+        pair_connection(&felt(felt_ms), &billed(billed_ms), &mut compared, &mut unpaired);
+        let ms = |span: Duration| span.as_nanos() / 1_000_000;
+        (compared.iter().map(|c| (ms(c.felt), ms(c.billed), c.is_right())).collect(), unpaired)
+    }
+
+    #[test]
+    fn exchanges_are_compared_one_by_one() {
+        let (compared, unpaired) =
+            paired(&[[0, 40, 100, 64], [50, 40, 100, 64]], &[[0, 40, 100, 64], [50, 44, 100, 64]]);
+        assert_eq!(compared, [(40, 40, true), (40, 44, false)]);
+        assert!(unpaired.is_empty(), "{unpaired:?}");
+    }
+
+    #[test]
+    fn a_burst_whose_replies_come_one_by_one_is_one_exchange_for_its_client() {
+        let (compared, unpaired) = paired(
+            &[[0, 80, 200, 200], [90, 10, 100, 100]],
+            &[[0, 2, 100, 100], [3, 77, 100, 100], [90, 10, 100, 100]],
+        );
+        assert_eq!(compared, [(80, 80, true), (10, 10, true)]);
+        assert!(unpaired.is_empty(), "{unpaired:?}");
+    }
+
+    #[test]
+    fn bytes_that_only_one_account_has_are_named() {
+        let (compared, unpaired) = paired(&[[0, 40, 100, 64]], &[[0, 40, 100, 60]]);
+        assert_eq!(compared, [(40, 40, true)]);
+        assert_eq!(
+            unpaired,
+            ["connection 1, from 1 on: 100 and 64 B in the application's account, 100 and 60 B in the bill"]
+        );
+    }
+}

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use anyhow::Context as _;
-use tcpwhy::judge::{Agreement, Confusion, End, Verdict, agreement, judge};
+use tcpwhy::judge::{Agreement, Confusion, End, TOLERANCE, TOLERANCE_PER_CENT, Verdict, agreement, judge};
 use tcpwhy_core::Report;
 use tcpwhy_core::report::Kind;
 use tcpwhy_lab::scenario::{self, Scenario};
@@ -16,11 +16,15 @@ use super::form::{Place, Run};
 use crate::output::print;
 use crate::{ANALYSED, GATE_CLOSED};
 
-/// Ends of one run that differ by more than this share of the time are worth a line.
+/// Ends of one run that differ by more than this share of the time are worth a line ...
 const DISAGREEMENT: f64 = 0.05;
+/// ... unless it is less than this for each exchange: shares of microseconds are noise.
+const DISAGREEMENT_EACH: Duration = Duration::from_millis(1);
+/// A recording that other programs disturbed, or that did not come to what its scenario is for, is made again.
+const TRIES: u32 = 5;
 
 /// What one recording came to.
-struct Judged {
+pub(super) struct Judged {
     name: String,
     verdicts: [Verdict; 2],
     bills: [String; 2],
@@ -30,17 +34,19 @@ struct Judged {
 }
 
 pub(super) fn run(args: &AccuracyArgs) -> anyhow::Result<u8> {
-    let recordings = recordings(args)?;
+    let recordings = recordings(&args.names)?;
     tcpwhy_lab::enter_user_namespace()?;
     let place = Place::new(args.keep.as_ref())?;
     let mut judged = Vec::new();
     print(&format!("{}\n", row_heading()))?;
     for (name, scenario) in recordings {
         let run = match &args.from {
-            Some(dir) => Run::read_back(scenario, &dir.join(&name)),
-            None => place.record(scenario, &name),
+            Some(dir) => Run::read_back(scenario, &dir.join(&name)).map(|run| (run, 1)),
+            None => place.record(&scenario, &name, TRIES, held_still),
         };
-        let one = Judged::of(name.clone(), &run.with_context(|| name)?);
+        let (run, tries) = run.with_context(|| name.clone())?;
+        let one = Judged::of(name, &run, tries);
+        place.forget(&run);
         print(&one.rows())?;
         judged.push(one);
     }
@@ -56,12 +62,11 @@ pub(super) fn run(args: &AccuracyArgs) -> anyhow::Result<u8> {
 }
 
 /// Every form that must come to something: the scenario and its variants with their causes, its mends with what they save.
-fn recordings(args: &AccuracyArgs) -> anyhow::Result<Vec<(String, Scenario)>> {
+pub(super) fn recordings(only: &[String]) -> anyhow::Result<Vec<(String, Scenario)>> {
     let mut forms = Vec::new();
     for entry in scenario::catalogue()? {
-        let asked = |form: &str| {
-            args.names.is_empty() || args.names.iter().any(|name| *name == entry.name || name == form)
-        };
+        let asked =
+            |form: &str| only.is_empty() || only.iter().any(|name| *name == entry.name || name == form);
         let variants = entry.variants.iter().map(|variant| (format!("{}@{variant}", entry.name), None));
         let mends = entry.mends.iter().map(|(mend, _)| (entry.name.clone(), Some(mend.as_str())));
         for (name, mend) in std::iter::once((entry.name.clone(), None)).chain(variants).chain(mends) {
@@ -76,26 +81,32 @@ fn recordings(args: &AccuracyArgs) -> anyhow::Result<Vec<(String, Scenario)>> {
 }
 
 impl Judged {
-    fn of(name: String, run: &Run) -> Self {
+    pub(super) fn of(name: String, run: &Run, tries: u32) -> Self {
         let [client, server] = &run.bills;
         let verdict = |end, report| judge(end, &run.truth, report, &run.scenario.expect);
         let mut warnings = run.warnings.clone();
         warnings.extend(out_of_range(run));
+        if is_late(run) {
+            warnings.push(format!("other programs made the path late, by up to {}", run.late));
+        }
+        if tries > 1 {
+            warnings.push(format!("try {tries} of at most {TRIES}"));
+        }
         Self {
             name,
             verdicts: [verdict(End::Client, client), verdict(End::Server, server)],
             bills: [largest(client), largest(server)],
-            agreement: agreement(client, server).filter(|agreement| agreement.difference() > DISAGREEMENT),
+            agreement: agreement(client, server).filter(|agreement| matters(agreement, run)),
             warnings,
         }
     }
 
-    fn is_right(&self) -> bool {
+    pub(super) fn is_right(&self) -> bool {
         self.verdicts.iter().all(|verdict| verdict.faults().is_empty())
     }
 
     /// Two lines, one for each end, and under them what is wrong.
-    fn rows(&self) -> String {
+    pub(super) fn rows(&self) -> String {
         let mut out = String::new();
         for (verdict, bill) in self.verdicts.iter().zip(&self.bills) {
             let faults = verdict.faults();
@@ -117,12 +128,36 @@ impl Judged {
     }
 }
 
-fn row_heading() -> String {
+pub(super) fn row_heading() -> String {
     format!("{:36} {:6} {:5}  {:>10}  {}", "scenario", "end", "", "error [ms]", "billed")
 }
 
+/// The path was late by more than half of what a bill may be off.
+fn is_late(run: &Run) -> bool {
+    let longest = [Kind::Exchange, Kind::OneWay, Kind::Setup].into_iter().find_map(|kind| {
+        super::felt::Spread::of(run.felt.kind(kind).iter().copied()).map(|spread| spread.median)
+    });
+    let allowed = longest.unwrap_or_default().times(TOLERANCE_PER_CENT).divided_by(100).max(TOLERANCE);
+    run.late > allowed.divided_by(2)
+}
+
+/// Whether nothing disturbed the recording and it came to what its scenario is for.
+pub(super) fn held_still(run: &Run) -> bool {
+    !is_late(run) && run.warnings.is_empty() && out_of_range(run).is_empty()
+}
+
+/// Whether a disagreement of the ends is more than noise and one that they can be blamed for.
+fn matters(agreement: &Agreement, run: &Run) -> bool {
+    let report = &run.bills[0];
+    let bills = (report.setups + report.exchanges + report.one_way).max(1);
+    let each = report.elapsed.as_nanos() as f64 / bills as f64 * agreement.difference();
+    agreement.difference() > DISAGREEMENT
+        && each > DISAGREEMENT_EACH.as_nanos() as f64
+        && run.scenario.expect.visible.is_none()
+}
+
 /// What the application felt lies outside what the scenario expects: then it did not come to what it is for.
-fn out_of_range(run: &Run) -> Vec<String> {
+pub(super) fn out_of_range(run: &Run) -> Vec<String> {
     let expect = &run.scenario.expect;
     let median = |kind| super::felt::Spread::of(run.felt.kind(kind).iter().copied());
     let slowest = median(Kind::Exchange).map(|spread| spread.max);

@@ -23,6 +23,11 @@ pub(crate) enum LabCommand {
     Shell(ShellArgs),
     /// Record every scenario afresh and judge the bills of both ends by the applications' own clocks.
     Accuracy(AccuracyArgs),
+    /// Record real programs over such a path: web servers, databases, runtimes, as far as they are installed.
+    Real(RealArgs),
+    /// Record the corpus of the repository.
+    #[command(hide = true)]
+    Corpus(CorpusArgs),
 }
 
 #[derive(Debug, Args)]
@@ -168,4 +173,43 @@ pub(crate) struct AccuracyArgs {
     /// Judge the recordings that an earlier run left below this directory instead of recording afresh
     #[arg(long, value_name = "DIR", conflicts_with = "keep")]
     pub(crate) from: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "the laboratory needs Linux"))]
+pub(crate) struct CorpusArgs {
+    /// Where the recordings go, a folder each
+    pub(crate) dir: PathBuf,
+
+    /// Only these scenarios, in every form; NAME@VARIANT for one form
+    #[arg(value_name = "SCENARIO")]
+    pub(crate) names: Vec<String>,
+
+    /// Take what an earlier `lab accuracy --keep DIR` left, where it is good enough
+    #[arg(long, value_name = "DIR")]
+    pub(crate) from: Option<PathBuf>,
+
+    /// Only what is not there yet
+    #[arg(long)]
+    pub(crate) missing: bool,
+}
+
+#[derive(Debug, Args)]
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "the laboratory needs Linux"))]
+pub(crate) struct RealArgs {
+    /// Only these; without a name, all whose programs are installed
+    #[arg(value_name = "NAME")]
+    pub(crate) names: Vec<String>,
+
+    /// List them, with the programs that each needs
+    #[arg(long)]
+    pub(crate) list: bool,
+
+    /// Leave the recordings below this directory
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) keep: Option<PathBuf>,
+
+    /// Write them small, for the repository, into this directory
+    #[arg(long, value_name = "DIR", hide = true)]
+    pub(crate) corpus: Option<PathBuf>,
 }

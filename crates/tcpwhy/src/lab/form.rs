@@ -1,16 +1,20 @@
 //! How is one form of a scenario run? Recorded on the kernel, then billed from both ends.
 
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use tcpwhy::input::{self, Inputs};
 use tcpwhy_core::{Analysis, Listing, Options, Report};
+use tcpwhy_lab::Pair;
 use tcpwhy_lab::scenario::{self, Override, Scenario};
 use tcpwhy_lab::truth::Truth;
+use tcpwhy_wire::{Duration, Segment};
 
 use super::RunArgs;
 use super::felt::Felt;
 use super::scratch::Scratch;
+use super::still::{Sent, lateness};
 use crate::output;
 
 /// A scenario as it is, or mended.
@@ -33,6 +37,8 @@ pub(super) struct Run {
     pub(super) bills: [Report; 2],
     /// What makes the run worth less: packets that a capture or the path lost.
     pub(super) warnings: Vec<String>,
+    /// By how much the machine made the path late.
+    pub(super) late: Duration,
     /// Where it was kept.
     pub(super) dir: PathBuf,
 }
@@ -127,9 +133,20 @@ impl Run {
         if let Some(failure) = &recorded.truth.failure {
             warnings.push(format!("the conversation ended early: {failure}"));
         }
-        let bills = [bill(&recorded.client_capture)?, bill(&recorded.server_capture)?];
-        let felt = Felt::of(&recorded.truth);
-        Ok(Self { scenario, truth: recorded.truth, felt, bills, warnings, dir: dir.to_owned() })
+        Self::billed(scenario, recorded.truth, warnings, dir)
+    }
+
+    /// Draws up the bills of a recording.
+    pub(super) fn billed(
+        scenario: Scenario,
+        truth: Truth,
+        warnings: Vec<String>,
+        dir: &Path,
+    ) -> anyhow::Result<Self> {
+        let (client, from_client) = bill_and_sent(&dir.join("client.pcapng"), Pair::CLIENT_V4.into())?;
+        let (server, from_server) = bill_and_sent(&dir.join("server.pcapng"), Pair::SERVER_V4.into())?;
+        let (felt, late) = (Felt::of(&truth), lateness(&truth, &[from_client, from_server]));
+        Ok(Self { scenario, truth, felt, bills: [client, server], warnings, late, dir: dir.to_owned() })
     }
 
     /// Reads back what an earlier run left in `dir`.
@@ -137,19 +154,35 @@ impl Run {
         let file = dir.join("truth.json");
         let text = std::fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
         let truth: Truth = serde_json::from_slice(&text).with_context(|| file.display().to_string())?;
-        let bills = [bill(&dir.join("client.pcapng"))?, bill(&dir.join("server.pcapng"))?];
-        let felt = Felt::of(&truth);
-        Ok(Self { scenario, truth, felt, bills, warnings: Vec::new(), dir: dir.to_owned() })
+        Self::billed(scenario, truth, Vec::new(), dir)
     }
 }
 
 /// Draws up the bill of a capture, every exchange listed.
 pub(super) fn bill(capture: &Path) -> anyhow::Result<Report> {
+    read(capture, |_| {})
+}
+
+/// The bill, and what `host` sent.
+fn bill_and_sent(capture: &Path, host: IpAddr) -> anyhow::Result<(Report, Vec<Sent>)> {
+    let mut sent = Vec::new();
+    let report = read(capture, |segment| {
+        if segment.src.ip() == host {
+            sent.push(Sent::of(segment));
+        }
+    })?;
+    Ok((report, sent))
+}
+
+fn read(capture: &Path, mut on_segment: impl FnMut(&Segment)) -> anyhow::Result<Report> {
     let mut analysis = Analysis::new(Options { listing: Listing::UpTo(u64::MAX), ..Options::default() });
     let summary = Inputs::open(&[capture]).for_each_segment(
         &input::Options::default(),
         |_| {},
-        |segment| analysis.on_segment(segment),
+        |segment| {
+            on_segment(segment);
+            analysis.on_segment(segment);
+        },
     );
     output::troubles(&summary);
     anyhow::ensure!(!summary.is_failure(), "{} could not be read back", capture.display());
@@ -172,7 +205,16 @@ impl Place {
         })
     }
 
-    fn dir(&self, form: &str, n: Option<u32>) -> PathBuf {
+    pub(super) fn scratch() -> anyhow::Result<Self> {
+        Ok(Self::Scratch(Scratch::new()?))
+    }
+
+    /// A run's files are not needed any more, unless somebody wants to keep them.
+    pub(super) fn forget(&self, run: &Run) {
+        self.done(&run.dir);
+    }
+
+    pub(super) fn dir(&self, form: &str, n: Option<u32>) -> PathBuf {
         let root = match self {
             Self::Kept(dir) => dir,
             Self::Scratch(scratch) => scratch.path(),
@@ -189,12 +231,24 @@ impl Place {
         }
     }
 
-    /// Records one scenario under a name.
-    pub(super) fn record(&self, scenario: Scenario, name: &str) -> anyhow::Result<Run> {
+    /// Records one scenario under a name. Where `is_good` says that it did not come to what it is for, again, up to
+    /// `tries` times; the last one stands.
+    pub(super) fn record(
+        &self,
+        scenario: &Scenario,
+        name: &str,
+        tries: u32,
+        is_good: impl Fn(&Run) -> bool,
+    ) -> anyhow::Result<(Run, u32)> {
         let dir = self.dir(name, None);
-        let run = Run::record(scenario, &dir)?;
-        self.done(&dir);
-        Ok(run)
+        let mut tried = 1;
+        loop {
+            let run = Run::record(scenario.clone(), &dir)?;
+            if tried >= tries || is_good(&run) {
+                return Ok((run, tried));
+            }
+            tried += 1;
+        }
     }
 
     pub(super) const fn is_kept(&self) -> bool {

@@ -4,11 +4,15 @@
 mod accuracy;
 mod args;
 #[cfg(target_os = "linux")]
+mod corpus;
+#[cfg(target_os = "linux")]
 mod felt;
 #[cfg(target_os = "linux")]
 mod form;
 #[cfg(target_os = "linux")]
 mod json;
+#[cfg(target_os = "linux")]
+mod real;
 #[cfg(target_os = "linux")]
 mod scratch;
 #[cfg(target_os = "linux")]
@@ -16,7 +20,11 @@ mod shell;
 #[cfg(target_os = "linux")]
 mod show;
 #[cfg(target_os = "linux")]
+mod still;
+#[cfg(target_os = "linux")]
 mod table;
+#[cfg(target_os = "linux")]
+mod tap;
 
 pub(crate) use args::{LabArgs, LabCommand, RunArgs};
 
@@ -28,6 +36,8 @@ pub(crate) fn run(args: &LabArgs) -> anyhow::Result<u8> {
         None => show::run(&args.run),
         Some(LabCommand::Shell(args)) => shell::run(args),
         Some(LabCommand::Accuracy(args)) => accuracy::run(args),
+        Some(LabCommand::Real(args)) => real::run(args),
+        Some(LabCommand::Corpus(args)) => corpus::run(args),
     }
 }
 

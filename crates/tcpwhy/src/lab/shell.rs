@@ -1,25 +1,24 @@
 //! `tcpwhy lab shell`: how does any program fare on such a path? It runs at the near end; the other end is at a fixed address
 //! and name, with whatever server was asked for.
 
-use std::fs::File;
 use std::net::IpAddr;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, anyhow, bail};
-use tcpwhy_host::capture::{Capture, Options};
+use anyhow::{Context as _, bail};
 use tcpwhy_lab::{ElementSpec, Host, HostSpec, Pair, PairOptions, PathSpec};
 
 use super::args::ShellArgs;
 use super::form::bill;
+use super::tap::Tap;
 use crate::output::{self, print};
 use crate::{NOT_ANALYSED, WRONG_USAGE};
 
 /// How long a server may take until it listens.
-const LISTENS_WITHIN: Duration = Duration::from_secs(10);
+const LISTENS_WITHIN: Duration = Duration::from_secs(30);
 /// How long after the program's end connections may go on ending themselves.
-const SETTLE: Duration = Duration::from_millis(300);
+pub(super) const SETTLE: Duration = Duration::from_millis(300);
 
 pub(super) fn run(args: &ShellArgs) -> anyhow::Result<u8> {
     let options = match options(args) {
@@ -37,7 +36,7 @@ pub(super) fn run(args: &ShellArgs) -> anyhow::Result<u8> {
         None => None,
     };
     let mut far = match &args.far {
-        Some(command) => Some(start_far(pair.server(), command)?),
+        Some(command) => Some(start_far(pair.server(), command, None)?),
         None => None,
     };
     let mut near = pair.client().spawn(near_command(args)).with_context(|| match args.command.first() {
@@ -121,9 +120,12 @@ fn near_command(args: &ShellArgs) -> Command {
 }
 
 /// Starts the server and waits until it listens.
-fn start_far(host: &Host, text: &str) -> anyhow::Result<Child> {
+pub(super) fn start_far(host: &Host, text: &str, dir: Option<&Path>) -> anyhow::Result<Child> {
     let mut command = Command::new("/bin/sh");
     command.arg("-c").arg(text).stdin(std::process::Stdio::null());
+    if let Some(dir) = dir {
+        command.current_dir(dir);
+    }
     let mut child = host.spawn(command).context("cannot start the far end's command")?;
     let begun = now();
     loop {
@@ -147,35 +149,25 @@ fn now() -> Instant {
     Instant::now()
 }
 
-fn start_captures(pair: &Pair, dir: &Path) -> anyhow::Result<[Capture; 2]> {
+fn start_captures(pair: &Pair, dir: &Path) -> anyhow::Result<[Tap; 2]> {
     std::fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
-    let start = |host: &Host, name: &str| -> anyhow::Result<Capture> {
-        let path = dir.join(name);
-        let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
-        let options =
-            Options { comment: format!("tcpwhy lab shell, {name}"), ..Options::new(host.interface()) };
-        // The socket belongs to the namespace of the thread that opens it.
-        let started = host.enter(move || Capture::start(options, file))?.join();
-        Ok(started.map_err(|_| anyhow!("the capture's thread ended early"))??)
+    let start = |host: &Host, name: &str| {
+        Tap::start(host, &dir.join(name), None, None, format!("tcpwhy lab shell, {name}"))
     };
     Ok([start(pair.client(), "near.pcapng")?, start(pair.server(), "far.pcapng")?])
 }
 
-fn finish_captures(captures: [Capture; 2], args: &ShellArgs) -> anyhow::Result<()> {
+fn finish_captures(captures: [Tap; 2], args: &ShellArgs) -> anyhow::Result<()> {
     for capture in captures {
-        let stats = capture.stop()?;
-        if stats.dropped + stats.unread > 0 {
-            output::complain(&format!("a capture lost {} packets", stats.dropped + stats.unread));
+        let lost = capture.stop()?;
+        if lost > 0 {
+            output::complain(&format!("a capture lost {lost} packets"));
         }
     }
     let Some(dir) = &args.keep else { return Ok(()) };
-    let near = dir.join("near.pcapng");
-    print(&format!("\n{}\n", tcpwhy_report::answer(&bill(&near)?)))?;
-    print(&format!(
-        "tcpwhy read {0}    (and {1}, the same seen from the far end)\n",
-        near.display(),
-        dir.join("far.pcapng").display()
-    ))
+    let [near, far] = ["near.pcapng", "far.pcapng"].map(|name| dir.join(name).display().to_string());
+    print(&format!("\n{}\n", tcpwhy_report::answer(&bill(Path::new(&near))?)))?;
+    print(&format!("tcpwhy read {near}    (and {far}, the same seen from the far end)\n"))
 }
 
 /// The program's own exit code; as a shell reports it where a signal ended it.

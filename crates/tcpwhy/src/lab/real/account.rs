@@ -1,0 +1,52 @@
+//! What did the client say that it felt? Lines `connect START END LOCALPORT` and `exchange START END REQUEST REPLY`.
+
+use anyhow::{Context as _, bail};
+use tcpwhy_lab::Pair;
+use tcpwhy_lab::truth::{Kind, PerSide, Setup, Think, TrueConnection, TrueExchange, Truth};
+
+/// The truth, as far as the client's own clock tells it.
+pub(super) fn truth(said: &str, port: u16) -> anyhow::Result<Truth> {
+    let mut truth = Truth::empty();
+    for line in said.lines() {
+        let mut words = line.split_whitespace();
+        let what = words.next().unwrap_or_default();
+        let numbers: Vec<i64> = words
+            .map(str::parse)
+            .collect::<Result<_, _>>()
+            .with_context(|| format!("the client's account: {line}"))?;
+        match (what, numbers.as_slice()) {
+            ("connect", &[start_ns, end_ns, local]) => truth.connections.push(TrueConnection {
+                client: format!("{}:{local}", Pair::CLIENT_V4),
+                server: format!("{}:{port}", Pair::SERVER_V4),
+                setup: Setup { start_ns, end_ns, elapsed_ns: end_ns - start_ns, ..Setup::default() },
+                exchanges: Vec::new(),
+                events: PerSide::default(),
+                samples: PerSide::default(),
+            }),
+            ("exchange", &[start_ns, end_ns, request, reply]) => {
+                let connection = truth.connections.last_mut().context("an exchange without a connection")?;
+                let before = connection.exchanges.last().map_or(connection.setup.end_ns, |last| last.end_ns);
+                connection.exchanges.push(TrueExchange {
+                    n: connection.exchanges.len() as u64 + 1,
+                    kind: Kind::Exchange,
+                    initiator: "client".to_owned(),
+                    start_ns,
+                    end_ns,
+                    elapsed_ns: end_ns - start_ns,
+                    client_idle_ns: start_ns - before,
+                    request_bytes: u64::try_from(request)?,
+                    reply_bytes: u64::try_from(reply)?,
+                    request_writes: 0,
+                    reply_writes: 0,
+                    request_read_ns: None,
+                    reply_start_ns: None,
+                    reply_written_ns: None,
+                    reply_first_ns: None,
+                    think: Think::default(),
+                });
+            }
+            _ => bail!("the client's account: {line}"),
+        }
+    }
+    Ok(truth)
+}

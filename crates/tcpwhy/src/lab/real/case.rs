@@ -1,0 +1,98 @@
+//! Which programs talk to which, over what path, and what must come of it? Read from `cases.toml`.
+
+use std::path::Path;
+
+use anyhow::Context as _;
+use serde::{Deserialize, Serialize};
+use tcpwhy_lab::scenario::{Expect, Scenario};
+
+/// One pair of programs.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Case {
+    pub(super) name: String,
+    pub(super) shows: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) case: Option<String>,
+    /// Programs that must be installed.
+    pub(super) needs: Vec<String>,
+    /// Where the server listens.
+    pub(super) port: u16,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) rtt: Option<String>,
+    /// The server's command.
+    pub(super) far: String,
+    /// The client's.
+    pub(super) near: String,
+    pub(super) expect: Expect,
+}
+
+#[derive(Deserialize)]
+struct Cases {
+    case: Vec<Case>,
+}
+
+pub(super) fn all() -> anyhow::Result<Vec<Case>> {
+    let cases: Cases = toml::from_str(include_str!("cases.toml")).context("the list of cases")?;
+    Ok(cases.case)
+}
+
+/// What lies in the programs' directory.
+const FILES: &[(&str, &str)] = &[
+    ("client.py", include_str!("programs/client.py")),
+    ("Echo.java", include_str!("programs/Echo.java")),
+    ("transfer.go", include_str!("programs/transfer.go")),
+    ("serve.js", include_str!("programs/serve.js")),
+    ("nginx.conf", include_str!("programs/nginx.conf")),
+    ("apache.conf", include_str!("programs/apache.conf")),
+];
+
+pub(super) fn write_files(dir: &Path) -> anyhow::Result<()> {
+    let served = [("small.txt", "x".repeat(500)), ("big.bin", "x".repeat(100_000))];
+    let files = FILES.iter().map(|(name, text)| (*name, (*text).to_owned())).chain(served);
+    for (name, text) in files {
+        let file = dir.join(name);
+        std::fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    Ok(())
+}
+
+impl Case {
+    /// The case as TOML.
+    pub(super) fn text(&self) -> String {
+        toml::to_string(self).unwrap_or_default()
+    }
+
+    /// Path and expectations as a scenario has them. The programs stand where a scenario has its scripts, as comments.
+    pub(super) fn scenario(&self) -> anyhow::Result<Scenario> {
+        #[derive(Serialize)]
+        struct Sections<'a> {
+            shows: &'a str,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            case: Option<&'a str>,
+            path: Path<'a>,
+            workload: Workload,
+            expect: &'a Expect,
+        }
+        #[derive(Serialize)]
+        struct Path<'a> {
+            rtt: &'a str,
+        }
+        #[derive(Serialize)]
+        struct Workload {
+            client: String,
+            server: String,
+        }
+        let text = toml::to_string(&Sections {
+            shows: &self.shows,
+            case: self.case.as_deref(),
+            path: Path { rtt: self.rtt.as_deref().unwrap_or("0") },
+            workload: Workload {
+                client: format!("# {}\nconnect\n", self.near),
+                server: format!("# {}\naccept\n", self.far),
+            },
+            expect: &self.expect,
+        })?;
+        Ok(Scenario::parse(&self.name, &text, None, &[])?)
+    }
+}

@@ -1,0 +1,142 @@
+//! `tcpwhy lab real`: are the bills right for programs that nobody wrote for this? Servers and clients that are a command
+//! away run at both ends of a path; the client's own clock says what it felt.
+
+mod account;
+mod case;
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context as _, anyhow, bail};
+use tcpwhy_lab::Pair;
+use tcpwhy_lab::scenario::path_truth;
+
+use super::accuracy::{Judged, row_heading};
+use super::args::RealArgs;
+use super::corpus;
+use super::form::{Place, Run};
+use super::shell::{SETTLE, start_far};
+use super::tap::Tap;
+use crate::output::{complain, print};
+use crate::{ANALYSED, GATE_CLOSED, WRONG_USAGE};
+use case::Case;
+
+/// What other programs disturbed is recorded again.
+const TRIES: u32 = 5;
+/// Kept of each packet, as of scenarios.
+const SNAPLEN_BYTES: u32 = 96;
+
+pub(super) fn run(args: &RealArgs) -> anyhow::Result<u8> {
+    let cases = case::all()?;
+    let asked: Vec<&Case> = cases.iter().filter(|case| asked(&args.names, &case.name)).collect();
+    if args.list || asked.is_empty() {
+        let widest = cases.iter().map(|case| case.name.len()).max().unwrap_or(0);
+        let lines: Vec<String> = cases
+            .iter()
+            .map(|case| format!("{:widest$}  {} (needs {})\n", case.name, case.shows, case.needs.join(", ")))
+            .collect();
+        print(&lines.concat())?;
+        return Ok(if args.list { ANALYSED } else { WRONG_USAGE });
+    }
+    tcpwhy_lab::enter_user_namespace()?;
+    let place = Place::new(args.keep.as_ref())?;
+    print(&format!("{}\n", row_heading()))?;
+    let mut wrong = 0;
+    for case in asked {
+        if let Some(program) = case.needs.iter().find(|program| !is_installed(program)) {
+            print(&format!("{:36} skipped: {program} is not installed\n", case.name))?;
+            wrong += u32::from(in_ci());
+            continue;
+        }
+        let mut tried = 1;
+        let run = loop {
+            let run = record(case, &place.dir(&case.name, None)).with_context(|| case.name.clone())?;
+            if tried >= TRIES || super::accuracy::held_still(&run) {
+                break run;
+            }
+            tried += 1;
+        };
+        let judged = Judged::of(case.name.clone(), &run, tried);
+        print(&judged.rows())?;
+        wrong += u32::from(!judged.is_right());
+        if let Some(dir) = &args.corpus {
+            if super::accuracy::held_still(&run) {
+                corpus::write(&run, &dir.join(&case.name))?;
+            } else {
+                complain(&format!("{} was disturbed and is not written", case.name));
+                wrong += 1;
+            }
+        }
+        place.forget(&run);
+    }
+    Ok(if wrong == 0 { ANALYSED } else { GATE_CLOSED })
+}
+
+fn asked(names: &[String], name: &str) -> bool {
+    names.is_empty() || names.iter().any(|asked| name == asked || name.starts_with(&format!("{asked}-")))
+}
+
+/// Where an administrator's shell would find it.
+#[expect(clippy::disallowed_methods, reason = "programs are looked for where the shell looks")]
+fn is_installed(program: &str) -> bool {
+    let path = std::env::var("PATH").unwrap_or_default();
+    path.split(':').chain(["/usr/sbin", "/usr/local/sbin"]).any(|dir| Path::new(dir).join(program).exists())
+}
+
+/// In CI everything is installed: what is skipped there has failed.
+#[expect(clippy::disallowed_methods, reason = "CI is where nothing may be skipped")]
+fn in_ci() -> bool {
+    std::env::var("CI").is_ok_and(|value| value == "true")
+}
+
+/// Runs one case; captures, truth and the programs' files are left in `dir`.
+fn record(case: &Case, dir: &Path) -> anyhow::Result<Run> {
+    // On a thread of its own, whose precedence every thread of the laboratory inherits.
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            let real_time = tcpwhy_lab::take_precedence();
+            record_here(case, dir, real_time)
+        });
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+fn record_here(case: &Case, dir: &Path, real_time: bool) -> anyhow::Result<Run> {
+    std::fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
+    case::write_files(dir)?;
+    let dir = &std::fs::canonicalize(dir)?;
+    let scenario = case.scenario()?;
+    let pair = Pair::build(&scenario.pair)?;
+    let mut far =
+        start_far(pair.server(), &format!("PATH=$PATH:/usr/sbin; exec >/dev/null; {}", case.far), Some(dir))?;
+    let tap = |host, end: &str| {
+        let comment = format!("tcpwhy lab real {}, at the {end}\n{}", case.name, case.text());
+        Tap::start(host, &dir.join(format!("{end}.pcapng")), Some(case.port), Some(SNAPLEN_BYTES), comment)
+    };
+    let taps = [tap(pair.client(), "client")?, tap(pair.server(), "server")?];
+
+    let mut near = Command::new("/bin/sh");
+    near.arg("-c").arg(&case.near).current_dir(dir).env("FAR_END", Pair::SERVER_V4.to_string());
+    near.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::piped());
+    let near = pair.client().spawn(near).context("cannot start the client")?;
+    let output = near.wait_with_output()?;
+    std::thread::sleep(SETTLE);
+    let mut warnings = Vec::new();
+    for tap in taps {
+        let lost = tap.stop()?;
+        if lost > 0 {
+            warnings.push(format!("a capture lost {lost} packets"));
+        }
+    }
+    let _ = far.kill();
+    let _ = far.wait();
+    if !output.status.success() {
+        bail!("the client failed: {}", output.status);
+    }
+    let said = String::from_utf8(output.stdout).map_err(|_| anyhow!("the client's account is no text"))?;
+    let mut truth = account::truth(&said, case.port)?;
+    truth.scenario = Some(case.name.clone());
+    truth.definition = Some(scenario.definition.clone());
+    truth.path = Some(path_truth(&scenario.pair.path, &pair, real_time)?);
+    Run::billed(scenario, truth, warnings, dir)
+}

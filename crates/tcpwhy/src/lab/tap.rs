@@ -1,0 +1,39 @@
+//! How is a host of the laboratory captured at? With a socket that is opened inside its namespace.
+
+use std::fs::File;
+use std::path::Path;
+
+use anyhow::{Context as _, anyhow};
+use tcpwhy_host::capture::{Capture, Filter, Options};
+use tcpwhy_lab::Host;
+
+/// A running capture at a host.
+pub(super) struct Tap(Capture);
+
+impl Tap {
+    /// Captures what TCP does at `host`, on one port or on all, into `file`.
+    pub(super) fn start(
+        host: &Host,
+        file: &Path,
+        port: Option<u16>,
+        snaplen: Option<u32>,
+        comment: String,
+    ) -> anyhow::Result<Self> {
+        let out = File::create(file).with_context(|| format!("cannot write {}", file.display()))?;
+        let default = Options::new(host.interface());
+        let options = Options {
+            filter: Filter { port, ..Filter::default() },
+            snaplen: snaplen.unwrap_or(default.snaplen),
+            comment,
+            ..default
+        };
+        let started = host.enter(move || Capture::start(options, out))?.join();
+        Ok(Self(started.map_err(|_| anyhow!("the capture's thread ended early"))??))
+    }
+
+    /// Ends it; gives the number of packets that are missing.
+    pub(super) fn stop(self) -> anyhow::Result<u64> {
+        let stats = self.0.stop()?;
+        Ok(stats.dropped + stats.unread)
+    }
+}

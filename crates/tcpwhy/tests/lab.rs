@@ -1,0 +1,124 @@
+//! Does `tcpwhy lab` do what it says, and does it say what is missing where it cannot?
+#![cfg(target_os = "linux")]
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn lab(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_tcpwhy")).arg("lab").args(args).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Runs it, unless this machine has no laboratory: then says so and gives nothing.
+fn allowed(test: &str, args: &[&str]) -> Option<Output> {
+    let output = lab(args);
+    let said = text(&output.stderr);
+    if said.contains("not permitted") {
+        skip(test, &said);
+        return None;
+    }
+    Some(output)
+}
+
+#[expect(clippy::disallowed_methods, reason = "CI is where a test may not be skipped")]
+fn skip(test: &str, reason: &str) {
+    assert!(std::env::var("CI").is_err(), "{test} was skipped in CI: {reason}");
+    eprintln!("skipping {test}: {reason}");
+}
+
+#[test]
+fn the_list_names_every_scenario_with_what_it_shows() {
+    let list = lab(&[]);
+    assert_eq!(list.status.code(), Some(0));
+    let said = text(&list.stdout);
+    for name in ["split", "d-rcvbuf", "corked-tail", "lost-syn"] {
+        assert!(said.lines().any(|line| line.starts_with(name)), "{name}: {said}");
+    }
+    let document: Value = serde_json::from_slice(&lab(&["--json"]).stdout).unwrap();
+    assert!(document["scenarios"].as_array().unwrap().len() >= 50);
+}
+
+#[test]
+fn what_does_not_exist_is_wrong_usage_and_is_told_what_does() {
+    for (args, told) in [
+        (&["nonsense"][..], "there are: "),
+        (&["split@nonsense"], "there is no variant"),
+        (&["split", "--set", "mss=9"], "What can: rtt"),
+        (&["shell", "--delay", "soon", "--", "true"], "no duration"),
+    ] {
+        let output = lab(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(text(&output.stderr).contains(told), "{args:?}: {}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn the_stall_is_recreated_billed_from_both_ends_and_mended() {
+    let dir = scratch("split");
+    let args = ["split", "--json", "--set", "rtt=2ms", "--keep", dir.to_str().unwrap()];
+    let Some(output) = allowed("the_stall_is_recreated", &args) else { return };
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let forms = document["forms"].as_array().unwrap();
+    assert_eq!(forms[0]["scenario"], "split");
+    // linux_tcp: two round trips and a delayed acknowledgement of 40 ms; other programs may add to it.
+    let median = |form: &Value| form["measured_ns"]["median"].as_i64().unwrap();
+    assert!((43_000_000..80_000_000).contains(&median(&forms[0])), "{}", forms[0]);
+    for bill in forms[0]["runs"][0]["bills"].as_array().unwrap() {
+        assert_eq!(bill["bill"][0]["cause"], "nagle-delayed-ack", "{bill}");
+        assert_eq!(bill["bill"][0]["side"], "client", "{bill}");
+    }
+    let nodelay = forms.iter().find(|form| form["mend"]["name"] == "nodelay").unwrap();
+    assert!(median(nodelay) < 20_000_000, "{nodelay}");
+    for file in ["client.pcapng", "server.pcapng", "truth.json"] {
+        assert!(dir.join("split").join(file).exists(), "{file} is kept");
+    }
+    std::fs::remove_dir_all(dir).unwrap();
+}
+
+#[test]
+fn any_program_runs_at_the_near_end_and_reaches_the_far_end_by_name() {
+    let dir = scratch("shell");
+    let server = "exec python3 -m http.server 80 --bind 10.77.0.2 2>/dev/null";
+    let client = "import os, time, urllib.request\n\
+                  start = time.time()\n\
+                  urllib.request.urlopen('http://far-end/').read()\n\
+                  print('took', time.time() - start, os.environ['FAR_END'])";
+    let args = ["shell", "--delay", "30ms", "--keep", dir.to_str().unwrap(), "--far", server, "--"];
+    let Some(output) = allowed("any_program", &[&args[..], &["python3", "-c", client]].concat()) else {
+        return;
+    };
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let said = text(&output.stdout);
+    let line = said.lines().find_map(|line| line.strip_prefix("took ")).unwrap_or_else(|| panic!("{said}"));
+    let (seconds, address) = line.split_once(' ').unwrap();
+    // A handshake and a request: two round trips of 60 ms.
+    assert!((0.12..0.5).contains(&seconds.parse().unwrap()), "{said}");
+    assert_eq!(address, "10.77.0.2");
+    assert!(dir.join("near.pcapng").exists() && dir.join("far.pcapng").exists());
+    std::fs::remove_dir_all(dir).unwrap();
+}
+
+#[test]
+fn the_program_s_exit_code_is_handed_on() {
+    let Some(output) = allowed("exit_code", &["shell", "--", "sh", "-c", "exit 7"]) else { return };
+    assert_eq!(output.status.code(), Some(7), "{}", text(&output.stderr));
+    let missing = lab(&["shell", "--", "no-such-program"]);
+    assert_eq!(missing.status.code(), Some(1));
+    assert!(text(&missing.stderr).contains("no-such-program"), "{}", text(&missing.stderr));
+    let failing = lab(&["shell", "--far", "exit 3", "--", "true"]);
+    assert_eq!(failing.status.code(), Some(1));
+    assert!(text(&failing.stderr).contains("failed before it listened"), "{}", text(&failing.stderr));
+}
+
+fn scratch(name: &str) -> PathBuf {
+    let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("lab-{name}-{}", std::process::id()));
+    // Nothing may be left of an earlier process of the same number.
+    let _ = std::fs::remove_dir_all(&dir);
+    dir
+}

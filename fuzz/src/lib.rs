@@ -1,0 +1,13 @@
+//! What must hold whatever the bytes? One function for each fuzz target.
+//!
+//! `cargo +nightly fuzz run TARGET` feeds them from libFuzzer; the test `fuzz_corpus` of the tcpwhy crate feeds them the
+//! committed corpus, with any compiler.
+#![forbid(unsafe_code)]
+
+mod targets;
+
+/// Feeds one input to a target; panics where something does not hold.
+pub fn run(target: &str, data: &[u8]) {
+    let known = targets::ALL.iter().find(|(name, _)| *name == target);
+    known.unwrap_or_else(|| panic!("no target {target}")).1(data);
+}

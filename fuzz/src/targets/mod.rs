@@ -1,0 +1,22 @@
+//! What must hold whatever the bytes? One function for each fuzz target; each panics where something does not hold.
+
+mod decoder;
+mod filter;
+#[path = "../../../crates/core/tests/engine/invariants.rs"]
+mod invariants;
+mod pipeline;
+mod reader;
+mod tracker;
+
+/// A name and what takes the bytes.
+pub(crate) type Target = (&'static str, fn(&[u8]));
+
+/// Every target.
+pub(crate) const ALL: [Target; 6] = [
+    ("pcap", reader::pcap),
+    ("pcapng", reader::pcapng),
+    ("decoder", decoder::packet),
+    ("filter", filter::text),
+    ("tracker", tracker::operations),
+    ("pipeline", pipeline::capture),
+];
