@@ -125,10 +125,15 @@ fn spread(segments: &[Segment], options: Options, shards: usize) -> Report {
     let mut packet = 0;
     let mut epochs = segments.chunks(conductor.epoch()).peekable();
     let whole = segments.len().is_multiple_of(conductor.epoch());
-    let mut settle = |front: &tcpwhy_core::Front, shards: &mut Vec<_>, packet| {
+    // Orders come an epoch late.
+    let mut orders = Vec::new();
+    let mut settle = |front: &tcpwhy_core::Front, shards: &mut Vec<tcpwhy_core::Shard>, packet, last| {
         let rolls: Vec<_> = shards.iter_mut().map(tcpwhy_core::Shard::end_epoch).collect();
-        let orders = conductor.settle(&rolls, front.now(), packet);
-        shards.iter_mut().zip(&orders).for_each(|(shard, orders)| shard.begin_epoch(orders));
+        shards.iter_mut().zip(&orders).for_each(|(shard, orders)| shard.take_orders(orders));
+        orders = conductor.settle(&rolls, front.now(), packet);
+        if last {
+            shards.iter_mut().zip(&orders).for_each(|(shard, orders)| shard.take_orders(orders));
+        }
     };
     while let Some(epoch) = epochs.next() {
         for segment in epoch {
@@ -138,10 +143,10 @@ fn spread(segments: &[Segment], options: Options, shards: usize) -> Report {
             packet = segment.packet;
         }
         if epochs.peek().is_some() || whole {
-            settle(&front, &mut shards, packet);
+            settle(&front, &mut shards, packet, false);
         }
     }
-    settle(&front, &mut shards, packet);
+    settle(&front, &mut shards, packet, true);
     conductor.report(shards, &front)
 }
 
