@@ -37,6 +37,7 @@ Examples:
 Record a capture with: tcpdump -i any -s 128 -w slow.pcap port 8080";
 
 #[derive(Debug, Subcommand)]
+#[expect(clippy::large_enum_variant, reason = "there is one of it in a process")]
 pub(crate) enum Command {
     /// Bill captures: where did the time go, whose is it, what should be changed?
     Read(ReadArgs),
