@@ -1,7 +1,7 @@
 # What a developer runs is what CI runs. `make help` lists the targets.
 CARGO ?= cargo
 
-.PHONY: help demo test lint bench accuracy corpus tools
+.PHONY: help demo test lint bench accuracy corpus fuzz tools
 
 help:
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -25,6 +25,11 @@ accuracy: ## bills against the applications' own clocks, printed as a table
 corpus: ## record the captures of the repository afresh, on this machine's kernel
 	$(CARGO) run --locked --release -p tcpwhy -- lab corpus corpus/lab
 	$(CARGO) run --locked --release -p tcpwhy -- lab real --corpus corpus/real
+
+fuzz: ## every fuzz target for two minutes (needs a nightly compiler and cargo-fuzz)
+	cd fuzz && for target in $$($(CARGO) +nightly fuzz list); do \
+		$(CARGO) +nightly fuzz run $$target -- -max_total_time=120 -max_len=4096 -timeout=20 || exit 1; \
+	done
 
 tools: ## the programs that the tests record and compare with
 	@tools/install.sh

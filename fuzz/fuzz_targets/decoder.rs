@@ -1,4 +1,4 @@
-//! See `tcpwhy_fuzz::targets::decoder`.
+//! Feeds libFuzzer's bytes to the target `decoder` of fuzz/src/targets.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| tcpwhy_fuzz::targets::decoder(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tcpwhy_fuzz::run("decoder", data));

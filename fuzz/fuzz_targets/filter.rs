@@ -1,4 +1,4 @@
-//! See `tcpwhy_fuzz::targets::filter`.
+//! Feeds libFuzzer's bytes to the target `filter` of fuzz/src/targets.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| tcpwhy_fuzz::targets::filter(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tcpwhy_fuzz::run("filter", data));

@@ -1,4 +1,4 @@
-//! See `tcpwhy_fuzz::targets::pcap`.
+//! Feeds libFuzzer's bytes to the target `pcap` of fuzz/src/targets.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| tcpwhy_fuzz::targets::pcap(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tcpwhy_fuzz::run("pcap", data));

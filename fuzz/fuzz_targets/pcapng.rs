@@ -1,4 +1,4 @@
-//! See `tcpwhy_fuzz::targets::pcapng`.
+//! Feeds libFuzzer's bytes to the target `pcapng` of fuzz/src/targets.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| tcpwhy_fuzz::targets::pcapng(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tcpwhy_fuzz::run("pcapng", data));

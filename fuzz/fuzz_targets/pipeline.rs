@@ -1,4 +1,4 @@
-//! See `tcpwhy_fuzz::targets::pipeline`.
+//! Feeds libFuzzer's bytes to the target `pipeline` of fuzz/src/targets.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| tcpwhy_fuzz::targets::pipeline(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tcpwhy_fuzz::run("pipeline", data));

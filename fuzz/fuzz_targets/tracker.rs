@@ -1,4 +1,4 @@
-//! See `tcpwhy_fuzz::targets::tracker`.
+//! Feeds libFuzzer's bytes to the target `tracker` of fuzz/src/targets.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| tcpwhy_fuzz::targets::tracker(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tcpwhy_fuzz::run("tracker", data));

@@ -4,4 +4,10 @@
 //! committed corpus, with any compiler.
 #![forbid(unsafe_code)]
 
-pub mod targets;
+mod targets;
+
+/// Feeds one input to a target; panics where something does not hold.
+pub fn run(target: &str, data: &[u8]) {
+    let known = targets::ALL.iter().find(|(name, _)| *name == target);
+    known.unwrap_or_else(|| panic!("no target {target}")).1(data);
+}

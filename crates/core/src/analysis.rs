@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tcpwhy_wire::{Instant, Segment};
 
-use crate::conductor::Conductor;
+use crate::conductor::{Conductor, Orders};
 use crate::ledger::Listing;
 use crate::report::{Note, Report};
 use crate::shard::Shard;
@@ -14,7 +14,7 @@ use crate::shard::Shard;
 pub struct Options {
     /// Which exchanges are listed one by one.
     pub listing: Listing,
-    /// Open connections at most, give or take an eighth; beyond it the ones that spoke longest ago are closed where they
+    /// Open connections at most, or up to a quarter more for a moment; beyond it the ones that spoke longest ago are closed where they
     /// stand, and counted.
     pub max_connections: usize,
     /// Decides where connections are kept, and nothing that a report shows. Whoever reads captures of strangers gives
@@ -30,9 +30,10 @@ impl Default for Options {
 
 impl Options {
     /// The parts of an analysis whose shards may each work on a thread of their own. Every segment passes the front,
-    /// then goes to the shard that owns its [`Front::place`]; after each [`Conductor::epoch`] segments, all shards end
-    /// theirs and begin the next by what [`Conductor::settle`] says; the report is drawn up once that has been done at
-    /// the end as well. The listing of a single connection works with one shard only.
+    /// then goes to the shard that owns its [`Front::place`]. After each [`Conductor::epoch`] segments, and at the end,
+    /// every shard calls its roll ([`Shard::end_epoch`]), then takes the orders about the epoch before, which
+    /// [`Conductor::settle`] gives. When it has those about the last epoch too, the report can be drawn up. The listing
+    /// of a single connection works with one shard only.
     pub fn parts(self, shards: usize) -> (Front, Vec<Shard>, Conductor) {
         (Front::new(self.seed), (0..shards.max(1)).map(|_| Shard::new(&self)).collect(), Conductor::new(self))
     }
@@ -100,6 +101,8 @@ pub struct Analysis {
     front: Front,
     shard: Shard,
     conductor: Conductor,
+    /// What was settled about the last epoch.
+    orders: Option<Orders>,
     /// Segments of the present epoch, and its last packet.
     epoch: usize,
     packet: u64,
@@ -109,7 +112,14 @@ impl Analysis {
     /// An analysis that has seen nothing yet.
     pub fn new(options: Options) -> Self {
         let conductor = Conductor::new(options);
-        Self { front: Front::new(options.seed), shard: Shard::new(&options), conductor, epoch: 0, packet: 0 }
+        Self {
+            front: Front::new(options.seed),
+            shard: Shard::new(&options),
+            conductor,
+            orders: None,
+            epoch: 0,
+            packet: 0,
+        }
     }
 
     /// Takes the next segment, in order of capture.
@@ -122,7 +132,9 @@ impl Analysis {
         while !segments.is_empty() {
             let rest = self.conductor.epoch() - self.epoch;
             let (now, later) = segments.split_at(rest.min(segments.len()));
-            now.iter().for_each(|segment| self.front.on_segment(segment));
+            for segment in now {
+                self.front.on_segment(segment);
+            }
             self.shard.on_segments(now);
             self.packet = now.last().map_or(self.packet, |last| last.packet);
             self.epoch += now.len();
@@ -135,14 +147,19 @@ impl Analysis {
 
     fn end_epoch(&mut self) {
         let roll = self.shard.end_epoch();
-        let orders = self.conductor.settle(&[roll], self.front.now, self.packet);
-        self.shard.begin_epoch(&orders[0]);
+        if let Some(orders) = self.orders.take() {
+            self.shard.take_orders(&orders);
+        }
+        self.orders = self.conductor.settle(&[roll], self.front.now, self.packet).pop();
         self.epoch = 0;
     }
 
     /// Closes everything and says what was found.
     pub fn finish(mut self) -> Report {
         self.end_epoch();
+        if let Some(orders) = self.orders.take() {
+            self.shard.take_orders(&orders);
+        }
         self.conductor.report(vec![self.shard], &self.front)
     }
 }

@@ -1,7 +1,8 @@
 //! What concerns all shards: numbers in the order of first packets, and whom to give up when there are too many.
 //!
-//! Between two epochs every shard says what it has begun, and gets told what that means. An epoch is a number of
-//! segments, so that the same happens at the same packet however many shards there are.
+//! At the end of an epoch every shard says what it has begun. At the end of the next, it gets told what that means, so
+//! that no shard has to wait for the others. An epoch is a number of segments, so that the same happens at the same
+//! packet however many shards there are.
 
 use tcpwhy_wire::Instant;
 
@@ -26,7 +27,7 @@ pub struct Roll {
     pub(crate) ages: Vec<(Instant, u64)>,
 }
 
-/// What a shard is told between two epochs.
+/// What a shard is told about an epoch.
 #[derive(Clone, Debug, Default)]
 pub struct Orders {
     /// Numbers for the connections in its roll.
@@ -56,7 +57,7 @@ impl Conductor {
 
     /// Segments in an epoch.
     pub fn epoch(&self) -> usize {
-        (self.options.max_connections / 8).clamp(EPOCH_MIN, EPOCH)
+        (self.options.max_connections / 16).clamp(EPOCH_MIN, EPOCH)
     }
 
     /// Orders for each shard by what all of them say at the end of an epoch, at this time and packet.

@@ -222,14 +222,17 @@ impl Ledger {
 
     /// Connections get their numbers, by which `count` have one.
     pub(crate) fn number(&mut self, count: u64, number: impl Fn(u64) -> u64) {
-        for (service, place) in self.unnumbered.drain(..) {
-            let found = &mut self.services[service as usize].found[usize::from(place)];
-            found.worst.0 = number(found.worst.0);
-        }
+        let services = &mut self.services;
+        self.unnumbered.retain(|&(service, place)| {
+            let worst = &mut services[service as usize].found[usize::from(place)].worst.0;
+            *worst = number(*worst);
+            *worst & UNNUMBERED != 0
+        });
         for (connection, totals) in self.connections.split_off(&UNNUMBERED) {
             let connection = number(connection);
-            if self.lists(connection) && connection & UNNUMBERED == 0 {
-                self.listed += totals.exchanges.len() as u64;
+            if self.lists(connection) {
+                let numbered = connection & UNNUMBERED == 0;
+                self.listed += if numbered { totals.exchanges.len() as u64 } else { 0 };
                 self.connections.insert(connection, totals);
             }
         }

@@ -71,6 +71,9 @@ pub struct Shard {
     paths: HashMap<(u128, u128), [Option<Duration>; 2]>,
     /// Connections begun in this epoch: first packet and place.
     opened: Vec<(u64, Slot)>,
+    /// The same of earlier epochs whose connections have no number yet, and how many they are.
+    unnumbered: VecDeque<Vec<(u64, Slot)>>,
+    unnumbered_count: usize,
     pub(crate) listed: Vec<Listed>,
     /// How many of them have their number.
     numbered: usize,
@@ -90,6 +93,8 @@ impl Shard {
             ledger: Ledger::new(options.listing),
             paths: HashMap::new(),
             opened: Vec::new(),
+            unnumbered: VecDeque::new(),
+            unnumbered_count: 0,
             listed: Vec::new(),
             numbered: 0,
             swept: 0,
@@ -216,7 +221,7 @@ impl Shard {
             return None; // the answer to a connection that the capture does not have
         }
         let ends = roles(segment);
-        let opened = self.opened.len() as u64;
+        let opened = (self.unnumbered_count + self.opened.len()) as u64;
         let unlisted = if self.ledger.may_list(opened) { 0 } else { UNLISTED };
         let id = UNNUMBERED | unlisted | segment.packet;
         let ladder = self.ledger.wants_ladder(opened);
@@ -284,16 +289,22 @@ impl Shard {
             let live = |slot| Some(self.connections.get(slot)).filter(|connection| connection.id != 0);
             ages.extend(self.connections.slots().filter_map(live).map(Connection::age));
         }
-        Roll {
-            opened: self.opened.iter().map(|(packet, _)| *packet).collect(),
+        let opened = std::mem::take(&mut self.opened);
+        let roll = Roll {
+            opened: opened.iter().map(|(packet, _)| *packet).collect(),
             open: self.connections.len(),
             ages,
-        }
+        };
+        self.unnumbered_count += opened.len();
+        self.unnumbered.push_back(opened);
+        roll
     }
 
-    /// Takes what was settled: numbers for the connections begun in the epoch before, and whom to give up.
-    pub fn begin_epoch(&mut self, orders: &Orders) {
-        let opened = std::mem::take(&mut self.opened);
+    /// Takes what was settled about the earliest epoch that it is still to hear of: numbers for the connections begun
+    /// then, and whom to give up.
+    pub fn take_orders(&mut self, orders: &Orders) {
+        let opened = self.unnumbered.pop_front().unwrap_or_default();
+        self.unnumbered_count -= opened.len();
         for (&(packet, slot), &id) in opened.iter().zip(&orders.ids) {
             let connection = self.connections.get_mut(slot);
             if connection.id & !UNLISTED == UNNUMBERED | packet {
@@ -313,13 +324,17 @@ impl Shard {
         for listed in &mut self.listed[self.numbered..] {
             let was_unnumbered = listed.connection.id & UNNUMBERED != 0;
             listed.connection.id = number(listed.connection.id);
+            if listed.connection.id & UNNUMBERED != 0 {
+                continue;
+            }
             if !self.ledger.lists(listed.connection.id) {
                 listed.forget();
             } else if was_unnumbered {
                 self.ledger.keep(listed.totals.exchanges.len());
             }
         }
-        self.numbered = self.listed.len();
+        let has_number = |listed: &Listed| listed.connection.id & UNNUMBERED == 0;
+        self.numbered += self.listed[self.numbered..].iter().take_while(|listed| has_number(listed)).count();
         self.ledger.packet = orders.packet;
         self.tell_ages = orders.tell_ages;
         self.forget(orders.now);
@@ -327,8 +342,6 @@ impl Shard {
         if let Some(youngest) = orders.evicted {
             self.evict(youngest, orders.packet);
         }
-        self.opened = opened;
-        self.opened.clear();
     }
 
     /// Forgets connections that finished a while ago.

@@ -197,3 +197,23 @@ fn one_port_used_again_and_again() {
     });
     assert_eq!(report.segments, PACKETS);
 }
+
+/// A SYN from an address of its own, again and again: the table keeps to its limit, and says what it gave up.
+#[test]
+fn a_flood_of_connections() {
+    const LIMIT: usize = 1_000;
+    let _alone = ONE_AT_A_TIME.lock();
+    let before = ALLOCATOR.allocated();
+    let mut analysis = Analysis::new(Options { max_connections: LIMIT, ..Options::default() });
+    let mut most = 0;
+    for n in 1..=PACKETS {
+        let src = Endpoint::v4((n as u32).to_be_bytes(), 40_000);
+        analysis.on_segment(&Segment { src, flags: Flags(Flags::SYN), ..packet(n, CLIENT, 1, 0) });
+        most = most.max(ALLOCATOR.allocated().saturating_sub(before));
+    }
+    // An untouched connection is a few kilobytes; pairs of hosts are remembered besides.
+    assert!(most < 2 * LIMIT * 4_096 + (32 << 20), "{most} bytes held");
+    let report = analysis.finish();
+    assert_eq!(report.segments, PACKETS);
+    assert!(!report.notes.is_empty(), "what was given up is said");
+}

@@ -181,7 +181,9 @@ fn receive_window(finding: &Finding) -> String {
     let of_size = size.as_ref().map_or_else(String::new, |size| format!(" of {size}"));
     match finding.detail.form {
         Some("locked") => {
-            format!("for the {side}'s receive window{of_size}, which does not grow: something sets SO_RCVBUF")
+            format!(
+                "for the {side}'s receive window{of_size}, which does not grow: SO_RCVBUF is set, or the maximum of tcp_rmem is small"
+            )
         }
         Some("unscaled") => {
             format!("for the {side}'s receive window{of_size}: the connection has no window scaling")

@@ -1,9 +1,12 @@
 //! What can be asked on the command line? One definition for the parser, the help, the man page and the completions.
 
+use std::hash::{BuildHasher as _, RandomState};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use tcpwhy::threads::USEFUL_MAX;
 use tcpwhy_core::{Cause, Listing, Options};
 use tcpwhy_wire::Filter;
 
@@ -34,6 +37,7 @@ Examples:
 Record a capture with: tcpdump -i any -s 128 -w slow.pcap port 8080";
 
 #[derive(Debug, Subcommand)]
+#[expect(clippy::large_enum_variant, reason = "there is one of it in a process")]
 pub(crate) enum Command {
     /// Bill captures: where did the time go, whose is it, what should be changed?
     Read(ReadArgs),
@@ -88,6 +92,14 @@ pub(crate) struct ReadArgs {
     #[arg(long, value_name = "CAUSE[:SHARE]")]
     pub(crate) fail_on: Vec<Gate>,
 
+    /// Threads; the result is the same with any number [default: one for each processor, as far as they help]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(crate) threads: Option<u16>,
+
+    /// Open connections kept at most; beyond it the ones that spoke longest ago are closed, and counted
+    #[arg(long, value_name = "N", default_value = "1000000")]
+    pub(crate) max_connections: NonZeroUsize,
+
     /// Colours
     #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
     pub(crate) color: Color,
@@ -110,11 +122,21 @@ Exit status: 0 analysed, 1 no input could be analysed, 2 wrong usage, 3 a --fail
 impl ReadArgs {
     /// What the analysis has to keep for what was asked.
     pub(crate) fn analysis(&self) -> Options {
-        if let Some(connection) = self.connection {
-            return listing_one(connection);
-        }
         let most = if self.json { LISTED_FOR_JSON } else { LISTED_FOR_TEXT };
-        Options { listing: Listing::UpTo(most), ..Options::default() }
+        self.listing(self.connection.map_or(Listing::UpTo(most), Listing::Connection))
+    }
+
+    /// The same with another listing.
+    pub(crate) fn listing(&self, listing: Listing) -> Options {
+        // A secret of this process: whoever made the capture must not know which of its connections collide.
+        let seed = RandomState::new().hash_one(0);
+        Options { listing, max_connections: self.max_connections.get(), seed }
+    }
+
+    /// Threads to use.
+    pub(crate) fn threads(&self) -> usize {
+        let useful = || std::thread::available_parallelism().map_or(1, |there| there.get().min(USEFUL_MAX));
+        self.threads.map_or_else(useful, usize::from)
     }
 
     /// The connection to show, and the exchange of it.
@@ -126,11 +148,6 @@ impl ReadArgs {
     pub(crate) fn reads_standard_input(&self) -> bool {
         self.files.iter().any(|file| file == Path::new("-"))
     }
-}
-
-/// One connection with its packets, totals of all.
-pub(crate) fn listing_one(connection: u64) -> Options {
-    Options { listing: Listing::Connection(connection), ..Options::default() }
 }
 
 #[derive(Debug, Args)]

@@ -15,7 +15,8 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 use tcpwhy::input::{self, InputSummary, Inputs};
-use tcpwhy_core::{Analysis, Report};
+use tcpwhy::threads::Engine;
+use tcpwhy_core::{Listing, Report};
 
 use cli::{Cli, Command, ReadArgs};
 use output::Output;
@@ -75,19 +76,19 @@ fn read(args: &ReadArgs) -> anyhow::Result<u8> {
 /// One pass over the inputs: every segment that the filter lets through goes into the analysis.
 fn analyse(args: &ReadArgs, options: tcpwhy_core::Options) -> (InputSummary, Report) {
     let inputs = Inputs::open(&args.files);
-    let mut analysis = Analysis::new(options);
+    let mut engine = Engine::new(options, args.threads());
     let mut progress = Progress::start();
     let summary = inputs.for_each_segment(
         &input::Options::default(),
         |so_far| progress.show(so_far),
         |segment| {
             if args.filter.as_ref().is_none_or(|filter| filter.matches_connection(segment.src, segment.dst)) {
-                analysis.on_segment(segment);
+                engine.on_segment(segment);
             }
         },
     );
     progress.finish();
-    (summary, analysis.finish())
+    (summary, engine.finish())
 }
 
 /// `-v` without a connection: the packets of the most expensive exchange, which only a second pass can keep.
@@ -98,6 +99,6 @@ fn ladder_of_the_worst(args: &ReadArgs, output: &Output<'_>, report: &Report) ->
         return Ok(());
     }
     let (connection, exchange) = finding.worst;
-    let (_, report) = analyse(args, cli::listing_one(connection));
+    let (_, report) = analyse(args, args.listing(Listing::Connection(connection)));
     output.drill_down(&report, (connection, Some(exchange)))
 }

@@ -57,7 +57,7 @@ fn bills_agree_with_the_applications_clocks_from_both_ends() {
             let known = known.get(&(recording.name.as_str(), end.name()));
             match (faults.is_empty(), known) {
                 (false, None) => {
-                    wrong.push(format!("{} at the {end}: {}", recording.name, faults.join("; ")))
+                    wrong.push(format!("{} at the {end}: {}", recording.name, faults.join("; ")));
                 }
                 (true, Some(_)) => mended.push(format!("{} at the {end}", recording.name)),
                 (true, None) => {}

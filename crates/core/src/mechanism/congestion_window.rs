@@ -134,7 +134,8 @@ fn which(wait: &Wait<'_>, release: &Release) -> (Cause, Option<&'static str>, Co
             (false, _) => (Cause::CongestionWindow, Some("avoidance"), Confidence::Likely),
         };
     }
-    if u64::from(rounds.before_idle) * 3 > u64::from(bytes) * 4 {
+    // The window had grown past the largest round, by up to as much again: what was acknowledged last counted too.
+    if u64::from(rounds.before_idle) * 7 > u64::from(bytes) * 4 {
         return (Cause::SlowStartAfterIdle, None, Confidence::Likely);
     }
     (Cause::SlowStart, None, Confidence::Likely)

@@ -4,10 +4,11 @@
 use proptest::prelude::*;
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::report::{Connection, Exchange, Report};
+use tcpwhy_core::{Analysis, Options};
 use tcpwhy_wire::{Duration, Segment, Seq, TcpOptions};
 
 use crate::generate::{conversation, conversation_with_steps, crowd, ends, merge, number};
-use crate::invariants::{analyse, check};
+use crate::invariants::{EVERYTHING, analyse, check};
 
 proptest! {
     // What fails is printed as a packet log: that is what to keep, as a test of its own.
@@ -42,6 +43,30 @@ proptest! {
         let backwards: Vec<Vec<Segment>> = crowd.iter().rev().cloned().collect();
         let other = analyse(&merge(&backwards));
         prop_assert_eq!((one.elapsed, one.exchanges, one.bill), (other.elapsed, other.exchanges, other.bill));
+    }
+
+    /// The report is the same however many shards the work is spread over, in which batches the segments come, and
+    /// where the connections are kept; also when there are more connections than are allowed.
+    #[test]
+    fn shards_batches_and_places_do_not_matter(
+        crowd in crowd(),
+        shards in 2..5usize,
+        seed in any::<u64>(),
+        max_connections in 1..5usize,
+        batch in 1..100usize,
+    ) {
+        let segments = merge(&crowd);
+        let options = Options { max_connections, ..EVERYTHING };
+        let mut one_by_one = Analysis::new(options);
+        for segment in &segments {
+            one_by_one.on_segment(segment);
+        }
+        let expected = one_by_one.finish();
+        check(&expected);
+        let mut in_batches = Analysis::new(Options { seed, ..options });
+        segments.chunks(batch).for_each(|batch| in_batches.on_segments(batch));
+        prop_assert_eq!(&in_batches.finish(), &expected);
+        prop_assert_eq!(spread(&segments, Options { seed, ..options }, shards), expected);
     }
 
     #[test]
@@ -92,6 +117,37 @@ proptest! {
             }
         }
     }
+}
+
+/// The report of so many shards, as threads would draw it up.
+fn spread(segments: &[Segment], options: Options, shards: usize) -> Report {
+    let (mut front, mut shards, mut conductor) = options.parts(shards);
+    let mut packet = 0;
+    let mut epochs = segments.chunks(conductor.epoch()).peekable();
+    let whole = segments.len().is_multiple_of(conductor.epoch());
+    // Orders come an epoch late.
+    let mut orders = Vec::new();
+    let mut settle = |front: &tcpwhy_core::Front, shards: &mut Vec<tcpwhy_core::Shard>, packet, last| {
+        let rolls: Vec<_> = shards.iter_mut().map(tcpwhy_core::Shard::end_epoch).collect();
+        shards.iter_mut().zip(&orders).for_each(|(shard, orders)| shard.take_orders(orders));
+        orders = conductor.settle(&rolls, front.now(), packet);
+        if last {
+            shards.iter_mut().zip(&orders).for_each(|(shard, orders)| shard.take_orders(orders));
+        }
+    };
+    while let Some(epoch) = epochs.next() {
+        for segment in epoch {
+            front.on_segment(segment);
+            let owner = usize::from(front.place(segment)) % shards.len();
+            shards[owner].on_segments(std::slice::from_ref(segment));
+            packet = segment.packet;
+        }
+        if epochs.peek().is_some() || whole {
+            settle(&front, &mut shards, packet, false);
+        }
+    }
+    settle(&front, &mut shards, packet, true);
+    conductor.report(shards, &front)
 }
 
 /// At most this much of a bill lies beyond what the capture saw.

@@ -75,7 +75,9 @@ pub fn pair(end: End, truth: &Truth, report: &Report) -> (Vec<Compared>, Vec<Str
     }
     // What the path was late by is in no packet of the server's capture; the client's has it all.
     if end == End::Client {
-        compared.iter_mut().for_each(|pair| pair.late = Duration::ZERO);
+        for pair in &mut compared {
+            pair.late = Duration::ZERO;
+        }
     }
     (compared, unpaired)
 }
@@ -111,7 +113,7 @@ fn pair_connection(
         let behind = said.bytes() < read.bytes() || (said.bytes() == read.bytes() && felt.peek().is_some());
         match (felt.peek(), bills.peek()) {
             (Some(_), next) if behind || next.is_none() => {
-                felt.next().into_iter().for_each(|f| said.add_felt(f))
+                felt.next().into_iter().for_each(|f| said.add_felt(f));
             }
             _ => bills.next().into_iter().for_each(|bill| read.add_bill(bill)),
         }
@@ -220,6 +222,7 @@ mod tests {
                 start_ns: start * 1_000_000,
                 end_ns: (start + elapsed) * 1_000_000,
                 elapsed_ns: elapsed * 1_000_000,
+                path_late_ns: 0,
                 client_idle_ns: 0,
                 request_bytes: request as u64,
                 reply_bytes: reply as u64,

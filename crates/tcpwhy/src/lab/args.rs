@@ -18,6 +18,7 @@ pub(crate) struct LabArgs {
 
 #[derive(Debug, Subcommand)]
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "the laboratory needs Linux"))]
+#[expect(clippy::large_enum_variant, reason = "there is one of it in a process")]
 pub(crate) enum LabCommand {
     /// Run any program at the near end of a path, with the other end at 10.77.0.2 and by the name far-end.
     Shell(ShellArgs),
@@ -32,6 +33,7 @@ pub(crate) enum LabCommand {
 
 #[derive(Debug, Args)]
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "the laboratory needs Linux"))]
+#[expect(clippy::struct_excessive_bools, reason = "switches of a command line")]
 pub(crate) struct RunArgs {
     /// Scenarios, variants of them (NAME@VARIANT), or `all`; without one, lists them
     #[arg(value_name = "SCENARIO")]

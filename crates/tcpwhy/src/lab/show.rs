@@ -183,12 +183,11 @@ fn felt(run: &Run) -> String {
         let values = run.felt.kind(kind);
         let Spread { median, min, max } = Spread::of(values.iter().copied())?;
         let n = values.len() as u64;
-        Some(match n {
-            1 => format!("{}: {}", counted(n, noun), time(median)),
-            _ => {
-                let (median, min, max) = (time(median), time(min), time(max));
-                format!("{}: median {median}, from {min} to {max}", counted(n, noun))
-            }
+        Some(if n == 1 {
+            format!("{}: {}", counted(n, noun), time(median))
+        } else {
+            let (median, min, max) = (time(median), time(min), time(max));
+            format!("{}: median {median}, from {min} to {max}", counted(n, noun))
         })
     });
     let parts: Vec<String> = parts.collect();

@@ -116,12 +116,9 @@ impl Direction {
         for packet in sent {
             // Parts of a super-segment beyond its first have no packet of their own in the capture.
             let same = |row: &&Row| (row.seq, row.ack) == (i64::from(packet.seq), i64::from(packet.ack));
-            match rows.clone().take(PARTS_MAX).position(|row| same(&row)) {
-                Some(skipped) => {
-                    let at_ns = packet.at.as_nanos();
-                    late.extend(rows.nth(skipped).map(|row| (at_ns, row.entered_ns - at_ns)));
-                }
-                None => {}
+            if let Some(skipped) = rows.clone().take(PARTS_MAX).position(|row| same(&row)) {
+                let at_ns = packet.at.as_nanos();
+                late.extend(rows.nth(skipped).map(|row| (at_ns, row.entered_ns - at_ns)));
             }
         }
         late

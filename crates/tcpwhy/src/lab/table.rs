@@ -1,5 +1,7 @@
 //! `tcpwhy lab all`: every case on one page. What theory and the report say, what it takes here, and after the fix.
 
+use std::fmt::Write as _;
+
 use tcpwhy_lab::scenario::Scenario;
 use tcpwhy_report::quantity::time;
 use tcpwhy_report::text;
@@ -139,7 +141,7 @@ fn plain(row: &Row, surprising: bool, args: &RunArgs) -> String {
         measured(row)
     );
     if row.mended.is_some() {
-        out.push_str(&format!("; after the fix {}", mended(row)));
+        let _ = write!(out, "; after the fix {}", mended(row));
     }
     out.push_str(if surprising { "  NOT AS EXPECTED\n" } else { "\n" });
     let mut beside = Vec::new();
@@ -148,10 +150,10 @@ fn plain(row: &Row, surprising: bool, args: &RunArgs) -> String {
     }
     beside.push(format!("theory: {}", theory(row)));
     for fact in beside {
-        out.push_str(&format!("{:22}{}\n", "", text::faint(&fact, style)));
+        let _ = writeln!(out, "{:22}{}", "", text::faint(&fact, style));
     }
     for warning in &row.warnings {
-        out.push_str(&format!("{:22}warning: {warning}\n", ""));
+        let _ = writeln!(out, "{:22}warning: {warning}", "");
     }
     out
 }

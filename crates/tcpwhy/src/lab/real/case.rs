@@ -9,6 +9,7 @@ use tcpwhy_lab::scenario::{Expect, Scenario};
 /// One pair of programs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_field_names, reason = "the field is what the file calls it")]
 pub(super) struct Case {
     pub(super) name: String,
     pub(super) shows: String,

@@ -1,0 +1,266 @@
+//! Which thread analyses which connection?
+//!
+//! The calling thread reads and decodes, and has a share of the connections itself; workers have the rest. Segments go to
+//! the thread that has their pair of hosts, many at a time, and what concerns all connections is settled at fixed
+//! packets (`tcpwhy_core::Conductor`): the report is the same, byte for byte, with any number of threads.
+
+use std::collections::VecDeque;
+use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
+use std::thread::JoinHandle;
+
+use tcpwhy_core::{Analysis, Conductor, Front, Listing, Options, Orders, Report, Roll, Shard};
+use tcpwhy_wire::{Instant, Segment};
+
+/// Segments that change hands at once.
+const BATCH: usize = 1024;
+/// Batches on their way to a worker. Reading waits for a worker that is further behind.
+const QUEUED: usize = 8;
+/// More threads wait for the one that reads.
+pub const USEFUL_MAX: usize = 6;
+/// In thousandths, what of the connections the reading thread takes with one, two and three others. Reading takes about
+/// a third of what analysing does; with more threads, it takes all of its time.
+const OWN_SHARE: [u32; 3] = [330, 110, 0];
+
+/// An analysis on one or more threads.
+pub enum Engine {
+    /// All on the calling thread.
+    Single(Box<Single>),
+    /// With workers.
+    Several(Box<Several>),
+}
+
+/// One thread.
+pub struct Single {
+    analysis: Analysis,
+    batch: Vec<Segment>,
+}
+
+/// The calling thread and workers.
+pub struct Several {
+    front: Front,
+    conductor: Conductor,
+    own: Shard,
+    own_batch: Vec<Segment>,
+    workers: Vec<Worker>,
+    /// Places below this are the calling thread's.
+    own_places: u32,
+    /// Segments of the present epoch, and its last packet.
+    epoch: usize,
+    packet: u64,
+    /// Epochs that are not settled yet: the own roll, and when it was called.
+    unsettled: VecDeque<(Roll, Instant, u64)>,
+}
+
+struct Worker {
+    batch: Vec<Segment>,
+    messages: SyncSender<Message>,
+    orders: Sender<Orders>,
+    rolls: Receiver<Roll>,
+    /// Batches to be filled again.
+    empty: Receiver<Vec<Segment>>,
+    thread: JoinHandle<Shard>,
+}
+
+enum Message {
+    Segments(Vec<Segment>),
+    EpochEnds,
+}
+
+impl Engine {
+    /// An analysis on `threads` threads, the calling one included.
+    pub fn new(options: Options, threads: usize) -> Self {
+        // Only the order in which connections begin tells which one is to be listed with its packets.
+        let single = threads <= 1 || matches!(options.listing, Listing::Connection(_));
+        if single {
+            let batch = Vec::with_capacity(BATCH);
+            return Self::Single(Box::new(Single { analysis: Analysis::new(options), batch }));
+        }
+        Self::Several(Box::new(Several::new(options, threads)))
+    }
+
+    /// Takes the next segment, in order of capture.
+    #[inline]
+    pub fn on_segment(&mut self, segment: &Segment) {
+        match self {
+            Self::Single(single) => {
+                single.batch.push(*segment);
+                if single.batch.len() == BATCH {
+                    single.flush();
+                }
+            }
+            Self::Several(several) => several.on_segment(segment),
+        }
+    }
+
+    /// Closes everything and says what was found.
+    pub fn finish(self) -> Report {
+        match self {
+            Self::Single(mut single) => {
+                single.flush();
+                single.analysis.finish()
+            }
+            Self::Several(several) => several.finish(),
+        }
+    }
+}
+
+impl Single {
+    fn flush(&mut self) {
+        self.analysis.on_segments(&self.batch);
+        self.batch.clear();
+    }
+}
+
+impl Several {
+    fn new(options: Options, threads: usize) -> Self {
+        let (front, shards, conductor) = options.parts(threads);
+        let mut shards = shards.into_iter();
+        let own = shards.next().unwrap_or_else(|| unreachable!("there is a shard for each thread"));
+        let workers: Vec<Worker> = shards.map(Worker::start).collect();
+        let share = OWN_SHARE.get(workers.len() - 1).copied().unwrap_or(0);
+        Self {
+            front,
+            conductor,
+            own,
+            own_batch: Vec::with_capacity(BATCH),
+            workers,
+            own_places: share * PLACES / 1000,
+            epoch: 0,
+            packet: 0,
+            unsettled: VecDeque::new(),
+        }
+    }
+
+    #[inline]
+    fn on_segment(&mut self, segment: &Segment) {
+        self.front.on_segment(segment);
+        let place = u32::from(self.front.place(segment));
+        if let Some(place) = place.checked_sub(self.own_places) {
+            let worker = place as usize * self.workers.len() / (PLACES - self.own_places) as usize;
+            let worker = &mut self.workers[worker];
+            worker.batch.push(*segment);
+            if worker.batch.len() == BATCH {
+                worker.flush();
+            }
+        } else {
+            self.own_batch.push(*segment);
+            if self.own_batch.len() == BATCH {
+                self.own.on_segments(&self.own_batch);
+                self.own_batch.clear();
+            }
+        }
+        self.packet = segment.packet;
+        self.epoch += 1;
+        if self.epoch == self.conductor.epoch() {
+            self.end_epoch();
+        }
+    }
+
+    fn end_epoch(&mut self) {
+        for worker in &mut self.workers {
+            worker.flush();
+            worker.send(Message::EpochEnds);
+        }
+        self.own.on_segments(&self.own_batch);
+        self.own_batch.clear();
+        let roll = self.own.end_epoch();
+        self.settle();
+        self.unsettled.push_back((roll, self.front.now(), self.packet));
+        self.epoch = 0;
+    }
+
+    /// Gives the orders about the epoch before the one that ends now.
+    fn settle(&mut self) {
+        let Some((own, now, packet)) = self.unsettled.pop_front() else { return };
+        let mut rolls = vec![own];
+        rolls.extend(self.workers.iter().map(Worker::roll));
+        let mut orders = self.conductor.settle(&rolls, now, packet).into_iter();
+        if let Some(orders) = orders.next() {
+            self.own.take_orders(&orders);
+        }
+        for (worker, orders) in self.workers.iter().zip(orders) {
+            worker.order(orders);
+        }
+    }
+
+    fn finish(mut self) -> Report {
+        self.end_epoch();
+        self.settle();
+        let mut shards = vec![self.own];
+        shards.extend(self.workers.into_iter().map(Worker::finish));
+        self.conductor.report(shards, &self.front)
+    }
+}
+
+/// How many [`Front::place`]s there are.
+const PLACES: u32 = 1 << 16;
+
+impl Worker {
+    fn start(shard: Shard) -> Self {
+        let (messages, inbox) = mpsc::sync_channel(QUEUED);
+        let (orders, orders_inbox) = mpsc::channel();
+        let (rolls_outbox, rolls) = mpsc::channel();
+        let (empty_outbox, empty) = mpsc::channel();
+        let thread =
+            std::thread::spawn(move || work(shard, &inbox, &orders_inbox, &rolls_outbox, &empty_outbox));
+        Self { batch: Vec::with_capacity(BATCH), messages, orders, rolls, empty, thread }
+    }
+
+    fn flush(&mut self) {
+        if self.batch.is_empty() {
+            return;
+        }
+        let next = self.empty.try_recv().unwrap_or_else(|_| Vec::with_capacity(BATCH));
+        let full = std::mem::replace(&mut self.batch, next);
+        self.send(Message::Segments(full));
+    }
+
+    fn send(&self, message: Message) {
+        // A worker that is gone has panicked, which `finish` passes on.
+        let _ = self.messages.send(message);
+    }
+
+    fn roll(&self) -> Roll {
+        self.rolls.recv().unwrap_or_default()
+    }
+
+    fn order(&self, orders: Orders) {
+        let _ = self.orders.send(orders);
+    }
+
+    fn finish(self) -> Shard {
+        drop(self.messages);
+        self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
+fn work(
+    mut shard: Shard,
+    inbox: &Receiver<Message>,
+    orders: &Receiver<Orders>,
+    rolls: &Sender<Roll>,
+    empty: &Sender<Vec<Segment>>,
+) -> Shard {
+    let mut awaits_orders = false;
+    // The other side closes the channels when it wants the shard back, or when it has panicked itself.
+    for message in inbox {
+        match message {
+            Message::Segments(mut segments) => {
+                shard.on_segments(&segments);
+                segments.clear();
+                let _ = empty.send(segments);
+            }
+            Message::EpochEnds => {
+                let _ = rolls.send(shard.end_epoch());
+                if awaits_orders && let Ok(orders) = orders.recv() {
+                    shard.take_orders(&orders);
+                }
+                awaits_orders = true;
+            }
+        }
+    }
+    if awaits_orders && let Ok(orders) = orders.recv() {
+        shard.take_orders(&orders);
+    }
+    shard
+}
