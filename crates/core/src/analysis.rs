@@ -132,7 +132,9 @@ impl Analysis {
         while !segments.is_empty() {
             let rest = self.conductor.epoch() - self.epoch;
             let (now, later) = segments.split_at(rest.min(segments.len()));
-            now.iter().for_each(|segment| self.front.on_segment(segment));
+            for segment in now {
+                self.front.on_segment(segment);
+            }
             self.shard.on_segments(now);
             self.packet = now.last().map_or(self.packet, |last| last.packet);
             self.epoch += now.len();

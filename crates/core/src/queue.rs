@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 pub(crate) struct Queue<T> {
     near: [Option<T>; 2],
     /// Everything, once there is more than `near` holds.
+    #[expect(clippy::box_collection, reason = "a word instead of four in every connection")]
     far: Option<Box<VecDeque<T>>>,
 }
 

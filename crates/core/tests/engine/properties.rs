@@ -58,7 +58,9 @@ proptest! {
         let segments = merge(&crowd);
         let options = Options { max_connections, ..EVERYTHING };
         let mut one_by_one = Analysis::new(options);
-        segments.iter().for_each(|segment| one_by_one.on_segment(segment));
+        for segment in &segments {
+            one_by_one.on_segment(segment);
+        }
         let expected = one_by_one.finish();
         check(&expected);
         let mut in_batches = Analysis::new(Options { seed, ..options });
