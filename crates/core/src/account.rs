@@ -9,9 +9,6 @@ use crate::report::{Confidence, Detail, Line};
 
 /// No line has this place: there are fewer causes and sides.
 const NO_DETAIL: u8 = u8::MAX;
-/// Charges that one interval is split into at most: a way, its standing queue, a repair, the bottleneck, a queue, and
-/// who is left.
-const CHARGES_MAX: usize = 6;
 /// Packet numbers kept as evidence for one line.
 const EVIDENCE_MAX: usize = 6;
 
@@ -49,24 +46,26 @@ impl Charge {
 #[derive(Clone, Debug)]
 pub(crate) struct Split {
     rest: Duration,
-    charges: [Option<Charge>; CHARGES_MAX],
-    len: usize,
+    /// Nearly always one or two: what is handed around on every packet is kept short.
+    near: [Option<Charge>; 2],
+    far: Vec<Charge>,
 }
 
 impl Split {
     pub(crate) fn of(interval: Duration) -> Self {
-        Self { rest: interval.at_least_zero(), charges: [None; CHARGES_MAX], len: 0 }
+        Self { rest: interval.at_least_zero(), near: [None; 2], far: Vec::new() }
     }
 
     /// Charges as much of what is left as the charge asks for.
     pub(crate) fn take(&mut self, mut charge: Charge) {
         charge.ns = charge.ns.at_least_zero().min(self.rest);
-        if charge.ns.is_positive()
-            && let Some(slot) = self.charges.get_mut(self.len)
-        {
-            self.rest -= charge.ns;
-            *slot = Some(charge);
-            self.len += 1;
+        if !charge.ns.is_positive() {
+            return;
+        }
+        self.rest -= charge.ns;
+        match &mut self.near {
+            [slot @ None, _] | [Some(_), slot @ None] => *slot = Some(charge),
+            _ => self.far.push(charge),
         }
     }
 
@@ -82,7 +81,7 @@ impl Split {
     }
 
     pub(crate) fn charges(&self) -> impl Iterator<Item = &Charge> {
-        self.charges[..self.len].iter().flatten()
+        self.near.iter().flatten().chain(&self.far)
     }
 }
 
@@ -151,6 +150,7 @@ impl Account {
         let line = if let Some(i) = known {
             &mut self.lines[i]
         } else {
+            make_room(&mut self.lines);
             self.lines.push(AccountLine {
                 cause: charge.cause,
                 side,
@@ -173,6 +173,7 @@ impl Account {
                     *place = detail;
                 } else {
                     line.detail = self.details.len() as u8;
+                    make_room(&mut self.details);
                     self.details.push(detail);
                 }
             }
@@ -210,6 +211,13 @@ impl Account {
     /// The lines in the order in which they first appeared, without building a report from them.
     pub(crate) fn summary(&self) -> impl Iterator<Item = LineView<'_>> {
         self.lines.iter().map(|line| LineView(line, &self.details))
+    }
+}
+
+/// Accounts are many, and most stay short.
+fn make_room<T>(items: &mut Vec<T>) {
+    if items.len() == items.capacity() {
+        items.reserve_exact(2);
     }
 }
 
@@ -303,12 +311,12 @@ mod tests {
 
     #[test]
     fn a_split_has_room_for_every_charge_that_it_can_get() {
-        let mut split = Split::of(ms(CHARGES_MAX as i64));
-        for cause in Cause::ALL.into_iter().take(CHARGES_MAX - 1) {
+        let mut split = Split::of(ms(6));
+        for cause in Cause::ALL.into_iter().take(5) {
             split.take(Charge::new(cause, Side::Client, ms(1), Confidence::Likely));
         }
         let split = split.rest(Charge::new(Cause::ServerThink, Side::Server, ms(0), Confidence::Likely));
-        assert_eq!(split.charges().map(|charge| charge.ns).sum::<Duration>(), ms(CHARGES_MAX as i64));
+        assert_eq!(split.charges().map(|charge| charge.ns).sum::<Duration>(), ms(6));
         let mut account = Account::default();
         account.charge_split(&split);
     }

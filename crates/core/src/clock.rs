@@ -16,65 +16,78 @@ const LEARN_FROM_TICKS: i64 = 8;
 const REMEMBER_FOR: Duration = Duration::from_secs(10);
 
 /// One sender's time-stamp clock as the capture sees it.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct StampClock {
-    first: Option<(Instant, u32)>,
-    tick: Option<Duration>,
-    /// Smallest difference of the present period and of the one before it.
-    smallest: [Option<Duration>; 2],
-    period_started: Option<Instant>,
+    first: Option<(u32, Instant)>,
+    /// Zero until it is known.
+    tick: Duration,
+    /// Smallest difference of the present period and of the one before it; the longest time where there is none.
+    smallest: [Duration; 2],
+    period_started: Instant,
+}
+
+impl Default for StampClock {
+    fn default() -> Self {
+        Self { first: None, tick: Duration::ZERO, smallest: [Duration::MAX; 2], period_started: Instant::MIN }
+    }
 }
 
 impl StampClock {
     /// Reads a word of every part.
     #[inline]
     pub(crate) fn fetch(&self) -> u64 {
-        u64::from(self.first.is_some())
-            ^ u64::from(self.period_started.is_some())
-            ^ u64::from(self.smallest[0].is_some())
+        (self.smallest[1].as_nanos() ^ self.period_started.as_nanos()) as u64
     }
 
     /// A packet that its sender stamped `val` passed at `at`. Returns how much longer than the fastest recent one it
     /// was on its way, where that can be told; short of the truth by a tick at most.
+    #[inline]
     pub(crate) fn on_packet(&mut self, at: Instant, val: u32) -> Option<Duration> {
-        let Some((first_at, first_val)) = self.first else {
-            self.first = Some((at, val));
+        let Some((first_val, first_at)) = self.first else {
+            self.first = Some((val, at));
             return None;
         };
         let (passed, ticks) = (at - first_at, i64::from(val.wrapping_sub(first_val) as i32));
+        let mut difference = passed - self.tick.times(ticks);
         // A tick that fits is not revised.
-        let fits = self.tick.is_some_and(|tick| passed >= tick.times(ticks));
-        if ticks >= LEARN_FROM_TICKS && !fits {
-            // A growing queue makes ticks look long, never short: the longest known one that fits, revised downwards.
-            let longest = passed.as_nanos() / ticks;
-            let fitting = if longest < TICKS[2].as_nanos() / 10 {
-                Some(TICK_USEC)
-            } else {
-                TICKS.into_iter().find(|tick| tick.as_nanos() <= longest + longest / 8).or(Some(TICKS[2]))
-            };
-            if fitting.is_some() && (self.tick.is_none() || fitting < self.tick) {
-                self.tick = fitting;
-                self.smallest = [None; 2];
-            }
+        if ticks >= LEARN_FROM_TICKS && (self.tick == Duration::ZERO || difference < Duration::ZERO) {
+            self.revise(passed, ticks);
+            difference = passed - self.tick.times(ticks);
         }
-        let tick = self.tick?;
-        let difference = passed - tick.times(ticks);
-        if self.period_started.is_none_or(|started| at - started >= REMEMBER_FOR) {
-            self.smallest = [None, self.smallest[0]];
-            self.period_started = Some(at);
+        if self.tick == Duration::ZERO {
+            return None;
         }
-        self.smallest[0] = Some(self.smallest[0].map_or(difference, |smallest| smallest.min(difference)));
+        if at - self.period_started >= REMEMBER_FOR {
+            self.smallest = [Duration::MAX, self.smallest[0]];
+            self.period_started = at;
+        }
+        self.smallest[0] = self.smallest[0].min(difference);
         // In the first period the very first packet is a sample too: its difference is nothing by definition.
-        let first = (passed < REMEMBER_FOR).then_some(Duration::ZERO);
-        let smallest = self.smallest.into_iter().flatten().chain(first).min()?;
-        Some((difference - smallest - tick).at_least_zero())
+        let first = if passed < REMEMBER_FOR { Duration::ZERO } else { Duration::MAX };
+        let smallest = self.smallest[0].min(self.smallest[1]).min(first);
+        Some((difference - smallest - self.tick).at_least_zero())
+    }
+
+    /// A growing queue makes ticks look long, never short: the longest known one that fits, revised downwards.
+    fn revise(&mut self, passed: Duration, ticks: i64) {
+        let longest = passed.as_nanos() / ticks;
+        let fitting = if longest < TICKS[2].as_nanos() / 10 {
+            TICK_USEC
+        } else {
+            TICKS.into_iter().find(|tick| tick.as_nanos() <= longest + longest / 8).unwrap_or(TICKS[2])
+        };
+        if self.tick == Duration::ZERO || fitting < self.tick {
+            self.tick = fitting;
+            self.smallest = [Duration::MAX; 2];
+        }
     }
 
     /// The longest time that can lie between the sending of two packets with these stamps.
     pub(crate) fn sent_apart(&self, earlier: u32, later: u32) -> Duration {
         let ticks = i64::from(later.wrapping_sub(earlier) as i32);
         // Without a measured tick, the one that nearly all senders have; where it counts, the longest.
-        let tick = self.tick.unwrap_or(if ticks == 0 { TICKS[2] } else { TICKS[0] });
+        let assumed = if ticks == 0 { TICKS[2] } else { TICKS[0] };
+        let tick = if self.tick == Duration::ZERO { assumed } else { self.tick };
         tick.times(ticks.max(0) + 1)
     }
 }

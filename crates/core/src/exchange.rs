@@ -23,28 +23,44 @@ const SEND_BUFFER_MIN: u32 = 46_000;
 pub(crate) struct Path {
     account: Account,
     pub last: Option<LastData>,
-    /// What blocked the sender since the application last wrote at its own pace, and the bytes sent since.
-    blocked: Account,
+    /// Bytes sent since the application last wrote at its own pace.
     blocked_bytes: u32,
+    /// Further writes so far.
+    pub index: usize,
+    /// Most paths have nothing to keep aside.
+    aside: Option<Box<Aside>>,
+}
+
+/// What may or may not count in the end.
+#[derive(Clone, Debug, Default)]
+struct Aside {
+    /// What blocked the sender since the application last wrote at its own pace.
+    blocked: Account,
     /// Retransmissions since `last`, not yet known to have repaired anything.
     pending: Account,
     pending_last: Option<LastData>,
     /// The sender's clock at the first of them.
     pending_stamp: Option<u32>,
-    /// Further writes so far.
-    pub index: usize,
+}
+
+impl Aside {
+    fn clear(&mut self) {
+        self.blocked.clear();
+        self.pending.clear();
+        self.pending_last = None;
+        self.pending_stamp = None;
+    }
 }
 
 impl Path {
     pub(crate) fn clear(&mut self) {
         self.account.clear();
-        self.blocked.clear();
         self.blocked_bytes = 0;
-        self.pending.clear();
         self.last = None;
-        self.pending_last = None;
-        self.pending_stamp = None;
         self.index = 0;
+        if let Some(aside) = &mut self.aside {
+            aside.clear();
+        }
     }
 
     pub(crate) fn begin(&mut self, at: LastData) {
@@ -73,16 +89,18 @@ impl Path {
             // unless it also kept the application from going on.
             let own_pace = split.charges().any(|charge| charge.ns >= OWN_PACE_MIN);
             if own_pace && self.blocked_bytes < SEND_BUFFER_MIN {
-                let hidden =
-                    Charge::new(Cause::SenderThink, sender.side, self.blocked.total(), Confidence::Likely);
-                self.account.charge(&hidden.evidence(at.packet, 0));
-                self.blocked.clear();
+                if let Some(aside) = &mut self.aside {
+                    let blocked = aside.blocked.total();
+                    let hidden = Charge::new(Cause::SenderThink, sender.side, blocked, Confidence::Likely);
+                    self.account.charge(&hidden.evidence(at.packet, 0));
+                    aside.blocked.clear();
+                }
             }
-            self.account.absorb(&mut self.blocked);
+            self.absorb_blocked();
             self.account.charge_split(split);
             self.blocked_bytes = 0;
         } else {
-            self.blocked.charge_split(split);
+            self.aside.get_or_insert_default().blocked.charge_split(split);
         }
         self.blocked_bytes = self.blocked_bytes.saturating_add(at.len);
         self.last = Some(at);
@@ -91,50 +109,66 @@ impl Path {
 
     /// Data went out again after `split`: it counts only if it proves to have been needed.
     pub(crate) fn repair(&mut self, split: &Split, at: LastData, segment: &Segment) {
-        if self.pending_last.is_none() {
-            self.pending_stamp = segment.options.timestamps.map(|stamps| stamps.val);
+        let aside = self.aside.get_or_insert_default();
+        if aside.pending_last.is_none() {
+            aside.pending_stamp = segment.options.timestamps.map(|stamps| stamps.val);
         }
-        self.pending.charge_split(split);
-        self.pending_last = Some(at);
+        aside.pending.charge_split(split);
+        aside.pending_last = Some(at);
     }
 
     /// Whether an acknowledgement of everything, which echoes this time stamp, answers the first copy (the Eifel
     /// algorithm, RFC 3522).
     pub(crate) fn answered_before_repair(&self, echoed: u32) -> bool {
-        self.pending_last.is_some()
-            && self.pending_stamp.is_some_and(|stamp| (echoed.wrapping_sub(stamp) as i32) < 0)
+        self.aside.as_ref().is_some_and(|aside| {
+            aside.pending_last.is_some()
+                && aside.pending_stamp.is_some_and(|stamp| (echoed.wrapping_sub(stamp) as i32) < 0)
+        })
     }
 
     /// Where the next interval starts.
     pub(crate) fn frontier(&self) -> Option<LastData> {
-        self.pending_last.or(self.last)
+        self.pending_last().or(self.last)
     }
 
     /// When the last retransmission went out that may have repaired nothing.
     pub(crate) fn repaired_at(&self) -> Option<Instant> {
-        self.pending_last.map(|last| last.at)
+        self.pending_last().map(|last| last.at)
     }
 
     /// The retransmissions were needed.
     pub(crate) fn commit(&mut self) {
-        if let Some(last) = self.pending_last.take() {
+        let Some(aside) = &mut self.aside else { return };
+        if let Some(last) = aside.pending_last.take() {
             let una = self.last.and_then(|before| before.una);
             self.last = Some(LastData { una, ..last });
-            self.account.absorb(&mut self.blocked);
-            self.account.absorb(&mut self.pending);
+            self.account.absorb(&mut aside.blocked);
+            self.account.absorb(&mut aside.pending);
         }
     }
 
     /// The original had arrived: nothing waited for the retransmissions.
     pub(crate) fn discard(&mut self) {
-        self.pending_last = None;
-        self.pending.clear();
+        if let Some(aside) = &mut self.aside {
+            aside.pending_last = None;
+            aside.pending.clear();
+        }
+    }
+
+    fn pending_last(&self) -> Option<LastData> {
+        self.aside.as_ref().and_then(|aside| aside.pending_last)
+    }
+
+    fn absorb_blocked(&mut self) {
+        if let Some(aside) = &mut self.aside {
+            self.account.absorb(&mut aside.blocked);
+        }
     }
 
     /// The account up to the last segment, with nothing left open.
     pub(crate) fn settle(&mut self) -> &mut Account {
         self.commit();
-        self.account.absorb(&mut self.blocked);
+        self.absorb_blocked();
         self.blocked_bytes = 0;
         &mut self.account
     }

@@ -292,6 +292,9 @@ impl Half {
     /// Lets every acknowledgement take effect that the sender can have had when a segment of its passed at `now`.
     /// `own` is the round trip between the capture and the sender.
     pub(crate) fn learn(&mut self, now: Instant, own: Duration, mss: u32) {
+        if self.in_transit.is_empty() {
+            return;
+        }
         // An estimate of the round trip may be a hair too long; an acknowledgement is not missed for that.
         let early = (own - own.divided_by(16) - HOST_VARIATION).at_least_zero();
         while let Some(&ack) = self.in_transit.front() {

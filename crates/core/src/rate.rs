@@ -39,19 +39,25 @@ impl Rate {
 }
 
 /// The fastest run seen.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct RateEstimator {
     /// The run under way: its first event's time, the last one's, the bytes behind the first, how many events.
     run: Option<(Instant, Instant, u64, u32)>,
-    best: Option<Rate>,
-    best_short: Option<Rate>,
+    best: Option<Box<Best>>,
+}
+
+/// The fastest whole run and the fastest short one. Most connections never have either.
+#[derive(Clone, Copy, Debug, Default)]
+struct Best {
+    whole: Option<Rate>,
+    short: Option<Rate>,
 }
 
 impl RateEstimator {
     /// Reads a word of every part.
     #[inline]
     pub(crate) fn fetch(&self) -> u64 {
-        u64::from(self.run.is_some()) ^ u64::from(self.best_short.is_some())
+        u64::from(self.run.is_some())
     }
 
     /// `bytes` got through at `now`. A pause of `idle` or more is the sender's, not the bottleneck's.
@@ -75,7 +81,8 @@ impl RateEstimator {
         }
         let rate = Rate { bytes: behind_first, over };
         let whole = events >= RUN_EVENTS && over >= RUN_TIME;
-        let best = if whole { &mut self.best } else { &mut self.best_short };
+        let best = self.best.get_or_insert_default();
+        let best = if whole { &mut best.whole } else { &mut best.short };
         if best.is_none_or(|best| rate.faster_than(best)) {
             *best = Some(rate);
         }
@@ -90,7 +97,8 @@ impl RateEstimator {
     }
 
     pub(crate) fn best(&self) -> Option<Rate> {
-        self.best.or(self.best_short)
+        let best = self.best.as_ref()?;
+        best.whole.or(best.short)
     }
 }
 

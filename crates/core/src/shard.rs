@@ -111,19 +111,20 @@ impl Shard {
             for (hash, segment) in hashes.iter_mut().zip(group) {
                 *hash = self.table.hash(segment.src, segment.dst);
             }
+            let mut slots = [None; TOGETHER];
             if group.len() > 1 {
-                self.fetch(&hashes[..group.len()]);
+                self.fetch(&hashes[..group.len()], &mut slots);
             }
-            for (segment, &hash) in group.iter().zip(&hashes) {
-                self.on_segment(segment, hash);
+            for ((segment, &hash), slot) in group.iter().zip(&hashes).zip(slots) {
+                self.on_segment(segment, hash, slot);
             }
         }
     }
 
     /// Reads a little of each connection. The processor waits for all of it at once instead of one after the other.
+    /// Leaves where each is likely to be.
     #[inline]
-    fn fetch(&self, hashes: &[u32]) {
-        let mut slots = [None; TOGETHER];
+    fn fetch(&self, hashes: &[u32], slots: &mut [Option<Slot>; TOGETHER]) {
         for (slot, &hash) in slots.iter_mut().zip(hashes) {
             *slot = self.table.find(hash, |_| true).filter(|&slot| slot < FINISHED);
         }
@@ -138,9 +139,9 @@ impl Shard {
     }
 
     #[inline]
-    fn on_segment(&mut self, segment: &Segment, hash: u32) {
+    fn on_segment(&mut self, segment: &Segment, hash: u32, likely: Option<Slot>) {
         self.ledger.packet = segment.packet;
-        let Some((slot, from)) = self.find(hash, segment) else { return };
+        let Some((slot, from)) = self.find(hash, segment, likely) else { return };
         let connection = self.connections.get_mut(slot);
         if connection.sighting.as_ref().is_some_and(|sighting| sighting.again(segment, from)) {
             self.note("duplicates", segment.packet);
@@ -159,7 +160,17 @@ impl Shard {
 
     /// The open connection that a segment belongs to, and which of its ends sent it; begins one where there is none.
     #[inline]
-    fn find(&mut self, hash: u32, segment: &Segment) -> Option<(Slot, usize)> {
+    fn find(&mut self, hash: u32, segment: &Segment, likely: Option<Slot>) -> Option<(Slot, usize)> {
+        if let Some(slot) = likely {
+            // It may have ended since, and another may be in its place.
+            let connection = self.connections.get(slot);
+            let from = usize::from(segment.src != connection.ends[CLIENT]);
+            let is_it = segment.src == connection.ends[from] && segment.dst == connection.ends[1 - from];
+            let goes_on = !segment.flags.syn() && segment.at - connection.now <= IDLE_MAX;
+            if is_it && goes_on && connection.id != 0 {
+                return Some((slot, from));
+            }
+        }
         let (connections, finished) = (&self.connections, &self.finished);
         let mut from = CLIENT;
         let found = self.table.find(hash, |slot| {
