@@ -26,6 +26,14 @@ pub(crate) struct StampClock {
 }
 
 impl StampClock {
+    /// Reads a word of every part.
+    #[inline]
+    pub(crate) fn fetch(&self) -> u64 {
+        u64::from(self.first.is_some())
+            ^ u64::from(self.period_started.is_some())
+            ^ u64::from(self.smallest[0].is_some())
+    }
+
     /// A packet that its sender stamped `val` passed at `at`. Returns how much longer than the fastest recent one it
     /// was on its way, where that can be told; short of the truth by a tick at most.
     pub(crate) fn on_packet(&mut self, at: Instant, val: u32) -> Option<Duration> {

@@ -203,15 +203,25 @@ impl Half {
     /// Reads a word of every part that a segment needs.
     #[inline]
     pub(crate) fn fetch(&self) -> u64 {
+        // No branches: a wrong guess about what is not there yet would make it wait.
+        let (sent, acks) = (self.sent.fetch(), self.in_transit.fetch());
         self.bytes
             ^ u64::from(self.view.window)
+            ^ u64::from(self.view.loss_signal.is_some())
             ^ u64::from(self.window_max)
-            ^ self.last_data.map_or(0, |last| last.packet)
-            ^ self.rto.rto().as_nanos() as u64
+            ^ u64::from(self.last_data.is_some())
+            ^ self.window_grew_at.as_nanos() as u64
             ^ self.queued_peak.as_nanos() as u64
-            ^ self.sent.len() as u64
-            ^ self.in_transit.len() as u64
+            ^ u64::from(self.last_rtt.is_some())
+            ^ u64::from(self.pushed_run)
+            ^ u64::from(self.timestamps)
+            ^ self.rto.fetch()
+            ^ self.clock.fetch()
+            ^ self.arrivals.fetch()
+            ^ self.acknowledgements.fetch()
             ^ self.holes.len() as u64
+            ^ sent
+            ^ acks
     }
 
     /// The largest payload of one packet, given what the peer announced.

@@ -48,6 +48,12 @@ pub(crate) struct RateEstimator {
 }
 
 impl RateEstimator {
+    /// Reads a word of every part.
+    #[inline]
+    pub(crate) fn fetch(&self) -> u64 {
+        u64::from(self.run.is_some()) ^ u64::from(self.best_short.is_some())
+    }
+
     /// `bytes` got through at `now`. A pause of `idle` or more is the sender's, not the bottleneck's.
     pub(crate) fn on_bytes(&mut self, now: Instant, bytes: u32, mss: u32, idle: Duration) {
         if bytes == 0 {

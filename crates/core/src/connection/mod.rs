@@ -101,7 +101,13 @@ impl Connection {
     #[inline]
     pub(crate) fn fetch(&self) -> u64 {
         let own = self.packets ^ self.next_n ^ u64::from(self.setup_billed) ^ self.ends[SERVER].addr as u64;
-        own ^ self.halves[CLIENT].fetch() ^ self.halves[SERVER].fetch()
+        let times = self.now.as_nanos() ^ self.last_at.as_nanos() ^ self.reactions[SERVER][1].as_nanos();
+        let rest = u64::from(self.sighting.is_some())
+            ^ u64::from(self.setup.is_some())
+            ^ u64::from(self.path_min[0].is_some());
+        let habits = self.habits.each_ref().map(|habits| u64::from(habits.quick_replies));
+        let [client, server] = self.halves.each_ref().map(Half::fetch);
+        own ^ times as u64 ^ rest ^ habits[CLIENT] ^ habits[SERVER] ^ client ^ server
     }
 
     /// The same for the exchange under way, which has memory of its own.
