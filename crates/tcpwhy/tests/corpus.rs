@@ -17,7 +17,7 @@ const KNOWN: &[(&str, &str, &str)] = &[];
 /// Traps of which issue 2 says that they must come out right; each is a recording.
 const TRAPS: &[&str] = &[
     "server-think",
-    "server-think@long",
+    "server-think@think-200",
     "client-pause",
     "client-pause@pause-40",
     "client-pause@nodelay",

@@ -107,18 +107,19 @@ impl Direction {
         Self { rows }
     }
 
-    /// When each packet left, and how late it was.
+    /// When each packet left, and how late it was: until the link had read it, and from when it was due to its delivery.
     fn late(&self, sent: &[Sent]) -> Vec<(i64, i64)> {
-        let delivered =
-            self.rows.iter().filter_map(|row| Some((row.entered_ns, row.delivered_ns? - row.due_ns)));
-        let mut late: Vec<(i64, i64)> = delivered.collect();
-        let mut rows = self.rows.iter();
+        let delivered = |row: &Row| row.delivered_ns.map_or(0, |at_ns| at_ns - row.due_ns);
+        let mut late: Vec<(i64, i64)> = self.rows.iter().map(|row| (row.entered_ns, delivered(row))).collect();
+        let mut next = 0;
         for packet in sent {
             // Parts of a super-segment beyond its first have no packet of their own in the capture.
-            let same = |row: &&Row| (row.seq, row.ack) == (i64::from(packet.seq), i64::from(packet.ack));
-            if let Some(skipped) = rows.clone().take(PARTS_MAX).position(|row| same(&row)) {
+            let rows = self.rows.iter().enumerate().skip(next).take(PARTS_MAX);
+            let same = |row: &Row| (row.seq, row.ack) == (i64::from(packet.seq), i64::from(packet.ack));
+            if let Some((at, row)) = rows.into_iter().find(|(_, row)| same(row)) {
                 let at_ns = packet.at.as_nanos();
-                late.extend(rows.nth(skipped).map(|row| (at_ns, row.entered_ns - at_ns)));
+                late[at] = (at_ns, row.entered_ns - at_ns + delivered(row));
+                next = at + 1;
             }
         }
         late

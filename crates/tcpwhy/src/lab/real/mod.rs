@@ -22,7 +22,7 @@ use crate::{ANALYSED, GATE_CLOSED, WRONG_USAGE};
 use case::Case;
 
 /// What other programs disturbed is recorded again.
-const TRIES: u32 = 5;
+const TRIES: u32 = 12;
 /// Kept of each packet, as of scenarios.
 const SNAPLEN_BYTES: u32 = 96;
 
