@@ -88,13 +88,14 @@ impl Path {
             // The application wrote at its own pace. What held earlier bytes back in the meantime delayed nothing,
             // unless it also kept the application from going on.
             let own_pace = split.charges().any(|charge| charge.ns >= OWN_PACE_MIN);
-            if own_pace && self.blocked_bytes < SEND_BUFFER_MIN {
-                if let Some(aside) = &mut self.aside {
-                    let blocked = aside.blocked.total();
-                    let hidden = Charge::new(Cause::SenderThink, sender.side, blocked, Confidence::Likely);
-                    self.account.charge(&hidden.evidence(at.packet, 0));
-                    aside.blocked.clear();
-                }
+            if own_pace
+                && self.blocked_bytes < SEND_BUFFER_MIN
+                && let Some(aside) = &mut self.aside
+            {
+                let blocked = aside.blocked.total();
+                let hidden = Charge::new(Cause::SenderThink, sender.side, blocked, Confidence::Likely);
+                self.account.charge(&hidden.evidence(at.packet, 0));
+                aside.blocked.clear();
             }
             self.absorb_blocked();
             self.account.charge_split(split);

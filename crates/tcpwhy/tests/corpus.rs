@@ -12,7 +12,79 @@ use tcpwhy_lab::scenario::{Expect, Scenario};
 use tcpwhy_lab::truth::Truth;
 
 /// What is not right yet: recording, end, and what is wrong. One that has become right must be taken off.
-const KNOWN: &[(&str, &str, &str)] = &[];
+const KNOWN: &[(&str, &str, &str)] = &[
+    (
+        "a-after-timeout",
+        "server",
+        "recovery after a lost flight: the waits between partial acknowledgements are billed to the congestion window",
+    ),
+    (
+        "b-throughput",
+        "server",
+        "the sender clock is not known yet: a gap that only the path can have made stays unexplained",
+    ),
+    (
+        "b-throughput@nodelay",
+        "client",
+        "the queue of tiny packets behind the capture counts as the server's time",
+    ),
+    ("d-sndbuf", "client", "rounds of slow start before the buffer is the limit"),
+    ("d-sndbuf", "server", "rounds of slow start before the buffer is the limit"),
+    (
+        "e-small-window",
+        "client",
+        "a window of one segment and Nagle look the same where every segment is small",
+    ),
+    (
+        "e-small-window",
+        "server",
+        "a window of one segment and Nagle look the same where every segment is small",
+    ),
+    ("i15-chunks", "server", "tiny packets still queued behind the capture are not seen"),
+    ("i15-chunks+one-write", "server", "packets still queued behind the capture are not seen"),
+    (
+        "i20-npgsql",
+        "server",
+        "a reply held behind the one before it counts as the server's time where the two requests are pipelined",
+    ),
+    (
+        "i31-websocket-law",
+        "client",
+        "frames held until a reply carries the acknowledgement look like a client that answers the reply",
+    ),
+    (
+        "i31-websocket-law",
+        "server",
+        "frames held until a reply carries the acknowledgement look like a client that answers the reply",
+    ),
+    (
+        "i31-websocket-law@think-0",
+        "client",
+        "frames held until a reply carries the acknowledgement look like a client that answers the reply",
+    ),
+    (
+        "i31-websocket-law@think-0",
+        "server",
+        "frames held until a reply carries the acknowledgement look like a client that answers the reply",
+    ),
+    (
+        "i31-websocket-law@think-50",
+        "client",
+        "frames held until a reply carries the acknowledgement look like a client that answers the reply",
+    ),
+    (
+        "i31-websocket-law@think-50",
+        "server",
+        "frames held until a reply carries the acknowledgement look like a client that answers the reply",
+    ),
+    ("i37-git-lfs", "client", "the share of the send buffer in a stream of tiny packets"),
+    ("i37-git-lfs+buffer", "server", "the first SYN was late on its way to the capture"),
+    ("i42-erlang-sendfile@in-flight", "client", "MSG_MORE with data in flight is billed to the window"),
+    ("i42-erlang-sendfile@in-flight", "server", "MSG_MORE with data in flight is billed to the window"),
+    ("i48-jdbc", "client", "the bottleneck takes the larger part of each round"),
+    ("i48-jdbc+unset", "server", "what is still queued behind the capture is underestimated"),
+    ("queueing", "server", "a path that never shows its minimum early on"),
+];
 
 /// Traps of which issue 2 says that they must come out right; each is a recording.
 const TRAPS: &[&str] = &[
