@@ -110,7 +110,8 @@ impl Direction {
     /// When each packet left, and how late it was: until the link had read it, and from when it was due to its delivery.
     fn late(&self, sent: &[Sent]) -> Vec<(i64, i64)> {
         let delivered = |row: &Row| row.delivered_ns.map_or(0, |at_ns| at_ns - row.due_ns);
-        let mut late: Vec<(i64, i64)> = self.rows.iter().map(|row| (row.entered_ns, delivered(row))).collect();
+        let mut late: Vec<(i64, i64)> =
+            self.rows.iter().map(|row| (row.entered_ns, delivered(row))).collect();
         let mut next = 0;
         for packet in sent {
             // Parts of a super-segment beyond its first have no packet of their own in the capture.
