@@ -146,27 +146,13 @@ impl Account {
         }
         self.total += charge.ns;
         let side = charge.cause.side(charge.sender);
-        let known = self.lines.iter().position(|line| line.cause == charge.cause && line.side == side);
-        let line = if let Some(i) = known {
-            &mut self.lines[i]
-        } else {
-            make_room(&mut self.lines);
-            self.lines.push(AccountLine {
-                cause: charge.cause,
-                side,
-                sender: charge.sender,
-                ns: Duration::ZERO,
-                by_confidence: [Duration::ZERO; 3],
-                evidence: [0; EVIDENCE_MAX],
-                waits: 0,
-                detail: NO_DETAIL,
-                detailed: false,
-            });
-            let last = self.lines.len() - 1;
-            &mut self.lines[last]
+        let mut lines = self.lines.iter_mut();
+        let Some(line) = lines.find(|line| line.cause == charge.cause && line.side == side) else {
+            self.begin_line(charge, side);
+            return;
         };
         // The detail is that of the longest single wait.
-        if line.waits == 0 || charge.ns.times(i64::from(line.waits)) > line.ns {
+        if charge.ns.times(i64::from(line.waits)) > line.ns {
             line.detailed = charge.detail.is_some();
             if let Some(detail) = charge.detail {
                 if let Some(place) = self.details.get_mut(usize::from(line.detail)) {
@@ -191,8 +177,40 @@ impl Account {
         }
     }
 
+    fn begin_line(&mut self, charge: &Charge, side: Side) {
+        let mut by_confidence = [Duration::ZERO; 3];
+        by_confidence[charge.confidence as usize] = charge.ns;
+        let [stopped, released] = charge.evidence;
+        let mut evidence = [0; EVIDENCE_MAX];
+        evidence[0] = stopped;
+        if released != stopped {
+            evidence[usize::from(stopped != 0)] = released;
+        }
+        let mut detail = NO_DETAIL;
+        if let Some(measured) = charge.detail {
+            detail = self.details.len() as u8;
+            make_room(&mut self.details);
+            self.details.push(measured);
+        }
+        make_room(&mut self.lines);
+        self.lines.push(AccountLine {
+            cause: charge.cause,
+            side,
+            sender: charge.sender,
+            ns: charge.ns,
+            by_confidence,
+            evidence,
+            waits: 1,
+            detail,
+            detailed: charge.detail.is_some(),
+        });
+    }
+
     /// Takes over another account's lines and empties it.
     pub(crate) fn absorb(&mut self, other: &mut Self) {
+        if other.lines.is_empty() {
+            return;
+        }
         for line in &other.lines {
             for charge in LineView(line, &other.details).charges() {
                 self.charge(&charge);

@@ -41,9 +41,19 @@ impl Rate {
 /// The fastest run seen.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RateEstimator {
-    /// The run under way: its first event's time, the last one's, the bytes behind the first, how many events.
-    run: Option<(Instant, Instant, u64, u32)>,
+    /// The run under way.
+    run: Option<Run>,
     best: Option<Box<Best>>,
+}
+
+/// Events in quick succession.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    first: Instant,
+    last: Instant,
+    /// Bytes behind the first event.
+    behind_first: u64,
+    events: u32,
 }
 
 /// The fastest whole run and the fastest short one. Most connections never have either.
@@ -61,21 +71,25 @@ impl RateEstimator {
     }
 
     /// `bytes` got through at `now`. A pause of `idle` or more is the sender's, not the bottleneck's.
+    #[inline]
     pub(crate) fn on_bytes(&mut self, now: Instant, bytes: u32, mss: u32, idle: Duration) {
         if bytes == 0 {
             return;
         }
-        let (first, behind_first, events) = match self.run {
-            Some((first, last, behind_first, events))
-                if now - last < idle.max(Duration::from_micros(200)) =>
-            {
-                (first, behind_first + u64::from(bytes), events + 1)
-            }
+        let goes_on = |last: Instant| now - last < idle.max(Duration::from_micros(200));
+        let run = match &mut self.run {
+            Some(run) if goes_on(run.last) => run,
             // The first event opens the run: its bytes got through before it.
-            _ => (now, 0, 1),
+            _ => {
+                self.run = Some(Run { first: now, last: now, behind_first: 0, events: 1 });
+                return;
+            }
         };
-        self.run = Some((first, now, behind_first, events));
-        let over = now - first;
+        run.last = now;
+        run.behind_first += u64::from(bytes);
+        run.events += 1;
+        let Run { behind_first, events, .. } = *run;
+        let over = now - run.first;
         if events < SHORT_RUN_EVENTS || behind_first < 3 * u64::from(mss) || !over.is_positive() {
             return;
         }
@@ -87,7 +101,7 @@ impl RateEstimator {
             *best = Some(rate);
         }
         if whole {
-            self.run = Some((now, now, 0, 1));
+            *run = Run { first: now, last: now, behind_first: 0, events: 1 };
         }
     }
 

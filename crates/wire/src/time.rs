@@ -107,7 +107,7 @@ impl Sub for Instant {
     type Output = Duration;
     #[inline]
     fn sub(self, earlier: Self) -> Duration {
-        Duration(self.0.saturating_sub(earlier.0))
+        Duration(minus(self.0, earlier.0))
     }
 }
 
@@ -115,7 +115,7 @@ impl Add<Duration> for Instant {
     type Output = Self;
     #[inline]
     fn add(self, span: Duration) -> Self {
-        Self(self.0.saturating_add(span.0))
+        Self(plus(self.0, span.0))
     }
 }
 
@@ -123,7 +123,7 @@ impl Sub<Duration> for Instant {
     type Output = Self;
     #[inline]
     fn sub(self, span: Duration) -> Self {
-        Self(self.0.saturating_sub(span.0))
+        Self(minus(self.0, span.0))
     }
 }
 
@@ -131,7 +131,7 @@ impl Add for Duration {
     type Output = Self;
     #[inline]
     fn add(self, other: Self) -> Self {
-        Self(self.0.saturating_add(other.0))
+        Self(plus(self.0, other.0))
     }
 }
 
@@ -146,7 +146,7 @@ impl Sub for Duration {
     type Output = Self;
     #[inline]
     fn sub(self, other: Self) -> Self {
-        Self(self.0.saturating_sub(other.0))
+        Self(minus(self.0, other.0))
     }
 }
 
@@ -193,6 +193,30 @@ impl fmt::Display for Duration {
     }
 }
 
+/// Saturating, and at no cost where nothing saturates: a branch that is never taken instead of five instructions.
+#[inline]
+const fn plus(a: i64, b: i64) -> i64 {
+    match a.checked_add(b) {
+        Some(sum) => sum,
+        None => edge(a),
+    }
+}
+
+/// As [`plus`].
+#[inline]
+const fn minus(a: i64, b: i64) -> i64 {
+    match a.checked_sub(b) {
+        Some(difference) => difference,
+        None => edge(a),
+    }
+}
+
+/// Where a sum or a difference ends up that leaves the range: on the side of its first number.
+#[cold]
+const fn edge(a: i64) -> i64 {
+    if a < 0 { i64::MIN } else { i64::MAX }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -215,5 +239,9 @@ mod tests {
         assert_eq!(Instant::MAX - Instant::MIN, Duration::MAX);
         assert_eq!(Instant::MAX + Duration::from_secs(1), Instant::MAX);
         assert_eq!(Duration::from_secs(i64::MAX), Duration::MAX);
+        let edges = [i64::MIN, i64::MIN + 1, -1, 0, 1, i64::MAX - 1, i64::MAX];
+        for (a, b) in edges.into_iter().flat_map(|a| edges.map(|b| (a, b))) {
+            assert_eq!((plus(a, b), minus(a, b)), (a.saturating_add(b), a.saturating_sub(b)), "{a} {b}");
+        }
     }
 }
