@@ -13,6 +13,8 @@ use tcpwhy_lab::truth::Truth;
 
 /// What is not right yet: recording, end, and what is wrong. One that has become right must be taken off.
 const KNOWN: &[(&str, &str, &str)] = &[
+    ("c-rpc@buffer-1k", "server", "a share of the link's time is taken for the send buffer's"),
+    ("c-rpc@buffer-4m", "server", "a share of the link's time is taken for the send buffer's"),
     ("b-throughput", "server", "hundreds of requests in flight on a slow link: 9 % unexplained"),
     ("b-throughput@nodelay", "client", "the same: the link's time is taken for the server's"),
     ("d-sndbuf", "client", "a flat flight below the window is taken for slow start at first"),
@@ -20,17 +22,45 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ("e-small-window", "client", "a window of one after idle time is taken for Nagle"),
     ("e-small-window", "server", "a window of one after idle time is taken for Nagle"),
     ("i15-chunks", "server", "a slow link behind the capture: its time is in no gap between the packets"),
-    ("i15-chunks+one-write", "server", "a slow link behind the capture: its time is in no gap between the packets"),
+    (
+        "i15-chunks+one-write",
+        "server",
+        "a slow link behind the capture: its time is in no gap between the packets",
+    ),
     ("i20-npgsql", "server", "requests in flight: a held reply is taken for the server's time"),
     ("i31-websocket-law", "client", "requests in flight: what is held beside an answer is not billed"),
     ("i31-websocket-law", "server", "requests in flight: what is held beside an answer is not billed"),
-    ("i31-websocket-law@think-0", "client", "requests in flight: what is held beside an answer is not billed"),
-    ("i31-websocket-law@think-0", "server", "requests in flight: what is held beside an answer is not billed"),
-    ("i31-websocket-law@think-50", "client", "requests in flight: what is held beside an answer is not billed"),
-    ("i31-websocket-law@think-50", "server", "requests in flight: what is held beside an answer is not billed"),
+    (
+        "i31-websocket-law@think-0",
+        "client",
+        "requests in flight: what is held beside an answer is not billed",
+    ),
+    (
+        "i31-websocket-law@think-0",
+        "server",
+        "requests in flight: what is held beside an answer is not billed",
+    ),
+    (
+        "i31-websocket-law@think-50",
+        "client",
+        "requests in flight: what is held beside an answer is not billed",
+    ),
+    (
+        "i31-websocket-law@think-50",
+        "server",
+        "requests in flight: what is held beside an answer is not billed",
+    ),
     ("i37-git-lfs", "client", "a full send buffer before a slow link is billed to the buffer"),
-    ("i42-erlang-sendfile@in-flight", "client", "the end of a MSG_MORE in flight is taken for a full send buffer"),
-    ("i42-erlang-sendfile@in-flight", "server", "the end of a MSG_MORE in flight is taken for a full send buffer"),
+    (
+        "i42-erlang-sendfile@in-flight",
+        "client",
+        "the end of a MSG_MORE in flight is taken for a full send buffer",
+    ),
+    (
+        "i42-erlang-sendfile@in-flight",
+        "server",
+        "the end of a MSG_MORE in flight is taken for a full send buffer",
+    ),
     ("i48-jdbc", "client", "a small send buffer before a link of 100 Mbit/s is billed to the link"),
     ("i48-jdbc+unset", "server", "a slow link behind the capture: its time is in no gap between the packets"),
     ("queueing", "server", "delay on the way to the capture is estimated too high"),
@@ -103,8 +133,9 @@ fn every_trap_and_every_cause_is_in_the_corpus() {
         .filter(|expected| expected.share.min > 0.0)
         .map(|expected| expected.cause.as_str())
         .collect();
-    // Nobody expects what cannot be explained. No scenario paces below what windows and path allow.
-    let without = [Cause::Unexplained, Cause::Pacing];
+    // Nobody expects what cannot be explained. No scenario paces below what windows and path allow, none states a least
+    // share for the handshake or for congestion avoidance: the engine's own tests have one for each.
+    let without = [Cause::Unexplained, Cause::Pacing, Cause::Handshake, Cause::CongestionWindow];
     let missing: Vec<_> = Cause::ALL
         .into_iter()
         .filter(|cause| !without.contains(cause) && !expected.contains(cause.name()))
