@@ -13,6 +13,11 @@ use tcpwhy_lab::truth::Truth;
 
 /// What is not right yet: recording, end, and what is wrong. One that has become right must be taken off.
 const KNOWN: &[(&str, &str, &str)] = &[
+    (
+        "a-after-timeout",
+        "server",
+        "the waits of a recovery are billed to the window instead of the timer that began it",
+    ),
     ("c-rpc@buffer-1k", "server", "a share of the link's time is taken for the send buffer's"),
     ("c-rpc@buffer-4m", "server", "a share of the link's time is taken for the send buffer's"),
     ("b-throughput", "server", "hundreds of requests in flight on a slow link: 9 % unexplained"),
