@@ -35,7 +35,7 @@ impl Default for LinkOptions {
     fn default() -> Self {
         Self {
             spin: Duration::from_micros(60),
-            linger: Duration::from_micros(100),
+            linger: Duration::from_micros(20),
             realtime: false,
             records: 1_000_000,
         }
