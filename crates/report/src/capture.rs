@@ -25,6 +25,12 @@ pub struct CaptureInfo {
     pub skipped: BTreeMap<String, u64>,
     /// Packets that the capture itself says it lost.
     pub drops: u64,
+    /// The part of it that was wanted, where that was not all: from when on, and before when.
+    pub window: Option<(Instant, Instant)>,
+    /// Stored bytes outside of the window that were not read.
+    pub unread_bytes: u64,
+    /// Reading stopped behind the window.
+    pub stopped: bool,
     /// Why nothing of it could be read.
     pub failure: Option<String>,
 }
@@ -49,6 +55,9 @@ pub fn total(files: &[CaptureInfo]) -> CaptureInfo {
         total.last = total.last.max(file.last);
         total.truncated |= file.truncated;
         total.drops += file.drops;
+        total.window = total.window.or(file.window);
+        total.unread_bytes += file.unread_bytes;
+        total.stopped |= file.stopped;
         for (reason, count) in &file.skipped {
             *total.skipped.entry(reason.clone()).or_default() += count;
         }

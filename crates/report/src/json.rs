@@ -10,7 +10,7 @@ use tcpwhy_core::report::{
     Connection, Detail, Exchange, Finding, Line, Note, Report, Rung, TotalLine, Trigger,
 };
 use tcpwhy_remedy::{Remedy, Saves, remedies_for};
-use tcpwhy_wire::Duration;
+use tcpwhy_wire::{Duration, Instant};
 
 use crate::answer::{answer, kind};
 use crate::capture::{CaptureInfo, total};
@@ -90,6 +90,8 @@ struct CaptureDto {
     skipped: BTreeMap<String, u64>,
     drops: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
+    window: Option<WindowDto>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     failure: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     files: Vec<CaptureDto>,
@@ -102,15 +104,29 @@ impl From<&CaptureInfo> for CaptureDto {
             format: info.format.clone(),
             packets: info.packets,
             segments: info.segments,
-            first_ns: info.first.map(tcpwhy_wire::Instant::as_nanos),
-            last_ns: info.last.map(tcpwhy_wire::Instant::as_nanos),
+            first_ns: info.first.map(Instant::as_nanos),
+            last_ns: info.last.map(Instant::as_nanos),
             truncated: info.truncated,
             skipped: info.skipped.clone(),
             drops: info.drops,
+            window: info.window.map(|(from, to)| WindowDto {
+                from_ns: (from != Instant::MIN).then(|| from.as_nanos()),
+                to_ns: (to != Instant::MAX).then(|| to.as_nanos()),
+                unread_bytes: info.unread_bytes,
+                stopped: info.stopped,
+            }),
             failure: info.failure.clone(),
             files: Vec::new(),
         }
     }
+}
+
+#[derive(Debug, Serialize)]
+struct WindowDto {
+    from_ns: Option<i64>,
+    to_ns: Option<i64>,
+    unread_bytes: u64,
+    stopped: bool,
 }
 
 #[derive(Debug, Serialize)]

@@ -2,10 +2,11 @@
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use tcpwhy::input::{self, Moment, Window};
 use tcpwhy::threads::USEFUL_MAX;
 use tcpwhy_core::{Cause, Listing, Options};
 use tcpwhy_wire::Filter;
@@ -37,7 +38,6 @@ Examples:
 Record a capture with: tcpdump -i any -s 128 -w slow.pcap port 8080";
 
 #[derive(Debug, Subcommand)]
-#[expect(clippy::large_enum_variant, reason = "there is one of it in a process")]
 pub(crate) enum Command {
     /// Bill captures: where did the time go, whose is it, what should be changed?
     Read(ReadArgs),
@@ -62,6 +62,7 @@ pub(crate) enum Command {
 }
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[command(after_help = READ_EXAMPLES)]
 pub(crate) struct ReadArgs {
     /// Captures: pcap or pcapng, plain, .gz or .zst; `-` for standard input. Several are read in order of time
@@ -88,6 +89,16 @@ pub(crate) struct ReadArgs {
     #[arg(short, long, value_name = "EXPR")]
     pub(crate) filter: Option<Filter>,
 
+    /// Only packets of this time or later: 2026-11-21T10:00:00Z, seconds since 1970, +90s (after the first packet), -5m
+    /// (before the last; plain files only). Plain files are searched for it, others read and passed over; packets are
+    /// numbered from there on
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub(crate) from: Option<Moment>,
+
+    /// Only packets before this time, written as for --from; reading stops a second behind it
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub(crate) to: Option<Moment>,
+
     /// Exit with 3 where a cause takes more than this share of the time (`rto`, `nagle-delayed-ack:5%`); repeatable
     #[arg(long, value_name = "CAUSE[:SHARE]")]
     pub(crate) fail_on: Vec<Gate>,
@@ -99,6 +110,16 @@ pub(crate) struct ReadArgs {
     /// Open connections kept at most; beyond it the ones that spoke longest ago are closed, and counted
     #[arg(long, value_name = "N", default_value = "1000000")]
     pub(crate) max_connections: NonZeroUsize,
+
+    /// Keep the rights of the user who runs it. Without this, once the files are open and before a byte of them is parsed,
+    /// Landlock and seccomp (Linux) take from the process: opening, making or removing files, sockets, starting
+    /// programs, touching other processes, memory as code
+    #[arg(long)]
+    pub(crate) no_sandbox: bool,
+
+    /// Compressed captures may unpack to so many times their size (and always to 1 GiB); what goes on is taken for a bomb
+    #[arg(long, value_name = "TIMES", default_value_t = input::Options::default().unpacked_ratio_max)]
+    pub(crate) max_ratio: u64,
 
     /// Colours
     #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
@@ -114,6 +135,7 @@ Examples:
   tcpwhy read slow.pcapng
   tcpwhy read slow.pcapng --connection 3 --exchange 7      its packets, and what each waited for
   tcpwhy read ring*.pcap.zst --filter 'port 443 and not host 10.0.0.9'
+  tcpwhy read huge.pcap --from 2026-11-21T10:00:00Z --to 2026-11-21T10:05:00Z
   ssh server tcpdump -U -s 128 -c 100000 -w - port 8080 | tcpwhy read -
   tcpwhy read ci.pcap --json --fail-on nagle-delayed-ack --fail-on rto:10% > bill.json
 
@@ -133,6 +155,12 @@ impl ReadArgs {
         Options { listing, max_connections: self.max_connections.get(), seed }
     }
 
+    /// The part of the captures to read, where it is not all.
+    pub(crate) fn window(&self) -> Option<Window> {
+        let some = self.from.is_some() || self.to.is_some();
+        some.then(|| Window { from: self.from.clone(), to: self.to.clone() })
+    }
+
     /// Threads to use.
     pub(crate) fn threads(&self) -> usize {
         let useful = || std::thread::available_parallelism().map_or(1, |there| there.get().min(USEFUL_MAX));
@@ -144,9 +172,14 @@ impl ReadArgs {
         self.connection.map(|connection| (connection, self.exchange))
     }
 
-    /// Whether an input can be read only once.
-    pub(crate) fn reads_standard_input(&self) -> bool {
-        self.files.iter().any(|file| file == Path::new("-"))
+    /// Bounds on reading.
+    pub(crate) fn input(&self) -> input::Options {
+        input::Options { unpacked_ratio_max: self.max_ratio, ..input::Options::default() }
+    }
+
+    /// Whether the packets of the most expensive exchange are wanted, which only a second pass knows.
+    pub(crate) fn reads_twice(&self) -> bool {
+        self.verbose && !self.json && self.connection.is_none()
     }
 }
 

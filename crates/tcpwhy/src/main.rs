@@ -14,7 +14,7 @@ mod progress;
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use tcpwhy::input::{self, InputSummary, Inputs};
+use tcpwhy::input::{InputSummary, Inputs, Span, WindowError};
 use tcpwhy::threads::Engine;
 use tcpwhy_core::{Listing, Report};
 
@@ -53,20 +53,35 @@ fn main() -> ExitCode {
 
 /// `tcpwhy read`: captures in, bill out.
 fn read(args: &ReadArgs) -> anyhow::Result<u8> {
-    let (summary, report) = analyse(args, args.analysis());
+    let inputs = Inputs::open(&args.files);
+    let again = if args.reads_twice() { inputs.open_again() } else { None };
+    // What the system would be asked for later, while it still answers.
+    let threads = args.threads();
+    if !args.no_sandbox {
+        for shortfall in tcpwhy_sandbox::restrict() {
+            output::complain(&format!("warning: {shortfall}; going on without it"));
+        }
+    }
+    let (summary, report, span) = match analyse(args, inputs, args.analysis(), threads) {
+        Ok(analysed) => analysed,
+        Err(error) => {
+            output::complain(&error.to_string());
+            return Ok(WRONG_USAGE);
+        }
+    };
     output::troubles(&summary);
     if summary.is_failure() {
         return Ok(NOT_ANALYSED);
     }
-    let output = Output::new(args, &summary);
+    let output = Output::new(args, &summary, span);
     match args.drill_down() {
         Some(wanted) if !output::lists(&report, wanted) => return Ok(WRONG_USAGE),
         _ if args.json => output.json(&report)?,
         Some(wanted) => output.drill_down(&report, wanted)?,
         None => {
             output.overview(&report)?;
-            if args.verbose {
-                ladder_of_the_worst(args, &output, &report)?;
+            if args.reads_twice() {
+                ladder_of_the_worst(args, again, &output, &report)?;
             }
         }
     }
@@ -74,12 +89,17 @@ fn read(args: &ReadArgs) -> anyhow::Result<u8> {
 }
 
 /// One pass over the inputs: every segment that the filter lets through goes into the analysis.
-fn analyse(args: &ReadArgs, options: tcpwhy_core::Options) -> (InputSummary, Report) {
-    let inputs = Inputs::open(&args.files);
-    let mut engine = Engine::new(options, args.threads());
+fn analyse(
+    args: &ReadArgs,
+    mut inputs: Inputs,
+    options: tcpwhy_core::Options,
+    threads: usize,
+) -> Result<(InputSummary, Report, Option<Span>), WindowError> {
+    let span = args.window().map(|window| inputs.limit(&window)).transpose()?;
+    let mut engine = Engine::new(options, threads);
     let mut progress = Progress::start();
     let summary = inputs.for_each_segment(
-        &input::Options::default(),
+        &args.input(),
         |so_far| progress.show(so_far),
         |segment| {
             if args.filter.as_ref().is_none_or(|filter| filter.matches_connection(segment.src, segment.dst)) {
@@ -88,17 +108,26 @@ fn analyse(args: &ReadArgs, options: tcpwhy_core::Options) -> (InputSummary, Rep
         },
     );
     progress.finish();
-    (summary, engine.finish())
+    Ok((summary, engine.finish(), span))
 }
 
 /// `-v` without a connection: the packets of the most expensive exchange, which only a second pass can keep.
-fn ladder_of_the_worst(args: &ReadArgs, output: &Output<'_>, report: &Report) -> anyhow::Result<()> {
+fn ladder_of_the_worst(
+    args: &ReadArgs,
+    again: Option<Inputs>,
+    output: &Output<'_>,
+    report: &Report,
+) -> anyhow::Result<()> {
     let Some(finding) = report.findings.first() else { return Ok(()) };
-    if args.reads_standard_input() {
-        output::complain("-v reads its input twice, which standard input does not allow: use --connection N");
+    let Some(again) = again else {
+        output::complain("-v reads its input twice, which a pipe does not allow: use --connection N");
+        return Ok(());
+    };
+    let (connection, exchange) = finding.worst;
+    let (_, second, _) = analyse(args, again, args.listing(Listing::Connection(connection)), 1)?;
+    if second.segments != report.segments {
+        output::complain("the input has changed between the two passes of -v: use --connection N");
         return Ok(());
     }
-    let (connection, exchange) = finding.worst;
-    let (_, report) = analyse(args, args.listing(Listing::Connection(connection)));
-    output.drill_down(&report, (connection, Some(exchange)))
+    output.drill_down(&second, (connection, Some(exchange)))
 }

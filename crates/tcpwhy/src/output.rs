@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 
 use anstyle::Style as Ansi;
-use tcpwhy::input::{FileSummary, InputSummary, MAX_TROUBLES};
+use tcpwhy::input::{FileSummary, InputSummary, MAX_TROUBLES, Span};
 use tcpwhy_core::{Cause, Report};
 use tcpwhy_remedy::explain;
 use tcpwhy_report::escape::visible;
@@ -21,9 +21,13 @@ pub(crate) struct Output<'a> {
 }
 
 impl<'a> Output<'a> {
-    pub(crate) fn new(args: &'a ReadArgs, summary: &InputSummary) -> Self {
+    pub(crate) fn new(args: &'a ReadArgs, summary: &InputSummary, span: Option<Span>) -> Self {
         let style = Style { color: args.color.is_on(), ascii: args.ascii, ..Style::default() };
-        Self { files: captures(summary), args, style }
+        let mut files = captures(summary);
+        for file in &mut files {
+            file.window = span.map(|span| (span.from, span.to));
+        }
+        Self { files, args, style }
     }
 
     pub(crate) fn overview(&self, report: &Report) -> anyhow::Result<()> {
@@ -55,6 +59,11 @@ impl<'a> Output<'a> {
         }
         if let Some(filter) = &self.args.filter {
             words.push(format!("--filter {}", shell_word(&filter.to_string())));
+        }
+        for (option, moment) in [("--from", &self.args.from), ("--to", &self.args.to)] {
+            if let Some(moment) = moment {
+                words.push(format!("{option} {}", shell_word(&moment.to_string())));
+            }
         }
         words.join(" ")
     }
@@ -107,6 +116,9 @@ fn capture_info(file: &FileSummary) -> CaptureInfo {
         truncated: file.truncated,
         skipped: file.skipped.iter().map(|(reason, n)| ((*reason).to_owned(), *n)).collect(),
         drops: file.drops,
+        window: None,
+        unread_bytes: file.unread_bytes,
+        stopped: file.stopped,
         failure: file.failure.as_ref().map(ToString::to_string),
     }
 }

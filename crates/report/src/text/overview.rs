@@ -1,6 +1,7 @@
 //! What does somebody with a slow service see first?
 
 use tcpwhy_core::report::Report;
+use tcpwhy_wire::Instant;
 
 use super::Style;
 use super::bill::totals;
@@ -9,7 +10,7 @@ use super::layout::wrap;
 use crate::answer::answer;
 use crate::capture::{CaptureInfo, total};
 use crate::escape::visible;
-use crate::quantity::{count, counted, time};
+use crate::quantity::{bytes, count, counted, time};
 
 /// The report on one screen: answer, bill, findings, and what limits them. `again` is the command that reads the same
 /// inputs once more, for drilling down: `tcpwhy read client.pcapng`.
@@ -90,6 +91,17 @@ fn limits(report: &Report, files: &[CaptureInfo]) -> Vec<String> {
         for (reason, n) in &file.skipped {
             out.push(format!("{path}: {}", skipped(reason, *n)));
         }
+        if file.unread_bytes > 0 {
+            out.push(format!("{path}: {} outside of the window were not read", bytes(file.unread_bytes)));
+        } else if file.stopped {
+            out.push(format!("{path}: reading stopped behind the window"));
+        }
+    }
+    if files.iter().any(|file| file.window.is_some_and(|(from, _)| from != Instant::MIN)) {
+        out.push(
+            "packet numbers count from the window's first packet, as in the file that `editcap -A FROM -B TO` writes"
+                .to_owned(),
+        );
     }
     if files.len() > 1 {
         out.push(
@@ -126,6 +138,7 @@ fn skipped(reason: &str, n: u64) -> String {
         "bad-ip-header" => "with an IP header that cannot be",
         "bad-tcp-header" => "with a TCP header that cannot be",
         "too-many-headers" => "with headers nested too deeply",
+        "outside-window" => "outside of the window",
         "damaged" => return format!("{} could not be read", counted(n, "place")),
         other => return format!("{} passed over: {}", counted(n, "packet"), visible(other)),
     };
@@ -138,6 +151,10 @@ pub(super) fn note_in_words(kind: &str) -> String {
         "capture-drops" => "the capture itself dropped packets: gaps are not losses of the network",
         "one-direction" => "only one direction was captured: what the other did is inferred",
         "time-steps-back" => "time stamps step backwards: those intervals are counted as zero",
+        "connections-over-limit" => {
+            "connections were closed before their end because more were open than --max-connections allows: those that spoke \
+             longest ago"
+        }
         "duplicates" => "packets appear twice, as with `-i any`: the second sighting is passed over",
         other => return other.replace('-', " "),
     }

@@ -8,7 +8,9 @@
 //! Nothing is dropped silently: what cannot be read is counted in the [`FileSummary`] with its place.
 
 mod buffer;
+mod moment;
 mod reading;
+mod search;
 mod source;
 mod trouble;
 
@@ -19,9 +21,10 @@ use std::path::{Path, PathBuf};
 use tcpwhy_wire::capture::Format;
 use tcpwhy_wire::{Instant, Segment};
 
+pub use moment::{Moment, Window};
 use reading::{Reading, Run};
 pub use source::Compression;
-pub use trouble::{Failure, Trouble};
+pub use trouble::{Failure, Trouble, WindowError};
 
 /// Bounds on reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,12 +73,17 @@ pub struct FileSummary {
     pub last: Option<Instant>,
     /// Its end is missing.
     pub truncated: bool,
-    /// Packets that gave no segment, by reason, and `damaged`: places that could not be read.
+    /// Packets that gave no segment, by reason; `outside-window`: read, but not of the wanted time; and `damaged`: places
+    /// that could not be read.
     pub skipped: BTreeMap<&'static str, u64>,
     /// The first places where something was wrong, at most [`MAX_TROUBLES`]; `skipped["damaged"]` counts all.
     pub troubles: Vec<Trouble>,
     /// Packets that the capture says it lost.
     pub drops: u64,
+    /// Stored bytes that were not read, because packets of the wanted time are elsewhere.
+    pub unread_bytes: u64,
+    /// Reading stopped behind the wanted time; of a pipe, nobody knows what else would have come.
+    pub stopped: bool,
     /// Why nothing could be read at all.
     pub failure: Option<Failure>,
 }
@@ -133,51 +141,130 @@ impl InputSummary {
     }
 }
 
-/// Inputs, opened and put in order. After this no path is opened any more, so that the process can give up that right.
+/// Inputs, opened. After this no path is opened any more, so that the process can give up that right; what is in the files
+/// is looked at only later.
 pub struct Inputs {
     inputs: Vec<Input>,
+    /// What is read, once it is known.
+    span: Option<Span>,
+}
+
+/// Packets from one time on and before another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The earliest.
+    pub from: Instant,
+    /// The first that is too late.
+    pub to: Instant,
+}
+
+impl Span {
+    /// All of time.
+    const ALL: Self = Self { from: Instant::MIN, to: Instant::MAX };
+
+    #[inline]
+    fn contains(self, at: Instant) -> bool {
+        // The very last moment has none behind it.
+        self.from <= at && (at < self.to || self.to == Instant::MAX)
+    }
 }
 
 struct Input {
     path: PathBuf,
     reading: Result<Reading, Failure>,
-    /// Time of the first packet, of one among several.
+    /// Time of the first packet, where that was asked.
     first: Option<Instant>,
 }
 
 impl Inputs {
-    /// Opens all inputs and, of several, looks at the time of each one's first packet.
+    /// Opens all inputs.
     pub fn open<P: AsRef<Path>>(paths: &[P]) -> Self {
         let open = |path: &P| {
             let path = path.as_ref().to_owned();
-            let mut input = Input { reading: Reading::open(&path, paths.len()), path, first: None };
-            if let Ok(reading) = input.reading.as_mut()
-                && paths.len() > 1
-            {
-                match reading.look_ahead() {
-                    Ok(first) => input.first = first,
-                    Err(error) => input.reading = Err(Failure::Io(error)),
+            Input { reading: Reading::open(&path, paths.len()), path, first: None }
+        };
+        Self { inputs: paths.iter().map(open).collect(), span: None }
+    }
+
+    /// Opens the same once more; `None` where one of them can be read only once.
+    pub fn open_again(&self) -> Option<Self> {
+        let rewindable =
+            |input: &Input| input.reading.as_ref().map_or(true, |reading| reading.stored_len().is_some());
+        let paths: Vec<_> = self.inputs.iter().map(|input| &input.path).collect();
+        self.inputs.iter().all(rewindable).then(|| Self::open(&paths))
+    }
+
+    /// Reads only a part of the captures, and returns which that is. Files that can be searched are not read outside of it.
+    ///
+    /// # Errors
+    /// Where the window is empty, or is given from the end of an input whose end is not known.
+    pub fn limit(&mut self, window: &Window) -> Result<Span, WindowError> {
+        self.put_in_order(window.needs_start());
+        let first = self.inputs.iter().filter_map(|input| input.first).min();
+        let mut last = None;
+        if window.needs_end() {
+            for input in &mut self.inputs {
+                if let Ok(reading) = &mut input.reading {
+                    match reading.last_time() {
+                        Ok(Some(at)) => last = last.max(Some(at)),
+                        Ok(None) => {}
+                        Err(why) => return Err(WindowError::NoEnd { path: input.path.clone(), why }),
+                    }
                 }
             }
-            input
+        }
+        let at = |moment: &Option<Moment>| moment.as_ref().map(|moment| moment.in_capture(first, last));
+        let span = Span {
+            from: at(&window.from).unwrap_or(Span::ALL.from),
+            to: at(&window.to).unwrap_or(Span::ALL.to),
         };
-        let mut inputs: Vec<_> = paths.iter().map(open).collect();
+        if span.from >= span.to {
+            return Err(WindowError::Empty);
+        }
+        if window.from.is_some() {
+            for input in &mut self.inputs {
+                if let Ok(reading) = &mut input.reading
+                    && let Err(error) = reading.seek(span.from)
+                {
+                    input.reading = Err(Failure::Io(error));
+                }
+            }
+        }
+        self.span = Some(span);
+        Ok(span)
+    }
+
+    /// Looks at the time of each input's first packet, of several, or where it has to be known.
+    fn put_in_order(&mut self, always: bool) {
+        if self.inputs.len() > 1 || always {
+            for input in &mut self.inputs {
+                if let Ok(reading) = input.reading.as_mut() {
+                    match reading.look_ahead() {
+                        Ok(first) => input.first = first,
+                        Err(error) => input.reading = Err(Failure::Io(error)),
+                    }
+                }
+            }
+        }
         // Stable: inputs without a packet and those that begin at the same time stay in the order given.
-        inputs.sort_by_key(|input| input.first);
-        Self { inputs }
+        self.inputs.sort_by_key(|input| input.first);
     }
 
     /// Reads all inputs and gives each segment to `on_segment`, in the order of time as far as each input has it.
     pub fn for_each_segment(
-        self,
+        mut self,
         options: &Options,
         on_progress: impl FnMut(Progress),
         on_segment: impl FnMut(&Segment),
     ) -> InputSummary {
+        if self.span.is_none() {
+            self.put_in_order(false);
+        }
         let total =
             self.inputs.iter().map(|input| input.reading.as_ref().map_or(Some(0), Reading::stored_len));
         let progress = Progress { total_bytes: total.sum(), ..Progress::default() };
-        let mut run = Run { options: *options, progress, on_progress, on_segment };
+        let span = self.span.unwrap_or(Span::ALL);
+        let mut run = Run { options: *options, span, number: 0, progress, on_progress, on_segment };
         let (mut files, mut readings, mut turns) = (Vec::new(), Vec::new(), BinaryHeap::new());
         for (number, input) in self.inputs.into_iter().enumerate() {
             let mut file = FileSummary { path: input.path, ..FileSummary::default() };

@@ -4,16 +4,20 @@ use std::io;
 use std::path::Path;
 
 use tcpwhy_wire::capture::{Damage, DamageKind, Event, RawPacket, Reader};
-use tcpwhy_wire::{Instant, Segment, Skip, decode};
+use tcpwhy_wire::{Duration, Instant, Segment, Skip, decode};
 
 use super::buffer::Buffer;
+use super::search::Search;
 use super::source::{Compression, Source};
 use super::trouble::{Failure, Trouble};
-use super::{FileSummary, MAX_TROUBLES, Options, Progress};
+use super::{FileSummary, MAX_TROUBLES, Options, Progress, Span};
 
 /// What all inputs of a run share.
 pub(super) struct Run<P, S> {
     pub(super) options: Options,
+    pub(super) span: Span,
+    /// Of the last packet given.
+    pub(super) number: u64,
     pub(super) progress: Progress,
     pub(super) on_progress: P,
     pub(super) on_segment: S,
@@ -29,7 +33,14 @@ pub(super) struct Reading {
     tally: Tally,
     /// Stored bytes that progress knows of.
     reported: u64,
+    /// Bytes in front of the window that were passed over.
+    passed_over: u64,
+    /// A packet was so late that none of the window can follow.
+    stopped: bool,
 }
+
+/// Time stamps of a capture step back by this at most: several queues of an interface, clocks that are set.
+const DISORDER_MAX: Duration = Duration::from_secs(1);
 
 /// A first packet further in than this is not looked for.
 const MAX_LOOK_AHEAD: usize = 1 << 20;
@@ -42,7 +53,7 @@ impl Reading {
 
     fn new(source: Source, buffer: Buffer) -> Self {
         let (reader, tally) = (Reader::new(), Tally::default());
-        Self { source, buffer, reader, error: None, tally, reported: 0 }
+        Self { source, buffer, reader, error: None, tally, reported: 0, passed_over: 0, stopped: false }
     }
 
     pub(super) fn stored_len(&self) -> Option<u64> {
@@ -75,6 +86,71 @@ impl Reading {
         Ok(first)
     }
 
+    /// The time of the last packet.
+    ///
+    /// # Errors
+    /// Where that is known only after all has been read, or where reading fails.
+    pub(super) fn last_time(&mut self) -> io::Result<Option<Instant>> {
+        let Some(len) = self.source.searchable_len() else {
+            let why = "its end is not known before it is read, as that of any pipe or compressed file; give the time, or a \
+                       span from the start";
+            return Err(io::Error::other(why));
+        };
+        let last = match self.search(len)? {
+            Some(mut search) => search.last()?,
+            None => None,
+        };
+        self.start_again()?;
+        Ok(last)
+    }
+
+    /// Goes to shortly before a time, where the input can be searched for it.
+    pub(super) fn seek(&mut self, from: Instant) -> io::Result<()> {
+        let Some(len) = self.source.searchable_len() else { return Ok(()) };
+        let found = match self.search(len)? {
+            Some(mut search) => search.before(from + -DISORDER_MAX)?,
+            None => None,
+        };
+        match found {
+            Some((first, offset)) => {
+                self.source.jump(offset)?;
+                self.reader.jump(offset);
+                self.buffer.reset();
+                self.passed_over = offset - first;
+                Ok(())
+            }
+            None => self.start_again(),
+        }
+    }
+
+    /// Reads up to the first packet, from which on the file can be searched.
+    fn search(&mut self, len: u64) -> io::Result<Option<Search<'_>>> {
+        loop {
+            let (unread, at_eof) = (self.buffer.unread(), self.buffer.at_eof());
+            let step = self.reader.next(unread, at_eof);
+            let consumed = step.consumed;
+            match step.event {
+                Event::Packet(packet) => {
+                    let first = packet.at;
+                    self.reader.put_back(&packet, consumed);
+                    let reader = &self.reader;
+                    return Ok(Some(Search { source: &mut self.source, reader, first, len }));
+                }
+                Event::NeedMore(n) => self.buffer.fill(&mut self.source, n)?,
+                Event::Skipped => self.buffer.consume(consumed),
+                Event::Damaged(_) | Event::End => return Ok(None),
+            }
+        }
+    }
+
+    /// As if nothing had been read, of a file.
+    fn start_again(&mut self) -> io::Result<()> {
+        self.source.rewind()?;
+        self.buffer.reset();
+        self.reader = Reader::new();
+        Ok(())
+    }
+
     /// Gives packets up to the limit, a time and the number of the input that has a packet then; `number` is this one's own.
     /// Returns the time of the next packet, whose turn has not come, or `None` at the end.
     pub(super) fn advance<P: FnMut(Progress), S: FnMut(&Segment)>(
@@ -89,14 +165,24 @@ impl Reading {
             Some((at, other)) if number < other => at,
             Some((at, _)) => Instant::from_nanos(at.as_nanos().saturating_sub(1)),
         };
+        // Saturates where all of time is wanted.
+        let stop = run.span.to + DISORDER_MAX;
         loop {
             let (unread, at_eof) = (self.buffer.unread(), self.buffer.at_eof());
             let mut at = 0;
             let mut next = None;
+            let before = self.tally.all();
             let wanted = loop {
                 let step = self.reader.next(&unread[at..], at_eof);
                 at += step.consumed;
                 match step.event {
+                    Event::Packet(packet) if !run.span.contains(packet.at) => {
+                        self.tally.outside += 1;
+                        if packet.at >= stop {
+                            self.stopped = true;
+                            break None;
+                        }
+                    }
                     Event::Packet(mut packet) => {
                         if packet.at > limit {
                             at -= step.consumed;
@@ -104,8 +190,8 @@ impl Reading {
                             next = Some(packet.at);
                             break None;
                         }
-                        run.progress.packets += 1;
-                        packet.number = run.progress.packets;
+                        run.number += 1;
+                        packet.number = run.number;
                         self.tally.on_packet(&packet, &mut run.on_segment);
                     }
                     Event::Skipped => {}
@@ -115,6 +201,7 @@ impl Reading {
                 }
             };
             self.buffer.consume(at);
+            run.progress.packets += self.tally.all() - before;
             match wanted {
                 Some(wanted) if self.refill(wanted, run) => {}
                 _ => return next,
@@ -149,9 +236,21 @@ impl Reading {
         self.reader.offset() + self.buffer.unread().len() as u64
     }
 
+    /// Stored bytes that were passed over or not read. Of what was unpacked and not looked at, only whole buffers count.
+    fn unread_bytes(&self) -> u64 {
+        let behind = match (self.stopped, self.source.searchable_len(), self.source.stored_len) {
+            (true, Some(len), _) => len.saturating_sub(self.reader.offset()),
+            (true, None, Some(len)) => len.saturating_sub(self.source.stored_read()),
+            _ => 0,
+        };
+        self.passed_over + behind
+    }
+
     /// Whether the end came before the length that the file had when it was opened.
     fn has_shrunk(&self) -> bool {
-        self.buffer.at_eof() && self.source.stored_len.is_some_and(|had| self.source.stored_read() < had)
+        !self.stopped
+            && self.buffer.at_eof()
+            && self.source.stored_len.is_some_and(|had| self.source.stored_read() < had)
     }
 
     /// After the end: says what there was.
@@ -170,6 +269,8 @@ impl Reading {
         file.compression = self.source.compression().name();
         file.format = self.reader.format();
         file.drops = self.reader.drops().total();
+        file.unread_bytes = self.unread_bytes();
+        file.stopped = self.stopped;
         self.tally.put_into(file);
     }
 }
@@ -179,6 +280,8 @@ impl Reading {
 struct Tally {
     packets: u64,
     segments: u64,
+    /// Packets that are not of the wanted time.
+    outside: u64,
     skipped: [u64; Skip::ALL.len()],
     damaged: u64,
     troubles: Vec<Trouble>,
@@ -189,6 +292,11 @@ struct Tally {
 }
 
 impl Tally {
+    /// Packets seen.
+    fn all(&self) -> u64 {
+        self.packets + self.outside
+    }
+
     #[inline]
     fn on_packet(&mut self, packet: &RawPacket<'_>, on_segment: &mut impl FnMut(&Segment)) {
         if self.packets == 0 {
@@ -230,7 +338,8 @@ impl Tally {
         file.first = (self.packets > 0).then_some(self.first);
         file.last = (self.packets > 0).then_some(self.last);
         let reasons = Skip::ALL.map(Skip::name).into_iter().zip(self.skipped);
-        file.skipped = reasons.chain([("damaged", self.damaged)]).filter(|(_, count)| *count > 0).collect();
+        let more = [("damaged", self.damaged), ("outside-window", self.outside)];
+        file.skipped = reasons.chain(more).filter(|(_, count)| *count > 0).collect();
         file.truncated = self.troubles.iter().any(Trouble::is_truncation);
         file.troubles = self.troubles;
         file.failure = self.failure;

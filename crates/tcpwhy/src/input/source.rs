@@ -172,6 +172,22 @@ impl Source {
         }
     }
 
+    /// Goes on at another place of a plain file.
+    pub(super) fn jump(&mut self, offset: u64) -> io::Result<()> {
+        if let Unpack::Plain(stored) = &mut self.unpack
+            && let From::File(file) = &mut stored.from
+        {
+            file.seek(io::SeekFrom::Start(offset))?;
+            (stored.head_given, stored.count) = (stored.head_len, offset);
+        }
+        Ok(())
+    }
+
+    /// The length of a file that can be searched: a regular one, and not compressed.
+    pub(super) fn searchable_len(&self) -> Option<u64> {
+        self.stored_len.filter(|_| self.compression() == Compression::None)
+    }
+
     /// Stored (compressed) bytes read so far.
     pub(super) fn stored_read(&self) -> u64 {
         match &self.unpack {

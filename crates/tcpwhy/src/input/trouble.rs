@@ -39,6 +39,22 @@ pub enum Failure {
     Io(#[from] io::Error),
 }
 
+/// Why no part of the inputs can be chosen by these times.
+#[derive(Debug, thiserror::Error)]
+pub enum WindowError {
+    /// Nothing can be in it.
+    #[error("the window is empty: it ends before it begins")]
+    Empty,
+    /// A time before the end of an input whose end cannot be looked at.
+    #[error("{}: {why}", path.display())]
+    NoEnd {
+        /// The input.
+        path: PathBuf,
+        /// Why not.
+        why: io::Error,
+    },
+}
+
 impl Failure {
     pub(super) fn from_open(error: io::Error) -> Self {
         match error.kind() {
@@ -156,7 +172,7 @@ impl fmt::Display for Trouble {
             Self::Bomb { offset, compressed } => write!(
                 f,
                 "at byte {offset}: {compressed} compressed bytes unpack to more than is allowed; \
-                 raise the limit if the file is trusted"
+                 if the file is trusted, raise --max-ratio"
             ),
         }
     }

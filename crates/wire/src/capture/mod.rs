@@ -26,12 +26,14 @@ mod bytes;
 mod damage;
 mod pcap;
 mod pcapng;
+mod resync;
 pub mod writer;
 
 use std::fmt;
 
 use crate::Instant;
 pub use damage::{Damage, DamageKind};
+pub use resync::RESYNC_LEN;
 
 /// No packet is longer: Linux builds super-segments of up to 512 KiB (`GSO_MAX_SIZE`), tcpdump captures 256 KiB.
 pub const MAX_PACKET_LEN: u32 = 1 << 20;
@@ -249,6 +251,28 @@ impl Reader {
         if let State::Pcapng(pcapng) = &mut self.state {
             pcapng.put_back(packet);
         }
+    }
+
+    /// In bytes from the middle of this capture, from `offset` on, the first place where a packet or block certainly begins.
+    /// The reader has given the capture's first packet, and knows from it what to look for. [`RESYNC_LEN`] bytes are
+    /// enough; in fewer, or in damaged ones, none may be found.
+    pub fn resynchronise(&self, buf: &[u8], at_eof: bool, offset: u64, first: Instant) -> Option<usize> {
+        match &self.state {
+            State::Pcap(pcap) => resync::find(buf, at_eof, 1, |bytes| pcap.plausible_record(bytes, first)),
+            State::Pcapng(pcapng) => {
+                // Blocks are multiples of four bytes long.
+                let skip = (offset.next_multiple_of(4) - offset) as usize;
+                let found = resync::find(buf.get(skip..)?, at_eof, 4, |bytes| pcapng.looks_like_block(bytes));
+                found.map(|at| at + skip)
+            }
+            State::Start | State::Stopped => None,
+        }
+    }
+
+    /// Goes on at another place of the capture, where a packet or block begins: the next call gets the bytes there. Packet
+    /// numbers go on from the last one given.
+    pub fn jump(&mut self, offset: u64) {
+        self.offset = offset;
     }
 
     #[cold]

@@ -37,6 +37,11 @@ pub(super) struct Pcap {
     lied: bool,
 }
 
+/// Where records are searched, their times are expected from so much before that of the first packet...
+const BEFORE_FIRST_MAX_S: i64 = 86_400;
+/// ...to so much after it.
+const AFTER_FIRST_MAX_S: i64 = 10 * 366 * 86_400;
+
 impl Pcap {
     pub(super) fn new(format: Format, order: Order, header: &[u8; FILE_HEADER_LEN]) -> Self {
         let [.., a, b, c, d] = *header;
@@ -88,6 +93,20 @@ impl Pcap {
             dropped: 0,
         };
         Step { consumed: end, event: Event::Packet(packet) }
+    }
+
+    /// Length of the record that may start here in a capture whose first packet has this time.
+    pub(super) fn plausible_record(&self, bytes: &[u8], first: Instant) -> Option<usize> {
+        let header = bytes.first_chunk::<RECORD_HEADER_LEN>()?;
+        let field = |i: usize| self.order.u32([header[i], header[i + 1], header[i + 2], header[i + 3]]);
+        let (seconds, ticks, captured, original) = (field(0), field(4), field(8), field(12));
+        let since_first = i64::from(seconds) - first.as_nanos() / 1_000_000_000;
+        let plausible = (-BEFORE_FIRST_MAX_S..AFTER_FIRST_MAX_S).contains(&since_first)
+            && i64::from(ticks) * self.ns_per_tick < 1_000_000_000
+            && captured > 0
+            && captured <= original
+            && original <= MAX_PACKET_LEN;
+        plausible.then_some(self.record_header_len + captured as usize)
     }
 
     #[cold]

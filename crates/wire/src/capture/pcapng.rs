@@ -362,7 +362,7 @@ impl Pcapng {
     }
 
     /// Length of the block that starts here, if one does: a known type, and as far as it can be seen, two equal lengths.
-    fn looks_like_block(&self, bytes: &[u8]) -> Option<usize> {
+    pub(super) fn looks_like_block(&self, bytes: &[u8]) -> Option<usize> {
         let [t0, t1, t2, t3, l0, l1, l2, l3, magic @ ..] = *bytes.first_chunk::<FRAME_LEN>()?;
         let kind = self.order.u32([t0, t1, t2, t3]);
         let order = if kind == SECTION_HEADER { section_order(magic)? } else { self.order };

@@ -1,0 +1,44 @@
+//! What may a program still do that has opened its inputs and is about to parse bytes of a stranger?
+//!
+//! Read and write what is open, get memory, start threads, ask for the time. Nothing else: no file is opened, made or
+//! removed, no socket made, no program started, no other process touched. Landlock says so about files, sockets and
+//! signals (Linux 5.13 and later), seccomp about system calls; each stands where the other is missing.
+#![forbid(unsafe_code)]
+
+use std::fmt;
+
+#[cfg(target_os = "linux")]
+mod landlocked;
+#[cfg(target_os = "linux")]
+mod system_calls;
+
+/// A part of the sandbox that could not be had.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shortfall {
+    /// The part.
+    pub what: &'static str,
+    /// Why not.
+    pub why: String,
+}
+
+impl fmt::Display for Shortfall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} cannot be had: {}", self.what, self.why)
+    }
+}
+
+/// Restricts the calling thread and those that it starts later, for good. Call it before the first thread starts, and
+/// after everything is open. Returns what could not be had, after doing what could; elsewhere than on Linux it does nothing.
+pub fn restrict() -> Vec<Shortfall> {
+    #[cfg(target_os = "linux")]
+    {
+        // Landlock first: the filter of system calls does not let it in any more.
+        let parts = [
+            landlocked::restrict().map_err(|why| Shortfall { what: "Landlock", why }),
+            system_calls::restrict().map_err(|why| Shortfall { what: "seccomp", why }),
+        ];
+        parts.into_iter().filter_map(Result::err).collect()
+    }
+    #[cfg(not(target_os = "linux"))]
+    Vec::new()
+}
