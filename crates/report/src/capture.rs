@@ -88,7 +88,7 @@ mod tests {
             truncated: path == "b",
             drops: 1,
             skipped: BTreeMap::from([("arp".to_owned(), 1)]),
-            failure: None,
+            ..CaptureInfo::default()
         };
         let sum = total(&[file("a", 50, 90), file("b", 10, 60), CaptureInfo::default()]);
         assert_eq!((sum.packets, sum.segments, sum.truncated, sum.drops), (20, 18, true, 2));

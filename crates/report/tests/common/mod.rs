@@ -1,7 +1,5 @@
 //! Reports built by hand: what an analysis of a known conversation has to say.
 
-use std::collections::BTreeMap;
-
 use tcpwhy_core::report::{
     Confidence, Connection, Detail, Exchange, Finding, Kind, Line, Note, Omitted, Report, Rung, TotalLine,
     Trigger, Vantage,
@@ -211,10 +209,7 @@ pub(crate) fn capture(path: &str) -> CaptureInfo {
         segments: 163,
         first: Some(at(0)),
         last: Some(at(1_700_000)),
-        truncated: false,
-        skipped: BTreeMap::new(),
-        drops: 0,
-        failure: None,
+        ..CaptureInfo::default()
     }
 }
 
