@@ -8,11 +8,13 @@ use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
 use crate::cause::Side;
 use crate::clock::StampClock;
+use crate::full_size::FullSize;
 use crate::ip_id::IpIdCounter;
 use crate::queue;
 use crate::rate::{Rate, RateEstimator};
 use crate::rto::RtoEstimator;
 pub(crate) use crate::view::{Release, View};
+use crate::window_scale::ScaleBounds;
 
 /// Segments and acknowledgements remembered at most per direction; beyond it the oldest are merged or forgotten.
 const REMEMBERED_MAX: usize = 2048;
@@ -24,8 +26,6 @@ const HOLES_MAX: usize = 64;
 const UNSCALED_MAX: u32 = 65_536;
 /// A jump further than any window is not a hole.
 const HOLE_BYTES_MAX: i32 = 1 << 30;
-/// Without a SYN to say it: Ethernet's MSS less the time stamp option.
-const MSS_ASSUMED: u32 = 1448;
 const TIMESTAMP_OPTION_LEN: u32 = 12;
 
 /// A data segment not acknowledged yet.
@@ -131,7 +131,9 @@ pub(crate) struct Half {
     pub sent: queue::Queue<Sent>,
     in_transit: queue::Queue<AckSeen>,
     holes: Vec<Hole>,
-    payload_max: u32,
+    /// Where no handshake says how large segments are, and by how much the peer's windows are scaled.
+    full_size: FullSize,
+    scale_bounds: ScaleBounds,
     pub window_max: u32,
     pub window_first: Option<u32>,
     pub window_grew_at: Instant,
@@ -179,7 +181,8 @@ impl Half {
             sent: queue::Queue::default(),
             in_transit: queue::Queue::default(),
             holes: Vec::new(),
-            payload_max: 0,
+            full_size: FullSize::default(),
+            scale_bounds: ScaleBounds::default(),
             window_max: 0,
             window_first: None,
             window_grew_at: Instant::MIN,
@@ -229,11 +232,39 @@ impl Half {
         let options = if self.timestamps { TIMESTAMP_OPTION_LEN } else { 0 };
         match (self.mss_announced, peer_announced) {
             (Some(own), Some(peer)) => u32::from(own.min(peer)).saturating_sub(options).max(1),
-            _ if self.payload_max > MSS_ASSUMED + TIMESTAMP_OPTION_LEN => MSS_ASSUMED,
-            // The largest payload is a full segment once anything was large; else nothing is known to be.
-            _ if self.payload_max >= 536 => self.payload_max,
-            _ => MSS_ASSUMED,
+            _ => self.full_size.mss(options),
         }
+    }
+
+    /// Learns from the peer's acknowledgement how its windows are scaled, where no handshake says it.
+    pub(crate) fn learn_scale(&mut self, ack: &Segment, mss: u32) {
+        let before = self.scale_bounds.scale();
+        self.scale_bounds.on_ack(ack.ack, ack.window, self.outstanding(), mss);
+        let scale = self.scale_bounds.scale();
+        if scale < before {
+            self.shrink_windows(before - scale);
+        }
+    }
+
+    /// Whether the peer's windows are what their use has shown, not what a handshake said.
+    pub(crate) fn is_scale_inferred(&self) -> bool {
+        self.scale_bounds.is_in_use()
+    }
+
+    /// The scale of the peer's windows as far as it shows.
+    pub(crate) fn scale_shown(&self) -> u8 {
+        self.scale_bounds.scale()
+    }
+
+    /// Windows so far were taken for this many powers of two larger than they are.
+    fn shrink_windows(&mut self, powers: u8) {
+        for ack in self.in_transit.iter_mut() {
+            ack.window >>= powers;
+            ack.edge = ack.ack + ack.window;
+        }
+        self.window_max >>= powers;
+        self.window_first = self.window_first.map(|window| window >> powers);
+        self.view.shrink_windows(powers);
     }
 
     /// Bytes on their way as the sender knew it.
@@ -435,7 +466,9 @@ impl Half {
     pub(crate) fn on_data(&mut self, segment: &Segment, order: Order, mss: u32, path_rtt: Duration) -> u32 {
         let (start, end) = (segment.seq, segment.seq + segment.payload_len);
         self.first.get_or_insert(start);
-        self.payload_max = self.payload_max.max(segment.payload_len);
+        if self.mss_announced.is_none() && !segment.flags.psh() && !segment.flags.fin() {
+            self.full_size.on_unpushed(segment.payload_len);
+        }
         let small = !segment.payload_len.is_multiple_of(mss.max(1));
         let new_bytes = match order {
             Order::New => {

@@ -11,7 +11,9 @@ pub mod cause;
 mod clock;
 mod conductor;
 mod connection;
+mod echo;
 mod exchange;
+mod full_size;
 mod half;
 mod ip_id;
 mod ledger;
@@ -26,6 +28,7 @@ mod shard;
 mod sighting;
 mod table;
 mod view;
+mod window_scale;
 
 pub use analysis::{Analysis, Front, Options};
 pub use cause::{Cause, Side};

@@ -94,6 +94,13 @@ impl View {
         self.older.get_or_insert_default().window_opened = Some(release);
     }
 
+    /// Windows so far were taken for this many powers of two larger than they are.
+    pub(crate) fn shrink_windows(&mut self, powers: u8) {
+        self.window >>= powers;
+        self.window_peak >>= powers;
+        self.edge = self.una.map(|una| una + self.window);
+    }
+
     /// Takes an acknowledgement of new data, and which of the others it is as well.
     #[inline]
     pub(crate) fn advance(&mut self, release: Release, small_acked: bool, all_acked: bool) {

@@ -7,10 +7,11 @@ mod billing;
 mod closing;
 mod turns;
 
-use tcpwhy_wire::{Duration, Endpoint, Instant, Segment, Seq};
+use tcpwhy_wire::{Duration, Endpoint, Instant, Segment, Seq, Timestamps};
 
 use crate::account::Split;
 use crate::cause::Side;
+use crate::echo::EchoProbe;
 use crate::exchange::{Open, last_data};
 use crate::half::{HOST_VARIATION, Half, Order};
 use crate::ledger::Ledger;
@@ -55,6 +56,8 @@ pub(crate) struct Connection {
     last_packet: [Option<Instant>; 2],
     /// The two quickest reactions of each end.
     reactions: [[Duration; 2]; 2],
+    /// Stamps of each end that the other is to echo.
+    echoes: [EchoProbe; 2],
     /// The last packet's time as the capture has it.
     last_at: Instant,
     pub packets: u64,
@@ -84,6 +87,7 @@ impl Connection {
             sighting: None,
             last_packet: [None; 2],
             reactions: [[Duration::MAX; 2]; 2],
+            echoes: [EchoProbe::default(); 2],
             last_at: first.at,
             packets: 0,
             packet_range: [first.packet; 2],
@@ -182,7 +186,10 @@ impl Connection {
         self.packets += 1;
         self.packet_range[1] = segment.packet;
         if self.assumed {
-            self.learn_from_reaction(from);
+            match segment.options.timestamps {
+                Some(stamps) => self.learn_from_echo(stamps, from),
+                None => self.learn_from_reaction(from),
+            }
         }
         self.last_packet[from] = Some(self.now);
         let mss = self.mss(from);
@@ -212,7 +219,17 @@ impl Connection {
         }
     }
 
-    /// Without a handshake to show how far away an end is: a packet behind a silence follows what the end received, and
+    /// Without a handshake to show how far away an end is: what it echoes bounds its distance.
+    fn learn_from_echo(&mut self, stamps: Timestamps, from: usize) {
+        self.echoes[from].on_stamp(stamps.val, self.now);
+        let Some(bound) = self.echoes[1 - from].on_echo(stamps.ecr, self.now) else { return };
+        if self.delay[from].is_none_or(|known| bound < known) {
+            self.delay[from] = Some(bound);
+            self.habits[from].forget_pauses();
+        }
+    }
+
+    /// The same without time stamps: a packet behind a silence follows what the end received, and
     /// the quickest such reaction bounds its distance. One may be chance; the second quickest counts.
     fn learn_from_reaction(&mut self, from: usize) {
         let (Some(own), Some(peer)) = (self.last_packet[from], self.last_packet[1 - from]) else { return };
@@ -253,23 +270,33 @@ impl Connection {
         }
     }
 
+    /// The scale of the windows of `from`; nothing where the handshake is not in the capture.
+    fn window_scale(&self, from: usize) -> Option<u8> {
+        let [client, server] = &self.halves;
+        match (client.window_scale, server.window_scale) {
+            (Some(_), Some(_)) => self.halves[from].window_scale.map(|scale| scale.min(14)),
+            _ if client.mss_announced.is_some() && server.mss_announced.is_some() => Some(0),
+            _ => None,
+        }
+    }
+
     /// The window in bytes that a segment from `from` advertises.
     fn window(&self, segment: &Segment, from: usize) -> u32 {
-        let scale = match (self.halves[CLIENT].window_scale, self.halves[SERVER].window_scale) {
+        let scale = match self.window_scale(from) {
             _ if segment.flags.syn() => 0,
-            (Some(_), Some(_)) => self.halves[from].window_scale.unwrap_or(0).min(14),
-            _ if self.halves.iter().all(|half| half.mss_announced.is_some()) => 0,
-            // Without the handshake the scale is unknown: only a closed window means what it says.
-            _ if segment.window == 0 => 0,
-            _ => 14,
+            Some(scale) => scale,
+            None => self.halves[1 - from].scale_shown(),
         };
         u32::from(segment.window) << scale
     }
 
     fn on_ack(&mut self, segment: &Segment, from: usize) {
         let to = 1 - from;
-        let window = self.window(segment, from);
         let mss = self.mss(to);
+        if !segment.flags.syn() && self.window_scale(from).is_none() {
+            self.halves[to].learn_scale(segment, mss);
+        }
+        let window = self.window(segment, from);
         let spurious =
             segment.options.sack().first().is_some_and(|block| block.end.at_or_before(segment.ack));
         if !segment.flags.syn()

@@ -60,6 +60,12 @@ impl Wait<'_> {
         release.effective > self.last.at - not_before && after >= -not_before && after <= self.hair() + queued
     }
 
+    /// Whether the segment is as large as they get. Without the handshake, a whole number of what seems to be the MSS.
+    pub(crate) fn is_full(&self) -> bool {
+        let len = self.segment.payload_len;
+        len >= self.mss && (self.half.mss_announced.is_some() || len.is_multiple_of(self.mss))
+    }
+
     /// By how much the peer held back this acknowledgement.
     pub(crate) fn ack_delay(&self, release: &Release) -> Option<Duration> {
         release.rtt.map(|rtt| (rtt - self.peer).at_least_zero())

@@ -25,7 +25,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     }
     let segment = wait.segment;
     // Full segments and the last one before a FIN are never held (tcp_nagle_test).
-    if segment.payload_len >= wait.mss || segment.flags.fin() {
+    if wait.is_full() || segment.flags.fin() {
         return None;
     }
     let (release, form) = released_by(wait)?;
@@ -38,6 +38,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     // A hold of about the application's own latency cannot be told from a write that came by itself.
     let mut confidence = match (cause, form) {
         (_, Some(_)) => Confidence::Possible,
+        _ if wait.half.mss_announced.is_none() => Confidence::Likely,
         (Cause::NagleDelayedAck, None) if habits.nagle_held > 0 => Confidence::Certain,
         _ => Confidence::Likely,
     };
@@ -117,7 +118,7 @@ pub(crate) fn lesson(wait: &Wait<'_>, verdict: &Verdict) -> Lesson {
         return lesson;
     }
     let half = wait.half;
-    let small = wait.segment.payload_len < wait.mss;
+    let small = !wait.is_full();
     // `una` is what passed the capture, not what reached the sender: no acknowledgement existed at all.
     let small_outstanding = half.snd_sml.is_some_and(|end| half.una.is_none_or(|una| end.after(una)));
     lesson.ignored = small

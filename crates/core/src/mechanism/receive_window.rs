@@ -38,7 +38,8 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         form,
         ..Detail::default()
     };
-    let confidence = if follows { Confidence::Certain } else { Confidence::Likely };
+    let certain = follows && !half.is_scale_inferred();
+    let confidence = if certain { Confidence::Certain } else { Confidence::Likely };
     let mut split = Split::of(wait.gap);
     if cause == Cause::ReceiveWindow {
         super::bandwidth::take(wait, &mut split);

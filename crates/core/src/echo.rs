@@ -1,0 +1,38 @@
+//! How far away is an end, where no handshake shows it?
+//!
+//! A packet that echoes a time stamp left after that stamp had arrived (RFC 7323, 4.1): it comes at least a round trip
+//! after the stamp passed, and no sooner however its sender's application times its writes.
+
+use tcpwhy_wire::{Duration, Instant};
+
+/// An echo that comes later says that its sender had nothing to say until then.
+const ECHO_MAX: Duration = Duration::from_secs(1);
+
+/// The stamp of one end that the other is to echo, one at a time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct EchoProbe {
+    awaited: Option<(u32, Instant)>,
+    /// The quickest echo.
+    bound: Option<Duration>,
+}
+
+impl EchoProbe {
+    /// A packet with this stamp passed on its way to the other end.
+    pub(crate) fn on_stamp(&mut self, val: u32, now: Instant) {
+        self.awaited.get_or_insert((val, now));
+    }
+
+    /// The other end echoes this stamp. Where it is the awaited one or a later one, gives a bound from above of the
+    /// round trip between the capture and that end; not from the first echo, which may be of a write a while later.
+    pub(crate) fn on_echo(&mut self, ecr: u32, now: Instant) -> Option<Duration> {
+        let (val, at) = self.awaited?;
+        if (ecr.wrapping_sub(val) as i32) < 0 {
+            return None;
+        }
+        self.awaited = None;
+        let echo = (now - at).at_least_zero();
+        let before = self.bound;
+        self.bound = Some(before.map_or(echo, |bound| bound.min(echo)));
+        self.bound.filter(|&bound| before.is_some() && bound < ECHO_MAX)
+    }
+}

@@ -1,0 +1,89 @@
+//! How large is a full segment, where no SYN says it?
+//!
+//! A segment without PSH has more of its sender's queue behind it (RFC 9293, 3.9.1), so it is as large as segments get:
+//! the MSS, or with segmentation offload a multiple of it. What all such lengths have in common is a multiple too.
+
+/// Ethernet's MSS, less the time stamp option where that is in use.
+const ETHERNET: u32 = 1460;
+/// Every host takes segments of this size (RFC 9293, 3.7.1); smaller ones are not full.
+const LEAST: u32 = 536;
+/// Jumbo frames.
+const MOST: u32 = 9000;
+/// What Ethernet leaves for the payload behind the usual headers and tunnels.
+const USUAL: std::ops::RangeInclusive<u32> = 1200..=ETHERNET;
+
+/// What the lengths of segments show of the MSS.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct FullSize {
+    /// The greatest common divisor of the lengths so far, 0 before the first.
+    unit: u32,
+}
+
+impl FullSize {
+    /// Takes a segment that had more behind it.
+    pub(crate) fn on_unpushed(&mut self, payload_len: u32) {
+        if payload_len < LEAST || payload_len == self.unit {
+            return;
+        }
+        let common = gcd(payload_len, self.unit);
+        // Something cut this one short (a window, MSG_MORE), or the ones before.
+        self.unit = if common < LEAST { payload_len.max(self.unit.min(MOST)) } else { common };
+    }
+
+    /// The MSS in bytes: as shown, or Ethernet's. `options` is the length of the options in every segment.
+    pub(crate) fn mss(self, options: u32) -> u32 {
+        let ethernet = ETHERNET - options;
+        if self.unit == 0 || self.unit.is_multiple_of(ethernet) {
+            return ethernet;
+        }
+        let parts = (2..=64).map(|n| (n, self.unit / n)).take_while(|(_, part)| part >= USUAL.start());
+        let usual =
+            parts.filter(|(n, part)| n * part == self.unit && USUAL.contains(part)).map(|(_, part)| part);
+        match usual.max() {
+            Some(part) if self.unit > MOST => part,
+            _ if self.unit <= MOST => self.unit,
+            _ => ethernet,
+        }
+    }
+}
+
+fn gcd(mut a: u32, mut b: u32) -> u32 {
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(lengths: &[u32], options: u32) -> u32 {
+        let mut size = FullSize::default();
+        for &length in lengths {
+            size.on_unpushed(length);
+        }
+        size.mss(options)
+    }
+
+    #[test]
+    fn what_has_more_behind_it_is_full() {
+        assert_eq!(after(&[1388, 1388], 12), 1388);
+        assert_eq!(after(&[8948], 12), 8948);
+        assert_eq!(after(&[], 12), 1448);
+        assert_eq!(after(&[], 0), 1460);
+    }
+
+    #[test]
+    fn super_segments_are_multiples() {
+        assert_eq!(after(&[2896, 14_480, 65_160], 12), 1448);
+        assert_eq!(after(&[7 * 1388 * 2, 9 * 1388], 12), 1388);
+        assert_eq!(after(&[24 * 1400], 12), 1400);
+    }
+
+    #[test]
+    fn one_cut_short_does_not_count() {
+        assert_eq!(after(&[1388, 700, 1388, 1388], 12), 1388);
+        assert_eq!(after(&[100, 20], 12), 1448);
+    }
+}

@@ -1,0 +1,66 @@
+//! Captures that begin in the middle of a connection: no handshake says who is client, how large segments are, by how
+//! much windows are scaled, or how long the path is.
+
+use tcpwhy_core::cause::Cause;
+use tcpwhy_core::cause::Side::{Client, Path, Server};
+use tcpwhy_core::report::Confidence;
+
+use crate::packet_log::{End, PacketLog, log, ms};
+use crate::seen::Seen;
+
+/// The captures at both ends, from the end of the handshake on.
+fn both_ends_midway(log: &PacketLog, judge: impl Fn(&Seen)) {
+    for end in End::BOTH {
+        let segments = log.capture(end).split_off(3);
+        judge(&Seen::of(segments, &format!("the {end:?}, midway")));
+    }
+}
+
+/// No full segment ever passes: 1,000 bytes are not one.
+#[test]
+fn a_held_reply_is_nagle_whatever_the_largest_segment_was() {
+    for rtt in [0, 2, 26].map(ms) {
+        let stall = "\n +5 C 120 #request\n +0 S 150\n +40 C ack\n +0 S 1000\n +0 C ack";
+        both_ends_midway(&log("handshake".to_owned() + &stall.repeat(8)).rtt(rtt), |seen| {
+            for n in 5..=8 {
+                let bill = seen
+                    .exchange(n)
+                    .is(&[(Cause::RoundTrip, Path, rtt), (Cause::NagleDelayedAck, Server, ms(40) + rtt)]);
+                assert!(bill.of(Cause::NagleDelayedAck).confidence < Confidence::Certain, "{seen}");
+            }
+        });
+    }
+}
+
+/// The window field falls by as much as arrives: that shows the scale, and a closed window means what it says.
+#[test]
+fn a_closed_window_shows_its_scale() {
+    let rtt = ms(20);
+    let round = "\n +5 C 100 #request
+         request+0 S 1448x4 more
+         +0 C ack win=58000
+         +0 S 1448x40 more
+         +0 C ack win=80 #closed
+         closed+300 C ack
+         +0 S 1448x20
+         +0 C ack";
+    let slow = log("handshake".to_owned() + &round.repeat(4)).rtt(rtt).window(End::Client, 63_712);
+    both_ends_midway(&slow, |seen| {
+        let bill = seen.exchange(4);
+        assert!(bill.of(Cause::ReceiverThink).ns >= ms(300), "{seen}");
+        assert_eq!(bill.of(Cause::ReceiverThink).side, Client);
+    });
+}
+
+/// A write that came by itself says nothing about the way; the stamp that it echoes does.
+#[test]
+fn the_path_is_as_long_as_echoes_take_and_not_as_writes_follow_each_other() {
+    let rtt = ms(100);
+    // The server's capture: the client speaks 56 ms after the server's last packet, of its own accord.
+    let round = "\n +156 C 1448x4 more #first\n +0 S ack\n first+100 C 1448x8\n +0 S 100\n +40 C ack";
+    let upload = log("handshake".to_owned() + &round.repeat(6)).rtt(rtt);
+    both_ends_midway(&upload, |seen| {
+        let measured = seen.connection().rtt_min.expect("a round trip");
+        assert!(measured >= rtt && measured <= rtt + ms(3), "{measured} of {rtt}: {seen}");
+    });
+}
