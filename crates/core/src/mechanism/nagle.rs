@@ -126,16 +126,22 @@ pub(crate) fn lesson(wait: &Wait<'_>, verdict: &Verdict) -> Lesson {
         && !wait.segment.flags.fin()
         && half.shows_nodelay(wait.segment.payload_len);
     let billed = |cause| verdict.split.charges().any(|charge| charge.cause == cause);
-    lesson.held = billed(Cause::NagleDelayedAck);
+    // Counted even while the sender is thought not to mind: an acknowledgement that the capture missed made it seem so.
+    let follows_held_back = || {
+        let release = half.view.small_acked().filter(|release| wait.follows(release));
+        release.and_then(|release| wait.ack_delay(&release)).is_some_and(|delay| delay >= HELD_BACK_MIN)
+    };
+    let may_be_held = small && !lesson.ignored && wait.gap >= super::BURST_GAP;
+    lesson.held = billed(Cause::NagleDelayedAck) || (may_be_held && follows_held_back());
     if lesson.held || billed(Cause::Nagle) {
         return lesson; // whether the application paused until then cannot be seen
     }
-    // Nothing held it: either the small one before it had been acknowledged at once, or Nagle is off.
+    // Nothing held it: the small one before it had been acknowledged at once.
     let acked_at_once = half.view.small_acked().is_some_and(|release| {
         release.effective > wait.last.at
             && release.effective < wait.segment.at
             && wait.ack_delay(&release).is_some_and(|delay| delay < HELD_BACK_MIN)
     });
-    lesson.pause = (small_outstanding || acked_at_once).then_some(wait.gap);
+    lesson.pause = acked_at_once.then_some(wait.gap);
     lesson
 }

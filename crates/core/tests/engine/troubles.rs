@@ -268,3 +268,25 @@ fn without_any_trouble_the_talk_is_what_it_is() {
     talk().without_ip_ids().both_ends(|seen| expect_talk(seen, 1..=10));
     talk().without_window_scale().both_ends(|seen| expect_talk(seen, 1..=10));
 }
+
+/// A write that seems to leave while another is unacknowledged, because the capture missed the acknowledgement, does not
+/// make a sender without TCP_NODELAY one with it for good.
+#[test]
+fn one_missed_acknowledgement_does_not_refute_nagle() {
+    for rtt in [0, 2, 26].map(ms) {
+        let stall = "\n +5 C 20\n +40 S ack\n +0 C 100\n +0 S 64\n +0 C ack";
+        let split = log("handshake".to_owned() + &stall.repeat(8)).rtt(rtt);
+        for end in End::BOTH {
+            let mut segments = split.capture(end);
+            let acks: Vec<usize> = (3..segments.len())
+                .filter(|&i| segments[i].payload_len == 0 && segments[i].src.port == 80)
+                .collect();
+            segments.remove(acks[1]);
+            let seen = Seen::of(segments, &format!("the {end:?}"));
+            for n in 4..=8 {
+                seen.exchange(n)
+                    .is(&[(Cause::RoundTrip, Path, rtt), (Cause::NagleDelayedAck, Client, ms(40) + rtt)]);
+            }
+        }
+    }
+}
