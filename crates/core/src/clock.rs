@@ -24,11 +24,19 @@ pub(crate) struct StampClock {
     /// Smallest difference of the present period and of the one before it; the longest time where there is none.
     smallest: [Duration; 2],
     period_started: Instant,
+    /// The present stamp, and when its first packet passed.
+    stamp: Option<(u32, Instant)>,
 }
 
 impl Default for StampClock {
     fn default() -> Self {
-        Self { first: None, tick: Duration::ZERO, smallest: [Duration::MAX; 2], period_started: Instant::MIN }
+        Self {
+            first: None,
+            tick: Duration::ZERO,
+            smallest: [Duration::MAX; 2],
+            period_started: Instant::MIN,
+            stamp: None,
+        }
     }
 }
 
@@ -43,6 +51,9 @@ impl StampClock {
     /// was on its way, where that can be told; short of the truth by a tick at most.
     #[inline]
     pub(crate) fn on_packet(&mut self, at: Instant, val: u32) -> Option<Duration> {
+        if self.stamp.is_none_or(|(stamp, _)| stamp != val) {
+            self.stamp = Some((val, at));
+        }
         let Some((first_val, first_at)) = self.first else {
             self.first = Some((val, at));
             return None;
@@ -80,6 +91,16 @@ impl StampClock {
             self.tick = fitting;
             self.smallest = [Duration::MAX; 2];
         }
+    }
+
+    /// The capture's clock stepped: when the present stamp came first is no longer known.
+    pub(crate) fn interrupt(&mut self) {
+        self.stamp = None;
+    }
+
+    /// For how long packets with the present stamp have been passing, unless its tick is known to be long.
+    pub(crate) fn same_stamp_for(&self, now: Instant) -> Option<Duration> {
+        self.stamp.filter(|_| self.tick <= TICKS[2]).map(|(_, since)| now - since)
     }
 
     /// The longest time that can lie between the sending of two packets with these stamps.

@@ -22,9 +22,15 @@ impl EchoProbe {
         self.awaited.get_or_insert((val, now));
     }
 
+    /// The capture's clock stepped: how long the echo takes can no longer be told.
+    pub(crate) fn interrupt(&mut self) {
+        self.awaited = None;
+    }
+
     /// The other end echoes this stamp. Where it is the awaited one or a later one, gives a bound from above of the
-    /// round trip between the capture and that end; not from the first echo, which may be of a write a while later.
-    pub(crate) fn on_echo(&mut self, ecr: u32, now: Instant) -> Option<Duration> {
+    /// round trip between the capture and that end; not from the first echo where none is `known`, because that may be
+    /// of a write a while later.
+    pub(crate) fn on_echo(&mut self, ecr: u32, now: Instant, known: bool) -> Option<Duration> {
         let (val, at) = self.awaited?;
         if (ecr.wrapping_sub(val) as i32) < 0 {
             return None;
@@ -33,6 +39,6 @@ impl EchoProbe {
         let echo = (now - at).at_least_zero();
         let before = self.bound;
         self.bound = Some(before.map_or(echo, |bound| bound.min(echo)));
-        self.bound.filter(|&bound| before.is_some() && bound < ECHO_MAX)
+        self.bound.filter(|&bound| (known || before.is_some()) && bound < ECHO_MAX)
     }
 }

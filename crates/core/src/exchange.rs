@@ -9,6 +9,7 @@ use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
 use crate::account::{Account, Charge, Split};
 use crate::cause::Cause;
+use crate::drain::Drain;
 use crate::half::{Half, LastData, Queue};
 use crate::report::{Confidence, Kind};
 
@@ -77,6 +78,13 @@ impl Path {
     pub(crate) fn branch(&mut self, from: &mut Self, split: &Split, at: LastData) {
         self.clear();
         self.account.copy_from(from.settle());
+        self.account.charge_split(split);
+        self.begin(at);
+    }
+
+    /// Starts this path at the exchange's beginning.
+    pub(crate) fn begin_with(&mut self, split: &Split, at: LastData) {
+        self.clear();
         self.account.charge_split(split);
         self.begin(at);
     }
@@ -175,6 +183,15 @@ impl Path {
     }
 }
 
+/// How an answer lies to the pieces of its request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timing {
+    /// From the first piece to the last.
+    pub pieces: Duration,
+    /// From the first piece to the answer.
+    pub answer: Duration,
+}
+
 /// A part of a message that is a message of its own if no answer comes.
 #[derive(Clone, Debug)]
 pub(crate) struct Piece {
@@ -207,6 +224,8 @@ pub(crate) struct Open {
     pub packets: [u64; 2],
     /// When everything that the last speaker sent was acknowledged, at the capture.
     pub acked_at: Option<Instant>,
+    /// At what pace its acknowledgements came until then.
+    pub drain: Drain,
     /// End of the initiator's data so far.
     pub request_end: Option<Seq>,
 }
@@ -227,6 +246,7 @@ impl Open {
             reply_bytes: 0,
             packets: [0; 2],
             acked_at: None,
+            drain: Drain::default(),
             request_end: None,
         }
     }
@@ -275,6 +295,13 @@ impl Open {
     /// The half that has the last word so far.
     pub(crate) fn last_speaker(&self) -> usize {
         if self.reply_first.is_some() { 1 - self.initiator } else { self.initiator }
+    }
+
+    /// How long the first answer to a request in pieces took, where nothing happened before its first piece.
+    pub(crate) fn timing(&self, answer: &Segment) -> Option<Timing> {
+        let last = self.request.last.filter(|_| self.request.index > 0 && self.pieces.is_empty())?;
+        let first = self.reply.last.is_none() && self.start == self.piece.0;
+        first.then(|| Timing { pieces: last.at - self.start, answer: answer.at - self.start })
     }
 
     /// Takes a segment's bytes into the sums.
@@ -332,5 +359,6 @@ pub(crate) fn last_data(half: &Half, segment: &Segment) -> LastData {
         flight_segments: half.sent.len() as u32,
         stamp: segment.options.timestamps.map(|stamps| stamps.val),
         una: half.view.una,
+        spacing: Duration::ZERO,
     })
 }

@@ -8,8 +8,10 @@ use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
 use crate::cause::Side;
 use crate::clock::StampClock;
+use crate::drain::Drain;
 use crate::full_size::FullSize;
 use crate::ip_id::IpIdCounter;
+pub(crate) use crate::order::{LastData, Order, Queue};
 use crate::queue;
 use crate::rate::{Rate, RateEstimator};
 use crate::rto::RtoEstimator;
@@ -60,53 +62,6 @@ struct Hole {
     noticed_at: Instant,
 }
 
-/// What a segment says about its sender's queue behind it.
-///
-/// Stacks set PSH on the last segment of their queue (RFC 9293, 3.9.1), so a segment without it has more behind it.
-/// The other way round it proves less: Linux also sets it on every segment that TSO splits (since 5.4,
-/// __tcp_transmit_skb) and every half window of a long write (forced_push, net/ipv4/tcp.c).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Queue {
-    /// Nothing was behind it.
-    Emptied,
-    /// Nothing can be said.
-    Unknown,
-    /// More was behind it.
-    More,
-}
-
-/// The data segment before the present one.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct LastData {
-    pub at: Instant,
-    pub packet: u64,
-    /// What it says about the queue behind it.
-    pub queue: Queue,
-    pub len: u32,
-    /// Bytes that passed the capture and were not acknowledged there, this segment included, and in how many segments.
-    pub flight: u32,
-    pub flight_segments: u32,
-    /// The sender's clock.
-    pub stamp: Option<u32>,
-    /// What its sender had been acknowledged when it left.
-    pub una: Option<Seq>,
-}
-
-/// What a data segment is in the order of its direction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
-    /// Bytes never seen before, following or leaving a hole behind the ones seen.
-    New,
-    /// Bytes seen before and not yet acknowledged when they passed again.
-    Retransmission { original_at: Instant },
-    /// Bytes missing so far, older than others already seen.
-    HoleFill { noticed_at: Instant },
-    /// Bytes already acknowledged: nothing waits for them.
-    Duplicate,
-    /// Keep-alive or window probe: a byte just below the window (RFC 9293, 3.8.6.1).
-    Probe,
-}
-
 /// One direction of a connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Half {
@@ -139,7 +94,7 @@ pub(crate) struct Half {
     pub window_grew_at: Instant,
     /// The peer offered no window scaling, so that its window ends at 65,535 bytes.
     pub peer_unscaled: bool,
-    clock: StampClock,
+    pub clock: StampClock,
     /// The last round trip between the capture and the peer.
     last_rtt: Option<Duration>,
     /// How much longer than the fastest recent one the present packet was on its way here.
@@ -155,6 +110,7 @@ pub(crate) struct Half {
     newly_acked: u32,
     arrivals: RateEstimator,
     acknowledgements: RateEstimator,
+    pub drain: Drain,
     /// Times of what was sent before this byte are not to be measured with: the capture's clock stepped.
     untimed_until: Option<Seq>,
     ip_id: IpIdCounter,
@@ -197,6 +153,7 @@ impl Half {
             newly_acked: 0,
             arrivals: RateEstimator::default(),
             acknowledgements: RateEstimator::default(),
+            drain: Drain::default(),
             untimed_until: None,
             ip_id: IpIdCounter::default(),
             missed_since_data: 0,
@@ -234,6 +191,12 @@ impl Half {
             (Some(own), Some(peer)) => u32::from(own.min(peer)).saturating_sub(options).max(1),
             _ => self.full_size.mss(options),
         }
+    }
+
+    /// Whether a segment of `len` bytes is as large as they get. Without the handshake, a whole number of what seems to
+    /// be the MSS.
+    pub(crate) fn is_full(&self, len: u32, mss: u32) -> bool {
+        len >= mss && (self.mss_announced.is_some() || len.is_multiple_of(mss))
     }
 
     /// Learns from the peer's acknowledgement how its windows are scaled, where no handshake says it.
@@ -316,6 +279,7 @@ impl Half {
     /// The capture's clock stepped back: no interval from before the step to behind it can be measured.
     pub(crate) fn on_clock_step(&mut self) {
         self.untimed_until = self.snd_nxt;
+        self.clock.interrupt();
         self.arrivals.interrupt();
         self.acknowledgements.interrupt();
     }
@@ -386,6 +350,7 @@ impl Half {
             let acked = self.una.map_or(0, |una| (ack.ack - una).max(0) as u32);
             self.newly_acked = acked;
             self.una = Some(ack.ack);
+            let in_flight = self.sent.len();
             while let Some(sent) = self.sent.front() {
                 if sent.end.after(ack.ack) {
                     break;
@@ -402,6 +367,8 @@ impl Half {
             self.last_rtt = rtt.or(self.last_rtt);
             let idle = rtt.unwrap_or(path_rtt).max(path_rtt).divided_by(4);
             self.acknowledgements.on_bytes(ack.at, self.newly_acked, mss, idle);
+            let packets = (acked / mss.max(1)).max((in_flight - self.sent.len()) as u32);
+            self.drain.on_ack(ack.at, acked, packets);
         }
         let sacked = !ack.options.sack().is_empty();
         let window_changed = self.in_transit.back().map_or(self.view.window, |last| last.window) != window;
@@ -510,8 +477,10 @@ impl Half {
                 flight_segments: self.sent.len() as u32,
                 stamp: segment.options.timestamps.map(|stamps| stamps.val),
                 una: self.view.una,
+                spacing: self.last_data.map_or(Duration::ZERO, |before| segment.at - before.at),
             });
             self.missed_since_data = 0;
+            self.drain = Drain::default();
             self.pushed_run =
                 if segment.flags.psh() { 0 } else { self.pushed_run.saturating_add(segment.payload_len) };
         }

@@ -7,28 +7,80 @@ use crate::account::{Charge, Split};
 use crate::cause::{Cause, Side};
 use crate::exchange::Open;
 use crate::half::{LastData, Order};
-use crate::mechanism::{self, Verdict, Wait, cork, repair};
+use crate::mechanism::{self, Verdict, Wait, cork, nagle, repair};
+use crate::rate::Rate;
 use crate::report::{Confidence, Detail, Trigger};
 
+/// What a segment follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Follows {
+    /// What its sender sent before.
+    Own,
+    /// The latest byte of the request that it answers.
+    Request,
+    /// The first piece of that request: what came later delayed nothing.
+    Beginning,
+}
+
 impl Connection {
-    /// Decides what the interval before this segment was spent on.
-    pub(super) fn bill(&mut self, segment: &Segment, from: usize, order: Order, mss: u32) -> Verdict {
+    /// Decides what the interval before this segment was spent on, and since when.
+    pub(super) fn bill(
+        &mut self,
+        segment: &Segment,
+        from: usize,
+        order: Order,
+        mss: u32,
+    ) -> (Verdict, Follows) {
         let nothing = Verdict { split: Split::of(Duration::ZERO), trigger: Trigger::Write };
-        let Some(open) = self.open.as_deref() else { return nothing };
+        let Some(open) = self.open.as_deref() else { return (nothing, Follows::Own) };
         let path = if from == open.initiator { &open.request } else { &open.reply };
+        let wait = path.frontier().map(|last| self.wait(segment, from, order, mss, last, path.index));
         if self.answers(open, segment, from, order) {
-            let verdict = self.think(open, segment, order);
+            // What a second request let the server write may have been held beside the first reply.
+            let held = wait.as_ref().and_then(|wait| nagle::holds_answer(wait, open.request.last?));
+            if let (Some(verdict), Some(wait)) = (held, &wait) {
+                let lessons = mechanism::lessons(wait, &verdict);
+                self.habits[from].take(&lessons);
+                return (verdict, Follows::Own);
+            }
+            let timing = open.timing(segment);
+            let own_time = timing.is_some_and(|timing| self.habits[from].answers.is_own(timing));
+            let verdict = self.think(open, segment, order, own_time);
             let small = segment.payload_len < mss;
             let habits = &mut self.habits[from];
             habits.rounds.on_message(segment.seq);
             habits.on_first_reply(&verdict, small);
-            return verdict;
+            if let Some(timing) = timing {
+                habits.answers.on_answer(timing, own_time);
+            }
+            return (verdict, if own_time { Follows::Beginning } else { Follows::Request });
         }
-        let Some(last) = path.frontier() else {
+        let Some(wait) = wait else {
             self.habits[from].rounds.on_message(segment.seq);
-            return nothing;
+            return (nothing, Follows::Own);
         };
-        let wait = Wait {
+        let verdict = mechanism::judge(&wait);
+        let mut lessons = mechanism::lessons(&wait, &verdict);
+        // Nothing of an answer had arrived: the application wrote all of it before it read.
+        let read = open.reply_first.is_some_and(|first| segment.ack.after(first));
+        if read || from != open.initiator || open.request.index > 0 {
+            lessons.forget_shape();
+        }
+        self.habits[from].take(&lessons);
+        (verdict, Follows::Own)
+    }
+
+    /// The interval before a segment that continues what its sender sent at `last`.
+    pub(super) fn wait<'a>(
+        &'a self,
+        segment: &'a Segment,
+        from: usize,
+        order: Order,
+        mss: u32,
+        last: LastData,
+        index: usize,
+    ) -> Wait<'a> {
+        Wait {
             half: &self.halves[from],
             segment,
             order,
@@ -38,12 +90,8 @@ impl Connection {
             own: self.delay(from),
             peer: self.delay(1 - from),
             habits: &self.habits[from],
-            index: path.index,
-        };
-        let verdict = mechanism::judge(&wait);
-        let lessons = mechanism::lessons(&wait, &verdict);
-        self.habits[from].take(&lessons);
-        verdict
+            index,
+        }
     }
 
     /// Whether a segment of the responder answers request bytes that came since its last one.
@@ -70,7 +118,7 @@ impl Connection {
     }
 
     /// The interval from the last request byte to the first reply byte: a round trip and the server's own time.
-    fn think(&self, open: &Open, segment: &Segment, order: Order) -> Verdict {
+    fn think(&self, open: &Open, segment: &Segment, order: Order, from_beginning: bool) -> Verdict {
         let server = 1 - open.initiator;
         let request = &open.request;
         let own = self.delay(server);
@@ -82,7 +130,8 @@ impl Connection {
         };
         let half = &self.halves[server];
         let client = &self.halves[open.initiator];
-        let mut split = Split::of(segment.at - from.at);
+        let since = if from_beginning { open.start } else { from.at };
+        let mut split = Split::of(segment.at - since);
         for charge in self.way(server, half.side) {
             split.take(charge.evidence(from.packet, segment.packet));
         }
@@ -90,13 +139,13 @@ impl Connection {
         if let Some(charge) = repair::first_reply(half, order, split.left(), rtt) {
             split.take(charge.evidence(from.packet, segment.packet));
         }
-        if let Some(rate) = client.rate(true)
-            && own > self.delay(open.initiator)
-            && from.flight > 2 * self.mss(open.initiator)
+        if own > self.delay(open.initiator)
+            && (from.flight_segments > 2 || from.flight > 2 * self.mss(open.initiator))
         {
             // The request's last flight had to pass the bottleneck behind the capture.
-            let detail = Detail { rate_bps: Some(rate.bits_per_second()), ..Detail::default() };
-            let drain = rate.time_for(from.flight).min(client.last_queueing(own));
+            let rate = client.rate(true);
+            let detail = Detail { rate_bps: rate.map(Rate::bits_per_second), ..Detail::default() };
+            let drain = client.drain.backlog(client.last_queueing(own), rate, from.flight);
             split.take(
                 Charge::new(Cause::Bandwidth, client.side, drain, Confidence::Likely)
                     .evidence(from.packet, segment.packet)
@@ -159,9 +208,9 @@ impl Connection {
         order: Order,
         last: LastData,
         verdict: &Verdict,
+        follows: Follows,
     ) {
         let Some(open) = self.open.as_deref() else { return };
-        let answers = self.answers(open, segment, from, order);
         let spurious =
             open.request.repaired_at().is_some_and(|at| self.too_late_for(at, segment, 1 - open.initiator));
         let half = &self.halves[from];
@@ -169,13 +218,17 @@ impl Connection {
         if from != open.initiator {
             open.reply_first.get_or_insert(segment.seq);
         }
-        if answers {
+        if follows != Follows::Own {
             if spurious {
                 open.request.discard();
             }
             open.join_pieces();
             let Open { request, reply, .. } = open;
-            reply.branch(request, &verdict.split, last);
+            if follows == Follows::Beginning {
+                reply.begin_with(&verdict.split, last);
+            } else {
+                reply.branch(request, &verdict.split, last);
+            }
             return;
         }
         let path = if from == open.initiator { &mut open.request } else { &mut open.reply };

@@ -7,6 +7,7 @@ use crate::account::{Account, Charge};
 use crate::cause::{Cause, Side};
 use crate::exchange::Open;
 use crate::ledger::{Closed, Ledger};
+use crate::rate::Rate;
 use crate::report::{Confidence, Detail, Kind};
 
 impl Connection {
@@ -101,16 +102,13 @@ impl Connection {
         let listener = 1 - speaker;
         let away = self.delay(listener);
         let mss = self.mss(speaker);
-        let (Some(last), Some(acked_at), Some(rate)) =
-            (open.last_path().last, open.acked_at, self.halves[speaker].rate(true))
-        else {
-            return;
-        };
+        let half = &self.halves[speaker];
+        let (Some(last), Some(acked_at)) = (open.last_path().last, open.acked_at) else { return };
         if last.flight_segments <= 2 && last.flight <= 2 * mss || away <= self.delay(speaker) {
             return;
         }
-        let late = (acked_at - last.at - away).at_least_zero().min(rate.time_for(last.flight));
-        let detail = Detail { rate_bps: Some(rate.bits_per_second()), ..Detail::default() };
+        let late = open.drain.backlog(acked_at - last.at - away, half.rate(true), last.flight);
+        let detail = Detail { rate_bps: half.rate(true).map(Rate::bits_per_second), ..Detail::default() };
         let drain = Charge::new(Cause::Bandwidth, side(speaker), late, Confidence::Likely)
             .evidence(last.packet, last.packet)
             .detail(detail);

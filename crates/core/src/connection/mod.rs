@@ -15,7 +15,7 @@ use crate::echo::EchoProbe;
 use crate::exchange::{Open, last_data};
 use crate::half::{HOST_VARIATION, Half, Order};
 use crate::ledger::Ledger;
-use crate::mechanism::{HELD_BACK_MIN, Habits};
+use crate::mechanism::{HELD_BACK_MIN, Habits, nagle};
 use crate::report::{Rung, Trigger, Vantage};
 use crate::setup::Setup;
 use crate::sighting::Sighting;
@@ -173,6 +173,7 @@ impl Connection {
         // has caught up.
         if self.now - segment.at.min(self.last_at) > HOST_VARIATION {
             self.halves.iter_mut().for_each(Half::on_clock_step);
+            self.echoes.iter_mut().for_each(EchoProbe::interrupt);
         }
         self.last_at = segment.at;
         self.now = self.now.max(segment.at);
@@ -185,11 +186,10 @@ impl Connection {
         };
         self.packets += 1;
         self.packet_range[1] = segment.packet;
-        if self.assumed {
-            match segment.options.timestamps {
-                Some(stamps) => self.learn_from_echo(stamps, from),
-                None => self.learn_from_reaction(from),
-            }
+        match segment.options.timestamps {
+            Some(stamps) => self.learn_from_echo(stamps, from),
+            None if self.assumed => self.learn_from_reaction(from),
+            None => {}
         }
         self.last_packet[from] = Some(self.now);
         let mss = self.mss(from);
@@ -219,13 +219,22 @@ impl Connection {
         }
     }
 
-    /// Without a handshake to show how far away an end is: what it echoes bounds its distance.
+    /// What an end echoes bounds its distance, whether a handshake has shown that or not.
     fn learn_from_echo(&mut self, stamps: Timestamps, from: usize) {
         self.echoes[from].on_stamp(stamps.val, self.now);
-        let Some(bound) = self.echoes[1 - from].on_echo(stamps.ecr, self.now) else { return };
-        if self.delay[from].is_none_or(|known| bound < known) {
+        let Some(bound) = self.echoes[1 - from].on_echo(stamps.ecr, self.now, self.delay[from].is_some())
+        else {
+            return;
+        };
+        let known = self.delay[from];
+        if known.is_none_or(|known| bound < known) {
             self.delay[from] = Some(bound);
-            self.habits[from].forget_pauses();
+            if self.assumed {
+                self.habits[from].forget_pauses();
+            }
+            if known.is_some_and(|known| known - bound >= HELD_BACK_MIN) {
+                self.habits[1 - from].forget_pauses();
+            }
         }
     }
 
@@ -329,6 +338,7 @@ impl Connection {
             }
             if all_acked && open.last_speaker() == to && open.acked_at.is_none() {
                 open.acked_at = Some(segment.at);
+                open.drain = self.halves[to].drain;
             }
         }
     }
@@ -357,7 +367,7 @@ impl Connection {
             self.close(Some(segment), ledger);
             self.begin(segment, from, order);
         }
-        let mut verdict = self.bill(segment, from, order, mss);
+        let (mut verdict, follows) = self.bill(segment, from, order, mss);
         match self.silence(segment, from, order, &verdict) {
             Silence::None => {}
             Silence::Piece => {
@@ -372,13 +382,17 @@ impl Connection {
                 verdict.split = Split::of(Duration::ZERO);
             }
         }
+        if nagle::is_off(&self.halves[from], segment, order, mss) {
+            let habits = &mut self.habits[from];
+            habits.nagle_ignored = habits.nagle_ignored.saturating_add(1);
+        }
         let path_rtt = self.delay(CLIENT) + self.delay(SERVER);
         let new_bytes = u64::from(self.halves[from].on_data(segment, order, mss, path_rtt));
         let last = last_data(&self.halves[from], segment);
         if let Some(open) = &mut self.open {
             open.count(segment, from, new_bytes);
         }
-        self.extend(segment, from, order, last, &verdict);
+        self.extend(segment, from, order, last, &verdict, follows);
         self.rung(segment, from, verdict.trigger, Some(&verdict.split));
     }
 

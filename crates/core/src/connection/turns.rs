@@ -1,14 +1,14 @@
 //! Does this segment continue what is under way, or begin something of its own?
 
-use tcpwhy_wire::{Duration, Instant, Segment};
+use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
 use super::{CLIENT, Connection, SERVER};
 use crate::account::Charge;
 use crate::cause::Cause;
 use crate::exchange::Open;
 use crate::half::{LastData, Order, Queue};
-use crate::mechanism::Verdict;
-use crate::report::{Confidence, Detail};
+use crate::mechanism::{Verdict, nagle};
+use crate::report::{Confidence, Detail, Kind};
 
 /// Silence in the middle of a message, with everything acknowledged and nothing queued, after which the next bytes are
 /// a message of their own: a push, the next item of a stream.
@@ -48,7 +48,17 @@ impl Connection {
             return open.reply_first.is_none() && open.initiator == SERVER;
         }
         // It had seen some of the reply. Bytes sent before that belong to the request turn.
-        open.reply_first.is_some_and(|first| segment.flags.ack() && segment.ack.after(first))
+        let seen = open.reply_first.filter(|&first| segment.flags.ack() && segment.ack.after(first));
+        seen.is_some_and(|first| !self.was_held(open, segment, from, order, first))
+    }
+
+    /// Whether this is the rest of the request, written with its beginning and held until the answer to that.
+    fn was_held(&self, open: &Open, segment: &Segment, from: usize, order: Order, first: Seq) -> bool {
+        let (Some(last), 0, Kind::Exchange) = (open.request.last, open.request.index, open.kind()) else {
+            return false;
+        };
+        let wait = self.wait(segment, from, order, self.mss(from), last, 0);
+        nagle::holds_rest(&wait, first)
     }
 
     /// What the silence before a segment means that continues its sender's part.
@@ -99,6 +109,7 @@ impl Connection {
                 flight_segments: 0,
                 stamp: None,
                 una: None,
+                spacing: Duration::ZERO,
             });
         } else if let Some(lost) = self.first_copy_lost(segment, from, order, idle_since) {
             open.start = at - lost.ns;

@@ -9,7 +9,7 @@ use tcpwhy_wire::Duration;
 use super::{Verdict, Wait};
 use crate::account::{Charge, Split};
 use crate::cause::Cause;
-use crate::half::Order;
+use crate::half::{Order, Queue};
 use crate::rate::Rate;
 use crate::report::{Confidence, Detail};
 
@@ -68,21 +68,40 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         return None;
     }
     let half = wait.half;
-    let queued = half.queued_on_way.filter(|queued| queued.is_positive());
-    let waiting = queued.is_some_and(|queued| queued + STAMP_TICK >= wait.gap);
-    let stretched =
-        half.sent_apart(&wait.last, wait.segment).is_some_and(|apart| apart <= wait.gap.divided_by(4));
-    if !waiting && !stretched {
+    let queued = half.queued_on_way.filter(|queued| queued.is_positive()).unwrap_or_default();
+    let waiting = queued.is_positive() && queued + STAMP_TICK >= wait.gap;
+    // With more queued behind the last one, its sender did not wait of its own accord.
+    let apart_max =
+        if wait.last.queue == Queue::More { wait.gap.divided_by(2) } else { wait.gap.divided_by(4) };
+    let stretched = half.sent_apart(&wait.last, wait.segment).is_some_and(|apart| apart <= apart_max);
+    let since = half.clock.same_stamp_for(wait.segment.at);
+    let stamped_before = since.is_some_and(|since| since >= wait.gap + STAMP_TICK);
+    let whole = waiting || stretched || stamped_before || keeps_pace(wait);
+    if !whole && queued < wait.gap.divided_by(2) {
         return None;
     }
     let detail = Detail { rate_bps: rate(wait).map(Rate::bits_per_second), ..Detail::default() };
-    let charge = Charge::new(Cause::Bandwidth, half.side, Duration::ZERO, Confidence::Likely)
+    let share = if whole { wait.gap } else { queued };
+    let charge = Charge::new(Cause::Bandwidth, half.side, share, Confidence::Likely)
         .evidence(wait.last.packet, wait.segment.packet)
         .detail(detail);
-    Some(Verdict {
-        split: Split::of(wait.gap).rest(charge),
-        trigger: super::burst(&wait.last, wait.segment.at),
-    })
+    let mut split = Split::of(wait.gap);
+    split.take(charge);
+    // Before it waited there, its sender had held it back for as long as remains.
+    let split = super::think::rest(wait, split);
+    Some(Verdict { split, trigger: super::burst(&wait.last, wait.segment.at) })
+}
+
+/// Segments of one size, each as long after the one before it, from a queue that was not empty, and no acknowledgement
+/// that can have let them go one by one: a backlog comes so out of a bottleneck, however slow that is.
+fn keeps_pace(wait: &Wait<'_>) -> bool {
+    let difference = wait.gap - wait.last.spacing;
+    let released = wait.half.view.advanced().is_some_and(|release| wait.follows(&release));
+    wait.last.queue == Queue::More
+        && wait.last.len == wait.segment.payload_len
+        && difference.max(-difference) <= wait.gap.divided_by(32)
+        && wait.gap < crate::rto::RTO_MIN
+        && !released
 }
 
 /// Acknowledgements clump on their way: the time that the bottleneck needed for the early ones passes in the gap

@@ -14,6 +14,11 @@ use crate::cause::Cause;
 use crate::half::{Order, Queue, Release};
 use crate::report::{Confidence, Detail, Trigger};
 
+/// RFC 6928; Linux since 2.6.39.
+const INITIAL_WINDOW_SEGMENTS: u32 = 10;
+/// A silence shorter than this may end with an acknowledgement by chance.
+const WHOLE_ROUND_MIN: Duration = Duration::from_millis(1);
+
 /// What the rounds so far say about the window.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Rounds {
@@ -86,10 +91,10 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         };
         return queued.then(|| spaced(wait));
     };
-    if wait.last.queue == Queue::Emptied {
-        return None;
-    }
-    let (cause, form, confidence) = which(wait, &release);
+    let (cause, form, confidence) = match wait.last.queue {
+        Queue::Emptied => counted_out(wait, &release)?,
+        _ => which(wait, &release),
+    };
     let detail = Detail {
         flight_bytes: Some(u64::from(release.flight)),
         window_bytes: (release.window > 0).then(|| u64::from(release.window)),
@@ -112,6 +117,22 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         .evidence(release.packet, wait.segment.packet)
         .detail(detail);
     Some(Verdict { split: split.rest(charge), trigger: Trigger::Packet(release.packet) })
+}
+
+/// Small packets of a sender without Nagle leave one by one until as many are out as the window counts (TCP_INIT_CWND,
+/// 10, at first); what the application writes from then on is joined and leaves with the next acknowledgement. If it goes
+/// on as before instead, the application was waiting too: small packets fill a send buffer by what the kernel spends
+/// on each (sk_wmem_alloc counts truesize).
+fn counted_out(wait: &Wait<'_>, release: &Release) -> Option<(Cause, Option<&'static str>, Confidence)> {
+    let many = wait.last.flight_segments >= INITIAL_WINDOW_SEGMENTS;
+    if !many || wait.habits.nagle_ignored == 0 || !wait.follows(release) {
+        return None;
+    }
+    if wait.segment.payload_len > wait.last.len {
+        return Some(which(wait, release));
+    }
+    let whole_round = wait.gap >= wait.rtt() - wait.rtt().divided_by(4) && wait.gap >= WHOLE_ROUND_MIN;
+    whole_round.then_some((Cause::SendBuffer, Some("small-writes"), Confidence::Possible))
 }
 
 fn which(wait: &Wait<'_>, release: &Release) -> (Cause, Option<&'static str>, Confidence) {

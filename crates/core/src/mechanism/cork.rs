@@ -14,6 +14,9 @@ use crate::report::{Confidence, Detail, Trigger};
 use crate::rto::RTO_MIN;
 
 pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
+    if let Some(verdict) = announced_more(wait) {
+        return Some(verdict);
+    }
     let small = wait.segment.payload_len < wait.mss;
     if wait.order != Order::New || !small || wait.last.queue == Queue::Emptied || wait.gap < RTO_MIN {
         return None;
@@ -35,6 +38,36 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         .evidence(idle_since.packet, wait.segment.packet)
         .detail(detail);
     Some(Verdict { split: Split::of(wait.gap).rest(charge), trigger: Trigger::Timer })
+}
+
+/// MSG_MORE holds for one call (tcp_push, net/ipv4/tcp.c): the next acknowledgement takes the partial segment along. It
+/// leaves without PSH although nothing but the end of what was written can have made it small.
+fn announced_more(wait: &Wait<'_>) -> Option<Verdict> {
+    let (half, segment) = (wait.half, wait.segment);
+    let partial = segment.payload_len % wait.mss.max(1) != 0 && segment.payload_len < wait.mss;
+    let flags = segment.flags;
+    if wait.order != Order::New
+        || !partial
+        || flags.psh()
+        || flags.fin()
+        || wait.last.queue == Queue::Emptied
+        || wait.gap < super::BURST_GAP
+    {
+        return None;
+    }
+    let release = half.view.advanced().filter(|release| wait.follows(release))?;
+    if half.room_left().is_some_and(|room| room < wait.mss as i32) || release.room < wait.mss as i32 {
+        return None; // the window cut it
+    }
+    let detail = Detail {
+        held_bytes: Some(segment.payload_len),
+        form: Some("until-acknowledged"),
+        ..Detail::default()
+    };
+    let charge = Charge::new(Cause::Cork, half.side, Duration::ZERO, Confidence::Likely)
+        .evidence(release.packet, segment.packet)
+        .detail(detail);
+    Some(Verdict { split: Split::of(wait.gap).rest(charge), trigger: Trigger::Packet(release.packet) })
 }
 
 /// Whether a wait from the last acknowledgement (or from the write, with nothing in flight) is the timer's.

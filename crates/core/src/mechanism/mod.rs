@@ -60,10 +60,9 @@ impl Wait<'_> {
         release.effective > self.last.at - not_before && after >= -not_before && after <= self.hair() + queued
     }
 
-    /// Whether the segment is as large as they get. Without the handshake, a whole number of what seems to be the MSS.
+    /// Whether the segment is as large as they get.
     pub(crate) fn is_full(&self) -> bool {
-        let len = self.segment.payload_len;
-        len >= self.mss && (self.half.mss_announced.is_some() || len.is_multiple_of(self.mss))
+        self.half.is_full(self.segment.payload_len, self.mss)
     }
 
     /// By how much the peer held back this acknowledgement.
@@ -94,9 +93,14 @@ pub(crate) struct Habits {
     pub nagle_ignored: u32,
     /// Small segments released by an acknowledgement that had been held back.
     pub nagle_held: u32,
+    /// The first piece of a request and what Nagle held behind it, in bytes, where the pieces were seen to be written
+    /// without waiting for an answer.
+    pub held_shape: Option<(u32, u32)>,
     /// First replies that came when a cork's timer would have let them go, and small ones that came much sooner.
     pub corked: u32,
     pub quick_replies: u32,
+    /// How its answers lie to requests in pieces.
+    pub answers: think::Answers,
     /// Rounds of a window, see `congestion_window`.
     pub rounds: congestion_window::Rounds,
     /// Time that the bottleneck has been needed for and that no gap has shown yet, see `bandwidth`.
@@ -124,11 +128,11 @@ impl Habits {
     }
 
     pub(crate) fn take(&mut self, lessons: &Lessons) {
-        self.nagle_ignored = self.nagle_ignored.saturating_add(u32::from(lessons.nagle.ignored));
         self.nagle_held = self.nagle_held.saturating_add(u32::from(lessons.nagle.held));
         if let Some(pause) = lessons.nagle.pause {
             self.pauses.get_or_insert_default()[lessons.index.min(3)].push(pause);
         }
+        self.held_shape = lessons.nagle.shape.or(self.held_shape);
         self.bandwidth_credit = lessons.bandwidth_credit;
         self.rounds.on_flight(lessons.flight);
         if let Some(next) = lessons.round_ended {
@@ -184,6 +188,13 @@ pub(crate) struct Lessons {
     bandwidth_credit: Duration,
     flight: u32,
     round_ended: Option<Seq>,
+}
+
+impl Lessons {
+    /// What was held says nothing about what the application does in other exchanges.
+    pub(crate) fn forget_shape(&mut self) {
+        self.nagle.shape = None;
+    }
 }
 
 /// What a verdict teaches about its sender.

@@ -8,12 +8,12 @@
 //! What proves it: the small segment follows the acknowledgement, not its own time. What refutes it: the same sender
 //! elsewhere sends small segments while a small one is outstanding.
 
-use tcpwhy_wire::Duration;
+use tcpwhy_wire::{Duration, Segment, Seq};
 
 use super::{HELD_BACK_MIN, Verdict, Wait};
 use crate::account::{Charge, Split};
 use crate::cause::Cause;
-use crate::half::{Order, Release};
+use crate::half::{Half, LastData, Order, Release};
 use crate::report::{Confidence, Detail, Trigger};
 
 /// A pause seen elsewhere shorter than this says more about a cold start than about the application.
@@ -73,6 +73,28 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     Some(Verdict { split: split.rest(charge), trigger: Trigger::Packet(release.packet) })
 }
 
+/// A reply to a request that arrived while an earlier reply was outstanding: whether it left because that one was
+/// acknowledged. An acknowledgement that came with the request, or before it, released nothing of its answer.
+pub(crate) fn holds_answer(wait: &Wait<'_>, request: LastData) -> Option<Verdict> {
+    let release = wait.half.view.small_acked()?;
+    if wait.last.len == 0 || release.packet <= request.packet || !wait.follows(&release) {
+        return None;
+    }
+    judge(wait)
+}
+
+/// The rest of a request that waits beside its first piece's answer: the answer brings the acknowledgement that lets it
+/// go, and what looks like the next request was written before. That its application writes so must have shown where
+/// the acknowledgement came alone.
+pub(crate) fn holds_rest(wait: &Wait<'_>, reply_first: Seq) -> bool {
+    let shape = wait.habits.held_shape == Some((wait.last.len, wait.segment.payload_len));
+    let answered = |release: &Release| wait.segment.ack.after(reply_first) && wait.follows(release);
+    shape
+        && wait.order == Order::New
+        && wait.habits.nagle_ignored <= wait.habits.nagle_held
+        && wait.half.view.small_acked().is_some_and(|release| answered(&release))
+}
+
 /// Far from the sender the segment may have been late on its way. After a long hold that is likelier than a write that
 /// happened to come just then, unless this sender is known not to mind Nagle.
 fn follows_late(wait: &Wait<'_>, release: &Release) -> bool {
@@ -103,12 +125,27 @@ fn released_by(wait: &Wait<'_>) -> Option<(Release, Option<&'static str>)> {
 /// What a segment teaches about its sender's way with small writes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Lesson {
-    /// A small segment left while a small one was outstanding: Nagle is off.
-    pub ignored: bool,
     /// A small segment was held until an acknowledgement that had been held back.
     pub held: bool,
     /// The application's own pause, where nothing can have held the write.
     pub pause: Option<Duration>,
+    /// The segment before the one that was held, and the held one, in bytes.
+    pub shape: Option<(u32, u32)>,
+}
+
+/// Whether a small segment leaves while a small one is outstanding.
+pub(crate) fn is_off(half: &Half, segment: &Segment, order: Order, mss: u32) -> bool {
+    order == Order::New
+        && !half.is_full(segment.payload_len, mss)
+        && !segment.flags.fin()
+        && half.last_data.is_some()
+        && small_outstanding(half)
+        && half.shows_nodelay(segment.payload_len)
+}
+
+/// `una` is what passed the capture, not what reached the sender: no acknowledgement existed at all.
+fn small_outstanding(half: &Half) -> bool {
+    half.snd_sml.is_some_and(|end| half.una.is_none_or(|una| end.after(una)))
 }
 
 /// Learns from a small segment whether its sender minds Nagle at all, and how long its application pauses by itself.
@@ -118,22 +155,17 @@ pub(crate) fn lesson(wait: &Wait<'_>, verdict: &Verdict) -> Lesson {
         return lesson;
     }
     let half = wait.half;
-    let small = !wait.is_full();
-    // `una` is what passed the capture, not what reached the sender: no acknowledgement existed at all.
-    let small_outstanding = half.snd_sml.is_some_and(|end| half.una.is_none_or(|una| end.after(una)));
-    lesson.ignored = small
-        && small_outstanding
-        && !wait.segment.flags.fin()
-        && half.shows_nodelay(wait.segment.payload_len);
     let billed = |cause| verdict.split.charges().any(|charge| charge.cause == cause);
     // Counted even while the sender is thought not to mind: an acknowledgement that the capture missed made it seem so.
     let follows_held_back = || {
         let release = half.view.small_acked().filter(|release| wait.follows(release));
         release.and_then(|release| wait.ack_delay(&release)).is_some_and(|delay| delay >= HELD_BACK_MIN)
     };
-    let may_be_held = small && !lesson.ignored && wait.gap >= super::BURST_GAP;
+    let off = is_off(half, wait.segment, wait.order, wait.mss);
+    let may_be_held = !wait.is_full() && !off && wait.gap >= super::BURST_GAP;
     lesson.held = billed(Cause::NagleDelayedAck) || (may_be_held && follows_held_back());
     if lesson.held || billed(Cause::Nagle) {
+        lesson.shape = Some((wait.last.len, wait.segment.payload_len));
         return lesson; // whether the application paused until then cannot be seen
     }
     // Nothing held it: the small one before it had been acknowledged at once.

@@ -4,14 +4,53 @@
 //! 3.9.1). A pushed segment followed by silence means that the application had nothing to send. Silence behind a
 //! segment without PSH means that more was queued, and that something else held it.
 
-use super::{BURST_GAP, Verdict, Wait, burst};
+use super::{BURST_GAP, HELD_BACK_MIN, Verdict, Wait, burst};
 use crate::account::{Charge, Split};
 use crate::cause::Cause;
+use crate::exchange::Timing;
 use crate::half::Queue;
 use crate::report::Confidence;
 use tcpwhy_wire::Duration;
 
+/// Does a server begin to answer with the first piece of a request, or when it has all of it?
+///
+/// Where the rest came at quite another time and the answer at the same, counted from the first piece, nothing in it had
+/// waited for the rest.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Answers {
+    last: Option<Timing>,
+    /// The server's own time, once that is shown.
+    own: Option<Duration>,
+}
+
+impl Answers {
+    /// Whether this answer had not waited for the rest of its request.
+    pub(crate) fn is_own(&self, timing: Timing) -> bool {
+        let shown = self.last.is_some_and(|last| {
+            let moved = last.pieces - timing.pieces;
+            moved.max(-moved) >= HELD_BACK_MIN && agree(last.answer, timing.answer)
+        });
+        shown || self.own.is_some_and(|own| agree(own, timing.answer))
+    }
+
+    pub(crate) fn on_answer(&mut self, timing: Timing, is_own: bool) {
+        self.last = Some(timing);
+        self.own = is_own.then_some(timing.answer);
+    }
+}
+
+fn agree(a: Duration, b: Duration) -> bool {
+    let difference = a - b;
+    difference.max(-difference) <= Duration::from_micros(500).max(a.divided_by(64))
+}
+
 pub(crate) fn judge(wait: &Wait<'_>) -> Verdict {
+    let split = rest(wait, Split::of(wait.gap));
+    Verdict { split, trigger: burst(&wait.last, wait.segment.at) }
+}
+
+/// Charges what is left of a wait that nothing else explains.
+pub(crate) fn rest(wait: &Wait<'_>, split: Split) -> Split {
     let (cause, confidence) = match wait.last.queue {
         Queue::Emptied if wait.near_sender() => (Cause::SenderThink, Confidence::Certain),
         Queue::Emptied => (Cause::SenderThink, Confidence::Likely),
@@ -21,5 +60,5 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Verdict {
     };
     let charge = Charge::new(cause, wait.half.side, Duration::ZERO, confidence)
         .evidence(wait.last.packet, wait.segment.packet);
-    Verdict { split: Split::of(wait.gap).rest(charge), trigger: burst(&wait.last, wait.segment.at) }
+    split.rest(charge)
 }

@@ -7,6 +7,7 @@ mod seen;
 
 mod causes;
 mod generate;
+mod in_flight;
 mod midway;
 mod properties;
 mod traps;

@@ -1,0 +1,240 @@
+//! Several small things under way at once: requests sent without waiting, frames behind frames, tails, and a slow link
+//! that all of them share.
+
+use tcpwhy_core::cause::Cause;
+use tcpwhy_core::cause::Side::{Client, Path, Server};
+use tcpwhy_core::report::Kind;
+
+use crate::packet_log::{End, each, log, ms};
+
+/// Two requests without waiting. The second reply waits for the acknowledgement of the first, and the second request had
+/// long arrived: the server is not to blame.
+#[test]
+fn a_second_reply_is_held_beside_the_first() {
+    for rtt in [2, 26].map(ms) {
+        let pipelined = log("handshake
+             +5 C 30 #first
+             first+0.05 C 40 #second
+             first+0.01 S 20 #reply
+             second+40 S ack
+             reply+41 C ack
+             +0 S 60
+             +0 C ack");
+        pipelined.rtt(rtt).both_ends(|seen| {
+            seen.exchange(1)
+                .is(&[(Cause::RoundTrip, Path, rtt), (Cause::NagleDelayedAck, Server, rtt + ms(41))]);
+        });
+    }
+}
+
+/// The same with TCP_NODELAY at the server, seen earlier: what answers 41 ms later was thought about so long.
+#[test]
+fn a_second_reply_of_a_server_without_nagle_is_thought_about() {
+    let rtt = ms(2);
+    let pipelined = log("handshake
+         +5 C 30
+         +0 S 20
+         +0.2 S 20
+         +5 C 30 #first
+         first+0.05 C 40
+         first+0.01 S 20 #reply
+         reply+41 C ack
+         +0 S 60
+         +0 C ack");
+    pipelined.rtt(rtt).both_ends(|seen| {
+        seen.exchange(2).never(Cause::NagleDelayedAck).never(Cause::Nagle);
+    });
+}
+
+const FRAMES_AT_FIRST: &str = "handshake
+     +5 C 100
+     +0 S ack
+     +0 C 300
+     +0 S 200";
+
+/// Four frames in four writes: the last three wait until the first is acknowledged. The quick acknowledgement of the
+/// first exchange shows it; later the acknowledgement comes with the first frame's answer.
+#[test]
+fn frames_are_held_until_the_first_one_s_answer() {
+    for rtt in [2, 26].map(ms) {
+        let frames = log(format!(
+            "{FRAMES_AT_FIRST}
+             +5 C 100
+             +10 S 50
+             +0 C 300
+             +10 S 150"
+        ));
+        frames.rtt(rtt).both_ends(|seen| {
+            assert_eq!(seen.count(Kind::Exchange), 2, "{seen}");
+            seen.exchange(2).is(&[
+                (Cause::RoundTrip, Path, rtt),
+                (Cause::NagleDelayedAck, Client, rtt + ms(10)),
+                (Cause::ServerThink, Server, ms(10)),
+            ]);
+        });
+    }
+}
+
+/// Requests of other sizes, or a client that first shows that it waits for its answers: each is an exchange.
+#[test]
+fn requests_that_follow_an_answer_at_once_are_requests() {
+    let dialogue = "+5 C 100
+         +10 S 50
+         +0 C 250
+         +10 S 150";
+    for before in ["handshake\n +5 C 100\n +0 S 50\n +0 C 300\n +0 S 200", FRAMES_AT_FIRST] {
+        log(format!("{before}\n{dialogue}")).rtt(ms(2)).both_ends(|seen| {
+            let n = seen.count(Kind::Exchange);
+            for n in [n - 1, n] {
+                seen.exchange(n).is(&[(Cause::RoundTrip, Path, ms(2)), (Cause::ServerThink, Server, ms(10))]);
+            }
+        });
+    }
+}
+
+/// A server that works on the first piece of a request from the start: it answers as soon whenever the rest comes.
+#[test]
+fn a_server_that_answers_the_first_piece_did_not_wait_for_the_rest() {
+    let rtt = ms(2);
+    let early = log("handshake
+         +5 C 100 #a
+         a+0 S ack
+         +0 C 300
+         a+50 S 50
+         +5 C 100 #b
+         b+40 S ack
+         +0 C 300
+         b+50 S 50");
+    early.rtt(rtt).both_ends(|seen| {
+        seen.exchange(2).is(&[(Cause::RoundTrip, Path, rtt), (Cause::ServerThink, Server, ms(50))]);
+    });
+}
+
+/// Without a shorter wait to compare with, the time from the rest to the answer is the server's.
+#[test]
+fn a_server_that_waits_for_the_rest_thinks_from_there() {
+    let rtt = ms(2);
+    let late = log("handshake
+         +5 C 100
+         +0 S ack
+         +0 C 300
+         +10 S 50
+         +5 C 100
+         +40 S ack
+         +0 C 300
+         +10 S 50");
+    late.rtt(rtt).both_ends(|seen| {
+        seen.exchange(2).is(&[
+            (Cause::RoundTrip, Path, rtt),
+            (Cause::NagleDelayedAck, Client, rtt + ms(40)),
+            (Cause::ServerThink, Server, ms(10)),
+        ]);
+    });
+}
+
+/// MSG_MORE on the whole of a message: the partial segment at its end leaves with the next acknowledgement, without PSH.
+#[test]
+fn a_tail_with_more_to_come_leaves_with_the_next_acknowledgement() {
+    for rtt in [4, 40].map(ms) {
+        let more = log("handshake
+             +5 C 100
+             +0 S 1448x3
+             +0 C ack
+             +0 S 656 more
+             +0 C ack");
+        more.rtt(rtt).both_ends(|seen| {
+            let bill = seen.exchange(1).is(&[(Cause::RoundTrip, Path, rtt), (Cause::Cork, Server, rtt)]);
+            assert_eq!(bill.of(Cause::Cork).detail.form, Some("until-acknowledged"));
+        });
+    }
+}
+
+/// Ten small packets at once through 1 Mb/s, and little but them: their acknowledgements come at the link's pace.
+#[test]
+fn small_packets_drain_behind_the_capture() {
+    let (rtt, each_ms) = (ms(10), 155.0 * 8.0 / 1e3);
+    let acks = each(1..=10, |i| format!("@{:.4} C ack", 15.0 + 10.0 + f64::from(i) * each_ms));
+    let text = format!("handshake\n +5 C 100\n +0 S 155x10\n {acks}");
+    log(text)
+        .rtt(rtt)
+        .bottleneck(End::Server, 1_000_000)
+        .seen_at(End::Server)
+        .exchange(1)
+        .is_within(ms(0.6), &[(Cause::RoundTrip, Path, rtt), (Cause::Bandwidth, Path, ms(10.0 * each_ms))]);
+}
+
+/// The same burst over a fast link to a client that holds back the acknowledgement of the last packet.
+#[test]
+fn an_acknowledgement_held_back_is_not_a_link_that_drains() {
+    let rtt = ms(10);
+    let text = "handshake
+         +5 C 100
+         +0 S 155x10 #burst
+         burst+0 C ack
+         burst+0.1 C ack ack=300
+         burst+0.2 C ack ack=1000
+         burst+40 C ack";
+    log(text).rtt(rtt).seen_at(End::Server).exchange(1).is_within(ms(1), &[(Cause::RoundTrip, Path, rtt)]);
+}
+
+/// A request of ten packets through a slow link: what the server seems to take is the link's time.
+#[test]
+fn a_request_drains_behind_the_client_s_capture() {
+    let (rtt, each_ms) = (ms(4), 500.0 * 8.0 / 1e3);
+    let acks = each(1..=10, |i| format!("@{:.4} S ack", 9.0 + 2.0 + f64::from(i) * each_ms));
+    let text = format!("handshake\n +5 C 500x10\n {acks}\n +0.1 S 100");
+    log(text)
+        .rtt(rtt)
+        .bottleneck(End::Client, 1_000_000)
+        .seen_at(End::Client)
+        .exchange(1)
+        .is_within(ms(0.6), &[(Cause::RoundTrip, Path, rtt), (Cause::Bandwidth, Path, ms(10.0 * each_ms))]);
+}
+
+/// A backlog of full segments comes at the link's pace, each long after the one before it was acknowledged.
+#[test]
+fn segments_at_the_pace_of_a_slow_link_are_its_time() {
+    let (rtt, each_ms) = (ms(2), 1448.0 * 8.0 / 1e3);
+    let text = "handshake
+         +5 C 1448x4 more #burst
+         burst+6 C 1448x3 more
+         burst+40 C 1448x3
+         +0 S 10";
+    let seen = log(text).rtt(rtt).bottleneck(End::Client, 1_000_000).seen_at(End::Server);
+    seen.exchange(1).never(Cause::Unexplained);
+    assert!(seen.exchange(1).ns(Cause::Bandwidth, Path) >= ms(8.5 * each_ms), "{seen}");
+}
+
+/// TCP_NODELAY and a window of ten packets: ten small ones are out, the rest is joined and leaves with the first
+/// acknowledgement.
+#[test]
+fn a_window_counts_small_packets_too() {
+    let rtt = ms(20);
+    let small = log("handshake
+         +5 C 100
+         +0 S 50 #first
+         first+0.01 S 50x9 #rest
+         first+0 C ack
+         +0 S 900
+         rest+0.5 C ack
+         +0 C ack");
+    // At the client the acknowledgements pass before it can be seen how many packets the server still had out.
+    let bill = [(Cause::RoundTrip, Path, rtt), (Cause::SlowStart, Server, rtt)];
+    small.rtt(rtt).seen_at(End::Server).exchange(1).is(&bill);
+}
+
+/// A client that was slow to end its handshake seems further away than it is, until it echoes a time stamp sooner.
+#[test]
+fn an_echoed_time_stamp_shows_how_near_an_end_is() {
+    let rtt = ms(4);
+    let late = log("@0 C syn
+         +0 S syn
+         +3 C ack
+         +5 C 20
+         +0 S ack
+         +0 C 100
+         +0 S 64");
+    late.rtt(rtt).both_ends(|seen| {
+        seen.exchange(1).is(&[(Cause::RoundTrip, Path, rtt), (Cause::Nagle, Client, rtt)]);
+    });
+}
