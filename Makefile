@@ -1,10 +1,10 @@
 # What a developer runs is what CI runs. `make help` lists the targets.
 CARGO ?= cargo
 
-.PHONY: help demo test lint bench accuracy corpus fuzz tools
+.PHONY: help demo test lint bench accuracy corpus public-captures fuzz tools
 
 help:
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
 
 demo: ## record the classic 40 ms stall on this machine, bill it, mend it, bill it again
 	$(CARGO) run --locked --release -p tcpwhy -- demo
@@ -25,6 +25,10 @@ accuracy: ## bills against the applications' own clocks, printed as a table
 corpus: ## record the captures of the repository afresh, on this machine's kernel
 	$(CARGO) run --locked --release -p tcpwhy -- lab corpus corpus/lab
 	$(CARGO) run --locked --release -p tcpwhy -- lab real --corpus corpus/real
+
+public-captures: ## fetch other people's captures (docs/public-captures.md) and read them all; needs the network and tshark
+	tools/public-captures.sh
+	$(CARGO) test --locked --release -p tcpwhy --test public_captures -- --ignored --nocapture
 
 fuzz: ## every fuzz target for two minutes (needs a nightly compiler and cargo-fuzz)
 	cd fuzz && for target in $$($(CARGO) +nightly fuzz list); do \

@@ -89,7 +89,6 @@ impl Split {
 struct AccountLine {
     cause: Cause,
     side: Side,
-    sender: Side,
     ns: Duration,
     by_confidence: [Duration; 3],
     evidence: [u64; EVIDENCE_MAX],
@@ -97,6 +96,32 @@ struct AccountLine {
     /// Where the detail of the longest wait is, and whether it has one.
     detail: u8,
     detailed: bool,
+}
+
+impl AccountLine {
+    /// Takes another wait's detail instead of its own.
+    fn take_detail(&mut self, detail: Option<Detail>, details: &mut Vec<Detail>) {
+        self.detailed = detail.is_some();
+        let Some(detail) = detail else { return };
+        if let Some(place) = details.get_mut(usize::from(self.detail)) {
+            *place = detail;
+        } else {
+            self.detail = details.len() as u8;
+            make_room(details);
+            details.push(detail);
+        }
+    }
+
+    fn cite(&mut self, packets: &[u64]) {
+        for &packet in packets {
+            if packet != 0
+                && !self.evidence.contains(&packet)
+                && let Some(free) = self.evidence.iter_mut().find(|slot| **slot == 0)
+            {
+                *free = packet;
+            }
+        }
+    }
 }
 
 /// The running account. Reused from exchange to exchange, so that the per-packet path does not allocate.
@@ -153,28 +178,12 @@ impl Account {
         };
         // The detail is that of the longest single wait.
         if charge.ns.times(i64::from(line.waits)) > line.ns {
-            line.detailed = charge.detail.is_some();
-            if let Some(detail) = charge.detail {
-                if let Some(place) = self.details.get_mut(usize::from(line.detail)) {
-                    *place = detail;
-                } else {
-                    line.detail = self.details.len() as u8;
-                    make_room(&mut self.details);
-                    self.details.push(detail);
-                }
-            }
+            line.take_detail(charge.detail, &mut self.details);
         }
         line.ns += charge.ns;
         line.by_confidence[charge.confidence as usize] += charge.ns;
         line.waits += 1;
-        for packet in charge.evidence {
-            if packet != 0
-                && !line.evidence.contains(&packet)
-                && let Some(free) = line.evidence.iter_mut().find(|slot| **slot == 0)
-            {
-                *free = packet;
-            }
-        }
+        line.cite(&charge.evidence);
     }
 
     fn begin_line(&mut self, charge: &Charge, side: Side) {
@@ -196,7 +205,6 @@ impl Account {
         self.lines.push(AccountLine {
             cause: charge.cause,
             side,
-            sender: charge.sender,
             ns: charge.ns,
             by_confidence,
             evidence,
@@ -212,11 +220,35 @@ impl Account {
             return;
         }
         for line in &other.lines {
-            for charge in LineView(line, &other.details).charges() {
-                self.charge(&charge);
-            }
+            self.absorb_line(line, LineView(line, &other.details).own_detail());
         }
         other.clear();
+    }
+
+    fn absorb_line(&mut self, line: &AccountLine, detail: Option<Detail>) {
+        self.total += line.ns;
+        let known = self.lines.iter_mut().find(|known| (known.cause, known.side) == (line.cause, line.side));
+        let Some(known) = known else {
+            let place = if let Some(detail) = detail {
+                make_room(&mut self.details);
+                self.details.push(detail);
+                self.details.len() as u8 - 1
+            } else {
+                NO_DETAIL
+            };
+            make_room(&mut self.lines);
+            self.lines.push(AccountLine { detail: place, ..*line });
+            return;
+        };
+        if line.ns.times(i64::from(known.waits)) > known.ns.times(i64::from(line.waits)) {
+            known.take_detail(detail, &mut self.details);
+        }
+        known.ns += line.ns;
+        for (sum, more) in known.by_confidence.iter_mut().zip(line.by_confidence) {
+            *sum += more;
+        }
+        known.waits = known.waits.saturating_add(line.waits);
+        known.cite(&line.evidence);
     }
 
     /// The bill, largest line first, ties in the order of [`Cause::ALL`].
@@ -257,7 +289,10 @@ impl LineView<'_> {
     }
 
     pub(crate) fn detail(self) -> Detail {
-        Detail { waits: Some(self.0.waits), ..self.own_detail().unwrap_or_default() }
+        let own = self.own_detail().unwrap_or_default();
+        // Each wait for a repair is a packet that was sent again.
+        let retransmits = own.retransmits.map(|n| n.max(self.0.waits));
+        Detail { waits: Some(self.0.waits), retransmits, ..own }
     }
 
     fn own_detail(self) -> Option<Detail> {
@@ -279,21 +314,6 @@ impl LineView<'_> {
         } else {
             Confidence::Possible
         }
-    }
-
-    /// The line as charges again, one for each confidence, for another account of the same sender.
-    pub(crate) fn charges(self) -> impl Iterator<Item = Charge> {
-        let (line, detail) = (*self.0, self.own_detail());
-        [Confidence::Possible, Confidence::Likely, Confidence::Certain].into_iter().map(move |confidence| {
-            Charge {
-                cause: line.cause,
-                sender: line.sender,
-                ns: line.by_confidence[confidence as usize],
-                confidence,
-                evidence: [line.evidence[0], line.evidence[1]],
-                detail,
-            }
-        })
     }
 
     fn to_line(self) -> Line {

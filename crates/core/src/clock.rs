@@ -6,17 +6,37 @@
 
 use tcpwhy_wire::{Duration, Instant};
 
-/// Clock rates in use, the slowest first: 10 and 4 ms (jiffies of old), 1 ms (Linux, Windows, FreeBSD, macOS).
-const TICKS: [Duration; 3] = [Duration::from_millis(10), Duration::from_millis(4), Duration::from_millis(1)];
+/// Clock rates in use, the slowest first: 500 ms (4.4BSD's slow timer; OpenBSD and Mac OS X of old), 100 ms (Windows up
+/// to 7), 10, 4 and 3.3 ms (jiffies of old), 1 ms (Linux, Windows, FreeBSD, macOS). RFC 7323, 5.4 allows 1 ms to 1 s.
+const TICKS: [Duration; 6] = [
+    Duration::from_millis(500),
+    Duration::from_millis(100),
+    Duration::from_millis(10),
+    Duration::from_millis(4),
+    Duration::from_nanos(3_333_333),
+    TICK_SHORTEST,
+];
+const TICK_SHORTEST: Duration = Duration::from_millis(1);
 /// TCP_USEC_TS (Linux 6.7, per route): far from all others, which a late first packet can make look half as long.
 const TICK_USEC: Duration = Duration::from_micros(1);
 /// Ticks that must have passed to tell their length.
 const LEARN_FROM_TICKS: i64 = 8;
+/// Behind these times a clock that has fallen back by so many fifths is not late packets but a rate that none of them is,
+/// or one that was learned while the clock jumped (a virtual machine's).
+const RATE_SHOWN: [(Duration, i64); 2] = [(Duration::from_secs(2), 3), (Duration::from_secs(8), 1)];
+/// A packet behind a silence of its sender finds no queue of that sender's own.
+const CALM_AFTER: Duration = Duration::from_millis(100);
+/// By how much a clock may run slow, nanoseconds in a second: crystals are within 100 ppm; what is far beyond has another
+/// unit (1,024 us to a tick, for example).
+const DRIFT_MIN: i64 = 5_000_000;
+const DRIFT_PERIOD: Duration = Duration::from_secs(1);
+/// Periods in a row that drift alike. A queue of others grows as evenly for a moment only.
+const DRIFT_PERIODS: u8 = 3;
 /// How long a smallest difference is compared with: at 100 ppm of drift that is 1 ms and more.
 const REMEMBER_FOR: Duration = Duration::from_secs(10);
 
 /// One sender's time-stamp clock as the capture sees it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct StampClock {
     first: Option<(u32, Instant)>,
     /// Zero until it is known.
@@ -26,6 +46,50 @@ pub(crate) struct StampClock {
     period_started: Instant,
     /// The present stamp, and when its first packet passed.
     stamp: Option<(u32, Instant)>,
+    /// Its rate is none of the known ones, or it is no clock at all.
+    unknown: bool,
+    last: Instant,
+    /// Most connections end before it is asked for.
+    drift: Option<Box<Drift>>,
+}
+
+/// Whether the differences grow evenly where no queue of the sender's own can be.
+#[derive(Clone, Copy, Debug)]
+struct Drift {
+    /// Smallest difference of the last period and of the present one, and when.
+    before: Option<(Instant, Duration)>,
+    now: (Instant, Duration),
+    started: Instant,
+    /// Nanoseconds in a second.
+    slope: i64,
+    alike: u8,
+}
+
+impl Drift {
+    fn new(at: Instant, difference: Duration) -> Self {
+        Self { before: None, now: (at, difference), started: at, slope: 0, alike: 0 }
+    }
+
+    /// Takes a packet behind a silence. Returns whether the clock is slow for certain.
+    fn on_calm(&mut self, at: Instant, difference: Duration, tick: Duration) -> bool {
+        if at - self.started < DRIFT_PERIOD {
+            if difference < self.now.1 {
+                self.now = (at, difference);
+            }
+            return false;
+        }
+        if let Some(before) = self.before {
+            let (over, grown) = (self.now.0 - before.0, self.now.1 - before.1);
+            let slope = grown.as_nanos().saturating_mul(1000) / (over.as_nanos() / 1_000_000).max(1);
+            let slow = slope > DRIFT_MIN && grown > tick;
+            let alike = (slope - self.slope).abs() <= self.slope / 4;
+            self.alike = if slow && alike { self.alike.saturating_add(1) } else { u8::from(slow) };
+            self.slope = slope;
+        }
+        self.before = Some(self.now);
+        (self.now, self.started) = ((at, difference), at);
+        self.alike >= DRIFT_PERIODS
+    }
 }
 
 impl Default for StampClock {
@@ -36,6 +100,9 @@ impl Default for StampClock {
             smallest: [Duration::MAX; 2],
             period_started: Instant::MIN,
             stamp: None,
+            unknown: false,
+            last: Instant::MIN,
+            drift: None,
         }
     }
 }
@@ -65,7 +132,17 @@ impl StampClock {
             self.revise(passed, ticks);
             difference = passed - self.tick.times(ticks);
         }
-        if self.tick == Duration::ZERO {
+        let fallen_back = |after: Duration, fifths| {
+            passed >= after && difference > Duration::from_nanos(passed.as_nanos() / 5 * fifths)
+        };
+        self.unknown |= RATE_SHOWN.into_iter().any(|(after, fifths)| fallen_back(after, fifths));
+        let calm = at - self.last >= CALM_AFTER;
+        self.last = at;
+        if calm && !self.unknown && self.tick > Duration::ZERO {
+            let drift = self.drift.get_or_insert_with(|| Box::new(Drift::new(at, difference)));
+            self.unknown = drift.on_calm(at, difference, self.tick);
+        }
+        if self.unknown || self.tick == Duration::ZERO {
             return None;
         }
         if at - self.period_started >= REMEMBER_FOR {
@@ -82,10 +159,10 @@ impl StampClock {
     /// A growing queue makes ticks look long, never short: the longest known one that fits, revised downwards.
     fn revise(&mut self, passed: Duration, ticks: i64) {
         let longest = passed.as_nanos() / ticks;
-        let fitting = if longest < TICKS[2].as_nanos() / 10 {
+        let fitting = if longest < TICK_SHORTEST.as_nanos() / 10 {
             TICK_USEC
         } else {
-            TICKS.into_iter().find(|tick| tick.as_nanos() <= longest + longest / 8).unwrap_or(TICKS[2])
+            TICKS.into_iter().find(|tick| tick.as_nanos() <= longest + longest / 8).unwrap_or(TICK_SHORTEST)
         };
         if self.tick == Duration::ZERO || fitting < self.tick {
             self.tick = fitting;
@@ -100,16 +177,19 @@ impl StampClock {
 
     /// For how long packets with the present stamp have been passing, unless its tick is known to be long.
     pub(crate) fn same_stamp_for(&self, now: Instant) -> Option<Duration> {
-        self.stamp.filter(|_| self.tick <= TICKS[2]).map(|(_, since)| now - since)
+        self.stamp.filter(|_| !self.unknown && self.tick <= TICK_SHORTEST).map(|(_, since)| now - since)
     }
 
-    /// The longest time that can lie between the sending of two packets with these stamps.
-    pub(crate) fn sent_apart(&self, earlier: u32, later: u32) -> Duration {
+    /// The longest time that can lie between the sending of two packets with these stamps, where it can be told.
+    pub(crate) fn sent_apart(&self, earlier: u32, later: u32) -> Option<Duration> {
+        if self.unknown {
+            return None;
+        }
         let ticks = i64::from(later.wrapping_sub(earlier) as i32);
-        // Without a measured tick, the one that nearly all senders have; where it counts, the longest.
-        let assumed = if ticks == 0 { TICKS[2] } else { TICKS[0] };
+        // Without a measured tick, the one that nearly all senders have; where it counts, the longest of today's.
+        let assumed = if ticks == 0 { TICK_SHORTEST } else { Duration::from_millis(10) };
         let tick = if self.tick == Duration::ZERO { assumed } else { self.tick };
-        tick.times(ticks.max(0) + 1)
+        Some(tick.times(ticks.max(0) + 1))
     }
 }
 
@@ -130,6 +210,31 @@ mod tests {
         let waited = clock.on_packet(ms(1400 + 30), 5400).expect("the rate is known");
         assert!(waited >= Duration::from_millis(29) && waited <= Duration::from_millis(30), "{waited}");
         assert_eq!(clock.on_packet(ms(1500), 5500), Some(Duration::ZERO));
+    }
+
+    /// Ticks of 500 ms (OpenBSD, Mac OS X of old), 100 ms (Windows of old) and 3.3 ms (HZ=300), and one that nobody has.
+    #[test]
+    fn a_slow_clock_is_no_queue() {
+        for tick_ms in [500, 100, 10, 1] {
+            let mut clock = StampClock::default();
+            for i in 0..400 {
+                let waited = clock.on_packet(ms(1000 + 250 * i), (250 * i / tick_ms) as u32);
+                assert!(
+                    waited.is_none_or(|waited| waited <= Duration::from_millis(1)),
+                    "{tick_ms}: {waited:?}"
+                );
+            }
+        }
+        let mut clock = StampClock::default();
+        let late = (0..400).filter_map(|i| clock.on_packet(ms(1000 + 250 * i), (250 * i * 3 / 10) as u32));
+        assert!(late.max().is_none_or(|waited| waited <= Duration::from_millis(4)), "HZ=300");
+        let mut clock = StampClock::default();
+        let odd = (0..400).map(|i| clock.on_packet(ms(1000 + 250 * i), (250 * i / 40) as u32)).last();
+        assert_eq!(odd, Some(None), "40 ms");
+        assert_eq!(clock.sent_apart(7, 7), None);
+        let mut clock = StampClock::default();
+        let late = (0..400).map(|i| clock.on_packet(ms(1000 + 250 * i), (250 * i * 1000 / 1024) as u32));
+        assert_eq!(late.skip(24).flatten().next(), None, "1,024 us");
     }
 
     #[test]

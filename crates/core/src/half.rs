@@ -10,6 +10,7 @@ use crate::cause::Side;
 use crate::clock::StampClock;
 use crate::drain::Drain;
 use crate::full_size::FullSize;
+use crate::holes::Holes;
 use crate::ip_id::IpIdCounter;
 pub(crate) use crate::order::{LastData, Order, Queue};
 use crate::queue;
@@ -22,8 +23,6 @@ use crate::window_scale::ScaleBounds;
 const REMEMBERED_MAX: usize = 2048;
 /// By how much a host's answers vary, and with them the estimate of the way to it.
 pub(crate) const HOST_VARIATION: Duration = Duration::from_micros(150);
-/// Holes in the sequence space remembered at most.
-const HOLES_MAX: usize = 64;
 /// The window that a sender knows early in a connection.
 const UNSCALED_MAX: u32 = 65_536;
 /// A jump further than any window is not a hole.
@@ -54,14 +53,6 @@ pub(crate) struct AckSeen {
     pub signals_loss: bool,
 }
 
-/// A run of bytes that the capture has not seen although later ones were.
-#[derive(Clone, Copy, Debug)]
-struct Hole {
-    start: Seq,
-    end: Seq,
-    noticed_at: Instant,
-}
-
 /// One direction of a connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Half {
@@ -85,7 +76,7 @@ pub(crate) struct Half {
     pub rto: RtoEstimator,
     pub sent: queue::Queue<Sent>,
     in_transit: queue::Queue<AckSeen>,
-    holes: Vec<Hole>,
+    holes: Holes,
     /// Where no handshake says how large segments are, and by how much the peer's windows are scaled.
     full_size: FullSize,
     scale_bounds: ScaleBounds,
@@ -136,7 +127,7 @@ impl Half {
             rto: RtoEstimator::default(),
             sent: queue::Queue::default(),
             in_transit: queue::Queue::default(),
-            holes: Vec::new(),
+            holes: Holes::default(),
             full_size: FullSize::default(),
             scale_bounds: ScaleBounds::default(),
             window_max: 0,
@@ -179,7 +170,7 @@ impl Half {
             ^ self.clock.fetch()
             ^ self.arrivals.fetch()
             ^ self.acknowledgements.fetch()
-            ^ self.holes.len() as u64
+            ^ self.holes.fetch()
             ^ sent
             ^ acks
     }
@@ -256,6 +247,11 @@ impl Half {
     /// Bytes that fit the window as the sender knows it.
     pub(crate) fn room_left(&self) -> Option<i32> {
         Some(self.view.edge? - self.snd_nxt?)
+    }
+
+    /// Whether the sender numbers this connection's packets by themselves, and the capture has hardly missed one.
+    pub(crate) fn numbers_its_packets(&self) -> bool {
+        self.ip_id.is_proven()
     }
 
     /// Bytes that passed the capture and that `ack` was the first to acknowledge.
@@ -361,7 +357,7 @@ impl Half {
                 self.sent.pop_front();
             }
             self.untimed_until = self.untimed_until.filter(|until| until.after(ack.ack));
-            self.holes.retain(|hole| hole.end.after(ack.ack));
+            self.holes.on_ack(ack.ack);
             let count = if ack.payload_len > 0 { &mut self.acked_with_data } else { &mut self.acked_bare };
             *count = count.saturating_add(1);
             self.last_rtt = rtt.or(self.last_rtt);
@@ -416,10 +412,8 @@ impl Half {
                 Order::New
             };
         }
-        if let Some(hole) =
-            self.holes.iter().find(|hole| segment.seq.before(hole.end) && end.after(hole.start))
-        {
-            return Order::HoleFill { noticed_at: hole.noticed_at };
+        if let Some(noticed_at) = self.holes.noticed_at(segment.seq, end) {
+            return Order::HoleFill { noticed_at };
         }
         if self.una.is_some_and(|una| end.at_or_before(una)) {
             let probe = segment.payload_len <= 1 && self.una.is_some_and(|una| segment.seq + 1 == una);
@@ -440,8 +434,8 @@ impl Half {
         let new_bytes = match order {
             Order::New => {
                 let nxt = self.snd_nxt.unwrap_or(start);
-                if start.after(nxt) && self.holes.len() < HOLES_MAX {
-                    self.holes.push(Hole { start: nxt, end: start, noticed_at: segment.at });
+                if start.after(nxt) {
+                    self.holes.push(nxt, start, segment.at);
                 }
                 self.snd_nxt = Some(end);
                 if small {
@@ -451,7 +445,7 @@ impl Half {
                 (end - start.latest(nxt)).max(0) as u32
             }
             Order::HoleFill { .. } => {
-                self.fill(start, end);
+                self.holes.fill(start, end);
                 segment.payload_len
             }
             Order::Retransmission { .. } => {
@@ -517,9 +511,8 @@ impl Half {
         if let Some(nxt) = self.snd_nxt
             && segment.seq.after(nxt)
             && (segment.seq - nxt) < HOLE_BYTES_MAX
-            && self.holes.len() < HOLES_MAX
+            && self.holes.push(nxt, segment.seq, segment.at)
         {
-            self.holes.push(Hole { start: nxt, end: segment.seq, noticed_at: segment.at });
             self.snd_nxt = Some(segment.seq);
         }
     }
@@ -549,23 +542,6 @@ impl Half {
         self.sent.push_back(sent);
     }
 
-    fn fill(&mut self, start: Seq, end: Seq) {
-        let mut i = 0;
-        while i < self.holes.len() {
-            let hole = self.holes[i];
-            if start.at_or_before(hole.start) && end.at_or_after(hole.end) {
-                self.holes.swap_remove(i);
-                continue;
-            }
-            if start.at_or_before(hole.start) && end.after(hole.start) {
-                self.holes[i].start = end;
-            } else if start.before(hole.end) && end.at_or_after(hole.end) {
-                self.holes[i].end = start;
-            }
-            i += 1;
-        }
-    }
-
     /// By how much the last round trip between the capture and the peer was above `peer`.
     pub(crate) fn last_queueing(&self, peer: Duration) -> Duration {
         self.last_rtt.map_or(Duration::ZERO, |rtt| (rtt - peer).at_least_zero())
@@ -573,7 +549,7 @@ impl Half {
 
     /// The longest time that can lie between the sending of `last` and of `segment`, where time stamps tell.
     pub(crate) fn sent_apart(&self, last: &LastData, segment: &Segment) -> Option<Duration> {
-        Some(self.clock.sent_apart(last.stamp?, segment.options.timestamps?.val))
+        self.clock.sent_apart(last.stamp?, segment.options.timestamps?.val)
     }
 
     /// The bottleneck's rate as the arrivals or the acknowledgements show it.

@@ -3,16 +3,27 @@
 /// Counts packets that the capture missed, where the sender numbers its packets one by one.
 ///
 /// Linux numbers the packets of a connection from a random start, a super-segment taking one number a packet
-/// (`ip_select_ident_segs`). Senders that do otherwise never reach the trust threshold.
+/// (`ip_select_ident_segs`). Windows counts the packets of the whole host in one row: as long as a connection has the
+/// host for itself that looks the same, and what the host sends elsewhere looks like packets that are missing. A counter
+/// that jumps often is such a one, or the capture does not have all packets anyway.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct IpIdCounter {
     expected: Option<u16>,
     hits: u8,
+    jumps: u8,
 }
 
 impl IpIdCounter {
     const TRUSTED: u8 = 2;
     const PLAUSIBLE_GAP: u16 = 256;
+    /// Packets that follow one another for each jump.
+    const STEADY: u8 = 3;
+    const PROVEN: u8 = 24;
+
+    /// Whether so many packets followed one another that a jump is this connection's own, whenever it comes.
+    pub(crate) fn is_proven(self) -> bool {
+        self.hits >= Self::PROVEN && self.hits / Self::PROVEN >= self.jumps
+    }
 
     /// A packet of this sender with `id`, which stands for `packets` on the wire. Returns how many before it are missing.
     pub(crate) fn on_packet(&mut self, id: u16, packets: u16) -> u16 {
@@ -28,13 +39,39 @@ impl IpIdCounter {
         }
         self.expected = Some(next);
         if missed == 0 {
-            self.hits = self.hits.saturating_add(1);
+            if self.hits == u8::MAX {
+                (self.hits, self.jumps) = (self.hits / 2, self.jumps / 2);
+            }
+            self.hits += 1;
             return 0;
         }
         if missed > Self::PLAUSIBLE_GAP {
             self.hits = 0; // not this connection's counter
             return 0;
         }
-        if self.hits >= Self::TRUSTED { missed } else { 0 }
+        let trusted = self.hits >= Self::TRUSTED && self.hits / Self::STEADY >= self.jumps;
+        self.jumps = self.jumps.saturating_add(1);
+        if trusted { missed } else { 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_that_sends_elsewhere_too_loses_its_credit() {
+        let mut counter = IpIdCounter::default();
+        let ids = [100_u16, 101, 102, 103, 108, 110, 114, 115, 119];
+        let missed: Vec<u16> = ids.into_iter().map(|id| counter.on_packet(id, 1)).collect();
+        assert_eq!(missed, [0, 0, 0, 0, 4, 1, 0, 0, 0]);
+    }
+
+    #[test]
+    fn one_lost_packet_in_thirty_is_noticed_every_time() {
+        let mut counter = IpIdCounter::default();
+        let noticed =
+            (100_u16..1000).filter(|id| id % 30 != 0).map(|id| counter.on_packet(id, 1)).sum::<u16>();
+        assert_eq!(noticed, 30);
     }
 }

@@ -16,6 +16,7 @@ mod echo;
 mod exchange;
 mod full_size;
 mod half;
+mod holes;
 mod ip_id;
 mod ledger;
 mod listed;

@@ -149,12 +149,15 @@ impl Shard {
         }
         connection.sighting = Some(Sighting::of(segment, from));
         let before = connection.delay;
-        connection.on_segment(segment, from, &mut self.ledger);
+        let not_captured = connection.on_segment(segment, from, &mut self.ledger);
         if connection.delay != before {
             share_path(&mut self.paths, connection);
         }
         if connection.is_finished() {
             self.finish_one(slot, hash);
+        }
+        if not_captured {
+            self.note("capture-drops", segment.packet);
         }
     }
 
@@ -267,7 +270,11 @@ impl Shard {
         let connection = self.connections.get_mut(slot);
         connection.close(None, &mut self.ledger);
         let id = std::mem::take(&mut connection.id);
+        let one_sided = connection.is_one_sided().then_some(connection.packet_range[0]);
         self.connections.release(slot);
+        if let Some(first) = one_sided {
+            self.note("one-direction", first);
+        }
         if !self.ledger.lists(id) {
             return None;
         }

@@ -59,6 +59,12 @@ impl Connection {
             self.habits[from].rounds.on_message(segment.seq);
             return (nothing, Follows::Own);
         };
+        if self.halves[1 - from].acked_unseen() && segment.at - wait.last.at >= mechanism::BURST_GAP {
+            // It may answer something that is missing from the capture.
+            let charge = mechanism::unseen(self.halves[from].side).evidence(wait.last.packet, segment.packet);
+            let split = Split::of(segment.at - wait.last.at).rest(charge);
+            return (Verdict { split, trigger: Trigger::Write }, Follows::Own);
+        }
         let verdict = mechanism::judge(&wait);
         let mut lessons = mechanism::lessons(&wait, &verdict);
         // Nothing of an answer had arrived: the application wrote all of it before it read.
@@ -135,8 +141,13 @@ impl Connection {
         for charge in self.way(server, half.side) {
             split.take(charge.evidence(from.packet, segment.packet));
         }
+        if client.acked_unseen() || half.not_captured(segment) {
+            // The request ended, or the reply began, with packets that are missing from the capture.
+            let charge = mechanism::unseen(half.side).evidence(from.packet, segment.packet);
+            return Verdict { split: split.rest(charge), trigger: Trigger::Packet(from.packet) };
+        }
         let rtt = own + self.delay(open.initiator);
-        if let Some(charge) = repair::first_reply(half, order, split.left(), rtt) {
+        if let Some(charge) = repair::first_reply(half, order, split.left(), own, rtt) {
             split.take(charge.evidence(from.packet, segment.packet));
         }
         if own > self.delay(open.initiator)

@@ -23,6 +23,8 @@ use turns::Silence;
 
 /// An end that was silent for this long while its peer sent was not in the middle of a burst.
 const REACTION_AFTER_SILENCE: Duration = Duration::from_millis(2);
+/// An acknowledgement that takes longer says nothing about how far away its sender is.
+const DISTANCE_MAX: Duration = Duration::from_secs(1);
 /// A path's smallest round trip was seen shorter by at least this on another connection.
 const QUEUED_MIN: Duration = Duration::from_millis(2);
 
@@ -167,8 +169,9 @@ impl Connection {
         syn_only && half.una.is_none() && other.una.is_none() && other.snd_nxt.is_none()
     }
 
-    /// Takes the next segment, in order of capture.
-    pub(crate) fn on_segment(&mut self, segment: &Segment, from: usize, ledger: &mut Ledger) {
+    /// Takes the next segment, in order of capture. Returns whether packets before it are missing from the capture.
+    pub(crate) fn on_segment(&mut self, segment: &Segment, from: usize, ledger: &mut Ledger) -> bool {
+        let not_captured = segment.payload_len > 0 && self.halves[from].not_captured(segment);
         // Time does not run backwards inside a connection, whatever the capture's clock did: it stands until the clock
         // has caught up.
         if self.now - segment.at.min(self.last_at) > HOST_VARIATION {
@@ -198,7 +201,7 @@ impl Connection {
             self.rung(segment, from, Trigger::Control, None);
             self.close(None, ledger);
             self.closed = true;
-            return;
+            return not_captured;
         }
         if segment.flags.syn() {
             self.on_syn(segment, from);
@@ -217,6 +220,7 @@ impl Connection {
         if segment.flags.fin() {
             self.halves[from].on_control(segment);
         }
+        not_captured
     }
 
     /// What an end echoes bounds its distance, whether a handshake has shown that or not.
@@ -316,7 +320,9 @@ impl Connection {
         }
         let path_rtt = self.delay(CLIENT) + self.delay(SERVER);
         let rtt = self.halves[to].on_ack(segment, window, mss, path_rtt);
-        if let Some(rtt) = rtt {
+        // Without a handshake the first thing to acknowledge may be anybody's next request, minutes later. Whoever waits
+        // for longer than this has sent again (RFC 6298, 2.1).
+        if let Some(rtt) = rtt.filter(|rtt| !self.assumed || *rtt < DISTANCE_MAX) {
             // An end that is seen to answer within `rtt` is at most that far away.
             let known = self.delay[from];
             self.delay[from] = Some(known.map_or(rtt, |known| known.min(rtt)));
@@ -394,6 +400,11 @@ impl Connection {
         }
         self.extend(segment, from, order, last, &verdict, follows);
         self.rung(segment, from, verdict.trigger, Some(&verdict.split));
+    }
+
+    /// Whether the capture has one direction only, with data in it.
+    pub(crate) fn is_one_sided(&self) -> bool {
+        self.last_packet.iter().any(Option::is_none) && self.halves.iter().any(|half| half.bytes > 0)
     }
 
     /// Whether both directions ended and nothing is expected any more.

@@ -13,6 +13,9 @@ use crate::report::{Confidence, Detail, Kind};
 /// Silence in the middle of a message, with everything acknowledged and nothing queued, after which the next bytes are
 /// a message of their own: a push, the next item of a stream.
 const NEW_MESSAGE_AFTER: Duration = Duration::from_secs(1);
+/// Silence of both ends after which it does not take acknowledgements to know that everything has arrived: a capture
+/// may not have them.
+const SETTLED_AFTER: Duration = Duration::from_secs(10);
 /// Shorter silences end a message too, if no answer ever comes.
 const PIECE_AFTER: Duration = Duration::from_millis(200);
 /// Less than this a segment's time stamp cannot show for certain.
@@ -67,10 +70,18 @@ impl Connection {
             return Silence::None;
         };
         let quiet = segment.at - last.at;
-        let own_time = verdict.split.charges().all(|charge| charge.cause == Cause::SenderThink);
+        let charges = || verdict.split.charges().map(|charge| charge.cause);
+        let own_time = charges().all(|cause| cause == Cause::SenderThink);
         let emptied = last.queue != Queue::More && self.halves[from].flight() == 0;
         let path = if from == open.initiator { &open.request } else { &open.reply };
-        if order != Order::New || !own_time || !emptied || path.last.is_none() {
+        if order != Order::New || path.last.is_none() {
+            return Silence::None;
+        }
+        // Whatever was on its way has arrived by now: nobody has asked for it since, and nobody has sent it again.
+        let nobody_waits = charges().all(|cause| matches!(cause, Cause::SenderThink | Cause::Unexplained))
+            && quiet >= SETTLED_AFTER
+            && self.last_packet[1 - from].is_none_or(|peer| peer - last.at < NEW_MESSAGE_AFTER);
+        if !(nobody_waits || own_time && emptied) {
             return Silence::None;
         }
         if quiet >= NEW_MESSAGE_AFTER || open.pieces.len() >= PIECES_MAX {
@@ -116,7 +127,7 @@ impl Connection {
             open.piece.0 = open.start;
             open.client_idle = (open.client_idle - lost.ns).at_least_zero();
             open.request.charge(&lost);
-        } else if let Some(late) = self.late_on_its_way(segment, from) {
+        } else if let Some(late) = self.late_on_its_way(segment, from, idle_since) {
             open.start = at - late.ns;
             open.piece.0 = open.start;
             open.client_idle = (open.client_idle - late.ns).at_least_zero();
@@ -126,9 +137,12 @@ impl Connection {
     }
 
     /// Far from its sender, a message began earlier than its first segment passed by what that waited on its way.
-    fn late_on_its_way(&self, segment: &Segment, from: usize) -> Option<Charge> {
+    /// What came before it was over by then.
+    fn late_on_its_way(&self, segment: &Segment, from: usize, idle_since: Option<Instant>) -> Option<Charge> {
         let half = &self.halves[from];
-        let queued = half.queued_on_way.filter(|queued| *queued >= LATE_MIN)?;
+        let most = idle_since.map_or(Duration::MAX, |since| segment.at - since);
+        let queued =
+            half.queued_on_way.map(|queued| queued.min(most)).filter(|queued| *queued >= LATE_MIN)?;
         if self.delay(from) < self.delay(1 - from) {
             return None;
         }
@@ -150,15 +164,15 @@ impl Connection {
         let peer = &self.halves[1 - from];
         let since = idle_since?;
         let timer = half.rto.rto() + crate::rto::TICK;
-        // A packet is missing, and the sender was silent for about as long as its timer runs.
+        // A packet is missing, and the sender was silent for about as long as its timer runs, or a little before it wrote.
         let silent = segment.at - since;
-        let timed = silent >= timer - crate::rto::TICK.times(2) && silent <= timer + timer.divided_by(4);
-        let lost = match order {
-            Order::HoleFill { .. } => true,
+        let timed = silent >= timer - crate::rto::TICK.times(2) && silent <= timer.times(2);
+        let lost = if let Order::HoleFill { .. } = order {
+            true
+        } else {
             // With nothing to acknowledge, the packets that are missing by their identification carried data.
-            _ => {
-                half.missed_since_data > 0 && (peer.newly_acked() == 0 || peer.is_acked_with_data() || timed)
-            }
+            let data = peer.newly_acked() == 0 || peer.is_acked_with_data();
+            half.missed_since_data > 0 && (data && half.numbers_its_packets() || timed)
         };
         if !lost || self.delay(from) < self.delay(1 - from) {
             return None;

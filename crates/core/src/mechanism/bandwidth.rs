@@ -24,7 +24,11 @@ pub(crate) fn rate(wait: &Wait<'_>) -> Option<Rate> {
 /// Charges the bottleneck's share of a wait.
 pub(crate) fn take(wait: &Wait<'_>, split: &mut Split) {
     let Some(rate) = rate(wait) else { return };
-    let needed = needed(wait, rate) + wait.habits.bandwidth_credit;
+    let needed = if burst_behind(wait) {
+        rate.time_for(wait.segment.payload_len)
+    } else {
+        needed(wait, rate) + wait.habits.bandwidth_credit
+    };
     let share = if queue_stands(wait, rate) { split.left() } else { needed };
     let detail = Detail { rate_bps: Some(rate.bits_per_second()), ..Detail::default() };
     split.take(
@@ -36,10 +40,22 @@ pub(crate) fn take(wait: &Wait<'_>, split: &mut Split) {
 
 /// What the bottleneck needed for the bytes that ended the wait.
 fn needed(wait: &Wait<'_>, rate: Rate) -> Duration {
+    if !wait.near_sender() {
+        return rate.time_for(wait.segment.payload_len);
+    }
     let acked = wait.half.acked_since(&wait.last);
     // In recovery nothing is acknowledged for good, and a segment leaves for each that arrived (RFC 6675).
-    let bytes = if wait.near_sender() && acked > 0 { acked } else { wait.segment.payload_len };
-    rate.time_for(bytes)
+    rate.time_for(if acked == 0 && recovering(wait) { wait.segment.payload_len } else { acked })
+}
+
+/// Near the sender, a segment that left behind others on the same acknowledgement: the bottleneck is still busy with
+/// those. It earns no credit: in sum the bottleneck needs no longer than for what was acknowledged.
+fn burst_behind(wait: &Wait<'_>) -> bool {
+    wait.near_sender() && wait.half.acked_since(&wait.last) == 0 && !recovering(wait)
+}
+
+fn recovering(wait: &Wait<'_>) -> bool {
+    wait.half.view.loss_signal.is_some_and(|at| at >= wait.last.at - wait.rtt())
 }
 
 /// Whether bytes of this transfer were waiting at the bottleneck: the last acknowledgement took longer than the path

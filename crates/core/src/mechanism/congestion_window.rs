@@ -74,6 +74,9 @@ impl Rounds {
     }
 }
 
+/// What a slow host takes to answer an acknowledgement with the next segment.
+const SLOW_HOST: Duration = Duration::from_millis(4);
+
 pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     if wait.order != Order::New || wait.gap < super::BURST_GAP {
         return None;
@@ -103,7 +106,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         ..Detail::default()
     };
     let mut split = Split::of(wait.gap);
-    if !wait.follows(&release) {
+    if !wait.follows(&release) && !wait.near_sender() {
         let late = Charge::new(
             Cause::Queueing,
             wait.half.side,
@@ -139,7 +142,8 @@ fn which(wait: &Wait<'_>, release: &Release) -> (Cause, Option<&'static str>, Co
     let rounds = &wait.habits.rounds;
     let serialised = bandwidth::rate(wait).map_or(Duration::ZERO, |rate| rate.time_for(release.flight));
     let held_back = wait.ack_delay(release).map_or(Duration::ZERO, |delay| delay - serialised);
-    if held_back >= HELD_BACK_MIN && release.flight <= 4 * wait.mss {
+    // On a long path the window costs its round trip with a prompt acknowledgement too.
+    if held_back >= HELD_BACK_MIN.max(wait.gap.divided_by(4)) && release.flight <= 4 * wait.mss {
         return (Cause::DelayedAckCwnd, None, Confidence::Likely);
     }
     if rounds.lost {
@@ -163,14 +167,15 @@ fn which(wait: &Wait<'_>, release: &Release) -> (Cause, Option<&'static str>, Co
 }
 
 /// Far from the sender, a segment of a queue that was not empty may have been late on its way, or the acknowledgement
-/// was: nothing else can have let it leave.
+/// was: nothing else can have let it leave. Near a slow host it comes shortly behind, as nothing paced would.
 fn follows_late(wait: &Wait<'_>, release: &Release) -> bool {
     let late = wait.segment.at - release.effective;
-    !wait.near_sender()
-        && wait.last.queue != Queue::Emptied
+    let most =
+        if wait.near_sender() { wait.gap.divided_by(8).min(SLOW_HOST) } else { wait.own.divided_by(2) };
+    wait.last.queue != Queue::Emptied
         && release.effective > wait.last.at
         && late.is_positive()
-        && late <= wait.own.divided_by(2)
+        && late <= most
 }
 
 /// Whether the segment left as a duplicate or selective acknowledgement arrived.

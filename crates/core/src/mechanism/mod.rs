@@ -13,10 +13,10 @@ pub(crate) mod think;
 
 use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
-use crate::account::Split;
-use crate::cause::Cause;
+use crate::account::{Charge, Split};
+use crate::cause::{Cause, Side};
 use crate::half::{HOST_VARIATION, Half, LastData, Order, Release};
-use crate::report::Trigger;
+use crate::report::{Confidence, Detail, Trigger};
 use crate::rto::RTO_MIN;
 
 /// Gaps below this are the host's own work between two segments of one burst.
@@ -172,13 +172,29 @@ pub(crate) struct Verdict {
 
 /// Asks each mechanism in turn.
 pub(crate) fn judge(wait: &Wait<'_>) -> Verdict {
-    repair::judge(wait)
+    not_captured(wait)
+        .or_else(|| repair::judge(wait))
         .or_else(|| bandwidth::judge(wait))
         .or_else(|| nagle::judge(wait))
         .or_else(|| receive_window::judge(wait))
         .or_else(|| cork::judge(wait))
         .or_else(|| congestion_window::judge(wait))
         .unwrap_or_else(|| think::judge(wait))
+}
+
+/// What the sender did in between is not in the capture.
+fn not_captured(wait: &Wait<'_>) -> Option<Verdict> {
+    if wait.gap < BURST_GAP || !wait.half.not_captured(wait.segment) {
+        return None;
+    }
+    let charge = unseen(wait.half.side).evidence(wait.last.packet, wait.segment.packet);
+    Some(Verdict { split: Split::of(wait.gap).rest(charge), trigger: burst(&wait.last, wait.segment.at) })
+}
+
+/// The charge for time that packets would explain which are missing from the capture.
+pub(crate) fn unseen(sender: Side) -> Charge {
+    let detail = Detail { form: Some("not-captured"), ..Detail::default() };
+    Charge::new(Cause::Unexplained, sender, Duration::ZERO, Confidence::Possible).detail(detail)
 }
 
 /// What one segment taught about its sender.

@@ -12,7 +12,7 @@ use tcpwhy_wire::Duration;
 use super::{Verdict, Wait};
 use crate::account::{Charge, Split};
 use crate::cause::Cause;
-use crate::half::{Half, Order};
+use crate::half::{Half, Order, Queue};
 use crate::report::{Confidence, Detail, Trigger};
 use crate::rto::RTO_MIN;
 
@@ -26,8 +26,10 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
             }
             Confidence::Certain
         }
-        // A lost tail leaves no gap in the sequence space.
-        Order::New if wait.half.missed_since_data > 0 && wait.gap > probe_after(wait) => Confidence::Likely,
+        // A lost tail leaves no gap in the sequence space. Near its sender it would have been seen.
+        Order::New if !wait.near_sender() && wait.half.missed_since_data > 0 && timed(wait) => {
+            Confidence::Likely
+        }
         _ => return None,
     };
     let (cause, form) = kind(wait);
@@ -60,15 +62,29 @@ fn kind(wait: &Wait<'_>) -> (Cause, &'static str) {
     )
 }
 
+/// The probe's own slack of 2 ms (tcp_schedule_loss_probe), or two ticks, and the wheel's rounding.
+const PROBE_SLACK: Duration = Duration::from_millis(16);
+
 /// The part of the wait for a reply's first byte that went into its repair: the first copy was lost before the capture
 /// saw it. A later segment's sequence number or the sender's IP identification shows that there was one.
-pub(crate) fn first_reply(half: &Half, order: Order, wait: Duration, rtt: Duration) -> Option<Charge> {
+pub(crate) fn first_reply(
+    half: &Half,
+    order: Order,
+    wait: Duration,
+    own: Duration,
+    rtt: Duration,
+) -> Option<Charge> {
+    let timer = half.rto.rto().max(RTO_MIN + rtt);
+    // A server that took its time before it sent the first copy took hardly longer than the repair: what is missing after
+    // a long silence need not have been a reply.
+    let short = wait <= timer_slack(timer).times(2);
     let confidence = match order {
         Order::HoleFill { .. } => Confidence::Certain,
-        Order::New if half.missed_since_data > 0 && wait >= RTO_MIN => Confidence::Likely,
+        Order::New if own > rtt - own && half.missed_since_data > 0 && wait >= RTO_MIN && short => {
+            Confidence::Likely
+        }
         _ => return None,
     };
-    let timer = half.rto.rto().max(RTO_MIN + rtt);
     // The server may have thought before it sent the first copy; a timer's length of the wait is the repair's.
     let slack = timer.divided_by(8) + Duration::from_millis(8);
     let ns = if wait < timer + slack { wait } else { timer };
@@ -77,9 +93,32 @@ pub(crate) fn first_reply(half: &Half, order: Order, wait: Duration, rtt: Durati
     Some(Charge::new(cause, half.side, ns, confidence).detail(detail))
 }
 
-/// The earliest tail loss probe.
-fn probe_after(wait: &Wait<'_>) -> Duration {
-    wait.rtt().max(Duration::from_millis(1)) + wait.rtt().divided_by(2)
+/// Whether a wait is as long as a repair takes: a tail loss probe's time or the timer's, where nothing was queued and any
+/// other time may be the application's own.
+fn timed(wait: &Wait<'_>) -> bool {
+    let view = &wait.half.view;
+    if [view.window_opened(), view.advanced()].iter().flatten().any(|release| wait.follows(release)) {
+        return false; // it left as it was let go, not by a timer
+    }
+    let rtt = wait.rtt();
+    let probe = rtt.max(Duration::from_millis(1)) + rtt.divided_by(2);
+    let longest = timer_slack(wait.half.rto.rto().max(RTO_MIN + rtt));
+    if wait.gap <= probe || wait.gap > longest.times(3) {
+        return false; // lost twice, two timers ran, the second one twice as long
+    }
+    if wait.last.queue != Queue::Emptied || wait.gap <= rtt.times(3) + PROBE_SLACK {
+        return true; // a sender that has more does not pause by itself
+    }
+    let srtt = wait.half.rto.srtt().unwrap_or(rtt).max(rtt);
+    let shortest = RTO_MIN + srtt - srtt.divided_by(8) - Duration::from_millis(10);
+    // A packet that is missing may be an acknowledgement as well.
+    let twice = wait.half.missed_since_data > 1 && wait.gap >= shortest.times(3);
+    twice || (shortest..=longest).contains(&wait.gap)
+}
+
+/// A timer as late as it may be: the estimate lags the kernel's, and the wheel is coarse (kernel/time/timer.c).
+fn timer_slack(timer: Duration) -> Duration {
+    timer + timer.divided_by(4) + Duration::from_millis(30)
 }
 
 fn overtaken(wait: &Wait<'_>) -> Verdict {

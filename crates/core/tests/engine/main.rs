@@ -6,6 +6,7 @@ mod packet_log;
 mod seen;
 
 mod causes;
+mod field;
 mod generate;
 mod in_flight;
 mod midway;

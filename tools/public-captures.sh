@@ -1,0 +1,29 @@
+#!/bin/sh
+# Fetches the captures of tools/public-captures.txt into a directory (target/public-captures unless another is given) and
+# checks them. What is there already and right is left alone, so that the directory can also be filled by hand: each
+# capture is at OWNER/NAME/PATH in it.
+set -eu
+
+here=$(dirname "$0")
+to=${1:-$here/../target/public-captures}
+wrong=0
+while read -r sum repository commit path; do
+    case $sum in "#"*) continue ;; esac
+    file=$to/$repository/$path
+    if [ -f "$file" ] && echo "$sum  $file" | sha256sum --check --status; then
+        continue
+    fi
+    mkdir -p "$(dirname "$file")"
+    url=https://raw.githubusercontent.com/$repository/$commit/$path
+    echo "$url"
+    if ! curl --fail --silent --show-error --location --retry 3 --output "$file.part" "$url"; then
+        wrong=$((wrong + 1))
+    elif echo "$sum  $file.part" | sha256sum --check --status; then
+        mv "$file.part" "$file"
+    else
+        echo "$url: not the file whose sum is in the list" >&2
+        wrong=$((wrong + 1))
+    fi
+done <"$here/public-captures.txt"
+[ "$wrong" -eq 0 ] || echo "$wrong captures are missing below $to" >&2
+[ "$wrong" -eq 0 ]
