@@ -16,6 +16,7 @@
 
 mod connection;
 mod frame;
+mod hostile;
 mod random;
 
 use std::cmp::Reverse;
@@ -25,6 +26,7 @@ use std::str::FromStr;
 
 use connection::{Connection, Plan, Planned};
 use frame::Frame;
+pub use hostile::Hostile;
 use random::Random;
 use tcpwhy_wire::Instant;
 

@@ -4,18 +4,27 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use tcpwhy_gen::{Generator, Shape};
+use tcpwhy_gen::{Generator, Hostile, Shape};
 use tcpwhy_wire::capture::LinkType;
 use tcpwhy_wire::capture::writer::{PacketNote, PcapWriter, PcapngWriter, Section};
 
 const USAGE: &str = "usage: tcpwhy-gen rpc|bulk|bulk-full|churn [--packets N] [--seed N] [--pcapng] [FILE]
+       tcpwhy-gen syn-flood|one-byte|gaps|sack|windows|clock|blocks|vlan|extensions [--packets N] [FILE]
 writes to standard output without FILE; the default number of packets is that of the baselines";
+
+/// Packets of a hostile capture.
+const HOSTILE_PACKETS: u64 = 10_000_000;
 
 /// Bytes gathered before they are written.
 const PIECE: usize = 1 << 20;
 
+enum Traffic {
+    Honest(Shape),
+    Hostile(Hostile),
+}
+
 struct Arguments {
-    shape: Shape,
+    traffic: Traffic,
     packets: u64,
     seed: u64,
     pcapng: bool,
@@ -37,8 +46,12 @@ fn main() -> ExitCode {
 }
 
 fn arguments(mut words: impl Iterator<Item = String>) -> Option<Arguments> {
-    let shape: Shape = words.next()?.parse().ok()?;
-    let mut arguments = Arguments { shape, packets: shape.packets(), seed: 1, pcapng: false, file: None };
+    let name = words.next()?;
+    let (traffic, packets) = match Hostile::named(&name) {
+        Some(hostile) => (Traffic::Hostile(hostile), HOSTILE_PACKETS),
+        None => name.parse().map(|shape: Shape| (Traffic::Honest(shape), shape.packets())).ok()?,
+    };
+    let mut arguments = Arguments { traffic, packets, seed: 1, pcapng: false, file: None };
     while let Some(word) = words.next() {
         match &word[..] {
             "--packets" => arguments.packets = words.next()?.parse().ok()?,
@@ -56,8 +69,15 @@ fn write(arguments: &Arguments) -> io::Result<()> {
         Some(path) => Box::new(File::create(path)?),
         None => Box::new(io::stdout().lock()),
     };
-    let mut generator = Generator::new(arguments.shape, arguments.packets, arguments.seed);
-    let snaplen = arguments.shape.snaplen();
+    let shape = match arguments.traffic {
+        Traffic::Hostile(hostile) => {
+            hostile.write(arguments.packets, &mut to)?;
+            return to.flush();
+        }
+        Traffic::Honest(shape) => shape,
+    };
+    let mut generator = Generator::new(shape, arguments.packets, arguments.seed);
+    let snaplen = shape.snaplen();
     if arguments.pcapng {
         let mut out = PcapngWriter::new();
         out.section(&Section { application: Some("tcpwhy-gen"), ..Section::default() });

@@ -107,8 +107,8 @@ pub(crate) struct ReadArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) threads: Option<u16>,
 
-    /// Open connections kept at most; beyond it the ones that spoke longest ago are closed, and counted
-    #[arg(long, value_name = "N", default_value = "1000000")]
+    /// Open connections kept at most, of some 2 KB each; beyond it the ones that spoke longest ago are closed, and counted
+    #[arg(long, value_name = "N", default_value = "200000")]
     pub(crate) max_connections: NonZeroUsize,
 
     /// Keep the rights of the user who runs it. Without this, once the files are open and before a byte of them is parsed,

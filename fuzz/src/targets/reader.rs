@@ -1,5 +1,6 @@
 //! Does a reader make progress on any bytes, give only what is there, and the same however the bytes arrive?
 
+use tcpwhy_wire::Instant;
 use tcpwhy_wire::capture::{Event, MAX_BLOCK_LEN, Reader};
 
 const PCAP_MAGICS: [u32; 3] = [0xa1b2_c3d4, 0xa1b2_3c4d, 0xa1b2_cd34];
@@ -58,6 +59,24 @@ fn whole(capture: &[u8]) -> Vec<Seen> {
         all.extend(seen(&step.event));
         assert!(all.len() <= 2 * capture.len() + 8, "more events than bytes");
         rest = &rest[step.consumed..];
+        if let (Event::Packet(packet), 1) = (step.event, all.len()) {
+            search(&reader, rest, packet.at);
+        }
+    }
+}
+
+/// Where a search says that records go on, something is there to read.
+fn search(reader: &Reader, bytes: &[u8], first: Instant) {
+    for skip in [0, 1, 5] {
+        let Some(bytes) = bytes.get(skip..) else { return };
+        let offset = reader.offset() + skip as u64;
+        let Some(found) = reader.resynchronise(bytes, true, offset, first) else { continue };
+        assert!(found < bytes.len(), "found behind the end");
+        let mut there = reader.clone();
+        there.jump(offset + found as u64);
+        let step = there.next(&bytes[found..], true);
+        assert!(!matches!(step.event, Event::End | Event::NeedMore(_)), "nothing where something was found");
+        assert_eq!(there.offset(), offset + (found + step.consumed) as u64);
     }
 }
 

@@ -1,0 +1,254 @@
+//! Which captures would somebody write who wants an analysis to fall over?
+//!
+//! Each shape aims at one table or loop, without end: what bounds it has to hold.
+
+use std::io::{self, Write};
+
+use tcpwhy_wire::Instant;
+use tcpwhy_wire::capture::LinkType;
+use tcpwhy_wire::capture::writer::PcapWriter;
+
+/// What is aimed at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hostile {
+    /// The table of connections: a SYN from an address of its own each microsecond.
+    SynFlood,
+    /// What is kept of a segment: one connection of segments of one byte, acknowledged late.
+    OneByte,
+    /// What is kept of a hole: each segment leaves one behind it, each further on.
+    Gaps,
+    /// What is kept of SACK blocks: four of them in each acknowledgement, anywhere.
+    Sack,
+    /// Windows and their scale, which jump, and acknowledgements of anything.
+    Windows,
+    /// Time: from one edge of 64 bits to the other and back, in pcapng.
+    Clock,
+    /// Blocks of pcapng: every other one says that it has 4 GB.
+    Blocks,
+    /// VLAN tags to the end of each packet.
+    Vlan,
+    /// IPv6 extension headers to the end of each packet.
+    Extensions,
+}
+
+/// Bytes gathered before they are written.
+const PIECE: usize = 1 << 20;
+const START_NS: i64 = 1_795_255_200_000_000_000;
+
+impl Hostile {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::SynFlood,
+        Self::OneByte,
+        Self::Gaps,
+        Self::Sack,
+        Self::Windows,
+        Self::Clock,
+        Self::Blocks,
+        Self::Vlan,
+        Self::Extensions,
+    ];
+
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::SynFlood => "syn-flood",
+            Self::OneByte => "one-byte",
+            Self::Gaps => "gaps",
+            Self::Sack => "sack",
+            Self::Windows => "windows",
+            Self::Clock => "clock",
+            Self::Blocks => "blocks",
+            Self::Vlan => "vlan",
+            Self::Extensions => "extensions",
+        }
+    }
+
+    /// The one of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|hostile| hostile.name() == name)
+    }
+
+    /// Writes a capture of so many packets.
+    ///
+    /// # Errors
+    /// Those of `to`.
+    pub fn write(self, packets: u64, to: &mut impl Write) -> io::Result<()> {
+        match self {
+            Self::Clock | Self::Blocks => self.write_pcapng(packets, to),
+            _ => self.write_pcap(packets, to),
+        }
+    }
+
+    fn write_pcap(self, packets: u64, to: &mut impl Write) -> io::Result<()> {
+        let mut out = PcapWriter::new(LinkType::ETHERNET, 262_144);
+        let mut frame = Vec::new();
+        for n in 0..packets {
+            frame.clear();
+            self.frame(n, &mut frame);
+            let at = Instant::from_nanos(START_NS + n as i64 * 1_000);
+            out.packet(at, frame.len() as u32, &frame);
+            if out.bytes().len() >= PIECE {
+                to.write_all(out.bytes())?;
+                out.clear();
+            }
+        }
+        to.write_all(out.bytes())
+    }
+
+    /// Two interfaces, whose times begin at the first moment of 64 bits and in 1970, in nanoseconds.
+    fn write_pcapng(self, packets: u64, to: &mut impl Write) -> io::Result<()> {
+        let mut out = Vec::new();
+        block(&mut out, 0x0a0d_0d0a, &[&0x1a2b_3c4d_u32.to_le_bytes(), &[1, 0, 0, 0], &[0xff; 8]]);
+        for offset_s in [i64::MIN / 1_000_000_000, 0] {
+            // Ethernet; if_tsresol is 9 digits, if_tsoffset in seconds, the end of the options.
+            let resolution = [9, 0, 1, 0, 9, 0, 0, 0];
+            let offset = [&[14, 0, 8, 0], &offset_s.to_le_bytes()[..]].concat();
+            block(&mut out, 1, &[&[1, 0, 0, 0, 0, 0, 0, 0], &resolution, &offset, &[0; 4]]);
+        }
+        let mut frame = Vec::new();
+        for n in 0..packets {
+            frame.clear();
+            self.frame(n, &mut frame);
+            let (interface, ticks) = match self {
+                Self::Clock => {
+                    (n as u32 & 1, [0, u64::MAX, 1, i64::MAX as u64, scatter(n)][(scatter(n) % 5) as usize])
+                }
+                _ => (1, START_NS as u64 + n * 1_000),
+            };
+            if self == Self::Blocks && n % 2 == 0 {
+                out.extend([6, 0, 0, 0, 0xfc, 0xff, 0xff, 0xff]);
+            }
+            let fields =
+                [interface, (ticks >> 32) as u32, ticks as u32, frame.len() as u32, frame.len() as u32];
+            let fields = fields.map(u32::to_le_bytes).concat();
+            block(&mut out, 6, &[&fields, &frame]);
+            if out.len() >= PIECE {
+                to.write_all(&out)?;
+                out.clear();
+            }
+        }
+        to.write_all(&out)
+    }
+
+    fn frame(self, n: u64, out: &mut Vec<u8>) {
+        let number = n as u32;
+        let from_client = !n.is_multiple_of(4);
+        let mut packet =
+            Packet { src: [10, 0, 0, 1], from_client, flags: 0x10, window: 1_024, ..Packet::default() };
+        match self {
+            Self::SynFlood => {
+                let src = number.to_be_bytes();
+                Packet { src, from_client: true, seq: number, flags: 0x02, ..packet }.put(out);
+            }
+            Self::OneByte => {
+                packet.from_client = !n.is_multiple_of(1_000);
+                if packet.from_client {
+                    Packet { seq: number, len: 1, ..packet }.put(out);
+                } else {
+                    Packet { ack: number, ..packet }.put(out);
+                }
+            }
+            Self::Gaps => {
+                Packet { from_client: true, seq: number.wrapping_mul(3_000), len: 1_000, ..packet }.put(out);
+            }
+            Self::Sack => {
+                packet.seq = number;
+                if from_client {
+                    packet.len = 100;
+                } else {
+                    let mut options = vec![1, 1, 5, 34];
+                    for i in 0..4 {
+                        let start = scatter(4 * n + i) as u32;
+                        options.extend(start.to_be_bytes());
+                        options.extend(start.wrapping_add(scatter(n) as u32 % 5_000).to_be_bytes());
+                    }
+                    packet.options = options;
+                }
+                packet.put(out);
+            }
+            Self::Windows | Self::Clock | Self::Blocks => {
+                if n < 2 {
+                    packet.options = vec![2, 4, 0, 0, 3, 3, 255, 1];
+                    packet.from_client = n == 0;
+                    packet.flags = if n == 0 { 0x02 } else { 0x12 };
+                }
+                packet.window = scatter(n) as u16;
+                packet.ack = scatter(n + 7) as u32;
+                packet.seq = number.wrapping_mul(700);
+                packet.len = (scatter(n) % 400) as u16;
+                packet.put(out);
+            }
+            Self::Vlan => {
+                out.extend([2; 12]);
+                while out.len() < 1_500 {
+                    out.extend([0x81, 0x00, 0x00, 0x01]);
+                }
+            }
+            Self::Extensions => {
+                out.extend([2; 12]);
+                out.extend([0x86, 0xdd, 0x60, 0, 0, 0, 0x05, 0xb0, 0, 64]);
+                out.extend([0xfd; 32]);
+                while out.len() < 1_500 {
+                    out.extend([60, 0, 1, 4, 0, 0, 0, 0]);
+                }
+            }
+        }
+    }
+}
+
+/// A TCP segment over IPv4 and Ethernet between one client and port 80 of 10.0.0.2.
+#[derive(Clone, Debug, Default)]
+struct Packet {
+    src: [u8; 4],
+    from_client: bool,
+    seq: u32,
+    ack: u32,
+    flags: u8,
+    window: u16,
+    options: Vec<u8>,
+    len: u16,
+}
+
+impl Packet {
+    /// Without its payload, as a snap length would have it.
+    fn put(&self, out: &mut Vec<u8>) {
+        let header_len = 20 + self.options.len() as u16;
+        let (mut src, mut dst) = ((self.src, 40_000_u16), ([10, 0, 0, 2], 80_u16));
+        if !self.from_client {
+            (src, dst) = (dst, src);
+        }
+        out.extend([2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x08, 0x00, 0x45, 0]);
+        out.extend((20 + header_len + self.len).to_be_bytes());
+        out.extend([0, 0, 0x40, 0, 64, 6, 0, 0]);
+        out.extend(src.0);
+        out.extend(dst.0);
+        out.extend(src.1.to_be_bytes());
+        out.extend(dst.1.to_be_bytes());
+        out.extend(self.seq.to_be_bytes());
+        out.extend(self.ack.to_be_bytes());
+        out.extend([((header_len / 4) << 4) as u8, self.flags]);
+        out.extend(self.window.to_be_bytes());
+        out.extend([0; 4]);
+        out.extend(&self.options);
+    }
+}
+
+/// A block of pcapng, padded.
+fn block(out: &mut Vec<u8>, kind: u32, parts: &[&[u8]]) {
+    let body: usize = parts.iter().map(|part| part.len()).sum();
+    let len = (12 + body.next_multiple_of(4)) as u32;
+    out.extend(kind.to_le_bytes());
+    out.extend(len.to_le_bytes());
+    for part in parts {
+        out.extend(*part);
+    }
+    out.resize(out.len() + body.next_multiple_of(4) - body, 0);
+    out.extend(len.to_le_bytes());
+}
+
+/// Numbers without a pattern, the same each time.
+fn scatter(n: u64) -> u64 {
+    let x = n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (x ^ (x >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9)
+}

@@ -1,0 +1,185 @@
+//! How much memory and time can a capture cost whoever reads it? Captures made to fall over are piped into `tcpwhy read`.
+//!
+//! The small form holds always. The large one measures, ten million packets each, for docs/robustness.md:
+//! `cargo test --release -p tcpwhy --test hostile -- --ignored --nocapture`.
+
+#![cfg(target_os = "linux")]
+
+use std::io::{self, Read, Write};
+use std::process::{ChildStdin, Command, Stdio};
+
+use tcpwhy_gen::Hostile;
+
+/// At the default settings.
+const MEMORY_MAX_MB: u64 = 512;
+const SMALL: u64 = 60_000;
+const LARGE: u64 = 10_000_000;
+
+/// How a run ended.
+struct Cost {
+    memory_mb: u64,
+    said: String,
+    shown: String,
+}
+
+/// Runs `tcpwhy read -` on what is written.
+fn cost(args: &[&str], write: impl FnOnce(&mut ChildStdin) -> io::Result<()>) -> Cost {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tcpwhy"));
+    command
+        .args(["read", "-"])
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().expect("tcpwhy starts");
+    let [stdout, stderr] = [reader(child.stdout.take()), reader(child.stderr.take())];
+    let mut stdin = child.stdin.take().expect("a pipe");
+    // It stops reading where it has seen enough.
+    let written = write(&mut stdin);
+    assert!(written.is_ok() || written.is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe));
+    drop(stdin);
+    let (code, memory_mb) = usage::wait(&child);
+    let [shown, said] = [stdout, stderr].map(|thread| thread.join().expect("text"));
+    assert_eq!(code, Some(0), "{said}");
+    assert!(!said.contains("panicked"), "{said}");
+    Cost { memory_mb, said, shown }
+}
+
+/// The start of what is written. No more is kept: the peak of a process counts from that of the one that started it.
+fn reader(from: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<String> {
+    std::thread::spawn(move || {
+        let mut from = from.expect("a pipe");
+        let mut text = Vec::new();
+        from.by_ref().take(1 << 20).read_to_end(&mut text).expect("bytes");
+        io::copy(&mut from, &mut io::sink()).expect("bytes");
+        String::from_utf8_lossy(&text).into_owned()
+    })
+}
+
+#[test]
+fn every_hostile_shape_is_read_to_its_end_with_little_memory() {
+    for hostile in Hostile::ALL {
+        let cost = cost(&[], |to| hostile.write(SMALL, to));
+        let name = hostile.name();
+        // A connection that has only begun takes its block.
+        let bound = if hostile == Hostile::SynFlood { 192 } else { 48 };
+        assert!(cost.memory_mb < bound, "{name}: {} MB", cost.memory_mb);
+        let read = match hostile {
+            // What lies behind a block of 4 GB is found again, and each is said to be damaged.
+            Hostile::Blocks => "30,000 places could not be read",
+            Hostile::Vlan | Hostile::Extensions => "60,000 packets with headers nested too deeply",
+            _ => "60,000 packets",
+        };
+        let words = cost.shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(read), "{name}: {}", cost.shown);
+    }
+}
+
+#[test]
+fn connections_beyond_the_limit_are_closed_and_counted() {
+    let flood = |to: &mut ChildStdin| Hostile::SynFlood.write(SMALL, to);
+    let limited = cost(&["--max-connections", "1000"], flood);
+    assert!(limited.memory_mb < 48, "{}", limited.memory_mb);
+    let words = limited.shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (said, times) = words.split_once("those that spoke longest ago (").unwrap_or_default();
+    assert!(said.contains("more were open than --max-connections allows"), "{words}");
+    let closed: u64 = times.split(' ').next().unwrap_or_default().replace(',', "").parse().unwrap_or(0);
+    // Up to a quarter more may be open for a moment; they go by the sixteenth of the limit.
+    assert!((SMALL - 1_300..SMALL).contains(&closed), "{closed}");
+    assert!(!cost(&[], flood).shown.contains("--max-connections"));
+}
+
+/// One connection, and then zeros without end.
+fn bomb(to: impl Write, zeros_mb: u64) -> io::Result<()> {
+    let mut to = to;
+    Hostile::OneByte.write(1_000, &mut to)?;
+    let piece = vec![0; 1 << 20];
+    (0..zeros_mb).try_for_each(|_| to.write_all(&piece))
+}
+
+/// Packets that are alike, compressed: a bomb that is a capture.
+fn alike(to: impl Write, packets: u64) -> io::Result<()> {
+    let mut to = to;
+    let mut one = Vec::new();
+    Hostile::Vlan.write(1, &mut one)?;
+    to.write_all(&one)?;
+    let many = one[24..].repeat(1_000);
+    (0..packets / 1_000).try_for_each(|_| to.write_all(&many))
+}
+
+fn gzip(to: &mut impl Write, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let mut gz = flate2::write::GzEncoder::new(to, flate2::Compression::fast());
+    write(&mut gz)?;
+    gz.finish().map(|_| ())
+}
+
+fn zstd(to: &mut impl Write, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let mut zst = zstd::Encoder::new(to, 1)?;
+    write(&mut zst)?;
+    zst.finish().map(|_| ())
+}
+
+/// A frame of zstd that wants a window of 2 GB for it.
+#[test]
+fn a_window_of_zstd_is_bounded() {
+    let cost = cost_of_failure(&[0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xa8, 0x02, 0x00, 0x00, 0xff, 0xff, 0xff]);
+    assert!(cost.memory_mb < 48, "{} MB: {}", cost.memory_mb, cost.said);
+    assert!(cost.said.contains("it cannot be read"), "{}", cost.said);
+}
+
+fn cost_of_failure(bytes: &[u8]) -> Cost {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tcpwhy"));
+    command.args(["read", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("tcpwhy starts");
+    let [stdout, stderr] = [reader(child.stdout.take()), reader(child.stderr.take())];
+    child.stdin.take().expect("a pipe").write_all(bytes).expect("a few bytes");
+    let (code, memory_mb) = usage::wait(&child);
+    let [shown, said] = [stdout, stderr].map(|thread| thread.join().expect("text"));
+    assert_eq!(code, Some(1), "{said}");
+    Cost { memory_mb, said, shown }
+}
+
+#[test]
+#[ignore = "measures; see the module's comment"]
+#[expect(clippy::disallowed_methods, reason = "a measurement reads the clock")]
+fn large_shapes_are_measured() {
+    println!("{:<15} {:>12} {:>9} {:>9}", "shape", "packets", "seconds", "peak MB");
+    let measure_with =
+        |name: &str, packets: &str, args: &[&str], write: &dyn Fn(&mut ChildStdin) -> io::Result<()>| {
+            let begin = std::time::Instant::now();
+            let cost = cost(args, |to| write(to));
+            let seconds = begin.elapsed().as_secs_f64();
+            println!("{name:<15} {packets:>12} {seconds:>9.1} {:>9}", cost.memory_mb);
+            assert!(cost.memory_mb < MEMORY_MAX_MB, "{name}: {} MB", cost.memory_mb);
+        };
+    let measure = |name: &str, packets: &str, write: &dyn Fn(&mut ChildStdin) -> io::Result<()>| {
+        measure_with(name, packets, &[], write);
+    };
+    measure_with("syn-flood JSON", "10,000,000", &["--json"], &|to| Hostile::SynFlood.write(LARGE, to));
+    for hostile in Hostile::ALL {
+        measure(hostile.name(), "10,000,000", &|to| hostile.write(LARGE, to));
+    }
+    measure("gzip zeros", "64 GB", &|to| gzip(to, |to| bomb(to, 64 << 10)));
+    measure("zstd zeros", "64 GB", &|to| zstd(to, |to| bomb(to, 64 << 10)));
+    measure("gzip alike", "10,000,000", &|to| gzip(to, |to| alike(to, LARGE)));
+    measure("zstd alike", "10,000,000", &|to| zstd(to, |to| alike(to, LARGE)));
+}
+
+/// What a process has used, which the standard library does not tell.
+mod usage {
+    #![expect(unsafe_code, reason = "wait4 is a system call with two places to write to")]
+
+    use std::process::Child;
+
+    /// Waits for the end: exit code and peak memory in MB.
+    pub(crate) fn wait(child: &Child) -> (Option<i32>, u64) {
+        let pid = i32::try_from(child.id()).expect("a process's number");
+        let mut status = 0;
+        // SAFETY: rusage is numbers only, for which zeros are a value.
+        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+        // SAFETY: both pointers are to live values of the types that wait4 writes.
+        let waited = unsafe { libc::wait4(pid, &raw mut status, 0, &raw mut usage) };
+        assert_eq!(waited, pid, "the child is there to be waited for");
+        (libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status)), usage.ru_maxrss as u64 / 1024)
+    }
+}
