@@ -33,6 +33,8 @@ pub enum Hostile {
 
 /// Bytes gathered before they are written.
 const PIECE: usize = 1 << 20;
+/// Of a packet of headers: no decoder should go through to its end.
+const NESTED_LEN: usize = 400;
 const START_NS: i64 = 1_795_255_200_000_000_000;
 
 impl Hostile {
@@ -181,7 +183,7 @@ impl Hostile {
             }
             Self::Vlan => {
                 out.extend([2; 12]);
-                while out.len() < 1_500 {
+                while out.len() < NESTED_LEN {
                     out.extend([0x81, 0x00, 0x00, 0x01]);
                 }
             }
@@ -189,7 +191,7 @@ impl Hostile {
                 out.extend([2; 12]);
                 out.extend([0x86, 0xdd, 0x60, 0, 0, 0, 0x05, 0xb0, 0, 64]);
                 out.extend([0xfd; 32]);
-                while out.len() < 1_500 {
+                while out.len() < NESTED_LEN {
                     out.extend([60, 0, 1, 4, 0, 0, 0, 0]);
                 }
             }

@@ -108,7 +108,7 @@ pub(crate) struct ReadArgs {
     pub(crate) threads: Option<u16>,
 
     /// Open connections kept at most, of some 2 KB each; beyond it the ones that spoke longest ago are closed, and counted
-    #[arg(long, value_name = "N", default_value = "200000")]
+    #[arg(long, value_name = "N", default_value = "150000")]
     pub(crate) max_connections: NonZeroUsize,
 
     /// Keep the rights of the user who runs it. Without this, once the files are open and before a byte of them is parsed,
