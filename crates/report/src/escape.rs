@@ -1,7 +1,8 @@
 //! How is a string from a capture or a file name shown without letting it act?
 //!
 //! Control characters move cursors and recolour terminals, and bidirectional overrides reorder what is read. They are
-//! shown as `\u{1b}` in text and as `\u001b` in JSON, where the value stays exact.
+//! shown as `\u{1b}` in text and as `\u001b` in JSON, where the value stays exact. `<` is `\u003c` there: a document that is put
+//! into a page ends no script and begins no tag.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -32,7 +33,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
 
 /// For finished JSON: what acts stands only inside strings there, apart from the line breaks of pretty printing.
 pub fn json_visible(json: &str) -> Cow<'_, str> {
-    let harmful = |c: char| c != '\n' && acts(c);
+    let harmful = |c: char| c != '\n' && (acts(c) || c == '<');
     if !json.chars().any(harmful) {
         return Cow::Borrowed(json);
     }
@@ -63,10 +64,10 @@ mod tests {
 
     #[test]
     fn json_keeps_the_value_and_shows_no_raw_control() {
-        let value = "\x1b]0;title\x07 \u{9b} \u{202e} \u{e0041} \x7f";
+        let value = "\x1b]0;title\x07 \u{9b} \u{202e} \u{e0041} \x7f </script><!--";
         let json = serde_json::to_string(value).unwrap_or_default();
         let shown = json_visible(&json);
-        assert!(shown.chars().all(|c| !acts(c)), "{shown}");
+        assert!(shown.chars().all(|c| !acts(c) && c != '<'), "{shown}");
         assert_eq!(serde_json::from_str::<String>(&shown).ok().as_deref(), Some(value));
     }
 }

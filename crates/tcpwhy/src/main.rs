@@ -32,7 +32,11 @@ const WRONG_USAGE: u8 = 2;
 const GATE_CLOSED: u8 = 3;
 
 fn main() -> ExitCode {
-    let result = match Cli::parse().command {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return output::usage(&error),
+    };
+    let result = match cli.command {
         Command::Read(args) => read(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Lab(args) => lab::run(&args),

@@ -1,7 +1,9 @@
 //! Who gets to read what? Results go to standard output, what went wrong to standard error.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::Write as _;
+use std::process::ExitCode;
 
 use anstyle::Style as Ansi;
 use tcpwhy::input::{FileSummary, InputSummary, MAX_TROUBLES, Span};
@@ -161,6 +163,19 @@ pub(crate) fn explanation(cause: Option<Cause>, color: Color) -> anyhow::Result<
         markdown.lines().map(|line| if line.starts_with('#') { heading(line) } else { line.to_owned() });
     print(&lines.map(|line| line + "\n").collect::<String>())?;
     Ok(ANALYSED)
+}
+
+/// What the parser has to say: help, the version, or what is wrong. A file's name can be taken for an option and quoted.
+pub(crate) fn usage(error: &clap::Error) -> ExitCode {
+    let said = error.render().to_string();
+    if error.use_stderr() && said.lines().any(|line| matches!(visible(line), Cow::Owned(_))) {
+        for line in said.lines() {
+            let _ = writeln!(std::io::stderr(), "{}", visible(line));
+        }
+    } else {
+        let _ = error.print();
+    }
+    ExitCode::from(error.exit_code() as u8)
 }
 
 /// On standard error, one line, with nothing in it that acts on a terminal.
