@@ -1,7 +1,7 @@
 //! Does `tcpwhy lab` do what it says, and does it say what is missing where it cannot?
 #![cfg(target_os = "linux")]
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
@@ -101,6 +101,23 @@ fn any_program_runs_at_the_near_end_and_reaches_the_far_end_by_name() {
     assert!((0.12..0.5).contains(&seconds.parse().unwrap()), "{said}");
     assert_eq!(address, "10.77.0.2");
     assert!(dir.join("near.pcapng").exists() && dir.join("far.pcapng").exists());
+    std::fs::remove_dir_all(dir).unwrap();
+}
+
+#[test]
+fn recordings_that_are_judged_again_are_left_where_they_are() {
+    let dir = scratch("judged-again");
+    let recording = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/lab/split");
+    std::fs::create_dir_all(dir.join("split")).unwrap();
+    for file in ["client.pcapng.zst", "server.pcapng.zst", "truth.json"] {
+        std::fs::copy(recording.join(file), dir.join("split").join(file)).unwrap();
+    }
+    for _ in 0..2 {
+        let output = lab(&["accuracy", "split", "--from", dir.to_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        assert!(text(&output.stdout).contains("2 bills of 1 recordings: 0 wrong"), "{}", text(&output.stdout));
+    }
+    assert_eq!(std::fs::read_dir(dir.join("split")).unwrap().count(), 3);
     std::fs::remove_dir_all(dir).unwrap();
 }
 

@@ -39,7 +39,9 @@ pub(super) struct Judged {
 
 pub(super) fn run(args: &AccuracyArgs) -> anyhow::Result<u8> {
     let recordings = recordings(&args.names)?;
-    tcpwhy_lab::enter_user_namespace()?;
+    if args.from.is_none() {
+        tcpwhy_lab::enter_user_namespace()?;
+    }
     let place = Place::new(args.keep.as_ref())?;
     let mut judged = Vec::new();
     print(&format!("{}\n", row_heading()))?;

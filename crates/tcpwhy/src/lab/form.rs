@@ -229,9 +229,11 @@ impl Place {
         n.map_or_else(|| dir.clone(), |n| dir.join(format!("run-{n}")))
     }
 
-    /// A recording has been read.
+    /// A recording has been read. One that lies elsewhere was given to us to read and is not ours to remove.
     fn done(&self, dir: &Path) {
-        if let Self::Scratch(_) = self {
+        if let Self::Scratch(scratch) = self
+            && dir.starts_with(scratch.path())
+        {
             // The whole place is removed later.
             let _ = std::fs::remove_dir_all(dir);
         }
