@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use tcpwhy_twin::path::parse_duration;
+use tcpwhy_twin::path::{parse_bytes, parse_duration};
 
 use super::expect::Expect;
 use crate::workload::{Script, Workload};
@@ -25,6 +25,18 @@ pub struct Definition {
     /// What a formula says, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub theory: Option<String>,
+    /// Its row in the table of the reference cases: `A1 initial window 1`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub row: Option<String>,
+    /// What is different here from the report, and why: this kernel, this path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// The transfer that arithmetic can foretell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transfer: Option<TransferTable>,
+    /// What is drawn of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub picture: Option<Picture>,
     /// The side that connects.
     #[serde(default)]
     pub client: HostTable,
@@ -101,6 +113,48 @@ pub struct PathTable {
     pub seed: Option<u64>,
 }
 
+/// One transfer over one connection: `bytes` in flights of what the window allows, a round trip each.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TransferTable {
+    /// What the reply carries: `5m`.
+    pub bytes: String,
+    /// What the sender may have in flight at most, where that is known beforehand: `128k`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flight: Option<String>,
+    /// The congestion window is open already: no slow start.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub open: bool,
+    /// It needs a connection of its own, whose handshake counts.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub connects: bool,
+}
+
+/// A transfer with its sizes in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    /// What the reply carries.
+    pub bytes: u64,
+    /// What the sender may have in flight at most.
+    pub flight_bytes: Option<u64>,
+    /// The congestion window is open already.
+    pub open: bool,
+    /// It needs a connection of its own, whose handshake counts.
+    pub connects: bool,
+}
+
+/// What is drawn of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Picture {
+    /// Packets in a second that reach the client, over time.
+    Packets,
+    /// The receive window that the client advertises, over time.
+    Window,
+    /// How long exchanges take.
+    Histogram,
+}
+
 /// What the applications do: a script for each side.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -112,6 +166,14 @@ pub struct WorkloadTable {
 }
 
 impl Definition {
+    /// The transfer, with its sizes read.
+    pub(super) fn transfer(&self) -> Result<Option<Transfer>, String> {
+        let Some(TransferTable { bytes, flight, open, connects }) = &self.transfer else { return Ok(None) };
+        let size = |text: &String| parse_bytes(text).map_err(|what| format!("[transfer] {what}"));
+        let flight_bytes = flight.as_ref().map(size).transpose()?;
+        Ok(Some(Transfer { bytes: size(bytes)?, flight_bytes, open: *open, connects: *connects }))
+    }
+
     /// Hosts and path.
     pub(super) fn pair(&self) -> Result<PairOptions, String> {
         Ok(PairOptions {

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use tcpwhy_twin::path::parse_duration;
 use toml::{Table, Value};
 
-use super::{Definition, Entry, Scenario, ScenarioError};
+use super::{Definition, Entry, Row, Scenario, ScenarioError};
 
 /// `rtt=40ms`, `n=3`, `client.initcwnd=3`
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,15 +39,25 @@ pub(super) fn entry(name: &str, text: &str) -> Result<Entry, ScenarioError> {
     let table: Table = text.parse().map_err(|error: toml::de::Error| fail(error.to_string()))?;
     let text_of = |table: &Table, key: &str| table.get(key).and_then(Value::as_str).map(str::to_owned);
     let listed = |key| list(&table, key).map_err(fail);
+    let (variants, mends) = (listed("variant")?, listed("mend")?);
+    let row = |table: &Table, form: String, mend: Option<&String>| {
+        Some(Row { label: text_of(table, "row")?, form, mend: mend.cloned() })
+    };
+    let rows = row(&table, name.to_owned(), None)
+        .into_iter()
+        .chain(variants.iter().filter_map(|(variant, above)| row(above, format!("{name}@{variant}"), None)))
+        .chain(mends.iter().filter_map(|(mend, above)| row(above, name.to_owned(), Some(mend))))
+        .collect();
     Ok(Entry {
         name: name.to_owned(),
         shows: text_of(&table, "shows").unwrap_or_default(),
         case: text_of(&table, "case"),
-        variants: listed("variant")?.into_iter().map(|(name, _)| name).collect(),
-        mends: listed("mend")?
+        variants: variants.into_iter().map(|(name, _)| name).collect(),
+        mends: mends
             .into_iter()
             .map(|(name, mend)| (name, text_of(&mend, "what").unwrap_or_default()))
             .collect(),
+        rows,
     })
 }
 
@@ -62,13 +72,16 @@ pub(super) fn scenario(
     table.remove("variant");
     table.remove("mend");
     if let Some((_, variant)) = name.split_once('@') {
-        lay_over(&mut table, choose(variants, "variant", variant)?);
+        let chosen = choose(variants, "variant", variant)?;
+        leave_the_row(&mut table, &chosen);
+        lay_over(&mut table, chosen);
     }
     if let Some(mend) = mend {
         // A mend changes what comes out, so nothing of what was expected stays.
         table.remove("expect");
         let mut chosen = choose(mends, "mend", mend)?;
         chosen.remove("what");
+        leave_the_row(&mut table, &chosen);
         lay_over(&mut table, chosen);
     }
     let mut set = match table.remove("set") {
@@ -97,6 +110,10 @@ pub(super) fn scenario(
         case: definition.case.clone(),
         reported: definition.reported.clone(),
         theory: definition.theory.clone(),
+        row: definition.row.clone(),
+        note: definition.note.clone(),
+        transfer: definition.transfer()?,
+        picture: definition.picture,
         pair: definition.pair()?,
         workload: definition.workload()?,
         expect: definition.expect.clone(),
@@ -125,6 +142,16 @@ fn list(table: &Table, key: &str) -> Result<Vec<(String, Table)>, String> {
         .as_array()
         .and_then(|entries| entries.iter().map(named).collect())
         .ok_or_else(|| format!("every [[{key}]] needs a name"))
+}
+
+/// A row of the table is of one form only, and one with a row of its own has been reported, or foretold, on its own.
+fn leave_the_row(base: &mut Table, above: &Table) {
+    base.remove("row");
+    if above.contains_key("row") {
+        for of_the_row in ["reported", "theory", "note"] {
+            base.remove(of_the_row);
+        }
+    }
 }
 
 fn choose(all: Vec<(String, Table)>, kind: &str, name: &str) -> Result<Table, String> {

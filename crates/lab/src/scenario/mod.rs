@@ -6,9 +6,11 @@ mod expect;
 mod load;
 mod run;
 
+use std::borrow::Cow;
 use std::fmt;
+use std::path::Path;
 
-pub use definition::Definition;
+pub use definition::{Definition, Picture, Transfer};
 pub use expect::{Expect, ExpectedCause, Share, Span};
 pub use load::Override;
 pub use run::{Recorded, path_truth, record};
@@ -34,6 +36,14 @@ pub struct Scenario {
     pub reported: Option<String>,
     /// What a formula says, where there is one: `2 RTT + 40 ms`.
     pub theory: Option<String>,
+    /// Its row in the table of the reference cases.
+    pub row: Option<String>,
+    /// What is different here from the report, and why.
+    pub note: Option<String>,
+    /// The transfer that arithmetic can foretell.
+    pub transfer: Option<Transfer>,
+    /// What is drawn of it.
+    pub picture: Option<Picture>,
     /// The hosts and the path between them.
     pub pair: PairOptions,
     /// What both sides do.
@@ -57,6 +67,19 @@ pub struct Entry {
     pub variants: Vec<String>,
     /// Names of its mends and what they do.
     pub mends: Vec<(String, String)>,
+    /// Its rows in the table of the reference cases.
+    pub rows: Vec<Row>,
+}
+
+/// A form that stands in the table of the reference cases.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// `A1 initial window 1`: the case, the place in it, and what the row is about.
+    pub label: String,
+    /// `a-window-of-one`, `a-window-of-one@initcwnd-2`
+    pub form: String,
+    /// The mend that makes this form.
+    pub mend: Option<String>,
 }
 
 /// A scenario that cannot be read, or does not exist.
@@ -84,21 +107,35 @@ pub fn catalogue() -> Result<Vec<Entry>, ScenarioError> {
     FILES.iter().map(|(name, text)| load::entry(name, text)).collect()
 }
 
+/// One scenario by its name, or a file of one's own by its path.
+///
+/// # Errors
+/// There is none, or the file cannot be read.
+pub fn entry(name: &str) -> Result<Entry, ScenarioError> {
+    load::entry(name, &text_of(name)?)
+}
+
+/// The text of a scenario that the binary carries, or of a file.
+fn text_of(name: &str) -> Result<Cow<'static, str>, ScenarioError> {
+    let fail = |what| ScenarioError { scenario: name.to_owned(), what };
+    if let Some((_, text)) = FILES.iter().find(|(file, _)| *file == name) {
+        return Ok(Cow::Borrowed(text));
+    }
+    if Path::new(name).extension().is_some_and(|end| end == "toml") {
+        return std::fs::read_to_string(name).map(Cow::Owned).map_err(|error| fail(error.to_string()));
+    }
+    let names: Vec<&str> = FILES.iter().map(|(file, _)| *file).collect();
+    Err(fail(format!("there is none of that name; there are: {}", names.join(", "))))
+}
+
 impl Scenario {
-    /// Loads `name` (`split` or `split@rtt-26`), mended or not, with overrides such as `rtt=40ms`.
+    /// Loads `name` (`split`, `split@rtt-26`, `my/own.toml`), mended or not, with overrides such as `rtt=40ms`.
     ///
     /// # Errors
     /// There is no such scenario, variant, mend or setting; the error names those that exist.
     pub fn load(name: &str, mend: Option<&str>, overrides: &[Override]) -> Result<Self, ScenarioError> {
         let stem = name.split('@').next().unwrap_or_default();
-        let Some((_, text)) = FILES.iter().find(|(file, _)| *file == stem) else {
-            let names: Vec<&str> = FILES.iter().map(|(file, _)| *file).collect();
-            return Err(ScenarioError {
-                scenario: name.to_owned(),
-                what: format!("there is none of that name; there are: {}", names.join(", ")),
-            });
-        };
-        Self::parse(name, text, mend, overrides)
+        Self::parse(name, &text_of(stem)?, mend, overrides)
     }
 
     /// The same from the text of a file of one's own.

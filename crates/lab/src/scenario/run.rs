@@ -58,6 +58,9 @@ fn record_here(scenario: &Scenario, dir: &Path, real_time: bool) -> Result<Recor
     let [client_capture, server_capture, truth_file] = files;
     std::fs::create_dir_all(dir).map_err(Error::step(format!("create {}", dir.display())))?;
 
+    // Written last: where it is, the recording is whole.
+    let _ = std::fs::remove_file(&truth_file);
+
     let pair = Pair::build(&scenario.pair)?;
     let prepared: Prepared<'_, Host, Host> =
         workload::prepare(&scenario.workload, pair.client(), pair.server(), 0)?;

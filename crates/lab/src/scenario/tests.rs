@@ -97,6 +97,24 @@ fn variant_mend_and_overrides_lie_over_one_another() {
 }
 
 #[test]
+fn a_row_of_the_table_belongs_to_one_form() {
+    let text = SPLIT.replace("case = \"cases B\"", "row = \"B1 split\"\nreported = \"40 ms\"").replace(
+        "what = \"TCP_NODELAY at the client\"",
+        "what = \"TCP_NODELAY at the client\"\nrow = \"B2 split, TCP_NODELAY\"",
+    );
+    let rows = load::entry("split", &text).unwrap().rows;
+    let labels: Vec<&str> = rows.iter().map(|row| row.label.as_str()).collect();
+    assert_eq!(labels, ["B1 split", "B2 split, TCP_NODELAY"]);
+    assert_eq!((rows[1].form.as_str(), rows[1].mend.as_deref()), ("split", Some("nodelay")));
+    let parse = |name, mend| Scenario::parse(name, &text, mend, &[]).unwrap();
+    assert_eq!(parse("split", None).row.as_deref(), Some("B1 split"));
+    let far = parse("split@rtt-26", None);
+    assert_eq!((far.row, far.reported.as_deref()), (None, Some("40 ms")));
+    let mended = parse("split", Some("nodelay"));
+    assert_eq!((mended.row.as_deref(), mended.reported), (Some("B2 split, TCP_NODELAY"), None));
+}
+
+#[test]
 fn a_definition_runs_again_as_it_is() {
     let far = parse("split@rtt-26", Some("nodelay"), &["seed=9"]).unwrap();
     let again = Scenario::parse("split", &far.definition, None, &[]).unwrap();
@@ -147,7 +165,7 @@ fn every_scenario_of_the_repository_can_be_read_in_every_form() {
 }
 
 /// The segments of a capture, in order.
-fn segments(file: &std::path::Path) -> Vec<tcpwhy_wire::Segment> {
+fn segments(file: &Path) -> Vec<tcpwhy_wire::Segment> {
     use tcpwhy_wire::capture::{Event, Reader};
     let bytes = std::fs::read(file).unwrap();
     let (mut reader, mut rest, mut segments) = (Reader::new(), bytes.as_slice(), Vec::new());
