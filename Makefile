@@ -1,7 +1,7 @@
 # What a developer runs is what CI runs. `make help` lists the targets.
 CARGO ?= cargo
 
-.PHONY: help demo test lint bench accuracy corpus public-captures fuzz tools
+.PHONY: help demo test lint bench accuracy readme corpus public-captures fuzz tools
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -21,6 +21,9 @@ bench: ## speed, printed as a table
 
 accuracy: ## bills against the applications' own clocks, printed as a table
 	$(CARGO) run --locked --release -p tcpwhy -- lab accuracy --write docs/accuracy.md
+
+readme: ## measure the table of the reference cases afresh, on this machine's kernel, and put it into README.md
+	$(CARGO) run --locked --release -p tcpwhy -- lab all --write README.md
 
 corpus: ## record the captures of the repository afresh, on this machine's kernel
 	$(CARGO) run --locked --release -p tcpwhy -- lab corpus corpus/lab

@@ -1,6 +1,7 @@
 //! Does `tcpwhy lab` do what it says, and does it say what is missing where it cannot?
 #![cfg(target_os = "linux")]
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -41,6 +42,45 @@ fn the_list_names_every_scenario_with_what_it_shows() {
     }
     let document: Value = serde_json::from_slice(&lab(&["--json"]).stdout).unwrap();
     assert!(document["scenarios"].as_array().unwrap().len() >= 50);
+}
+
+#[test]
+fn the_readme_s_table_has_the_rows_of_the_scenarios() {
+    let readme =
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md")).unwrap();
+    let (_, rest) = readme.split_once("<!-- tcpwhy lab all: begin -->").expect("the table's first mark");
+    let (table, _) = rest.split_once("<!-- tcpwhy lab all: end -->").expect("the table's second mark");
+    let written: BTreeSet<&str> =
+        table.lines().skip(3).filter_map(|line| line.split('|').nth(1)).map(str::trim).collect();
+    let list: Value = serde_json::from_slice(&lab(&["--json"]).stdout).unwrap();
+    let scenarios = list["scenarios"].as_array().unwrap();
+    let there: BTreeSet<&str> = scenarios
+        .iter()
+        .flat_map(|scenario| scenario["rows"].as_array().unwrap())
+        .map(|row| row.as_str().unwrap())
+        .collect();
+    assert_eq!(written, there, "`make readme` writes it");
+    assert!(there.len() >= 40);
+}
+
+#[test]
+fn a_file_of_one_s_own_is_a_scenario_as_well() {
+    let dir = scratch("own-file");
+    std::fs::create_dir_all(&dir).unwrap();
+    let file = dir.join("own.toml");
+    let script = "client = 'connect\nrepeat 3\nwrite 10\nread 10\nend'\nserver = 'accept\nrepeat\nread 10\nwrite 10\nend'";
+    std::fs::write(&file, format!("shows = 'an echo'\n[path]\nrtt = '10ms'\n[workload]\n{script}")).unwrap();
+    let keep = dir.join("out");
+    let args = [file.to_str().unwrap(), "--keep", keep.to_str().unwrap()];
+    let Some(output) = allowed("a_file_of_one_s_own", &args) else { return };
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("3 exchanges: median 1"), "{}", text(&output.stdout));
+    assert!(keep.join("own.toml/truth.json").exists());
+    std::fs::write(&file, "shows = 'nothing'").unwrap();
+    let broken = lab(&[file.to_str().unwrap()]);
+    assert_eq!(broken.status.code(), Some(2));
+    assert!(text(&broken.stderr).contains("own.toml"), "{}", text(&broken.stderr));
+    std::fs::remove_dir_all(dir).unwrap();
 }
 
 #[test]
@@ -115,9 +155,57 @@ fn recordings_that_are_judged_again_are_left_where_they_are() {
     for _ in 0..2 {
         let output = lab(&["accuracy", "split", "--from", dir.to_str().unwrap()]);
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-        assert!(text(&output.stdout).contains("2 bills of 1 recordings: 0 wrong"), "{}", text(&output.stdout));
+        assert!(
+            text(&output.stdout).contains("2 bills of 1 recordings: 0 wrong"),
+            "{}",
+            text(&output.stdout)
+        );
     }
     assert_eq!(std::fs::read_dir(dir.join("split")).unwrap().count(), 3);
+    std::fs::remove_dir_all(dir).unwrap();
+}
+
+/// As docs/shell.md tells it.
+#[test]
+fn a_fetch_over_26_ms_with_a_small_receive_buffer_is_slow_and_the_answer_says_why() {
+    let test = "a_fetch_over_26_ms";
+    for program in ["nginx", "curl"] {
+        let found = ["/usr/bin", "/usr/sbin", "/usr/local/bin"]
+            .iter()
+            .any(|dir| Path::new(dir).join(program).exists());
+        if !found {
+            return skip(test, &format!("{program} is not installed"));
+        }
+    }
+    let dir = scratch("fetch");
+    std::fs::create_dir_all(&dir).unwrap();
+    std::fs::write(dir.join("big.bin"), vec![0; 1_000_000]).unwrap();
+    let page =
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/shell.md")).unwrap();
+    let (_, rest) = page.split_once("<<'END'\n").unwrap();
+    let (configuration, _) = rest.split_once("    END\n").unwrap();
+    std::fs::write(dir.join("files.conf"), configuration).unwrap();
+    let far = format!("PATH=$PATH:/usr/sbin; exec nginx -p {} -c files.conf", dir.display());
+    let keep = dir.join("out");
+    let args = ["shell", "--delay", "13ms", "--near-sysctl", "net.ipv4.tcp_rmem=4096 65536 65536", "--keep"];
+    let args = [&args[..], &[keep.to_str().unwrap(), "--far", &far, "--"]].concat();
+    let fetch = ["curl", "-so", "/dev/null", "-w", "%{time_total} %{http_code}\n", "http://far-end/big.bin"];
+    let Some(output) = allowed(test, &[&args[..], &fetch].concat()) else { return };
+    let said = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{said}{}", text(&output.stderr));
+    let (seconds, code) = said.lines().next().and_then(|line| line.split_once(' ')).unwrap();
+    // 1 MB in windows of some 40 KB: 25 round trips of 26 ms, and other programs may add to them.
+    assert_eq!(code, "200");
+    assert!(seconds.parse::<f64>().unwrap() > 0.5, "{said}");
+    let read = Command::new(env!("CARGO_BIN_EXE_tcpwhy"))
+        .args(["read", "--json"])
+        .arg(keep.join("near.pcapng"))
+        .output();
+    let report: Value = serde_json::from_slice(&read.unwrap().stdout).unwrap();
+    let window =
+        report["bill"].as_array().unwrap().iter().find(|line| line["cause"] == "receive-window").unwrap();
+    assert_eq!(window["side"], "client");
+    assert!(window["ns"].as_i64().unwrap() > 150_000_000, "{report}");
     std::fs::remove_dir_all(dir).unwrap();
 }
 

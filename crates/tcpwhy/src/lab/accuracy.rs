@@ -1,12 +1,13 @@
 //! `tcpwhy lab accuracy`: are the bills right? Every scenario is recorded afresh, billed from both ends, and judged by the
 //! applications' own clocks and by what the scenario must come to. What is wrong is listed, not hidden.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use anyhow::Context as _;
 use tcpwhy::judge::{Agreement, Confusion, End, Verdict, agreement, judge};
-use tcpwhy_core::Report;
 use tcpwhy_core::report::Kind;
+use tcpwhy_core::{Cause, Report};
 use tcpwhy_lab::scenario::{self, Scenario};
 use tcpwhy_report::quantity::{millis, percent};
 use tcpwhy_wire::Duration;
@@ -45,13 +46,19 @@ pub(super) fn run(args: &AccuracyArgs) -> anyhow::Result<u8> {
     let place = Place::new(args.keep.as_ref())?;
     let mut judged = Vec::new();
     print(&format!("{}\n", row_heading()))?;
-    for (name, scenario) in recordings {
+    let part = |place: &usize| args.part.is_none_or(|part| part.has(*place));
+    for (name, scenario) in
+        recordings.into_iter().enumerate().filter(|(place, _)| part(place)).map(|(_, form)| form)
+    {
         // A folder of recordings need not have them all.
         if args.from.as_ref().is_some_and(|dir| !dir.join(&name).join("truth.json").exists()) {
             continue;
         }
         let run = match &args.from {
             Some(dir) => Run::read_back(scenario, &dir.join(&name)).map(|run| (run, 1)),
+            None if args.resume && place.has(&name) => {
+                Run::read_back(scenario, &place.dir(&name, None)).map(|run| (run, 1))
+            }
             None => place.record(&scenario, &name, TRIES, held_still),
         };
         let (run, tries) = run.with_context(|| name.clone())?;
@@ -63,9 +70,9 @@ pub(super) fn run(args: &AccuracyArgs) -> anyhow::Result<u8> {
     let mut confusion = Confusion::default();
     judged.iter().flat_map(|one| &one.verdicts).for_each(|verdict| confusion.add(verdict));
     let wrong: Vec<&Judged> = judged.iter().filter(|one| !one.is_right()).collect();
-    print(&format!("\n{confusion}\n{}", summary(&judged)))?;
+    print(&format!("\n{confusion}\n{}{}", summary(&judged), not_judged()?))?;
     if let Some(file) = &args.write {
-        std::fs::write(file, markdown(&judged, &confusion))
+        std::fs::write(file, markdown(&judged, &confusion, &not_judged()?))
             .with_context(|| format!("cannot write {}", file.display()))?;
     }
     Ok(if wrong.is_empty() { ANALYSED } else { GATE_CLOSED })
@@ -143,7 +150,7 @@ pub(super) fn row_heading() -> String {
 }
 
 /// The path was late by more than can be forgiven: what happened is not what the scenario is for.
-fn is_late(run: &Run) -> bool {
+pub(super) fn is_late(run: &Run) -> bool {
     let kinds = [Kind::Exchange, Kind::OneWay, Kind::Setup];
     let felt =
         kinds.into_iter().find_map(|kind| super::felt::Spread::of(run.felt.kind(kind).iter().copied()));
@@ -190,7 +197,7 @@ pub(super) fn out_of_range(run: &Run) -> Vec<String> {
 }
 
 /// The lines that make up most of a bill.
-fn largest(report: &Report) -> String {
+pub(super) fn largest(report: &Report) -> String {
     let lines = report.bill.iter().take(3);
     let lines: Vec<String> = lines
         .map(|line| format!("{} ({}) {}", line.cause, line.side, percent(line.ns, report.elapsed)))
@@ -222,8 +229,28 @@ fn summary(judged: &[Judged]) -> String {
     )
 }
 
+/// Causes that no scenario is for. They may be in a bill, and nothing here says whether rightly.
+fn not_judged() -> anyhow::Result<String> {
+    let expected: BTreeSet<String> = recordings(&[])?
+        .into_iter()
+        .flat_map(|(_, scenario)| scenario.expect.causes)
+        .filter(|expected| expected.share.min > 0.0)
+        .map(|expected| expected.cause)
+        .collect();
+    let without: Vec<&str> = Cause::ALL
+        .into_iter()
+        .filter(|cause| *cause != Cause::Unexplained)
+        .map(Cause::name)
+        .filter(|cause| !expected.contains(*cause))
+        .collect();
+    Ok(match without.as_slice() {
+        [] => "Every cause has a scenario that must come to it.\n".to_owned(),
+        some => format!("Not judged here, no scenario must come to them yet: {}.\n", some.join(", ")),
+    })
+}
+
 /// The same as a page of the documentation.
-fn markdown(judged: &[Judged], confusion: &Confusion) -> String {
+fn markdown(judged: &[Judged], confusion: &Confusion, not_judged: &str) -> String {
     let mut out = String::from(ABOUT);
     out.push_str(
         "\n## Each scenario, each end\n\n| scenario | end | | error, ms | billed |\n|---|---|---|---:|---|\n",
@@ -258,14 +285,15 @@ fn markdown(judged: &[Judged], confusion: &Confusion) -> String {
         let _ = writeln!(out, "| {expected} | {billed} | {n} |");
     }
     let (right, all) = confusion.right();
-    let _ = write!(out, "\n{right} of {all} expectations met.\n\n{}", summary(judged));
+    let _ = write!(out, "\n{right} of {all} expectations met.\n\n{}\n{not_judged}", summary(judged));
     out
 }
 
 const ABOUT: &str = "\
 # Accuracy
 
-Written by `make accuracy`. Every scenario of the laboratory is recorded on the real kernel, in every form, with a capture at
+Written by `make accuracy`, or in parts: `tcpwhy lab accuracy --keep DIR --part 1/5` and so on, then
+`tcpwhy lab accuracy --from DIR --write docs/accuracy.md`. Every scenario of the laboratory is recorded on the real kernel, in every form, with a capture at
 each end and the applications' own clocks beside them; each capture is billed and judged. A bill is right where
 
 - its lines sum to its elapsed time, exactly;

@@ -1,6 +1,7 @@
 //! What can be asked of the laboratory on the command line?
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Args, Subcommand};
 
@@ -18,7 +19,6 @@ pub(crate) struct LabArgs {
 
 #[derive(Debug, Subcommand)]
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "the laboratory needs Linux"))]
-#[expect(clippy::large_enum_variant, reason = "there is one of it in a process")]
 pub(crate) enum LabCommand {
     /// Run any program at the near end of a path, with the other end at 10.77.0.2 and by the name far-end.
     Shell(ShellArgs),
@@ -35,7 +35,8 @@ pub(crate) enum LabCommand {
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "the laboratory needs Linux"))]
 #[expect(clippy::struct_excessive_bools, reason = "switches of a command line")]
 pub(crate) struct RunArgs {
-    /// Scenarios, variants of them (NAME@VARIANT), or `all`; without one, lists them
+    /// Scenarios, variants of them (NAME@VARIANT), files of your own (FILE.toml), `all` for the table of the reference
+    /// cases, or `case-a` to `case-e` for a part of it; without one, lists them
     #[arg(value_name = "SCENARIO")]
     pub(crate) names: Vec<String>,
 
@@ -55,7 +56,7 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) seed: Option<u64>,
 
-    /// Every variant as well
+    /// Every variant as well; with `all`, the scenarios beyond the reference cases as well
     #[arg(long)]
     pub(crate) every: bool,
 
@@ -66,6 +67,10 @@ pub(crate) struct RunArgs {
     /// Print the table as Markdown
     #[arg(long, hide = true, conflicts_with = "json")]
     pub(crate) markdown: bool,
+
+    /// With `all` or a case: put the table between the marks of this Markdown file as well
+    #[arg(long, value_name = "FILE")]
+    pub(crate) write: Option<PathBuf>,
 
     /// Colours
     #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
@@ -152,7 +157,7 @@ const SHELL_EXAMPLES: &str = "\
 Examples:
   tcpwhy lab shell --delay 20ms --rate 100mbit --far 'python3 -m http.server 80' -- curl -s http://far-end/
   tcpwhy lab shell --delay 13ms --near-sysctl 'net.ipv4.tcp_rmem=4096 65536 65536' --keep out \\
-      --far 'nginx -g \"daemon off;\"' -- curl -so /dev/null http://far-end/big.bin && tcpwhy read out/near.pcapng
+      --far 'nginx -p . -c files.conf' -- curl -so /dev/null http://far-end/big.bin && tcpwhy read out/near.pcapng
   tcpwhy lab shell --loss 1%                      an interactive shell at the near end
 
 The near end is 10.77.0.1 (near-end), the far end 10.77.0.2 (far-end, also in $FAR_END). Files are the machine's own.";
@@ -172,9 +177,45 @@ pub(crate) struct AccuracyArgs {
     #[arg(short, long, value_name = "DIR")]
     pub(crate) keep: Option<PathBuf>,
 
+    /// Only one part of the forms, for example the second of five: `2/5`; --from judges all parts together
+    #[arg(long, value_name = "I/N")]
+    pub(crate) part: Option<Part>,
+
+    /// Record only what the directory of --keep does not have yet
+    #[arg(long, requires = "keep")]
+    pub(crate) resume: bool,
+
     /// Judge the recordings that an earlier run left below this directory instead of recording afresh
     #[arg(long, value_name = "DIR", conflicts_with = "keep")]
     pub(crate) from: Option<PathBuf>,
+}
+
+/// One of several parts, counted from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    n: usize,
+    of: usize,
+}
+
+impl Part {
+    /// Whether the form at this place, counted from 0, belongs to it. Neighbours fall into different parts, so that the
+    /// parts take about the same time.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "the laboratory needs Linux"))]
+    pub(crate) const fn has(self, place: usize) -> bool {
+        place % self.of == self.n - 1
+    }
+}
+
+impl FromStr for Part {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let numbers = text.split_once('/').and_then(|(n, of)| Some((n.parse().ok()?, of.parse().ok()?)));
+        match numbers {
+            Some((n, of)) if (1..=of).contains(&n) => Ok(Self { n, of }),
+            _ => Err(format!("`{text}` is no part; write 2/5 for the second of five")),
+        }
+    }
 }
 
 #[derive(Debug, Args)]

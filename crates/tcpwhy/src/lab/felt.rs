@@ -5,6 +5,8 @@ use tcpwhy_lab::scenario::{Expect, Span};
 use tcpwhy_lab::truth::{self, Truth};
 use tcpwhy_wire::Duration;
 
+use super::form::Run;
+
 /// Everything that the client waited for in one run, each list in order of time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Felt {
@@ -67,6 +69,13 @@ impl Headline {
     pub(super) fn measured(self, felt: &Felt) -> Option<Duration> {
         let spread = Spread::of(felt.kind(self.kind).iter().copied())?;
         Some(if self.slowest { spread.max } else { spread.median })
+    }
+
+    /// The median connect of several runs, where a transfer's sums have it.
+    pub(super) fn connect(runs: &[Run]) -> Option<Duration> {
+        let connects = runs.first()?.scenario.transfer?.connects;
+        let setups = runs.iter().flat_map(|run| run.felt.setups.iter().copied());
+        Spread::of(setups).filter(|_| connects).map(|spread| spread.median)
     }
 
     pub(super) fn name(self) -> &'static str {

@@ -15,6 +15,7 @@ use super::RunArgs;
 use super::felt::Felt;
 use super::scratch::Scratch;
 use super::still::{Lateness, Sent};
+use super::trace::Trace;
 use crate::output;
 
 /// A scenario as it is, or mended.
@@ -39,6 +40,8 @@ pub(super) struct Run {
     pub(super) warnings: Vec<String>,
     /// By how much the machine made the path late.
     pub(super) late: Duration,
+    /// What passed the client.
+    pub(super) trace: Trace,
     /// Where it was kept.
     pub(super) dir: PathBuf,
 }
@@ -47,40 +50,43 @@ impl Form {
     /// The forms that the arguments ask for: each scenario as it is, then mended in each way.
     pub(super) fn asked(args: &RunArgs) -> Result<Vec<Self>, String> {
         let overrides = overrides(args)?;
-        let catalogue = scenario::catalogue().map_err(|error| error.to_string())?;
         let mut forms = Vec::new();
         for asked in &args.names {
             let stem = asked.split('@').next().unwrap_or_default();
             // Complains with the names that exist.
-            let known =
-                |name: &str| Scenario::load(name, None, &overrides).map_err(|error| error.to_string());
-            let entries: Vec<_> =
-                catalogue.iter().filter(|entry| asked == "all" || entry.name == stem).collect();
-            if entries.is_empty() {
-                known(asked)?;
+            let entry = scenario::entry(stem).map_err(|error| error.to_string())?;
+            let mut names = vec![asked.clone()];
+            if args.every && !asked.contains('@') {
+                names.extend(entry.variants.iter().map(|variant| format!("{stem}@{variant}")));
             }
-            for entry in entries {
-                let mut names = vec![if asked == "all" { entry.name.clone() } else { asked.clone() }];
-                if args.every && !asked.contains('@') {
-                    names.extend(entry.variants.iter().map(|variant| format!("{}@{variant}", entry.name)));
-                }
-                for name in names {
-                    known(&name)?;
-                    let mends = entry.mends.iter().cloned().map(Some);
-                    for mend in std::iter::once(None).chain(mends) {
-                        forms.push(Self { name: name.clone(), mend, overrides: overrides.clone() });
-                    }
+            for name in names {
+                Scenario::load(&name, None, &overrides).map_err(|error| error.to_string())?;
+                let mends = entry.mends.iter().cloned().map(Some);
+                for mend in std::iter::once(None).chain(mends) {
+                    forms.push(Self { name: name.clone(), mend, overrides: overrides.clone() });
                 }
             }
         }
         Ok(forms)
     }
 
-    /// `split@rtt-26`, `split@rtt-26+nodelay`
+    /// One form by its name, with what the arguments set.
+    pub(super) fn of(name: &str, mend: Option<&str>, args: &RunArgs) -> anyhow::Result<Self> {
+        let overrides = overrides(args).map_err(anyhow::Error::msg)?;
+        let stem = name.split('@').next().unwrap_or_default();
+        let mends = scenario::entry(stem)?.mends;
+        let mend = mend.and_then(|mend| mends.into_iter().find(|(name, _)| name == mend));
+        Ok(Self { name: name.to_owned(), mend, overrides })
+    }
+
+    /// `split@rtt-26`, `split@rtt-26+nodelay`; of a file its own name, whatever folder it lies in.
     pub(super) fn full_name(&self) -> String {
+        let name = Path::new(&self.name)
+            .file_name()
+            .map_or(self.name.as_str().into(), |name| name.to_string_lossy());
         match &self.mend {
-            Some((mend, _)) => format!("{}+{mend}", self.name),
-            None => self.name.clone(),
+            Some((mend, _)) => format!("{name}+{mend}"),
+            None => name.into_owned(),
         }
     }
 
@@ -147,12 +153,17 @@ impl Run {
             let plain = dir.join(format!("{end}.pcapng"));
             if plain.exists() { plain } else { dir.join(format!("{end}.pcapng.zst")) }
         };
-        let (client, from_client) = bill_and_sent(&capture("client"), Pair::CLIENT_V4.into())?;
-        let (server, from_server) = bill_and_sent(&capture("server"), Pair::SERVER_V4.into())?;
+        let mut trace = Trace::default();
+        let (client, from_client) =
+            bill_and_sent(&capture("client"), Pair::CLIENT_V4.into(), |segment, host| {
+                trace.on_segment(segment, host);
+            })?;
+        let (server, from_server) = bill_and_sent(&capture("server"), Pair::SERVER_V4.into(), |_, _| {})?;
         let lateness = Lateness::of(&truth, &[from_client, from_server]);
         lateness.note_in(&mut truth);
         let (felt, late) = (Felt::of(&truth), lateness.worst());
-        Ok(Self { scenario, truth, felt, bills: [client, server], warnings, late, dir: dir.to_owned() })
+        let (bills, dir) = ([client, server], dir.to_owned());
+        Ok(Self { scenario, truth, felt, bills, warnings, late, trace, dir })
     }
 
     /// Reads back what an earlier run left in `dir`.
@@ -170,9 +181,14 @@ pub(super) fn bill(capture: &Path) -> anyhow::Result<Report> {
 }
 
 /// The bill, and what `host` sent.
-fn bill_and_sent(capture: &Path, host: IpAddr) -> anyhow::Result<(Report, Vec<Sent>)> {
+fn bill_and_sent(
+    capture: &Path,
+    host: IpAddr,
+    mut on_segment: impl FnMut(&Segment, IpAddr),
+) -> anyhow::Result<(Report, Vec<Sent>)> {
     let mut sent = Vec::new();
     let report = read(capture, |segment| {
+        on_segment(segment, host);
         if segment.src.ip() == host {
             sent.push(Sent::of(segment));
         }
@@ -227,6 +243,11 @@ impl Place {
         };
         let dir = root.join(form);
         n.map_or_else(|| dir.clone(), |n| dir.join(format!("run-{n}")))
+    }
+
+    /// Whether a whole recording of this form is there.
+    pub(super) fn has(&self, form: &str) -> bool {
+        self.dir(form, None).join("truth.json").exists()
     }
 
     /// A recording has been read. One that lies elsewhere was given to us to read and is not ours to remove.

@@ -172,6 +172,8 @@ pub(super) fn catalogue(entries: &[Entry]) -> anyhow::Result<String> {
         case: Option<&'a str>,
         variants: &'a [String],
         mends: Vec<JsonMend>,
+        /// In the table of the reference cases.
+        rows: Vec<&'a str>,
     }
     let scenarios = entries.iter().map(|entry| Scenario {
         name: &entry.name,
@@ -179,6 +181,7 @@ pub(super) fn catalogue(entries: &[Entry]) -> anyhow::Result<String> {
         case: entry.case.as_deref(),
         variants: &entry.variants,
         mends: entry.mends.iter().cloned().map(|(name, what)| JsonMend { name, what }).collect(),
+        rows: entry.rows.iter().map(|row| row.label.as_str()).collect(),
     });
     let list = List { schema: "tcpwhy.lab-scenarios/1", scenarios: scenarios.collect() };
     Ok(serde_json::to_string_pretty(&list)? + "\n")

@@ -4,6 +4,8 @@
 mod accuracy;
 mod args;
 #[cfg(target_os = "linux")]
+mod arithmetic;
+#[cfg(target_os = "linux")]
 mod corpus;
 #[cfg(target_os = "linux")]
 mod felt;
@@ -12,9 +14,15 @@ mod form;
 #[cfg(target_os = "linux")]
 mod json;
 #[cfg(target_os = "linux")]
+mod page;
+#[cfg(target_os = "linux")]
+mod picture;
+#[cfg(target_os = "linux")]
 mod real;
 #[cfg(target_os = "linux")]
 mod scratch;
+#[cfg(target_os = "linux")]
+mod selection;
 #[cfg(target_os = "linux")]
 mod shell;
 #[cfg(target_os = "linux")]
@@ -25,6 +33,8 @@ mod still;
 mod table;
 #[cfg(target_os = "linux")]
 mod tap;
+#[cfg(target_os = "linux")]
+mod trace;
 
 pub(crate) use args::{LabArgs, LabCommand, RunArgs};
 
@@ -32,7 +42,7 @@ pub(crate) use args::{LabArgs, LabCommand, RunArgs};
 pub(crate) fn run(args: &LabArgs) -> anyhow::Result<u8> {
     match &args.command {
         None if args.run.names.is_empty() => show::list(&args.run),
-        None if args.run.names.iter().any(|name| name == "all") => table::run(&args.run),
+        None if args.run.names.iter().any(|name| selection::is_of_the_table(name)) => table::run(&args.run),
         None => show::run(&args.run),
         Some(LabCommand::Shell(args)) => shell::run(args),
         Some(LabCommand::Accuracy(args)) => accuracy::run(args),

@@ -11,9 +11,10 @@ use tcpwhy_report::{Style, answer, text};
 use tcpwhy_wire::Duration;
 
 use super::RunArgs;
+use super::arithmetic::foretell;
 use super::felt::{Headline, Spread};
 use super::form::{Form, Place, Run};
-use super::json;
+use super::{json, picture};
 use crate::output::{self, print};
 use crate::{ANALYSED, WRONG_USAGE};
 
@@ -114,6 +115,7 @@ fn heading(form: &Form, scenario: &Scenario, style: Style) -> String {
         ("recreates", scenario.case.clone()),
         ("reported", scenario.reported.clone()),
         ("theory", scenario.theory.clone()),
+        ("note", scenario.note.clone()),
         ("path", Some(format!("{both}; seed {}", scenario.pair.path.seed))),
     ];
     for (what, fact) in facts {
@@ -149,6 +151,15 @@ fn told(form: &Form, headline: Headline, unmended: Option<Duration>, runs: &[Run
         let verdict = if expected.contains(measured) { "as expected" } else { "not as expected" };
         out.push_str(&line("expected", &format!("{} {}: {verdict}", headline.name(), range(expected))));
     }
+    let foretold = foretell(&run.scenario, run.trace.window_max());
+    if let Some((foretold, measured)) = foretold.zip(measured.map(|spread| spread.median)) {
+        let what = format!(
+            "{}; measured {}",
+            foretold.said(),
+            foretold.deviation(measured, Headline::connect(runs))
+        );
+        out.push_str(&line("foretold", &what));
+    }
     if form.mend.is_some()
         && let Some((before, after)) = unmended.zip(measured.map(|spread| spread.median))
     {
@@ -172,6 +183,7 @@ fn told(form: &Form, headline: Headline, unmended: Option<Duration>, runs: &[Run
             }
         }
     }
+    out.push_str(&picture::of(run, style));
     out.push('\n');
     out
 }

@@ -21,6 +21,11 @@ pub(super) struct Case {
     pub(super) port: u16,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) rtt: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) rate: Option<String>,
+    /// What has to be done before, on the machine itself: fetched, compiled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) prepare: Option<String>,
     /// The server's command.
     pub(super) far: String,
     /// The client's.
@@ -41,6 +46,8 @@ pub(super) fn all() -> anyhow::Result<Vec<Case>> {
 /// What lies in the programs' directory.
 const FILES: &[(&str, &str)] = &[
     ("client.py", include_str!("programs/client.py")),
+    ("Rpc.java", include_str!("programs/Rpc.java")),
+    ("pom.xml", include_str!("programs/pom.xml")),
     ("Echo.java", include_str!("programs/Echo.java")),
     ("transfer.go", include_str!("programs/transfer.go")),
     ("serve.js", include_str!("programs/serve.js")),
@@ -78,6 +85,8 @@ impl Case {
         #[derive(Serialize)]
         struct Path<'a> {
             rtt: &'a str,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            rate: Option<&'a str>,
         }
         #[derive(Serialize)]
         struct Workload {
@@ -87,7 +96,7 @@ impl Case {
         let text = toml::to_string(&Sections {
             shows: &self.shows,
             case: self.case.as_deref(),
-            path: Path { rtt: self.rtt.as_deref().unwrap_or("0") },
+            path: Path { rtt: self.rtt.as_deref().unwrap_or("0"), rate: self.rate.as_deref() },
             workload: Workload {
                 client: format!("# {}\nconnect\n", self.near),
                 server: format!("# {}\naccept\n", self.far),

@@ -4,16 +4,19 @@
 mod account;
 mod case;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, anyhow, bail};
+use tcpwhy_core::report::Kind;
 use tcpwhy_lab::Pair;
 use tcpwhy_lab::scenario::path_truth;
+use tcpwhy_report::quantity::time;
 
-use super::accuracy::{Judged, row_heading};
+use super::accuracy::{Judged, largest, row_heading};
 use super::args::RealArgs;
 use super::corpus;
+use super::felt::Spread;
 use super::form::{Place, Run};
 use super::shell::{SETTLE, start_far};
 use super::tap::Tap;
@@ -40,6 +43,7 @@ pub(super) fn run(args: &RealArgs) -> anyhow::Result<u8> {
     }
     tcpwhy_lab::enter_user_namespace()?;
     let place = Place::new(args.keep.as_ref())?;
+    let prepared = std::path::absolute(place.dir("prepared", None))?;
     print(&format!("{}\n", row_heading()))?;
     let mut wrong = 0;
     for case in asked {
@@ -48,14 +52,25 @@ pub(super) fn run(args: &RealArgs) -> anyhow::Result<u8> {
             wrong += u32::from(in_ci());
             continue;
         }
+        if let Err(why) = prepare(case, &prepared) {
+            print(&format!("{:36} skipped: {why:#}\n", case.name))?;
+            wrong += u32::from(in_ci());
+            continue;
+        }
         let mut tried = 1;
         let run = loop {
-            let run = record(case, &place.dir(&case.name, None)).with_context(|| case.name.clone())?;
+            let run =
+                record(case, &place.dir(&case.name, None), &prepared).with_context(|| case.name.clone())?;
             if tried >= TRIES || super::accuracy::held_still(&run) {
                 break run;
             }
             tried += 1;
         };
+        if account::is_of_calls(&run.truth) {
+            print(&told(&run))?;
+            place.forget(&run);
+            continue;
+        }
         let judged = Judged::of(case.name.clone(), &run, tried);
         print(&judged.rows())?;
         wrong += u32::from(!judged.is_right());
@@ -90,25 +105,54 @@ fn in_ci() -> bool {
 }
 
 /// Runs one case; captures, truth and the programs' files are left in `dir`.
-fn record(case: &Case, dir: &Path) -> anyhow::Result<Run> {
+fn record(case: &Case, dir: &Path, prepared: &Path) -> anyhow::Result<Run> {
     // On a thread of its own, whose precedence every thread of the laboratory inherits.
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
             let real_time = tcpwhy_lab::take_precedence();
-            record_here(case, dir, real_time)
+            record_here(case, dir, prepared, real_time)
         });
         thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
 }
 
-fn record_here(case: &Case, dir: &Path, real_time: bool) -> anyhow::Result<Run> {
+/// Fetches and compiles what the case needs into a place that the next case finds; commands know it as $PREPARED.
+fn prepare(case: &Case, dir: &Path) -> anyhow::Result<()> {
+    let Some(command) = &case.prepare else { return Ok(()) };
+    std::fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
+    case::write_files(dir)?;
+    let output = Command::new("/bin/sh").arg("-c").arg(command).current_dir(dir).output()?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    let last = said.lines().find(|line| line.contains("ERROR")).unwrap_or("no reason given").to_owned();
+    anyhow::ensure!(output.status.success(), "`{command}` failed: {last}");
+    Ok(())
+}
+
+/// What calls took, and the bill: the framework's own time is in the one and not in the other.
+fn told(run: &Run) -> String {
+    let felt = Spread::of(run.felt.kind(Kind::Exchange).iter().copied());
+    let felt = felt.map_or_else(
+        || "nothing".to_owned(),
+        |felt| format!("{} ({} to {})", time(felt.median), time(felt.min), time(felt.max)),
+    );
+    let mut out = format!("{:36} a call felt {felt}\n", run.scenario.name);
+    for (end, report) in ["client", "server"].into_iter().zip(&run.bills) {
+        out.push_str(&format!("{:38}{end}: {}\n", "", largest(report)));
+    }
+    out
+}
+
+fn record_here(case: &Case, dir: &Path, prepared: &Path, real_time: bool) -> anyhow::Result<Run> {
     std::fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
     case::write_files(dir)?;
     let dir = &std::fs::canonicalize(dir)?;
     let scenario = case.scenario()?;
     let pair = Pair::build(&scenario.pair)?;
-    let mut far =
-        start_far(pair.server(), &format!("PATH=$PATH:/usr/sbin; exec >/dev/null; {}", case.far), Some(dir))?;
+    let mut far = start_far(
+        pair.server(),
+        &format!("PATH=$PATH:/usr/sbin; PREPARED={}; exec >/dev/null; {}", prepared.display(), case.far),
+        Some(dir),
+    )?;
     let tap = |host, end: &str| {
         let comment = format!("tcpwhy lab real {}, at the {end}\n{}", case.name, case.text());
         Tap::start(host, &dir.join(format!("{end}.pcapng")), Some(case.port), Some(SNAPLEN_BYTES), comment)
@@ -117,6 +161,7 @@ fn record_here(case: &Case, dir: &Path, real_time: bool) -> anyhow::Result<Run> 
 
     let mut near = Command::new("/bin/sh");
     near.arg("-c").arg(&case.near).current_dir(dir).env("FAR_END", Pair::SERVER_V4.to_string());
+    near.env("PREPARED", prepared);
     near.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::piped());
     let near = pair.client().spawn(near).context("cannot start the client")?;
     let output = near.wait_with_output()?;
