@@ -25,7 +25,7 @@ struct Sums {
     flight_max_bytes: u64,
 }
 
-/// From the scenario, and from the largest window that the receiver advertised.
+/// From the scenario, and from the window that the receiver advertised.
 pub(super) fn foretell(scenario: &Scenario, window_bytes: Option<u64>) -> Option<Foretold> {
     let transfer = scenario.transfer?;
     let path = &scenario.pair.path;

@@ -151,7 +151,7 @@ fn told(form: &Form, headline: Headline, unmended: Option<Duration>, runs: &[Run
         let verdict = if expected.contains(measured) { "as expected" } else { "not as expected" };
         out.push_str(&line("expected", &format!("{} {}: {verdict}", headline.name(), range(expected))));
     }
-    let foretold = foretell(&run.scenario, run.trace.window_max());
+    let foretold = foretell(&run.scenario, run.trace.window_bytes());
     if let Some((foretold, measured)) = foretold.zip(measured.map(|spread| spread.median)) {
         let what = format!(
             "{}; measured {}",

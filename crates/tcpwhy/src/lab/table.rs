@@ -144,7 +144,7 @@ impl Row {
             label,
             headline,
             measured: over_runs(runs, headline),
-            window_bytes: runs.iter().filter_map(|run| run.trace.window_max()).max(),
+            window_bytes: runs.iter().filter_map(|run| run.trace.window_bytes()).max(),
             connect: Headline::connect(runs),
             mended: Vec::new(),
             warnings: warnings.chain(runs.iter().flat_map(|run| run.warnings.clone())).collect(),
@@ -175,7 +175,7 @@ impl Row {
         if self.scenario.transfer.is_some_and(|transfer| transfer.flight_bytes.is_none())
             && let Some(window) = self.window_bytes
         {
-            let _ = write!(said, "; window up to {}", bytes(window));
+            let _ = write!(said, "; window {}", bytes(window));
         }
         if let Some(note) = &self.scenario.note {
             let _ = write!(said, "; {note}");

@@ -29,9 +29,11 @@ impl Trace {
         }
     }
 
-    /// The largest window of all.
-    pub(super) fn window_max(&self) -> Option<u64> {
-        self.windows.iter().map(|(_, bytes)| *bytes).max()
+    /// The window that all but a tenth of the acknowledgements stay within: a few go beyond what the sender gets to use.
+    pub(super) fn window_bytes(&self) -> Option<u64> {
+        let mut windows: Vec<u64> = self.windows.iter().map(|(_, bytes)| *bytes).collect();
+        windows.sort_unstable();
+        windows.get(windows.len() * 9 / 10).copied()
     }
 
     /// Packets in a second, in each of `n` parts of the time from `start` to `end`.

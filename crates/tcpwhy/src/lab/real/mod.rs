@@ -4,7 +4,8 @@
 mod account;
 mod case;
 
-use std::path::{Path, PathBuf};
+use std::fmt::Write as _;
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, anyhow, bail};
@@ -137,7 +138,8 @@ fn told(run: &Run) -> String {
     );
     let mut out = format!("{:36} a call felt {felt}\n", run.scenario.name);
     for (end, report) in ["client", "server"].into_iter().zip(&run.bills) {
-        out.push_str(&format!("{:38}{end}: {}\n", "", largest(report)));
+        // A String takes any text.
+        let _ = writeln!(out, "{:38}{end}: {}", "", largest(report));
     }
     out
 }
