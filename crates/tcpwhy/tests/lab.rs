@@ -68,7 +68,9 @@ fn a_file_of_one_s_own_is_a_scenario_as_well() {
     let dir = scratch("own-file");
     std::fs::create_dir_all(&dir).unwrap();
     let file = dir.join("own.toml");
-    let script = "client = 'connect\nrepeat 3\nwrite 10\nread 10\nend'\nserver = 'accept\nrepeat\nread 10\nwrite 10\nend'";
+    let script = r#"
+client = "connect\nrepeat 3\nwrite 10\nread 10\nend"
+server = "accept\nrepeat\nread 10\nwrite 10\nend""#;
     std::fs::write(&file, format!("shows = 'an echo'\n[path]\nrtt = '10ms'\n[workload]\n{script}")).unwrap();
     let keep = dir.join("out");
     let args = [file.to_str().unwrap(), "--keep", keep.to_str().unwrap()];
