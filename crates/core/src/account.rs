@@ -148,12 +148,6 @@ impl Account {
         self.total = other.total;
     }
 
-    /// Reads a word of each line.
-    #[inline]
-    pub(crate) fn fetch(&self) -> u64 {
-        self.lines.iter().fold(0, |sum, line| sum ^ line.evidence[0] ^ u64::from(line.waits))
-    }
-
     pub(crate) fn total(&self) -> Duration {
         self.total
     }

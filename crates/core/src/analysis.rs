@@ -103,8 +103,9 @@ pub struct Analysis {
     conductor: Conductor,
     /// What was settled about the last epoch.
     orders: Option<Orders>,
-    /// Segments of the present epoch, and its last packet.
-    epoch: usize,
+    /// Epochs so far, segments of the present one until it ends, and its last packet.
+    epochs: u32,
+    left: usize,
     packet: u64,
 }
 
@@ -112,36 +113,27 @@ impl Analysis {
     /// An analysis that has seen nothing yet.
     pub fn new(options: Options) -> Self {
         let conductor = Conductor::new(options);
+        let left = conductor.epoch(0);
         Self {
             front: Front::new(options.seed),
             shard: Shard::new(&options),
             conductor,
             orders: None,
-            epoch: 0,
+            epochs: 0,
+            left,
             packet: 0,
         }
     }
 
     /// Takes the next segment, in order of capture.
+    #[inline]
     pub fn on_segment(&mut self, segment: &Segment) {
-        self.on_segments(std::slice::from_ref(segment));
-    }
-
-    /// Takes the next segments, in order of capture. Some dozens at once are faster than one after the other.
-    pub fn on_segments(&mut self, mut segments: &[Segment]) {
-        while !segments.is_empty() {
-            let rest = self.conductor.epoch() - self.epoch;
-            let (now, later) = segments.split_at(rest.min(segments.len()));
-            for segment in now {
-                self.front.on_segment(segment);
-            }
-            self.shard.on_segments(now);
-            self.packet = now.last().map_or(self.packet, |last| last.packet);
-            self.epoch += now.len();
-            segments = later;
-            if self.epoch == self.conductor.epoch() {
-                self.end_epoch();
-            }
+        self.front.on_segment(segment);
+        self.shard.take(segment);
+        self.packet = segment.packet;
+        self.left -= 1;
+        if self.left == 0 {
+            self.end_epoch();
         }
     }
 
@@ -151,7 +143,8 @@ impl Analysis {
             self.shard.take_orders(&orders);
         }
         self.orders = self.conductor.settle(&[roll], self.front.now, self.packet).pop();
-        self.epoch = 0;
+        self.epochs = self.epochs.saturating_add(1);
+        self.left = self.conductor.epoch(self.epochs);
     }
 
     /// Closes everything and says what was found.

@@ -108,12 +108,6 @@ impl Default for StampClock {
 }
 
 impl StampClock {
-    /// Reads a word of every part.
-    #[inline]
-    pub(crate) fn fetch(&self) -> u64 {
-        (self.smallest[1].as_nanos() ^ self.period_started.as_nanos()) as u64
-    }
-
     /// A packet that its sender stamped `val` passed at `at`. Returns how much longer than the fastest recent one it
     /// was on its way, where that can be told; short of the truth by a tick at most.
     #[inline]

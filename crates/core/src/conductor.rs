@@ -10,8 +10,10 @@ use crate::report::Report;
 use crate::shard::Shard;
 use crate::{Options, listed};
 
-/// Segments in an epoch, unless few connections are allowed.
-const EPOCH: usize = 1 << 14;
+/// Segments in an epoch, unless few connections are allowed. What is to be listed is settled between epochs, so that
+/// the first ones are short.
+const EPOCH: usize = 1 << 16;
+const FIRST_EPOCH: usize = 1 << 12;
 const EPOCH_MIN: usize = 64;
 /// This part of the allowed connections is given up at once.
 const EVICTED_SHARE: usize = 16;
@@ -55,9 +57,10 @@ impl Conductor {
         Self { options, count: 0 }
     }
 
-    /// Segments in an epoch.
-    pub fn epoch(&self) -> usize {
-        (self.options.max_connections / 16).clamp(EPOCH_MIN, EPOCH)
+    /// Segments in the epoch behind `before` others.
+    pub fn epoch(&self, before: u32) -> usize {
+        let most = FIRST_EPOCH.checked_shl(before.min(32)).unwrap_or(EPOCH).min(EPOCH);
+        (self.options.max_connections / 16).clamp(EPOCH_MIN, EPOCH).min(most)
     }
 
     /// Orders for each shard by what all of them say at the end of an epoch, at this time and packet.

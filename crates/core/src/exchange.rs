@@ -276,13 +276,6 @@ impl Open {
         self.request_end = None;
     }
 
-    /// Reads a word of every part that a segment needs.
-    #[inline]
-    pub(crate) fn fetch(&self) -> u64 {
-        let path = |path: &Path| path.index as u64 ^ u64::from(path.blocked_bytes) ^ path.account.fetch();
-        self.n ^ self.request_bytes ^ path(&self.request) ^ path(&self.reply)
-    }
-
     pub(crate) fn kind(&self) -> Kind {
         if self.reply_first.is_some() { Kind::Exchange } else { Kind::OneWay }
     }

@@ -151,30 +151,6 @@ impl Half {
         }
     }
 
-    /// Reads a word of every part that a segment needs.
-    #[inline]
-    pub(crate) fn fetch(&self) -> u64 {
-        // No branches: a wrong guess about what is not there yet would make it wait.
-        let (sent, acks) = (self.sent.fetch(), self.in_transit.fetch());
-        self.bytes
-            ^ u64::from(self.view.window)
-            ^ u64::from(self.view.loss_signal.is_some())
-            ^ u64::from(self.window_max)
-            ^ u64::from(self.last_data.is_some())
-            ^ self.window_grew_at.as_nanos() as u64
-            ^ self.queued_peak.as_nanos() as u64
-            ^ u64::from(self.last_rtt.is_some())
-            ^ u64::from(self.pushed_run)
-            ^ u64::from(self.timestamps)
-            ^ self.rto.fetch()
-            ^ self.clock.fetch()
-            ^ self.arrivals.fetch()
-            ^ self.acknowledgements.fetch()
-            ^ self.holes.fetch()
-            ^ sent
-            ^ acks
-    }
-
     /// The largest payload of one packet, given what the peer announced.
     pub(crate) fn mss(&self, peer_announced: Option<u16>) -> u32 {
         let options = if self.timestamps { TIMESTAMP_OPTION_LEN } else { 0 };

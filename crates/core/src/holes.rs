@@ -20,12 +20,6 @@ struct Hole {
 pub(crate) struct Holes(Vec<Hole>);
 
 impl Holes {
-    /// Reads a word of it.
-    #[inline]
-    pub(crate) fn fetch(&self) -> u64 {
-        self.0.len() as u64
-    }
-
     /// Bytes are missing. Returns whether there is room to remember that.
     pub(crate) fn push(&mut self, start: Seq, end: Seq, noticed_at: Instant) -> bool {
         let room = self.0.len() < HOLES_MAX;

@@ -156,6 +156,8 @@ pub(crate) struct Ledger {
     service_of: BTreeMap<Endpoint, u32>,
     /// Exchanges kept of connections that have a number.
     listed: u64,
+    /// They were enough when the epoch began; during an epoch, what comes first may come last.
+    listed_enough: bool,
     connections: BTreeMap<u64, ConnectionTotals>,
     /// Connections that have their number, over all shards.
     numbered: u64,
@@ -175,6 +177,7 @@ impl Ledger {
             services: Vec::new(),
             service_of: BTreeMap::new(),
             listed: 0,
+            listed_enough: false,
             connections: BTreeMap::new(),
             numbered: 0,
             unnumbered: Vec::new(),
@@ -239,6 +242,11 @@ impl Ledger {
         self.numbered = count;
     }
 
+    /// An epoch begins: what is closed from now on was closed by a later packet than all that is listed.
+    pub(crate) fn begin_epoch(&mut self) {
+        self.listed_enough = matches!(self.listing, Listing::UpTo(most) if self.listed >= most);
+    }
+
     pub(crate) fn connection(&mut self, connection: u64) -> ConnectionTotals {
         self.connections.remove(&connection).unwrap_or_default()
     }
@@ -270,9 +278,7 @@ impl Ledger {
             list.add(line);
         }
         list.closed += 1;
-        if let Listing::UpTo(most) = self.listing
-            && self.listed >= most
-        {
+        if self.listed_enough {
             return;
         }
         self.listed += u64::from(closed.connection & UNNUMBERED == 0);

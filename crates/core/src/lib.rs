@@ -15,6 +15,7 @@ mod drain;
 mod echo;
 mod exchange;
 mod full_size;
+mod groups;
 mod half;
 mod holes;
 mod ip_id;

@@ -32,13 +32,6 @@ impl<T: Copy> Queue<T> {
         }
     }
 
-    /// Reads a word of every part.
-    #[inline]
-    pub(crate) fn fetch(&self) -> u64 {
-        let [first, second] = self.near.each_ref().map(|item| u64::from(item.is_some()));
-        first ^ second ^ u64::from(self.far.is_some())
-    }
-
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0

@@ -64,12 +64,6 @@ struct Best {
 }
 
 impl RateEstimator {
-    /// Reads a word of every part.
-    #[inline]
-    pub(crate) fn fetch(&self) -> u64 {
-        u64::from(self.run.is_some())
-    }
-
     /// `bytes` got through at `now`. A pause of `idle` or more is the sender's, not the bottleneck's.
     #[inline]
     pub(crate) fn on_bytes(&mut self, now: Instant, bytes: u32, mss: u32, idle: Duration) {

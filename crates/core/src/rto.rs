@@ -34,12 +34,6 @@ impl RtoEstimator {
             if target > self.rttvar { target } else { self.rttvar - (self.rttvar - target).divided_by(4) };
     }
 
-    /// Reads a word of it.
-    #[inline]
-    pub(crate) fn fetch(&self) -> u64 {
-        self.rttvar.as_nanos() as u64
-    }
-
     /// The timer's length.
     pub(crate) fn rto(&self) -> Duration {
         self.srtt.map_or(RTO_INITIAL, |srtt| srtt + self.rttvar.max(RTO_MIN))

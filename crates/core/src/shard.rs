@@ -2,7 +2,7 @@
 //!
 //! All connections between two hosts are in one shard, because they share what they learn about the path. Shards know
 //! nothing of each other; what concerns all of them is settled between epochs, see [`crate::conductor`], so that the
-//! number of shards changes nothing in the report.
+//! number of shards changes nothing in the report, and the order in which pairs of hosts are worked on neither.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -10,7 +10,8 @@ use tcpwhy_wire::{Duration, Endpoint, Instant, Segment, Seq};
 
 use crate::conductor::{Orders, Roll};
 use crate::connection::{CLIENT, Connection, SERVER};
-use crate::ledger::Ledger;
+use crate::groups::Groups;
+use crate::ledger::{Ledger, Listing};
 use crate::listed::Listed;
 use crate::report;
 use crate::sighting::Sighting;
@@ -21,12 +22,10 @@ const LINGER: Duration = Duration::from_secs(5);
 /// A connection that is silent for longer is over: keep-alive probes come every two hours by default (RFC 9293, 3.8.4),
 /// and whoever does without them cannot know either whether the peer is still there.
 const IDLE_MAX: Duration = Duration::from_secs(3 * 3600);
-/// Places looked at for an idle connection in each epoch.
-const SWEPT: Slot = 2048;
+/// How often all connections are looked at for idle ones.
+const SWEEP_EVERY: Duration = Duration::from_secs(600);
 /// In the table, slots from here on are those of finished connections.
 const FINISHED: Slot = 1 << 31;
-/// Segments looked up together, so that the memory of all of them is on its way while the first is being worked on.
-const TOGETHER: usize = 16;
 /// A connection of the present epoch has no number yet, and is known by its first packet.
 pub(crate) const UNNUMBERED: u64 = 1 << 63;
 /// It will not be listed whatever its number is going to be.
@@ -77,9 +76,12 @@ pub struct Shard {
     pub(crate) listed: Vec<Listed>,
     /// How many of them have their number.
     numbered: usize,
-    swept: Slot,
+    swept_at: Instant,
     tell_ages: bool,
     generation: u64,
+    groups: Groups,
+    /// Only the order in which connections begin tells which of them gets a ladder.
+    in_order: bool,
     pub(crate) notes: BTreeMap<&'static str, (u64, u64)>,
 }
 
@@ -97,51 +99,44 @@ impl Shard {
             unnumbered_count: 0,
             listed: Vec::new(),
             numbered: 0,
-            swept: 0,
+            swept_at: Instant::MIN,
             tell_ages: false,
             generation: 0,
+            groups: Groups::new(options.seed),
+            in_order: matches!(options.listing, Listing::Connection(_)),
             notes: BTreeMap::new(),
         }
     }
 
     /// Takes the next segments, in order of capture.
     pub fn on_segments(&mut self, segments: &[Segment]) {
-        for group in segments.chunks(TOGETHER) {
-            let mut hashes = [0; TOGETHER];
-            for (hash, segment) in hashes.iter_mut().zip(group) {
-                *hash = self.table.hash(segment.src, segment.dst);
-            }
-            let mut slots = [None; TOGETHER];
-            if group.len() > 1 {
-                self.fetch(&hashes[..group.len()], &mut slots);
-            }
-            for ((segment, &hash), slot) in group.iter().zip(&hashes).zip(slots) {
-                self.on_segment(segment, hash, slot);
-            }
+        for segment in segments {
+            self.take(segment);
         }
     }
 
-    /// Reads a little of each connection. The processor waits for all of it at once instead of one after the other.
-    /// Leaves where each is likely to be.
+    /// Takes the next segment, in order of capture.
     #[inline]
-    fn fetch(&self, hashes: &[u32], slots: &mut [Option<Slot>; TOGETHER]) {
-        for (slot, &hash) in slots.iter_mut().zip(hashes) {
-            *slot = self.table.find(hash, |_| true).filter(|&slot| slot < FINISHED);
+    pub fn take(&mut self, segment: &Segment) {
+        if self.in_order {
+            self.on_segment(segment);
+        } else {
+            self.groups.put(segment);
         }
-        let mut sum = 0_u64;
-        for &slot in slots.iter().flatten() {
-            sum = sum.wrapping_add(self.connections.get(slot).fetch());
+    }
+
+    /// Works on segments of which those between the same two hosts are in order of capture.
+    fn work_on(&mut self, segments: &[Segment]) {
+        for segment in segments {
+            self.on_segment(segment);
         }
-        for &slot in slots.iter().flatten() {
-            sum = sum.wrapping_add(self.connections.get(slot).fetch_open());
-        }
-        std::hint::black_box(sum);
     }
 
     #[inline]
-    fn on_segment(&mut self, segment: &Segment, hash: u32, likely: Option<Slot>) {
+    fn on_segment(&mut self, segment: &Segment) {
         self.ledger.packet = segment.packet;
-        let Some((slot, from)) = self.find(hash, segment, likely) else { return };
+        let hash = self.table.hash(segment.src, segment.dst);
+        let Some((slot, from)) = self.find(hash, segment) else { return };
         let connection = self.connections.get_mut(slot);
         if connection.sighting.as_ref().is_some_and(|sighting| sighting.again(segment, from)) {
             self.note("duplicates", segment.packet);
@@ -163,17 +158,7 @@ impl Shard {
 
     /// The open connection that a segment belongs to, and which of its ends sent it; begins one where there is none.
     #[inline]
-    fn find(&mut self, hash: u32, segment: &Segment, likely: Option<Slot>) -> Option<(Slot, usize)> {
-        if let Some(slot) = likely {
-            // It may have ended since, and another may be in its place.
-            let connection = self.connections.get(slot);
-            let from = usize::from(segment.src != connection.ends[CLIENT]);
-            let is_it = segment.src == connection.ends[from] && segment.dst == connection.ends[1 - from];
-            let goes_on = !segment.flags.syn() && segment.at - connection.now <= IDLE_MAX;
-            if is_it && goes_on && connection.id != 0 {
-                return Some((slot, from));
-            }
-        }
+    fn find(&mut self, hash: u32, segment: &Segment) -> Option<(Slot, usize)> {
         let (connections, finished) = (&self.connections, &self.finished);
         let mut from = CLIENT;
         let found = self.table.find(hash, |slot| {
@@ -235,10 +220,11 @@ impl Shard {
             return None; // the answer to a connection that the capture does not have
         }
         let ends = roles(segment);
-        let opened = (self.unnumbered_count + self.opened.len()) as u64;
-        let unlisted = if self.ledger.may_list(opened) { 0 } else { UNLISTED };
+        // In which order those of this epoch began is not known yet.
+        let before = self.unnumbered_count as u64;
+        let unlisted = if self.ledger.may_list(before) { 0 } else { UNLISTED };
         let id = UNNUMBERED | unlisted | segment.packet;
-        let ladder = self.ledger.wants_ladder(opened);
+        let ladder = self.in_order && self.ledger.wants_ladder(before + self.opened.len() as u64);
         let slot = self.connections.insert(Connection::new(id, ends, segment, ladder));
         self.opened.push((segment.packet, slot));
         self.table.insert(hash, slot);
@@ -302,6 +288,13 @@ impl Shard {
 
     /// What the conductor has to know at the end of an epoch.
     pub fn end_epoch(&mut self) -> Roll {
+        for i in 0..Groups::COUNT {
+            let group = self.groups.take(i);
+            self.work_on(&group);
+            self.groups.give_back(i, group);
+        }
+        self.groups.end_epoch();
+        self.opened.sort_unstable();
         let mut ages = Vec::new();
         if self.tell_ages {
             let live = |slot| Some(self.connections.get(slot)).filter(|connection| connection.id != 0);
@@ -353,6 +346,7 @@ impl Shard {
         }
         let has_number = |listed: &Listed| listed.connection.id & UNNUMBERED == 0;
         self.numbered += self.listed[self.numbered..].iter().take_while(|listed| has_number(listed)).count();
+        self.ledger.begin_epoch();
         self.ledger.packet = orders.packet;
         self.tell_ages = orders.tell_ages;
         self.forget(orders.now);
@@ -379,15 +373,14 @@ impl Shard {
         }
     }
 
-    /// Looks at some places for connections that have been idle for too long.
+    /// Looks for connections that have been idle for too long.
     fn sweep(&mut self, orders: &Orders) {
-        let end = self.connections.slots().end;
-        for slot in self.swept..end.min(self.swept.saturating_add(SWEPT)) {
-            self.end_if_idle(slot, orders.now, orders.packet);
-            self.swept = slot + 1;
+        if orders.now - self.swept_at < SWEEP_EVERY {
+            return;
         }
-        if self.swept >= end {
-            self.swept = 0;
+        self.swept_at = orders.now;
+        for slot in self.connections.slots() {
+            self.end_if_idle(slot, orders.now, orders.packet);
         }
     }
 

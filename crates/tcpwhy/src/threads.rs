@@ -13,8 +13,9 @@ use tcpwhy_wire::{Instant, Segment};
 
 /// Segments that change hands at once.
 const BATCH: usize = 1024;
-/// Batches on their way to a worker. Reading waits for a worker that is further behind.
-const QUEUED: usize = 8;
+/// Batches on their way to a worker: about an epoch, which is worked on when all of it is there. Reading waits for a
+/// worker that is further behind.
+const QUEUED: usize = 64;
 /// More threads wait for the one that reads.
 pub const USEFUL_MAX: usize = 6;
 /// In thousandths, what of the connections the reading thread takes with one, two and three others. Reading takes about
@@ -24,15 +25,9 @@ const OWN_SHARE: [u32; 3] = [330, 110, 0];
 /// An analysis on one or more threads.
 pub enum Engine {
     /// All on the calling thread.
-    Single(Box<Single>),
+    Single(Box<Analysis>),
     /// With workers.
     Several(Box<Several>),
-}
-
-/// One thread.
-pub struct Single {
-    analysis: Analysis,
-    batch: Vec<Segment>,
 }
 
 /// The calling thread and workers.
@@ -40,12 +35,12 @@ pub struct Several {
     front: Front,
     conductor: Conductor,
     own: Shard,
-    own_batch: Vec<Segment>,
     workers: Vec<Worker>,
     /// Places below this are the calling thread's.
     own_places: u32,
-    /// Segments of the present epoch, and its last packet.
-    epoch: usize,
+    /// Epochs so far, segments of the present one until it ends, and its last packet.
+    epochs: u32,
+    left: usize,
     packet: u64,
     /// Epochs that are not settled yet: the own roll, and when it was called.
     unsettled: VecDeque<(Roll, Instant, u64)>,
@@ -72,8 +67,7 @@ impl Engine {
         // Only the order in which connections begin tells which one is to be listed with its packets.
         let single = threads <= 1 || matches!(options.listing, Listing::Connection(_));
         if single {
-            let batch = Vec::with_capacity(BATCH);
-            return Self::Single(Box::new(Single { analysis: Analysis::new(options), batch }));
+            return Self::Single(Box::new(Analysis::new(options)));
         }
         Self::Several(Box::new(Several::new(options, threads)))
     }
@@ -82,12 +76,7 @@ impl Engine {
     #[inline]
     pub fn on_segment(&mut self, segment: &Segment) {
         match self {
-            Self::Single(single) => {
-                single.batch.push(*segment);
-                if single.batch.len() == BATCH {
-                    single.flush();
-                }
-            }
+            Self::Single(analysis) => analysis.on_segment(segment),
             Self::Several(several) => several.on_segment(segment),
         }
     }
@@ -95,19 +84,9 @@ impl Engine {
     /// Closes everything and says what was found.
     pub fn finish(self) -> Report {
         match self {
-            Self::Single(mut single) => {
-                single.flush();
-                single.analysis.finish()
-            }
+            Self::Single(analysis) => analysis.finish(),
             Self::Several(several) => several.finish(),
         }
-    }
-}
-
-impl Single {
-    fn flush(&mut self) {
-        self.analysis.on_segments(&self.batch);
-        self.batch.clear();
     }
 }
 
@@ -118,14 +97,15 @@ impl Several {
         let own = shards.next().unwrap_or_else(|| unreachable!("there is a shard for each thread"));
         let workers: Vec<Worker> = shards.map(Worker::start).collect();
         let share = OWN_SHARE.get(workers.len() - 1).copied().unwrap_or(0);
+        let left = conductor.epoch(0);
         Self {
             front,
             conductor,
             own,
-            own_batch: Vec::with_capacity(BATCH),
             workers,
             own_places: share * PLACES / 1000,
-            epoch: 0,
+            epochs: 0,
+            left,
             packet: 0,
             unsettled: VecDeque::new(),
         }
@@ -143,15 +123,11 @@ impl Several {
                 worker.flush();
             }
         } else {
-            self.own_batch.push(*segment);
-            if self.own_batch.len() == BATCH {
-                self.own.on_segments(&self.own_batch);
-                self.own_batch.clear();
-            }
+            self.own.take(segment);
         }
         self.packet = segment.packet;
-        self.epoch += 1;
-        if self.epoch == self.conductor.epoch() {
+        self.left -= 1;
+        if self.left == 0 {
             self.end_epoch();
         }
     }
@@ -161,12 +137,11 @@ impl Several {
             worker.flush();
             worker.send(Message::EpochEnds);
         }
-        self.own.on_segments(&self.own_batch);
-        self.own_batch.clear();
         let roll = self.own.end_epoch();
         self.settle();
         self.unsettled.push_back((roll, self.front.now(), self.packet));
-        self.epoch = 0;
+        self.epochs = self.epochs.saturating_add(1);
+        self.left = self.conductor.epoch(self.epochs);
     }
 
     /// Gives the orders about the epoch before the one that ends now.

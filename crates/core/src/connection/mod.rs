@@ -103,25 +103,6 @@ impl Connection {
         (self.now, self.packet_range[0])
     }
 
-    /// Reads a word of every part that a segment needs, so that it is at hand then.
-    #[inline]
-    pub(crate) fn fetch(&self) -> u64 {
-        let own = self.packets ^ self.next_n ^ u64::from(self.setup_billed) ^ self.ends[SERVER].addr as u64;
-        let times = self.now.as_nanos() ^ self.last_at.as_nanos() ^ self.reactions[SERVER][1].as_nanos();
-        let rest = u64::from(self.sighting.is_some())
-            ^ u64::from(self.setup.is_some())
-            ^ u64::from(self.path_min[0].is_some());
-        let habits = self.habits.each_ref().map(|habits| u64::from(habits.quick_replies));
-        let [client, server] = self.halves.each_ref().map(Half::fetch);
-        own ^ times as u64 ^ rest ^ habits[CLIENT] ^ habits[SERVER] ^ client ^ server
-    }
-
-    /// The same for the exchange under way, which has memory of its own.
-    #[inline]
-    pub(crate) fn fetch_open(&self) -> u64 {
-        self.open.as_ref().map_or(0, |open| open.fetch())
-    }
-
     /// The round trip between the capture and one end; nothing where nothing shows it yet.
     fn delay(&self, end: usize) -> Duration {
         self.delay[end].unwrap_or(Duration::ZERO)

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::report::{Connection, Exchange, Report};
-use tcpwhy_core::{Analysis, Options};
+use tcpwhy_core::{Analysis, Conductor, Front, Listing, Options, Shard};
 use tcpwhy_wire::{Duration, Segment, Seq, TcpOptions};
 
 use crate::generate::{conversation, conversation_with_steps, crowd, ends, merge, number};
@@ -45,15 +45,14 @@ proptest! {
         prop_assert_eq!((one.elapsed, one.exchanges, one.bill), (other.elapsed, other.exchanges, other.bill));
     }
 
-    /// The report is the same however many shards the work is spread over, in which batches the segments come, and
-    /// where the connections are kept; also when there are more connections than are allowed.
+    /// The report is the same however many shards the work is spread over, where the connections are kept, and whether
+    /// pairs of hosts take turns; also when there are more connections than are allowed.
     #[test]
-    fn shards_batches_and_places_do_not_matter(
+    fn shards_places_and_turns_do_not_matter(
         crowd in crowd(),
         shards in 2..5usize,
         seed in any::<u64>(),
         max_connections in 1..5usize,
-        batch in 1..100usize,
     ) {
         let segments = merge(&crowd);
         let options = Options { max_connections, ..EVERYTHING };
@@ -63,9 +62,13 @@ proptest! {
         }
         let expected = one_by_one.finish();
         check(&expected);
-        let mut in_batches = Analysis::new(Options { seed, ..options });
-        segments.chunks(batch).for_each(|batch| in_batches.on_segments(batch));
-        prop_assert_eq!(&in_batches.finish(), &expected);
+        // Looking for one connection, packets are worked on in their own order.
+        let mut in_order = Analysis::new(Options { seed, listing: Listing::Connection(u64::MAX), ..options });
+        for segment in &segments {
+            in_order.on_segment(segment);
+        }
+        let in_order = in_order.finish();
+        prop_assert_eq!((&in_order.bill, &in_order.findings), (&expected.bill, &expected.findings));
         prop_assert_eq!(spread(&segments, Options { seed, ..options }, shards), expected);
     }
 
@@ -123,30 +126,30 @@ proptest! {
 fn spread(segments: &[Segment], options: Options, shards: usize) -> Report {
     let (mut front, mut shards, mut conductor) = options.parts(shards);
     let mut packet = 0;
-    let mut epochs = segments.chunks(conductor.epoch()).peekable();
-    let whole = segments.len().is_multiple_of(conductor.epoch());
+    let (mut epochs, mut left) = (0, conductor.epoch(0));
     // Orders come an epoch late.
     let mut orders = Vec::new();
-    let mut settle = |front: &tcpwhy_core::Front, shards: &mut Vec<tcpwhy_core::Shard>, packet, last| {
-        let rolls: Vec<_> = shards.iter_mut().map(tcpwhy_core::Shard::end_epoch).collect();
+    let mut settle = |front: &Front, shards: &mut Vec<Shard>, conductor: &mut Conductor, packet, last| {
+        let rolls: Vec<_> = shards.iter_mut().map(Shard::end_epoch).collect();
         shards.iter_mut().zip(&orders).for_each(|(shard, orders)| shard.take_orders(orders));
         orders = conductor.settle(&rolls, front.now(), packet);
         if last {
             shards.iter_mut().zip(&orders).for_each(|(shard, orders)| shard.take_orders(orders));
         }
     };
-    while let Some(epoch) = epochs.next() {
-        for segment in epoch {
-            front.on_segment(segment);
-            let owner = usize::from(front.place(segment)) % shards.len();
-            shards[owner].on_segments(std::slice::from_ref(segment));
-            packet = segment.packet;
-        }
-        if epochs.peek().is_some() || whole {
-            settle(&front, &mut shards, packet, false);
+    for segment in segments {
+        front.on_segment(segment);
+        let owner = usize::from(front.place(segment)) % shards.len();
+        shards[owner].on_segments(std::slice::from_ref(segment));
+        packet = segment.packet;
+        left -= 1;
+        if left == 0 {
+            settle(&front, &mut shards, &mut conductor, packet, false);
+            epochs += 1;
+            left = conductor.epoch(epochs);
         }
     }
-    settle(&front, &mut shards, packet, true);
+    settle(&front, &mut shards, &mut conductor, packet, true);
     conductor.report(shards, &front)
 }
 

@@ -230,7 +230,8 @@ impl Reader {
     }
 
     /// The next piece of the capture at the front of `buf`.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "a segment is not copied from step to step")]
+    #[inline(always)]
     pub fn next<'a>(&mut self, buf: &'a [u8], at_eof: bool) -> Step<'a> {
         let step = match &mut self.state {
             State::Pcap(pcap) => pcap.next(buf, at_eof, self.offset, self.number + 1),

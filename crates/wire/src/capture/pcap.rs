@@ -59,7 +59,8 @@ impl Pcap {
         }
     }
 
-    #[inline]
+    #[expect(clippy::inline_always, reason = "a segment is not copied from step to step")]
+    #[inline(always)]
     pub(super) fn next<'a>(&mut self, buf: &'a [u8], at_eof: bool, offset: u64, number: u64) -> Step<'a> {
         if self.stopped || self.lie.is_some() {
             return self.odd();

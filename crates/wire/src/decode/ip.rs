@@ -25,7 +25,8 @@ pub(super) struct Ip<'a> {
 }
 
 /// Reads an IP packet that takes `on_wire` bytes of its frame.
-#[inline]
+#[expect(clippy::inline_always, reason = "a segment is not copied from step to step")]
+#[inline(always)]
 pub(super) fn decode(data: &[u8], version: Version, on_wire: u32) -> Result<Ip<'_>, Skip> {
     let first = *data.first().ok_or(Skip::TruncatedHeader)?;
     match (first >> 4, version) {
@@ -35,7 +36,8 @@ pub(super) fn decode(data: &[u8], version: Version, on_wire: u32) -> Result<Ip<'
     }
 }
 
-#[inline]
+#[expect(clippy::inline_always, reason = "a segment is not copied from step to step")]
+#[inline(always)]
 fn v4(data: &[u8], on_wire: u32) -> Result<Ip<'_>, Skip> {
     let header = data.first_chunk::<20>().ok_or(Skip::TruncatedHeader)?;
     let header_len = usize::from(header[0] & 0x0f) * 4;

@@ -16,7 +16,8 @@ pub(super) enum Version {
 }
 
 /// The bytes from the IP header on, and which IP it must be.
-#[inline]
+#[expect(clippy::inline_always, reason = "a segment is not copied from step to step")]
+#[inline(always)]
 pub(super) fn network_layer(link: LinkType, data: &[u8]) -> Result<(&[u8], Version), Skip> {
     match link {
         LinkType::ETHERNET => {
@@ -46,7 +47,8 @@ pub(super) fn network_layer(link: LinkType, data: &[u8]) -> Result<(&[u8], Versi
     }
 }
 
-#[inline]
+#[expect(clippy::inline_always, reason = "a segment is not copied from step to step")]
+#[inline(always)]
 fn by_ethertype(ethertype: u16, data: &[u8]) -> Result<(&[u8], Version), Skip> {
     match ethertype {
         0x0800 => Ok((data, Version::V4)),

@@ -72,7 +72,8 @@ impl fmt::Display for Skip {
 ///
 /// # Errors
 /// Says why the packet carries none, or none that can be read.
-#[inline]
+#[expect(clippy::inline_always, reason = "a segment is not copied from step to step")]
+#[inline(always)]
 pub fn decode(packet: &RawPacket<'_>) -> Result<Segment, Skip> {
     let (data, version) = link::network_layer(packet.link, packet.data)?;
     // The link header's length off the length on the wire: for IP headers that cannot say how long the packet is.

@@ -23,7 +23,8 @@ pub(super) struct Tcp {
 }
 
 /// Reads the header at the front of `data`, of a segment of `len` bytes.
-#[inline]
+#[expect(clippy::inline_always, reason = "a segment is not copied from step to step")]
+#[inline(always)]
 pub(super) fn decode(data: &[u8], len: u32) -> Result<Tcp, Skip> {
     let [s0, s1, d0, d1, q0, q1, q2, q3, a0, a1, a2, a3, offset, flags, w0, w1] =
         *data.first_chunk::<NEEDED_LEN>().ok_or(Skip::TruncatedHeader)?;
