@@ -16,8 +16,9 @@ lint: ## formatting and lints
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 
-bench: ## speed, printed as a table
-	$(CARGO) bench --locked --workspace
+bench: ## speed beside what else is installed, printed as tables (BENCH="--packets rpc=9440000 --runs 9" for other sizes)
+	$(CARGO) build --locked --release -p tcpwhy -p tcpwhy-gen
+	python3 tools/bench.py $(BENCH)
 
 accuracy: ## bills against the applications' own clocks, printed as a table
 	$(CARGO) run --locked --release -p tcpwhy -- lab accuracy --write docs/accuracy.md

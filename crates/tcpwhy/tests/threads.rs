@@ -1,0 +1,88 @@
+//! Does the number of threads change anything but the time? Every byte of the output is the same with 1, 2 and 8, over
+//! the corpus of recordings and over generated captures of several epochs.
+
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tcpwhy_gen::{Generator, Shape};
+use tcpwhy_wire::capture::LinkType;
+use tcpwhy_wire::capture::writer::PcapWriter;
+
+/// Several epochs, the last one not full.
+const PACKETS: u64 = 100_000;
+
+#[test]
+fn recordings_give_the_same_bytes() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
+    let files = recordings(&corpus);
+    assert!(files.len() > 100, "the corpus is in {}", corpus.display());
+    // All in one run is a capture of many hosts; one by one, a part of them shows the bills of each.
+    same(&files, &["--json"]);
+    same(&files, &[]);
+    for file in files.iter().step_by(5) {
+        same(std::slice::from_ref(file), &["--json"]);
+        same(std::slice::from_ref(file), &[]);
+    }
+}
+
+#[test]
+fn generated_captures_give_the_same_bytes() {
+    let directory = tempfile::tempdir().expect("a directory");
+    for shape in Shape::ALL {
+        let file = directory.path().join(format!("{shape}.pcap"));
+        generate(shape, &file);
+        let file = std::slice::from_ref(&file);
+        same(file, &["--json"]);
+        same(file, &[]);
+        same(file, &["--json", "--max-connections", "300"]);
+    }
+}
+
+fn same(files: &[PathBuf], options: &[&str]) {
+    let one = read(files, options, 1);
+    for threads in [2, 8] {
+        assert!(
+            one == read(files, options, threads),
+            "{options:?} of {files:?}: {threads} threads differ from 1"
+        );
+    }
+}
+
+fn read(files: &[PathBuf], options: &[&str], threads: u32) -> Vec<u8> {
+    let output = Command::new(env!("CARGO_BIN_EXE_tcpwhy"))
+        .args(["read", "--threads", &threads.to_string()])
+        .args(options)
+        .args(files)
+        .output()
+        .expect("tcpwhy runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
+}
+
+fn recordings(directory: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(directory).expect("a directory") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            files.extend(recordings(&path));
+        } else if path.to_string_lossy().ends_with(".pcapng.zst") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    files
+}
+
+fn generate(shape: Shape, file: &Path) {
+    let mut out = BufWriter::new(File::create(file).expect("a file"));
+    let mut writer = PcapWriter::new(LinkType::ETHERNET, shape.snaplen());
+    let mut generator = Generator::new(shape, PACKETS, 1);
+    while let Some(packet) = generator.next() {
+        writer.packet(packet.at, packet.original_len, packet.data);
+        out.write_all(writer.bytes()).expect("room");
+        writer.clear();
+    }
+    out.flush().expect("room");
+}
