@@ -1,0 +1,96 @@
+//! Has the analysis become slower? Instructions per packet over generated captures, counted by callgrind, against the
+//! committed figures: they do not depend on what else the machine does.
+//!
+//! More than 3 % above a figure fails. Where the price is worth it, or where speed was gained, take over the new ones
+//! with `BLESS=1 cargo test -p tcpwhy-core --test instructions` and say in the commit what they buy.
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Few enough for a second or two, enough that connections are past their handshakes and some are over.
+const PACKETS: u32 = 60_000;
+const SHAPES: [&str; 4] = ["rpc", "bulk", "bulk-full", "churn"];
+/// In percent, with the compiler of the figures and with another one.
+const ALLOWED: [f64; 2] = [3.0, 15.0];
+
+#[test]
+fn the_analysis_takes_no_more_instructions_than_it_did() {
+    if Command::new("valgrind").arg("--version").output().is_err() {
+        assert!(!is_set("CI"), "in CI: valgrind is missing; tools/install.sh installs it");
+        println!("skipped: valgrind is missing; tools/install.sh installs it");
+        return;
+    }
+    let bench = build();
+    let counted: BTreeMap<&str, f64> =
+        SHAPES.into_iter().map(|shape| (shape, count(&bench, shape))).collect();
+    let figures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/instructions.txt");
+    let compiler = compiler();
+    if is_set("BLESS") {
+        let lines = counted.iter().map(|(shape, count)| format!("{shape} {count:.0}"));
+        let lines: Vec<String> = std::iter::once(compiler).chain(lines).collect();
+        std::fs::write(&figures, lines.join("\n") + "\n").expect("the figures can be written");
+        return;
+    }
+    let known = std::fs::read_to_string(&figures).expect("the figures");
+    let mut lines = known.lines();
+    let allowed = ALLOWED[usize::from(lines.next() != Some(&compiler))];
+    let mut slower = Vec::new();
+    for line in lines {
+        let (shape, figure) = line.split_once(' ').expect("a shape and its figure");
+        let figure: f64 = figure.parse().expect("instructions per packet");
+        let change = (counted[shape] / figure - 1.0) * 100.0;
+        println!("{shape}: {:.0} instructions per packet, {change:+.1} %", counted[shape]);
+        if change > allowed {
+            slower.push(format!(
+                "{shape}: {figure} -> {:.0} instructions per packet ({change:+.1} %)",
+                counted[shape]
+            ));
+        }
+    }
+    assert!(
+        slower.is_empty(),
+        "{}\nmore than {allowed} % above tests/instructions.txt; if it is worth that: \
+         BLESS=1 cargo test -p tcpwhy-core --test instructions",
+        slower.join("\n")
+    );
+}
+
+/// Builds the benchmark as it is released, and says where it is.
+fn build() -> PathBuf {
+    let output = Command::new(env!("CARGO"))
+        .args(["build", "--locked", "--release", "-p", "tcpwhy-core", "--bench", "analysis"])
+        .arg("--message-format=json")
+        .output()
+        .expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let messages = String::from_utf8(output.stdout).expect("JSON is text");
+    let executable = messages.lines().filter_map(|line| line.split_once("\"executable\":\"")).next_back();
+    let (path, _) = executable.and_then(|(_, rest)| rest.split_once('"')).expect("an executable");
+    PathBuf::from(path)
+}
+
+/// Instructions per packet, decoding included and generating not.
+fn count(bench: &Path, shape: &str) -> f64 {
+    let output = Command::new("valgrind")
+        .args(["--tool=callgrind", "--cache-sim=no", "--callgrind-out-file=/dev/null"])
+        .arg("--toggle-collect=analysis::analyse")
+        .arg(bench)
+        .args([shape, &PACKETS.to_string()])
+        .output()
+        .expect("valgrind runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    let collected = said.lines().find_map(|line| line.split_once("Collected : ")).expect("a count");
+    collected.1.trim().parse::<f64>().expect("a number") / f64::from(PACKETS)
+}
+
+fn compiler() -> String {
+    let output = Command::new("rustc").arg("--version").output().expect("rustc runs");
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+#[expect(clippy::disallowed_methods, reason = "what a test may do is the environment's business")]
+fn is_set(name: &str) -> bool {
+    std::env::var(name).is_ok_and(|value| !value.is_empty())
+}
