@@ -47,6 +47,12 @@ impl Drain {
         self.explains(late).max(by_rate).unwrap_or_default().at_least_zero()
     }
 
+    /// The same where the last acknowledgement came with an answer, and may have waited for that: the pace goes first.
+    pub(crate) fn backlog_before_answer(&self, late: Duration, rate: Option<Rate>, flight: u32) -> Duration {
+        let by_rate = || rate.map(|rate| late.min(rate.time_for(flight)));
+        self.explains(late).or_else(by_rate).unwrap_or_default().at_least_zero()
+    }
+
     /// What the pace of the acknowledgements before it explains; nothing where they show no pace.
     fn explains(&self, late: Duration) -> Option<Duration> {
         if self.bytes == 0 {

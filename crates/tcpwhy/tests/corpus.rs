@@ -20,8 +20,8 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ),
     ("d-sndbuf", "client", "a flat flight below the window is taken for slow start at first"),
     ("d-sndbuf", "server", "a flat flight below the window is taken for slow start at first"),
-    ("e-small-window", "client", "a window of one after idle time is taken for Nagle"),
-    ("e-small-window", "server", "a window of one after idle time is taken for Nagle"),
+    ("e-small-window", "client", "a window of one after idle time: no packet tells it from Nagle"),
+    ("e-small-window", "server", "a window of one after idle time: no packet tells it from Nagle"),
     ("i15-chunks", "server", "the request's own way through the slow link: 1.5 ms that no packet shows"),
     (
         "i15-chunks+one-write",

@@ -86,6 +86,9 @@ impl Connection {
         last: LastData,
         index: usize,
     ) -> Wait<'a> {
+        let answer = self.open.as_deref().filter(|open| from == open.initiator);
+        let beside_answer =
+            answer.and_then(|open| open.reply_first).is_some_and(|first| segment.ack.after(first));
         Wait {
             half: &self.halves[from],
             segment,
@@ -97,6 +100,7 @@ impl Connection {
             peer: self.delay(1 - from),
             habits: &self.habits[from],
             index,
+            beside_answer,
         }
     }
 
@@ -156,7 +160,7 @@ impl Connection {
             // The request's last flight had to pass the bottleneck behind the capture.
             let rate = client.rate(true);
             let detail = Detail { rate_bps: rate.map(Rate::bits_per_second), ..Detail::default() };
-            let drain = client.drain.backlog(client.last_queueing(own), rate, from.flight);
+            let drain = client.drain.backlog_before_answer(client.last_queueing(own), rate, from.flight);
             split.take(
                 Charge::new(Cause::Bandwidth, client.side, drain, Confidence::Likely)
                     .evidence(from.packet, segment.packet)

@@ -349,6 +349,9 @@ impl Connection {
         let half = &self.halves[from];
         if half.flight() == 0 && half.last_data.is_some_and(|last| segment.at - last.at > half.rto.rto()) {
             self.habits[from].rounds.on_idle(segment.seq);
+            self.habits[from].may_be_restarted = true;
+        } else if half.flight() > 0 && order == Order::New {
+            self.habits[from].may_be_restarted = false;
         }
         if self.starts_message(segment, from, order) {
             self.close(Some(segment), ledger);

@@ -41,6 +41,8 @@ pub(crate) struct Wait<'a> {
     pub habits: &'a Habits,
     /// Which gap of the message it is, from 0.
     pub index: usize,
+    /// It continues a request although some of the answer had arrived.
+    pub beside_answer: bool,
 }
 
 impl Wait<'_> {
@@ -99,6 +101,8 @@ pub(crate) struct Habits {
     /// First replies that came when a cork's timer would have let them go, and small ones that came much sooner.
     pub corked: u32,
     pub quick_replies: u32,
+    /// It has been idle, and has not had two segments in flight since: its window may be down to one (RFC 5681, 4.1).
+    pub may_be_restarted: bool,
     /// How its answers lie to requests in pieces.
     pub answers: think::Answers,
     /// Rounds of a window, see `congestion_window`.

@@ -29,6 +29,8 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         return None;
     }
     let (release, form) = released_by(wait)?;
+    // It could as well be the next request, of a client that reads before it writes again.
+    let form = form.or(wait.beside_answer.then_some("beside-answer"));
     let habits = wait.habits;
     if habits.nagle_ignored > habits.nagle_held {
         return None;
@@ -39,7 +41,10 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     let mut confidence = match (cause, form) {
         (_, Some(_)) => Confidence::Possible,
         _ if wait.half.mss_announced.is_none() => Confidence::Likely,
-        (Cause::NagleDelayedAck, None) if habits.nagle_held > 0 => Confidence::Certain,
+        // A window of one segment after an idle time waits for the same acknowledgement.
+        (Cause::NagleDelayedAck, None) if habits.nagle_held > 0 && !habits.may_be_restarted => {
+            Confidence::Certain
+        }
         _ => Confidence::Likely,
     };
     let mut split = Split::of(wait.gap);

@@ -3,7 +3,7 @@
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
-use tcpwhy_core::report::Kind;
+use tcpwhy_core::report::{Confidence, Kind};
 
 use crate::packet_log::{End, each, log, ms};
 
@@ -71,6 +71,8 @@ fn frames_are_held_until_the_first_one_s_answer() {
                 (Cause::NagleDelayedAck, Client, rtt + ms(10)),
                 (Cause::ServerThink, Server, ms(10)),
             ]);
+            // A client that reads before it writes the rest looks the same.
+            assert_eq!(seen.exchange(2).of(Cause::NagleDelayedAck).confidence, Confidence::Possible);
         });
     }
 }
@@ -191,6 +193,23 @@ fn a_request_drains_behind_the_client_s_capture() {
         .is_within(ms(0.6), &[(Cause::RoundTrip, Path, rtt), (Cause::Bandwidth, Path, ms(10.0 * each_ms))]);
 }
 
+/// The same request, its last acknowledgement on the reply, for which the server took 20 ms.
+#[test]
+fn a_server_s_time_behind_a_slow_link_is_its_own() {
+    let (rtt, each_ms) = (ms(4), 500.0 * 8.0 / 1e3);
+    let acks = each(1..=9, |i| format!("@{:.4} S ack", 9.0 + 2.0 + f64::from(i) * each_ms));
+    let reply = 9.0 + 2.0 + 10.0 * each_ms + 20.0;
+    let text = format!("handshake\n +5 C 500x10\n {acks}\n @{reply:.4} S 100");
+    log(text).rtt(rtt).bottleneck(End::Client, 1_000_000).seen_at(End::Client).exchange(1).is_within(
+        ms(2),
+        &[
+            (Cause::RoundTrip, Path, rtt),
+            (Cause::Bandwidth, Path, ms(10.0 * each_ms)),
+            (Cause::ServerThink, Server, ms(20)),
+        ],
+    );
+}
+
 /// A backlog of full segments comes at the link's pace, each long after the one before it was acknowledged.
 #[test]
 fn segments_at_the_pace_of_a_slow_link_are_its_time() {
@@ -221,6 +240,19 @@ fn a_window_counts_small_packets_too() {
     // At the client the acknowledgements pass before it can be seen how many packets the server still had out.
     let bill = [(Cause::RoundTrip, Path, rtt), (Cause::SlowStart, Server, rtt)];
     small.rtt(rtt).seen_at(End::Server).exchange(1).is(&bill);
+}
+
+/// A server that thinks for longer than its timeout and then writes twice: whether Nagle or a window of one segment,
+/// restarted after idle, held the second write, no packet says. Without the idle time it can only be Nagle.
+#[test]
+fn a_window_that_may_be_one_leaves_nagle_likely() {
+    for (think_ms, sure) in [(300, Confidence::Likely), (20, Confidence::Certain)] {
+        let exchange = format!("+0 C 100\n +{think_ms} S 132\n +40 C ack\n +0 S 132\n");
+        log("handshake\n".to_owned() + &exchange.repeat(4)).rtt(ms(2)).both_ends(|seen| {
+            let bill = seen.exchange(4);
+            assert_eq!(bill.of(Cause::NagleDelayedAck).confidence, sure, "{seen}");
+        });
+    }
 }
 
 /// A client that was slow to end its handshake seems further away than it is, until it echoes a time stamp sooner.
