@@ -208,6 +208,29 @@ impl Account {
         });
     }
 
+    /// Takes back up to `ns` of what was charged to a cause. Returns how much that was.
+    pub(crate) fn take_back(&mut self, cause: Cause, sender: Side, ns: Duration) -> Duration {
+        let side = cause.side(sender);
+        let Some(place) = self.lines.iter().position(|line| line.cause == cause && line.side == side) else {
+            return Duration::ZERO;
+        };
+        let line = &mut self.lines[place];
+        let taken = ns.min(line.ns);
+        line.ns -= taken;
+        line.waits = line.waits.saturating_sub(1).max(1);
+        let mut left = taken;
+        for of in &mut line.by_confidence {
+            let part = left.min(*of);
+            *of -= part;
+            left -= part;
+        }
+        if !line.ns.is_positive() {
+            self.lines.remove(place);
+        }
+        self.total -= taken;
+        taken
+    }
+
     /// Takes over another account's lines and empties it.
     pub(crate) fn absorb(&mut self, other: &mut Self) {
         if other.lines.is_empty() {

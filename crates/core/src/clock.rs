@@ -150,6 +150,11 @@ impl StampClock {
         Some((difference - smallest - self.tick).at_least_zero())
     }
 
+    /// The difference that packets are compared with: by what it falls, earlier packets waited longer than was known.
+    pub(crate) fn base(&self) -> Option<Duration> {
+        (self.tick != Duration::ZERO).then(|| self.smallest[0].min(self.smallest[1]).min(Duration::ZERO))
+    }
+
     /// A growing queue makes ticks look long, never short: the longest known one that fits, revised downwards.
     fn revise(&mut self, passed: Duration, ticks: i64) {
         let longest = passed.as_nanos() / ticks;

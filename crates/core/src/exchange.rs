@@ -8,16 +8,20 @@
 use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
 use crate::account::{Account, Charge, Split};
-use crate::cause::Cause;
+use crate::cause::{Cause, Side};
 use crate::drain::Drain;
 use crate::half::{Half, LastData, Queue};
-use crate::report::{Confidence, Kind};
+use crate::report::{Confidence, Detail, Kind};
 
 /// An application that writes again within this after a wait may have been waiting too.
 const OWN_PACE_MIN: Duration = Duration::from_millis(1);
 /// Bytes that fit any send buffer (Linux starts at 46 KB and more once established, tcp_sndbuf_expand): an application
 /// that wrote less since its last pause was never blocked.
 const SEND_BUFFER_MIN: u32 = 46_000;
+
+/// Waits that are remembered until it is known whether a timer ran meanwhile, and the shortest of them.
+const SUSPECTS_MAX: usize = 8;
+const SUSPECT_MIN: Duration = Duration::from_millis(1);
 
 /// One direction's part of an exchange.
 #[derive(Clone, Debug, Default)]
@@ -42,6 +46,19 @@ struct Aside {
     pending_last: Option<LastData>,
     /// The sender's clock at the first of them.
     pending_stamp: Option<u32>,
+    /// When the timer began that one of them waited for, when it ended, and whose it is.
+    timer: Option<(Instant, Instant, Side)>,
+    /// The last waits that may turn out to have been for that timer.
+    suspects: Vec<Suspect>,
+}
+
+/// A wait of a sender whose data was missing, as it would be without that.
+#[derive(Clone, Copy, Debug)]
+struct Suspect {
+    ended: Instant,
+    cause: Cause,
+    sender: Side,
+    ns: Duration,
 }
 
 impl Aside {
@@ -50,7 +67,38 @@ impl Aside {
         self.pending.clear();
         self.pending_last = None;
         self.pending_stamp = None;
+        self.timer = None;
+        self.suspects.clear();
     }
+
+    /// Remembers what the sender waited for until `at`, should a timer prove to have run all the while.
+    fn suspect(&mut self, split: &Split, at: Instant) {
+        let waits = split.charges().filter(|charge| charge.ns >= SUSPECT_MIN && is_suspect(charge.cause));
+        for charge in waits {
+            if self.suspects.len() == SUSPECTS_MAX {
+                self.suspects.remove(0);
+            }
+            let Charge { cause, sender, ns, .. } = *charge;
+            self.suspects.push(Suspect { ended: at, cause, sender, ns });
+        }
+    }
+}
+
+/// What a sender sends while its timer runs (a probe with new data, a segment for a late acknowledgement) does not make
+/// the timer run out sooner. The link's own time would have passed anyway.
+fn is_suspect(cause: Cause) -> bool {
+    matches!(
+        cause,
+        Cause::Loss
+            | Cause::DelayedAckCwnd
+            | Cause::SlowStart
+            | Cause::SlowStartAfterIdle
+            | Cause::CongestionWindow
+            | Cause::ReceiveWindow
+            | Cause::SendBuffer
+            | Cause::Pacing
+            | Cause::Unexplained
+    )
 }
 
 impl Path {
@@ -89,9 +137,18 @@ impl Path {
         self.begin(at);
     }
 
-    /// New data went out after `split`.
-    pub(crate) fn advance(&mut self, split: &Split, at: LastData, sender: &Half) {
+    /// New data went out after `split`; missing data with a timer that began at `timer_from`.
+    pub(crate) fn advance(
+        &mut self,
+        split: &Split,
+        at: LastData,
+        sender: &Half,
+        timer_from: Option<Instant>,
+    ) {
         self.commit();
+        if let Some(from) = timer_from {
+            self.bill_to_timer(from, at.at, sender.side);
+        }
         if split.charges().all(|charge| charge.cause == Cause::SenderThink) {
             // The application wrote at its own pace. What held earlier bytes back in the meantime delayed nothing,
             // unless it also kept the application from going on.
@@ -109,21 +166,49 @@ impl Path {
             self.account.charge_split(split);
             self.blocked_bytes = 0;
         } else {
-            self.aside.get_or_insert_default().blocked.charge_split(split);
+            let aside = self.aside.get_or_insert_default();
+            aside.blocked.charge_split(split);
+            aside.suspect(split, at.at);
         }
         self.blocked_bytes = self.blocked_bytes.saturating_add(at.len);
         self.last = Some(at);
         self.index += 1;
     }
 
-    /// Data went out again after `split`: it counts only if it proves to have been needed.
-    pub(crate) fn repair(&mut self, split: &Split, at: LastData, segment: &Segment) {
+    /// Data went out again after `split`, with a timer that began at `timer_from`: it counts only if it proves to have
+    /// been needed.
+    pub(crate) fn repair(
+        &mut self,
+        split: &Split,
+        at: LastData,
+        segment: &Segment,
+        timer_from: Option<(Instant, Side)>,
+    ) {
         let aside = self.aside.get_or_insert_default();
         if aside.pending_last.is_none() {
             aside.pending_stamp = segment.options.timestamps.map(|stamps| stamps.val);
         }
+        aside.timer = aside.timer.or(timer_from.map(|(from, sender)| (from, at.at, sender)));
         aside.pending.charge_split(split);
+        aside.suspect(split, at.at);
         aside.pending_last = Some(at);
+    }
+
+    /// What the sender waited for from `from` to `until` was the timer that ran meanwhile.
+    fn bill_to_timer(&mut self, from: Instant, until: Instant, sender: Side) {
+        let Some(aside) = &mut self.aside else { return };
+        let mut waited = Duration::ZERO;
+        let meanwhile = |suspect: &Suspect| suspect.ended > from && suspect.ended <= until;
+        for suspect in aside.suspects.drain(..).filter(meanwhile) {
+            let mut left = suspect.ns.min(suspect.ended - from);
+            for account in [&mut aside.pending, &mut aside.blocked, &mut self.account] {
+                let taken = account.take_back(suspect.cause, suspect.sender, left);
+                waited += taken;
+                left -= taken;
+            }
+        }
+        let detail = Detail { form: Some("timeout"), ..Detail::default() };
+        self.account.charge(&Charge::new(Cause::Rto, sender, waited, Confidence::Likely).detail(detail));
     }
 
     /// Whether an acknowledgement of everything, which echoes this time stamp, answers the first copy (the Eifel
@@ -147,6 +232,9 @@ impl Path {
 
     /// The retransmissions were needed.
     pub(crate) fn commit(&mut self) {
+        if let Some((from, until, sender)) = self.aside.as_mut().and_then(|aside| aside.timer.take()) {
+            self.bill_to_timer(from, until, sender);
+        }
         let Some(aside) = &mut self.aside else { return };
         if let Some(last) = aside.pending_last.take() {
             let una = self.last.and_then(|before| before.una);
@@ -161,6 +249,7 @@ impl Path {
         if let Some(aside) = &mut self.aside {
             aside.pending_last = None;
             aside.pending.clear();
+            aside.timer = None;
         }
     }
 
@@ -228,6 +317,8 @@ pub(crate) struct Open {
     pub drain: Drain,
     /// End of the initiator's data so far.
     pub request_end: Option<Seq>,
+    /// What the wait of its first segment on its way here was counted from, where that can be told.
+    pub way_base: Option<Duration>,
 }
 
 impl Open {
@@ -248,6 +339,7 @@ impl Open {
             acked_at: None,
             drain: Drain::default(),
             request_end: None,
+            way_base: None,
         }
     }
 
@@ -274,6 +366,7 @@ impl Open {
         self.packets = [first.packet; 2];
         self.acked_at = None;
         self.request_end = None;
+        self.way_base = None;
     }
 
     pub(crate) fn kind(&self) -> Kind {

@@ -13,6 +13,7 @@ use crate::full_size::FullSize;
 use crate::holes::Holes;
 use crate::ip_id::IpIdCounter;
 pub(crate) use crate::order::{LastData, Order, Queue};
+use crate::passing::{AckSeen, Sent};
 use crate::queue;
 use crate::rate::{Rate, RateEstimator};
 use crate::rto::RtoEstimator;
@@ -28,30 +29,6 @@ const UNSCALED_MAX: u32 = 65_536;
 /// A jump further than any window is not a hole.
 const HOLE_BYTES_MAX: i32 = 1 << 30;
 const TIMESTAMP_OPTION_LEN: u32 = 12;
-
-/// A data segment not acknowledged yet.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Sent {
-    pub end: Seq,
-    pub at: Instant,
-    pub retransmitted: bool,
-}
-
-/// An acknowledgement that passed the capture on its way to the sender.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct AckSeen {
-    pub at: Instant,
-    pub packet: u64,
-    pub ack: Seq,
-    /// First byte beyond the advertised window.
-    pub edge: Seq,
-    pub window: u32,
-    /// Time from the newest segment that it acknowledges to itself, at the capture; `None` where it acknowledges
-    /// nothing new or a retransmission (Karn).
-    pub rtt: Option<Duration>,
-    /// Duplicate or selective acknowledgement: something is missing at the receiver.
-    pub signals_loss: bool,
-}
 
 /// One direction of a connection.
 #[derive(Clone, Debug)]
@@ -86,6 +63,8 @@ pub(crate) struct Half {
     /// The peer offered no window scaling, so that its window ends at 65,535 bytes.
     pub peer_unscaled: bool,
     pub clock: StampClock,
+    /// The last acknowledgement said that something is missing.
+    signalled: bool,
     /// The last round trip between the capture and the peer.
     last_rtt: Option<Duration>,
     /// How much longer than the fastest recent one the present packet was on its way here.
@@ -135,6 +114,7 @@ impl Half {
             window_grew_at: Instant::MIN,
             peer_unscaled: false,
             clock: StampClock::default(),
+            signalled: false,
             last_rtt: None,
             queued_on_way: None,
             queued_peak: Duration::ZERO,
@@ -282,6 +262,7 @@ impl Half {
             effective: ack.at + own,
             packet: ack.packet,
             rtt: ack.rtt,
+            repaired: ack.repaired,
             flight,
             window: view.window,
             window_peak: view.window_peak,
@@ -316,8 +297,12 @@ impl Half {
         path_rtt: Duration,
     ) -> Option<Duration> {
         let advanced = self.una.is_none_or(|una| ack.ack.after(una));
-        let mut rtt = None;
+        let (mut rtt, mut repaired) = (None, false);
         self.newly_acked = 0;
+        let sacked = !ack.options.sack().is_empty();
+        // What was behind a hole had arrived before, and is acknowledged when the hole is filled.
+        let beyond = ack.options.sack().iter().any(|block| block.end.after(ack.ack));
+        let filled = std::mem::replace(&mut self.signalled, beyond) || beyond;
         if advanced {
             let acked = self.una.map_or(0, |una| (ack.ack - una).max(0) as u32);
             self.newly_acked = acked;
@@ -327,22 +312,28 @@ impl Half {
                 if sent.end.after(ack.ack) {
                     break;
                 }
-                let timed =
-                    !sent.retransmitted && self.untimed_until.is_none_or(|until| sent.end.after(until));
+                let timed = !filled && self.untimed_until.is_none_or(|until| sent.end.after(until));
                 rtt = timed.then(|| (ack.at - sent.at).at_least_zero());
+                repaired = sent.retransmitted;
                 self.sent.pop_front();
             }
+            // The first packets of a super-segment that the sender's interface is to split.
+            if let Some(split) = self.sent.front().filter(|_| rtt.is_none() && acked >= mss) {
+                let timed = !filled && self.untimed_until.is_none_or(|until| split.end.after(until));
+                rtt = timed.then(|| (ack.at - split.at).at_least_zero());
+                repaired = split.retransmitted;
+            }
+            let exact = rtt.filter(|_| !repaired);
             self.untimed_until = self.untimed_until.filter(|until| until.after(ack.ack));
             self.holes.on_ack(ack.ack);
             let count = if ack.payload_len > 0 { &mut self.acked_with_data } else { &mut self.acked_bare };
             *count = count.saturating_add(1);
-            self.last_rtt = rtt.or(self.last_rtt);
-            let idle = rtt.unwrap_or(path_rtt).max(path_rtt).divided_by(4);
+            self.last_rtt = exact.or(self.last_rtt);
+            let idle = exact.unwrap_or(path_rtt).max(path_rtt).divided_by(4);
             self.acknowledgements.on_bytes(ack.at, self.newly_acked, mss, idle);
             let packets = (acked / mss.max(1)).max((in_flight - self.sent.len()) as u32);
             self.drain.on_ack(ack.at, acked, packets);
         }
-        let sacked = !ack.options.sack().is_empty();
         let window_changed = self.in_transit.back().map_or(self.view.window, |last| last.window) != window;
         let duplicate = !advanced && !window_changed && ack.payload_len == 0 && !self.sent.is_empty();
         if !ack.flags.syn() {
@@ -368,9 +359,10 @@ impl Half {
             edge: ack.ack + window,
             window,
             rtt,
+            repaired,
             signals_loss: sacked || duplicate,
         });
-        rtt
+        rtt.filter(|_| !repaired)
     }
 
     /// Where a data segment stands in the order of its direction.
@@ -438,6 +430,7 @@ impl Half {
         self.bytes += u64::from(new_bytes);
         self.arrivals.on_bytes(segment.at, new_bytes, mss, path_rtt.divided_by(4));
         if !matches!(order, Order::Duplicate | Order::Probe) {
+            self.view.unanswered_since = None;
             self.last_data = Some(LastData {
                 at: segment.at,
                 packet: segment.packet,
@@ -521,6 +514,11 @@ impl Half {
     /// By how much the last round trip between the capture and the peer was above `peer`.
     pub(crate) fn last_queueing(&self, peer: Duration) -> Duration {
         self.last_rtt.map_or(Duration::ZERO, |rtt| (rtt - peer).at_least_zero())
+    }
+
+    /// What the time that packets waited on their way here is counted from.
+    pub(crate) fn way_base(&self) -> Option<Duration> {
+        self.clock.base()
     }
 
     /// The longest time that can lie between the sending of `last` and of `segment`, where time stamps tell.

@@ -23,6 +23,7 @@ mod ledger;
 mod listed;
 mod mechanism;
 mod order;
+mod passing;
 mod queue;
 mod rate;
 pub mod report;

@@ -1,8 +1,9 @@
 //! How fast does the bottleneck let this direction through?
 //!
 //! Bytes that left together pass the bottleneck one behind the other: the spacing of their arrivals (near the receiver)
-//! or of their acknowledgements (near the sender) shows its rate. The fastest run of several events is kept, because
-//! idle times between rounds only ever make a run look slower.
+//! or of their acknowledgements (near the sender) shows its rate. Idle times inside a run make it look slower than the
+//! bottleneck, packets that were held up together on their way make it look faster: a run a little above the median of
+//! the last ones is taken.
 
 use tcpwhy_wire::{Duration, Instant};
 
@@ -32,13 +33,13 @@ impl Rate {
         u64::try_from(bits).unwrap_or(u64::MAX)
     }
 
-    fn faster_than(self, other: Self) -> bool {
-        u128::from(self.bytes) * other.over.as_nanos().max(0) as u128
-            > u128::from(other.bytes) * self.over.as_nanos().max(0) as u128
+    fn compare(self, other: Self) -> std::cmp::Ordering {
+        let own = u128::from(self.bytes) * other.over.as_nanos().max(0) as u128;
+        own.cmp(&(u128::from(other.bytes) * self.over.as_nanos().max(0) as u128))
     }
 }
 
-/// The fastest run seen.
+/// The runs seen.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RateEstimator {
     /// The run under way.
@@ -56,11 +57,33 @@ struct Run {
     events: u32,
 }
 
-/// The fastest whole run and the fastest short one. Most connections never have either.
+/// The last whole runs, the one that is taken, and the fastest short one. Most connections never have either.
 #[derive(Clone, Copy, Debug, Default)]
 struct Best {
     whole: Option<Rate>,
     short: Option<Rate>,
+    runs: [Option<Rate>; RUNS],
+    next: usize,
+}
+
+/// Whole runs that are remembered.
+const RUNS: usize = 15;
+/// Of fewer, most may be of a start that fills the bottleneck for a part of each round only.
+const FEW_RUNS: usize = 5;
+
+impl Best {
+    fn on_whole(&mut self, rate: Rate) {
+        self.runs[self.next] = Some(rate);
+        self.next = (self.next + 1) % RUNS;
+        let mut rates = self.runs;
+        let known = rates.iter().flatten().count();
+        rates[..known].sort_unstable_by(|a, b| match (a, b) {
+            (Some(a), Some(b)) => a.compare(*b),
+            _ => std::cmp::Ordering::Equal,
+        });
+        let fastest = known - 1;
+        self.whole = rates[if known < FEW_RUNS { fastest } else { known * 3 / 5 }];
+    }
 }
 
 impl RateEstimator {
@@ -90,11 +113,11 @@ impl RateEstimator {
         let rate = Rate { bytes: behind_first, over };
         let whole = events >= RUN_EVENTS && over >= RUN_TIME;
         let best = self.best.get_or_insert_default();
-        let best = if whole { &mut best.whole } else { &mut best.short };
-        if best.is_none_or(|best| rate.faster_than(best)) {
-            *best = Some(rate);
+        if !whole && best.short.is_none_or(|short| rate.compare(short).is_gt()) {
+            best.short = Some(rate);
         }
         if whole {
+            best.on_whole(rate);
             *run = Run { first: now, last: now, behind_first: 0, events: 1 };
         }
     }
@@ -126,5 +149,18 @@ mod tests {
             estimator.on_bytes(at, 1448, 1448, Duration::from_millis(20));
         }
         assert_eq!(estimator.best().map(Rate::bits_per_second), Some(10_000_000));
+    }
+
+    #[test]
+    fn what_was_held_up_together_does_not_make_the_link_fast() {
+        // 10 Mb/s; of each hundred events the last thirty arrive together, and the next ones where they belong.
+        let mut estimator = RateEstimator::default();
+        for i in 0..1_000 {
+            let due = if i % 100 >= 70 { i - i % 100 + 99 + i % 100 / 90 } else { i };
+            let at = Instant::from_nanos(due * 1_158_400 + i * 1_000);
+            estimator.on_bytes(at, 1448, 1448, Duration::from_millis(100));
+        }
+        let rate = estimator.best().map_or(0, Rate::bits_per_second);
+        assert!((9_500_000..=10_500_000).contains(&rate), "{rate}");
     }
 }

@@ -13,6 +13,8 @@ pub(crate) struct Release {
     /// The acknowledgement.
     pub packet: u64,
     pub rtt: Option<Duration>,
+    /// It acknowledges a retransmission, and is timed from the last copy: the time may be longer (Karn).
+    pub repaired: bool,
     /// Bytes in flight until then.
     pub flight: u32,
     /// Window advertised until then.
@@ -49,6 +51,8 @@ pub(crate) struct View {
     pub edge: Option<Seq>,
     pub window: u32,
     pub window_peak: u32,
+    /// When the first acknowledgement came since the sender sent last.
+    pub unanswered_since: Option<Instant>,
     /// The last acknowledgement that signals a loss.
     pub loss_signal: Option<Instant>,
     latest: Option<Release>,
@@ -118,6 +122,7 @@ impl View {
         if all_acked {
             self.all_acked = Place::Latest;
         }
+        self.unanswered_since.get_or_insert(release.effective);
         self.latest = Some(release);
     }
 }

@@ -229,6 +229,7 @@ impl Connection {
         let spurious =
             open.request.repaired_at().is_some_and(|at| self.too_late_for(at, segment, 1 - open.initiator));
         let half = &self.halves[from];
+        let timer_from = repair::timer_from(order, &verdict.split);
         let Some(open) = self.open.as_deref_mut() else { return };
         if from != open.initiator {
             open.reply_first.get_or_insert(segment.seq);
@@ -248,9 +249,11 @@ impl Connection {
         }
         let path = if from == open.initiator { &mut open.request } else { &mut open.reply };
         match order {
-            Order::Retransmission { .. } => path.repair(&verdict.split, last, segment),
+            Order::Retransmission { .. } => {
+                path.repair(&verdict.split, last, segment, timer_from.map(|at| (at, half.side)));
+            }
             _ if path.last.is_none() => path.begin(last),
-            _ => path.advance(&verdict.split, last, half),
+            _ => path.advance(&verdict.split, last, half, timer_from),
         }
     }
 }

@@ -2,13 +2,16 @@
 
 use tcpwhy_wire::{Duration, Segment};
 
-use super::{CLIENT, Connection, SERVER};
+use super::{CLIENT, Connection, QUEUED_MIN, SERVER};
 use crate::account::{Account, Charge};
 use crate::cause::{Cause, Side};
 use crate::exchange::Open;
 use crate::ledger::{Closed, Ledger};
 use crate::rate::Rate;
 use crate::report::{Confidence, Detail, Kind};
+
+/// Longer than this no packet waits on its way; a clock that was set back looks like it.
+const LATE_MAX: Duration = Duration::from_secs(1);
 
 impl Connection {
     /// Ends what is under way and hands it to the ledger. `next` is the segment that starts something else.
@@ -32,6 +35,7 @@ impl Connection {
             self.close_pieces(&mut open, ledger);
         }
         self.charge_drain(&mut open, speaker);
+        self.charge_late_start(&mut open);
         let packet = open.packets[1];
         let account = open.last_path().settle();
         let end = self.charge_way_back(account, kind, speaker, packet);
@@ -95,6 +99,24 @@ impl Connection {
             self.next_n += 1;
         }
         open.client_idle = idle;
+    }
+
+    /// A packet that was on its way here for less than any before it shows that the first segment had waited longer.
+    fn charge_late_start(&self, open: &mut Open) {
+        let half = &self.halves[open.initiator];
+        let (Some(then), Some(now)) = (open.way_base, half.way_base()) else { return };
+        let more = then - now;
+        if more < QUEUED_MIN || more > LATE_MAX {
+            return;
+        }
+        let detail = Detail { form: Some("request"), ..Detail::default() };
+        let late = Charge::new(Cause::Queueing, half.side, more, Confidence::Likely)
+            .evidence(open.packets[0], open.packets[1])
+            .detail(detail);
+        open.last_path().settle().charge(&late);
+        open.start = open.start - more;
+        open.piece.0 = open.piece.0 - more;
+        open.client_idle = (open.client_idle - more).at_least_zero();
     }
 
     /// Behind the capture the last flight still has to pass the bottleneck: its acknowledgement shows for how long.

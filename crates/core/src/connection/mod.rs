@@ -300,7 +300,13 @@ impl Connection {
             setup.done = true;
         }
         let path_rtt = self.delay(CLIENT) + self.delay(SERVER);
-        let rtt = self.halves[to].on_ack(segment, window, mss, path_rtt);
+        // What the acknowledgement itself waited on its way here is no part of the path's round trip. A clock that says
+        // that it waited for nearly all of it says something else.
+        let waited =
+            self.halves[from].queued_on_way.filter(|queued| *queued >= QUEUED_MIN).unwrap_or_default();
+        let rtt = self.halves[to]
+            .on_ack(segment, window, mss, path_rtt)
+            .map(|rtt| if waited <= rtt.times(3).divided_by(4) { rtt - waited } else { rtt });
         // Without a handshake the first thing to acknowledge may be anybody's next request, minutes later. Whoever waits
         // for longer than this has sent again (RFC 6298, 2.1).
         if let Some(rtt) = rtt.filter(|rtt| !self.assumed || *rtt < DISTANCE_MAX) {
@@ -348,7 +354,7 @@ impl Connection {
         }
         let half = &self.halves[from];
         if half.flight() == 0 && half.last_data.is_some_and(|last| segment.at - last.at > half.rto.rto()) {
-            self.habits[from].rounds.on_idle(segment.seq);
+            self.habits[from].rounds.on_idle();
             self.habits[from].may_be_restarted = true;
         } else if half.flight() > 0 && order == Order::New {
             self.habits[from].may_be_restarted = false;
@@ -375,6 +381,11 @@ impl Connection {
         if nagle::is_off(&self.halves[from], segment, order, mss) {
             let habits = &mut self.habits[from];
             habits.nagle_ignored = habits.nagle_ignored.saturating_add(1);
+        }
+        if order == Order::New {
+            let half = &self.halves[from];
+            let (flight, una) = (half.flight() + segment.payload_len, half.view.una);
+            self.habits[from].rounds.on_flight(segment.seq, flight, una, mss);
         }
         let path_rtt = self.delay(CLIENT) + self.delay(SERVER);
         let new_bytes = u64::from(self.halves[from].on_data(segment, order, mss, path_rtt));

@@ -19,7 +19,9 @@ const SETTLED_AFTER: Duration = Duration::from_secs(10);
 /// Shorter silences end a message too, if no answer ever comes.
 const PIECE_AFTER: Duration = Duration::from_millis(200);
 /// Less than this a segment's time stamp cannot show for certain.
-const LATE_MIN: Duration = Duration::from_millis(2);
+const LATE_MIN: Duration = Duration::from_micros(250);
+/// A time stamp tells the least that a packet can have waited, a tick of 1 ms short of the most.
+const HALF_TICK: Duration = Duration::from_micros(500);
 /// A message in this many pieces without an answer is a stream.
 const PIECES_MAX: usize = 32;
 
@@ -110,6 +112,9 @@ impl Connection {
         let idle = idle_since.map_or(Duration::ZERO, |since| (at - since).at_least_zero());
         open.restart(self.next_n, initiator, start.min(at), idle, segment);
         self.next_n += 1;
+        open.way_base = self.halves[from]
+            .way_base()
+            .filter(|_| self.delay(from) >= self.delay(1 - from) && initiator == from);
         if initiator != from {
             open.request.begin(LastData {
                 at: open.start,
@@ -147,7 +152,7 @@ impl Connection {
             return None;
         }
         let detail = Detail { form: Some("request"), ..Detail::default() };
-        let late = Charge::new(Cause::Queueing, half.side, queued, Confidence::Likely);
+        let late = Charge::new(Cause::Queueing, half.side, queued + HALF_TICK, Confidence::Likely);
         Some(late.evidence(segment.packet, 0).detail(detail))
     }
 

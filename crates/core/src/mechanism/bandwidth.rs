@@ -38,6 +38,18 @@ pub(crate) fn take(wait: &Wait<'_>, split: &mut Split) {
     );
 }
 
+/// Charges the bottleneck's share where acknowledgements have shown how long it can have been busy.
+pub(crate) fn take_seen(wait: &Wait<'_>, split: &mut Split, seen: Duration) {
+    let Some(rate) = rate(wait) else { return };
+    let detail = Detail { rate_bps: Some(rate.bits_per_second()), ..Detail::default() };
+    let share = seen.min(needed(wait, rate) + wait.habits.bandwidth_credit);
+    split.take(
+        Charge::new(Cause::Bandwidth, wait.half.side, share, Confidence::Likely)
+            .evidence(wait.last.packet, wait.segment.packet)
+            .detail(detail),
+    );
+}
+
 /// What the bottleneck needed for the bytes that ended the wait.
 fn needed(wait: &Wait<'_>, rate: Rate) -> Duration {
     if !wait.near_sender() {
@@ -73,7 +85,9 @@ fn queue_stands(wait: &Wait<'_>, rate: Rate) -> bool {
     // coming one behind the other while most of the flight is still out.
     let own_queue = rtt - wait.peer <= rate.time_for(release.flight) + Duration::from_millis(5);
     let streaming = wait.gap < rtt.divided_by(4) && release.left >= release.flight / 2;
-    queued.is_positive() && (own_queue || streaming)
+    // What the path itself holds leaves nothing to queue.
+    let more_than_path = rate.time_for(release.flight) >= wait.peer - wait.peer.divided_by(8);
+    queued.is_positive() && ((own_queue && more_than_path) || streaming)
 }
 
 /// Near the receiver, packets' time stamps tell when they left. One that was waiting already when the one before it

@@ -19,31 +19,36 @@ const INITIAL_WINDOW_SEGMENTS: u32 = 10;
 /// A silence shorter than this may end with an acknowledgement by chance.
 const WHOLE_ROUND_MIN: Duration = Duration::from_millis(1);
 
-/// What the rounds so far say about the window.
+/// What the rounds so far say about the window. A round ends when a byte that was sent in it is acknowledged.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Rounds {
     /// First byte of the round under way.
     started: Option<Seq>,
-    /// Bytes of the last complete round.
+    /// Most bytes in flight in the round under way, and in the one before it.
+    flight: u32,
     last: u32,
-    /// The largest round before the last idle time.
+    /// The largest flight before the last idle time.
     before_idle: u32,
     largest: u32,
-    /// Rounds without growth, in a row.
+    /// Rounds whose flight was that of `flat_from`, in a row.
     flat: u8,
+    flat_from: u32,
     lost: bool,
+    /// Waits that ended when the flight had shrunk to so many bytes, in a row, and how many bytes that were.
+    drained: u8,
+    drained_to: u32,
 }
 
 impl Rounds {
     /// Nothing was sent for longer than the retransmission timeout: the window may be reset.
-    pub(crate) fn on_idle(&mut self, next: Seq) {
-        let largest = self.largest.max(self.bytes_until(next)).max(self.before_idle);
-        *self = Self { before_idle: largest, ..Self::default() };
+    pub(crate) fn on_idle(&mut self) {
+        *self = Self { before_idle: self.largest.max(self.before_idle), ..Self::default() };
     }
 
     /// A message begins with this byte: its first bytes are a round of their own.
     pub(crate) fn on_message(&mut self, first: Seq) {
         self.started = Some(first);
+        self.flight = 0;
     }
 
     /// Segments were lost: growth from here on is recovery or congestion avoidance.
@@ -51,26 +56,48 @@ impl Rounds {
         self.lost = true;
     }
 
-    /// Bytes are in flight: the window allowed them.
-    pub(crate) fn on_flight(&mut self, bytes: u32) {
-        self.largest = self.largest.max(bytes);
+    /// A segment that begins with `seq` makes it `flight` bytes in flight, `una` being acknowledged.
+    #[inline]
+    pub(crate) fn on_flight(&mut self, seq: Seq, flight: u32, una: Option<Seq>, mss: u32) {
+        match (self.started, una) {
+            (None, _) => self.started = Some(seq),
+            (Some(started), Some(una)) if una.after(started) => self.end(seq, mss),
+            _ => {}
+        }
+        self.flight = self.flight.max(flight);
+        self.largest = self.largest.max(flight);
     }
 
-    /// A window ended the round under way before the byte `next`.
-    pub(crate) fn on_round(&mut self, next: Seq) {
-        let bytes = self.bytes_until(next);
-        self.flat = if self.grew(bytes) { 0 } else { self.flat.saturating_add(1) };
-        self.last = bytes;
-        self.largest = self.largest.max(bytes);
+    fn end(&mut self, next: Seq, mss: u32) {
+        (self.flat, self.flat_from) = match self.flatness(self.flight, mss) {
+            0 => (0, self.flight),
+            flat => (flat, self.flat_from),
+        };
+        self.last = self.flight;
+        self.flight = 0;
         self.started = Some(next);
     }
 
-    fn bytes_until(&self, next: Seq) -> u32 {
-        self.started.map_or(0, |started| (next - started).max(0) as u32)
+    /// How many rounds in a row are flat, one of `flight` bytes included. A congestion window that is used up grows by
+    /// half a segment a round at least (one acknowledgement for two segments, RFC 5681, 3.1).
+    fn flatness(&self, flight: u32, mss: u32) -> u8 {
+        let rounds = self.flat.saturating_add(1);
+        let grown = flight.saturating_sub(self.flat_from);
+        let flat = self.flat_from > 0
+            && u64::from(grown) * 2 < u64::from(mss) * u64::from(rounds)
+            && flight >= self.flat_from - self.flat_from / 16;
+        if flat { rounds } else { 0 }
     }
 
-    fn grew(&self, bytes: u32) -> bool {
-        u64::from(bytes) * 8 > u64::from(self.last) * 9
+    fn grew(&self, flight: u32) -> bool {
+        u64::from(flight) * 8 > u64::from(self.last) * 9
+    }
+
+    /// A wait ended when acknowledgements that the sender had let pass had left `left` bytes in flight.
+    pub(crate) fn on_drained(&mut self, left: u32, mss: u32) {
+        let same = self.drained > 0 && left.abs_diff(self.drained_to) <= (left / 4).max(2 * mss);
+        self.drained = if same { self.drained.saturating_add(1) } else { 1 };
+        self.drained_to = left;
     }
 }
 
@@ -95,6 +122,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         return queued.then(|| spaced(wait));
     };
     let (cause, form, confidence) = match wait.last.queue {
+        Queue::Emptied if piled_up(wait) => which(wait, &release),
         Queue::Emptied => counted_out(wait, &release)?,
         _ => which(wait, &release),
     };
@@ -115,7 +143,13 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         );
         split.take(late.evidence(release.packet, wait.segment.packet));
     }
-    bandwidth::take(wait, &mut split);
+    match wait.half.view.unanswered_since {
+        // The acknowledgements that it let pass show for how long the bottleneck can have been busy.
+        Some(since) if form == Some("drained") && wait.near_sender() => {
+            bandwidth::take_seen(wait, &mut split, release.effective - since);
+        }
+        _ => bandwidth::take(wait, &mut split),
+    }
     let charge = Charge::new(cause, wait.half.side, Duration::ZERO, confidence)
         .evidence(release.packet, wait.segment.packet)
         .detail(detail);
@@ -140,30 +174,56 @@ fn counted_out(wait: &Wait<'_>, release: &Release) -> Option<(Cause, Option<&'st
 
 fn which(wait: &Wait<'_>, release: &Release) -> (Cause, Option<&'static str>, Confidence) {
     let rounds = &wait.habits.rounds;
+    if drained(wait, release) {
+        let again = rounds.drained > 1;
+        let confidence = if again { Confidence::Likely } else { Confidence::Possible };
+        return (Cause::SendBuffer, Some("drained"), confidence);
+    }
     let serialised = bandwidth::rate(wait).map_or(Duration::ZERO, |rate| rate.time_for(release.flight));
     let held_back = wait.ack_delay(release).map_or(Duration::ZERO, |delay| delay - serialised);
+    // After a timeout all but what was sent again counts as lost.
+    let few = release.flight <= 4 * wait.mss
+        || (release.repaired && release.flight.saturating_sub(release.left) <= 2 * wait.mss);
     // On a long path the window costs its round trip with a prompt acknowledgement too.
-    if held_back >= HELD_BACK_MIN.max(wait.gap.divided_by(4)) && release.flight <= 4 * wait.mss {
+    if held_back >= HELD_BACK_MIN.max(wait.gap.divided_by(4)) && few {
         return (Cause::DelayedAckCwnd, None, Confidence::Likely);
     }
     if rounds.lost {
         return (Cause::CongestionWindow, Some("after-loss"), Confidence::Likely);
     }
-    let bytes = rounds.bytes_until(wait.segment.seq);
-    if !rounds.grew(bytes) && rounds.last > 0 {
-        // A used-up congestion window grows by a segment a round at least (RFC 5681, 3.1).
-        let exactly_flat = bytes <= rounds.last + wait.mss;
-        return match (exactly_flat, rounds.flat) {
-            (true, 0) => (Cause::SendBuffer, None, Confidence::Possible),
-            (true, _) => (Cause::SendBuffer, None, Confidence::Likely),
-            (false, _) => (Cause::CongestionWindow, Some("avoidance"), Confidence::Likely),
+    let flight = rounds.flight.max(release.flight);
+    if !rounds.grew(flight) && rounds.last > 0 {
+        return match rounds.flatness(flight, wait.mss) {
+            0 => (Cause::CongestionWindow, Some("avoidance"), Confidence::Likely),
+            1 => (Cause::SendBuffer, None, Confidence::Possible),
+            _ => (Cause::SendBuffer, None, Confidence::Likely),
         };
     }
     // The window had grown past the largest round, by up to as much again: what was acknowledged last counted too.
-    if u64::from(rounds.before_idle) * 7 > u64::from(bytes) * 4 {
+    if u64::from(rounds.before_idle) * 7 > u64::from(flight) * 4 {
         return (Cause::SlowStartAfterIdle, None, Confidence::Likely);
     }
     (Cause::SlowStart, None, Confidence::Likely)
+}
+
+/// Whether writes have piled up behind small segments, each of which emptied the queue: a full segment that leaves with
+/// an acknowledgement is several of them, and a congestion window of so many packets was all that held them.
+fn piled_up(wait: &Wait<'_>) -> bool {
+    wait.segment.payload_len >= wait.mss && wait.last.len < wait.mss / 2 && wait.last.flight_segments >= 3
+}
+
+/// Whether the sender let acknowledgements of half its flight pass before it went on. Whom a window holds sends for each
+/// of them; a writer that sleeps for room in its send buffer is woken when a third of it is free (sk_stream_write_space,
+/// net/core/stream.c).
+fn drained(wait: &Wait<'_>, release: &Release) -> bool {
+    let half = wait.half;
+    let by_release = release.flight.saturating_sub(release.left);
+    let passed = half.acked_since(&wait.last).saturating_sub(by_release);
+    // Far from the sender, the time at which it had them is known as well as the way to it.
+    let blurred = if wait.near_sender() { super::BURST_GAP } else { wait.hair().times(3) };
+    let since = half.view.unanswered_since.filter(|&since| wait.segment.at - since >= blurred);
+    let recovering = half.view.loss_signal.is_some_and(|at| at + wait.rtt() + wait.hair() >= wait.segment.at);
+    since.is_some() && !recovering && passed >= release.flight.saturating_add(passed) / 2
 }
 
 /// Far from the sender, a segment of a queue that was not empty may have been late on its way, or the acknowledgement
@@ -203,20 +263,9 @@ fn spaced(wait: &Wait<'_>) -> Verdict {
     Verdict { split: split.rest(charge), trigger: super::burst(&wait.last, wait.segment.at) }
 }
 
-/// Whether a window ended a round before this segment.
-pub(crate) fn ends_round(wait: &Wait<'_>, verdict: &Verdict) -> bool {
-    let by_window = verdict.split.charges().any(|charge| {
-        matches!(
-            charge.cause,
-            Cause::SlowStart
-                | Cause::SlowStartAfterIdle
-                | Cause::CongestionWindow
-                | Cause::SendBuffer
-                | Cause::DelayedAckCwnd
-                | Cause::ReceiveWindow
-        )
-    });
-    by_window
-        && wait.order == Order::New
-        && (wait.gap >= wait.rtt().divided_by(4) || wait.gap >= HELD_BACK_MIN)
+/// How many bytes were left in flight when a sender went on that had let acknowledgements pass.
+pub(crate) fn drained_to(wait: &Wait<'_>, verdict: &Verdict) -> Option<u32> {
+    let by_buffer = verdict.split.charges().any(|charge| charge.cause == Cause::SendBuffer);
+    let release = wait.half.view.advanced().filter(|_| by_buffer)?;
+    drained(wait, &release).then_some(release.left)
 }

@@ -11,7 +11,7 @@ pub(crate) mod receive_window;
 pub(crate) mod repair;
 pub(crate) mod think;
 
-use tcpwhy_wire::{Duration, Instant, Segment, Seq};
+use tcpwhy_wire::{Duration, Instant, Segment};
 
 use crate::account::{Charge, Split};
 use crate::cause::{Cause, Side};
@@ -138,9 +138,8 @@ impl Habits {
         }
         self.held_shape = lessons.nagle.shape.or(self.held_shape);
         self.bandwidth_credit = lessons.bandwidth_credit;
-        self.rounds.on_flight(lessons.flight);
-        if let Some(next) = lessons.round_ended {
-            self.rounds.on_round(next);
+        if let Some((left, mss)) = lessons.drained_to {
+            self.rounds.on_drained(left, mss);
         }
     }
 }
@@ -206,8 +205,7 @@ pub(crate) struct Lessons {
     nagle: nagle::Lesson,
     index: usize,
     bandwidth_credit: Duration,
-    flight: u32,
-    round_ended: Option<Seq>,
+    drained_to: Option<(u32, u32)>,
 }
 
 impl Lessons {
@@ -223,8 +221,7 @@ pub(crate) fn lessons(wait: &Wait<'_>, verdict: &Verdict) -> Lessons {
         nagle: nagle::lesson(wait, verdict),
         index: wait.index,
         bandwidth_credit: bandwidth::credit(wait, verdict),
-        flight: wait.last.flight,
-        round_ended: congestion_window::ends_round(wait, verdict).then_some(wait.segment.seq),
+        drained_to: congestion_window::drained_to(wait, verdict).map(|left| (left, wait.mss)),
     }
 }
 

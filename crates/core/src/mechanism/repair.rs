@@ -7,14 +7,14 @@
 //! Near the sender the original and its copy are both seen. Near the receiver only the copy is: the gap in the
 //! sequence space, or at the end of a message the gap in the sender's IP identification, shows that it is one.
 
-use tcpwhy_wire::Duration;
+use tcpwhy_wire::{Duration, Instant};
 
-use super::{Verdict, Wait};
+use super::{HELD_BACK_MIN, Verdict, Wait};
 use crate::account::{Charge, Split};
 use crate::cause::Cause;
 use crate::half::{Half, Order, Queue};
 use crate::report::{Confidence, Detail, Trigger};
-use crate::rto::RTO_MIN;
+use crate::rto::{RTO_MIN, TICK};
 
 pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     let confidence = match wait.order {
@@ -26,6 +26,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
             }
             Confidence::Certain
         }
+        Order::New if is_probe(wait) => Confidence::Likely,
         // A lost tail leaves no gap in the sequence space. Near its sender it would have been seen.
         Order::New if !wait.near_sender() && wait.half.missed_since_data > 0 && timed(wait) => {
             Confidence::Likely
@@ -52,7 +53,8 @@ fn kind(wait: &Wait<'_>) -> (Cause, &'static str) {
     let srtt = wait.half.rto.srtt().unwrap_or(wait.rtt()).max(wait.rtt());
     // The estimate of the timer may be above the kernel's; its floor of 200 ms above the round trip is not.
     let timer = RTO_MIN + srtt - Duration::from_millis(10) - srtt.divided_by(8);
-    if wait.gap >= timer {
+    let missing_for = missing_since(wait.order).map_or(Duration::ZERO, |since| wait.segment.at - since);
+    if wait.gap >= timer || (missing_for >= timer && by_itself(wait)) {
         return (Cause::Rto, "timeout");
     }
     let signalled = wait.half.view.loss_signal.is_some_and(|at| at + wait.hair() >= wait.last.at);
@@ -64,6 +66,43 @@ fn kind(wait: &Wait<'_>) -> (Cause, &'static str) {
 
 /// The probe's own slack of 2 ms (tcp_schedule_loss_probe), or two ticks, and the wheel's rounding.
 const PROBE_SLACK: Duration = Duration::from_millis(16);
+
+/// A tail loss probe takes new data where there is some (tcp_send_loss_probe, net/ipv4/tcp_output.c): a segment that
+/// leaves two round trips behind the last one, which nobody has acknowledged meanwhile.
+fn is_probe(wait: &Wait<'_>) -> bool {
+    let srtt = wait.half.rto.srtt().unwrap_or(wait.rtt()).max(wait.rtt());
+    let due = srtt.times(2);
+    wait.near_sender()
+        && wait.half.flight() > 0
+        && wait.half.view.unanswered_since.is_none()
+        && wait.last.queue != Queue::Emptied
+        && wait.segment.payload_len <= wait.mss
+        && wait.gap >= due - srtt.divided_by(8)
+        && wait.gap <= due + srtt.divided_by(4) + TICK.times(3)
+        && wait.gap >= HELD_BACK_MIN
+}
+
+/// Since when the bytes of a segment were on their way or missing.
+fn missing_since(order: Order) -> Option<Instant> {
+    match order {
+        Order::Retransmission { original_at } => Some(original_at),
+        Order::HoleFill { noticed_at } => Some(noticed_at),
+        _ => None,
+    }
+}
+
+/// Whether no acknowledgement let the segment leave: other segments had left since the one that is sent again, and the
+/// timer that began with that one ran on (tcp_rearm_rto, net/ipv4/tcp_input.c).
+fn by_itself(wait: &Wait<'_>) -> bool {
+    let view = &wait.half.view;
+    let latest = view.advanced().map(|release| release.effective).max(view.loss_signal);
+    wait.gap >= HELD_BACK_MIN.max(wait.own) && latest.is_none_or(|at| wait.segment.at - at > wait.hair())
+}
+
+/// When the timer began that ended with this segment.
+pub(crate) fn timer_from(order: Order, split: &Split) -> Option<Instant> {
+    missing_since(order).filter(|_| split.charges().any(|charge| charge.cause == Cause::Rto))
+}
 
 /// The part of the wait for a reply's first byte that went into its repair: the first copy was lost before the capture
 /// saw it. A later segment's sequence number or the sender's IP identification shows that there was one.

@@ -7,6 +7,7 @@ mod seen;
 
 mod causes;
 mod field;
+mod flows;
 mod generate;
 mod in_flight;
 mod midway;

@@ -1,0 +1,29 @@
+//! What of one direction passes a capture: its segments and their acknowledgements.
+
+use tcpwhy_wire::{Duration, Instant, Seq};
+
+/// A data segment not acknowledged yet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sent {
+    pub end: Seq,
+    pub at: Instant,
+    pub retransmitted: bool,
+}
+
+/// An acknowledgement that passed the capture on its way to the sender.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AckSeen {
+    pub at: Instant,
+    pub packet: u64,
+    pub ack: Seq,
+    /// First byte beyond the advertised window.
+    pub edge: Seq,
+    pub window: u32,
+    /// Time from the newest segment that it acknowledges to itself, at the capture; `None` where it acknowledges
+    /// nothing new, or what had arrived before.
+    pub rtt: Option<Duration>,
+    /// It acknowledges a retransmission, and is timed from the last copy: the time may be longer (Karn).
+    pub repaired: bool,
+    /// Duplicate or selective acknowledgement: something is missing at the receiver.
+    pub signals_loss: bool,
+}

@@ -1,0 +1,106 @@
+//! Middle-sized and large transfers: what the sender was waiting for while much was in flight.
+
+use tcpwhy_core::cause::Cause;
+use tcpwhy_core::cause::Side::{Client, Path, Server};
+
+use crate::packet_log::{End, MSS, each, log, ms, settled};
+
+/// A flight is lost. The sender probes with new data after two round trips, then its timer runs out, which began with the
+/// flight and not with the probe.
+#[test]
+fn a_timer_began_with_what_was_lost() {
+    let rtt = ms(60);
+    let first = 20 * 200;
+    let text = settled(20)
+        + &format!(
+            "
+            +5 C 100
+            +0 S 1448x4 more lost #flight
+            flight+122 S 1448 more lost
+            flight+264 S {}..{} more
+            +0 C ack
+            +0 S {}..{} more
+            +0 C ack
+            +0 S {}..{}
+            +0 C ack",
+            first,
+            first + MSS,
+            first + MSS,
+            first + 4 * MSS,
+            first + 4 * MSS,
+            first + 5 * MSS,
+        );
+    let seen = log(text).rtt(rtt).seen_at(End::Server);
+    let timer = seen.exchange(21).ns(Cause::Rto, Path);
+    assert!(timer >= ms(260) && timer <= ms(268), "{timer}{seen}");
+}
+
+/// Super-segments leave the capture whole and are acknowledged in parts: the parts show the round trip, and that a queue
+/// stands before 2 Mbit/s.
+#[test]
+fn a_part_of_a_super_segment_shows_the_round_trip() {
+    let serialisation_ms = 1448.0 * 8.0 / 2e6 * 1e3;
+    let acks = each(1..=20, |i| {
+        let at = 25.0 + f64::from(i) * serialisation_ms;
+        format!("@{at:.4} C ack ack={}\n +0 S 1448 more", i * 1448)
+    });
+    let text = format!("handshake\n +5 C 100\n +0 S 2896x10 more\n {acks}\n +0.01 S 1448");
+    let seen = log(text).rtt(ms(10)).seen_at(End::Server);
+    let bill = seen.exchange(1);
+    let bandwidth = bill.ns(Cause::Bandwidth, Path);
+    // Nothing is known of the link before four parts have come back.
+    assert!(bandwidth >= ms(15.0 * serialisation_ms), "{bandwidth}{seen}");
+}
+
+/// A writer that is woken when its send buffer has drained to a third: each flight is larger than the one before, and yet
+/// no window held it, because acknowledgements of nearly all of it passed and nothing left.
+#[test]
+fn a_sender_that_lets_acknowledgements_pass_waits_for_its_buffer() {
+    let rtt_ms = 20.0;
+    let mut lines = vec!["handshake\n +5 C 100".to_owned()];
+    let (mut at, mut sent) = (45.0, 0);
+    for segments in [40, 60, 90, 130] {
+        lines.push(format!("@{at:.3} S 1448x{segments} more"));
+        lines.push(each(1..segments / 2, |ack| {
+            let (arrived, acked) = (at + rtt_ms / 2.0 + 0.3 * f64::from(ack), sent + ack * 2 * 1448);
+            format!("@{arrived:.3} C ack ack={acked}")
+        }));
+        sent += segments * 1448;
+        at += rtt_ms + 0.3 * f64::from(segments / 2 - 1) + 0.02;
+    }
+    lines.push(format!("@{at:.3} S 500\n +0 C ack"));
+    let seen = log(lines.join("\n")).rtt(ms(rtt_ms)).seen_at(End::Server);
+    let bill = seen.exchange(1);
+    let buffer = bill.ns(Cause::SendBuffer, Server);
+    assert!(buffer >= ms(4.0 * rtt_ms), "{buffer}{seen}");
+}
+
+/// Ten writes of 50 bytes use up a congestion window of ten packets; what is written meanwhile leaves as full segments.
+#[test]
+fn small_packets_use_up_a_congestion_window_too() {
+    let rtt = ms(20);
+    let writes = each(1..=9, |_| "+0.003 C 50".to_owned());
+    let text = format!("handshake\n +5 C 50\n {writes}\n +0 S ack ack=50\n +0 C 2896\n +0 S 20");
+    let seen = log(text).rtt(rtt).seen_at(End::Client);
+    let bill = seen.exchange(1);
+    let (window, think) = (bill.ns(Cause::SlowStart, Client), bill.ns(Cause::SenderThink, Client));
+    assert!(window >= ms(19.5) && think <= ms(0.5), "{window} {think}{seen}");
+}
+
+/// Near the server, a packet that came faster than all before it shows that they had waited, the first request too.
+#[test]
+fn a_request_may_have_waited_longer_than_was_known() {
+    let rtt = ms(40);
+    let text = "@0 C syn late=15
+         +0 S syn
+         +0 C ack late=15
+         +20 C 100 late=25
+         +0 S 200
+         +0 C 100 late=0
+         +0 S 200
+         +0 C 100 late=10
+         +0 S 200
+         +0 C ack";
+    let seen = log(text).rtt(rtt).seen_at(End::Server);
+    seen.exchange(1).is_within(ms(1.1), &[(Cause::RoundTrip, Path, rtt), (Cause::Queueing, Path, ms(25))]);
+}
