@@ -122,6 +122,7 @@ fn conversation(dir: &Path, name: &str, request: &str) -> Result<Recording, Unav
     let workload = Workload {
         port: 0,
         call_limit: StdDuration::from_secs(10),
+        watch_every: None,
         ..Workload::new(
             script(format!("connect\nrepeat {EXCHANGES}\n{request}\nread {REPLY_BYTES}\nend"))?,
             script(format!("accept\nrepeat\nread {request_bytes}\nwrite {REPLY_BYTES}\nend"))?,

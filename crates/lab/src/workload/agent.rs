@@ -18,6 +18,7 @@ use tcpwhy_wire::{Duration, Instant};
 
 use super::log::{AgentLog, ConnectionLog, Event, Op, Sample, now};
 use super::script::{Amount, QuickAck, Script, Setting, Step, WriteCall};
+use super::watch::Watch;
 
 /// Which part an agent plays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +33,9 @@ pub(super) struct Agent {
     server: SocketAddr,
     /// No single call may take longer.
     limit: StdDuration,
+    /// How often the kernel's view is looked at meanwhile.
+    watch_every: Option<StdDuration>,
+    watch: Option<Watch>,
     listener: Option<OwnedFd>,
     /// Options for sockets that are not there yet.
     options: Vec<Setting>,
@@ -63,11 +67,18 @@ enum Stop {
 type Flow = ControlFlow<Stop>;
 
 impl Agent {
-    pub(super) fn new(role: Role, server: SocketAddr, limit: StdDuration) -> Self {
+    pub(super) fn new(
+        role: Role,
+        server: SocketAddr,
+        limit: StdDuration,
+        watch_every: Option<StdDuration>,
+    ) -> Self {
         Self {
             role,
             server,
             limit,
+            watch_every,
+            watch: None,
             listener: None,
             options: Vec::new(),
             socket: None,
@@ -233,6 +244,7 @@ impl Agent {
             .into_iter()
             .try_for_each(|timeout| sockopt::set_socket_timeout(&socket, timeout, Some(self.limit)));
         (self.sent, self.received, self.last, self.peer_closed) = (0, 0, None, false);
+        self.watch = self.watch_every.and_then(|every| Watch::begin(&socket, every));
         self.socket = Some(socket);
         if let Err(errno) = limited {
             return self.fail("setsockopt(SO_RCVTIMEO)", &errno);
@@ -406,6 +418,10 @@ impl Agent {
     fn close(&mut self, op: Op) {
         if self.socket.is_none() {
             return;
+        }
+        if let (Some(watch), Some(connection)) = (self.watch.take(), self.log.connections.last_mut()) {
+            connection.samples.extend(watch.end());
+            connection.samples.sort_by_key(|sample| sample.at_ns);
         }
         self.sample();
         let start = now();

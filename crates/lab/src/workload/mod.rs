@@ -9,6 +9,7 @@ mod log;
 mod script;
 mod settle;
 mod stage;
+mod watch;
 
 use std::io;
 use std::net::SocketAddr;
@@ -37,12 +38,14 @@ pub struct Workload {
     pub port: u16,
     /// No single call may take longer: a script that deadlocks ends with an error.
     pub call_limit: StdDuration,
+    /// How often the kernel's view of each socket is looked at meanwhile; never where `None`.
+    pub watch_every: Option<StdDuration>,
 }
 
 impl Workload {
     /// Both scripts, on the lab's usual port.
     pub const fn new(client: Script, server: Script) -> Self {
-        Self { client, server, port: 8080, call_limit: StdDuration::from_mins(1) }
+        Self { client, server, port: 8080, call_limit: StdDuration::from_mins(1), watch_every: None }
     }
 }
 
@@ -97,10 +100,10 @@ pub fn prepare<'a, C: Stage, S: Stage>(
 ) -> Result<Prepared<'a, C, S>, Error> {
     let port = if workload.port == 0 { port } else { workload.port };
     let address = SocketAddr::new(server.address(), port);
-    let (script, limit) = (workload.server.clone(), workload.call_limit);
+    let (script, limit, watch) = (workload.server.clone(), workload.call_limit, workload.watch_every);
     let listening = server
         .enter(move || {
-            let mut agent = Agent::new(Role::Server, address, limit);
+            let mut agent = Agent::new(Role::Server, address, limit, watch);
             let listener = agent.listen(&script)?;
             let address = agent.listens_on()?;
             Ok::<_, io::Error>((agent, listener, address))
@@ -124,6 +127,7 @@ impl<C: Stage, S: Stage> Prepared<'_, C, S> {
     /// As [`run`].
     pub fn run(self) -> Result<Run, Error> {
         let (address, limit) = (self.server_address, self.workload.call_limit);
+        let watch = self.workload.watch_every;
         let (agent, script) = (self.agent, self.workload.server.clone());
         let serving = self
             .server
@@ -132,7 +136,7 @@ impl<C: Stage, S: Stage> Prepared<'_, C, S> {
         let script = self.workload.client.clone();
         let asking = self
             .client
-            .enter(move || Agent::new(Role::Client, address, limit).run(&script))
+            .enter(move || Agent::new(Role::Client, address, limit, watch).run(&script))
             .map_err(Error::step("start the client's thread"));
         let client = asking.and_then(|thread| joined(thread).map_err(Error::step("run the client")));
         // Nobody connects any more: a server that waits for it stops waiting (accept returns EINVAL).

@@ -24,6 +24,8 @@ pub(crate) enum LabCommand {
     Shell(ShellArgs),
     /// Record every scenario afresh and judge the bills of both ends by the applications' own clocks.
     Accuracy(AccuracyArgs),
+    /// Record transfers over paths drawn at random and judge their bills by what path, kernels and applications say.
+    Draws(DrawsArgs),
     /// Record real programs over such a path: web servers, databases, runtimes, as far as they are installed.
     Real(RealArgs),
     /// Record the corpus of the repository.
@@ -216,6 +218,26 @@ impl FromStr for Part {
             _ => Err(format!("`{text}` is no part; write 2/5 for the second of five")),
         }
     }
+}
+
+#[derive(Debug, Args)]
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "the laboratory needs Linux"))]
+pub(crate) struct DrawsArgs {
+    /// Decides every draw
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+
+    /// How many draws
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) count: u64,
+
+    /// Leave the recordings below this directory
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) keep: Option<PathBuf>,
+
+    /// Judge what an earlier run with the same seed left below this directory instead of recording afresh
+    #[arg(long, value_name = "DIR", conflicts_with = "keep")]
+    pub(crate) from: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -8,6 +8,8 @@ mod arithmetic;
 #[cfg(target_os = "linux")]
 mod corpus;
 #[cfg(target_os = "linux")]
+mod draws;
+#[cfg(target_os = "linux")]
 mod felt;
 #[cfg(target_os = "linux")]
 mod form;
@@ -46,6 +48,7 @@ pub(crate) fn run(args: &LabArgs) -> anyhow::Result<u8> {
         None => show::run(&args.run),
         Some(LabCommand::Shell(args)) => shell::run(args),
         Some(LabCommand::Accuracy(args)) => accuracy::run(args),
+        Some(LabCommand::Draws(args)) => draws::run(args),
         Some(LabCommand::Real(args)) => real::run(args),
         Some(LabCommand::Corpus(args)) => corpus::run(args),
     }

@@ -1,0 +1,111 @@
+//! How much of the billed time is right, what is taken for what, and does `confidence` mean something?
+
+use std::fmt;
+
+use tcpwhy_core::report::{Confidence, Exchange};
+
+use super::outside::{Class, Spent};
+
+/// A bill may be off by this ...
+const TOLERANCE_NS: i64 = 2_000_000;
+/// ... or by this part of the exchange, whichever is more.
+const TOLERANCE_PER_CENT: i64 = 5;
+const CLASSES: usize = Class::ALL.len();
+
+/// Sums over many exchanges, ns.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Score {
+    elapsed: i64,
+    wrong: i64,
+    /// Truth by bill.
+    confused: [[i64; CLASSES]; CLASSES],
+    truth: [i64; CLASSES],
+    /// By confidence: billed, and of it wrong.
+    confidence: [(i64, i64); 3],
+}
+
+impl Score {
+    /// Judges one exchange. Returns the share of its time that is wrong.
+    pub(super) fn add(&mut self, truth: &Spent, bill: &Exchange) -> f64 {
+        let elapsed: i64 = bill.elapsed.as_nanos().max(1);
+        let mut billed = [0; CLASSES];
+        for line in &bill.bill {
+            billed[Class::of(line.cause) as usize] += line.ns.as_nanos();
+        }
+        let mut over = [0; CLASSES];
+        let mut under = [0; CLASSES];
+        for (at, class) in Class::ALL.into_iter().enumerate() {
+            let difference = billed[at] - truth.by_class[at];
+            over[at] = difference.max(0);
+            under[at] = (-difference).max(0);
+            self.truth[at] += truth.by_class[at];
+            debug_assert_eq!(class as usize, at);
+        }
+        let mut recovery = truth.recovery;
+        for class in [Class::Repair, Class::Window] {
+            let free = recovery.min(over[class as usize]);
+            over[class as usize] -= free;
+            recovery -= free;
+        }
+        let tolerance = TOLERANCE_NS.max(elapsed * TOLERANCE_PER_CENT / 100) + truth.any;
+        let all: i64 = over.iter().sum::<i64>().max(under.iter().sum::<i64>() - recovery);
+        let wrong = (all - tolerance).max(0).min(elapsed);
+        self.elapsed += elapsed;
+        self.wrong += wrong;
+        // What is beyond the tolerance, in proportion.
+        let part =
+            |ns: i64| if all > 0 { (i128::from(ns) * i128::from(wrong) / i128::from(all)) as i64 } else { 0 };
+        let missing: i64 = under.iter().sum::<i64>().max(1);
+        for (was, &short) in under.iter().enumerate() {
+            for (said, &long) in over.iter().enumerate() {
+                self.confused[was][said] +=
+                    (i128::from(part(long)) * i128::from(short) / i128::from(missing)) as i64;
+            }
+        }
+        for (at, long) in over.into_iter().enumerate() {
+            // The least sure lines are wrong first.
+            let mut left = part(long);
+            for confidence in [Confidence::Possible, Confidence::Likely, Confidence::Certain] {
+                let lines = bill.bill.iter().filter(|line| line.confidence == confidence);
+                let ns: i64 = lines
+                    .filter(|line| Class::of(line.cause) as usize == at)
+                    .map(|line| line.ns.as_nanos())
+                    .sum();
+                let bad = left.min(ns);
+                left -= bad;
+                let (sum, wrong) = &mut self.confidence[confidence as usize];
+                *sum += ns;
+                *wrong += bad;
+            }
+        }
+        wrong as f64 / elapsed as f64
+    }
+
+    /// Share of the time that is right.
+    pub(super) fn right(&self) -> f64 {
+        1.0 - self.wrong as f64 / self.elapsed.max(1) as f64
+    }
+}
+
+impl fmt::Display for Score {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ms = |ns: i64| ns as f64 / 1e6;
+        writeln!(f, "{:12} {:>10}  taken for (ms beyond the tolerance)", "really", "ms")?;
+        for (was, class) in Class::ALL.into_iter().enumerate() {
+            write!(f, "{:12} {:>10.0} ", class.name(), ms(self.truth[was]))?;
+            for (said, other) in Class::ALL.into_iter().enumerate() {
+                if self.confused[was][said] >= 1_000_000 {
+                    write!(f, " {} {:.0}", other.name(), ms(self.confused[was][said]))?;
+                }
+            }
+            writeln!(f)?;
+        }
+        for (confidence, (sum, wrong)) in
+            [Confidence::Possible, Confidence::Likely, Confidence::Certain].into_iter().zip(self.confidence)
+        {
+            let right = 100.0 * (1.0 - wrong as f64 / sum.max(1) as f64);
+            writeln!(f, "{:9} {:>10.0} ms billed, {right:.1} % right", confidence.name(), ms(sum))?;
+        }
+        write!(f, "{:.1} % of {:.0} ms right", 100.0 * self.right(), ms(self.elapsed))
+    }
+}
