@@ -106,3 +106,15 @@ impl Case {
         Ok(Scenario::parse(&self.name, &text, None, &[])?)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_case_has_a_path_and_expectations() {
+        for case in all().unwrap() {
+            case.scenario().unwrap_or_else(|error| panic!("{}: {error:#}", case.name));
+        }
+    }
+}

@@ -117,7 +117,7 @@ fn record(case: &Case, dir: &Path, prepared: &Path) -> anyhow::Result<Run> {
     })
 }
 
-/// Fetches and compiles what the case needs into a place that the next case finds; commands know it as $PREPARED.
+/// Fetches and compiles what the case needs into a place that the next case finds; commands know it as `prepared`.
 fn prepare(case: &Case, dir: &Path) -> anyhow::Result<()> {
     let Some(command) = &case.prepare else { return Ok(()) };
     std::fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
@@ -148,13 +148,14 @@ fn record_here(case: &Case, dir: &Path, prepared: &Path, real_time: bool) -> any
     std::fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
     case::write_files(dir)?;
     let dir = &std::fs::canonicalize(dir)?;
+    let link = dir.join("prepared");
+    if case.prepare.is_some() && !link.exists() {
+        std::os::unix::fs::symlink(prepared, &link).with_context(|| link.display().to_string())?;
+    }
     let scenario = case.scenario()?;
     let pair = Pair::build(&scenario.pair)?;
-    let mut far = start_far(
-        pair.server(),
-        &format!("PATH=$PATH:/usr/sbin; PREPARED={}; exec >/dev/null; {}", prepared.display(), case.far),
-        Some(dir),
-    )?;
+    let mut far =
+        start_far(pair.server(), &format!("PATH=$PATH:/usr/sbin; exec >/dev/null; {}", case.far), Some(dir))?;
     let tap = |host, end: &str| {
         let comment = format!("tcpwhy lab real {}, at the {end}\n{}", case.name, case.text());
         Tap::start(host, &dir.join(format!("{end}.pcapng")), Some(case.port), Some(SNAPLEN_BYTES), comment)
@@ -163,7 +164,6 @@ fn record_here(case: &Case, dir: &Path, prepared: &Path, real_time: bool) -> any
 
     let mut near = Command::new("/bin/sh");
     near.arg("-c").arg(&case.near).current_dir(dir).env("FAR_END", Pair::SERVER_V4.to_string());
-    near.env("PREPARED", prepared);
     near.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::piped());
     let near = pair.client().spawn(near).context("cannot start the client")?;
     let output = near.wait_with_output()?;
