@@ -34,10 +34,8 @@ public-captures: ## fetch other people's captures (docs/public-captures.md) and 
 	tools/public-captures.sh
 	$(CARGO) test --locked --release -p tcpwhy --test public_captures -- --ignored --nocapture
 
-fuzz: ## every fuzz target for two minutes (needs a nightly compiler and cargo-fuzz)
-	cd fuzz && for target in $$($(CARGO) +nightly fuzz list); do \
-		$(CARGO) +nightly fuzz run $$target -- -max_total_time=120 -max_len=4096 -timeout=20 || exit 1; \
-	done
+fuzz: ## every fuzz target for two minutes (FUZZ="20" for 20 seconds each, FUZZ="600 pipeline" for one); no nightly needed
+	tools/fuzz.sh $(FUZZ)
 
 tools: ## the programs that the tests record and compare with
 	@tools/install.sh
