@@ -333,6 +333,9 @@ impl Half {
             self.acknowledgements.on_bytes(ack.at, self.newly_acked, mss, idle);
             let packets = (acked / mss.max(1)).max((in_flight - self.sent.len()) as u32);
             self.drain.on_ack(ack.at, acked, packets);
+            if self.sent.is_empty() {
+                self.acknowledgements.interrupt(); // what is acknowledged next has yet to be sent
+            }
         }
         let window_changed = self.in_transit.back().map_or(self.view.window, |last| last.window) != window;
         let duplicate = !advanced && !window_changed && ack.payload_len == 0 && !self.sent.is_empty();
@@ -399,6 +402,9 @@ impl Half {
             self.full_size.on_unpushed(segment.payload_len);
         }
         let small = !segment.payload_len.is_multiple_of(mss.max(1));
+        if self.snd_nxt.is_some() && self.snd_nxt == self.view.una {
+            self.arrivals.interrupt(); // the sender had waited for the last acknowledgement
+        }
         let new_bytes = match order {
             Order::New => {
                 let nxt = self.snd_nxt.unwrap_or(start);

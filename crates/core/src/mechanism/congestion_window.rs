@@ -16,6 +16,8 @@ use crate::report::{Confidence, Detail, Trigger};
 
 /// RFC 6928; Linux since 2.6.39.
 const INITIAL_WINDOW_SEGMENTS: u32 = 10;
+/// Rounds of the same flight that no congestion window explains.
+const FLAT_ROUNDS: u8 = 3;
 /// A silence shorter than this may end with an acknowledgement by chance.
 const WHOLE_ROUND_MIN: Duration = Duration::from_millis(1);
 
@@ -184,6 +186,11 @@ fn which(wait: &Wait<'_>, release: &Release) -> (Cause, Option<&'static str>, Co
     // After a timeout all but what was sent again counts as lost.
     let few = release.flight <= 4 * wait.mss
         || (release.repaired && release.flight.saturating_sub(release.left) <= 2 * wait.mss);
+    let flight = rounds.flight.max(release.flight);
+    // A window of a segment or two opens with the next acknowledgements, however late they come.
+    if !rounds.lost && rounds.flatness(flight, wait.mss) >= FLAT_ROUNDS {
+        return (Cause::SendBuffer, None, Confidence::Likely);
+    }
     // On a long path the window costs its round trip with a prompt acknowledgement too.
     if held_back >= HELD_BACK_MIN.max(wait.gap.divided_by(4)) && few {
         return (Cause::DelayedAckCwnd, None, Confidence::Likely);
@@ -191,7 +198,6 @@ fn which(wait: &Wait<'_>, release: &Release) -> (Cause, Option<&'static str>, Co
     if rounds.lost {
         return (Cause::CongestionWindow, Some("after-loss"), Confidence::Likely);
     }
-    let flight = rounds.flight.max(release.flight);
     if !rounds.grew(flight) && rounds.last > 0 {
         return match rounds.flatness(flight, wait.mss) {
             0 => (Cause::CongestionWindow, Some("avoidance"), Confidence::Likely),

@@ -29,6 +29,10 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         return None;
     }
     let (release, form) = released_by(wait)?;
+    // The window is asked before Nagle (tcp_snd_wnd_test in tcp_write_xmit).
+    if i64::from(release.room) < i64::from(segment.payload_len) {
+        return None;
+    }
     // It could as well be the next request, of a client that reads before it writes again.
     let form = form.or(wait.beside_answer.then_some("beside-answer"));
     let habits = wait.habits;

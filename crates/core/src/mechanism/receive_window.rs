@@ -17,10 +17,13 @@ const UNSCALED_MAX: u32 = 65_535;
 
 pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     let half = wait.half;
-    if wait.order != Order::New || wait.gap < super::BURST_GAP {
+    // No gap is too short for it: within a host a round trip takes microseconds.
+    if wait.order != Order::New {
         return None;
     }
-    if let Some(verdict) = forced_into_small_window(wait) {
+    if wait.gap >= crate::rto::RTO_MIN
+        && let Some(verdict) = forced_into_small_window(wait)
+    {
         return Some(verdict);
     }
     let needed = wait.segment.payload_len.min(wait.mss) as i32;
@@ -56,11 +59,7 @@ fn forced_into_small_window(wait: &Wait<'_>) -> Option<Verdict> {
     let half = wait.half;
     let room = half.room_left()?;
     let fills = room > 0 && room < wait.mss as i32 && wait.segment.payload_len as i32 == room;
-    if !fills
-        || half.flight() > 0
-        || wait.gap < crate::rto::RTO_MIN
-        || half.view.window >= half.view.window_peak / 2
-    {
+    if !fills || half.flight() > 0 || half.view.window >= half.view.window_peak / 2 {
         return None;
     }
     let detail = Detail {

@@ -2,6 +2,7 @@
 //! arithmetic over the log's own numbers.
 
 mod invariants;
+mod loopback;
 mod packet_log;
 mod seen;
 

@@ -1,0 +1,32 @@
+//! Within one host: round trips of microseconds, and segments as large as everything that is in flight.
+
+use tcpwhy_core::cause::Cause;
+use tcpwhy_core::cause::Side::{Client, Server};
+
+use crate::packet_log::{End, each, log, ms};
+
+/// A window smaller than a segment is used up by one of half its size or all of it, each of which is pushed and follows
+/// the acknowledgement of the one before, as if Nagle held it.
+#[test]
+fn a_window_below_the_segment_size_holds_each_segment() {
+    let replies = each(1..=40, |n| format!("+0.01 S 1000\n +{} C ack", if n % 4 == 0 { 3.0 } else { 0.05 }));
+    let text = format!("handshake\n +5 C 100\n {replies}\n +0.01 S 300\n +0.05 C ack");
+    log(text).rtt(ms(0.012)).window(End::Client, 1000).both_ends(|seen| {
+        let bill = seen.exchange(1);
+        let window = bill.ns(Cause::ReceiveWindow, Client);
+        assert!(window >= ms(31), "{window}{seen}");
+    });
+}
+
+/// A send buffer that one segment fills: each waits for the acknowledgement of the one before, which the receiver holds
+/// back. A congestion window of one segment would have grown with the first of them; three show that it does not.
+#[test]
+fn a_send_buffer_of_one_segment_is_no_congestion_window() {
+    let replies = each(1..=12, |_| "+0.05 S 1448 more\n +44 C ack".to_owned());
+    let text = format!("handshake\n +5 C 100\n {replies}\n +0.05 S 300\n +0 C ack");
+    log(text).rtt(ms(0.012)).both_ends(|seen| {
+        let bill = seen.exchange(1);
+        let buffer = bill.ns(Cause::SendBuffer, Server);
+        assert!(buffer >= ms(8.0 * 44.0), "{buffer}{seen}");
+    });
+}
