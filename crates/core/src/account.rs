@@ -231,6 +231,18 @@ impl Account {
         taken
     }
 
+    /// What was charged to one cause belongs to another, as far as could be told likely.
+    pub(crate) fn rename(&mut self, from: Cause, to: Cause, sender: Side) {
+        let side = from.side(sender);
+        let Some(place) = self.lines.iter().position(|line| line.cause == from && line.side == side) else {
+            return;
+        };
+        let line = self.lines.remove(place);
+        let detail = LineView(&line, &self.details).own_detail();
+        self.total -= line.ns;
+        self.absorb_line(&AccountLine { cause: to, side: to.side(sender), ..line }, detail);
+    }
+
     /// Takes over another account's lines and empties it.
     pub(crate) fn absorb(&mut self, other: &mut Self) {
         if other.lines.is_empty() {

@@ -253,6 +253,14 @@ impl Path {
         }
     }
 
+    /// What `sender` was charged for prompt acknowledgements had waited for ones that were held back.
+    pub(crate) fn hold_back_acknowledgements(&mut self, sender: Side) {
+        let aside = self.aside.as_deref_mut().map(|aside| [&mut aside.blocked, &mut aside.pending]);
+        for account in aside.into_iter().flatten().chain([&mut self.account]) {
+            account.rename(Cause::Nagle, Cause::NagleDelayedAck, sender);
+        }
+    }
+
     fn pending_last(&self) -> Option<LastData> {
         self.aside.as_ref().and_then(|aside| aside.pending_last)
     }
@@ -306,6 +314,8 @@ pub(crate) struct Open {
     pub pieces: Vec<Piece>,
     /// Where the request's present piece began: time, first packet, bytes so far.
     pub piece: (Instant, u64, u64),
+    /// What of the responder's bytes the initiator had seen when it sent last.
+    pub seen: Option<Seq>,
     /// First byte of the reply, once there is one.
     pub reply_first: Option<Seq>,
     pub request_bytes: u64,
@@ -332,6 +342,7 @@ impl Open {
             reply: Path::default(),
             pieces: Vec::new(),
             piece: (Instant::MIN, 0, 0),
+            seen: None,
             reply_first: None,
             request_bytes: 0,
             reply_bytes: 0,
@@ -369,6 +380,11 @@ impl Open {
         self.way_base = None;
     }
 
+    /// When the request's latest bytes passed.
+    pub(crate) fn request_at(&self) -> Instant {
+        self.request.last.map_or(self.start, |last| last.at)
+    }
+
     pub(crate) fn kind(&self) -> Kind {
         if self.reply_first.is_some() { Kind::Exchange } else { Kind::OneWay }
     }
@@ -395,6 +411,7 @@ impl Open {
         self.packets[1] = segment.packet;
         self.acked_at = None;
         if from == self.initiator {
+            self.seen = self.seen.map(|seen| seen.latest(segment.ack));
             self.request_bytes += new_bytes;
             self.piece.2 += new_bytes;
             self.request_end = Some(segment.seq + segment.payload_len);

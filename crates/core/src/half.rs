@@ -205,6 +205,11 @@ impl Half {
         Some(self.view.edge? - self.snd_nxt?)
     }
 
+    /// First byte beyond every window that passed the capture, whether the sender had it yet or not.
+    pub(crate) fn edge_seen(&self) -> Option<Seq> {
+        self.in_transit.iter().map(|ack| ack.edge).chain(self.view.edge).reduce(Seq::latest)
+    }
+
     /// Whether the sender numbers this connection's packets by themselves, and the capture has hardly missed one.
     pub(crate) fn numbers_its_packets(&self) -> bool {
         self.ip_id.is_proven()

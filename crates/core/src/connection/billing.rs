@@ -10,6 +10,7 @@ use crate::half::{LastData, Order};
 use crate::mechanism::{self, Verdict, Wait, cork, nagle, repair};
 use crate::rate::Rate;
 use crate::report::{Confidence, Detail, Trigger};
+use crate::rto::RTO_MIN;
 
 /// What a segment follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,6 +102,7 @@ impl Connection {
             habits: &self.habits[from],
             index,
             beside_answer,
+            far_unknown: self.delay[from].is_none(),
         }
     }
 
@@ -177,7 +179,10 @@ impl Connection {
         }
         let near = own.times(9) <= rtt || own < Duration::from_millis(1);
         let habits = &self.habits[server];
-        let lone = segment.payload_len < self.mss(server) && cork::agrees_alone(split.left(), half.rto.rto());
+        let small = segment.payload_len < self.mss(server);
+        let lone = small && cork::agrees_alone(split.left(), half.rto.rto());
+        // What the server's kernel measured before the capture began is not known, and how long its timer runs.
+        let unknown = small && self.assumed && split.left() >= RTO_MIN && habits.quick_replies == 0;
         if lone && habits.quick_replies == 0 {
             let charge = cork::alone(half, segment.payload_len, habits.corked > 0);
             return Verdict {
@@ -185,6 +190,7 @@ impl Connection {
                 trigger: Trigger::Timer,
             };
         }
+        let lone = lone || unknown;
         let confidence = match (lone, near) {
             (true, _) => Confidence::Possible,
             (false, true) => Confidence::Certain,

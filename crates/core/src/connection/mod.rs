@@ -218,7 +218,7 @@ impl Connection {
                 self.habits[from].forget_pauses();
             }
             if known.is_some_and(|known| known - bound >= HELD_BACK_MIN) {
-                self.habits[1 - from].forget_pauses();
+                self.was_held_back(1 - from);
             }
         }
     }
@@ -238,9 +238,23 @@ impl Connection {
             *second = reaction;
         }
         let second = *second;
-        if self.delay[from].is_some_and(|known| second < known) {
+        if let Some(known) = self.delay[from].filter(|known| second < *known) {
             self.delay[from] = Some(second);
             self.habits[from].forget_pauses();
+            if known - second >= HELD_BACK_MIN {
+                self.was_held_back(1 - from);
+            }
+        }
+    }
+
+    /// The way to the peer of `sender` proves to be shorter by the least that an acknowledgement is held back: what the
+    /// longer one was measured with had taken held-back acknowledgements for prompt ones.
+    fn was_held_back(&mut self, sender: usize) {
+        self.habits[sender].forget_pauses();
+        let side = self.halves[sender].side;
+        if let Some(open) = &mut self.open {
+            open.request.hold_back_acknowledgements(side);
+            open.reply.hold_back_acknowledgements(side);
         }
     }
 
@@ -314,8 +328,7 @@ impl Connection {
             let known = self.delay[from];
             self.delay[from] = Some(known.map_or(rtt, |known| known.min(rtt)));
             if known.is_some_and(|known| known - rtt >= HELD_BACK_MIN) {
-                // What was learned by a round trip that long had taken held-back acknowledgements for prompt ones.
-                self.habits[to].forget_pauses();
+                self.was_held_back(to);
             }
             if let Some(own) = self.delay[to] {
                 self.halves[to].rto.on_sample(rtt + own);

@@ -6,8 +6,8 @@ use super::{CLIENT, Connection, SERVER};
 use crate::account::Charge;
 use crate::cause::Cause;
 use crate::exchange::Open;
-use crate::half::{LastData, Order, Queue};
-use crate::mechanism::{Verdict, nagle};
+use crate::half::{LastData, Order, Queue, Release};
+use crate::mechanism::{BURST_GAP, Verdict, nagle};
 use crate::report::{Confidence, Detail, Kind};
 
 /// Silence in the middle of a message, with everything acknowledged and nothing queued, after which the next bytes are
@@ -22,6 +22,8 @@ const PIECE_AFTER: Duration = Duration::from_millis(200);
 const LATE_MIN: Duration = Duration::from_micros(250);
 /// A time stamp tells the least that a packet can have waited, a tick of 1 ms short of the most.
 const HALF_TICK: Duration = Duration::from_micros(500);
+/// So many segments in flight are a long message.
+const LONG_SEGMENTS: u32 = 10;
 /// A message in this many pieces without an answer is a stream.
 const PIECES_MAX: usize = 32;
 
@@ -52,9 +54,35 @@ impl Connection {
             // The peer of a message answers it; a client that speaks after the server's push starts its own.
             return open.reply_first.is_none() && open.initiator == SERVER;
         }
-        // It had seen some of the reply. Bytes sent before that belong to the request turn.
-        let seen = open.reply_first.filter(|&first| segment.flags.ack() && segment.ack.after(first));
-        seen.is_some_and(|first| !self.was_held(open, segment, from, order, first))
+        // It had seen more of what its peer sends. Bytes sent before that belong to the request turn.
+        let peer = &self.halves[1 - from];
+        let Some(more) = open.seen.map(|seen| segment.ack - seen).filter(|more| *more > 0) else {
+            return false;
+        };
+        let only_fin = more == 1 && peer.fin == Some(segment.ack);
+        !only_fin
+            && match open.reply_first {
+                Some(first) if segment.ack.after(first) => {
+                    !self.was_held(open, segment, from, order, first)
+                        && !self.was_queued(segment, from, order)
+                }
+                // The answer is missing from the capture: when it came is in no packet, what it took is in no bill. Or two
+                // queues of a capture hand it over behind the packet that it causes.
+                _ => !peer.acked_unseen() || segment.at - open.request_at() >= BURST_GAP,
+            }
+    }
+
+    /// Whether its sender has had more to send all along, and a window let this go: the request goes on, though some of
+    /// its answer is there.
+    fn was_queued(&self, segment: &Segment, from: usize, order: Order) -> bool {
+        let half = &self.halves[from];
+        let Some(last) = half.last_data.filter(|last| last.queue != Queue::Emptied) else { return false };
+        let wait = self.wait(segment, from, order, self.mss(from), last, 0);
+        // A request that ends with a full segment is answered before the next one. Far from its sender, which of several
+        // acknowledgements let that go on is not known, and so many bytes end so by chance hardly ever.
+        let long = !wait.near_sender() && last.flight >= LONG_SEGMENTS * wait.mss;
+        let more = |release: &Release| release.left > 0 || long;
+        half.view.advanced().is_some_and(|release| more(&release) && wait.follows(&release))
     }
 
     /// Whether this is the rest of the request, written with its beginning and held until the answer to that.
@@ -112,6 +140,7 @@ impl Connection {
         let idle = idle_since.map_or(Duration::ZERO, |since| (at - since).at_least_zero());
         open.restart(self.next_n, initiator, start.min(at), idle, segment);
         self.next_n += 1;
+        open.seen = Some(if initiator == from { self.reached(segment, from) } else { segment.seq });
         open.way_base = self.halves[from]
             .way_base()
             .filter(|_| self.delay(from) >= self.delay(1 - from) && initiator == from);
@@ -139,6 +168,16 @@ impl Connection {
             open.request.charge(&late);
         }
         self.open = Some(open);
+    }
+
+    /// What its peer had sent that can have reached the sender of a segment when it left, acknowledged or not.
+    fn reached(&self, segment: &Segment, from: usize) -> Seq {
+        let sent = &self.halves[1 - from].sent;
+        if sent.is_empty() {
+            return segment.ack;
+        }
+        let there = sent.iter().take_while(|sent| sent.at + self.delay(from) <= segment.at).last();
+        there.map_or(segment.ack, |sent| sent.end.latest(segment.ack))
     }
 
     /// Far from its sender, a message began earlier than its first segment passed by what that waited on its way.

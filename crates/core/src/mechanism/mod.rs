@@ -43,6 +43,8 @@ pub(crate) struct Wait<'a> {
     pub index: usize,
     /// It continues a request although some of the answer had arrived.
     pub beside_answer: bool,
+    /// The connection's beginning is not in the capture, and nothing has shown yet how far away the sender is.
+    pub far_unknown: bool,
 }
 
 impl Wait<'_> {
@@ -112,8 +114,10 @@ pub(crate) struct Habits {
 }
 
 impl Habits {
-    pub(crate) fn pause(&self, index: usize) -> Option<Duration> {
-        self.pauses.as_ref()?[index.min(3)].median()
+    /// How long the application pauses by itself before the n-th further write of a message that went on so far with
+    /// `before` bytes.
+    pub(crate) fn pause(&self, index: usize, before: u32) -> Option<Duration> {
+        self.pauses.as_ref()?[index.min(3)].median(before)
     }
 
     pub(crate) fn forget_pauses(&mut self) {
@@ -134,7 +138,7 @@ impl Habits {
     pub(crate) fn take(&mut self, lessons: &Lessons) {
         self.nagle_held = self.nagle_held.saturating_add(u32::from(lessons.nagle.held));
         if let Some(pause) = lessons.nagle.pause {
-            self.pauses.get_or_insert_default()[lessons.index.min(3)].push(pause);
+            self.pauses.get_or_insert_default()[lessons.index.min(3)].push(pause, lessons.before);
         }
         self.held_shape = lessons.nagle.shape.or(self.held_shape);
         self.bandwidth_credit = lessons.bandwidth_credit;
@@ -149,16 +153,30 @@ impl Habits {
 struct PauseMemory {
     last: [Duration; 5],
     count: u8,
+    /// How many bytes the write before the pause had.
+    before: u32,
 }
 
 impl PauseMemory {
-    fn push(&mut self, pause: Duration) {
+    fn push(&mut self, pause: Duration, before: u32) {
+        if !self.is_alike(before) {
+            *self = Self::default();
+        }
+        self.before = before;
         let slots = self.last.len();
         self.last[self.count as usize % slots] = pause;
         self.count = if self.count as usize >= 2 * slots { slots as u8 + 1 } else { self.count + 1 };
     }
 
-    fn median(&self) -> Option<Duration> {
+    /// Whether it can be the same write of the same program: another message has other pauses.
+    fn is_alike(&self, before: u32) -> bool {
+        before.abs_diff(self.before) <= before.max(self.before) / 4
+    }
+
+    fn median(&self, before: u32) -> Option<Duration> {
+        if !self.is_alike(before) {
+            return None;
+        }
         let known = (self.count as usize).min(self.last.len());
         let mut sorted = self.last;
         sorted[..known].sort_unstable();
@@ -185,9 +203,15 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Verdict {
         .unwrap_or_else(|| think::judge(wait))
 }
 
-/// What the sender did in between is not in the capture.
+/// What the sender did in between is not in the capture, or what let it go on.
 fn not_captured(wait: &Wait<'_>) -> Option<Verdict> {
-    if wait.gap < BURST_GAP || !wait.half.not_captured(wait.segment) {
+    if wait.gap < BURST_GAP {
+        return None;
+    }
+    if !wait.half.not_captured(wait.segment)
+        && !nagle::release_unseen(wait)
+        && !receive_window::update_unseen(wait)
+    {
         return None;
     }
     let charge = unseen(wait.half.side).evidence(wait.last.packet, wait.segment.packet);
@@ -204,6 +228,7 @@ pub(crate) fn unseen(sender: Side) -> Charge {
 pub(crate) struct Lessons {
     nagle: nagle::Lesson,
     index: usize,
+    before: u32,
     bandwidth_credit: Duration,
     drained_to: Option<(u32, u32)>,
 }
@@ -220,6 +245,7 @@ pub(crate) fn lessons(wait: &Wait<'_>, verdict: &Verdict) -> Lessons {
     Lessons {
         nagle: nagle::lesson(wait, verdict),
         index: wait.index,
+        before: wait.last.len,
         bandwidth_credit: bandwidth::credit(wait, verdict),
         drained_to: congestion_window::drained_to(wait, verdict).map(|left| (left, wait.mss)),
     }

@@ -61,7 +61,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     }
     // Where the acknowledgement came at once (the first exchange on Linux: quick acknowledgements), the application
     // has shown how long it pauses by itself before this write; that part of the wait is not Nagle's.
-    let pause = habits.pause(wait.index).filter(|&pause| pause >= PAUSE_MIN);
+    let pause = habits.pause(wait.index, wait.last.len).filter(|&pause| pause >= PAUSE_MIN);
     if let Some(pause) = pause {
         confidence = confidence.min(Confidence::Likely);
         split.take(
@@ -150,6 +150,13 @@ pub(crate) fn is_off(half: &Half, segment: &Segment, order: Order, mss: u32) -> 
         && half.last_data.is_some()
         && small_outstanding(half)
         && half.shows_nodelay(segment.payload_len)
+}
+
+/// Whether a sender that is known to mind Nagle went on with a small segment while one was outstanding: its
+/// acknowledgement is missing from the capture, and with it what the sender waited for.
+pub(crate) fn release_unseen(wait: &Wait<'_>) -> bool {
+    wait.habits.nagle_held > wait.habits.nagle_ignored
+        && is_off(wait.half, wait.segment, wait.order, wait.mss)
 }
 
 /// `una` is what passed the capture, not what reached the sender: no acknowledgement existed at all.

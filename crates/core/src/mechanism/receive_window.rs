@@ -4,7 +4,7 @@
 //! it. A window that stands at its ceiling while the data is acknowledged at once is a buffer too small for the path;
 //! a window that shrinks while the data is acknowledged is an application that does not read.
 
-use tcpwhy_wire::Duration;
+use tcpwhy_wire::{Duration, Seq};
 
 use super::{HELD_BACK_MIN, Verdict, Wait};
 use crate::account::{Charge, Split};
@@ -51,6 +51,13 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         .evidence(release.packet, wait.segment.packet)
         .detail(detail);
     Some(Verdict { split: split.rest(charge), trigger: Trigger::Packet(release.packet) })
+}
+
+/// Whether the segment goes beyond any window that passed the capture: the one that let it go is missing.
+pub(crate) fn update_unseen(wait: &Wait<'_>) -> bool {
+    let half = wait.half;
+    let beyond = |edge: Seq| (wait.segment.seq + wait.segment.payload_len).after(edge);
+    wait.order == Order::New && !half.is_scale_inferred() && half.edge_seen().is_some_and(beyond)
 }
 
 /// A window that stays smaller than a segment: the sender holds out for more (silly window avoidance, RFC 9293,

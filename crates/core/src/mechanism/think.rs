@@ -52,6 +52,8 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Verdict {
 /// Charges what is left of a wait that nothing else explains.
 pub(crate) fn rest(wait: &Wait<'_>, split: Split) -> Split {
     let (cause, confidence) = match wait.last.queue {
+        // An acknowledgement that passed before may have reached it just then.
+        Queue::Emptied if wait.far_unknown => (Cause::SenderThink, Confidence::Possible),
         Queue::Emptied if wait.near_sender() => (Cause::SenderThink, Confidence::Certain),
         Queue::Emptied => (Cause::SenderThink, Confidence::Likely),
         _ if wait.gap < BURST_GAP => (Cause::Bandwidth, Confidence::Likely),

@@ -11,7 +11,7 @@ use crate::packet_log::{End, each, log, ms};
 fn a_window_below_the_segment_size_holds_each_segment() {
     let replies = each(1..=40, |n| format!("+0.01 S 1000\n +{} C ack", if n % 4 == 0 { 3.0 } else { 0.05 }));
     let text = format!("handshake\n +5 C 100\n {replies}\n +0.01 S 300\n +0.05 C ack");
-    log(text).rtt(ms(0.012)).window(End::Client, 1000).both_ends(|seen| {
+    log(text).rtt(ms(0.012)).window(End::Client, 1024).both_ends(|seen| {
         let bill = seen.exchange(1);
         let window = bill.ns(Cause::ReceiveWindow, Client);
         assert!(window >= ms(31), "{window}{seen}");

@@ -6,12 +6,14 @@ mod loopback;
 mod packet_log;
 mod seen;
 
+mod both_speak;
 mod causes;
 mod field;
 mod flows;
 mod generate;
 mod in_flight;
 mod midway;
+mod missing;
 mod properties;
 mod traps;
 mod troubles;

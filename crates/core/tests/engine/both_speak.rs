@@ -1,0 +1,79 @@
+//! Which bytes are one exchange where both ends speak at once?
+
+use tcpwhy_core::cause::Cause;
+use tcpwhy_core::cause::Side::{Client, Path, Server};
+use tcpwhy_core::report::Kind;
+use tcpwhy_wire::Duration;
+
+use crate::packet_log::{log, ms};
+
+/// Both ends speak at once (SSH, HTTP/2): what the client has seen when it goes on makes the next request of that,
+/// whether the answer left before or behind the request that it crossed.
+#[test]
+fn messages_that_cross_are_cut_alike_at_both_ends() {
+    let rtt = ms(20);
+    let crossing = log("handshake
+         +5 C 40 #hello
+         +3 S 41 #banner
+         banner+0 C ack
+         banner+1 S 700 #greeting
+         banner+0.4 C 600 #offer
+         greeting+60 C 300 #key
+         +5 S 400
+         +0 C ack")
+    .rtt(rtt);
+    crossing.both_ends(|seen| {
+        for exchange in &seen.connection().exchanges {
+            let waits =
+                exchange.bill.iter().filter(|line| (line.cause, line.side) == (Cause::SenderThink, Client));
+            assert!(waits.map(|line| line.ns).sum::<Duration>() < ms(1), "{seen}");
+        }
+    });
+}
+
+/// A pipe of commands is answered while it is still being sent: the window's rounds are no client's own time.
+#[test]
+fn a_long_request_goes_on_beside_its_first_answers() {
+    let rtt = ms(26);
+    let text = "handshake
+         +0 C 1448x10 #first
+         first+0 S ack #one
+         +1 S 500 #some
+         some+0 C ack
+         one+0 C 1448x20 #second
+         second+0 S ack ack=36200
+         +0 C 1448x10
+         +4 S 1000
+         +0 C ack";
+    log(text).rtt(rtt).both_ends(|seen| {
+        assert_eq!(seen.count(Kind::Exchange), 1, "{seen}");
+        seen.exchange(1).is_within(
+            ms(2),
+            &[
+                (Cause::SlowStart, Client, rtt.times(2)),
+                (Cause::RoundTrip, Path, rtt),
+                (Cause::ServerThink, Server, ms(4)),
+            ],
+        );
+    });
+}
+
+/// How long a program took between two quite other messages says nothing about this one.
+#[test]
+fn a_pause_of_another_message_does_not_hide_a_hold() {
+    let rtt = ms(10);
+    let text = format!(
+        "handshake
+         +5 C 1200 #offer
+         +0 S ack
+         offer+73 C 900
+         +2 S 300 #done
+         +0 C ack{}",
+        "\n +5 C 16\n +40 S ack\n +0 C 44\n +1 S 44".repeat(2)
+    );
+    log(text).rtt(rtt).both_ends(|seen| {
+        for n in [2, 3] {
+            assert!(seen.exchange(n).ns(Cause::NagleDelayedAck, Client) >= ms(40), "{seen}");
+        }
+    });
+}
