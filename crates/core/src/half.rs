@@ -423,10 +423,7 @@ impl Half {
                 self.remember(Sent { end, at: segment.at, retransmitted: start.before(nxt) });
                 (end - start.latest(nxt)).max(0) as u32
             }
-            Order::HoleFill { .. } => {
-                self.holes.fill(start, end);
-                segment.payload_len
-            }
+            Order::HoleFill { .. } => self.holes.fill(start, end),
             Order::Retransmission { .. } => {
                 for sent in self.sent.iter_mut() {
                     if sent.end.after(start) && sent.end.at_or_before(end) {
