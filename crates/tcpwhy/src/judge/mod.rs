@@ -6,6 +6,7 @@
 
 mod agreement;
 mod confusion;
+mod criteria;
 mod pairing;
 
 use std::fmt;
@@ -18,6 +19,7 @@ use tcpwhy_wire::Duration;
 
 pub use agreement::{Agreement, agreement};
 pub use confusion::Confusion;
+pub use criteria::Criteria;
 pub use pairing::{Compared, pair};
 
 /// A bill may differ from the application's clock by this ...

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use anyhow::Context as _;
-use tcpwhy::judge::{Agreement, Confusion, End, Verdict, agreement, judge};
+use tcpwhy::judge::{Agreement, Confusion, Criteria, End, Verdict, agreement, judge};
 use tcpwhy_core::report::Kind;
 use tcpwhy_core::{Cause, Report};
 use tcpwhy_lab::scenario::{self, Scenario};
@@ -45,6 +45,7 @@ pub(super) fn run(args: &AccuracyArgs) -> anyhow::Result<u8> {
     }
     let place = Place::new(args.keep.as_ref())?;
     let mut judged = Vec::new();
+    let mut criteria = Criteria::default();
     print(&format!("{}\n", row_heading()))?;
     let part = |place: &usize| args.part.is_none_or(|part| part.has(*place));
     for (name, scenario) in
@@ -63,6 +64,7 @@ pub(super) fn run(args: &AccuracyArgs) -> anyhow::Result<u8> {
         };
         let (run, tries) = run.with_context(|| name.clone())?;
         let one = Judged::of(name, &run, tries);
+        one.count(&run, &mut criteria);
         place.forget(&run);
         print(&one.rows())?;
         judged.push(one);
@@ -70,9 +72,9 @@ pub(super) fn run(args: &AccuracyArgs) -> anyhow::Result<u8> {
     let mut confusion = Confusion::default();
     judged.iter().flat_map(|one| &one.verdicts).for_each(|verdict| confusion.add(verdict));
     let wrong: Vec<&Judged> = judged.iter().filter(|one| !one.is_right()).collect();
-    print(&format!("\n{confusion}\n{}{}", summary(&judged), not_judged()?))?;
+    print(&format!("\n{confusion}\n\n{}{criteria}{}", summary(&judged), not_judged()?))?;
     if let Some(file) = &args.write {
-        std::fs::write(file, markdown(&judged, &confusion, &not_judged()?))
+        std::fs::write(file, markdown(&judged, &confusion, &criteria, &not_judged()?))
             .with_context(|| format!("cannot write {}", file.display()))?;
     }
     Ok(if wrong.is_empty() { ANALYSED } else { GATE_CLOSED })
@@ -115,6 +117,17 @@ impl Judged {
             bills: [largest(client), largest(server)],
             agreement: agreement(client, server).filter(|agreement| matters(agreement, run)),
             warnings,
+        }
+    }
+
+    fn count(&self, run: &Run, criteria: &mut Criteria) {
+        let [client, server] = &run.bills;
+        for (verdict, report) in self.verdicts.iter().zip([client, server]) {
+            criteria.add(&self.name, verdict, report, &run.scenario.expect);
+            criteria.add_kernel(&self.name, verdict.end, &run.truth, report);
+        }
+        if run.scenario.expect.visible.is_none() {
+            criteria.add_ends(client, server);
         }
     }
 
@@ -250,7 +263,7 @@ fn not_judged() -> anyhow::Result<String> {
 }
 
 /// The same as a page of the documentation.
-fn markdown(judged: &[Judged], confusion: &Confusion, not_judged: &str) -> String {
+fn markdown(judged: &[Judged], confusion: &Confusion, criteria: &Criteria, not_judged: &str) -> String {
     let mut out = String::from(ABOUT);
     out.push_str(
         "\n## Each scenario, each end\n\n| scenario | end | | error, ms | billed |\n|---|---|---|---:|---|\n",
@@ -285,7 +298,19 @@ fn markdown(judged: &[Judged], confusion: &Confusion, not_judged: &str) -> Strin
         let _ = writeln!(out, "| {expected} | {billed} | {n} |");
     }
     let (right, all) = confusion.right();
-    let _ = write!(out, "\n{right} of {all} expectations met.\n\n{}\n{not_judged}", summary(judged));
+    let _ = write!(out, "\n{right} of {all} expectations met.\n");
+    out.push_str("\n## How much of the time is right\n\n");
+    let _ = writeln!(out, "{}\n{criteria}\n{not_judged}", summary(judged));
+    let confused = criteria.confused();
+    if !confused.is_empty() {
+        out.push_str("| was | billed instead | time |\n|---|---|---:|\n");
+        for (was, instead, ns) in confused {
+            let _ = writeln!(out, "| {was} | {instead} | {ns} |");
+        }
+    }
+    for off in criteria.off() {
+        let _ = writeln!(out, "- {off}");
+    }
     out
 }
 

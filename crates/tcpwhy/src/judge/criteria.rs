@@ -1,0 +1,225 @@
+//! How much of the time is right? The project's own aims, summed over many recordings: how much lies in the range that
+//! its scenario states, how much is unexplained, what a control was charged, and whether both ends and the kernel agree.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use tcpwhy_core::report::{Connection, Exchange};
+use tcpwhy_core::{Cause, Report, Side};
+use tcpwhy_lab::scenario::Expect;
+use tcpwhy_lab::truth::{TrueConnection, Truth};
+use tcpwhy_lab::workload::Sample;
+use tcpwhy_wire::Duration;
+
+use super::{End, Verdict, elapsed, kind_of, of_kind, share, spent};
+
+/// Both ends may differ by this on a cause of an exchange, or by `ENDS_PER_CENT` of it, whichever is more.
+const ENDS: Duration = Duration::from_millis(2);
+const ENDS_PER_CENT: i64 = 5;
+/// Bill and kernel may differ by this on a connection, or by `KERNEL_PER_CENT` of what the kernel says.
+const KERNEL: Duration = Duration::from_millis(4);
+const KERNEL_PER_CENT: i64 = 10;
+const STATED_MIN: f64 = 0.85;
+/// What a program, a path or a handshake takes is no mechanism's doing.
+const NO_MECHANISM: [Cause; 6] = [
+    Cause::RoundTrip,
+    Cause::Handshake,
+    Cause::Bandwidth,
+    Cause::ServerThink,
+    Cause::SenderThink,
+    Cause::Unexplained,
+];
+
+/// Sums over recordings.
+#[derive(Clone, Debug, Default)]
+pub struct Criteria {
+    /// Time of the kinds of exchanges of which something is expected, and how much of it lies out of its range.
+    expected: Duration,
+    wrong: Duration,
+    /// What was expected and what was billed instead of it.
+    confused: BTreeMap<(String, String), Duration>,
+    billed: Duration,
+    unexplained: Duration,
+    controls: u64,
+    /// The control that a mechanism was charged the most of, and its share.
+    worst_control: Option<(String, Cause, f64)>,
+    /// Causes of exchanges that at least one end billed, and those on which the ends differ.
+    lines: u64,
+    apart: u64,
+    /// Connections on which both the kernel and the bill speak of a window or a send buffer, and those that differ.
+    counters: u64,
+    off: Vec<String>,
+}
+
+impl Criteria {
+    /// Takes one end's bill of a recording in.
+    pub fn add(&mut self, name: &str, verdict: &Verdict, report: &Report, expect: &Expect) {
+        if expect.visible.as_ref().is_some_and(|visible| visible != verdict.end.name()) {
+            return;
+        }
+        self.billed += report.elapsed;
+        self.unexplained += spent(report, None, Cause::Unexplained, Side::Unknown);
+        let mut kinds: Vec<_> = verdict.causes.iter().map(|cause| kind_of(&cause.expected)).collect();
+        kinds.dedup();
+        for kind in kinds {
+            let whole = elapsed(report, kind);
+            let of_share = |share: f64| Duration::from_nanos((whole.as_nanos() as f64 * share) as i64);
+            let (mut missing, mut beyond) = (0.0, 0.0);
+            for cause in verdict.causes.iter().filter(|cause| kind_of(&cause.expected) == kind) {
+                let range = cause.expected.share;
+                let short = (range.min - cause.share).max(0.0);
+                missing += short;
+                beyond += (cause.share - range.max).max(0.0);
+                if short > 0.0
+                    && let Some((instead, side, _)) = cause.instead
+                {
+                    let was = format!("{} ({})", cause.expected.cause, cause.expected.side);
+                    *self.confused.entry((was, format!("{instead} ({side})"))).or_default() +=
+                        of_share(short);
+                }
+            }
+            self.expected += whole;
+            self.wrong += of_share(f64::max(missing, beyond));
+        }
+        self.add_control(name, verdict, report);
+    }
+
+    /// A control is a scenario that states what nearly all of its time is, and no mechanism among it.
+    fn add_control(&mut self, name: &str, verdict: &Verdict, report: &Report) {
+        let mechanism = |cause: Cause| !NO_MECHANISM.contains(&cause);
+        let expected = |name: &str| name.parse().is_ok_and(mechanism);
+        let causes = &verdict.causes;
+        let stated: f64 = causes.iter().map(|cause| cause.expected.share.min).sum();
+        if stated < STATED_MIN || causes.iter().any(|cause| expected(&cause.expected.cause)) {
+            return;
+        }
+        self.controls += 1;
+        for cause in Cause::ALL.into_iter().filter(|cause| mechanism(*cause)) {
+            let sides = [Side::Client, Side::Server, Side::Path, Side::Unknown];
+            let ns = sides.map(|side| spent(report, None, cause, side)).into_iter().sum();
+            let charged = share(report.elapsed, ns);
+            if self.worst_control.as_ref().is_none_or(|(_, _, most)| charged > *most) {
+                self.worst_control = Some((format!("{name} at the {}", verdict.end), cause, charged));
+            }
+        }
+    }
+
+    /// Compares both ends' bills of a recording, exchange by exchange.
+    pub fn add_ends(&mut self, client: &Report, server: &Report) {
+        for here in of_kind(client, None) {
+            let same = |there: &&Exchange| {
+                there.n == here.n
+                    && there.kind == here.kind
+                    && there.request_bytes == here.request_bytes
+                    && there.reply_bytes == here.reply_bytes
+                    && (there.start - here.start).at_least_zero() < here.elapsed
+            };
+            let Some(there) = of_kind(server, None).find(same) else { continue };
+            let tolerance = ENDS.max(here.elapsed.times(ENDS_PER_CENT).divided_by(100));
+            for cause in Cause::ALL {
+                let [a, b] = [here, there].map(|exchange| billed(exchange, cause));
+                if a.max(b).is_positive() {
+                    self.lines += 1;
+                    self.apart += u64::from((a - b).max(b - a) > tolerance);
+                }
+            }
+        }
+    }
+
+    /// Compares a bill with what the kernel counted of each socket (tcpi_rwnd_limited and tcpi_sndbuf_limited).
+    pub fn add_kernel(&mut self, name: &str, end: End, truth: &Truth, report: &Report) {
+        for felt in &truth.connections {
+            let same = |bill: &&Connection| bill.client.to_string() == felt.client;
+            let Some(bill) = report.connections.iter().find(same) else { continue };
+            for (side, peer) in [(Side::Client, Side::Server), (Side::Server, Side::Client)] {
+                let window = [(Cause::ReceiveWindow, peer), (Cause::ReceiverThink, peer)];
+                let counted = [
+                    limited(felt, side, |info| info.rwnd_limited),
+                    limited(felt, side, |info| info.sndbuf_limited),
+                ];
+                let ours = [charged(bill, &window), charged(bill, &[(Cause::SendBuffer, side)])];
+                for ((what, counted), ours) in
+                    ["receive window", "send buffer"].into_iter().zip(counted).zip(ours)
+                {
+                    let Some(counted) = counted.filter(|ns| *ns > KERNEL && ours > KERNEL) else { continue };
+                    self.counters += 1;
+                    if (counted - ours).max(ours - counted)
+                        > KERNEL.max(counted.times(KERNEL_PER_CENT).divided_by(100))
+                    {
+                        self.off.push(format!(
+                            "{name} at the {end}: {what} of the {side}'s data: kernel {counted}, bill {ours}"
+                        ));
+                    }
+                }
+            }
+        }
+    }
+
+    /// What was expected, what was billed instead, and how much time that was: the largest first.
+    pub fn confused(&self) -> Vec<(&str, &str, Duration)> {
+        let mut rows: Vec<_> =
+            self.confused.iter().map(|((was, instead), ns)| (was.as_str(), instead.as_str(), *ns)).collect();
+        rows.sort_by_key(|(_, _, ns)| std::cmp::Reverse(*ns));
+        rows
+    }
+
+    /// Where bill and kernel differ, in words.
+    pub fn off(&self) -> &[String] {
+        &self.off
+    }
+}
+
+impl fmt::Display for Criteria {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let per_cent = |part, whole| 100.0 * share(whole, part);
+        writeln!(
+            f,
+            "{:.2} % of {} within what the scenarios state; {:.2} % of {} unexplained",
+            100.0 - per_cent(self.wrong, self.expected),
+            self.expected,
+            per_cent(self.unexplained, self.billed),
+            self.billed
+        )?;
+        if let Some((name, cause, most)) = &self.worst_control {
+            writeln!(
+                f,
+                "{} bills of controls; the most that a mechanism was charged: {cause} {:.1} %, {name}",
+                self.controls,
+                100.0 * most
+            )?;
+        }
+        writeln!(
+            f,
+            "the ends agree on {} of {} causes of exchanges (within 5 % or 2 ms)",
+            self.lines - self.apart,
+            self.lines
+        )?;
+        writeln!(
+            f,
+            "bill and kernel agree on {} of {} windows and send buffers (within 10 % or 4 ms)",
+            self.counters - self.off.len() as u64,
+            self.counters
+        )
+    }
+}
+
+fn billed(exchange: &Exchange, cause: Cause) -> Duration {
+    exchange.bill.iter().filter(|line| line.cause == cause).map(|line| line.ns).sum()
+}
+
+fn charged(connection: &Connection, causes: &[(Cause, Side)]) -> Duration {
+    let lines = connection.exchanges.iter().flat_map(|exchange| &exchange.bill);
+    lines.filter(|line| causes.contains(&(line.cause, line.side))).map(|line| line.ns).sum()
+}
+
+/// By how much a counter of a socket grew over the connection; `None` where the kernel does not report it.
+fn limited(
+    felt: &TrueConnection,
+    side: Side,
+    counter: fn(&tcpwhy_host::TcpInfo) -> Option<u64>,
+) -> Option<Duration> {
+    let samples: &[Sample] = if side == Side::Client { &felt.samples.client } else { &felt.samples.server };
+    let [first, .., last] = samples else { return None };
+    let us = counter(&last.tcp_info)?.saturating_sub(counter(&first.tcp_info)?);
+    Some(Duration::from_micros(i64::try_from(us).unwrap_or(i64::MAX)))
+}
