@@ -314,8 +314,8 @@ pub(crate) struct Open {
     pub pieces: Vec<Piece>,
     /// Where the request's present piece began: time, first packet, bytes so far.
     pub piece: (Instant, u64, u64),
-    /// What of the responder's bytes the initiator had seen when it sent last.
-    pub seen: Option<Seq>,
+    /// What the initiator acknowledged when it sent last.
+    pub request_acks: Option<Seq>,
     /// First byte of the reply, once there is one.
     pub reply_first: Option<Seq>,
     pub request_bytes: u64,
@@ -325,6 +325,8 @@ pub(crate) struct Open {
     pub acked_at: Option<Instant>,
     /// At what pace its acknowledgements came until then.
     pub drain: Drain,
+    /// The initiator's first byte.
+    pub request_first: Option<Seq>,
     /// End of the initiator's data so far.
     pub request_end: Option<Seq>,
     /// What the wait of its first segment on its way here was counted from, where that can be told.
@@ -342,13 +344,14 @@ impl Open {
             reply: Path::default(),
             pieces: Vec::new(),
             piece: (Instant::MIN, 0, 0),
-            seen: None,
+            request_acks: None,
             reply_first: None,
             request_bytes: 0,
             reply_bytes: 0,
             packets: [0; 2],
             acked_at: None,
             drain: Drain::default(),
+            request_first: None,
             request_end: None,
             way_base: None,
         }
@@ -376,8 +379,17 @@ impl Open {
         self.reply_bytes = 0;
         self.packets = [first.packet; 2];
         self.acked_at = None;
+        self.request_acks = None;
+        self.request_first = None;
         self.request_end = None;
         self.way_base = None;
+    }
+
+    /// Whether the responder sent this before any of the request had reached it.
+    pub(crate) fn crosses(&self, segment: &Segment) -> bool {
+        self.reply_first.is_none()
+            && segment.flags.ack()
+            && self.request_first.is_some_and(|first| segment.ack.at_or_before(first))
     }
 
     /// When the request's latest bytes passed.
@@ -411,7 +423,7 @@ impl Open {
         self.packets[1] = segment.packet;
         self.acked_at = None;
         if from == self.initiator {
-            self.seen = self.seen.map(|seen| seen.latest(segment.ack));
+            self.request_acks = segment.flags.ack().then_some(segment.ack);
             self.request_bytes += new_bytes;
             self.piece.2 += new_bytes;
             self.request_end = Some(segment.seq + segment.payload_len);

@@ -21,6 +21,8 @@ pub(super) enum Follows {
     Request,
     /// The first piece of that request: what came later delayed nothing.
     Beginning,
+    /// Nothing of the message under way.
+    Nothing,
 }
 
 impl Connection {
@@ -231,7 +233,7 @@ impl Connection {
         verdict: &Verdict,
         follows: Follows,
     ) {
-        let Some(open) = self.open.as_deref() else { return };
+        let Some(open) = self.open.as_deref().filter(|_| follows != Follows::Nothing) else { return };
         let spurious =
             open.request.repaired_at().is_some_and(|at| self.too_late_for(at, segment, 1 - open.initiator));
         let half = &self.halves[from];

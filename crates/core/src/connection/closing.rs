@@ -33,6 +33,7 @@ impl Connection {
         let kind = open.kind();
         if kind == Kind::OneWay {
             self.close_pieces(&mut open, ledger);
+            open.reply_bytes = 0; // what crossed it on its way
         }
         self.charge_drain(&mut open, speaker);
         self.charge_late_start(&mut open);

@@ -15,10 +15,11 @@ use crate::echo::EchoProbe;
 use crate::exchange::{Open, last_data};
 use crate::half::{HOST_VARIATION, Half, Order};
 use crate::ledger::Ledger;
-use crate::mechanism::{HELD_BACK_MIN, Habits, nagle};
+use crate::mechanism::{HELD_BACK_MIN, Habits, Verdict, nagle};
 use crate::report::{Rung, Trigger, Vantage};
 use crate::setup::Setup;
 use crate::sighting::Sighting;
+use billing::Follows;
 use turns::Silence;
 
 /// An end that was silent for this long while its peer sent was not in the middle of a burst.
@@ -376,7 +377,14 @@ impl Connection {
             self.close(Some(segment), ledger);
             self.begin(segment, from, order);
         }
-        let (mut verdict, follows) = self.bill(segment, from, order, mss);
+        let crosses =
+            self.open.as_deref().is_some_and(|open| from != open.initiator && open.crosses(segment));
+        let (mut verdict, follows) = if crosses {
+            // It belongs to no request that is under way, and nobody waits for it that it could be charged to.
+            (Verdict { split: Split::of(Duration::ZERO), trigger: Trigger::Write }, Follows::Nothing)
+        } else {
+            self.bill(segment, from, order, mss)
+        };
         match self.silence(segment, from, order, &verdict) {
             Silence::None => {}
             Silence::Piece => {

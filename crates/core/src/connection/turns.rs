@@ -54,22 +54,27 @@ impl Connection {
             // The peer of a message answers it; a client that speaks after the server's push starts its own.
             return open.reply_first.is_none() && open.initiator == SERVER;
         }
-        // It had seen more of what its peer sends. Bytes sent before that belong to the request turn.
-        let peer = &self.halves[1 - from];
-        let Some(more) = open.seen.map(|seen| segment.ack - seen).filter(|more| *more > 0) else {
-            return false;
-        };
-        let only_fin = more == 1 && peer.fin == Some(segment.ack);
-        !only_fin
-            && match open.reply_first {
-                Some(first) if segment.ack.after(first) => {
-                    !self.was_held(open, segment, from, order, first)
-                        && !self.was_queued(segment, from, order)
-                }
-                // The answer is missing from the capture: when it came is in no packet, what it took is in no bill. Or two
-                // queues of a capture hand it over behind the packet that it causes.
-                _ => !peer.acked_unseen() || segment.at - open.request_at() >= BURST_GAP,
+        match open.reply_first {
+            // It had seen some of the answer, and more of it than when it sent last. Bytes sent before that belong to the
+            // request turn.
+            Some(first) => {
+                segment.flags.ack()
+                    && segment.ack.after(first)
+                    && open.request_acks.is_none_or(|acks| segment.ack.after(acks))
+                    && !self.was_held(open, segment, from, order, first)
+                    && !self.was_queued(segment, from, order)
             }
+            None => self.has_seen_missing_answer(open, segment, from),
+        }
+    }
+
+    /// Whether the answer is missing from the capture: when it came is in no packet, and what it took in no bill.
+    fn has_seen_missing_answer(&self, open: &Open, segment: &Segment, from: usize) -> bool {
+        // Two queues of a capture may hand over an answer behind the packet that it causes.
+        let at_once = segment.at - open.request_at() < BURST_GAP;
+        self.halves[1 - from].acked_unseen()
+            && !at_once
+            && open.request_acks.is_some_and(|acks| segment.ack.after(acks))
     }
 
     /// Whether its sender has had more to send all along, and a window let this go: the request goes on, though some of
@@ -140,7 +145,7 @@ impl Connection {
         let idle = idle_since.map_or(Duration::ZERO, |since| (at - since).at_least_zero());
         open.restart(self.next_n, initiator, start.min(at), idle, segment);
         self.next_n += 1;
-        open.seen = Some(if initiator == from { self.reached(segment, from) } else { segment.seq });
+        open.request_first = (initiator == from).then_some(segment.seq);
         open.way_base = self.halves[from]
             .way_base()
             .filter(|_| self.delay(from) >= self.delay(1 - from) && initiator == from);
@@ -168,16 +173,6 @@ impl Connection {
             open.request.charge(&late);
         }
         self.open = Some(open);
-    }
-
-    /// What its peer had sent that can have reached the sender of a segment when it left, acknowledged or not.
-    fn reached(&self, segment: &Segment, from: usize) -> Seq {
-        let sent = &self.halves[1 - from].sent;
-        if sent.is_empty() {
-            return segment.ack;
-        }
-        let there = sent.iter().take_while(|sent| sent.at + self.delay(from) <= segment.at).last();
-        there.map_or(segment.ack, |sent| sent.end.latest(segment.ack))
     }
 
     /// Far from its sender, a message began earlier than its first segment passed by what that waited on its way.
