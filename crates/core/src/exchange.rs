@@ -71,6 +71,15 @@ impl Aside {
         self.suspects.clear();
     }
 
+    /// What Nagle held left whole when it was released: bytes that Nagle holds later were written later, and the hold
+    /// before them had delayed nothing.
+    fn forgive_nagle(&mut self, sender: Side, packet: u64) {
+        let holds = [Cause::Nagle, Cause::NagleDelayedAck];
+        let held = holds.map(|cause| self.blocked.take_back(cause, sender, Duration::MAX)).into_iter().sum();
+        let pace = Charge::new(Cause::SenderThink, sender, held, Confidence::Likely);
+        self.blocked.charge(&pace.evidence(packet, 0));
+    }
+
     /// Remembers what the sender waited for until `at`, should a timer prove to have run all the while.
     fn suspect(&mut self, split: &Split, at: Instant) {
         let waits = split.charges().filter(|charge| charge.ns >= SUSPECT_MIN && is_suspect(charge.cause));
@@ -82,6 +91,10 @@ impl Aside {
             self.suspects.push(Suspect { ended: at, cause, sender, ns });
         }
     }
+}
+
+fn is_nagle(cause: Cause) -> bool {
+    matches!(cause, Cause::Nagle | Cause::NagleDelayedAck)
 }
 
 /// What a sender sends while its timer runs (a probe with new data, a segment for a late acknowledgement) does not make
@@ -167,6 +180,9 @@ impl Path {
             self.blocked_bytes = 0;
         } else {
             let aside = self.aside.get_or_insert_default();
+            if self.blocked_bytes < SEND_BUFFER_MIN && split.charges().any(|charge| is_nagle(charge.cause)) {
+                aside.forgive_nagle(sender.side, at.packet);
+            }
             aside.blocked.charge_split(split);
             aside.suspect(split, at.at);
         }

@@ -180,13 +180,13 @@ impl Connection {
     fn late_on_its_way(&self, segment: &Segment, from: usize, idle_since: Option<Instant>) -> Option<Charge> {
         let half = &self.halves[from];
         let most = idle_since.map_or(Duration::MAX, |since| segment.at - since);
-        let queued =
-            half.queued_on_way.map(|queued| queued.min(most)).filter(|queued| *queued >= LATE_MIN)?;
+        let queued = half.queued_on_way.filter(|queued| *queued >= LATE_MIN)?;
+        let late = (queued + HALF_TICK).min(most);
         if self.delay(from) < self.delay(1 - from) {
             return None;
         }
         let detail = Detail { form: Some("request"), ..Detail::default() };
-        let late = Charge::new(Cause::Queueing, half.side, queued + HALF_TICK, Confidence::Likely);
+        let late = Charge::new(Cause::Queueing, half.side, late, Confidence::Likely);
         Some(late.evidence(segment.packet, 0).detail(detail))
     }
 

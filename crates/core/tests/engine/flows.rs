@@ -104,3 +104,16 @@ fn a_request_may_have_waited_longer_than_was_known() {
     let seen = log(text).rtt(rtt).seen_at(End::Server);
     seen.exchange(1).is_within(ms(1.1), &[(Cause::RoundTrip, Path, rtt), (Cause::Queueing, Path, ms(25))]);
 }
+
+/// Nagle holds every message of a stream but the first, several at a time: each hold but the last leaves with all that
+/// was written until then, and the application goes on writing at its own pace.
+#[test]
+fn a_hold_in_the_middle_of_a_stream_costs_nothing() {
+    let held = each(1..=8, |n| format!("+0 S ack\n +0 C {}", if n % 2 == 0 { 150 } else { 100 }));
+    let text = format!("handshake\n +5 C 50\n {held}\n +0 S ack");
+    log(text).rtt(ms(40)).both_ends(|seen| {
+        let bill = seen.one_way(1);
+        let (nagle, pace) = (bill.ns(Cause::Nagle, Client), bill.ns(Cause::SenderThink, Client));
+        assert!(nagle <= ms(40.5) && pace >= ms(7 * 40), "{nagle} {pace}{seen}");
+    });
+}
