@@ -13,7 +13,7 @@ const NO_DETAIL: u8 = u8::MAX;
 const EVIDENCE_MAX: usize = 6;
 
 /// An interval and what it was spent on.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Charge {
     pub cause: Cause,
     /// Who was sending: resolves `sender` and `receiver` to client and server.
@@ -22,12 +22,12 @@ pub(crate) struct Charge {
     pub confidence: Confidence,
     /// The packets that show it, zero for none: what stopped the sender, what released it.
     pub evidence: [u64; 2],
-    /// `None` where nothing was measured.
-    pub detail: Option<Detail>,
+    /// `None` where nothing was measured: most charges are handed around without.
+    pub detail: Option<Box<Detail>>,
 }
 
 impl Charge {
-    pub(crate) fn new(cause: Cause, sender: Side, ns: Duration, confidence: Confidence) -> Self {
+    pub(crate) const fn new(cause: Cause, sender: Side, ns: Duration, confidence: Confidence) -> Self {
         Self { cause, sender, ns, confidence, evidence: [0; 2], detail: None }
     }
 
@@ -37,7 +37,7 @@ impl Charge {
     }
 
     pub(crate) fn detail(mut self, detail: Detail) -> Self {
-        self.detail = (detail != Detail::default()).then_some(detail);
+        self.detail = (detail != Detail::default()).then(|| Box::new(detail));
         self
     }
 }
@@ -46,33 +46,55 @@ impl Charge {
 #[derive(Clone, Debug)]
 pub(crate) struct Split {
     rest: Duration,
-    /// Nearly always one or two: what is handed around on every packet is kept short.
-    near: [Option<Charge>; 2],
-    far: Vec<Charge>,
+    /// Nearly always one or two: what is handed around on every packet is kept short. The first `count` of them count.
+    near: [Charge; 2],
+    count: u8,
+    /// The causes in it, a bit for each: they are asked for several times a packet.
+    causes: u32,
+    /// All of them, once there are more.
+    #[expect(clippy::box_collection, reason = "a word instead of three in every split")]
+    far: Option<Box<Vec<Charge>>>,
 }
 
+const NO_CHARGE: Charge =
+    Charge::new(Cause::Unexplained, Side::Unknown, Duration::ZERO, Confidence::Possible);
+
 impl Split {
+    #[inline]
     pub(crate) fn of(interval: Duration) -> Self {
-        Self { rest: interval.at_least_zero(), near: [None; 2], far: Vec::new() }
+        let near = [NO_CHARGE, NO_CHARGE];
+        Self { rest: interval.at_least_zero(), near, count: 0, causes: 0, far: None }
     }
 
     /// Charges as much of what is left as the charge asks for.
+    #[inline]
     pub(crate) fn take(&mut self, mut charge: Charge) {
         charge.ns = charge.ns.at_least_zero().min(self.rest);
         if !charge.ns.is_positive() {
             return;
         }
         self.rest -= charge.ns;
-        match &mut self.near {
-            [slot @ None, _] | [Some(_), slot @ None] => *slot = Some(charge),
-            _ => self.far.push(charge),
+        self.causes |= charge.cause.bit();
+        match self.near.get_mut(usize::from(self.count)) {
+            Some(free) => {
+                *free = charge;
+                self.count += 1;
+            }
+            None => self.take_more(charge),
         }
     }
 
+    #[cold]
+    fn take_more(&mut self, charge: Charge) {
+        let near = &self.near;
+        self.far.get_or_insert_with(|| Box::new(near.to_vec())).push(charge);
+    }
+
     /// Charges all that is left.
-    pub(crate) fn rest(mut self, charge: Charge) -> Self {
-        let ns = self.rest;
-        self.take(Charge { ns, ..charge });
+    #[inline]
+    pub(crate) fn rest(mut self, mut charge: Charge) -> Self {
+        charge.ns = self.rest;
+        self.take(charge);
         self
     }
 
@@ -80,8 +102,24 @@ impl Split {
         self.rest
     }
 
-    pub(crate) fn charges(&self) -> impl Iterator<Item = &Charge> {
-        self.near.iter().flatten().chain(&self.far)
+    #[inline]
+    pub(crate) fn charges(&self) -> std::slice::Iter<'_, Charge> {
+        match &self.far {
+            Some(far) => far.iter(),
+            None => self.near[..usize::from(self.count)].iter(),
+        }
+    }
+
+    /// Whether anything in it was spent on one of these causes.
+    #[inline]
+    pub(crate) fn has(&self, causes: u32) -> bool {
+        self.causes & causes != 0
+    }
+
+    /// Whether nothing in it was spent on any but these causes.
+    #[inline]
+    pub(crate) fn has_only(&self, causes: u32) -> bool {
+        self.causes & !causes == 0
     }
 }
 
@@ -113,6 +151,9 @@ impl AccountLine {
     }
 
     fn cite(&mut self, packets: &[u64]) {
+        if self.evidence[EVIDENCE_MAX - 1] != 0 {
+            return;
+        }
         for &packet in packets {
             if packet != 0
                 && !self.evidence.contains(&packet)
@@ -172,7 +213,7 @@ impl Account {
         };
         // The detail is that of the longest single wait.
         if charge.ns.times(i64::from(line.waits)) > line.ns {
-            line.take_detail(charge.detail, &mut self.details);
+            line.take_detail(charge.detail.as_deref().copied(), &mut self.details);
         }
         line.ns += charge.ns;
         line.by_confidence[charge.confidence as usize] += charge.ns;
@@ -190,10 +231,10 @@ impl Account {
             evidence[usize::from(stopped != 0)] = released;
         }
         let mut detail = NO_DETAIL;
-        if let Some(measured) = charge.detail {
+        if let Some(measured) = &charge.detail {
             detail = self.details.len() as u8;
             make_room(&mut self.details);
-            self.details.push(measured);
+            self.details.push(**measured);
         }
         make_room(&mut self.lines);
         self.lines.push(AccountLine {

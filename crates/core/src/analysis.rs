@@ -20,17 +20,21 @@ pub struct Options {
     /// Decides where connections are kept, and nothing that a report shows. Whoever reads captures of strangers gives
     /// one that they cannot know, so that no capture can be made to be slow.
     pub seed: u64,
+    /// Take no shortcut: each segment is worked on when it comes, and each mechanism asked each time. That is the slow
+    /// obvious model that tests compare with: the report is the same.
+    pub plain: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { listing: Listing::None, max_connections: 1_000_000, seed: 0 }
+        Self { listing: Listing::None, max_connections: 1_000_000, seed: 0, plain: false }
     }
 }
 
 impl Options {
     /// The parts of an analysis whose shards may each work on a thread of their own. Every segment passes the front,
-    /// then goes to the shard that owns its [`Front::place`]. After each [`Conductor::epoch`] segments, and at the end,
+    /// then goes to the shard that owns its [`Front::place`], or into the [`Groups`](crate::Groups) that this one is given
+    /// at the end of the epoch. After each [`Conductor::epoch`] segments, and at the end,
     /// every shard calls its roll ([`Shard::end_epoch`]), then takes the orders about the epoch before, which
     /// [`Conductor::settle`] gives. When it has those about the last epoch too, the report can be drawn up. The listing
     /// of a single connection works with one shard only.

@@ -81,6 +81,11 @@ impl Cause {
         Self::Unexplained,
     ];
 
+    /// Its place in a set of causes.
+    pub(crate) const fn bit(self) -> u32 {
+        1 << self as u32
+    }
+
     /// The name in JSON, on the command line and in the documentation.
     pub const fn name(self) -> &'static str {
         match self {

@@ -17,6 +17,8 @@ const TICKS: [Duration; 6] = [
     TICK_SHORTEST,
 ];
 const TICK_SHORTEST: Duration = Duration::from_millis(1);
+/// Ticks that last less can only be microseconds.
+const MICROSECONDS_BELOW: Duration = Duration::from_micros(100);
 /// TCP_USEC_TS (Linux 6.7, per route): far from all others, which a late first packet can make look half as long.
 const TICK_USEC: Duration = Duration::from_micros(1);
 /// Ticks that must have passed to tell their length.
@@ -122,7 +124,10 @@ impl StampClock {
         let (passed, ticks) = (at - first_at, i64::from(val.wrapping_sub(first_val) as i32));
         let mut difference = passed - self.tick.times(ticks);
         // A tick that fits is not revised.
-        if ticks >= LEARN_FROM_TICKS && (self.tick == Duration::ZERO || difference < Duration::ZERO) {
+        if ticks >= LEARN_FROM_TICKS
+            && (self.tick == Duration::ZERO || difference < Duration::ZERO)
+            && !(self.tick == TICK_SHORTEST && passed >= MICROSECONDS_BELOW.times(ticks))
+        {
             self.revise(passed, ticks);
             difference = passed - self.tick.times(ticks);
         }
@@ -158,7 +163,7 @@ impl StampClock {
     /// A growing queue makes ticks look long, never short: the longest known one that fits, revised downwards.
     fn revise(&mut self, passed: Duration, ticks: i64) {
         let longest = passed.as_nanos() / ticks;
-        let fitting = if longest < TICK_SHORTEST.as_nanos() / 10 {
+        let fitting = if longest < MICROSECONDS_BELOW.as_nanos() {
             TICK_USEC
         } else {
             TICKS.into_iter().find(|tick| tick.as_nanos() <= longest + longest / 8).unwrap_or(TICK_SHORTEST)

@@ -10,9 +10,11 @@ use crate::report::Report;
 use crate::shard::Shard;
 use crate::{Options, listed};
 
-/// Segments in an epoch, unless few connections are allowed. What is to be listed is settled between epochs, so that
-/// the first ones are short.
-const EPOCH: usize = 1 << 16;
+/// Segments in an epoch, unless few connections are allowed: enough of them that a connection whose state has been fetched
+/// has some to be worked on, and no more, for they have to be kept as well. What is to be listed is settled between epochs,
+/// so that the first ones are short.
+const EPOCH: std::ops::RangeInclusive<usize> = 1 << 15..=1 << 18;
+const SEGMENTS_A_CONNECTION: usize = 32;
 const FIRST_EPOCH: usize = 1 << 12;
 const EPOCH_MIN: usize = 64;
 /// This part of the allowed connections is given up at once.
@@ -50,22 +52,40 @@ pub struct Orders {
 pub struct Conductor {
     options: Options,
     count: u64,
+    /// Epochs settled, and how many connections were open at the end of the last ones, by their number.
+    settled: u32,
+    open: [usize; 4],
 }
 
 impl Conductor {
     pub(crate) fn new(options: Options) -> Self {
-        Self { options, count: 0 }
+        Self { options, count: 0, settled: 0, open: [0; 4] }
     }
 
-    /// Segments in the epoch behind `before` others.
+    /// Segments in the epoch behind `before` others, of which all but the last must be settled.
     pub fn epoch(&self, before: u32) -> usize {
-        let most = FIRST_EPOCH.checked_shl(before.min(32)).unwrap_or(EPOCH).min(EPOCH);
-        (self.options.max_connections / 16).clamp(EPOCH_MIN, EPOCH).min(most)
+        let Some(known) = before.checked_sub(2) else { return self.bounded(FIRST_EPOCH << before, 0) };
+        debug_assert!(
+            known < self.settled && self.settled - known <= 2,
+            "an epoch is settled before the next one ends"
+        );
+        let open = self.open[known as usize % self.open.len()];
+        let wanted = (open * SEGMENTS_A_CONNECTION).clamp(*EPOCH.start(), *EPOCH.end());
+        self.bounded(wanted.min(FIRST_EPOCH << before.min(16)), open)
+    }
+
+    /// Each segment may begin a connection, and four epochs pass until there is room again: the nearer the limit, the
+    /// shorter they are.
+    fn bounded(&self, wanted: usize, open: usize) -> usize {
+        let limit = self.options.max_connections;
+        wanted.min((limit.saturating_sub(open) / 4).max(limit / 16)).max(EPOCH_MIN)
     }
 
     /// Orders for each shard by what all of them say at the end of an epoch, at this time and packet.
     pub fn settle(&mut self, rolls: &[Roll], now: Instant, packet: u64) -> Vec<Orders> {
         let open: usize = rolls.iter().map(|roll| roll.open).sum();
+        self.open[self.settled as usize % self.open.len()] = open;
+        self.settled = self.settled.saturating_add(1);
         let over = open > self.options.max_connections;
         let evicted = over.then(|| youngest_evicted(rolls, self.options.max_connections)).flatten();
         let mut orders: Vec<Orders> = rolls

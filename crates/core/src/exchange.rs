@@ -10,7 +10,7 @@ use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 use crate::account::{Account, Charge, Split};
 use crate::cause::{Cause, Side};
 use crate::drain::Drain;
-use crate::half::{Half, LastData, Queue};
+use crate::half::{Half, LastData};
 use crate::report::{Confidence, Detail, Kind};
 
 /// An application that writes again within this after a wait may have been waiting too.
@@ -82,7 +82,11 @@ impl Aside {
 
     /// Remembers what the sender waited for until `at`, should a timer prove to have run all the while.
     fn suspect(&mut self, split: &Split, at: Instant) {
-        let waits = split.charges().filter(|charge| charge.ns >= SUSPECT_MIN && is_suspect(charge.cause));
+        if !split.has(SUSPECTS) {
+            return;
+        }
+        let waits =
+            split.charges().filter(|charge| charge.ns >= SUSPECT_MIN && SUSPECTS & charge.cause.bit() != 0);
         for charge in waits {
             if self.suspects.len() == SUSPECTS_MAX {
                 self.suspects.remove(0);
@@ -99,20 +103,15 @@ fn is_nagle(cause: Cause) -> bool {
 
 /// What a sender sends while its timer runs (a probe with new data, a segment for a late acknowledgement) does not make
 /// the timer run out sooner. The link's own time would have passed anyway.
-fn is_suspect(cause: Cause) -> bool {
-    matches!(
-        cause,
-        Cause::Loss
-            | Cause::DelayedAckCwnd
-            | Cause::SlowStart
-            | Cause::SlowStartAfterIdle
-            | Cause::CongestionWindow
-            | Cause::ReceiveWindow
-            | Cause::SendBuffer
-            | Cause::Pacing
-            | Cause::Unexplained
-    )
-}
+const SUSPECTS: u32 = Cause::Loss.bit()
+    | Cause::DelayedAckCwnd.bit()
+    | Cause::SlowStart.bit()
+    | Cause::SlowStartAfterIdle.bit()
+    | Cause::CongestionWindow.bit()
+    | Cause::ReceiveWindow.bit()
+    | Cause::SendBuffer.bit()
+    | Cause::Pacing.bit()
+    | Cause::Unexplained.bit();
 
 impl Path {
     pub(crate) fn clear(&mut self) {
@@ -162,7 +161,7 @@ impl Path {
         if let Some(from) = timer_from {
             self.bill_to_timer(from, at.at, sender.side);
         }
-        if split.charges().all(|charge| charge.cause == Cause::SenderThink) {
+        if split.has_only(Cause::SenderThink.bit()) {
             // The application wrote at its own pace. What held earlier bytes back in the meantime delayed nothing,
             // unless it also kept the application from going on.
             let own_pace = split.charges().any(|charge| charge.ns >= OWN_PACE_MIN);
@@ -237,8 +236,9 @@ impl Path {
     }
 
     /// Where the next interval starts.
-    pub(crate) fn frontier(&self) -> Option<LastData> {
-        self.pending_last().or(self.last)
+    #[inline]
+    pub(crate) fn frontier(&self) -> Option<&LastData> {
+        self.pending_last().or(self.last.as_ref())
     }
 
     /// When the last retransmission went out that may have repaired nothing.
@@ -277,8 +277,9 @@ impl Path {
         }
     }
 
-    fn pending_last(&self) -> Option<LastData> {
-        self.aside.as_ref().and_then(|aside| aside.pending_last)
+    #[inline]
+    fn pending_last(&self) -> Option<&LastData> {
+        self.aside.as_ref()?.pending_last.as_ref()
     }
 
     fn absorb_blocked(&mut self) {
@@ -477,19 +478,4 @@ impl Open {
         whole.absorb(rest);
         rest.absorb(&mut whole);
     }
-}
-
-/// The record of a data segment for the path it belongs to.
-pub(crate) fn last_data(half: &Half, segment: &Segment) -> LastData {
-    half.last_data.filter(|last| last.packet == segment.packet).unwrap_or(LastData {
-        at: segment.at,
-        packet: segment.packet,
-        queue: Queue::Unknown,
-        len: segment.payload_len,
-        flight: half.outstanding(),
-        flight_segments: half.sent.len() as u32,
-        stamp: segment.options.timestamps.map(|stamps| stamps.val),
-        una: half.view.una,
-        spacing: Duration::ZERO,
-    })
 }

@@ -6,11 +6,15 @@
 
 use tcpwhy_wire::Segment;
 
+use crate::packed::PackedSegments;
+
 const BITS: u32 = 8;
 
-/// The segments of the present epoch by their pair of hosts.
-pub(crate) struct Groups {
-    segments: Vec<Vec<Segment>>,
+/// The segments of an epoch by their pair of hosts. Whoever reads gathers them, and hands all of them at once to the
+/// shard that works on them.
+#[derive(Debug)]
+pub struct Groups {
+    segments: Vec<PackedSegments>,
     key: u64,
     /// Segments in this epoch, and the most of any.
     held: usize,
@@ -18,38 +22,40 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
-    pub(crate) const COUNT: usize = 1 << BITS;
+    const COUNT: usize = 1 << BITS;
 
-    pub(crate) fn new(seed: u64) -> Self {
-        let segments = (0..Self::COUNT).map(|_| Vec::new()).collect();
+    /// None yet. `seed` is that of the analysis.
+    pub fn new(seed: u64) -> Self {
+        let segments = (0..Self::COUNT).map(|_| PackedSegments::default()).collect();
         Self { segments, key: (seed ^ 0xd6e8_feb8_6659_fd93) | 1, held: 0, held_max: 0 }
     }
 
+    /// Of no epoch.
+    pub(crate) const fn none() -> Self {
+        Self { segments: Vec::new(), key: 0, held: 0, held_max: 0 }
+    }
+
+    /// Takes the next segment, in order of capture.
     #[inline]
-    pub(crate) fn put(&mut self, segment: &Segment) {
+    pub fn put(&mut self, segment: &Segment) {
         let one = |addr: u128| (addr as u64 ^ (addr >> 64) as u64 ^ self.key).wrapping_mul(self.key);
         let both = one(segment.src.addr).wrapping_add(one(segment.dst.addr)).wrapping_mul(self.key);
-        self.segments[(both >> (64 - BITS)) as usize].push(*segment);
+        self.segments[(both >> (64 - BITS)) as usize].push(segment);
         self.held += 1;
     }
 
-    pub(crate) fn take(&mut self, i: usize) -> Vec<Segment> {
-        std::mem::take(&mut self.segments[i])
-    }
-
-    /// Keeps the memory for the next epoch.
-    pub(crate) fn give_back(&mut self, i: usize, mut group: Vec<Segment>) {
-        group.clear();
-        self.segments[i] = group;
-    }
-
-    /// Traffic that moves from pair to pair must not leave memory behind everywhere.
-    pub(crate) fn end_epoch(&mut self) {
+    /// Gives all segments, those between the same two hosts in order of capture. The memory is kept for the next epoch.
+    pub(crate) fn work_off(&mut self, mut on_segment: impl FnMut(&Segment)) {
+        for group in &mut self.segments {
+            group.iter().for_each(|segment| on_segment(&segment));
+            group.clear();
+        }
         self.held_max = self.held_max.max(self.held);
         self.held = 0;
-        let memory: usize = self.segments.iter().map(Vec::capacity).sum();
+        // Traffic that moves from pair to pair must not leave memory behind everywhere.
+        let memory: usize = self.segments.iter().map(PackedSegments::capacity).sum();
         if memory > 4 * self.held_max.max(Self::COUNT * 8) {
-            self.segments.fill_with(Vec::new);
+            self.segments.fill_with(PackedSegments::default);
         }
     }
 }

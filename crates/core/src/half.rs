@@ -32,6 +32,7 @@ const TIMESTAMP_OPTION_LEN: u32 = 12;
 
 /// One direction of a connection.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each says something of its own")]
 pub(crate) struct Half {
     pub side: Side,
     /// First payload byte, for offsets.
@@ -86,6 +87,8 @@ pub(crate) struct Half {
     ip_id: IpIdCounter,
     /// Packets of this direction that the capture did not see since the last data segment, by IP identification.
     pub missed_since_data: u16,
+    /// No shortcuts are taken, see `Options`.
+    pub plain: bool,
 }
 
 impl Half {
@@ -128,6 +131,7 @@ impl Half {
             untimed_until: None,
             ip_id: IpIdCounter::default(),
             missed_since_data: 0,
+            plain: false,
         }
     }
 
@@ -305,6 +309,12 @@ impl Half {
         let (mut rtt, mut repaired) = (None, false);
         self.newly_acked = 0;
         let sacked = !ack.options.sack().is_empty();
+        let window_changed = self.in_transit.back().map_or(self.view.window, |last| last.window) != window;
+        let repeated = !advanced && !window_changed && !sacked && ack.payload_len > 0;
+        if repeated && self.window_first.is_some() && !self.plain {
+            self.signalled = false;
+            return None; // as on each segment of a burst
+        }
         // What was behind a hole had arrived before, and is acknowledged when the hole is filled.
         let beyond = ack.options.sack().iter().any(|block| block.end.after(ack.ack));
         let filled = std::mem::replace(&mut self.signalled, beyond) || beyond;
@@ -342,7 +352,6 @@ impl Half {
                 self.acknowledgements.interrupt(); // what is acknowledged next has yet to be sent
             }
         }
-        let window_changed = self.in_transit.back().map_or(self.view.window, |last| last.window) != window;
         let duplicate = !advanced && !window_changed && ack.payload_len == 0 && !self.sent.is_empty();
         if !ack.flags.syn() {
             self.window_first.get_or_insert(window);

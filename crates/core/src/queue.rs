@@ -34,7 +34,10 @@ impl<T: Copy> Queue<T> {
 
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.len() == 0
+        match &self.far {
+            Some(far) => far.is_empty(),
+            None => self.near[0].is_none(),
+        }
     }
 
     #[inline]

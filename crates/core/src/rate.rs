@@ -24,11 +24,22 @@ pub(crate) struct Rate {
 impl Rate {
     /// How long `bytes` take at this rate.
     pub(crate) fn time_for(self, bytes: u32) -> Duration {
-        let ns = u128::from(bytes) * self.over.as_nanos().max(0) as u128 / u128::from(self.bytes.max(1));
+        if bytes == 0 {
+            return Duration::ZERO;
+        }
+        let (over, of) = (self.over.as_nanos().max(0) as u64, self.bytes.max(1));
+        // Nearly always fits, and is divided ten times as fast then.
+        let ns = match u64::from(bytes).checked_mul(over) {
+            Some(product) => u128::from(product / of),
+            None => u128::from(bytes) * u128::from(over) / u128::from(of),
+        };
         Duration::from_nanos(i64::try_from(ns).unwrap_or(i64::MAX))
     }
 
     pub(crate) fn bits_per_second(self) -> u64 {
+        if let Some(bits) = self.bytes.checked_mul(8 * NANOS_PER_SECOND as u64) {
+            return bits / self.over.as_nanos().max(1) as u64;
+        }
         let bits = u128::from(self.bytes) * 8 * NANOS_PER_SECOND / self.over.as_nanos().max(1) as u128;
         u64::try_from(bits).unwrap_or(u64::MAX)
     }

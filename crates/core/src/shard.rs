@@ -82,6 +82,7 @@ pub struct Shard {
     groups: Groups,
     /// Only the order in which connections begin tells which of them gets a ladder.
     in_order: bool,
+    plain: bool,
     pub(crate) notes: BTreeMap<&'static str, (u64, u64)>,
 }
 
@@ -103,7 +104,8 @@ impl Shard {
             tell_ages: false,
             generation: 0,
             groups: Groups::new(options.seed),
-            in_order: matches!(options.listing, Listing::Connection(_)),
+            in_order: options.plain || matches!(options.listing, Listing::Connection(_)),
+            plain: options.plain,
             notes: BTreeMap::new(),
         }
     }
@@ -122,13 +124,6 @@ impl Shard {
             self.on_segment(segment);
         } else {
             self.groups.put(segment);
-        }
-    }
-
-    /// Works on segments of which those between the same two hosts are in order of capture.
-    fn work_on(&mut self, segments: &[Segment]) {
-        for segment in segments {
-            self.on_segment(segment);
         }
     }
 
@@ -225,7 +220,9 @@ impl Shard {
         let unlisted = if self.ledger.may_list(before) { 0 } else { UNLISTED };
         let id = UNNUMBERED | unlisted | segment.packet;
         let ladder = self.in_order && self.ledger.wants_ladder(before + self.opened.len() as u64);
-        let slot = self.connections.insert(Connection::new(id, ends, segment, ladder));
+        let mut connection = Connection::new(id, ends, segment, ladder);
+        connection.halves.iter_mut().for_each(|half| half.plain = self.plain);
+        let slot = self.connections.insert(connection);
         self.opened.push((segment.packet, slot));
         self.table.insert(hash, slot);
         Some((slot, if segment.src == ends[CLIENT] { CLIENT } else { SERVER }))
@@ -288,12 +285,15 @@ impl Shard {
 
     /// What the conductor has to know at the end of an epoch.
     pub fn end_epoch(&mut self) -> Roll {
-        for i in 0..Groups::COUNT {
-            let group = self.groups.take(i);
-            self.work_on(&group);
-            self.groups.give_back(i, group);
-        }
-        self.groups.end_epoch();
+        let mut groups = std::mem::replace(&mut self.groups, Groups::none());
+        let roll = self.end_epoch_with(&mut groups);
+        self.groups = groups;
+        roll
+    }
+
+    /// As [`end_epoch`](Self::end_epoch), where somebody else has gathered the epoch's segments.
+    pub fn end_epoch_with(&mut self, groups: &mut Groups) -> Roll {
+        groups.work_off(|segment| self.on_segment(segment));
         self.opened.sort_unstable();
         let mut ages = Vec::new();
         if self.tell_ages {

@@ -152,7 +152,7 @@ impl ReadArgs {
     pub(crate) fn listing(&self, listing: Listing) -> Options {
         // A secret of this process: whoever made the capture must not know which of its connections collide.
         let seed = RandomState::new().hash_one(0);
-        Options { listing, max_connections: self.max_connections.get(), seed }
+        Options { listing, max_connections: self.max_connections.get(), seed, ..Options::default() }
     }
 
     /// The part of the captures to read, where it is not all.

@@ -1,21 +1,19 @@
 //! Which thread analyses which connection?
 //!
-//! The calling thread reads and decodes, and has a share of the connections itself; workers have the rest. Segments go to
-//! the thread that has their pair of hosts, many at a time, and what concerns all connections is settled at fixed
+//! The calling thread reads and decodes, and has a share of the connections itself; workers have the rest. Segments are
+//! gathered for the thread that has their pair of hosts and handed over by the epoch, while the thread works on the
+//! epoch before: what changes hands are the lists, not the segments. What concerns all connections is settled at fixed
 //! packets (`tcpwhy_core::Conductor`): the report is the same, byte for byte, with any number of threads.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
 use std::thread::JoinHandle;
 
-use tcpwhy_core::{Analysis, Conductor, Front, Listing, Options, Orders, Report, Roll, Shard};
+use tcpwhy_core::{Analysis, Conductor, Front, Groups, Listing, Options, Orders, Report, Roll, Shard};
 use tcpwhy_wire::{Instant, Segment};
 
-/// Segments that change hands at once.
-const BATCH: usize = 1024;
-/// Batches on their way to a worker: about an epoch, which is worked on when all of it is there. Reading waits for a
-/// worker that is further behind.
-const QUEUED: usize = 64;
+/// Epochs on their way to a worker, besides the one that it works on. Reading waits for a worker that is further behind.
+const QUEUED: usize = 1;
 /// More threads wait for the one that reads.
 pub const USEFUL_MAX: usize = 6;
 /// In thousandths, what of the connections the reading thread takes with one, two and three others. Reading takes about
@@ -34,6 +32,7 @@ pub enum Engine {
 pub struct Several {
     front: Front,
     conductor: Conductor,
+    seed: u64,
     own: Shard,
     workers: Vec<Worker>,
     /// Places below this are the calling thread's.
@@ -47,18 +46,14 @@ pub struct Several {
 }
 
 struct Worker {
-    batch: Vec<Segment>,
-    messages: SyncSender<Message>,
+    /// Its segments of the present epoch.
+    groups: Groups,
+    epochs: SyncSender<Groups>,
     orders: Sender<Orders>,
     rolls: Receiver<Roll>,
-    /// Batches to be filled again.
-    empty: Receiver<Vec<Segment>>,
+    /// To be filled again.
+    empty: Receiver<Groups>,
     thread: JoinHandle<Shard>,
-}
-
-enum Message {
-    Segments(Vec<Segment>),
-    EpochEnds,
 }
 
 impl Engine {
@@ -95,12 +90,13 @@ impl Several {
         let (front, shards, conductor) = options.parts(threads);
         let mut shards = shards.into_iter();
         let own = shards.next().unwrap_or_else(|| unreachable!("there is a shard for each thread"));
-        let workers: Vec<Worker> = shards.map(Worker::start).collect();
+        let workers: Vec<Worker> = shards.map(|shard| Worker::start(shard, options.seed)).collect();
         let share = OWN_SHARE.get(workers.len() - 1).copied().unwrap_or(0);
         let left = conductor.epoch(0);
         Self {
             front,
             conductor,
+            seed: options.seed,
             own,
             workers,
             own_places: share * PLACES / 1000,
@@ -117,11 +113,7 @@ impl Several {
         let place = u32::from(self.front.place(segment));
         if let Some(place) = place.checked_sub(self.own_places) {
             let worker = place as usize * self.workers.len() / (PLACES - self.own_places) as usize;
-            let worker = &mut self.workers[worker];
-            worker.batch.push(*segment);
-            if worker.batch.len() == BATCH {
-                worker.flush();
-            }
+            self.workers[worker].groups.put(segment);
         } else {
             self.own.take(segment);
         }
@@ -134,8 +126,7 @@ impl Several {
 
     fn end_epoch(&mut self) {
         for worker in &mut self.workers {
-            worker.flush();
-            worker.send(Message::EpochEnds);
+            worker.end_epoch(self.seed);
         }
         let roll = self.own.end_epoch();
         self.settle();
@@ -171,28 +162,21 @@ impl Several {
 const PLACES: u32 = 1 << 16;
 
 impl Worker {
-    fn start(shard: Shard) -> Self {
-        let (messages, inbox) = mpsc::sync_channel(QUEUED);
+    fn start(shard: Shard, seed: u64) -> Self {
+        let (epochs, inbox) = mpsc::sync_channel(QUEUED);
         let (orders, orders_inbox) = mpsc::channel();
         let (rolls_outbox, rolls) = mpsc::channel();
         let (empty_outbox, empty) = mpsc::channel();
         let thread =
             std::thread::spawn(move || work(shard, &inbox, &orders_inbox, &rolls_outbox, &empty_outbox));
-        Self { batch: Vec::with_capacity(BATCH), messages, orders, rolls, empty, thread }
+        Self { groups: Groups::new(seed), epochs, orders, rolls, empty, thread }
     }
 
-    fn flush(&mut self) {
-        if self.batch.is_empty() {
-            return;
-        }
-        let next = self.empty.try_recv().unwrap_or_else(|_| Vec::with_capacity(BATCH));
-        let full = std::mem::replace(&mut self.batch, next);
-        self.send(Message::Segments(full));
-    }
-
-    fn send(&self, message: Message) {
+    /// Hands the epoch's segments over.
+    fn end_epoch(&mut self, seed: u64) {
+        let next = self.empty.try_recv().unwrap_or_else(|_| Groups::new(seed));
         // A worker that is gone has panicked, which `finish` passes on.
-        let _ = self.messages.send(message);
+        let _ = self.epochs.send(std::mem::replace(&mut self.groups, next));
     }
 
     fn roll(&self) -> Roll {
@@ -204,35 +188,28 @@ impl Worker {
     }
 
     fn finish(self) -> Shard {
-        drop(self.messages);
+        drop(self.epochs);
         self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 }
 
 fn work(
     mut shard: Shard,
-    inbox: &Receiver<Message>,
+    inbox: &Receiver<Groups>,
     orders: &Receiver<Orders>,
     rolls: &Sender<Roll>,
-    empty: &Sender<Vec<Segment>>,
+    empty: &Sender<Groups>,
 ) -> Shard {
     let mut awaits_orders = false;
     // The other side closes the channels when it wants the shard back, or when it has panicked itself.
-    for message in inbox {
-        match message {
-            Message::Segments(mut segments) => {
-                shard.on_segments(&segments);
-                segments.clear();
-                let _ = empty.send(segments);
-            }
-            Message::EpochEnds => {
-                let _ = rolls.send(shard.end_epoch());
-                if awaits_orders && let Ok(orders) = orders.recv() {
-                    shard.take_orders(&orders);
-                }
-                awaits_orders = true;
-            }
+    for mut groups in inbox {
+        let roll = shard.end_epoch_with(&mut groups);
+        let _ = empty.send(groups);
+        let _ = rolls.send(roll);
+        if awaits_orders && let Ok(orders) = orders.recv() {
+            shard.take_orders(&orders);
         }
+        awaits_orders = true;
     }
     if awaits_orders && let Ok(orders) = orders.recv() {
         shard.take_orders(&orders);

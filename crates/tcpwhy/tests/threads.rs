@@ -1,12 +1,16 @@
-//! Does the number of threads change anything but the time? Every byte of the output is the same with 1, 2 and 8, over
-//! the corpus of recordings and over generated captures of several epochs.
+//! Do threads or shortcuts change anything but the time? Every byte of the output is the same with 1, 2 and 8 threads, over
+//! the corpus of recordings and over generated captures of several epochs; every report is that of the model without
+//! shortcuts.
 
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use tcpwhy::input::{self, Inputs};
+use tcpwhy_core::{Analysis, Listing, Options};
 use tcpwhy_gen::{Generator, Shape};
+use tcpwhy_wire::Segment;
 use tcpwhy_wire::capture::LinkType;
 use tcpwhy_wire::capture::writer::PcapWriter;
 
@@ -24,6 +28,22 @@ fn recordings_give_the_same_bytes() {
     for file in files.iter().step_by(5) {
         same(std::slice::from_ref(file), &["--json"]);
         same(std::slice::from_ref(file), &[]);
+    }
+}
+
+#[test]
+fn recordings_give_the_report_of_the_plain_model() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
+    for file in recordings(&corpus) {
+        let files = [file];
+        let mut analyses = [false, true].map(|plain| {
+            Analysis::new(Options { listing: Listing::UpTo(u64::MAX), plain, ..Options::default() })
+        });
+        let take = |segment: &Segment| analyses.iter_mut().for_each(|analysis| analysis.on_segment(segment));
+        let summary = Inputs::open(&files).for_each_segment(&input::Options::default(), |_| {}, take);
+        assert!(!summary.is_failure(), "{files:?}");
+        let [short, plain] = analyses.map(Analysis::finish);
+        assert!(short == plain, "{files:?}: shortcuts change the report");
     }
 }
 

@@ -34,13 +34,13 @@ impl Connection {
         order: Order,
         mss: u32,
     ) -> (Verdict, Follows) {
-        let nothing = Verdict { split: Split::of(Duration::ZERO), trigger: Trigger::Write };
-        let Some(open) = self.open.as_deref() else { return (nothing, Follows::Own) };
+        let nothing = || Verdict { split: Split::of(Duration::ZERO), trigger: Trigger::Write };
+        let Some(open) = self.open.as_deref() else { return (nothing(), Follows::Own) };
         let path = if from == open.initiator { &open.request } else { &open.reply };
         let wait = path.frontier().map(|last| self.wait(segment, from, order, mss, last, path.index));
         if self.answers(open, segment, from, order) {
             // What a second request let the server write may have been held beside the first reply.
-            let held = wait.as_ref().and_then(|wait| nagle::holds_answer(wait, open.request.last?));
+            let held = wait.as_ref().and_then(|wait| nagle::holds_answer(wait, open.request.last.as_ref()?));
             if let (Some(verdict), Some(wait)) = (held, &wait) {
                 let lessons = mechanism::lessons(wait, &verdict);
                 self.habits[from].take(&lessons);
@@ -60,7 +60,7 @@ impl Connection {
         }
         let Some(wait) = wait else {
             self.habits[from].rounds.on_message(segment.seq);
-            return (nothing, Follows::Own);
+            return (nothing(), Follows::Own);
         };
         if self.halves[1 - from].acked_unseen() && segment.at - wait.last.at >= mechanism::BURST_GAP {
             // It may answer something that is missing from the capture.
@@ -86,7 +86,7 @@ impl Connection {
         from: usize,
         order: Order,
         mss: u32,
-        last: LastData,
+        last: &'a LastData,
         index: usize,
     ) -> Wait<'a> {
         let answer = self.open.as_deref().filter(|open| from == open.initiator);
@@ -110,10 +110,12 @@ impl Connection {
 
     /// Whether a segment of the responder answers request bytes that came since its last one.
     pub(super) fn answers(&self, open: &Open, segment: &Segment, from: usize, order: Order) -> bool {
-        let Some(request) = open.request.last else { return false };
+        if from == open.initiator {
+            return false;
+        }
+        let Some(request) = &open.request.last else { return false };
         let server = self.delay(1 - open.initiator);
         match open.reply.frontier() {
-            _ if from == open.initiator => false,
             None => matches!(order, Order::New | Order::HoleFill { .. }),
             Some(reply) => {
                 let reached = request.at + (server - server.divided_by(8));
@@ -138,7 +140,7 @@ impl Connection {
         let own = self.delay(server);
         // A retransmission that the reply cannot have answered had repaired nothing.
         let spurious = request.repaired_at().is_some_and(|at| self.too_late_for(at, segment, server));
-        let from = if spurious { request.last } else { request.frontier() };
+        let from = if spurious { request.last.as_ref() } else { request.frontier() };
         let Some(from) = from else {
             return Verdict { split: Split::of(Duration::ZERO), trigger: Trigger::Write };
         };
@@ -171,7 +173,7 @@ impl Connection {
                     .detail(detail),
             );
         }
-        if let Some(queued) = half.queued_on_way {
+        if let Some(queued) = half.queued_on_way.filter(|queued| queued.is_positive()) {
             let detail = Detail { form: Some("reply"), ..Detail::default() };
             split.take(
                 Charge::new(Cause::Queueing, half.side, queued, Confidence::Likely)
@@ -198,10 +200,11 @@ impl Connection {
             (false, true) => Confidence::Certain,
             (false, false) => Confidence::Likely,
         };
-        let detail = Detail { form: lone.then_some("or-cork"), ..Detail::default() };
-        let think = Charge::new(Cause::ServerThink, half.side, Duration::ZERO, confidence)
-            .evidence(from.packet, segment.packet)
-            .detail(detail);
+        let mut think = Charge::new(Cause::ServerThink, half.side, Duration::ZERO, confidence)
+            .evidence(from.packet, segment.packet);
+        if lone {
+            think = think.detail(Detail { form: Some("or-cork"), ..Detail::default() });
+        }
         Verdict { split: split.rest(think), trigger: Trigger::Packet(from.packet) }
     }
 
@@ -216,11 +219,11 @@ impl Connection {
             queued >= QUEUED_MIN.max(path.divided_by(4)) && varied >= queued.divided_by(4)
         };
         let path = self.path_min[end].filter(stood).unwrap_or(own);
-        let detail = Detail { form: Some("standing"), ..Detail::default() };
-        [
-            Charge::new(Cause::RoundTrip, sender, path, Confidence::Certain),
-            Charge::new(Cause::Queueing, sender, own - path, Confidence::Possible).detail(detail),
-        ]
+        let mut stood = Charge::new(Cause::Queueing, sender, own - path, Confidence::Possible);
+        if stood.ns.is_positive() {
+            stood = stood.detail(Detail { form: Some("standing"), ..Detail::default() });
+        }
+        [Charge::new(Cause::RoundTrip, sender, path, Confidence::Certain), stood]
     }
 
     /// Takes the billed segment into its path.

@@ -12,7 +12,7 @@ use tcpwhy_wire::{Duration, Endpoint, Instant, Segment, Seq, Timestamps};
 use crate::account::Split;
 use crate::cause::Side;
 use crate::echo::EchoProbe;
-use crate::exchange::{Open, last_data};
+use crate::exchange::Open;
 use crate::half::{HOST_VARIATION, Half, Order};
 use crate::ledger::Ledger;
 use crate::mechanism::{HELD_BACK_MIN, Habits, Verdict, nagle};
@@ -43,6 +43,8 @@ pub(crate) struct Connection {
     pub assumed: bool,
     pub halves: [Half; 2],
     habits: [Habits; 2],
+    /// The largest payload of one packet of each end.
+    sizes: [u32; 2],
     /// Smallest round trip seen between the capture and each end.
     pub delay: [Option<Duration>; 2],
     /// The same over all connections between these hosts.
@@ -71,13 +73,14 @@ pub(crate) struct Connection {
 
 impl Connection {
     pub(crate) fn new(id: u64, ends: [Endpoint; 2], first: &Segment, ladder: bool) -> Self {
-        Self {
+        let mut connection = Self {
             id,
             service: None,
             ends,
             assumed: !first.flags.syn(),
             halves: [Half::new(Side::Client), Half::new(Side::Server)],
             habits: [Habits::default(), Habits::default()],
+            sizes: [0; 2],
             delay: [None; 2],
             path_min: [None; 2],
             setup: None,
@@ -96,7 +99,9 @@ impl Connection {
             packet_range: [first.packet; 2],
             closed: false,
             ladder: ladder.then(Vec::new),
-        }
+        };
+        connection.learn_sizes();
+        connection
     }
 
     /// How long ago it spoke, to compare with others: the last time, and the first packet.
@@ -114,7 +119,13 @@ impl Connection {
     }
 
     fn mss(&self, sender: usize) -> u32 {
-        self.halves[sender].mss(self.halves[1 - sender].mss_announced)
+        self.sizes[sender]
+    }
+
+    /// What the largest payloads are follows from the handshake, the options and, without a handshake, from what is sent.
+    fn learn_sizes(&mut self) {
+        let [client, server] = &self.halves;
+        self.sizes = [client.mss(server.mss_announced), server.mss(client.mss_announced)];
     }
 
     pub(crate) fn vantage(&self) -> Vantage {
@@ -178,7 +189,11 @@ impl Connection {
         }
         self.last_packet[from] = Some(self.now);
         let mss = self.mss(from);
+        let stamped = self.halves[from].timestamps;
         self.halves[from].on_packet(segment, mss);
+        if stamped != self.halves[from].timestamps {
+            self.learn_sizes();
+        }
         if segment.flags.rst() {
             self.rung(segment, from, Trigger::Control, None);
             self.close(None, ledger);
@@ -277,6 +292,7 @@ impl Connection {
             self.halves[CLIENT].peer_unscaled = unscaled[CLIENT] || unscaled[SERVER];
             self.halves[SERVER].peer_unscaled = unscaled[CLIENT] || unscaled[SERVER];
         }
+        self.learn_sizes();
     }
 
     /// The scale of the windows of `from`; nothing where the handshake is not in the capture.
@@ -360,6 +376,9 @@ impl Connection {
         let order = self.halves[from].order(segment);
         if matches!(order, Order::Duplicate | Order::Probe) {
             self.halves[from].on_data(segment, order, mss, Duration::ZERO);
+            if self.halves[from].mss_announced.is_none() {
+                self.learn_sizes();
+            }
             self.rung(segment, from, Trigger::Timer, None);
             return;
         }
@@ -410,7 +429,11 @@ impl Connection {
         }
         let path_rtt = self.delay(CLIENT) + self.delay(SERVER);
         let new_bytes = u64::from(self.halves[from].on_data(segment, order, mss, path_rtt));
-        let last = last_data(&self.halves[from], segment);
+        if self.halves[from].mss_announced.is_none() {
+            self.learn_sizes();
+        }
+        let last =
+            self.halves[from].last_data.unwrap_or_else(|| unreachable!("it is the segment just taken"));
         if let Some(open) = &mut self.open {
             open.count(segment, from, new_bytes);
         }
@@ -432,10 +455,15 @@ impl Connection {
                 .all(|half| half.fin.is_some_and(|fin| half.una.is_some_and(|una| una.at_or_after(fin))))
     }
 
+    #[inline]
     fn rung(&mut self, segment: &Segment, from: usize, trigger: Trigger, split: Option<&Split>) {
-        if self.ladder.is_none() {
-            return;
+        if self.ladder.is_some() {
+            self.add_rung(segment, from, trigger, split);
         }
+    }
+
+    #[cold]
+    fn add_rung(&mut self, segment: &Segment, from: usize, trigger: Trigger, split: Option<&Split>) {
         let offset = |base: Option<Seq>, seq: Seq| base.map_or(0, |base| i64::from(seq - base).max(0) as u64);
         let rung = Rung {
             packet: segment.packet,

@@ -81,7 +81,9 @@ impl Connection {
     /// its answer is there.
     fn was_queued(&self, segment: &Segment, from: usize, order: Order) -> bool {
         let half = &self.halves[from];
-        let Some(last) = half.last_data.filter(|last| last.queue != Queue::Emptied) else { return false };
+        let Some(last) = half.last_data.as_ref().filter(|last| last.queue != Queue::Emptied) else {
+            return false;
+        };
         let wait = self.wait(segment, from, order, self.mss(from), last, 0);
         // A request that ends with a full segment is answered before the next one. Far from its sender, which of several
         // acknowledgements let that go on is not known, and so many bytes end so by chance hardly ever.
@@ -92,7 +94,7 @@ impl Connection {
 
     /// Whether this is the rest of the request, written with its beginning and held until the answer to that.
     fn was_held(&self, open: &Open, segment: &Segment, from: usize, order: Order, first: Seq) -> bool {
-        let (Some(last), 0, Kind::Exchange) = (open.request.last, open.request.index, open.kind()) else {
+        let (Some(last), 0, Kind::Exchange) = (&open.request.last, open.request.index, open.kind()) else {
             return false;
         };
         let wait = self.wait(segment, from, order, self.mss(from), last, 0);
@@ -101,19 +103,21 @@ impl Connection {
 
     /// What the silence before a segment means that continues its sender's part.
     pub(super) fn silence(&self, segment: &Segment, from: usize, order: Order, verdict: &Verdict) -> Silence {
-        let (Some(open), Some(last)) = (self.open.as_deref(), self.halves[from].last_data) else {
+        let (Some(open), Some(last)) = (self.open.as_deref(), &self.halves[from].last_data) else {
             return Silence::None;
         };
         let quiet = segment.at - last.at;
-        let charges = || verdict.split.charges().map(|charge| charge.cause);
-        let own_time = charges().all(|cause| cause == Cause::SenderThink);
+        if quiet < PIECE_AFTER && open.pieces.len() < PIECES_MAX && !self.halves[from].plain {
+            return Silence::None;
+        }
+        let own_time = verdict.split.has_only(Cause::SenderThink.bit());
         let emptied = last.queue != Queue::More && self.halves[from].flight() == 0;
         let path = if from == open.initiator { &open.request } else { &open.reply };
         if order != Order::New || path.last.is_none() {
             return Silence::None;
         }
         // Whatever was on its way has arrived by now: nobody has asked for it since, and nobody has sent it again.
-        let nobody_waits = charges().all(|cause| matches!(cause, Cause::SenderThink | Cause::Unexplained))
+        let nobody_waits = verdict.split.has_only(Cause::SenderThink.bit() | Cause::Unexplained.bit())
             && quiet >= SETTLED_AFTER
             && self.last_packet[1 - from].is_none_or(|peer| peer - last.at < NEW_MESSAGE_AFTER);
         if !(nobody_waits || own_time && emptied) {

@@ -30,6 +30,9 @@ pub(crate) fn take(wait: &Wait<'_>, split: &mut Split) {
         needed(wait, rate) + wait.habits.bandwidth_credit
     };
     let share = if queue_stands(wait, rate) { split.left() } else { needed };
+    if !share.is_positive() {
+        return;
+    }
     let detail = Detail { rate_bps: Some(rate.bits_per_second()), ..Detail::default() };
     split.take(
         Charge::new(Cause::Bandwidth, wait.half.side, share, Confidence::Likely)
@@ -41,8 +44,8 @@ pub(crate) fn take(wait: &Wait<'_>, split: &mut Split) {
 /// Charges the bottleneck's share where acknowledgements have shown how long it can have been busy.
 pub(crate) fn take_seen(wait: &Wait<'_>, split: &mut Split, seen: Duration) {
     let Some(rate) = rate(wait) else { return };
-    let detail = Detail { rate_bps: Some(rate.bits_per_second()), ..Detail::default() };
     let share = seen.min(needed(wait, rate) + wait.habits.bandwidth_credit);
+    let detail = Detail { rate_bps: Some(rate.bits_per_second()), ..Detail::default() };
     split.take(
         Charge::new(Cause::Bandwidth, wait.half.side, share, Confidence::Likely)
             .evidence(wait.last.packet, wait.segment.packet)
@@ -55,7 +58,7 @@ fn needed(wait: &Wait<'_>, rate: Rate) -> Duration {
     if !wait.near_sender() {
         return rate.time_for(wait.segment.payload_len);
     }
-    let acked = wait.half.acked_since(&wait.last);
+    let acked = wait.half.acked_since(wait.last);
     // In recovery nothing is acknowledged for good, and a segment leaves for each that arrived (RFC 6675).
     rate.time_for(if acked == 0 && recovering(wait) { wait.segment.payload_len } else { acked })
 }
@@ -63,7 +66,7 @@ fn needed(wait: &Wait<'_>, rate: Rate) -> Duration {
 /// Near the sender, a segment that left behind others on the same acknowledgement: the bottleneck is still busy with
 /// those. It earns no credit: in sum the bottleneck needs no longer than for what was acknowledged.
 fn burst_behind(wait: &Wait<'_>) -> bool {
-    wait.near_sender() && wait.half.acked_since(&wait.last) == 0 && !recovering(wait)
+    wait.near_sender() && wait.half.acked_since(wait.last) == 0 && !recovering(wait)
 }
 
 fn recovering(wait: &Wait<'_>) -> bool {
@@ -103,7 +106,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     // With more queued behind the last one, its sender did not wait of its own accord.
     let apart_max =
         if wait.last.queue == Queue::More { wait.gap.divided_by(2) } else { wait.gap.divided_by(4) };
-    let stretched = half.sent_apart(&wait.last, wait.segment).is_some_and(|apart| apart <= apart_max);
+    let stretched = half.sent_apart(wait.last, wait.segment).is_some_and(|apart| apart <= apart_max);
     let since = half.clock.same_stamp_for(wait.segment.at);
     let stamped_before = since.is_some_and(|since| since >= wait.gap + STAMP_TICK);
     let whole = waiting || stretched || stamped_before || keeps_pace(wait);
@@ -119,7 +122,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     split.take(charge);
     // Before it waited there, its sender had held it back for as long as remains.
     let split = super::think::rest(wait, split);
-    Some(Verdict { split, trigger: super::burst(&wait.last, wait.segment.at) })
+    Some(Verdict { split, trigger: super::burst(wait.last, wait.segment.at) })
 }
 
 /// Segments of one size, each as long after the one before it, from a queue that was not empty, and no acknowledgement
@@ -138,8 +141,10 @@ fn keeps_pace(wait: &Wait<'_>) -> bool {
 /// behind them. Returns what is left of it.
 pub(crate) fn credit(wait: &Wait<'_>, verdict: &Verdict) -> Duration {
     let Some(rate) = rate(wait) else { return Duration::ZERO };
-    let charges = verdict.split.charges().filter(|charge| charge.cause == Cause::Bandwidth);
-    let billed: Duration = charges.map(|charge| charge.ns).sum();
-    let credit = wait.habits.bandwidth_credit + needed(wait, rate) - billed;
+    let mut credit = wait.habits.bandwidth_credit + needed(wait, rate);
+    if verdict.split.has(Cause::Bandwidth.bit()) {
+        let charges = verdict.split.charges().filter(|charge| charge.cause == Cause::Bandwidth);
+        credit -= charges.map(|charge| charge.ns).sum();
+    }
     credit.at_least_zero().min(wait.rtt().divided_by(2))
 }

@@ -224,7 +224,7 @@ fn piled_up(wait: &Wait<'_>) -> bool {
 fn drained(wait: &Wait<'_>, release: &Release) -> bool {
     let half = wait.half;
     let by_release = release.flight.saturating_sub(release.left);
-    let passed = half.acked_since(&wait.last).saturating_sub(by_release);
+    let passed = half.acked_since(wait.last).saturating_sub(by_release);
     // Far from the sender, the time at which it had them is known as well as the way to it.
     let blurred = if wait.near_sender() { super::BURST_GAP } else { wait.hair().times(3) };
     let since = half.view.unanswered_since.filter(|&since| wait.segment.at - since >= blurred);
@@ -266,12 +266,12 @@ fn spaced(wait: &Wait<'_>) -> Verdict {
     let charge = Charge::new(cause, wait.half.side, Duration::ZERO, Confidence::Possible)
         .evidence(wait.last.packet, wait.segment.packet)
         .detail(Detail { form, ..Detail::default() });
-    Verdict { split: split.rest(charge), trigger: super::burst(&wait.last, wait.segment.at) }
+    Verdict { split: split.rest(charge), trigger: super::burst(wait.last, wait.segment.at) }
 }
 
 /// How many bytes were left in flight when a sender went on that had let acknowledgements pass.
 pub(crate) fn drained_to(wait: &Wait<'_>, verdict: &Verdict) -> Option<u32> {
-    let by_buffer = verdict.split.charges().any(|charge| charge.cause == Cause::SendBuffer);
+    let by_buffer = verdict.split.has(Cause::SendBuffer.bit());
     let release = wait.half.view.advanced().filter(|_| by_buffer)?;
     drained(wait, &release).then_some(release.left)
 }

@@ -83,6 +83,9 @@ pub(crate) fn agrees(waited: Duration, timer: Duration, rtt: Duration, variation
 /// Whether a wait for a small reply is the timer's: the whole reply was corked, so that nothing was in flight and the
 /// timer began with the write. A server that sleeps for a round number of milliseconds does not count.
 pub(crate) fn agrees_alone(waited: Duration, timer: Duration) -> bool {
+    if waited < RTO_MIN - RTO_MIN.divided_by(20) {
+        return false; // sooner than the shortest of them
+    }
     let timer = timer.max(RTO_MIN);
     // The timer fires on a tick, 2 to 8 ms behind its time at HZ=250; from 256 ms on the wheel is coarser by eight
     // (kernel/time/timer.c), and the estimate of a long timer that decays is a few percent off.

@@ -29,7 +29,7 @@ pub(crate) struct Wait<'a> {
     pub segment: &'a Segment,
     pub order: Order,
     /// The segment before it on the path.
-    pub last: LastData,
+    pub last: &'a LastData,
     pub gap: Duration,
     /// Where the message's part of the path stood before: the gap is billed from here.
     pub mss: u32,
@@ -126,11 +126,17 @@ impl Habits {
 
     /// A reply began after `verdict`.
     pub(crate) fn on_first_reply(&mut self, verdict: &Verdict, small: bool) {
-        let waited =
-            |cause| verdict.split.charges().filter(move |c| c.cause == cause).map(|c| c.ns).sum::<Duration>();
-        if waited(Cause::Cork).is_positive() {
+        let (mut corked, mut thought) = (Duration::ZERO, Duration::ZERO);
+        for charge in verdict.split.charges() {
+            match charge.cause {
+                Cause::Cork => corked += charge.ns,
+                Cause::ServerThink => thought += charge.ns,
+                _ => {}
+            }
+        }
+        if corked.is_positive() {
             self.corked = self.corked.saturating_add(1);
-        } else if small && waited(Cause::ServerThink) < RTO_MIN.divided_by(2) {
+        } else if small && thought < RTO_MIN.divided_by(2) {
             self.quick_replies = self.quick_replies.saturating_add(1);
         }
     }
@@ -193,6 +199,10 @@ pub(crate) struct Verdict {
 
 /// Asks each mechanism in turn.
 pub(crate) fn judge(wait: &Wait<'_>) -> Verdict {
+    // Within a burst, that is for nearly every packet of a transfer, the others have nothing to say.
+    if wait.gap < BURST_GAP && wait.order == Order::New && !wait.half.plain {
+        return receive_window::judge(wait).unwrap_or_else(|| think::judge(wait));
+    }
     not_captured(wait)
         .or_else(|| repair::judge(wait))
         .or_else(|| bandwidth::judge(wait))
@@ -215,7 +225,7 @@ fn not_captured(wait: &Wait<'_>) -> Option<Verdict> {
         return None;
     }
     let charge = unseen(wait.half.side).evidence(wait.last.packet, wait.segment.packet);
-    Some(Verdict { split: Split::of(wait.gap).rest(charge), trigger: burst(&wait.last, wait.segment.at) })
+    Some(Verdict { split: Split::of(wait.gap).rest(charge), trigger: burst(wait.last, wait.segment.at) })
 }
 
 /// The charge for time that packets would explain which are missing from the capture.

@@ -84,7 +84,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
 
 /// A reply to a request that arrived while an earlier reply was outstanding: whether it left because that one was
 /// acknowledged. An acknowledgement that came with the request, or before it, released nothing of its answer.
-pub(crate) fn holds_answer(wait: &Wait<'_>, request: LastData) -> Option<Verdict> {
+pub(crate) fn holds_answer(wait: &Wait<'_>, request: &LastData) -> Option<Verdict> {
     let release = wait.half.view.small_acked()?;
     if wait.last.len == 0 || release.packet <= request.packet || !wait.follows(&release) {
         return None;
@@ -171,7 +171,7 @@ pub(crate) fn lesson(wait: &Wait<'_>, verdict: &Verdict) -> Lesson {
         return lesson;
     }
     let half = wait.half;
-    let billed = |cause| verdict.split.charges().any(|charge| charge.cause == cause);
+    let billed = |cause: Cause| verdict.split.has(cause.bit());
     // Counted even while the sender is thought not to mind: an acknowledgement that the capture missed made it seem so.
     let follows_held_back = || {
         let release = half.view.small_acked().filter(|release| wait.follows(release));

@@ -43,8 +43,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     let charge = Charge::new(cause, wait.half.side, Duration::ZERO, confidence)
         .evidence(wait.last.packet, wait.segment.packet)
         .detail(detail);
-    let trigger =
-        if cause == Cause::Rto { Trigger::Timer } else { super::burst(&wait.last, wait.segment.at) };
+    let trigger = if cause == Cause::Rto { Trigger::Timer } else { super::burst(wait.last, wait.segment.at) };
     Some(Verdict { split: Split::of(wait.gap).rest(charge), trigger })
 }
 
@@ -101,7 +100,7 @@ fn by_itself(wait: &Wait<'_>) -> bool {
 
 /// When the timer began that ended with this segment.
 pub(crate) fn timer_from(order: Order, split: &Split) -> Option<Instant> {
-    missing_since(order).filter(|_| split.charges().any(|charge| charge.cause == Cause::Rto))
+    missing_since(order).filter(|_| split.has(Cause::Rto.bit()))
 }
 
 /// The part of the wait for a reply's first byte that went into its repair: the first copy was lost before the capture
@@ -113,6 +112,9 @@ pub(crate) fn first_reply(
     own: Duration,
     rtt: Duration,
 ) -> Option<Charge> {
+    if order == Order::New && half.missed_since_data == 0 {
+        return None;
+    }
     let timer = half.rto.rto().max(RTO_MIN + rtt);
     // A server that took its time before it sent the first copy took hardly longer than the repair: what is missing after
     // a long silence need not have been a reply.

@@ -46,7 +46,7 @@ fn agree(a: Duration, b: Duration) -> bool {
 
 pub(crate) fn judge(wait: &Wait<'_>) -> Verdict {
     let split = rest(wait, Split::of(wait.gap));
-    Verdict { split, trigger: burst(&wait.last, wait.segment.at) }
+    Verdict { split, trigger: burst(wait.last, wait.segment.at) }
 }
 
 /// Charges what is left of a wait that nothing else explains.

@@ -4,6 +4,7 @@
 mod invariants;
 mod loopback;
 mod packet_log;
+mod plain;
 mod seen;
 
 mod both_speak;

@@ -1,0 +1,71 @@
+//! Do the shortcuts change anything but the time? Against the model that takes none: each segment worked on when it comes,
+//! each mechanism asked each time.
+
+use proptest::prelude::*;
+use tcpwhy_core::{Analysis, Listing, Options, Report};
+use tcpwhy_gen::{Generator, Shape};
+use tcpwhy_wire::capture::writer::PcapWriter;
+use tcpwhy_wire::capture::{Event, LinkType, Reader};
+use tcpwhy_wire::decode::decode;
+use tcpwhy_wire::{Duration, Segment};
+
+use crate::generate::{conversation_with_steps, crowd, ends, merge};
+use crate::invariants::EVERYTHING;
+
+/// Several epochs, and connections from their first packet to their last.
+const PACKETS: u64 = 60_000;
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 512, ..ProptestConfig::default() })]
+
+    #[test]
+    fn shortcuts_change_no_conversation(conversation in conversation_with_steps()) {
+        let segments = conversation.capture(ends(1), Duration::ZERO);
+        prop_assert_eq!(report(&segments, EVERYTHING), plain_report(&segments, EVERYTHING));
+    }
+
+    #[test]
+    fn shortcuts_change_no_crowd(crowd in crowd(), listing in prop_oneof![Just(Listing::None), (0..9u64).prop_map(Listing::UpTo)]) {
+        let segments = merge(&crowd);
+        let options = Options { listing, ..EVERYTHING };
+        prop_assert_eq!(report(&segments, options), plain_report(&segments, options));
+    }
+}
+
+#[test]
+fn shortcuts_change_no_generated_capture() {
+    for shape in Shape::ALL {
+        let segments = segments(shape);
+        assert!(report(&segments, EVERYTHING) == plain_report(&segments, EVERYTHING), "{shape}");
+    }
+}
+
+fn plain_report(segments: &[Segment], options: Options) -> Report {
+    report(segments, Options { plain: true, ..options })
+}
+
+fn report(segments: &[Segment], options: Options) -> Report {
+    let mut analysis = Analysis::new(options);
+    for segment in segments {
+        analysis.on_segment(segment);
+    }
+    analysis.finish()
+}
+
+fn segments(shape: Shape) -> Vec<Segment> {
+    let mut writer = PcapWriter::new(LinkType::ETHERNET, shape.snaplen());
+    let mut generator = Generator::new(shape, PACKETS, 1);
+    while let Some(packet) = generator.next() {
+        writer.packet(packet.at, packet.original_len, packet.data);
+    }
+    let (mut reader, mut rest, mut segments) = (Reader::new(), writer.bytes(), Vec::new());
+    loop {
+        let step = reader.next(rest, true);
+        rest = &rest[step.consumed..];
+        match step.event {
+            Event::Packet(packet) => segments.extend(decode(&packet)),
+            Event::Skipped | Event::Damaged(_) => {}
+            Event::NeedMore(_) | Event::End => return segments,
+        }
+    }
+}
