@@ -231,6 +231,14 @@ pub(crate) struct DrawsArgs {
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) count: u64,
 
+    /// Leave out the draws before this one
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) first: u64,
+
+    /// Print both bills and the truth of every exchange that is off
+    #[arg(long)]
+    pub(crate) bills: bool,
+
     /// Leave the recordings below this directory
     #[arg(short, long, value_name = "DIR")]
     pub(crate) keep: Option<PathBuf>,

@@ -31,7 +31,7 @@ pub(super) fn run(args: &DrawsArgs) -> anyhow::Result<u8> {
     let place = Place::new(args.keep.as_ref())?;
     let mut scores = [Score::default(), Score::default()];
     print(&format!("seed {}, {} draws\n", args.seed, args.count))?;
-    for n in 0..args.count {
+    for n in args.first..args.first + args.count {
         let (name, text) = (format!("draw-{n}"), draw(args.seed, n));
         let mut scenario =
             Scenario::parse(&name, &text, None, &[]).with_context(|| format!("{name}:\n{text}"))?;
@@ -41,7 +41,7 @@ pub(super) fn run(args: &DrawsArgs) -> anyhow::Result<u8> {
             None => place.record(&scenario, &name, 1, |_| true)?.0,
         };
         place.forget(&run);
-        print(&judge(&run, &mut scores))?;
+        print(&judge(&run, &mut scores, args.bills))?;
     }
     for (end, score) in End::BOTH.into_iter().zip(&scores) {
         print(&format!("\nat the {end}\n{score}\n"))?;
@@ -49,8 +49,8 @@ pub(super) fn run(args: &DrawsArgs) -> anyhow::Result<u8> {
     Ok(ANALYSED)
 }
 
-/// A line for each exchange that is wrong at one of the ends.
-fn judge(run: &Run, scores: &mut [Score; 2]) -> String {
+/// A line for each exchange that is wrong at one of the ends, and with `bills` what it came to and what it was billed.
+fn judge(run: &Run, scores: &mut [Score; 2], bills_too: bool) -> String {
     let mut out = String::new();
     let (Some(path), [connection]) = (&run.truth.path, &run.truth.connections[..]) else { return out };
     for ((end, report), score) in End::BOTH.into_iter().zip(&run.bills).zip(scores) {
@@ -79,6 +79,9 @@ fn judge(run: &Run, scores: &mut [Score; 2]) -> String {
                     bill.elapsed,
                     run.scenario.shows
                 );
+                if bills_too {
+                    let _ = write!(out, "{truth}{}", score::Bill(bill));
+                }
             }
         }
     }

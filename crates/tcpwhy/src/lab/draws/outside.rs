@@ -1,9 +1,11 @@
 //! What was an exchange's time spent on, by the path's records of each packet, the kernels' own counters, and the
 //! applications' clocks? Nothing of the engine is asked.
 
+use std::fmt;
+
 use tcpwhy_core::Cause;
 use tcpwhy_lab::truth::{TrueConnection, TrueExchange, TruePath};
-use tcpwhy_lab::workload::Sample;
+use tcpwhy_lab::workload::{Event, Op, Sample};
 
 /// What can be told apart from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,11 +79,27 @@ pub(super) struct Spent {
     pub(super) any: i64,
     /// In a recovery, new data held by a window that the loss had closed: repair or window.
     pub(super) recovery: i64,
+    /// Everything that the send buffer and the congestion window hold was in flight: either may have been the smaller.
+    pub(super) full: i64,
 }
 
 impl Spent {
     pub(super) fn add(&mut self, class: Class, ns: i64) {
         self.by_class[class as usize] += ns.max(0);
+    }
+}
+
+impl fmt::Display for Spent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ms = |ns: i64| ns as f64 / 1e6;
+        for class in Class::ALL.into_iter().filter(|class| self.by_class[*class as usize] > 0) {
+            writeln!(f, "    really {:10.1} ms  {}", ms(self.by_class[class as usize]), class.name())?;
+        }
+        let [any, recovery, full] = [self.any, self.recovery, self.full].map(ms);
+        writeln!(
+            f,
+            "    really {any:10.1} ms  anything, {recovery:.1} ms repair or congestion, {full:.1} ms congestion or send-buffer"
+        )
     }
 }
 
@@ -103,12 +121,21 @@ struct Row {
 pub(super) fn spent(path: &TruePath, connection: &TrueConnection, exchange: &TrueExchange) -> Option<Spent> {
     let (read, written) = (exchange.request_read_ns?, exchange.reply_start_ns?);
     let mut spent = Spent { any: exchange.path_late_ns, ..Spent::default() };
-    let up = Phase { path, direction: "forward", samples: &connection.samples.client };
+    let [up, down] = [
+        ("forward", &connection.samples.client, &connection.events.client),
+        ("backward", &connection.samples.server, &connection.events.server),
+    ]
+    .map(|(direction, samples, events)| Phase { path, direction, samples, writes: writes(events) });
     up.spend(exchange.start_ns, read, &mut spent)?;
     spent.add(Class::App, written - read);
-    let down = Phase { path, direction: "backward", samples: &connection.samples.server };
     down.spend(written, exchange.end_ns, &mut spent)?;
     Some(spent)
+}
+
+/// From when to when an application was in a call that writes.
+fn writes(events: &[Event]) -> Vec<(i64, i64)> {
+    let writes = |event: &&Event| matches!(event.op, Op::Write | Op::WriteMore | Op::Writev | Op::Sendfile);
+    events.iter().filter(writes).map(|event| (event.start_ns, event.end_ns)).collect()
 }
 
 /// One direction's part of an exchange.
@@ -116,6 +143,7 @@ struct Phase<'a> {
     path: &'a TruePath,
     direction: &'static str,
     samples: &'a [Sample],
+    writes: Vec<(i64, i64)>,
 }
 
 impl Phase<'_> {
@@ -162,28 +190,37 @@ impl Phase<'_> {
             spent.add(Class::Repair, ns);
             return;
         }
-        let grew = |of: fn(&Sample) -> Option<u64>| {
-            let grown = (value(self.samples, until, of) - value(self.samples, from, of)) * 1e3;
-            (grown as i64).clamp(0, ns)
-        };
-        let busy = grew(|sample| sample.tcp_info.busy_time);
-        let receiver = grew(|sample| sample.tcp_info.rwnd_limited);
-        let buffer = grew(|sample| sample.tcp_info.sndbuf_limited).min(ns - receiver);
-        spent.add(Class::Receiver, receiver);
-        spent.add(Class::SendBuffer, buffer);
-        let idle = (ns - busy).min(ns - receiver - buffer).max(0);
-        spent.add(Class::App, idle);
-        let rest = ns - receiver - buffer - idle;
-        let near = self.samples.partition_point(|sample| sample.at_ns < until);
-        let recovering = self
-            .samples
-            .get(near)
-            .and_then(|sample| sample.tcp_info.ca_state)
-            .is_some_and(|state| state >= RECOVERY);
-        if recovering {
-            spent.recovery += rest;
+        // What stood in its way when the kernel was asked: in parts as often as that was, or as it was before.
+        let first = self.samples.partition_point(|sample| sample.at_ns < from);
+        let behind = self.samples.partition_point(|sample| sample.at_ns < until);
+        let asked = &self.samples[if first < behind { first } else { first.saturating_sub(1) }..behind];
+        for sample in asked {
+            self.held(sample, ns / asked.len() as i64, spent);
+        }
+        if asked.is_empty() {
+            spent.any += ns;
+        }
+    }
+
+    /// The link had nothing to do for so long, and then got new data; meanwhile the sender's kernel said this.
+    fn held(&self, sample: &Sample, ns: i64, spent: &mut Spent) {
+        let info = &sample.tcp_info;
+        let [unacked, cwnd, mss, unsent] = [info.unacked, info.snd_cwnd, info.snd_mss, info.notsent_bytes]
+            .map(|value| i64::from(value.unwrap_or(0)));
+        let writing = self.writes.iter().any(|(from, until)| (*from..*until).contains(&sample.at_ns));
+        if info.ca_state.is_some_and(|state| state >= RECOVERY) {
+            spent.recovery += ns;
+        } else if unsent > 0 {
+            let closed = info.snd_wnd.is_some_and(|window| (unacked + 1) * mss > i64::from(window));
+            spent.add(if closed && unacked < cwnd { Class::Receiver } else { Class::Window }, ns);
+        } else if !writing {
+            spent.add(Class::App, ns);
+        } else if unacked == 0 {
+            spent.any += ns;
+        } else if unacked >= cwnd {
+            spent.full += ns;
         } else {
-            spent.add(Class::Window, rest);
+            spent.add(Class::SendBuffer, ns);
         }
     }
 
@@ -220,17 +257,3 @@ impl Phase<'_> {
 
 /// TCP_CA_Recovery, include/uapi/linux/tcp.h.
 const RECOVERY: u8 = 3;
-
-/// A counter at a time, between the samples around it.
-fn value(samples: &[Sample], at_ns: i64, of: fn(&Sample) -> Option<u64>) -> f64 {
-    let read = |sample: &Sample| of(sample).unwrap_or(0) as f64;
-    let next = samples.partition_point(|sample| sample.at_ns < at_ns);
-    match (next.checked_sub(1).and_then(|before| samples.get(before)), samples.get(next)) {
-        (Some(before), Some(after)) if after.at_ns > before.at_ns => {
-            let share = (at_ns - before.at_ns) as f64 / (after.at_ns - before.at_ns) as f64;
-            read(before) + share * (read(after) - read(before))
-        }
-        (Some(known), _) | (None, Some(known)) => read(known),
-        (None, None) => 0.0,
-    }
-}

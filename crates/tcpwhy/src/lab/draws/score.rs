@@ -12,6 +12,26 @@ const TOLERANCE_NS: i64 = 2_000_000;
 const TOLERANCE_PER_CENT: i64 = 5;
 const CLASSES: usize = Class::ALL.len();
 
+/// A bill, line by line.
+pub(super) struct Bill<'a>(pub(super) &'a Exchange);
+
+impl fmt::Display for Bill<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for line in &self.0.bill {
+            let class = Class::of(line.cause).name();
+            let (ms, sure) = (line.ns.as_nanos() as f64 / 1e6, line.confidence);
+            let rate = line.detail.rate_bps.map(|bps| format!("{:.2} Mbit/s", bps as f64 / 1e6));
+            let form = line.detail.form.map(str::to_owned).or(rate).unwrap_or_default();
+            writeln!(
+                f,
+                "    billed {ms:10.1} ms  {class:12} {} {form} {sure:?} {:?}",
+                line.cause, line.evidence
+            )?;
+        }
+        Ok(())
+    }
+}
+
 /// Sums over many exchanges, ns.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Score {
@@ -41,14 +61,21 @@ impl Score {
             self.truth[at] += truth.by_class[at];
             debug_assert_eq!(class as usize, at);
         }
-        let mut recovery = truth.recovery;
-        for class in [Class::Repair, Class::Window] {
-            let free = recovery.min(over[class as usize]);
-            over[class as usize] -= free;
-            recovery -= free;
+        let mut open = 0;
+        let either = [
+            (truth.recovery, [Class::Repair, Class::Window]),
+            (truth.full, [Class::SendBuffer, Class::Window]),
+        ];
+        for (mut left, classes) in either {
+            for class in classes {
+                let free = left.min(over[class as usize]);
+                over[class as usize] -= free;
+                left -= free;
+            }
+            open += left;
         }
         let tolerance = TOLERANCE_NS.max(elapsed * TOLERANCE_PER_CENT / 100) + truth.any;
-        let all: i64 = over.iter().sum::<i64>().max(under.iter().sum::<i64>() - recovery);
+        let all: i64 = over.iter().sum::<i64>().max(under.iter().sum::<i64>() - open);
         let wrong = (all - tolerance).max(0).min(elapsed);
         self.elapsed += elapsed;
         self.wrong += wrong;
