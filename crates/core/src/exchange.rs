@@ -9,7 +9,6 @@ use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
 use crate::account::{Account, Charge, Split};
 use crate::cause::{Cause, Side};
-use crate::drain::Drain;
 use crate::half::{Half, LastData};
 use crate::report::{Confidence, Detail, Kind};
 
@@ -338,10 +337,6 @@ pub(crate) struct Open {
     pub request_bytes: u64,
     pub reply_bytes: u64,
     pub packets: [u64; 2],
-    /// When everything that the last speaker sent was acknowledged, at the capture.
-    pub acked_at: Option<Instant>,
-    /// At what pace its acknowledgements came until then.
-    pub drain: Drain,
     /// The initiator's first byte.
     pub request_first: Option<Seq>,
     /// End of the initiator's data so far.
@@ -366,8 +361,6 @@ impl Open {
             request_bytes: 0,
             reply_bytes: 0,
             packets: [0; 2],
-            acked_at: None,
-            drain: Drain::default(),
             request_first: None,
             request_end: None,
             way_base: None,
@@ -395,7 +388,6 @@ impl Open {
         self.request_bytes = 0;
         self.reply_bytes = 0;
         self.packets = [first.packet; 2];
-        self.acked_at = None;
         self.request_acks = None;
         self.request_first = None;
         self.request_end = None;
@@ -438,7 +430,6 @@ impl Open {
     /// Takes a segment's bytes into the sums.
     pub(crate) fn count(&mut self, segment: &Segment, from: usize, new_bytes: u64) {
         self.packets[1] = segment.packet;
-        self.acked_at = None;
         if from == self.initiator {
             self.request_acks = segment.flags.ack().then_some(segment.ack);
             self.request_bytes += new_bytes;

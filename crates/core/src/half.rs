@@ -8,10 +8,10 @@ use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
 use crate::cause::Side;
 use crate::clock::StampClock;
-use crate::drain::Drain;
 use crate::full_size::FullSize;
 use crate::holes::Holes;
 use crate::ip_id::IpIdCounter;
+use crate::link::Link;
 pub(crate) use crate::order::{LastData, Order, Queue};
 use crate::passing::{AckSeen, Sent};
 use crate::queue;
@@ -24,6 +24,8 @@ use crate::window_scale::ScaleBounds;
 const REMEMBERED_MAX: usize = 2048;
 /// By how much a host's answers vary, and with them the estimate of the way to it.
 pub(crate) const HOST_VARIATION: Duration = Duration::from_micros(150);
+/// Time stamps of a millisecond say nothing about shorter intervals than these.
+const STAMP_BLUR: Duration = Duration::from_millis(3);
 /// The window that a sender knows early in a connection.
 const UNSCALED_MAX: u32 = 65_536;
 /// A jump further than any window is not a hole.
@@ -66,8 +68,6 @@ pub(crate) struct Half {
     pub clock: StampClock,
     /// The last acknowledgement said that something is missing.
     signalled: bool,
-    /// The last round trip between the capture and the peer.
-    last_rtt: Option<Duration>,
     /// How much longer than the fastest recent one the present packet was on its way here.
     pub queued_on_way: Option<Duration>,
     /// The longest that any packet so far was on its way here above the fastest one.
@@ -81,7 +81,8 @@ pub(crate) struct Half {
     newly_acked: u32,
     arrivals: RateEstimator,
     acknowledgements: RateEstimator,
-    pub drain: Drain,
+    /// What is at the bottleneck behind the capture.
+    pub link: Link,
     /// Times of what was sent before this byte are not to be measured with: the capture's clock stepped.
     untimed_until: Option<Seq>,
     ip_id: IpIdCounter,
@@ -118,16 +119,15 @@ impl Half {
             peer_unscaled: false,
             clock: StampClock::default(),
             signalled: false,
-            last_rtt: None,
             queued_on_way: None,
             queued_peak: Duration::ZERO,
             acked_with_data: 0,
             acked_bare: 0,
             pushed_run: 0,
             newly_acked: 0,
-            arrivals: RateEstimator::default(),
+            arrivals: RateEstimator::blurred(),
             acknowledgements: RateEstimator::default(),
-            drain: Drain::default(),
+            link: Link::default(),
             untimed_until: None,
             ip_id: IpIdCounter::default(),
             missed_since_data: 0,
@@ -296,14 +296,14 @@ impl Half {
         }
     }
 
-    /// The peer acknowledged data of this direction. Returns the round trip that it shows between the capture and
-    /// the peer, where it shows one.
+    /// The peer, `peer` away as far as that is known, acknowledged data of this direction. Returns the round trip that
+    /// it shows between the capture and the peer, where it shows one.
     pub(crate) fn on_ack(
         &mut self,
         ack: &Segment,
         window: u32,
         mss: u32,
-        path_rtt: Duration,
+        peer: Duration,
     ) -> Option<Duration> {
         let advanced = self.una.is_none_or(|una| ack.ack.after(una));
         let (mut rtt, mut repaired) = (None, false);
@@ -322,7 +322,8 @@ impl Half {
             let acked = self.una.map_or(0, |una| (ack.ack - una).max(0) as u32);
             self.newly_acked = acked;
             self.una = Some(ack.ack);
-            let in_flight = self.sent.len();
+            let oldest = self.sent.front().map(|sent| sent.at);
+            let mut popped = None;
             while let Some(sent) = self.sent.front() {
                 if sent.end.after(ack.ack) {
                     break;
@@ -330,27 +331,38 @@ impl Half {
                 let timed = !filled && self.untimed_until.is_none_or(|until| sent.end.after(until));
                 rtt = timed.then(|| (ack.at - sent.at).at_least_zero());
                 repaired = sent.retransmitted;
+                popped = Some(sent.end);
                 self.sent.pop_front();
             }
             // The first packets of a super-segment that the sender's interface is to split.
-            if let Some(split) = self.sent.front().filter(|_| rtt.is_none() && acked >= mss) {
+            let into = |split: &&Sent| match popped {
+                Some(end) => ack.ack.after(end) && ack.ack.before(split.end),
+                None => acked >= mss,
+            };
+            if let Some(split) = self.sent.front().filter(into) {
                 let timed = !filled && self.untimed_until.is_none_or(|until| split.end.after(until));
                 rtt = timed.then(|| (ack.at - split.at).at_least_zero());
                 repaired = split.retransmitted;
             }
-            let exact = rtt.filter(|_| !repaired);
             self.untimed_until = self.untimed_until.filter(|until| until.after(ack.ack));
             self.holes.on_ack(ack.ack);
             let count = if ack.payload_len > 0 { &mut self.acked_with_data } else { &mut self.acked_bare };
             *count = count.saturating_add(1);
-            self.last_rtt = exact.or(self.last_rtt);
-            let idle = exact.unwrap_or(path_rtt).max(path_rtt).divided_by(4);
-            self.acknowledgements.on_bytes(ack.at, self.newly_acked, mss, idle);
-            let packets = (acked / mss.max(1)).max((in_flight - self.sent.len()) as u32);
-            self.drain.on_ack(ack.at, acked, packets);
-            if self.sent.is_empty() {
-                self.acknowledgements.interrupt(); // what is acknowledged next has yet to be sent
-            }
+            // One that comes with an answer may have waited for that.
+            let bare = !filled && ack.payload_len == 0;
+            let at_once = bare && self.is_at_once(ack.at - peer, acked, mss);
+            let late = rtt.filter(|_| at_once).map(|rtt| rtt - peer);
+            // The bottleneck had no break since the last one if the oldest of these bytes were waiting then, and the
+            // newest before those were through.
+            let behind = |last: Instant| {
+                let newest =
+                    (ack.at - last).times(i64::from(mss.min(acked))).divided_by(i64::from(acked.max(1)));
+                oldest.is_some_and(|sent| sent + peer <= last + HOST_VARIATION)
+                    && late.is_some_and(|late| late + HOST_VARIATION >= newest)
+            };
+            let behind = self.acknowledgements.last().is_some_and(behind);
+            self.acknowledgements.on_bytes(ack.at, self.newly_acked, mss, behind);
+            self.on_passed(ack.at - peer, acked, late, behind, 0);
         }
         let duplicate = !advanced && !window_changed && ack.payload_len == 0 && !self.sent.is_empty();
         if !ack.flags.syn() {
@@ -365,6 +377,9 @@ impl Half {
         }
         if sacked || duplicate {
             self.acknowledgements.interrupt(); // what it will jump by later did not arrive at once
+            let sacked: i32 =
+                ack.options.sack().iter().map(|block| (block.end - block.start.latest(ack.ack)).max(0)).sum();
+            self.on_passed(ack.at - peer, 0, None, false, sacked.max(0) as u32);
         }
         if self.in_transit.len() >= REMEMBERED_MAX {
             self.in_transit.pop_back();
@@ -445,7 +460,11 @@ impl Half {
             Order::Duplicate | Order::Probe => 0,
         };
         self.bytes += u64::from(new_bytes);
-        self.arrivals.on_bytes(segment.at, new_bytes, mss, path_rtt.divided_by(4));
+        let behind =
+            self.arrivals.last().is_some_and(|last| self.was_behind(segment, segment.at - last, path_rtt));
+        self.arrivals.on_bytes(segment.at, new_bytes, mss, behind);
+        let again = matches!(order, Order::Retransmission { .. });
+        self.link.on_sent(segment.at, segment.payload_len, again, self.acknowledgements.best());
         if !matches!(order, Order::Duplicate | Order::Probe) {
             self.view.unanswered_since = None;
             self.last_data = Some(LastData {
@@ -460,11 +479,28 @@ impl Half {
                 spacing: self.last_data.map_or(Duration::ZERO, |before| segment.at - before.at),
             });
             self.missed_since_data = 0;
-            self.drain = Drain::default();
             self.pushed_run =
                 if segment.flags.psh() { 0 } else { self.pushed_run.saturating_add(segment.payload_len) };
         }
         new_bytes
+    }
+
+    /// Whether a segment was waiting behind the one before it, as far as its arrival `gap` later shows: it had waited
+    /// for as long, or left together with that one, or comes sooner than anything can have let it leave, or no later
+    /// than those before it.
+    #[inline]
+    fn was_behind(&self, segment: &Segment, gap: Duration, path_rtt: Duration) -> bool {
+        let Some(last) = self.last_data.filter(|last| last.queue != Queue::Emptied) else { return false };
+        let soon = path_rtt.divided_by(4).max(Duration::from_micros(200));
+        if gap < STAMP_BLUR
+            && (gap < soon || self.arrivals.spacing().is_some_and(|usual| gap < usual.times(3)))
+        {
+            return true;
+        }
+        if self.queued_on_way.is_some_and(|queued| queued >= gap) {
+            return true;
+        }
+        self.sent_apart(&last, segment).map_or(gap < soon, |apart| apart <= gap.divided_by(2))
     }
 
     fn queue_behind(&self, segment: &Segment, small: bool) -> Queue {
@@ -526,11 +562,6 @@ impl Half {
             self.sent.pop_front();
         }
         self.sent.push_back(sent);
-    }
-
-    /// By how much the last round trip between the capture and the peer was above `peer`.
-    pub(crate) fn last_queueing(&self, peer: Duration) -> Duration {
-        self.last_rtt.map_or(Duration::ZERO, |rtt| (rtt - peer).at_least_zero())
     }
 
     /// What the time that packets waited on their way here is counted from.

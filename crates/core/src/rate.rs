@@ -12,6 +12,8 @@ use tcpwhy_wire::{Duration, Instant};
 const RUN_EVENTS: u32 = 16;
 const RUN_TIME: Duration = Duration::from_millis(1);
 const SHORT_RUN_EVENTS: u32 = 4;
+/// What clumps on the way is no part of a run that takes so long, however few its events are.
+const SLOW_RUN_TIME: Duration = Duration::from_millis(3);
 const NANOS_PER_SECOND: u128 = 1_000_000_000;
 
 /// Bytes over time.
@@ -53,19 +55,20 @@ impl Rate {
 /// The runs seen.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RateEstimator {
-    /// The run under way.
-    run: Option<Run>,
+    run: Run,
     best: Option<Box<Best>>,
+    /// Intervals may hold idle time that does not show: most runs are too slow.
+    blurred: bool,
 }
 
-/// Events in quick succession.
-#[derive(Clone, Copy, Debug)]
+/// Intervals in which the bottleneck was busy, one or several at a time.
+#[derive(Clone, Copy, Debug, Default)]
 struct Run {
-    first: Instant,
-    last: Instant,
-    /// Bytes behind the first event.
-    behind_first: u64,
-    events: u32,
+    /// When the last bytes got through, as far as what comes next can be measured from there.
+    last: Option<Instant>,
+    over: Duration,
+    bytes: u64,
+    intervals: u32,
 }
 
 /// The last whole runs, the one that is taken, and the fastest short one. Most connections never have either.
@@ -83,7 +86,7 @@ const RUNS: usize = 15;
 const FEW_RUNS: usize = 5;
 
 impl Best {
-    fn on_whole(&mut self, rate: Rate) {
+    fn on_whole(&mut self, rate: Rate, blurred: bool) {
         self.runs[self.next] = Some(rate);
         self.next = (self.next + 1) % RUNS;
         let mut rates = self.runs;
@@ -93,49 +96,63 @@ impl Best {
             _ => std::cmp::Ordering::Equal,
         });
         let fastest = known - 1;
-        self.whole = rates[if known < FEW_RUNS { fastest } else { known * 3 / 5 }];
+        let fifths = if blurred { 4 } else { 3 };
+        self.whole = rates[if known < FEW_RUNS { fastest } else { known * fifths / 5 }];
     }
 }
 
 impl RateEstimator {
-    /// `bytes` got through at `now`. A pause of `idle` or more is the sender's, not the bottleneck's.
+    /// One whose intervals may hold idle time that does not show.
+    pub(crate) fn blurred() -> Self {
+        Self { blurred: true, ..Self::default() }
+    }
+
+    /// When the last bytes got through.
     #[inline]
-    pub(crate) fn on_bytes(&mut self, now: Instant, bytes: u32, mss: u32, idle: Duration) {
+    pub(crate) fn last(&self) -> Option<Instant> {
+        self.run.last
+    }
+
+    /// How long the bottleneck needs from one event to the next, where that has shown.
+    #[inline]
+    pub(crate) fn spacing(&self) -> Option<Duration> {
+        let Run { over, intervals, .. } = self.run;
+        (intervals >= SHORT_RUN_EVENTS).then(|| over.divided_by(i64::from(intervals)))
+    }
+
+    /// `bytes` got through at `now`; `behind` if they had been waiting when those before them got through, so that the
+    /// time in between is what the bottleneck needed for them.
+    #[inline]
+    pub(crate) fn on_bytes(&mut self, now: Instant, bytes: u32, mss: u32, behind: bool) {
         if bytes == 0 {
             return;
         }
-        let goes_on = |last: Instant| now - last < idle.max(Duration::from_micros(200));
-        let run = match &mut self.run {
-            Some(run) if goes_on(run.last) => run,
-            // The first event opens the run: its bytes got through before it.
-            _ => {
-                self.run = Some(Run { first: now, last: now, behind_first: 0, events: 1 });
-                return;
-            }
-        };
-        run.last = now;
-        run.behind_first += u64::from(bytes);
-        run.events += 1;
-        let Run { behind_first, events, .. } = *run;
-        let over = now - run.first;
-        if events < SHORT_RUN_EVENTS || behind_first < 3 * u64::from(mss) || !over.is_positive() {
+        let run = &mut self.run;
+        let Some(last) = run.last.replace(now).filter(|_| behind) else { return };
+        run.over += now - last;
+        run.bytes += u64::from(bytes);
+        run.intervals += 1;
+        let Run { over, bytes, intervals, .. } = *run;
+        let enough = intervals + 1 >= SHORT_RUN_EVENTS && bytes >= 3 * u64::from(mss);
+        let slow = over >= SLOW_RUN_TIME && (intervals + 1 >= SHORT_RUN_EVENTS || bytes >= u64::from(mss));
+        if !(enough || slow) || !over.is_positive() {
             return;
         }
-        let rate = Rate { bytes: behind_first, over };
-        let whole = events >= RUN_EVENTS && over >= RUN_TIME;
+        let rate = Rate { bytes, over };
+        let whole = intervals + 1 >= RUN_EVENTS && over >= RUN_TIME;
         let best = self.best.get_or_insert_default();
         if !whole && best.short.is_none_or(|short| rate.compare(short).is_gt()) {
             best.short = Some(rate);
         }
         if whole {
-            best.on_whole(rate);
-            *run = Run { first: now, last: now, behind_first: 0, events: 1 };
+            best.on_whole(rate, self.blurred);
+            *run = Run { last: Some(now), ..Run::default() };
         }
     }
 
-    /// What comes next does not belong to the run.
+    /// What comes next cannot be measured from the last event.
     pub(crate) fn interrupt(&mut self) {
-        self.run = None;
+        self.run.last = None;
     }
 
     pub(crate) fn best(&self) -> Option<Rate> {
@@ -153,11 +170,11 @@ mod tests {
         // 1448 bytes each 1.1584 ms is 10 Mb/s.
         let mut estimator = RateEstimator::default();
         for i in 0..20 {
-            estimator.on_bytes(Instant::from_nanos(i * 1_158_400), 1448, 1448, Duration::from_millis(20));
+            estimator.on_bytes(Instant::from_nanos(i * 1_158_400), 1448, 1448, true);
         }
         for i in 0..20 {
             let at = Instant::from_nanos(5_000_000_000 + i * 1_158_400);
-            estimator.on_bytes(at, 1448, 1448, Duration::from_millis(20));
+            estimator.on_bytes(at, 1448, 1448, i > 0);
         }
         assert_eq!(estimator.best().map(Rate::bits_per_second), Some(10_000_000));
     }
@@ -169,7 +186,7 @@ mod tests {
         for i in 0..1_000 {
             let due = if i % 100 >= 70 { i - i % 100 + 99 + i % 100 / 90 } else { i };
             let at = Instant::from_nanos(due * 1_158_400 + i * 1_000);
-            estimator.on_bytes(at, 1448, 1448, Duration::from_millis(100));
+            estimator.on_bytes(at, 1448, 1448, true);
         }
         let rate = estimator.best().map_or(0, Rate::bits_per_second);
         assert!((9_500_000..=10_500_000).contains(&rate), "{rate}");

@@ -18,11 +18,6 @@ const KNOWN: &[(&str, &str, &str)] = &[
         "client",
         "what a sender let pass within half a millisecond cannot be seen from the far end of 26 ms",
     ),
-    (
-        "c-idle",
-        "client",
-        "segments in clumps: the link's share is too large, and slow start's 9.8 % instead of 10 %",
-    ),
     ("e-small-window", "client", "a window of one after idle time: no packet tells it from Nagle"),
     ("e-small-window", "server", "a window of one after idle time: no packet tells it from Nagle"),
 ];

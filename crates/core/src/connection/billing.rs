@@ -160,17 +160,19 @@ impl Connection {
         if let Some(charge) = repair::first_reply(half, order, split.left(), own, rtt) {
             split.take(charge.evidence(from.packet, segment.packet));
         }
-        if own > self.delay(open.initiator)
-            && (from.flight_segments > 2 || from.flight > 2 * self.mss(open.initiator))
-        {
+        if own > self.delay(open.initiator) {
             // The request's last flight had to pass the bottleneck behind the capture.
-            let rate = client.rate(true);
-            let detail = Detail { rate_bps: rate.map(Rate::bits_per_second), ..Detail::default() };
-            let drain = client.drain.backlog_before_answer(client.last_queueing(own), rate, from.flight);
+            let detail =
+                Detail { rate_bps: client.rate(true).map(Rate::bits_per_second), ..Detail::default() };
             split.take(
-                Charge::new(Cause::Bandwidth, client.side, drain, Confidence::Likely)
-                    .evidence(from.packet, segment.packet)
-                    .detail(detail),
+                Charge::new(
+                    Cause::Bandwidth,
+                    client.side,
+                    client.link.busy_from(from.at),
+                    Confidence::Likely,
+                )
+                .evidence(from.packet, segment.packet)
+                .detail(detail),
             );
         }
         if let Some(queued) = half.queued_on_way.filter(|queued| queued.is_positive()) {

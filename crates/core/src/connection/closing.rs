@@ -120,17 +120,18 @@ impl Connection {
         open.client_idle = (open.client_idle - more).at_least_zero();
     }
 
-    /// Behind the capture the last flight still has to pass the bottleneck: its acknowledgement shows for how long.
+    /// Behind the capture the last flight still has to pass the bottleneck: its acknowledgements show for how long.
     fn charge_drain(&self, open: &mut Open, speaker: usize) {
         let listener = 1 - speaker;
-        let away = self.delay(listener);
-        let mss = self.mss(speaker);
         let half = &self.halves[speaker];
-        let (Some(last), Some(acked_at)) = (open.last_path().last, open.acked_at) else { return };
-        if last.flight_segments <= 2 && last.flight <= 2 * mss || away <= self.delay(speaker) {
+        let Some(last) = open.last_path().last.filter(|_| self.delay(listener) > self.delay(speaker)) else {
+            return;
+        };
+        // Until it is acknowledged nobody knows; a FIN behind it counts as a byte.
+        if half.outstanding() > u32::from(half.fin.is_some()) {
             return;
         }
-        let late = open.drain.backlog(acked_at - last.at - away, half.rate(true), last.flight);
+        let late = half.link.busy_from(last.at);
         let detail = Detail { rate_bps: half.rate(true).map(Rate::bits_per_second), ..Detail::default() };
         let drain = Charge::new(Cause::Bandwidth, side(speaker), late, Confidence::Likely)
             .evidence(last.packet, last.packet)

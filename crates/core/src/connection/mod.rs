@@ -330,13 +330,13 @@ impl Connection {
         {
             setup.done = true;
         }
-        let path_rtt = self.delay(CLIENT) + self.delay(SERVER);
+        let peer = self.delay(from);
         // What the acknowledgement itself waited on its way here is no part of the path's round trip. A clock that says
         // that it waited for nearly all of it says something else.
         let waited =
             self.halves[from].queued_on_way.filter(|queued| *queued >= QUEUED_MIN).unwrap_or_default();
         let rtt = self.halves[to]
-            .on_ack(segment, window, mss, path_rtt)
+            .on_ack(segment, window, mss, peer)
             .map(|rtt| if waited <= rtt.times(3).divided_by(4) { rtt - waited } else { rtt });
         // Without a handshake the first thing to acknowledge may be anybody's next request, minutes later. Whoever waits
         // for longer than this has sent again (RFC 6298, 2.1).
@@ -358,10 +358,6 @@ impl Connection {
             // D-SACK (RFC 2883): what was sent again had arrived before.
             if spurious || echoed.is_some_and(|echoed| path.answered_before_repair(echoed)) {
                 path.discard();
-            }
-            if all_acked && open.last_speaker() == to && open.acked_at.is_none() {
-                open.acked_at = Some(segment.at);
-                open.drain = self.halves[to].drain;
             }
         }
     }

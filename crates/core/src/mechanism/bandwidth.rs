@@ -21,76 +21,33 @@ pub(crate) fn rate(wait: &Wait<'_>) -> Option<Rate> {
     wait.half.rate(wait.near_sender())
 }
 
-/// Charges the bottleneck's share of a wait.
-pub(crate) fn take(wait: &Wait<'_>, split: &mut Split) {
-    let Some(rate) = rate(wait) else { return };
-    let needed = if burst_behind(wait) {
-        rate.time_for(wait.segment.payload_len)
-    } else {
-        needed(wait, rate) + wait.habits.bandwidth_credit
-    };
-    let share = if queue_stands(wait, rate) { split.left() } else { needed };
-    if !share.is_positive() {
-        return;
+/// A wait less the time in which the bottleneck was busy with bytes of this transfer: whatever else held the sender
+/// delayed nothing meanwhile.
+pub(crate) fn split(wait: &Wait<'_>) -> Split {
+    let mut split = Split::of(wait.gap);
+    let busy = busy(wait);
+    if busy.is_positive() {
+        let mut charge = Charge::new(Cause::Bandwidth, wait.half.side, busy, Confidence::Likely)
+            .evidence(wait.last.packet, wait.segment.packet);
+        if wait.gap >= super::BURST_GAP {
+            let rate_bps = rate(wait).map(Rate::bits_per_second);
+            charge = charge.detail(Detail { rate_bps, ..Detail::default() });
+        }
+        split.take(charge);
     }
-    let detail = Detail { rate_bps: Some(rate.bits_per_second()), ..Detail::default() };
-    split.take(
-        Charge::new(Cause::Bandwidth, wait.half.side, share, Confidence::Likely)
-            .evidence(wait.last.packet, wait.segment.packet)
-            .detail(detail),
-    );
+    split
 }
 
-/// Charges the bottleneck's share where acknowledgements have shown how long it can have been busy.
-pub(crate) fn take_seen(wait: &Wait<'_>, split: &mut Split, seen: Duration) {
-    let Some(rate) = rate(wait) else { return };
-    let share = seen.min(needed(wait, rate) + wait.habits.bandwidth_credit);
-    let detail = Detail { rate_bps: Some(rate.bits_per_second()), ..Detail::default() };
-    split.take(
-        Charge::new(Cause::Bandwidth, wait.half.side, share, Confidence::Likely)
-            .evidence(wait.last.packet, wait.segment.packet)
-            .detail(detail),
-    );
-}
-
-/// What the bottleneck needed for the bytes that ended the wait.
-fn needed(wait: &Wait<'_>, rate: Rate) -> Duration {
-    if !wait.near_sender() {
-        return rate.time_for(wait.segment.payload_len);
+/// For how long the bottleneck was busy between the two segments. Near the sender, with what had passed the capture by
+/// then; near the receiver, with the second one.
+fn busy(wait: &Wait<'_>) -> Duration {
+    if wait.near_sender() {
+        return wait.half.link.busy_from(wait.last.at).min(wait.gap);
     }
-    let acked = wait.half.acked_since(wait.last);
-    // In recovery nothing is acknowledged for good, and a segment leaves for each that arrived (RFC 6675).
-    rate.time_for(if acked == 0 && recovering(wait) { wait.segment.payload_len } else { acked })
-}
-
-/// Near the sender, a segment that left behind others on the same acknowledgement: the bottleneck is still busy with
-/// those. It earns no credit: in sum the bottleneck needs no longer than for what was acknowledged.
-fn burst_behind(wait: &Wait<'_>) -> bool {
-    wait.near_sender() && wait.half.acked_since(wait.last) == 0 && !recovering(wait)
-}
-
-fn recovering(wait: &Wait<'_>) -> bool {
-    wait.half.view.loss_signal.is_some_and(|at| at >= wait.last.at - wait.rtt())
-}
-
-/// Whether bytes of this transfer were waiting at the bottleneck: the last acknowledgement took longer than the path
-/// needs, and no longer than the flight can have queued.
-fn queue_stands(wait: &Wait<'_>, rate: Rate) -> bool {
-    if !wait.near_sender() {
-        return wait.gap <= needed(wait, rate).times(2) + Duration::from_micros(300);
-    }
-    let Some((release, rtt)) = wait.half.view.advanced().and_then(|release| Some((release, release.rtt?)))
-    else {
-        return false;
-    };
-    let queued = rtt - wait.peer - wait.peer.divided_by(4) - Duration::from_millis(1);
-    // No more than the flight can have queued by itself; or, with others in the queue, acknowledgements that keep
-    // coming one behind the other while most of the flight is still out.
-    let own_queue = rtt - wait.peer <= rate.time_for(release.flight) + Duration::from_millis(5);
-    let streaming = wait.gap < rtt.divided_by(4) && release.left >= release.flight / 2;
-    // What the path itself holds leaves nothing to queue.
-    let more_than_path = rate.time_for(release.flight) >= wait.peer - wait.peer.divided_by(8);
-    queued.is_positive() && ((own_queue && more_than_path) || streaming)
+    let Some(rate) = rate(wait) else { return Duration::ZERO };
+    let needed = rate.time_for(wait.segment.payload_len);
+    // Where it hardly stood idle, it did not.
+    if wait.gap <= needed.times(2) + Duration::from_micros(300) { wait.gap } else { needed }
 }
 
 /// Near the receiver, packets' time stamps tell when they left. One that was waiting already when the one before it
@@ -135,16 +92,4 @@ fn keeps_pace(wait: &Wait<'_>) -> bool {
         && difference.max(-difference) <= wait.gap.divided_by(32)
         && wait.gap < crate::rto::RTO_MIN
         && !released
-}
-
-/// Acknowledgements clump on their way: the time that the bottleneck needed for the early ones passes in the gap
-/// behind them. Returns what is left of it.
-pub(crate) fn credit(wait: &Wait<'_>, verdict: &Verdict) -> Duration {
-    let Some(rate) = rate(wait) else { return Duration::ZERO };
-    let mut credit = wait.habits.bandwidth_credit + needed(wait, rate);
-    if verdict.split.has(Cause::Bandwidth.bit()) {
-        let charges = verdict.split.charges().filter(|charge| charge.cause == Cause::Bandwidth);
-        credit -= charges.map(|charge| charge.ns).sum();
-    }
-    credit.at_least_zero().min(wait.rtt().divided_by(2))
 }

@@ -9,7 +9,7 @@
 use tcpwhy_wire::{Duration, Seq};
 
 use super::{HELD_BACK_MIN, Verdict, Wait, bandwidth};
-use crate::account::{Charge, Split};
+use crate::account::Charge;
 use crate::cause::Cause;
 use crate::half::{Order, Queue, Release};
 use crate::report::{Confidence, Detail, Trigger};
@@ -135,7 +135,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         form,
         ..Detail::default()
     };
-    let mut split = Split::of(wait.gap);
+    let mut split = bandwidth::split(wait);
     if !wait.follows(&release) && !wait.near_sender() {
         let late = Charge::new(
             Cause::Queueing,
@@ -144,13 +144,6 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
             Confidence::Possible,
         );
         split.take(late.evidence(release.packet, wait.segment.packet));
-    }
-    match wait.half.view.unanswered_since {
-        // The acknowledgements that it let pass show for how long the bottleneck can have been busy.
-        Some(since) if form == Some("drained") && wait.near_sender() => {
-            bandwidth::take_seen(wait, &mut split, release.effective - since);
-        }
-        _ => bandwidth::take(wait, &mut split),
     }
     let charge = Charge::new(cause, wait.half.side, Duration::ZERO, confidence)
         .evidence(release.packet, wait.segment.packet)
@@ -252,8 +245,7 @@ fn after_loss_signal(wait: &Wait<'_>) -> bool {
 /// More was queued, no acknowledgement of new data released it: recovery from a loss goes on duplicate and selective
 /// acknowledgements (RFC 6675), else the sender spaced its segments, or the bottleneck did.
 fn spaced(wait: &Wait<'_>) -> Verdict {
-    let mut split = Split::of(wait.gap);
-    bandwidth::take(wait, &mut split);
+    let split = bandwidth::split(wait);
     let recovering =
         wait.half.view.loss_signal.is_some_and(|at| at + wait.rtt() + wait.hair() >= wait.segment.at);
     let (cause, form) = if recovering {

@@ -109,8 +109,6 @@ pub(crate) struct Habits {
     pub answers: think::Answers,
     /// Rounds of a window, see `congestion_window`.
     pub rounds: congestion_window::Rounds,
-    /// Time that the bottleneck has been needed for and that no gap has shown yet, see `bandwidth`.
-    pub bandwidth_credit: Duration,
 }
 
 impl Habits {
@@ -147,7 +145,6 @@ impl Habits {
             self.pauses.get_or_insert_default()[lessons.index.min(3)].push(pause, lessons.before);
         }
         self.held_shape = lessons.nagle.shape.or(self.held_shape);
-        self.bandwidth_credit = lessons.bandwidth_credit;
         if let Some((left, mss)) = lessons.drained_to {
             self.rounds.on_drained(left, mss);
         }
@@ -239,7 +236,6 @@ pub(crate) struct Lessons {
     nagle: nagle::Lesson,
     index: usize,
     before: u32,
-    bandwidth_credit: Duration,
     drained_to: Option<(u32, u32)>,
 }
 
@@ -256,7 +252,6 @@ pub(crate) fn lessons(wait: &Wait<'_>, verdict: &Verdict) -> Lessons {
         nagle: nagle::lesson(wait, verdict),
         index: wait.index,
         before: wait.last.len,
-        bandwidth_credit: bandwidth::credit(wait, verdict),
         drained_to: congestion_window::drained_to(wait, verdict).map(|left| (left, wait.mss)),
     }
 }

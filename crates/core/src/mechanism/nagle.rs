@@ -51,7 +51,8 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         }
         _ => Confidence::Likely,
     };
-    let mut split = Split::of(wait.gap);
+    // While the bottleneck works off what left before, the tail would have waited there.
+    let mut split = if wait.near_sender() { super::bandwidth::split(wait) } else { Split::of(wait.gap) };
     if !wait.follows(&release) {
         let late = wait.segment.at - release.effective;
         split.take(

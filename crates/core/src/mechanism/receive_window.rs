@@ -43,10 +43,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     };
     let certain = follows && !half.is_scale_inferred();
     let confidence = if certain { Confidence::Certain } else { Confidence::Likely };
-    let mut split = Split::of(wait.gap);
-    if cause == Cause::ReceiveWindow {
-        super::bandwidth::take(wait, &mut split);
-    }
+    let split = super::bandwidth::split(wait);
     let charge = Charge::new(cause, half.side, Duration::ZERO, confidence)
         .evidence(release.packet, wait.segment.packet)
         .detail(detail);

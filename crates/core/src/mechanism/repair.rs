@@ -44,7 +44,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         .evidence(wait.last.packet, wait.segment.packet)
         .detail(detail);
     let trigger = if cause == Cause::Rto { Trigger::Timer } else { super::burst(wait.last, wait.segment.at) };
-    Some(Verdict { split: Split::of(wait.gap).rest(charge), trigger })
+    Some(Verdict { split: super::bandwidth::split(wait).rest(charge), trigger })
 }
 
 /// Which repair it was, by how long it took.

@@ -28,7 +28,10 @@ impl Answers {
     pub(crate) fn is_own(&self, timing: Timing) -> bool {
         let shown = self.last.is_some_and(|last| {
             let moved = last.pieces - timing.pieces;
-            moved.max(-moved) >= HELD_BACK_MIN && agree(last.answer, timing.answer)
+            let moved = moved.max(-moved);
+            let differs = last.answer - timing.answer;
+            let much = moved >= HELD_BACK_MIN && moved >= differs.max(-differs).times(8);
+            much && agree(last.answer, timing.answer)
         });
         shown || self.own.is_some_and(|own| agree(own, timing.answer))
     }
@@ -45,7 +48,12 @@ fn agree(a: Duration, b: Duration) -> bool {
 }
 
 pub(crate) fn judge(wait: &Wait<'_>) -> Verdict {
-    let split = rest(wait, Split::of(wait.gap));
+    let split = super::bandwidth::split(wait);
+    // Far from the sender, a part of a wait is as well what the application took: only what came as fast as the bottleneck
+    // lets it through was no wait of its own.
+    let linked = wait.near_sender() || wait.last.queue == Queue::More || !split.left().is_positive();
+    let split = if linked { split } else { Split::of(wait.gap) };
+    let split = rest(wait, split);
     Verdict { split, trigger: burst(wait.last, wait.segment.at) }
 }
 

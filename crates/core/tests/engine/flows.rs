@@ -72,7 +72,8 @@ fn a_sender_that_lets_acknowledgements_pass_waits_for_its_buffer() {
     let seen = log(lines.join("\n")).rtt(ms(rtt_ms)).seen_at(End::Server);
     let bill = seen.exchange(1);
     let buffer = bill.ns(Cause::SendBuffer, Server);
-    assert!(buffer >= ms(4.0 * rtt_ms), "{buffer}{seen}");
+    // The link needed the time of the acknowledgements between them, and of the last segments.
+    assert!(buffer >= ms(4.0 * (rtt_ms - 0.3)), "{buffer}{seen}");
 }
 
 /// Ten writes of 50 bytes use up a congestion window of ten packets; what is written meanwhile leaves as full segments.

@@ -1,0 +1,174 @@
+//! Until when is the bottleneck behind the capture busy with what has passed it?
+//!
+//! A link works off one packet behind the other, so one number says how much of it is still to come: the time at which
+//! the last packet that passed the capture will have left it. What is sent moves that time by the packet's own time on
+//! the link; an acknowledgement shows that what it covers had left one round trip before, and bounds what can be left.
+//! Times are the capture's: the way to the link and the way back are the same for all packets.
+
+use tcpwhy_wire::{Duration, Instant};
+
+use crate::half::Half;
+use crate::rate::Rate;
+
+/// What the estimate of a flight's own queue leaves open.
+const OWN_QUEUE_SLACK: Duration = Duration::from_micros(300);
+
+/// What of a direction is at the bottleneck behind the capture.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Link {
+    /// It has been busy without a break since then ...
+    since: Instant,
+    /// ... until then.
+    until: Instant,
+}
+
+impl Default for Link {
+    fn default() -> Self {
+        Self { since: Instant::MIN, until: Instant::MIN }
+    }
+}
+
+/// What an acknowledgement says about the bottleneck.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Passed {
+    /// When the last byte that it is about had left the bottleneck, at the latest.
+    pub by: Instant,
+    /// Bytes behind that one.
+    pub behind: u32,
+    /// It had left then and not before: its receiver did not hold the acknowledgement back, and no more than the flight
+    /// can have delayed it.
+    pub exact: bool,
+}
+
+impl Link {
+    /// These bytes passed the capture; `again` if the first copy is taken for lost before it came to the bottleneck.
+    #[inline]
+    pub(crate) fn on_sent(&mut self, at: Instant, bytes: u32, again: bool, rate: Option<Rate>) {
+        let Some(rate) = rate else { return };
+        let needed = rate.time_for(bytes);
+        let until = if again && self.until > at { self.until - needed } else { self.until };
+        if until < at {
+            self.since = at;
+        }
+        self.until = until.max(at) + needed;
+    }
+
+    #[inline]
+    pub(crate) fn on_passed(&mut self, passed: Passed, rate: Option<Rate>) {
+        let needed = rate.map_or(Duration::ZERO, |rate| rate.time_for(passed.behind));
+        // What is behind it cannot be through sooner than that, ...
+        let until = passed.by + needed;
+        if passed.exact && until > self.until {
+            self.since = self.since.min(passed.by);
+            self.until = until;
+        // ... and not later, if the link has had no break since.
+        } else if rate.is_some() && until < self.until && self.until - needed > self.since {
+            self.until = until;
+        }
+    }
+
+    /// For how long from `at` on it is busy.
+    #[inline]
+    pub(crate) fn busy_from(&self, at: Instant) -> Duration {
+        // An `Instant` that was never set is far below every other.
+        if self.until <= at { Duration::ZERO } else { self.until - at }
+    }
+}
+
+impl Half {
+    /// Whether the receiver cannot have held back an acknowledgement of `acked` bytes that left it when they arrived at
+    /// `by`: it acknowledges every second segment at once (RFC 9293, 3.8.6.3), and a single one with another right behind
+    /// it only because it is in no mood to wait.
+    pub(crate) fn is_at_once(&self, by: Instant, acked: u32, mss: u32) -> bool {
+        acked > mss || self.sent.front().is_some_and(|next| next.at <= by)
+    }
+
+    /// An acknowledgement shows what had left the bottleneck behind the capture at `by`: `acked` more bytes than before,
+    /// the last of which had taken `late` longer than the path needs where it was not held back, and `sacked` bytes behind
+    /// a hole. The bottleneck was busy since the one before if they were waiting `behind` others.
+    #[inline]
+    pub(crate) fn on_passed(
+        &mut self,
+        by: Instant,
+        acked: u32,
+        late: Option<Duration>,
+        behind: bool,
+        sacked: u32,
+    ) {
+        let rate = self.rate(true);
+        let left = self.outstanding().saturating_sub(sacked);
+        // A queue of the flight's own is no longer than the flight.
+        let own = |late: Duration| {
+            rate.is_some_and(|rate| {
+                let flight = rate.time_for(acked + left);
+                late <= flight + flight.divided_by(4) + OWN_QUEUE_SLACK
+            })
+        };
+        let exact = late.is_some_and(|late| behind || own(late));
+        self.link.on_passed(Passed { by, behind: left, exact }, rate);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rate::RateEstimator;
+
+    fn ms(n: i64) -> Duration {
+        Duration::from_millis(n)
+    }
+
+    fn at(n: i64) -> Instant {
+        Instant::from_nanos(n * 1_000_000)
+    }
+
+    /// 1,000 bytes in 10 ms.
+    fn rate() -> Option<Rate> {
+        let mut estimator = RateEstimator::default();
+        for n in 0..20 {
+            estimator.on_bytes(at(10 * n), 1_000, 1_000, n > 0);
+        }
+        estimator.best()
+    }
+
+    #[test]
+    fn what_is_sent_adds_up_and_an_idle_link_begins_anew() {
+        let mut link = Link::default();
+        link.on_sent(at(100), 1_000, false, rate());
+        link.on_sent(at(101), 1_000, false, rate());
+        assert_eq!(link.busy_from(at(101)), ms(19));
+        assert_eq!(link.busy_from(at(130)), ms(0));
+        link.on_sent(at(150), 1_000, false, rate());
+        assert_eq!(link.busy_from(at(150)), ms(10));
+    }
+
+    #[test]
+    fn a_copy_takes_the_place_of_what_was_lost() {
+        let mut link = Link::default();
+        link.on_sent(at(100), 3_000, false, rate());
+        link.on_sent(at(110), 1_000, true, rate());
+        assert_eq!(link.busy_from(at(110)), ms(20));
+    }
+
+    #[test]
+    fn an_acknowledgement_bounds_what_is_left_from_both_sides() {
+        let mut link = Link::default();
+        link.on_sent(at(100), 3_000, false, rate());
+        link.on_passed(Passed { by: at(105), behind: 2_000, exact: false }, rate());
+        assert_eq!(link.busy_from(at(105)), ms(20));
+        // Held back, it does not say that the link was slower; otherwise it does.
+        link.on_passed(Passed { by: at(130), behind: 1_000, exact: false }, rate());
+        assert_eq!(link.busy_from(at(120)), ms(5));
+        link.on_passed(Passed { by: at(130), behind: 1_000, exact: true }, rate());
+        assert_eq!(link.busy_from(at(120)), ms(20));
+    }
+
+    #[test]
+    fn what_was_sent_after_a_break_is_not_through_with_what_was_before() {
+        let mut link = Link::default();
+        link.on_sent(at(100), 1_000, false, rate());
+        link.on_sent(at(200), 2_000, false, rate());
+        link.on_passed(Passed { by: at(110), behind: 2_000, exact: true }, rate());
+        assert_eq!(link.busy_from(at(200)), ms(20));
+    }
+}

@@ -1,0 +1,72 @@
+//! A link that is slow for the path: whatever holds the sender, the link is busy with what it has sent.
+
+use tcpwhy_core::cause::Cause;
+use tcpwhy_core::cause::Side::{Path, Server};
+
+use crate::packet_log::{End, each, log, ms};
+
+const LINK_BPS: u64 = 2_000_000;
+const SEGMENT_MS: f64 = 1448.0 * 8.0 / 2e6 * 1e3;
+
+/// Ten segments in flight take 58 ms on the link and the round trip is one: the window lets each pair leave when one has
+/// arrived, and the link has no break.
+#[test]
+fn a_flight_longer_than_the_round_trip_keeps_the_link_busy() {
+    let pairs = each(0..30, |pair| {
+        let when = if pair < 5 { "@20".to_owned() } else { format!("a{}+0", pair - 5) };
+        format!("{when} S 1448 more\n {when} S 1448 more #p{pair}\n p{pair}+0 C ack #a{pair}")
+    });
+    let text = format!("handshake\n +5 C 100\n {pairs}\n a29+0 S 100\n +0 C ack");
+    log(text).rtt(ms(1)).bottleneck(End::Server, LINK_BPS).both_ends(|seen| {
+        let bill = seen.exchange(1);
+        // Nothing is known of the link before the first acknowledgements have come.
+        assert!(bill.ns(Cause::Bandwidth, Path) >= ms(57.0 * SEGMENT_MS), "{seen}");
+    });
+}
+
+/// One of ten segments is lost and goes out again while the link still has four to work off: it costs its own time on the
+/// link, and the repair nothing.
+#[test]
+fn a_repair_that_the_link_does_not_wait_for_costs_nothing() {
+    let arrivals = each([1, 2, 4, 5, 6, 7, 8, 9, 10], |n| format!("s{n}+0 C ack"));
+    let flight = each(1..=10, |n| format!("@20 S 1448 more #s{n}{}", if n == 3 { " lost" } else { "" }));
+    // The third duplicate acknowledgement.
+    let again = 20.0 + 5.0 * SEGMENT_MS + 1.0;
+    let text = format!(
+        "handshake\n +5 C 100\n {flight}\n {arrivals}\n @{again:.3} S 2896..4344 more #again\n again+0 C ack\n +0 S 100\n +0 C ack"
+    );
+    log(text).rtt(ms(1)).bottleneck(End::Server, LINK_BPS).both_ends(|seen| {
+        let bill = seen.exchange(1);
+        assert!(bill.ns(Cause::Loss, Path) <= ms(0.5), "{seen}");
+        // Near the client, the first segment's time may as well be the server's.
+        assert!(bill.ns(Cause::Bandwidth, Path) >= ms(9.0 * SEGMENT_MS), "{seen}");
+    });
+}
+
+/// Small messages that are acknowledged late, or with the next one, say nothing about a link.
+#[test]
+fn messages_acknowledged_late_are_no_slow_link() {
+    let rounds = "+200 C 132\n +0.05 S 132\n +0.05 C 132\n +0.02 S 132 #last\n last+42 C ack\n".repeat(20);
+    log(format!("handshake\n {rounds}")).rtt(ms(0.1)).both_ends(|seen| {
+        for n in 30..=40 {
+            assert!(seen.exchange(n).ns(Cause::Bandwidth, Path) <= ms(0.1), "{seen}");
+        }
+    });
+}
+
+/// The rest came 10 ms later and the answer 2: the server had waited for it, both times.
+#[test]
+fn an_answer_that_comes_a_little_later_with_the_rest_waited_for_it() {
+    let text = "handshake
+         +5 C 100 #a
+         a+0 S ack
+         a+150 C 300
+         a+170 S 50
+         +5 C 100 #b
+         b+0 S ack
+         b+160 C 300
+         b+172 S 50";
+    log(text).rtt(ms(2)).both_ends(|seen| {
+        assert!(seen.exchange(2).ns(Cause::ServerThink, Server) <= ms(13), "{seen}");
+    });
+}
