@@ -204,6 +204,12 @@ impl Half {
         self.acked_with_data > self.acked_bare
     }
 
+    /// Whether the peer mostly acknowledges before it has data of its own, so that a packet of its that is missing may
+    /// have been that.
+    pub(crate) fn is_acked_bare(&self) -> bool {
+        self.acked_bare > self.acked_with_data
+    }
+
     /// Bytes that fit the window as the sender knows it.
     pub(crate) fn room_left(&self) -> Option<i32> {
         Some(self.view.edge? - self.snd_nxt?)
@@ -224,8 +230,8 @@ impl Half {
         self.newly_acked
     }
 
-    /// Every packet of this direction, data or not.
-    pub(crate) fn on_packet(&mut self, segment: &Segment, mss: u32) {
+    /// Every packet of this direction, data or not. Returns how many before it are missing from the capture.
+    pub(crate) fn on_packet(&mut self, segment: &Segment, mss: u32) -> u16 {
         let packets = segment.payload_len.div_ceil(mss.max(1)).max(1) as u16;
         let missed = segment.ip_id.map_or(0, |id| self.ip_id.on_packet(id, packets));
         self.missed_since_data = self.missed_since_data.saturating_add(missed);
@@ -235,6 +241,7 @@ impl Half {
             self.queued_on_way = self.clock.on_packet(segment.at, stamps.val);
             self.queued_peak = self.queued_peak.max(self.queued_on_way.unwrap_or_default());
         }
+        missed
     }
 
     /// The capture's clock stepped back: no interval from before the step to behind it can be measured.
@@ -334,10 +341,11 @@ impl Half {
                 popped = Some(sent.end);
                 self.sent.pop_front();
             }
-            // The first packets of a super-segment that the sender's interface is to split.
+            // The first packets of a super-segment that the sender's interface is to split; not what left before the
+            // capture began.
             let into = |split: &&Sent| match popped {
                 Some(end) => ack.ack.after(end) && ack.ack.before(split.end),
-                None => acked >= mss,
+                None => acked >= mss && self.first.is_some_and(|first| ack.ack.after(first)),
             };
             if let Some(split) = self.sent.front().filter(into) {
                 let timed = !filled && self.untimed_until.is_none_or(|until| split.end.after(until));

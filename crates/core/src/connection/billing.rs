@@ -157,7 +157,7 @@ impl Connection {
             return Verdict { split: split.rest(charge), trigger: Trigger::Packet(from.packet) };
         }
         let rtt = own + self.delay(open.initiator);
-        if let Some(charge) = repair::first_reply(half, order, split.left(), own, rtt) {
+        if let Some(charge) = repair::first_reply(half, client, order, split.left(), own, rtt) {
             split.take(charge.evidence(from.packet, segment.packet));
         }
         if own > self.delay(open.initiator) {
@@ -196,7 +196,9 @@ impl Connection {
                 trigger: Trigger::Timer,
             };
         }
-        let lone = lone || unknown;
+        // A packet that is missing before it may be the first copy, or an acknowledgement that held it.
+        let missed = half.missed_since_data > 0 && split.left() >= RTO_MIN;
+        let lone = lone || unknown || missed;
         let confidence = match (lone, near) {
             (true, _) => Confidence::Possible,
             (false, true) => Confidence::Certain,

@@ -190,7 +190,8 @@ impl Connection {
         self.last_packet[from] = Some(self.now);
         let mss = self.mss(from);
         let stamped = self.halves[from].timestamps;
-        self.halves[from].on_packet(segment, mss);
+        let missed = self.halves[from].on_packet(segment, mss);
+        self.habits[1 - from].on_peer_packet(missed);
         if stamped != self.halves[from].timestamps {
             self.learn_sizes();
         }
@@ -415,8 +416,7 @@ impl Connection {
             }
         }
         if nagle::is_off(&self.halves[from], segment, order, mss) {
-            let habits = &mut self.habits[from];
-            habits.nagle_ignored = habits.nagle_ignored.saturating_add(1);
+            self.habits[from].on_nagle_ignored();
         }
         if order == Order::New {
             let half = &self.halves[from];

@@ -51,8 +51,11 @@ impl Connection {
             _ => return false,
         }
         if from != open.initiator {
-            // The peer of a message answers it; a client that speaks after the server's push starts its own.
-            return open.reply_first.is_none() && open.initiator == SERVER;
+            // The peer of a message answers it; a client that speaks after the server's push starts its own. What comes
+            // behind an answer and acknowledges more than the capture has of the request answers another one.
+            let answered = open.reply_first.is_some() && segment.at - self.last_of(from) >= BURST_GAP;
+            return (open.reply_first.is_none() && open.initiator == SERVER)
+                || (answered && self.halves[open.initiator].acked_unseen());
         }
         match open.reply_first {
             // It had seen some of the answer, and more of it than when it sent last. Bytes sent before that belong to the
@@ -66,6 +69,11 @@ impl Connection {
             }
             None => self.has_seen_missing_answer(open, segment, from),
         }
+    }
+
+    /// When the last data of an end passed.
+    fn last_of(&self, end: usize) -> Instant {
+        self.halves[end].last_data.map_or(Instant::MIN, |last| last.at)
     }
 
     /// Whether the answer is missing from the capture: when it came is in no packet, and what it took in no bill.

@@ -95,6 +95,8 @@ pub(crate) struct Habits {
     pauses: Option<Box<[PauseMemory; 4]>>,
     /// Small segments sent while a small one was outstanding: Nagle is off.
     pub nagle_ignored: u32,
+    /// Of these, the ones since the peer's last packet.
+    nagle_ignored_lately: u32,
     /// Small segments released by an acknowledgement that had been held back.
     pub nagle_held: u32,
     /// The first piece of a request and what Nagle held behind it, in bytes, where the pieces were seen to be written
@@ -116,6 +118,20 @@ impl Habits {
     /// `before` bytes.
     pub(crate) fn pause(&self, index: usize, before: u32) -> Option<Duration> {
         self.pauses.as_ref()?[index.min(3)].median(before)
+    }
+
+    /// A small segment left while a small one was outstanding.
+    pub(crate) fn on_nagle_ignored(&mut self) {
+        self.nagle_ignored = self.nagle_ignored.saturating_add(1);
+        self.nagle_ignored_lately = self.nagle_ignored_lately.saturating_add(1);
+    }
+
+    /// A packet of the peer's passed, and `missed` before it did not: what seemed outstanding may have been acknowledged.
+    pub(crate) fn on_peer_packet(&mut self, missed: u16) {
+        let lately = std::mem::take(&mut self.nagle_ignored_lately);
+        if missed > 0 {
+            self.nagle_ignored -= lately.min(self.nagle_ignored);
+        }
     }
 
     pub(crate) fn forget_pauses(&mut self) {

@@ -41,12 +41,16 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     }
     let held_back = wait.ack_delay(&release).unwrap_or(Duration::ZERO);
     let cause = if held_back >= HELD_BACK_MIN { Cause::NagleDelayedAck } else { Cause::Nagle };
+    let pause = habits.pause(wait.index, wait.last.len);
     // A hold of about the application's own latency cannot be told from a write that came by itself.
     let mut confidence = match (cause, form) {
         (_, Some(_)) => Confidence::Possible,
         _ if wait.half.mss_announced.is_none() => Confidence::Likely,
         // A window of one segment after an idle time waits for the same acknowledgement.
-        (Cause::NagleDelayedAck, None) if habits.nagle_held > 0 && !habits.may_be_restarted => {
+        // How long the application pauses by itself must have shown where nothing held it.
+        (Cause::NagleDelayedAck, None)
+            if habits.nagle_held > 0 && !habits.may_be_restarted && pause.is_some() =>
+        {
             Confidence::Certain
         }
         _ => Confidence::Likely,
@@ -62,8 +66,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     }
     // Where the acknowledgement came at once (the first exchange on Linux: quick acknowledgements), the application
     // has shown how long it pauses by itself before this write; that part of the wait is not Nagle's.
-    let pause = habits.pause(wait.index, wait.last.len).filter(|&pause| pause >= PAUSE_MIN);
-    if let Some(pause) = pause {
+    if let Some(pause) = pause.filter(|&pause| pause >= PAUSE_MIN) {
         confidence = confidence.min(Confidence::Likely);
         split.take(
             Charge::new(Cause::SenderThink, wait.half.side, pause, Confidence::Likely)
@@ -160,6 +163,12 @@ pub(crate) fn release_unseen(wait: &Wait<'_>) -> bool {
         && is_off(wait.half, wait.segment, wait.order, wait.mss)
 }
 
+/// Whether this is the first small segment of its sender that leaves while one is outstanding: Nagle is off, or an
+/// acknowledgement is missing from the capture.
+pub(crate) fn is_off_for_the_first_time(wait: &Wait<'_>) -> bool {
+    wait.habits.nagle_ignored == 0 && is_off(wait.half, wait.segment, wait.order, wait.mss)
+}
+
 /// `una` is what passed the capture, not what reached the sender: no acknowledgement existed at all.
 fn small_outstanding(half: &Half) -> bool {
     half.snd_sml.is_some_and(|end| half.una.is_none_or(|una| end.after(una)))
@@ -183,12 +192,15 @@ pub(crate) fn lesson(wait: &Wait<'_>, verdict: &Verdict) -> Lesson {
     lesson.held = billed(Cause::NagleDelayedAck) || (may_be_held && follows_held_back());
     if lesson.held || billed(Cause::Nagle) {
         lesson.shape = Some((wait.last.len, wait.segment.payload_len));
-        return lesson; // whether the application paused until then cannot be seen
+        // Whether the application paused until then cannot be seen; only that it was no longer than this.
+        lesson.pause = (!lesson.held && wait.gap < PAUSE_MIN).then_some(wait.gap);
+        return lesson;
     }
     // Nothing held it: the small one before it had been acknowledged at once.
     let acked_at_once = half.view.small_acked().is_some_and(|release| {
         release.effective > wait.last.at
             && release.effective < wait.segment.at
+            && (!wait.follows(&release) || wait.gap < PAUSE_MIN)
             && wait.ack_delay(&release).is_some_and(|delay| delay < HELD_BACK_MIN)
     });
     lesson.pause = acked_at_once.then_some(wait.gap);

@@ -107,6 +107,7 @@ pub(crate) fn timer_from(order: Order, split: &Split) -> Option<Instant> {
 /// saw it. A later segment's sequence number or the sender's IP identification shows that there was one.
 pub(crate) fn first_reply(
     half: &Half,
+    client: &Half,
     order: Order,
     wait: Duration,
     own: Duration,
@@ -118,7 +119,8 @@ pub(crate) fn first_reply(
     let timer = half.rto.rto().max(RTO_MIN + rtt);
     // A server that took its time before it sent the first copy took hardly longer than the repair: what is missing after
     // a long silence need not have been a reply.
-    let short = wait <= timer_slack(timer).times(2);
+    // One that acknowledges a request before it answers may have sent no more than that.
+    let short = wait <= timer_slack(timer).times(2) && !client.is_acked_bare();
     let confidence = match order {
         Order::HoleFill { .. } => Confidence::Certain,
         Order::New if own > rtt - own && half.missed_since_data > 0 && wait >= RTO_MIN && short => {

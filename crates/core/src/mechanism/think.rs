@@ -4,7 +4,7 @@
 //! 3.9.1). A pushed segment followed by silence means that the application had nothing to send. Silence behind a
 //! segment without PSH means that more was queued, and that something else held it.
 
-use super::{BURST_GAP, HELD_BACK_MIN, Verdict, Wait, burst};
+use super::{BURST_GAP, HELD_BACK_MIN, Verdict, Wait, burst, nagle};
 use crate::account::{Charge, Split};
 use crate::cause::Cause;
 use crate::exchange::Timing;
@@ -62,7 +62,9 @@ pub(crate) fn rest(wait: &Wait<'_>, split: Split) -> Split {
     let (cause, confidence) = match wait.last.queue {
         // An acknowledgement that passed before may have reached it just then.
         Queue::Emptied if wait.far_unknown => (Cause::SenderThink, Confidence::Possible),
-        Queue::Emptied if wait.near_sender() => (Cause::SenderThink, Confidence::Certain),
+        Queue::Emptied if wait.near_sender() && !nagle::is_off_for_the_first_time(wait) => {
+            (Cause::SenderThink, Confidence::Certain)
+        }
         Queue::Emptied => (Cause::SenderThink, Confidence::Likely),
         _ if wait.gap < BURST_GAP => (Cause::Bandwidth, Confidence::Likely),
         Queue::Unknown => (Cause::SenderThink, Confidence::Likely),

@@ -96,3 +96,64 @@ fn a_pause_as_long_as_a_timer_is_not_certain_without_the_beginning() {
         }
     }
 }
+
+/// Where an acknowledgement was not captured, its sender's packets are numbered past it: the next one shows that, and
+/// that the segment before minded Nagle after all.
+#[test]
+fn a_missing_acknowledgement_does_not_turn_nagle_off() {
+    let reply = "\n +5 C 100\n +0 S 60\n +40 C ack\n +0 S 120\n +0 C ack";
+    let missing = "\n +5 C 100\n +0 S 60\n +0 C ack unseen\n +0 S 120\n +0 C ack";
+    for rtt in [0, 26].map(ms) {
+        let text = format!("handshake{missing}{}", reply.repeat(4));
+        log(text).rtt(rtt).both_ends(|seen| {
+            for n in 2..=5 {
+                let held = seen.exchange(n).ns(Cause::NagleDelayedAck, Server);
+                assert!(held >= ms(40), "{n}{seen}");
+            }
+        });
+    }
+}
+
+/// Whoever answers a request that is not in the capture is not still answering the one before.
+#[test]
+fn a_missing_request_does_not_join_two_exchanges() {
+    let missing = "\n +5 C 100 unseen\n +0 S 60\n +40 C ack\n +0 S 120\n +0 C ack";
+    let reply = missing.replace(" unseen", "");
+    let text = format!("handshake{}{missing}{}", reply.repeat(3), reply.repeat(2));
+    for rtt in [0, 26].map(ms) {
+        log(&text).rtt(rtt).both_ends(|seen| {
+            assert_eq!(seen.count(Kind::Exchange), 5, "{seen}");
+            for n in 1..=5 {
+                let bill = seen.exchange(n);
+                assert!(bill.exchange.elapsed <= ms(41) + rtt.times(2), "{n}{seen}");
+            }
+        });
+    }
+}
+
+/// A server that takes its time acknowledges the request meanwhile. Where that packet is not in the capture, it was no
+/// reply that got lost and was sent again.
+#[test]
+fn a_missing_acknowledgement_makes_no_repair_of_a_pause() {
+    let request = "\n +5 C 100 #request\n request+40 S ack\n request+260 S 200\n +0 C ack";
+    let talk = |n: usize| request.repeat(n).replace("#request", "#r").replace("request+", "r+");
+    let missing = request.replace("S ack", "S ack unseen");
+    let text = format!("handshake{}{missing}{}", talk(4), talk(1));
+    for rtt in [0, 26].map(ms) {
+        log(&text).rtt(rtt).both_ends(|seen| {
+            let bill = seen.exchange(5).never(Cause::Rto);
+            assert!(bill.of(Cause::ServerThink).confidence < Confidence::Certain, "{seen}");
+        });
+    }
+}
+
+/// What is acknowledged first behind the beginning left before it: the way is as long as that of what was captured.
+#[test]
+fn a_stream_s_first_acknowledgement_does_not_shorten_the_way() {
+    let rtt = ms(10);
+    let flights = each(0..12, |n| format!("@{} C 1448x4 more\n @{} S ack", 20 + 10 * n, 25 + 10 * n));
+    let upload = log(format!("handshake\n {flights}\n +0 C 100\n +0 S 50")).rtt(rtt);
+    let seen = Seen::of(upload.capture(End::Client).split_off(3 + 4 + 2), "the client, midway");
+    let measured = seen.connection().rtt_min.expect("a round trip");
+    assert!(measured >= ms(9), "{measured}{seen}");
+}
