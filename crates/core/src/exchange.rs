@@ -423,7 +423,9 @@ impl Open {
     /// How long the first answer to a request in pieces took, where nothing happened before its first piece.
     pub(crate) fn timing(&self, answer: &Segment) -> Option<Timing> {
         let last = self.request.last.filter(|_| self.request.index > 0 && self.pieces.is_empty())?;
-        let first = self.reply.last.is_none() && self.start == self.piece.0;
+        // What fits no send buffer leaves as the path takes it: its pieces say nothing of an application.
+        let short = self.request_bytes < u64::from(SEND_BUFFER_MIN);
+        let first = short && self.reply.last.is_none() && self.start == self.piece.0;
         first.then(|| Timing { pieces: last.at - self.start, answer: answer.at - self.start })
     }
 

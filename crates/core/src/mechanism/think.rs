@@ -67,7 +67,8 @@ pub(crate) fn rest(wait: &Wait<'_>, split: Split) -> Split {
         }
         Queue::Emptied => (Cause::SenderThink, Confidence::Likely),
         _ if wait.gap < BURST_GAP => (Cause::Bandwidth, Confidence::Likely),
-        Queue::Unknown => (Cause::SenderThink, Confidence::Likely),
+        // The queue behind it may have been empty or not.
+        Queue::Unknown => (Cause::SenderThink, Confidence::Possible),
         Queue::More => (Cause::Unexplained, Confidence::Possible),
     };
     let charge = Charge::new(cause, wait.half.side, Duration::ZERO, confidence)

@@ -70,3 +70,21 @@ fn an_answer_that_comes_a_little_later_with_the_rest_waited_for_it() {
         assert!(seen.exchange(2).ns(Cause::ServerThink, Server) <= ms(13), "{seen}");
     });
 }
+
+/// Two uploads that the link takes as long for, the second one sent all at once: the server had not answered the first
+/// piece, it had waited for the last.
+#[test]
+fn uploads_that_take_the_link_s_time_are_not_answered_from_their_beginning() {
+    let upload = |name: char, when: &dyn Fn(usize) -> f64| {
+        each(0..20, |pair| {
+            let at = when(pair);
+            format!("@{at} C 1448 more\n @{at} C 1448 #{name}{pair}\n {name}{pair}+0 S ack")
+        })
+    };
+    let at_once = upload('a', &|_| 20.0);
+    let slowly = upload('b', &|pair| 520.0 + 20.0 * (pair / 5) as f64);
+    let text = format!("handshake\n {at_once}\n a19+3 S 50\n {slowly}\n b19+3 S 50");
+    log(text).rtt(ms(1)).bottleneck(End::Client, LINK_BPS).both_ends(|seen| {
+        assert!(seen.exchange(2).ns(Cause::ServerThink, Server) <= ms(15), "{seen}");
+    });
+}
