@@ -316,7 +316,8 @@ impl Half {
         let (mut rtt, mut repaired) = (None, false);
         self.newly_acked = 0;
         let sacked = !ack.options.sack().is_empty();
-        let window_changed = self.in_transit.back().map_or(self.view.window, |last| last.window) != window;
+        let last_window = self.in_transit.back().map_or(self.view.window, |last| last.window);
+        let window_changed = last_window != window;
         let repeated = !advanced && !window_changed && !sacked && ack.payload_len > 0;
         if repeated && self.window_first.is_some() && !self.plain {
             self.signalled = false;
@@ -356,8 +357,9 @@ impl Half {
             self.holes.on_ack(ack.ack);
             let count = if ack.payload_len > 0 { &mut self.acked_with_data } else { &mut self.acked_bare };
             *count = count.saturating_add(1);
-            // One that comes with an answer may have waited for that.
-            let bare = !filled && ack.payload_len == 0;
+            // One that comes with an answer may have waited for that, and one with a smaller window for its application to
+            // read (__tcp_ack_snd_check, net/ipv4/tcp_input.c).
+            let bare = !filled && ack.payload_len == 0 && window >= last_window;
             let at_once = bare && self.is_at_once(ack.at - peer, acked, mss);
             let late = rtt.filter(|_| at_once).map(|rtt| rtt - peer);
             // The bottleneck had no break since the last one if the oldest of these bytes were waiting then, and the

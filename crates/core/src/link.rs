@@ -70,8 +70,9 @@ impl Link {
     /// For how long from `at` on it is busy.
     #[inline]
     pub(crate) fn busy_from(&self, at: Instant) -> Duration {
-        // An `Instant` that was never set is far below every other.
-        if self.until <= at { Duration::ZERO } else { self.until - at }
+        // An `Instant` that was never set is far below every other. What it did before its last break is left out: the gap
+        // is one of a sender that has sent again since.
+        if self.until <= at { Duration::ZERO } else { self.until - at.max(self.since) }
     }
 }
 
@@ -161,6 +162,14 @@ mod tests {
         assert_eq!(link.busy_from(at(120)), ms(5));
         link.on_passed(Passed { by: at(130), behind: 1_000, exact: true }, rate());
         assert_eq!(link.busy_from(at(120)), ms(20));
+    }
+
+    #[test]
+    fn what_stood_idle_before_a_copy_was_not_busy() {
+        let mut link = Link::default();
+        link.on_sent(at(100), 1_000, false, rate());
+        link.on_sent(at(150), 1_000, true, rate());
+        assert_eq!(link.busy_from(at(100)), ms(10));
     }
 
     #[test]

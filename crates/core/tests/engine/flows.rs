@@ -118,3 +118,26 @@ fn a_hold_in_the_middle_of_a_stream_costs_nothing() {
         assert!(nagle <= ms(40.5) && pace >= ms(7 * 40), "{nagle} {pace}{seen}");
     });
 }
+
+/// A receiver whose window closes holds its acknowledgements back, also of more than two segments: that is no slow link.
+#[test]
+fn a_late_acknowledgement_with_a_smaller_window_is_no_slow_link() {
+    let acks = each(1..=20, |n| format!("@{:.2} C ack ack={}", 15.0 + 0.02 * f64::from(n), 2896 * n));
+    let text = format!(
+        "handshake
+         @5 C 100
+         +0 S 2896x20 more
+         {acks}
+         @25.5 S 1448x10 more
+         @30.5 C ack ack={}
+         @35.5 S 1448x2
+         @65.5 C ack win=0
+         @110 C ack win=100000
+         @115 S 1448x10
+         +0 C ack",
+        20 * 2896 + 4 * 1448
+    );
+    let seen = log(text).rtt(ms(10)).window(End::Client, 100_000).seen_at(End::Server);
+    let bandwidth = seen.exchange(1).ns(Cause::Bandwidth, Path);
+    assert!(bandwidth <= ms(8), "{bandwidth}{seen}");
+}
