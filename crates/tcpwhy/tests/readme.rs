@@ -1,0 +1,23 @@
+//! Does tcpwhy still say what README quotes?
+
+use std::path::Path;
+use std::process::Command;
+
+#[test]
+fn the_corpus_is_answered_as_quoted() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let readme = std::fs::read_to_string(root.join("README.md")).expect("README.md");
+    let rows = readme.lines().skip_while(|line| *line != "| recording | answer |").skip(2);
+    let mut quoted = 0;
+    for row in rows.take_while(|line| line.starts_with('|')) {
+        let (name, answer) = row.trim_matches(['|', ' ']).split_once(" | ").expect("two columns");
+        let capture = root.join("corpus/lab").join(name.trim_matches('`')).join("client.pcapng.zst");
+        let out =
+            Command::new(env!("CARGO_BIN_EXE_tcpwhy")).arg("read").arg(&capture).output().expect("tcpwhy read");
+        let text = String::from_utf8(out.stdout).expect("UTF-8");
+        let said: Vec<&str> = text.lines().take_while(|line| !line.is_empty()).collect();
+        assert_eq!(said.join(" "), answer, "{name}");
+        quoted += 1;
+    }
+    assert!(quoted >= 5, "{quoted} rows found");
+}
