@@ -12,8 +12,11 @@ fn the_corpus_is_answered_as_quoted() {
     for row in rows.take_while(|line| line.starts_with('|')) {
         let (name, answer) = row.trim_matches(['|', ' ']).split_once(" | ").expect("two columns");
         let capture = root.join("corpus/lab").join(name.trim_matches('`')).join("client.pcapng.zst");
-        let out =
-            Command::new(env!("CARGO_BIN_EXE_tcpwhy")).arg("read").arg(&capture).output().expect("tcpwhy read");
+        let out = Command::new(env!("CARGO_BIN_EXE_tcpwhy"))
+            .arg("read")
+            .arg(&capture)
+            .output()
+            .expect("tcpwhy read");
         let text = String::from_utf8(out.stdout).expect("UTF-8");
         let said: Vec<&str> = text.lines().take_while(|line| !line.is_empty()).collect();
         assert_eq!(said.join(" "), answer, "{name}");
