@@ -319,7 +319,8 @@ impl Half {
         let last_window = self.in_transit.back().map_or(self.view.window, |last| last.window);
         let window_changed = last_window != window;
         let repeated = !advanced && !window_changed && !sacked && ack.payload_len > 0;
-        if repeated && self.window_first.is_some() && !self.plain {
+        let known = self.window_first.is_some() && window <= self.window_max;
+        if repeated && known && !self.plain {
             self.signalled = false;
             return None; // as on each segment of a burst
         }

@@ -11,6 +11,7 @@ use tcpwhy_wire::{Duration, Segment};
 
 use crate::generate::{conversation_with_steps, crowd, ends, merge};
 use crate::invariants::EVERYTHING;
+use crate::packet_log::{End, log};
 
 /// Several epochs, and connections from their first packet to their last.
 const PACKETS: u64 = 60_000;
@@ -68,4 +69,13 @@ fn segments(shape: Shape) -> Vec<Segment> {
             Event::NeedMore(_) | Event::End => return segments,
         }
     }
+}
+
+/// A window that only a SYN-ACK had advertised until then counts from the first segment that repeats it.
+#[test]
+fn shortcuts_change_no_window() {
+    let log = log("@0 C syn\n +0 S syn\n +0 C ack\n +0 S ack win=1\n +0 S syn\n +0 S 1\n +0 C 1\n +1 C 1");
+    let segments =
+        log.rtt(Duration::ZERO).window(End::Server, 65_535).without_window_scale().capture(End::Client);
+    assert_eq!(report(&segments, EVERYTHING), plain_report(&segments, EVERYTHING));
 }
