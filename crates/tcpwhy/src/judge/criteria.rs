@@ -11,7 +11,7 @@ use tcpwhy_lab::truth::{TrueConnection, Truth};
 use tcpwhy_lab::workload::Sample;
 use tcpwhy_wire::Duration;
 
-use super::{End, Verdict, elapsed, kind_of, of_kind, share, spent};
+use super::{End, Verdict, elapsed, kind_of, share, spent};
 
 /// Both ends may differ by this on a cause of an exchange, or by `ENDS_PER_CENT` of it, whichever is more.
 const ENDS: Duration = Duration::from_millis(2);
@@ -19,6 +19,7 @@ const ENDS_PER_CENT: i64 = 5;
 /// Bill and kernel may differ by this on a connection, or by `KERNEL_PER_CENT` of what the kernel says.
 const KERNEL: Duration = Duration::from_millis(4);
 const KERNEL_PER_CENT: i64 = 10;
+/// A scenario that states at least so much of its time, and no mechanism, is a control.
 const STATED_MIN: f64 = 0.85;
 /// What a program, a path or a handshake takes is no mechanism's doing.
 const NO_MECHANISM: [Cause; 6] = [
@@ -60,6 +61,7 @@ impl Criteria {
         self.billed += report.elapsed;
         self.unexplained += spent(report, None, Cause::Unexplained, Side::Unknown);
         let mut kinds: Vec<_> = verdict.causes.iter().map(|cause| kind_of(&cause.expected)).collect();
+        kinds.sort_unstable();
         kinds.dedup();
         for kind in kinds {
             let whole = elapsed(report, kind);
@@ -106,21 +108,25 @@ impl Criteria {
 
     /// Compares both ends' bills of a recording, exchange by exchange.
     pub fn add_ends(&mut self, client: &Report, server: &Report) {
-        for here in of_kind(client, None) {
-            let same = |there: &&Exchange| {
-                there.n == here.n
-                    && there.kind == here.kind
-                    && there.request_bytes == here.request_bytes
-                    && there.reply_bytes == here.reply_bytes
-                    && (there.start - here.start).at_least_zero() < here.elapsed
-            };
-            let Some(there) = of_kind(server, None).find(same) else { continue };
-            let tolerance = ENDS.max(here.elapsed.times(ENDS_PER_CENT).divided_by(100));
-            for cause in Cause::ALL {
-                let [a, b] = [here, there].map(|exchange| billed(exchange, cause));
-                if a.max(b).is_positive() {
-                    self.lines += 1;
-                    self.apart += u64::from((a - b).max(b - a) > tolerance);
+        // The client's address comes back where a port is used again: both sides are in order of time.
+        let mut others: Vec<&Connection> = server.connections.iter().collect();
+        for connection in &client.connections {
+            let same = |other: &&Connection| other.client == connection.client;
+            let other = others.iter().position(same).map(|at| others.remove(at));
+            for here in &connection.exchanges {
+                let key = |exchange: &Exchange| {
+                    (exchange.n, exchange.kind, exchange.request_bytes, exchange.reply_bytes)
+                };
+                let there =
+                    other.and_then(|other| other.exchanges.iter().find(|there| key(there) == key(here)));
+                let tolerance = ENDS.max(here.elapsed.times(ENDS_PER_CENT).divided_by(100));
+                for cause in Cause::ALL {
+                    let a = billed(here, cause);
+                    let b = there.map_or(Duration::ZERO, |there| billed(there, cause));
+                    if a.max(b).is_positive() {
+                        self.lines += 1;
+                        self.apart += u64::from((a - b).max(b - a) > tolerance);
+                    }
                 }
             }
         }
