@@ -20,7 +20,7 @@ use tcpwhy_wire::Duration;
 pub use agreement::{Agreement, agreement};
 pub use confusion::Confusion;
 pub use criteria::Criteria;
-pub use pairing::{Compared, pair};
+pub use pairing::{Compared, Stretch, pair, stretches};
 
 /// A bill may differ from the application's clock by this ...
 pub const TOLERANCE: Duration = Duration::from_millis(1);

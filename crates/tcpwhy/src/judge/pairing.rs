@@ -90,8 +90,7 @@ fn pair_connection(
 ) {
     let ns = Duration::from_nanos;
     let rtt = billed.rtt_min.unwrap_or_default();
-    let mut bills = billed.exchanges.iter().peekable();
-    if let Some(setup) = bills.next_if(|bill| bill.kind == Kind::Setup) {
+    if let Some(setup) = billed.exchanges.first().filter(|bill| bill.kind == Kind::Setup) {
         compared.push(Compared {
             connection: billed.id,
             n: setup.n,
@@ -105,44 +104,65 @@ fn pair_connection(
     } else if felt.setup.error.is_none() {
         unpaired.push(format!("connection {}: no setup in the bill", billed.id));
     }
-    // One account may cut finer than the other: a burst of requests, each answered by itself, is one exchange for a
-    // client that writes them all before it reads. Both are cut where both have moved the same bytes.
-    let (mut felt, mut bills) = (felt.exchanges.iter().peekable(), bills.peekable());
-    let (mut said, mut read) = (Stretch::default(), Stretch::default());
-    while felt.peek().is_some() || bills.peek().is_some() {
-        let behind = said.bytes() < read.bytes() || (said.bytes() == read.bytes() && felt.peek().is_some());
-        match (felt.peek(), bills.peek()) {
-            (Some(_), next) if behind || next.is_none() => {
-                felt.next().into_iter().for_each(|f| said.add_felt(f));
-            }
-            _ => bills.next().into_iter().for_each(|bill| read.add_bill(bill)),
+    for Stretch { felt, bills, moved } in stretches(felt, billed) {
+        let (said, read) = (Sum::of_felt(felt), Sum::of_bills(bills));
+        if moved[0] != moved[1] {
+            let n = bills.first().map_or(0, |bill| bill.n);
+            let [here, there] = moved;
+            unpaired.push(format!(
+                "connection {}, from {n} on: {} and {} B in the application's account, {} and {} B in the bill",
+                billed.id, here[0], here[1], there[0], there[1]
+            ));
         }
-        if said.moved == read.moved && said.count > 0 && read.count > 0 {
-            compared.push(said.compare(billed.id, rtt, &read));
-            (said, read) = Default::default();
-        }
-    }
-    if said.count + read.count > 0 {
-        let (here, there) = (said.moved, read.moved);
-        unpaired.push(format!(
-            "connection {}, from {} on: {} and {} B in the application's account, {} and {} B in the bill",
-            billed.id, read.n, here[0], here[1], there[0], there[1]
-        ));
-        if said.count > 0 && read.count > 0 {
+        if !felt.is_empty() && !bills.is_empty() {
             compared.push(said.compare(billed.id, rtt, &read));
         }
     }
 }
 
-/// Exchanges that follow one another, of either account.
+/// Exchanges that follow one another and move the same bytes in both accounts. One account may cut finer than the other: a
+/// burst of requests, each answered by itself, is one exchange for a client that writes them all before it reads.
+#[derive(Clone, Copy, Debug)]
+pub struct Stretch<'a> {
+    /// By the application's account.
+    pub felt: &'a [TrueExchange],
+    /// By the bill.
+    pub bills: &'a [Exchange],
+    /// Request and reply bytes of each; they differ only at the end of a connection, where one account has more.
+    pub moved: [[u64; 2]; 2],
+}
+
+/// Cuts both accounts of a connection, without its setup, where both have moved the same bytes.
+pub fn stretches<'a>(felt: &'a TrueConnection, billed: &'a Connection) -> Vec<Stretch<'a>> {
+    let (felt, bills) = (&felt.exchanges[..], &billed.exchanges[..]);
+    let bills = match bills {
+        [setup, rest @ ..] if setup.kind == Kind::Setup => rest,
+        all => all,
+    };
+    let mut stretches = Vec::new();
+    let (mut from, mut to) = ([0, 0], [0, 0]);
+    let mut moved = [[0, 0], [0, 0]];
+    while to[0] < felt.len() || to[1] < bills.len() {
+        let [said, read] = moved.map(|bytes: [u64; 2]| bytes.iter().sum::<u64>());
+        let behind = said < read || (said == read && to[0] < felt.len());
+        let account = usize::from(to[0] == felt.len() || (!behind && to[1] < bills.len()));
+        let more = if account == 0 { moved_by_felt(&felt[to[0]]) } else { moved_by_bill(&bills[to[1]]) };
+        moved[account] = [moved[account][0] + more[0], moved[account][1] + more[1]];
+        to[account] += 1;
+        let is_last = to[0] == felt.len() && to[1] == bills.len();
+        if is_last || (moved[0] == moved[1] && to[0] > from[0] && to[1] > from[1]) {
+            stretches.push(Stretch { felt: &felt[from[0]..to[0]], bills: &bills[from[1]..to[1]], moved });
+            (from, moved) = (to, Default::default());
+        }
+    }
+    stretches
+}
+
+/// One account's part of a stretch, added up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Stretch {
-    /// How many.
-    count: u64,
+struct Sum {
     /// The first one's number.
     n: u64,
-    /// Request and reply bytes.
-    moved: [u64; 2],
     start_ns: i64,
     end_ns: i64,
     one_way: bool,
@@ -151,39 +171,29 @@ struct Stretch {
     late_ns: i64,
 }
 
-impl Stretch {
-    fn bytes(&self) -> u64 {
-        self.moved.iter().sum()
-    }
-
-    fn add(&mut self, n: u64, moved: [u64; 2], start_ns: i64, end_ns: i64) {
-        if self.count == 0 {
-            (self.n, self.start_ns) = (n, start_ns);
-        }
-        self.count += 1;
-        self.end_ns = end_ns;
-        self.moved = [self.moved[0] + moved[0], self.moved[1] + moved[1]];
-    }
-
-    fn add_felt(&mut self, felt: &TrueExchange) {
-        self.add(felt.n, [felt.request_bytes, felt.reply_bytes], felt.start_ns, felt.end_ns);
-        self.one_way = felt.kind == truth::Kind::OneWay;
-        self.reading_ns = felt.think.client_reading_ns;
-        self.late_ns += felt.path_late_ns;
-        if self.one_way {
-            self.reading_ns += felt.think.server_reading_ns;
+impl Sum {
+    fn of_felt(felt: &[TrueExchange]) -> Self {
+        let (Some(first), Some(last)) = (felt.first(), felt.last()) else { return Self::default() };
+        let one_way = last.kind == truth::Kind::OneWay;
+        Self {
+            n: first.n,
+            start_ns: first.start_ns,
+            end_ns: last.end_ns,
+            one_way,
+            reading_ns: last.think.client_reading_ns + if one_way { last.think.server_reading_ns } else { 0 },
+            late_ns: felt.iter().map(|felt| felt.path_late_ns).sum(),
         }
     }
 
-    fn add_bill(&mut self, bill: &Exchange) {
-        let start_ns = bill.start.as_nanos();
-        // A one-way message of the server moves reply bytes only, whatever the bill calls them.
-        let moved = match (bill.kind, bill.initiator) {
-            (Kind::OneWay, Side::Server) => [0, bill.request_bytes + bill.reply_bytes],
-            _ => [bill.request_bytes, bill.reply_bytes],
-        };
-        self.add(bill.n, moved, start_ns, start_ns + bill.elapsed.as_nanos());
-        self.one_way = bill.kind == Kind::OneWay;
+    fn of_bills(bills: &[Exchange]) -> Self {
+        let (Some(first), Some(last)) = (bills.first(), bills.last()) else { return Self::default() };
+        Self {
+            n: first.n,
+            start_ns: first.start.as_nanos(),
+            end_ns: last.start.as_nanos() + last.elapsed.as_nanos(),
+            one_way: last.kind == Kind::OneWay,
+            ..Self::default()
+        }
     }
 
     fn compare(&self, connection: u64, rtt: Duration, read: &Self) -> Compared {
@@ -199,6 +209,18 @@ impl Stretch {
             more: if one_way { rtt + ACKNOWLEDGED_WITHIN } else { Duration::ZERO },
             late: ns(self.late_ns),
         }
+    }
+}
+
+const fn moved_by_felt(felt: &TrueExchange) -> [u64; 2] {
+    [felt.request_bytes, felt.reply_bytes]
+}
+
+/// A one-way message of the server moves reply bytes only, whatever the bill calls them.
+const fn moved_by_bill(bill: &Exchange) -> [u64; 2] {
+    match (bill.kind, bill.initiator) {
+        (Kind::OneWay, Side::Server) => [0, bill.request_bytes + bill.reply_bytes],
+        _ => [bill.request_bytes, bill.reply_bytes],
     }
 }
 

@@ -13,7 +13,8 @@ use tcpwhy_report::quantity::{millis, percent};
 use tcpwhy_wire::Duration;
 
 use super::args::AccuracyArgs;
-use super::form::{Place, Run};
+use super::form::{Place, Run, WATCH_EVERY};
+use super::outside::{self, Score};
 use crate::output::print;
 use crate::{ANALYSED, GATE_CLOSED};
 
@@ -46,15 +47,18 @@ pub(super) fn run(args: &AccuracyArgs) -> anyhow::Result<u8> {
     let place = Place::new(args.keep.as_ref())?;
     let mut judged = Vec::new();
     let mut criteria = Criteria::default();
+    let mut scores = [Score::default(), Score::default()];
+    let mut off = String::new();
     print(&format!("{}\n", row_heading()))?;
     let part = |place: &usize| args.part.is_none_or(|part| part.has(*place));
-    for (name, scenario) in
+    for (name, mut scenario) in
         recordings.into_iter().enumerate().filter(|(place, _)| part(place)).map(|(_, form)| form)
     {
         // A folder of recordings need not have them all.
         if args.from.as_ref().is_some_and(|dir| !dir.join(&name).join("truth.json").exists()) {
             continue;
         }
+        scenario.workload.watch_every = Some(WATCH_EVERY);
         let run = match &args.from {
             Some(dir) => Run::read_back(scenario, &dir.join(&name)).map(|run| (run, 1)),
             None if args.resume && place.has(&name) => {
@@ -65,16 +69,22 @@ pub(super) fn run(args: &AccuracyArgs) -> anyhow::Result<u8> {
         let (run, tries) = run.with_context(|| name.clone())?;
         let one = Judged::of(name, &run, tries);
         one.count(&run, &mut criteria);
+        let lines = outside::judge(&one.name, &run, &mut scores, args.bills);
         place.forget(&run);
         print(&one.rows())?;
+        print(&lines)?;
+        off.push_str(&lines);
         judged.push(one);
     }
     let mut confusion = Confusion::default();
     judged.iter().flat_map(|one| &one.verdicts).for_each(|verdict| confusion.add(verdict));
     let wrong: Vec<&Judged> = judged.iter().filter(|one| !one.is_right()).collect();
     print(&format!("\n{confusion}\n\n{}{criteria}{}", summary(&judged), not_judged()?))?;
+    for (end, score) in End::BOTH.into_iter().zip(&scores) {
+        print(&format!("\nat the {end}\n{score}\n"))?;
+    }
     if let Some(file) = &args.write {
-        std::fs::write(file, markdown(&judged, &confusion, &criteria, &not_judged()?))
+        std::fs::write(file, markdown(&judged, &confusion, &criteria, &scores, &off, &not_judged()?))
             .with_context(|| format!("cannot write {}", file.display()))?;
     }
     Ok(if wrong.is_empty() { ANALYSED } else { GATE_CLOSED })
@@ -263,7 +273,14 @@ fn not_judged() -> anyhow::Result<String> {
 }
 
 /// The same as a page of the documentation.
-fn markdown(judged: &[Judged], confusion: &Confusion, criteria: &Criteria, not_judged: &str) -> String {
+fn markdown(
+    judged: &[Judged],
+    confusion: &Confusion,
+    criteria: &Criteria,
+    scores: &[Score; 2],
+    exchanges_off: &str,
+    not_judged: &str,
+) -> String {
     let mut out = String::from(ABOUT);
     out.push_str(
         "\n## Each scenario, each end\n\n| scenario | end | | error, ms | billed |\n|---|---|---|---:|---|\n",
@@ -299,7 +316,14 @@ fn markdown(judged: &[Judged], confusion: &Confusion, criteria: &Criteria, not_j
     }
     let (right, all) = confusion.right();
     let _ = write!(out, "\n{right} of {all} expectations met.\n");
-    out.push_str("\n## How much of the time is right\n\n");
+    out.push_str(HOW_MUCH);
+    for (end, score) in End::BOTH.into_iter().zip(scores) {
+        let _ = write!(out, "\nAt the {end}:\n\n```\n{score}\n```\n");
+    }
+    if !exchanges_off.is_empty() {
+        let _ = write!(out, "\nMore than 2 % of these are wrong:\n\n```\n{exchanges_off}```\n");
+    }
+    out.push_str("\n## The sums of the project's aims\n\n");
     let _ = writeln!(out, "{}\n{criteria}\n{not_judged}", summary(judged));
     let confused = criteria.confused();
     if !confused.is_empty() {
@@ -313,6 +337,18 @@ fn markdown(judged: &[Judged], confusion: &Confusion, criteria: &Criteria, not_j
     }
     out
 }
+
+const HOW_MUCH: &str = "
+## How much of the time is right
+
+Each setup, exchange and one-way message against what the path's record of each packet, TCP_INFO read every 2 ms and the
+applications' clocks say it was spent on; docs/draws.md says what counts as what. Beside that: a segment that is smaller than
+the MSS and waits in an open window is `held` (Nagle, a cork); what the application had not written yet is the application's,
+and where the hold began before, either's; time in which the application had not written the last byte, was in no call, and
+something else held what it had written is either's as well. 2 ms or 5 % of each exchange, whichever is more, and what other
+programs took of it, are forgiven. What is not judged: ends that cannot see what a scenario is for, and what one account has
+and the other has not.
+";
 
 const ABOUT: &str = "\
 # Accuracy

@@ -179,6 +179,10 @@ pub(crate) struct AccuracyArgs {
     #[arg(short, long, value_name = "DIR")]
     pub(crate) keep: Option<PathBuf>,
 
+    /// Print bill and truth of every exchange that is off
+    #[arg(long)]
+    pub(crate) bills: bool,
+
     /// Only one part of the forms, for example the second of five: `2/5`; --from judges all parts together
     #[arg(long, value_name = "I/N")]
     pub(crate) part: Option<Part>,

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration as StdDuration;
 
 use anyhow::Context as _;
 use tcpwhy::input::{self, Inputs};
@@ -17,6 +18,9 @@ use super::scratch::Scratch;
 use super::still::{Lateness, Sent};
 use super::trace::Trace;
 use crate::output;
+
+/// How often the kernels' counters are read while something is recorded that is judged by them.
+pub(super) const WATCH_EVERY: StdDuration = StdDuration::from_millis(2);
 
 /// A scenario as it is, or mended.
 #[derive(Clone, Debug)]

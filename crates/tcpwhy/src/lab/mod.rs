@@ -16,6 +16,8 @@ mod form;
 #[cfg(target_os = "linux")]
 mod json;
 #[cfg(target_os = "linux")]
+mod outside;
+#[cfg(target_os = "linux")]
 mod page;
 #[cfg(target_os = "linux")]
 mod picture;

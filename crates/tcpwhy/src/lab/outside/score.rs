@@ -3,8 +3,10 @@
 use std::fmt;
 
 use tcpwhy_core::report::{Confidence, Exchange};
+use tcpwhy_wire::Duration;
 
-use super::outside::{Class, Spent};
+use super::class::Class;
+use super::spent::Spent;
 
 /// A bill may be off by this ...
 const TOLERANCE_NS: i64 = 2_000_000;
@@ -13,7 +15,7 @@ const TOLERANCE_PER_CENT: i64 = 5;
 const CLASSES: usize = Class::ALL.len();
 
 /// A bill, line by line.
-pub(super) struct Bill<'a>(pub(super) &'a Exchange);
+pub(crate) struct Bill<'a>(pub(crate) &'a Exchange);
 
 impl fmt::Display for Bill<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -34,47 +36,50 @@ impl fmt::Display for Bill<'_> {
 
 /// Sums over many exchanges, ns.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Score {
+pub(crate) struct Score {
     elapsed: i64,
     wrong: i64,
     /// Truth by bill.
     confused: [[i64; CLASSES]; CLASSES],
     truth: [i64; CLASSES],
+    /// What may have been one of several, or anything.
+    open: i64,
+    any: i64,
+    /// Billed, and not judged.
+    skipped: i64,
     /// By confidence: billed, and of it wrong.
     confidence: [(i64, i64); 3],
 }
 
 impl Score {
     /// Judges one exchange. Returns the share of its time that is wrong.
-    pub(super) fn add(&mut self, truth: &Spent, bill: &Exchange) -> f64 {
-        let elapsed: i64 = bill.elapsed.as_nanos().max(1);
+    pub(crate) fn add(&mut self, truth: &Spent, bills: &[&Exchange]) -> f64 {
+        let elapsed: i64 = bills.iter().map(|bill| bill.elapsed.as_nanos()).sum::<i64>().max(1);
+        let lines: Vec<_> = bills.iter().flat_map(|bill| &bill.bill).collect();
         let mut billed = [0; CLASSES];
-        for line in &bill.bill {
+        for line in &lines {
             billed[Class::of(line.cause) as usize] += line.ns.as_nanos();
         }
         let mut over = [0; CLASSES];
         let mut under = [0; CLASSES];
         for (at, class) in Class::ALL.into_iter().enumerate() {
-            let difference = billed[at] - truth.by_class[at];
-            over[at] = difference.max(0);
-            under[at] = (-difference).max(0);
-            self.truth[at] += truth.by_class[at];
-            debug_assert_eq!(class as usize, at);
+            let really = truth.certain(class);
+            over[at] = (billed[at] - really).max(0);
+            under[at] = (really - billed[at]).max(0);
+            self.truth[at] += really;
         }
+        self.any += truth.any();
         let mut open = 0;
-        let either = [
-            (truth.recovery, [Class::Repair, Class::Window]),
-            (truth.full, [Class::SendBuffer, Class::Window]),
-        ];
-        for (mut left, classes) in either {
-            for class in classes {
+        for (set, mut left) in truth.open() {
+            self.open += left;
+            for class in Class::ALL.into_iter().filter(|class| set & class.bit() != 0) {
                 let free = left.min(over[class as usize]);
                 over[class as usize] -= free;
                 left -= free;
             }
             open += left;
         }
-        let tolerance = TOLERANCE_NS.max(elapsed * TOLERANCE_PER_CENT / 100) + truth.any;
+        let tolerance = TOLERANCE_NS.max(elapsed * TOLERANCE_PER_CENT / 100) + truth.any();
         let all: i64 = over.iter().sum::<i64>().max(under.iter().sum::<i64>() - open);
         let wrong = (all - tolerance).max(0).min(elapsed);
         self.elapsed += elapsed;
@@ -93,7 +98,7 @@ impl Score {
             // The least sure lines are wrong first.
             let mut left = part(long);
             for confidence in [Confidence::Possible, Confidence::Likely, Confidence::Certain] {
-                let lines = bill.bill.iter().filter(|line| line.confidence == confidence);
+                let lines = lines.iter().filter(|line| line.confidence == confidence);
                 let ns: i64 = lines
                     .filter(|line| Class::of(line.cause) as usize == at)
                     .map(|line| line.ns.as_nanos())
@@ -108,8 +113,13 @@ impl Score {
         wrong as f64 / elapsed as f64
     }
 
+    /// Billed time that outside truth says nothing about.
+    pub(crate) fn skip(&mut self, elapsed: Duration) {
+        self.skipped += elapsed.as_nanos();
+    }
+
     /// Share of the time that is right.
-    pub(super) fn right(&self) -> f64 {
+    pub(crate) fn right(&self) -> f64 {
         1.0 - self.wrong as f64 / self.elapsed.max(1) as f64
     }
 }
@@ -133,6 +143,13 @@ impl fmt::Display for Score {
             let right = 100.0 * (1.0 - wrong as f64 / sum.max(1) as f64);
             writeln!(f, "{:9} {:>10.0} ms billed, {right:.1} % right", confidence.name(), ms(sum))?;
         }
+        writeln!(
+            f,
+            "{:.0} ms one of several, {:.0} ms anything, {:.0} ms not judged",
+            ms(self.open),
+            ms(self.any),
+            ms(self.skipped)
+        )?;
         write!(f, "{:.1} % of {:.0} ms right", 100.0 * self.right(), ms(self.elapsed))
     }
 }

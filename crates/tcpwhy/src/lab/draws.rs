@@ -1,11 +1,7 @@
 //! `tcpwhy lab draws`: are the bills right where nobody chose the path? Transfers over paths drawn at random from a seed,
 //! billed from both ends and judged by what the path, the kernels and the applications say.
 
-mod outside;
-mod score;
-
 use std::fmt::Write as _;
-use std::time::Duration as StdDuration;
 
 use anyhow::Context as _;
 use tcpwhy::judge::End;
@@ -13,14 +9,12 @@ use tcpwhy_core::report::{Exchange, Kind};
 use tcpwhy_lab::scenario::Scenario;
 use tcpwhy_twin::path::Stream;
 
-use self::score::Score;
 use super::args::DrawsArgs;
-use super::form::{Place, Run};
+use super::form::{Place, Run, WATCH_EVERY};
+use super::outside::{Bill, Outside, Score};
 use crate::ANALYSED;
 use crate::output::print;
 
-/// How often the kernels' counters are read meanwhile.
-const WATCH_EVERY: StdDuration = StdDuration::from_millis(2);
 /// What a draw's bytes may take, by a rough estimate.
 const SECONDS_MAX: f64 = 2.5;
 /// A draw with more of its time wrong than this gets a line.
@@ -53,6 +47,7 @@ pub(super) fn run(args: &DrawsArgs) -> anyhow::Result<u8> {
 fn judge(run: &Run, scores: &mut [Score; 2], bills_too: bool) -> String {
     let mut out = String::new();
     let (Some(path), [connection]) = (&run.truth.path, &run.truth.connections[..]) else { return out };
+    let Some(outside) = Outside::of(path, connection, i64::MAX) else { return out };
     for ((end, report), score) in End::BOTH.into_iter().zip(&run.bills).zip(scores) {
         let bills: Vec<&Exchange> = report
             .connections
@@ -67,8 +62,8 @@ fn judge(run: &Run, scores: &mut [Score; 2], bills_too: bool) -> String {
             continue;
         }
         for (bill, exchange) in bills.into_iter().zip(&connection.exchanges) {
-            let Some(truth) = outside::spent(path, connection, exchange) else { continue };
-            let wrong = score.add(&truth, bill);
+            let Some(truth) = outside.exchange(exchange) else { continue };
+            let wrong = score.add(&truth, &[bill]);
             if wrong > WORTH_NAMING {
                 let _ = writeln!(
                     out,
@@ -80,7 +75,7 @@ fn judge(run: &Run, scores: &mut [Score; 2], bills_too: bool) -> String {
                     run.scenario.shows
                 );
                 if bills_too {
-                    let _ = write!(out, "{truth}{}", score::Bill(bill));
+                    let _ = write!(out, "{truth}{}", Bill(bill));
                 }
             }
         }
