@@ -184,6 +184,12 @@ impl StampClock {
         self.stamp.filter(|_| !self.unknown && self.tick <= TICK_SHORTEST).map(|(_, since)| now - since)
     }
 
+    /// The time between the sending of two packets with these stamps, a tick more or less, where it can be told.
+    pub(crate) fn ticks_apart(&self, earlier: u32, later: u32) -> Option<Duration> {
+        let known = !self.unknown && self.tick > Duration::ZERO && self.tick <= TICK_SHORTEST;
+        known.then(|| self.tick.times(i64::from(later.wrapping_sub(earlier) as i32).max(0)))
+    }
+
     /// The longest time that can lie between the sending of two packets with these stamps, where it can be told.
     pub(crate) fn sent_apart(&self, earlier: u32, later: u32) -> Option<Duration> {
         if self.unknown {

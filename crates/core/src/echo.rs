@@ -12,6 +12,8 @@ const ECHO_MAX: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct EchoProbe {
     awaited: Option<(u32, Instant)>,
+    /// The last stamp that passed. One packet of several with the same stamp is echoed when the first has arrived.
+    last: Option<u32>,
     /// The quickest echo.
     bound: Option<Duration>,
 }
@@ -19,7 +21,11 @@ pub(crate) struct EchoProbe {
 impl EchoProbe {
     /// A packet with this stamp passed on its way to the other end.
     pub(crate) fn on_stamp(&mut self, val: u32, now: Instant) {
-        self.awaited.get_or_insert((val, now));
+        let first = self.last.is_none_or(|last| (val.wrapping_sub(last) as i32) > 0);
+        if first {
+            self.last = Some(val);
+            self.awaited.get_or_insert((val, now));
+        }
     }
 
     /// The capture's clock stepped: how long the echo takes can no longer be told.
@@ -40,5 +46,24 @@ impl EchoProbe {
         let before = self.bound;
         self.bound = Some(before.map_or(echo, |bound| bound.min(echo)));
         self.bound.filter(|&bound| (known || before.is_some()) && bound < ECHO_MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(us: i64) -> Instant {
+        Instant::from_nanos(us * 1_000)
+    }
+
+    #[test]
+    fn the_echo_of_a_stamp_is_counted_from_the_first_packet_that_had_it() {
+        let mut probe = EchoProbe::default();
+        probe.on_stamp(6, at(0));
+        probe.on_stamp(7, at(600));
+        assert_eq!(probe.on_echo(6, at(20_000), true), Some(Duration::from_millis(20)));
+        probe.on_stamp(7, at(20_100)); // echoed for the packet at 600 us
+        assert_eq!(probe.on_echo(7, at(20_600), true), None);
     }
 }

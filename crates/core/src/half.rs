@@ -12,7 +12,9 @@ use crate::full_size::FullSize;
 use crate::holes::Holes;
 use crate::ip_id::IpIdCounter;
 use crate::link::Link;
+use crate::mechanism::BURST_GAP;
 pub(crate) use crate::order::{LastData, Order, Queue};
+use crate::pace::Pace;
 use crate::passing::{AckSeen, Sent};
 use crate::queue;
 use crate::rate::{Rate, RateEstimator};
@@ -31,6 +33,11 @@ const UNSCALED_MAX: u32 = 65_536;
 /// A jump further than any window is not a hole.
 const HOLE_BYTES_MAX: i32 = 1 << 30;
 const TIMESTAMP_OPTION_LEN: u32 = 12;
+/// A receiver acknowledges every second segment (RFC 9293, 3.8.6.3), or a few more that its interface gathered within a
+/// moment. One acknowledgement of more segments after a longer time is no arrival: they came together long ago, or one by
+/// one, and their receiver held it back until its application read. Super-segments may cross virtual links whole.
+const STRETCH_MAX: u32 = 16;
+const GATHERED_MAX: Duration = Duration::from_millis(2);
 
 /// One direction of a connection.
 #[derive(Clone, Debug)]
@@ -80,7 +87,10 @@ pub(crate) struct Half {
     /// Bytes that the last acknowledgement was the first to cover.
     newly_acked: u32,
     arrivals: RateEstimator,
+    pace: Pace,
     acknowledgements: RateEstimator,
+    /// When the newest bytes had left that the last acknowledgement covered.
+    newest_acked_at: Option<Instant>,
     /// What is at the bottleneck behind the capture.
     pub link: Link,
     /// Times of what was sent before this byte are not to be measured with: the capture's clock stepped.
@@ -90,6 +100,8 @@ pub(crate) struct Half {
     pub missed_since_data: u16,
     /// No shortcuts are taken, see `Options`.
     pub plain: bool,
+    /// Both ends have the same address: there is no link in between, and what comes late was not read sooner.
+    pub on_one_host: bool,
 }
 
 impl Half {
@@ -126,12 +138,15 @@ impl Half {
             pushed_run: 0,
             newly_acked: 0,
             arrivals: RateEstimator::blurred(),
+            pace: Pace::default(),
             acknowledgements: RateEstimator::default(),
+            newest_acked_at: None,
             link: Link::default(),
             untimed_until: None,
             ip_id: IpIdCounter::default(),
             missed_since_data: 0,
             plain: false,
+            on_one_host: false,
         }
     }
 
@@ -332,7 +347,7 @@ impl Half {
             self.newly_acked = acked;
             self.una = Some(ack.ack);
             let oldest = self.sent.front().map(|sent| sent.at);
-            let mut popped = None;
+            let (mut popped, mut newest_at, mut segments) = (None, None, 0);
             while let Some(sent) = self.sent.front() {
                 if sent.end.after(ack.ack) {
                     break;
@@ -341,6 +356,8 @@ impl Half {
                 rtt = timed.then(|| (ack.at - sent.at).at_least_zero());
                 repaired = sent.retransmitted;
                 popped = Some(sent.end);
+                newest_at = Some(sent.at);
+                segments += 1;
                 self.sent.pop_front();
             }
             // The first packets of a super-segment that the sender's interface is to split; not what left before the
@@ -353,6 +370,7 @@ impl Half {
                 let timed = !filled && self.untimed_until.is_none_or(|until| split.end.after(until));
                 rtt = timed.then(|| (ack.at - split.at).at_least_zero());
                 repaired = split.retransmitted;
+                newest_at = Some(split.at);
             }
             self.untimed_until = self.untimed_until.filter(|until| until.after(ack.ack));
             self.holes.on_ack(ack.ack);
@@ -361,18 +379,31 @@ impl Half {
             // One that comes with an answer may have waited for that, and one with a smaller window for its application to
             // read (__tcp_ack_snd_check, net/ipv4/tcp_input.c).
             let bare = !filled && ack.payload_len == 0 && window >= last_window;
-            let at_once = bare && self.is_at_once(ack.at - peer, acked, mss);
+            let since_last = self.acknowledgements.last().map(|last| ack.at - last);
+            let gathered = segments > 2
+                && acked > STRETCH_MAX * mss
+                && since_last.is_some_and(|since| since >= GATHERED_MAX);
+            let at_once = bare && !gathered && self.is_at_once(ack.at - peer, acked, mss);
             let late = rtt.filter(|_| at_once).map(|rtt| rtt - peer);
             // The bottleneck had no break since the last one if the oldest of these bytes were waiting then, and the
-            // newest before those were through.
+            // newest before those were through. It spreads what left together, or has a queue: acknowledgements as far
+            // apart as what they are of had left, and hardly late, show the sender's own pace.
+            let before = self.newest_acked_at;
             let behind = |last: Instant| {
-                let newest =
-                    (ack.at - last).times(i64::from(mss.min(acked))).divided_by(i64::from(acked.max(1)));
+                let gap = ack.at - last;
+                let newest = gap.times(i64::from(mss.min(acked))).divided_by(i64::from(acked.max(1)));
+                let spread =
+                    before.zip(newest_at).is_some_and(|(before, now)| (now - before).times(2) <= gap);
                 oldest.is_some_and(|sent| sent + peer <= last + HOST_VARIATION)
-                    && late.is_some_and(|late| late + HOST_VARIATION >= newest)
+                    && late.is_some_and(|late| {
+                        late + HOST_VARIATION >= newest && (spread || late >= newest.times(2))
+                    })
             };
             let behind = self.acknowledgements.last().is_some_and(behind);
-            self.acknowledgements.on_bytes(ack.at, self.newly_acked, mss, behind);
+            self.newest_acked_at = newest_at;
+            if !self.on_one_host {
+                self.acknowledgements.on_bytes(ack.at, self.newly_acked, mss, behind);
+            }
             self.on_passed(ack.at - peer, acked, late, behind, 0);
         }
         let duplicate = !advanced && !window_changed && ack.payload_len == 0 && !self.sent.is_empty();
@@ -471,9 +502,12 @@ impl Half {
             Order::Duplicate | Order::Probe => 0,
         };
         self.bytes += u64::from(new_bytes);
+        self.learn_pace(segment, order);
         let behind =
             self.arrivals.last().is_some_and(|last| self.was_behind(segment, segment.at - last, path_rtt));
-        self.arrivals.on_bytes(segment.at, new_bytes, mss, behind);
+        if !self.on_one_host {
+            self.arrivals.on_bytes(segment.at, new_bytes, mss, behind);
+        }
         let again = matches!(order, Order::Retransmission { .. });
         self.link.on_sent(segment.at, segment.payload_len, again, self.acknowledgements.best());
         if !matches!(order, Order::Duplicate | Order::Probe) {
@@ -503,15 +537,44 @@ impl Half {
     fn was_behind(&self, segment: &Segment, gap: Duration, path_rtt: Duration) -> bool {
         let Some(last) = self.last_data.filter(|last| last.queue != Queue::Emptied) else { return false };
         let soon = path_rtt.divided_by(4).max(Duration::from_micros(200));
-        if gap < STAMP_BLUR
-            && (gap < soon || self.arrivals.spacing().is_some_and(|usual| gap < usual.times(3)))
-        {
-            return true;
-        }
         if self.queued_on_way.is_some_and(|queued| queued >= gap) {
             return true;
         }
+        if gap < STAMP_BLUR {
+            if self.pace.is_paced() && gap >= BURST_GAP.divided_by(4) {
+                return false;
+            }
+            if gap < soon || self.arrivals.spacing().is_some_and(|usual| gap < usual.times(3)) {
+                return true;
+            }
+        }
         self.sent_apart(&last, segment).map_or(gap < soon, |apart| apart <= gap.divided_by(2))
+    }
+
+    /// Whether the sender had more behind the segment before this one and spaced them itself.
+    fn learn_pace(&mut self, segment: &Segment, order: Order) {
+        let Some(last) = self.last_data.filter(|last| order == Order::New && last.queue != Queue::Emptied)
+        else {
+            return;
+        };
+        let gap = segment.at - last.at;
+        let apart = last
+            .stamp
+            .zip(segment.options.timestamps)
+            .and_then(|(then, now)| self.clock.ticks_apart(then, now.val));
+        if let Some(apart) = apart.filter(|_| gap < STAMP_BLUR) {
+            let waited = self.queued_on_way.is_some_and(Duration::is_positive);
+            let before = self.pace.is_paced();
+            self.pace.on_segment(gap, apart, waited);
+            if self.pace.is_paced() && !before {
+                self.arrivals = RateEstimator::blurred(); // what they seemed to show was the sender's pace
+            }
+        }
+    }
+
+    /// Whether the spacing in which segments arrive is their sender's, not the bottleneck's.
+    pub(crate) fn is_paced(&self) -> bool {
+        self.pace.is_paced()
     }
 
     fn queue_behind(&self, segment: &Segment, small: bool) -> Queue {

@@ -23,6 +23,7 @@ mod link;
 mod listed;
 mod mechanism;
 mod order;
+mod pace;
 mod packed;
 mod passing;
 mod queue;

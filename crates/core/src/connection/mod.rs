@@ -100,6 +100,8 @@ impl Connection {
             closed: false,
             ladder: ladder.then(Vec::new),
         };
+        let on_one_host = connection.is_on_one_host();
+        connection.halves.iter_mut().for_each(|half| half.on_one_host = on_one_host);
         connection.learn_sizes();
         connection
     }
@@ -128,10 +130,13 @@ impl Connection {
         self.sizes = [client.mss(server.mss_announced), server.mss(client.mss_announced)];
     }
 
+    fn is_on_one_host(&self) -> bool {
+        self.ends[CLIENT].addr == self.ends[SERVER].addr
+    }
+
     pub(crate) fn vantage(&self) -> Vantage {
         let [Some(client), Some(server)] = self.delay else { return Vantage::Unknown };
-        let on_one_host = self.ends[CLIENT].addr == self.ends[SERVER].addr;
-        if on_one_host || client + server < Duration::from_micros(100) {
+        if self.is_on_one_host() || client + server < Duration::from_micros(100) {
             Vantage::Unknown
         } else if client.times(9) <= server {
             Vantage::Client

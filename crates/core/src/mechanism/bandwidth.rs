@@ -47,7 +47,8 @@ fn busy(wait: &Wait<'_>) -> Duration {
     let Some(rate) = rate(wait) else { return Duration::ZERO };
     let needed = rate.time_for(wait.segment.payload_len);
     // Where it hardly stood idle, it did not.
-    if wait.gap <= needed.times(2) + Duration::from_micros(300) { wait.gap } else { needed }
+    let idle = wait.half.is_paced() || wait.gap > needed.times(2) + Duration::from_micros(300);
+    if idle { needed.min(wait.gap) } else { wait.gap }
 }
 
 /// Near the receiver, packets' time stamps tell when they left. One that was waiting already when the one before it
@@ -88,6 +89,7 @@ fn keeps_pace(wait: &Wait<'_>) -> bool {
     let difference = wait.gap - wait.last.spacing;
     let released = wait.half.view.advanced().is_some_and(|release| wait.follows(&release));
     wait.last.queue == Queue::More
+        && !wait.half.is_paced()
         && wait.last.len == wait.segment.payload_len
         && difference.max(-difference) <= wait.gap.divided_by(32)
         && wait.gap < crate::rto::RTO_MIN

@@ -10,6 +10,7 @@ use crate::cause::Cause;
 use crate::exchange::Timing;
 use crate::half::Queue;
 use crate::report::Confidence;
+use crate::rto::RTO_MIN;
 use tcpwhy_wire::Duration;
 
 /// Does a server begin to answer with the first piece of a request, or when it has all of it?
@@ -69,6 +70,11 @@ pub(crate) fn rest(wait: &Wait<'_>, split: Split) -> Split {
         _ if wait.gap < BURST_GAP => (Cause::Bandwidth, Confidence::Likely),
         // The queue behind it may have been empty or not.
         Queue::Unknown => (Cause::SenderThink, Confidence::Possible),
+        // With the last segment all that is in flight, no window holds the next one, and a cork had no timer yet: a
+        // segment that leaves because it is full waited for the bytes of its own (MSG_MORE, SPLICE_F_MORE).
+        Queue::More if wait.half.flight() <= wait.last.len && wait.gap < RTO_MIN => {
+            (Cause::SenderThink, Confidence::Possible)
+        }
         Queue::More => (Cause::Unexplained, Confidence::Possible),
     };
     let charge = Charge::new(cause, wait.half.side, Duration::ZERO, confidence)

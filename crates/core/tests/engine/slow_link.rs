@@ -88,3 +88,17 @@ fn uploads_that_take_the_link_s_time_are_not_answered_from_their_beginning() {
         assert!(seen.exchange(2).ns(Cause::ServerThink, Server) <= ms(15), "{seen}");
     });
 }
+
+/// A sender that spaces its segments: they arrive evenly, with stamps that advance as they do, and are acknowledged a
+/// little late now and then. No link made it so.
+#[test]
+fn a_pacing_sender_is_no_slow_link() {
+    let segments = each(0..80, |n| {
+        let late = f64::from(n % 3) * 0.2;
+        format!("@{:.1} S 1448 more #s{n}\n s{n}+{late:.1} C ack", 30.0 + 0.7 * f64::from(n))
+    });
+    let text = format!("handshake\n +5 C 100\n +0 S 100\n {segments}\n +0.7 S 100\n +0 C ack");
+    log(text).rtt(ms(20)).both_ends(|seen| {
+        assert!(seen.exchange(1).ns(Cause::Bandwidth, Path) <= ms(6), "{seen}");
+    });
+}

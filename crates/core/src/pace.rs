@@ -1,0 +1,71 @@
+//! Did the sender itself space what arrives evenly?
+//!
+//! A sender that paces its segments (BBR, the fq queue, SO_MAX_PACING_RATE) sends what a backlog in front of a slow link
+//! looks like when it arrives. Its time stamps tell one from the other: behind a pacing sender they advance as the
+//! packets do and none of them waited on its way; a burst that a link spreads out carries one stamp, and what goes on at
+//! the pace of a link has others waiting before it.
+
+use tcpwhy_wire::Duration;
+
+/// Time stamps of a millisecond tell over this long.
+const JUDGED_OVER: Duration = Duration::from_millis(6);
+
+/// Short intervals between segments of one queue, summed up until stamps of a millisecond can tell.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pace {
+    arrived: Duration,
+    sent: Duration,
+    /// Of `arrived`, what came in front of packets that had waited on their way.
+    waited: Duration,
+    paced: bool,
+}
+
+impl Pace {
+    /// A segment came `gap` after the one before it and had left `sent` after that one; `waited` if it had been on its
+    /// way for longer than the path needs.
+    #[inline]
+    pub(crate) fn on_segment(&mut self, gap: Duration, sent: Duration, waited: bool) {
+        self.arrived += gap;
+        self.sent += sent;
+        if waited {
+            self.waited += gap;
+        }
+        if self.arrived >= JUDGED_OVER {
+            let apart = self.sent.times(4) >= self.arrived.times(3);
+            *self = Self { paced: apart && self.waited.times(2) < self.arrived, ..Self::default() };
+        }
+    }
+
+    /// Whether the spacing of the last segments was their sender's.
+    pub(crate) fn is_paced(&self) -> bool {
+        self.paced
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(sent_us: i64, waited: bool) -> bool {
+        let mut pace = Pace::default();
+        for _ in 0..10 {
+            pace.on_segment(Duration::from_micros(700), Duration::from_micros(sent_us), waited);
+        }
+        pace.is_paced()
+    }
+
+    #[test]
+    fn stamps_that_advance_with_the_packets_are_a_pacing_sender() {
+        assert!(after(700, false));
+    }
+
+    #[test]
+    fn one_burst_spread_out_is_a_link() {
+        assert!(!after(0, false));
+    }
+
+    #[test]
+    fn what_goes_on_behind_a_queue_is_a_link() {
+        assert!(!after(700, true));
+    }
+}
