@@ -11,8 +11,7 @@ use crate::clock::StampClock;
 use crate::full_size::FullSize;
 use crate::holes::Holes;
 use crate::ip_id::IpIdCounter;
-use crate::link::Link;
-use crate::mechanism::BURST_GAP;
+use crate::link::{Link, is_gathered};
 pub(crate) use crate::order::{LastData, Order, Queue};
 use crate::pace::Pace;
 use crate::passing::{AckSeen, Sent};
@@ -26,18 +25,11 @@ use crate::window_scale::ScaleBounds;
 const REMEMBERED_MAX: usize = 2048;
 /// By how much a host's answers vary, and with them the estimate of the way to it.
 pub(crate) const HOST_VARIATION: Duration = Duration::from_micros(150);
-/// Time stamps of a millisecond say nothing about shorter intervals than these.
-const STAMP_BLUR: Duration = Duration::from_millis(3);
 /// The window that a sender knows early in a connection.
 const UNSCALED_MAX: u32 = 65_536;
 /// A jump further than any window is not a hole.
 const HOLE_BYTES_MAX: i32 = 1 << 30;
 const TIMESTAMP_OPTION_LEN: u32 = 12;
-/// A receiver acknowledges every second segment (RFC 9293, 3.8.6.3), or a few more that its interface gathered within a
-/// moment. One acknowledgement of more segments after a longer time is no arrival: they came together long ago, or one by
-/// one, and their receiver held it back until its application read. Super-segments may cross virtual links whole.
-const STRETCH_MAX: u32 = 16;
-const GATHERED_MAX: Duration = Duration::from_millis(2);
 
 /// One direction of a connection.
 #[derive(Clone, Debug)]
@@ -86,8 +78,8 @@ pub(crate) struct Half {
     pushed_run: u32,
     /// Bytes that the last acknowledgement was the first to cover.
     newly_acked: u32,
-    arrivals: RateEstimator,
-    pace: Pace,
+    pub arrivals: RateEstimator,
+    pub pace: Pace,
     acknowledgements: RateEstimator,
     /// When the newest bytes had left that the last acknowledgement covered.
     newest_acked_at: Option<Instant>,
@@ -379,10 +371,8 @@ impl Half {
             // One that comes with an answer may have waited for that, and one with a smaller window for its application to
             // read (__tcp_ack_snd_check, net/ipv4/tcp_input.c).
             let bare = !filled && ack.payload_len == 0 && window >= last_window;
-            let since_last = self.acknowledgements.last().map(|last| ack.at - last);
-            let gathered = segments > 2
-                && acked > STRETCH_MAX * mss
-                && since_last.is_some_and(|since| since >= GATHERED_MAX);
+            let gathered =
+                is_gathered(segments, acked, mss, self.acknowledgements.last().map(|last| ack.at - last));
             let at_once = bare && !gathered && self.is_at_once(ack.at - peer, acked, mss);
             let late = rtt.filter(|_| at_once).map(|rtt| rtt - peer);
             // The bottleneck had no break since the last one if the oldest of these bytes were waiting then, and the
@@ -530,53 +520,6 @@ impl Half {
         new_bytes
     }
 
-    /// Whether a segment was waiting behind the one before it, as far as its arrival `gap` later shows: it had waited
-    /// for as long, or left together with that one, or comes sooner than anything can have let it leave, or no later
-    /// than those before it.
-    #[inline]
-    fn was_behind(&self, segment: &Segment, gap: Duration, path_rtt: Duration) -> bool {
-        let Some(last) = self.last_data.filter(|last| last.queue != Queue::Emptied) else { return false };
-        let soon = path_rtt.divided_by(4).max(Duration::from_micros(200));
-        if self.queued_on_way.is_some_and(|queued| queued >= gap) {
-            return true;
-        }
-        if gap < STAMP_BLUR {
-            if self.pace.is_paced() && gap >= BURST_GAP.divided_by(4) {
-                return false;
-            }
-            if gap < soon || self.arrivals.spacing().is_some_and(|usual| gap < usual.times(3)) {
-                return true;
-            }
-        }
-        self.sent_apart(&last, segment).map_or(gap < soon, |apart| apart <= gap.divided_by(2))
-    }
-
-    /// Whether the sender had more behind the segment before this one and spaced them itself.
-    fn learn_pace(&mut self, segment: &Segment, order: Order) {
-        let Some(last) = self.last_data.filter(|last| order == Order::New && last.queue != Queue::Emptied)
-        else {
-            return;
-        };
-        let gap = segment.at - last.at;
-        let apart = last
-            .stamp
-            .zip(segment.options.timestamps)
-            .and_then(|(then, now)| self.clock.ticks_apart(then, now.val));
-        if let Some(apart) = apart.filter(|_| gap < STAMP_BLUR) {
-            let waited = self.queued_on_way.is_some_and(Duration::is_positive);
-            let before = self.pace.is_paced();
-            self.pace.on_segment(gap, apart, waited);
-            if self.pace.is_paced() && !before {
-                self.arrivals = RateEstimator::blurred(); // what they seemed to show was the sender's pace
-            }
-        }
-    }
-
-    /// Whether the spacing in which segments arrive is their sender's, not the bottleneck's.
-    pub(crate) fn is_paced(&self) -> bool {
-        self.pace.is_paced()
-    }
-
     fn queue_behind(&self, segment: &Segment, small: bool) -> Queue {
         let forced = self.pushed_run.saturating_add(segment.payload_len) >= self.forced_push_after();
         match (segment.flags.psh(), small && !forced) {
@@ -641,11 +584,6 @@ impl Half {
     /// What the time that packets waited on their way here is counted from.
     pub(crate) fn way_base(&self) -> Option<Duration> {
         self.clock.base()
-    }
-
-    /// The longest time that can lie between the sending of `last` and of `segment`, where time stamps tell.
-    pub(crate) fn sent_apart(&self, last: &LastData, segment: &Segment) -> Option<Duration> {
-        self.clock.sent_apart(last.stamp?, segment.options.timestamps?.val)
     }
 
     /// The bottleneck's rate as the arrivals or the acknowledgements show it.

@@ -13,6 +13,12 @@ use crate::rate::Rate;
 /// What the estimate of a flight's own queue leaves open.
 const OWN_QUEUE_SLACK: Duration = Duration::from_micros(300);
 
+/// A receiver acknowledges every second segment (RFC 9293, 3.8.6.3), or a few more that its interface gathered within a
+/// moment. One acknowledgement of more segments after a longer time is no arrival: they came together long ago, or one by
+/// one, and their receiver held it back until its application read. Super-segments may cross virtual links whole.
+const STRETCH_MAX: u32 = 16;
+const GATHERED_MAX: Duration = Duration::from_millis(2);
+
 /// What of a direction is at the bottleneck behind the capture.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Link {
@@ -74,6 +80,12 @@ impl Link {
         // is one of a sender that has sent again since.
         if self.until <= at { Duration::ZERO } else { self.until - at.max(self.since) }
     }
+}
+
+/// Whether an acknowledgement of so many segments as captured, `acked` bytes in all, so long after the last one, came
+/// later than when they arrived.
+pub(crate) fn is_gathered(segments: u32, acked: u32, mss: u32, since_last: Option<Duration>) -> bool {
+    segments > 2 && acked > STRETCH_MAX * mss && since_last.is_some_and(|since| since >= GATHERED_MAX)
 }
 
 impl Half {

@@ -5,8 +5,14 @@
 //! packets do and none of them waited on its way; a burst that a link spreads out carries one stamp, and what goes on at
 //! the pace of a link has others waiting before it.
 
-use tcpwhy_wire::Duration;
+use tcpwhy_wire::{Duration, Segment};
 
+use crate::half::{Half, Order, Queue};
+use crate::mechanism::BURST_GAP;
+use crate::rate::RateEstimator;
+
+/// Time stamps of a millisecond say nothing about shorter intervals than these.
+const STAMP_BLUR: Duration = Duration::from_millis(3);
 /// Time stamps of a millisecond tell over this long.
 const JUDGED_OVER: Duration = Duration::from_millis(6);
 
@@ -39,6 +45,60 @@ impl Pace {
     /// Whether the spacing of the last segments was their sender's.
     pub(crate) fn is_paced(&self) -> bool {
         self.paced
+    }
+}
+
+impl Half {
+    /// Whether the sender had more behind the segment before this one and spaced them itself.
+    pub(crate) fn learn_pace(&mut self, segment: &Segment, order: Order) {
+        let Some(last) = self.last_data.filter(|last| order == Order::New && last.queue != Queue::Emptied)
+        else {
+            return;
+        };
+        let gap = segment.at - last.at;
+        let apart = last
+            .stamp
+            .zip(segment.options.timestamps)
+            .and_then(|(then, now)| self.clock.ticks_apart(then, now.val));
+        if let Some(apart) = apart.filter(|_| gap < STAMP_BLUR) {
+            let waited = self.queued_on_way.is_some_and(Duration::is_positive);
+            let before = self.pace.is_paced();
+            self.pace.on_segment(gap, apart, waited);
+            if self.pace.is_paced() && !before {
+                self.arrivals = RateEstimator::blurred(); // what they seemed to show was the sender's pace
+            }
+        }
+    }
+
+    /// The longest time that can lie between the sending of `last` and of `segment`, where time stamps tell.
+    pub(crate) fn sent_apart(&self, last: &LastData, segment: &Segment) -> Option<Duration> {
+        self.clock.sent_apart(last.stamp?, segment.options.timestamps?.val)
+    }
+
+    /// Whether the spacing in which segments arrive is their sender's, not the bottleneck's.
+    pub(crate) fn is_paced(&self) -> bool {
+        self.pace.is_paced()
+    }
+
+    /// Whether a segment was waiting behind the one before it, as far as its arrival `gap` later shows: it had waited
+    /// for as long, or left together with that one, or comes sooner than anything can have let it leave, or no later
+    /// than those before it.
+    #[inline]
+    pub(crate) fn was_behind(&self, segment: &Segment, gap: Duration, path_rtt: Duration) -> bool {
+        let Some(last) = self.last_data.filter(|last| last.queue != Queue::Emptied) else { return false };
+        let soon = path_rtt.divided_by(4).max(Duration::from_micros(200));
+        if self.queued_on_way.is_some_and(|queued| queued >= gap) {
+            return true;
+        }
+        if gap < STAMP_BLUR {
+            if self.pace.is_paced() && gap >= BURST_GAP.divided_by(4) {
+                return false;
+            }
+            if gap < soon || self.arrivals.spacing().is_some_and(|usual| gap < usual.times(3)) {
+                return true;
+            }
+        }
+        self.sent_apart(&last, segment).map_or(gap < soon, |apart| apart <= gap.divided_by(2))
     }
 }
 
