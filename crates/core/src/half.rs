@@ -16,7 +16,7 @@ pub(crate) use crate::order::{LastData, Order, Queue};
 use crate::pace::Pace;
 use crate::passing::{AckSeen, Sent};
 use crate::queue;
-use crate::rate::{Rate, RateEstimator};
+use crate::rate::RateEstimator;
 use crate::rto::RtoEstimator;
 pub(crate) use crate::view::{Release, View};
 use crate::window_scale::ScaleBounds;
@@ -80,7 +80,7 @@ pub(crate) struct Half {
     newly_acked: u32,
     pub arrivals: RateEstimator,
     pub pace: Pace,
-    acknowledgements: RateEstimator,
+    pub acknowledgements: RateEstimator,
     /// When the newest bytes had left that the last acknowledgement covered.
     newest_acked_at: Option<Instant>,
     /// What is at the bottleneck behind the capture.
@@ -371,9 +371,10 @@ impl Half {
             // One that comes with an answer may have waited for that, and one with a smaller window for its application to
             // read (__tcp_ack_snd_check, net/ipv4/tcp_input.c).
             let bare = !filled && ack.payload_len == 0 && window >= last_window;
-            let gathered =
-                is_gathered(segments, acked, mss, self.acknowledgements.last().map(|last| ack.at - last));
-            let at_once = bare && !gathered && self.is_at_once(ack.at - peer, acked, mss);
+            let since = self.acknowledgements.last().map(|last| ack.at - last);
+            let at_once = bare
+                && !is_gathered(segments, acked, mss, since)
+                && self.is_at_once(ack.at - peer, acked, mss);
             let late = rtt.filter(|_| at_once).map(|rtt| rtt - peer);
             // The bottleneck had no break since the last one if the oldest of these bytes were waiting then, and the
             // newest before those were through. It spreads what left together, or has a queue: acknowledgements as far
@@ -584,11 +585,6 @@ impl Half {
     /// What the time that packets waited on their way here is counted from.
     pub(crate) fn way_base(&self) -> Option<Duration> {
         self.clock.base()
-    }
-
-    /// The bottleneck's rate as the arrivals or the acknowledgements show it.
-    pub(crate) fn rate(&self, near_sender: bool) -> Option<Rate> {
-        if near_sender { self.acknowledgements.best() } else { self.arrivals.best() }
     }
 
     /// Bytes that the sender learned to have arrived since it sent `last`.

@@ -89,6 +89,11 @@ pub(crate) fn is_gathered(segments: u32, acked: u32, mss: u32, since_last: Optio
 }
 
 impl Half {
+    /// The bottleneck's rate as the arrivals or the acknowledgements show it.
+    pub(crate) fn rate(&self, near_sender: bool) -> Option<Rate> {
+        if near_sender { self.acknowledgements.best() } else { self.arrivals.best() }
+    }
+
     /// Whether the receiver cannot have held back an acknowledgement of `acked` bytes that left it when they arrived at
     /// `by`: it acknowledges every second segment at once (RFC 9293, 3.8.6.3), and a single one with another right behind
     /// it only because it is in no mood to wait.

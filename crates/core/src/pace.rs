@@ -7,7 +7,7 @@
 
 use tcpwhy_wire::{Duration, Segment};
 
-use crate::half::{Half, Order, Queue};
+use crate::half::{Half, LastData, Order, Queue};
 use crate::mechanism::BURST_GAP;
 use crate::rate::RateEstimator;
 
