@@ -131,8 +131,8 @@ pub struct TcpOptions {
     pub sack_permitted: bool,
     /// Time stamps.
     pub timestamps: Option<Timestamps>,
-    sack: [SackBlock; 4],
-    sack_blocks: u8,
+    pub(crate) sack: [SackBlock; 4],
+    pub(crate) sack_blocks: u8,
 }
 
 impl TcpOptions {

@@ -305,12 +305,12 @@ impl Tally {
         self.packets += 1;
         self.first = self.first.min(packet.at);
         self.last = self.last.max(packet.at);
-        match decode(packet) {
+        match &decode(packet) {
             Ok(segment) => {
                 self.segments += 1;
-                on_segment(&segment);
+                on_segment(segment);
             }
-            Err(skip) => self.skipped[skip as usize] += 1,
+            Err(skip) => self.skipped[*skip as usize] += 1,
         }
     }
 

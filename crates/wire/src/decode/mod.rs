@@ -6,6 +6,7 @@
 mod ip;
 mod link;
 mod tcp;
+mod usual;
 
 use std::fmt;
 
@@ -75,6 +76,14 @@ impl fmt::Display for Skip {
 #[expect(clippy::inline_always, reason = "a segment is not copied from step to step")]
 #[inline(always)]
 pub fn decode(packet: &RawPacket<'_>) -> Result<Segment, Skip> {
+    match usual::Usual::recognise(packet) {
+        Some(usual) => Ok(usual.segment(packet)),
+        None => step_by_step(packet),
+    }
+}
+
+#[inline(never)]
+fn step_by_step(packet: &RawPacket<'_>) -> Result<Segment, Skip> {
     let (data, version) = link::network_layer(packet.link, packet.data)?;
     // The link header's length off the length on the wire: for IP headers that cannot say how long the packet is.
     let on_wire = packet.original_len.saturating_sub((packet.data.len() - data.len()) as u32);
