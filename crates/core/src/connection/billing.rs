@@ -148,8 +148,10 @@ impl Connection {
         let client = &self.halves[open.initiator];
         let since = if from_beginning { open.start } else { from.at };
         let mut split = Split::of(segment.at - since);
-        for charge in self.way(server, half.side) {
-            split.take(charge.evidence(from.packet, segment.packet));
+        let (path, stood) = self.way(server, half.side);
+        split.take(path.evidence(from.packet, segment.packet));
+        if let Some(stood) = stood {
+            split.take(stood.evidence(from.packet, segment.packet));
         }
         if client.acked_unseen() || half.not_captured(segment) {
             // The request ended, or the reply began, with packets that are missing from the capture.
@@ -160,19 +162,15 @@ impl Connection {
         if let Some(charge) = repair::first_reply(half, client, order, split.left(), own, rtt) {
             split.take(charge.evidence(from.packet, segment.packet));
         }
-        if own > self.delay(open.initiator) {
-            // The request's last flight had to pass the bottleneck behind the capture.
+        // Near the client, the request's last flight had to pass the bottleneck behind the capture.
+        let busy = client.link.busy_from(from.at);
+        if own > self.delay(open.initiator) && busy.is_positive() {
             let detail =
                 Detail { rate_bps: client.rate(true).map(Rate::bits_per_second), ..Detail::default() };
             split.take(
-                Charge::new(
-                    Cause::Bandwidth,
-                    client.side,
-                    client.link.busy_from(from.at),
-                    Confidence::Likely,
-                )
-                .evidence(from.packet, segment.packet)
-                .detail(detail),
+                Charge::new(Cause::Bandwidth, client.side, busy, Confidence::Likely)
+                    .evidence(from.packet, segment.packet)
+                    .detail(detail),
             );
         }
         if let Some(queued) = half.queued_on_way.filter(|queued| queued.is_positive()) {
@@ -214,20 +212,20 @@ impl Connection {
 
     /// The way between the capture and an end and back: the path's smallest round trip, and what stood in its queues
     /// during this whole connection, where other connections between the same hosts have seen it shorter.
-    pub(super) fn way(&self, end: usize, sender: Side) -> [Charge; 2] {
+    pub(super) fn way(&self, end: usize, sender: Side) -> (Charge, Option<Charge>) {
         let own = self.delay(end);
-        let varied = self.halves.iter().map(|half| half.queued_peak).max().unwrap_or_default();
-        let stood = |path: &Duration| {
-            let queued = own - *path;
-            // A longer way that never varies is another way (another host behind the same address), not a queue.
-            queued >= QUEUED_MIN.max(path.divided_by(4)) && varied >= queued.divided_by(4)
+        let round_trip = |path| Charge::new(Cause::RoundTrip, sender, path, Confidence::Certain);
+        let Some(path) = self.path_min[end].filter(|path| own - *path >= QUEUED_MIN) else {
+            return (round_trip(own), None);
         };
-        let path = self.path_min[end].filter(stood).unwrap_or(own);
-        let mut stood = Charge::new(Cause::Queueing, sender, own - path, Confidence::Possible);
-        if stood.ns.is_positive() {
-            stood = stood.detail(Detail { form: Some("standing"), ..Detail::default() });
+        let varied = self.halves.iter().map(|half| half.queued_peak).max().unwrap_or_default();
+        let queued = own - path;
+        // A longer way that never varies is another way (another host behind the same address), not a queue.
+        if queued < path.divided_by(4) || varied < queued.divided_by(4) {
+            return (round_trip(own), None);
         }
-        [Charge::new(Cause::RoundTrip, sender, path, Confidence::Certain), stood]
+        let stood = Charge::new(Cause::Queueing, sender, queued, Confidence::Possible);
+        (round_trip(path), Some(stood.detail(Detail { form: Some("standing"), ..Detail::default() })))
     }
 
     /// Takes the billed segment into its path.

@@ -132,6 +132,9 @@ impl Connection {
             return;
         }
         let late = half.link.busy_from(last.at);
+        if !late.is_positive() {
+            return;
+        }
         let detail = Detail { rate_bps: half.rate(true).map(Rate::bits_per_second), ..Detail::default() };
         let drain = Charge::new(Cause::Bandwidth, side(speaker), late, Confidence::Likely)
             .evidence(last.packet, last.packet)
@@ -142,12 +145,12 @@ impl Connection {
     /// The way from the capture to the client; for a one-way message to the receiver and back.
     fn charge_way_back(&self, account: &mut Account, kind: Kind, speaker: usize, packet: u64) -> Duration {
         let before = account.total();
-        for charge in self.way(CLIENT, side(speaker)) {
-            account.charge(&charge.evidence(packet, 0));
-        }
-        if kind != Kind::Exchange {
-            for charge in self.way(SERVER, side(speaker)) {
-                account.charge(&charge.evidence(packet, 0));
+        let ends: &[usize] = if kind == Kind::Exchange { &[CLIENT] } else { &[CLIENT, SERVER] };
+        for &end in ends {
+            let (path, stood) = self.way(end, side(speaker));
+            account.charge(&path.evidence(packet, 0));
+            if let Some(stood) = stood {
+                account.charge(&stood.evidence(packet, 0));
             }
         }
         account.total() - before

@@ -169,6 +169,7 @@ impl Connection {
 
     /// Takes the next segment, in order of capture. Returns whether packets before it are missing from the capture.
     pub(crate) fn on_segment(&mut self, segment: &Segment, from: usize, ledger: &mut Ledger) -> bool {
+        let from = from & 1; // so that the compiler sees that there are two of everything
         let not_captured = segment.payload_len > 0 && self.halves[from].not_captured(segment);
         // Time does not run backwards inside a connection, whatever the capture's clock did: it stands until the clock
         // has caught up.
