@@ -8,12 +8,12 @@ use tcpwhy_wire::{Endpoint, Flags, Instant, Segment, Seq, TcpOptions, Timestamps
 /// The upper part of an IPv4 address in its mapped form.
 const MAPPED: u128 = 0xffff;
 
-/// What a segment has, in the bits of `Packed::has`.
-const STAMPS: u8 = 1;
-const IP_ID: u8 = 2;
-const MSS: u8 = 4;
-const WINDOW_SCALE: u8 = 8;
-const SACK_PERMITTED: u8 = 16;
+/// What a SYN has, in the bits of `Packed::has`.
+const MSS: u8 = 1;
+const WINDOW_SCALE: u8 = 2;
+const SACK_PERMITTED: u8 = 4;
+/// This is none of its segment but the place where the whole of it is, in `payload_len`.
+const WHOLE: u8 = 128;
 
 /// A segment in a cache line.
 #[derive(Clone, Copy, Debug)]
@@ -23,20 +23,18 @@ struct Packed {
     packet: u64,
     seq: Seq,
     ack: Seq,
-    stamps: Timestamps,
+    stamps: Option<Timestamps>,
     /// IPv4 addresses.
     addrs: [u32; 2],
     ports: [u16; 2],
-    window: u16,
-    ip_id: u16,
     payload_len: u32,
+    ip_id: Option<u16>,
+    window: u16,
+    mss: u16,
+    window_scale: u8,
     flags: Flags,
     ttl: u8,
     has: u8,
-    window_scale: u8,
-    mss: u16,
-    /// Where the whole of it is, counted from 1, if this is not.
-    whole: u32,
 }
 
 /// Segments in order.
@@ -49,51 +47,53 @@ pub(crate) struct PackedSegments {
 impl PackedSegments {
     #[inline]
     pub(crate) fn push(&mut self, segment: &Segment) {
-        let (src, dst) = (segment.src.addr, segment.dst.addr);
-        let fits = src >> 32 == MAPPED && dst >> 32 == MAPPED && segment.options.sack().is_empty();
-        let whole = if fits { 0 } else { self.push_whole(segment) };
-        let options = &segment.options;
-        let mut has =
-            u8::from(options.timestamps.is_some()) * STAMPS + u8::from(segment.ip_id.is_some()) * IP_ID;
-        let (mut mss, mut window_scale) = (0, 0);
-        if segment.flags.syn() {
-            has += u8::from(options.mss.is_some()) * MSS
-                + u8::from(options.window_scale.is_some()) * WINDOW_SCALE
-                + u8::from(options.sack_permitted) * SACK_PERMITTED;
-            mss = options.mss.unwrap_or(0);
-            window_scale = options.window_scale.unwrap_or(0);
-        }
-        self.packed.push(Packed {
+        let (src, dst, options) = (segment.src, segment.dst, &segment.options);
+        let mut packed = Packed {
             at: segment.at,
             packet: segment.packet,
             seq: segment.seq,
             ack: segment.ack,
-            stamps: options.timestamps.unwrap_or_default(),
-            addrs: [src as u32, dst as u32],
-            ports: [segment.src.port, segment.dst.port],
-            window: segment.window,
-            ip_id: segment.ip_id.unwrap_or(0),
+            stamps: options.timestamps,
+            addrs: [src.addr as u32, dst.addr as u32],
+            ports: [src.port, dst.port],
             payload_len: segment.payload_len,
+            ip_id: segment.ip_id,
+            window: segment.window,
+            mss: 0,
+            window_scale: 0,
             flags: segment.flags,
             ttl: segment.ttl,
-            has,
-            window_scale,
-            mss,
-            whole,
-        });
+            has: 0,
+        };
+        if src.addr >> 32 != MAPPED || dst.addr >> 32 != MAPPED || !options.sack().is_empty() {
+            packed.has = WHOLE;
+            packed.payload_len = self.push_whole(segment);
+        } else if segment.flags.syn() {
+            packed.has = u8::from(options.mss.is_some()) * MSS
+                + u8::from(options.window_scale.is_some()) * WINDOW_SCALE
+                + u8::from(options.sack_permitted) * SACK_PERMITTED;
+            packed.mss = options.mss.unwrap_or(0);
+            packed.window_scale = options.window_scale.unwrap_or(0);
+        }
+        self.packed.push(packed);
     }
 
     #[cold]
     fn push_whole(&mut self, segment: &Segment) -> u32 {
         self.whole.push(*segment);
-        self.whole.len() as u32
+        self.whole.len() as u32 - 1
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = Segment> {
-        self.packed.iter().map(|packed| match self.whole.get((packed.whole as usize).wrapping_sub(1)) {
-            None => packed.unpack(),
-            Some(whole) => *whole,
-        })
+    /// Gives them one by one, in their order.
+    #[inline]
+    pub(crate) fn for_each(&self, mut on_segment: impl FnMut(&Segment)) {
+        for packed in &self.packed {
+            if packed.has == WHOLE {
+                on_segment(&self.whole[packed.payload_len as usize]);
+            } else {
+                on_segment(&packed.unpack());
+            }
+        }
     }
 
     /// Forgets them and keeps the memory.
@@ -113,8 +113,8 @@ impl Packed {
     fn unpack(&self) -> Segment {
         let end = |i: usize| Endpoint { addr: MAPPED << 32 | u128::from(self.addrs[i]), port: self.ports[i] };
         let mut options = TcpOptions::default();
-        options.timestamps = (self.has & STAMPS != 0).then_some(self.stamps);
-        if self.has >= MSS {
+        options.timestamps = self.stamps;
+        if self.has != 0 {
             options.mss = (self.has & MSS != 0).then_some(self.mss);
             options.window_scale = (self.has & WINDOW_SCALE != 0).then_some(self.window_scale);
             options.sack_permitted = self.has & SACK_PERMITTED != 0;
@@ -130,7 +130,7 @@ impl Packed {
             flags: self.flags,
             payload_len: self.payload_len,
             options,
-            ip_id: (self.has & IP_ID != 0).then_some(self.ip_id),
+            ip_id: self.ip_id,
             ttl: self.ttl,
         }
     }
@@ -177,7 +177,9 @@ mod tests {
             for segment in &segments {
                 packed.push(segment);
             }
-            assert!(packed.iter().eq(segments.iter().copied()));
+            let mut given = Vec::new();
+            packed.for_each(|segment| given.push(*segment));
+            assert_eq!(given, segments);
             packed.clear();
         }
         assert_eq!(size_of::<Packed>(), 64);
