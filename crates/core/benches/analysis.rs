@@ -17,6 +17,8 @@ use tcpwhy_wire::decode::decode;
 
 /// The best of them counts.
 const RUNS: usize = 3;
+/// As many as the program allows unless it is told otherwise, which bounds how much is worked on at a time.
+const MAX_CONNECTIONS: usize = 150_000;
 /// Fewer packets are for counting instructions, once.
 const FEW: u64 = 1_000_000;
 
@@ -75,14 +77,15 @@ fn generate(shape: Shape, packets: u64) -> Vec<u8> {
 #[inline(never)]
 fn analyse(capture: &[u8], listing: Listing) -> Report {
     let (mut reader, mut rest) = (Reader::new(), capture);
-    let mut analysis = Analysis::new(Options { listing, ..Options::default() });
+    let options = Options { listing, max_connections: MAX_CONNECTIONS, ..Options::default() };
+    let mut analysis = Analysis::new(options);
     loop {
         let step = reader.next(rest, true);
         rest = &rest[step.consumed..];
         match step.event {
             Event::Packet(packet) => {
-                if let Ok(segment) = decode(&packet) {
-                    analysis.on_segment(&segment);
+                if let Ok(segment) = &decode(&packet) {
+                    analysis.on_segment(segment);
                 }
             }
             Event::Skipped | Event::Damaged(_) => {}

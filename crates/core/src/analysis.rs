@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use tcpwhy_wire::{Instant, Segment};
 
-use crate::conductor::{Conductor, Orders};
+use crate::conductor::{Conductor, Epoch, Orders};
+use crate::flows::Flows;
 use crate::ledger::Listing;
 use crate::report::{Note, Report};
 use crate::shard::Shard;
@@ -34,7 +35,7 @@ impl Default for Options {
 impl Options {
     /// The parts of an analysis whose shards may each work on a thread of their own. Every segment passes the front,
     /// then goes to the shard that owns its [`Front::place`], or into the [`Groups`](crate::Groups) that this one is given
-    /// at the end of the epoch. After each [`Conductor::epoch`] segments, and at the end,
+    /// at the end of the epoch. After each [`Conductor::epoch`], which the front counts, and at the end,
     /// every shard calls its roll ([`Shard::end_epoch`]), then takes the orders about the epoch before, which
     /// [`Conductor::settle`] gives. When it has those about the last epoch too, the report can be drawn up. The listing
     /// of a single connection works with one shard only.
@@ -50,24 +51,35 @@ pub struct Front {
     /// The latest time so far.
     now: Instant,
     key: u64,
+    /// Segments of the present epoch until it ends.
+    left: usize,
+    flows: Flows,
     notes: BTreeMap<&'static str, (u64, u64)>,
 }
 
 impl Front {
     fn new(seed: u64) -> Self {
         let key = (seed ^ 0x9e37_79b9_7f4a_7c15) | 1;
-        Self { segments: 0, now: Instant::MIN, key, notes: BTreeMap::new() }
+        Self { segments: 0, now: Instant::MIN, key, left: 0, flows: Flows::new(seed), notes: BTreeMap::new() }
     }
 
-    /// Takes note of a segment.
+    /// The segments from now on are an epoch.
+    pub fn begin_epoch(&mut self, epoch: Epoch) {
+        self.left = epoch.segments;
+        self.flows.begin((epoch.connections < epoch.segments).then_some(epoch.connections));
+    }
+
+    /// Takes note of a segment. Returns whether the epoch ends with it.
     #[inline]
-    pub fn on_segment(&mut self, segment: &Segment) {
+    pub fn on_segment(&mut self, segment: &Segment) -> bool {
         self.segments += 1;
         if segment.at < self.now {
             self.note("time-steps-back", segment.packet);
         } else {
             self.now = segment.at;
         }
+        self.left -= 1;
+        self.flows.on_segment(segment) || self.left == 0
     }
 
     /// Spreads pairs of hosts over 2^16 places. All segments between two hosts have one.
@@ -107,9 +119,8 @@ pub struct Analysis {
     conductor: Conductor,
     /// What was settled about the last epoch.
     orders: Option<Orders>,
-    /// Epochs so far, segments of the present one until it ends, and its last packet.
+    /// Epochs so far, and the last packet of the present one.
     epochs: u32,
-    left: usize,
     packet: u64,
 }
 
@@ -117,26 +128,18 @@ impl Analysis {
     /// An analysis that has seen nothing yet.
     pub fn new(options: Options) -> Self {
         let conductor = Conductor::new(options);
-        let left = conductor.epoch(0);
-        Self {
-            front: Front::new(options.seed),
-            shard: Shard::new(&options),
-            conductor,
-            orders: None,
-            epochs: 0,
-            left,
-            packet: 0,
-        }
+        let mut front = Front::new(options.seed);
+        front.begin_epoch(conductor.epoch(0));
+        Self { front, shard: Shard::new(&options), conductor, orders: None, epochs: 0, packet: 0 }
     }
 
     /// Takes the next segment, in order of capture.
     #[inline]
     pub fn on_segment(&mut self, segment: &Segment) {
-        self.front.on_segment(segment);
+        let last = self.front.on_segment(segment);
         self.shard.take(segment);
         self.packet = segment.packet;
-        self.left -= 1;
-        if self.left == 0 {
+        if last {
             self.end_epoch();
         }
     }
@@ -148,7 +151,7 @@ impl Analysis {
         }
         self.orders = self.conductor.settle(&[roll], self.front.now, self.packet).pop();
         self.epochs = self.epochs.saturating_add(1);
-        self.left = self.conductor.epoch(self.epochs);
+        self.front.begin_epoch(self.conductor.epoch(self.epochs));
     }
 
     /// Closes everything and says what was found.

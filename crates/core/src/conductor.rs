@@ -10,15 +10,24 @@ use crate::report::Report;
 use crate::shard::Shard;
 use crate::{Options, listed};
 
-/// Segments in an epoch, unless few connections are allowed: enough of them that a connection whose state has been fetched
-/// has some to be worked on, and no more, for they have to be kept as well. What is to be listed is settled between epochs,
-/// so that the first ones are short.
+/// Segments in an epoch: enough of them that a connection whose state has been fetched has some to be worked on, and no
+/// more, for they have to be kept as well. What is to be listed is settled between epochs, so that the first ones are
+/// short.
 const EPOCH: std::ops::RangeInclusive<usize> = 1 << 15..=1 << 18;
 const SEGMENTS_A_CONNECTION: usize = 32;
 const FIRST_EPOCH: usize = 1 << 12;
-const EPOCH_MIN: usize = 64;
+/// Connections that an epoch may always have segments of.
+const CONNECTIONS_MIN: usize = 64;
 /// This part of the allowed connections is given up at once.
 const EVICTED_SHARE: usize = 16;
+
+/// How long an epoch is.
+#[derive(Clone, Copy, Debug)]
+pub struct Epoch {
+    pub(crate) segments: usize,
+    /// It ends before, with the segment that is of so many different connections.
+    pub(crate) connections: usize,
+}
 
 /// What a shard says at the end of an epoch.
 #[derive(Clone, Debug, Default)]
@@ -62,23 +71,25 @@ impl Conductor {
         Self { options, count: 0, settled: 0, open: [0; 4] }
     }
 
-    /// Segments in the epoch behind `before` others, of which all but the last must be settled.
-    pub fn epoch(&self, before: u32) -> usize {
-        let Some(known) = before.checked_sub(2) else { return self.bounded(FIRST_EPOCH << before, 0) };
+    /// The epoch behind `before` others, of which all but the last must be settled.
+    pub fn epoch(&self, before: u32) -> Epoch {
+        let first = FIRST_EPOCH << before.min(16);
+        let Some(known) = before.checked_sub(2) else { return self.bounded(first, 0) };
         debug_assert!(
             known < self.settled && self.settled - known <= 2,
             "an epoch is settled before the next one ends"
         );
         let open = self.open[known as usize % self.open.len()];
         let wanted = (open * SEGMENTS_A_CONNECTION).clamp(*EPOCH.start(), *EPOCH.end());
-        self.bounded(wanted.min(FIRST_EPOCH << before.min(16)), open)
+        self.bounded(wanted.min(first), open)
     }
 
-    /// Each segment may begin a connection, and four epochs pass until there is room again: the nearer the limit, the
-    /// shorter they are.
-    fn bounded(&self, wanted: usize, open: usize) -> usize {
+    /// Four epochs pass until there is room again for the connections that one has begun: the nearer the limit, the fewer
+    /// it may begin.
+    fn bounded(&self, segments: usize, open: usize) -> Epoch {
         let limit = self.options.max_connections;
-        wanted.min((limit.saturating_sub(open) / 4).max(limit / 16)).max(EPOCH_MIN)
+        let connections = (limit.saturating_sub(open) / 4).max(limit / 16).max(CONNECTIONS_MIN);
+        Epoch { segments, connections }
     }
 
     /// Orders for each shard by what all of them say at the end of an epoch, at this time and packet.

@@ -47,7 +47,7 @@ impl Groups {
     /// Gives all segments, those between the same two hosts in order of capture. The memory is kept for the next epoch.
     pub(crate) fn work_off(&mut self, mut on_segment: impl FnMut(&Segment)) {
         for group in &mut self.segments {
-            group.iter().for_each(|segment| on_segment(&segment));
+            group.for_each(&mut on_segment);
             group.clear();
         }
         self.held_max = self.held_max.max(self.held);

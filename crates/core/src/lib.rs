@@ -13,6 +13,7 @@ mod conductor;
 mod connection;
 mod echo;
 mod exchange;
+mod flows;
 mod full_size;
 mod groups;
 mod half;
@@ -39,7 +40,7 @@ mod window_scale;
 
 pub use analysis::{Analysis, Front, Options};
 pub use cause::{Cause, Side};
-pub use conductor::{Conductor, Orders, Roll};
+pub use conductor::{Conductor, Epoch, Orders, Roll};
 pub use groups::Groups;
 pub use ledger::Listing;
 pub use report::Report;

@@ -24,28 +24,42 @@ pub(crate) struct Table {
     /// From a hash to its first place: the upper bits.
     shift: u32,
     len: usize,
-    keys: [u64; 3],
+    keys: Keys,
+}
+
+/// What endpoints are mixed with: a capture cannot be made to collide for one that its author does not know.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Keys([u64; 3]);
+
+impl Keys {
+    pub(crate) fn new(seed: u64) -> Self {
+        let mut state = seed;
+        Self([(); 3].map(|()| split_mix(&mut state)))
+    }
+
+    /// The same for both directions.
+    #[inline]
+    pub(crate) fn mix(&self, a: Endpoint, b: Endpoint) -> u64 {
+        let [k0, k1, k2] = self.0;
+        let one = |end: Endpoint| {
+            let (high, low) = ((end.addr >> 64) as u64, end.addr as u64);
+            fold(low ^ k0, high.rotate_left(16) ^ u64::from(end.port) ^ k1)
+        };
+        fold(one(a).wrapping_add(one(b)) ^ k2, k0)
+    }
 }
 
 impl Table {
-    /// `seed` decides which endpoints share a place, and nothing else: a capture cannot be made to collide for one
-    /// that its author does not know.
+    /// `seed` decides which endpoints share a place, and nothing else.
     pub(crate) fn new(seed: u64) -> Self {
-        let mut state = seed;
-        let keys = [(); 3].map(|()| split_mix(&mut state));
         let entries = vec![Entry { hash: 0, slot: FREE }; LEN_MIN];
-        Self { entries, shift: 32 - LEN_MIN.ilog2(), len: 0, keys }
+        Self { entries, shift: 32 - LEN_MIN.ilog2(), len: 0, keys: Keys::new(seed) }
     }
 
     /// The same for both directions.
     #[inline]
     pub(crate) fn hash(&self, a: Endpoint, b: Endpoint) -> u32 {
-        let [k0, k1, k2] = self.keys;
-        let one = |end: Endpoint| {
-            let (high, low) = ((end.addr >> 64) as u64, end.addr as u64);
-            fold(low ^ k0, high.rotate_left(16) ^ u64::from(end.port) ^ k1)
-        };
-        (fold(one(a).wrapping_add(one(b)) ^ k2, k0) >> 32) as u32
+        (self.keys.mix(a, b) >> 32) as u32
     }
 
     /// The slot with this hash that `is_it` recognises.

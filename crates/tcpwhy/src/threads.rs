@@ -37,9 +37,8 @@ pub struct Several {
     workers: Vec<Worker>,
     /// Places below this are the calling thread's.
     own_places: u32,
-    /// Epochs so far, segments of the present one until it ends, and its last packet.
+    /// Epochs so far, and the last packet of the present one.
     epochs: u32,
-    left: usize,
     packet: u64,
     /// Epochs that are not settled yet: the own roll, and when it was called.
     unsettled: VecDeque<(Roll, Instant, u64)>,
@@ -87,12 +86,12 @@ impl Engine {
 
 impl Several {
     fn new(options: Options, threads: usize) -> Self {
-        let (front, shards, conductor) = options.parts(threads);
+        let (mut front, shards, conductor) = options.parts(threads);
         let mut shards = shards.into_iter();
         let own = shards.next().unwrap_or_else(|| unreachable!("there is a shard for each thread"));
         let workers: Vec<Worker> = shards.map(|shard| Worker::start(shard, options.seed)).collect();
         let share = OWN_SHARE.get(workers.len() - 1).copied().unwrap_or(0);
-        let left = conductor.epoch(0);
+        front.begin_epoch(conductor.epoch(0));
         Self {
             front,
             conductor,
@@ -101,7 +100,6 @@ impl Several {
             workers,
             own_places: share * PLACES / 1000,
             epochs: 0,
-            left,
             packet: 0,
             unsettled: VecDeque::new(),
         }
@@ -109,7 +107,7 @@ impl Several {
 
     #[inline]
     fn on_segment(&mut self, segment: &Segment) {
-        self.front.on_segment(segment);
+        let last = self.front.on_segment(segment);
         let place = u32::from(self.front.place(segment));
         if let Some(place) = place.checked_sub(self.own_places) {
             let worker = place as usize * self.workers.len() / (PLACES - self.own_places) as usize;
@@ -118,8 +116,7 @@ impl Several {
             self.own.take(segment);
         }
         self.packet = segment.packet;
-        self.left -= 1;
-        if self.left == 0 {
+        if last {
             self.end_epoch();
         }
     }
@@ -132,7 +129,7 @@ impl Several {
         self.settle();
         self.unsettled.push_back((roll, self.front.now(), self.packet));
         self.epochs = self.epochs.saturating_add(1);
-        self.left = self.conductor.epoch(self.epochs);
+        self.front.begin_epoch(self.conductor.epoch(self.epochs));
     }
 
     /// Gives the orders about the epoch before the one that ends now.

@@ -126,7 +126,8 @@ proptest! {
 fn spread(segments: &[Segment], options: Options, shards: usize) -> Report {
     let (mut front, mut shards, mut conductor) = options.parts(shards);
     let mut packet = 0;
-    let (mut epochs, mut left) = (0, conductor.epoch(0));
+    let mut epochs = 0;
+    front.begin_epoch(conductor.epoch(epochs));
     // Orders come an epoch late.
     let mut orders = Vec::new();
     let mut settle = |front: &Front, shards: &mut Vec<Shard>, conductor: &mut Conductor, packet, last| {
@@ -138,15 +139,14 @@ fn spread(segments: &[Segment], options: Options, shards: usize) -> Report {
         }
     };
     for segment in segments {
-        front.on_segment(segment);
+        let last = front.on_segment(segment);
         let owner = usize::from(front.place(segment)) % shards.len();
         shards[owner].on_segments(std::slice::from_ref(segment));
         packet = segment.packet;
-        left -= 1;
-        if left == 0 {
+        if last {
             settle(&front, &mut shards, &mut conductor, packet, false);
             epochs += 1;
-            left = conductor.epoch(epochs);
+            front.begin_epoch(conductor.epoch(epochs));
         }
     }
     settle(&front, &mut shards, &mut conductor, packet, true);
