@@ -15,6 +15,8 @@ pub(crate) struct RtoEstimator {
     srtt: Option<Duration>,
     /// Four times the mean deviation is kept, as the kernel does.
     rttvar: Duration,
+    /// A round trip has been measured since the first.
+    settling: bool,
 }
 
 impl RtoEstimator {
@@ -27,11 +29,15 @@ impl RtoEstimator {
         };
         let error = rtt - srtt;
         self.srtt = Some(srtt + error.divided_by(8));
-        // tcp_rtt_estimator: the deviation floor is rto_min, and it decays by a quarter a round trip.
+        // tcp_rtt_estimator: the deviation floor is rto_min, and it decays by a quarter a round trip. At the end of the
+        // first one mdev_max_us is still what the first sample had set, so that nothing decays.
         let deviation = if error < Duration::ZERO { -error } else { error };
         let target = deviation.times(4).max(RTO_MIN);
-        self.rttvar =
-            if target > self.rttvar { target } else { self.rttvar - (self.rttvar - target).divided_by(4) };
+        if target > self.rttvar {
+            self.rttvar = target;
+        } else if std::mem::replace(&mut self.settling, true) {
+            self.rttvar = self.rttvar - (self.rttvar - target).divided_by(4);
+        }
     }
 
     /// The timer's length.
@@ -55,6 +61,11 @@ mod tests {
         let mut at_200 = RtoEstimator::default();
         at_200.on_sample(Duration::from_millis(200));
         assert!((600..=604).contains(&(at_200.rto().as_nanos() / 1_000_000)), "{}", at_200.rto());
+        // A second one changes nothing, a third takes a quarter off: 604, 604, 560 ms.
+        at_200.on_sample(Duration::from_millis(200));
+        assert_eq!(at_200.rto(), Duration::from_millis(600));
+        at_200.on_sample(Duration::from_millis(200));
+        assert_eq!(at_200.rto(), Duration::from_millis(550));
         let mut at_40 = RtoEstimator::default();
         for _ in 0..20 {
             at_40.on_sample(Duration::from_millis(40));

@@ -184,7 +184,7 @@ impl Connection {
         let near = own.times(9) <= rtt || own < Duration::from_millis(1);
         let habits = &self.habits[server];
         let small = segment.payload_len < self.mss(server);
-        let lone = small && cork::agrees_alone(split.left(), half.rto.rto());
+        let lone = small && cork::agrees_alone(split.left(), half.rto.rto(), habits.corked);
         // What the server's kernel measured before the capture began is not known, and how long its timer runs.
         let unknown = small && self.assumed && split.left() >= RTO_MIN && habits.quick_replies == 0;
         if lone && habits.quick_replies == 0 {

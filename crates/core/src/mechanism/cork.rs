@@ -82,14 +82,16 @@ pub(crate) fn agrees(waited: Duration, timer: Duration, rtt: Duration, variation
 
 /// Whether a wait for a small reply is the timer's: the whole reply was corked, so that nothing was in flight and the
 /// timer began with the write. A server that sleeps for a round number of milliseconds does not count.
-pub(crate) fn agrees_alone(waited: Duration, timer: Duration) -> bool {
+/// One that has corked before, again and again, needs no such exactness.
+pub(crate) fn agrees_alone(waited: Duration, timer: Duration, corked: u32) -> bool {
     if waited < RTO_MIN - RTO_MIN.divided_by(20) {
         return false; // sooner than the shortest of them
     }
     let timer = timer.max(RTO_MIN);
     // The timer fires on a tick, 2 to 8 ms behind its time at HZ=250; from 256 ms on the wheel is coarser by eight
     // (kernel/time/timer.c), and the estimate of a long timer that decays is a few percent off.
-    let coarse = timer > Duration::from_millis(256);
+    let used_to = corked >= 2;
+    let coarse = used_to || timer > Duration::from_millis(256);
     let (early, late) = if coarse {
         (timer - timer.divided_by(20), timer + timer.divided_by(8) + Duration::from_millis(8))
     } else {
@@ -97,7 +99,7 @@ pub(crate) fn agrees_alone(waited: Duration, timer: Duration) -> bool {
     };
     let past_round = waited.as_nanos() % ROUND.as_nanos();
     let round_number = past_round > 0 && past_round < ROUND_SLACK.as_nanos();
-    waited >= early && waited <= late && !round_number
+    waited >= early && waited <= late && (used_to || !round_number)
 }
 
 /// What people let servers sleep is a multiple of this, and takes this much longer.

@@ -105,7 +105,7 @@ impl Phase<'_> {
         let first = self.samples.partition_point(|sample| sample.at_ns < from);
         let behind = self.samples.partition_point(|sample| sample.at_ns < until);
         let called =
-            |sample: &Sample| self.writes.iter().any(|call| (sample.at_ns..from).contains(&call.start_ns));
+            |sample: &Sample| self.writes.iter().any(|call| (sample.at_ns..=from).contains(&call.start_ns));
         let before = first.saturating_sub(1);
         let asked = &self.samples[if first < behind { first } else { before }..behind];
         let asked = if first == behind && asked.iter().any(called) { &[] } else { asked };
