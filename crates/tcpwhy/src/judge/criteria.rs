@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use tcpwhy_core::report::{Connection, Exchange};
+use tcpwhy_core::report::{Confidence, Connection, Exchange, Line};
 use tcpwhy_core::{Cause, Report, Side};
 use tcpwhy_lab::scenario::Expect;
 use tcpwhy_lab::truth::{TrueConnection, Truth};
 use tcpwhy_lab::workload::Sample;
 use tcpwhy_wire::Duration;
 
-use super::{End, Verdict, elapsed, kind_of, share, spent};
+use super::{End, Verdict, elapsed, kind_of, pairing, share, spent};
 
 /// Both ends may differ by this on a cause of an exchange, or by `ENDS_PER_CENT` of it, whichever is more.
 const ENDS: Duration = Duration::from_millis(2);
@@ -47,6 +47,10 @@ pub struct Criteria {
     /// Causes of exchanges that at least one end billed, and those on which the ends differ.
     lines: u64,
     apart: u64,
+    /// Of these, the ones that an end with a line that is too long calls possible or unexplained.
+    apart_open: u64,
+    /// By recording and cause: how many, how many of them open, and by how much the ends differ.
+    apart_where: BTreeMap<(String, Cause), (u64, u64, Duration)>,
     /// Connections on which both the kernel and the bill speak of a window or a send buffer, and those that differ.
     counters: u64,
     off: Vec<String>,
@@ -107,26 +111,35 @@ impl Criteria {
     }
 
     /// Compares both ends' bills of a recording, exchange by exchange.
-    pub fn add_ends(&mut self, client: &Report, server: &Report) {
+    pub fn add_ends(&mut self, name: &str, client: &Report, server: &Report) {
         // The client's address comes back where a port is used again: both sides are in order of time.
         let mut others: Vec<&Connection> = server.connections.iter().collect();
         for connection in &client.connections {
             let same = |other: &&Connection| other.client == connection.client;
             let other = others.iter().position(same).map(|at| others.remove(at));
-            for here in &connection.exchanges {
-                let key = |exchange: &Exchange| {
-                    (exchange.n, exchange.kind, exchange.request_bytes, exchange.reply_bytes)
-                };
-                let there =
-                    other.and_then(|other| other.exchanges.iter().find(|there| key(there) == key(here)));
-                let tolerance = ENDS.max(here.elapsed.times(ENDS_PER_CENT).divided_by(100));
+            let nothing: &[Exchange] = &[];
+            let there = other.map_or(nothing, |other| &other.exchanges);
+            for [here, there] in pairing::same_bytes(&connection.exchanges, there) {
+                let elapsed: Duration = here.iter().map(|here| here.elapsed).sum();
+                let tolerance = ENDS.max(elapsed.times(ENDS_PER_CENT).divided_by(100));
+                // An end that says it cannot know is not contradicted by one that does.
+                let room = open(here).max(open(there));
                 for cause in Cause::ALL {
                     let a = billed(here, cause);
-                    let b = there.map_or(Duration::ZERO, |there| billed(there, cause));
-                    if a.max(b).is_positive() {
-                        self.lines += 1;
-                        self.apart += u64::from((a - b).max(b - a) > tolerance);
+                    let b = billed(there, cause);
+                    if !a.max(b).is_positive() {
+                        continue;
                     }
+                    self.lines += 1;
+                    let difference = (a - b).max(b - a);
+                    if difference <= tolerance {
+                        continue;
+                    }
+                    let is_open = u64::from(difference - room <= tolerance);
+                    self.apart += 1;
+                    self.apart_open += is_open;
+                    let (n, open, ns) = self.apart_where.entry((name.to_owned(), cause)).or_default();
+                    (*n, *open, *ns) = (*n + 1, *open + is_open, *ns + difference);
                 }
             }
         }
@@ -169,6 +182,17 @@ impl Criteria {
         rows
     }
 
+    /// Where the ends differ, in words: the most time first.
+    pub fn apart(&self) -> Vec<String> {
+        let mut rows: Vec<_> = self.apart_where.iter().collect();
+        rows.sort_by_key(|(_, (_, _, ns))| std::cmp::Reverse(*ns));
+        let row = |((name, cause), (n, open, ns)): &(&(String, Cause), &(u64, u64, Duration))| {
+            let open = if *open > 0 { format!(", {open} of them possible") } else { String::new() };
+            format!("{name}: {cause} of {n} exchanges, {ns}{open}")
+        };
+        rows.iter().map(row).collect()
+    }
+
     /// Where bill and kernel differ, in words.
     pub fn off(&self) -> &[String] {
         &self.off
@@ -196,9 +220,12 @@ impl fmt::Display for Criteria {
         }
         writeln!(
             f,
-            "the ends agree on {} of {} causes of exchanges (within 5 % or 2 ms)",
+            "the ends agree on {} of {} causes of exchanges (within 5 % or 2 ms); of the other {} an end that is off says \
+             of {} that it cannot know",
             self.lines - self.apart,
-            self.lines
+            self.lines,
+            self.apart,
+            self.apart_open
         )?;
         writeln!(
             f,
@@ -209,8 +236,16 @@ impl fmt::Display for Criteria {
     }
 }
 
-fn billed(exchange: &Exchange, cause: Cause) -> Duration {
-    exchange.bill.iter().filter(|line| line.cause == cause).map(|line| line.ns).sum()
+fn billed(exchanges: &[Exchange], cause: Cause) -> Duration {
+    let lines = exchanges.iter().flat_map(|exchange| &exchange.bill);
+    lines.filter(|line| line.cause == cause).map(|line| line.ns).sum()
+}
+
+/// What a bill says may be something else.
+fn open(exchanges: &[Exchange]) -> Duration {
+    let lines = exchanges.iter().flat_map(|exchange| &exchange.bill);
+    let open = |line: &&Line| line.confidence == Confidence::Possible || line.cause == Cause::Unexplained;
+    lines.filter(open).map(|line| line.ns).sum()
 }
 
 fn charged(connection: &Connection, causes: &[(Cause, Side)]) -> Duration {

@@ -1,6 +1,7 @@
 //! Which line of the application's account is which exchange of the bill, and do their lengths agree?
 
 use std::fmt;
+use std::ops::Range;
 
 use tcpwhy_core::report::{Connection, Exchange, Kind};
 use tcpwhy_core::{Report, Side};
@@ -134,28 +135,52 @@ pub struct Stretch<'a> {
 
 /// Cuts both accounts of a connection, without its setup, where both have moved the same bytes.
 pub fn stretches<'a>(felt: &'a TrueConnection, billed: &'a Connection) -> Vec<Stretch<'a>> {
-    let (felt, bills) = (&felt.exchanges[..], &billed.exchanges[..]);
-    let bills = match bills {
+    let bills = match &billed.exchanges[..] {
         [setup, rest @ ..] if setup.kind == Kind::Setup => rest,
         all => all,
     };
-    let mut stretches = Vec::new();
-    let (mut from, mut to) = ([0, 0], [0, 0]);
-    let mut moved = [[0, 0], [0, 0]];
-    while to[0] < felt.len() || to[1] < bills.len() {
+    let (said, read): (Vec<_>, Vec<_>) =
+        (felt.exchanges.iter().map(moved_by_felt).collect(), bills.iter().map(moved_by_bill).collect());
+    let stretch = |(said, read, moved): (Range<usize>, Range<usize>, _)| Stretch {
+        felt: &felt.exchanges[said],
+        bills: &bills[read],
+        moved,
+    };
+    cut(&said, &read).into_iter().map(stretch).collect()
+}
+
+/// Cuts the bills of both ends of a connection where both have moved the same bytes: one end may cut finer than the other.
+pub(super) fn same_bytes<'a>(here: &'a [Exchange], there: &'a [Exchange]) -> Vec<[&'a [Exchange]; 2]> {
+    let moved = |bills: &[Exchange]| bills.iter().map(moved_by_bill).collect::<Vec<_>>();
+    let pairs = cut(&moved(here), &moved(there)).into_iter();
+    pairs.map(|(here_at, there_at, _)| [&here[here_at], &there[there_at]]).collect()
+}
+
+/// Request and reply bytes.
+type Moved = [u64; 2];
+/// A part of each of two accounts, and what they move.
+type Cut = (Range<usize>, Range<usize>, [Moved; 2]);
+
+/// Cuts two accounts of what was moved, request and reply, where both come to the same; only the last cut may differ.
+fn cut(said: &[Moved], read: &[Moved]) -> Vec<Cut> {
+    let accounts = [said, read];
+    let mut cuts = Vec::new();
+    let (mut from, mut to, mut moved) = ([0, 0], [0, 0], [[0, 0], [0, 0]]);
+    let is_over = |to: [usize; 2], account: usize| to[account] == accounts[account].len();
+    while !is_over(to, 0) || !is_over(to, 1) {
         let [said, read] = moved.map(|bytes: [u64; 2]| bytes.iter().sum::<u64>());
-        let behind = said < read || (said == read && to[0] < felt.len());
-        let account = usize::from(to[0] == felt.len() || (!behind && to[1] < bills.len()));
-        let more = if account == 0 { moved_by_felt(&felt[to[0]]) } else { moved_by_bill(&bills[to[1]]) };
+        let first_behind = said < read || (said == read && !is_over(to, 0));
+        let account = usize::from(is_over(to, 0) || (!first_behind && !is_over(to, 1)));
+        let more = accounts[account][to[account]];
         moved[account] = [moved[account][0] + more[0], moved[account][1] + more[1]];
         to[account] += 1;
-        let is_last = to[0] == felt.len() && to[1] == bills.len();
+        let is_last = is_over(to, 0) && is_over(to, 1);
         if is_last || (moved[0] == moved[1] && to[0] > from[0] && to[1] > from[1]) {
-            stretches.push(Stretch { felt: &felt[from[0]..to[0]], bills: &bills[from[1]..to[1]], moved });
+            cuts.push((from[0]..to[0], from[1]..to[1], moved));
             (from, moved) = (to, Default::default());
         }
     }
-    stretches
+    cuts
 }
 
 /// One account's part of a stretch, added up.

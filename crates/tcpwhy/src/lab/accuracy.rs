@@ -80,6 +80,9 @@ pub(super) fn run(args: &AccuracyArgs) -> anyhow::Result<u8> {
     judged.iter().flat_map(|one| &one.verdicts).for_each(|verdict| confusion.add(verdict));
     let wrong: Vec<&Judged> = judged.iter().filter(|one| !one.is_right()).collect();
     print(&format!("\n{confusion}\n\n{}{criteria}{}", summary(&judged), not_judged()?))?;
+    for apart in criteria.apart() {
+        print(&format!("the ends differ: {apart}\n"))?;
+    }
     for (end, score) in End::BOTH.into_iter().zip(&scores) {
         print(&format!("\nat the {end}\n{score}\n"))?;
     }
@@ -137,7 +140,7 @@ impl Judged {
             criteria.add_kernel(&self.name, verdict.end, &run.truth, report);
         }
         if run.scenario.expect.visible.is_none() {
-            criteria.add_ends(client, server);
+            criteria.add_ends(&self.name, client, server);
         }
     }
 
@@ -334,6 +337,13 @@ fn markdown(
     }
     for off in criteria.off() {
         let _ = writeln!(out, "- {off}");
+    }
+    let apart = criteria.apart();
+    if !apart.is_empty() {
+        out.push_str("\nWhere the ends differ, and by how much in all:\n\n");
+    }
+    for apart in apart {
+        let _ = writeln!(out, "- {apart}");
     }
     out
 }
