@@ -117,3 +117,18 @@ pub(crate) fn alone(half: &Half, held_bytes: u32, seen_before: bool) -> Charge {
     let confidence = if seen_before { Confidence::Likely } else { Confidence::Possible };
     Charge::new(Cause::Cork, half.side, Duration::ZERO, confidence).detail(detail)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_that_corked_before_is_forgiven_a_late_timer_and_a_round_number() {
+        let [timer, long] = [204, 450].map(Duration::from_millis);
+        let late = Duration::from_millis(220);
+        let round = Duration::from_micros(500_900);
+        assert!(!agrees_alone(late, timer, 0) && !agrees_alone(round, long, 1));
+        assert!(agrees_alone(late, timer, 2) && agrees_alone(round, long, 2));
+        assert!(!agrees_alone(Duration::from_millis(260), timer, 9));
+    }
+}

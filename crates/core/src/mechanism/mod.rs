@@ -109,6 +109,8 @@ pub(crate) struct Habits {
     pub may_be_restarted: bool,
     /// How its answers lie to requests in pieces.
     pub answers: think::Answers,
+    /// How many of the next packets are second copies, the first ones lost before the capture saw them.
+    pub copies_due: u16,
     /// Rounds of a window, see `congestion_window`.
     pub rounds: congestion_window::Rounds,
 }
@@ -161,6 +163,7 @@ impl Habits {
             self.pauses.get_or_insert_default()[lessons.index.min(3)].push(pause, lessons.before);
         }
         self.held_shape = lessons.nagle.shape.or(self.held_shape);
+        self.copies_due = lessons.copies_due;
         if let Some((left, mss)) = lessons.drained_to {
             self.rounds.on_drained(left, mss);
         }
@@ -252,6 +255,7 @@ pub(crate) struct Lessons {
     nagle: nagle::Lesson,
     index: usize,
     before: u32,
+    copies_due: u16,
     drained_to: Option<(u32, u32)>,
 }
 
@@ -268,6 +272,7 @@ pub(crate) fn lessons(wait: &Wait<'_>, verdict: &Verdict) -> Lessons {
         nagle: nagle::lesson(wait, verdict),
         index: wait.index,
         before: wait.last.len,
+        copies_due: repair::copies_due(wait, verdict),
         drained_to: congestion_window::drained_to(wait, verdict).map(|left| (left, wait.mss)),
     }
 }

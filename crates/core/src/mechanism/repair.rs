@@ -31,6 +31,9 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         Order::New if !wait.near_sender() && wait.half.missed_since_data > 0 && timed(wait) => {
             Confidence::Likely
         }
+        Order::New if wait.habits.copies_due > 0 && continues(wait) && wait.gap >= super::BURST_GAP => {
+            Confidence::Likely
+        }
         _ => return None,
     };
     let (cause, form) = kind(wait);
@@ -79,6 +82,29 @@ fn is_probe(wait: &Wait<'_>) -> bool {
         && wait.gap >= due - srtt.divided_by(8)
         && wait.gap <= due + srtt.divided_by(4) + TICK.times(3)
         && wait.gap >= HELD_BACK_MIN
+}
+
+/// How many of the packets behind this one are second copies. Near the receiver of a tail that was lost nothing shows its
+/// first copies but their number: after a timeout all of them go out again, in slow start (RFC 5681, 3.1;
+/// tcp_enter_loss, net/ipv4/tcp_input.c).
+pub(super) fn copies_due(wait: &Wait<'_>, verdict: &Verdict) -> u16 {
+    let repaired = verdict.split.has(Cause::Rto.bit()) || verdict.split.has(Cause::Loss.bit());
+    if !continues(wait) {
+        return 0; // they are a hole now
+    }
+    let due = match wait.order {
+        Order::New if repaired && wait.half.missed_since_data > 0 && !wait.near_sender() => {
+            wait.half.missed_since_data
+        }
+        Order::New => wait.habits.copies_due,
+        _ => return wait.habits.copies_due,
+    };
+    due.saturating_sub(wait.segment.payload_len.div_ceil(wait.mss.max(1)) as u16)
+}
+
+/// Whether no hole is left before the segment.
+fn continues(wait: &Wait<'_>) -> bool {
+    wait.order != Order::New || wait.half.snd_nxt.is_none_or(|next| wait.segment.seq.at_or_before(next))
 }
 
 /// Since when the bytes of a segment were on their way or missing.

@@ -404,3 +404,36 @@ fn every_cause_has_its_test() {
         assert!(source.contains(&name), "no test begins with `{name}`");
     }
 }
+
+/// A tail of twelve segments is lost with the probe behind it. After the timeout all of it goes out again in slow start:
+/// near the receiver, who never saw it, that is a repair as well.
+#[test]
+fn copies_of_a_lost_tail_are_repairs_at_either_end() {
+    let rtt = ms(40);
+    let at = |segment: i64| segment * MSS;
+    let again = |n: i64, few: i64| format!("{}..{} more", at(n), at(n + few));
+    let text = format!(
+        "handshake
+         +5 C 100
+         +0 S 1448x10 more
+         +0 C ack
+         +0 S 1448x12 lost #tail
+         tail+82 S {} lost
+         tail+290 S {}
+         +0 C ack
+         +0 S {}
+         +0 C ack
+         +0 S {}
+         +0 C ack
+         +0 S {}",
+        again(21, 1),
+        again(10, 1),
+        again(11, 2),
+        again(13, 4),
+        again(17, 5),
+    );
+    log(text).rtt(rtt).both_ends(|seen| {
+        let repair = seen.exchange(1).ns(Cause::Loss, Path) + seen.exchange(1).ns(Cause::Rto, Path);
+        assert!(repair >= ms(290 + 3 * 40), "{seen}");
+    });
+}
