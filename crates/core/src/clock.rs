@@ -26,6 +26,8 @@ const LEARN_FROM_TICKS: i64 = 8;
 /// Behind these times a clock that has fallen back by so many fifths is not late packets but a rate that none of them is,
 /// or one that was learned while the clock jumped (a virtual machine's).
 const RATE_SHOWN: [(Duration, i64); 2] = [(Duration::from_secs(2), 3), (Duration::from_secs(8), 1)];
+/// Either means more than this.
+const FALLEN_BACK_MIN: Duration = Duration::from_secs(1);
 /// A packet behind a silence of its sender finds no queue of that sender's own.
 const CALM_AFTER: Duration = Duration::from_millis(100);
 /// By how much a clock may run slow, nanoseconds in a second: crystals are within 100 ppm; what is far beyond has another
@@ -134,7 +136,9 @@ impl StampClock {
         let fallen_back = |after: Duration, fifths| {
             passed >= after && difference > Duration::from_nanos(passed.as_nanos() / 5 * fifths)
         };
-        self.unknown |= RATE_SHOWN.into_iter().any(|(after, fifths)| fallen_back(after, fifths));
+        if difference > FALLEN_BACK_MIN {
+            self.unknown |= RATE_SHOWN.into_iter().any(|(after, fifths)| fallen_back(after, fifths));
+        }
         let calm = at - self.last >= CALM_AFTER;
         self.last = at;
         if calm && !self.unknown && self.tick > Duration::ZERO {

@@ -239,7 +239,8 @@ impl Half {
 
     /// Every packet of this direction, data or not. Returns how many before it are missing from the capture.
     pub(crate) fn on_packet(&mut self, segment: &Segment, mss: u32) -> u16 {
-        let packets = segment.payload_len.div_ceil(mss.max(1)).max(1) as u16;
+        let one = segment.payload_len <= mss; // as nearly always, and is not divided then
+        let packets = if one { 1 } else { segment.payload_len.div_ceil(mss.max(1)) as u16 };
         let missed = segment.ip_id.map_or(0, |id| self.ip_id.on_packet(id, packets));
         self.missed_since_data = self.missed_since_data.saturating_add(missed);
         self.queued_on_way = None;
@@ -381,14 +382,13 @@ impl Half {
             // apart as what they are of had left, and hardly late, show the sender's own pace.
             let before = self.newest_acked_at;
             let behind = |last: Instant| {
+                let waited = oldest.is_some_and(|sent| sent + peer <= last + HOST_VARIATION);
+                let Some(late) = late.filter(|_| waited) else { return false };
                 let gap = ack.at - last;
                 let newest = gap.times(i64::from(mss.min(acked))).divided_by(i64::from(acked.max(1)));
                 let spread =
                     before.zip(newest_at).is_some_and(|(before, now)| (now - before).times(2) <= gap);
-                oldest.is_some_and(|sent| sent + peer <= last + HOST_VARIATION)
-                    && late.is_some_and(|late| {
-                        late + HOST_VARIATION >= newest && (spread || late >= newest.times(2))
-                    })
+                late + HOST_VARIATION >= newest && (spread || late >= newest.times(2))
             };
             let behind = self.acknowledgements.last().is_some_and(behind);
             self.newest_acked_at = newest_at;
@@ -463,7 +463,10 @@ impl Half {
         if self.mss_announced.is_none() && !segment.flags.psh() && !segment.flags.fin() {
             self.full_size.on_unpushed(segment.payload_len);
         }
-        let small = !segment.payload_len.is_multiple_of(mss.max(1));
+        let small = match segment.payload_len {
+            len if len <= mss => len > 0 && len < mss, // not divided
+            len => !len.is_multiple_of(mss.max(1)),
+        };
         if self.snd_nxt.is_some() && self.snd_nxt == self.view.una {
             self.arrivals.interrupt(); // the sender had waited for the last acknowledgement
         }

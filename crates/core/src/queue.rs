@@ -59,8 +59,10 @@ impl<T: Copy> Queue<T> {
     #[inline]
     pub(crate) fn pop_front(&mut self) -> Option<T> {
         let Some(far) = &mut self.far else {
-            let first = self.near[0];
-            self.near = [self.near[1], None];
+            let first = self.near[0].take();
+            if self.near[1].is_some() {
+                self.near[0] = self.near[1].take();
+            }
             return first;
         };
         let first = far.pop_front();
