@@ -181,6 +181,12 @@ impl Account {
         self.total = Duration::ZERO;
     }
 
+    /// See [`crate::fetch`].
+    #[inline]
+    pub(crate) fn touch(&self) -> u64 {
+        self.lines.iter().map(|line| u64::from(line.waits) ^ line.evidence[0]).fold(0, u64::wrapping_add)
+    }
+
     pub(crate) fn copy_from(&mut self, other: &Self) {
         self.lines.clear();
         self.lines.extend_from_slice(&other.lines);

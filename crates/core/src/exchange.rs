@@ -367,6 +367,16 @@ impl Open {
         }
     }
 
+    /// See [`crate::fetch`].
+    #[inline]
+    pub(crate) fn touch(&self) -> u64 {
+        let paths = [&self.request, &self.reply].map(|path| {
+            let last = path.last.as_ref().map_or(0, |last| last.packet);
+            path.account.touch() ^ last ^ u64::from(path.blocked_bytes)
+        });
+        self.n ^ self.packets[0] ^ paths[0] ^ paths[1]
+    }
+
     /// Begins anew with this segment, keeping the memory.
     pub(crate) fn restart(
         &mut self,

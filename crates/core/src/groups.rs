@@ -45,9 +45,9 @@ impl Groups {
     }
 
     /// Gives all segments, those between the same two hosts in order of capture. The memory is kept for the next epoch.
-    pub(crate) fn work_off(&mut self, mut on_segment: impl FnMut(&Segment)) {
+    pub(crate) fn work_off(&mut self, mut on_group: impl FnMut(&PackedSegments)) {
         for group in &mut self.segments {
-            group.for_each(&mut on_segment);
+            on_group(group);
             group.clear();
         }
         self.held_max = self.held_max.max(self.held);

@@ -13,6 +13,7 @@ mod conductor;
 mod connection;
 mod echo;
 mod exchange;
+mod fetch;
 mod flows;
 mod full_size;
 mod groups;

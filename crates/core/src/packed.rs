@@ -84,16 +84,10 @@ impl PackedSegments {
         self.whole.len() as u32 - 1
     }
 
-    /// Gives them one by one, in their order.
+    /// Them in pieces of so many.
     #[inline]
-    pub(crate) fn for_each(&self, mut on_segment: impl FnMut(&Segment)) {
-        for packed in &self.packed {
-            if packed.has == WHOLE {
-                on_segment(&self.whole[packed.payload_len as usize]);
-            } else {
-                on_segment(&packed.unpack());
-            }
-        }
+    pub(crate) fn pieces(&self, len: usize) -> impl Iterator<Item = Piece<'_>> {
+        self.packed.chunks(len).map(|packed| Piece { packed, whole: &self.whole })
     }
 
     /// Forgets them and keeps the memory.
@@ -108,10 +102,48 @@ impl PackedSegments {
     }
 }
 
+/// Some segments, one behind the other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Piece<'a> {
+    packed: &'a [Packed],
+    whole: &'a [Segment],
+}
+
+impl Piece<'_> {
+    /// Between whom each of them is.
+    #[inline]
+    pub(crate) fn ends(&self) -> impl Iterator<Item = [Endpoint; 2]> {
+        self.packed.iter().map(|packed| {
+            if packed.has == WHOLE {
+                let whole = &self.whole[packed.payload_len as usize];
+                [whole.src, whole.dst]
+            } else {
+                [packed.end(0), packed.end(1)]
+            }
+        })
+    }
+
+    /// Gives them one by one, each with its place in this piece.
+    #[inline]
+    pub(crate) fn for_each(&self, mut on_segment: impl FnMut(usize, &Segment)) {
+        for (i, packed) in self.packed.iter().enumerate() {
+            if packed.has == WHOLE {
+                on_segment(i, &self.whole[packed.payload_len as usize]);
+            } else {
+                on_segment(i, &packed.unpack());
+            }
+        }
+    }
+}
+
 impl Packed {
     #[inline]
+    fn end(&self, i: usize) -> Endpoint {
+        Endpoint { addr: MAPPED << 32 | u128::from(self.addrs[i]), port: self.ports[i] }
+    }
+
+    #[inline]
     fn unpack(&self) -> Segment {
-        let end = |i: usize| Endpoint { addr: MAPPED << 32 | u128::from(self.addrs[i]), port: self.ports[i] };
         let mut options = TcpOptions::default();
         options.timestamps = self.stamps;
         if self.has != 0 {
@@ -122,8 +154,8 @@ impl Packed {
         Segment {
             packet: self.packet,
             at: self.at,
-            src: end(0),
-            dst: end(1),
+            src: self.end(0),
+            dst: self.end(1),
             seq: self.seq,
             ack: self.ack,
             window: self.window,
@@ -178,7 +210,14 @@ mod tests {
                 packed.push(segment);
             }
             let mut given = Vec::new();
-            packed.for_each(|segment| given.push(*segment));
+            for piece in packed.pieces(3) {
+                let before = given.len();
+                piece.for_each(|i, segment| {
+                    assert_eq!(i, given.len() - before);
+                    given.push(*segment);
+                });
+                assert!(piece.ends().eq(given[before..].iter().map(|segment| [segment.src, segment.dst])));
+            }
             assert_eq!(given, segments);
             packed.clear();
         }

@@ -13,9 +13,10 @@ use crate::connection::{CLIENT, Connection, SERVER};
 use crate::groups::Groups;
 use crate::ledger::{Ledger, Listing};
 use crate::listed::Listed;
+use crate::packed::PackedSegments;
 use crate::report;
 use crate::sighting::Sighting;
-use crate::table::{Slab, Slot, Table};
+use crate::table::{Marks, Slab, Slot, Table};
 
 /// How long the table remembers a finished connection, so that its last stragglers do not look like a new one.
 const LINGER: Duration = Duration::from_secs(5);
@@ -32,6 +33,9 @@ pub(crate) const UNNUMBERED: u64 = 1 << 63;
 pub(crate) const UNLISTED: u64 = 1 << 62;
 /// The rest of such a number.
 const PACKET: u64 = UNLISTED - 1;
+
+/// Segments whose connections are fetched before they are worked on.
+const AHEAD: usize = 16;
 
 /// What is remembered of a finished connection.
 #[derive(Clone, Copy, Debug)]
@@ -80,6 +84,8 @@ pub struct Shard {
     tell_ages: bool,
     generation: u64,
     groups: Groups,
+    /// Connections that were fetched in this epoch.
+    fetched: Marks,
     /// Only the order in which connections begin tells which of them gets a ladder.
     in_order: bool,
     plain: bool,
@@ -104,6 +110,7 @@ impl Shard {
             tell_ages: false,
             generation: 0,
             groups: Groups::new(options.seed),
+            fetched: Marks::default(),
             in_order: options.plain || matches!(options.listing, Listing::Connection(_)),
             plain: options.plain,
             notes: BTreeMap::new(),
@@ -121,16 +128,41 @@ impl Shard {
     #[inline]
     pub fn take(&mut self, segment: &Segment) {
         if self.in_order {
-            self.on_segment(segment);
+            self.on_segment(segment, self.table.hash(segment.src, segment.dst));
         } else {
             self.groups.put(segment);
         }
     }
 
+    /// Works on segments between the same hosts, or a few of them.
+    fn on_group(&mut self, group: &PackedSegments) {
+        let (mut between, mut known) = (None, 0);
+        for piece in group.pieces(AHEAD) {
+            let mut hashes = [0; AHEAD];
+            for (hash, [src, dst]) in hashes.iter_mut().zip(piece.ends()) {
+                if between != Some([src, dst]) && between != Some([dst, src]) {
+                    (between, known) = (Some([src, dst]), self.table.hash(src, dst));
+                    self.fetch(known);
+                }
+                *hash = known;
+            }
+            piece.for_each(|i, segment| self.on_segment(segment, hashes[i]));
+        }
+    }
+
+    /// See [`crate::fetch`].
     #[inline]
-    fn on_segment(&mut self, segment: &Segment) {
+    fn fetch(&mut self, hash: u32) {
+        if let Some(slot) = self.table.find(hash, |slot| slot < FINISHED)
+            && self.fetched.mark(slot)
+        {
+            std::hint::black_box(self.connections.get(slot).touch());
+        }
+    }
+
+    #[inline]
+    fn on_segment(&mut self, segment: &Segment, hash: u32) {
         self.ledger.packet = segment.packet;
-        let hash = self.table.hash(segment.src, segment.dst);
         let Some((slot, from)) = self.find(hash, segment) else { return };
         let connection = self.connections.get_mut(slot);
         if connection.sighting.as_ref().is_some_and(|sighting| sighting.again(segment, from)) {
@@ -293,7 +325,8 @@ impl Shard {
 
     /// As [`end_epoch`](Self::end_epoch), where somebody else has gathered the epoch's segments.
     pub fn end_epoch_with(&mut self, groups: &mut Groups) -> Roll {
-        groups.work_off(|segment| self.on_segment(segment));
+        self.fetched.clear();
+        groups.work_off(|group| self.on_group(group));
         self.opened.sort_unstable();
         let mut ages = Vec::new();
         if self.tell_ages {

@@ -162,6 +162,28 @@ fn split_mix(state: &mut u64) -> u64 {
     z ^ z >> 31
 }
 
+/// Which slots have been seen?
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Marks(Vec<u64>);
+
+impl Marks {
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Marks a slot. Returns whether it had no mark yet.
+    #[inline]
+    pub(crate) fn mark(&mut self, slot: Slot) -> bool {
+        let (word, bit) = ((slot / u64::BITS) as usize, 1 << (slot % u64::BITS));
+        if word >= self.0.len() {
+            self.0.resize(word + 1, 0);
+        }
+        let new = self.0[word] & bit == 0;
+        self.0[word] |= bit;
+        new
+    }
+}
+
 /// Items in places that are used again, in pieces that never move.
 #[derive(Clone, Debug)]
 pub(crate) struct Slab<T> {

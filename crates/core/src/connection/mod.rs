@@ -106,6 +106,17 @@ impl Connection {
         connection
     }
 
+    /// See [`crate::fetch`].
+    #[inline]
+    pub(crate) fn touch(&self) -> u64 {
+        let own = self.next_n.wrapping_add(self.packets).wrapping_add(u64::from(self.sizes[0]));
+        let ends = u64::from(self.ends[0].port) + u64::from(self.ends[1].port);
+        let halves = self.halves.iter().map(Half::touch).fold(own ^ ends, u64::wrapping_add);
+        let habits = self.habits.iter().map(|habits| u64::from(habits.quick_replies ^ habits.nagle_held));
+        let open = self.open.as_deref().map_or(0, Open::touch);
+        habits.fold(halves, u64::wrapping_add).wrapping_add(open)
+    }
+
     /// How long ago it spoke, to compare with others: the last time, and the first packet.
     pub(crate) fn age(&self) -> (Instant, u64) {
         (self.now, self.packet_range[0])
