@@ -113,9 +113,10 @@ impl Default for StampClock {
 
 impl StampClock {
     /// A packet that its sender stamped `val` passed at `at`. Returns how much longer than the fastest recent one it
-    /// was on its way, where that can be told; short of the truth by a tick at most.
+    /// was on its way, where that can be told; short of the truth by a tick at most. One that `overtook` others, as far as
+    /// its sequence number shows, is no measure for these.
     #[inline]
-    pub(crate) fn on_packet(&mut self, at: Instant, val: u32) -> Option<Duration> {
+    pub(crate) fn on_packet(&mut self, at: Instant, val: u32, overtook: bool) -> Option<Duration> {
         if self.stamp.is_none_or(|(stamp, _)| stamp != val) {
             self.stamp = Some((val, at));
         }
@@ -152,7 +153,9 @@ impl StampClock {
             self.smallest = [Duration::MAX, self.smallest[0]];
             self.period_started = at;
         }
-        self.smallest[0] = self.smallest[0].min(difference);
+        if !overtook {
+            self.smallest[0] = self.smallest[0].min(difference);
+        }
         // In the first period the very first packet is a sample too: its difference is nothing by definition.
         let first = if passed < REMEMBER_FOR { Duration::ZERO } else { Duration::MAX };
         let smallest = self.smallest[0].min(self.smallest[1]).min(first);
@@ -219,11 +222,11 @@ mod tests {
     fn a_packet_that_waited_30_ms_shows_29_to_30_of_them() {
         let mut clock = StampClock::default();
         for i in 0..40 {
-            clock.on_packet(ms(1000 + 10 * i), 5000 + 10 * i as u32);
+            clock.on_packet(ms(1000 + 10 * i), 5000 + 10 * i as u32, false);
         }
-        let waited = clock.on_packet(ms(1400 + 30), 5400).expect("the rate is known");
+        let waited = clock.on_packet(ms(1400 + 30), 5400, false).expect("the rate is known");
         assert!(waited >= Duration::from_millis(29) && waited <= Duration::from_millis(30), "{waited}");
-        assert_eq!(clock.on_packet(ms(1500), 5500), Some(Duration::ZERO));
+        assert_eq!(clock.on_packet(ms(1500), 5500, false), Some(Duration::ZERO));
     }
 
     /// Ticks of 500 ms (OpenBSD, Mac OS X of old), 100 ms (Windows of old) and 3.3 ms (HZ=300), and one that nobody has.
@@ -232,7 +235,7 @@ mod tests {
         for tick_ms in [500, 100, 10, 1] {
             let mut clock = StampClock::default();
             for i in 0..400 {
-                let waited = clock.on_packet(ms(1000 + 250 * i), (250 * i / tick_ms) as u32);
+                let waited = clock.on_packet(ms(1000 + 250 * i), (250 * i / tick_ms) as u32, false);
                 assert!(
                     waited.is_none_or(|waited| waited <= Duration::from_millis(1)),
                     "{tick_ms}: {waited:?}"
@@ -240,14 +243,16 @@ mod tests {
             }
         }
         let mut clock = StampClock::default();
-        let late = (0..400).filter_map(|i| clock.on_packet(ms(1000 + 250 * i), (250 * i * 3 / 10) as u32));
+        let late =
+            (0..400).filter_map(|i| clock.on_packet(ms(1000 + 250 * i), (250 * i * 3 / 10) as u32, false));
         assert!(late.max().is_none_or(|waited| waited <= Duration::from_millis(4)), "HZ=300");
         let mut clock = StampClock::default();
-        let odd = (0..400).map(|i| clock.on_packet(ms(1000 + 250 * i), (250 * i / 40) as u32)).last();
+        let odd = (0..400).map(|i| clock.on_packet(ms(1000 + 250 * i), (250 * i / 40) as u32, false)).last();
         assert_eq!(odd, Some(None), "40 ms");
         assert_eq!(clock.sent_apart(7, 7), None);
         let mut clock = StampClock::default();
-        let late = (0..400).map(|i| clock.on_packet(ms(1000 + 250 * i), (250 * i * 1000 / 1024) as u32));
+        let late =
+            (0..400).map(|i| clock.on_packet(ms(1000 + 250 * i), (250 * i * 1000 / 1024) as u32, false));
         assert_eq!(late.skip(24).flatten().next(), None, "1,024 us");
     }
 
@@ -257,7 +262,7 @@ mod tests {
         let mut clock = StampClock::default();
         let mut waited = None;
         for i in 0..20 {
-            waited = clock.on_packet(ms(1000 + 15 * i), 5000 + 10 * i as u32);
+            waited = clock.on_packet(ms(1000 + 15 * i), 5000 + 10 * i as u32, false);
         }
         let waited = waited.expect("the rate is known");
         assert!(waited >= Duration::from_millis(80), "{waited}");

@@ -246,7 +246,8 @@ impl Half {
         self.queued_on_way = None;
         if let Some(stamps) = segment.options.timestamps {
             self.timestamps = true;
-            self.queued_on_way = self.clock.on_packet(segment.at, stamps.val);
+            let overtook = self.snd_nxt.is_some_and(|nxt| segment.seq.after(nxt));
+            self.queued_on_way = self.clock.on_packet(segment.at, stamps.val, overtook);
             self.queued_peak = self.queued_peak.max(self.queued_on_way.unwrap_or_default());
         }
         missed

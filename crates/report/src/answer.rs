@@ -132,7 +132,10 @@ pub fn sentence(report: &Report, finding: &Finding) -> String {
         Cause::SlowStartAfterIdle => {
             spend(format!("while the {side}'s congestion window grows again: it was reset while idle"))
         }
-        Cause::CongestionWindow => spend(format!("for room in the {side}'s congestion window")),
+        Cause::CongestionWindow => {
+            let why = if detail.form == Some("after-loss") { ", which losses keep small" } else { "" };
+            spend(format!("for room in the {side}'s congestion window{why}"))
+        }
         Cause::ReceiveWindow => spend(receive_window(finding)),
         Cause::ReceiverThink => {
             spend(format!("until the {side}'s program reads: it let the receive window close"))

@@ -12,6 +12,9 @@ use crate::rate::Rate;
 use crate::report::{Confidence, Detail, Trigger};
 use crate::rto::RTO_MIN;
 
+/// A path whose packets were late by this much varies.
+const VARIED_MIN: Duration = Duration::from_millis(1);
+
 /// What a segment follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Follows {
@@ -197,7 +200,10 @@ impl Connection {
         // A packet that is missing before it may be the first copy, or an acknowledgement that held it.
         let missed = half.missed_since_data > 0 && split.left() >= RTO_MIN;
         let lone = lone || unknown || missed;
-        let confidence = match (lone, near) {
+        // Near the client, a request that was late on its way looks like a server that took longer.
+        let varied = own > self.delay(open.initiator)
+            && self.halves.iter().any(|half| half.queued_peak >= split.left().max(VARIED_MIN));
+        let confidence = match (lone || varied, near) {
             (true, _) => Confidence::Possible,
             (false, true) => Confidence::Certain,
             (false, false) => Confidence::Likely,

@@ -26,6 +26,8 @@ const HALF_TICK: Duration = Duration::from_micros(500);
 const LONG_SEGMENTS: u32 = 10;
 /// A message in this many pieces without an answer is a stream.
 const PIECES_MAX: usize = 32;
+/// Copies of one segment that are taken to be lost in a row, at most: with each further one the estimate doubles.
+const COPIES_MAX: u16 = 4;
 
 /// What the silence before a segment of the same sender means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -228,9 +230,12 @@ impl Connection {
         if !lost || self.delay(from) < self.delay(1 - from) {
             return None;
         }
-        let ns = timer.min(segment.at - since);
+        // Each copy that is missing had its timer: the first is the tail loss probe's, as long as the one behind it, and each
+        // further one is twice as long (tcp_schedule_loss_probe, net/ipv4/tcp_output.c; RFC 6298, 5.5).
+        let copies = if half.numbers_its_packets() { half.missed_since_data.clamp(1, COPIES_MAX) } else { 1 };
+        let ns = timer.times(1 << (copies - 1)).min(segment.at - since);
         let detail = Detail {
-            retransmits: Some(1),
+            retransmits: Some(u32::from(copies)),
             timer: Some(timer),
             form: Some("unseen-first-copy"),
             ..Detail::default()

@@ -8,7 +8,7 @@
 
 use tcpwhy_wire::{Duration, Seq};
 
-use super::{HELD_BACK_MIN, Verdict, Wait, bandwidth};
+use super::{HELD_BACK_MIN, Verdict, Wait, bandwidth, receive_window};
 use crate::account::Charge;
 use crate::cause::Cause;
 use crate::half::{Order, Queue, Release};
@@ -36,6 +36,8 @@ pub(crate) struct Rounds {
     flat: u8,
     flat_from: u32,
     lost: bool,
+    /// The last whole round was larger than any before it: the window is still opening from its initial size.
+    growing: bool,
     /// Waits that ended when the flight had shrunk to so many bytes, in a row, and how many bytes that were.
     drained: u8,
     drained_to: u32,
@@ -55,7 +57,7 @@ impl Rounds {
 
     /// Segments were lost: growth from here on is recovery or congestion avoidance.
     pub(crate) fn on_loss(&mut self) {
-        self.lost = true;
+        (self.lost, self.growing) = (true, false);
     }
 
     /// A segment that begins with `seq` makes it `flight` bytes in flight, `una` being acknowledged.
@@ -75,6 +77,8 @@ impl Rounds {
             0 => (0, self.flight),
             flat => (flat, self.flat_from),
         };
+        self.growing =
+            !self.lost && self.grew(self.flight) && self.flight >= self.largest.max(self.before_idle);
         self.last = self.flight;
         self.flight = 0;
         self.started = Some(next);
@@ -182,7 +186,7 @@ fn which(wait: &Wait<'_>, release: &Release) -> (Cause, Option<&'static str>, Co
     let flight = rounds.flight.max(release.flight);
     // A window of a segment or two opens with the next acknowledgements, however late they come.
     if !rounds.lost && rounds.flatness(flight, wait.mss) >= FLAT_ROUNDS {
-        return (Cause::SendBuffer, None, Confidence::Likely);
+        return flat(wait, release, Confidence::Likely);
     }
     // On a long path the window costs its round trip with a prompt acknowledgement too.
     if held_back >= HELD_BACK_MIN.max(wait.gap.divided_by(4)) && few {
@@ -194,8 +198,8 @@ fn which(wait: &Wait<'_>, release: &Release) -> (Cause, Option<&'static str>, Co
     if !rounds.grew(flight) && rounds.last > 0 {
         return match rounds.flatness(flight, wait.mss) {
             0 => (Cause::CongestionWindow, Some("avoidance"), Confidence::Likely),
-            1 => (Cause::SendBuffer, None, Confidence::Possible),
-            _ => (Cause::SendBuffer, None, Confidence::Likely),
+            1 => flat(wait, release, Confidence::Possible),
+            _ => flat(wait, release, Confidence::Likely),
         };
     }
     // The window had grown past the largest round, by up to as much again: what was acknowledged last counted too.
@@ -203,6 +207,21 @@ fn which(wait: &Wait<'_>, release: &Release) -> (Cause, Option<&'static str>, Co
         return (Cause::SlowStartAfterIdle, None, Confidence::Likely);
     }
     (Cause::SlowStart, None, Confidence::Likely)
+}
+
+/// Rounds of one flight: the advertised window's, or the send buffer's. A sender that has less room than it likes to send
+/// at once waits for more of it (tcp_tso_should_defer, net/ipv4/tcp_output.c), so that a window is used up when little
+/// is left of it.
+fn flat(
+    wait: &Wait<'_>,
+    release: &Release,
+    confidence: Confidence,
+) -> (Cause, Option<&'static str>, Confidence) {
+    let little = release.window / 8;
+    if release.window > 0 && i64::from(release.room) <= i64::from(little) {
+        return (Cause::ReceiveWindow, Some(receive_window::form(wait.half, wait)), confidence);
+    }
+    (Cause::SendBuffer, None, confidence)
 }
 
 /// Whether writes have piled up behind small segments, each of which emptied the queue: a full segment that leaves with
@@ -250,10 +269,14 @@ fn spaced(wait: &Wait<'_>) -> Verdict {
         wait.half.view.loss_signal.is_some_and(|at| at + wait.rtt() + wait.hair() >= wait.segment.at);
     let (cause, form) = if recovering {
         (Cause::CongestionWindow, Some("recovery"))
-    } else if wait.gap < wait.rtt().divided_by(2) {
-        (Cause::Pacing, None)
-    } else {
+    } else if wait.gap >= wait.rtt().divided_by(2) {
         (Cause::Unexplained, None)
+    } else if wait.habits.rounds.growing {
+        // The pace follows the window: twice of it in a round trip (tcp_update_pacing_rate, net/ipv4/tcp_input.c), or what
+        // BBR's startup has found so far.
+        (Cause::SlowStart, Some("paced"))
+    } else {
+        (Cause::Pacing, None)
     };
     let charge = Charge::new(cause, wait.half.side, Duration::ZERO, Confidence::Possible)
         .evidence(wait.last.packet, wait.segment.packet)

@@ -79,9 +79,10 @@ fn forced_into_small_window(wait: &Wait<'_>) -> Option<Verdict> {
 
 fn whose(wait: &Wait<'_>, release: &Release) -> (Cause, Option<&'static str>) {
     let half = wait.half;
-    // One acknowledgement for all that was in flight, long after it arrived, opens the window by as much as was read.
+    // One acknowledgement for all that was in flight, long after it arrived, opens the window by as much as was read: two
+    // segments that were read are acknowledged at once (RFC 9293, 3.8.6.3).
     let held_back = wait.ack_delay(release).is_some_and(|delay| delay >= HELD_BACK_MIN);
-    if held_back && release.left < release.flight / 4 && release.flight > 2 * wait.mss {
+    if held_back && release.left < release.flight / 4 && release.flight > wait.mss {
         return (Cause::ReceiverThink, Some("slow-reader"));
     }
     if release.window < release.window_peak / 2 {
@@ -91,7 +92,7 @@ fn whose(wait: &Wait<'_>, release: &Release) -> (Cause, Option<&'static str>) {
     (Cause::ReceiveWindow, Some(form(half, wait)))
 }
 
-fn form(half: &Half, wait: &Wait<'_>) -> &'static str {
+pub(crate) fn form(half: &Half, wait: &Wait<'_>) -> &'static str {
     let first = half.window_first.unwrap_or(half.window_max);
     if half.peer_unscaled && half.window_max > UNSCALED_MAX / 2 {
         "unscaled"

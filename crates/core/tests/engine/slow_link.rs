@@ -1,7 +1,7 @@
 //! A link that is slow for the path: whatever holds the sender, the link is busy with what it has sent.
 
 use tcpwhy_core::cause::Cause;
-use tcpwhy_core::cause::Side::{Path, Server};
+use tcpwhy_core::cause::Side::{Client, Path, Server};
 
 use crate::packet_log::{End, each, log, ms};
 
@@ -100,5 +100,47 @@ fn a_pacing_sender_is_no_slow_link() {
     let text = format!("handshake\n +5 C 100\n +0 S 100\n {segments}\n +0.7 S 100\n +0 C ack");
     log(text).rtt(ms(20)).both_ends(|seen| {
         assert!(seen.exchange(1).ns(Cause::Bandwidth, Path) <= ms(6), "{seen}");
+    });
+}
+
+/// Rounds that double and are spaced over each round trip are a window that opens, or a sender's pace, whichever end sees
+/// them.
+#[test]
+fn a_paced_start_is_slow_start() {
+    let rounds = [(10, 60.0, 4.0), (20, 100.0, 1.9), (40, 140.0, 0.95)];
+    let text = rounds.map(|(count, from, apart)| {
+        each(0..count, |n| {
+            let label = format!("s{count}x{n}");
+            format!("@{:.2} S 1448 more #{label}\n {label}+0 C ack", from + apart * f64::from(n))
+        })
+    });
+    let text = format!(
+        "handshake\n +5 C 100\n @60 S 1448x10 more\n +0 C ack\n {}\n @180 S 100\n +0 C ack",
+        text[1..].join("\n")
+    );
+    log(text).rtt(ms(40)).both_ends(|seen| {
+        let bill = seen.exchange(1);
+        let own = bill.ns(Cause::SlowStart, Server) + bill.ns(Cause::Pacing, Server);
+        assert!(own >= ms(60), "{seen}");
+        assert!(bill.ns(Cause::Bandwidth, Path) <= ms(6), "{seen}");
+    });
+}
+
+/// A reader that takes 30 kB each 20 ms: one acknowledgement for all that was in flight, when it reads. Nothing in
+/// between was slow.
+#[test]
+fn a_slow_reader_behind_a_large_window_is_no_slow_link() {
+    let rounds = each(0..30, |n| {
+        let when = if n == 0 { "@30".to_owned() } else { format!("a{}+0", n - 1) };
+        format!(
+            "{when} S 7240x3 more\n {when} S 7240 #f{n}\n f{n}+{} C ack win=28960 #a{n}",
+            if n < 3 { 0 } else { 20 }
+        )
+    });
+    let text = format!("handshake\n +5 C 100\n +0 S 100\n {rounds}\n a29+0 S 100\n +0 C ack");
+    log(text).rtt(ms(2)).window(End::Client, 28_960).both_ends(|seen| {
+        let bill = seen.exchange(1);
+        assert!(bill.ns(Cause::ReceiverThink, Client) >= ms(500), "{seen}");
+        assert!(bill.ns(Cause::Bandwidth, Path) <= ms(5), "{seen}");
     });
 }
