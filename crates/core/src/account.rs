@@ -272,7 +272,7 @@ impl Account {
             left -= part;
         }
         if !line.ns.is_positive() {
-            self.lines.remove(place);
+            self.remove_line(place);
         }
         self.total -= taken;
         taken
@@ -284,10 +284,24 @@ impl Account {
         let Some(place) = self.lines.iter().position(|line| line.cause == from && line.side == side) else {
             return;
         };
-        let line = self.lines.remove(place);
-        let detail = LineView(&line, &self.details).own_detail();
+        let detail = LineView(&self.lines[place], &self.details).own_detail();
+        let line = self.remove_line(place);
         self.total -= line.ns;
         self.absorb_line(&AccountLine { cause: to, side: to.side(sender), ..line }, detail);
+    }
+
+    /// Takes a line out, and its detail: a message may be held and forgiven without end.
+    fn remove_line(&mut self, place: usize) -> AccountLine {
+        let line = self.lines.remove(place);
+        if usize::from(line.detail) < self.details.len() {
+            self.details.swap_remove(usize::from(line.detail));
+            let moved = self.details.len() as u8;
+            self.lines
+                .iter_mut()
+                .filter(|other| other.detail == moved)
+                .for_each(|other| other.detail = line.detail);
+        }
+        line
     }
 
     /// Takes over another account's lines and empties it.
@@ -421,6 +435,27 @@ mod tests {
         let billed: Duration = split.charges().map(|charge| charge.ns).sum();
         assert_eq!(billed, ms(44));
         assert_eq!(split.charges().count(), 2);
+    }
+
+    /// A stream that Nagle holds is charged and forgiven again and again.
+    #[test]
+    fn what_is_taken_back_leaves_nothing_behind() {
+        let mut account = Account::default();
+        let hold = |bytes, cause| {
+            let detail = Detail { held_bytes: Some(bytes), ..Detail::default() };
+            Charge::new(cause, Side::Client, ms(40), Confidence::Likely).detail(detail)
+        };
+        account.charge(&hold(1, Cause::Nagle));
+        for bytes in 2..1_000 {
+            account.charge(&hold(bytes, Cause::NagleDelayedAck));
+            account.charge(&hold(7, Cause::Cork));
+            let taken = account.take_back(Cause::NagleDelayedAck, Side::Client, Duration::MAX);
+            assert_eq!((taken, account.details.len()), (ms(40), 2));
+            account.rename(Cause::Nagle, Cause::NagleDelayedAck, Side::Client);
+            account.rename(Cause::NagleDelayedAck, Cause::Nagle, Side::Client);
+        }
+        let held = |cause| account.summary().find(|line| line.cause() == cause)?.detail().held_bytes;
+        assert_eq!([held(Cause::Nagle), held(Cause::Cork)], [Some(1), Some(7)]);
     }
 
     #[test]
