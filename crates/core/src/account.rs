@@ -199,6 +199,11 @@ impl Account {
         self.total
     }
 
+    /// Bytes that it takes besides its own.
+    pub(crate) fn heap(&self) -> usize {
+        self.lines.capacity() * size_of::<AccountLine>() + self.details.capacity() * size_of::<Detail>()
+    }
+
     pub(crate) fn charge_split(&mut self, split: &Split) {
         debug_assert!(!split.left().is_positive(), "an interval was left without a cause");
         for charge in split.charges() {

@@ -15,8 +15,8 @@ use crate::shard::Shard;
 pub struct Options {
     /// Which exchanges are listed one by one.
     pub listing: Listing,
-    /// Open connections at most, or up to a quarter more for a moment; beyond it the ones that spoke longest ago are closed where they
-    /// stand, and counted.
+    /// Open connections at most, or up to a quarter more for a moment; one with much under way counts for several. Beyond it
+    /// the ones that spoke longest ago are closed where they stand, and counted.
     pub max_connections: usize,
     /// Decides where connections are kept, and nothing that a report shows. Whoever reads captures of strangers gives
     /// one that they cannot know, so that no capture can be made to be slow.

@@ -1,11 +1,15 @@
-//! What concerns all shards: numbers in the order of first packets, and whom to give up when there are too many.
+//! What concerns all shards: numbers in the order of first packets, and which connections and servers to give up when
+//! there are too many.
 //!
 //! At the end of an epoch every shard says what it has begun. At the end of the next, it gets told what that means, so
 //! that no shard has to wait for the others. An epoch is a number of segments, so that the same happens at the same
 //! packet however many shards there are.
 
-use tcpwhy_wire::Instant;
+use std::collections::{BTreeMap, BTreeSet};
 
+use tcpwhy_wire::{Duration, Endpoint, Instant};
+
+use crate::connection::Connection;
 use crate::report::Report;
 use crate::shard::Shard;
 use crate::{Options, listed};
@@ -18,8 +22,14 @@ const SEGMENTS_A_CONNECTION: usize = 32;
 const FIRST_EPOCH: usize = 1 << 12;
 /// Connections that an epoch may always have segments of.
 const CONNECTIONS_MIN: usize = 64;
-/// This part of the allowed connections is given up at once.
-const EVICTED_SHARE: usize = 16;
+/// A connection takes so many bytes; one with more under way counts for several.
+const CONNECTION: usize = size_of::<Connection>();
+/// This part of the allowed connections is given up at once, and of the servers.
+const EVICTED_SHARE: usize = 8;
+/// Servers with findings of their own; those that cost least share them.
+pub(crate) const SERVERS_MAX: usize = 8_192;
+/// Connections closed at the end of the capture before servers are counted again.
+const CLOSED_AT_ONCE: usize = 16_384;
 
 /// How long an epoch is.
 #[derive(Clone, Copy, Debug)]
@@ -34,10 +44,15 @@ pub struct Epoch {
 pub struct Roll {
     /// First packets of the connections that it has begun, in their order.
     pub(crate) opened: Vec<u64>,
-    /// Connections open now.
+    /// Connections open now, and the bytes that they take besides their own.
     pub(crate) open: usize,
-    /// Where it was asked: of each open connection the last time and the first packet.
-    pub(crate) ages: Vec<(Instant, u64)>,
+    pub(crate) heap: usize,
+    /// Where it was asked: of each open connection the last time and the first packet, and its part of those bytes.
+    pub(crate) ages: Vec<((Instant, u64), usize)>,
+    /// Servers with their first bill.
+    pub(crate) servers: Vec<Endpoint>,
+    /// Where it was asked: what each of its servers has come to.
+    pub(crate) costs: Vec<(Endpoint, Duration)>,
 }
 
 /// What a shard is told about an epoch.
@@ -52,8 +67,16 @@ pub struct Orders {
     pub(crate) packet: u64,
     /// Give up connections up to this age.
     pub(crate) evicted: Option<(Instant, u64)>,
-    /// Say the ages in the next roll.
-    pub(crate) tell_ages: bool,
+    /// Let these servers share their findings.
+    pub(crate) given_up: Vec<Endpoint>,
+    pub(crate) asked: Asked,
+}
+
+/// What a shard is to say in its next roll.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Asked {
+    pub(crate) ages: bool,
+    pub(crate) costs: bool,
 }
 
 /// Numbers connections and keeps their number within bounds.
@@ -61,14 +84,18 @@ pub struct Orders {
 pub struct Conductor {
     options: Options,
     count: u64,
-    /// Epochs settled, and how many connections were open at the end of the last ones, by their number.
+    /// Epochs settled, and for how many connections those counted that were open at the end of the last ones, by their
+    /// number.
     settled: u32,
     open: [usize; 4],
+    /// Servers with findings of their own, and how many were given up.
+    servers: BTreeSet<Endpoint>,
+    given_up: u64,
 }
 
 impl Conductor {
     pub(crate) fn new(options: Options) -> Self {
-        Self { options, count: 0, settled: 0, open: [0; 4] }
+        Self { options, count: 0, settled: 0, open: [0; 4], servers: BTreeSet::new(), given_up: 0 }
     }
 
     /// The epoch behind `before` others, of which all but the last must be settled.
@@ -94,11 +121,16 @@ impl Conductor {
 
     /// Orders for each shard by what all of them say at the end of an epoch, at this time and packet.
     pub fn settle(&mut self, rolls: &[Roll], now: Instant, packet: u64) -> Vec<Orders> {
-        let open: usize = rolls.iter().map(|roll| roll.open).sum();
+        let open = rolls.iter().map(|roll| roll.open).sum::<usize>();
+        let heap: usize = rolls.iter().map(|roll| roll.heap).sum();
+        let open = open + heap / CONNECTION;
         self.open[self.settled as usize % self.open.len()] = open;
         self.settled = self.settled.saturating_add(1);
         let over = open > self.options.max_connections;
         let evicted = over.then(|| youngest_evicted(rolls, self.options.max_connections)).flatten();
+        self.servers.extend(rolls.iter().flat_map(|roll| &roll.servers));
+        let costs = rolls.iter().flat_map(|roll| roll.costs.iter().copied());
+        let given_up = self.give_up(costs);
         let mut orders: Vec<Orders> = rolls
             .iter()
             .map(|roll| Orders {
@@ -107,7 +139,8 @@ impl Conductor {
                 now,
                 packet,
                 evicted,
-                tell_ages: over,
+                given_up: given_up.clone(),
+                asked: Asked { ages: over, costs: self.servers.len() > SERVERS_MAX },
             })
             .collect();
         let mut heads = vec![0; rolls.len()];
@@ -126,11 +159,46 @@ impl Conductor {
         orders
     }
 
-    /// One report of what all shards have found. They have been told of the last epoch.
-    pub fn report(&self, mut shards: Vec<Shard>, front: &crate::Front) -> Report {
-        for shard in &mut shards {
-            shard.close();
+    /// Which servers' findings are to be shared: those that have cost least, so that a part of the limit becomes free.
+    fn give_up(&mut self, costs: impl Iterator<Item = (Endpoint, Duration)>) -> Vec<Endpoint> {
+        let mut sums: BTreeMap<Endpoint, Duration> = BTreeMap::new();
+        for (endpoint, cost) in costs.filter(|(endpoint, _)| self.servers.contains(endpoint)) {
+            *sums.entry(endpoint).or_default() += cost;
         }
+        let mut sums: Vec<(Duration, Endpoint)> =
+            sums.into_iter().map(|(server, cost)| (cost, server)).collect();
+        let kept = SERVERS_MAX - SERVERS_MAX / EVICTED_SHARE;
+        let Some(last) = sums.len().checked_sub(kept + 1) else { return Vec::new() };
+        sums.select_nth_unstable(last);
+        let given_up: Vec<Endpoint> = sums[..=last].iter().map(|(_, server)| *server).collect();
+        for server in &given_up {
+            self.servers.remove(server);
+        }
+        self.given_up += given_up.len() as u64;
+        given_up
+    }
+
+    /// Closes all connections, and does not let each of them bring a server of its own.
+    fn close(&mut self, shards: &mut [Shard]) {
+        let mut open: Vec<u64> = shards.iter().flat_map(Shard::open).collect();
+        open.sort_unstable();
+        for part in open.chunks(CLOSED_AT_ONCE) {
+            for shard in &mut *shards {
+                shard.close(part.last().copied().unwrap_or(0));
+                self.servers.extend(shard.ledger.services.take_begun());
+            }
+            if self.servers.len() > SERVERS_MAX {
+                let given_up = self.give_up(shards.iter().flat_map(|shard| shard.ledger.services.costs()));
+                for shard in &mut *shards {
+                    shard.ledger.services.give_up(&given_up);
+                }
+            }
+        }
+    }
+
+    /// One report of what all shards have found. They have been told of the last epoch.
+    pub fn report(&mut self, mut shards: Vec<Shard>, front: &crate::Front) -> Report {
+        self.close(&mut shards);
         let mut shards = shards.into_iter();
         let mut report = Report::default();
         let Some(mut first) = shards.next() else { return report };
@@ -143,7 +211,7 @@ impl Conductor {
                 *first_packet = packet.min(*first_packet);
             }
         }
-        first.ledger.finish(&mut report);
+        first.ledger.finish(&mut report, self.given_up);
         listed::put_into(&mut report, first.listed, self.options.listing, self.count);
         front.put_into(&mut report, first.notes);
         report
@@ -153,7 +221,15 @@ impl Conductor {
 /// The age up to which connections go, so that a part of the limit becomes free.
 fn youngest_evicted(rolls: &[Roll], limit: usize) -> Option<(Instant, u64)> {
     let mut ages: Vec<_> = rolls.iter().flat_map(|roll| &roll.ages).copied().collect();
-    let evicted = ages.len().checked_sub(limit - limit / EVICTED_SHARE)?.checked_sub(1)?;
-    let (_, youngest, _) = ages.select_nth_unstable(evicted);
-    Some(*youngest)
+    ages.sort_unstable();
+    let mut left = ages.iter().map(|(_, heap)| CONNECTION + heap).sum::<usize>();
+    let kept = (limit - limit / EVICTED_SHARE) * CONNECTION;
+    if left <= kept {
+        return None;
+    }
+    let last = ages.iter().find(|(_, heap)| {
+        left -= CONNECTION + heap;
+        left <= kept
+    });
+    last.map(|(age, _)| *age)
 }

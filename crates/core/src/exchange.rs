@@ -123,6 +123,15 @@ impl Path {
         }
     }
 
+    /// Bytes that it takes besides its own.
+    fn heap(&self) -> usize {
+        let aside = |aside: &Aside| {
+            let suspects = aside.suspects.capacity() * size_of::<Suspect>();
+            size_of::<Aside>() + aside.blocked.heap() + aside.pending.heap() + suspects
+        };
+        self.account.heap() + self.aside.as_deref().map_or(0, aside)
+    }
+
     pub(crate) fn begin(&mut self, at: LastData) {
         self.last = Some(at);
         self.blocked_bytes = at.len;
@@ -375,6 +384,13 @@ impl Open {
             path.account.touch() ^ last ^ u64::from(path.blocked_bytes)
         });
         self.n ^ self.packets[0] ^ paths[0] ^ paths[1]
+    }
+
+    /// Bytes that it takes in all.
+    pub(crate) fn memory(&self) -> usize {
+        let pieces = self.pieces.iter().map(|piece| piece.account.heap()).sum::<usize>();
+        let kept = self.pieces.capacity() * size_of::<Piece>();
+        size_of::<Self>() + self.request.heap() + self.reply.heap() + kept + pieces
     }
 
     /// Begins anew with this segment, keeping the memory.

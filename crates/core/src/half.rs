@@ -58,7 +58,7 @@ pub(crate) struct Half {
     holes: Holes,
     /// Where no handshake says how large segments are, and by how much the peer's windows are scaled.
     full_size: FullSize,
-    scale_bounds: ScaleBounds,
+    pub scale_bounds: ScaleBounds,
     pub window_max: u32,
     pub window_first: Option<u32>,
     pub window_grew_at: Instant,
@@ -167,16 +167,6 @@ impl Half {
         }
     }
 
-    /// Whether the peer's windows are what their use has shown, not what a handshake said.
-    pub(crate) fn is_scale_inferred(&self) -> bool {
-        self.scale_bounds.is_in_use()
-    }
-
-    /// The scale of the peer's windows as far as it shows.
-    pub(crate) fn scale_shown(&self) -> u8 {
-        self.scale_bounds.scale()
-    }
-
     /// Windows so far were taken for this many powers of two larger than they are.
     fn shrink_windows(&mut self, powers: u8) {
         for ack in self.in_transit.iter_mut() {
@@ -186,6 +176,18 @@ impl Half {
         self.window_max >>= powers;
         self.window_first = self.window_first.map(|window| window >> powers);
         self.view.shrink_windows(powers);
+    }
+
+    /// Bytes that it takes besides its own, a few words apart.
+    pub(crate) fn heap(&self) -> usize {
+        self.sent.heap() + self.in_transit.heap() + self.holes.heap()
+    }
+
+    /// Gives these bytes up.
+    pub(crate) fn free(&mut self) {
+        self.sent = queue::Queue::default();
+        self.in_transit = queue::Queue::default();
+        self.holes = Holes::default();
     }
 
     /// Bytes on their way as the sender knew it.

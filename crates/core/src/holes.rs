@@ -22,6 +22,11 @@ struct Hole {
 pub(crate) struct Holes(VecDeque<Hole>);
 
 impl Holes {
+    /// Bytes that they take besides their own.
+    pub(crate) fn heap(&self) -> usize {
+        self.0.capacity() * size_of::<Hole>()
+    }
+
     /// Bytes behind all that were seen are missing. Returns whether there is room to remember that.
     pub(crate) fn push(&mut self, start: Seq, end: Seq, noticed_at: Instant) -> bool {
         let room = self.0.len() < HOLES_MAX;

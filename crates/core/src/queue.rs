@@ -93,6 +93,11 @@ impl<T: Copy> Queue<T> {
         }
     }
 
+    /// Bytes that it takes besides its own.
+    pub(crate) fn heap(&self) -> usize {
+        self.far.as_ref().map_or(0, |far| far.capacity() * size_of::<T>())
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         self.near.iter().flatten().chain(self.far.iter().flat_map(|far| far.iter()))
     }

@@ -2,6 +2,8 @@
 //!
 //! Field names and units are those of the JSON document (`tcpwhy.report/1`).
 
+use std::fmt;
+
 use tcpwhy_wire::{Duration, Endpoint, Instant};
 
 use crate::cause::{Cause, Side};
@@ -64,18 +66,43 @@ pub struct TotalLine {
     pub hits: u64,
 }
 
-/// One cause at one endpoint over many exchanges.
+/// Whose exchanges a finding is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Servers {
+    /// Those of one server.
+    One(Endpoint),
+    /// Those of so many servers, none of which takes a twentieth of the time. Above [`Self::COUNTED`] it is an upper
+    /// bound.
+    Several(u64),
+}
+
+impl Servers {
+    /// More servers are not told apart all the time.
+    pub const COUNTED: u64 = crate::conductor::SERVERS_MAX as u64;
+}
+
+impl fmt::Display for Servers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::One(endpoint) => endpoint.fmt(f),
+            Self::Several(count) if count > Self::COUNTED => f.write_str("thousands of servers"),
+            Self::Several(count) => write!(f, "{count} servers"),
+        }
+    }
+}
+
+/// One cause over many exchanges with a server, or with several.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// What the time was spent on.
     pub cause: Cause,
     /// Who could change it.
     pub side: Side,
-    /// The server's address and port, which names the service.
-    pub endpoint: Endpoint,
+    /// The server's address and port, which names the service; or that these are several.
+    pub servers: Servers,
     /// Setups, exchanges or one-way messages (whichever kind the cause was found in) that have the cause.
     pub hits: u64,
-    /// Of how many of those kinds at this endpoint.
+    /// Of how many of those kinds there.
     pub of: u64,
     /// How long in all.
     pub ns: Duration,

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use tcpwhy_wire::{Duration, Endpoint, Instant, Segment, Seq};
 
-use crate::conductor::{Orders, Roll};
+use crate::conductor::{Asked, Orders, Roll};
 use crate::connection::{CLIENT, Connection, SERVER};
 use crate::groups::Groups;
 use crate::ledger::{Ledger, Listing};
@@ -66,6 +66,8 @@ impl Finished {
 pub struct Shard {
     table: Table,
     connections: Slab<Connection>,
+    /// Bytes that these take besides their own.
+    heap: usize,
     finished: Slab<Finished>,
     /// When to forget which finished connection.
     lingering: VecDeque<(Instant, Slot, u64)>,
@@ -81,7 +83,7 @@ pub struct Shard {
     /// How many of them have their number.
     numbered: usize,
     swept_at: Instant,
-    tell_ages: bool,
+    asked: Asked,
     generation: u64,
     groups: Groups,
     /// Connections that were fetched in this epoch.
@@ -97,6 +99,7 @@ impl Shard {
         Self {
             table: Table::new(options.seed),
             connections: Slab::new(),
+            heap: 0,
             finished: Slab::new(),
             lingering: VecDeque::new(),
             ledger: Ledger::new(options.listing),
@@ -107,7 +110,7 @@ impl Shard {
             listed: Vec::new(),
             numbered: 0,
             swept_at: Instant::MIN,
-            tell_ages: false,
+            asked: Asked::default(),
             generation: 0,
             groups: Groups::new(options.seed),
             fetched: Marks::default(),
@@ -172,6 +175,9 @@ impl Shard {
         connection.sighting = Some(Sighting::of(segment, from));
         let before = connection.delay;
         let not_captured = connection.on_segment(segment, from, &mut self.ledger);
+        if let Some(before) = connection.count_heap() {
+            self.heap = self.heap - before + connection.heap;
+        }
         if connection.delay != before {
             share_path(&mut self.paths, connection);
         }
@@ -233,7 +239,7 @@ impl Shard {
             }
             None => {}
         }
-        self.open(hash, segment)
+        self.begin(hash, segment)
     }
 
     fn note(&mut self, kind: &'static str, packet: u64) {
@@ -242,7 +248,7 @@ impl Shard {
         *first = packet.min(*first);
     }
 
-    fn open(&mut self, hash: u32, segment: &Segment) -> Option<(Slot, usize)> {
+    fn begin(&mut self, hash: u32, segment: &Segment) -> Option<(Slot, usize)> {
         if segment.flags.rst() && segment.payload_len == 0 {
             return None; // the answer to a connection that the capture does not have
         }
@@ -285,6 +291,8 @@ impl Shard {
         let connection = self.connections.get_mut(slot);
         connection.close(None, &mut self.ledger);
         let id = std::mem::take(&mut connection.id);
+        self.heap -= connection.heap;
+        connection.free();
         let one_sided = connection.is_one_sided().then_some(connection.packet_range[0]);
         self.connections.release(slot);
         if let Some(first) = one_sided {
@@ -329,15 +337,19 @@ impl Shard {
         groups.work_off(|group| self.on_group(group));
         self.opened.sort_unstable();
         let mut ages = Vec::new();
-        if self.tell_ages {
+        if self.asked.ages {
             let live = |slot| Some(self.connections.get(slot)).filter(|connection| connection.id != 0);
-            ages.extend(self.connections.slots().filter_map(live).map(Connection::age));
+            let told = |connection: &Connection| (connection.age(), connection.heap);
+            ages.extend(self.connections.slots().filter_map(live).map(told));
         }
         let opened = std::mem::take(&mut self.opened);
         let roll = Roll {
             opened: opened.iter().map(|(packet, _)| *packet).collect(),
             open: self.connections.len(),
+            heap: self.heap,
             ages,
+            servers: self.ledger.services.take_begun(),
+            costs: if self.asked.costs { self.ledger.services.costs().collect() } else { Vec::new() },
         };
         self.unnumbered_count += opened.len();
         self.unnumbered.push_back(opened);
@@ -381,7 +393,8 @@ impl Shard {
         self.numbered += self.listed[self.numbered..].iter().take_while(|listed| has_number(listed)).count();
         self.ledger.begin_epoch();
         self.ledger.packet = orders.packet;
-        self.tell_ages = orders.tell_ages;
+        self.asked = orders.asked;
+        self.ledger.services.give_up(&orders.given_up);
         self.forget(orders.now);
         self.sweep(orders);
         if let Some(youngest) = orders.evicted {
@@ -437,14 +450,20 @@ impl Shard {
         }
     }
 
-    /// Closes everything.
-    pub(crate) fn close(&mut self) {
+    /// Numbers of the connections that are open.
+    pub(crate) fn open(&self) -> impl Iterator<Item = u64> {
+        let id = |slot| self.connections.get(slot).id;
+        self.connections.slots().map(id).filter(|id| *id != 0)
+    }
+
+    /// Closes the connections up to this one, in the order in which they began.
+    pub(crate) fn close(&mut self, last: u64) {
         self.ledger.packet = u64::MAX;
         let connections = &self.connections;
         let mut open: Vec<(u64, Slot)> = connections
             .slots()
             .map(|slot| (connections.get(slot).id, slot))
-            .filter(|(id, _)| *id != 0)
+            .filter(|(id, _)| *id != 0 && *id <= last)
             .collect();
         open.sort_unstable();
         for (_, slot) in open {

@@ -28,6 +28,7 @@ impl Default for ScaleBounds {
 }
 
 impl ScaleBounds {
+    /// Whether the windows are what their use has shown, not what a handshake said.
     pub(crate) fn is_in_use(self) -> bool {
         self.last.is_some()
     }

@@ -200,6 +200,26 @@ fn one_port_used_again_and_again() {
     assert_eq!(report.segments, PACKETS);
 }
 
+/// What is under way counts: so many connections are no room for flights of two thousand segments on each.
+#[test]
+fn a_flood_of_flights() {
+    const LIMIT: usize = 1_000;
+    const CONNECTIONS: u64 = 500;
+    let _alone = ONE_AT_A_TIME.lock();
+    let before = ALLOCATOR.allocated();
+    let mut analysis = Analysis::new(Options { max_connections: LIMIT, ..Options::default() });
+    let mut most = 0;
+    for n in 1..=2 * PACKETS {
+        let client = Endpoint { port: 1_024 + (n % CONNECTIONS) as u16, ..CLIENT };
+        let data = packet(n, CLIENT, (n / CONNECTIONS) as u32 * 3_000, 1_448);
+        analysis.on_segment(&Segment { src: client, ..data });
+        most = most.max(ALLOCATOR.allocated().saturating_sub(before));
+    }
+    assert!(most < 2 * LIMIT * 4_096 + (16 << 20), "{most} bytes held");
+    let report = analysis.finish();
+    assert!(report.notes.iter().any(|note| note.kind == "connections-over-limit"), "{:?}", report.notes);
+}
+
 /// A SYN from an address of its own, again and again: the table keeps to its limit, and says what it gave up.
 #[test]
 fn a_flood_of_connections() {

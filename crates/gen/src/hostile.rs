@@ -13,6 +13,12 @@ use tcpwhy_wire::capture::writer::PcapWriter;
 pub enum Hostile {
     /// The table of connections: a SYN from an address of its own each microsecond.
     SynFlood,
+    /// The table of servers: a client asks one after the other, each once.
+    Servers,
+    /// What is kept of a connection: very many of them at a time, each with segments, holes and an answer under way.
+    Open,
+    /// What is kept of a flight: two thousand connections, whose segments nobody ever acknowledges.
+    Flights,
     /// What is kept of a segment: one connection of segments of one byte, acknowledged late.
     OneByte,
     /// What is kept of a hole: each segment leaves one behind it, each further on.
@@ -35,12 +41,20 @@ pub enum Hostile {
 const PIECE: usize = 1 << 20;
 /// Of a packet of headers: no decoder should go through to its end.
 const NESTED_LEN: usize = 400;
+/// Connections at a time of [`Hostile::Open`] and [`Hostile::Flights`].
+const OPEN: u64 = 150_000;
+/// Packets of each of the first.
+const TURNS: u64 = 16;
+const FLIGHTS: u64 = 2_000;
 const START_NS: i64 = 1_795_255_200_000_000_000;
 
 impl Hostile {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 12] = [
         Self::SynFlood,
+        Self::Servers,
+        Self::Open,
+        Self::Flights,
         Self::OneByte,
         Self::Gaps,
         Self::Sack,
@@ -55,6 +69,9 @@ impl Hostile {
     pub const fn name(self) -> &'static str {
         match self {
             Self::SynFlood => "syn-flood",
+            Self::Servers => "servers",
+            Self::Open => "open",
+            Self::Flights => "flights",
             Self::OneByte => "one-byte",
             Self::Gaps => "gaps",
             Self::Sack => "sack",
@@ -87,7 +104,7 @@ impl Hostile {
         let mut frame = Vec::new();
         for n in 0..packets {
             frame.clear();
-            self.frame(n, &mut frame);
+            self.frame(n, packets, &mut frame);
             let at = Instant::from_nanos(START_NS + n as i64 * 1_000);
             out.packet(at, frame.len() as u32, &frame);
             if out.bytes().len() >= PIECE {
@@ -111,7 +128,7 @@ impl Hostile {
         let mut frame = Vec::new();
         for n in 0..packets {
             frame.clear();
-            self.frame(n, &mut frame);
+            self.frame(n, packets, &mut frame);
             let (interface, ticks) = match self {
                 Self::Clock => {
                     (n as u32 & 1, [0, u64::MAX, 1, i64::MAX as u64, scatter(n)][(scatter(n) % 5) as usize])
@@ -133,15 +150,55 @@ impl Hostile {
         to.write_all(&out)
     }
 
-    fn frame(self, n: u64, out: &mut Vec<u8>) {
+    fn frame(self, n: u64, packets: u64, out: &mut Vec<u8>) {
         let number = n as u32;
         let from_client = !n.is_multiple_of(4);
-        let mut packet =
-            Packet { src: [10, 0, 0, 1], from_client, flags: 0x10, window: 1_024, ..Packet::default() };
+        let mut packet = Packet {
+            src: [10, 0, 0, 1],
+            server: [10, 0, 0, 2],
+            from_client,
+            flags: 0x10,
+            window: 1_024,
+            ..Packet::default()
+        };
         match self {
             Self::SynFlood => {
                 let src = number.to_be_bytes();
                 Packet { src, from_client: true, seq: number, flags: 0x02, ..packet }.put(out);
+            }
+            Self::Servers => {
+                packet.server = (0x0b00_0000 + number / 7).to_be_bytes();
+                match n % 7 {
+                    0 => Packet { from_client: true, flags: 0x02, ..packet },
+                    1 => Packet { from_client: false, ack: 1, flags: 0x12, ..packet },
+                    2 => Packet { from_client: true, seq: 1, ack: 1, len: 100, ..packet },
+                    3 => Packet { from_client: false, seq: 1, ack: 101, len: 100, ..packet },
+                    4 => Packet { from_client: true, seq: 101, ack: 101, flags: 0x11, ..packet },
+                    5 => Packet { from_client: false, seq: 101, ack: 102, flags: 0x11, ..packet },
+                    _ => Packet { from_client: true, seq: 102, ack: 102, ..packet },
+                }
+                .put(out);
+            }
+            Self::Open => {
+                // All connections of a round speak before any of them does again.
+                let open = OPEN.min(packets / TURNS).max(1);
+                let (client, turn) = (n / (open * TURNS) * open + n % open, (n / open % TURNS) as u32);
+                packet.src = (0x0b00_0000 + client as u32).to_be_bytes();
+                match turn {
+                    0 => Packet { from_client: true, flags: 0x02, ..packet },
+                    1 => Packet { from_client: false, ack: 1, flags: 0x12, ..packet },
+                    2 => Packet { from_client: true, seq: 1, ack: 1, len: 100, ..packet },
+                    _ => {
+                        let seq = 1 + turn / 2 * 3_000;
+                        Packet { from_client: turn.is_multiple_of(2), seq, ack: 1, len: 1_000, ..packet }
+                    }
+                }
+                .put(out);
+            }
+            Self::Flights => {
+                packet.src = (0x0b00_0000 + (n % FLIGHTS) as u32).to_be_bytes();
+                let turn = (n / FLIGHTS) as u32;
+                Packet { from_client: turn.is_multiple_of(2), seq: turn, ack: 1, len: 1, ..packet }.put(out);
             }
             Self::OneByte => {
                 packet.from_client = !n.is_multiple_of(1_000);
@@ -199,10 +256,11 @@ impl Hostile {
     }
 }
 
-/// A TCP segment over IPv4 and Ethernet between one client and port 80 of 10.0.0.2.
+/// A TCP segment over IPv4 and Ethernet between a client and port 80 of a server.
 #[derive(Clone, Debug, Default)]
 struct Packet {
     src: [u8; 4],
+    server: [u8; 4],
     from_client: bool,
     seq: u32,
     ack: u32,
@@ -216,7 +274,7 @@ impl Packet {
     /// Without its payload, as a snap length would have it.
     fn put(&self, out: &mut Vec<u8>) {
         let header_len = 20 + self.options.len() as u16;
-        let (mut src, mut dst) = ((self.src, 40_000_u16), ([10, 0, 0, 2], 80_u16));
+        let (mut src, mut dst) = ((self.src, 40_000_u16), (self.server, 80_u16));
         if !self.from_client {
             (src, dst) = (dst, src);
         }

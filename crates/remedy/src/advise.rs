@@ -294,7 +294,7 @@ pub(crate) const fn plan(cause: Cause) -> &'static [Step] {
 
 #[cfg(test)]
 mod tests {
-    use tcpwhy_core::report::Detail;
+    use tcpwhy_core::report::{Detail, Servers};
     use tcpwhy_wire::Endpoint;
 
     use super::*;
@@ -304,7 +304,7 @@ mod tests {
         Finding {
             cause,
             side: cause.side(sender),
-            endpoint: Endpoint::v4([10, 0, 0, 2], 8080),
+            servers: Servers::One(Endpoint::v4([10, 0, 0, 2], 8080)),
             hits: 10,
             of: 10,
             ns: Duration::from_millis(440),

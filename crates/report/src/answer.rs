@@ -3,7 +3,9 @@
 //! TCP is blamed only where one of its mechanisms took a share that matters; otherwise the sentence says that nothing
 //! in TCP is slow, and what the time is instead.
 
-use tcpwhy_core::report::{Finding, Kind, Report};
+use std::collections::BTreeSet;
+
+use tcpwhy_core::report::{Connection, Finding, Kind, Report, Servers};
 use tcpwhy_core::{Cause, Side};
 use tcpwhy_wire::Duration;
 
@@ -283,19 +285,20 @@ fn each(who: &Subject) -> String {
 
 /// ` (10.0.0.1 -> 10.0.0.2:8080)`, with as many clients as are listed.
 fn place(report: &Report, finding: &Finding) -> String {
-    let mut clients: Vec<_> = report
-        .connections
-        .iter()
-        .filter(|connection| connection.server == finding.endpoint)
-        .map(|connection| connection.client.ip())
-        .collect();
+    let by_themselves: BTreeSet<Servers> = report.findings.iter().map(|finding| finding.servers).collect();
+    let is_meant = |connection: &&Connection| match (Servers::One(connection.server), finding.servers) {
+        (one, Servers::One(_)) => one == finding.servers,
+        (one, Servers::Several(_)) => !by_themselves.contains(&one),
+    };
+    let mut clients: Vec<_> =
+        report.connections.iter().filter(is_meant).map(|connection| connection.client.ip()).collect();
     clients.sort_unstable();
     clients.dedup();
     match clients.as_slice() {
-        [] => format!(" ({})", finding.endpoint),
-        [one] => format!(" ({one} -> {})", finding.endpoint),
-        _ if report.omitted.connections > 0 => format!(" (many clients -> {})", finding.endpoint),
-        many => format!(" ({} clients -> {})", many.len(), finding.endpoint),
+        [] => format!(" ({})", finding.servers),
+        [one] => format!(" ({one} -> {})", finding.servers),
+        _ if report.omitted.connections > 0 => format!(" (many clients -> {})", finding.servers),
+        many => format!(" ({} clients -> {})", many.len(), finding.servers),
     }
 }
 

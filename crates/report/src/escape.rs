@@ -6,6 +6,9 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use serde_json::ser::{Formatter, PrettyFormatter};
 
 /// Whether a character acts instead of being seen.
 fn acts(c: char) -> bool {
@@ -31,28 +34,68 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// For finished JSON: what acts stands only inside strings there, apart from the line breaks of pretty printing.
-pub fn json_visible(json: &str) -> Cow<'_, str> {
-    let harmful = |c: char| c != '\n' && (acts(c) || c == '<');
-    if !json.chars().any(harmful) {
-        return Cow::Borrowed(json);
-    }
-    let mut out = String::with_capacity(json.len() + 64);
-    for c in json.chars() {
-        if harmful(c) {
-            let mut units = [0; 2];
-            for unit in c.encode_utf16(&mut units) {
-                let _ = write!(out, "\\u{unit:04x}");
+/// For JSON: pretty printing in which no string acts.
+#[derive(Debug, Default)]
+pub struct Visible(PrettyFormatter<'static>);
+
+impl Formatter for Visible {
+    fn write_string_fragment<W: ?Sized + Write>(&mut self, to: &mut W, fragment: &str) -> io::Result<()> {
+        let harmful = |c: char| acts(c) || c == '<';
+        let mut rest = fragment;
+        while let Some(at) = rest.find(harmful) {
+            let (before, behind) = rest.split_at(at);
+            to.write_all(before.as_bytes())?;
+            let mut behind = behind.chars();
+            for unit in behind.next().into_iter().flat_map(|c| c.encode_utf16(&mut [0; 2]).to_vec()) {
+                write!(to, "\\u{unit:04x}")?;
             }
-        } else {
-            out.push(c);
+            rest = behind.as_str();
         }
+        to.write_all(rest.as_bytes())
     }
-    Cow::Owned(out)
+
+    fn begin_array<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
+        self.0.begin_array(to)
+    }
+
+    fn end_array<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
+        self.0.end_array(to)
+    }
+
+    fn begin_array_value<W: ?Sized + Write>(&mut self, to: &mut W, first: bool) -> io::Result<()> {
+        self.0.begin_array_value(to, first)
+    }
+
+    fn end_array_value<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
+        self.0.end_array_value(to)
+    }
+
+    fn begin_object<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
+        self.0.begin_object(to)
+    }
+
+    fn end_object<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
+        self.0.end_object(to)
+    }
+
+    fn begin_object_key<W: ?Sized + Write>(&mut self, to: &mut W, first: bool) -> io::Result<()> {
+        self.0.begin_object_key(to, first)
+    }
+
+    fn begin_object_value<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
+        self.0.begin_object_value(to)
+    }
+
+    fn end_object_value<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
+        self.0.end_object_value(to)
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde::Serialize as _;
+    use serde_json::Serializer;
+
     use super::*;
 
     #[test]
@@ -65,8 +108,10 @@ mod tests {
     #[test]
     fn json_keeps_the_value_and_shows_no_raw_control() {
         let value = "\x1b]0;title\x07 \u{9b} \u{202e} \u{e0041} \x7f </script><!--";
-        let json = serde_json::to_string(value).unwrap_or_default();
-        let shown = json_visible(&json);
+        let mut json = Vec::new();
+        let written = value.serialize(&mut Serializer::with_formatter(&mut json, Visible::default()));
+        let shown = String::from_utf8(json).unwrap_or_default();
+        assert!(written.is_ok());
         assert!(shown.chars().all(|c| !acts(c) && c != '<'), "{shown}");
         assert_eq!(serde_json::from_str::<String>(&shown).ok().as_deref(), Some(value));
     }

@@ -4,31 +4,44 @@
 //! integer nanoseconds, points in time nanoseconds since the epoch, sizes bytes.
 
 use std::collections::BTreeMap;
+use std::io::{self, Write};
 
 use serde::Serialize;
+use serde_json::Serializer;
 use tcpwhy_core::report::{
-    Connection, Detail, Exchange, Finding, Line, Note, Report, Rung, TotalLine, Trigger,
+    Connection, Detail, Exchange, Finding, Line, Note, Report, Rung, Servers, TotalLine, Trigger,
 };
 use tcpwhy_remedy::{Remedy, Saves, remedies_for};
 use tcpwhy_wire::{Duration, Instant};
 
 use crate::answer::{answer, kind};
 use crate::capture::{CaptureInfo, total};
-use crate::escape::json_visible;
+use crate::escape::Visible;
 use crate::quantity::per_mille;
 
 /// The name of the document's form.
 pub const SCHEMA: &str = "tcpwhy.report/1";
 
-/// The document as text, one per run. `version` is tcpwhy's own.
+/// Writes the document, one per run. `version` is tcpwhy's own.
+///
+/// # Errors
+///
+/// Those of `to`.
+pub fn write(report: &Report, files: &[CaptureInfo], version: &str, mut to: impl Write) -> io::Result<()> {
+    let mut json = Serializer::with_formatter(&mut to, Visible::default());
+    Document::new(report, files, version).serialize(&mut json)?;
+    to.write_all(b"\n")
+}
+
+/// The document as text.
 ///
 /// # Errors
 ///
 /// None that a report can cause: all keys are strings, and no number is infinite.
-pub fn to_string(report: &Report, files: &[CaptureInfo], version: &str) -> Result<String, serde_json::Error> {
-    let mut json = serde_json::to_string_pretty(&Document::new(report, files, version))?;
-    json.push('\n');
-    Ok(json_visible(&json).into_owned())
+pub fn to_string(report: &Report, files: &[CaptureInfo], version: &str) -> io::Result<String> {
+    let mut json = Vec::new();
+    write(report, files, version, &mut json)?;
+    String::from_utf8(json).map_err(io::Error::other)
 }
 
 /// The whole document.
@@ -44,7 +57,7 @@ pub struct Document<'a> {
     one_way: u64,
     bill: Vec<TotalDto>,
     findings: Vec<FindingDto<'a>>,
-    connections: Vec<ConnectionDto<'a>>,
+    connections: Each<'a, Connection>,
     omitted: OmittedDto,
     notes: Vec<NoteDto>,
 }
@@ -68,13 +81,29 @@ impl<'a> Document<'a> {
             one_way: report.one_way,
             bill: totals(&report.bill, report.elapsed),
             findings: report.findings.iter().map(|finding| FindingDto::new(report, finding)).collect(),
-            connections: report.connections.iter().map(ConnectionDto::from).collect(),
+            connections: Each(&report.connections),
             omitted: OmittedDto {
                 connections: report.omitted.connections,
                 exchanges: report.omitted.exchanges,
             },
             notes: report.notes.iter().map(NoteDto::from).collect(),
         }
+    }
+}
+
+/// A long list, whose items take their form one after the other.
+#[derive(Debug)]
+struct Each<'a, T>(&'a [T]);
+
+impl Serialize for Each<'_, Connection> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(ConnectionDto::from))
+    }
+}
+
+impl Serialize for Each<'_, Exchange> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(ExchangeDto::from))
     }
 }
 
@@ -161,6 +190,8 @@ struct FindingDto<'a> {
     cause: &'static str,
     side: &'static str,
     endpoint: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    servers: Option<u64>,
     kind: &'static str,
     hits: u64,
     of: u64,
@@ -182,10 +213,15 @@ struct WorstDto {
 
 impl<'a> FindingDto<'a> {
     fn new(report: &Report, finding: &'a Finding) -> Self {
+        let (endpoint, servers) = match finding.servers {
+            Servers::One(endpoint) => (endpoint.to_string(), None),
+            Servers::Several(count) => ("*".to_owned(), Some(count)),
+        };
         Self {
             cause: finding.cause.name(),
             side: finding.side.name(),
-            endpoint: finding.endpoint.to_string(),
+            endpoint,
+            servers,
             kind: kind(report, finding).name(),
             hits: finding.hits,
             of: finding.of,
@@ -263,7 +299,7 @@ struct ConnectionDto<'a> {
     packet_range: [u64; 2],
     bytes: ByEnd<u64>,
     bill: Vec<TotalDto>,
-    exchanges: Vec<ExchangeDto<'a>>,
+    exchanges: Each<'a, Exchange>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     ladder: Vec<RungDto>,
 }
@@ -283,7 +319,7 @@ impl<'a> From<&'a Connection> for ConnectionDto<'a> {
             packet_range: connection.packet_range,
             bytes: ByEnd { client: connection.bytes[0], server: connection.bytes[1] },
             bill: totals(&connection.bill, whole),
-            exchanges: connection.exchanges.iter().map(ExchangeDto::from).collect(),
+            exchanges: Each(&connection.exchanges),
             ladder: connection.ladder.iter().map(RungDto::from).collect(),
         }
     }

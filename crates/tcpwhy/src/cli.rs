@@ -17,7 +17,7 @@ use crate::lab::LabArgs;
 /// Connections and exchanges listed one by one where only the overview is printed.
 const LISTED_FOR_TEXT: u64 = 1_000;
 /// The same in the JSON document.
-const LISTED_FOR_JSON: u64 = 100_000;
+const LISTED_FOR_JSON: u64 = 50_000;
 
 /// Says where every millisecond of a TCP exchange went, whose it is, and what one change would save.
 #[derive(Debug, Parser)]
@@ -107,8 +107,9 @@ pub(crate) struct ReadArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) threads: Option<u16>,
 
-    /// Open connections kept at most, of some 2 KB each; beyond it the ones that spoke longest ago are closed, and counted
-    #[arg(long, value_name = "N", default_value = "150000")]
+    /// Open connections kept at most, of some 2 KB each; one with much under way counts for several. Beyond it, the ones
+    /// that spoke longest ago are closed, and counted
+    #[arg(long, value_name = "N", default_value = "120000")]
     pub(crate) max_connections: NonZeroUsize,
 
     /// Keep the rights of the user who runs it. Without this, once the files are open and before a byte of them is parsed,

@@ -37,7 +37,9 @@ impl<'a> Output<'a> {
     }
 
     pub(crate) fn json(&self, report: &Report) -> anyhow::Result<()> {
-        print(&json::to_string(report, &self.files, env!("CARGO_PKG_VERSION"))?)
+        let mut stdout = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
+        json::write(report, &self.files, env!("CARGO_PKG_VERSION"), &mut stdout)?;
+        Ok(stdout.flush()?)
     }
 
     /// One connection, or one exchange of it.

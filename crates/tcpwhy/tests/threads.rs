@@ -9,7 +9,7 @@ use std::process::Command;
 
 use tcpwhy::input::{self, Inputs};
 use tcpwhy_core::{Analysis, Listing, Options};
-use tcpwhy_gen::{Generator, Shape};
+use tcpwhy_gen::{Generator, Hostile, Shape};
 use tcpwhy_wire::Segment;
 use tcpwhy_wire::capture::LinkType;
 use tcpwhy_wire::capture::writer::PcapWriter;
@@ -57,6 +57,21 @@ fn generated_captures_give_the_same_bytes() {
         same(file, &["--json"]);
         same(file, &[]);
         same(file, &["--json", "--max-connections", "300"]);
+    }
+}
+
+/// More servers than have findings of their own, and more connections than are kept.
+#[test]
+fn what_is_given_up_is_the_same_with_any_number_of_threads() {
+    let directory = tempfile::tempdir().expect("a directory");
+    for hostile in [Hostile::Servers, Hostile::Open, Hostile::Flights] {
+        let file = directory.path().join(format!("{}.pcap", hostile.name()));
+        let mut to = BufWriter::new(File::create(&file).expect("a file"));
+        hostile.write(PACKETS, &mut to).expect("a capture");
+        to.flush().expect("a capture");
+        let file = std::slice::from_ref(&file);
+        same(file, &[]);
+        same(file, &["--json", "--max-connections", "1000"]);
     }
 }
 

@@ -63,10 +63,11 @@ impl Connection {
     }
 
     fn closed(&mut self, ledger: &mut Ledger) -> Closed {
-        let service = *self.service.get_or_insert_with(|| ledger.service(self.ends[SERVER]));
+        let service = ledger.services.key(self.ends[SERVER], self.service);
+        self.service = Some(service);
         Closed {
             connection: self.id,
-            service: service as usize,
+            service,
             n: 0,
             kind: Kind::Setup,
             initiator: Side::Client,

@@ -17,6 +17,7 @@ use crate::half::{HOST_VARIATION, Half, Order};
 use crate::ledger::Ledger;
 use crate::mechanism::{HELD_BACK_MIN, Habits, Verdict, nagle};
 use crate::report::{Rung, Trigger, Vantage};
+use crate::service::ServiceKey;
 use crate::setup::Setup;
 use crate::sighting::Sighting;
 use billing::Follows;
@@ -36,8 +37,8 @@ pub(crate) const SERVER: usize = 1;
 #[derive(Clone, Debug)]
 pub(crate) struct Connection {
     pub id: u64,
-    /// Index of the server's service in the ledger, once something has been billed.
-    pub service: Option<u32>,
+    /// The server's place in the ledger, once something has been billed.
+    service: Option<ServiceKey>,
     /// Client, server.
     pub ends: [Endpoint; 2],
     pub assumed: bool,
@@ -68,6 +69,8 @@ pub(crate) struct Connection {
     pub packets: u64,
     pub packet_range: [u64; 2],
     pub closed: bool,
+    /// Bytes that it took besides its own when they were counted last.
+    pub heap: usize,
     pub ladder: Option<Vec<Rung>>,
 }
 
@@ -98,6 +101,7 @@ impl Connection {
             packets: 0,
             packet_range: [first.packet; 2],
             closed: false,
+            heap: 0,
             ladder: ladder.then(Vec::new),
         };
         let on_one_host = connection.is_on_one_host();
@@ -120,6 +124,26 @@ impl Connection {
     /// How long ago it spoke, to compare with others: the last time, and the first packet.
     pub(crate) fn age(&self) -> (Instant, u64) {
         (self.now, self.packet_range[0])
+    }
+
+    /// Gives up what it takes besides its own: it is over, and its place may stay unused for long.
+    pub(crate) fn free(&mut self) {
+        self.open = None;
+        self.spare = None;
+        self.halves.iter_mut().for_each(Half::free);
+        self.heap = 0;
+    }
+
+    /// Counts the bytes that it takes besides its own, now and then. Returns what there were before, if it has.
+    #[inline]
+    pub(crate) fn count_heap(&mut self) -> Option<usize> {
+        if !self.packets.is_multiple_of(16) && !self.packets.is_power_of_two() {
+            return None;
+        }
+        let open = [&self.open, &self.spare].into_iter().flatten().map(|open| open.memory()).sum::<usize>();
+        let ladder = self.ladder.as_ref().map_or(0, |ladder| ladder.capacity() * size_of::<Rung>());
+        let heap = open + ladder + self.halves.iter().map(Half::heap).sum::<usize>();
+        Some(std::mem::replace(&mut self.heap, heap))
     }
 
     /// The round trip between the capture and one end; nothing where nothing shows it yet.
@@ -328,7 +352,7 @@ impl Connection {
         let scale = match self.window_scale(from) {
             _ if segment.flags.syn() => 0,
             Some(scale) => scale,
-            None => self.halves[1 - from].scale_shown(),
+            None => self.halves[1 - from].scale_bounds.scale(),
         };
         u32::from(segment.window) << scale
     }

@@ -41,7 +41,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         form,
         ..Detail::default()
     };
-    let certain = follows && !half.is_scale_inferred();
+    let certain = follows && !half.scale_bounds.is_in_use();
     let confidence = if certain { Confidence::Certain } else { Confidence::Likely };
     let split = super::bandwidth::split(wait);
     let charge = Charge::new(cause, half.side, Duration::ZERO, confidence)
@@ -54,7 +54,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
 pub(crate) fn update_unseen(wait: &Wait<'_>) -> bool {
     let half = wait.half;
     let beyond = |edge: Seq| (wait.segment.seq + wait.segment.payload_len).after(edge);
-    wait.order == Order::New && !half.is_scale_inferred() && half.edge_seen().is_some_and(beyond)
+    wait.order == Order::New && !half.scale_bounds.is_in_use() && half.edge_seen().is_some_and(beyond)
 }
 
 /// A window that stays smaller than a segment: the sender holds out for more (silly window avoidance, RFC 9293,

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tcpwhy_core::cause::{Cause, Side};
-use tcpwhy_core::report::{Connection, Exchange, Kind, Report, TotalLine};
+use tcpwhy_core::report::{Connection, Exchange, Kind, Report, Servers, TotalLine};
 use tcpwhy_core::{Analysis, Listing, Options};
 use tcpwhy_wire::{Duration, Endpoint, Segment};
 
@@ -86,7 +86,8 @@ fn check_exchange(connection: &Connection, exchange: &Exchange) {
 
 fn check_findings(report: &Report, mut inputs: BTreeMap<(Endpoint, Cause, Side), Vec<Duration>>) {
     for finding in &report.findings {
-        let key = (finding.endpoint, finding.cause, finding.side);
+        let Servers::One(endpoint) = finding.servers else { panic!("too few servers to share: {finding:?}") };
+        let key = (endpoint, finding.cause, finding.side);
         let mut hits = inputs.remove(&key).unwrap_or_else(|| panic!("{key:?}: found twice or nowhere"));
         hits.sort_unstable();
         assert_eq!(finding.ns, hits.iter().copied().sum(), "{key:?}: time of the hits");

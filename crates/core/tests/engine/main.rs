@@ -6,6 +6,7 @@ mod loopback;
 mod packet_log;
 mod plain;
 mod seen;
+mod servers;
 mod slow_link;
 
 mod both_speak;

@@ -52,7 +52,7 @@ fn worth_showing(report: &Report, finding: &Finding) -> bool {
 }
 
 fn one(i: usize, finding: &Finding, report: &Report, answer: &str, again: &str, style: Style) -> Vec<String> {
-    let head = format!("{}. {}, {} of {}", i + 1, finding.cause, finding.side.name(), finding.endpoint);
+    let head = format!("{}. {}, {} of {}", i + 1, finding.cause, finding.side.name(), finding.servers);
     let mut out = vec![style.strong(&head)];
     let mut field = |name: &str, text: &str| {
         out.extend(wrap(text, style.width, &format!("   {}", left(name, 10)), INDENT));

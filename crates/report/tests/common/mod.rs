@@ -1,8 +1,8 @@
 //! Reports built by hand: what an analysis of a known conversation has to say.
 
 use tcpwhy_core::report::{
-    Confidence, Connection, Detail, Exchange, Finding, Kind, Line, Note, Omitted, Report, Rung, TotalLine,
-    Trigger, Vantage,
+    Confidence, Connection, Detail, Exchange, Finding, Kind, Line, Note, Omitted, Report, Rung, Servers,
+    TotalLine, Trigger, Vantage,
 };
 use tcpwhy_core::{Cause, Side};
 use tcpwhy_report::CaptureInfo;
@@ -165,7 +165,7 @@ pub(crate) fn finding(cause: Cause, sender: Side, each: Duration, hits: u64, of:
     Finding {
         cause,
         side: cause.side(sender),
-        endpoint: SERVER,
+        servers: Servers::One(SERVER),
         hits,
         of,
         ns: each.times(hits as i64),
