@@ -77,7 +77,7 @@ pub(crate) struct Half {
     /// Bytes since the last segment with PSH.
     pushed_run: u32,
     /// Bytes that the last acknowledgement was the first to cover.
-    newly_acked: u32,
+    pub newly_acked: u32,
     pub arrivals: RateEstimator,
     pub pace: Pace,
     pub acknowledgements: RateEstimator,
@@ -232,11 +232,6 @@ impl Half {
     /// Whether the sender numbers this connection's packets by themselves, and the capture has hardly missed one.
     pub(crate) fn numbers_its_packets(&self) -> bool {
         self.ip_id.is_proven()
-    }
-
-    /// Bytes that passed the capture and that `ack` was the first to acknowledge.
-    pub(crate) fn newly_acked(&self) -> u32 {
-        self.newly_acked
     }
 
     /// Every packet of this direction, data or not. Returns how many before it are missing from the capture.

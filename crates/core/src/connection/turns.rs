@@ -224,7 +224,7 @@ impl Connection {
             true
         } else {
             // With nothing to acknowledge, the packets that are missing by their identification carried data.
-            let data = peer.newly_acked() == 0 || peer.is_acked_with_data();
+            let data = peer.newly_acked == 0 || peer.is_acked_with_data();
             half.missed_since_data > 0 && (data && half.numbers_its_packets() || timed)
         };
         if !lost || self.delay(from) < self.delay(1 - from) {
