@@ -54,7 +54,9 @@ pub(crate) struct Score {
 impl Score {
     /// Judges one exchange. Returns the share of its time that is wrong.
     pub(crate) fn add(&mut self, truth: &Spent, bills: &[&Exchange]) -> f64 {
-        let elapsed: i64 = bills.iter().map(|bill| bill.elapsed.as_nanos()).sum::<i64>().max(1);
+        // What a bill that is too short leaves out is wrong too.
+        let billed: i64 = bills.iter().map(|bill| bill.elapsed.as_nanos()).sum();
+        let elapsed = billed.max(truth.told()).max(1);
         let lines: Vec<_> = bills.iter().flat_map(|bill| &bill.bill).collect();
         let mut billed = [0; CLASSES];
         for line in &lines {

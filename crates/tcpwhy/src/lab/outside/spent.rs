@@ -39,6 +39,11 @@ impl Spent {
         self.by_set.get(&ANY).copied().unwrap_or(0)
     }
 
+    /// All but what may have been anything.
+    pub(crate) fn told(&self) -> i64 {
+        self.by_set.values().sum::<i64>() - self.any()
+    }
+
     /// What was one of several classes, the fewest first.
     pub(crate) fn open(&self) -> Vec<(u16, i64)> {
         let several = |set: u16| set.count_ones() > 1 && set != ANY;
