@@ -27,8 +27,7 @@ const REMEMBERED_MAX: usize = 2048;
 pub(crate) const HOST_VARIATION: Duration = Duration::from_micros(150);
 /// The window that a sender knows early in a connection.
 const UNSCALED_MAX: u32 = 65_536;
-/// A jump further than any window is not a hole.
-const HOLE_BYTES_MAX: i32 = 1 << 30;
+const HOLE_BYTES_MAX: i32 = 1 << 30; // a jump further than any window is none
 const TIMESTAMP_OPTION_LEN: u32 = 12;
 
 /// One direction of a connection.
@@ -46,6 +45,7 @@ pub(crate) struct Half {
     pub bytes: u64,
     pub mss_announced: Option<u16>,
     pub window_scale: Option<u8>,
+    pub options_cut: bool,
     pub timestamps: bool,
     pub fin: Option<Seq>,
     /// End of the last segment whose last packet was below the MSS (`snd_sml`, net/ipv4/tcp_output.c).
@@ -81,8 +81,7 @@ pub(crate) struct Half {
     pub arrivals: RateEstimator,
     pub pace: Pace,
     pub acknowledgements: RateEstimator,
-    /// When the newest bytes had left that the last acknowledgement covered.
-    newest_acked_at: Option<Instant>,
+    newest_acked_at: Option<Instant>, // when the newest bytes that were acknowledged had left
     /// What is at the bottleneck behind the capture.
     pub link: Link,
     /// Times of what was sent before this byte are not to be measured with: the capture's clock stepped.
@@ -106,6 +105,7 @@ impl Half {
             bytes: 0,
             mss_announced: None,
             window_scale: None,
+            options_cut: false,
             timestamps: false,
             fin: None,
             snd_sml: None,
@@ -375,9 +375,8 @@ impl Half {
                 && !is_gathered(segments, acked, mss, since)
                 && self.is_at_once(ack.at - peer, acked, mss);
             let late = rtt.filter(|_| at_once).map(|rtt| rtt - peer);
-            // The bottleneck had no break since the last one if the oldest of these bytes were waiting then, and the
-            // newest before those were through. It spreads what left together, or has a queue: acknowledgements as far
-            // apart as what they are of had left, and hardly late, show the sender's own pace.
+            // The bottleneck had no break since the last one if the oldest of these bytes were waiting then, the newest
+            // before those were through, and it spreads what left together or has a queue: it is no sender's own pace.
             let before = self.newest_acked_at;
             let behind = |last: Instant| {
                 let waited = oldest.is_some_and(|sent| sent + peer <= last + HOST_VARIATION);

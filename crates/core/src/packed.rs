@@ -65,7 +65,8 @@ impl PackedSegments {
             ttl: segment.ttl,
             has: 0,
         };
-        if src.addr >> 32 != MAPPED || dst.addr >> 32 != MAPPED || !options.sack().is_empty() {
+        let more = options.cut || !options.sack().is_empty();
+        if src.addr >> 32 != MAPPED || dst.addr >> 32 != MAPPED || more {
             packed.has = WHOLE;
             packed.payload_len = self.push_whole(segment);
         } else if segment.flags.syn() {

@@ -129,6 +129,8 @@ pub struct TcpOptions {
     pub window_scale: Option<u8>,
     /// SACK permitted (only on SYN).
     pub sack_permitted: bool,
+    /// The capture ends within them: what is not here may have been sent.
+    pub cut: bool,
     /// Time stamps.
     pub timestamps: Option<Timestamps>,
     pub(crate) sack: [SackBlock; 4],

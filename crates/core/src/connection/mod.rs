@@ -318,8 +318,10 @@ impl Connection {
 
     fn on_syn(&mut self, segment: &Segment, from: usize) {
         let half = &mut self.halves[from];
-        half.mss_announced = segment.options.mss.or(Some(536)); // RFC 9293, 3.7.1: the default without the option
+        // RFC 9293, 3.7.1: the default without the option.
+        half.mss_announced = segment.options.mss.or((!segment.options.cut).then_some(536));
         half.window_scale = segment.options.window_scale;
+        half.options_cut = segment.options.cut;
         half.timestamps = segment.options.timestamps.is_some();
         half.first = Some(segment.seq + 1);
         half.on_control(segment);
@@ -329,7 +331,7 @@ impl Connection {
             (Some(setup), true) if from == SERVER => setup.on_syn_ack(segment),
             _ => {}
         }
-        let unscaled = self.halves.each_ref().map(|half| half.window_scale.is_none());
+        let unscaled = self.halves.each_ref().map(|half| half.window_scale.is_none() && !half.options_cut);
         if segment.flags.ack() {
             self.halves[CLIENT].peer_unscaled = unscaled[CLIENT] || unscaled[SERVER];
             self.halves[SERVER].peer_unscaled = unscaled[CLIENT] || unscaled[SERVER];
@@ -342,6 +344,7 @@ impl Connection {
         let [client, server] = &self.halves;
         match (client.window_scale, server.window_scale) {
             (Some(_), Some(_)) => self.halves[from].window_scale.map(|scale| scale.min(14)),
+            _ if client.options_cut || server.options_cut => None,
             _ if client.mss_announced.is_some() && server.mss_announced.is_some() => Some(0),
             _ => None,
         }

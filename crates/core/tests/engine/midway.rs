@@ -2,7 +2,7 @@
 //! much windows are scaled, or how long the path is.
 
 use tcpwhy_core::cause::Cause;
-use tcpwhy_core::cause::Side::{Client, Path, Server};
+use tcpwhy_core::cause::Side::{Client, Path, Server, Unknown};
 use tcpwhy_core::report::Confidence;
 
 use crate::packet_log::{End, PacketLog, log, ms};
@@ -63,4 +63,16 @@ fn the_path_is_as_long_as_echoes_take_and_not_as_writes_follow_each_other() {
         let measured = seen.connection().rtt_min.expect("a round trip");
         assert!(measured >= rtt && measured <= rtt + ms(3), "{measured} of {rtt}: {seen}");
     });
+}
+
+/// A snap length of 68 bytes ends within a SYN's options: the window scale that it does not show is not none.
+#[test]
+fn options_that_the_snap_length_cut_may_have_been_sent() {
+    let text = "handshake\n +5 C 100\n +0 S 100 #head\n head+0 S 100\n +0 C ack".to_owned();
+    let mut segments = log(text).rtt(ms(10)).capture(End::Server);
+    for segment in segments.iter_mut().filter(|segment| segment.flags.syn()) {
+        (segment.options.window_scale, segment.options.cut) = (None, true);
+    }
+    let seen = Seen::of(segments, "the server, cut");
+    assert_eq!(seen.exchange(1).ns(Cause::Unexplained, Unknown), ms(0), "{seen}");
 }

@@ -33,7 +33,7 @@ pub(super) fn decode(data: &[u8], len: u32) -> Result<Tcp, Skip> {
         return Err(Skip::BadTcpHeader);
     }
     let flags = Flags(flags);
-    let mut options = TcpOptions::default();
+    let mut options = TcpOptions { cut: data.len() < header_len, ..TcpOptions::default() };
     match data.get(HEADER_LEN..data.len().min(header_len)) {
         // What Linux writes on all but SYN and SACK: two bytes of padding, then time stamps.
         Some([1, 1, 8, 10, stamps @ ..]) if stamps.len() == 8 => options.timestamps = timestamps(stamps),
