@@ -68,11 +68,36 @@ impl Setup {
         }
     }
 
+    /// The packet that ended it, or the last one of a client that nobody answered.
+    pub(crate) fn last(&self) -> Option<u64> {
+        let syn = (self.syn_count > 1).then_some(self.last_syn.1);
+        self.last_syn_ack.map(|(_, packet)| packet).or(syn)
+    }
+
+    /// Whether the client sent its SYN and saw nothing of it.
+    pub(crate) fn is_unanswered(&self) -> bool {
+        self.last_syn_ack.is_none() && !self.done
+    }
+
+    /// Whether it did so again and again.
+    pub(crate) fn is_repeated(&self) -> bool {
+        self.syn_count > 1
+    }
+
+    /// What a client waited that has no SYN-ACK: until its last SYN.
+    fn bill_syns(&self, account: &mut Account) {
+        let form = if self.done { "syn" } else { "unanswered" };
+        let detail = Detail { retransmits: Some(self.syn_count - 1), form: Some(form), ..Detail::default() };
+        let waited = self.last_syn.0 - self.first_syn.0;
+        let charge = Charge::new(Cause::SynRetransmit, Side::Client, waited, Confidence::Certain);
+        account.charge(&charge.evidence(self.first_syn.1, self.last_syn.1).detail(detail));
+    }
+
     /// Draws up the bill: from the first SYN until the SYN-ACK reaches the client. `client` and `server` are the round
     /// trips between the capture and the ends.
     pub(crate) fn bill(&self, client: Duration, server: Duration, account: &mut Account) {
         account.clear();
-        let Some((syn_ack_at, syn_ack)) = self.last_syn_ack else { return };
+        let Some((syn_ack_at, syn_ack)) = self.last_syn_ack else { return self.bill_syns(account) };
         let felt = syn_ack_at - self.first_syn.0 + client;
         let mut split = Split::of(felt);
         let excess = syn_ack_at - self.first_syn.0 - server;

@@ -293,10 +293,12 @@ impl Shard {
         let id = std::mem::take(&mut connection.id);
         self.heap -= connection.heap;
         connection.free();
-        let one_sided = connection.is_one_sided().then_some(connection.packet_range[0]);
+        let first = connection.packet_range[0];
+        let one_sided = connection.is_one_sided().then_some("one-direction");
+        let notes = [one_sided, connection.failure()];
         self.connections.release(slot);
-        if let Some(first) = one_sided {
-            self.note("one-direction", first);
+        for kind in notes.into_iter().flatten() {
+            self.note(kind, first);
         }
         if !self.ledger.lists(id) {
             return None;

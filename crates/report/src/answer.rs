@@ -57,6 +57,14 @@ pub fn answer(report: &Report) -> String {
         return "No TCP in this capture: nothing to bill.".to_owned();
     }
     let Some(first) = report.findings.first() else {
+        let refused = report.notes.iter().find(|note| note.kind == "refused-connections");
+        if let Some(refused) = refused {
+            let were = if refused.count == 1 { "was" } else { "were" };
+            return format!(
+                "Nothing to bill: {} {were} refused with a reset. Nothing listens there, or a firewall says so.",
+                counted(refused.count, "connection")
+            );
+        }
         return format!(
             "Nothing to bill: {} without a request, a reply or a handshake.",
             counted(report.segments, "TCP segment")
@@ -153,6 +161,13 @@ pub fn sentence(report: &Report, finding: &Finding) -> String {
         }
         Cause::Loss => spend(format!("for lost segments to be sent again{}", resent(finding))),
         Cause::Rto => spend(format!("for a retransmission timeout after a loss{}", resent(finding))),
+        Cause::SynRetransmit if detail.form == Some("unanswered") => {
+            spend(
+                "for an answer to the SYN, which never comes: the server is down or its queue is full, or a firewall \
+                 drops it"
+                    .to_owned(),
+            )
+        }
         Cause::SynRetransmit => spend("for a lost SYN or SYN-ACK to be sent again".to_owned()),
         Cause::Queueing if detail.form == Some("reordered") => {
             spend("for segments that others overtook on the path".to_owned())

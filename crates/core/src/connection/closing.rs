@@ -161,11 +161,11 @@ impl Connection {
         let Some(setup) = self.setup.as_ref().filter(|_| !self.setup_billed) else { return };
         self.setup_billed = true;
         self.next_n = self.next_n.max(1);
+        let Some(last) = setup.last() else { return };
         let mut account = Account::default();
         setup.bill(self.delay(CLIENT), self.delay(SERVER), &mut account);
-        let Some((_, syn_ack)) = setup.last_syn_ack else { return };
         let meta =
-            Closed { start: setup.first_syn.0, packets: [setup.first_syn.1, syn_ack], ..self.closed(ledger) };
+            Closed { start: setup.first_syn.0, packets: [setup.first_syn.1, last], ..self.closed(ledger) };
         ledger.close(&meta, &account);
     }
 }

@@ -486,6 +486,15 @@ impl Connection {
         self.last_packet.iter().any(Option::is_none) && self.halves.iter().any(|half| half.bytes > 0)
     }
 
+    /// A note about a connection that never came about.
+    pub(crate) fn failure(&self) -> Option<&'static str> {
+        let setup = self.setup.as_ref().filter(|setup| setup.is_unanswered())?;
+        match self.closed {
+            true => self.last_packet[SERVER].map(|_| "refused-connections"),
+            false => setup.is_repeated().then_some("unanswered-connections"),
+        }
+    }
+
     /// Whether both directions ended and nothing is expected any more.
     pub(crate) fn is_finished(&self) -> bool {
         self.closed

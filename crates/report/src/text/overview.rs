@@ -155,6 +155,8 @@ pub(super) fn note_in_words(kind: &str) -> String {
             "connections were closed before their end because more were open than --max-connections allows: those that spoke \
              longest ago"
         }
+        "refused-connections" => "connections were refused with a reset: nothing listens there, or a firewall says so",
+        "unanswered-connections" => "connections never got an answer to their SYN",
         "duplicates" => "packets appear twice, as with `-i any`: the second sighting is passed over",
         other => return other.replace('-', " "),
     }

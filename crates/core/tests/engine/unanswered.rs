@@ -1,0 +1,72 @@
+//! Connections that never come about: a server that is down, a full queue, a firewall.
+
+use tcpwhy_core::report::{Report, TotalLine};
+use tcpwhy_core::{Analysis, Cause, Listing, Options, Side};
+use tcpwhy_wire::{Duration, Endpoint, Flags, Instant, Segment, Seq, TcpOptions};
+
+const CLIENT: Endpoint = Endpoint::v4([10, 0, 0, 1], 40_000);
+const SERVER: Endpoint = Endpoint::v4([10, 0, 0, 2], 80);
+
+/// Segments without data: who sends which flags after how many milliseconds.
+fn report(segments: &[(Endpoint, i64, u8)]) -> Report {
+    let mut analysis = Analysis::new(Options { listing: Listing::UpTo(10), ..Options::default() });
+    for (n, &(src, at_ms, flags)) in segments.iter().enumerate() {
+        analysis.on_segment(&Segment {
+            packet: n as u64 + 1,
+            at: Instant::from_nanos(at_ms * 1_000_000),
+            src,
+            dst: if src == CLIENT { SERVER } else { CLIENT },
+            seq: Seq(0),
+            ack: Seq(1),
+            window: 64_000,
+            flags: Flags(flags),
+            payload_len: 0,
+            options: TcpOptions::default(),
+            ip_id: None,
+            ttl: 64,
+        });
+    }
+    analysis.finish()
+}
+
+fn notes(report: &Report) -> Vec<(&str, u64)> {
+    report.notes.iter().map(|note| (note.kind, note.count)).collect()
+}
+
+/// The client waits from its first SYN on; until when, only its program knows: until the last one at least.
+#[test]
+fn a_syn_that_nobody_answers_is_waited_for() {
+    let report = report(&[
+        (CLIENT, 0, Flags::SYN),
+        (CLIENT, 1_000, Flags::SYN),
+        (CLIENT, 3_000, Flags::SYN),
+        (CLIENT, 7_000, Flags::SYN),
+    ]);
+    let ns = Duration::from_secs(7);
+    assert_eq!(report.bill, [TotalLine { cause: Cause::SynRetransmit, side: Side::Path, ns, hits: 1 }]);
+    assert_eq!((report.elapsed, report.setups), (ns, 1));
+    let finding = &report.findings[0];
+    assert_eq!((finding.detail.form, finding.detail.retransmits), (Some("unanswered"), Some(3)));
+    assert_eq!(finding.evidence, [1, 4]);
+    assert_eq!(notes(&report), [("unanswered-connections", 1)]);
+}
+
+#[test]
+fn a_connection_that_is_refused_costs_nothing_and_is_said() {
+    let refused = report(&[(CLIENT, 0, Flags::SYN), (SERVER, 1, Flags::RST | Flags::ACK)]);
+    assert_eq!((refused.setups, notes(&refused)), (0, vec![("refused-connections", 1)]));
+}
+
+/// A SYN at the end of a capture says nothing, and an answer that comes late was an answer.
+#[test]
+fn a_connection_that_comes_about_has_not_failed() {
+    assert_eq!(notes(&report(&[(CLIENT, 0, Flags::SYN)])), []);
+    let late = report(&[
+        (CLIENT, 0, Flags::SYN),
+        (CLIENT, 1_000, Flags::SYN),
+        (SERVER, 1_001, Flags::SYN | Flags::ACK),
+        (CLIENT, 1_002, Flags::ACK),
+        (SERVER, 1_003, Flags::RST | Flags::ACK),
+    ]);
+    assert_eq!((late.setups, notes(&late)), (1, vec![]));
+}
