@@ -53,6 +53,8 @@ pub(crate) struct StampClock {
     /// Its rate is none of the known ones, or it is no clock at all.
     unknown: bool,
     last: Instant,
+    /// Of the last packet.
+    difference: Duration,
     /// Most connections end before it is asked for.
     drift: Option<Box<Drift>>,
 }
@@ -106,6 +108,7 @@ impl Default for StampClock {
             stamp: None,
             unknown: false,
             last: Instant::MIN,
+            difference: Duration::MAX,
             drift: None,
         }
     }
@@ -146,6 +149,7 @@ impl StampClock {
             let drift = self.drift.get_or_insert_with(|| Box::new(Drift::new(at, difference)));
             self.unknown = drift.on_calm(at, difference, self.tick);
         }
+        self.difference = difference;
         if self.unknown || self.tick == Duration::ZERO {
             return None;
         }
@@ -165,6 +169,11 @@ impl StampClock {
     /// The difference that packets are compared with: by what it falls, earlier packets waited longer than was known.
     pub(crate) fn base(&self) -> Option<Duration> {
         (self.tick != Duration::ZERO).then(|| self.smallest[0].min(self.smallest[1]).min(Duration::ZERO))
+    }
+
+    /// The same, or that of the last packet if it was on its way for less still.
+    pub(crate) fn base_with_last(&self) -> Option<Duration> {
+        self.base().map(|base| base.min(self.difference))
     }
 
     /// A growing queue makes ticks look long, never short: the longest known one that fits, revised downwards.

@@ -582,11 +582,6 @@ impl Half {
         self.sent.push_back(sent);
     }
 
-    /// What the time that packets waited on their way here is counted from.
-    pub(crate) fn way_base(&self) -> Option<Duration> {
-        self.clock.base()
-    }
-
     /// Bytes that the sender learned to have arrived since it sent `last`.
     pub(crate) fn acked_since(&self, last: &LastData) -> u32 {
         match (self.view.una, last.una) {

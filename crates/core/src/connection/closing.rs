@@ -106,7 +106,7 @@ impl Connection {
     /// A packet that was on its way here for less than any before it shows that the first segment had waited longer.
     fn charge_late_start(&self, open: &mut Open) {
         let half = &self.halves[open.initiator];
-        let (Some(then), Some(now)) = (open.way_base, half.way_base()) else { return };
+        let (Some(then), Some(now)) = (open.way_base, half.clock.base()) else { return };
         let more = then - now;
         if more < QUEUED_MIN || more > LATE_MAX {
             return;

@@ -161,7 +161,8 @@ impl Connection {
         self.next_n += 1;
         open.request_first = (initiator == from).then_some(segment.seq);
         open.way_base = self.halves[from]
-            .way_base()
+            .clock
+            .base_with_last()
             .filter(|_| self.delay(from) >= self.delay(1 - from) && initiator == from);
         if initiator != from {
             open.request.begin(LastData {

@@ -76,3 +76,13 @@ fn options_that_the_snap_length_cut_may_have_been_sent() {
     let seen = Seen::of(segments, "the server, cut");
     assert_eq!(seen.exchange(1).ns(Cause::Unexplained, Unknown), ms(0), "{seen}");
 }
+
+/// The first packets of a client came late. A later one that a missing byte lets seem to have overtaken something was
+/// quick: that says nothing about how late itself was.
+#[test]
+fn a_request_is_not_late_because_it_was_quick() {
+    let text = "handshake\n +0 S 1448x7 twice\n +0 C 1448x2 late=13\n +0 S 1\n +0 C 2897..2898\n +0 C ack";
+    let segments = log(text).rtt(ms(2.167)).capture(End::Server).split_off(3);
+    let seen = Seen::of(segments, "the server, midway");
+    seen.one_way(2).never(Cause::Queueing);
+}
