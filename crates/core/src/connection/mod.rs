@@ -489,9 +489,10 @@ impl Connection {
     /// A note about a connection that never came about.
     pub(crate) fn failure(&self) -> Option<&'static str> {
         let setup = self.setup.as_ref().filter(|setup| setup.is_unanswered())?;
-        match self.closed {
-            true => self.last_packet[SERVER].map(|_| "refused-connections"),
-            false => setup.is_repeated().then_some("unanswered-connections"),
+        if self.closed {
+            self.last_packet[SERVER].map(|_| "refused-connections")
+        } else {
+            setup.is_repeated().then_some("unanswered-connections")
         }
     }
 
