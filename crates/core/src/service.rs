@@ -355,6 +355,8 @@ impl Found {
         } else {
             Confidence::Possible
         };
+        // Of a single hit, the time itself.
+        let percentile = |percent| if self.hits == 1 { self.ns } else { self.spread.percentile(percent) };
         Finding {
             cause: self.cause,
             side: self.side,
@@ -362,8 +364,8 @@ impl Found {
             hits: self.hits,
             of: kinds.iter().zip(self.kinds).filter(|(_, found)| *found).map(|(n, _)| n).sum(),
             ns: self.ns,
-            p50: self.spread.percentile(50),
-            p99: self.spread.percentile(99),
+            p50: percentile(50),
+            p99: percentile(99),
             confidence,
             evidence,
             worst: self.worst,
