@@ -142,7 +142,9 @@ fn read_all(dir: &Path, into: &mut Vec<(PathBuf, String)>) {
 fn start(mark: &str, seconds: &str) -> Child {
     let (name, value) = mark.split_once('=').expect("a variable");
     let client = CLIENT.replace("$0", seconds);
-    let mut command = Command::new(example());
+    // Whoever runs the tests in the background may ignore interrupts, which is inherited.
+    let mut command = Command::new("env");
+    command.arg("--default-signal=INT").arg(example());
     command.args(["--rtt", "2ms", "--server", SERVER, "--no-wait", "--client", &client]);
     command.env(name, value).stdout(Stdio::piped()).stderr(Stdio::null());
     // Its own process group: an interrupt must reach it as a terminal's would, and not this test.
