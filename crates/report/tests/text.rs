@@ -3,7 +3,7 @@
 mod common;
 
 use common::{SERVER, capture, finding, of, stall, with_limits};
-use tcpwhy_core::report::{Detail, Report};
+use tcpwhy_core::report::{Detail, Report, Servers};
 use tcpwhy_core::{Cause, Side};
 use tcpwhy_report::{Style, answer, text};
 use tcpwhy_wire::Duration;
@@ -33,6 +33,25 @@ fn a_stall_in_the_servers_reply_blames_the_server() {
         "All 10 exchanges wait 44.0 ms for the client's delayed acknowledgement: the server writes each reply in \
          pieces (10.0.0.2:8080)."
     );
+}
+
+#[test]
+fn what_many_servers_share_is_said_of_them_together() {
+    let shared = |cause, side| {
+        let several = Servers::Several(40);
+        of(vec![tcpwhy_core::report::Finding { servers: several, ..finding(cause, side, ms(44), 40, 40) }])
+    };
+    let shown =
+        |report: &Report| text::overview(report, &[capture("client.pcapng")], AGAIN, Style::default());
+    let held = shared(Cause::NagleDelayedAck, Side::Client);
+    assert!(
+        answer(&held).ends_with("the client writes each request in pieces (40 servers)."),
+        "{}",
+        answer(&held)
+    );
+    assert!(shown(&held).contains("1. nagle-delayed-ack, client of 40 servers\n"), "{}", shown(&held));
+    let slow = shared(Cause::ServerThink, Side::Server);
+    assert!(shown(&slow).contains("1. server-think, 40 servers\n"), "{}", shown(&slow));
 }
 
 #[test]

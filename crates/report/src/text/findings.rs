@@ -1,7 +1,7 @@
 //! What should be done about it? Each finding with its numbers, its packets, and the fixes.
 
-use tcpwhy_core::Cause;
-use tcpwhy_core::report::{Confidence, Detail, Finding, Report};
+use tcpwhy_core::report::{Confidence, Detail, Finding, Report, Servers};
+use tcpwhy_core::{Cause, Side};
 use tcpwhy_remedy::{How, Remedy, Saves, remedies_for};
 use tcpwhy_wire::Duration;
 
@@ -52,7 +52,11 @@ fn worth_showing(report: &Report, finding: &Finding) -> bool {
 }
 
 fn one(i: usize, finding: &Finding, report: &Report, answer: &str, again: &str, style: Style) -> Vec<String> {
-    let head = format!("{}. {}, {} of {}", i + 1, finding.cause, finding.side.name(), finding.servers);
+    let whose = match (finding.side, finding.servers) {
+        (Side::Server, Servers::Several(_)) => finding.servers.to_string(),
+        (side, servers) => format!("{} of {servers}", side.name()),
+    };
+    let head = format!("{}. {}, {whose}", i + 1, finding.cause);
     let mut out = vec![style.strong(&head)];
     let mut field = |name: &str, text: &str| {
         out.extend(wrap(text, style.width, &format!("   {}", left(name, 10)), INDENT));
