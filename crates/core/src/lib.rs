@@ -2,7 +2,8 @@
 //!
 //! Pure and deterministic: the same segments give the same report. In the order in which data flows: `analysis` finds
 //! the connection of a segment; `connection` keeps both `half`s and the `exchange` under way; `mechanism` decides what
-//! each interval was spent on; `account` adds it up; `ledger` sums finished bills into findings; `report` is the result.
+//! each interval was spent on; `account` adds it up; `ledger` sums finished bills, `service` finds what is common to those
+//! of a server; `report` is the result.
 #![forbid(unsafe_code)]
 
 mod account;
