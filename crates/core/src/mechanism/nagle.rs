@@ -192,15 +192,19 @@ pub(crate) fn lesson(wait: &Wait<'_>, verdict: &Verdict) -> Lesson {
     lesson.held = billed(Cause::NagleDelayedAck) || (may_be_held && follows_held_back());
     if lesson.held || billed(Cause::Nagle) {
         lesson.shape = Some((wait.last.len, wait.segment.payload_len));
-        // Whether the application paused until then cannot be seen; only that it was no longer than this.
-        lesson.pause = (!lesson.held && wait.gap < PAUSE_MIN).then_some(wait.gap);
+    }
+    // Whatever held it, the application did not pause longer than this.
+    if !lesson.held && wait.gap < PAUSE_MIN && !half.is_full(wait.last.len, wait.mss) {
+        lesson.pause = Some(wait.gap);
+    }
+    if lesson.shape.is_some() || lesson.pause.is_some() {
         return lesson;
     }
     // Nothing held it: the small one before it had been acknowledged at once.
     let acked_at_once = half.view.small_acked().is_some_and(|release| {
         release.effective > wait.last.at
             && release.effective < wait.segment.at
-            && (!wait.follows(&release) || wait.gap < PAUSE_MIN)
+            && !wait.follows(&release)
             && wait.ack_delay(&release).is_some_and(|delay| delay < HELD_BACK_MIN)
     });
     lesson.pause = acked_at_once.then_some(wait.gap);

@@ -3,6 +3,8 @@
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Server};
 
+use tcpwhy_core::report::Confidence;
+
 use crate::packet_log::{End, each, log, ms};
 
 /// A window smaller than a segment is used up by one of half its size or all of it, each of which is pushed and follows
@@ -28,5 +30,21 @@ fn a_send_buffer_of_one_segment_is_no_congestion_window() {
         let bill = seen.exchange(1);
         let buffer = bill.ns(Cause::SendBuffer, Server);
         assert!(buffer >= ms(8.0 * 44.0), "{buffer}{seen}");
+    });
+}
+
+/// The acknowledgement of the first small write comes at once, and the second one leaves before it would seem to have
+/// reached the sender: the application pauses no longer than that, so that what it waits for later is all Nagle's.
+#[test]
+fn a_second_write_that_came_at_once_shows_that_later_ones_are_held() {
+    let held = each(2..=6, |_| "+0.02 C 20\n +42 S ack\n +0.02 C 100\n +0.01 S ack\n +0.03 S 64".to_owned());
+    let first =
+        "@0 C syn\n +0.012 S syn\n +0.012 C ack\n +0.5 C 20\n +0.01 S ack\n +0.011 C 100\n +0.005 S ack";
+    let text = format!("{first}\n +0.4 S 64\n {held}");
+    log(text).both_ends(|seen| {
+        // The second hold is the first whose sender has shown before that it waits.
+        let bill = seen.exchange(3);
+        let line = bill.of(Cause::NagleDelayedAck);
+        assert!(line.ns >= ms(41) && line.confidence == Confidence::Certain, "{}{seen}", line.ns);
     });
 }
