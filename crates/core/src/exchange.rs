@@ -9,7 +9,9 @@ use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
 use crate::account::{Account, Charge, Split};
 use crate::cause::{Cause, Side};
+use crate::early::{self, EarlyWaits};
 use crate::half::{Half, LastData};
+use crate::rate::Rate;
 use crate::report::{Confidence, Detail, Kind};
 
 /// An application that writes again within this after a wait may have been waiting too.
@@ -49,6 +51,8 @@ struct Aside {
     timer: Option<(Instant, Instant, Side)>,
     /// The last waits that may turn out to have been for that timer.
     suspects: Vec<Suspect>,
+    /// Waits in which the link's rate was not known.
+    early: EarlyWaits,
 }
 
 /// A wait of a sender whose data was missing, as it would be without that.
@@ -68,6 +72,7 @@ impl Aside {
         self.pending_stamp = None;
         self.timer = None;
         self.suspects.clear();
+        self.early.clear();
     }
 
     /// What Nagle held left whole when it was released: bytes that Nagle holds later were written later, and the hold
@@ -127,7 +132,7 @@ impl Path {
     fn heap(&self) -> usize {
         let aside = |aside: &Aside| {
             let suspects = aside.suspects.capacity() * size_of::<Suspect>();
-            size_of::<Aside>() + aside.blocked.heap() + aside.pending.heap() + suspects
+            size_of::<Aside>() + aside.blocked.heap() + aside.pending.heap() + suspects + aside.early.heap()
         };
         self.account.heap() + self.aside.as_deref().map_or(0, aside)
     }
@@ -215,6 +220,33 @@ impl Path {
         aside.pending.charge_split(split);
         aside.suspect(split, at.at);
         aside.pending_last = Some(at);
+    }
+
+    /// Keeps a wait from `last` to the segment just taken until the link's rate has shown; both ends' distances from the
+    /// capture are given.
+    pub(crate) fn keep_early(
+        &mut self,
+        split: &Split,
+        last: &LastData,
+        sender: &Half,
+        mss: u32,
+        ways: [Duration; 2],
+    ) {
+        if let (Some(aside), Some(at)) = (&mut self.aside, &self.last) {
+            aside.early.keep(split, last, at, sender, mss, ways);
+        }
+    }
+
+    /// Charges to the link what it needed in the waits that were kept.
+    pub(crate) fn charge_early(&mut self, rate: Option<Rate>, sender: Side) {
+        let (Some(aside), Some(rate)) = (&mut self.aside, rate) else { return };
+        for share in aside.early.shares(rate) {
+            let mut left = share.ns;
+            for account in [&mut aside.blocked, &mut self.account] {
+                left -= account.take_back(share.cause, sender, left);
+            }
+            self.account.charge(&early::charge(&share, share.ns - left, sender, rate));
+        }
     }
 
     /// What the sender waited for from `from` to `until` was the timer that ran meanwhile.

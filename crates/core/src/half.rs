@@ -28,7 +28,7 @@ pub(crate) const HOST_VARIATION: Duration = Duration::from_micros(150);
 /// The window that a sender knows early in a connection.
 const UNSCALED_MAX: u32 = 65_536;
 const HOLE_BYTES_MAX: i32 = 1 << 30; // a jump further than any window is none
-const TIMESTAMP_OPTION_LEN: u32 = 12;
+pub(crate) const TIMESTAMP_OPTION_LEN: u32 = 12;
 
 /// One direction of a connection.
 #[derive(Clone, Debug)]
@@ -387,12 +387,11 @@ impl Half {
                     before.zip(newest_at).is_some_and(|(before, now)| (now - before).times(2) <= gap);
                 late + HOST_VARIATION >= newest && (spread || late >= newest.times(2))
             };
-            let behind = self.acknowledgements.last().is_some_and(behind);
+            let behind = self.acknowledgements.last().filter(|&last| behind(last)).map(|last| ack.at - last);
             self.newest_acked_at = newest_at;
-            if !self.on_one_host {
-                self.acknowledgements.on_bytes(ack.at, self.newly_acked, mss, behind);
-            }
-            self.on_passed(ack.at - peer, acked, late, behind, 0);
+            let passed = self.on_wire(acked, segments, mss);
+            self.on_acknowledged(ack.at, passed, mss, behind.is_some(), peer);
+            self.on_passed(ack.at - peer, passed, late, behind, 0, mss);
         }
         let duplicate = !advanced && !window_changed && ack.payload_len == 0 && !self.sent.is_empty();
         if !ack.flags.syn() {
@@ -409,7 +408,7 @@ impl Half {
             self.acknowledgements.interrupt(); // what it will jump by later did not arrive at once
             let sacked: i32 =
                 ack.options.sack().iter().map(|block| (block.end - block.start.latest(ack.ack)).max(0)).sum();
-            self.on_passed(ack.at - peer, 0, None, false, sacked.max(0) as u32);
+            self.on_passed(ack.at - peer, 0, None, None, sacked.max(0) as u32, mss);
         }
         if self.in_transit.len() >= REMEMBERED_MAX {
             self.in_transit.pop_back();
@@ -497,10 +496,13 @@ impl Half {
         let behind =
             self.arrivals.last().is_some_and(|last| self.was_behind(segment, segment.at - last, path_rtt));
         if !self.on_one_host {
-            self.arrivals.on_bytes(segment.at, new_bytes, mss, behind);
+            self.arrivals.on_bytes(segment.at, self.on_wire(new_bytes, 1, mss), mss, behind);
         }
         let again = matches!(order, Order::Retransmission { .. });
-        self.link.on_sent(segment.at, segment.payload_len, again, self.acknowledgements.best());
+        if let Some(rate) = self.acknowledgements.best() {
+            let bytes = self.on_wire(segment.payload_len, 1, mss);
+            self.link.on_sent(segment.at, bytes, again, rate);
+        }
         if !matches!(order, Order::Duplicate | Order::Probe) {
             self.view.unanswered_since = None;
             self.last_data = Some(LastData {

@@ -12,6 +12,7 @@ pub mod cause;
 mod clock;
 mod conductor;
 mod connection;
+mod early;
 mod echo;
 mod exchange;
 mod fetch;

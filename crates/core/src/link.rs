@@ -7,11 +7,15 @@
 
 use tcpwhy_wire::{Duration, Instant};
 
-use crate::half::Half;
+use crate::half::{Half, TIMESTAMP_OPTION_LEN};
+use crate::mechanism::HELD_BACK_MIN;
 use crate::rate::Rate;
 
 /// What the estimate of a flight's own queue leaves open.
 const OWN_QUEUE_SLACK: Duration = Duration::from_micros(300);
+
+/// IPv4 and TCP, without options.
+const HEADERS_LEN: u32 = 40;
 
 /// A receiver acknowledges every second segment (RFC 9293, 3.8.6.3), or a few more that its interface gathered within a
 /// moment. One acknowledgement of more segments after a longer time is no arrival: they came together long ago, or one by
@@ -49,8 +53,7 @@ pub(crate) struct Passed {
 impl Link {
     /// These bytes passed the capture; `again` if the first copy is taken for lost before it came to the bottleneck.
     #[inline]
-    pub(crate) fn on_sent(&mut self, at: Instant, bytes: u32, again: bool, rate: Option<Rate>) {
-        let Some(rate) = rate else { return };
+    pub(crate) fn on_sent(&mut self, at: Instant, bytes: u32, again: bool, rate: Rate) {
         let needed = rate.time_for(bytes);
         let until = if again && self.until > at { self.until - needed } else { self.until };
         if until < at {
@@ -67,8 +70,11 @@ impl Link {
         if passed.exact && until > self.until {
             self.since = self.since.min(passed.by);
             self.until = until;
-        // ... and not later, if the link has had no break since.
-        } else if rate.is_some() && until < self.until && self.until - needed > self.since {
+        // ... and not later, if the link has had no break since, or nothing is behind it.
+        } else if rate.is_some()
+            && until < self.until
+            && (passed.behind == 0 || self.until - needed > self.since)
+        {
             self.until = until;
         }
     }
@@ -78,7 +84,7 @@ impl Link {
     pub(crate) fn busy_from(&self, at: Instant) -> Duration {
         // An `Instant` that was never set is far below every other. What it did before its last break is left out: the gap
         // is one of a sender that has sent again since.
-        if self.until <= at { Duration::ZERO } else { self.until - at.max(self.since) }
+        if self.until <= at { Duration::ZERO } else { (self.until - at.max(self.since)).at_least_zero() }
     }
 }
 
@@ -101,28 +107,82 @@ impl Half {
         acked > mss || self.sent.front().is_some_and(|next| next.at <= by)
     }
 
+    /// What so many payload bytes in so many segments as captured come to on the link: each packet has its headers.
+    #[inline]
+    pub(crate) fn on_wire(&self, payload: u32, segments: u32, mss: u32) -> u32 {
+        let headers = HEADERS_LEN + if self.timestamps { TIMESTAMP_OPTION_LEN } else { 0 };
+        if payload <= mss && segments <= 1 {
+            return if payload == 0 { 0 } else { payload.saturating_add(headers) };
+        }
+        let packets = payload.div_ceil(mss.max(1)).max(segments.min(payload));
+        payload.saturating_add(packets.saturating_mul(headers))
+    }
+
+    /// So many bytes more were acknowledged; `behind` as the estimate of the rate has it.
+    #[inline]
+    pub(crate) fn on_acknowledged(
+        &mut self,
+        at: Instant,
+        bytes: u32,
+        mss: u32,
+        behind: bool,
+        peer: Duration,
+    ) {
+        if self.on_one_host {
+            return;
+        }
+        let known = self.rate(true).is_some();
+        self.acknowledgements.on_bytes(at, bytes, mss, behind);
+        if let Some(rate) = self.rate(true).filter(|_| !known) {
+            self.begin_link(at - peer, rate, mss);
+        }
+    }
+
+    /// The rate has shown for the first time: what is on its way went to the link when it left, behind what had passed it
+    /// by then.
+    #[cold]
+    fn begin_link(&mut self, passed: Instant, rate: Rate, mss: u32) {
+        let Some(first) = self.sent.front().map(|sent| sent.at) else { return };
+        self.link = Link { since: first.min(passed), until: passed };
+        let mut from = self.una;
+        for n in 0..self.sent.len() {
+            let Some(&sent) = self.sent.get(n) else { return };
+            let payload = from.replace(sent.end).map_or(0, |from| (sent.end - from).max(0) as u32);
+            let bytes = self.on_wire(payload, 1, mss);
+            self.link.on_sent(sent.at, bytes, false, rate);
+        }
+    }
+
     /// An acknowledgement shows what had left the bottleneck behind the capture at `by`: `acked` more bytes than before,
     /// the last of which had taken `late` longer than the path needs where it was not held back, and `sacked` bytes behind
-    /// a hole. The bottleneck was busy since the one before if they were waiting `behind` others.
+    /// a hole. The bottleneck was busy since the one before, so long ago, if they were waiting `behind` others.
     #[inline]
     pub(crate) fn on_passed(
         &mut self,
         by: Instant,
         acked: u32,
         late: Option<Duration>,
-        behind: bool,
+        behind: Option<Duration>,
         sacked: u32,
+        mss: u32,
     ) {
         let rate = self.rate(true);
-        let left = self.outstanding().saturating_sub(sacked);
+        let segments = if sacked == 0 { self.sent.len() as u32 } else { 0 };
+        let left = rate.map_or(0, |_| self.on_wire(self.outstanding().saturating_sub(sacked), segments, mss));
         // A queue of the flight's own is no longer than the flight.
         let own = |late: Duration| {
             rate.is_some_and(|rate| {
-                let flight = rate.time_for(acked + left);
+                let flight = rate.time_for(acked.saturating_add(left));
                 late <= flight + flight.divided_by(4) + OWN_QUEUE_SLACK
             })
         };
-        let exact = late.is_some_and(|late| behind || own(late));
+        // A receiver holds back the acknowledgement of a single segment where what was sent behind it is lost.
+        let held = |after: Duration| {
+            after >= HELD_BACK_MIN
+                && acked <= self.on_wire(mss, 1, mss)
+                && rate.is_some_and(|rate| after >= rate.time_for(acked).times(3) + HELD_BACK_MIN)
+        };
+        let exact = late.is_some_and(|late| own(late) || behind.is_some_and(|after| !held(after)));
         self.link.on_passed(Passed { by, behind: left, exact }, rate);
     }
 }
@@ -149,29 +209,33 @@ mod tests {
         estimator.best()
     }
 
+    fn known() -> Rate {
+        rate().expect("twenty events show it")
+    }
+
     #[test]
     fn what_is_sent_adds_up_and_an_idle_link_begins_anew() {
         let mut link = Link::default();
-        link.on_sent(at(100), 1_000, false, rate());
-        link.on_sent(at(101), 1_000, false, rate());
+        link.on_sent(at(100), 1_000, false, known());
+        link.on_sent(at(101), 1_000, false, known());
         assert_eq!(link.busy_from(at(101)), ms(19));
         assert_eq!(link.busy_from(at(130)), ms(0));
-        link.on_sent(at(150), 1_000, false, rate());
+        link.on_sent(at(150), 1_000, false, known());
         assert_eq!(link.busy_from(at(150)), ms(10));
     }
 
     #[test]
     fn a_copy_takes_the_place_of_what_was_lost() {
         let mut link = Link::default();
-        link.on_sent(at(100), 3_000, false, rate());
-        link.on_sent(at(110), 1_000, true, rate());
+        link.on_sent(at(100), 3_000, false, known());
+        link.on_sent(at(110), 1_000, true, known());
         assert_eq!(link.busy_from(at(110)), ms(20));
     }
 
     #[test]
     fn an_acknowledgement_bounds_what_is_left_from_both_sides() {
         let mut link = Link::default();
-        link.on_sent(at(100), 3_000, false, rate());
+        link.on_sent(at(100), 3_000, false, known());
         link.on_passed(Passed { by: at(105), behind: 2_000, exact: false }, rate());
         assert_eq!(link.busy_from(at(105)), ms(20));
         // Held back, it does not say that the link was slower; otherwise it does.
@@ -184,16 +248,16 @@ mod tests {
     #[test]
     fn what_stood_idle_before_a_copy_was_not_busy() {
         let mut link = Link::default();
-        link.on_sent(at(100), 1_000, false, rate());
-        link.on_sent(at(150), 1_000, true, rate());
+        link.on_sent(at(100), 1_000, false, known());
+        link.on_sent(at(150), 1_000, true, known());
         assert_eq!(link.busy_from(at(100)), ms(10));
     }
 
     #[test]
     fn what_was_sent_after_a_break_is_not_through_with_what_was_before() {
         let mut link = Link::default();
-        link.on_sent(at(100), 1_000, false, rate());
-        link.on_sent(at(200), 2_000, false, rate());
+        link.on_sent(at(100), 1_000, false, known());
+        link.on_sent(at(200), 2_000, false, known());
         link.on_passed(Passed { by: at(110), behind: 2_000, exact: true }, rate());
         assert_eq!(link.busy_from(at(200)), ms(20));
     }

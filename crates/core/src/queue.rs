@@ -48,6 +48,13 @@ impl<T: Copy> Queue<T> {
         }
     }
 
+    pub(crate) fn get(&self, n: usize) -> Option<&T> {
+        match &self.far {
+            Some(far) => far.get(n),
+            None => self.near.get(n)?.as_ref(),
+        }
+    }
+
     #[inline]
     pub(crate) fn back(&self) -> Option<&T> {
         match &self.far {

@@ -5,6 +5,7 @@ use tcpwhy_wire::{Duration, Segment};
 use super::{Connection, QUEUED_MIN};
 use crate::account::{Charge, Split};
 use crate::cause::{Cause, Side};
+use crate::early;
 use crate::exchange::Open;
 use crate::half::{LastData, Order};
 use crate::mechanism::{self, Verdict, Wait, cork, nagle, repair};
@@ -248,6 +249,9 @@ impl Connection {
         let spurious =
             open.request.repaired_at().is_some_and(|at| self.too_late_for(at, segment, 1 - open.initiator));
         let half = &self.halves[from];
+        let early = verdict.split.has(early::HOLDS) && half.rate(true).is_none();
+        let early = early.then(|| (self.mss(from), [self.delay(from), self.delay(1 - from)]));
+        let early = early.filter(|(_, [own, peer])| own <= peer);
         let timer_from = repair::timer_from(order, &verdict.split);
         let Some(open) = self.open.as_deref_mut() else { return };
         if from != open.initiator {
@@ -257,6 +261,8 @@ impl Connection {
             if spurious {
                 open.request.discard();
             }
+            let asked = &self.halves[open.initiator];
+            open.request.charge_early(asked.rate(true), asked.side);
             open.join_pieces();
             let Open { request, reply, .. } = open;
             if follows == Follows::Beginning {
@@ -272,7 +278,13 @@ impl Connection {
                 path.repair(&verdict.split, last, segment, timer_from.map(|at| (at, half.side)));
             }
             _ if path.last.is_none() => path.begin(last),
-            _ => path.advance(&verdict.split, last, half, timer_from),
+            _ => {
+                let before = early.and_then(|early| Some((*path.frontier()?, early)));
+                path.advance(&verdict.split, last, half, timer_from);
+                if let Some((before, (mss, ways))) = before {
+                    path.keep_early(&verdict.split, &before, half, mss, ways);
+                }
+            }
         }
     }
 }

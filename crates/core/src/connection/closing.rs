@@ -30,6 +30,7 @@ impl Connection {
             path.discard(); // the peer went on before the retransmission can have reached it
         }
         path.commit();
+        path.charge_early(self.halves[speaker].rate(true), side(speaker));
         let kind = open.kind();
         if kind == Kind::OneWay {
             self.close_pieces(&mut open, ledger);

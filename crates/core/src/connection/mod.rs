@@ -449,6 +449,8 @@ impl Connection {
             Silence::None => {}
             Silence::Piece => {
                 if let Some(open) = self.open.as_deref_mut() {
+                    let half = &self.halves[from];
+                    open.request.charge_early(half.rate(true), half.side);
                     open.set_piece_aside(&verdict.split, segment);
                 }
                 verdict.split = Split::of(Duration::ZERO);

@@ -45,7 +45,7 @@ fn busy(wait: &Wait<'_>) -> Duration {
         return wait.half.link.busy_from(wait.last.at).min(wait.gap);
     }
     let Some(rate) = rate(wait) else { return Duration::ZERO };
-    let needed = rate.time_for(wait.segment.payload_len);
+    let needed = rate.time_for(wait.half.on_wire(wait.segment.payload_len, 1, wait.mss));
     // Where it hardly stood idle, it did not.
     let idle = wait.half.is_paced() || wait.gap > needed.times(2) + Duration::from_micros(300);
     if idle { needed.min(wait.gap) } else { wait.gap }

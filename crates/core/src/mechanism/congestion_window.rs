@@ -178,7 +178,8 @@ fn which(wait: &Wait<'_>, release: &Release) -> (Cause, Option<&'static str>, Co
         let confidence = if again { Confidence::Likely } else { Confidence::Possible };
         return (Cause::SendBuffer, Some("drained"), confidence);
     }
-    let serialised = bandwidth::rate(wait).map_or(Duration::ZERO, |rate| rate.time_for(release.flight));
+    let serialised = bandwidth::rate(wait)
+        .map_or(Duration::ZERO, |rate| rate.time_for(wait.half.on_wire(release.flight, 0, wait.mss)));
     let held_back = wait.ack_delay(release).map_or(Duration::ZERO, |delay| delay - serialised);
     // After a timeout all but what was sent again counts as lost.
     let few = release.flight <= 4 * wait.mss

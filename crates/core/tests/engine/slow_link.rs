@@ -24,6 +24,29 @@ fn a_flight_longer_than_the_round_trip_keeps_the_link_busy() {
     });
 }
 
+/// Ten segments take 58 ms on the link and the round trip is 100: the link stands idle for the rest of the first round, and
+/// for no more than that. What shows its rate to the sender comes behind that round.
+#[test]
+fn the_first_round_s_time_on_the_link_is_the_link_s() {
+    let first = each(1..10, |n| format!("s0+0 S 1448 more #s{n}"));
+    let second = each(0..10, |n| {
+        format!(
+            "s{n}+0 C ack #a{n}\n a{n}+0 S 1448 more #r{n}\n a{n}+0 S 1448 more #t{n}\n r{n}+0 C ack\n t{n}+0 C ack"
+        )
+    });
+    let text = format!(
+        "handshake\n +5 C 100\n +0 S 1448 more #s0\n {first}\n {second}\n a9+0 S 100 #end\n end+0 C ack"
+    );
+    log(text).rtt(ms(100)).bottleneck(End::Server, LINK_BPS).both_ends(|seen| {
+        let bill = seen.exchange(1);
+        let idle = ms(100.0 - 9.0 * SEGMENT_MS);
+        let held = bill.ns(Cause::SlowStart, Server);
+        assert!(held >= idle - ms(1) && held <= idle + ms(1), "{seen}");
+        // Near the client, the first segment's time may as well be the server's.
+        assert!(bill.ns(Cause::Bandwidth, Path) >= ms(29.0 * SEGMENT_MS), "{seen}");
+    });
+}
+
 /// One of ten segments is lost and goes out again while the link still has four to work off: it costs its own time on the
 /// link, and the repair nothing.
 #[test]
@@ -142,5 +165,31 @@ fn a_slow_reader_behind_a_large_window_is_no_slow_link() {
         let bill = seen.exchange(1);
         assert!(bill.ns(Cause::ReceiverThink, Client) >= ms(500), "{seen}");
         assert!(bill.ns(Cause::Bandwidth, Path) <= ms(5), "{seen}");
+    });
+}
+
+/// The tail of a reply is lost, and what arrived last is acknowledged alone, when the receiver's timer has run out. The link
+/// had been fast before, and it still is.
+#[test]
+fn an_acknowledgement_held_back_before_a_lost_tail_is_no_slow_link() {
+    let reply = "+0 S 1448 more #1\n +0 S 1448 more #2\n +0 S 1448 more #3\n +0 S 1448 more #4\n +0 S 1208 #5
+         2+0 C ack\n 4+0 C ack\n 5+0 C ack";
+    let lost =
+        "+0 S 1448 more #6\n 6+0 S 1448 more #7\n 6+0 S 1448 more #8\n 6+0 S 1448 more lost\n 6+0 S 1208 lost
+         7+0 C ack\n 8+43 C ack #held
+         held+120 S 32984..34192 #probe
+         probe+0 C ack #answer
+         answer+0 S 31536..32984 #again
+         again+0 C ack";
+    let replies = each(0..4, |n| {
+        let named = (1..6)
+            .fold(reply.to_owned(), |text, k| text.replace(&format!(" {k}+0 C"), &format!(" e{n}x{k}+0 C")));
+        format!("+5 C 100\n {}", named.replace('#', &format!("#e{n}x")))
+    });
+    let text = format!("handshake\n {replies}\n +5 C 100\n {lost}");
+    log(text).rtt(ms(40)).bottleneck(End::Server, 900_000_000).both_ends(|seen| {
+        let bill = seen.exchange(5);
+        assert!(bill.ns(Cause::Loss, Path) >= ms(200), "{seen}");
+        assert!(bill.ns(Cause::Bandwidth, Path) <= ms(1), "{seen}");
     });
 }
