@@ -427,7 +427,10 @@ impl Connection {
             self.habits[from].rounds.on_loss();
         }
         let half = &self.halves[from];
-        if half.flight() == 0 && half.last_data.is_some_and(|last| segment.at - last.at > half.rto.rto()) {
+        // What was lost before the capture was sent meanwhile.
+        let sent = half.missed_since_data > 1;
+        let silent = half.last_data.is_some_and(|last| segment.at - last.at > half.rto.rto());
+        if half.flight() == 0 && silent && !sent {
             self.habits[from].rounds.on_idle();
             self.habits[from].may_be_restarted = true;
         } else if half.flight() > 0 && order == Order::New {

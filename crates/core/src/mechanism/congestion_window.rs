@@ -193,21 +193,55 @@ fn which(wait: &Wait<'_>, release: &Release) -> (Cause, Option<&'static str>, Co
     if held_back >= HELD_BACK_MIN.max(wait.gap.divided_by(4)) && few {
         return (Cause::DelayedAckCwnd, None, Confidence::Likely);
     }
+    if !rounds.lost && !rounds.grew(flight) && rounds.last > 0 {
+        match rounds.flatness(flight, wait.mss) {
+            0 => {}
+            1 => return flat(wait, release, Confidence::Possible),
+            _ => return flat(wait, release, Confidence::Likely),
+        }
+    }
+    let (cause, form) = growth(rounds, flight);
+    (cause, form, Confidence::Likely)
+}
+
+/// Which part of its life a congestion window is in that `flight` bytes have used up.
+fn growth(rounds: &Rounds, flight: u32) -> (Cause, Option<&'static str>) {
     if rounds.lost {
-        return (Cause::CongestionWindow, Some("after-loss"), Confidence::Likely);
+        return (Cause::CongestionWindow, Some("after-loss"));
     }
     if !rounds.grew(flight) && rounds.last > 0 {
-        return match rounds.flatness(flight, wait.mss) {
-            0 => (Cause::CongestionWindow, Some("avoidance"), Confidence::Likely),
-            1 => flat(wait, release, Confidence::Possible),
-            _ => flat(wait, release, Confidence::Likely),
-        };
+        return (Cause::CongestionWindow, Some("avoidance"));
     }
     // The window had grown past the largest round, by up to as much again: what was acknowledged last counted too.
     if u64::from(rounds.before_idle) * 7 > u64::from(flight) * 4 {
-        return (Cause::SlowStartAfterIdle, None, Confidence::Likely);
+        return (Cause::SlowStartAfterIdle, None);
     }
-    (Cause::SlowStart, None, Confidence::Likely)
+    (Cause::SlowStart, None)
+}
+
+/// Near the receiver, what the window held before a flight that was lost to its end. The flight before it cannot have been
+/// so long: a window begins with ten segments and is twice the largest flight at most (RFC 6928; RFC 5681, 3.1). So what
+/// was lost left with the first acknowledgements of that one, and the repair began there.
+pub(super) fn before_lost(wait: &Wait<'_>) -> Option<Charge> {
+    let (half, rounds) = (wait.half, &wait.habits.rounds);
+    let hole = (wait.segment.seq - half.snd_nxt?).max(0) as u32;
+    // Where all of it goes out again, its packets are missing by their identification, and a copy or two with them.
+    let counted = u32::from(half.missed_since_data.saturating_sub(2)).saturating_mul(wait.mss);
+    let (lost, confidence) = if hole >= counted || half.numbers_its_packets() {
+        (hole.max(counted), Confidence::Likely)
+    } else {
+        (counted, Confidence::Possible)
+    };
+    let most = (INITIAL_WINDOW_SEGMENTS * wait.mss).max(rounds.largest.saturating_mul(2));
+    let released =
+        half.view.unanswered_since.filter(|_| !wait.near_sender() && wait.last.queue != Queue::Emptied)?;
+    if lost == 0 || rounds.flight.saturating_add(lost).saturating_add(wait.segment.payload_len) <= most {
+        return None;
+    }
+    let (cause, form) = growth(rounds, rounds.flight);
+    let detail = Detail { flight_bytes: Some(u64::from(rounds.flight)), form, ..Detail::default() };
+    let charge = Charge::new(cause, half.side, released - wait.last.at, confidence);
+    Some(charge.evidence(wait.last.packet, wait.segment.packet).detail(detail))
 }
 
 /// Rounds of one flight: the advertised window's, or the send buffer's. A sender that has less room than it likes to send

@@ -47,7 +47,14 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         .evidence(wait.last.packet, wait.segment.packet)
         .detail(detail);
     let trigger = if cause == Cause::Rto { Trigger::Timer } else { super::burst(wait.last, wait.segment.at) };
-    Some(Verdict { split: super::bandwidth::split(wait).rest(charge), trigger })
+    let mut split = super::bandwidth::split(wait);
+    // Of what is left for the repair, it takes two round trips and more in any case.
+    if let Some(held) = super::congestion_window::before_lost(wait).filter(|_| wait.order == Order::New)
+        && split.left() - held.ns >= wait.rtt()
+    {
+        split.take(held);
+    }
+    Some(Verdict { split: split.rest(charge), trigger })
 }
 
 /// Which repair it was, by how long it took.

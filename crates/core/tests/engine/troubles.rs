@@ -290,3 +290,49 @@ fn one_missed_acknowledgement_does_not_refute_nagle() {
         }
     }
 }
+
+/// Ten segments arrive, and the twenty that their acknowledgements let go are all lost. The probe comes two round trips
+/// behind these, so that they had waited for the window until then: a window begins with ten.
+#[test]
+fn what_a_window_held_before_a_lost_flight_is_no_repair() {
+    let first = each(1..10, |n| format!("s0+0 S 1448 more #s{n}"));
+    let second =
+        each(0..10, |n| format!("s{n}+0 C ack #a{n}\n a{n}+0 S 1448 more lost\n a{n}+0 S 1448 #t{n} lost"));
+    let text = format!(
+        "handshake\n +5 C 100\n +0 S 1448 more #s0\n {first}\n {second}
+         t9+84 S 41992..43440 #probe
+         probe+0 C ack #answer
+         answer+0 S 14480..41992 #again
+         again+0 C ack"
+    );
+    log(text).rtt(ms(40)).both_ends(|seen| {
+        let bill = seen.exchange(1);
+        let (held, repair) = (bill.ns(Cause::SlowStart, Server), bill.ns(Cause::Loss, Path));
+        assert!(held >= ms(39) && held <= ms(41), "{seen}");
+        assert!(repair >= ms(122) && repair <= ms(126), "{seen}");
+    });
+}
+
+/// The same, and the probe is lost as well: the timer runs out, and the first of the twenty goes out again. Nothing is
+/// missing in the sequence space then, only in the numbers of the packets.
+#[test]
+fn what_a_window_held_before_a_lost_flight_is_no_timeout() {
+    let first = each(1..10, |n| format!("s0+0 S 1448 more #s{n}"));
+    let second =
+        each(0..10, |n| format!("s{n}+0 C ack #a{n}\n a{n}+0 S 1448 more lost\n a{n}+0 S 1448 #t{n} lost"));
+    let settled = packet_log::settled(6);
+    let text = format!(
+        "{settled}\n +5 C 100\n +0 S 1448 more #s0\n {first}\n {second}
+         t9+84 S 43192..44640 lost #probe
+         probe+248 S 15680..17128 more #again
+         again+0 C ack #answer
+         answer+0 S 17128..44640 #rest
+         rest+0 C ack"
+    );
+    log(text).rtt(ms(40)).both_ends(|seen| {
+        let bill = seen.exchange(7);
+        let held = bill.ns(Cause::SlowStart, Server);
+        assert!(held >= ms(39) && held <= ms(41), "{seen}");
+        assert!(bill.ns(Cause::Rto, Path) >= ms(245), "{seen}");
+    });
+}
