@@ -176,8 +176,9 @@ impl Path {
         }
         if split.has_only(Cause::SenderThink.bit()) {
             // The application wrote at its own pace. What held earlier bytes back in the meantime delayed nothing,
-            // unless it also kept the application from going on.
-            let own_pace = split.charges().any(|charge| charge.ns >= OWN_PACE_MIN);
+            // unless it also kept the application from going on, or there was more in its queue.
+            let shown = |charge: &Charge| charge.confidence > Confidence::Possible;
+            let own_pace = split.charges().any(|charge| charge.ns >= OWN_PACE_MIN && shown(charge));
             if own_pace
                 && self.blocked_bytes < SEND_BUFFER_MIN
                 && let Some(aside) = &mut self.aside
