@@ -234,6 +234,11 @@ impl Half {
         self.ip_id.is_proven()
     }
 
+    /// Whether a packet may be missing before the last one, early in a connection.
+    pub(crate) fn suspects_missing(&self) -> bool {
+        self.ip_id.suspects()
+    }
+
     /// Every packet of this direction, data or not. Returns how many before it are missing from the capture.
     pub(crate) fn on_packet(&mut self, segment: &Segment, mss: u32) -> u16 {
         let one = segment.payload_len <= mss; // as nearly always, and is not divided then

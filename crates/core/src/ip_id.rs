@@ -11,6 +11,8 @@ pub(crate) struct IpIdCounter {
     expected: Option<u16>,
     hits: u8,
     jumps: u8,
+    /// The last packet was the first that did not follow, too early in the connection to say more.
+    suspect: bool,
 }
 
 impl IpIdCounter {
@@ -23,6 +25,11 @@ impl IpIdCounter {
     /// Whether so many packets followed one another that a jump is this connection's own, whenever it comes.
     pub(crate) fn is_proven(self) -> bool {
         self.hits >= Self::PROVEN && self.hits / Self::PROVEN >= self.jumps
+    }
+
+    /// Whether a packet may be missing before the last one: it was the first not to follow, behind one or two that did.
+    pub(crate) fn suspects(self) -> bool {
+        self.suspect
     }
 
     /// A packet of this sender with `id`, which stands for `packets` on the wire. Returns how many before it are missing.
@@ -38,6 +45,7 @@ impl IpIdCounter {
             return 0; // overtaken on the way
         }
         self.expected = Some(next);
+        self.suspect = false;
         if missed == 0 {
             if self.hits == u8::MAX {
                 (self.hits, self.jumps) = (self.hits / 2, self.jumps / 2);
@@ -50,6 +58,7 @@ impl IpIdCounter {
             return 0;
         }
         let trusted = self.hits >= Self::TRUSTED && self.hits / Self::STEADY >= self.jumps;
+        self.suspect = !trusted && self.hits > 0 && self.jumps == 0;
         self.jumps = self.jumps.saturating_add(1);
         if trusted { missed } else { 0 }
     }

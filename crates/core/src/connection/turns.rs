@@ -217,7 +217,11 @@ impl Connection {
         let half = &self.halves[from];
         let peer = &self.halves[1 - from];
         let since = idle_since?;
-        let timer = half.rto.rto() + crate::rto::TICK;
+        let mut rto = half.rto;
+        if rto.srtt().is_none() {
+            rto.on_sample(self.delay(CLIENT) + self.delay(SERVER)); // of the handshake, as its sender has it
+        }
+        let timer = rto.rto() + crate::rto::TICK;
         // A packet is missing, and the sender was silent for about as long as its timer runs, or a little before it wrote.
         let silent = segment.at - since;
         let timed = silent >= timer - crate::rto::TICK.times(2) && silent <= timer.times(2);
@@ -226,7 +230,10 @@ impl Connection {
         } else {
             // With nothing to acknowledge, the packets that are missing by their identification carried data.
             let data = peer.newly_acked == 0 || peer.is_acked_with_data();
+            // Of a client that has sent two packets before, the numbers say less than the timer.
+            let soon = silent <= timer + timer.divided_by(8);
             half.missed_since_data > 0 && (data && half.numbers_its_packets() || timed)
+                || half.suspects_missing() && timed && soon
         };
         if !lost || self.delay(from) < self.delay(1 - from) {
             return None;

@@ -193,3 +193,17 @@ fn an_acknowledgement_held_back_before_a_lost_tail_is_no_slow_link() {
         assert!(bill.ns(Cause::Bandwidth, Path) <= ms(1), "{seen}");
     });
 }
+
+/// Segments come at the link's pace, full and with more behind them. One is late and the next one early: that may have
+/// been their sender's doing, but it does not make the others so.
+#[test]
+fn one_uneven_interval_does_not_make_a_link_s_pace_the_sender_s() {
+    let segments = each(0..12, |n| {
+        let late = if n == 7 { 1.0 } else { 0.0 };
+        format!("@{} C 1448 more #s{n}\n s{n}+0 S ack", 20.0 + 12.0 * f64::from(n) + late)
+    });
+    let text = format!("handshake\n {segments}\n s11+5 C 500 #end\n end+0 S 10\n +0 C ack");
+    let seen = log(text).rtt(ms(2)).seen_at(End::Server);
+    let think = seen.exchange(1).ns(Cause::SenderThink, Client);
+    assert!(think <= ms(60), "{seen}"); // next to the uneven ones
+}

@@ -310,3 +310,19 @@ fn a_first_copy_that_nobody_saw_is_billed_before_the_second() {
     assert!(first.elapsed >= ms(217), "{seen}");
     assert!(first.start + first.elapsed <= second.start + ms(17), "{seen}");
 }
+
+/// Behind the handshake's two packets the numbers of the client's packets jump once, as long after it as its timer takes.
+#[test]
+fn a_first_request_that_nobody_saw_costs_its_timer() {
+    let lost = log("handshake
+         +0.1 C 100 lost #first
+         first+204 C 0..100 #again
+         again+0 S 200
+         +0 C ack");
+    lost.rtt(ms(1)).both_ends(|seen| {
+        let repair = seen.exchange(1).ns(Cause::Rto, Path);
+        assert!(repair >= ms(198) && repair <= ms(206), "{seen}");
+    });
+    let paused = log("handshake\n +204 C 100\n +0 S 200\n +0 C ack");
+    paused.rtt(ms(1)).both_ends(|seen| assert_eq!(seen.exchange(1).exchange.elapsed, ms(1), "{seen}"));
+}
