@@ -276,6 +276,18 @@ impl Path {
         })
     }
 
+    /// Whether a segment that echoes this time stamp left after data that was sent again had arrived (RFC 7323, 4.1).
+    pub(crate) fn answers_repair(&self, echoed: u32) -> bool {
+        let newer = |later: u32, earlier: u32| (later.wrapping_sub(earlier) as i32) > 0;
+        let copy = self.aside.as_ref().filter(|aside| aside.pending_last.is_some());
+        let (Some(copy), Some(first)) =
+            (copy.and_then(|aside| aside.pending_stamp), self.last.and_then(|last| last.stamp))
+        else {
+            return false;
+        };
+        newer(copy, first) && !newer(copy, echoed)
+    }
+
     /// Where the next interval starts.
     #[inline]
     pub(crate) fn frontier(&self) -> Option<&LastData> {

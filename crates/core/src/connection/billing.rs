@@ -131,10 +131,13 @@ impl Connection {
         }
     }
 
-    /// Whether data that went out again at `at` cannot be what the peer reacted to with `segment`.
-    fn too_late_for(&self, at: tcpwhy_wire::Instant, segment: &Segment, peer: usize) -> bool {
-        let away = self.delay(peer);
-        segment.at - at < away - away.divided_by(8)
+    /// Whether the last of a request that went out again cannot be what the peer reacted to with `segment`: it came sooner
+    /// than that can have reached the peer, as far as the way there is known, and does not echo its time stamp.
+    fn is_spurious(&self, open: &Open, segment: &Segment) -> bool {
+        let away = self.delay(1 - open.initiator);
+        let echoed = segment.options.timestamps.is_some_and(|stamps| open.request.answers_repair(stamps.ecr));
+        let too_late = |at| segment.at - at < away - away.divided_by(8);
+        !echoed && open.request.repaired_at().is_some_and(too_late)
     }
 
     /// The interval from the last request byte to the first reply byte: a round trip and the server's own time.
@@ -143,7 +146,7 @@ impl Connection {
         let request = &open.request;
         let own = self.delay(server);
         // A retransmission that the reply cannot have answered had repaired nothing.
-        let spurious = request.repaired_at().is_some_and(|at| self.too_late_for(at, segment, server));
+        let spurious = self.is_spurious(open, segment);
         let from = if spurious { request.last.as_ref() } else { request.frontier() };
         let Some(from) = from else {
             return Verdict { split: Split::of(Duration::ZERO), trigger: Trigger::Write };
@@ -246,8 +249,7 @@ impl Connection {
         follows: Follows,
     ) {
         let Some(open) = self.open.as_deref().filter(|_| follows != Follows::Nothing) else { return };
-        let spurious =
-            open.request.repaired_at().is_some_and(|at| self.too_late_for(at, segment, 1 - open.initiator));
+        let spurious = self.is_spurious(open, segment);
         let half = &self.halves[from];
         let early = verdict.split.has(early::HOLDS) && half.rate(true).is_none();
         let early = early.then(|| (self.mss(from), [self.delay(from), self.delay(1 - from)]));

@@ -23,9 +23,15 @@ impl Connection {
         let speaker = open.last_speaker();
         let listener = 1 - speaker;
         let away = self.delay(listener);
+        let heard = self.ends[listener];
         let path = open.last_path();
+        let echoes = |next: &Segment| {
+            let stamps = next.options.timestamps.filter(|_| next.src == heard);
+            stamps.is_some_and(|stamps| path.answers_repair(stamps.ecr))
+        };
         if let (Some(next), Some(repaired)) = (next, path.repaired_at())
             && next.at - repaired < away - away.divided_by(8)
+            && !echoes(next)
         {
             path.discard(); // the peer went on before the retransmission can have reached it
         }

@@ -326,3 +326,19 @@ fn a_first_request_that_nobody_saw_costs_its_timer() {
     let paused = log("handshake\n +204 C 100\n +0 S 200\n +0 C ack");
     paused.rtt(ms(1)).both_ends(|seen| assert_eq!(seen.exchange(1).exchange.elapsed, ms(1), "{seen}"));
 }
+
+/// The handshake's answer was late, so that the server seems further away than it is. What it answers was the second copy:
+/// the answer echoes that one's time stamp.
+#[test]
+fn an_answer_that_echoes_the_second_copy_had_waited_for_it() {
+    let text = "@0 C syn
+         +0 S syn late=14
+         +0 C ack
+         +0.1 C 100 lost #first
+         first+208 C 0..100
+         +0 S 3
+         +0 C ack";
+    let seen = log(text).rtt(ms(0.4)).seen_at(End::Client);
+    assert!(seen.exchange(1).ns(Cause::Rto, Path) >= ms(200), "{seen}");
+    assert!(seen.exchange(1).ns(Cause::ServerThink, Server) <= ms(1), "{seen}");
+}
