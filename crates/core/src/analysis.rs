@@ -40,7 +40,12 @@ impl Options {
     /// [`Conductor::settle`] gives. When it has those about the last epoch too, the report can be drawn up. The listing
     /// of a single connection works with one shard only.
     pub fn parts(self, shards: usize) -> (Front, Vec<Shard>, Conductor) {
-        (Front::new(self.seed), (0..shards.max(1)).map(|_| Shard::new(&self)).collect(), Conductor::new(self))
+        let shards = shards.max(1);
+        (
+            Front::new(self.seed),
+            (0..shards).map(|_| Shard::new(&self, shards)).collect(),
+            Conductor::new(self),
+        )
     }
 }
 
@@ -130,14 +135,14 @@ impl Analysis {
         let conductor = Conductor::new(options);
         let mut front = Front::new(options.seed);
         front.begin_epoch(conductor.epoch(0));
-        Self { front, shard: Shard::new(&options), conductor, orders: None, epochs: 0, packet: 0 }
+        Self { front, shard: Shard::new(&options, 1), conductor, orders: None, epochs: 0, packet: 0 }
     }
 
     /// Takes the next segment, in order of capture.
     #[inline]
     pub fn on_segment(&mut self, segment: &Segment) {
         let last = self.front.on_segment(segment);
-        self.shard.take(segment);
+        self.shard.take(self.front.place(segment), segment);
         self.packet = segment.packet;
         if last {
             self.end_epoch();

@@ -6,56 +6,56 @@
 
 use tcpwhy_wire::Segment;
 
-use crate::packed::PackedSegments;
+use crate::packed::{Chunk, PackedSegments};
 
-const BITS: u32 = 8;
+/// Groups of all shards together.
+const COUNT: usize = 1 << 8;
 
 /// The segments of an epoch by their pair of hosts. Whoever reads gathers them, and hands all of them at once to the
 /// shard that works on them.
 #[derive(Debug)]
 pub struct Groups {
     segments: Vec<PackedSegments>,
-    key: u64,
-    /// Segments in this epoch, and the most of any.
-    held: usize,
-    held_max: usize,
+    /// Memory for segments that is not in use.
+    spare: Vec<Chunk>,
 }
 
 impl Groups {
-    const COUNT: usize = 1 << BITS;
-
-    /// None yet. `seed` is that of the analysis.
-    pub fn new(seed: u64) -> Self {
-        let segments = (0..Self::COUNT).map(|_| PackedSegments::default()).collect();
-        Self { segments, key: (seed ^ 0xd6e8_feb8_6659_fd93) | 1, held: 0, held_max: 0 }
+    /// None yet, for one of so many shards.
+    pub fn new(shards: usize) -> Self {
+        let count = (COUNT / shards.max(1)).next_power_of_two();
+        Self { segments: vec![PackedSegments::default(); count], spare: Vec::new() }
     }
 
     /// Of no epoch.
     pub(crate) const fn none() -> Self {
-        Self { segments: Vec::new(), key: 0, held: 0, held_max: 0 }
+        Self { segments: Vec::new(), spare: Vec::new() }
     }
 
-    /// Takes the next segment, in order of capture.
+    /// Takes the next segment, in order of capture, and where [`Front::place`](crate::Front::place) puts it.
     #[inline]
-    pub fn put(&mut self, segment: &Segment) {
-        let one = |addr: u128| (addr as u64 ^ (addr >> 64) as u64 ^ self.key).wrapping_mul(self.key);
-        let both = one(segment.src.addr).wrapping_add(one(segment.dst.addr)).wrapping_mul(self.key);
-        self.segments[(both >> (64 - BITS)) as usize].push(segment);
-        self.held += 1;
+    pub fn put(&mut self, place: u16, segment: &Segment) {
+        let mask = self.segments.len() - 1;
+        self.segments[usize::from(place) & mask].push(segment, &mut self.spare);
     }
 
-    /// Gives all segments, those between the same two hosts in order of capture. The memory is kept for the next epoch.
+    /// Segments in this epoch.
+    pub fn len(&self) -> usize {
+        self.segments.iter().map(PackedSegments::len).sum()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Gives all segments, those between the same two hosts in order of capture. As much memory as they took is kept for the
+    /// next epoch.
     pub(crate) fn work_off(&mut self, mut on_group: impl FnMut(&PackedSegments)) {
+        self.spare.clear();
         for group in &mut self.segments {
             on_group(group);
-            group.clear();
-        }
-        self.held_max = self.held_max.max(self.held);
-        self.held = 0;
-        // Traffic that moves from pair to pair must not leave memory behind everywhere.
-        let memory: usize = self.segments.iter().map(PackedSegments::capacity).sum();
-        if memory > 4 * self.held_max.max(Self::COUNT * 8) {
-            self.segments.fill_with(PackedSegments::default);
+            group.clear(&mut self.spare);
         }
     }
 }

@@ -18,7 +18,7 @@ const WHOLE: u8 = 128;
 /// A segment in a cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
-struct Packed {
+pub(crate) struct Packed {
     at: Instant,
     packet: u64,
     seq: Seq,
@@ -37,16 +37,21 @@ struct Packed {
     has: u8,
 }
 
+/// A part of the segments, of fixed length.
+pub(crate) type Chunk = Vec<Packed>;
+const CHUNK_LEN: usize = 64;
+
 /// Segments in order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PackedSegments {
-    packed: Vec<Packed>,
+    /// All but the last are full.
+    chunks: Vec<Chunk>,
     whole: Vec<Segment>,
 }
 
 impl PackedSegments {
     #[inline]
-    pub(crate) fn push(&mut self, segment: &Segment) {
+    pub(crate) fn push(&mut self, segment: &Segment, spare: &mut Vec<Chunk>) {
         let (src, dst, options) = (segment.src, segment.dst, &segment.options);
         let mut packed = Packed {
             at: segment.at,
@@ -76,7 +81,10 @@ impl PackedSegments {
             packed.mss = options.mss.unwrap_or(0);
             packed.window_scale = options.window_scale.unwrap_or(0);
         }
-        self.packed.push(packed);
+        match self.chunks.last_mut() {
+            Some(chunk) if chunk.len() < CHUNK_LEN => chunk.push(packed),
+            _ => self.push_chunk(packed, spare),
+        }
     }
 
     #[cold]
@@ -85,21 +93,31 @@ impl PackedSegments {
         self.whole.len() as u32 - 1
     }
 
-    /// Them in pieces of so many.
+    #[cold]
+    fn push_chunk(&mut self, first: Packed, spare: &mut Vec<Chunk>) {
+        let mut chunk = spare.pop().unwrap_or_else(|| Vec::with_capacity(CHUNK_LEN));
+        chunk.push(first);
+        self.chunks.push(chunk);
+    }
+
+    /// Them in pieces of so many, which divides the length of a chunk.
     #[inline]
     pub(crate) fn pieces(&self, len: usize) -> impl Iterator<Item = Piece<'_>> {
-        self.packed.chunks(len).map(|packed| Piece { packed, whole: &self.whole })
+        let chunks = self.chunks.iter().flat_map(move |chunk| chunk.chunks(len));
+        chunks.map(|packed| Piece { packed, whole: &self.whole })
     }
 
-    /// Forgets them and keeps the memory.
-    pub(crate) fn clear(&mut self) {
-        self.packed.clear();
+    pub(crate) fn len(&self) -> usize {
+        self.chunks.last().map_or(0, |last| (self.chunks.len() - 1) * CHUNK_LEN + last.len())
+    }
+
+    /// Forgets them and leaves their memory to `spare`.
+    pub(crate) fn clear(&mut self, spare: &mut Vec<Chunk>) {
+        self.chunks.iter_mut().for_each(Vec::clear);
+        spare.append(&mut self.chunks);
+        // Traffic that moves from pair to pair must not leave memory behind everywhere.
+        self.whole.shrink_to(2 * self.whole.len());
         self.whole.clear();
-    }
-
-    /// Segments that there is memory for.
-    pub(crate) fn capacity(&self) -> usize {
-        self.packed.capacity() + self.whole.capacity()
     }
 }
 
@@ -205,11 +223,12 @@ mod tests {
         segments.extend([stamped, sacked].map(|options| Segment { options, ..plain }));
         segments.extend([stamped, mss, scaled, permitted, sacked].map(|options| Segment { options, ..syn }));
         segments.push(Segment { ip_id: None, ..plain });
-        let mut packed = PackedSegments::default();
+        let (mut packed, mut spare) = (PackedSegments::default(), Vec::new());
         for _ in 0..2 {
             for segment in &segments {
-                packed.push(segment);
+                packed.push(segment, &mut spare);
             }
+            assert_eq!(packed.len(), segments.len());
             let mut given = Vec::new();
             for piece in packed.pieces(3) {
                 let before = given.len();
@@ -220,7 +239,7 @@ mod tests {
                 assert!(piece.ends().eq(given[before..].iter().map(|segment| [segment.src, segment.dst])));
             }
             assert_eq!(given, segments);
-            packed.clear();
+            packed.clear(&mut spare);
         }
         assert_eq!(size_of::<Packed>(), 64);
     }

@@ -95,7 +95,7 @@ pub struct Shard {
 }
 
 impl Shard {
-    pub(crate) fn new(options: &crate::Options) -> Self {
+    pub(crate) fn new(options: &crate::Options, shards: usize) -> Self {
         Self {
             table: Table::new(options.seed),
             connections: Slab::new(),
@@ -112,7 +112,7 @@ impl Shard {
             swept_at: Instant::MIN,
             asked: Asked::default(),
             generation: 0,
-            groups: Groups::new(options.seed),
+            groups: Groups::new(shards),
             fetched: Marks::default(),
             in_order: options.plain || matches!(options.listing, Listing::Connection(_)),
             plain: options.plain,
@@ -120,20 +120,13 @@ impl Shard {
         }
     }
 
-    /// Takes the next segments, in order of capture.
-    pub fn on_segments(&mut self, segments: &[Segment]) {
-        for segment in segments {
-            self.take(segment);
-        }
-    }
-
-    /// Takes the next segment, in order of capture.
+    /// Takes the next segment, in order of capture, and where [`Front::place`](crate::Front::place) puts it.
     #[inline]
-    pub fn take(&mut self, segment: &Segment) {
+    pub fn take(&mut self, place: u16, segment: &Segment) {
         if self.in_order {
             self.on_segment(segment, self.table.hash(segment.src, segment.dst));
         } else {
-            self.groups.put(segment);
+            self.groups.put(place, segment);
         }
     }
 

@@ -1,24 +1,22 @@
 //! Which thread analyses which connection?
 //!
-//! The calling thread reads and decodes, and has a share of the connections itself; workers have the rest. Segments are
-//! gathered for the thread that has their pair of hosts and handed over by the epoch, while the thread works on the
-//! epoch before: what changes hands are the lists, not the segments. What concerns all connections is settled at fixed
-//! packets (`tcpwhy_core::Conductor`): the report is the same, byte for byte, with any number of threads.
+//! The calling thread reads and decodes, and gathers the segments of an epoch by shard. At its end each shard's segments are a
+//! task, which whoever is free takes: the workers, and the calling thread when it has read the next epoch before all is
+//! done. What changes hands are the lists, not the segments. What concerns all connections is settled at fixed packets
+//! (`tcpwhy_core::Conductor`): the report is the same, byte for byte, with any number of threads.
 
-use std::collections::VecDeque;
-use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
-use std::thread::JoinHandle;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
 
 use tcpwhy_core::{Analysis, Conductor, Front, Groups, Listing, Options, Orders, Report, Roll, Shard};
 use tcpwhy_wire::{Instant, Segment};
 
-/// Epochs on their way to a worker, besides the one that it works on. Reading waits for a worker that is further behind.
-const QUEUED: usize = 1;
 /// More threads wait for the one that reads.
 pub const USEFUL_MAX: usize = 6;
-/// In thousandths, what of the connections the reading thread takes with one, two and three others. Reading takes about
-/// a third of what analysing does; with more threads, it takes all of its time.
-const OWN_SHARE: [u32; 3] = [330, 110, 0];
+/// Enough that the last task of an epoch is a small part of it, and a power of two.
+const SHARDS: usize = 32;
 
 /// An analysis on one or more threads.
 pub enum Engine {
@@ -32,27 +30,40 @@ pub enum Engine {
 pub struct Several {
     front: Front,
     conductor: Conductor,
-    seed: u64,
-    own: Shard,
-    workers: Vec<Worker>,
-    /// Places below this are the calling thread's.
-    own_places: u32,
+    /// The segments of the present epoch, by shard.
+    gathered: Vec<Groups>,
+    /// Where the shards are while no task has them.
+    homes: Vec<Home>,
+    workers: Workers,
     /// Epochs so far, and the last packet of the present one.
     epochs: u32,
     packet: u64,
-    /// Epochs that are not settled yet: the own roll, and when it was called.
-    unsettled: VecDeque<(Roll, Instant, u64)>,
+    /// When the epoch ended that is worked on.
+    ended: (Instant, u64),
 }
 
-struct Worker {
-    /// Its segments of the present epoch.
-    groups: Groups,
-    epochs: SyncSender<Groups>,
-    orders: Sender<Orders>,
-    rolls: Receiver<Roll>,
+#[derive(Default)]
+struct Home {
+    shard: Option<Box<Shard>>,
     /// To be filled again.
-    empty: Receiver<Groups>,
-    thread: JoinHandle<Shard>,
+    empty: Option<Groups>,
+    roll: Roll,
+}
+
+/// An epoch of one shard.
+struct Task {
+    place: usize,
+    shard: Box<Shard>,
+    groups: Groups,
+    /// About the epoch before.
+    orders: Option<Orders>,
+}
+
+struct Done {
+    place: usize,
+    shard: Box<Shard>,
+    groups: Groups,
+    roll: Roll,
 }
 
 impl Engine {
@@ -86,130 +97,155 @@ impl Engine {
 
 impl Several {
     fn new(options: Options, threads: usize) -> Self {
-        let (mut front, shards, conductor) = options.parts(threads);
-        let mut shards = shards.into_iter();
-        let own = shards.next().unwrap_or_else(|| unreachable!("there is a shard for each thread"));
-        let workers: Vec<Worker> = shards.map(|shard| Worker::start(shard, options.seed)).collect();
-        let share = OWN_SHARE.get(workers.len() - 1).copied().unwrap_or(0);
+        let (mut front, shards, conductor) = options.parts(SHARDS);
+        let home = |shard| Home { shard: Some(Box::new(shard)), ..Home::default() };
         front.begin_epoch(conductor.epoch(0));
         Self {
             front,
             conductor,
-            seed: options.seed,
-            own,
-            workers,
-            own_places: share * PLACES / 1000,
+            gathered: (0..SHARDS).map(|_| Groups::new(SHARDS)).collect(),
+            homes: shards.into_iter().map(home).collect(),
+            workers: Workers::start(threads - 1),
             epochs: 0,
             packet: 0,
-            unsettled: VecDeque::new(),
+            ended: (Instant::MIN, 0),
         }
     }
 
     #[inline]
     fn on_segment(&mut self, segment: &Segment) {
         let last = self.front.on_segment(segment);
-        let place = u32::from(self.front.place(segment));
-        if let Some(place) = place.checked_sub(self.own_places) {
-            let worker = place as usize * self.workers.len() / (PLACES - self.own_places) as usize;
-            self.workers[worker].groups.put(segment);
-        } else {
-            self.own.take(segment);
-        }
+        let place = self.front.place(segment);
+        self.gathered[(usize::from(place) * SHARDS) >> 16].put(place, segment);
         self.packet = segment.packet;
         if last {
             self.end_epoch();
         }
     }
 
+    /// Hands the epoch's segments over, once those of the epoch before have been worked on.
     fn end_epoch(&mut self) {
-        for worker in &mut self.workers {
-            worker.end_epoch(self.seed);
+        let mut orders = self.settle().into_iter();
+        let mut tasks = Vec::with_capacity(SHARDS);
+        for (place, (home, gathered)) in self.homes.iter_mut().zip(&mut self.gathered).enumerate() {
+            let Some(shard) = home.shard.take() else { unreachable!("all tasks are done") };
+            let empty = home.empty.take().unwrap_or_else(|| Groups::new(SHARDS));
+            let groups = std::mem::replace(gathered, empty);
+            tasks.push(Task { place, shard, groups, orders: orders.next() });
         }
-        let roll = self.own.end_epoch();
-        self.settle();
-        self.unsettled.push_back((roll, self.front.now(), self.packet));
+        self.workers.give(tasks);
+        self.ended = (self.front.now(), self.packet);
         self.epochs = self.epochs.saturating_add(1);
         self.front.begin_epoch(self.conductor.epoch(self.epochs));
     }
 
-    /// Gives the orders about the epoch before the one that ends now.
-    fn settle(&mut self) {
-        let Some((own, now, packet)) = self.unsettled.pop_front() else { return };
-        let mut rolls = vec![own];
-        rolls.extend(self.workers.iter().map(Worker::roll));
-        let mut orders = self.conductor.settle(&rolls, now, packet).into_iter();
-        if let Some(orders) = orders.next() {
-            self.own.take_orders(&orders);
+    /// Helps until the last epoch that was handed over has been worked on. Returns the orders about it.
+    fn settle(&mut self) -> Vec<Orders> {
+        if self.epochs == 0 {
+            return Vec::new();
         }
-        for (worker, orders) in self.workers.iter().zip(orders) {
-            worker.order(orders);
+        while let Some(Done { place, shard, groups, roll }) = self.workers.help() {
+            self.homes[place] = Home { shard: Some(shard), empty: Some(groups), roll };
         }
+        let rolls: Vec<Roll> = self.homes.iter_mut().map(|home| std::mem::take(&mut home.roll)).collect();
+        let (now, packet) = self.ended;
+        self.conductor.settle(&rolls, now, packet)
     }
 
     fn finish(mut self) -> Report {
         self.end_epoch();
-        self.settle();
-        let mut shards = vec![self.own];
-        shards.extend(self.workers.into_iter().map(Worker::finish));
+        let orders = self.settle();
+        let mut shards: Vec<Shard> = self.homes.into_iter().filter_map(|home| Some(*home.shard?)).collect();
+        shards.iter_mut().zip(&orders).for_each(|(shard, orders)| shard.take_orders(orders));
         self.conductor.report(shards, &self.front)
     }
 }
 
-/// How many [`Front::place`]s there are.
-const PLACES: u32 = 1 << 16;
-
-impl Worker {
-    fn start(shard: Shard, seed: u64) -> Self {
-        let (epochs, inbox) = mpsc::sync_channel(QUEUED);
-        let (orders, orders_inbox) = mpsc::channel();
-        let (rolls_outbox, rolls) = mpsc::channel();
-        let (empty_outbox, empty) = mpsc::channel();
-        let thread =
-            std::thread::spawn(move || work(shard, &inbox, &orders_inbox, &rolls_outbox, &empty_outbox));
-        Self { groups: Groups::new(seed), epochs, orders, rolls, empty, thread }
-    }
-
-    /// Hands the epoch's segments over.
-    fn end_epoch(&mut self, seed: u64) {
-        let next = self.empty.try_recv().unwrap_or_else(|_| Groups::new(seed));
-        // A worker that is gone has panicked, which `finish` passes on.
-        let _ = self.epochs.send(std::mem::replace(&mut self.groups, next));
-    }
-
-    fn roll(&self) -> Roll {
-        self.rolls.recv().unwrap_or_default()
-    }
-
-    fn order(&self, orders: Orders) {
-        let _ = self.orders.send(orders);
-    }
-
-    fn finish(self) -> Shard {
-        drop(self.epochs);
-        self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+impl Task {
+    fn work(mut self) -> Done {
+        let roll = self.shard.end_epoch_with(&mut self.groups);
+        if let Some(orders) = &self.orders {
+            self.shard.take_orders(orders);
+        }
+        Done { place: self.place, shard: self.shard, groups: self.groups, roll }
     }
 }
 
-fn work(
-    mut shard: Shard,
-    inbox: &Receiver<Groups>,
-    orders: &Receiver<Orders>,
-    rolls: &Sender<Roll>,
-    empty: &Sender<Groups>,
-) -> Shard {
-    let mut awaits_orders = false;
-    // The other side closes the channels when it wants the shard back, or when it has panicked itself.
-    for mut groups in inbox {
-        let roll = shard.end_epoch_with(&mut groups);
-        let _ = empty.send(groups);
-        let _ = rolls.send(roll);
-        if awaits_orders && let Ok(orders) = orders.recv() {
-            shard.take_orders(&orders);
+/// The threads besides the calling one.
+struct Workers {
+    tasks: Arc<Tasks>,
+    done: Receiver<thread::Result<Done>>,
+    /// Tasks that were given and are not done.
+    pending: usize,
+}
+
+/// Tasks that nobody has taken yet; `None` when no more will come.
+struct Tasks {
+    waiting: Mutex<Option<Vec<Task>>>,
+    changed: Condvar,
+}
+
+impl Workers {
+    fn start(count: usize) -> Self {
+        let tasks = Arc::new(Tasks { waiting: Mutex::new(Some(Vec::new())), changed: Condvar::new() });
+        let (outbox, done) = mpsc::channel();
+        for _ in 0..count {
+            let (tasks, outbox) = (Arc::clone(&tasks), outbox.clone());
+            thread::spawn(move || work(&tasks, &outbox));
         }
-        awaits_orders = true;
+        Self { tasks, done, pending: 0 }
     }
-    if awaits_orders && let Ok(orders) = orders.recv() {
-        shard.take_orders(&orders);
+
+    /// All tasks given before are done.
+    fn give(&mut self, mut tasks: Vec<Task>) {
+        // The longest is taken first, so that whoever comes last has a short one.
+        tasks.sort_by_key(|task| task.groups.len());
+        self.pending = tasks.len();
+        *self.tasks.waiting() = Some(tasks);
+        self.tasks.changed.notify_all();
     }
-    shard
+
+    /// Does the next task, or waits for one that somebody else does.
+    fn help(&mut self) -> Option<Done> {
+        self.pending = self.pending.checked_sub(1)?;
+        let task = self.tasks.waiting().as_mut().and_then(Vec::pop);
+        task.map(Task::work).or_else(|| {
+            let done = self.done.recv().unwrap_or_else(|_| unreachable!("workers wait for tasks"));
+            Some(done.unwrap_or_else(|panic| resume_unwind(panic)))
+        })
+    }
+}
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        *self.tasks.waiting() = None;
+        self.tasks.changed.notify_all();
+    }
+}
+
+impl Tasks {
+    fn waiting(&self) -> MutexGuard<'_, Option<Vec<Task>>> {
+        // Nobody panics while holding it.
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for the next task.
+    fn next(&self) -> Option<Task> {
+        let mut waiting = self.waiting();
+        loop {
+            match waiting.as_mut()?.pop() {
+                Some(task) => return Some(task),
+                None => waiting = self.changed.wait(waiting).unwrap_or_else(PoisonError::into_inner),
+            }
+        }
+    }
+}
+
+fn work(tasks: &Tasks, outbox: &Sender<thread::Result<Done>>) {
+    while let Some(task) = tasks.next() {
+        // A panic is passed on to the calling thread, which waits for the task.
+        if outbox.send(catch_unwind(AssertUnwindSafe(|| task.work()))).is_err() {
+            break;
+        }
+    }
 }

@@ -140,8 +140,9 @@ fn spread(segments: &[Segment], options: Options, shards: usize) -> Report {
     };
     for segment in segments {
         let last = front.on_segment(segment);
-        let owner = usize::from(front.place(segment)) % shards.len();
-        shards[owner].on_segments(std::slice::from_ref(segment));
+        let place = front.place(segment);
+        let owner = usize::from(place) % shards.len();
+        shards[owner].take(place, segment);
         packet = segment.packet;
         if last {
             settle(&front, &mut shards, &mut conductor, packet, false);
