@@ -9,6 +9,7 @@ use crate::flows::Flows;
 use crate::ledger::Listing;
 use crate::report::{Note, Report};
 use crate::shard::Shard;
+use crate::table::Keys;
 
 /// What to keep, and how much.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +35,7 @@ impl Default for Options {
 
 impl Options {
     /// The parts of an analysis whose shards may each work on a thread of their own. Every segment passes the front,
-    /// then goes to the shard that owns its [`Front::place`], or into the [`Groups`](crate::Groups) that this one is given
+    /// then goes to the shard that owns its [`Arrival::place`], or into the [`Groups`](crate::Groups) that this one is given
     /// at the end of the epoch. After each [`Conductor::epoch`], which the front counts, and at the end,
     /// every shard calls its roll ([`Shard::end_epoch`]), then takes the orders about the epoch before, which
     /// [`Conductor::settle`] gives. When it has those about the last epoch too, the report can be drawn up. The listing
@@ -49,13 +50,23 @@ impl Options {
     }
 }
 
+/// What the front has found out about a segment.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// Pairs of hosts are spread over 2^16 places. All segments between two hosts have one.
+    pub place: u16,
+    pub(crate) hash: u32,
+    /// Whether the epoch ends with it.
+    pub is_last: bool,
+}
+
 /// What every segment passes first, in order of capture.
 #[derive(Clone, Debug)]
 pub struct Front {
     segments: u64,
     /// The latest time so far.
     now: Instant,
-    key: u64,
+    keys: Keys,
     /// Segments of the present epoch until it ends.
     left: usize,
     flows: Flows,
@@ -64,8 +75,8 @@ pub struct Front {
 
 impl Front {
     fn new(seed: u64) -> Self {
-        let key = (seed ^ 0x9e37_79b9_7f4a_7c15) | 1;
-        Self { segments: 0, now: Instant::MIN, key, left: 0, flows: Flows::new(seed), notes: BTreeMap::new() }
+        let (keys, flows) = (Keys::new(seed), Flows::new());
+        Self { segments: 0, now: Instant::MIN, keys, left: 0, flows, notes: BTreeMap::new() }
     }
 
     /// The segments from now on are an epoch.
@@ -74,9 +85,9 @@ impl Front {
         self.flows.begin((epoch.connections < epoch.segments).then_some(epoch.connections));
     }
 
-    /// Takes note of a segment. Returns whether the epoch ends with it.
+    /// Takes note of a segment.
     #[inline]
-    pub fn on_segment(&mut self, segment: &Segment) -> bool {
+    pub fn on_segment(&mut self, segment: &Segment) -> Arrival {
         self.segments += 1;
         if segment.at < self.now {
             self.note("time-steps-back", segment.packet);
@@ -84,18 +95,9 @@ impl Front {
             self.now = segment.at;
         }
         self.left -= 1;
-        self.flows.on_segment(segment) || self.left == 0
-    }
-
-    /// Spreads pairs of hosts over 2^16 places. All segments between two hosts have one.
-    #[inline]
-    pub fn place(&self, segment: &Segment) -> u16 {
-        let one = |addr: u128| {
-            let product = u128::from(addr as u64 ^ self.key)
-                * u128::from((addr >> 64) as u64 ^ self.key.rotate_left(32));
-            product as u64 ^ (product >> 64) as u64
-        };
-        (one(segment.src.addr).wrapping_add(one(segment.dst.addr)).wrapping_mul(self.key) >> 48) as u16
+        let mixed = self.keys.mix(segment.src, segment.dst);
+        let is_last = self.flows.on_segment(mixed.ends) || self.left == 0;
+        Arrival { place: (mixed.hosts >> 48) as u16, hash: mixed.hash(), is_last }
     }
 
     /// The latest time so far.
@@ -141,10 +143,10 @@ impl Analysis {
     /// Takes the next segment, in order of capture.
     #[inline]
     pub fn on_segment(&mut self, segment: &Segment) {
-        let last = self.front.on_segment(segment);
-        self.shard.take(self.front.place(segment), segment);
+        let arrival = self.front.on_segment(segment);
+        self.shard.take(arrival, segment);
         self.packet = segment.packet;
-        if last {
+        if arrival.is_last {
             self.end_epoch();
         }
     }

@@ -6,6 +6,7 @@
 
 use tcpwhy_wire::Segment;
 
+use crate::Arrival;
 use crate::packed::{Chunk, PackedSegments};
 
 /// Groups of all shards together.
@@ -32,11 +33,11 @@ impl Groups {
         Self { segments: Vec::new(), spare: Vec::new() }
     }
 
-    /// Takes the next segment, in order of capture, and where [`Front::place`](crate::Front::place) puts it.
+    /// Takes the next segment, in order of capture.
     #[inline]
-    pub fn put(&mut self, place: u16, segment: &Segment) {
+    pub fn put(&mut self, arrival: Arrival, segment: &Segment) {
         let mask = self.segments.len() - 1;
-        self.segments[usize::from(place) & mask].push(segment, &mut self.spare);
+        self.segments[usize::from(arrival.place) & mask].push(segment, arrival.hash, &mut self.spare);
     }
 
     /// Segments in this epoch.

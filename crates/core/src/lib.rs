@@ -43,7 +43,7 @@ mod table;
 mod view;
 mod window_scale;
 
-pub use analysis::{Analysis, Front, Options};
+pub use analysis::{Analysis, Arrival, Front, Options};
 pub use cause::{Cause, Side};
 pub use conductor::{Conductor, Epoch, Orders, Roll};
 pub use groups::Groups;

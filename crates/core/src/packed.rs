@@ -12,6 +12,8 @@ const MAPPED: u128 = 0xffff;
 const MSS: u8 = 1;
 const WINDOW_SCALE: u8 = 2;
 const SACK_PERMITTED: u8 = 4;
+/// What nearly every segment has.
+const STAMPS: u8 = 8;
 /// This is none of its segment but the place where the whole of it is, in `payload_len`.
 const WHOLE: u8 = 128;
 
@@ -23,7 +25,9 @@ pub(crate) struct Packed {
     packet: u64,
     seq: Seq,
     ack: Seq,
-    stamps: Option<Timestamps>,
+    stamps: Timestamps,
+    /// What its endpoints are mixed to.
+    hash: u32,
     /// IPv4 addresses.
     addrs: [u32; 2],
     ports: [u16; 2],
@@ -51,14 +55,15 @@ pub(crate) struct PackedSegments {
 
 impl PackedSegments {
     #[inline]
-    pub(crate) fn push(&mut self, segment: &Segment, spare: &mut Vec<Chunk>) {
+    pub(crate) fn push(&mut self, segment: &Segment, hash: u32, spare: &mut Vec<Chunk>) {
         let (src, dst, options) = (segment.src, segment.dst, &segment.options);
         let mut packed = Packed {
             at: segment.at,
             packet: segment.packet,
             seq: segment.seq,
             ack: segment.ack,
-            stamps: options.timestamps,
+            stamps: options.timestamps.unwrap_or_default(),
+            hash,
             addrs: [src.addr as u32, dst.addr as u32],
             ports: [src.port, dst.port],
             payload_len: segment.payload_len,
@@ -68,14 +73,14 @@ impl PackedSegments {
             window_scale: 0,
             flags: segment.flags,
             ttl: segment.ttl,
-            has: 0,
+            has: u8::from(options.timestamps.is_some()) * STAMPS,
         };
         let more = options.cut || !options.sack().is_empty();
         if src.addr >> 32 != MAPPED || dst.addr >> 32 != MAPPED || more {
             packed.has = WHOLE;
             packed.payload_len = self.push_whole(segment);
         } else if segment.flags.syn() {
-            packed.has = u8::from(options.mss.is_some()) * MSS
+            packed.has |= u8::from(options.mss.is_some()) * MSS
                 + u8::from(options.window_scale.is_some()) * WINDOW_SCALE
                 + u8::from(options.sack_permitted) * SACK_PERMITTED;
             packed.mss = options.mss.unwrap_or(0);
@@ -129,27 +134,20 @@ pub(crate) struct Piece<'a> {
 }
 
 impl Piece<'_> {
-    /// Between whom each of them is.
+    /// What the endpoints of each are mixed to.
     #[inline]
-    pub(crate) fn ends(&self) -> impl Iterator<Item = [Endpoint; 2]> {
-        self.packed.iter().map(|packed| {
-            if packed.has == WHOLE {
-                let whole = &self.whole[packed.payload_len as usize];
-                [whole.src, whole.dst]
-            } else {
-                [packed.end(0), packed.end(1)]
-            }
-        })
+    pub(crate) fn hashes(&self) -> impl Iterator<Item = u32> {
+        self.packed.iter().map(|packed| packed.hash)
     }
 
-    /// Gives them one by one, each with its place in this piece.
+    /// Gives them one by one, each with what its endpoints are mixed to.
     #[inline]
-    pub(crate) fn for_each(&self, mut on_segment: impl FnMut(usize, &Segment)) {
-        for (i, packed) in self.packed.iter().enumerate() {
+    pub(crate) fn for_each(&self, mut on_segment: impl FnMut(u32, &Segment)) {
+        for packed in self.packed {
             if packed.has == WHOLE {
-                on_segment(i, &self.whole[packed.payload_len as usize]);
+                on_segment(packed.hash, &self.whole[packed.payload_len as usize]);
             } else {
-                on_segment(i, &packed.unpack());
+                on_segment(packed.hash, &packed.unpack());
             }
         }
     }
@@ -164,8 +162,8 @@ impl Packed {
     #[inline]
     fn unpack(&self) -> Segment {
         let mut options = TcpOptions::default();
-        options.timestamps = self.stamps;
-        if self.has != 0 {
+        options.timestamps = (self.has & STAMPS != 0).then_some(self.stamps);
+        if self.has & !STAMPS != 0 {
             options.mss = (self.has & MSS != 0).then_some(self.mss);
             options.window_scale = (self.has & WINDOW_SCALE != 0).then_some(self.window_scale);
             options.sack_permitted = self.has & SACK_PERMITTED != 0;
@@ -225,18 +223,17 @@ mod tests {
         segments.push(Segment { ip_id: None, ..plain });
         let (mut packed, mut spare) = (PackedSegments::default(), Vec::new());
         for _ in 0..2 {
-            for segment in &segments {
-                packed.push(segment, &mut spare);
+            for (hash, segment) in (0..).zip(&segments) {
+                packed.push(segment, hash, &mut spare);
             }
             assert_eq!(packed.len(), segments.len());
             let mut given = Vec::new();
             for piece in packed.pieces(3) {
-                let before = given.len();
-                piece.for_each(|i, segment| {
-                    assert_eq!(i, given.len() - before);
+                assert_eq!(piece.hashes().next(), Some(given.len() as u32));
+                piece.for_each(|hash, segment| {
+                    assert_eq!(hash as usize, given.len());
                     given.push(*segment);
                 });
-                assert!(piece.ends().eq(given[before..].iter().map(|segment| [segment.src, segment.dst])));
             }
             assert_eq!(given, segments);
             packed.clear(&mut spare);

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use tcpwhy_wire::{Duration, Endpoint, Instant, Segment, Seq};
 
+use crate::Arrival;
 use crate::conductor::{Asked, Orders, Roll};
 use crate::connection::{CLIENT, Connection, SERVER};
 use crate::groups::Groups;
@@ -120,29 +121,26 @@ impl Shard {
         }
     }
 
-    /// Takes the next segment, in order of capture, and where [`Front::place`](crate::Front::place) puts it.
+    /// Takes the next segment, in order of capture.
     #[inline]
-    pub fn take(&mut self, place: u16, segment: &Segment) {
+    pub fn take(&mut self, arrival: Arrival, segment: &Segment) {
         if self.in_order {
-            self.on_segment(segment, self.table.hash(segment.src, segment.dst));
+            self.on_segment(segment, arrival.hash);
         } else {
-            self.groups.put(place, segment);
+            self.groups.put(arrival, segment);
         }
     }
 
     /// Works on segments between the same hosts, or a few of them.
     fn on_group(&mut self, group: &PackedSegments) {
-        let (mut between, mut known) = (None, 0);
+        let mut last = None;
         for piece in group.pieces(AHEAD) {
-            let mut hashes = [0; AHEAD];
-            for (hash, [src, dst]) in hashes.iter_mut().zip(piece.ends()) {
-                if between != Some([src, dst]) && between != Some([dst, src]) {
-                    (between, known) = (Some([src, dst]), self.table.hash(src, dst));
-                    self.fetch(known);
+            for hash in piece.hashes() {
+                if last.replace(hash) != Some(hash) {
+                    self.fetch(hash);
                 }
-                *hash = known;
             }
-            piece.for_each(|i, segment| self.on_segment(segment, hashes[i]));
+            piece.for_each(|hash, segment| self.on_segment(segment, hash));
         }
     }
 

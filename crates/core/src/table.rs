@@ -29,23 +29,39 @@ pub(crate) struct Table {
 
 /// What endpoints are mixed with: a capture cannot be made to collide for one that its author does not know.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Keys([u64; 3]);
+pub(crate) struct Keys([u64; 4]);
+
+/// What two endpoints are mixed to, the same for both directions.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mixed {
+    /// Of their hosts alone.
+    pub hosts: u64,
+    /// Of hosts and ports.
+    pub ends: u64,
+}
 
 impl Keys {
     pub(crate) fn new(seed: u64) -> Self {
         let mut state = seed;
-        Self([(); 3].map(|()| split_mix(&mut state)))
+        Self([(); 4].map(|()| split_mix(&mut state)))
     }
 
-    /// The same for both directions.
     #[inline]
-    pub(crate) fn mix(&self, a: Endpoint, b: Endpoint) -> u64 {
-        let [k0, k1, k2] = self.0;
-        let one = |end: Endpoint| {
-            let (high, low) = ((end.addr >> 64) as u64, end.addr as u64);
-            fold(low ^ k0, high.rotate_left(16) ^ u64::from(end.port) ^ k1)
-        };
-        fold(one(a).wrapping_add(one(b)) ^ k2, k0)
+    pub(crate) fn mix(&self, a: Endpoint, b: Endpoint) -> Mixed {
+        let [k0, k1, k2, k3] = self.0;
+        let host = |addr: u128| fold(addr as u64 ^ k0, (addr >> 64) as u64 ^ k1);
+        let end = |host: u64, port: u16| fold(host ^ k2, u64::from(port) ^ k3);
+        let (host_a, host_b) = (host(a.addr), host(b.addr));
+        let ends = end(host_a, a.port).wrapping_add(end(host_b, b.port));
+        Mixed { hosts: host_a.wrapping_add(host_b), ends }
+    }
+}
+
+impl Mixed {
+    /// Where a table looks for them first.
+    #[inline]
+    pub(crate) fn hash(self) -> u32 {
+        (self.ends >> 32) as u32
     }
 }
 
@@ -59,7 +75,7 @@ impl Table {
     /// The same for both directions.
     #[inline]
     pub(crate) fn hash(&self, a: Endpoint, b: Endpoint) -> u32 {
-        (self.keys.mix(a, b) >> 32) as u32
+        self.keys.mix(a, b).hash()
     }
 
     /// The slot with this hash that `is_it` recognises.

@@ -15,8 +15,9 @@ use tcpwhy_wire::{Instant, Segment};
 
 /// More threads wait for the one that reads.
 pub const USEFUL_MAX: usize = 6;
-/// Enough that the last task of an epoch is a small part of it, and a power of two.
-const SHARDS: usize = 32;
+/// Enough that the last task of an epoch is a small part of it; each shard has sums of its own, which are to stay in the
+/// caches.
+const SHARDS_A_THREAD: usize = 4;
 
 /// An analysis on one or more threads.
 pub enum Engine {
@@ -97,13 +98,14 @@ impl Engine {
 
 impl Several {
     fn new(options: Options, threads: usize) -> Self {
-        let (mut front, shards, conductor) = options.parts(SHARDS);
+        let count = SHARDS_A_THREAD * threads;
+        let (mut front, shards, conductor) = options.parts(count);
         let home = |shard| Home { shard: Some(Box::new(shard)), ..Home::default() };
         front.begin_epoch(conductor.epoch(0));
         Self {
             front,
             conductor,
-            gathered: (0..SHARDS).map(|_| Groups::new(SHARDS)).collect(),
+            gathered: (0..count).map(|_| Groups::new(count)).collect(),
             homes: shards.into_iter().map(home).collect(),
             workers: Workers::start(threads - 1),
             epochs: 0,
@@ -114,11 +116,11 @@ impl Several {
 
     #[inline]
     fn on_segment(&mut self, segment: &Segment) {
-        let last = self.front.on_segment(segment);
-        let place = self.front.place(segment);
-        self.gathered[(usize::from(place) * SHARDS) >> 16].put(place, segment);
+        let arrival = self.front.on_segment(segment);
+        let shard = (usize::from(arrival.place) * self.gathered.len()) >> 16;
+        self.gathered[shard].put(arrival, segment);
         self.packet = segment.packet;
-        if last {
+        if arrival.is_last {
             self.end_epoch();
         }
     }
@@ -126,10 +128,11 @@ impl Several {
     /// Hands the epoch's segments over, once those of the epoch before have been worked on.
     fn end_epoch(&mut self) {
         let mut orders = self.settle().into_iter();
-        let mut tasks = Vec::with_capacity(SHARDS);
+        let count = self.homes.len();
+        let mut tasks = Vec::with_capacity(count);
         for (place, (home, gathered)) in self.homes.iter_mut().zip(&mut self.gathered).enumerate() {
             let Some(shard) = home.shard.take() else { unreachable!("all tasks are done") };
-            let empty = home.empty.take().unwrap_or_else(|| Groups::new(SHARDS));
+            let empty = home.empty.take().unwrap_or_else(|| Groups::new(count));
             let groups = std::mem::replace(gathered, empty);
             tasks.push(Task { place, shard, groups, orders: orders.next() });
         }

@@ -139,12 +139,11 @@ fn spread(segments: &[Segment], options: Options, shards: usize) -> Report {
         }
     };
     for segment in segments {
-        let last = front.on_segment(segment);
-        let place = front.place(segment);
-        let owner = usize::from(place) % shards.len();
-        shards[owner].take(place, segment);
+        let arrival = front.on_segment(segment);
+        let owner = usize::from(arrival.place) % shards.len();
+        shards[owner].take(arrival, segment);
         packet = segment.packet;
-        if last {
+        if arrival.is_last {
             settle(&front, &mut shards, &mut conductor, packet, false);
             epochs += 1;
             front.begin_epoch(conductor.epoch(epochs));
