@@ -1,7 +1,7 @@
 # What a developer runs is what CI runs. `make help` lists the targets.
 CARGO ?= cargo
 
-.PHONY: help demo test lint bench accuracy readme corpus public-captures fuzz tools
+.PHONY: help demo test lint bench accuracy exam readme corpus public-captures fuzz tools
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -22,6 +22,10 @@ bench: ## speed beside what else is installed, printed as tables (BENCH="--packe
 
 accuracy: ## bills against the applications' own clocks, printed as a table
 	$(CARGO) run --locked --release -p tcpwhy -- lab accuracy --write docs/accuracy.md
+
+exam: ## real programs over fresh paths, recorded at both ends with tcpdump, judged by their clocks (docs/exam.md; as root; EXAM="rpc" for some)
+	$(CARGO) build --locked --release -p tcpwhy
+	python3 tools/exam/exam.py $(EXAM)
 
 readme: ## measure the table of the reference cases afresh, on this machine's kernel, and put it into README.md
 	$(CARGO) run --locked --release -p tcpwhy -- lab all --write README.md

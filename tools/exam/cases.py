@@ -1,0 +1,508 @@
+"""What is recorded, and what must come out?
+
+A case is a path, a program at each end, and an expectation in milliseconds by `cause@side` (`a|b` for either). It comes from
+the path's delay and from the programs' clocks, never from packets. "rest" is what the other terms leave of the elapsed time,
+None any amount, a tuple a range. What no term names may not exceed the tolerance.
+"""
+
+import os
+import re
+from dataclasses import dataclass, field
+from typing import Callable
+
+ALL = {}
+WHOLE_TRANSFER = "slow-start|congestion-window|bandwidth|receive-window@"
+
+
+@dataclass
+class Case:
+    name: str
+    near: object
+    far: object
+    expect: Callable
+    path: str = "--delay 10ms"
+    congestion: str = "cubic"
+    near_sysctl: list = field(default_factory=list)
+    far_sysctl: list = field(default_factory=list)
+    tap: str = "tcp"
+    offload: object = None
+    host_setup: dict = field(default_factory=dict)
+    files: object = None
+    skip: tuple = ()
+    settle: float = 0.4
+    views: dict = field(default_factory=dict)
+
+    @property
+    def rtt(self):
+        return 2 * float(re.search(r"--delay ([\d.]+)ms", self.path)[1]) if "--delay" in self.path else 0.0
+
+
+def case(name, near, far, expect, **options):
+    ALL[name] = Case(name, near, far, lambda t, c=None: expect(t, ALL[name].rtt), **options)
+
+
+def healthy(exchanges, setups=1, **more):
+    """Round trips and nothing else."""
+    return lambda t, rtt: {"handshake@": setups * rtt, "round-trip@": exchanges * rtt, **more}
+
+
+def asks(times, request=200, reply=300, pause_ms=0, **options):
+    def program(p):
+        p.connect(**options)
+        p.set(TCP_NODELAY=1)
+        p.ask(times, request, reply, pause_ms)
+        p.close()
+
+    return program
+
+
+def answers(request=200, reply=300, think_ms=0, connections=1, **options):
+    def program(p):
+        p.listen(**options)
+        p.serve(request, reply, think_ms, connections)
+
+    return program
+
+
+def download(size, piece=1 << 18, every_ms=0, pause_ms=0, times=1, before=None, **options):
+    def program(p):
+        p.connect(**options)
+        p.set(TCP_NODELAY=1)
+        for n in range(times):
+            if n:
+                p.think(pause_ms)
+            start = p_now()
+            p.write(100)
+            p.read(size, every_ms, piece)
+            p.note("exchange", start)
+        p.close()
+
+    return program
+
+
+def p_now():
+    import time
+
+    return time.time()
+
+
+def snap(n):
+    return f"editcap -s {n} IN OUT"
+
+
+def sends(expression):
+    return f"tcpdump -r IN -w OUT '{expression}'"
+
+
+VIEWS = {"snap68": snap(68), "pcapng": "editcap -F pcapng IN OUT"}
+BULK = 3_000_000
+
+# Requests and answers.
+
+case("rpc-healthy", asks(10), answers(), healthy(10), views=VIEWS)
+case("rpc-healthy-100ms", asks(5), answers(), healthy(5), path="--delay 50ms")
+case("rpc-no-timestamps", asks(10), answers(), healthy(10), near_sysctl=["net.ipv4.tcp_timestamps=0"])
+case("rpc-thinks-30", asks(8), answers(think_ms=30),
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": 8 * rtt, "server-think@server": t.sum("far", "think")}, views=VIEWS)
+case("rpc-any-cooked", asks(8), answers(think_ms=30),
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": 8 * rtt, "server-think@server": t.sum("far", "think")},
+     tap="-i any tcp")
+
+
+def uneven(p):
+    p.listen()
+    p.accept()
+    p.set(TCP_NODELAY=1)
+    for ms in (1, 80, 3, 200, 1, 40, 2):
+        p.read(200)
+        p.think(ms)
+        p.write(300)
+    p.read(1)
+
+
+case("rpc-slow-and-fast", asks(7), uneven,
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": 7 * rtt, "server-think@server": t.sum("far", "think")}, views=VIEWS)
+
+
+def late_accept(p):
+    p.listen()
+    p.think(400)
+    p.serve(200, 300)
+
+
+case("accept-late", asks(2), late_accept,
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": 2 * rtt, "server-think@server": "rest"}, path="--delay 5ms")
+
+
+def half_close(p):
+    p.connect()
+    p.write(500)
+    p.shutdown()
+    p.read(2000)
+    p.close()
+
+
+def after_eof(p):
+    p.listen()
+    p.accept()
+    p.read(10**9)
+    p.think(60)
+    p.write(2000)
+    p.close()
+
+
+case("half-close", half_close, after_eof,
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": rtt, "server-think@server": t.sum("far", "think")})
+
+
+def split_request(pause_ms, nodelay, times=6):
+    def program(p):
+        p.connect()
+        p.set(TCP_NODELAY=int(nodelay))
+        for _ in range(times):
+            start = p_now()
+            p.write(100)
+            if pause_ms:
+                p.think(pause_ms)
+            p.write(150)
+            p.read(300)
+            p.note("exchange", start)
+        p.close()
+
+    return program
+
+
+case("request-paused-70", split_request(70, True), answers(250),
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": 6 * rtt, "sender-think@client": t.sum("near", "think")})
+case("split-request", split_request(0, False), answers(250),
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": 6 * rtt, "nagle-delayed-ack|nagle@client": "rest"}, views=VIEWS)
+case("split-request-any", split_request(0, False), answers(250),
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": 6 * rtt, "nagle-delayed-ack|nagle@client": "rest"}, tap="-i any tcp")
+case("split-request-no-timestamps", split_request(0, False), answers(250),
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": 6 * rtt, "nagle-delayed-ack|nagle@client": "rest"},
+     near_sysctl=["net.ipv4.tcp_timestamps=0"])
+case("split-request-nodelay", split_request(0, True), answers(250), healthy(6))
+
+
+def quick_server(p):
+    p.listen()
+    p.accept()
+    p.quickack = True
+    p.set(TCP_NODELAY=1, TCP_QUICKACK=1)
+    while p.read(250, piece=250):
+        p.write(300)
+
+
+case("split-request-quickack", split_request(0, False), quick_server,
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": 6 * rtt, "nagle@client": 6 * rtt}, path="--delay 15ms")
+
+
+def pipelining(nodelay, size=120, burst=5, rounds=6):
+    def program(p):
+        p.connect()
+        p.set(TCP_NODELAY=int(nodelay))
+        for _ in range(rounds):
+            start = p_now()
+            for _ in range(burst):
+                p.write(size)
+            p.read(burst * 100)
+            p.note("exchange", start)
+            p.think(120)
+        p.close()
+
+    return program
+
+
+case("pipelining-nagle", pipelining(False), answers(120, 100),
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": 6 * rtt, "nagle-delayed-ack|nagle@client": t.sum("near", "exchange") - 6 * rtt})
+case("pipelining-nodelay", pipelining(True), answers(120, 100), healthy(6))
+
+
+def chunks(count, size, pause_ms, nodelay, cork=False):
+    def program(p):
+        p.listen()
+        p.accept()
+        p.set(TCP_NODELAY=int(nodelay), TCP_CORK=int(cork))
+        while p.read(100):
+            for n in range(count):
+                if n and pause_ms:
+                    p.think(pause_ms)
+                p.write(size)
+
+    return program
+
+
+case("chunks-every-100ms", download(10 * 400, times=2), chunks(10, 400, 100, True),
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": 2 * rtt, "sender-think@server": t.sum("far", "think")}, views=VIEWS)
+case("chunks-every-40ms-nagle", download(8 * 400, times=3), chunks(8, 400, 40, False),
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": 3 * rtt, "sender-think@server": t.sum("far", "think")})
+case("chunks-at-once-nagle", download(3 * 400, times=5, pause_ms=5), chunks(3, 400, 0, False),
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": 5 * rtt, "nagle-delayed-ack|nagle@server": t.sum("near", "exchange") - 5 * rtt})
+case("cork-forgotten", download(700, times=4), chunks(2, 350, 0, False, cork=True),
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": 4 * rtt, "cork@server": t.sum("near", "exchange") - 4 * rtt}, path="--delay 5ms")
+
+
+def more(p):
+    p.listen()
+    p.accept()
+    while p.read(100):
+        p.write(300, more=True)
+        p.think(30)
+        p.write(300)
+
+
+case("msg-more-then-30ms", download(600, times=5), more,
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": 5 * rtt, "server-think|sender-think|cork@server": t.sum("far", "think")})
+
+
+def linger(p):
+    p.connect()
+    p.set(TCP_NODELAY=1, SO_LINGER=(1, 0))
+    p.ask(4, 200, 300)
+    p.close()
+
+
+case("linger-reset", linger, answers(), healthy(4))
+case("keepalive-gaps", asks(3, pause_ms=3500, SO_KEEPALIVE=1, TCP_KEEPIDLE=1, TCP_KEEPINTVL=1), answers(), healthy(3))
+case("syncookies", asks(5), answers(), healthy(5), far_sysctl=["net.ipv4.tcp_syncookies=2"])
+case("ecn-negotiated", asks(5), answers(), healthy(5), near_sysctl=["net.ipv4.tcp_ecn=1"], far_sysctl=["net.ipv4.tcp_ecn=1"])
+case("defer-accept", asks(5), answers(TCP_DEFER_ACCEPT=3), healthy(5))
+
+
+def pushes(p):
+    p.listen()
+    p.accept()
+    p.set(TCP_NODELAY=1)
+    p.read(100)
+    for _ in range(20):
+        p.write(80)
+        p.think(60)
+
+
+def listens(p):
+    p.connect()
+    p.write(100)
+    p.read(20 * 80)
+    p.close()
+
+
+case("pushes-every-60ms", listens, pushes,
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": None, "sender-think@server": t.sum("far", "think")})
+
+
+def busy_server(command):
+    def program(p):
+        import subprocess
+
+        p.listen()
+        p.accept()
+        p.set(TCP_NODELAY=1)
+        while p.read(200):
+            subprocess.run(command, shell=True)
+            p.write(300)
+
+    return program
+
+
+def felt(term, n, cause_rtts=0):
+    return lambda t, rtt: {"handshake@": rtt, "round-trip@": n * rtt, term: t.sum("near", "exchange") - n * rtt}
+
+
+case("server-stopped", asks(4), busy_server("kill -STOP $PPID & sleep 0.3; kill -CONT $PPID"), felt("server-think@server", 4))
+case("server-works", asks(4), busy_server("python3 -c 'sum(range(3000000))'"), felt("server-think@server", 4))
+
+# Loss, order, delay.
+
+case("lost-request", asks(4), answers(), felt("rto@", 4), path="--delay 10ms --forward 'loss data 2'")
+case("lost-request-twice", asks(4), answers(), felt("rto@", 4), path="--delay 10ms --forward 'loss data 2 times 2'", settle=1.0)
+case("lost-request-thrice", asks(4), answers(), felt("rto@", 4), path="--delay 10ms --forward 'loss data 3 times 3'", settle=1.0)
+case("lost-reply-twice", asks(4), answers(), felt("rto@", 4), path="--delay 10ms --backward 'loss data 2 times 2'", settle=1.0)
+case("lost-reply-no-timestamps", asks(4), answers(), felt("rto@", 4), path="--delay 10ms --backward 'loss data 2'",
+     near_sysctl=["net.ipv4.tcp_timestamps=0"])
+case("lost-syn-twice", asks(2), answers(),
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": 2 * rtt, "syn-retransmit@": t.sum("near", "connect") - rtt},
+     path="--delay 10ms --forward 'loss syn 1,2'", skip=("far",))
+case("lost-handshake-ack", asks(3), answers(), healthy(3), path="--delay 10ms --forward 'loss ack 1'")
+case("lost-acks", download(40_000, times=3), chunks(1, 40_000, 0, True),
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": 3 * rtt, WHOLE_TRANSFER: t.sum("near", "exchange") - 3 * rtt},
+     path="--delay 10ms --forward 'loss ack 5,9,14'")
+case("lost-middle", download(14_000, times=4, pause_ms=20), chunks(1, 14_000, 0, True),
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": 4 * rtt, "loss|congestion-window|slow-start@": t.sum("near", "exchange") - 4 * rtt},
+     path="--delay 20ms --backward 'loss data 3,14'")
+case("lost-tail-probe", download(14_000, times=4, pause_ms=20), chunks(1, 14_000, 0, True),
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": 4 * rtt, "loss|rto|slow-start@": t.sum("near", "exchange") - 4 * rtt},
+     path="--delay 20ms --backward 'loss data 10'")
+case("reply-overtaken-15ms", download(7_000, times=6, pause_ms=20), chunks(1, 7_000, 0, True),
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": 6 * rtt, "queueing|loss@": t.sum("near", "exchange") - 6 * rtt},
+     path="--delay 20ms --backward 'reorder data 3,8,12 by 15ms'", skip=("far",))
+case("request-held-on-path", asks(6), answers(), felt("queueing@", 6), path="--delay 20ms --forward 'reorder data 2,4 by 60ms'", skip=("near",))
+case("reply-held-on-path", asks(6), answers(), felt("queueing@", 6), path="--delay 20ms --backward 'reorder data 2,4 by 60ms'", skip=("far",))
+case("jitter-15ms", asks(15), answers(), felt("queueing@", 15), path="--delay 10ms --jitter 15ms")
+case("jitter-near-client-thinks", asks(15), answers(think_ms=25),
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": 15 * rtt, "server-think@server": t.sum("far", "think"),
+                     "queueing@": t.sum("near", "exchange") - 15 * rtt - t.sum("far", "think")},
+     path="--delay 10ms --jitter 8ms")
+case("spurious-timeout", asks(5), answers(), felt("queueing|rto@", 5), path="--delay 10ms --forward 'reorder data 3 by 400ms'", settle=1.0)
+case("duplicated", asks(6), answers(), healthy(6), path="--delay 10ms --forward 'duplicate 100%' --backward 'duplicate 100%'")
+case("loss-1-percent", download(BULK), chunks(1, BULK, 0, True),
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": rtt, "loss|rto|" + WHOLE_TRANSFER: "rest"},
+     path="--delay 15ms --rate 50mbit --backward 'loss 1%'")
+
+# Transfers.
+
+
+def transfer(term=None, setups=1, exchanges=1):
+    return lambda t, rtt: {"handshake@": setups * rtt, "round-trip@": exchanges * rtt, (term or WHOLE_TRANSFER): "rest"}
+
+
+case("bulk-cubic-20m", download(BULK), chunks(1, BULK, 0, True),
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": rtt, "slow-start|receive-window@": (0, 5 * rtt), "bandwidth@": (1000, 1300)},
+     path="--delay 10ms --rate 20mbit --queue 100k", views=VIEWS)
+case("bulk-bbr-20m", download(BULK), chunks(1, BULK, 0, True),
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": rtt, "slow-start|receive-window@": (0, 5 * rtt), "bandwidth@": (1000, 1300)},
+     path="--delay 10ms --rate 20mbit --queue 100k", congestion="bbr")
+case("bulk-no-timestamps", download(BULK), chunks(1, BULK, 0, True),
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": rtt, "slow-start|receive-window@": (0, 5 * rtt), "bandwidth@": (1000, 1300)},
+     path="--delay 10ms --rate 20mbit --queue 100k", near_sysctl=["net.ipv4.tcp_timestamps=0"])
+case("bulk-no-offload", download(BULK), chunks(1, BULK, 0, True),
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": rtt, "slow-start|receive-window@": (0, 5 * rtt), "bandwidth@": (1000, 1300)},
+     path="--delay 10ms --rate 20mbit --queue 100k", offload=False)
+case("bulk-small-queue", download(BULK), chunks(1, BULK, 0, True),
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": rtt, "loss|rto|" + WHOLE_TRANSFER: "rest"}, path="--delay 10ms --rate 20mbit --queue 8p")
+case("bulk-thinned-acks", download(BULK), chunks(1, BULK, 0, True),
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": rtt, "slow-start|receive-window@": (0, 6 * rtt), "bandwidth@": (1000, 1300)},
+     path="--delay 10ms --rate 20mbit --queue 100k --forward 'acks every 16 after 5ms'")
+case("bulk-fast-60ms", download(BULK), chunks(1, BULK, 0, True), transfer("slow-start|receive-window@"), path="--delay 30ms")
+case("bulk-notsent-lowat", download(BULK), lambda p: lowat_server(p),
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": rtt, "slow-start|receive-window@": (0, 5 * rtt), "bandwidth@": (1000, 1300)},
+     path="--delay 10ms --rate 20mbit --queue 100k")
+
+
+def lowat_server(p):
+    p.listen()
+    p.accept()
+    p.set(TCP_NOTSENT_LOWAT=16384)
+    p.read(100)
+    p.write(BULK, piece=8192)
+    p.read(1)
+
+
+def reordered(t, rtt):
+    return {"handshake@": rtt, "round-trip@": rtt, "queueing|loss|slow-start|congestion-window|receive-window@": "rest"}
+
+
+case("bulk-reordered", download(BULK), chunks(1, BULK, 0, True), reordered, path="--delay 20ms --backward 'reorder 2% by 6ms'")
+case("slow-reader-cubic", download(BULK, 65_536, 20), chunks(1, BULK, 0, True), transfer("receiver-think|receive-window|slow-start|congestion-window@"), path="--delay 10ms")
+case("slow-reader-bbr", download(BULK, 65_536, 20), chunks(1, BULK, 0, True), transfer("receiver-think|receive-window|slow-start|congestion-window@"), path="--delay 10ms",
+     congestion="bbr")
+case("slow-reader-no-timestamps", download(BULK, 65_536, 20), chunks(1, BULK, 0, True), transfer("receiver-think|receive-window|slow-start|congestion-window@"),
+     near_sysctl=["net.ipv4.tcp_timestamps=0"])
+case("slow-reader-slower", download(1_500_000, 65_536, 80), chunks(1, 1_500_000, 0, True), transfer("receiver-think|receive-window|slow-start|congestion-window@"), path="--delay 10ms")
+case("slow-reader-slower-bbr", download(1_500_000, 65_536, 80), chunks(1, 1_500_000, 0, True), transfer("receiver-think|receive-window|slow-start|congestion-window@"),
+     path="--delay 10ms", congestion="bbr")
+case("reader-sleeps-1500ms", lambda p: sleepy_reader(p), chunks(1, BULK, 0, True),
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": rtt, "receiver-think@client": (1300, 1600), "slow-start|slow-start-after-idle|receive-window|congestion-window@": (0, 700)})
+
+
+def sleepy_reader(p):
+    p.connect()
+    p.write(100)
+    p.read(100_000)
+    p.think(1500)
+    p.read(BULK - 100_000)
+    p.close()
+
+
+case("rcvbuf-32k", download(600_000, SO_RCVBUF=32_768), chunks(1, 600_000, 0, True), transfer("receive-window|slow-start@"), path="--delay 20ms")
+case("rcvbuf-32k-upload", lambda p: upload(p, 600_000), lambda p: sink(p, 600_000, SO_RCVBUF=32_768),
+     transfer("receive-window|slow-start@"), path="--delay 20ms")
+case("rmem-small", download(1_000_000), chunks(1, 1_000_000, 0, True), transfer("receive-window|slow-start@"), path="--delay 20ms",
+     near_sysctl=["net.ipv4.tcp_rmem=4096 60000 60000"])
+case("unscaled", download(1_000_000), chunks(1, 1_000_000, 0, True), transfer("receive-window|slow-start@"), path="--delay 30ms",
+     near_sysctl=["net.ipv4.tcp_window_scaling=0"])
+case("sndbuf-4k", download(600_000), lambda p: tuned_server(p, 600_000, SO_SNDBUF=4096), transfer("send-buffer@server"), path="--delay 10ms")
+case("sndbuf-16k", download(300_000), lambda p: tuned_server(p, 300_000, SO_SNDBUF=16384), transfer("send-buffer|slow-start@server"), path="--delay 20ms")
+case("sndbuf-64k-bbr", download(1_000_000), lambda p: tuned_server(p, 1_000_000, SO_SNDBUF=65536),
+     transfer("send-buffer|slow-start@server"), path="--delay 20ms", congestion="bbr")
+
+
+def tuned_server(p, size, **options):
+    p.listen(**options)
+    p.accept()
+    p.read(100)
+    p.write(size)
+    p.read(1)
+
+
+def upload(p, size, pause_ms=0, times=1, **options):
+    p.connect(**options)
+    for n in range(times):
+        if n:
+            p.think(pause_ms)
+        start = p_now()
+        p.write(size)
+        p.read(50)
+        p.note("exchange", start)
+    p.close()
+
+
+def sink(p, size, think_ms=0, **options):
+    p.listen(**options)
+    p.accept()
+    while p.read(size):
+        if think_ms:
+            p.think(think_ms)
+        p.write(50)
+
+
+def after_idle(t, rtt):
+    last = t.spans("near", "exchange")[-1]
+    first = sum(t.spans("near", "exchange")[:-1])
+    return {"handshake@": rtt, "round-trip@": 3 * rtt, "slow-start-after-idle@": last - rtt, "slow-start|receive-window|congestion-window@": first - 2 * rtt}
+
+
+def idles(p, pauses=(30, 2500), size=150_000):
+    p.connect()
+    for pause in (0, *pauses):
+        if pause:
+            p.think(pause)
+        start = p_now()
+        p.write(100)
+        p.read(size)
+        p.note("exchange", start)
+    p.close()
+
+
+def idles_up(p, pauses=(30, 2500), size=150_000):
+    p.connect()
+    for pause in (0, *pauses):
+        if pause:
+            p.think(pause)
+        start = p_now()
+        p.write(size)
+        p.read(50)
+        p.note("exchange", start)
+    p.close()
+
+
+case("idle-download", idles, chunks(1, 150_000, 0, True), after_idle, path="--delay 30ms")
+case("idle-upload", idles_up, lambda p: sink(p, 150_000), after_idle, path="--delay 30ms")
+case("idle-no-restart", idles, chunks(1, 150_000, 0, True),
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": 3 * rtt, "slow-start|receive-window|congestion-window@": t.sum("near", "exchange") - 3 * rtt},
+     path="--delay 30ms", far_sysctl=["net.ipv4.tcp_slow_start_after_idle=0"])
+case("upload-then-think-100", lambda p: upload(p, 1_000_000), lambda p: sink(p, 1_000_000, 100),
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": rtt, "server-think@server": t.sum("far", "think"),
+                     "slow-start|receive-window@": (0, 5 * rtt), "bandwidth@": (300, 420)}, path="--delay 10ms --rate 20mbit --queue 100k")
+case("paced-10m", download(BULK), lambda p: tuned_server(p, BULK, SO_MAX_PACING_RATE=1_250_000), transfer("pacing|slow-start@server"))
+
+
+def stream_up(p):
+    p.connect()
+    p.set(TCP_NODELAY=1)
+    p.write(50 * 2000, piece=2000, every_ms=15)
+    p.read(50)
+    p.close()
+
+
+case("upload-in-pauses", stream_up, lambda p: sink(p, 100_000),
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": rtt, "sender-think@client": t.sum("near", "write")})

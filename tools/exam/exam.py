@@ -1,0 +1,230 @@
+#!/usr/bin/env python3
+"""Does tcpwhy name the right cause on captures that it has never seen?
+
+Two hosts on a path of the laboratory (`tcpwhy lab shell`), real programs at both, tcpdump at both. What the bill must say
+follows from the case's configuration and from the programs' clocks; it is written down before the bill is read.
+
+    exam.py [--out DIR] [--again] [CASE...]     record and judge; --again judges what was recorded before
+"""
+
+import argparse
+import glob
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, HERE)
+
+import cases  # noqa: E402
+import programs  # noqa: E402, F401
+from peer import Peer  # noqa: E402
+
+ENDS = {"near": "client", "far": "server"}
+TOLERANCE_MS, TOLERANCE_SHARE = 2.0, 0.05
+CASE_SECONDS = 90
+
+
+# One host of a case, inside its namespace.
+
+
+def run_host(end, name):
+    case = cases.ALL[name]
+    device = next(d for d in os.listdir("/sys/class/net") if d != "lo")
+    if case.offload is False:
+        for what in ("tso", "gso", "gro"):
+            subprocess.run(["ethtool", "-K", device, what, "off"], stderr=subprocess.DEVNULL)
+    for command in case.host_setup.get(end, []):
+        subprocess.run(command.replace("DEV", device), shell=True, check=True)
+    tap = start_tap(case, end, device)
+    program = case.near if end == "near" else case.far
+    if callable(program):
+        peer = Peer(f"{end}.json")
+        try:
+            program(peer)
+        finally:
+            peer.dump()
+    else:
+        with open(f"{end}.out", "w") as out, open(f"{end}.err", "w") as err:
+            subprocess.run(program, shell=True, stdout=out, stderr=err)
+    if end == "near":
+        time.sleep(case.settle)
+        tap.send_signal(signal.SIGINT)
+        tap.wait()
+    else:
+        signal.pause()  # ends with the host
+
+
+def start_tap(case, end, device):
+    command = ["tcpdump", "-i", device, "-U", "--immediate-mode", "-B", "65536", "-w", f"{end}.pcap"]
+    command += ["-s", "128", "-Z", "root"]
+    tap = subprocess.Popen(command + shlex.split(case.tap.replace("DEV", device)), stderr=subprocess.PIPE, text=True)
+    while "listening on" not in tap.stderr.readline():
+        if tap.poll() is not None:
+            sys.exit("tcpdump ended")
+    return tap
+
+
+# Recording.
+
+
+def record(case, directory, program):
+    os.makedirs(directory, exist_ok=True)
+    for old in glob.glob(f"{directory}/*"):
+        if os.path.isfile(old):
+            os.remove(old)
+    if case.files:
+        case.files(directory)
+    here = f"{sys.executable} {HERE}/exam.py"
+    command = [program, "lab", "shell", *shlex.split(case.path)]
+    for end, settings in (("near", case.near_sysctl), ("far", case.far_sysctl)):
+        for setting in settings:
+            command += [f"--{end}-sysctl", setting]
+    command += ["--congestion", case.congestion, "--far", f"{here} --host far {case.name}"]
+    command += ["--", sys.executable, f"{HERE}/exam.py", "--host", "near", case.name]
+    with open(f"{directory}/shell.err", "w") as err:
+        ran = subprocess.Popen(command, cwd=directory, stderr=err, stdout=err, start_new_session=True)
+        try:
+            return ran.wait(timeout=CASE_SECONDS) == 0
+        except subprocess.TimeoutExpired:
+            os.killpg(ran.pid, signal.SIGTERM)
+            ran.wait()
+            return False
+
+
+class Truth:
+    """What the programs' own clocks say, in milliseconds."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        self.log = {end: self._load(end) for end in ENDS}
+
+    def _load(self, end):
+        path = f"{self.directory}/{end}.json"
+        return json.load(open(path)) if os.path.exists(path) else []
+
+    def text(self, name):
+        with open(f"{self.directory}/{name}") as file:
+            return file.read()
+
+    def spans(self, end, op):
+        return [1e3 * (e["end"] - e["start"]) for e in self.log[end] if e["op"] == op]
+
+    def sum(self, end, op):
+        return sum(self.spans(end, op))
+
+    def at(self, end, op, n=0, edge="start"):
+        return 1e3 * [e for e in self.log[end] if e["op"] == op][n][edge]
+
+
+# Judging.
+
+
+def bill(program, capture):
+    ran = subprocess.run([program, "read", "--json", capture], capture_output=True, text=True)
+    if ran.returncode != 0 or not ran.stdout:
+        return None
+    lines, elapsed = {}, 0.0
+    for connection in json.loads(ran.stdout)["connections"]:
+        for exchange in connection["exchanges"]:
+            elapsed += exchange["elapsed_ns"] / 1e6
+            for line in exchange["bill"]:
+                key = (line["cause"], line["side"])
+                ms, sure = lines.get(key, (0.0, set()))
+                lines[key] = (ms + line["ns"] / 1e6, sure | {line["confidence"]})
+    return lines, elapsed
+
+
+def judge(expected, lines, elapsed):
+    """What is wrong with a bill, as text; nothing where it is right."""
+    tolerance = max(TOLERANCE_MS, TOLERANCE_SHARE * elapsed)
+    left, wrong = dict(lines), []
+    known = sum(ms for ms in expected.values() if isinstance(ms, (int, float)))
+    for term, ms in expected.items():
+        causes, _, side = term.partition("@")
+        mine = [k for k in left if k[0] in causes.split("|") and (not side or k[1] == side)]
+        billed = sum(left.pop(k)[0] for k in mine)
+        low, high = (0, elapsed) if ms is None else (elapsed - known,) * 2 if ms == "rest" else (ms, ms)
+        if isinstance(ms, tuple):
+            low, high = ms
+        if not low - tolerance <= billed <= high + tolerance:
+            wrong.append(f"{term} {billed:.1f} for {low:.1f}" + (f"..{high:.1f}" if high != low else ""))
+    for (cause, side), (ms, sure) in sorted(left.items(), key=lambda item: -item[1][0]):
+        if ms > tolerance:
+            wrong.append(f"{cause}@{side} {ms:.1f} ({'/'.join(sorted(sure))})")
+    rest = sum(ms for ms, _ in left.values())
+    if not wrong and rest > tolerance:
+        wrong.append(f"{rest:.1f} over causes that play no part")
+    return wrong
+
+
+def examine(case, directory, program):
+    truth = Truth(directory)
+    try:
+        expected = case.expect(truth)
+    except Exception as error:  # a recording that failed has no truth
+        return [("both", [f"no truth: {error!r}"], {}, 0.0)]
+    results = []
+    for end in ENDS:
+        if end in case.skip:
+            continue
+        capture = f"{directory}/{end}.pcap"
+        views = [(end, capture)] + [(f"{end}:{name}", view(capture, edit)) for name, edit in case.views.items()]
+        for label, path in views:
+            found = bill(program, path)
+            if found is None:
+                results.append((label, ["cannot be read"], {}, 0.0))
+                continue
+            lines, elapsed = found
+            results.append((label, judge(expected, lines, elapsed), lines, elapsed))
+    return [(label, wrong, expected, lines) for label, wrong, lines, _ in results]
+
+
+def view(capture, edit):
+    """The same recording as another tool would have taken it."""
+    path = capture.replace(".pcap", f".{abs(hash(edit)) % 10**8}.pcap")
+    subprocess.run(edit.replace("IN", capture).replace("OUT", path), shell=True, check=True, stderr=subprocess.DEVNULL)
+    return path
+
+
+def show(values):
+    return ", ".join(f"{k} {v:.1f}" if isinstance(v, (int, float)) else f"{k} {v}" for k, v in values.items())
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--out", default=f"{ROOT}/target/exam")
+    options.add_argument("--again", action="store_true", help="judge what was recorded before")
+    options.add_argument("--program", default=f"{ROOT}/target/release/tcpwhy")
+    options.add_argument("--recorder", help="the program that makes the path, where it is another one")
+    options.add_argument("--host", choices=ENDS, help=argparse.SUPPRESS)
+    options.add_argument("--bills", action="store_true", help="show the bills of the right ones as well")
+    options.add_argument("cases", nargs="*")
+    options = options.parse_args()
+    if options.host:
+        return run_host(options.host, options.cases[0])
+    chosen = [c for c in cases.ALL.values() if not options.cases or any(c.name.startswith(n) for n in options.cases)]
+    right = total = 0
+    for case in chosen:
+        directory = f"{options.out}/{case.name}"
+        if not options.again and not record(case, directory, options.recorder or options.program):
+            print(f"{case.name:32} not recorded, see {directory}/shell.err", flush=True)
+            continue
+        for label, wrong, expected, lines in examine(case, directory, options.program):
+            total += 1
+            right += not wrong
+            print(f"{case.name:32} {label:14} {'right' if not wrong else 'WRONG  ' + '; '.join(wrong)}", flush=True)
+            if wrong or options.bills:
+                print(f"{'':12} expected {show(expected)}")
+                print(f"{'':12} billed   {show({f'{c}@{s}': ms for (c, s), (ms, _) in lines.items() if ms >= 0.05})}")
+    print(f"{right} of {total} right")
+    return 0 if right == total else 3
+
+
+if __name__ == "__main__":
+    sys.exit(main())
