@@ -224,7 +224,7 @@ impl Connection {
         self.packets += 1;
         self.packet_range[1] = segment.packet;
         match segment.options.timestamps {
-            Some(stamps) => self.learn_from_echo(stamps, from),
+            Some(stamps) => self.learn_from_echo(stamps, from, segment.flags.ack()),
             None if self.assumed => self.learn_from_reaction(from),
             None => {}
         }
@@ -262,9 +262,13 @@ impl Connection {
         not_captured
     }
 
-    /// What an end echoes bounds its distance, whether a handshake has shown that or not.
-    fn learn_from_echo(&mut self, stamps: Timestamps, from: usize) {
+    /// What an end echoes bounds its distance, whether a handshake has shown that or not. Without ACK it echoes nothing
+    /// (RFC 7323, 3.2): a SYN may come again behind the SYN-ACK.
+    fn learn_from_echo(&mut self, stamps: Timestamps, from: usize, echoes: bool) {
         self.echoes[from].on_stamp(stamps.val, self.now);
+        if !echoes {
+            return;
+        }
         let Some(bound) = self.echoes[1 - from].on_echo(stamps.ecr, self.now, self.delay[from].is_some())
         else {
             return;

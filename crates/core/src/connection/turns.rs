@@ -7,7 +7,7 @@ use crate::account::Charge;
 use crate::cause::Cause;
 use crate::exchange::Open;
 use crate::half::{LastData, Order, Queue, Release};
-use crate::mechanism::{BURST_GAP, Verdict, nagle};
+use crate::mechanism::{BURST_GAP, Verdict, nagle, repair};
 use crate::report::{Confidence, Detail, Kind};
 
 /// Silence in the middle of a message, with everything acknowledged and nothing queued, after which the next bytes are
@@ -26,8 +26,6 @@ const HALF_TICK: Duration = Duration::from_micros(500);
 const LONG_SEGMENTS: u32 = 10;
 /// A message in this many pieces without an answer is a stream.
 const PIECES_MAX: usize = 32;
-/// Copies of one segment that are taken to be lost in a row, at most: with each further one the estimate doubles.
-const COPIES_MAX: u16 = 4;
 
 /// What the silence before a segment of the same sender means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -224,7 +222,13 @@ impl Connection {
         let timer = rto.rto() + crate::rto::TICK;
         // A packet is missing, and the sender was silent for about as long as its timer runs, or a little before it wrote.
         let silent = segment.at - since;
-        let timed = silent >= timer - crate::rto::TICK.times(2) && silent <= timer.times(2);
+        let timed = |copies: u16| {
+            let timers = repair::timers_of(timer, copies);
+            silent >= timers - crate::rto::TICK.times(2) && silent <= timers + timer
+        };
+        // Some of the packets that are missing may have been acknowledgements.
+        let missed = half.missed_since_data;
+        let by_time = (1..=missed.min(repair::COPIES_MAX)).rev().find(|&copies| timed(copies));
         let lost = if let Order::HoleFill { .. } = order {
             true
         } else {
@@ -232,16 +236,14 @@ impl Connection {
             let data = peer.newly_acked == 0 || peer.is_acked_with_data();
             // Of a client that has sent two packets before, the numbers say less than the timer.
             let soon = silent <= timer + timer.divided_by(8);
-            half.missed_since_data > 0 && (data && half.numbers_its_packets() || timed)
-                || half.suspects_missing() && timed && soon
+            missed > 0 && (data && half.numbers_its_packets() || by_time.is_some())
+                || half.suspects_missing() && timed(1) && soon
         };
         if !lost || self.delay(from) < self.delay(1 - from) {
             return None;
         }
-        // Each copy that is missing had its timer: the first is the tail loss probe's, as long as the one behind it, and each
-        // further one is twice as long (tcp_schedule_loss_probe, net/ipv4/tcp_output.c; RFC 6298, 5.5).
-        let copies = if half.numbers_its_packets() { half.missed_since_data.clamp(1, COPIES_MAX) } else { 1 };
-        let ns = timer.times(1 << (copies - 1)).min(segment.at - since);
+        let copies = if half.numbers_its_packets() { missed.max(1) } else { by_time.unwrap_or(1) };
+        let ns = repair::timers_of(timer, copies).min(segment.at - since);
         let detail = Detail {
             retransmits: Some(u32::from(copies)),
             timer: Some(timer),

@@ -150,23 +150,44 @@ pub(crate) fn first_reply(
         return None;
     }
     let timer = half.rto.rto().max(RTO_MIN + rtt);
+    // As long as the timers of several copies in a row is that many, of what the sequence space or the count of packets
+    // shows to be missing.
+    let off = |copies| wait - timers_of(timer, copies);
+    let doubled = |&copies: &u16| off(copies).max(-off(copies)) <= timer_play(timer);
+    let missed = if order == Order::New { half.missed_since_data } else { COPIES_MAX };
+    let repeated = (2..=missed.min(COPIES_MAX)).find(doubled);
+    let timers = timers_of(timer, repeated.unwrap_or(1));
     // A server that took its time before it sent the first copy took hardly longer than the repair: what is missing after
     // a long silence need not have been a reply.
     // One that acknowledges a request before it answers may have sent no more than that.
-    let short = wait <= timer_slack(timer).times(2) && !client.is_acked_bare();
+    let short = wait <= timer_slack(timers).times(2) && !client.is_acked_bare();
     let confidence = match order {
+        Order::HoleFill { .. } if repeated.is_some() => Confidence::Likely,
         Order::HoleFill { .. } => Confidence::Certain,
         Order::New if own > rtt - own && half.missed_since_data > 0 && wait >= RTO_MIN && short => {
             Confidence::Likely
         }
         _ => return None,
     };
-    // The server may have thought before it sent the first copy; a timer's length of the wait is the repair's.
-    let slack = timer.divided_by(8) + Duration::from_millis(8);
-    let ns = if wait < timer + slack { wait } else { timer };
+    // The server may have thought before it sent the first copy; its timers' length of the wait is the repair's.
+    let ns = if wait < timers + timer_play(timers) { wait } else { timers };
     let (cause, form) = if wait >= RTO_MIN { (Cause::Rto, "timeout") } else { (Cause::Loss, "fast") };
     let detail = Detail { timer: Some(timer), retransmits: Some(1), form: Some(form), ..Detail::default() };
     Some(Charge::new(cause, half.side, ns, confidence).detail(detail))
+}
+
+/// Copies of one segment that are taken to be lost in a row, at most: with each further one the estimate doubles.
+pub(crate) const COPIES_MAX: u16 = 4;
+
+/// How long the timers of so many lost copies of one segment ran: the first is the tail loss probe's, as long as the one
+/// behind it, and each further one is twice as long (tcp_schedule_loss_probe, net/ipv4/tcp_output.c; RFC 6298, 5.5).
+pub(crate) fn timers_of(timer: Duration, copies: u16) -> Duration {
+    timer.times(1 << (copies.clamp(1, COPIES_MAX) - 1))
+}
+
+/// How far the estimate of a timer is off.
+fn timer_play(timer: Duration) -> Duration {
+    timer.divided_by(8) + Duration::from_millis(8)
 }
 
 /// Whether a wait is as long as a repair takes: a tail loss probe's time or the timer's, where nothing was queued and any

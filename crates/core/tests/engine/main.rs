@@ -19,5 +19,6 @@ mod in_flight;
 mod midway;
 mod missing;
 mod properties;
+mod repeats;
 mod traps;
 mod troubles;

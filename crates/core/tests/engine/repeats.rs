@@ -1,0 +1,76 @@
+//! The same packet again: copies that were lost in a row, and copies that arrived.
+
+use tcpwhy_core::cause::Cause;
+use tcpwhy_core::cause::Side::{Path, Server};
+use tcpwhy_wire::Segment;
+
+use crate::packet_log::{self, End, log, ms, settled};
+use crate::seen::Seen;
+
+/// The probe that takes the place of the first timer is lost as well: two timers of 240 ms at a round trip of 40 ms
+/// (tcp_schedule_loss_probe, net/ipv4/tcp_output.c), of which the client sees the answer that the third copy is.
+#[test]
+fn a_reply_that_is_lost_twice_waits_for_both_timers() {
+    let rtt = ms(40);
+    for settled_by in [2, 20] {
+        let sent = settled_by * 200;
+        let copies = format!(
+            "
+            +5 C 100 #request
+            +0 S 200 lost #reply
+            request+244 C {}..{} #again
+            again+0 S ack
+            reply+240 S {sent}..{} lost
+            reply+480 S {sent}..{}
+            +0 C ack",
+            settled_by * 100,
+            settled_by * 100 + 100,
+            sent + 200,
+            sent + 200,
+        );
+        let seen = log(settled(settled_by) + &copies).rtt(rtt).seen_at(End::Client);
+        seen.exchange(settled_by + 1).is(&[(Cause::RoundTrip, Path, rtt), (Cause::Rto, Path, ms(480))]);
+    }
+}
+
+/// The same of a request, near the server: only the gap in the client's numbers and the silence show it.
+#[test]
+fn a_request_that_is_lost_twice_early_began_two_timers_earlier() {
+    let rtt = ms(40);
+    let text = settled(3)
+        + "
+        +0 C 100 lost #request
+        request+240 C 300..400 lost
+        request+480 C 300..400
+        +0 S 200
+        +0 C ack";
+    let seen = log(text).rtt(rtt).seen_at(End::Server);
+    let rto = seen.exchange(4).ns(Cause::Rto, Path);
+    assert!(rto >= ms(456) && rto <= ms(504), "{seen}");
+}
+
+/// A SYN that the path doubles comes again behind the SYN-ACK. What it echoes is 0, which looks later than half of all
+/// time stamps.
+#[test]
+fn a_syn_behind_its_answer_echoes_nothing() {
+    let rtt = ms(20);
+    let log = log(settled(4)).rtt(rtt);
+    for end in End::BOTH {
+        let mut segments: Vec<Segment> = log.capture(end);
+        let syn = segments[0];
+        let later = segments[1].at + ms(0.01);
+        segments.insert(2, Segment { at: later, ..syn });
+        for segment in &mut segments {
+            if let Some(stamps) = &mut segment.options.timestamps {
+                let of_server =
+                    if segment.src == packet_log::SERVER { &mut stamps.val } else { &mut stamps.ecr };
+                let echoes_nothing = segment.flags.syn() && segment.src == packet_log::CLIENT;
+                *of_server = if echoes_nothing { 0 } else { of_server.wrapping_add(3 << 30) };
+            }
+        }
+        let seen = Seen::of(segments, &format!("the {end:?}"));
+        for n in 1..=4 {
+            seen.exchange(n).is(&[(Cause::RoundTrip, Path, rtt), (Cause::ServerThink, Server, ms(0))]);
+        }
+    }
+}
