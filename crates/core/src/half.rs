@@ -6,6 +6,7 @@
 
 use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
+use crate::cadence::Cadence;
 use crate::cause::Side;
 use crate::clock::StampClock;
 use crate::full_size::FullSize;
@@ -80,6 +81,7 @@ pub(crate) struct Half {
     pub newly_acked: u32,
     pub arrivals: RateEstimator,
     pub pace: Pace,
+    pub cadence: Cadence,
     pub acknowledgements: RateEstimator,
     newest_acked_at: Option<Instant>, // when the newest bytes that were acknowledged had left
     /// What is at the bottleneck behind the capture.
@@ -131,6 +133,7 @@ impl Half {
             newly_acked: 0,
             arrivals: RateEstimator::blurred(),
             pace: Pace::default(),
+            cadence: Cadence::default(),
             acknowledgements: RateEstimator::default(),
             newest_acked_at: None,
             link: Link::default(),
@@ -510,6 +513,10 @@ impl Half {
         }
         if !matches!(order, Order::Duplicate | Order::Probe) {
             self.view.unanswered_since = None;
+            match &self.last_data {
+                Some(last) if order == Order::New => self.cadence.on_segment(segment.at - last.at, last.len),
+                _ => self.cadence = Cadence::default(),
+            }
             self.last_data = Some(LastData {
                 at: segment.at,
                 packet: segment.packet,

@@ -8,6 +8,7 @@
 
 mod account;
 mod analysis;
+mod cadence;
 pub mod cause;
 mod clock;
 mod conductor;

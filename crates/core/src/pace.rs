@@ -90,13 +90,13 @@ impl Half {
         if self.queued_on_way.is_some_and(|queued| queued >= gap) {
             return true;
         }
-        if gap < STAMP_BLUR {
-            if self.pace.is_paced() && gap >= BURST_GAP.divided_by(4) {
-                return false;
-            }
-            if gap < soon || self.arrivals.spacing().is_some_and(|usual| gap < usual.times(3)) {
-                return true;
-            }
+        // What the path holds up of paced segments it holds up whole: that says nothing about how fast it is.
+        if self.pace.is_paced() && gap >= BURST_GAP.divided_by(4) {
+            return false;
+        }
+        let usual = || self.arrivals.spacing().is_some_and(|usual| gap < usual.times(3));
+        if gap < STAMP_BLUR && (gap < soon || usual()) {
+            return true;
         }
         self.sent_apart(&last, segment).map_or(gap < soon, |apart| apart <= gap.divided_by(2))
     }

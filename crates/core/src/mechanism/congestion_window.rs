@@ -127,6 +127,9 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         };
         return queued.then(|| spaced(wait));
     };
+    if paced(wait, &release) {
+        return Some(spaced(wait));
+    }
     let (cause, form, confidence) = match wait.last.queue {
         Queue::Emptied if piled_up(wait) => which(wait, &release),
         Queue::Emptied => counted_out(wait, &release)?,
@@ -294,6 +297,16 @@ fn follows_late(wait: &Wait<'_>, release: &Release) -> bool {
 /// Whether the segment left as a duplicate or selective acknowledgement arrived.
 fn after_loss_signal(wait: &Wait<'_>) -> bool {
     wait.half.view.loss_signal.is_some_and(|at| at > wait.last.at && wait.segment.at - at <= wait.hair())
+}
+
+/// Whether the sender keeps a beat of its own, to which acknowledgements come by chance: no queue that would give them one
+/// stands in front of the bottleneck.
+fn paced(wait: &Wait<'_>, release: &Release) -> bool {
+    let half = wait.half;
+    let waited = if wait.near_sender() { wait.ack_delay(release) } else { half.queued_on_way };
+    wait.last.queue != Queue::Emptied
+        && half.cadence.is_kept(wait.rtt())
+        && waited.is_some_and(|waited| waited < wait.gap)
 }
 
 /// More was queued, no acknowledgement of new data released it: recovery from a loss goes on duplicate and selective

@@ -126,6 +126,20 @@ fn a_pacing_sender_is_no_slow_link() {
     });
 }
 
+/// Nine of its intervals are a round trip and a hair: each of its segments leaves just behind the acknowledgement of the
+/// ninth before it. What it keeps is its own beat.
+#[test]
+fn acknowledgements_at_the_beat_of_a_pacing_sender_hold_nothing() {
+    let segments =
+        each(0..200, |n| format!("@{:.3} S 1448 more #s{n}\n s{n}+0 C ack", 30.0 + 2.235 * f64::from(n)));
+    let text = format!("handshake\n +5 C 100\n +0 S 100\n {segments}\n +2.2 S 100\n +0 C ack");
+    log(text).rtt(ms(20)).both_ends(|seen| {
+        let bill = seen.exchange(1);
+        let paced = bill.ns(Cause::Pacing, Server) + bill.ns(Cause::SlowStart, Server);
+        assert!(paced >= ms(200.0 * 2.235 - 60.0), "{seen}");
+    });
+}
+
 /// Rounds that double and are spaced over each round trip are a window that opens, or a sender's pace, whichever end sees
 /// them.
 #[test]
