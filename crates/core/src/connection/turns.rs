@@ -13,6 +13,9 @@ use crate::report::{Confidence, Detail, Kind};
 /// Silence in the middle of a message, with everything acknowledged and nothing queued, after which the next bytes are
 /// a message of their own: a push, the next item of a stream.
 const NEW_MESSAGE_AFTER: Duration = Duration::from_secs(1);
+/// The same before any answer: a client that asks with `Expect: 100-continue` waits for a second (libcurl, Go) before it
+/// sends the rest.
+const NEW_REQUEST_AFTER: Duration = Duration::from_millis(1_500);
 /// Silence of both ends after which it does not take acknowledgements to know that everything has arrived: a capture
 /// may not have them.
 const SETTLED_AFTER: Duration = Duration::from_secs(10);
@@ -131,9 +134,11 @@ impl Connection {
         if !(nobody_waits || own_time && emptied) {
             return Silence::None;
         }
-        if quiet >= NEW_MESSAGE_AFTER || open.pieces.len() >= PIECES_MAX {
+        let asking = from == open.initiator && open.reply_first.is_none();
+        let end = if asking { NEW_REQUEST_AFTER } else { NEW_MESSAGE_AFTER };
+        if quiet >= end || open.pieces.len() >= PIECES_MAX {
             Silence::Message
-        } else if quiet >= PIECE_AFTER && from == open.initiator && open.reply_first.is_none() {
+        } else if quiet >= PIECE_AFTER && asking {
             Silence::Piece
         } else {
             Silence::None

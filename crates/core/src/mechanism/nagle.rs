@@ -87,10 +87,13 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
 }
 
 /// A reply to a request that arrived while an earlier reply was outstanding: whether it left because that one was
-/// acknowledged. An acknowledgement that came with the request, or before it, released nothing of its answer.
+/// acknowledged. An acknowledgement that came with the request, or before it, released nothing of its answer, and one that
+/// came soon behind it held little.
 pub(crate) fn holds_answer(wait: &Wait<'_>, request: &LastData) -> Option<Verdict> {
     let release = wait.half.view.small_acked()?;
-    if wait.last.len == 0 || release.packet <= request.packet || !wait.follows(&release) {
+    let held = release.effective - wait.own - request.at;
+    let little = held < wait.gap.divided_by(2);
+    if wait.last.len == 0 || release.packet <= request.packet || little || !wait.follows(&release) {
         return None;
     }
     judge(wait)

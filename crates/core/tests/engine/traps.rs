@@ -325,6 +325,39 @@ fn a_first_request_that_nobody_saw_costs_its_timer() {
     });
     let paused = log("handshake\n +204 C 100\n +0 S 200\n +0 C ack");
     paused.rtt(ms(1)).both_ends(|seen| assert_eq!(seen.exchange(1).exchange.elapsed, ms(1), "{seen}"));
+
+/// The rest of a request reaches the server just before the acknowledgement of its first answer: that acknowledgement held
+/// the second answer for no longer than it came behind.
+#[test]
+fn an_answer_waits_for_its_request_before_it_waits_for_an_acknowledgement() {
+    let rtt = ms(20);
+    log("handshake
+         +5 C 120 #head
+         head+0 S ack
+         +0 C 480 #rest
+         head+0.2 S 100 #first
+         first+0 C ack
+         rest+0.1 S 400
+         +0 C ack")
+    .rtt(rtt)
+    .both_ends(|seen| {
+        seen.exchange(1).is_within(ms(1), &[(Cause::RoundTrip, Path, rtt), (Cause::Nagle, Client, rtt)]);
+    });
+}
+
+/// `Expect: 100-continue`, and a server that does not answer it: curl sends the body after a second.
+#[test]
+fn a_client_that_waits_a_second_for_leave_to_go_on_thinks() {
+    let rtt = ms(20);
+    let text = "\n +5 C 200 #head\n head+0 S ack\n head+1001 C 700\n +3 S 100\n +0 C ack";
+    log("handshake".to_owned() + text).rtt(rtt).both_ends(|seen| {
+        let expected = [
+            (Cause::RoundTrip, Path, rtt),
+            (Cause::SenderThink, Client, ms(1001)),
+            (Cause::ServerThink, Server, ms(3)),
+        ];
+        seen.exchange(1).is(&expected);
+    });
 }
 
 /// The handshake's answer was late, so that the server seems further away than it is. What it answers was the second copy:
