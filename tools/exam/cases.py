@@ -351,8 +351,9 @@ case("loss-1-percent", download(BULK), chunks(1, BULK, 0, True),
 # Transfers.
 
 
-def transfer(term=None, setups=1, exchanges=1):
-    return lambda t, rtt: {"handshake@": setups * rtt, "round-trip@": exchanges * rtt, (term or WHOLE_TRANSFER): "rest"}
+def transfer(term):
+    """What a link without a rate takes is the machine's own time for the packets."""
+    return lambda t, rtt: {"handshake@": rtt, "round-trip@": rtt, term: "rest-bandwidth"}
 
 
 case("bulk-cubic-20m", download(BULK), chunks(1, BULK, 0, True),
@@ -388,17 +389,17 @@ def lowat_server(p):
 
 
 def reordered(t, rtt):
-    return {"handshake@": rtt, "round-trip@": rtt, "queueing|loss|slow-start|congestion-window|receive-window@": "rest"}
+    return {"handshake@": rtt, "round-trip@": rtt, "queueing|loss|slow-start|congestion-window|receive-window@": "rest-bandwidth"}
 
 
 case("bulk-reordered", download(BULK), chunks(1, BULK, 0, True), reordered, path="--delay 20ms --backward 'reorder 2% by 6ms'")
 case("slow-reader-cubic", download(BULK, 65_536, 20), chunks(1, BULK, 0, True), transfer("receiver-think|receive-window|slow-start|congestion-window@"), path="--delay 10ms")
-case("slow-reader-bbr", download(BULK, 65_536, 20), chunks(1, BULK, 0, True), transfer("receiver-think|receive-window|slow-start|congestion-window@"), path="--delay 10ms",
+case("slow-reader-bbr", download(BULK, 65_536, 20), chunks(1, BULK, 0, True), transfer("receiver-think|receive-window|slow-start|congestion-window|pacing@"), path="--delay 10ms",
      congestion="bbr")
 case("slow-reader-no-timestamps", download(BULK, 65_536, 20), chunks(1, BULK, 0, True), transfer("receiver-think|receive-window|slow-start|congestion-window@"),
      near_sysctl=["net.ipv4.tcp_timestamps=0"])
 case("slow-reader-slower", download(1_500_000, 65_536, 80), chunks(1, 1_500_000, 0, True), transfer("receiver-think|receive-window|slow-start|congestion-window@"), path="--delay 10ms")
-case("slow-reader-slower-bbr", download(1_500_000, 65_536, 80), chunks(1, 1_500_000, 0, True), transfer("receiver-think|receive-window|slow-start|congestion-window@"),
+case("slow-reader-slower-bbr", download(1_500_000, 65_536, 80), chunks(1, 1_500_000, 0, True), transfer("receiver-think|receive-window|slow-start|congestion-window|pacing@"),
      path="--delay 10ms", congestion="bbr")
 case("reader-sleeps-1500ms", lambda p: sleepy_reader(p), chunks(1, BULK, 0, True),
      lambda t, rtt: {"handshake@": rtt, "round-trip@": rtt, "receiver-think@client": (1300, 1600), "slow-start|slow-start-after-idle|receive-window|congestion-window@": (0, 700)})
@@ -420,10 +421,10 @@ case("rmem-small", download(1_000_000), chunks(1, 1_000_000, 0, True), transfer(
      near_sysctl=["net.ipv4.tcp_rmem=4096 60000 60000"])
 case("unscaled", download(1_000_000), chunks(1, 1_000_000, 0, True), transfer("receive-window|slow-start@"), path="--delay 30ms",
      near_sysctl=["net.ipv4.tcp_window_scaling=0"])
-case("sndbuf-4k", download(600_000), lambda p: tuned_server(p, 600_000, SO_SNDBUF=4096), transfer("send-buffer@server"), path="--delay 10ms")
-case("sndbuf-16k", download(300_000), lambda p: tuned_server(p, 300_000, SO_SNDBUF=16384), transfer("send-buffer|slow-start@server"), path="--delay 20ms")
+case("sndbuf-16k", download(300_000), lambda p: tuned_server(p, 300_000, SO_SNDBUF=16384), transfer("send-buffer|slow-start|congestion-window@"),
+     path="--delay 20ms")
 case("sndbuf-64k-bbr", download(1_000_000), lambda p: tuned_server(p, 1_000_000, SO_SNDBUF=65536),
-     transfer("send-buffer|slow-start@server"), path="--delay 20ms", congestion="bbr")
+     transfer("send-buffer|slow-start|congestion-window|pacing@server"), path="--delay 20ms", congestion="bbr")
 
 
 def tuned_server(p, size, **options):
@@ -506,3 +507,51 @@ def stream_up(p):
 
 case("upload-in-pauses", stream_up, lambda p: sink(p, 100_000),
      lambda t, rtt: {"handshake@": rtt, "round-trip@": rtt, "sender-think@client": t.sum("near", "write")})
+
+
+# Two hosts on one wire: super-segments and GRO, round trips of 50 us.
+
+case("wire-rpc", asks(20), answers(), healthy(20), path="veth", views=VIEWS)
+case("wire-rpc-thinks-12", asks(10), answers(think_ms=12),
+     lambda t, rtt: {"handshake@": 0, "round-trip@": 0, "server-think@server": t.sum("far", "think")}, path="veth")
+case("wire-split-request", split_request(0, False, 10), answers(250),
+     lambda t, rtt: {"handshake@": 0, "round-trip@": 0, "nagle-delayed-ack@client": t.sum("near", "exchange")}, path="veth", views=VIEWS)
+case("wire-split-request-any", split_request(0, False, 10), answers(250),
+     lambda t, rtt: {"handshake@": 0, "round-trip@": 0, "nagle-delayed-ack@client": t.sum("near", "exchange")}, path="veth", tap="-i any tcp")
+case("wire-chunks-nagle", download(3 * 400, times=8, pause_ms=5), chunks(3, 400, 0, False),
+     lambda t, rtt: {"handshake@": 0, "round-trip@": 0, "nagle-delayed-ack|nagle@server": t.sum("near", "exchange")}, path="veth")
+case("wire-bulk-50m", download(BULK), chunks(1, BULK, 0, True),
+     lambda t, rtt: {"handshake@": 0, "round-trip@": 0, "bandwidth@": (400, 560)}, path="veth rate 50mbit burst 20k limit 200k")
+case("wire-bulk-50m-bbr", download(BULK), chunks(1, BULK, 0, True),
+     lambda t, rtt: {"handshake@": 0, "round-trip@": 0, "bandwidth@": (400, 600), "pacing|slow-start@": (0, 60)},
+     path="veth rate 50mbit burst 20k limit 200k", congestion="bbr")
+case("wire-bulk-50m-no-offload", download(BULK), chunks(1, BULK, 0, True),
+     lambda t, rtt: {"handshake@": 0, "round-trip@": 0, "bandwidth@": (400, 560)}, path="veth rate 50mbit burst 20k limit 200k", offload=False)
+case("wire-bulk-small-queue", download(BULK), chunks(1, BULK, 0, True),
+     lambda t, rtt: {"handshake@": 0, "round-trip@": 0, "bandwidth|loss|rto|congestion-window|slow-start@": "rest"},
+     path="veth rate 50mbit burst 20k limit 30k")
+case("wire-slow-reader", download(1_500_000, 65_536, 30), chunks(1, 1_500_000, 0, True),
+     lambda t, rtt: {"handshake@": 0, "round-trip@": 0, "receiver-think|receive-window@client": "rest"}, path="veth",
+     near_sysctl=["net.ipv4.tcp_rmem=4096 131072 262144"])
+case("wire-slow-reader-bbr", download(1_500_000, 65_536, 30), chunks(1, 1_500_000, 0, True),
+     lambda t, rtt: {"handshake@": 0, "round-trip@": 0, "receiver-think|receive-window@client": "rest"}, path="veth",
+     near_sysctl=["net.ipv4.tcp_rmem=4096 131072 262144"], congestion="bbr")
+case("wire-upload-slow-reader", lambda p: upload(p, 1_500_000), lambda p: slow_sink(p, 1_500_000),
+     lambda t, rtt: {"handshake@": 0, "round-trip@": 0, "receiver-think|receive-window@server": "rest"}, path="veth",
+     far_sysctl=["net.ipv4.tcp_rmem=4096 131072 262144"])
+case("wire-paced-20m", download(1_000_000), lambda p: tuned_server(p, 1_000_000, SO_MAX_PACING_RATE=2_500_000),
+     lambda t, rtt: {"handshake@": 0, "round-trip@": 0, "pacing|slow-start@server": "rest"}, path="veth")
+case("wire-cork-forgotten", download(700, times=4), chunks(2, 350, 0, False, cork=True),
+     lambda t, rtt: {"handshake@": 0, "round-trip@": 0, "cork@server": t.sum("near", "exchange")}, path="veth")
+case("wire-request-dropped", asks(4), answers(), lambda t, rtt: {"handshake@": 0, "round-trip@": 0, "rto@": t.sum("near", "exchange")},
+     path="veth", host_setup={"far": ["nft add table netdev t; nft 'add chain netdev t c { type filter hook ingress device DEV priority 0; }';"
+                                      " nft 'add rule netdev t c tcp dport 7000 ip length > 200"
+                                      " numgen inc mod 3 == 1 drop'"]})
+
+
+def slow_sink(p, size):
+    p.listen()
+    p.accept()
+    p.read(size, 30, 65_536)
+    p.write(50)
+    p.read(1)

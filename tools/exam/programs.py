@@ -73,7 +73,7 @@ case("nginx-keep-alive", " ".join([CURL] + [f"{URL}/small.txt"] * 8).replace("-o
      lambda t, rtt: {"handshake@": rtt, "round-trip@": 8 * rtt}, files=nginx(), views=VIEWS)
 case("nginx-new-connections", "for i in 1 2 3 4 5; do " + CURL + f"{URL}/small.txt; done", SERVE,
      lambda t, rtt: {"handshake@": 5 * rtt, "round-trip@": 5 * rtt}, files=nginx())
-case("nginx-slow-backend", "for i in 1 2 3; do " + CURL + f"{URL}/slow; done", "python3 backend.py & sleep 1; " + SERVE,
+case("nginx-slow-backend", "sleep 2; for i in 1 2 3; do " + CURL + f"{URL}/slow; done", "python3 backend.py & sleep 1; " + SERVE,
      lambda t, rtt: {"handshake@": 3 * rtt, "round-trip@": 3 * rtt, "server-think@server": total(t) - 6 * rtt}, files=nginx())
 case("nginx-big", CURL + f"{URL}/big.bin", SERVE,
      lambda t, rtt: {"handshake@": rtt, "round-trip@": rtt, "bandwidth@": (1000, 1300), "slow-start|receive-window@": (0, 5 * rtt)},
@@ -82,7 +82,7 @@ case("nginx-limit-rate", CURL + f"{URL}/paced/big.bin -r 0-799999", SERVE,
      lambda t, rtt: {"handshake@": rtt, "round-trip@": rtt, "sender-think@server": (1200, 2100), "slow-start|receive-window@": (0, 5 * rtt)},
      files=nginx())
 case("curl-limit-rate", CURL + f"--limit-rate 1500k {URL}/big.bin", SERVE,
-     lambda t, rtt: {"handshake@": rtt, "round-trip@": rtt, "receiver-think@client": (1500, 2000), "slow-start|receive-window|congestion-window@": (0, 8 * rtt)},
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": rtt, "receiver-think|receive-window@client": (1400, 2000), "slow-start|congestion-window@": (0, 8 * rtt), "bandwidth@": (0, 60)},
      files=nginx(), near_sysctl=["net.ipv4.tcp_rmem=4096 131072 262144"])
 case("nginx-tls", CURL + f"-k https://{FAR}:7000/small.txt", SERVE,
      lambda t, rtt: {"handshake@": rtt, "round-trip@": (2 * rtt, 4 * rtt), "server-think|sender-think@": (0, 30)},
@@ -126,7 +126,7 @@ case("mariadb-sleep", "mariadb -h 10.77.0.2 -P 7000 --skip-ssl -e 'select sleep(
 case("mariadb-rows", "mariadb -h 10.77.0.2 -P 7000 --skip-ssl --quick -e 'select repeat(seq, 50) from information_schema.tables, seq_1_to_200' mysql >/dev/null"
      .replace("information_schema.tables, seq_1_to_200", "seq_1_to_4000"), MARIA,
      lambda t, rtt: {"handshake@": rtt, "round-trip@": (4 * rtt, 8 * rtt), "slow-start|receive-window|congestion-window@": (0, 5 * rtt),
-                     "server-think@server": (0, 60)})
+                     "server-think@server": (0, 60), "bandwidth@": (0, 30)})
 HAPROXY = """
 global
 defaults
@@ -196,7 +196,8 @@ case("node-thinks-45", " ".join([CURL] + [URL] * 5).replace("-o /dev/null", "-o 
 SSH = ("mkdir -p /run/sshd; [ -f key ] || ssh-keygen -q -t ed25519 -N '' -f key; cp key.pub authorized; chmod 600 authorized key;"
        " /usr/sbin/sshd -D -p 7000 -h $PWD/key -o AuthorizedKeysFile=$PWD/authorized -o StrictModes=no -o UsePAM=no -o PermitRootLogin=yes")
 case("ssh-sleep", "ssh -p 7000 -i key -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null 10.77.0.2 'sleep 0.4; echo done'", SSH,
-     lambda t, rtt: {"handshake@": rtt, "round-trip@": (6 * rtt, 14 * rtt), "server-think|sender-think@": (400, 900)}, path="--delay 15ms")
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": (6 * rtt, 14 * rtt), "server-think|sender-think@": (400, 1400),
+                     "nagle|nagle-delayed-ack@": None}, path="--delay 15ms")
 VSFTPD = "mkdir -p ftp /var/run/vsftpd/empty; head -c 2000000 /dev/zero > ftp/f; chmod 555 ftp; vsftpd vsftpd.conf"
 
 
@@ -206,7 +207,7 @@ def vsftpd(directory):
 
 case("ftp-download", CURL + f"ftp://{FAR}:7000/f", VSFTPD,
      lambda t, rtt: {"handshake@": 2 * rtt, "round-trip@": None, "bandwidth@": (600, 1100), "slow-start|receive-window@": (0, 6 * rtt),
-                     "server-think@server": None}, files=vsftpd, path="--delay 10ms --rate 20mbit --queue 100k")
+                     "server-think@server": None, "sender-think@server": (0, 1200)}, files=vsftpd, path="--delay 10ms --rate 20mbit --queue 100k")
 
 
 def beside_bulk(p):
