@@ -5,14 +5,19 @@
 //! the same beat then, each shortly before some segment, and look as if they let it go. Whom a window holds stands still
 //! once a round trip, or has a queue at the bottleneck.
 
-use tcpwhy_wire::Duration;
+use tcpwhy_wire::{Duration, Instant};
 
 use crate::mechanism::BURST_GAP;
+use crate::order::{LastData, Order, Queue};
 
 /// Two intervals are alike to within this part.
 const ALIKE: i64 = 8;
 /// A round of a train and a pause, and what is left of the rounds before it, is less than this many quarters of one.
 const QUARTERS: i64 = 5;
+/// So many intervals are no chance.
+const STEADY: i64 = 8;
+/// No pace is so slow.
+const LONG: Duration = Duration::from_secs(1);
 /// A beat that lasts less may be chance.
 const LASTS_MIN: Duration = Duration::from_millis(4);
 
@@ -28,27 +33,49 @@ pub(crate) struct Cadence {
 }
 
 impl Cadence {
-    /// A segment left `gap` after one of `len` bytes.
+    /// A segment left at `at` behind `last`.
     #[inline]
-    pub(crate) fn on_segment(&mut self, gap: Duration, len: u32) {
+    pub(crate) fn on_data(&mut self, at: Instant, order: Order, last: Option<&LastData>) {
+        match last {
+            Some(last) if order == Order::New && last.queue != Queue::Emptied => {
+                self.on_segment(at - last.at, last.len);
+            }
+            // It had nothing more to send, or sent something again.
+            _ if self.len > 0 => *self = Self::default(),
+            _ => {}
+        }
+    }
+
+    /// A segment left `gap` after one of `len` bytes behind which more was queued.
+    fn on_segment(&mut self, gap: Duration, len: u32) {
+        if gap >= LONG {
+            *self = Self::default();
+            return;
+        }
         if gap < BURST_GAP && self.lasts == Duration::ZERO {
             (self.gap, self.len) = (gap, len);
             return;
         }
-        let due = self.gap.times(i64::from(len)).divided_by(i64::from(self.len.max(1)));
-        let off = gap + self.late - due;
+        // Both in bytes of the other: nothing is divided for each packet.
+        let due = self.gap.times(i64::from(len));
+        let off = (gap + self.late).times(i64::from(self.len)) - due;
         let (one_late, late) = (self.late == Duration::ZERO && off.is_positive() && off <= due, self.late);
         self.late = Duration::ZERO;
-        if due >= BURST_GAP.divided_by(4) && off.max(-off) <= due.divided_by(ALIKE) {
+        if due.is_positive() && off.max(-off).times(ALIKE) <= due {
             self.lasts += gap + late;
             if late == Duration::ZERO {
                 (self.gap, self.len) = (gap, len);
             }
-        } else if one_late && self.lasts >= due.times(2) {
-            self.late = off;
+        } else if one_late && self.lasts >= self.gap.times(2) {
+            self.late = off.divided_by(i64::from(self.len.max(1)));
         } else {
             (self.gap, self.len, self.lasts) = (gap, len, self.lasts.divided_by(8));
         }
+    }
+
+    /// Whether it has lasted for several segments, each of which was acknowledged before the next one left.
+    pub(crate) fn is_steady(&self) -> bool {
+        self.lasts >= self.gap.times(STEADY) && self.lasts >= LASTS_MIN
     }
 
     /// Whether it has lasted for more than a round trip of `rtt`, in which several segments left.

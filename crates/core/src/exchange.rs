@@ -18,7 +18,7 @@ use crate::report::{Confidence, Detail, Kind};
 const OWN_PACE_MIN: Duration = Duration::from_millis(1);
 /// Bytes that fit any send buffer (Linux starts at 46 KB and more once established, tcp_sndbuf_expand): an application
 /// that wrote less since its last pause was never blocked.
-const SEND_BUFFER_MIN: u32 = 46_000;
+pub(crate) const SEND_BUFFER_MIN: u32 = 46_000;
 
 /// Waits that are remembered until it is known whether a timer ran meanwhile, and the shortest of them.
 const SUSPECTS_MAX: usize = 8;

@@ -513,10 +513,7 @@ impl Half {
         }
         if !matches!(order, Order::Duplicate | Order::Probe) {
             self.view.unanswered_since = None;
-            match &self.last_data {
-                Some(last) if order == Order::New => self.cadence.on_segment(segment.at - last.at, last.len),
-                _ => self.cadence = Cadence::default(),
-            }
+            self.cadence.on_data(segment.at, order, self.last_data.as_ref());
             self.last_data = Some(LastData {
                 at: segment.at,
                 packet: segment.packet,

@@ -42,6 +42,7 @@ mod sighting;
 mod spread;
 mod table;
 mod view;
+mod way;
 mod window_scale;
 
 pub use analysis::{Analysis, Arrival, Front, Options};

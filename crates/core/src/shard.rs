@@ -18,6 +18,7 @@ use crate::packed::PackedSegments;
 use crate::report;
 use crate::sighting::Sighting;
 use crate::table::{Marks, Slab, Slot, Table};
+use crate::way::Way;
 
 /// How long the table remembers a finished connection, so that its last stragglers do not look like a new one.
 const LINGER: Duration = Duration::from_secs(5);
@@ -74,7 +75,7 @@ pub struct Shard {
     lingering: VecDeque<(Instant, Slot, u64)>,
     pub(crate) ledger: Ledger,
     /// Smallest round trip between the capture and either host, by pair of hosts.
-    paths: HashMap<(u128, u128), [Option<Duration>; 2]>,
+    paths: HashMap<(u128, u128), Way>,
     /// Connections begun in this epoch: first packet and place.
     opened: Vec<(u64, Slot)>,
     /// The same of earlier epochs whose connections have no number yet, and how many they are.
@@ -169,7 +170,7 @@ impl Shard {
         if let Some(before) = connection.count_heap() {
             self.heap = self.heap - before + connection.heap;
         }
-        if connection.delay != before {
+        if connection.delay != before || connection.way.news {
             share_path(&mut self.paths, connection);
         }
         if connection.is_finished() {
@@ -469,16 +470,13 @@ impl Shard {
 const PATHS_MAX: usize = 65_536;
 
 /// What one connection learns about the way to its hosts holds for all connections between them.
-fn share_path(paths: &mut HashMap<(u128, u128), [Option<Duration>; 2]>, connection: &mut Connection) {
+fn share_path(paths: &mut HashMap<(u128, u128), Way>, connection: &mut Connection) {
+    connection.way.news = false;
     let hosts = (connection.ends[CLIENT].addr, connection.ends[SERVER].addr);
     if paths.len() >= PATHS_MAX && !paths.contains_key(&hosts) {
         return;
     }
-    let known = paths.entry(hosts).or_default();
-    for (known, own) in known.iter_mut().zip(connection.delay) {
-        *known = [*known, own].into_iter().flatten().min();
-    }
-    connection.path_min = *known;
+    paths.entry(hosts).or_default().share(&mut connection.way, connection.delay, connection.now);
 }
 
 /// Client and server: who sent the SYN, else the higher port is taken for the client's.

@@ -225,16 +225,18 @@ impl Connection {
     pub(super) fn way(&self, end: usize, sender: Side) -> (Charge, Option<Charge>) {
         let own = self.delay(end);
         let round_trip = |path| Charge::new(Cause::RoundTrip, sender, path, Confidence::Certain);
-        let Some(path) = self.path_min[end].filter(|path| own - *path >= QUEUED_MIN) else {
+        let Some(path) = self.way.min(end).filter(|path| own - *path >= QUEUED_MIN) else {
             return (round_trip(own), None);
         };
         let varied = self.halves.iter().map(|half| half.queued_peak).max().unwrap_or_default();
         let queued = own - path;
         // A longer way that never varies is another way (another host behind the same address), not a queue.
-        if queued < path.divided_by(4) || varied < queued.divided_by(4) {
+        let seen = self.way.stood(end, self.now, queued);
+        if queued < path.divided_by(4) || (varied < queued.divided_by(4) && !seen) {
             return (round_trip(own), None);
         }
-        let stood = Charge::new(Cause::Queueing, sender, queued, Confidence::Possible);
+        let confidence = if seen { Confidence::Likely } else { Confidence::Possible };
+        let stood = Charge::new(Cause::Queueing, sender, queued, confidence);
         (round_trip(path), Some(stood.detail(Detail { form: Some("standing"), ..Detail::default() })))
     }
 

@@ -20,6 +20,7 @@ use crate::report::{Rung, Trigger, Vantage};
 use crate::service::ServiceKey;
 use crate::setup::Setup;
 use crate::sighting::Sighting;
+use crate::way::Way;
 use billing::Follows;
 use turns::Silence;
 
@@ -48,8 +49,8 @@ pub(crate) struct Connection {
     sizes: [u32; 2],
     /// Smallest round trip seen between the capture and each end.
     pub delay: [Option<Duration>; 2],
-    /// The same over all connections between these hosts.
-    pub path_min: [Option<Duration>; 2],
+    /// What all connections between these hosts know.
+    pub way: Way,
     setup: Option<Setup>,
     setup_billed: bool,
     open: Option<Box<Open>>,
@@ -85,7 +86,7 @@ impl Connection {
             habits: [Habits::default(), Habits::default()],
             sizes: [0; 2],
             delay: [None; 2],
-            path_min: [None; 2],
+            way: Way::default(),
             setup: None,
             setup_billed: false,
             open: None,
@@ -233,6 +234,12 @@ impl Connection {
         let stamped = self.halves[from].timestamps;
         let missed = self.halves[from].on_packet(segment, mss);
         self.habits[1 - from].on_peer_packet(missed);
+        // Whoever has more to send is the one who fills a queue.
+        if segment.payload_len >= mss
+            && let Some(queued) = self.halves[from].queued_on_way.filter(|&queued| queued >= QUEUED_MIN)
+        {
+            self.way.on_queued(from, self.now, queued);
+        }
         if stamped != self.halves[from].timestamps {
             self.learn_sizes();
         }
@@ -392,7 +399,12 @@ impl Connection {
         if let Some(rtt) = rtt.filter(|rtt| !self.assumed || *rtt < DISTANCE_MAX) {
             // An end that is seen to answer within `rtt` is at most that far away.
             let known = self.delay[from];
-            self.delay[from] = Some(known.map_or(rtt, |known| known.min(rtt)));
+            let least = known.map_or(rtt, |known| known.min(rtt));
+            self.delay[from] = Some(least);
+            if self.halves[to].newly_acked > mss && rtt - least >= QUEUED_MIN {
+                self.way.on_queued(from, self.now, rtt - least); // so much is acknowledged at once
+            }
+            self.way.on_least(from, self.now, least, QUEUED_MIN);
             if known.is_some_and(|known| known - rtt >= HELD_BACK_MIN) {
                 self.was_held_back(to);
             }

@@ -11,6 +11,7 @@ use tcpwhy_wire::{Duration, Seq};
 use super::{HELD_BACK_MIN, Verdict, Wait, bandwidth, receive_window};
 use crate::account::Charge;
 use crate::cause::Cause;
+use crate::exchange::SEND_BUFFER_MIN;
 use crate::half::{Order, Queue, Release};
 use crate::report::{Confidence, Detail, Trigger};
 
@@ -122,7 +123,13 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
             // A duplicate acknowledgement lets one segment more leave (limited transmit, RFC 3042).
             Queue::Unknown if after_loss_signal(wait) => true,
             // Segments in quick succession with several in flight are a queue being sent.
-            Queue::Unknown => wait.half.flight() > 2 * wait.mss && wait.gap < wait.rtt().divided_by(2),
+            Queue::Unknown if wait.half.flight() > 2 * wait.mss && wait.gap < wait.rtt().divided_by(2) => {
+                true
+            }
+            // So are full ones to a beat, where nothing in flight could hold them.
+            Queue::Unknown => {
+                wait.is_full() && wait.half.flight() <= wait.last.len && wait.half.cadence.is_steady()
+            }
             Queue::Emptied => false,
         };
         return queued.then(|| spaced(wait));
@@ -132,7 +139,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     }
     let (cause, form, confidence) = match wait.last.queue {
         Queue::Emptied if piled_up(wait) => which(wait, &release),
-        Queue::Emptied => counted_out(wait, &release)?,
+        Queue::Emptied => mid_write(wait, &release).or_else(|| counted_out(wait, &release))?,
         _ => which(wait, &release),
     };
     let detail = Detail {
@@ -156,6 +163,24 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         .evidence(release.packet, wait.segment.packet)
         .detail(detail);
     Some(Verdict { split: split.rest(charge), trigger: Trigger::Packet(release.packet) })
+}
+
+/// A writer that finds its send buffer full pushes what fitted (tcp_sendmsg_locked, net/ipv4/tcp.c), as if that were the end of
+/// the message, and goes on when a third of it is free (sk_stream_write_space, net/core/stream.c): with the very
+/// acknowledgement that makes it a third. What is acknowledged as a whole long after it arrived had not been read.
+fn mid_write(wait: &Wait<'_>, release: &Release) -> Option<(Cause, Option<&'static str>, Confidence)> {
+    let by_release = release.flight.saturating_sub(release.left);
+    let before = wait.half.acked_since(wait.last).saturating_sub(by_release);
+    let third = wait.last.flight / 3;
+    let full = wait.last.flight >= SEND_BUFFER_MIN && wait.is_full() && wait.gap >= HELD_BACK_MIN;
+    if !full || before >= third || before + by_release < third || !wait.follows(release) {
+        return None;
+    }
+    let held_back = wait.ack_delay(release).is_some_and(|delay| delay >= HELD_BACK_MIN);
+    if held_back && release.left < release.flight / 4 {
+        return Some((Cause::ReceiverThink, Some("slow-reader"), Confidence::Possible));
+    }
+    Some((Cause::SendBuffer, Some("drained"), Confidence::Possible))
 }
 
 /// Small packets of a sender without Nagle leave one by one until as many are out as the window counts (TCP_INIT_CWND,
@@ -317,6 +342,8 @@ fn spaced(wait: &Wait<'_>) -> Verdict {
         wait.half.view.loss_signal.is_some_and(|at| at + wait.rtt() + wait.hair() >= wait.segment.at);
     let (cause, form) = if recovering {
         (Cause::CongestionWindow, Some("recovery"))
+    } else if wait.gap >= wait.rtt().divided_by(2) && wait.half.cadence.is_steady() {
+        (Cause::Pacing, None)
     } else if wait.gap >= wait.rtt().divided_by(2) {
         (Cause::Unexplained, None)
     } else if wait.habits.rounds.growing {

@@ -272,3 +272,18 @@ fn an_echoed_time_stamp_shows_how_near_an_end_is() {
         seen.exchange(1).is(&[(Cause::RoundTrip, Path, rtt), (Cause::Nagle, Client, rtt)]);
     });
 }
+
+/// A writer whose send buffer is full pushes what fitted and goes on with the acknowledgement that frees a third of it. The
+/// receiver has not read: it acknowledges all of it at once, 40 ms late.
+#[test]
+fn a_partial_segment_in_a_long_write_is_a_full_buffer() {
+    let rtt = ms(20);
+    let flight = "\n +0 S 1448x10".repeat(4) + "\n +0 S 900\n +40 C ack";
+    log("handshake\n +5 C 100".to_owned() + &flight.repeat(4) + "\n +0 S 1448\n +0 C ack")
+        .rtt(rtt)
+        .both_ends(|seen| {
+            let bill = seen.exchange(1);
+            assert!(bill.ns(Cause::SenderThink, Server) <= ms(5), "{seen}");
+            assert!(bill.ns(Cause::ReceiverThink, Client) >= ms(100), "{seen}");
+        });
+}

@@ -2,8 +2,11 @@
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
+use tcpwhy_core::report::Kind;
+use tcpwhy_wire::{Duration, Endpoint};
 
-use crate::packet_log::{End, each, log, ms};
+use crate::packet_log::{self, End, each, log, ms};
+use crate::seen::Seen;
 
 const LINK_BPS: u64 = 2_000_000;
 const SEGMENT_MS: f64 = 1448.0 * 8.0 / 2e6 * 1e3;
@@ -220,4 +223,36 @@ fn one_uneven_interval_does_not_make_a_link_s_pace_the_sender_s() {
     let seen = log(text).rtt(ms(2)).seen_at(End::Server);
     let think = seen.exchange(1).ns(Cause::SenderThink, Client);
     assert!(think <= ms(60), "{seen}"); // next to the uneven ones
+}
+
+/// A transfer fills a queue of 40 ms; a second connection between the same hosts opens into it and never sees a shorter way,
+/// nor one that varies. The first one does.
+#[test]
+fn a_connection_that_opens_into_a_queue_waits_in_it() {
+    let transfer = each(0..100, |n| {
+        let late = if n < 10 { 4 * n } else { 40 };
+        format!("@{} S 1448x2 more late={late} #s{n}\n s{n}+0 C ack", 30 + 6 * n)
+    });
+    let transfer = log(format!("handshake\n +0 C 100\n {transfer}\n")).rtt(ms(20));
+    let asking =
+        "@300 C syn\n +0 S syn\n +0 C ack".to_owned() + &"\n +5 C 100\n +0 S 200\n +0 C ack".repeat(3);
+    let other = Endpoint::v4([10, 0, 0, 1], 40_001);
+    let asking = log(asking).rtt(ms(60)).between([other, packet_log::SERVER]);
+    for end in End::BOTH {
+        let mut segments = transfer.capture(end);
+        segments.extend(asking.capture(end));
+        segments.sort_by_key(|segment| segment.at);
+        for (segment, packet) in segments.iter_mut().zip(1..) {
+            segment.packet = packet;
+        }
+        let seen = Seen::of(segments, &format!("the {end:?}"));
+        let connection =
+            seen.report.connections.iter().find(|connection| connection.client == other).unwrap();
+        for exchange in connection.exchanges.iter().filter(|exchange| exchange.kind == Kind::Exchange) {
+            let of =
+                |cause| exchange.bill.iter().filter(|line| line.cause == cause).map(|line| line.ns).sum();
+            let [way, queue]: [Duration; 2] = [of(Cause::RoundTrip), of(Cause::Queueing)];
+            assert!(way <= ms(22) && queue >= ms(38), "{seen}");
+        }
+    }
 }

@@ -325,6 +325,7 @@ fn a_first_request_that_nobody_saw_costs_its_timer() {
     });
     let paused = log("handshake\n +204 C 100\n +0 S 200\n +0 C ack");
     paused.rtt(ms(1)).both_ends(|seen| assert_eq!(seen.exchange(1).exchange.elapsed, ms(1), "{seen}"));
+}
 
 /// The rest of a request reaches the server just before the acknowledgement of its first answer: that acknowledgement held
 /// the second answer for no longer than it came behind.

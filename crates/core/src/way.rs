@@ -1,0 +1,93 @@
+//! What do all connections between two hosts know together about the way between them?
+//!
+//! The smallest round trip that any of them saw, and the queue that any of them saw last: a connection that is opened into a
+//! queue that stands knows no shorter way of its own, and sees nothing vary.
+
+use tcpwhy_wire::{Duration, Instant};
+
+/// A queue that was seen this long ago may be gone.
+const LASTS: Duration = Duration::from_secs(1);
+/// How often a connection tells and asks.
+const NEWS_AFTER: Duration = Duration::from_millis(50);
+
+/// The way between the capture and client and server.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Way {
+    /// Smallest round trip.
+    min: [Option<Duration>; 2],
+    /// By how much the last packet that waited was later than the fastest of its connection.
+    queued: [Option<(Instant, Duration)>; 2],
+    /// When this was shared last, and whether it should be again.
+    shared: Option<Instant>,
+    pub news: bool,
+}
+
+impl Way {
+    /// Smallest round trip between the capture and one end over all connections.
+    pub(crate) fn min(&self, end: usize) -> Option<Duration> {
+        self.min[end]
+    }
+
+    /// A packet on the way to or from this end was late by `queued` at `now`.
+    pub(crate) fn on_queued(&mut self, end: usize, now: Instant, queued: Duration) {
+        let known = self.queued[end].is_some_and(|(at, seen)| {
+            now - at < NEWS_AFTER || (now - at < LASTS.divided_by(2) && queued < seen)
+        });
+        if !known {
+            self.queued[end] = Some((now, queued));
+            self.news = true;
+        }
+    }
+
+    /// A connection knows no shorter way than `least`: others who know one that is shorter by `much` are to be asked, unless they
+    /// were just now.
+    #[inline]
+    pub(crate) fn on_least(&mut self, end: usize, now: Instant, least: Duration, much: Duration) {
+        let longer = self.min[end].is_some_and(|min| least - min >= much);
+        self.news |= longer && self.shared.is_none_or(|at| now - at >= NEWS_AFTER);
+    }
+
+    /// Whether there was a queue of about this length lately.
+    pub(crate) fn stood(&self, end: usize, now: Instant, queued: Duration) -> bool {
+        self.queued[end].is_some_and(|(at, seen)| now - at <= LASTS && seen >= queued.divided_by(2))
+    }
+
+    /// Takes in what a connection of these round trips knows at `now`, and gives it what the others do.
+    pub(crate) fn share(&mut self, own: &mut Self, delay: [Option<Duration>; 2], now: Instant) {
+        for (end, delay) in delay.into_iter().enumerate() {
+            self.min[end] = [self.min[end], delay].into_iter().flatten().min();
+            self.queued[end] = [self.queued[end], own.queued[end]].into_iter().flatten().reduce(longer);
+        }
+        *own = Self { shared: Some(now), news: false, ..*self };
+    }
+}
+
+/// Of two queues the longer one, while it is not long ago.
+fn longer(a: (Instant, Duration), b: (Instant, Duration)) -> (Instant, Duration) {
+    let (early, late) = if a.0 <= b.0 { (a, b) } else { (b, a) };
+    if early.1 > late.1 && late.0 - early.0 < LASTS.divided_by(2) { early } else { late }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: i64) -> Instant {
+        Instant::from_nanos(ms * 1_000_000)
+    }
+
+    #[test]
+    fn a_long_queue_is_not_forgotten_for_a_short_one_until_it_is_old() {
+        let [mut shared, mut bulk, mut asking] = [Way::default(); 3];
+        let [long, short] = [40, 3].map(Duration::from_millis);
+        bulk.on_queued(0, at(0), long);
+        assert!(bulk.news);
+        shared.share(&mut bulk, [Some(long), None], at(0));
+        asking.on_queued(0, at(100), short);
+        shared.share(&mut asking, [Some(long), None], at(100));
+        assert!(asking.stood(0, at(200), long) && asking.min(0) == Some(long));
+        asking.on_queued(0, at(900), short);
+        shared.share(&mut asking, [Some(long), None], at(900));
+        assert!(!asking.stood(0, at(1_000), long));
+    }
+}
