@@ -74,7 +74,7 @@ pub(crate) struct Half {
     pub queued_peak: Duration,
     /// How often the peer acknowledged this direction's data with data of its own, and with a bare acknowledgement.
     acked_with_data: u32,
-    acked_bare: u32,
+    pub acked_bare: u32,
     /// Bytes since the last segment with PSH.
     pushed_run: u32,
     /// Bytes that the last acknowledgement was the first to cover.

@@ -94,8 +94,14 @@ impl Setup {
     }
 
     /// Draws up the bill: from the first SYN until the SYN-ACK reaches the client. `client` and `server` are the round
-    /// trips between the capture and the ends.
-    pub(crate) fn bill(&self, client: Duration, server: Duration, account: &mut Account) {
+    /// trips between the capture and the ends, of which queues took what `stood`.
+    pub(crate) fn bill(
+        &self,
+        client: Duration,
+        server: Duration,
+        stood: impl Iterator<Item = Charge>,
+        account: &mut Account,
+    ) {
         account.clear();
         let Some((syn_ack_at, syn_ack)) = self.last_syn_ack else { return self.bill_syns(account) };
         let felt = syn_ack_at - self.first_syn.0 + client;
@@ -124,6 +130,9 @@ impl Setup {
                 .evidence(self.first_syn.1, self.last_syn.1)
                 .detail(detail),
             );
+        }
+        for charge in stood {
+            split.take(charge.evidence(self.first_syn.1, syn_ack));
         }
         let handshake = Charge::new(Cause::Handshake, Side::Client, Duration::ZERO, Confidence::Certain)
             .evidence(self.first_syn.1, syn_ack);

@@ -68,9 +68,11 @@ impl ScaleBounds {
             self.least += 1;
             self.snug = 0;
         }
-        // By chance a flight comes within one segment of the window in one of sixteen cases at most.
-        let wide = window(self.least) >= 32 * u64::from(mss);
-        if self.least > 0 && wide && sent + u64::from(mss) > window(self.least) {
+        // By chance a flight comes within one segment of the window in one of sixteen cases at most: above half of it, where
+        // that is the window of a smaller scale.
+        let segments = if self.least > 0 { 32 } else { 16 };
+        let wide = window(self.least) >= segments * u64::from(mss);
+        if wide && sent + u64::from(mss) > window(self.least) {
             self.snug = self.snug.saturating_add(1);
         }
     }
@@ -82,6 +84,15 @@ mod tests {
 
     fn seq(n: u32) -> Seq {
         Seq(n)
+    }
+
+    #[test]
+    fn flights_that_fill_an_unscaled_window_show_that_it_is() {
+        let mut bounds = ScaleBounds::default();
+        for n in 0..=4_u32 {
+            bounds.on_ack(seq(n * 40_000), 40_000, if n == 0 { 0 } else { 39_500 }, 1448);
+        }
+        assert_eq!(bounds.scale(), 0);
     }
 
     #[test]

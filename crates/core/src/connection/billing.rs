@@ -224,7 +224,13 @@ impl Connection {
     /// during this whole connection, where other connections between the same hosts have seen it shorter.
     pub(super) fn way(&self, end: usize, sender: Side) -> (Charge, Option<Charge>) {
         let own = self.delay(end);
-        let round_trip = |path| Charge::new(Cause::RoundTrip, sender, path, Confidence::Certain);
+        // Without the handshake an end may be nearer than its quickest answer says, and is if it never answers without data.
+        let sure = match self.halves[1 - end].acked_bare {
+            _ if !self.assumed => Confidence::Certain,
+            0 => Confidence::Possible,
+            _ => Confidence::Likely,
+        };
+        let round_trip = |path| Charge::new(Cause::RoundTrip, sender, path, sure);
         let Some(path) = self.way.min(end).filter(|path| own - *path >= QUEUED_MIN) else {
             return (round_trip(own), None);
         };

@@ -170,7 +170,9 @@ impl Connection {
         self.next_n = self.next_n.max(1);
         let Some(last) = setup.last() else { return };
         let mut account = Account::default();
-        setup.bill(self.delay(CLIENT), self.delay(SERVER), &mut account);
+        let side = self.halves[CLIENT].side;
+        let stood = [CLIENT, SERVER].map(|end| self.way(end, side).1);
+        setup.bill(self.delay(CLIENT), self.delay(SERVER), stood.into_iter().flatten(), &mut account);
         let meta =
             Closed { start: setup.first_syn.0, packets: [setup.first_syn.1, last], ..self.closed(ledger) };
         ledger.close(&meta, &account);

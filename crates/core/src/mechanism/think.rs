@@ -63,6 +63,10 @@ pub(crate) fn rest(wait: &Wait<'_>, split: Split) -> Split {
     let (cause, confidence) = match wait.last.queue {
         // An acknowledgement that passed before may have reached it just then.
         Queue::Emptied if wait.far_unknown => (Cause::SenderThink, Confidence::Possible),
+        // So may a window that was used up, how large windows are not being known.
+        Queue::Emptied if wait.half.scale_bounds.is_in_use() && follows_ack(wait) => {
+            (Cause::SenderThink, Confidence::Possible)
+        }
         Queue::Emptied if wait.near_sender() && !nagle::is_off_for_the_first_time(wait) => {
             (Cause::SenderThink, Confidence::Certain)
         }
@@ -80,4 +84,8 @@ pub(crate) fn rest(wait: &Wait<'_>, split: Split) -> Split {
     let charge = Charge::new(cause, wait.half.side, Duration::ZERO, confidence)
         .evidence(wait.last.packet, wait.segment.packet);
     split.rest(charge)
+}
+
+fn follows_ack(wait: &Wait<'_>) -> bool {
+    wait.half.view.advanced().is_some_and(|release| wait.follows(&release))
 }

@@ -3,7 +3,7 @@
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server, Unknown};
-use tcpwhy_core::report::Confidence;
+use tcpwhy_core::report::{Confidence, Line};
 
 use crate::packet_log::{End, PacketLog, log, ms};
 use crate::seen::Seen;
@@ -85,4 +85,17 @@ fn a_request_is_not_late_because_it_was_quick() {
     let segments = log(text).rtt(ms(2.167)).capture(End::Server).split_off(3);
     let seen = Seen::of(segments, "the server, midway");
     seen.one_way(2).never(Cause::Queueing);
+}
+
+/// Whoever answers with data only may be nearer than it looks: its time and the way to it cannot be told apart.
+#[test]
+fn a_round_trip_that_only_answers_show_is_not_certain() {
+    let talk = log("handshake".to_owned() + &"\n +5 C 100\n +30 S 200".repeat(10)).rtt(ms(20));
+    for end in End::BOTH {
+        let seen = Seen::of(talk.capture(end).split_off(7), &format!("the {end:?}"));
+        for exchange in &seen.connection().exchanges {
+            let sure = |line: &Line| line.cause == Cause::RoundTrip && line.confidence == Confidence::Certain;
+            assert!(!exchange.bill.iter().any(sure), "{seen}");
+        }
+    }
 }
