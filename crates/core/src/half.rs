@@ -38,12 +38,10 @@ pub(crate) struct Half {
     pub side: Side,
     /// First payload byte, for offsets.
     pub first: Option<Seq>,
-    /// After the highest byte seen.
-    pub snd_nxt: Option<Seq>,
+    pub snd_nxt: Option<Seq>, // after the highest byte seen
     /// Highest acknowledgement of this direction's data that passed the capture.
     pub una: Option<Seq>,
-    /// Payload bytes, each once.
-    pub bytes: u64,
+    pub bytes: u64, // of payload, each once
     pub mss_announced: Option<u16>,
     pub window_scale: Option<u8>,
     pub options_cut: bool,
@@ -77,15 +75,13 @@ pub(crate) struct Half {
     pub acked_bare: u32,
     /// Bytes since the last segment with PSH.
     pushed_run: u32,
-    /// Bytes that the last acknowledgement was the first to cover.
-    pub newly_acked: u32,
+    pub newly_acked: u32, // bytes that the last acknowledgement was the first to cover
     pub arrivals: RateEstimator,
     pub pace: Pace,
     pub cadence: Cadence,
     pub acknowledgements: RateEstimator,
     newest_acked_at: Option<Instant>, // when the newest bytes that were acknowledged had left
-    /// What is at the bottleneck behind the capture.
-    pub link: Link,
+    pub link: Link,                   // what is at the bottleneck behind the capture
     /// Times of what was sent before this byte are not to be measured with: the capture's clock stepped.
     untimed_until: Option<Seq>,
     ip_id: IpIdCounter,
