@@ -555,3 +555,109 @@ def slow_sink(p, size):
     p.read(size, 30, 65_536)
     p.write(50)
     p.read(1)
+
+# More of both ends' settings, and the client as the one who sends.
+
+case("no-sack-lost", download(14_000, times=4, pause_ms=20), chunks(1, 14_000, 0, True),
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": 4 * rtt, "loss|rto|congestion-window|slow-start@": t.sum("near", "exchange") - 4 * rtt},
+     path="--delay 20ms --backward 'loss data 3'", near_sysctl=["net.ipv4.tcp_sack=0"])
+case("mtu-576", download(60_000, times=3), chunks(1, 60_000, 0, True),
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": 3 * rtt, "slow-start|receive-window|congestion-window@": t.sum("near", "exchange") - 3 * rtt},
+     path="--delay 15ms", host_setup={"near": ["ip link set DEV mtu 576"]})
+case("split-request-idle-between", lambda p: paused_split(p), answers(250),
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": 5 * rtt, "nagle-delayed-ack|nagle@client": t.sum("near", "exchange") - 5 * rtt})
+case("long-poll-1200", asks(3), answers(think_ms=1200),
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": 3 * rtt, "server-think@server": t.sum("far", "think")})
+case("upload-20m", lambda p: upload(p, BULK), lambda p: sink(p, BULK),
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": rtt, "slow-start|receive-window@": (0, 5 * rtt), "bandwidth@": (1000, 1300)},
+     path="--delay 10ms --rate 20mbit --queue 100k")
+case("upload-20m-bbr", lambda p: upload(p, BULK), lambda p: sink(p, BULK),
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": rtt, "slow-start|receive-window@": (0, 5 * rtt), "bandwidth@": (1000, 1300)},
+     path="--delay 10ms --rate 20mbit --queue 100k", congestion="bbr")
+case("upload-slow-sink", lambda p: upload(p, 1_500_000), lambda p: slow_sink(p, 1_500_000),
+     transfer("receiver-think|receive-window|slow-start|server-think@"), path="--delay 10ms", far_sysctl=["net.ipv4.tcp_rmem=4096 131072 262144"])
+case("upload-slow-sink-bbr", lambda p: upload(p, 1_500_000), lambda p: slow_sink(p, 1_500_000),
+     transfer("receiver-think|receive-window|slow-start|congestion-window|pacing|server-think@"), path="--delay 10ms", congestion="bbr",
+     far_sysctl=["net.ipv4.tcp_rmem=4096 131072 262144"])
+case("two-slow-one-fast", lambda p: three_at_once(p), lambda p: serve_many(p, 3, 60),
+     lambda t, rtt: {"handshake@": 3 * rtt, "round-trip@": 12 * rtt, "server-think@server": t.sum("far", "think")})
+case("stream-of-events", download(12 * 150), chunks(12, 150, 80, True),
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": rtt, "sender-think@server": t.sum("far", "think")}, path="--delay 40ms")
+case("stream-of-events-nagle", download(12 * 150), chunks(12, 150, 80, False),
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": rtt, "sender-think@server": t.sum("far", "think")}, path="--delay 20ms")
+case("pieces-of-16k-every-10ms", download(20 * 16_384), chunks(20, 16_384, 10, True),
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": rtt, "sender-think@server": (100, 260), "slow-start|receive-window@": (0, 3 * rtt)},
+     path="--delay 20ms")
+case("pieces-over-slow-link", download(20 * 16_384), chunks(20, 16_384, 10, True),
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": rtt, "bandwidth@": (480, 620), "slow-start|sender-think@": (0, 2 * rtt)},
+     path="--delay 10ms --rate 5mbit --queue 100k")
+case("slow-link-1m", download(150_000), chunks(1, 150_000, 0, True),
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": rtt, "bandwidth@": (1150, 1350)}, path="--delay 25ms --rate 1mbit --queue 64k")
+case("slow-link-1m-bbr", download(150_000), chunks(1, 150_000, 0, True),
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": rtt, "bandwidth@": (1100, 1400)}, path="--delay 25ms --rate 1mbit --queue 64k", congestion="bbr")
+case("codel", download(BULK), chunks(1, BULK, 0, True),
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": rtt, "slow-start|receive-window|loss|congestion-window@": (0, 12 * rtt), "bandwidth@": (900, 1300)},
+     path="--delay 10ms --backward 'rate 20mbit queue 200k codel 5ms 100ms'")
+case("burst-loss", download(BULK), chunks(1, BULK, 0, True),
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": rtt, "loss|rto|" + WHOLE_TRANSFER: "rest"},
+     path="--delay 10ms --rate 30mbit --queue 100k --backward 'loss burst 0.3% 40%'")
+case("lost-fin-and-retry", asks(3), answers(), healthy(3), path="--delay 10ms --forward 'loss fin 1'")
+case("delayed-ack-in-slow-start", download(30_000, times=3), chunks(1, 30_000, 0, True),
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": 3 * rtt, "slow-start|delayed-ack-cwnd|congestion-window@": t.sum("near", "exchange") - 3 * rtt},
+     path="--delay 15ms --forward 'acks every 2 after 40ms'", host_setup={"near": ["ip route change 10.77.0.0/24 dev DEV quickack 1 || true"]})
+
+
+def paused_split(p):
+    p.connect()
+    for n in range(5):
+        if n:
+            p.think(700)
+        start = p_now()
+        p.write(100)
+        p.write(150)
+        p.read(300)
+        p.note("exchange", start)
+    p.close()
+
+
+def three_at_once(p):
+    import threading
+
+    from peer import Peer
+
+    def one():
+        q = Peer(None)
+        q.connect()
+        q.set(TCP_NODELAY=1)
+        q.ask(4, 200, 300)
+        q.close()
+        p.log.extend(q.log)
+
+    threads = [threading.Thread(target=one) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def serve_many(p, count, think_ms):
+    import threading
+
+    from peer import Peer
+
+    p.listen()
+
+    def one(sock):
+        q = Peer(None)
+        q.sock = sock
+        q.set(TCP_NODELAY=1)
+        while q.read(200):
+            q.think(think_ms)
+            q.write(300)
+        p.log.extend(q.log)
+
+    threads = [threading.Thread(target=one, args=(p.listener.accept()[0],)) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
