@@ -21,6 +21,8 @@ const TICK_SHORTEST: Duration = Duration::from_millis(1);
 const MICROSECONDS_BELOW: Duration = Duration::from_micros(100);
 /// TCP_USEC_TS (Linux 6.7, per route): far from all others, which a late first packet can make look half as long.
 const TICK_USEC: Duration = Duration::from_micros(1);
+/// Of a microsecond clock, by how much a growing queue stretches the first ticks at most.
+const STRETCHED_MAX: i64 = 8;
 /// Ticks that must have passed to tell their length.
 const LEARN_FROM_TICKS: i64 = 8;
 /// Behind these times a clock that has fallen back by so many fifths is not late packets but a rate that none of them is,
@@ -120,6 +122,9 @@ impl StampClock {
     /// its sequence number shows, is no measure for these.
     #[inline]
     pub(crate) fn on_packet(&mut self, at: Instant, val: u32, overtook: bool) -> Option<Duration> {
+        if self.tick == TICK_USEC && at - self.last >= CALM_AFTER && self.stands_still(at, val) {
+            *self = Self::default();
+        }
         if self.stamp.is_none_or(|(stamp, _)| stamp != val) {
             self.stamp = Some((val, at));
         }
@@ -176,11 +181,20 @@ impl StampClock {
         self.base().map(|base| base.min(self.difference))
     }
 
+    /// Whether a clock of microseconds would have to stand still for nearly all of the silence before this packet: a late
+    /// first packet made longer ticks look like them.
+    fn stands_still(&self, at: Instant, val: u32) -> bool {
+        let microseconds = (at - self.last).as_nanos() / TICK_USEC.as_nanos();
+        self.stamp.is_some_and(|(stamp, _)| i64::from(val.wrapping_sub(stamp) as i32) < microseconds / 10)
+    }
+
     /// A growing queue makes ticks look long, never short: the longest known one that fits, revised downwards.
     fn revise(&mut self, passed: Duration, ticks: i64) {
         let longest = passed.as_nanos() / ticks;
-        let fitting = if longest < MICROSECONDS_BELOW.as_nanos() {
+        let fitting = if longest <= TICK_USEC.as_nanos() * STRETCHED_MAX {
             TICK_USEC
+        } else if longest < MICROSECONDS_BELOW.as_nanos() {
+            return;
         } else {
             TICKS.into_iter().find(|tick| tick.as_nanos() <= longest + longest / 8).unwrap_or(TICK_SHORTEST)
         };
@@ -225,6 +239,21 @@ mod tests {
 
     fn ms(n: i64) -> Instant {
         Instant::from_nanos(n * 1_000_000)
+    }
+
+    #[test]
+    fn a_late_first_packet_does_not_make_milliseconds_microseconds() {
+        // The first one is 55 ms late, so that 56 ticks pass within 0.2 or 1.4 ms; later ones keep to the millisecond.
+        for passed_us in [200, 1_400] {
+            let mut clock = StampClock::default();
+            let at = |us: i64| Instant::from_nanos(us * 1_000);
+            clock.on_packet(at(0), 1_000, false);
+            clock.on_packet(at(passed_us), 1_056, false);
+            for n in 1..20 {
+                let late = clock.on_packet(at(passed_us + n * 700_000), 1_056 + 700 * n as u32, false);
+                assert!(late.unwrap_or_default() < Duration::from_millis(2), "{late:?}");
+            }
+        }
     }
 
     #[test]
