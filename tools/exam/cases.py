@@ -435,11 +435,11 @@ def tuned_server(p, size, **options):
     p.read(1)
 
 
-def upload(p, size, pause_ms=0, times=1, **options):
-    p.connect(**options)
-    for n in range(times):
-        if n:
-            p.think(pause_ms)
+def upload(p, size, pauses=()):
+    p.connect()
+    for pause in (0, *pauses):
+        if pause:
+            p.think(pause)
         start = p_now()
         p.write(size)
         p.read(50)
@@ -474,20 +474,8 @@ def idles(p, pauses=(30, 2500), size=150_000):
     p.close()
 
 
-def idles_up(p, pauses=(30, 2500), size=150_000):
-    p.connect()
-    for pause in (0, *pauses):
-        if pause:
-            p.think(pause)
-        start = p_now()
-        p.write(size)
-        p.read(50)
-        p.note("exchange", start)
-    p.close()
-
-
 case("idle-download", idles, chunks(1, 150_000, 0, True), after_idle, path="--delay 30ms")
-case("idle-upload", idles_up, lambda p: sink(p, 150_000), after_idle, path="--delay 30ms")
+case("idle-upload", lambda p: upload(p, 150_000, (30, 2500)), lambda p: sink(p, 150_000), after_idle, path="--delay 30ms")
 case("idle-no-restart", idles, chunks(1, 150_000, 0, True),
      lambda t, rtt: {"handshake@": rtt, "round-trip@": 3 * rtt, "slow-start|receive-window|congestion-window@": t.sum("near", "exchange") - 3 * rtt},
      path="--delay 30ms", far_sysctl=["net.ipv4.tcp_slow_start_after_idle=0"])
