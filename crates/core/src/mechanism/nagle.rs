@@ -13,7 +13,7 @@ use tcpwhy_wire::{Duration, Segment, Seq};
 use super::{HELD_BACK_MIN, Verdict, Wait};
 use crate::account::{Charge, Split};
 use crate::cause::Cause;
-use crate::half::{Half, LastData, Order, Release};
+use crate::half::{Half, LastData, Order, Queue, Release};
 use crate::report::{Confidence, Detail, Trigger};
 
 /// A pause seen elsewhere shorter than this says more about a cold start than about the application.
@@ -41,7 +41,8 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     }
     let held_back = wait.ack_delay(&release).unwrap_or(Duration::ZERO);
     let cause = if held_back >= HELD_BACK_MIN { Cause::NagleDelayedAck } else { Cause::Nagle };
-    let pause = habits.pause(wait.index, wait.last.len);
+    // With more of the same write behind the last segment, its application did not pause.
+    let pause = habits.pause(wait.index, wait.last.len).filter(|_| wait.last.queue != Queue::More);
     // A hold of about the application's own latency cannot be told from a write that came by itself.
     let mut confidence = match (cause, form) {
         (_, Some(_)) => Confidence::Possible,
@@ -57,6 +58,9 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     };
     // While the bottleneck works off what left before, the tail would have waited there.
     let mut split = if wait.near_sender() { super::bandwidth::split(wait) } else { Split::of(wait.gap) };
+    if let Some(held) = super::receive_window::before_nagle(wait, &release) {
+        split.take(held);
+    }
     if !wait.follows(&release) {
         let late = wait.segment.at - release.effective;
         split.take(
@@ -116,13 +120,20 @@ pub(crate) fn holds_rest(wait: &Wait<'_>, reply_first: Seq) -> bool {
 fn follows_late(wait: &Wait<'_>, release: &Release) -> bool {
     let late = wait.segment.at - release.effective;
     let held_back = wait.ack_delay(release).is_some_and(|delay| delay >= HELD_BACK_MIN);
+    // Its application has shown that it pauses less by itself.
+    let prompt = || {
+        let pause = wait.habits.pause(wait.index, wait.last.len);
+        pause.is_some_and(|pause| pause <= wait.gap.divided_by(4))
+    };
+    let soon = late <= wait.gap.divided_by(8)
+        && (wait.habits.nagle_held > 0 || late <= wait.own.divided_by(2) || prompt());
+    // The rest of a write waits for nothing else.
+    let rest = wait.last.queue == Queue::More && late <= wait.half.queued_peak.max(wait.own.divided_by(2));
     !wait.near_sender()
-        && held_back
+        && (held_back && soon || rest)
         && wait.habits.nagle_ignored == 0
         && release.effective > wait.last.at
         && late.is_positive()
-        && late <= wait.gap.divided_by(8)
-        && (wait.habits.nagle_held > 0 || late <= wait.own.divided_by(2))
 }
 
 fn released_by(wait: &Wait<'_>) -> Option<(Release, Option<&'static str>)> {
@@ -196,6 +207,9 @@ pub(crate) fn lesson(wait: &Wait<'_>, verdict: &Verdict) -> Lesson {
     if lesson.held || billed(Cause::Nagle) {
         lesson.shape = Some((wait.last.len, wait.segment.payload_len));
     }
+    if wait.last.queue == Queue::More {
+        return lesson;
+    }
     // Whatever held it, the application did not pause longer than this.
     if !lesson.held && wait.gap < PAUSE_MIN && !half.is_full(wait.last.len, wait.mss) {
         lesson.pause = Some(wait.gap);
@@ -203,10 +217,12 @@ pub(crate) fn lesson(wait: &Wait<'_>, verdict: &Verdict) -> Lesson {
     if lesson.shape.is_some() || lesson.pause.is_some() {
         return lesson;
     }
-    // Nothing held it: the small one before it had been acknowledged at once.
+    // Nothing held it: the small one before it had been acknowledged at once. Where packets are late on their way, that and
+    // this one may have been.
+    let late_max = if wait.near_sender() { Duration::ZERO } else { half.queued_peak };
     let acked_at_once = half.view.small_acked().is_some_and(|release| {
         release.effective > wait.last.at
-            && release.effective < wait.segment.at
+            && release.effective + late_max < wait.segment.at
             && !wait.follows(&release)
             && wait.ack_delay(&release).is_some_and(|delay| delay < HELD_BACK_MIN)
     });

@@ -50,6 +50,25 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     Some(Verdict { split: split.rest(charge), trigger: Trigger::Packet(release.packet) })
 }
 
+/// What a used-up window held of a small segment before it opened, where Nagle held that until `release`.
+pub(crate) fn before_nagle(wait: &Wait<'_>, release: &Release) -> Option<Charge> {
+    let opened = wait.half.view.window_opened().filter(|opened| {
+        opened.effective > wait.last.at
+            && opened.packet < release.packet
+            && opened.room < wait.segment.payload_len as i32
+    })?;
+    let (cause, form) = whose(wait, &opened);
+    let detail = Detail {
+        window_bytes: Some(u64::from(opened.window)),
+        flight_bytes: Some(u64::from(opened.flight)),
+        form,
+        ..Detail::default()
+    };
+    let held = opened.effective - wait.last.at;
+    let charge = Charge::new(cause, wait.half.side, held, Confidence::Likely);
+    Some(charge.evidence(wait.last.packet, opened.packet).detail(detail))
+}
+
 /// Whether the segment goes beyond any window that passed the capture: the one that let it go is missing.
 pub(crate) fn update_unseen(wait: &Wait<'_>) -> bool {
     let half = wait.half;
