@@ -295,6 +295,15 @@ impl Account {
         self.absorb_line(&AccountLine { cause: to, side: to.side(sender), ..line }, detail);
     }
 
+    /// What was charged to a cause because it may have been that proves to be likely.
+    pub(crate) fn confirm(&mut self, cause: Cause, sender: Side) {
+        let side = cause.side(sender);
+        if let Some(line) = self.lines.iter_mut().find(|line| line.cause == cause && line.side == side) {
+            let possible = std::mem::take(&mut line.by_confidence[Confidence::Possible as usize]);
+            line.by_confidence[Confidence::Likely as usize] += possible;
+        }
+    }
+
     /// Takes a line out, and its detail: a message may be held and forgiven without end.
     fn remove_line(&mut self, place: usize) -> AccountLine {
         let line = self.lines.remove(place);

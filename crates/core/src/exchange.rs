@@ -11,6 +11,7 @@ use crate::account::{Account, Charge, Split};
 use crate::cause::{Cause, Side};
 use crate::early::{self, EarlyWaits};
 use crate::half::{Half, LastData};
+use crate::mechanism::growth::{DOUBTED, Shape};
 use crate::rate::Rate;
 use crate::report::{Confidence, Detail, Kind};
 
@@ -23,6 +24,8 @@ pub(crate) const SEND_BUFFER_MIN: u32 = 46_000;
 /// Waits that are remembered until it is known whether a timer ran meanwhile, and the shortest of them.
 const SUSPECTS_MAX: usize = 8;
 const SUSPECT_MIN: Duration = Duration::from_millis(1);
+/// Waits of a start that slackened: of a window, it would soon be past that.
+const DOUBTS_MAX: usize = 8;
 
 /// One direction's part of an exchange.
 #[derive(Clone, Debug, Default)]
@@ -53,6 +56,16 @@ struct Aside {
     suspects: Vec<Suspect>,
     /// Waits in which the link's rate was not known.
     early: EarlyWaits,
+    /// What a start was charged that slackened, should the send buffer prove to have held it.
+    doubts: Vec<Doubt>,
+}
+
+/// A wait that no window held if flights go on as no window's do.
+#[derive(Clone, Copy, Debug)]
+struct Doubt {
+    cause: Cause,
+    ns: Duration,
+    packets: [u64; 2],
 }
 
 /// A wait of a sender whose data was missing, as it would be without that.
@@ -73,6 +86,7 @@ impl Aside {
         self.timer = None;
         self.suspects.clear();
         self.early.clear();
+        self.doubts.clear();
     }
 
     /// What Nagle held left whole when it was released: bytes that Nagle holds later were written later, and the hold
@@ -132,7 +146,8 @@ impl Path {
     fn heap(&self) -> usize {
         let aside = |aside: &Aside| {
             let suspects = aside.suspects.capacity() * size_of::<Suspect>();
-            size_of::<Aside>() + aside.blocked.heap() + aside.pending.heap() + suspects + aside.early.heap()
+            let kept = aside.early.heap() + aside.doubts.capacity() * size_of::<Doubt>();
+            size_of::<Aside>() + aside.blocked.heap() + aside.pending.heap() + suspects + kept
         };
         self.account.heap() + self.aside.as_deref().map_or(0, aside)
     }
@@ -247,6 +262,41 @@ impl Path {
                 left -= account.take_back(share.cause, sender, left);
             }
             self.account.charge(&early::charge(&share, share.ns - left, sender, rate));
+        }
+    }
+
+    /// Weighs the wait just taken, and those before it, by how the flights went.
+    pub(crate) fn weigh(&mut self, split: &Split, shape: Shape, sender: Side) {
+        let Some(aside) = &mut self.aside else { return };
+        match shape {
+            Shape::Even => aside.doubts.clear(),
+            Shape::Slack => {
+                let doubted = split.charges().filter(|charge| DOUBTED & charge.cause.bit() != 0);
+                let room = DOUBTS_MAX - aside.doubts.len();
+                let keep =
+                    |charge: &Charge| Doubt { cause: charge.cause, ns: charge.ns, packets: charge.evidence };
+                aside.doubts.extend(doubted.take(room).map(keep));
+            }
+            Shape::Uneven => {
+                for doubt in aside.doubts.drain(..) {
+                    let mut left = doubt.ns;
+                    for account in [&mut aside.blocked, &mut self.account] {
+                        left -= account.take_back(doubt.cause, sender, left);
+                    }
+                    let [stopped, released] = doubt.packets;
+                    let detail = Detail { form: Some("uneven"), ..Detail::default() };
+                    let charge =
+                        Charge::new(Cause::SendBuffer, sender, doubt.ns - left, Confidence::Possible);
+                    self.account.charge(&charge.evidence(stopped, released).detail(detail));
+                }
+                let shown = |charge: &Charge| {
+                    charge.cause == Cause::SendBuffer && charge.confidence > Confidence::Possible
+                };
+                if split.charges().any(shown) {
+                    aside.blocked.confirm(Cause::SendBuffer, sender);
+                    self.account.confirm(Cause::SendBuffer, sender);
+                }
+            }
         }
     }
 

@@ -13,11 +13,6 @@ use tcpwhy_lab::truth::Truth;
 
 /// What is not right yet: recording, end, and what is wrong. One that has become right must be taken off.
 const KNOWN: &[(&str, &str, &str)] = &[
-    (
-        "d-sndbuf",
-        "client",
-        "what a sender let pass within half a millisecond cannot be seen from the far end of 26 ms",
-    ),
     ("e-small-window", "client", "a window of one after idle time: no packet tells it from Nagle"),
     ("e-small-window", "server", "a window of one after idle time: no packet tells it from Nagle"),
 ];

@@ -8,7 +8,7 @@ use crate::cause::{Cause, Side};
 use crate::early;
 use crate::exchange::Open;
 use crate::half::{LastData, Order};
-use crate::mechanism::{self, Verdict, Wait, cork, nagle, repair};
+use crate::mechanism::{self, Verdict, Wait, cork, growth, nagle, repair};
 use crate::rate::Rate;
 use crate::report::{Confidence, Detail, Trigger};
 use crate::rto::RTO_MIN;
@@ -263,6 +263,9 @@ impl Connection {
         let early = early.then(|| (self.mss(from), [self.delay(from), self.delay(1 - from)]));
         let early = early.filter(|(_, [own, peer])| own <= peer);
         let timer_from = repair::timer_from(order, &verdict.split);
+        let held = verdict.split.has(growth::DOUBTED | Cause::SendBuffer.bit());
+        let shape = self.habits[from].rounds.growth.shape();
+        let side = half.side;
         let Some(open) = self.open.as_deref_mut() else { return };
         if from != open.initiator {
             open.reply_first.get_or_insert(segment.seq);
@@ -293,6 +296,9 @@ impl Connection {
                 path.advance(&verdict.split, last, half, timer_from);
                 if let Some((before, (mss, ways))) = before {
                     path.keep_early(&verdict.split, &before, half, mss, ways);
+                }
+                if held {
+                    path.weigh(&verdict.split, shape, side);
                 }
             }
         }

@@ -445,9 +445,10 @@ impl Connection {
         let half = &self.halves[from];
         // What was lost before the capture was sent meanwhile.
         let sent = half.missed_since_data > 1;
-        let silent = half.last_data.is_some_and(|last| segment.at - last.at > half.rto.rto());
-        if half.flight() == 0 && silent && !sent {
-            self.habits[from].rounds.on_idle();
+        let silent = half.last_data.map_or(Duration::ZERO, |last| segment.at - last.at);
+        let rto = half.rto.rto();
+        if half.flight() == 0 && silent > rto && !sent {
+            self.habits[from].rounds.on_idle(silent, rto, mss);
             self.habits[from].may_be_restarted = true;
         } else if half.flight() > 0 && order == Order::New {
             self.habits[from].may_be_restarted = false;

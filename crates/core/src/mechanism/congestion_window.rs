@@ -8,6 +8,7 @@
 
 use tcpwhy_wire::{Duration, Seq};
 
+use super::growth::{Growth, Shape, is_whole_round};
 use super::{HELD_BACK_MIN, Verdict, Wait, bandwidth, receive_window};
 use crate::account::Charge;
 use crate::cause::Cause;
@@ -20,7 +21,7 @@ const INITIAL_WINDOW_SEGMENTS: u32 = 10;
 /// Rounds of the same flight that no congestion window explains.
 const FLAT_ROUNDS: u8 = 3;
 /// A silence shorter than this may end with an acknowledgement by chance.
-const WHOLE_ROUND_MIN: Duration = Duration::from_millis(1);
+pub(super) const WHOLE_ROUND_MIN: Duration = Duration::from_millis(1);
 
 /// What the rounds so far say about the window. A round ends when a byte that was sent in it is acknowledged.
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,6 +34,9 @@ pub(crate) struct Rounds {
     /// The largest flight before the last idle time.
     before_idle: u32,
     largest: u32,
+    /// The largest flight that a window has room for that was reset, and the first one since.
+    restarted_max: u32,
+    since_idle: Option<u32>,
     /// Rounds whose flight was that of `flat_from`, in a row.
     flat: u8,
     flat_from: u32,
@@ -42,23 +46,31 @@ pub(crate) struct Rounds {
     /// Waits that ended when the flight had shrunk to so many bytes, in a row, and how many bytes that were.
     drained: u8,
     drained_to: u32,
+    pub(crate) growth: Growth,
 }
 
 impl Rounds {
-    /// Nothing was sent for longer than the retransmission timeout: the window may be reset.
-    pub(crate) fn on_idle(&mut self) {
-        *self = Self { before_idle: self.largest.max(self.before_idle), ..Self::default() };
+    /// Nothing was sent for longer than the retransmission timeout: the window may be reset. Linux halves it for each timeout
+    /// that has gone by, down to what a new connection has (tcp_cwnd_restart, net/ipv4/tcp_output.c).
+    pub(crate) fn on_idle(&mut self, silent: Duration, rto: Duration, mss: u32) {
+        let before_idle = self.largest.max(self.before_idle);
+        let timeouts = (silent.as_nanos() / rto.as_nanos().max(1)).clamp(0, 31);
+        let restarted_max = before_idle.saturating_mul(2) >> timeouts;
+        let restarted_max = restarted_max.max((INITIAL_WINDOW_SEGMENTS + 2) * mss);
+        *self = Self { before_idle, restarted_max, ..Self::default() };
     }
 
     /// A message begins with this byte: its first bytes are a round of their own.
     pub(crate) fn on_message(&mut self, first: Seq) {
         self.started = Some(first);
         self.flight = 0;
+        self.growth.interrupt();
     }
 
     /// Segments were lost: growth from here on is recovery or congestion avoidance.
     pub(crate) fn on_loss(&mut self) {
         (self.lost, self.growing) = (true, false);
+        self.growth = Growth::default();
     }
 
     /// A segment that begins with `seq` makes it `flight` bytes in flight, `una` being acknowledged.
@@ -81,8 +93,10 @@ impl Rounds {
         self.growing =
             !self.lost && self.grew(self.flight) && self.flight >= self.largest.max(self.before_idle);
         self.last = self.flight;
+        self.since_idle.get_or_insert(self.flight);
         self.flight = 0;
         self.started = Some(next);
+        self.growth.on_round();
     }
 
     /// How many rounds in a row are flat, one of `flight` bytes included. A congestion window that is used up grows by
@@ -98,6 +112,11 @@ impl Rounds {
 
     fn grew(&self, flight: u32) -> bool {
         u64::from(flight) * 8 > u64::from(self.last) * 9
+    }
+
+    /// Bytes in flight in the round that `release` ends.
+    pub(super) fn flight_with(&self, release: &Release) -> u32 {
+        self.flight.max(release.flight)
     }
 
     /// A wait ended when acknowledgements that the sender had let pass had left `left` bytes in flight.
@@ -212,7 +231,7 @@ fn which(wait: &Wait<'_>, release: &Release) -> (Cause, Option<&'static str>, Co
     // After a timeout all but what was sent again counts as lost.
     let few = release.flight <= 4 * wait.mss
         || (release.repaired && release.flight.saturating_sub(release.left) <= 2 * wait.mss);
-    let flight = rounds.flight.max(release.flight);
+    let flight = rounds.flight_with(release);
     // A window of a segment or two opens with the next acknowledgements, however late they come.
     if !rounds.lost && rounds.flatness(flight, wait.mss) >= FLAT_ROUNDS {
         return flat(wait, release, Confidence::Likely);
@@ -228,12 +247,22 @@ fn which(wait: &Wait<'_>, release: &Release) -> (Cause, Option<&'static str>, Co
             _ => return flat(wait, release, Confidence::Likely),
         }
     }
-    let (cause, form) = growth(rounds, flight);
-    (cause, form, Confidence::Likely)
+    if !rounds.lost && rounds.growth.with(flight, wait.mss) == Shape::Uneven && is_whole_round(wait) {
+        let (cause, form, confidence) = flat(wait, release, Confidence::Possible);
+        return (cause, form.or(Some("uneven")), confidence);
+    }
+    let (cause, form) = phase(rounds, flight);
+    // A first flight that fits no window that was reset: the sender has kept it (tcp_slow_start_after_idle).
+    let kept = rounds.since_idle.unwrap_or(flight) > rounds.restarted_max;
+    let confidence = match cause {
+        Cause::SlowStartAfterIdle if kept => Confidence::Possible,
+        _ => Confidence::Likely,
+    };
+    (cause, form, confidence)
 }
 
 /// Which part of its life a congestion window is in that `flight` bytes have used up.
-fn growth(rounds: &Rounds, flight: u32) -> (Cause, Option<&'static str>) {
+fn phase(rounds: &Rounds, flight: u32) -> (Cause, Option<&'static str>) {
     if rounds.lost {
         return (Cause::CongestionWindow, Some("after-loss"));
     }
@@ -266,7 +295,7 @@ pub(super) fn before_lost(wait: &Wait<'_>) -> Option<Charge> {
     if lost == 0 || rounds.flight.saturating_add(lost).saturating_add(wait.segment.payload_len) <= most {
         return None;
     }
-    let (cause, form) = growth(rounds, rounds.flight);
+    let (cause, form) = phase(rounds, rounds.flight);
     let detail = Detail { flight_bytes: Some(u64::from(rounds.flight)), form, ..Detail::default() };
     let charge = Charge::new(cause, half.side, released - wait.last.at, confidence);
     Some(charge.evidence(wait.last.packet, wait.segment.packet).detail(detail))

@@ -6,6 +6,7 @@
 pub(crate) mod bandwidth;
 pub(crate) mod congestion_window;
 pub(crate) mod cork;
+pub(crate) mod growth;
 pub(crate) mod nagle;
 pub(crate) mod receive_window;
 pub(crate) mod repair;
@@ -167,6 +168,9 @@ impl Habits {
         if let Some((left, mss)) = lessons.drained_to {
             self.rounds.on_drained(left, mss);
         }
+        if let Some((flight, mss)) = lessons.silent_behind {
+            self.rounds.growth.on_silence(flight, mss);
+        }
     }
 }
 
@@ -257,6 +261,8 @@ pub(crate) struct Lessons {
     before: u32,
     copies_due: u16,
     drained_to: Option<(u32, u32)>,
+    /// The flight of a round that ended with a silence, and the MSS.
+    silent_behind: Option<(u32, u32)>,
 }
 
 impl Lessons {
@@ -274,6 +280,7 @@ pub(crate) fn lessons(wait: &Wait<'_>, verdict: &Verdict) -> Lessons {
         before: wait.last.len,
         copies_due: repair::copies_due(wait, verdict),
         drained_to: congestion_window::drained_to(wait, verdict).map(|left| (left, wait.mss)),
+        silent_behind: growth::flight(wait, verdict).map(|flight| (flight, wait.mss)),
     }
 }
 

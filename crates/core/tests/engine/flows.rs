@@ -2,6 +2,7 @@
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
+use tcpwhy_core::report::Confidence;
 
 use crate::packet_log::{End, MSS, each, log, ms, settled};
 
@@ -140,4 +141,112 @@ fn a_late_acknowledgement_with_a_smaller_window_is_no_slow_link() {
     let seen = log(text).rtt(ms(10)).window(End::Client, 100_000).seen_at(End::Server);
     let bandwidth = seen.exchange(1).ns(Cause::Bandwidth, Path);
     assert!(bandwidth <= ms(8), "{bandwidth}{seen}");
+}
+
+/// Flights of a send buffer as Linux fills it (SO_SNDBUF of 32 KB, 50 ms; the window would have doubled each time): it counts the
+/// memory of packets, which become larger. The start slackens, doubles once more and falls back.
+#[test]
+fn flights_that_go_by_fits_and_starts_are_a_send_buffer_s() {
+    let rtt = ms(50);
+    let rounds = each([10, 20, 24, 49, 48, 70, 143, 45, 45, 45, 45], |segments| {
+        format!("+0 S 1448x{segments} more\n +0 C ack")
+    });
+    let text = format!("handshake\n +5 C 100\n {rounds}\n +0 S 100");
+    log(text).rtt(rtt).both_ends(|seen| {
+        let bill = seen.exchange(1);
+        bill.elapsed(rtt.times(12), ms(1));
+        bill.is_within(
+            ms(1),
+            &[
+                (Cause::RoundTrip, Path, rtt),
+                (Cause::SlowStart, Server, rtt.times(2)),
+                (Cause::SendBuffer, Server, rtt.times(9)),
+            ],
+        );
+        assert_eq!(bill.of(Cause::SendBuffer).confidence, Confidence::Likely, "{seen}");
+    });
+}
+
+/// Slow start that ends by itself (HyStart++, RFC 9406) and grows by a tenth from then on: no send buffer is in it.
+#[test]
+fn a_start_that_slackens_once_is_a_window_s() {
+    let rtt = ms(50);
+    let rounds = each([10, 20, 40, 66, 73, 80, 88, 97, 107], |segments| {
+        format!("+0 S 1448x{segments} more\n +0 C ack")
+    });
+    let text = format!("handshake\n +5 C 100\n {rounds}\n +0 S 100");
+    log(text).rtt(rtt).both_ends(|seen| {
+        assert_eq!(seen.exchange(1).ns(Cause::SendBuffer, Server), ms(0), "{seen}");
+    });
+}
+
+/// A reply whose header leaves first, on a path of jitter: its tail is behind a segment without PSH, so that it was written
+/// with that, and its lateness is the path's. No exchange teaches that the server pauses.
+#[test]
+fn the_rest_of_a_write_is_held_however_late_it_comes() {
+    let exchanges = each([0, 4, 1, 5, 2, 3, 5, 4], |late| {
+        format!("+5 C 100\n +0 S 140\n +0 S 1448 more\n +0 C ack\n +0 S 52 late={late}\n +0 C ack")
+    });
+    log(format!("handshake\n {exchanges}")).rtt(ms(20)).both_ends(|seen| {
+        for n in 2..=8 {
+            let bill = seen.exchange(n);
+            assert!(bill.ns(Cause::SenderThink, Server) <= ms(0.5), "{n} {seen}");
+            assert!(bill.ns(Cause::Nagle, Server) >= ms(19), "{n} {seen}");
+        }
+    });
+}
+
+/// Riak's client (two writes) shows in its first exchange that it does not pause; the first hold for a held-back
+/// acknowledgement ends 1.8 ms late on a path that was busy.
+#[test]
+fn the_first_hold_may_end_late() {
+    let text = "handshake
+         +5 C 50
+         +0 S ack
+         +0 C 100
+         +0 S 100
+         +5 C 50 #head
+         head+40 S ack late=0.9
+         +0 C 100 late=0.9
+         +0 S 100";
+    log(text).rtt(ms(0.1)).both_ends(|seen| {
+        let bill = seen.exchange(2);
+        assert!(bill.ns(Cause::NagleDelayedAck, Client) >= ms(39.5), "{seen}");
+        assert!(bill.ns(Cause::SenderThink, Client) <= ms(0.5), "{seen}");
+    });
+}
+
+/// The window ends in the middle of a reply (tcp_mss_split_point cuts a segment to it). The first acknowledgement opens it
+/// a round trip later; Nagle holds the tail for the rest of them, half a millisecond more.
+#[test]
+fn a_window_holds_a_tail_before_nagle_does() {
+    let rtt = ms(100);
+    let text = "handshake
+         +5 C 100
+         +0 S 1448x20 more #flight
+         +0 S 96
+         flight+0 C ack ack=2896 win=60032
+         +0.5 C ack win=60032
+         +0 S 500
+         +0 C ack";
+    log(text).rtt(rtt).window(End::Client, 29_056).both_ends(|seen| {
+        let bill = seen.exchange(1);
+        let (window, nagle) = (bill.ns(Cause::ReceiveWindow, Client), bill.ns(Cause::Nagle, Server));
+        assert!(window >= rtt - ms(2) && nagle <= ms(1), "{seen}");
+    });
+}
+
+/// Four timeouts of silence would have brought a window of 80 segments back to ten (tcp_cwnd_restart): of one whose first flight
+/// is 47, at most it may be said that it restarted.
+#[test]
+fn a_window_that_was_kept_is_not_surely_restarted() {
+    let rounds = |flights: &[i32]| {
+        each(flights.iter().copied(), |segments| format!("+0 S 1448x{segments} more\n +0 C ack"))
+            + "\n +0 S 100\n +0 C ack"
+    };
+    let (first, second) = (rounds(&[10, 20, 40]), rounds(&[47, 23]));
+    let text = format!("handshake\n +5 C 100\n {first}\n +1500 C 100\n {second}");
+    log(text).rtt(ms(100)).both_ends(|seen| {
+        assert_eq!(seen.exchange(2).of(Cause::SlowStartAfterIdle).confidence, Confidence::Possible, "{seen}");
+    });
 }
