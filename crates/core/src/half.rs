@@ -12,7 +12,7 @@ use crate::clock::StampClock;
 use crate::full_size::FullSize;
 use crate::holes::Holes;
 use crate::ip_id::IpIdCounter;
-use crate::link::{Link, is_gathered};
+use crate::link::{Acked, Link};
 pub(crate) use crate::order::{LastData, Order, Queue};
 use crate::pace::Pace;
 use crate::passing::{AckSeen, Sent};
@@ -80,8 +80,8 @@ pub(crate) struct Half {
     pub pace: Pace,
     pub cadence: Cadence,
     pub acknowledgements: RateEstimator,
-    newest_acked_at: Option<Instant>, // when the newest bytes that were acknowledged had left
-    pub link: Link,                   // what is at the bottleneck behind the capture
+    pub newest_acked_at: Option<Instant>, // when the newest bytes that were acknowledged had left
+    pub link: Link,                       // what is at the bottleneck behind the capture
     /// Times of what was sent before this byte are not to be measured with: the capture's clock stepped.
     untimed_until: Option<Seq>,
     ip_id: IpIdCounter,
@@ -371,31 +371,14 @@ impl Half {
             self.holes.on_ack(ack.ack);
             let count = if ack.payload_len > 0 { &mut self.acked_with_data } else { &mut self.acked_bare };
             *count = count.saturating_add(1);
-            // One that comes with an answer may have waited for that, and one with a smaller window for its application to
-            // read (__tcp_ack_snd_check, net/ipv4/tcp_input.c).
-            let bare = !filled && ack.payload_len == 0 && window >= last_window;
-            let since = self.acknowledgements.last().map(|last| ack.at - last);
-            let at_once = bare
-                && !is_gathered(segments, acked, mss, since)
-                && self.is_at_once(ack.at - peer, acked, mss);
-            let late = rtt.filter(|_| at_once).map(|rtt| rtt - peer);
-            // The bottleneck had no break since the last one if the oldest of these bytes were waiting then, the newest
-            // before those were through, and it spreads what left together or has a queue: it is no sender's own pace.
-            let before = self.newest_acked_at;
-            let behind = |last: Instant| {
-                let waited = oldest.is_some_and(|sent| sent + peer <= last + HOST_VARIATION);
-                let Some(late) = late.filter(|_| waited) else { return false };
-                let gap = ack.at - last;
-                let newest = gap.times(i64::from(mss.min(acked))).divided_by(i64::from(acked.max(1)));
-                let spread =
-                    before.zip(newest_at).is_some_and(|(before, now)| (now - before).times(2) <= gap);
-                late + HOST_VARIATION >= newest && (spread || late >= newest.times(2))
-            };
-            let behind = self.acknowledgements.last().filter(|&last| behind(last)).map(|last| ack.at - last);
-            self.newest_acked_at = newest_at;
-            let passed = self.on_wire(acked, segments, mss);
-            self.on_acknowledged(ack.at, passed, mss, behind.is_some(), peer);
-            self.on_passed(ack.at - peer, passed, late, behind, 0, mss);
+            // One that comes with an answer may have waited for that.
+            let bare = !filled && ack.payload_len == 0;
+            let windows = bare.then_some([last_window, window]);
+            self.learn_link(
+                Acked { at: ack.at, bytes: acked, segments, oldest, newest_at, rtt, windows },
+                mss,
+                peer,
+            );
         }
         let duplicate = !advanced && !window_changed && ack.payload_len == 0 && !self.sent.is_empty();
         if !ack.flags.syn() {

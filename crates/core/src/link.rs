@@ -7,7 +7,7 @@
 
 use tcpwhy_wire::{Duration, Instant};
 
-use crate::half::{Half, TIMESTAMP_OPTION_LEN};
+use crate::half::{HOST_VARIATION, Half, TIMESTAMP_OPTION_LEN};
 use crate::mechanism::HELD_BACK_MIN;
 use crate::rate::Rate;
 
@@ -48,6 +48,21 @@ pub(crate) struct Passed {
     /// It had left then and not before: its receiver did not hold the acknowledgement back, and no more than the flight
     /// can have delayed it.
     pub exact: bool,
+}
+
+/// An acknowledgement of new data.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Acked {
+    pub at: Instant,
+    pub bytes: u32,
+    /// Segments as captured.
+    pub segments: u32,
+    /// When the first of these bytes had left, and the last.
+    pub oldest: Option<Instant>,
+    pub newest_at: Option<Instant>,
+    pub rtt: Option<Duration>,
+    /// The window until then and from then on, where it did nothing but acknowledge.
+    pub windows: Option<[u32; 2]>,
 }
 
 impl Link {
@@ -105,6 +120,40 @@ impl Half {
     /// it only because it is in no mood to wait.
     pub(crate) fn is_at_once(&self, by: Instant, acked: u32, mss: u32) -> bool {
         acked > mss || self.sent.front().is_some_and(|next| next.at <= by)
+    }
+
+    /// Whether the receiver cannot have waited for its application to read before it acknowledged these bytes. Linux
+    /// acknowledges at once what does not make the window smaller, and everything else when it is read
+    /// (__tcp_ack_snd_check, net/ipv4/tcp_input.c; tcp_cleanup_rbuf, net/ipv4/tcp.c). A window well below what it was
+    /// holds bytes that nobody had read: what opens it again is the application's pace, not the link's.
+    fn was_read(&self, [before, now]: [u32; 2]) -> bool {
+        now >= before && before >= self.window_max - self.window_max / 4
+    }
+
+    /// Learns from an acknowledgement how fast the bottleneck is, and what it is busy with.
+    pub(crate) fn learn_link(&mut self, acked: Acked, mss: u32, peer: Duration) {
+        let Acked { at, bytes, segments, oldest, newest_at, rtt, windows } = acked;
+        let since = self.acknowledgements.last().map(|last| at - last);
+        let at_once = windows.is_some_and(|windows| self.was_read(windows))
+            && !is_gathered(segments, bytes, mss, since)
+            && self.is_at_once(at - peer, bytes, mss);
+        let late = rtt.filter(|_| at_once).map(|rtt| rtt - peer);
+        // The bottleneck had no break since the last one if the oldest of these bytes were waiting then, the newest
+        // before those were through, and it spreads what left together or has a queue: it is no sender's own pace.
+        let before = self.newest_acked_at;
+        let behind = |last: Instant| {
+            let waited = oldest.is_some_and(|sent| sent + peer <= last + HOST_VARIATION);
+            let Some(late) = late.filter(|_| waited) else { return false };
+            let gap = at - last;
+            let newest = gap.times(i64::from(mss.min(bytes))).divided_by(i64::from(bytes.max(1)));
+            let spread = before.zip(newest_at).is_some_and(|(before, now)| (now - before).times(2) <= gap);
+            late + HOST_VARIATION >= newest && (spread || late >= newest.times(2))
+        };
+        let behind = self.acknowledgements.last().filter(|&last| behind(last)).map(|last| at - last);
+        self.newest_acked_at = newest_at;
+        let passed = self.on_wire(bytes, segments, mss);
+        self.on_acknowledged(at, passed, mss, behind.is_some(), peer);
+        self.on_passed(at - peer, passed, late, behind, 0, mss);
     }
 
     /// What so many payload bytes in so many segments as captured come to on the link: each packet has its headers.

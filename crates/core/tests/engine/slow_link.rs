@@ -185,6 +185,28 @@ fn a_slow_reader_behind_a_large_window_is_no_slow_link() {
     });
 }
 
+/// Forty segments arrive at once at a program that does not read yet: the receiver acknowledges the first ones quickly, and
+/// the last two when the first of them are read, 10 ms later. What is read from then on is the program's pace.
+#[test]
+fn what_is_acknowledged_when_it_is_read_is_no_slow_link() {
+    let unread = |pairs: i64| 57_920 - pairs * 2_896;
+    let flight = each(0..20, |n| format!("@30 S 1448 more #a{n}\n @30 S 1448 more #b{n}"));
+    let quick = each(0..19, |n| format!("b{n}+0 C ack win={}", unread(n)));
+    let reads = each(0..30, |n| {
+        format!("r{n}+0 S 1448x7 more\n r{n}+0 S 1448 #f{n}\n f{n}+10 C ack win=11584 #r{}", n + 1)
+    });
+    let text = format!(
+        "handshake\n +5 C 100\n +0 S 100\n {flight}\n {quick}\n b19+10 C ack win=11584 #r0\n {reads}\n r30+0 S 100\n +0 C ack"
+    );
+    log(text).rtt(ms(10)).window(End::Client, 57_920).bottleneck(End::Server, 1_000_000_000).both_ends(
+        |seen| {
+            let bill = seen.exchange(1);
+            assert!(bill.ns(Cause::ReceiverThink, Client) >= ms(580), "{seen}");
+            assert!(bill.ns(Cause::Bandwidth, Path) <= ms(10), "{seen}");
+        },
+    );
+}
+
 /// The tail of a reply is lost, and what arrived last is acknowledged alone, when the receiver's timer has run out. The link
 /// had been fast before, and it still is.
 #[test]
