@@ -69,8 +69,9 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         );
     }
     // Where the acknowledgement came at once (the first exchange on Linux: quick acknowledgements), the application
-    // has shown how long it pauses by itself before this write; that part of the wait is not Nagle's.
-    if let Some(pause) = pause.filter(|&pause| pause >= PAUSE_MIN) {
+    // has shown how long it pauses by itself before this write; that part of the wait is not Nagle's. A pause longer than
+    // the whole wait was another one's.
+    if let Some(pause) = pause.filter(|&pause| pause >= PAUSE_MIN && pause <= wait.gap + wait.hair()) {
         confidence = confidence.min(Confidence::Likely);
         split.take(
             Charge::new(Cause::SenderThink, wait.half.side, pause, Confidence::Likely)

@@ -287,3 +287,45 @@ fn a_partial_segment_in_a_long_write_is_a_full_buffer() {
             assert!(bill.ns(Cause::ReceiverThink, Client) >= ms(100), "{seen}");
         });
 }
+
+/// The tail of each reply waits behind a full segment until the small one before that is acknowledged; one of these
+/// acknowledgements is 4 ms late. The tail was queued: neither the buffer nor the program kept it, then or in the next reply.
+#[test]
+fn a_queued_tail_that_comes_late_was_held_all_the_same() {
+    let replies = each(0..6, |n| {
+        let late = if n == 4 { " late=4" } else { "" };
+        format!("+5 C 100\n +0 S 140\n +0 S 1448 more\n +0 C ack{late}\n +0 S 52\n +0 C ack")
+    });
+    log(format!("handshake\n {replies}")).rtt(ms(20)).both_ends(|seen| {
+        for n in 5..=6 {
+            let bill = seen.exchange(n);
+            let held = bill.ns(Cause::Nagle, Server);
+            assert!(held >= ms(20) && held <= ms(24.5), "{seen}");
+            assert_eq!(
+                bill.ns(Cause::SendBuffer, Server) + bill.ns(Cause::SenderThink, Server),
+                ms(0),
+                "{seen}"
+            );
+        }
+    });
+}
+
+/// The rest of a reply once came 30 ms after its beginning, which had been acknowledged at once. Where it follows the
+/// acknowledgement after 20 ms, nobody had paused for 30.
+#[test]
+fn a_pause_longer_than_the_wait_is_not_in_it() {
+    let text = "handshake
+         +5 C 100
+         +0 S 140 #a
+         a+0 C ack
+         a+30 S 50
+         +0 C ack
+         +5 C 100
+         +0 S 140 #b
+         b+0 C ack #acked
+         acked+0 S 50
+         +0 C ack";
+    log(text).rtt(ms(20)).both_ends(|seen| {
+        seen.exchange(2).is(&[(Cause::RoundTrip, Path, ms(20)), (Cause::Nagle, Server, ms(20))]);
+    });
+}
