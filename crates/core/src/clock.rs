@@ -17,8 +17,10 @@ const TICKS: [Duration; 6] = [
     TICK_SHORTEST,
 ];
 const TICK_SHORTEST: Duration = Duration::from_millis(1);
-/// Ticks that last less can only be microseconds.
+/// Ticks that last less can only be microseconds ...
 const MICROSECONDS_BELOW: Duration = Duration::from_micros(100);
+/// ... unless the first packet was late: in so long a time it would have to be by a quarter of a second.
+const MICROSECONDS_AFTER: Duration = Duration::from_millis(2);
 /// TCP_USEC_TS (Linux 6.7, per route): far from all others, which a late first packet can make look half as long.
 const TICK_USEC: Duration = Duration::from_micros(1);
 /// Of a microsecond clock, by how much a growing queue stretches the first ticks at most.
@@ -191,6 +193,9 @@ impl StampClock {
     /// A growing queue makes ticks look long, never short: the longest known one that fits, revised downwards.
     fn revise(&mut self, passed: Duration, ticks: i64) {
         let longest = passed.as_nanos() / ticks;
+        if longest < MICROSECONDS_BELOW.as_nanos() && passed < MICROSECONDS_AFTER {
+            return;
+        }
         let fitting = if longest <= TICK_USEC.as_nanos() * STRETCHED_MAX {
             TICK_USEC
         } else if longest < MICROSECONDS_BELOW.as_nanos() {
@@ -292,6 +297,16 @@ mod tests {
         let late =
             (0..400).map(|i| clock.on_packet(ms(1000 + 250 * i), (250 * i * 1000 / 1024) as u32, false));
         assert_eq!(late.skip(24).flatten().next(), None, "1,024 us");
+    }
+
+    #[test]
+    fn a_first_packet_that_was_late_makes_no_microseconds_of_milliseconds() {
+        // Sent at 0, 8, 35 and 62 ms; the first one comes as late as the second one is sent.
+        let mut clock = StampClock::default();
+        for (at_us, val) in [(8_900, 0), (8_934, 8), (35_090, 35), (62_080, 62)] {
+            clock.on_packet(Instant::from_nanos(at_us * 1_000), val, false);
+        }
+        assert_eq!(clock.ticks_apart(35, 62), Some(Duration::from_millis(27)));
     }
 
     #[test]
