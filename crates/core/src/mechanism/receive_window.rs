@@ -31,7 +31,10 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     let release = half.view.window_opened().filter(limited)?;
     let follows = wait.follows(&release);
     let long_open = wait.segment.at - release.effective > wait.rtt() + wait.hair();
-    if !follows && (long_open || wait.last.queue == Queue::Emptied) {
+    // What fills the window to its last byte was cut there (tcp_mss_split_point, net/ipv4/tcp_output.c) and is pushed all the
+    // same where it is several packets (__tcp_transmit_skb, since 5.4).
+    let emptied = wait.last.queue == Queue::Emptied && release.room != 0;
+    if !follows && (long_open || emptied) {
         return None;
     }
     let (cause, form) = whose(wait, &release);
