@@ -53,14 +53,19 @@ fn busy(wait: &Wait<'_>) -> Duration {
 
 /// Near the receiver, packets' time stamps tell when they left. One that was waiting already when the one before it
 /// arrived, or that left soon after it and arrived late behind it, was held by the path alone, whatever the sender
-/// could have done.
+/// could have done. Near the sender, one that waited did so in a queue of its own host's (a token bucket on its interface:
+/// captures are taken behind that, dev_hard_start_xmit, net/core/dev.c).
 pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
-    if wait.near_sender() || wait.order != Order::New || wait.gap < super::BURST_GAP {
+    if wait.order != Order::New || wait.gap < super::BURST_GAP {
         return None;
     }
     let half = wait.half;
     let queued = half.queued_on_way.filter(|queued| queued.is_positive()).unwrap_or_default();
-    let waiting = queued.is_positive() && queued + STAMP_TICK >= wait.gap;
+    let near = wait.near_sender();
+    let waiting = queued.is_positive() && (queued >= wait.gap || !near && queued + STAMP_TICK >= wait.gap);
+    if near && !waiting {
+        return None;
+    }
     // With more queued behind the last one, its sender did not wait of its own accord.
     let apart_max =
         if wait.last.queue == Queue::More { wait.gap.divided_by(2) } else { wait.gap.divided_by(4) };

@@ -3,7 +3,7 @@
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
 use tcpwhy_core::report::Kind;
-use tcpwhy_wire::{Duration, Endpoint};
+use tcpwhy_wire::{Duration, Endpoint, Segment};
 
 use crate::packet_log::{self, End, each, log, ms};
 use crate::seen::Seen;
@@ -277,4 +277,27 @@ fn a_connection_that_opens_into_a_queue_waits_in_it() {
             assert!(way <= ms(22) && queue >= ms(38), "{seen}");
         }
     }
+}
+
+/// A token bucket on the sender's own interface: captures are taken behind it. Each packet carries the stamp of the time at
+/// which TCP handed it over, and is acknowledged before the next one gets through.
+#[test]
+fn a_queue_on_the_sender_s_own_interface_is_bandwidth() {
+    // 200 segments handed over at once, one each 250 us.
+    let reply = "+5 C 100\n +0 S 1448x200 every=0.25 more\n +0 C ack";
+    let mut segments = log(packet_log::settled(5) + reply).rtt(ms(0.05)).capture(End::Server);
+    let first = segments.iter().find(|segment| segment.payload_len == 1448).expect("data").options.timestamps;
+    let sent = first.expect("a stamp").val;
+    let mut acks = Vec::new();
+    for segment in segments.iter_mut().filter(|segment| segment.payload_len == 1448) {
+        if let Some(stamps) = &mut segment.options.timestamps {
+            stamps.val = sent;
+        }
+        acks.push((segment.at + ms(0.05), segment.seq + segment.payload_len));
+    }
+    let last = *segments.last().expect("the last acknowledgement");
+    segments.extend(acks.into_iter().map(|(at, ack)| Segment { at, ack, ..last }));
+    segments.sort_by_key(|segment| segment.at);
+    let seen = Seen::of(segments, "the server");
+    assert!(seen.exchange(6).ns(Cause::Bandwidth, Path) >= ms(45), "{seen}");
 }
