@@ -26,8 +26,7 @@ use crate::window_scale::ScaleBounds;
 const REMEMBERED_MAX: usize = 2048;
 /// By how much a host's answers vary, and with them the estimate of the way to it.
 pub(crate) const HOST_VARIATION: Duration = Duration::from_micros(150);
-/// The window that a sender knows early in a connection.
-const UNSCALED_MAX: u32 = 65_536;
+const UNSCALED_MAX: u32 = 65_536; // the window that a sender knows early in a connection
 const HOLE_BYTES_MAX: i32 = 1 << 30; // a jump further than any window is none
 pub(crate) const TIMESTAMP_OPTION_LEN: u32 = 12;
 
@@ -84,6 +83,7 @@ pub(crate) struct Half {
     pub link: Link,                       // what is at the bottleneck behind the capture
     /// Times of what was sent before this byte are not to be measured with: the capture's clock stepped.
     untimed_until: Option<Seq>,
+    pub dropped: bool, // by the capture, of what did arrive
     ip_id: IpIdCounter,
     /// Packets of this direction that the capture did not see since the last data segment, by IP identification.
     pub missed_since_data: u16,
@@ -134,6 +134,7 @@ impl Half {
             newest_acked_at: None,
             link: Link::default(),
             untimed_until: None,
+            dropped: false,
             ip_id: IpIdCounter::default(),
             missed_since_data: 0,
             plain: false,
@@ -368,7 +369,7 @@ impl Half {
                 newest_at = Some(split.at);
             }
             self.untimed_until = self.untimed_until.filter(|until| until.after(ack.ack));
-            self.holes.on_ack(ack.ack);
+            self.dropped |= self.holes.on_ack(ack.ack);
             let count = if ack.payload_len > 0 { &mut self.acked_with_data } else { &mut self.acked_bare };
             *count = count.saturating_add(1);
             // One that comes with an answer may have waited for that.

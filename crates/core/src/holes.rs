@@ -42,11 +42,13 @@ impl Holes {
         end.after(hole.start).then_some(hole.noticed_at)
     }
 
-    /// The peer has what is before `ack`.
-    pub(crate) fn on_ack(&mut self, ack: Seq) {
+    /// The peer has what is before `ack`. Returns whether some of it never came.
+    pub(crate) fn on_ack(&mut self, ack: Seq) -> bool {
+        let before = self.0.len();
         while self.0.front().is_some_and(|hole| hole.end.at_or_before(ack)) {
             self.0.pop_front();
         }
+        self.0.len() < before
     }
 
     /// These bytes came after all. Returns how many of them were missing.

@@ -27,7 +27,9 @@ pub(crate) fn split(wait: &Wait<'_>) -> Split {
     let mut split = Split::of(wait.gap);
     let busy = busy(wait);
     if busy.is_positive() {
-        let mut charge = Charge::new(Cause::Bandwidth, wait.half.side, busy, Confidence::Likely)
+        // What the capture did not see makes acknowledgements look late.
+        let confidence = if wait.half.dropped { Confidence::Possible } else { Confidence::Likely };
+        let mut charge = Charge::new(Cause::Bandwidth, wait.half.side, busy, confidence)
             .evidence(wait.last.packet, wait.segment.packet);
         if wait.gap >= super::BURST_GAP {
             let rate_bps = rate(wait).map(Rate::bits_per_second);
