@@ -98,6 +98,13 @@ impl Split {
         self
     }
 
+    /// None of it is more than possible.
+    #[cold]
+    pub(crate) fn doubt(&mut self) {
+        let far = self.far.iter_mut().flat_map(|far| far.iter_mut());
+        self.near.iter_mut().chain(far).for_each(|charge| charge.confidence = Confidence::Possible);
+    }
+
     pub(crate) fn left(&self) -> Duration {
         self.rest
     }

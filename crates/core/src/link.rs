@@ -117,9 +117,10 @@ impl Half {
 
     /// Whether the receiver cannot have held back an acknowledgement of `acked` bytes that left it when they arrived at
     /// `by`: it acknowledges every second segment at once (RFC 9293, 3.8.6.3), and a single one with another right behind
-    /// it only because it is in no mood to wait.
-    pub(crate) fn is_at_once(&self, by: Instant, acked: u32, mss: u32) -> bool {
-        acked > mss || self.sent.front().is_some_and(|next| next.at <= by)
+    /// it only because it is in no mood to wait. Where no handshake says how large a segment may be, a large one may be single.
+    pub(crate) fn is_at_once(&self, by: Instant, acked: u32, segments: u32, mss: u32) -> bool {
+        let several = segments > 1 || self.mss_announced.is_some();
+        acked > mss && several || self.sent.front().is_some_and(|next| next.at <= by)
     }
 
     /// Whether the receiver cannot have waited for its application to read before it acknowledged these bytes. Linux
@@ -136,7 +137,7 @@ impl Half {
         let since = self.acknowledgements.last().map(|last| at - last);
         let at_once = windows.is_some_and(|windows| self.was_read(windows))
             && !is_gathered(segments, bytes, mss, since)
-            && self.is_at_once(at - peer, bytes, mss);
+            && self.is_at_once(at - peer, bytes, segments, mss);
         let late = rtt.filter(|_| at_once).map(|rtt| rtt - peer);
         // The bottleneck had no break since the last one if the oldest of these bytes were waiting then, the newest
         // before those were through, and it spreads what left together or has a queue: it is no sender's own pace.

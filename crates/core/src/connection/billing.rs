@@ -108,7 +108,7 @@ impl Connection {
             habits: &self.habits[from],
             index,
             beside_answer,
-            far_unknown: self.delay[from].is_none(),
+            far_unknown: self.far_unknown(from),
         }
     }
 

@@ -15,6 +15,7 @@ use crate::echo::EchoProbe;
 use crate::exchange::Open;
 use crate::half::{HOST_VARIATION, Half, Order};
 use crate::ledger::Ledger;
+use crate::mechanism::congestion_window::Rounds;
 use crate::mechanism::{HELD_BACK_MIN, Habits, Verdict, nagle};
 use crate::report::{Rung, Trigger, Vantage};
 use crate::service::ServiceKey;
@@ -49,6 +50,8 @@ pub(crate) struct Connection {
     sizes: [u32; 2],
     /// Smallest round trip seen between the capture and each end.
     pub delay: [Option<Duration>; 2],
+    /// Since when that is known, where it was not from the beginning.
+    delay_since: [Instant; 2],
     /// What all connections between these hosts know.
     pub way: Way,
     setup: Option<Setup>,
@@ -86,6 +89,7 @@ impl Connection {
             habits: [Habits::default(), Habits::default()],
             sizes: [0; 2],
             delay: [None; 2],
+            delay_since: [Instant::MIN; 2],
             way: Way::default(),
             setup: None,
             setup_billed: false,
@@ -150,6 +154,20 @@ impl Connection {
     /// The round trip between the capture and one end; nothing where nothing shows it yet.
     fn delay(&self, end: usize) -> Duration {
         self.delay[end].unwrap_or(Duration::ZERO)
+    }
+
+    fn set_delay(&mut self, end: usize, delay: Duration) {
+        if self.assumed && self.delay[end].is_none() {
+            // Until now it was taken to know at once what passed.
+            self.delay_since[end] = self.now;
+            self.habits[end].rounds = Rounds::default();
+        }
+        self.delay[end] = Some(delay);
+    }
+
+    /// Whether what an end knows now passed before anything had shown how far away it is.
+    fn far_unknown(&self, end: usize) -> bool {
+        self.delay[end].is_none_or(|delay| self.assumed && self.now - delay <= self.delay_since[end])
     }
 
     pub(crate) fn rtt_min(&self) -> Option<Duration> {
@@ -282,7 +300,7 @@ impl Connection {
         };
         let known = self.delay[from];
         if known.is_none_or(|known| bound < known) {
-            self.delay[from] = Some(bound);
+            self.set_delay(from, bound);
             if self.assumed {
                 self.habits[from].forget_pauses();
             }
@@ -400,7 +418,7 @@ impl Connection {
             // An end that is seen to answer within `rtt` is at most that far away.
             let known = self.delay[from];
             let least = known.map_or(rtt, |known| known.min(rtt));
-            self.delay[from] = Some(least);
+            self.set_delay(from, least);
             if self.halves[to].newly_acked > mss && rtt - least >= QUEUED_MIN {
                 self.way.on_queued(from, self.now, rtt - least); // so much is acknowledged at once
             }

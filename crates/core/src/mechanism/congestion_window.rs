@@ -161,6 +161,8 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         Queue::Emptied => mid_write(wait, &release).or_else(|| counted_out(wait, &release))?,
         _ => which(wait, &release),
     };
+    // Where no handshake says how the windows are scaled, it may be one of those.
+    let confidence = if wait.half.scale_bounds.is_in_use() { Confidence::Possible } else { confidence };
     let detail = Detail {
         flight_bytes: Some(u64::from(release.flight)),
         window_bytes: (release.window > 0).then(|| u64::from(release.window)),
@@ -313,7 +315,9 @@ fn flat(
     if release.window > 0 && i64::from(release.room) <= i64::from(little) {
         return (Cause::ReceiveWindow, Some(receive_window::form(wait.half, wait)), confidence);
     }
-    (Cause::SendBuffer, None, confidence)
+    // Whoever keeps a beat looks the same if that is nearly as slow as the path is long.
+    let beat = wait.half.is_paced() || wait.half.cadence.is_steady();
+    (Cause::SendBuffer, None, if beat { Confidence::Possible } else { confidence })
 }
 
 /// Whether writes have piled up behind small segments, each of which emptied the queue: a full segment that leaves with

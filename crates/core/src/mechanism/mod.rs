@@ -44,7 +44,8 @@ pub(crate) struct Wait<'a> {
     pub index: usize,
     /// It continues a request although some of the answer had arrived.
     pub beside_answer: bool,
-    /// The connection's beginning is not in the capture, and nothing has shown yet how far away the sender is.
+    /// The connection's beginning is not in the capture, and nothing had shown yet how far away the sender is when the
+    /// acknowledgements passed that it may have waited for.
     pub far_unknown: bool,
 }
 
@@ -219,6 +220,14 @@ pub(crate) struct Verdict {
 
 /// Asks each mechanism in turn.
 pub(crate) fn judge(wait: &Wait<'_>) -> Verdict {
+    let mut verdict = ask(wait);
+    if wait.far_unknown {
+        verdict.split.doubt(); // what the sender knew is not known
+    }
+    verdict
+}
+
+fn ask(wait: &Wait<'_>) -> Verdict {
     // Within a burst, that is for nearly every packet of a transfer, the others have nothing to say.
     if wait.gap < BURST_GAP && wait.order == Order::New && !wait.half.plain {
         return receive_window::judge(wait).unwrap_or_else(|| think::judge(wait));

@@ -46,6 +46,9 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     // A hold of about the application's own latency cannot be told from a write that came by itself.
     let mut confidence = match (cause, form) {
         (_, Some(_)) => Confidence::Possible,
+        // Without the connection's first exchanges, which are acknowledged at once, the application's own pause may be all
+        // of it.
+        _ if wait.half.mss_announced.is_none() && pause.is_none() => Confidence::Possible,
         _ if wait.half.mss_announced.is_none() => Confidence::Likely,
         // A window of one segment after an idle time waits for the same acknowledgement.
         // How long the application pauses by itself must have shown where nothing held it.

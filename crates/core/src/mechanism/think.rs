@@ -61,9 +61,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Verdict {
 /// Charges what is left of a wait that nothing else explains.
 pub(crate) fn rest(wait: &Wait<'_>, split: Split) -> Split {
     let (cause, confidence) = match wait.last.queue {
-        // An acknowledgement that passed before may have reached it just then.
-        Queue::Emptied if wait.far_unknown => (Cause::SenderThink, Confidence::Possible),
-        // So may a window that was used up, how large windows are not being known.
+        // A window that was used up may have opened just then, how large windows are not being known.
         Queue::Emptied if wait.half.scale_bounds.is_in_use() && follows_ack(wait) => {
             (Cause::SenderThink, Confidence::Possible)
         }

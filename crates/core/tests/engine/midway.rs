@@ -5,7 +5,7 @@ use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server, Unknown};
 use tcpwhy_core::report::{Confidence, Line};
 
-use crate::packet_log::{End, PacketLog, log, ms};
+use crate::packet_log::{CLIENT, End, PacketLog, SERVER, each, log, ms};
 use crate::seen::Seen;
 
 /// The captures at both ends, from the end of the handshake on.
@@ -26,7 +26,8 @@ fn a_held_reply_is_nagle_whatever_the_largest_segment_was() {
                 let bill = seen
                     .exchange(n)
                     .is(&[(Cause::RoundTrip, Path, rtt), (Cause::NagleDelayedAck, Server, ms(40) + rtt)]);
-                assert!(bill.of(Cause::NagleDelayedAck).confidence < Confidence::Certain, "{seen}");
+                // How long its application pauses by itself has shown nowhere.
+                assert_eq!(bill.of(Cause::NagleDelayedAck).confidence, Confidence::Possible, "{seen}");
             }
         });
     }
@@ -96,6 +97,50 @@ fn a_round_trip_that_only_answers_show_is_not_certain() {
         for exchange in &seen.connection().exchanges {
             let sure = |line: &Line| line.cause == Cause::RoundTrip && line.confidence == Confidence::Certain;
             assert!(!exchange.bill.iter().any(sure), "{seen}");
+        }
+    }
+}
+
+/// Near the receiver, acknowledgements pass a round trip before the sender knows them. Until that is known, every flight
+/// looks as short as what was sent last, and short flights of one size look like a send buffer.
+#[test]
+fn a_window_that_grows_is_no_send_buffer_however_far_away_its_sender_is() {
+    let pair = |at: f64| format!("@{at} C 1448x2 more\n +0 S ack\n");
+    let round = |n: usize| each(0..5 << n, |i| pair(5.0 + 61.0 * n as f64 + 0.02 * i as f64));
+    let upload = log(format!("handshake\n{}\n +0 C 1448\n +0 S 50", each(0..5, round))).rtt(ms(60));
+    both_ends_midway(&upload, |seen| {
+        for exchange in &seen.connection().exchanges {
+            let buffer =
+                |line: &Line| line.cause == Cause::SendBuffer && line.confidence > Confidence::Possible;
+            assert!(!exchange.bill.iter().any(buffer), "{seen}");
+        }
+    });
+}
+
+/// Two hosts with segments of 64 KB: one of 4,096 bytes is single, and its acknowledgement may be held back.
+#[test]
+fn an_acknowledgement_that_is_held_back_shows_no_rate_where_segments_may_be_large() {
+    let stall = "\n +0.2 C 4096\n +44 S ack\n +0.02 C 30\n +0.1 S 64";
+    both_ends_midway(&log("handshake".to_owned() + &stall.repeat(12)), |seen| {
+        for n in 2..=10 {
+            assert!(seen.exchange(n).ns(Cause::Bandwidth, Path) < ms(1), "{seen}");
+        }
+    });
+}
+
+/// The capture has one direction only: nothing says how far away the peer is, or what it acknowledged when.
+#[test]
+fn of_one_direction_only_nothing_is_more_than_possible() {
+    let talk = log("handshake".to_owned() + &"\n +5 C 100\n +0 S 1448x4\n +30 S 1448x2\n +0 C ack".repeat(6));
+    for end in End::BOTH {
+        for from in End::BOTH {
+            let mut segments = talk.clone().rtt(ms(20)).capture(end);
+            segments.retain(|segment| segment.src == if from == End::Client { CLIENT } else { SERVER });
+            let seen = Seen::of(segments, &format!("the {end:?}, the {from:?}'s packets"));
+            for exchange in &seen.connection().exchanges {
+                let claims = |line: &Line| line.confidence > Confidence::Possible && line.ns > ms(1);
+                assert!(!exchange.bill.iter().any(claims), "{seen}");
+            }
         }
     }
 }
