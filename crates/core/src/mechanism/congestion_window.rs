@@ -158,7 +158,9 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     }
     let (cause, form, confidence) = match wait.last.queue {
         Queue::Emptied if piled_up(wait) => which(wait, &release),
-        Queue::Emptied => mid_write(wait, &release).or_else(|| counted_out(wait, &release))?,
+        Queue::Emptied => mid_write(wait, &release)
+            .or_else(|| counted_out(wait, &release))
+            .or_else(|| between_pieces(wait, &release))?,
         _ => which(wait, &release),
     };
     // Where no handshake says how the windows are scaled, it may be one of those.
@@ -202,6 +204,26 @@ fn mid_write(wait: &Wait<'_>, release: &Release) -> Option<(Cause, Option<&'stat
         return Some((Cause::ReceiverThink, Some("slow-reader"), Confidence::Possible));
     }
     Some((Cause::SendBuffer, Some("drained"), Confidence::Possible))
+}
+
+/// Whether a sender went on at once behind a piece that had emptied its queue: sendfile hands over what its pipe holds (16 pages
+/// of 4 KB; splice_direct_to_actor, fs/splice.c), and the last packet of each such piece is small and pushed.
+pub(super) fn writes_on(wait: &Wait<'_>) -> bool {
+    wait.last.queue == Queue::Emptied
+        && wait.last.len > wait.mss
+        && wait.is_full()
+        && wait.gap < super::BURST_GAP
+}
+
+/// One that does waits behind such a piece for the same acknowledgements as behind any other.
+fn between_pieces(wait: &Wait<'_>, release: &Release) -> Option<(Cause, Option<&'static str>, Confidence)> {
+    let many = wait.last.flight >= INITIAL_WINDOW_SEGMENTS * wait.mss && wait.last.len > wait.mss;
+    let whole_round = wait.gap >= wait.rtt() - wait.rtt().divided_by(4) && wait.gap >= WHOLE_ROUND_MIN;
+    if !(wait.habits.writes_on && many && whole_round && wait.is_full()) {
+        return None;
+    }
+    let (cause, form, _) = which(wait, release);
+    Some((cause, form, Confidence::Possible))
 }
 
 /// Small packets of a sender without Nagle leave one by one until as many are out as the window counts (TCP_INIT_CWND,

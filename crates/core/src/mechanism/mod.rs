@@ -109,6 +109,8 @@ pub(crate) struct Habits {
     pub quick_replies: u32,
     /// It has been idle, and has not had two segments in flight since: its window may be down to one (RFC 5681, 4.1).
     pub may_be_restarted: bool,
+    /// It has gone on at once behind a piece that had emptied its queue.
+    pub writes_on: bool,
     /// How its answers lie to requests in pieces.
     pub answers: think::Answers,
     /// How many of the next packets are second copies, the first ones lost before the capture saw them.
@@ -166,6 +168,7 @@ impl Habits {
         }
         self.held_shape = lessons.nagle.shape.or(self.held_shape);
         self.copies_due = lessons.copies_due;
+        self.writes_on |= lessons.writes_on;
         if let Some((left, mss)) = lessons.drained_to {
             self.rounds.on_drained(left, mss);
         }
@@ -269,6 +272,7 @@ pub(crate) struct Lessons {
     index: usize,
     before: u32,
     copies_due: u16,
+    writes_on: bool,
     drained_to: Option<(u32, u32)>,
     /// The flight of a round that ended with a silence, and the MSS.
     silent_behind: Option<(u32, u32)>,
@@ -288,6 +292,7 @@ pub(crate) fn lessons(wait: &Wait<'_>, verdict: &Verdict) -> Lessons {
         index: wait.index,
         before: wait.last.len,
         copies_due: repair::copies_due(wait, verdict),
+        writes_on: congestion_window::writes_on(wait),
         drained_to: congestion_window::drained_to(wait, verdict).map(|left| (left, wait.mss)),
         silent_behind: growth::flight(wait, verdict).map(|flight| (flight, wait.mss)),
     }

@@ -329,3 +329,16 @@ fn a_pause_longer_than_the_wait_is_not_in_it() {
         seen.exchange(2).is(&[(Cause::RoundTrip, Path, ms(20)), (Cause::Nagle, Server, ms(20))]);
     });
 }
+
+/// A web server hands its file over in pieces of 32 KB (sendfile): the last packet of each is small and pushed, and the
+/// next piece follows at once, or with the acknowledgement that lets it go.
+#[test]
+fn a_sender_that_goes_on_behind_each_piece_of_a_file_does_not_think_behind_the_last_one() {
+    let piece = "+0 S 4344x7 more\n +0 S 2360\n";
+    let round = |pieces: usize| piece.repeat(pieces) + "+0 C ack\n";
+    let reply = log(format!("handshake\n +5 C 100\n {}{}{}", round(1), round(2), round(4))).rtt(ms(60));
+    reply.both_ends(|seen| {
+        let thought = seen.exchange(1).ns(Cause::SenderThink, Server);
+        assert!(thought < ms(62), "{seen}"); // behind the first piece nothing shows it yet
+    });
+}
