@@ -475,7 +475,9 @@ def idles(p, pauses=(30, 2500), size=150_000):
 
 
 case("idle-download", idles, chunks(1, 150_000, 0, True), after_idle, path="--delay 30ms")
-case("idle-upload", lambda p: upload(p, 150_000, (30, 2500)), lambda p: sink(p, 150_000), after_idle, path="--delay 30ms")
+# A tail behind a segment that the window had cut minds Nagle.
+case("idle-upload", lambda p: upload(p, 150_000, (30, 2500)), lambda p: sink(p, 150_000),
+     lambda t, rtt: {k.replace("congestion-window@", "congestion-window|nagle@"): ms for k, ms in after_idle(t, rtt).items()}, path="--delay 30ms")
 case("idle-no-restart", idles, chunks(1, 150_000, 0, True),
      lambda t, rtt: {"handshake@": rtt, "round-trip@": 3 * rtt, "slow-start|receive-window|congestion-window@": t.sum("near", "exchange") - 3 * rtt},
      path="--delay 30ms", far_sysctl=["net.ipv4.tcp_slow_start_after_idle=0"])
@@ -570,7 +572,7 @@ case("upload-slow-sink-bbr", lambda p: upload(p, 1_500_000), lambda p: slow_sink
 case("two-slow-one-fast", lambda p: three_at_once(p), lambda p: serve_many(p, 3, 60),
      lambda t, rtt: {"handshake@": 3 * rtt, "round-trip@": 12 * rtt, "server-think@server": t.sum("far", "think")})
 case("stream-of-events", download(12 * 150), chunks(12, 150, 80, True),
-     lambda t, rtt: {"handshake@": rtt, "round-trip@": rtt, "sender-think@server": t.sum("far", "think")}, path="--delay 40ms")
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": rtt, "sender-think@server": t.sum("far", "think")}, path="--delay 30ms")
 case("stream-of-events-nagle", download(12 * 150), chunks(12, 150, 80, False),
      lambda t, rtt: {"handshake@": rtt, "round-trip@": rtt, "sender-think@server": t.sum("far", "think")}, path="--delay 20ms")
 case("pieces-of-16k-every-10ms", download(20 * 16_384), chunks(20, 16_384, 10, True),

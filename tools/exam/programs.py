@@ -93,7 +93,7 @@ case("nginx-tls-big", CURL + f"-k https://{FAR}:7000/big.bin", SERVE,
      files=nginx("ssl", "ssl_certificate cert.pem; ssl_certificate_key key.pem;"), path="--delay 10ms --rate 20mbit --queue 100k")
 case("nginx-http2-parallel", CURL + "--http2-prior-knowledge -Z " + " ".join(f"{URL}/small.txt?{n}" for n in range(6)).replace(" ", " -o /dev/null "),
      SERVE, lambda t, rtt: {"handshake@": rtt, "round-trip@": (rtt, 4 * rtt)}, files=nginx("http2"))
-case("nginx-upload", CURL + f"-T big.bin {URL}/slow", "python3 backend.py & sleep 1; " + SERVE,
+case("nginx-upload", "sleep 2; " + CURL + f"-T big.bin {URL}/slow", "python3 backend.py & sleep 1; " + SERVE,
      lambda t, rtt: {"handshake@": rtt, "round-trip@": (rtt, 2 * rtt), "bandwidth@": (1000, 1300), "slow-start|receive-window@": (0, 5 * rtt),
                      "server-think@server": (0, 120)}, files=nginx(), path="--delay 10ms --rate 20mbit --queue 100k")
 case("curl-waits-for-continue", CURL + "-H 'Expect: 100-continue' --expect100-timeout 1 -d @small.txt " + URL,
