@@ -144,7 +144,8 @@ impl Half {
 
     /// The largest payload of one packet, given what the peer announced.
     pub(crate) fn mss(&self, peer_announced: Option<u16>) -> u32 {
-        let options = if self.timestamps { TIMESTAMP_OPTION_LEN } else { 0 };
+        // Where the snap length ends before them, nearly all hosts have them all the same.
+        let options = if self.timestamps || self.options_cut { TIMESTAMP_OPTION_LEN } else { 0 };
         match (self.mss_announced, peer_announced) {
             (Some(own), Some(peer)) => u32::from(own.min(peer)).saturating_sub(options).max(1),
             _ => self.full_size.mss(options),
@@ -222,6 +223,13 @@ impl Half {
     /// Bytes that fit the window as the sender knows it.
     pub(crate) fn room_left(&self) -> Option<i32> {
         Some(self.view.edge? - self.snd_nxt?)
+    }
+
+    /// Whether an acknowledgement of all that was sent has passed the capture since then on its way to the sender. What leaves
+    /// before that can have arrived has hardly anything to do with it, unless the sender is nearer than it seems.
+    pub(crate) fn is_acked_in_transit(&self, since: Instant) -> bool {
+        let all = |ack: &AckSeen| ack.at >= since && self.snd_nxt.is_some_and(|nxt| ack.ack.at_or_after(nxt));
+        self.in_transit.iter().any(all)
     }
 
     /// First byte beyond every window that passed the capture, whether the sender had it yet or not.

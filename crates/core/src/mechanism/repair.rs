@@ -37,6 +37,9 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         _ => return None,
     };
     let (cause, form) = kind(wait);
+    // A probe may find that nothing was lost, and the D-SACK that says so is not in the capture.
+    let confidence =
+        if form == "tail-probe" && wait.half.options_cut { Confidence::Possible } else { confidence };
     let detail = Detail {
         retransmits: Some(1),
         timer: (cause == Cause::Rto).then(|| wait.half.rto.rto()),

@@ -58,11 +58,20 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Verdict {
     Verdict { split, trigger: burst(wait.last, wait.segment.at) }
 }
 
+/// A write that comes by itself falls into the time that an acknowledgement takes to the sender in one case of so many.
+const CHANCE: i64 = 16;
+
 /// Charges what is left of a wait that nothing else explains.
 pub(crate) fn rest(wait: &Wait<'_>, split: Split) -> Split {
     let (cause, confidence) = match wait.last.queue {
         // A window that was used up may have opened just then, how large windows are not being known.
         Queue::Emptied if wait.half.scale_bounds.is_in_use() && follows_ack(wait) => {
+            (Cause::SenderThink, Confidence::Possible)
+        }
+        // Or an acknowledgement did that has not reached the sender yet, as far as the way to it is known: such a chance is rare.
+        Queue::Emptied
+            if wait.gap >= wait.own.times(CHANCE) && wait.half.is_acked_in_transit(wait.last.at) =>
+        {
             (Cause::SenderThink, Confidence::Possible)
         }
         Queue::Emptied if wait.near_sender() && !nagle::is_off_for_the_first_time(wait) => {

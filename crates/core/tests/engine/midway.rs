@@ -4,6 +4,7 @@
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server, Unknown};
 use tcpwhy_core::report::{Confidence, Line};
+use tcpwhy_wire::TcpOptions;
 
 use crate::packet_log::{CLIENT, End, PacketLog, SERVER, each, log, ms};
 use crate::seen::Seen;
@@ -143,4 +144,31 @@ fn of_one_direction_only_nothing_is_more_than_possible() {
             }
         }
     }
+}
+
+/// The only acknowledgement so far took its host half a millisecond. The second write of the answer leaves 40 us behind
+/// what may well have let it go.
+#[test]
+fn a_write_behind_an_acknowledgement_that_can_hardly_have_arrived_is_no_certain_pause() {
+    let talk =
+        log("handshake\n +5 C 100\n +0.5 S ack\n +0.1 S 113 #head\n head+46 C ack\n +0.04 S 500\n +0 C ack");
+    let seen = Seen::of(
+        talk.rtt(ms(20)).without_timestamps().capture(End::Server).split_off(3),
+        "the server, midway",
+    );
+    assert_eq!(seen.exchange(1).of(Cause::SenderThink).confidence, Confidence::Possible, "{seen}");
+}
+
+/// Headers of 54 bytes hold no options: segments are as large as with time stamps, and a queue is not empty behind each.
+#[test]
+fn full_segments_are_full_where_the_snap_length_cut_their_options() {
+    let paced = each(1..60, |n| format!("@{} S 1448x2\n +0 C ack", 10 + 2 * n));
+    let mut segments = log(format!("handshake\n +5 C 100\n {paced}")).rtt(ms(1)).capture(End::Server);
+    for segment in &mut segments {
+        segment.options = TcpOptions::default();
+        segment.options.cut = true;
+    }
+    let seen = Seen::of(segments, "the server, cut");
+    let thinks = |line: &Line| line.cause == Cause::SenderThink && line.confidence > Confidence::Possible;
+    assert!(!seen.connection().exchanges.iter().any(|exchange| exchange.bill.iter().any(thinks)), "{seen}");
 }
