@@ -11,6 +11,7 @@ mod analysis;
 mod cadence;
 pub mod cause;
 mod clock;
+pub mod conduct;
 mod conductor;
 mod connection;
 mod early;

@@ -3,16 +3,21 @@
 //! These structs are the contract: fields are added, never renamed or removed, within a schema number. Times are
 //! integer nanoseconds, points in time nanoseconds since the epoch, sizes bytes.
 
+mod conduct;
+
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use serde::Serialize;
 use serde_json::Serializer;
+use tcpwhy_core::Side;
 use tcpwhy_core::report::{
     Connection, Detail, Exchange, Finding, Line, Note, Report, Rung, Servers, TotalLine, Trigger,
 };
 use tcpwhy_remedy::{Remedy, Saves, remedies_for};
 use tcpwhy_wire::{Duration, Instant};
+
+use conduct::{ConductDto, RoundDto};
 
 use crate::answer::{answer, kind};
 use crate::capture::{CaptureInfo, total};
@@ -101,9 +106,17 @@ impl Serialize for Each<'_, Connection> {
     }
 }
 
-impl Serialize for Each<'_, Exchange> {
+/// The exchanges of a connection, with their rounds where its packets were kept.
+#[derive(Debug)]
+struct Exchanges<'a>(&'a Connection);
+
+impl Serialize for Exchanges<'_> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.iter().map(ExchangeDto::from))
+        let exchanges = self.0.exchanges.iter().map(|exchange| {
+            let rounds = self.0.rounds(exchange.n).iter().map(RoundDto::from).collect();
+            ExchangeDto { rounds, ..ExchangeDto::from(exchange) }
+        });
+        serializer.collect_seq(exchanges)
     }
 }
 
@@ -299,7 +312,9 @@ struct ConnectionDto<'a> {
     packet_range: [u64; 2],
     bytes: ByEnd<u64>,
     bill: Vec<TotalDto>,
-    exchanges: Each<'a, Exchange>,
+    exchanges: Exchanges<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    conduct: Option<ByEnd<ConductDto>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     ladder: Vec<RungDto>,
 }
@@ -319,7 +334,11 @@ impl<'a> From<&'a Connection> for ConnectionDto<'a> {
             packet_range: connection.packet_range,
             bytes: ByEnd { client: connection.bytes[0], server: connection.bytes[1] },
             bill: totals(&connection.bill, whole),
-            exchanges: Each(&connection.exchanges),
+            exchanges: Exchanges(connection),
+            conduct: (!connection.ladder.is_empty()).then(|| ByEnd {
+                client: ConductDto::from(connection.conduct(Side::Client)),
+                server: ConductDto::from(connection.conduct(Side::Server)),
+            }),
             ladder: connection.ladder.iter().map(RungDto::from).collect(),
         }
     }
@@ -337,6 +356,8 @@ struct ExchangeDto<'a> {
     reply_bytes: u64,
     packets: [u64; 2],
     bill: Vec<LineDto<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    rounds: Vec<RoundDto>,
 }
 
 impl<'a> From<&'a Exchange> for ExchangeDto<'a> {
@@ -352,6 +373,7 @@ impl<'a> From<&'a Exchange> for ExchangeDto<'a> {
             reply_bytes: exchange.reply_bytes,
             packets: exchange.packets,
             bill: exchange.bill.iter().map(LineDto::from).collect(),
+            rounds: Vec::new(),
         }
     }
 }

@@ -80,6 +80,35 @@ fn numbers_and_repeated_bytes_are_those_of_tshark() {
     assert!(packets > 5_000 && repeated > 80, "{packets} {repeated}");
 }
 
+/// What the kernels of the recordings do by their sources and settings: a client of 26 ms with a locked buffer of 256 KB, a server that
+/// holds back acknowledgements by 40 ms (TCP_DELACK_MIN, and up to two ticks of 4 ms), a sender with Reno.
+#[test]
+fn conduct_is_what_the_kernels_were_set_to() {
+    for end in ["client", "server"] {
+        let conduct = |recording: &str| {
+            let name = format!("../../corpus/lab/{recording}/{end}.pcapng.zst");
+            first_connection(&Path::new(env!("CARGO_MANIFEST_DIR")).join(name))["conduct"].take()
+        };
+        let delay = conduct("burst-whole")["server"]["acknowledging"]["delay_ns"].as_u64();
+        assert!(delay.is_some_and(|ns| (39_500_000..=48_500_000).contains(&ns)), "{end}: {delay:?}");
+        let burst = conduct("bandwidth")["client"]["acknowledging"].take();
+        assert_eq!((burst["every_segments"].as_u64(), burst["held"].as_u64()), (Some(2), Some(0)), "{end}");
+        let locked = conduct("d-rcvbuf")["client"]["window"].take();
+        assert!(
+            locked["grew_until_ns"].is_null() && locked["largest_bytes"].as_u64() < Some(300_000),
+            "{end}"
+        );
+        let tuned = conduct("d-rcvbuf+unset")["client"]["window"].take();
+        assert!(
+            tuned["grew_until_ns"].is_u64() && tuned["largest_bytes"].as_u64() > Some(1_000_000),
+            "{end}"
+        );
+    }
+    let reno =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/lab/bandwidth@reno/server.pcapng.zst");
+    assert_eq!(first_connection(&reno)["conduct"]["server"]["controller"]["looks_like"], "reno");
+}
+
 /// Packet number, offset, payload, acknowledged offset.
 type Numbers = (u64, u64, u64, Option<u64>);
 

@@ -24,3 +24,27 @@ fn the_corpus_is_answered_as_quoted() {
     }
     assert!(quoted >= 5, "{quoted} rows found");
 }
+
+#[test]
+fn the_ends_and_the_rounds_are_told_as_quoted() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let readme = std::fs::read_to_string(root.join("README.md")).expect("README.md");
+    let quoted = |from: &str| -> Vec<String> {
+        let lines = readme.lines().map(str::trim).skip_while(move |line| !line.starts_with(from));
+        lines.take_while(|line| !line.is_empty()).map(str::to_owned).collect()
+    };
+    for (recording, drill, from) in [
+        ("split@rtt-26", &["-c", "1"][..], "client  acknowledges"),
+        ("d-sndbuf", &["-c", "1", "-e", "1"], "round    at ms"),
+    ] {
+        let capture = root.join("corpus/lab").join(recording).join("server.pcapng.zst");
+        let out = Command::new(env!("CARGO_BIN_EXE_tcpwhy")).arg("read").arg(&capture).args(drill).output();
+        let text = String::from_utf8(out.expect("tcpwhy read").stdout).expect("UTF-8");
+        let lines: Vec<&str> = text.lines().map(str::trim).collect();
+        let quoted = quoted(from);
+        assert!(quoted.len() > 3, "{recording}: not in README");
+        for line in quoted {
+            assert!(lines.contains(&line.as_str()), "{recording}: {line}");
+        }
+    }
+}

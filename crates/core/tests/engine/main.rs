@@ -12,6 +12,7 @@ mod unanswered;
 
 mod both_speak;
 mod causes;
+mod conduct;
 mod field;
 mod flows;
 mod generate;

@@ -2,9 +2,9 @@
 
 use tcpwhy_core::report::{Connection, Exchange, Report, Vantage};
 
-use super::Style;
 use super::bill::totals;
 use super::layout::{cut, left, right, widths, wrap};
+use super::{Style, conduct};
 use crate::quantity::{bytes, count, counted, percent, time};
 
 /// Lines of exchanges on a screen; the rest are counted.
@@ -18,6 +18,11 @@ pub fn connection(report: &Report, id: u64, style: Style) -> Option<String> {
     let whole = connection.bill.iter().map(|line| line.ns).sum();
     out.extend(totals(&connection.bill, whole, style));
     out.push(String::new());
+    let ends = conduct::ends(connection, style);
+    if !ends.is_empty() {
+        out.extend(ends);
+        out.push(String::new());
+    }
     out.extend(exchanges(connection, style));
     out.push(String::new());
     Some(out.join("\n"))

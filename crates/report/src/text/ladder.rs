@@ -8,11 +8,11 @@ use tcpwhy_core::Side;
 use tcpwhy_core::report::{Connection, Exchange, Report, Rung, Trigger};
 use tcpwhy_wire::Instant;
 
-use super::Style;
 use super::bill::lines;
 use super::connection::head;
 use super::findings::measured;
 use super::layout::{columns, left, right, wrap};
+use super::{Style, conduct};
 use crate::quantity::{bytes, count, millis, time};
 
 /// Columns between the two ends.
@@ -32,6 +32,11 @@ pub fn ladder(report: &Report, id: u64, exchange: Option<u64>, style: Style) -> 
     if let Some(exchange) = chosen {
         out.push(String::new());
         out.extend(summary(exchange, style));
+        let rounds = conduct::rounds(connection, exchange, style);
+        if !rounds.is_empty() {
+            out.push(String::new());
+            out.extend(rounds);
+        }
     }
     out.push(String::new());
     if rungs.is_empty() {

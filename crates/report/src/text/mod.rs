@@ -4,6 +4,7 @@
 //! where asked, colour only where the caller says that somebody sees it.
 
 mod bill;
+mod conduct;
 mod connection;
 mod findings;
 mod ladder;

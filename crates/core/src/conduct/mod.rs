@@ -1,0 +1,114 @@
+//! How did each end behave: how it acknowledges, what window it offers, what it writes, how it takes a loss?
+//!
+//! All of it follows from the packets of one connection, kept as its ladder: nothing of this is on the way of every packet.
+//! What a capture at the other end cannot show is left out.
+
+mod acknowledging;
+mod controller;
+mod rounds;
+mod window;
+mod writing;
+
+use tcpwhy_wire::Duration;
+
+pub use acknowledging::Acknowledging;
+pub use controller::Controller;
+pub use rounds::Round;
+pub use window::WindowHistory;
+pub use writing::Write;
+
+use crate::cause::Side;
+use crate::report::{Connection, Rung, Vantage};
+
+/// How one end behaved on a connection, as far as its packets show.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Conduct {
+    /// How it acknowledges the other end's data.
+    pub acknowledging: Option<Acknowledging>,
+    /// The windows that it offers.
+    pub window: Option<WindowHistory>,
+    /// The sizes that its application writes most often, the most frequent first.
+    pub writes: Vec<Write>,
+    /// Which congestion controller its way with losses looks like.
+    pub controller: Option<Controller>,
+}
+
+impl Connection {
+    /// How one end behaved. Says nothing where the connection has no ladder.
+    pub fn conduct(&self, end: Side) -> Conduct {
+        let seen = Seen { rungs: &self.ladder, end, way: self.way(end), segment: self.segment() };
+        Conduct {
+            acknowledging: acknowledging::of(&seen),
+            window: window::of(&seen),
+            writes: writing::of(&seen),
+            controller: self.shows_flights(end).then(|| controller::of(&seen)).flatten(),
+        }
+    }
+
+    /// The round trips of an exchange's longer part, each with what was in flight. Nothing without a ladder.
+    pub fn rounds(&self, exchange: u64) -> Vec<Round> {
+        let Some(exchange) = self.exchanges.iter().find(|of| of.n == exchange) else { return Vec::new() };
+        let [first, last] = exchange.packets;
+        let from = self.ladder.partition_point(|rung| rung.packet < first);
+        let to = self.ladder.partition_point(|rung| rung.packet <= last);
+        let responder = if exchange.initiator == Side::Client { Side::Server } else { Side::Client };
+        let end = if exchange.reply_bytes > exchange.request_bytes { responder } else { exchange.initiator };
+        let rungs = self.ladder.get(from..to).unwrap_or_default();
+        rounds::of(&Seen { rungs, end, way: self.way(end), segment: self.segment() })
+    }
+
+    /// Round trip between the capture and one end, as the vantage says it.
+    fn way(&self, end: Side) -> Duration {
+        let rtt = self.rtt_min.unwrap_or_default();
+        match (self.vantage, end) {
+            (Vantage::Client, Side::Client) | (Vantage::Server, Side::Server) | (Vantage::Unknown, _) => {
+                Duration::ZERO
+            }
+            (Vantage::Client | Vantage::Server, _) => rtt,
+            (Vantage::Middle, _) => rtt.divided_by(2),
+        }
+    }
+
+    /// Whether what is in flight passes the capture before it is.
+    fn shows_flights(&self, end: Side) -> bool {
+        matches!((self.vantage, end), (Vantage::Client, Side::Client) | (Vantage::Server, Side::Server))
+    }
+
+    /// The largest payload of a packet, about: time stamps take twelve bytes of what was announced.
+    fn segment(&self) -> u64 {
+        self.mss.iter().flatten().min().map_or(DEFAULT_SEGMENT, |&mss| u64::from(mss)).max(1)
+    }
+}
+
+/// Ethernet's.
+const DEFAULT_SEGMENT: u64 = 1460;
+
+/// What the packets of a connection show of one end.
+struct Seen<'a> {
+    rungs: &'a [Rung],
+    end: Side,
+    /// Round trip between the capture and that end.
+    way: Duration,
+    segment: u64,
+}
+
+impl Seen<'_> {
+    fn is_own(&self, rung: &Rung) -> bool {
+        rung.from == self.end
+    }
+
+    /// So many packets, about, however many of them an interface took together.
+    fn packets(&self, bytes: u64) -> u32 {
+        u32::try_from((bytes + self.segment / 2) / self.segment).unwrap_or(u32::MAX).max(1)
+    }
+}
+
+fn end_of(rung: &Rung) -> u64 {
+    rung.offset + u64::from(rung.len)
+}
+
+/// The middle one; of an even number the lower.
+fn median<T: Copy + Ord>(values: &mut [T]) -> Option<T> {
+    values.sort_unstable();
+    values.get(values.len().checked_sub(1)? / 2).copied()
+}

@@ -1,0 +1,52 @@
+//! What windows does an end offer?
+//!
+//! One that never grows is a buffer that was set (SO_RCVBUF turns off tcp_rcv_space_adjust, net/ipv4/tcp_input.c); one that
+//! stops growing has met a ceiling (tcp_rmem) or was large enough; one that shrinks is not read.
+
+use tcpwhy_wire::Duration;
+
+use super::Seen;
+
+/// The windows of one end, in bytes, but for that of its SYN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WindowHistory {
+    /// The first one.
+    pub first: u64,
+    /// The smallest one.
+    pub smallest: u64,
+    /// The largest one.
+    pub largest: u64,
+    /// When it was last larger than ever before, counted from the connection's first packet; `None` where it never grew
+    /// beyond what Linux does without tuning, a half more (tcp_grow_window).
+    pub grew_until: Option<Duration>,
+    /// How often it closed.
+    pub closed: u32,
+}
+
+pub(super) fn of(seen: &Seen<'_>) -> Option<WindowHistory> {
+    let origin = seen.rungs.first()?.at;
+    let skip =
+        |rung: &&_| seen.is_own(rung) && rung.ack_offset.is_some() && !rung.flags.syn() && !rung.flags.rst();
+    let mut windows = seen.rungs.iter().filter(skip);
+    let first = windows.next()?.window;
+    let mut history = WindowHistory {
+        first,
+        smallest: first,
+        largest: first,
+        grew_until: None,
+        closed: u32::from(first == 0),
+    };
+    let mut last = first;
+    for rung in windows {
+        history.smallest = history.smallest.min(rung.window);
+        history.closed += u32::from(rung.window == 0 && last > 0);
+        last = rung.window;
+        if rung.window > history.largest {
+            history.largest = rung.window;
+            if history.largest > first + first / 2 {
+                history.grew_until = Some(rung.at - origin);
+            }
+        }
+    }
+    Some(history)
+}
