@@ -9,7 +9,7 @@ use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
 use crate::account::{Account, Charge, Split};
 use crate::cause::{Cause, Side};
-use crate::early::{self, EarlyWaits};
+use crate::early::EarlyWaits;
 use crate::half::{Half, LastData};
 use crate::mechanism::growth::{DOUBTED, Shape};
 use crate::rate::Rate;
@@ -54,7 +54,7 @@ struct Aside {
     timer: Option<(Instant, Instant, Side)>,
     /// The last waits that may turn out to have been for that timer.
     suspects: Vec<Suspect>,
-    /// Waits in which the link's rate was not known.
+    /// Waits in which the link's rate was not known for certain.
     early: EarlyWaits,
     /// What a start was charged that slackened, should the send buffer prove to have held it.
     doubts: Vec<Doubt>,
@@ -238,6 +238,12 @@ impl Path {
         aside.pending_last = Some(at);
     }
 
+    /// Whether it keeps one more wait in which the link's rate was not known for certain.
+    #[inline]
+    pub(crate) fn keeps_early(&self) -> bool {
+        self.aside.as_ref().is_none_or(|aside| aside.early.has_room())
+    }
+
     /// Keeps a wait from `last` to the segment just taken until the link's rate has shown; both ends' distances from the
     /// capture are given.
     pub(crate) fn keep_early(
@@ -248,21 +254,17 @@ impl Path {
         mss: u32,
         ways: [Duration; 2],
     ) {
-        if let (Some(aside), Some(at)) = (&mut self.aside, &self.last) {
+        if let (Some(aside), Some(at)) = (&mut self.aside, &self.last)
+            && aside.early.has_room()
+        {
             aside.early.keep(split, last, at, sender, mss, ways);
         }
     }
 
-    /// Charges to the link what it needed in the waits that were kept.
+    /// Charges to the link what it needed in the waits that were kept, no more and no less.
     pub(crate) fn charge_early(&mut self, rate: Option<Rate>, sender: Side) {
         let (Some(aside), Some(rate)) = (&mut self.aside, rate) else { return };
-        for share in aside.early.shares(rate) {
-            let mut left = share.ns;
-            for account in [&mut aside.blocked, &mut self.account] {
-                left -= account.take_back(share.cause, sender, left);
-            }
-            self.account.charge(&early::charge(&share, share.ns - left, sender, rate));
-        }
+        aside.early.settle(rate, sender, [&mut aside.blocked, &mut self.account]);
     }
 
     /// Weighs the wait just taken, and those before it, by how the flights went.

@@ -132,6 +132,7 @@ impl Half {
     }
 
     /// Learns from an acknowledgement how fast the bottleneck is, and what it is busy with.
+    #[inline]
     pub(crate) fn learn_link(&mut self, acked: Acked, mss: u32, peer: Duration) {
         let Acked { at, bytes, segments, oldest, newest_at, rtt, windows } = acked;
         let since = self.acknowledgements.last().map(|last| at - last);

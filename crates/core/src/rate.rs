@@ -46,6 +46,12 @@ impl Rate {
         u64::try_from(bits).unwrap_or(u64::MAX)
     }
 
+    /// Whether it is more than the same one measured again.
+    pub(crate) fn is_faster(self, than: Self) -> bool {
+        u128::from(self.bytes) * than.over.as_nanos().max(0) as u128 * 4
+            > u128::from(than.bytes) * self.over.as_nanos().max(0) as u128 * 5
+    }
+
     fn compare(self, other: Self) -> std::cmp::Ordering {
         let own = u128::from(self.bytes) * other.over.as_nanos().max(0) as u128;
         own.cmp(&(u128::from(other.bytes) * self.over.as_nanos().max(0) as u128))
@@ -153,6 +159,12 @@ impl RateEstimator {
     /// What comes next cannot be measured from the last event.
     pub(crate) fn interrupt(&mut self) {
         self.run.last = None;
+    }
+
+    /// Whether so many runs are known that one more changes little.
+    #[inline]
+    pub(crate) fn is_settled(&self) -> bool {
+        self.best.as_ref().is_some_and(|best| best.runs[FEW_RUNS - 1].is_some())
     }
 
     pub(crate) fn best(&self) -> Option<Rate> {

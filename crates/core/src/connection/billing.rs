@@ -259,7 +259,7 @@ impl Connection {
         let Some(open) = self.open.as_deref().filter(|_| follows != Follows::Nothing) else { return };
         let spurious = self.is_spurious(open, segment);
         let half = &self.halves[from];
-        let early = verdict.split.has(early::HOLDS) && half.rate(true).is_none();
+        let early = verdict.split.has(early::KEPT) && !half.acknowledgements.is_settled();
         let early = early.then(|| (self.mss(from), [self.delay(from), self.delay(1 - from)]));
         let early = early.filter(|(_, [own, peer])| own <= peer);
         let timer_from = repair::timer_from(order, &verdict.split);
@@ -292,6 +292,7 @@ impl Connection {
             }
             _ if path.last.is_none() => path.begin(last),
             _ => {
+                let early = early.filter(|_| path.keeps_early());
                 let before = early.and_then(|early| Some((*path.frontier()?, early)));
                 path.advance(&verdict.split, last, half, timer_from);
                 if let Some((before, (mss, ways))) = before {

@@ -207,6 +207,28 @@ fn what_is_acknowledged_when_it_is_read_is_no_slow_link() {
     );
 }
 
+/// The first flight is small and its receiver takes its time: five acknowledgements, 0.3 ms apart. The next flights leave
+/// with them, each twice as large, and keep their spacing; the last one leaves at once and is acknowledged within a moment.
+/// No link was as slow as the first one made it seem.
+#[test]
+fn a_first_flight_that_is_answered_slowly_is_no_slow_link() {
+    let first = each(0..5, |n| format!("@50 S 2896 more #s0x{n}"));
+    let acks =
+        each(0..5, |n| format!("s0x4+{:.1} C ack ack={} #a0x{n}", 0.3 * f64::from(n), 2_896 * (n + 1)));
+    let rounds = each(1..6, |round| {
+        each(0..5, |n| {
+            let released = format!("a{}x{}", round - 1, if round == 5 { 4 } else { n });
+            let len = 2_896 << round;
+            format!("{released}+0 S {len} more #s{round}x{n}\n s{round}x{n}+0 C ack #a{round}x{n}")
+        })
+    });
+    let text = format!("handshake\n +5 C 100\n {first}\n {acks}\n {rounds}\n a5x4+0 S 100\n +0 C ack");
+    let seen = log(text).rtt(ms(25)).bottleneck(End::Server, 100_000_000_000).seen_at(End::Server);
+    let bill = seen.exchange(1);
+    assert!(bill.ns(Cause::SlowStart, Server) >= ms(5 * 24), "{seen}");
+    assert!(bill.ns(Cause::Bandwidth, Path) <= ms(8), "{seen}");
+}
+
 /// The tail of a reply is lost, and what arrived last is acknowledged alone, when the receiver's timer has run out. The link
 /// had been fast before, and it still is.
 #[test]
