@@ -73,6 +73,8 @@ struct Run {
     /// When the last bytes got through, as far as what comes next can be measured from there.
     last: Option<Instant>,
     over: Duration,
+    /// The longest of them.
+    longest: Duration,
     bytes: u64,
     intervals: u32,
 }
@@ -136,16 +138,18 @@ impl RateEstimator {
         let run = &mut self.run;
         let Some(last) = run.last.replace(now).filter(|_| behind) else { return };
         run.over += now - last;
+        run.longest = run.longest.max(now - last);
         run.bytes += u64::from(bytes);
         run.intervals += 1;
-        let Run { over, bytes, intervals, .. } = *run;
+        let Run { over, longest, bytes, intervals, .. } = *run;
         let enough = intervals + 1 >= SHORT_RUN_EVENTS && bytes >= 3 * u64::from(mss);
         let slow = over >= SLOW_RUN_TIME && (intervals + 1 >= SHORT_RUN_EVENTS || bytes >= u64::from(mss));
         if !(enough || slow) || !over.is_positive() {
             return;
         }
         let rate = Rate { bytes, over };
-        let whole = intervals + 1 >= RUN_EVENTS && over >= RUN_TIME;
+        // What takes most of it is a moment in which a host or the path did nothing, until it has come again.
+        let whole = intervals + 1 >= RUN_EVENTS && over >= RUN_TIME && longest.times(2) <= over;
         let best = self.best.get_or_insert_default();
         if !whole && best.short.is_none_or(|short| rate.compare(short).is_gt()) {
             best.short = Some(rate);
@@ -202,5 +206,17 @@ mod tests {
         }
         let rate = estimator.best().map_or(0, Rate::bits_per_second);
         assert!((9_500_000..=10_500_000).contains(&rate), "{rate}");
+    }
+
+    #[test]
+    fn a_moment_in_which_nothing_moved_does_not_make_the_link_slow() {
+        // 1448 bytes each 40 us is 290 Mb/s; once the path stands still for 2 ms.
+        let mut estimator = RateEstimator::default();
+        for i in 0..200 {
+            let at = i * 40_000 + if i >= 10 { 2_000_000 } else { 0 };
+            estimator.on_bytes(Instant::from_nanos(at), 1448, 1448, true);
+        }
+        let rate = estimator.best().map_or(0, Rate::bits_per_second);
+        assert!(rate >= 280_000_000, "{rate}");
     }
 }
