@@ -104,9 +104,9 @@ impl Link {
 }
 
 /// Whether an acknowledgement of so many segments as captured, `acked` bytes in all, so long after the last one, came
-/// later than when they arrived.
+/// later than when they arrived: each super-segment that crosses a link whole is acknowledged by itself.
 pub(crate) fn is_gathered(segments: u32, acked: u32, mss: u32, since_last: Option<Duration>) -> bool {
-    segments > 2 && acked > STRETCH_MAX * mss && since_last.is_some_and(|since| since >= GATHERED_MAX)
+    segments > 1 && acked > STRETCH_MAX * mss && since_last.is_some_and(|since| since >= GATHERED_MAX)
 }
 
 impl Half {

@@ -172,3 +172,17 @@ fn full_segments_are_full_where_the_snap_length_cut_their_options() {
     let thinks = |line: &Line| line.cause == Cause::SenderThink && line.confidence > Confidence::Possible;
     assert!(!seen.connection().exchanges.iter().any(|exchange| exchange.bill.iter().any(thinks)), "{seen}");
 }
+
+/// A reader that takes 30 ms for every second window full of two super-segments: its acknowledgements are no arrivals.
+#[test]
+fn a_slow_reader_of_a_window_that_never_was_larger_is_no_slow_link() {
+    let full = |ms: u32| format!("\n +0 S 63712 more\n +0 S 29344\n +{ms} C ack");
+    let rounds = (full(0) + &full(30) + &full(30)).repeat(8);
+    let slow = log(format!("handshake\n +5 C 100{rounds}")).rtt(ms(0.05)).window(End::Client, 93_056);
+    both_ends_midway(&slow, |seen| {
+        for exchange in &seen.connection().exchanges {
+            let link = |line: &Line| line.cause == Cause::Bandwidth && line.ns > ms(10);
+            assert!(!exchange.bill.iter().any(link), "{seen}");
+        }
+    });
+}
