@@ -65,15 +65,15 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     let queued = half.queued_on_way.filter(|queued| queued.is_positive()).unwrap_or_default();
     let near = wait.near_sender();
     let waiting = queued.is_positive() && (queued >= wait.gap || !near && queued + STAMP_TICK >= wait.gap);
-    if near && !waiting {
+    let since = half.clock.same_stamp_for(wait.segment.at);
+    let stamped_before = since.is_some_and(|since| since >= wait.gap + STAMP_TICK);
+    if near && !waiting && !(stamped_before && wait.last.queue == Queue::More) {
         return None;
     }
     // With more queued behind the last one, its sender did not wait of its own accord.
     let apart_max =
         if wait.last.queue == Queue::More { wait.gap.divided_by(2) } else { wait.gap.divided_by(4) };
     let stretched = half.sent_apart(wait.last, wait.segment).is_some_and(|apart| apart <= apart_max);
-    let since = half.clock.same_stamp_for(wait.segment.at);
-    let stamped_before = since.is_some_and(|since| since >= wait.gap + STAMP_TICK);
     let whole = waiting || stretched || stamped_before || keeps_pace(wait);
     if !whole && queued < wait.gap.divided_by(2) {
         return None;

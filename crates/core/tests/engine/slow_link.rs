@@ -305,21 +305,25 @@ fn a_connection_that_opens_into_a_queue_waits_in_it() {
 /// which TCP handed it over, and is acknowledged before the next one gets through.
 #[test]
 fn a_queue_on_the_sender_s_own_interface_is_bandwidth() {
-    // 200 segments handed over at once, one each 250 us.
-    let reply = "+5 C 100\n +0 S 1448x200 every=0.25 more\n +0 C ack";
-    let mut segments = log(packet_log::settled(5) + reply).rtt(ms(0.05)).capture(End::Server);
-    let first = segments.iter().find(|segment| segment.payload_len == 1448).expect("data").options.timestamps;
-    let sent = first.expect("a stamp").val;
-    let mut acks = Vec::new();
-    for segment in segments.iter_mut().filter(|segment| segment.payload_len == 1448) {
-        if let Some(stamps) = &mut segment.options.timestamps {
-            stamps.val = sent;
+    // 200 segments handed over at once, one each 250 us, or the first ten of a connection, one each 6 ms.
+    for (settled, count, every_ms) in [(5, 200, 0.25), (0, 10, 6.0)] {
+        let reply = format!("+5 C 100\n +0 S 1448x{count} every={every_ms} more\n +0 C ack");
+        let text = packet_log::settled(settled) + &reply;
+        let mut segments = log(text).rtt(ms(0.05)).capture(End::Server);
+        let first = segments.iter().find(|segment| segment.payload_len == 1448).expect("data");
+        let sent = first.options.timestamps.expect("a stamp").val;
+        let mut acks = Vec::new();
+        for segment in segments.iter_mut().filter(|segment| segment.payload_len == 1448) {
+            if let Some(stamps) = &mut segment.options.timestamps {
+                stamps.val = sent;
+            }
+            acks.push((segment.at + ms(0.05), segment.seq + segment.payload_len));
         }
-        acks.push((segment.at + ms(0.05), segment.seq + segment.payload_len));
+        let last = *segments.last().expect("the last acknowledgement");
+        segments.extend(acks.into_iter().map(|(at, ack)| Segment { at, ack, ..last }));
+        segments.sort_by_key(|segment| segment.at);
+        let seen = Seen::of(segments, "the server");
+        let all = ms(every_ms * f64::from(count - 1));
+        assert!(seen.exchange(settled + 1).ns(Cause::Bandwidth, Path) >= all - ms(7), "{seen}");
     }
-    let last = *segments.last().expect("the last acknowledgement");
-    segments.extend(acks.into_iter().map(|(at, ack)| Segment { at, ack, ..last }));
-    segments.sort_by_key(|segment| segment.at);
-    let seen = Seen::of(segments, "the server");
-    assert!(seen.exchange(6).ns(Cause::Bandwidth, Path) >= ms(45), "{seen}");
 }
