@@ -252,6 +252,12 @@ fn which(wait: &Wait<'_>, release: &Release) -> (Cause, Option<&'static str>, Co
     let serialised = bandwidth::rate(wait)
         .map_or(Duration::ZERO, |rate| rate.time_for(wait.half.on_wire(release.flight, 0, wait.mss)));
     let held_back = wait.ack_delay(release).map_or(Duration::ZERO, |delay| delay - serialised);
+    // On one host nothing but its reader holds back the acknowledgement of several segments that have long arrived
+    // (__tcp_ack_snd_check, net/ipv4/tcp_input.c: the window would shrink).
+    let several = release.flight > 2 * wait.mss && release.left < release.flight / 4;
+    if wait.half.on_one_host && several && held_back >= HELD_BACK_MIN {
+        return (Cause::ReceiverThink, Some("slow-reader"), Confidence::Likely);
+    }
     // After a timeout all but what was sent again counts as lost.
     let few = release.flight <= 4 * wait.mss
         || (release.repaired && release.flight.saturating_sub(release.left) <= 2 * wait.mss);

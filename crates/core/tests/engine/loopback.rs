@@ -5,7 +5,7 @@ use tcpwhy_core::cause::Side::{Client, Server};
 
 use tcpwhy_core::report::Confidence;
 
-use crate::packet_log::{End, each, log, ms};
+use crate::packet_log::{CLIENT, End, each, log, ms};
 
 /// A window smaller than a segment is used up by one of half its size or all of it, each of which is pushed and follows
 /// the acknowledgement of the one before, as if Nagle held it.
@@ -46,5 +46,17 @@ fn a_second_write_that_came_at_once_shows_that_later_ones_are_held() {
         let bill = seen.exchange(3);
         let line = bill.of(Cause::NagleDelayedAck);
         assert!(line.ns >= ms(41) && line.confidence == Confidence::Certain, "{}{seen}", line.ns);
+    });
+}
+
+/// The reader takes 20 ms for each flight, which is acknowledged when it has been read: the window had long had room.
+#[test]
+fn an_acknowledgement_that_waits_for_the_reader_is_no_congestion_window() {
+    let flights = each(1..=8, |n| format!("+0.05 S 1448x{} more\n +20 C ack", 10 * n));
+    let text = format!("handshake\n +5 C 100\n {flights}\n +0.05 S 300\n +0 C ack");
+    let ends = [CLIENT, tcpwhy_wire::Endpoint { addr: CLIENT.addr, port: 80 }];
+    log(text).rtt(ms(0.012)).between(ends).both_ends(|seen| {
+        let bill = seen.exchange(1);
+        assert!(bill.ns(Cause::ReceiverThink, Client) >= ms(8.0 * 20.0 - 3.0), "{seen}");
     });
 }
