@@ -541,10 +541,10 @@ case("wire-request-dropped", asks(4), answers(), lambda t, rtt: {"handshake@": 0
                                       " numgen inc mod 3 == 1 drop'"]})
 
 
-def slow_sink(p, size):
+def slow_sink(p, size, piece=65_536):
     p.listen()
     p.accept()
-    p.read(size, 30, 65_536)
+    p.read(size, 30, piece)
     p.write(50)
     p.read(1)
 

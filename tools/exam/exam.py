@@ -24,6 +24,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, HERE)
 
 import cases  # noqa: E402
+import places  # noqa: E402, F401
 import programs  # noqa: E402, F401
 import services  # noqa: E402, F401
 from peer import Peer  # noqa: E402
@@ -40,13 +41,13 @@ LINK_MS = 60.0
 
 def run_host(end, name):
     case = cases.ALL[name]
-    device = next(d for d in os.listdir("/sys/class/net") if d != "lo")
+    device = "lo" if case.path == "lo" else next(d for d in os.listdir("/sys/class/net") if d != "lo")
     if case.offload is False:
         for what in ("tso", "gso", "gro"):
             subprocess.run(["ethtool", "-K", device, what, "off"], stderr=subprocess.DEVNULL)
     for command in case.host_setup.get(end, []):
         subprocess.run(command.replace("DEV", device), shell=True, check=True)
-    tap = start_tap(case, end, device)
+    tap = start_tap(case, end, device) if end == "near" or case.path != "lo" else None
     program = case.near if end == "near" else case.far
     if callable(program):
         peer = Peer(f"{end}.json")
@@ -85,7 +86,7 @@ def record(case, directory, program):
             os.remove(old)
     if case.files:
         case.files(directory)
-    if case.path.startswith("veth"):
+    if case.path.startswith(("veth", "lo")):
         return record_veth(case, directory)
     here = f"{sys.executable} {HERE}/exam.py"
     command = [program, "lab", "shell", *shlex.split(case.path)]
@@ -115,31 +116,44 @@ def before_others():
 
 
 def record_veth(case, directory):
-    """Two namespaces and a pair of interfaces, with a token bucket at the far one where the path names a rate."""
+    """Two namespaces and a pair of interfaces, with a token bucket at the far one where the path names a rate; `lo` is one
+    namespace and its loopback, `veth6` speaks IPv6."""
     here = f"{sys.executable} {HERE}/exam.py"
     names = {end: f"exam-{end}-{os.getpid()}" for end in ENDS}
-    rate = case.path.removeprefix("veth").strip()
+    kind, _, rate = case.path.partition(" ")
+    environment = dict(os.environ)
+    if kind == "lo":
+        names["far"] = names["near"]
+    if kind == "veth6":
+        environment["EXAM_FAR"] = "fd77::2"
 
     def ip(text):
         subprocess.run(f"ip {text}", shell=True, check=True)
 
     far = None
     try:
-        for end, name in names.items():
+        for name in sorted(set(names.values())):
             ip(f"netns add {name}")
             ip(f"-n {name} link set lo up")
-        ip(f"link add near0 netns {names['near']} type veth peer name far0 netns {names['far']}")
-        for end, number in (("near", 1), ("far", 2)):
+        if kind == "lo":
+            ip(f"-n {names['far']} addr add 10.77.0.2/32 dev lo")
+        else:
+            ip(f"link add near0 netns {names['near']} type veth peer name far0 netns {names['far']}")
+        for end, number in (("near", 1), ("far", 2)) if kind != "lo" else ():
             ip(f"-n {names[end]} addr add 10.77.0.{number}/24 dev {end}0")
+            ip(f"-n {names[end]} addr add fd77::{number}/64 dev {end}0 nodad")
             ip(f"-n {names[end]} link set {end}0 up")
             route = f"10.77.0.0/24 dev {end}0 proto kernel scope link src 10.77.0.{number} congctl {case.congestion}"
             ip(f"-n {names[end]} route change {route}")
+            ip(f"-n {names[end]} -6 route change fd77::/64 dev {end}0 proto kernel metric 256 congctl {case.congestion}")
+        for end, name in names.items():
             for setting in getattr(case, f"{end}_sysctl"):
-                ip(f"netns exec {names[end]} sysctl -qw '{setting}'")
+                ip(f"netns exec {name} sysctl -qw '{setting}'")
         if rate:
             ip(f"netns exec {names['far']} tc qdisc add dev far0 root tbf {rate}")
         with open(f"{directory}/shell.err", "w") as err:
             run = {"cwd": directory, "stderr": err, "stdout": err, "shell": True, "start_new_session": True, "preexec_fn": before_others}
+            run["env"] = environment
             far = subprocess.Popen(f"exec ip netns exec {names['far']} {here} --host far {case.name}", **run)
             listens = f"ip netns exec {names['far']} ss -Hltn"
             while not subprocess.run(listens, shell=True, capture_output=True).stdout:
@@ -149,7 +163,7 @@ def record_veth(case, directory):
     finally:
         if far:
             far.terminate()
-        for name in names.values():
+        for name in set(names.values()):
             pids = subprocess.run(f"ip netns pids {name}", shell=True, capture_output=True, text=True).stdout.split()
             for pid in pids:
                 os.kill(int(pid), signal.SIGKILL)

@@ -5,12 +5,14 @@ Everything that a bill is judged by comes from this log, from the path's configu
 """
 
 import json
+import os
 import socket
 import struct
 import time
 
 PORT = 7000
-FAR = "10.77.0.2"
+FAR = os.environ.get("EXAM_FAR", "10.77.0.2")
+FAMILY, ANY = (socket.AF_INET6, "::") if ":" in FAR else (socket.AF_INET, "")
 QUICKACK, CORK, NODELAY = socket.TCP_QUICKACK, socket.TCP_CORK, socket.TCP_NODELAY
 
 
@@ -29,7 +31,7 @@ class Peer:
     # Sockets
 
     def _new(self, options):
-        sock = socket.socket()
+        sock = socket.socket(FAMILY)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         for name, value in options.items():
             self._set(sock, name, value)
@@ -51,7 +53,7 @@ class Peer:
 
     def listen(self, backlog=64, **options):
         self.listener = self._new(options)
-        self.listener.bind(("", PORT))
+        self.listener.bind((ANY, PORT))
         self.listener.listen(backlog)
 
     def accept(self):
