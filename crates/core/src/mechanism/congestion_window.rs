@@ -128,7 +128,7 @@ impl Rounds {
 }
 
 /// What a slow host takes to answer an acknowledgement with the next segment.
-const SLOW_HOST: Duration = Duration::from_millis(4);
+pub(super) const SLOW_HOST: Duration = Duration::from_millis(4);
 
 pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     if wait.order != Order::New || wait.gap < super::BURST_GAP {

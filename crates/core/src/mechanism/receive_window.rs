@@ -6,6 +6,7 @@
 
 use tcpwhy_wire::{Duration, Seq};
 
+use super::congestion_window::SLOW_HOST;
 use super::{HELD_BACK_MIN, Verdict, Wait};
 use crate::account::{Charge, Split};
 use crate::cause::Cause;
@@ -30,7 +31,10 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     let limited = |release: &Release| release.effective > wait.last.at && release.room < needed;
     let release = half.view.window_opened().filter(limited)?;
     let follows = wait.follows(&release);
-    let long_open = wait.segment.at - release.effective > wait.rtt() + wait.hair();
+    // A writer that slept for room is woken, however short the way is.
+    let late = wait.segment.at - release.effective;
+    let woken = release.room == 0 && late <= wait.gap.divided_by(8).min(SLOW_HOST);
+    let long_open = late > wait.rtt() + wait.hair() && !woken;
     // What fills the window to its last byte was cut there (tcp_mss_split_point, net/ipv4/tcp_output.c) and is pushed all the
     // same where it is several packets (__tcp_transmit_skb, since 5.4).
     let emptied = wait.last.queue == Queue::Emptied && release.room != 0;
