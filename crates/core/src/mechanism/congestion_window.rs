@@ -363,7 +363,8 @@ fn drained(wait: &Wait<'_>, release: &Release) -> bool {
     let passed = half.acked_since(wait.last).saturating_sub(by_release);
     // Far from the sender, the time at which it had them is known as well as the way to it.
     let blurred = if wait.near_sender() { super::BURST_GAP } else { wait.hair().times(3) };
-    let since = half.view.unanswered_since.filter(|&since| wait.segment.at - since >= blurred);
+    let went_on = release.effective.min(wait.segment.at); // what it was late by on its way is no part of it
+    let since = half.view.unanswered_since.filter(|&since| went_on - since >= blurred);
     let recovering = half.view.loss_signal.is_some_and(|at| at + wait.rtt() + wait.hair() >= wait.segment.at);
     since.is_some() && !recovering && passed >= release.flight.saturating_add(passed) / 2
 }
