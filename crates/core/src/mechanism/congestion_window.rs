@@ -173,6 +173,9 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         ..Detail::default()
     };
     let mut split = bandwidth::split(wait);
+    if let Some(held) = unread(wait, &release) {
+        split.take(held);
+    }
     if !wait.follows(&release) && !wait.near_sender() {
         let late = Charge::new(
             Cause::Queueing,
@@ -186,6 +189,21 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         .evidence(release.packet, wait.segment.packet)
         .detail(detail);
     Some(Verdict { split: split.rest(charge), trigger: Trigger::Packet(release.packet) })
+}
+
+/// For how long one acknowledgement of a whole flight waited at a receiver whose application does not read. Several segments
+/// are acknowledged at once unless that makes the window smaller (__tcp_ack_snd_check, net/ipv4/tcp_input.c): then by the timer.
+fn unread(wait: &Wait<'_>, release: &Release) -> Option<Charge> {
+    let acked = release.flight.saturating_sub(release.left);
+    let whole = acked > 4 * wait.mss && release.left < release.flight / 4;
+    let shrunk = release.window.saturating_sub(wait.half.view.window);
+    let held_back = wait.ack_delay(release).filter(|&delay| delay >= HELD_BACK_MIN)?;
+    if !whole || shrunk < acked / 2 || wait.half.scale_bounds.is_in_use() {
+        return None;
+    }
+    let detail = Detail { ack_delay: Some(held_back), form: Some("slow-reader"), ..Detail::default() };
+    let charge = Charge::new(Cause::ReceiverThink, wait.half.side, held_back, Confidence::Likely);
+    Some(charge.evidence(release.packet, wait.segment.packet).detail(detail))
 }
 
 /// A writer that finds its send buffer full pushes what fitted (tcp_sendmsg_locked, net/ipv4/tcp.c), as if that were the end of

@@ -123,6 +123,33 @@ fn receiver_think_is_the_wait_for_a_closed_window() {
     });
 }
 
+/// The application does not read: what arrives is acknowledged by the timer only, because that makes the window smaller. Of each
+/// round its congestion window takes the round trip.
+#[test]
+fn what_is_acknowledged_late_because_nobody_reads_is_the_reader_s() {
+    let rtt = ms(20);
+    let slow = log("handshake
+         +5 C 100
+         +0 S 1448x42 more
+         +43 C ack win=138240
+         +0 S 1448x42 more
+         +43 C ack win=77440
+         +0 S 1448x42 more
+         +43 C ack win=16640
+         +0 S 1448x11 more
+         +43 C ack win=512 #full
+         full+300 C ack
+         +0 S 1448x11");
+    slow.rtt(rtt).window(End::Client, 199_040).both_ends(|seen| {
+        let bill = seen.exchange(1);
+        let read = bill.ns(Cause::ReceiverThink, Client);
+        assert!(
+            read >= ms(4.0 * 43.0 + 300.0 - 1.0) && read <= ms(4.0 * 43.0 + 300.0 + 21.0),
+            "{read}{seen}"
+        );
+    });
+}
+
 /// The last flight fills the window to its last byte, which cuts a segment there, pushed or not. The host that is let go on
 /// is a busy one, and takes 1.3 ms.
 #[test]
