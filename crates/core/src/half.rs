@@ -225,11 +225,12 @@ impl Half {
         Some(self.view.edge? - self.snd_nxt?)
     }
 
-    /// Whether an acknowledgement of all that was sent has passed the capture since then on its way to the sender. What leaves
-    /// before that can have arrived has hardly anything to do with it, unless the sender is nearer than it seems.
-    pub(crate) fn is_acked_in_transit(&self, since: Instant) -> bool {
-        let all = |ack: &AckSeen| ack.at >= since && self.snd_nxt.is_some_and(|nxt| ack.ack.at_or_after(nxt));
-        self.in_transit.iter().any(all)
+    /// When an acknowledgement of all that was sent passed the capture since then that is still on its way to the sender. What
+    /// leaves before that can have arrived has hardly anything to do with it, unless the sender is nearer than it seems.
+    pub(crate) fn acked_in_transit(&self, since: Instant) -> Option<Instant> {
+        let all =
+            |ack: &&AckSeen| ack.at >= since && self.snd_nxt.is_some_and(|nxt| ack.ack.at_or_after(nxt));
+        self.in_transit.iter().find(all).map(|ack| ack.at)
     }
 
     /// First byte beyond every window that passed the capture, whether the sender had it yet or not.

@@ -66,6 +66,9 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     }
     if !wait.follows(&release) {
         let late = wait.segment.at - release.effective;
+        if late > wait.gap.divided_by(8) {
+            confidence = Confidence::Possible;
+        }
         split.take(
             Charge::new(Cause::Queueing, wait.half.side, late, Confidence::Possible)
                 .evidence(release.packet, segment.packet),
@@ -111,9 +114,8 @@ pub(crate) fn holds_answer(wait: &Wait<'_>, request: &LastData) -> Option<Verdic
 /// go, and what looks like the next request was written before. That its application writes so must have shown where
 /// the acknowledgement came alone.
 pub(crate) fn holds_rest(wait: &Wait<'_>, reply_first: Seq) -> bool {
-    let shape = wait.habits.held_shape == Some((wait.last.len, wait.segment.payload_len));
     let answered = |release: &Release| wait.segment.ack.after(reply_first) && wait.follows(release);
-    shape
+    is_usual(wait)
         && wait.order == Order::New
         && wait.habits.nagle_ignored <= wait.habits.nagle_held
         && wait.half.view.small_acked().is_some_and(|release| answered(&release))
@@ -133,11 +135,18 @@ fn follows_late(wait: &Wait<'_>, release: &Release) -> bool {
         && (wait.habits.nagle_held > 0 || late <= wait.own.divided_by(2) || prompt());
     // The rest of a write waits for nothing else.
     let rest = wait.last.queue == Queue::More && late <= wait.half.queued_peak.max(wait.own.divided_by(2));
+    // The same two pieces were held before, and the first one's own acknowledgement is what was late.
+    let usual = is_usual(wait) && late <= wait.own && release.effective - wait.own >= wait.last.at;
     !wait.near_sender()
-        && (held_back && soon || rest)
+        && (held_back && soon || rest || usual)
         && wait.habits.nagle_ignored == 0
         && release.effective > wait.last.at
         && late.is_positive()
+}
+
+/// Whether the same two pieces of a message were seen before with the second one held, and nothing between them.
+fn is_usual(wait: &Wait<'_>) -> bool {
+    wait.habits.held_shape == Some((wait.last.len, wait.segment.payload_len))
 }
 
 fn released_by(wait: &Wait<'_>) -> Option<(Release, Option<&'static str>)> {

@@ -68,12 +68,7 @@ pub(crate) fn rest(wait: &Wait<'_>, split: Split) -> Split {
         Queue::Emptied if wait.half.scale_bounds.is_in_use() && follows_ack(wait) => {
             (Cause::SenderThink, Confidence::Possible)
         }
-        // Or an acknowledgement did that has not reached the sender yet, as far as the way to it is known: such a chance is rare.
-        Queue::Emptied
-            if wait.gap >= wait.own.times(CHANCE) && wait.half.is_acked_in_transit(wait.last.at) =>
-        {
-            (Cause::SenderThink, Confidence::Possible)
-        }
+        Queue::Emptied if may_be_released(wait) => (Cause::SenderThink, Confidence::Possible),
         Queue::Emptied if wait.near_sender() && !nagle::is_off_for_the_first_time(wait) => {
             (Cause::SenderThink, Confidence::Certain)
         }
@@ -91,6 +86,16 @@ pub(crate) fn rest(wait: &Wait<'_>, split: Split) -> Split {
     let charge = Charge::new(cause, wait.half.side, Duration::ZERO, confidence)
         .evidence(wait.last.packet, wait.segment.packet);
     split.rest(charge)
+}
+
+/// Whether an acknowledgement may have released it that has hardly reached the sender yet, as far as the way to it is known:
+/// that is known from above, and without time stamps from a few packets. Chance alone seldom lets a write fall into so short
+/// a time, or so near to the end of a longer one.
+fn may_be_released(wait: &Wait<'_>) -> bool {
+    wait.half.acked_in_transit(wait.last.at).is_some_and(|passed| {
+        let nearly = (wait.segment.at - passed).times(4) >= wait.own.times(3);
+        wait.gap >= wait.own.times(CHANCE) || nearly && !wait.half.timestamps
+    })
 }
 
 fn follows_ack(wait: &Wait<'_>) -> bool {

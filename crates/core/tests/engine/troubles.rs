@@ -2,7 +2,7 @@
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
-use tcpwhy_core::report::{Exchange, Kind};
+use tcpwhy_core::report::{Confidence, Exchange, Kind};
 use tcpwhy_wire::{Duration, Segment};
 
 use crate::packet_log::{self, End, PacketLog, each, log, ms};
@@ -335,4 +335,28 @@ fn what_a_window_held_before_a_lost_flight_is_no_timeout() {
         assert!(held >= ms(39) && held <= ms(41), "{seen}");
         assert!(bill.ns(Cause::Rto, Path) >= ms(245), "{seen}");
     });
+}
+
+/// A sender whose second pieces are always held: one came 12 ms later than the acknowledgement let it go, which was as much
+/// longer on its way to it as the capture at the other end could not see.
+#[test]
+fn a_held_write_is_held_however_late_its_release_was() {
+    let exchange =
+        |ack: &str| format!("+700 C 100 #head\n +40 S ack {ack}\n +0 C 150\n +0 S 300\n +0 C ack\n");
+    let text = "handshake\n".to_owned() + &exchange("").repeat(4) + &exchange("late=12");
+    let seen = log(text).rtt(ms(20)).seen_at(End::Server);
+    let bill = seen.exchange(5);
+    assert!(bill.ns(Cause::NagleDelayedAck, Client) >= ms(59), "{seen}");
+    assert_eq!(bill.ns(Cause::SenderThink, Client), ms(0), "{seen}");
+}
+
+/// The only round trip so far, the handshake's, took 1.7 ms too long: a held write seems to come before its release.
+#[test]
+fn a_write_that_comes_nearly_a_round_trip_behind_an_acknowledgement_may_have_waited_for_it() {
+    let text =
+        "@0 C syn\n +0 S syn\n +0 C ack late=1.7\n +2 C 100\n +0.02 S ack\n +0 C 150\n +0 S 300\n +0 C ack";
+    let seen = log(text).rtt(ms(20)).without_timestamps().seen_at(End::Server);
+    let lines = seen.connection().exchanges.iter().flat_map(|exchange| &exchange.bill);
+    let mut thinks = lines.filter(|line| line.cause == Cause::SenderThink);
+    assert!(thinks.all(|line| line.confidence == Confidence::Possible), "{seen}");
 }
