@@ -505,7 +505,8 @@ impl Connection {
         if order == Order::New {
             let half = &self.halves[from];
             let (flight, una) = (half.flight() + segment.payload_len, half.view.una);
-            self.habits[from].rounds.on_flight(segment.seq, flight, una, mss);
+            let room = half.room_left().map_or(i32::MAX, |room| room - segment.payload_len as i32);
+            self.habits[from].rounds.on_flight(segment.seq, flight, una, room, mss);
         }
         let path_rtt = self.delay(CLIENT) + self.delay(SERVER);
         let new_bytes = u64::from(self.halves[from].on_data(segment, order, mss, path_rtt));

@@ -41,12 +41,20 @@ pub(crate) struct Rounds {
     flat: u8,
     flat_from: u32,
     lost: bool,
+    filled: Filled,
     /// The last whole round was larger than any before it: the window is still opening from its initial size.
     growing: bool,
     /// Waits that ended when the flight had shrunk to so many bytes, in a row, and how many bytes that were.
     drained: u8,
     drained_to: u32,
     pub(crate) growth: Growth,
+}
+
+/// Whether the peer's window was used up in the round under way, and in the one before it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Filled {
+    now: bool,
+    last: bool,
 }
 
 impl Rounds {
@@ -73,9 +81,10 @@ impl Rounds {
         self.growth = Growth::default();
     }
 
-    /// A segment that begins with `seq` makes it `flight` bytes in flight, `una` being acknowledged.
+    /// A segment that begins with `seq` makes it `flight` bytes in flight, `una` being acknowledged, and leaves `room` in the
+    /// peer's window.
     #[inline]
-    pub(crate) fn on_flight(&mut self, seq: Seq, flight: u32, una: Option<Seq>, mss: u32) {
+    pub(crate) fn on_flight(&mut self, seq: Seq, flight: u32, una: Option<Seq>, room: i32, mss: u32) {
         match (self.started, una) {
             (None, _) => self.started = Some(seq),
             (Some(started), Some(una)) if una.after(started) => self.end(seq, mss),
@@ -83,6 +92,7 @@ impl Rounds {
         }
         self.flight = self.flight.max(flight);
         self.largest = self.largest.max(flight);
+        self.filled.now |= room < mss as i32;
     }
 
     fn end(&mut self, next: Seq, mss: u32) {
@@ -96,6 +106,7 @@ impl Rounds {
         self.since_idle.get_or_insert(self.flight);
         self.flight = 0;
         self.started = Some(next);
+        self.filled = Filled { now: false, last: self.filled.now };
         self.growth.on_round();
     }
 
@@ -262,6 +273,11 @@ fn counted_out(wait: &Wait<'_>, release: &Release) -> Option<(Cause, Option<&'st
 
 fn which(wait: &Wait<'_>, release: &Release) -> (Cause, Option<&'static str>, Confidence) {
     let rounds = &wait.habits.rounds;
+    let flight = rounds.flight_with(release);
+    // In the middle of a round its flight is not complete: what the last ones did says more.
+    if rounds.growing && wait.gap < wait.rtt() - wait.rtt().divided_by(4) {
+        return (start(rounds, flight), None, Confidence::Likely);
+    }
     if drained(wait, release) {
         let again = rounds.drained > 1;
         let confidence = if again { Confidence::Likely } else { Confidence::Possible };
@@ -279,7 +295,6 @@ fn which(wait: &Wait<'_>, release: &Release) -> (Cause, Option<&'static str>, Co
     // After a timeout all but what was sent again counts as lost.
     let few = release.flight <= 4 * wait.mss
         || (release.repaired && release.flight.saturating_sub(release.left) <= 2 * wait.mss);
-    let flight = rounds.flight_with(release);
     // A window of a segment or two opens with the next acknowledgements, however late they come.
     if !rounds.lost && rounds.flatness(flight, wait.mss) >= FLAT_ROUNDS {
         return flat(wait, release, Confidence::Likely);
@@ -300,6 +315,10 @@ fn which(wait: &Wait<'_>, release: &Release) -> (Cause, Option<&'static str>, Co
         return (cause, form.or(Some("uneven")), confidence);
     }
     let (cause, form) = phase(rounds, flight);
+    // A window that is used up in each round bounds the flights, however they are spaced in between.
+    if form == Some("avoidance") && rounds.filled.last && !rounds.lost {
+        return (Cause::ReceiveWindow, Some(receive_window::form(wait.half, wait)), Confidence::Likely);
+    }
     // A first flight that fits no window that was reset: the sender has kept it (tcp_slow_start_after_idle).
     let kept = rounds.since_idle.unwrap_or(flight) > rounds.restarted_max;
     let confidence = match cause {
@@ -317,11 +336,16 @@ fn phase(rounds: &Rounds, flight: u32) -> (Cause, Option<&'static str>) {
     if !rounds.grew(flight) && rounds.last > 0 {
         return (Cause::CongestionWindow, Some("avoidance"));
     }
+    (start(rounds, flight), None)
+}
+
+/// Which start it is that makes a window grow.
+fn start(rounds: &Rounds, flight: u32) -> Cause {
     // The window had grown past the largest round, by up to as much again: what was acknowledged last counted too.
     if u64::from(rounds.before_idle) * 7 > u64::from(flight) * 4 {
-        return (Cause::SlowStartAfterIdle, None);
+        return Cause::SlowStartAfterIdle;
     }
-    (Cause::SlowStart, None)
+    Cause::SlowStart
 }
 
 /// Near the receiver, what the window held before a flight that was lost to its end. The flight before it cannot have been
@@ -422,6 +446,8 @@ fn spaced(wait: &Wait<'_>) -> Verdict {
         wait.half.view.loss_signal.is_some_and(|at| at + wait.rtt() + wait.hair() >= wait.segment.at);
     let (cause, form) = if recovering {
         (Cause::CongestionWindow, Some("recovery"))
+    } else if wait.habits.rounds.filled.last && !wait.habits.rounds.growing {
+        (Cause::ReceiveWindow, Some(receive_window::form(wait.half, wait)))
     } else if wait.gap >= wait.rtt().divided_by(2) && wait.half.cadence.is_steady() {
         (Cause::Pacing, None)
     } else if wait.gap >= wait.rtt().divided_by(2) {
@@ -429,7 +455,7 @@ fn spaced(wait: &Wait<'_>) -> Verdict {
     } else if wait.habits.rounds.growing {
         // The pace follows the window: twice of it in a round trip (tcp_update_pacing_rate, net/ipv4/tcp_input.c), or what
         // BBR's startup has found so far.
-        (Cause::SlowStart, Some("paced"))
+        (start(&wait.habits.rounds, wait.habits.rounds.flight), Some("paced"))
     } else {
         (Cause::Pacing, None)
     };

@@ -250,3 +250,45 @@ fn a_window_that_was_kept_is_not_surely_restarted() {
         assert_eq!(seen.exchange(2).of(Cause::SlowStartAfterIdle).confidence, Confidence::Possible, "{seen}");
     });
 }
+
+/// BBR against a window of 28 segments, 40 ms away: it spaces what the window lets it send over the round trip, so that few of its
+/// segments follow the acknowledgement that made room. Each round uses the window up.
+#[test]
+fn a_window_that_every_round_uses_up_is_what_holds_a_pacing_sender() {
+    let rtt = ms(40);
+    let paced = each(0..140, |n| {
+        format!("@{:.3} S 1448x2 more #p{n}\n p{n}+0 C ack win=40576", 128.0 + 2.93 * f64::from(n))
+    });
+    let text = format!(
+        "handshake\n +5 C 100\n +0 S 1448x10 more\n +0 C ack win=40576\n +0 S 1448x20 more\n +0 C ack win=40576\n {paced}\n +2.9 S 100\n +0 C ack"
+    );
+    log(text).rtt(rtt).window(End::Client, 40_576).both_ends(|seen| {
+        let bill = seen.exchange(1);
+        let window = bill.ns(Cause::ReceiveWindow, Client);
+        let other =
+            [Cause::CongestionWindow, Cause::SendBuffer, Cause::Pacing].map(|cause| bill.ns(cause, Server));
+        assert!(window >= ms(2.93 * 100.0), "{window}{seen}");
+        assert!(other.into_iter().sum::<tcpwhy_wire::Duration>() <= ms(60), "{other:?}{seen}");
+    });
+}
+
+/// Slow start of a sender that spaces its segments, as BBR does: in the middle of a round that doubles, no more is in flight than
+/// in the one before it.
+#[test]
+fn half_of_a_round_that_doubles_is_no_full_buffer() {
+    let rtt = ms(60);
+    let (mut lines, mut n) = (vec!["handshake\n +5 C 100".to_owned()], 0);
+    for (round, segments) in [5, 10, 20, 40].into_iter().enumerate() {
+        for segment in 0..segments {
+            let at = 100.0 + 60.0 * round as f64 + 55.0 * f64::from(segment) / f64::from(segments);
+            lines.push(format!("@{at:.3} S 1448x2 more #s{n}\n s{n}+0 C ack"));
+            n += 1;
+        }
+    }
+    lines.push(format!("s{}+1 S 100\n +0 C ack", n - 1));
+    log(lines.join("\n")).rtt(rtt).both_ends(|seen| {
+        let bill = seen.exchange(1);
+        assert!(bill.ns(Cause::SendBuffer, Server) <= ms(3), "{seen}");
+        assert!(bill.ns(Cause::CongestionWindow, Server) <= ms(20), "{seen}");
+    });
+}
