@@ -136,7 +136,9 @@ fn follows_late(wait: &Wait<'_>, release: &Release) -> bool {
     // The rest of a write waits for nothing else.
     let rest = wait.last.queue == Queue::More && late <= wait.half.queued_peak.max(wait.own.divided_by(2));
     // The same two pieces were held before, and the first one's own acknowledgement is what was late.
-    let usual = is_usual(wait) && late <= wait.own && release.effective - wait.own >= wait.last.at;
+    let usual = is_usual(wait)
+        && late <= wait.own.max(wait.gap.divided_by(4))
+        && release.effective - wait.own >= wait.last.at;
     !wait.near_sender()
         && (held_back && soon || rest || usual)
         && wait.habits.nagle_ignored == 0
