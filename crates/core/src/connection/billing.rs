@@ -166,7 +166,7 @@ impl Connection {
             return Verdict { split: split.rest(charge), trigger: Trigger::Packet(from.packet) };
         }
         let rtt = own + self.delay(open.initiator);
-        if let Some(charge) = repair::first_reply(half, client, order, split.left(), own, rtt) {
+        if let Some(charge) = repair::first_reply(half, client, (order, segment.at), split.left(), own, rtt) {
             split.take(charge.evidence(from.packet, segment.packet));
         }
         // Near the client, the request's last flight had to pass the bottleneck behind the capture.

@@ -144,7 +144,7 @@ pub(crate) fn timer_from(order: Order, split: &Split) -> Option<Instant> {
 pub(crate) fn first_reply(
     half: &Half,
     client: &Half,
-    order: Order,
+    (order, at): (Order, Instant),
     wait: Duration,
     own: Duration,
     rtt: Duration,
@@ -159,7 +159,11 @@ pub(crate) fn first_reply(
     let doubled = |&copies: &u16| off(copies).max(-off(copies)) <= timer_play(timer);
     let missed = if order == Order::New { half.missed_since_data } else { COPIES_MAX };
     let repeated = (2..=missed.min(COPIES_MAX)).find(doubled);
-    let timers = timers_of(timer, repeated.unwrap_or(1));
+    // It had been sent before it was noticed to be missing: as many timers ran as take that long.
+    let missing_for = missing_since(order).map_or(Duration::ZERO, |since| at - since);
+    let enough = |&copies: &u16| timers_of(timer, copies) + timer_play(timer) >= missing_for;
+    let least = (1..COPIES_MAX).find(enough).unwrap_or(COPIES_MAX);
+    let timers = timers_of(timer, repeated.unwrap_or(least));
     // A server that took its time before it sent the first copy took hardly longer than the repair: what is missing after
     // a long silence need not have been a reply.
     // One that acknowledges a request before it answers may have sent no more than that.

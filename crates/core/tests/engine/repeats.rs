@@ -74,3 +74,21 @@ fn a_syn_behind_its_answer_echoes_nothing() {
         }
     }
 }
+
+/// The client's own timer runs out beside the server's, and the acknowledgement of that copy shows that the reply had been
+/// sent: what comes a timer later and more is the third copy, whatever the server's timer was reset by in between.
+#[test]
+fn a_reply_that_is_missing_for_longer_than_a_timer_was_lost_twice() {
+    let text = settled(1)
+        + "+5 C 200 #asked
+        +0 S 300 lost #reply
+        asked+296 C 100..300
+        +0 S ack
+        reply+290 S 200..500 lost
+        reply+639 S 200..500
+        +0 C ack";
+    let seen = log(text).rtt(ms(90)).seen_at(End::Client);
+    let bill = seen.exchange(2);
+    assert!(bill.ns(Cause::Rto, Path) >= ms(600), "{seen}");
+    assert!(bill.ns(Cause::ServerThink, Server) <= ms(30), "{seen}");
+}
