@@ -77,7 +77,11 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     // Where the acknowledgement came at once (the first exchange on Linux: quick acknowledgements), the application
     // has shown how long it pauses by itself before this write; that part of the wait is not Nagle's. A pause longer than
     // the whole wait was another one's.
-    if let Some(pause) = pause.filter(|&pause| pause >= PAUSE_MIN && pause <= wait.gap + wait.hair()) {
+    // Far from its sender, what came before may have been late, and the wait so much shorter.
+    let late =
+        if wait.near_sender() { Duration::ZERO } else { wait.half.queued_peak.min(wait.gap.divided_by(8)) };
+    let pause_max = wait.gap + wait.hair() + late;
+    if let Some(pause) = pause.filter(|&pause| pause >= PAUSE_MIN && pause <= pause_max) {
         confidence = confidence.min(Confidence::Likely);
         split.take(
             Charge::new(Cause::SenderThink, wait.half.side, pause, Confidence::Likely)

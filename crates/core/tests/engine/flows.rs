@@ -292,3 +292,18 @@ fn half_of_a_round_that_doubles_is_no_full_buffer() {
         assert!(bill.ns(Cause::CongestionWindow, Server) <= ms(20), "{seen}");
     });
 }
+
+/// A server that pauses for 50 ms between two writes, as its first two exchanges show. In the third the first write is 4 ms late on its
+/// way, and the second comes with the acknowledgement that the client held back.
+#[test]
+fn a_pause_is_no_shorter_for_a_first_write_that_was_late() {
+    let prompt = "+5 C 100\n +10 S 50\n +0 C ack\n +48 S 150\n +0 C ack\n".repeat(2);
+    let text = format!(
+        "handshake\n {prompt} +5 C 100\n +10 S 50 late=4 #first\n first+43.5 C ack\n first+50 S 150\n +0 C ack"
+    );
+    log(text).rtt(ms(2)).both_ends(|seen| {
+        let bill = seen.exchange(3);
+        assert_eq!(bill.ns(Cause::NagleDelayedAck, Server), ms(0), "{seen}");
+        assert!(bill.ns(Cause::SenderThink, Server) >= ms(44), "{seen}");
+    });
+}
