@@ -52,6 +52,11 @@ impl Rate {
             > u128::from(than.bytes) * self.over.as_nanos().max(0) as u128 * 5
     }
 
+    /// Whether it is half of another one at most.
+    fn is_half_of(self, other: Self) -> bool {
+        Self { bytes: self.bytes.saturating_mul(2), ..self }.compare(other).is_le()
+    }
+
     fn compare(self, other: Self) -> std::cmp::Ordering {
         let own = u128::from(self.bytes) * other.over.as_nanos().max(0) as u128;
         own.cmp(&(u128::from(other.bytes) * self.over.as_nanos().max(0) as u128))
@@ -86,6 +91,8 @@ struct Best {
     short: Option<Rate>,
     runs: [Option<Rate>; RUNS],
     next: usize,
+    /// A quarter of the runs are more than twice as fast as another quarter.
+    uneven: bool,
 }
 
 /// Whole runs that are remembered.
@@ -104,6 +111,8 @@ impl Best {
             _ => std::cmp::Ordering::Equal,
         });
         let fastest = known - 1;
+        let quarters = rates[known / 4].zip(rates[known * 3 / 4]).filter(|_| known >= FEW_RUNS);
+        self.uneven = quarters.is_some_and(|(slow, fast)| slow.is_half_of(fast));
         let fifths = if blurred { 4 } else { 3 };
         self.whole = rates[if known < FEW_RUNS { fastest } else { known * fifths / 5 }];
     }
@@ -171,6 +180,12 @@ impl RateEstimator {
         self.best.as_ref().is_some_and(|best| best.runs[FEW_RUNS - 1].is_some())
     }
 
+    /// Whether what shows it goes by fits and starts: a link that changes, or hosts that are busy.
+    #[inline]
+    pub(crate) fn is_uneven(&self) -> bool {
+        self.best.as_ref().is_some_and(|best| best.uneven)
+    }
+
     pub(crate) fn best(&self) -> Option<Rate> {
         let best = self.best.as_ref()?;
         best.whole.or(best.short)
@@ -218,5 +233,20 @@ mod tests {
         }
         let rate = estimator.best().map_or(0, Rate::bits_per_second);
         assert!(rate >= 280_000_000, "{rate}");
+    }
+
+    #[test]
+    fn a_rate_is_uneven_where_it_goes_by_fits_and_starts() {
+        // Every fourth stretch of a hundred events is three times as slow as the others, or none is.
+        let estimate = |slow: i64| {
+            let (mut estimator, mut at) = (RateEstimator::default(), 0);
+            for i in 0..2_000 {
+                at += if i / 100 % 4 == 3 { slow } else { 100_000 };
+                estimator.on_bytes(Instant::from_nanos(at), 1448, 1448, true);
+            }
+            estimator
+        };
+        assert!(estimate(300_000).is_uneven());
+        assert!(!estimate(130_000).is_uneven());
     }
 }

@@ -27,8 +27,12 @@ pub(crate) fn split(wait: &Wait<'_>) -> Split {
     let mut split = Split::of(wait.gap);
     let busy = busy(wait);
     if busy.is_positive() {
-        // What the capture did not see makes acknowledgements look late.
-        let confidence = if wait.half.dropped { Confidence::Possible } else { Confidence::Likely };
+        // What the capture did not see makes acknowledgements look late; and where they come by fits and starts, how fast the
+        // link is is a guess.
+        let uneven =
+            wait.near_sender() && wait.gap >= super::BURST_GAP && wait.half.acknowledgements.is_uneven();
+        let guessed = wait.half.dropped || uneven;
+        let confidence = if guessed { Confidence::Possible } else { Confidence::Likely };
         let mut charge = Charge::new(Cause::Bandwidth, wait.half.side, busy, confidence)
             .evidence(wait.last.packet, wait.segment.packet);
         if wait.gap >= super::BURST_GAP {

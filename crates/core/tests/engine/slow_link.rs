@@ -2,7 +2,7 @@
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
-use tcpwhy_core::report::Kind;
+use tcpwhy_core::report::{Confidence, Kind};
 use tcpwhy_wire::{Duration, Endpoint, Segment};
 
 use crate::packet_log::{self, End, each, log, ms};
@@ -227,6 +227,29 @@ fn a_first_flight_that_is_answered_slowly_is_no_slow_link() {
     let bill = seen.exchange(1);
     assert!(bill.ns(Cause::SlowStart, Server) >= ms(5 * 24), "{seen}");
     assert!(bill.ns(Cause::Bandwidth, Path) <= ms(8), "{seen}");
+}
+
+/// Flights of forty segments, and a link that needs 0.5 ms for two of them or, every second time, 2 ms: how much of each wait
+/// was the link's is a guess. With 0.5 ms each time it is none.
+#[test]
+fn the_time_of_a_link_that_goes_by_fits_and_starts_is_a_guess() {
+    for (slow, confidence) in [(2.0, Confidence::Possible), (0.5, Confidence::Likely)] {
+        let rounds = each(0..16, |round| {
+            let released = if round == 0 { "@60".to_owned() } else { format!("a{}x19+0", round - 1) };
+            let flight = each(0..20, |n| format!("{released} S 2896 more #s{round}x{n}"));
+            let apart = if round % 2 == 1 { slow } else { 0.5 };
+            let acks = each(0..20, |n| {
+                let at = apart * f64::from(n + 1);
+                format!("s{round}x19+{at:.1} C ack ack={} #a{round}x{n}", 2_896 * (20 * round + n + 1))
+            });
+            format!("{flight}\n {acks}")
+        });
+        let text = format!("handshake\n +5 C 100\n {rounds}\n a15x19+0 S 100\n +0 C ack");
+        let seen = log(text).rtt(ms(10)).seen_at(End::Server);
+        let bill = seen.exchange(1);
+        let link = bill.of(Cause::Bandwidth);
+        assert!(link.ns >= ms(100) && link.confidence == confidence, "{seen}");
+    }
 }
 
 /// The tail of a reply is lost, and what arrived last is acknowledged alone, when the receiver's timer has run out. The link
