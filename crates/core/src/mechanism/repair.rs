@@ -26,7 +26,8 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
             }
             Confidence::Certain
         }
-        Order::New if is_probe(wait) => Confidence::Likely,
+        // It probes; what it finds is no part of it (RFC 8985, 7.3). A reader that holds back acknowledgements is probed too.
+        Order::New if is_probe(wait) => Confidence::Possible,
         // A lost tail leaves no gap in the sequence space. Near its sender it would have been seen.
         Order::New if !wait.near_sender() && wait.half.missed_since_data > 0 && timed(wait) => {
             Confidence::Likely

@@ -350,3 +350,14 @@ fn a_queue_on_the_sender_s_own_interface_is_bandwidth() {
         assert!(seen.exchange(settled + 1).ns(Cause::Bandwidth, Path) >= all - ms(7), "{seen}");
     }
 }
+
+/// A reader sleeps, and its host holds back what it acknowledges. The probe that the sender's timer lets go is new data: it
+/// repairs nothing, and shows no loss.
+#[test]
+fn a_probe_with_new_data_is_no_more_than_possibly_a_loss() {
+    let slow =
+        "+5 C 100\n +0 S 1448x10 more #sent\n sent+14 S 1448 more\n +20 C ack\n +0 S 1448x4\n +0 C ack";
+    let seen = log(packet_log::settled(5) + slow).rtt(ms(4)).seen_at(End::Server);
+    let lost = seen.exchange(6).exchange.bill.iter().find(|line| line.cause == Cause::Loss);
+    assert!(lost.is_none_or(|line| line.confidence == Confidence::Possible), "{seen}");
+}
