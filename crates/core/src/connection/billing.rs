@@ -203,7 +203,11 @@ impl Connection {
         }
         // A packet that is missing before it may be the first copy, or an acknowledgement that held it.
         let missed = half.missed_since_data > 0 && split.left() >= RTO_MIN;
-        let lone = lone || unknown || missed;
+        // As long as the timer is a sleep of a round number as well.
+        let either = small
+            && habits.quick_replies == 0
+            && cork::is_of_timer(split.left(), half.rto.rto(), habits.corked);
+        let lone = lone || unknown || missed || either;
         // Near the client, a request that was late on its way looks like a server that took longer.
         let varied = own > self.delay(open.initiator)
             && self.halves.iter().any(|half| half.queued_peak >= split.left().max(VARIED_MIN));

@@ -84,23 +84,30 @@ pub(crate) fn agrees(waited: Duration, timer: Duration, rtt: Duration, variation
 /// timer began with the write. A server that sleeps for a round number of milliseconds does not count.
 /// One that has corked before, again and again, needs no such exactness.
 pub(crate) fn agrees_alone(waited: Duration, timer: Duration, corked: u32) -> bool {
+    let past_round = waited.as_nanos() % ROUND.as_nanos();
+    let round_number = past_round > 0 && past_round < ROUND_SLACK.as_nanos();
+    is_of_timer(waited, timer, corked) && (corked >= USED_TO || !round_number)
+}
+
+/// The same, where a sleep of a round number would take as long.
+pub(crate) fn is_of_timer(waited: Duration, timer: Duration, corked: u32) -> bool {
     if waited < RTO_MIN - RTO_MIN.divided_by(20) {
         return false; // sooner than the shortest of them
     }
     let timer = timer.max(RTO_MIN);
     // The timer fires on a tick, 2 to 8 ms behind its time at HZ=250; from 256 ms on the wheel is coarser by eight
     // (kernel/time/timer.c), and the estimate of a long timer that decays is a few percent off.
-    let used_to = corked >= 2;
-    let coarse = used_to || timer > Duration::from_millis(256);
+    let coarse = corked >= USED_TO || timer > Duration::from_millis(256);
     let (early, late) = if coarse {
         (timer - timer.divided_by(20), timer + timer.divided_by(8) + Duration::from_millis(8))
     } else {
         (timer + Duration::from_micros(2_500), timer + Duration::from_millis(12))
     };
-    let past_round = waited.as_nanos() % ROUND.as_nanos();
-    let round_number = past_round > 0 && past_round < ROUND_SLACK.as_nanos();
-    waited >= early && waited <= late && (used_to || !round_number)
+    waited >= early && waited <= late
 }
+
+/// So many corked replies are a habit.
+const USED_TO: u32 = 2;
 
 /// What people let servers sleep is a multiple of this, and takes this much longer.
 const ROUND: Duration = Duration::from_millis(50);

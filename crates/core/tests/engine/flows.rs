@@ -307,3 +307,14 @@ fn a_pause_is_no_shorter_for_a_first_write_that_was_late() {
         assert!(bill.ns(Cause::SenderThink, Server) >= ms(44), "{seen}");
     });
 }
+
+/// 40 ms away a cork's timer is 240 ms, and fires 10.5 ms late here: a server that sleeps for 250 ms would look the same. At the first
+/// reply nothing tells them apart.
+#[test]
+fn a_first_reply_after_a_cork_s_timer_or_a_sleep_is_surely_neither() {
+    let text = "handshake\n +5 C 100\n +250.5 S 200\n +0 C ack";
+    log(text).rtt(ms(40)).both_ends(|seen| {
+        let think = seen.exchange(1).of(Cause::ServerThink).confidence;
+        assert_eq!(think, Confidence::Possible, "{seen}");
+    });
+}
