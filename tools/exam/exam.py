@@ -333,10 +333,14 @@ def main():
     options.add_argument("--partial", action="store_true", help="judge parts of what was recorded before")
     options.add_argument("--program", default=f"{ROOT}/target/release/tcpwhy")
     options.add_argument("--recorder", help="the program that makes the path, where it is another one")
+    options.add_argument("--congestion", help="for all cases, instead of their own: bbr is what some kernels begin with")
     options.add_argument("--host", choices=ENDS, help=argparse.SUPPRESS)
     options.add_argument("--bills", action="store_true", help="show the bills of the right ones as well")
     options.add_argument("cases", nargs="*")
     options = options.parse_args()
+    if options.congestion:
+        for case in cases.ALL.values():
+            case.congestion = options.congestion
     if options.host:
         return run_host(options.host, options.cases[0])
     chosen = [c for c in cases.ALL.values() if not options.cases or any(c.name.startswith(n) for n in options.cases)]
