@@ -155,6 +155,20 @@ fn is_usual(wait: &Wait<'_>) -> bool {
     wait.habits.held_shape == Some((wait.last.len, wait.segment.payload_len))
 }
 
+/// Whether a small segment left soon after an acknowledgement that had been held back for long, though not with it: a host that
+/// was busy just then would have been as late.
+pub(crate) fn may_have_held(wait: &Wait<'_>) -> bool {
+    let soon = |release: &Release| {
+        let late = wait.segment.at - release.effective;
+        let held_back = wait.ack_delay(release).is_some_and(|delay| delay >= HELD_BACK_MIN);
+        held_back && release.effective > wait.last.at && late.is_positive() && late <= wait.gap.divided_by(16)
+    };
+    wait.habits.nagle_ignored == 0
+        && !wait.is_full()
+        && !wait.segment.flags.fin()
+        && wait.half.view.small_acked().is_some_and(|release| soon(&release))
+}
+
 fn released_by(wait: &Wait<'_>) -> Option<(Release, Option<&'static str>)> {
     let small_acked = wait.half.view.small_acked();
     if let Some(release) = small_acked.filter(|release| wait.follows(release) || follows_late(wait, release))

@@ -69,6 +69,7 @@ pub(crate) fn rest(wait: &Wait<'_>, split: Split) -> Split {
             (Cause::SenderThink, Confidence::Possible)
         }
         Queue::Emptied if may_be_released(wait) => (Cause::SenderThink, Confidence::Possible),
+        Queue::Emptied if nagle::may_have_held(wait) => (Cause::SenderThink, Confidence::Possible),
         Queue::Emptied if wait.near_sender() && !nagle::is_off_for_the_first_time(wait) => {
             (Cause::SenderThink, Confidence::Certain)
         }

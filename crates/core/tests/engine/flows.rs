@@ -318,3 +318,12 @@ fn a_first_reply_after_a_cork_s_timer_or_a_sleep_is_surely_neither() {
         assert_eq!(think, Confidence::Possible, "{seen}");
     });
 }
+
+/// A second write that leaves 2.4 ms behind an acknowledgement which had been held back for 50: the host may have been busy, or the
+/// program wrote just then.
+#[test]
+fn what_leaves_soon_behind_a_late_acknowledgement_is_not_surely_the_program_s_time() {
+    let text = "handshake\n +5 C 100 #a\n a+50 S ack\n +2.4 C 150\n +0 S 250\n +0 C ack";
+    let seen = log(text).rtt(ms(20)).seen_at(End::Client);
+    assert_eq!(seen.exchange(1).of(Cause::SenderThink).confidence, Confidence::Possible, "{seen}");
+}
