@@ -188,7 +188,9 @@ impl Connection {
                     .detail(detail),
             );
         }
-        let near = own.times(9) <= rtt || own < Duration::from_millis(1);
+        // Of a request of several segments a slow link behind the capture may have taken a part.
+        let short = open.request_bytes <= u64::from(self.mss(open.initiator)) || self.is_on_one_host();
+        let near = own.times(9) <= rtt || (own < Duration::from_millis(1) && short);
         let habits = &self.habits[server];
         let small = segment.payload_len < self.mss(server);
         let lone = small && cork::agrees_alone(split.left(), half.rto.rto(), habits.corked);

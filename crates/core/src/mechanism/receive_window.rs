@@ -49,7 +49,14 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         ..Detail::default()
     };
     let certain = follows && !half.scale_bounds.is_in_use();
-    let confidence = if certain { Confidence::Certain } else { Confidence::Likely };
+    // A window stands still while something before it is missing: without the loss it might not have held anything.
+    let behind_hole =
+        half.view.loss_signal.is_some_and(|at| at + wait.rtt() + wait.hair() >= wait.segment.at);
+    let confidence = match (behind_hole, certain) {
+        (true, _) => Confidence::Possible,
+        (false, true) => Confidence::Certain,
+        (false, false) => Confidence::Likely,
+    };
     let split = super::bandwidth::split(wait);
     let charge = Charge::new(cause, half.side, Duration::ZERO, confidence)
         .evidence(release.packet, wait.segment.packet)

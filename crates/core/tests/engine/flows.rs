@@ -327,3 +327,25 @@ fn what_leaves_soon_behind_a_late_acknowledgement_is_not_surely_the_program_s_ti
     let seen = log(text).rtt(ms(20)).seen_at(End::Client);
     assert_eq!(seen.exchange(1).of(Cause::SenderThink).confidence, Confidence::Possible, "{seen}");
 }
+
+/// A window of ten segments whose first is lost: it stands still until that is repaired, and the sender with it.
+#[test]
+fn a_window_behind_a_hole_is_not_surely_what_holds() {
+    let text = format!(
+        "handshake\n +5 C 100\n +0 S 0..{MSS} more lost\n +0 S 1448x9 more\n +0 C ack\n +0 S 0..{MSS} more\n +0 C ack\n +0 S 1448x5\n +0 C ack"
+    );
+    log(text).rtt(ms(50)).window(End::Client, 14_592).both_ends(|seen| {
+        for line in &seen.exchange(1).exchange.bill {
+            let held = line.cause == Cause::ReceiveWindow && line.ns > ms(5);
+            assert!(!held || line.confidence == Confidence::Possible, "{seen}");
+        }
+    });
+}
+
+/// A request of three segments over 1.8 Mbit/s to a server 0.1 ms away: the client's capture cannot see that the link took 19 ms.
+#[test]
+fn a_server_behind_a_slow_link_is_not_surely_slow() {
+    let text = "handshake\n +5 C 1448x3\n +19 S 100\n +0 C ack";
+    let seen = log(text).rtt(ms(0.1)).seen_at(End::Client);
+    assert_eq!(seen.exchange(1).of(Cause::ServerThink).confidence, Confidence::Likely, "{seen}");
+}
