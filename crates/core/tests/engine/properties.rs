@@ -2,7 +2,7 @@
 //! sequence numbers begin, and no interval is billed twice.
 
 use proptest::prelude::*;
-use tcpwhy_core::cause::Cause;
+use tcpwhy_core::cause::{Cause, Side};
 use tcpwhy_core::report::{Connection, Exchange, Report};
 use tcpwhy_core::{Analysis, Conductor, Front, Listing, Options, Shard};
 use tcpwhy_wire::{Duration, Segment, Seq, TcpOptions};
@@ -70,6 +70,30 @@ proptest! {
         let in_order = in_order.finish();
         prop_assert_eq!((&in_order.bill, &in_order.findings), (&expected.bill, &expected.findings));
         prop_assert_eq!(spread(&segments, Options { seed, ..options }, shards), expected);
+    }
+
+    /// Rounds of a transfer follow each other within its packets, and what is said of the ends is not more than they sent.
+    #[test]
+    fn conduct_stays_within_the_packets(conversation in conversation_with_steps()) {
+        let segments = conversation.capture(ends(1), Duration::ZERO);
+        let mut analysis = Analysis::new(Options { listing: Listing::Connection(1), ..EVERYTHING });
+        for segment in &segments {
+            analysis.on_segment(segment);
+        }
+        for connection in &analysis.finish().connections {
+            for side in [Side::Client, Side::Server] {
+                let conduct = connection.conduct(side);
+                let own = connection.ladder.iter().filter(|rung| rung.from == side).count();
+                let told = conduct.acknowledging.map_or(0, |of| of.prompt + of.held + of.with_data);
+                prop_assert!(told as usize <= own);
+                prop_assert!(conduct.writes.iter().all(|write| write.times as usize <= own));
+            }
+            for exchange in &connection.exchanges {
+                for pair in connection.rounds(exchange.n).windows(2) {
+                    prop_assert_eq!(pair[0].start + pair[0].took, pair[1].start);
+                }
+            }
+        }
     }
 
     #[test]
