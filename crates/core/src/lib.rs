@@ -24,6 +24,7 @@ mod groups;
 mod half;
 mod holes;
 mod ip_id;
+mod ladder;
 mod ledger;
 mod link;
 mod listed;

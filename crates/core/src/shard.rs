@@ -311,7 +311,7 @@ impl Shard {
             packet_range: connection.packet_range,
             bill: totals.bill(),
             exchanges: Vec::new(),
-            ladder: connection.ladder.take().unwrap_or_default(),
+            ladder: connection.ladder.take().map_or_else(Vec::new, |ladder| ladder.rungs),
         };
         self.listed.push(Listed { connection, totals });
         Some(self.listed.len() - 1)

@@ -7,13 +7,14 @@ mod billing;
 mod closing;
 mod turns;
 
-use tcpwhy_wire::{Duration, Endpoint, Instant, Segment, Seq, Timestamps};
+use tcpwhy_wire::{Duration, Endpoint, Instant, Segment, Timestamps};
 
 use crate::account::Split;
 use crate::cause::Side;
 use crate::echo::EchoProbe;
 use crate::exchange::Open;
 use crate::half::{HOST_VARIATION, Half, Order};
+use crate::ladder::Ladder;
 use crate::ledger::Ledger;
 use crate::mechanism::congestion_window::Rounds;
 use crate::mechanism::{HELD_BACK_MIN, Habits, Verdict, nagle};
@@ -75,7 +76,7 @@ pub(crate) struct Connection {
     pub closed: bool,
     /// Bytes that it took besides its own when they were counted last.
     pub heap: usize,
-    pub ladder: Option<Vec<Rung>>,
+    pub ladder: Option<Box<Ladder>>,
 }
 
 impl Connection {
@@ -107,7 +108,7 @@ impl Connection {
             packet_range: [first.packet; 2],
             closed: false,
             heap: 0,
-            ladder: ladder.then(Vec::new),
+            ladder: ladder.then(Box::default),
         };
         let on_one_host = connection.is_on_one_host();
         connection.halves.iter_mut().for_each(|half| half.on_one_host = on_one_host);
@@ -146,7 +147,7 @@ impl Connection {
             return None;
         }
         let open = [&self.open, &self.spare].into_iter().flatten().map(|open| open.memory()).sum::<usize>();
-        let ladder = self.ladder.as_ref().map_or(0, |ladder| ladder.capacity() * size_of::<Rung>());
+        let ladder = self.ladder.as_ref().map_or(0, |ladder| ladder.heap());
         let heap = open + ladder + self.halves.iter().map(Half::heap).sum::<usize>();
         Some(std::mem::replace(&mut self.heap, heap))
     }
@@ -555,15 +556,18 @@ impl Connection {
 
     #[cold]
     fn add_rung(&mut self, segment: &Segment, from: usize, trigger: Trigger, split: Option<&Split>) {
-        let offset = |base: Option<Seq>, seq: Seq| base.map_or(0, |base| i64::from(seq - base).max(0) as u64);
+        let firsts = [from, 1 - from].map(|end| self.halves[end].first);
+        let Some(ladder) = &mut self.ladder else { return };
+        let offset = ladder.offset(from, firsts[0], segment.seq);
+        let ack_offset = segment.flags.ack().then(|| ladder.offset(1 - from, firsts[1], segment.ack));
         let rung = Rung {
             packet: segment.packet,
             at: segment.at,
             exchange: self.open.as_ref().map(|open| open.n).or((segment.flags.syn()).then_some(0)),
             from: self.halves[from].side,
-            offset: offset(self.halves[from].first, segment.seq),
+            offset,
             len: segment.payload_len,
-            ack_offset: segment.flags.ack().then(|| offset(self.halves[1 - from].first, segment.ack)),
+            ack_offset,
             window: u64::from(self.window(segment, from)),
             flags: segment.flags,
             trigger,
@@ -572,7 +576,7 @@ impl Connection {
             }),
         };
         if let Some(ladder) = &mut self.ladder {
-            ladder.push(rung);
+            ladder.rungs.push(rung);
         }
     }
 }
