@@ -4,7 +4,7 @@ several requests on one connection."""
 import socket
 import time
 
-from cases import BULK, answers, asks, case, chunks, download, half_close, healthy, slow_sink, split_request, sink, upload
+from cases import BULK, after_eof, answers, asks, case, chunks, download, half_close, healthy, slow_sink, split_request, sink, upload
 from peer import FAR, PORT
 from programs import CURL, SERVE, URL, curls, nginx
 from services import HEAD_AND_BODY, PG, PG_START, PSQL, REQUESTS, logged, pg, repeated, scripts, timings
@@ -37,15 +37,6 @@ case("lo-pg-sleeps", PSQL + " -f q.sql", PG, lambda t, rtt: {"server-think@serve
      files=pg("select pg_sleep(0.1);\nselect pg_sleep(0.2);\nselect 1;\nselect pg_sleep(0.05);\n"), **LO)
 case("lo-nginx-slow-backend", "sleep 2; " + repeated(f"{URL}/slow", 4), "python3 backend.py & sleep 1; " + SERVE,
      lambda t, rtt: {"server-think@server": sum(c["total"] for c in curls(t))}, files=nginx(), tap="tcp port 7000", **LO)
-
-
-def after_eof(p):
-    p.listen()
-    p.accept()
-    p.read(10**9)
-    p.think(60)
-    p.write(2000)
-    p.close()
 
 
 # IPv6: no identification that counts packets.
