@@ -52,7 +52,10 @@ impl Connection {
             }
             let timing = open.timing(segment);
             let own_time = timing.is_some_and(|timing| self.habits[from].answers.is_own(timing));
-            let verdict = self.think(open, segment, order, own_time);
+            let mut verdict = self.think(open, segment, order, own_time);
+            if self.frames.is_doubtful() {
+                verdict.split.doubt();
+            }
             let small = segment.payload_len < mss;
             let habits = &mut self.habits[from];
             habits.rounds.on_message(segment.seq);
@@ -121,6 +124,7 @@ impl Connection {
         let server = self.delay(1 - open.initiator);
         match open.reply.frontier() {
             None => matches!(order, Order::New | Order::HoleFill { .. }),
+            Some(_) if self.frames.answers() => true,
             Some(reply) => {
                 let reached = request.at + (server - server.divided_by(8));
                 order == Order::New

@@ -5,6 +5,7 @@
 
 mod billing;
 mod closing;
+mod frames;
 mod turns;
 
 use tcpwhy_wire::{Duration, Endpoint, Instant, Segment, Timestamps};
@@ -24,6 +25,7 @@ use crate::setup::Setup;
 use crate::sighting::Sighting;
 use crate::way::Way;
 use billing::Follows;
+use frames::Frames;
 use turns::Silence;
 
 /// An end that was silent for this long while its peer sent was not in the middle of a burst.
@@ -55,6 +57,7 @@ pub(crate) struct Connection {
     delay_since: [Instant; 2],
     /// What all connections between these hosts know.
     pub way: Way,
+    frames: Frames,
     setup: Option<Setup>,
     setup_billed: bool,
     open: Option<Box<Open>>,
@@ -92,6 +95,7 @@ impl Connection {
             delay: [None; 2],
             delay_since: [Instant::MIN; 2],
             way: Way::default(),
+            frames: Frames::default(),
             setup: None,
             setup_billed: false,
             open: None,
@@ -472,19 +476,21 @@ impl Connection {
         } else if half.flight() > 0 && order == Order::New {
             self.habits[from].may_be_restarted = false;
         }
-        if self.starts_message(segment, from, order) {
+        let left_out = self.is_left_out(segment, from, order);
+        if !left_out && self.starts_message(segment, from, order) {
             self.close(Some(segment), ledger);
             self.begin(segment, from, order);
         }
         let crosses =
             self.open.as_deref().is_some_and(|open| from != open.initiator && open.crosses(segment));
-        let (mut verdict, follows) = if crosses {
+        let (mut verdict, follows) = if crosses || left_out {
             // It belongs to no request that is under way, and nobody waits for it that it could be charged to.
             (Verdict { split: Split::of(Duration::ZERO), trigger: Trigger::Write }, Follows::Nothing)
         } else {
             self.bill(segment, from, order, mss)
         };
         match self.silence(segment, from, order, &verdict) {
+            _ if left_out => {}
             Silence::None => {}
             Silence::Piece => {
                 if let Some(open) = self.open.as_deref_mut() {
@@ -516,7 +522,7 @@ impl Connection {
         }
         let last =
             self.halves[from].last_data.unwrap_or_else(|| unreachable!("it is the segment just taken"));
-        if let Some(open) = &mut self.open {
+        if let Some(open) = self.open.as_mut().filter(|_| !left_out) {
             open.count(segment, from, new_bytes);
         }
         self.extend(segment, from, order, last, &verdict, follows);

@@ -15,6 +15,7 @@ mod causes;
 mod conduct;
 mod field;
 mod flows;
+mod frames;
 mod generate;
 mod in_flight;
 mod midway;

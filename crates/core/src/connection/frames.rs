@@ -1,0 +1,211 @@
+//! Which small messages are HTTP/2's own, between the calls of the programs?
+//!
+//! An end of HTTP/2 acknowledges the other's SETTINGS, opens windows and asks with PING how far away the other is, at any
+//! time and in the middle of a call (RFC 9113, 6.5, 6.7 and 6.9; gRPC sends PING with nearly every message). Such a frame
+//! answers no request, and the answer to a PING is no request. Their sizes show them, whether or not a capture has what is in
+//! them, and TLS adds the same to each record: 5 bytes of header, 16 of the cipher's tag, and 1 (RFC 8446, 5.2) or 8
+//! (RFC 5288, 3) more.
+//!
+//! A size alone proves nothing: a request or a reply may happen to be as large. So the connection must have shown that it is one
+//! of HTTP/2, and a frame of the responder's is the answer for as long as no other comes.
+
+use tcpwhy_wire::{Duration, Instant, Segment};
+
+use super::{CLIENT, Connection};
+use crate::half::Order;
+
+/// What a record adds to what is in it: nothing, TLS 1.3, TLS 1.2.
+const RECORDS: [u32; 3] = [0, 22, 29];
+const SETTINGS_ACK: u32 = 9;
+const WINDOW_UPDATE: u32 = 13;
+const PING: u32 = 17;
+/// The client's preface and SETTINGS (RFC 9113, 3.4), or what TLS begins with.
+const PREFACE_MIN: [u32; 3] = [24, 100, 100];
+/// SETTINGS are acknowledged before so many segments with data.
+const SETTINGS_WITHIN: u8 = 12;
+/// So many in a row, without anything else, are messages.
+const FRAMES_MAX: u8 = 4;
+/// So many times a PING must have been answered where the connection's beginning is not in the capture.
+const ECHOES_MIN: u8 = 2;
+/// What one end writes within this belongs together.
+const TOGETHER: Duration = Duration::from_millis(1);
+
+/// What is known of a connection's frames.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Frames {
+    /// What a record adds, once the connection has shown to be one of HTTP/2, and whether that is a guess.
+    record: Option<(u32, bool)>,
+    counted: [u8; 2],
+    is_preface: [bool; 3],
+    /// By record, whether each end has sent what may acknowledge SETTINGS.
+    settings: [[bool; 3]; 2],
+    /// Segments that may be a PING and its answer, and the last data segment.
+    echoes: u8,
+    last: (usize, u32),
+    /// Frames of each end since the last message.
+    run: [u8; 2],
+    /// Whose PING is not answered yet.
+    asked: Option<usize>,
+    /// When each end's last frame passed that was left out.
+    left_out: [Option<Instant>; 2],
+    answer: Answer,
+    /// The present segment answers the request, whatever came before.
+    answers: bool,
+    /// Something that was left out may have been a part of the request.
+    doubtful: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Answer {
+    #[default]
+    None,
+    /// Nothing but frames.
+    Frames,
+    Message,
+}
+
+/// What of frames a segment holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Holds {
+    ping: bool,
+    /// And more.
+    more: bool,
+}
+
+fn holds(len: u32, record: u32) -> Option<Holds> {
+    let sum = |len: u32| {
+        let counts = (0..=2).flat_map(|pings| (0..=2).map(move |updates| (pings, updates)));
+        let fits = |&(pings, updates): &(u32, u32)| {
+            pings + updates > 0 && pings * PING + updates * WINDOW_UPDATE == len
+        };
+        counts
+            .into_iter()
+            .find(fits)
+            .map(|(pings, updates)| Holds { ping: pings > 0, more: pings + updates > 1 })
+    };
+    // Several frames in one record, or two of one frame each.
+    let two = || sum(len.checked_sub(2 * record)?).filter(|holds| record > 0 && holds.more);
+    sum(len.checked_sub(record)?).or_else(two)
+}
+
+impl Frames {
+    /// Whether a segment of a connection of which nothing is known can be a PING or its echo.
+    #[inline]
+    fn may_be_echo(&mut self, from: usize, len: u32) -> bool {
+        let ping = RECORDS.iter().any(|record| record + PING == len);
+        if !ping {
+            self.last = (from, 0);
+        }
+        ping
+    }
+
+    /// Learns from a data segment whether the connection is one of HTTP/2; `request` as that is long so far. Returns what
+    /// frames it holds.
+    fn on_data(&mut self, len: u32, from: usize, request: u64) -> Option<Holds> {
+        let last = std::mem::replace(&mut self.last, (from, len));
+        if let Some((record, _)) = self.record {
+            return holds(len, record);
+        }
+        if self.counted[from] < SETTINGS_WITHIN {
+            self.counted[from] += 1;
+            if from == CLIENT && self.counted[from] == 1 {
+                self.is_preface = PREFACE_MIN.map(|least| len >= least);
+            }
+            for (n, record) in RECORDS.into_iter().enumerate() {
+                let acknowledges = [SETTINGS_ACK, SETTINGS_ACK + WINDOW_UPDATE].map(|frames| frames + record);
+                self.settings[from][n] |= acknowledges.contains(&len);
+                if self.is_preface[n] && self.settings.iter().all(|seen| seen[n]) {
+                    self.record = Some((record, false));
+                    return None;
+                }
+            }
+        }
+        let record = RECORDS.into_iter().find(|record| record + PING == len)?;
+        if last == (1 - from, len) && request != u64::from(len) {
+            self.echoes += 1;
+            if self.echoes >= ECHOES_MIN {
+                self.record = Some((record, true));
+            }
+        }
+        None
+    }
+
+    pub(super) fn on_message(&mut self) {
+        self.answer = Answer::None;
+        self.doubtful = false;
+    }
+
+    /// Whether the present segment answers the request although frames came before it.
+    pub(super) fn answers(&self) -> bool {
+        self.answers
+    }
+
+    /// Whether what the present segment seems to answer may be something else.
+    pub(super) fn is_doubtful(&self) -> bool {
+        self.doubtful || self.answers && self.record.is_some_and(|(_, guessed)| guessed)
+    }
+}
+
+impl Connection {
+    /// Whether a segment is HTTP/2's own, so that nobody's message begins or goes on with it.
+    #[inline]
+    pub(super) fn is_left_out(&mut self, segment: &Segment, from: usize, order: Order) -> bool {
+        let frames = &mut self.frames;
+        let is_known = frames.record.is_some() || frames.counted[from] < SETTINGS_WITHIN;
+        if !is_known && !frames.may_be_echo(from, segment.payload_len) {
+            return false;
+        }
+        self.is_frame(segment, from, order)
+    }
+
+    fn is_frame(&mut self, segment: &Segment, from: usize, order: Order) -> bool {
+        self.frames.answers = false;
+        let Some(open) = self.open.as_deref().filter(|_| order == Order::New) else {
+            if order == Order::New {
+                self.frames.on_data(segment.payload_len, from, 0);
+            }
+            return false;
+        };
+        let frames = &mut self.frames;
+        let held = frames.on_data(segment.payload_len, from, open.request_bytes);
+        let Some((record, _)) = frames.record.filter(|_| from == open.initiator || !open.crosses(segment))
+        else {
+            return false;
+        };
+        let asks = u32::try_from(open.request_bytes).is_ok_and(|len| holds(len, record).is_none());
+        let held = held.filter(|_| asks && frames.run[from] < FRAMES_MAX);
+        let Some(held) = held else {
+            frames.run = [0; 2];
+            if from != open.initiator {
+                frames.answers = asks && frames.answer == Answer::Frames;
+                frames.answer = Answer::Message;
+            }
+            return false;
+        };
+        frames.run[from] += 1;
+        let echoes = held.ping && frames.asked == Some(1 - from);
+        if echoes {
+            frames.asked = held.more.then_some(from);
+        } else if held.ping {
+            frames.asked = Some(from);
+        }
+        let left_out = if from == open.initiator {
+            let together = frames.left_out[from].is_some_and(|last| segment.at - last < TOGETHER);
+            let waits = held.ping && frames.answer != Answer::Message;
+            // Until the responder has echoed it, it may be the rest of the request.
+            frames.doubtful |= waits && !echoes && !together;
+            echoes || together || waits
+        } else {
+            frames.doubtful &= !echoes;
+            let first = frames.answer == Answer::None;
+            if first {
+                frames.answer = Answer::Frames;
+            }
+            !first
+        };
+        if left_out {
+            frames.left_out[from] = Some(segment.at);
+        }
+        left_out
+    }
+}

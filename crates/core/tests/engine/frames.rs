@@ -1,0 +1,135 @@
+//! What of HTTP/2 is a call or its answer, and what runs between them?
+
+use tcpwhy_core::cause::Cause;
+use tcpwhy_core::cause::Side::{Client, Path, Server};
+use tcpwhy_core::report::{Confidence, Kind};
+
+use crate::packet_log::{End, log, ms};
+use crate::seen::Seen;
+
+/// A client's preface with its SETTINGS, the server's, and both acknowledged (RFC 9113, 3.4 and 6.5.3).
+const PREFACE: &str = "handshake
+     +0 C 82 #preface
+     +0 S 46
+     +0 C 9
+     preface+1 S 9 #ready\n";
+
+/// The server asks with a PING before it answers the call, the client echoes it at once: neither is an answer or a call.
+#[test]
+fn a_ping_does_not_answer_a_call() {
+    let rtt = ms(20);
+    let text = PREFACE.to_owned()
+        + "ready+5 C 445 #call
+           +1 S 17
+           +0 C 17
+           call+60 S 353
+           +0 C ack";
+    log(text).rtt(rtt).both_ends(|seen| {
+        let call = seen.exchange(2);
+        call.is_within(
+            ms(1),
+            &[
+                (Cause::SenderThink, Client, ms(6)),
+                (Cause::RoundTrip, Path, rtt),
+                (Cause::ServerThink, Server, ms(60)),
+            ],
+        );
+        assert_eq!(seen.count(Kind::Exchange), 2, "{seen}");
+    });
+}
+
+/// In records of TLS 1.3 the same frames are 22 bytes longer (RFC 8446, 5.2).
+#[test]
+fn records_of_tls_do_not_hide_a_ping() {
+    let rtt = ms(20);
+    let text = "handshake
+         +0 C 517
+         +0 S 1300
+         +0 C 64
+         +0 C 104 #preface
+         +0 S 68
+         +0 C 31
+         preface+1 S 31 #ready
+         ready+5 C 467
+         +2 S 52
+         +0 C 39
+         +50 S 375 #answer
+         answer+36 S 39
+         answer+60 C 460
+         +7 S 300
+         +0 C ack";
+    log(text).rtt(rtt).both_ends(|seen| {
+        let calls = seen.count(Kind::Exchange);
+        let is_right = [(calls - 1, 72), (calls, 7)];
+        for (n, think) in is_right {
+            let bill = seen.exchange(n);
+            assert!(bill.ns(Cause::SenderThink, Server) <= ms(1), "{seen}");
+            assert!(bill.ns(Cause::RoundTrip, Path) <= rtt + ms(1), "{seen}");
+            let own = bill.ns(Cause::ServerThink, Server) - ms(think);
+            assert!(own.max(-own) <= ms(1), "{seen}");
+        }
+    });
+}
+
+/// A client that asks with a PING while it waits for its answer has not been writing its call for so long.
+#[test]
+fn a_ping_of_a_waiting_client_is_no_part_of_its_call() {
+    for (echo, confidence) in [("call+61 S 17", Confidence::Certain), ("", Confidence::Possible)] {
+        let text = format!(
+            "{PREFACE}
+             ready+5 C 445 #call
+             call+40 C 17
+             {echo}
+             call+80 S 353 #answer
+             +0 C ack"
+        );
+        log(text).rtt(ms(20)).both_ends(|seen| {
+            let call = seen.exchange(seen.count(Kind::Exchange));
+            let own = call.ns(Cause::ServerThink, Server) - ms(80);
+            assert!(own.max(-own) <= ms(1), "{seen}");
+            let shown = call.of(Cause::ServerThink).confidence;
+            assert!(shown == confidence || (shown == Confidence::Likely && !echo.is_empty()), "{seen}");
+        });
+    }
+}
+
+/// Messages of the same sizes are requests and replies where nothing shows that HTTP/2 is spoken.
+#[test]
+fn a_size_alone_makes_no_frame() {
+    let text = "handshake
+         +0 C 445
+         +1 S 17
+         +0 C 17
+         +60 S 353
+         +0 C ack";
+    log(text).rtt(ms(20)).both_ends(|seen| {
+        assert_eq!(seen.count(Kind::Exchange), 2, "{seen}");
+        assert!(seen.exchange(1).ns(Cause::ServerThink, Server) <= ms(2), "{seen}");
+    });
+}
+
+/// A reply that happens to be as large as a PING is the reply where no other one comes.
+#[test]
+fn a_reply_of_the_size_of_a_ping_is_a_reply() {
+    let text = PREFACE.to_owned() + &"+5 C 200\n +8 S 17\n +0 C ack\n".repeat(3);
+    log(text).rtt(ms(20)).both_ends(|seen| {
+        for n in [3, 4] {
+            let think = seen.exchange(n).ns(Cause::ServerThink, Server) - ms(8);
+            assert!(think.max(-think) <= ms(1), "{seen}");
+        }
+        assert_eq!(seen.count(Kind::Exchange), 4, "{seen}");
+    });
+}
+
+/// A capture that begins later shows a PING by its echo, twice, and its calls for no more than possible.
+#[test]
+fn an_echo_shows_a_ping_where_the_preface_is_missing() {
+    let call = "+5 C 445\n +1 S 17\n +0 C 17\n +60 S 353\n +0 C ack\n";
+    let whole = log("handshake\n".to_owned() + &call.repeat(4)).rtt(ms(20));
+    for end in End::BOTH {
+        let seen = Seen::of(whole.capture(end).split_off(3), "later");
+        let last = seen.exchange(seen.count(Kind::Exchange));
+        assert!(last.ns(Cause::ServerThink, Server) >= ms(60), "{seen}");
+        assert_eq!(last.of(Cause::ServerThink).confidence, Confidence::Possible, "{seen}");
+    }
+}
