@@ -529,7 +529,7 @@ case("wire-slow-reader-bbr", download(1_500_000, 65_536, 30), chunks(1, 1_500_00
      lambda t, rtt: {"handshake@": 0, "round-trip@": 0, "receiver-think|receive-window@client": "rest"}, path="veth",
      near_sysctl=["net.ipv4.tcp_rmem=4096 131072 262144"], congestion="bbr")
 case("wire-upload-slow-reader", lambda p: upload(p, 1_500_000), lambda p: slow_sink(p, 1_500_000),
-     lambda t, rtt: {"handshake@": 0, "round-trip@": 0, "receiver-think|receive-window@server": "rest"}, path="veth",
+     lambda t, rtt: {"handshake@": 0, "round-trip@": 0, "receiver-think|receive-window|server-think@server": "rest"}, path="veth",
      far_sysctl=["net.ipv4.tcp_rmem=4096 131072 262144"])
 case("wire-paced-20m", download(1_000_000), lambda p: tuned_server(p, 1_000_000, SO_MAX_PACING_RATE=2_500_000),
      lambda t, rtt: {"handshake@": 0, "round-trip@": 0, "pacing|slow-start@server": "rest"}, path="veth")
