@@ -64,7 +64,8 @@ pub(crate) struct Half {
     pub peer_unscaled: bool,
     pub clock: StampClock,
     /// The last acknowledgement said that something is missing.
-    signalled: bool,
+    pub signalled: bool,
+    pub signalled_at: Instant,
     /// How much longer than the fastest recent one the present packet was on its way here.
     pub queued_on_way: Option<Duration>,
     /// The longest that any packet so far was on its way here above the fastest one.
@@ -121,6 +122,7 @@ impl Half {
             peer_unscaled: false,
             clock: StampClock::default(),
             signalled: false,
+            signalled_at: Instant::MIN,
             queued_on_way: None,
             queued_peak: Duration::ZERO,
             acked_with_data: 0,
@@ -350,6 +352,7 @@ impl Half {
         if advanced {
             let acked = self.una.map_or(0, |una| (ack.ack - una).max(0) as u32);
             self.newly_acked = acked;
+            self.link.on_advance(acked, beyond);
             self.una = Some(ack.ack);
             let oldest = self.sent.front().map(|sent| sent.at);
             let (mut popped, mut newest_at, mut segments) = (None, None, 0);
@@ -403,9 +406,9 @@ impl Half {
         }
         if sacked || duplicate {
             self.acknowledgements.interrupt(); // what it will jump by later did not arrive at once
-            let sacked: i32 =
-                ack.options.sack().iter().map(|block| (block.end - block.start.latest(ack.ack)).max(0)).sum();
-            self.on_passed(ack.at - peer, 0, None, None, sacked.max(0) as u32, mss);
+            self.signalled_at = ack.at;
+            let sacked = self.passed_or_lost(ack);
+            self.on_passed(ack.at - peer, 0, None, None, sacked, mss);
         }
         if self.in_transit.len() >= REMEMBERED_MAX {
             self.in_transit.pop_back();
@@ -496,9 +499,12 @@ impl Half {
             self.arrivals.on_bytes(segment.at, self.on_wire(new_bytes, 1, mss), mss, behind);
         }
         let again = matches!(order, Order::Retransmission { .. });
+        if again {
+            self.link.resend(segment.payload_len);
+        }
         if let Some(rate) = self.acknowledgements.best() {
             let bytes = self.on_wire(segment.payload_len, 1, mss);
-            self.link.on_sent(segment.at, bytes, again, rate);
+            self.link.on_sent(segment.at, bytes, again && !self.signalled, rate);
         }
         if !matches!(order, Order::Duplicate | Order::Probe) {
             self.view.unanswered_since = None;

@@ -5,7 +5,7 @@
 //! the link; an acknowledgement shows that what it covers had left one round trip before, and bounds what can be left.
 //! Times are the capture's: the way to the link and the way back are the same for all packets.
 
-use tcpwhy_wire::{Duration, Instant};
+use tcpwhy_wire::{Duration, Instant, Segment};
 
 use crate::half::{HOST_VARIATION, Half, TIMESTAMP_OPTION_LEN};
 use crate::mechanism::HELD_BACK_MIN;
@@ -13,6 +13,11 @@ use crate::rate::Rate;
 
 /// What the estimate of a flight's own queue leaves open.
 const OWN_QUEUE_SLACK: Duration = Duration::from_micros(300);
+
+/// So many full segments in a row are no chance.
+const BACKLOG_SEGMENTS: u32 = 32;
+/// So many times as long as usual between two acknowledgements is a silence.
+const SILENT: i64 = 3;
 
 /// IPv4 and TCP, without options.
 const HEADERS_LEN: u32 = 40;
@@ -30,11 +35,13 @@ pub(crate) struct Link {
     since: Instant,
     /// ... until then.
     until: Instant,
+    /// Bytes that were sent again and are not known to have passed it.
+    resent: u32,
 }
 
 impl Default for Link {
     fn default() -> Self {
-        Self { since: Instant::MIN, until: Instant::MIN }
+        Self { since: Instant::MIN, until: Instant::MIN, resent: 0 }
     }
 }
 
@@ -91,6 +98,18 @@ impl Link {
             && (passed.behind == 0 || self.until - needed > self.since)
         {
             self.until = until;
+        }
+    }
+
+    pub(crate) fn resend(&mut self, bytes: u32) {
+        self.resent = self.resent.saturating_add(bytes);
+    }
+
+    /// So many bytes more were acknowledged, and something behind them is missing or not.
+    #[inline]
+    pub(crate) fn on_advance(&mut self, acked: u32, missing: bool) {
+        if self.resent > 0 {
+            self.resent = if missing { self.resent.saturating_sub(acked) } else { 0 };
         }
     }
 
@@ -158,6 +177,36 @@ impl Half {
         self.on_passed(at - peer, passed, late, behind, 0, mss);
     }
 
+    /// How many of the outstanding bytes cannot be at the bottleneck any more: packets keep their order in a queue, so that what
+    /// was sent before bytes that have arrived has passed it or is lost, except for what was sent again.
+    pub(crate) fn passed_or_lost(&self, ack: &Segment) -> u32 {
+        let blocks = ack.options.sack().iter();
+        let arrived: i32 = blocks.clone().map(|block| (block.end - block.start.latest(ack.ack)).max(0)).sum();
+        let reached = blocks.map(|block| block.end - ack.ack).max().unwrap_or(0);
+        (arrived.max(0) as u32).max((reached.max(0) as u32).saturating_sub(self.link.resent))
+    }
+
+    /// Whether so much has left since the last small segment that its sender has had more to send all the time: what an application
+    /// writes at a time is hardly ever a whole number of segments.
+    pub(crate) fn is_backlogged(&self, mss: u32) -> bool {
+        let since = self.snd_sml.or(self.first).zip(self.snd_nxt);
+        since.is_some_and(|(small, nxt)| (nxt - small).max(0) as u32 >= BACKLOG_SEGMENTS * mss)
+    }
+
+    /// After how long from `last` on, when the sender sent last before `now`, the bottleneck had nothing more to do. While something
+    /// is missing a receiver acknowledges each packet at once (RFC 5681, 4.2), or what comes within a twentieth of the round trip
+    /// together (tcp_comp_sack_delay_ns, net/ipv4/tcp_input.c): none comes, none has passed.
+    pub(crate) fn silent_from(&self, last: Instant, now: Instant, peer: Duration) -> Option<Duration> {
+        if !self.signalled {
+            return None;
+        }
+        let heard = self.signalled_at;
+        let usual = self.acknowledgements.usual_spacing()?;
+        let together = peer.divided_by(20).min(Duration::from_millis(1));
+        let idle_from = (heard - peer).max(last) + usual.times(SILENT) + together + OWN_QUEUE_SLACK;
+        (idle_from + peer < now).then(|| idle_from - last)
+    }
+
     /// What so many payload bytes in so many segments as captured come to on the link: each packet has its headers.
     #[inline]
     pub(crate) fn on_wire(&self, payload: u32, segments: u32, mss: u32) -> u32 {
@@ -194,7 +243,7 @@ impl Half {
     #[cold]
     fn begin_link(&mut self, passed: Instant, rate: Rate, mss: u32) {
         let Some(first) = self.sent.front().map(|sent| sent.at) else { return };
-        self.link = Link { since: first.min(passed), until: passed };
+        self.link = Link { since: first.min(passed), until: passed, resent: 0 };
         let mut from = self.una;
         for n in 0..self.sent.len() {
             let Some(&sent) = self.sent.get(n) else { return };

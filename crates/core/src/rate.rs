@@ -93,6 +93,8 @@ struct Best {
     next: usize,
     /// A quarter of the runs are more than twice as fast as another quarter.
     uneven: bool,
+    /// How long one event took in the last whole run.
+    spacing: Duration,
 }
 
 /// Whole runs that are remembered.
@@ -130,6 +132,12 @@ impl RateEstimator {
         self.run.last
     }
 
+    /// How long the bottleneck needs from one event to the next in the run under way, or in the last whole one.
+    pub(crate) fn usual_spacing(&self) -> Option<Duration> {
+        let whole = || self.best.as_ref().map(|best| best.spacing).filter(|spacing| spacing.is_positive());
+        self.spacing().or_else(whole)
+    }
+
     /// How long the bottleneck needs from one event to the next, where that has shown.
     #[inline]
     pub(crate) fn spacing(&self) -> Option<Duration> {
@@ -165,6 +173,7 @@ impl RateEstimator {
         }
         if whole {
             best.on_whole(rate, self.blurred);
+            best.spacing = over.divided_by(i64::from(intervals));
             *run = Run { last: Some(now), ..Run::default() };
         }
     }

@@ -48,7 +48,9 @@ pub(crate) fn split(wait: &Wait<'_>) -> Split {
 /// then; near the receiver, with the second one.
 fn busy(wait: &Wait<'_>) -> Duration {
     if wait.near_sender() {
-        return wait.half.link.busy_from(wait.last.at).min(wait.gap);
+        let busy = wait.half.link.busy_from(wait.last.at).min(wait.gap);
+        let silent = wait.half.silent_from(wait.last.at, wait.segment.at, wait.peer);
+        return silent.map_or(busy, |silent| busy.min(silent));
     }
     let Some(rate) = rate(wait) else { return Duration::ZERO };
     let needed = rate.time_for(wait.half.on_wire(wait.segment.payload_len, 1, wait.mss));

@@ -156,6 +156,14 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
             Queue::Unknown if wait.half.flight() > 2 * wait.mss && wait.gap < wait.rtt().divided_by(2) => {
                 true
             }
+            // So are full ones and nothing else, as fast as the bottleneck or in a recovery.
+            Queue::Unknown
+                if wait.is_full()
+                    && wait.half.is_backlogged(wait.mss)
+                    && (near_rate(wait) || recovering(wait)) =>
+            {
+                true
+            }
             // So are full ones to a beat, where nothing in flight could hold them.
             Queue::Unknown => {
                 wait.is_full() && wait.half.flight() <= wait.last.len && wait.half.cadence.is_steady()
@@ -407,8 +415,7 @@ fn drained(wait: &Wait<'_>, release: &Release) -> bool {
     let blurred = if wait.near_sender() { super::BURST_GAP } else { wait.hair().times(3) };
     let went_on = release.effective.min(wait.segment.at); // what it was late by on its way is no part of it
     let since = half.view.unanswered_since.filter(|&since| went_on - since >= blurred);
-    let recovering = half.view.loss_signal.is_some_and(|at| at + wait.rtt() + wait.hair() >= wait.segment.at);
-    since.is_some() && !recovering && passed >= release.flight.saturating_add(passed) / 2
+    since.is_some() && !recovering(wait) && passed >= release.flight.saturating_add(passed) / 2
 }
 
 /// Far from the sender, a segment of a queue that was not empty may have been late on its way, or the acknowledgement
@@ -442,13 +449,11 @@ fn paced(wait: &Wait<'_>, release: &Release) -> bool {
 /// acknowledgements (RFC 6675), else the sender spaced its segments, or the bottleneck did.
 fn spaced(wait: &Wait<'_>) -> Verdict {
     let split = bandwidth::split(wait);
-    let recovering =
-        wait.half.view.loss_signal.is_some_and(|at| at + wait.rtt() + wait.hair() >= wait.segment.at);
-    let (cause, form) = if recovering {
+    let (cause, form) = if recovering(wait) {
         (Cause::CongestionWindow, Some("recovery"))
     } else if wait.habits.rounds.filled.last && !wait.habits.rounds.growing {
         (Cause::ReceiveWindow, Some(receive_window::form(wait.half, wait)))
-    } else if wait.gap >= wait.rtt().divided_by(2) && wait.half.cadence.is_steady() {
+    } else if wait.gap >= wait.rtt().divided_by(2) && (wait.half.cadence.is_steady() || near_rate(wait)) {
         (Cause::Pacing, None)
     } else if wait.gap >= wait.rtt().divided_by(2) {
         (Cause::Unexplained, None)
@@ -463,6 +468,19 @@ fn spaced(wait: &Wait<'_>) -> Verdict {
         .evidence(wait.last.packet, wait.segment.packet)
         .detail(Detail { form, ..Detail::default() });
     Verdict { split: split.rest(charge), trigger: super::burst(wait.last, wait.segment.at) }
+}
+
+/// Whether a loss was signalled within the last round trip.
+fn recovering(wait: &Wait<'_>) -> bool {
+    wait.half.view.loss_signal.is_some_and(|at| at + wait.rtt() + wait.hair() >= wait.segment.at)
+}
+
+/// Whether the last segment took hardly longer than the bottleneck needs for it: pacing keeps near that rate, at three quarters of
+/// it while a queue is to be drained and below it while the rate is taken for lower (bbr_pacing_gain, net/ipv4/tcp_bbr.c).
+fn near_rate(wait: &Wait<'_>) -> bool {
+    let needed =
+        bandwidth::rate(wait).map(|rate| rate.time_for(wait.half.on_wire(wait.last.len, 0, wait.mss)));
+    needed.is_some_and(|needed| wait.gap <= needed.times(3))
 }
 
 /// How many bytes were left in flight when a sender went on that had let acknowledgements pass.

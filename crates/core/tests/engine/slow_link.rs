@@ -69,6 +69,48 @@ fn a_repair_that_the_link_does_not_wait_for_costs_nothing() {
     });
 }
 
+/// Twelve segments leave at once, the queue in front of the link has room for six, and of these one is lost: each packet that
+/// arrives behind a hole is acknowledged at once, and when no more acknowledgements come the link has nothing more to do.
+#[test]
+fn what_a_full_queue_has_dropped_keeps_no_link_busy() {
+    let singles = each(0..60, |n| {
+        let when = if n < 10 { "@20".to_owned() } else { format!("a{}+0", n - 10) };
+        format!("{when} S 1448 more #p{n}\n p{n}+0 C ack #a{n}")
+    });
+    let flight =
+        each(1..=12, |n| format!("a59+0 S 1448 more #f{n}{}", if n == 5 || n > 6 { " lost" } else { "" }));
+    let arrivals = each([1, 2, 3, 4, 6], |n| format!("f{n}+0 C ack #b{n}"));
+    let again = each([4, 6, 7, 8, 9, 10, 11], |n: u32| {
+        let from = (60 + n) * 1448;
+        format!("b6+70 S {from}..{} more #r{n}\n r{n}+0 C ack", from + 1448)
+    });
+    let text = format!(
+        "handshake\n +5 C 100\n {singles}\n {flight}\n {arrivals}\n {again}\n r11+0 S 100\n +0 C ack"
+    );
+    let seen = log(text).rtt(ms(1)).bottleneck(End::Server, LINK_BPS).seen_at(End::Server);
+    let bill = seen.exchange(1);
+    // Sixty segments before it, the five that arrived and the seven that went out again; and the time for another three.
+    assert!(bill.ns(Cause::Bandwidth, Path) <= ms(76.0 * SEGMENT_MS), "{seen}");
+    assert!(bill.ns(Cause::Loss, Path) >= ms(70.0 - 3.5 * SEGMENT_MS), "{seen}");
+}
+
+/// A sender that paces near the link's rate sends nothing but full segments, pushed each time (__tcp_transmit_skb,
+/// net/ipv4/tcp_output.c, since 5.4): no application writes so. The round trip is shorter than what it spaces.
+#[test]
+fn full_segments_near_the_rate_of_the_link_are_no_pauses_of_an_application() {
+    let first = each(0..10, |n| format!("@20 S 14480 #f{n}\n f{n}+0 C ack"));
+    let spaced = each(0..90, |n| {
+        let at = 40.0 + 1.8 * f64::from(n) + 0.3 * f64::from(n % 3);
+        format!("@{at:.1} S 14480 #s{n}\n s{n}+0 C ack")
+    });
+    let text = format!("handshake\n +5 C 100\n {first}\n {spaced}\n s89+0.1 S 100\n +0 C ack");
+    let seen = log(text).rtt(ms(0.3)).bottleneck(End::Server, 100_000_000).seen_at(End::Server);
+    let bill = seen.exchange(1);
+    // The 8 ms behind the first flight are neither.
+    assert!(bill.ns(Cause::SenderThink, Server) <= ms(10), "{seen}");
+    assert!(bill.ns(Cause::Pacing, Server) >= ms(40), "{seen}");
+}
+
 /// Small messages that are acknowledged late, or with the next one, say nothing about a link.
 #[test]
 fn messages_acknowledged_late_are_no_slow_link() {
