@@ -32,7 +32,7 @@ pub(crate) const fn offload_of_single(offload: Offload) -> Offload {
 }
 
 /// Length, and for IPv4 the identification, which counts up (`inet_gso_segment`), and the header's checksum.
-fn fix_ip(packet: &mut [u8], n: u16) {
+pub(crate) fn fix_ip(packet: &mut [u8], n: u16) {
     if packet[0] >> 4 == 4 {
         let len = (packet.len() as u16).to_be_bytes();
         packet[2..4].copy_from_slice(&len);
@@ -49,7 +49,7 @@ fn fix_ip(packet: &mut [u8], n: u16) {
 }
 
 /// Sequence number, flags, and the checksum as far as it is the sender's part: that of the pseudo header.
-fn fix_tcp(packet: &mut [u8], tcp_at: usize, offset: u32, is_first: bool, is_last: bool) {
+pub(crate) fn fix_tcp(packet: &mut [u8], tcp_at: usize, offset: u32, is_first: bool, is_last: bool) {
     let addresses = if packet[0] >> 4 == 4 { 12..20 } else { 8..40 };
     let len = (packet.len() - tcp_at) as u32;
     let pseudo = fold(sum(&packet[addresses]) + PROTOCOL_TCP + len);
@@ -82,12 +82,12 @@ const PSH: u8 = 0x08;
 const CWR: u8 = 0x80;
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use tcpwhy_twin::path::TcpHead;
 
     /// A super-segment as the kernel hands it over: headers, and `payload` bytes that count up.
-    fn super_segment(v6: bool, payload: u16) -> (Vec<u8>, Offload) {
+    pub(crate) fn super_segment(v6: bool, payload: u16) -> (Vec<u8>, Offload) {
         let mut packet = Vec::new();
         if v6 {
             packet.extend([0x60, 0, 0, 0, 0, 0, 6, 64]);

@@ -9,6 +9,7 @@
 mod clock;
 pub mod demo;
 mod error;
+mod gro;
 mod gso;
 mod host;
 mod link;

@@ -13,6 +13,7 @@ use rustix::io::Errno;
 use tcpwhy_twin::path::{Offload, Output, Packet, Pipe, Record};
 use tcpwhy_wire::{Duration, Instant};
 
+use crate::gro::Burst;
 use crate::tun::{MAX_PACKET, Tun};
 use crate::{Clock, Error, gso, sys};
 
@@ -114,6 +115,7 @@ impl Link {
             log: Arc::clone(&log),
             stop: Arc::clone(&stop),
             scratch: vec![0; MAX_PACKET],
+            burst: Burst::default(),
             spare: VecDeque::new(),
         };
         let thread = thread::Builder::new()
@@ -167,6 +169,8 @@ struct Carrier {
     log: Arc<Mutex<PathLog>>,
     stop: Arc<(AtomicBool, OwnedFd)>,
     scratch: Vec<u8>,
+    /// What is due at the same moment; empty between calls of `pump`.
+    burst: Burst,
     /// Buffers of packets that are gone.
     spare: VecDeque<Vec<u8>>,
 }
@@ -231,31 +235,40 @@ impl Carrier {
         Packet::from_ip(bytes, offload, now)
     }
 
-    /// Gives a packet to the pipe, delivers what comes out, and notes when to ask again.
+    /// Gives a packet to the pipe, delivers what comes out, and notes when to ask again. Of what is due by now, because the
+    /// link was late, as much is handed over at once as a receiving card would.
     fn pump(&mut self, lane: usize, mut packet: Option<Packet>, now: Instant) {
-        loop {
+        let due = loop {
             match self.lanes[lane].pipe.process(packet.take(), now) {
-                Output::Packet(packet) => self.deliver(lane, packet),
+                Output::Packet(packet) => {
+                    if !self.burst.goes_on_with(&packet) {
+                        self.deliver(lane);
+                    }
+                    self.burst.push(packet);
+                }
                 Output::Dropped(packet, _) => self.finish(lane, packet, None),
-                Output::Wait(due) => {
-                    self.lanes[lane].due = Some(due);
-                    return;
-                }
-                Output::Nothing => {
-                    self.lanes[lane].due = None;
-                    return;
-                }
+                Output::Wait(due) => break Some(due),
+                Output::Nothing => break None,
             }
-        }
+        };
+        self.lanes[lane].due = due;
+        self.deliver(lane);
     }
 
-    fn deliver(&mut self, lane: usize, packet: Packet) {
-        let refused = self.tuns[1 - lane].write(&packet.bytes, packet.offload).is_err();
-        if refused {
-            self.log.lock().unwrap_or_else(PoisonError::into_inner).refused += 1;
+    /// Hands the burst over.
+    fn deliver(&mut self, lane: usize) {
+        let mut burst = std::mem::take(&mut self.burst);
+        if let Some((bytes, offload)) = burst.as_one() {
+            let refused = self.tuns[1 - lane].write(bytes, offload).is_err();
+            let delivered = self.clock.now();
+            for packet in burst.drain() {
+                if refused {
+                    self.log.lock().unwrap_or_else(PoisonError::into_inner).refused += 1;
+                }
+                self.finish(lane, packet, (!refused).then_some(delivered));
+            }
         }
-        let delivered = self.clock.now();
-        self.finish(lane, packet, (!refused).then_some(delivered));
+        self.burst = burst;
     }
 
     fn finish(&mut self, lane: usize, packet: Packet, delivered: Option<Instant>) {
