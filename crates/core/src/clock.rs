@@ -27,6 +27,8 @@ const TICK_USEC: Duration = Duration::from_micros(1);
 const STRETCHED_MAX: i64 = 8;
 /// Ticks that must have passed to tell their length.
 const LEARN_FROM_TICKS: i64 = 8;
+/// Ticks that must lie between two packets to bound their length.
+const BOUND_FROM_TICKS: i64 = 3;
 /// Behind these times a clock that has fallen back by so many fifths is not late packets but a rate that none of them is,
 /// or one that was learned while the clock jumped (a virtual machine's).
 const RATE_SHOWN: [(Duration, i64); 2] = [(Duration::from_secs(2), 3), (Duration::from_secs(8), 1)];
@@ -49,6 +51,8 @@ pub(crate) struct StampClock {
     first: Option<(u32, Instant)>,
     /// Zero until it is known.
     tick: Duration,
+    /// Before that: it can hardly be longer, as far as two packets show that came close behind one another.
+    tick_max: Duration,
     /// Smallest difference of the present period and of the one before it; the longest time where there is none.
     smallest: [Duration; 2],
     period_started: Instant,
@@ -107,6 +111,7 @@ impl Default for StampClock {
         Self {
             first: None,
             tick: Duration::ZERO,
+            tick_max: Duration::MAX,
             smallest: [Duration::MAX; 2],
             period_started: Instant::MIN,
             stamp: None,
@@ -136,6 +141,11 @@ impl StampClock {
         };
         let (passed, ticks) = (at - first_at, i64::from(val.wrapping_sub(first_val) as i32));
         let mut difference = passed - self.tick.times(ticks);
+        if self.tick == Duration::ZERO && ticks >= BOUND_FROM_TICKS {
+            // So many stamps apart, they were sent a tick less apart at least; half as much again, had the first been late.
+            let apart = passed.divided_by(ticks - 1);
+            self.tick_max = self.tick_max.min(apart + apart.divided_by(2)).max(TICK_SHORTEST);
+        }
         // A tick that fits is not revised.
         if ticks >= LEARN_FROM_TICKS
             && (self.tick == Duration::ZERO || difference < Duration::ZERO)
@@ -192,7 +202,7 @@ impl StampClock {
 
     /// A growing queue makes ticks look long, never short: the longest known one that fits, revised downwards.
     fn revise(&mut self, passed: Duration, ticks: i64) {
-        let longest = passed.as_nanos() / ticks;
+        let longest = (passed.as_nanos() / ticks).min(self.tick_max.as_nanos());
         if longest < MICROSECONDS_BELOW.as_nanos() && passed < MICROSECONDS_AFTER {
             return;
         }
@@ -319,5 +329,30 @@ mod tests {
         }
         let waited = waited.expect("the rate is known");
         assert!(waited >= Duration::from_millis(80), "{waited}");
+    }
+
+    #[test]
+    fn a_handshake_bounds_the_tick_for_the_queue_behind_it() {
+        // A round trip of 3.7 ms over 1 Mbit/s: the window's first packets fill the queue, and 8 ticks behind the SYN the
+        // first full segment arrives, 25.6 ms behind it; it had left at 8 ms.
+        let mut clock = StampClock::default();
+        for (at_us, val) in [(0, 129), (3_679, 132), (4_683, 133), (9_481, 133), (13_322, 133)] {
+            clock.on_packet(Instant::from_nanos(at_us * 1_000), val, false);
+        }
+        let waited = clock.on_packet(Instant::from_nanos(25_645_000), 137, false);
+        assert_eq!(waited.map(|waited| waited.as_nanos() / 1_000_000), Some(16));
+    }
+
+    #[test]
+    fn a_late_syn_does_not_shorten_ticks_of_4_ms() {
+        // HZ=250 before Linux 4.13; the SYN waited 2 ms for its neighbour's address.
+        let mut clock = StampClock::default();
+        for i in 0..40 {
+            let sent_ms = 13 * i;
+            let late =
+                clock.on_packet(ms(1000 + sent_ms + if i == 0 { 2 } else { 0 }), (sent_ms / 4) as u32, false);
+            assert!(late.is_none_or(|late| late <= Duration::from_millis(2)), "{i}: {late:?}");
+        }
+        assert_eq!(clock.sent_apart(1, 1), Some(Duration::from_millis(4)));
     }
 }
