@@ -429,6 +429,8 @@ pub(crate) struct Open {
     /// Index of the half that spoke first.
     pub initiator: usize,
     pub start: Instant,
+    /// When its first segment passed: it may have been late.
+    pub passed: Instant,
     pub client_idle: Duration,
     pub request: Path,
     pub reply: Path,
@@ -457,6 +459,7 @@ impl Open {
             n: 0,
             initiator: 0,
             start: Instant::MIN,
+            passed: Instant::MIN,
             client_idle: Duration::ZERO,
             request: Path::default(),
             reply: Path::default(),
@@ -501,7 +504,7 @@ impl Open {
     ) {
         self.n = n;
         self.initiator = initiator;
-        self.start = start;
+        (self.start, self.passed) = (start, first.at);
         self.client_idle = idle;
         self.request.clear();
         self.reply.clear();
@@ -549,7 +552,7 @@ impl Open {
         // What fits no send buffer leaves as the path takes it: its pieces say nothing of an application.
         let short = self.request_bytes < u64::from(SEND_BUFFER_MIN);
         let first = short && self.reply.last.is_none() && self.start == self.piece.0;
-        first.then(|| Timing { pieces: last.at - self.start, answer: answer.at - self.start })
+        first.then(|| Timing { pieces: last.at - self.passed, answer: answer.at - self.passed })
     }
 
     /// Takes a segment's bytes into the sums.

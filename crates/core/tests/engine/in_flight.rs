@@ -112,6 +112,25 @@ fn a_server_that_answers_the_first_piece_did_not_wait_for_the_rest() {
     });
 }
 
+/// The same where a first piece was late on its way: the server's time begins when it has it.
+#[test]
+fn a_first_piece_that_was_late_begins_the_servers_time_when_it_arrives() {
+    let rtt = ms(2);
+    let late = log("handshake
+         +20 C 100
+         +20 S 50
+         +5 C 100 #a late=3
+         a+0 S ack
+         +0 C 300
+         a+50 S 50
+         +5 C 100 #b
+         b+40 S ack
+         +0 C 300
+         b+50 S 50");
+    let seen = late.rtt(rtt).seen_at(End::Server);
+    seen.exchange(3).is(&[(Cause::RoundTrip, Path, rtt), (Cause::ServerThink, Server, ms(50))]);
+}
+
 /// Without a shorter wait to compare with, the time from the rest to the answer is the server's.
 #[test]
 fn a_server_that_waits_for_the_rest_thinks_from_there() {
