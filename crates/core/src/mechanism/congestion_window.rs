@@ -125,6 +125,13 @@ impl Rounds {
         u64::from(flight) * 8 > u64::from(self.last) * 9
     }
 
+    /// Whether flights as large as this one, or the one before it, use up the peer's window: it bounds them then, however they
+    /// are spaced within a round. One that has grown away from them since does not.
+    fn fill(&self, flight: u32, window: u32) -> bool {
+        let flight = u64::from(flight.max(self.last));
+        self.filled.last && u64::from(window) * 2 <= flight * 3
+    }
+
     /// Bytes in flight in the round that `release` ends.
     pub(super) fn flight_with(&self, release: &Release) -> u32 {
         self.flight.max(release.flight)
@@ -323,8 +330,7 @@ fn which(wait: &Wait<'_>, release: &Release) -> (Cause, Option<&'static str>, Co
         return (cause, form.or(Some("uneven")), confidence);
     }
     let (cause, form) = phase(rounds, flight);
-    // A window that is used up in each round bounds the flights, however they are spaced in between.
-    if form == Some("avoidance") && rounds.filled.last && !rounds.lost {
+    if form == Some("avoidance") && rounds.fill(flight, wait.half.view.window) && !rounds.lost {
         return (Cause::ReceiveWindow, Some(receive_window::form(wait.half, wait)), Confidence::Likely);
     }
     // A first flight that fits no window that was reset: the sender has kept it (tcp_slow_start_after_idle).
@@ -451,7 +457,9 @@ fn spaced(wait: &Wait<'_>) -> Verdict {
     let split = bandwidth::split(wait);
     let (cause, form) = if recovering(wait) {
         (Cause::CongestionWindow, Some("recovery"))
-    } else if wait.habits.rounds.filled.last && !wait.habits.rounds.growing {
+    } else if wait.habits.rounds.fill(wait.habits.rounds.flight, wait.half.view.window)
+        && !wait.habits.rounds.growing
+    {
         (Cause::ReceiveWindow, Some(receive_window::form(wait.half, wait)))
     } else if wait.gap >= wait.rtt().divided_by(2) && (wait.half.cadence.is_steady() || near_rate(wait)) {
         (Cause::Pacing, None)

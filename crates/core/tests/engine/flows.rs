@@ -272,6 +272,26 @@ fn a_window_that_every_round_uses_up_is_what_holds_a_pacing_sender() {
     });
 }
 
+/// A window of 28 segments that two rounds use up, and that is eight times as large from then on: what holds flights of 29 to 34
+/// segments in the rounds behind is the sender's.
+#[test]
+fn a_window_that_has_grown_away_from_the_flights_holds_them_no_more() {
+    let rtt = ms(40);
+    let rounds = |flights: &[i32], window| {
+        each(flights.iter().copied(), |segments| format!("+0 S 1448x{segments} more\n +0 C ack win={window}"))
+    };
+    let text = format!(
+        "handshake\n +5 C 100\n {}\n {}\n +0 S 100\n +0 C ack",
+        rounds(&[10, 20, 28], 40_576),
+        rounds(&[28, 29, 30, 31, 32, 33, 34], 324_608),
+    );
+    log(text).rtt(rtt).window(End::Client, 40_576).both_ends(|seen| {
+        let bill = seen.exchange(1);
+        let window = bill.ns(Cause::ReceiveWindow, Client);
+        assert!(window >= ms(38) && window <= ms(82), "{window} {seen}");
+    });
+}
+
 /// Slow start of a sender that spaces its segments, as BBR does: in the middle of a round that doubles, no more is in flight than
 /// in the one before it.
 #[test]
