@@ -4,21 +4,21 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use tcpwhy_core::report::{Confidence, Connection, Exchange, Line};
+use tcpwhy_core::report::Connection;
 use tcpwhy_core::{Cause, Report, Side};
 use tcpwhy_lab::scenario::Expect;
 use tcpwhy_lab::truth::{TrueConnection, Truth};
 use tcpwhy_lab::workload::Sample;
 use tcpwhy_wire::Duration;
 
-use super::{End, Verdict, elapsed, kind_of, pairing, share, spent};
+use super::ends::Ends;
+use super::{End, Verdict, elapsed, kind_of, share, spent};
 
-/// Both ends may differ by this on a cause of an exchange, or by `ENDS_PER_CENT` of it, whichever is more.
-const ENDS: Duration = Duration::from_millis(2);
-const ENDS_PER_CENT: i64 = 5;
 /// Bill and kernel may differ by this on a connection, or by `KERNEL_PER_CENT` of what the kernel says.
 const KERNEL: Duration = Duration::from_millis(4);
 const KERNEL_PER_CENT: i64 = 10;
+/// A path that was late by half of that made one end see another window than the other.
+const KERNEL_LATE: Duration = Duration::from_millis(2);
 /// A scenario that states at least so much of its time, and no mechanism, is a control.
 const STATED_MIN: f64 = 0.85;
 /// What a program, a path or a handshake takes is no mechanism's doing.
@@ -44,16 +44,12 @@ pub struct Criteria {
     controls: u64,
     /// The control that a mechanism was charged the most of, and its share.
     worst_control: Option<(String, Cause, f64)>,
-    /// Causes of exchanges that at least one end billed, and those on which the ends differ.
-    lines: u64,
-    apart: u64,
-    /// Of these, the ones that an end with a line that is too long calls possible or unexplained.
-    apart_open: u64,
-    /// By recording and cause: how many, how many of them open, and by how much the ends differ.
-    apart_where: BTreeMap<(String, Cause), (u64, u64, Duration)>,
+    ends: Ends,
     /// Connections on which both the kernel and the bill speak of a window or a send buffer, and those that differ.
     counters: u64,
     off: Vec<String>,
+    /// The same two numbers of connections whose path was punctual.
+    punctual: [usize; 2],
 }
 
 impl Criteria {
@@ -111,38 +107,8 @@ impl Criteria {
     }
 
     /// Compares both ends' bills of a recording, exchange by exchange.
-    pub fn add_ends(&mut self, name: &str, client: &Report, server: &Report) {
-        // The client's address comes back where a port is used again: both sides are in order of time.
-        let mut others: Vec<&Connection> = server.connections.iter().collect();
-        for connection in &client.connections {
-            let same = |other: &&Connection| other.client == connection.client;
-            let other = others.iter().position(same).map(|at| others.remove(at));
-            let nothing: &[Exchange] = &[];
-            let there = other.map_or(nothing, |other| &other.exchanges);
-            for [here, there] in pairing::same_bytes(&connection.exchanges, there) {
-                let elapsed: Duration = here.iter().map(|here| here.elapsed).sum();
-                let tolerance = ENDS.max(elapsed.times(ENDS_PER_CENT).divided_by(100));
-                // An end that says it cannot know is not contradicted by one that does.
-                let room = open(here).max(open(there));
-                for cause in Cause::ALL {
-                    let a = billed(here, cause);
-                    let b = billed(there, cause);
-                    if !a.max(b).is_positive() {
-                        continue;
-                    }
-                    self.lines += 1;
-                    let difference = (a - b).max(b - a);
-                    if difference <= tolerance {
-                        continue;
-                    }
-                    let is_open = u64::from(difference - room <= tolerance);
-                    self.apart += 1;
-                    self.apart_open += is_open;
-                    let (n, open, ns) = self.apart_where.entry((name.to_owned(), cause)).or_default();
-                    (*n, *open, *ns) = (*n + 1, *open + is_open, *ns + difference);
-                }
-            }
-        }
+    pub fn add_ends(&mut self, name: &str, truth: &Truth, client: &Report, server: &Report) {
+        self.ends.add(name, truth, client, server);
     }
 
     /// Compares a bill with what the kernel counted of each socket (tcpi_rwnd_limited and tcpi_sndbuf_limited).
@@ -150,6 +116,8 @@ impl Criteria {
         for felt in &truth.connections {
             let same = |bill: &&Connection| bill.client.to_string() == felt.client;
             let Some(bill) = report.connections.iter().find(same) else { continue };
+            let off_before = self.off.len();
+            let counters_before = self.counters;
             for (side, peer) in [(Side::Client, Side::Server), (Side::Server, Side::Client)] {
                 let window = [(Cause::ReceiveWindow, peer), (Cause::ReceiverThink, peer)];
                 let counted = [
@@ -171,6 +139,11 @@ impl Criteria {
                     }
                 }
             }
+            if worst_lateness(felt) <= KERNEL_LATE {
+                let counted = (self.counters - counters_before) as usize;
+                let off = self.off.len() - off_before;
+                self.punctual = [self.punctual[0] + counted, self.punctual[1] + off];
+            }
         }
     }
 
@@ -182,15 +155,9 @@ impl Criteria {
         rows
     }
 
-    /// Where the ends differ, in words: the most time first.
+    /// Where the ends differ, in words: where the path was punctual first, and the most time first.
     pub fn apart(&self) -> Vec<String> {
-        let mut rows: Vec<_> = self.apart_where.iter().collect();
-        rows.sort_by_key(|(_, (_, _, ns))| std::cmp::Reverse(*ns));
-        let row = |((name, cause), (n, open, ns)): &(&(String, Cause), &(u64, u64, Duration))| {
-            let open = if *open > 0 { format!(", {open} of them possible") } else { String::new() };
-            format!("{name}: {cause} of {n} exchanges, {ns}{open}")
-        };
-        rows.iter().map(row).collect()
+        self.ends.apart()
     }
 
     /// Where bill and kernel differ, in words.
@@ -218,34 +185,22 @@ impl fmt::Display for Criteria {
                 100.0 * most
             )?;
         }
-        writeln!(
-            f,
-            "the ends agree on {} of {} causes of exchanges (within 5 % or 2 ms); of the other {} an end that is off says \
-             of {} that it cannot know",
-            self.lines - self.apart,
-            self.lines,
-            self.apart,
-            self.apart_open
-        )?;
+        writeln!(f, "{}", self.ends)?;
         writeln!(
             f,
             "bill and kernel agree on {} of {} windows and send buffers (within 10 % or 4 ms)",
             self.counters - self.off.len() as u64,
             self.counters
-        )
+        )?;
+        let [counters, off] = self.punctual;
+        writeln!(f, "where the path was late by {KERNEL_LATE} at most, on {} of {counters}", counters - off)
     }
 }
 
-fn billed(exchanges: &[Exchange], cause: Cause) -> Duration {
-    let lines = exchanges.iter().flat_map(|exchange| &exchange.bill);
-    lines.filter(|line| line.cause == cause).map(|line| line.ns).sum()
-}
-
-/// What a bill says may be something else.
-fn open(exchanges: &[Exchange]) -> Duration {
-    let lines = exchanges.iter().flat_map(|exchange| &exchange.bill);
-    let open = |line: &&Line| line.confidence == Confidence::Possible || line.cause == Cause::Unexplained;
-    lines.filter(open).map(|line| line.ns).sum()
+/// By how much the path was late in a connection, at the most.
+fn worst_lateness(felt: &TrueConnection) -> Duration {
+    let exchanges = felt.exchanges.iter().map(|felt| felt.path_late_ns);
+    Duration::from_nanos(exchanges.fold(felt.setup.path_late_ns, i64::max))
 }
 
 fn charged(connection: &Connection, causes: &[(Cause, Side)]) -> Duration {

@@ -7,6 +7,7 @@
 mod agreement;
 mod confusion;
 mod criteria;
+mod ends;
 mod pairing;
 
 use std::fmt;

@@ -140,7 +140,7 @@ impl Judged {
             criteria.add_kernel(&self.name, verdict.end, &run.truth, report);
         }
         if run.scenario.expect.visible.is_none() {
-            criteria.add_ends(&self.name, client, server);
+            criteria.add_ends(&self.name, &run.truth, client, server);
         }
     }
 
@@ -374,4 +374,8 @@ each end and the applications' own clocks beside them; each capture is billed an
 - at most 2 % of the time is unexplained.
 
 The error is the largest difference of a setup or exchange from the application's clock.
+
+The path is late where its packets' times say so: from the capture at the sender until the link had it, and from when it was due until
+the other host had it. A machine that stands still for some milliseconds shows each end something else, so that the ends and the
+kernel's counters are compared a second time where that did not happen.
 ";

@@ -1,0 +1,158 @@
+//! Do both ends of a recording bill the same? Cause by cause of each exchange; and apart from that, of those in which the
+//! path of the laboratory held what it promises: one that stands still for a moment shows each end something else.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use tcpwhy_core::report::{Confidence, Connection, Exchange, Line};
+use tcpwhy_core::{Cause, Report};
+use tcpwhy_lab::truth::{TrueConnection, Truth};
+use tcpwhy_wire::Duration;
+
+use super::pairing;
+
+/// Both ends may differ by this on a cause of an exchange, or by `PER_CENT` of it, whichever is more.
+const TOLERANCE: Duration = Duration::from_millis(2);
+const PER_CENT: i64 = 5;
+/// A path that was late by half of what the ends may differ by is not the one that the scenario is for.
+const LATE: Duration = Duration::from_millis(1);
+
+/// Sums over recordings.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ends {
+    all: Count,
+    /// Of exchanges in which no packet was late on its path.
+    punctual: Count,
+    /// By whether the path was late, recording and cause.
+    apart: BTreeMap<(bool, String, Cause), (Count, Duration)>,
+}
+
+/// Causes of exchanges.
+#[derive(Clone, Copy, Debug, Default)]
+struct Count {
+    /// At least one end billed them.
+    billed: u64,
+    /// The ends differ.
+    apart: u64,
+    /// Of these, the ones that an end with a line that is too long calls possible or unexplained.
+    open: u64,
+}
+
+impl Count {
+    fn add(&mut self, apart: bool, open: bool) {
+        self.billed += 1;
+        self.apart += u64::from(apart);
+        self.open += u64::from(apart && open);
+    }
+}
+
+impl Ends {
+    pub(super) fn add(&mut self, name: &str, truth: &Truth, client: &Report, server: &Report) {
+        // The client's address comes back where a port is used again: both sides are in order of time.
+        let mut others: Vec<&Connection> = server.connections.iter().collect();
+        for connection in &client.connections {
+            let same = |other: &&Connection| other.client == connection.client;
+            let other = others.iter().position(same).map(|at| others.remove(at));
+            let nothing: &[Exchange] = &[];
+            let there = other.map_or(nothing, |other| &other.exchanges);
+            let felt = truth.connections.iter().filter(|felt| felt.client == connection.client.to_string());
+            let late: Vec<Late> = felt.flat_map(late).collect();
+            for [here, there] in pairing::same_bytes(&connection.exchanges, there) {
+                let was_late = late.iter().any(|late| late.overlaps(here));
+                self.add_exchange(name, was_late, here, there);
+            }
+        }
+    }
+
+    fn add_exchange(&mut self, name: &str, was_late: bool, here: &[Exchange], there: &[Exchange]) {
+        let elapsed: Duration = here.iter().map(|here| here.elapsed).sum();
+        let tolerance = TOLERANCE.max(elapsed.times(PER_CENT).divided_by(100));
+        // An end that says it cannot know is not contradicted by one that does.
+        let room = open(here).max(open(there));
+        for cause in Cause::ALL {
+            let [a, b] = [here, there].map(|exchanges| billed(exchanges, cause));
+            if !a.max(b).is_positive() {
+                continue;
+            }
+            let difference = (a - b).max(b - a);
+            let (apart, is_open) = (difference > tolerance, difference - room <= tolerance);
+            self.all.add(apart, is_open);
+            if !was_late {
+                self.punctual.add(apart, is_open);
+            }
+            if apart {
+                let (count, ns) = self.apart.entry((was_late, name.to_owned(), cause)).or_default();
+                count.add(apart, is_open);
+                *ns += difference;
+            }
+        }
+    }
+
+    /// In words: where the path was punctual first, and the most time first.
+    pub(super) fn apart(&self) -> Vec<String> {
+        let mut rows: Vec<_> = self.apart.iter().collect();
+        rows.sort_by_key(|((was_late, ..), (_, ns))| (*was_late, std::cmp::Reverse(*ns)));
+        let row = |((was_late, name, cause), (count, ns)): (&(bool, String, Cause), &(Count, Duration))| {
+            let Count { apart, open, .. } = count;
+            let open = if *open > 0 { format!(", {open} of them possible") } else { String::new() };
+            let path = if *was_late { "" } else { ", though the path was punctual" };
+            format!("{name}: {cause} of {apart} exchanges, {ns}{open}{path}")
+        };
+        rows.into_iter().map(row).collect()
+    }
+}
+
+impl fmt::Display for Ends {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Count { billed, apart, open } = self.all;
+        writeln!(
+            f,
+            "the ends agree on {} of {billed} causes of exchanges (within 5 % or 2 ms); of the other {apart} an end that is \
+             off says of {open} that it cannot know",
+            billed - apart,
+        )?;
+        let Count { billed, apart, open } = self.punctual;
+        write!(
+            f,
+            "where the path was late by {LATE} at most, on {} of {billed}; of the other {apart} an end that is off says of \
+             {open} that it cannot know",
+            billed - apart,
+        )
+    }
+}
+
+/// A time in which the path was late.
+struct Late {
+    start_ns: i64,
+    end_ns: i64,
+}
+
+impl Late {
+    fn overlaps(&self, exchanges: &[Exchange]) -> bool {
+        exchanges.iter().any(|exchange| {
+            let end = exchange.start + exchange.elapsed;
+            exchange.start.as_nanos() <= self.end_ns && end.as_nanos() >= self.start_ns
+        })
+    }
+}
+
+/// A connection's setup and exchanges in which the path was late.
+fn late(felt: &TrueConnection) -> impl Iterator<Item = Late> + '_ {
+    let setup = (felt.setup.start_ns, felt.setup.end_ns, felt.setup.path_late_ns);
+    let exchanges = felt.exchanges.iter().map(|felt| (felt.start_ns, felt.end_ns, felt.path_late_ns));
+    let all = std::iter::once(setup).chain(exchanges);
+    all.filter(|(_, _, late_ns)| *late_ns > LATE.as_nanos())
+        .map(|(start_ns, end_ns, _)| Late { start_ns, end_ns })
+}
+
+fn billed(exchanges: &[Exchange], cause: Cause) -> Duration {
+    let lines = exchanges.iter().flat_map(|exchange| &exchange.bill);
+    lines.filter(|line| line.cause == cause).map(|line| line.ns).sum()
+}
+
+/// What a bill says may be something else.
+fn open(exchanges: &[Exchange]) -> Duration {
+    let lines = exchanges.iter().flat_map(|exchange| &exchange.bill);
+    let open = |line: &&Line| line.confidence == Confidence::Possible || line.cause == Cause::Unexplained;
+    lines.filter(open).map(|line| line.ns).sum()
+}
