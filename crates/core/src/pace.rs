@@ -11,6 +11,8 @@ use crate::half::{Half, LastData, Order, Queue};
 use crate::mechanism::BURST_GAP;
 use crate::rate::RateEstimator;
 
+/// Stamps count milliseconds or less where it is asked how far they are apart.
+const TICK: Duration = Duration::from_millis(1);
 /// Time stamps of a millisecond say nothing about shorter intervals than these.
 const STAMP_BLUR: Duration = Duration::from_millis(3);
 /// Time stamps of a millisecond tell over this long.
@@ -68,6 +70,14 @@ impl Half {
                 self.arrivals = RateEstimator::blurred(); // what they seemed to show was the sender's pace
             }
         }
+    }
+
+    /// Whether the stamps of two packets show that the later one, `late` behind something in between, had left late.
+    pub(crate) fn left_late(&self, last: &LastData, segment: &Segment, late: Duration) -> bool {
+        let stamps = last.stamp.zip(segment.options.timestamps);
+        let apart = stamps.and_then(|(then, now)| self.clock.ticks_apart(then, now.val));
+        // A tick less at least; had it been late on its way instead, `late` less.
+        apart.is_some_and(|apart| apart - TICK > segment.at - last.at - late.divided_by(2))
     }
 
     /// The longest time that can lie between the sending of `last` and of `segment`, where time stamps tell.

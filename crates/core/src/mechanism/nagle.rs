@@ -148,6 +148,15 @@ fn follows_late(wait: &Wait<'_>, release: &Release) -> bool {
         && wait.habits.nagle_ignored == 0
         && release.effective > wait.last.at
         && late.is_positive()
+        && !came_by_itself(wait, late)
+}
+
+/// Whether its stamp says that it left `late` behind the acknowledgement, as long after the piece before it as its application
+/// pauses by itself. Without that pause, its host was slow.
+fn came_by_itself(wait: &Wait<'_>, late: Duration) -> bool {
+    let pause = wait.habits.pause(wait.index, wait.last.len);
+    pause.is_some_and(|pause| pause >= wait.gap - late.divided_by(2))
+        && wait.half.left_late(wait.last, wait.segment, late)
 }
 
 /// Whether the same two pieces of a message were seen before with the second one held, and nothing between them.

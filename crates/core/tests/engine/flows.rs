@@ -328,6 +328,21 @@ fn a_pause_is_no_shorter_for_a_first_write_that_was_late() {
     });
 }
 
+/// A server that pauses for 50 ms before its second write, and has had one held by a delayed acknowledgement. In the third exchange
+/// the client's comes 6 ms before that write by chance: its time stamp says that it left then, and was not late on its way.
+#[test]
+fn a_write_that_its_stamp_dates_behind_an_acknowledgement_was_not_let_go_by_that() {
+    let text = "handshake
+        +5 C 100\n +5 S 50 #a\n a+0 C ack\n a+50 S 150\n +0 C ack
+        +5 C 100\n +5 S 50 #b\n b+42 C ack\n +0 S 150\n +0 C ack
+        +5 C 100\n +5 S 50 #c\n c+42 C ack\n c+50 S 150\n +0 C ack";
+    log(text).rtt(ms(2)).both_ends(|seen| {
+        let bill = seen.exchange(3);
+        assert_eq!(bill.ns(Cause::Queueing, Path), ms(0), "{seen}");
+        assert!(bill.ns(Cause::SenderThink, Server) >= ms(49), "{seen}");
+    });
+}
+
 /// 40 ms away a cork's timer is 240 ms, and fires 10.5 ms late here: a server that sleeps for 250 ms would look the same. At the first
 /// reply nothing tells them apart.
 #[test]
