@@ -24,6 +24,10 @@ pub(crate) struct Setup {
     syn_ack_count: u32,
     /// The SYN that the SYN-ACK echoes, where time stamps tell.
     answered: Option<Instant>,
+    /// What the SYN carried, until that is answered.
+    pub early: Option<Box<Segment>>,
+    /// The server took that, and the request did not wait for the handshake.
+    pub is_fast: bool,
     pub done: bool,
 }
 
@@ -38,6 +42,8 @@ impl Setup {
             last_syn_ack: None,
             syn_ack_count: 0,
             answered: None,
+            early: None,
+            is_fast: false,
             done: false,
         };
         setup.on_syn(syn);

@@ -168,7 +168,7 @@ impl Connection {
         let Some(setup) = self.setup.as_ref().filter(|_| !self.setup_billed) else { return };
         self.setup_billed = true;
         self.next_n = self.next_n.max(1);
-        let Some(last) = setup.last() else { return };
+        let Some(last) = setup.last().filter(|_| !setup.is_fast) else { return };
         let mut account = Account::default();
         let side = self.halves[CLIENT].side;
         let stood = [CLIENT, SERVER].map(|end| self.way(end, side).1);

@@ -5,6 +5,7 @@
 
 mod billing;
 mod closing;
+mod fast_open;
 mod frames;
 mod turns;
 
@@ -272,9 +273,18 @@ impl Connection {
             self.closed = true;
             return not_captured;
         }
-        if segment.flags.syn() {
-            self.on_syn(segment, from);
-        }
+        let bare;
+        let segment = if segment.flags.syn() {
+            self.answer_syn_data(segment, from, ledger);
+            bare = Segment { payload_len: 0, ..*segment };
+            self.on_syn(&bare, from);
+            if segment.payload_len > 0 {
+                self.keep_syn_data(segment, from);
+            }
+            &bare
+        } else {
+            segment
+        };
         if segment.flags.ack() {
             self.on_ack(segment, from);
         }
@@ -446,6 +456,7 @@ impl Connection {
         }
     }
 
+    #[inline]
     fn on_data(&mut self, segment: &Segment, from: usize, ledger: &mut Ledger) {
         if let Some(setup) = self.setup.as_mut().filter(|_| !segment.flags.syn()) {
             setup.done = true;

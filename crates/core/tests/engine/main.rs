@@ -13,6 +13,7 @@ mod unanswered;
 mod both_speak;
 mod causes;
 mod conduct;
+mod fast_open;
 mod field;
 mod flows;
 mod frames;

@@ -14,7 +14,7 @@
 //! other did. `label+5` counts in the same way from a labelled line; `@5` from the log's start. All times are ms.
 //!
 //! Acknowledgement numbers, SACK and D-SACK blocks, TCP time stamps and IP identifications follow from what had
-//! arrived at the sender until then. `20x3` is three segments of 20 bytes; the last one of a line carries PSH unless
+//! arrived at the sender until then. A SYN takes `data=100` with it, `refused` or not. `20x3` is three segments of 20 bytes; the last one of a line carries PSH unless
 //! `more` stands behind it.
 
 use std::collections::HashMap;
@@ -75,6 +75,7 @@ pub(crate) struct Packet {
     pub unseen: bool,
     /// Seen twice by the capture, as with `-i any`.
     pub twice: bool,
+    pub refused: bool,
     pub segment: Segment,
 }
 
@@ -239,6 +240,8 @@ impl PacketLog {
                 "unseen" => draft.unseen = true,
                 "twice" => draft.twice = true,
                 "fin" => draft.flags |= Flags::FIN,
+                "data" => draft.len = value.parse().expect("data=BYTES"),
+                "refused" => draft.refused = true,
                 "win" => draft.window = Some(value.parse().expect("win=BYTES")),
                 "ack" => draft.ack = Some(value.parse().expect("ack=OFFSET")),
                 "late" => draft.late = ms(value.parse::<f64>().expect("late=MS")),
@@ -285,7 +288,7 @@ impl PacketLog {
             let draft = &drafts[i];
             let own = draft.from as usize;
             let syn = draft.flags & Flags::SYN != 0;
-            let offset = draft.offset.unwrap_or(next[own]);
+            let offset = draft.offset.unwrap_or(if syn { 0 } else { next[own] });
             let fin = u32::from(draft.flags & Flags::FIN != 0);
             next[own] = next[own].max(offset + draft.len + fin);
             let arrived = Arrived::at(&packets, draft);
@@ -324,6 +327,7 @@ impl PacketLog {
                 arrives: (!draft.lost).then_some(draft.arrives),
                 unseen: draft.unseen,
                 twice: draft.twice,
+                refused: draft.refused,
                 segment: Segment {
                     packet: 0,
                     at: Instant::from_nanos(0),
@@ -346,6 +350,7 @@ impl PacketLog {
 
 /// A line of the log.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each says something of its own")]
 struct Draft {
     from: End,
     departs: Duration,
@@ -361,6 +366,8 @@ struct Draft {
     lost: bool,
     unseen: bool,
     twice: bool,
+    /// The peer does not take its data.
+    refused: bool,
 }
 
 impl Draft {
@@ -379,6 +386,7 @@ impl Draft {
             lost: false,
             unseen: false,
             twice: false,
+            refused: false,
         }
     }
 
@@ -416,7 +424,7 @@ impl Arrived {
             let segment = &packet.segment;
             let start = first.map_or(0, |first| (segment.seq - first).max(0) as u32);
             let end = start + segment.payload_len + u32::from(segment.flags.fin());
-            if end == start || segment.flags.syn() {
+            if end == start || packet.refused {
                 continue;
             }
             let known = end <= in_order || islands.iter().any(|island| island.0 <= start && end <= island.1);
