@@ -14,6 +14,7 @@ use crate::half::{Half, LastData};
 use crate::mechanism::growth::{DOUBTED, Shape};
 use crate::rate::Rate;
 use crate::report::{Confidence, Detail, Kind};
+use crate::suspects::Suspects;
 
 /// An application that writes again within this after a wait may have been waiting too.
 const OWN_PACE_MIN: Duration = Duration::from_millis(1);
@@ -21,9 +22,6 @@ const OWN_PACE_MIN: Duration = Duration::from_millis(1);
 /// that wrote less since its last pause was never blocked.
 pub(crate) const SEND_BUFFER_MIN: u32 = 46_000;
 
-/// Waits that are remembered until it is known whether a timer ran meanwhile, and the shortest of them.
-const SUSPECTS_MAX: usize = 8;
-const SUSPECT_MIN: Duration = Duration::from_millis(1);
 /// Waits of a start that slackened: of a window, it would soon be past that.
 const DOUBTS_MAX: usize = 8;
 
@@ -53,7 +51,7 @@ struct Aside {
     /// When the timer began that one of them waited for, when it ended, and whose it is.
     timer: Option<(Instant, Instant, Side)>,
     /// The last waits that may turn out to have been for that timer.
-    suspects: Vec<Suspect>,
+    suspects: Suspects,
     /// Waits in which the link's rate was not known for certain.
     early: EarlyWaits,
     /// What a start was charged that slackened, should the send buffer prove to have held it.
@@ -66,15 +64,6 @@ struct Doubt {
     cause: Cause,
     ns: Duration,
     packets: [u64; 2],
-}
-
-/// A wait of a sender whose data was missing, as it would be without that.
-#[derive(Clone, Copy, Debug)]
-struct Suspect {
-    ended: Instant,
-    cause: Cause,
-    sender: Side,
-    ns: Duration,
 }
 
 impl Aside {
@@ -97,39 +86,11 @@ impl Aside {
         let pace = Charge::new(Cause::SenderThink, sender, held, Confidence::Likely);
         self.blocked.charge(&pace.evidence(packet, 0));
     }
-
-    /// Remembers what the sender waited for until `at`, should a timer prove to have run all the while.
-    fn suspect(&mut self, split: &Split, at: Instant) {
-        if !split.has(SUSPECTS) {
-            return;
-        }
-        let waits =
-            split.charges().filter(|charge| charge.ns >= SUSPECT_MIN && SUSPECTS & charge.cause.bit() != 0);
-        for charge in waits {
-            if self.suspects.len() == SUSPECTS_MAX {
-                self.suspects.remove(0);
-            }
-            let Charge { cause, sender, ns, .. } = *charge;
-            self.suspects.push(Suspect { ended: at, cause, sender, ns });
-        }
-    }
 }
 
 fn is_nagle(cause: Cause) -> bool {
     matches!(cause, Cause::Nagle | Cause::NagleDelayedAck)
 }
-
-/// What a sender sends while its timer runs (a probe with new data, a segment for a late acknowledgement) does not make
-/// the timer run out sooner. The link's own time would have passed anyway.
-const SUSPECTS: u32 = Cause::Loss.bit()
-    | Cause::DelayedAckCwnd.bit()
-    | Cause::SlowStart.bit()
-    | Cause::SlowStartAfterIdle.bit()
-    | Cause::CongestionWindow.bit()
-    | Cause::ReceiveWindow.bit()
-    | Cause::SendBuffer.bit()
-    | Cause::Pacing.bit()
-    | Cause::Unexplained.bit();
 
 impl Path {
     pub(crate) fn clear(&mut self) {
@@ -145,9 +106,8 @@ impl Path {
     /// Bytes that it takes besides its own.
     fn heap(&self) -> usize {
         let aside = |aside: &Aside| {
-            let suspects = aside.suspects.capacity() * size_of::<Suspect>();
             let kept = aside.early.heap() + aside.doubts.capacity() * size_of::<Doubt>();
-            size_of::<Aside>() + aside.blocked.heap() + aside.pending.heap() + suspects + kept
+            size_of::<Aside>() + aside.blocked.heap() + aside.pending.heap() + aside.suspects.heap() + kept
         };
         self.account.heap() + self.aside.as_deref().map_or(0, aside)
     }
@@ -212,7 +172,7 @@ impl Path {
                 aside.forgive_nagle(sender.side, at.packet);
             }
             aside.blocked.charge_split(split);
-            aside.suspect(split, at.at);
+            aside.suspects.push(split, at.at);
         }
         self.blocked_bytes = self.blocked_bytes.saturating_add(at.len);
         self.last = Some(at);
@@ -234,7 +194,7 @@ impl Path {
         }
         aside.timer = aside.timer.or(timer_from.map(|(from, sender)| (from, at.at, sender)));
         aside.pending.charge_split(split);
-        aside.suspect(split, at.at);
+        aside.suspects.push(split, at.at);
         aside.pending_last = Some(at);
     }
 
@@ -306,8 +266,7 @@ impl Path {
     fn bill_to_timer(&mut self, from: Instant, until: Instant, sender: Side) {
         let Some(aside) = &mut self.aside else { return };
         let mut waited = Duration::ZERO;
-        let meanwhile = |suspect: &Suspect| suspect.ended > from && suspect.ended <= until;
-        for suspect in aside.suspects.drain(..).filter(meanwhile) {
+        for suspect in aside.suspects.drain(from, until) {
             let mut left = suspect.ns.min(suspect.ended - from);
             for account in [&mut aside.pending, &mut aside.blocked, &mut self.account] {
                 let taken = account.take_back(suspect.cause, suspect.sender, left);
@@ -349,6 +308,12 @@ impl Path {
     /// When the last retransmission went out that may have repaired nothing.
     pub(crate) fn repaired_at(&self) -> Option<Instant> {
         self.pending_last().map(|last| last.at)
+    }
+
+    /// When the last data left, if that was a tail loss probe's.
+    pub(crate) fn probed_at(&self) -> Option<Instant> {
+        let at = self.frontier()?.at;
+        self.aside.as_ref().filter(|aside| aside.suspects.last_probe() == Some(at)).map(|_| at)
     }
 
     /// The retransmissions were needed.

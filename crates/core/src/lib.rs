@@ -42,6 +42,7 @@ mod setup;
 mod shard;
 mod sighting;
 mod spread;
+mod suspects;
 mod table;
 mod view;
 mod way;

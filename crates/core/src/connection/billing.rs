@@ -272,7 +272,8 @@ impl Connection {
         let early = verdict.split.has(early::KEPT) && !half.acknowledgements.is_settled();
         let early = early.then(|| (self.mss(from), [self.delay(from), self.delay(1 - from)]));
         let early = early.filter(|(_, [own, peer])| own <= peer);
-        let timer_from = repair::timer_from(order, &verdict.split);
+        let path = if from == open.initiator { &open.request } else { &open.reply };
+        let timer_from = repair::timer_from(order, &verdict.split, half, path.probed_at());
         let held = verdict.split.has(growth::DOUBTED | Cause::SendBuffer.bit());
         let shape = self.habits[from].rounds.growth.shape();
         let side = half.side;

@@ -135,9 +135,18 @@ fn by_itself(wait: &Wait<'_>) -> bool {
     wait.gap >= HELD_BACK_MIN.max(wait.own) && latest.is_none_or(|at| wait.segment.at - at > wait.hair())
 }
 
-/// When the timer began that ended with this segment.
-pub(crate) fn timer_from(order: Order, split: &Split) -> Option<Instant> {
-    missing_since(order).filter(|_| split.has(Cause::Rto.bit()))
+/// When the timer began that ended with this segment. A tail loss probe begins it anew (tcp_send_loss_probe,
+/// net/ipv4/tcp_output.c), and had repaired something if it arrived. One that was lost itself had not: all the while the
+/// sender waited for its timer, and far from it nothing else is seen.
+pub(crate) fn timer_from(
+    order: Order,
+    split: &Split,
+    half: &Half,
+    probed_at: Option<Instant>,
+) -> Option<Instant> {
+    let since = missing_since(order).filter(|_| split.has(Cause::Rto.bit()))?;
+    let arrived = |probe: &Instant| half.view.loss_signal.is_some_and(|signalled| signalled > *probe);
+    Some(probed_at.filter(arrived).map_or(since, |probe| probe.max(since)))
 }
 
 /// The part of the wait for a reply's first byte that went into its repair: the first copy was lost before the capture

@@ -92,3 +92,32 @@ fn a_reply_that_is_missing_for_longer_than_a_timer_was_lost_twice() {
     assert!(bill.ns(Cause::Rto, Path) >= ms(600), "{seen}");
     assert!(bill.ns(Cause::ServerThink, Server) <= ms(30), "{seen}");
 }
+
+/// Two segments at the end of a reply are lost. The probe goes out 2 * SRTT + 2 ms behind them and arrives, which begins the
+/// timer anew (tcp_send_loss_probe, net/ipv4/tcp_output.c): the timer takes what is left, at either end.
+#[test]
+fn a_timer_behind_a_probe_that_arrived_began_with_it() {
+    let rtt = ms(40);
+    let text = settled(4)
+        + "+5 C 100 #request
+        +0 S 1448x3 #reply
+        reply+0 S 1448 lost #first
+        first+0 S 500 lost
+        reply+0 C ack
+        first+127 S 6592..7092 #probe
+        probe+0 C ack
+        probe+250 S 5144..6592
+        +0 C ack";
+    log(text).rtt(rtt).both_ends(|seen| {
+        let bill = seen.exchange(5);
+        bill.is_within(
+            ms(1),
+            &[
+                (Cause::RoundTrip, Path, rtt),
+                (Cause::Loss, Path, ms(127)),
+                (Cause::Rto, Path, ms(250)),
+                (Cause::ServerThink, Server, ms(0)),
+            ],
+        );
+    });
+}
