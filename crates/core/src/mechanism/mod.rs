@@ -126,6 +126,12 @@ impl Habits {
         self.pauses.as_ref()?[index.min(3)].median(before)
     }
 
+    /// Whether it was seen to pause so more than once. The first time, a program may have been starting (a class that is
+    /// loaded, a cache that is cold), and no other comes where all that follow are held.
+    pub(crate) fn pauses_again(&self, index: usize) -> bool {
+        self.pauses.as_ref().is_some_and(|pauses| pauses[index.min(3)].count > 1)
+    }
+
     /// A small segment left while a small one was outstanding.
     pub(crate) fn on_nagle_ignored(&mut self) {
         self.nagle_ignored = self.nagle_ignored.saturating_add(1);

@@ -83,8 +83,9 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     let pause_max = wait.gap + wait.hair() + late;
     if let Some(pause) = pause.filter(|&pause| pause >= PAUSE_MIN && pause <= pause_max) {
         confidence = confidence.min(Confidence::Likely);
+        let usual = if habits.pauses_again(wait.index) { Confidence::Likely } else { Confidence::Possible };
         split.take(
-            Charge::new(Cause::SenderThink, wait.half.side, pause, Confidence::Likely)
+            Charge::new(Cause::SenderThink, wait.half.side, pause, usual)
                 .evidence(wait.last.packet, segment.packet),
         );
     }

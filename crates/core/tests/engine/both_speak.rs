@@ -2,7 +2,7 @@
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
-use tcpwhy_core::report::Kind;
+use tcpwhy_core::report::{Confidence, Kind};
 
 use crate::packet_log::{log, ms};
 
@@ -76,6 +76,34 @@ fn a_pause_of_another_message_does_not_hide_a_hold() {
     log(text).rtt(rtt).both_ends(|seen| {
         for n in [2, 3] {
             assert!(seen.exchange(n).ns(Cause::NagleDelayedAck, Client) >= ms(40), "{seen}");
+        }
+    });
+}
+
+/// A program starts cold: it takes 30 ms between the two writes of its first request, and writes the later ones at once. Their
+/// pieces are held for 44 ms each, and nothing shows how much of that it would have taken by itself: its first pause may be
+/// its usual one or not.
+#[test]
+fn a_pause_that_was_seen_once_is_no_more_than_possibly_the_usual_one() {
+    let rtt = ms(10);
+    let text = "handshake
+         +0 C 4 #head
+         +0 S ack
+         head+30 C 104
+         +1 S 300
+         +0 C ack"
+        .to_owned()
+        + &"\n +5 C 4 #head\n +44 S ack\n +0 C 104\n +1 S 300\n +0 C ack".repeat(4);
+    log(text).rtt(rtt).both_ends(|seen| {
+        for n in 2..=5 {
+            let bill = seen.exchange(n);
+            let held = bill.ns(Cause::NagleDelayedAck, Client);
+            assert!(held >= ms(23), "{seen}");
+            let pause = bill.ns(Cause::SenderThink, Client);
+            assert!(
+                pause <= ms(1) || bill.of(Cause::SenderThink).confidence == Confidence::Possible,
+                "{seen}"
+            );
         }
     });
 }
