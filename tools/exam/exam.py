@@ -261,6 +261,8 @@ def by_bbr(expected):
         if not set(names) & set(BBR_HOLDS):
             result[term] = ms
             continue
+        if isinstance(ms, tuple):
+            ms = (ms[0], 2 * ms[1])  # a window that opens again is filled at a pace
         before, names_before = joined.get(side, (0, []))
         joined[side] = (both(before, ms), list(dict.fromkeys([*names_before, *names, *BBR_HOLDS])))
     return result | {f"{'|'.join(names)}@{side}": ms for side, (ms, names) in joined.items()}

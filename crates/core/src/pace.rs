@@ -7,6 +7,7 @@
 
 use tcpwhy_wire::{Duration, Segment};
 
+use crate::clock::StampClock;
 use crate::half::{Half, LastData, Order, Queue};
 use crate::mechanism::BURST_GAP;
 use crate::rate::RateEstimator;
@@ -51,6 +52,13 @@ impl Pace {
 }
 
 impl Half {
+    /// Time stamps that its SYN offered and the peer's did not take up are in no segment (RFC 7323, 3.2).
+    pub(crate) fn on_timestamps_answered(&mut self, syn_ack: &Segment) {
+        if syn_ack.options.timestamps.is_none() && !syn_ack.options.cut {
+            (self.timestamps, self.clock) = (false, StampClock::default());
+        }
+    }
+
     /// Whether the sender had more behind the segment before this one and spaced them itself.
     pub(crate) fn learn_pace(&mut self, segment: &Segment, order: Order) {
         let Some(last) = self.last_data.filter(|last| order == Order::New && last.queue != Queue::Emptied)

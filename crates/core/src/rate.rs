@@ -93,6 +93,8 @@ struct Best {
     next: usize,
     /// A quarter of the runs are more than twice as fast as another quarter.
     uneven: bool,
+    /// They differ so, and the last one is among the fastest.
+    rising: bool,
     /// How long one event took in the last whole run.
     spacing: Duration,
 }
@@ -115,6 +117,7 @@ impl Best {
         let fastest = known - 1;
         let quarters = rates[known / 4].zip(rates[known * 3 / 4]).filter(|_| known >= FEW_RUNS);
         self.uneven = quarters.is_some_and(|(slow, fast)| slow.is_half_of(fast));
+        self.rising = self.uneven && quarters.is_some_and(|(_, fast)| rate.compare(fast).is_ge());
         let fifths = if blurred { 4 } else { 3 };
         self.whole = rates[if known < FEW_RUNS { fastest } else { known * fifths / 5 }];
     }
@@ -193,6 +196,20 @@ impl RateEstimator {
     #[inline]
     pub(crate) fn is_uneven(&self) -> bool {
         self.best.as_ref().is_some_and(|best| best.uneven)
+    }
+
+    /// Whether some bytes have come so much faster that no fixed rate lets both through.
+    pub(crate) fn is_outrun(&self) -> bool {
+        let both = self.best.as_ref().and_then(|best| best.short.zip(best.whole));
+        both.is_some_and(|(short, whole)| {
+            let quarter = Rate { bytes: short.bytes, over: short.over.times(4) };
+            quarter.compare(whole).is_gt()
+        })
+    }
+
+    /// Whether what shows it becomes faster and faster: that of a link stays as it is.
+    pub(crate) fn is_rising(&self) -> bool {
+        self.best.as_ref().is_some_and(|best| best.rising)
     }
 
     pub(crate) fn best(&self) -> Option<Rate> {

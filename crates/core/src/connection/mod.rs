@@ -375,10 +375,10 @@ impl Connection {
             (Some(setup), true) if from == SERVER => setup.on_syn_ack(segment),
             _ => {}
         }
-        let unscaled = self.halves.each_ref().map(|half| half.window_scale.is_none() && !half.options_cut);
         if segment.flags.ack() {
-            self.halves[CLIENT].peer_unscaled = unscaled[CLIENT] || unscaled[SERVER];
-            self.halves[SERVER].peer_unscaled = unscaled[CLIENT] || unscaled[SERVER];
+            let unscaled = self.halves.iter().any(|half| half.window_scale.is_none() && !half.options_cut);
+            self.halves.iter_mut().for_each(|half| half.peer_unscaled = unscaled);
+            self.halves[1 - from].on_timestamps_answered(segment);
         }
         self.learn_sizes();
     }

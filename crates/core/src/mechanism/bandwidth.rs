@@ -29,8 +29,13 @@ pub(crate) fn split(wait: &Wait<'_>) -> Split {
     if busy.is_positive() {
         // What the capture did not see makes acknowledgements look late; and where they come by fits and starts, how fast the
         // link is is a guess.
-        let uneven =
-            wait.near_sender() && wait.gap >= super::BURST_GAP && wait.half.acknowledgements.is_uneven();
+        let half = wait.half;
+        let uneven = wait.gap >= super::BURST_GAP
+            && if wait.near_sender() {
+                half.acknowledgements.is_uneven()
+            } else {
+                !half.timestamps && (half.arrivals.is_uneven() || half.arrivals.is_outrun())
+            };
         let guessed = wait.half.dropped || uneven;
         let confidence = if guessed { Confidence::Possible } else { Confidence::Likely };
         let mut charge = Charge::new(Cause::Bandwidth, wait.half.side, busy, confidence)
@@ -51,6 +56,10 @@ fn busy(wait: &Wait<'_>) -> Duration {
         let busy = wait.half.link.busy_from(wait.last.at).min(wait.gap);
         let silent = wait.half.silent_from(wait.last.at, wait.segment.at, wait.peer);
         return silent.map_or(busy, |silent| busy.min(silent));
+    }
+    // Without time stamps nothing but the spacing itself tells a link from a sender that paces.
+    if !wait.half.timestamps && wait.half.arrivals.is_rising() {
+        return Duration::ZERO;
     }
     let Some(rate) = rate(wait) else { return Duration::ZERO };
     let needed = rate.time_for(wait.half.on_wire(wait.segment.payload_len, 1, wait.mss));

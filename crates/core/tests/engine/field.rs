@@ -3,7 +3,7 @@
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server, Unknown};
-use tcpwhy_wire::{Duration, Segment};
+use tcpwhy_wire::{Duration, Segment, Timestamps};
 
 use crate::packet_log::{CLIENT, End, each, log, ms, settled};
 use crate::seen::Seen;
@@ -226,5 +226,29 @@ fn what_an_opening_window_lets_go_is_no_repair() {
         let seen = Seen::of(segments, "a slow printer");
         let bill = &seen.connection().bill;
         assert!(!bill.iter().any(|line| matches!(line.cause, Cause::Rto | Cause::Loss)), "{end:?}: {seen}");
+    }
+}
+
+/// The client offers time stamps, the server does not take them up (as Windows does not by default), so that segments have
+/// twelve bytes more: they are full, and what holds them is the window that grows.
+#[test]
+fn time_stamps_that_only_the_syn_had_are_in_no_segment() {
+    let flight = |n: u32, when: &str, name: char| {
+        each(0..n, |i| format!("{when} C 2920 #{name}{i}\n {name}{i}+0 S ack #{name}a{i}"))
+    };
+    let text = format!(
+        "handshake\n {}\n {}\n {}\n ca19+0 C 100\n +0 S 50",
+        flight(5, "@60", 'a'),
+        flight(10, "aa4+0", 'b'),
+        flight(20, "ba9+0", 'c'),
+    );
+    for end in End::BOTH {
+        let mut segments = log(text.clone()).without_timestamps().rtt(ms(20)).capture(end);
+        segments[0].options.timestamps = Some(Timestamps { val: 1, ecr: 0 });
+        let seen = Seen::of(segments, "a server without time stamps");
+        let bill = seen.exchange(1);
+        assert!(bill.ns(Cause::SenderThink, Client) <= ms(1), "{end:?}: {seen}");
+        assert!(bill.ns(Cause::Bandwidth, Path) <= ms(1), "{end:?}: {seen}");
+        assert!(bill.ns(Cause::SlowStart, Client) >= ms(35), "{end:?}: {seen}");
     }
 }

@@ -111,6 +111,21 @@ fn full_segments_near_the_rate_of_the_link_are_no_pauses_of_an_application() {
     assert!(bill.ns(Cause::Pacing, Server) >= ms(40), "{seen}");
 }
 
+/// Without time stamps, a sender that paces faster in each round trip: the first flight came within a moment, and a link that
+/// had let that through is at most a guess.
+#[test]
+fn what_comes_faster_and_faster_is_no_slow_link() {
+    let first = each(0..10, |n| format!("@30 S 1460 #f{n}\n f{n}+0 C ack"));
+    let spaced = each(0..600, |n| {
+        let at = 50.0 + 1.5 * (1.0 - 0.995_f64.powi(n)) / 0.005;
+        format!("@{at:.3} S 2920 #s{n}\n s{n}+0 C ack")
+    });
+    let text = format!("handshake\n +5 C 100\n {first}\n {spaced}\n s599+0.1 S 100\n +0 C ack");
+    let path = log(text).without_timestamps().rtt(ms(20)).bottleneck(End::Server, 1_000_000_000);
+    let seen = path.seen_at(End::Client);
+    assert_eq!(seen.exchange(1).of(Cause::Bandwidth).confidence, Confidence::Possible, "{seen}");
+}
+
 /// Small messages that are acknowledged late, or with the next one, say nothing about a link.
 #[test]
 fn messages_acknowledged_late_are_no_slow_link() {
