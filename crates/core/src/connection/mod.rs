@@ -12,7 +12,7 @@ mod turns;
 use tcpwhy_wire::{Duration, Endpoint, Instant, Segment, Timestamps};
 
 use crate::account::Split;
-use crate::cause::Side;
+use crate::cause::{Cause, Side};
 use crate::echo::EchoProbe;
 use crate::exchange::Open;
 use crate::half::{HOST_VARIATION, Half, Order};
@@ -517,7 +517,8 @@ impl Connection {
                 verdict.split = Split::of(Duration::ZERO);
             }
         }
-        if nagle::is_off(&self.halves[from], segment, order, mss) {
+        let repairs = verdict.split.has(Cause::Rto.bit() | Cause::Loss.bit());
+        if !repairs && nagle::is_off(&self.halves[from], segment, order, mss) {
             self.habits[from].on_nagle_ignored();
         }
         if order == Order::New {

@@ -257,7 +257,7 @@ fn not_captured(wait: &Wait<'_>) -> Option<Verdict> {
         return None;
     }
     if !wait.half.not_captured(wait.segment)
-        && !nagle::release_unseen(wait)
+        && (!nagle::release_unseen(wait) || repair::is_probe(wait))
         && !receive_window::update_unseen(wait)
     {
         return None;

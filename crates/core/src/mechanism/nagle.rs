@@ -220,10 +220,15 @@ pub(crate) fn release_unseen(wait: &Wait<'_>) -> bool {
         && is_off(wait.half, wait.segment, wait.order, wait.mss)
 }
 
+/// Whether a small segment leaves while one is outstanding, of a sender that has never done so by itself.
+pub(crate) fn would_hold(wait: &Wait<'_>) -> bool {
+    wait.habits.nagle_ignored == 0 && is_off(wait.half, wait.segment, wait.order, wait.mss)
+}
+
 /// Whether this is the first small segment of its sender that leaves while one is outstanding: Nagle is off, or an
 /// acknowledgement is missing from the capture.
 pub(crate) fn is_off_for_the_first_time(wait: &Wait<'_>) -> bool {
-    wait.habits.nagle_ignored == 0 && is_off(wait.half, wait.segment, wait.order, wait.mss)
+    would_hold(wait)
 }
 
 /// `una` is what passed the capture, not what reached the sender: no acknowledgement existed at all.

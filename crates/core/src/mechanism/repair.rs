@@ -9,7 +9,7 @@
 
 use tcpwhy_wire::{Duration, Instant};
 
-use super::{HELD_BACK_MIN, Verdict, Wait};
+use super::{HELD_BACK_MIN, Verdict, Wait, nagle};
 use crate::account::{Charge, Split};
 use crate::cause::Cause;
 use crate::half::{Half, Order, Queue};
@@ -80,19 +80,29 @@ fn kind(wait: &Wait<'_>) -> (Cause, &'static str) {
 /// The probe's own slack of 2 ms (tcp_schedule_loss_probe), or two ticks, and the wheel's rounding.
 const PROBE_SLACK: Duration = Duration::from_millis(16);
 
-/// A tail loss probe takes new data where there is some (tcp_send_loss_probe, net/ipv4/tcp_output.c): a segment that
-/// leaves two round trips behind the last one, which nobody has acknowledged meanwhile.
-fn is_probe(wait: &Wait<'_>) -> bool {
-    let srtt = wait.half.rto.srtt().unwrap_or(wait.rtt()).max(wait.rtt());
-    let due = srtt.times(2);
-    wait.near_sender()
-        && wait.half.flight() > 0
-        && wait.half.view.unanswered_since.is_none()
-        && wait.last.queue != Queue::Emptied
-        && wait.segment.payload_len <= wait.mss
-        && wait.gap >= due - srtt.divided_by(8)
-        && wait.gap <= due + srtt.divided_by(4) + TICK.times(3)
-        && wait.gap >= HELD_BACK_MIN
+/// A tail loss probe takes new data where there is some, whatever held that: a window, Nagle, a cork (tcp_send_loss_probe,
+/// net/ipv4/tcp_output.c). It leaves two round trips behind the last segment or acknowledgement, 200 ms later where one packet
+/// is in flight, and no later than the timer would (tcp_schedule_loss_probe).
+pub(super) fn is_probe(wait: &Wait<'_>) -> bool {
+    let half = wait.half;
+    if !wait.near_sender() || half.flight() == 0 || wait.segment.payload_len > wait.mss {
+        return false;
+    }
+    let srtt = half.rto.srtt().unwrap_or(wait.rtt()).max(wait.rtt());
+    let lone = half.sent.len() == 1 && half.flight() <= wait.mss;
+    let (least, most) = if lone {
+        (RTO_MIN + srtt - Duration::from_millis(10), (srtt.times(2) + RTO_MIN).min(half.rto.rto()))
+    } else {
+        (srtt.times(2), srtt.times(2))
+    };
+    // What a window or a cork holds shows in the segment before it; what Nagle holds was written later.
+    let queued = wait.last.queue != Queue::Emptied && half.view.unanswered_since.is_none();
+    let advanced = half.view.advanced().map_or(wait.last.at, |release| release.effective.max(wait.last.at));
+    let since = if queued { wait.last.at } else { advanced };
+    let waited = wait.segment.at - since;
+    waited >= (least - srtt.divided_by(8)).max(HELD_BACK_MIN)
+        && waited <= most + srtt.divided_by(4) + TICK.times(3)
+        && (queued || nagle::would_hold(wait))
 }
 
 /// How many of the packets behind this one are second copies. Near the receiver of a tail that was lost nothing shows its

@@ -121,3 +121,41 @@ fn a_timer_behind_a_probe_that_arrived_began_with_it() {
         );
     });
 }
+
+/// Of two small writes the first is lost, and Nagle holds the second. Nothing comes back, and the tail loss probe takes the new
+/// data: two round trips and 200 ms behind the one packet in flight, or when its timer runs out if that is sooner
+/// (tcp_schedule_loss_probe and tcp_send_loss_probe, net/ipv4/tcp_output.c).
+#[test]
+fn a_probe_takes_what_nagle_held() {
+    let rtt = ms(40);
+    let text = settled(6)
+        + "+5 C 20 lost #head
+        head+244 C 80
+        +0 S ack
+        +0 C 600..620
+        +0 S 200
+        +0 C ack";
+    let seen = log(text).rtt(rtt).seen_at(End::Client);
+    let bill = seen.exchange(7);
+    let repair = bill.ns(Cause::Rto, Path) + bill.ns(Cause::Loss, Path);
+    assert!(repair >= ms(280), "{seen}");
+    bill.never(Cause::SenderThink).never(Cause::Unexplained);
+}
+
+/// A segment that is not full was held back until the rest of its bytes (MSG_MORE), and what is in flight is lost: the probe takes it.
+#[test]
+fn a_probe_takes_what_a_cork_held() {
+    let rtt = ms(40);
+    let text = settled(6)
+        + "+5 C 100
+        +0 S 1448x2 more lost #reply
+        reply+82 S 500
+        +0 C ack
+        +0 S 1200..2648 #again
+        again+0 S 2648..4096
+        +0 C ack";
+    let seen = log(text).rtt(rtt).seen_at(End::Server);
+    let bill = seen.exchange(7);
+    assert!(bill.ns(Cause::Loss, Path) >= ms(120), "{seen}");
+    bill.never(Cause::SenderThink).never(Cause::Unexplained);
+}
