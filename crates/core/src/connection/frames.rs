@@ -27,6 +27,8 @@ const SETTINGS_WITHIN: u8 = 12;
 const FRAMES_MAX: u8 = 4;
 /// So many times a PING must have been answered where the connection's beginning is not in the capture.
 const ECHOES_MIN: u8 = 2;
+/// Whoever has sent so much is told that there is room for more.
+const UPLOAD_MIN: u64 = 10_000;
 /// What one end writes within this belongs together.
 const TOGETHER: Duration = Duration::from_millis(1);
 
@@ -51,6 +53,8 @@ pub(super) struct Frames {
     answer: Answer,
     /// The present segment answers the request, whatever came before.
     answers: bool,
+    /// The present segment goes on with the request, although frames came from its responder.
+    goes_on: bool,
     /// Something that was left out may have been a part of the request.
     doubtful: bool,
 }
@@ -140,6 +144,11 @@ impl Frames {
         self.answers
     }
 
+    /// Whether the present segment goes on with the request although it has seen something that may be an answer.
+    pub(super) fn goes_on(&self) -> bool {
+        self.goes_on
+    }
+
     /// Whether what the present segment seems to answer may be something else.
     pub(super) fn is_doubtful(&self) -> bool {
         self.doubtful || self.answers && self.record.is_some_and(|(_, guessed)| guessed)
@@ -159,7 +168,7 @@ impl Connection {
     }
 
     fn is_frame(&mut self, segment: &Segment, from: usize, order: Order) -> bool {
-        self.frames.answers = false;
+        (self.frames.answers, self.frames.goes_on) = (false, false);
         let Some(open) = self.open.as_deref().filter(|_| order == Order::New) else {
             if order == Order::New {
                 self.frames.on_data(segment.payload_len, from, 0);
@@ -176,8 +185,11 @@ impl Connection {
         let held = held.filter(|_| asks && frames.run[from] < FRAMES_MAX);
         let Some(held) = held else {
             frames.run = [0; 2];
-            if from != open.initiator {
-                frames.answers = asks && frames.answer == Answer::Frames;
+            let after_frames = asks && frames.answer == Answer::Frames;
+            if from == open.initiator {
+                frames.goes_on = after_frames && open.request_bytes >= UPLOAD_MIN;
+            } else {
+                frames.answers = after_frames;
                 frames.answer = Answer::Message;
             }
             return false;

@@ -65,6 +65,7 @@ impl Connection {
             // request turn.
             Some(first) => {
                 segment.flags.ack()
+                    && !self.frames.goes_on()
                     && segment.ack.after(first)
                     && open.request_acks.is_none_or(|acks| segment.ack.after(acks))
                     && !self.was_held(open, segment, from, order, first)

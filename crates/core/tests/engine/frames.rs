@@ -133,3 +133,27 @@ fn an_echo_shows_a_ping_where_the_preface_is_missing() {
         assert_eq!(last.of(Cause::ServerThink).confidence, Confidence::Possible, "{seen}");
     }
 }
+
+/// A server that takes a long upload says that there is room for more (WINDOW_UPDATE), and has not answered it.
+#[test]
+fn room_for_more_does_not_answer_an_upload() {
+    let rtt = ms(20);
+    let text = PREFACE.to_owned()
+        + "ready+5 C 1448x9 #first
+         first+0 S ack
+         +0 S 13 #room
+         room+50 C 1448x8
+         +0 S ack
+         +0 S 13
+         first+150 C 500 #last
+         last+30 S 300
+         +0 C ack";
+    log(text).rtt(rtt).both_ends(|seen| {
+        assert_eq!(seen.count(Kind::Exchange), 2, "{seen}");
+        let upload = seen.exchange(2);
+        let own = upload.ns(Cause::ServerThink, Server) - ms(30);
+        assert!(own.max(-own) <= ms(1), "{seen}");
+        assert!(upload.ns(Cause::SenderThink, Client) >= ms(125), "{seen}");
+        assert!(upload.ns(Cause::RoundTrip, Path) <= rtt + ms(1), "{seen}");
+    });
+}
