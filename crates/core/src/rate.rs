@@ -198,6 +198,17 @@ impl RateEstimator {
         self.best.as_ref().is_some_and(|best| best.uneven)
     }
 
+    /// Whether nothing but a few events within a moment has shown it.
+    pub(crate) fn is_guess(&self) -> bool {
+        self.best.as_ref().is_some_and(|best| {
+            best.whole.is_none() && best.short.is_some_and(|short| short.over < SLOW_RUN_TIME)
+        })
+    }
+
+    pub(crate) fn has_whole_runs(&self) -> bool {
+        self.best.as_ref().is_some_and(|best| best.whole.is_some())
+    }
+
     /// Whether some bytes have come so much faster that no fixed rate lets both through.
     pub(crate) fn is_outrun(&self) -> bool {
         let both = self.best.as_ref().and_then(|best| best.short.zip(best.whole));

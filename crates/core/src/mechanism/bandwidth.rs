@@ -32,9 +32,12 @@ pub(crate) fn split(wait: &Wait<'_>) -> Split {
         let half = wait.half;
         let uneven = wait.gap >= super::BURST_GAP
             && if wait.near_sender() {
-                half.acknowledgements.is_uneven()
+                let few = half.acknowledgements.is_outrun() && !half.acknowledgements.is_settled();
+                half.acknowledgements.is_uneven() || half.acknowledgements.is_guess() || few
             } else {
-                !half.timestamps && (half.arrivals.is_uneven() || half.arrivals.is_outrun())
+                // What the path holds up of paced segments comes together behind that: it shows no link.
+                half.is_paced() && !half.arrivals.has_whole_runs()
+                    || !half.timestamps && (half.arrivals.is_uneven() || half.arrivals.is_outrun())
             };
         let guessed = wait.half.dropped || uneven;
         let confidence = if guessed { Confidence::Possible } else { Confidence::Likely };

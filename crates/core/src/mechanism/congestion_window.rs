@@ -399,6 +399,10 @@ fn flat(
     if release.window > 0 && i64::from(release.room) <= i64::from(little) {
         return (Cause::ReceiveWindow, Some(receive_window::form(wait.half, wait)), confidence);
     }
+    // What fills a buffer leaves in trains, as room comes; who spaces segments all over the round trip paces them.
+    if wait.half.is_paced() && wait.gap.times(8) <= wait.rtt() {
+        return (Cause::Pacing, None, Confidence::Possible);
+    }
     // Whoever keeps a beat looks the same if that is nearly as slow as the path is long.
     let beat = wait.half.is_paced() || wait.half.cadence.is_steady();
     (Cause::SendBuffer, None, if beat { Confidence::Possible } else { confidence })

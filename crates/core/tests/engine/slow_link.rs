@@ -126,6 +126,32 @@ fn what_comes_faster_and_faster_is_no_slow_link() {
     assert_eq!(seen.exchange(1).of(Cause::Bandwidth).confidence, Confidence::Possible, "{seen}");
 }
 
+/// Five acknowledgements within a moment are all that is known of the link: what it took of the next flight is a guess.
+#[test]
+fn a_rate_that_a_moment_has_shown_is_a_guess() {
+    let first = each(0..5, |n| format!("@50 S 2896 more #s{n}"));
+    let acks = each(0..5, |n| format!("s4+{:.2} C ack ack={} #a{n}", 0.15 * f64::from(n), 2_896 * (n + 1)));
+    let second = each(0..5, |n| format!("a4+0 S 2896 more #t{n}\n t{n}+0 C ack"));
+    let text = format!("handshake\n +5 C 100\n {first}\n {acks}\n {second}\n t4+0.3 S 100\n +0 C ack");
+    let seen = log(text).rtt(ms(40)).seen_at(End::Server);
+    assert_eq!(seen.exchange(1).of(Cause::Bandwidth).confidence, Confidence::Possible, "{seen}");
+}
+
+/// A sender that paces: its flights are all of one size, and each segment comes by itself, all over the round trip. What fills
+/// a send buffer comes in trains.
+#[test]
+fn segments_all_over_the_round_trip_are_paced_and_no_full_buffer() {
+    let segments = each(0..400, |n| {
+        let uneven = [0.0, 0.12, -0.1, 0.18, 0.05][n as usize % 5];
+        format!("@{:.3} S 2896 #s{n}\n s{n}+0 C ack", 50.0 + 0.8 * f64::from(n) + uneven)
+    });
+    let text = format!("handshake\n +5 C 100\n +0 S 100\n {segments}\n s399+0.3 S 100\n +0 C ack");
+    let seen = log(text).rtt(ms(20)).seen_at(End::Client);
+    let bill = seen.exchange(1);
+    assert!(bill.ns(Cause::SendBuffer, Server) <= ms(25), "{seen}");
+    assert!(bill.ns(Cause::Pacing, Server) >= ms(200), "{seen}");
+}
+
 /// Small messages that are acknowledged late, or with the next one, say nothing about a link.
 #[test]
 fn messages_acknowledged_late_are_no_slow_link() {
