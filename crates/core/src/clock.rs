@@ -16,6 +16,7 @@ const TICKS: [Duration; 6] = [
     Duration::from_nanos(3_333_333),
     TICK_SHORTEST,
 ];
+const TICK_LONGEST_TODAY: Duration = Duration::from_millis(10);
 const TICK_SHORTEST: Duration = Duration::from_millis(1);
 /// Ticks that last less can only be microseconds ...
 const MICROSECONDS_BELOW: Duration = Duration::from_micros(100);
@@ -241,8 +242,9 @@ impl StampClock {
             return None;
         }
         let ticks = i64::from(later.wrapping_sub(earlier) as i32);
-        // Without a measured tick, the one that nearly all senders have; where it counts, the longest of today's.
-        let assumed = if ticks == 0 { TICK_SHORTEST } else { Duration::from_millis(10) };
+        // Without a measured tick, the one that nearly all senders have; where it counts, the longest of today's that can be.
+        let longest = TICKS.into_iter().find(|tick| *tick <= self.tick_max.min(TICK_LONGEST_TODAY));
+        let assumed = if ticks == 0 { TICK_SHORTEST } else { longest.unwrap_or(TICK_SHORTEST) };
         let tick = if self.tick == Duration::ZERO { assumed } else { self.tick };
         Some(tick.times(ticks.max(0) + 1))
     }
@@ -341,6 +343,16 @@ mod tests {
         }
         let waited = clock.on_packet(Instant::from_nanos(25_645_000), 137, false);
         assert_eq!(waited.map(|waited| waited.as_nanos() / 1_000_000), Some(16));
+    }
+
+    #[test]
+    fn a_handshake_dates_what_was_sent_soon_behind_it() {
+        let mut clock = StampClock::default();
+        clock.on_packet(Instant::from_nanos(0), 810, false);
+        assert_eq!(clock.sent_apart(814, 815), Some(Duration::from_millis(20)));
+        // Four ticks within 3.6 ms are none of 3.3 ms.
+        clock.on_packet(Instant::from_nanos(3_620_000), 814, false);
+        assert_eq!(clock.sent_apart(814, 815), Some(Duration::from_millis(2)));
     }
 
     #[test]

@@ -518,6 +518,7 @@ impl Half {
                 flight_segments: self.sent.len() as u32,
                 stamp: segment.options.timestamps.map(|stamps| stamps.val),
                 una: self.view.una,
+                unheard: self.last_data.map_or(0, |last| last.unheard_with(self.view.una)) + 1,
                 spacing: self.last_data.map_or(Duration::ZERO, |before| segment.at - before.at),
             });
             self.missed_since_data = 0;

@@ -32,8 +32,17 @@ pub(crate) struct LastData {
     pub stamp: Option<u32>,
     /// What its sender had been acknowledged when it left.
     pub una: Option<Seq>,
+    /// How many segments, this one included, it has sent since it heard of that.
+    pub unheard: u32,
     /// How long after the one before it.
     pub spacing: Duration,
+}
+
+impl LastData {
+    /// `unheard`, if `una` is still all that its sender has heard of.
+    pub(crate) fn unheard_with(&self, una: Option<Seq>) -> u32 {
+        if self.una == una { self.unheard } else { 0 }
+    }
 }
 
 /// What a data segment is in the order of its direction.

@@ -177,6 +177,7 @@ impl Connection {
                 len: 0,
                 flight: 0,
                 flight_segments: 0,
+                unheard: 0,
                 stamp: None,
                 una: None,
                 spacing: Duration::ZERO,

@@ -275,8 +275,12 @@ fn between_pieces(wait: &Wait<'_>, release: &Release) -> Option<(Cause, Option<&
 /// on as before instead, the application was waiting too: small packets fill a send buffer by what the kernel spends
 /// on each (sk_wmem_alloc counts truesize).
 fn counted_out(wait: &Wait<'_>, release: &Release) -> Option<(Cause, Option<&'static str>, Confidence)> {
-    let many = wait.last.flight_segments >= INITIAL_WINDOW_SEGMENTS;
-    if !many || wait.habits.nagle_ignored == 0 || !wait.follows(release) {
+    let segments = wait.last.flight_segments.max(wait.last.unheard);
+    let unheard = wait.last.una.map_or(0, |una| (wait.segment.seq - una).max(0) as u32);
+    // With Nagle, one small segment is in flight at most (tcp_minshall_check, net/ipv4/tcp_output.c).
+    let small = wait.last.flight.max(unheard) < segments.saturating_sub(1) * wait.mss;
+    let nagle_is_off = wait.habits.nagle_ignored > 0 || small;
+    if segments < INITIAL_WINDOW_SEGMENTS || !nagle_is_off || !wait.follows(release) {
         return None;
     }
     if wait.segment.payload_len > wait.last.len {

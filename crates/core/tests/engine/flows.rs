@@ -343,6 +343,23 @@ fn a_write_that_its_stamp_dates_behind_an_acknowledgement_was_not_let_go_by_that
     });
 }
 
+/// A server without Nagle writes its reply in pieces of 1 KB: ten of them fill the window of a new connection, and what it wrote
+/// meanwhile leaves in full segments with the first acknowledgements. Seen from a client that acknowledges each at once, too.
+#[test]
+fn small_pieces_fill_a_window_that_counts_packets() {
+    let rtt = ms(4);
+    let small = each(0..10, |n| format!("@{} S 1024 #s{n}\n s{n}+0 C ack", 11.1 + 0.03 * f64::from(n)));
+    let text = format!(
+        "handshake\n +5 C 100\n {small}\n s0+{0} S 1448x20 more\n +0 C ack\n +0 S 1448x20\n +0 C ack",
+        4
+    );
+    log(text).rtt(rtt).both_ends(|seen| {
+        let bill = seen.exchange(1);
+        assert_eq!(bill.ns(Cause::SenderThink, Server).max(ms(0.5)), ms(0.5), "{seen}");
+        assert!(bill.ns(Cause::SlowStart, Server) >= ms(7), "{seen}");
+    });
+}
+
 /// 40 ms away a cork's timer is 240 ms, and fires 10.5 ms late here: a server that sleeps for 250 ms would look the same. At the first
 /// reply nothing tells them apart.
 #[test]
