@@ -171,6 +171,11 @@ impl RateEstimator {
         // What takes most of it is a moment in which a host or the path did nothing, until it has come again.
         let whole = intervals + 1 >= RUN_EVENTS && over >= RUN_TIME && longest.times(2) <= over;
         let best = self.best.get_or_insert_default();
+        // Nor does what had piled up meanwhile, and came at once, make it a link's.
+        if !whole && intervals > 1 && longest.times(4) > over.times(3) {
+            best.short = best.short.filter(|short| short.compare(rate).is_gt());
+            return;
+        }
         if !whole && best.short.is_none_or(|short| rate.compare(short).is_gt()) {
             best.short = Some(rate);
         }
@@ -270,6 +275,18 @@ mod tests {
         }
         let rate = estimator.best().map_or(0, Rate::bits_per_second);
         assert!(rate >= 280_000_000, "{rate}");
+    }
+
+    #[test]
+    fn what_had_piled_up_behind_one_stop_shows_no_link() {
+        // A sender paces 1448 bytes each 1.16 ms, and nothing waits. Once the path stands still for 8 ms.
+        let mut estimator = RateEstimator::default();
+        let mut at = 0;
+        for i in 0..40 {
+            at += if i == 20 { 8_000_000 } else { 20_000 + 1_140_000 * i64::from(!(21..27).contains(&i)) };
+            estimator.on_bytes(Instant::from_nanos(at), 1448, 1448, (20..27).contains(&i));
+        }
+        assert_eq!(estimator.best().map(Rate::bits_per_second), None);
     }
 
     #[test]
