@@ -182,8 +182,7 @@ impl Connection {
             return false;
         };
         let asks = u32::try_from(open.request_bytes).is_ok_and(|len| holds(len, record).is_none());
-        let held = held.filter(|_| asks && frames.run[from] < FRAMES_MAX);
-        let Some(held) = held else {
+        let Some(held) = held.filter(|_| frames.run[from] < FRAMES_MAX) else {
             frames.run = [0; 2];
             let after_frames = asks && frames.answer == Answer::Frames;
             if from == open.initiator {
@@ -205,15 +204,15 @@ impl Connection {
             let together = frames.left_out[from].is_some_and(|last| segment.at - last < TOGETHER);
             let waits = held.ping && frames.answer != Answer::Message;
             // Until the responder has echoed it, it may be the rest of the request.
-            frames.doubtful |= waits && !echoes && !together;
-            echoes || together || waits
+            frames.doubtful |= asks && waits && !echoes && !together;
+            asks && (echoes || together || waits)
         } else {
             frames.doubtful &= !echoes;
             let first = frames.answer == Answer::None;
             if first {
                 frames.answer = Answer::Frames;
             }
-            !first
+            asks && !first
         };
         if left_out {
             frames.left_out[from] = Some(segment.at);

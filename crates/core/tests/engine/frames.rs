@@ -157,3 +157,25 @@ fn room_for_more_does_not_answer_an_upload() {
         assert!(upload.ns(Cause::RoundTrip, Path) <= rtt + ms(1), "{seen}");
     });
 }
+
+/// A call follows close behind a PING, whose echo leaves the server before the call has reached it: the call is what is answered.
+#[test]
+fn a_call_behind_a_ping_is_answered_for_itself() {
+    let rtt = ms(20);
+    let text = PREFACE.to_owned()
+        + "ready+5 C 300
+         +3 S 200
+         +5 C 17 #ping
+         ping+0 S 17
+         ping+0.6 C 445 #call
+         call+40 S 17
+         +0 C 17
+         call+60 S 353
+         +0 C ack";
+    log(text).rtt(rtt).both_ends(|seen| {
+        let call = seen.exchange(seen.count(Kind::Exchange));
+        let own = call.ns(Cause::ServerThink, Server) - ms(60);
+        assert!(own.max(-own) <= ms(1), "{seen}");
+        call.never(Cause::Unexplained).elapsed(rtt + ms(60.6), ms(1));
+    });
+}
