@@ -34,6 +34,7 @@ const TOGETHER: Duration = Duration::from_millis(1);
 
 /// What is known of a connection's frames.
 #[derive(Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each says something of its own")]
 pub(super) struct Frames {
     /// What a record adds, once the connection has shown to be one of HTTP/2, and whether that is a guess.
     record: Option<(u32, bool)>,
@@ -51,6 +52,8 @@ pub(super) struct Frames {
     /// When each end's last frame passed that was left out.
     left_out: [Option<Instant>; 2],
     answer: Answer,
+    /// The initiator has echoed a PING of the responder's: that was no answer.
+    echoed: bool,
     /// The present segment answers the request, whatever came before.
     answers: bool,
     /// The present segment goes on with the request, although frames came from its responder.
@@ -136,7 +139,7 @@ impl Frames {
 
     pub(super) fn on_message(&mut self) {
         self.answer = Answer::None;
-        self.doubtful = false;
+        (self.doubtful, self.echoed) = (false, false);
     }
 
     /// Whether the present segment answers the request although frames came before it.
@@ -186,7 +189,7 @@ impl Connection {
             frames.run = [0; 2];
             let after_frames = asks && frames.answer == Answer::Frames;
             if from == open.initiator {
-                frames.goes_on = after_frames && open.request_bytes >= UPLOAD_MIN;
+                frames.goes_on = after_frames && (frames.echoed || open.request_bytes >= UPLOAD_MIN);
             } else {
                 frames.answers = after_frames;
                 frames.answer = Answer::Message;
@@ -204,6 +207,7 @@ impl Connection {
             let together = frames.left_out[from].is_some_and(|last| segment.at - last < TOGETHER);
             let waits = held.ping && frames.answer != Answer::Message;
             // Until the responder has echoed it, it may be the rest of the request.
+            frames.echoed |= echoes && frames.answer == Answer::Frames;
             frames.doubtful |= asks && waits && !echoes && !together;
             asks && (echoes || together || waits)
         } else {

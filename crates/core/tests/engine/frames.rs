@@ -179,3 +179,23 @@ fn a_call_behind_a_ping_is_answered_for_itself() {
         call.never(Cause::Unexplained).elapsed(rtt + ms(60.6), ms(1));
     });
 }
+
+/// A client streams, and echoes its server's PING meanwhile: the stream goes on.
+#[test]
+fn a_stream_goes_on_behind_an_echo() {
+    let rtt = ms(20);
+    let text = PREFACE.to_owned()
+        + "ready+5 C 1448x5 #first
+         first+1 S 17
+         +0 C 17
+         first+80 C 1448x5 #last
+         last+30 S 300
+         +0 C ack";
+    log(text).rtt(rtt).both_ends(|seen| {
+        assert_eq!(seen.count(Kind::Exchange), 2, "{seen}");
+        let stream = seen.exchange(2);
+        let own = stream.ns(Cause::ServerThink, Server) - ms(30);
+        assert!(own.max(-own) <= ms(1), "{seen}");
+        assert!(stream.ns(Cause::SenderThink, Client) >= ms(79), "{seen}");
+    });
+}
