@@ -310,7 +310,7 @@ impl Half {
         if view.edge.is_some_and(|edge| ack.edge.after(edge)) && i64::from(release.room) < i64::from(mss) {
             view.open_window(release);
         }
-        view.edge = Some(view.edge.map_or(ack.edge, |edge| edge.latest(ack.edge)));
+        view.reach(ack.edge);
         view.window = ack.window;
         view.window_peak = view.window_peak.max(ack.window);
         if ack.signals_loss {
@@ -532,6 +532,7 @@ impl Half {
         let forced = self.pushed_run.saturating_add(segment.payload_len) >= self.forced_push_after();
         match (segment.flags.psh(), small && !forced) {
             (false, _) => Queue::More,
+            (true, true) if self.snd_nxt.is_some_and(|nxt| self.view.cuts(nxt)) => Queue::Unknown,
             (true, true) => Queue::Emptied,
             (true, false) => Queue::Unknown,
         }

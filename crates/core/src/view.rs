@@ -49,6 +49,8 @@ struct Older {
 pub(crate) struct View {
     pub una: Option<Seq>,
     pub edge: Option<Seq>,
+    /// The ones before it.
+    edges: [Option<Seq>; 4],
     pub window: u32,
     pub window_peak: u32,
     /// When the first acknowledgement came since the sender sent last.
@@ -92,6 +94,22 @@ impl View {
     #[inline]
     pub(crate) fn window_opened(&self) -> Option<Release> {
         self.older.as_ref()?.window_opened
+    }
+
+    /// Whether the window cut a segment that ends here. Which acknowledgement was the last that its sender had is not known
+    /// exactly.
+    #[inline]
+    pub(crate) fn cuts(&self, end: Seq) -> bool {
+        self.edge == Some(end) || self.edges.contains(&Some(end))
+    }
+
+    /// The window reaches so far now.
+    #[inline]
+    pub(crate) fn reach(&mut self, edge: Seq) {
+        if self.edge.is_none_or(|before| edge.after(before)) {
+            self.edges.rotate_right(1);
+            self.edges[0] = self.edge.replace(edge);
+        }
     }
 
     pub(crate) fn open_window(&mut self, release: Release) {

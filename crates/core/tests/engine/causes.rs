@@ -484,3 +484,25 @@ fn copies_of_a_lost_tail_are_repairs_at_either_end() {
         assert!(repair >= ms(290 + 3 * 40), "{seen}");
     });
 }
+
+/// A sender that paces fills the window with a part of a segment, pushed (__tcp_transmit_skb, net/ipv4/tcp_output.c, since 5.4),
+/// and goes on a moment after the window has opened: its program has more to send all the time.
+#[test]
+fn a_segment_that_the_window_cuts_is_no_end_of_a_write() {
+    let rounds = each(0..12, |round| {
+        each(0..15, |n| {
+            let (at, len) = if n == 14 { (23.8, 1312) } else { (1.6 * f64::from(n), 1448) };
+            format!(
+                "@{:.1} S {len} #s{round}x{n}\n s{round}x{n}+0 C ack",
+                40.0 + 24.9 * f64::from(round) + at
+            )
+        })
+    });
+    let text = format!("handshake\n +5 C 100\n {rounds}\n +2 S 100\n +0 C ack");
+    let path = log(text).without_window_scale().window(End::Client, 21_584).rtt(ms(24));
+    path.both_ends(|seen| {
+        let bill = seen.exchange(1);
+        assert!(bill.ns(Cause::SenderThink, Server) <= ms(10), "{seen}");
+        assert!(bill.ns(Cause::ReceiveWindow, Client) >= ms(100), "{seen}");
+    });
+}
