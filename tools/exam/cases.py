@@ -571,6 +571,14 @@ case("upload-slow-sink", lambda p: upload(p, 1_500_000), lambda p: slow_sink(p, 
 case("upload-slow-sink-bbr", lambda p: upload(p, 1_500_000), lambda p: slow_sink(p, 1_500_000),
      transfer("receiver-think|receive-window|slow-start|congestion-window|pacing|server-think@"), path="--delay 10ms", congestion="bbr",
      far_sysctl=["net.ipv4.tcp_rmem=4096 131072 262144"])
+# The client offers time stamps and the server does not take them up, as Windows does not by default.
+case("upload-15m-bbr-no-timestamps", lambda p: upload(p, 2_000_000), lambda p: sink(p, 2_000_000),
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": rtt, "slow-start|receive-window@": (0, 3 * rtt), "bandwidth@": (950, 1400)},
+     path="--delay 40ms --rate 15mbit --queue 150k", congestion="bbr", far_sysctl=["net.ipv4.tcp_timestamps=0"])
+case("unscaled-bbr", download(1_200_000), chunks(1, 1_200_000, 0, True), transfer("receive-window|slow-start@"), path="--delay 12ms",
+     congestion="bbr", near_sysctl=["net.ipv4.tcp_window_scaling=0"])
+case("paced-30m-bbr", download(BULK), lambda p: tuned_server(p, BULK, SO_MAX_PACING_RATE=3_750_000), transfer("pacing|slow-start@server"),
+     congestion="bbr")
 case("two-slow-one-fast", lambda p: three_at_once(p), lambda p: serve_many(p, 3, 60),
      lambda t, rtt: {"handshake@": 3 * rtt, "round-trip@": 12 * rtt, "server-think@server": t.sum("far", "think")})
 case("stream-of-events", download(12 * 150), chunks(12, 150, 80, True),
