@@ -4,6 +4,9 @@
 //! end before these have come, or after a few of a small flight, which a host that is slow to answer spreads as a slow link
 //! would. They are kept as times and bytes until the message ends or is answered: then the link's share of each is what it
 //! needed at the rate that has shown meanwhile.
+//!
+//! Near the receiver every segment shows its own time on the link, once anything has shown how fast that is: what ended a wait
+//! before is kept in the same way.
 
 use tcpwhy_wire::{Duration, Instant};
 
@@ -53,6 +56,8 @@ struct EarlyWait {
     ns: Duration,
     link: Duration,
     rate: Option<Rate>,
+    /// Near the receiver, the bytes on the link that ended it.
+    alone: Option<u32>,
 }
 
 impl EarlyWaits {
@@ -87,6 +92,10 @@ impl EarlyWaits {
         // What an application took is only the longer for it where the link was taken for too slow.
         let pause = of(Cause::SenderThink.bit()).filter(|_| link.is_positive());
         let Some(held) = of(HOLDS).or(pause) else { return };
+        let far = own > peer;
+        if far && sender.rate(false).is_some() {
+            return;
+        }
         let sent = sender.bytes - u64::from(at.len).min(sender.bytes);
         let before = self.waits.last().map_or(0, |before| before.sent);
         let more = u32::try_from(sent.saturating_sub(before)).unwrap_or(u32::MAX);
@@ -104,7 +113,8 @@ impl EarlyWaits {
             confidence: held.confidence,
             ns: held.ns,
             link,
-            rate: sender.rate(true),
+            rate: sender.rate(!far),
+            alone: far.then(|| sender.on_wire(at.len, 1, mss)),
         });
     }
 
@@ -118,6 +128,14 @@ impl EarlyWaits {
         };
         let mut charges: [Option<Charge>; WAITS_MAX] = [const { None }; WAITS_MAX];
         for (wait, charge) in self.waits.drain(..).zip(&mut charges) {
+            let detail = Detail { rate_bps: Some(rate.bits_per_second()), ..Detail::default() };
+            let [stopped, released] = wait.packets;
+            if let Some(bytes) = wait.alone {
+                let ns = take_back(wait.cause, rate.time_for(bytes).min(wait.ns));
+                let busy = Charge::new(Cause::Bandwidth, sender, ns, Confidence::Likely).detail(detail);
+                *charge = Some(busy.evidence(stopped, released));
+                continue;
+            }
             if wait.rate.is_some_and(|then| !rate.is_faster(then)) {
                 busy_before = Some(wait.from + wait.link);
                 continue;
@@ -130,13 +148,11 @@ impl EarlyWaits {
             let busy_until = [added, shown].into_iter().flatten().fold(all, Instant::min);
             busy_before = Some(busy_until);
             let busy = (busy_until.min(wait.until) - wait.from).at_least_zero().min(wait.ns + wait.link);
-            let [stopped, released] = wait.packets;
             let now = if wait.rate.is_some() {
                 let ns = take_back(Cause::Bandwidth, wait.link - busy.min(wait.link));
                 Charge::new(wait.cause, sender, ns, wait.confidence)
             } else {
                 let ns = take_back(wait.cause, busy);
-                let detail = Detail { rate_bps: Some(rate.bits_per_second()), ..Detail::default() };
                 Charge::new(Cause::Bandwidth, sender, ns, Confidence::Likely).detail(detail)
             };
             *charge = Some(now.evidence(stopped, released));

@@ -115,6 +115,16 @@ impl Connection {
         }
     }
 
+    /// Whether the capture stands at least as near to this end as to the other.
+    pub(super) fn is_near(&self, end: usize) -> bool {
+        self.delay(end) <= self.delay(1 - end)
+    }
+
+    /// The rate at which the path lets this end's bytes through, as far as it has shown.
+    pub(super) fn shown_rate(&self, end: usize) -> Option<Rate> {
+        self.halves[end].rate(self.is_near(end))
+    }
+
     /// Whether a segment of the responder answers request bytes that came since its last one.
     pub(super) fn answers(&self, open: &Open, segment: &Segment, from: usize, order: Order) -> bool {
         if from == open.initiator {
@@ -269,9 +279,11 @@ impl Connection {
         let Some(open) = self.open.as_deref().filter(|_| follows != Follows::Nothing) else { return };
         let spurious = self.is_spurious(open, segment);
         let half = &self.halves[from];
-        let early = verdict.split.has(early::KEPT) && !half.acknowledgements.is_settled();
+        let unsettled =
+            if self.is_near(from) { !half.acknowledgements.is_settled() } else { half.rate(false).is_none() };
+        let early = verdict.split.has(early::KEPT) && unsettled;
         let early = early.then(|| (self.mss(from), [self.delay(from), self.delay(1 - from)]));
-        let early = early.filter(|(_, [own, peer])| own <= peer);
+        let asked_rate = self.shown_rate(open.initiator);
         let path = if from == open.initiator { &open.request } else { &open.reply };
         let timer_from = repair::timer_from(order, &verdict.split, half, path.probed_at());
         let held = verdict.split.has(growth::DOUBTED | Cause::SendBuffer.bit());
@@ -286,7 +298,7 @@ impl Connection {
                 open.request.discard();
             }
             let asked = &self.halves[open.initiator];
-            open.request.charge_early(asked.rate(true), asked.side);
+            open.request.charge_early(asked_rate, asked.side);
             open.join_pieces();
             let Open { request, reply, .. } = open;
             if follows == Follows::Beginning {

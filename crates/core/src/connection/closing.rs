@@ -24,6 +24,7 @@ impl Connection {
         let listener = 1 - speaker;
         let away = self.delay(listener);
         let heard = self.ends[listener];
+        let rate = self.shown_rate(speaker);
         let path = open.last_path();
         let echoes = |next: &Segment| {
             let stamps = next.options.timestamps.filter(|_| next.src == heard);
@@ -36,7 +37,7 @@ impl Connection {
             path.discard(); // the peer went on before the retransmission can have reached it
         }
         path.commit();
-        path.charge_early(self.halves[speaker].rate(true), side(speaker));
+        path.charge_early(rate, side(speaker));
         let kind = open.kind();
         if kind == Kind::OneWay {
             self.close_pieces(&mut open, ledger);

@@ -504,9 +504,9 @@ impl Connection {
             _ if left_out => {}
             Silence::None => {}
             Silence::Piece => {
+                let rate = self.shown_rate(from);
                 if let Some(open) = self.open.as_deref_mut() {
-                    let half = &self.halves[from];
-                    open.request.charge_early(half.rate(true), half.side);
+                    open.request.charge_early(rate, self.halves[from].side);
                     open.set_piece_aside(&verdict.split, segment);
                 }
                 verdict.split = Split::of(Duration::ZERO);
