@@ -500,7 +500,7 @@ impl Half {
         }
         let again = matches!(order, Order::Retransmission { .. });
         if again {
-            self.link.resend(segment.payload_len);
+            self.resend(segment.payload_len);
         }
         if let Some(rate) = self.acknowledgements.best() {
             let bytes = self.on_wire(segment.payload_len, 1, mss);

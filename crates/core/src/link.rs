@@ -22,6 +22,8 @@ const SILENT: i64 = 3;
 /// IPv4 and TCP, without options.
 const HEADERS_LEN: u32 = 40;
 
+/// TCP_DELACK_MIN (include/net/tcp.h) less a jiffy: the shortest timer of a delayed acknowledgement that many have.
+const DELACK_MIN: Duration = Duration::from_millis(36);
 /// A receiver acknowledges every second segment (RFC 9293, 3.8.6.3), or a few more that its interface gathered within a
 /// moment. One acknowledgement of more segments after a longer time is no arrival: they came together long ago, or one by
 /// one, and their receiver held it back until its application read. Super-segments may cross virtual links whole.
@@ -37,11 +39,13 @@ pub(crate) struct Link {
     until: Instant,
     /// Bytes that were sent again and are not known to have passed it.
     resent: u32,
+    /// The acknowledgement of a lone segment that a timer may have sent, were it not for the bytes right behind that.
+    timed: Option<Instant>,
 }
 
 impl Default for Link {
     fn default() -> Self {
-        Self { since: Instant::MIN, until: Instant::MIN, resent: 0 }
+        Self { since: Instant::MIN, until: Instant::MIN, resent: 0, timed: None }
     }
 }
 
@@ -101,7 +105,7 @@ impl Link {
         }
     }
 
-    pub(crate) fn resend(&mut self, bytes: u32) {
+    fn resend(&mut self, bytes: u32) {
         self.resent = self.resent.saturating_add(bytes);
     }
 
@@ -171,10 +175,27 @@ impl Half {
             late + HOST_VARIATION >= newest && (spread || late >= newest.times(2))
         };
         let behind = self.acknowledgements.last().filter(|&last| behind(last)).map(|last| at - last);
+        let timed = bytes <= mss && behind.is_some_and(|since| since >= DELACK_MIN);
         self.newest_acked_at = newest_at;
         let passed = self.on_wire(bytes, segments, mss);
         self.on_acknowledged(at, passed, mss, behind.is_some(), peer);
         self.on_passed(at - peer, passed, late, behind, 0, mss);
+        self.link.timed = timed.then_some(at);
+    }
+
+    /// Whether what seemed to be a slow link was the timer of a delayed acknowledgement: the bytes right behind the segment that
+    /// it acknowledged are missing, as is known when they are sent again.
+    pub(crate) fn was_timed(&self) -> bool {
+        self.link.timed.is_some() && self.link.timed == self.acknowledgements.last()
+    }
+
+    /// Bytes were sent again.
+    pub(crate) fn resend(&mut self, bytes: u32) {
+        if self.was_timed() {
+            self.acknowledgements.forget_short();
+            self.link = Link::default();
+        }
+        self.link.resend(bytes);
     }
 
     /// How many of the outstanding bytes cannot be at the bottleneck any more: packets keep their order in a queue, so that what
@@ -243,7 +264,7 @@ impl Half {
     #[cold]
     fn begin_link(&mut self, passed: Instant, rate: Rate, mss: u32) {
         let Some(first) = self.sent.front().map(|sent| sent.at) else { return };
-        self.link = Link { since: first.min(passed), until: passed, resent: 0 };
+        self.link = Link { since: first.min(passed), until: passed, resent: 0, timed: None };
         let mut from = self.una;
         for n in 0..self.sent.len() {
             let Some(&sent) = self.sent.get(n) else { return };

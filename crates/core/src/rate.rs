@@ -186,6 +186,14 @@ impl RateEstimator {
         }
     }
 
+    /// What was no whole run was none of the bottleneck's.
+    pub(crate) fn forget_short(&mut self) {
+        self.run = Run { last: self.run.last, ..Run::default() };
+        if let Some(best) = &mut self.best {
+            best.short = None;
+        }
+    }
+
     /// What comes next cannot be measured from the last event.
     pub(crate) fn interrupt(&mut self) {
         self.run.last = None;

@@ -56,6 +56,9 @@ pub(crate) fn split(wait: &Wait<'_>) -> Split {
 /// then; near the receiver, with the second one.
 fn busy(wait: &Wait<'_>) -> Duration {
     if wait.near_sender() {
+        if matches!(wait.order, Order::Retransmission { .. }) && wait.half.was_timed() {
+            return Duration::ZERO;
+        }
         let busy = wait.half.link.busy_from(wait.last.at).min(wait.gap);
         let silent = wait.half.silent_from(wait.last.at, wait.segment.at, wait.peer);
         return silent.map_or(busy, |silent| busy.min(silent));

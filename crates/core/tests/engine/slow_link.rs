@@ -444,3 +444,24 @@ fn a_probe_with_new_data_is_no_more_than_possibly_a_loss() {
     let lost = seen.exchange(6).exchange.bill.iter().find(|line| line.cause == Cause::Loss);
     assert!(lost.is_none_or(|line| line.confidence == Confidence::Possible), "{seen}");
 }
+
+/// The last two segments of a reply are lost; what is left of it ends with a lone segment, whose acknowledgement is held back for
+/// 43 ms. No link is as slow as that.
+#[test]
+fn a_lone_segment_s_timer_is_no_link() {
+    let text = "handshake
+        +5 C 100 #q
+        q+0 S 1448x3 more #r
+        q+0.02 S 1448 more lost
+        q+0.03 S 1208 lost
+        r+0 C ack ack=2896
+        r+43 C ack
+        q+180 S 4344..5792
+        +0 C ack
+        +0 S 5792..7000
+        +0 C ack";
+    log(text).rtt(ms(40)).both_ends(|seen| {
+        let bill = seen.exchange(1);
+        assert!(bill.ns(Cause::Bandwidth, Path) < ms(1), "{seen}");
+    });
+}
