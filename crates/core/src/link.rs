@@ -192,8 +192,10 @@ impl Half {
     /// Bytes were sent again.
     pub(crate) fn resend(&mut self, bytes: u32) {
         if self.was_timed() {
-            self.acknowledgements.forget_short();
-            self.link = Link::default();
+            self.acknowledgements.forget(DELACK_MIN);
+            if self.acknowledgements.best().is_none() {
+                self.link = Link::default();
+            }
         }
         self.link.resend(bytes);
     }

@@ -186,11 +186,11 @@ impl RateEstimator {
         }
     }
 
-    /// What was no whole run was none of the bottleneck's.
-    pub(crate) fn forget_short(&mut self) {
+    /// An interval of this length was none of the bottleneck's: forgets what no whole run has shown with it.
+    pub(crate) fn forget(&mut self, interval: Duration) {
         self.run = Run { last: self.run.last, ..Run::default() };
         if let Some(best) = &mut self.best {
-            best.short = None;
+            best.short = best.short.filter(|short| short.over < interval);
         }
     }
 
