@@ -140,7 +140,9 @@ impl Connection {
         if half.outstanding() > u32::from(half.fin.is_some()) {
             return;
         }
-        let late = half.link.busy_from(last.at);
+        // By its acknowledgement at the latest it had passed, however slow the link seemed.
+        let most = half.acknowledgements.last().map_or(Duration::MAX, |acked| acked - last.at);
+        let late = half.link.busy_from(last.at).min(most);
         if !late.is_positive() {
             return;
         }
