@@ -18,7 +18,7 @@ use crate::exchange::Open;
 use crate::half::{HOST_VARIATION, Half, Order};
 use crate::ladder::Ladder;
 use crate::ledger::Ledger;
-use crate::mechanism::congestion_window::Rounds;
+use crate::mechanism::rounds::Rounds;
 use crate::mechanism::{HELD_BACK_MIN, Habits, Verdict, nagle};
 use crate::report::{Rung, Trigger, Vantage};
 use crate::service::ServiceKey;

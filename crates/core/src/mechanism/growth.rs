@@ -86,6 +86,6 @@ pub(crate) fn flight(wait: &Wait<'_>, verdict: &Verdict) -> Option<u32> {
 pub(crate) fn is_whole_round(wait: &Wait<'_>) -> bool {
     let rtt = wait.rtt();
     wait.gap >= rtt - rtt.divided_by(4)
-        && wait.gap >= super::congestion_window::WHOLE_ROUND_MIN
+        && wait.gap >= super::rounds::WHOLE_ROUND_MIN
         && super::bandwidth::split(wait).left() >= wait.gap.divided_by(2)
 }

@@ -6,10 +6,17 @@
 pub(crate) mod bandwidth;
 pub(crate) mod congestion_window;
 pub(crate) mod cork;
+mod delayed_ack_cwnd;
 pub(crate) mod growth;
 pub(crate) mod nagle;
+mod pacing;
+mod queueing;
 pub(crate) mod receive_window;
+mod receiver_think;
 pub(crate) mod repair;
+pub(crate) mod rounds;
+mod send_buffer;
+mod slow_start;
 pub(crate) mod think;
 
 use tcpwhy_wire::{Duration, Instant, Segment};
@@ -115,8 +122,8 @@ pub(crate) struct Habits {
     pub answers: think::Answers,
     /// How many of the next packets are second copies, the first ones lost before the capture saw them.
     pub copies_due: u16,
-    /// Rounds of a window, see `congestion_window`.
-    pub rounds: congestion_window::Rounds,
+    /// Rounds of a window, see `rounds`.
+    pub rounds: rounds::Rounds,
 }
 
 impl Habits {
@@ -298,8 +305,8 @@ pub(crate) fn lessons(wait: &Wait<'_>, verdict: &Verdict) -> Lessons {
         index: wait.index,
         before: wait.last.len,
         copies_due: repair::copies_due(wait, verdict),
-        writes_on: congestion_window::writes_on(wait),
-        drained_to: congestion_window::drained_to(wait, verdict).map(|left| (left, wait.mss)),
+        writes_on: send_buffer::writes_on(wait),
+        drained_to: send_buffer::drained_to(wait, verdict).map(|left| (left, wait.mss)),
         silent_behind: growth::flight(wait, verdict).map(|flight| (flight, wait.mss)),
     }
 }

@@ -69,10 +69,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         if late > wait.gap.divided_by(8) {
             confidence = Confidence::Possible;
         }
-        split.take(
-            Charge::new(Cause::Queueing, wait.half.side, late, Confidence::Possible)
-                .evidence(release.packet, segment.packet),
-        );
+        split.take(super::queueing::behind(wait, &release));
     }
     // Where the acknowledgement came at once (the first exchange on Linux: quick acknowledgements), the application
     // has shown how long it pauses by itself before this write; that part of the wait is not Nagle's. A pause longer than

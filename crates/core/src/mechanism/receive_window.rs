@@ -7,8 +7,8 @@
 use tcpwhy_wire::{Duration, Seq};
 
 use super::congestion_window::SLOW_HOST;
-use super::{HELD_BACK_MIN, Verdict, Wait};
-use crate::account::{Charge, Split};
+use super::{Verdict, Wait, receiver_think};
+use crate::account::Charge;
 use crate::cause::Cause;
 use crate::half::{Half, Order, Queue, Release};
 use crate::report::{Confidence, Detail, Trigger};
@@ -23,7 +23,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         return None;
     }
     if wait.gap >= crate::rto::RTO_MIN
-        && let Some(verdict) = forced_into_small_window(wait)
+        && let Some(verdict) = receiver_think::forced_into_small_window(wait)
     {
         return Some(verdict);
     }
@@ -90,39 +90,12 @@ pub(crate) fn update_unseen(wait: &Wait<'_>) -> bool {
     wait.order == Order::New && !half.scale_bounds.is_in_use() && half.edge_seen().is_some_and(beyond)
 }
 
-/// A window that stays smaller than a segment: the sender holds out for more (silly window avoidance, RFC 9293,
-/// 3.8.6.2.1) until its probe timer makes it send what fits.
-fn forced_into_small_window(wait: &Wait<'_>) -> Option<Verdict> {
-    let half = wait.half;
-    let room = half.room_left()?;
-    let fills = room > 0 && room < wait.mss as i32 && wait.segment.payload_len as i32 == room;
-    if !fills || half.flight() > 0 || half.view.window >= half.view.window_peak / 2 {
-        return None;
-    }
-    let detail = Detail {
-        window_bytes: Some(u64::from(half.view.window)),
-        form: Some("small-window"),
-        ..Detail::default()
-    };
-    let charge = Charge::new(Cause::ReceiverThink, half.side, Duration::ZERO, Confidence::Likely)
-        .evidence(wait.last.packet, wait.segment.packet)
-        .detail(detail);
-    Some(Verdict { split: Split::of(wait.gap).rest(charge), trigger: Trigger::Timer })
-}
-
+/// A window that stands at its ceiling is the buffer's; one that had shrunk is the reader's.
 fn whose(wait: &Wait<'_>, release: &Release) -> (Cause, Option<&'static str>) {
-    let half = wait.half;
-    // One acknowledgement for all that was in flight, long after it arrived, opens the window by as much as was read: two
-    // segments that were read are acknowledged at once (RFC 9293, 3.8.6.3).
-    let held_back = wait.ack_delay(release).is_some_and(|delay| delay >= HELD_BACK_MIN);
-    if held_back && release.left < release.flight / 4 && release.flight > wait.mss {
-        return (Cause::ReceiverThink, Some("slow-reader"));
+    match receiver_think::form(wait, release) {
+        Some(form) => (Cause::ReceiverThink, Some(form)),
+        None => (Cause::ReceiveWindow, Some(form(wait.half, wait))),
     }
-    if release.window < release.window_peak / 2 {
-        let form = if release.window < wait.mss { "zero-window" } else { "slow-reader" };
-        return (Cause::ReceiverThink, Some(form));
-    }
-    (Cause::ReceiveWindow, Some(form(half, wait)))
 }
 
 pub(crate) fn form(half: &Half, wait: &Wait<'_>) -> &'static str {

@@ -1,0 +1,134 @@
+//! What do the rounds of a transfer say about what holds their sender? A round is what leaves until a byte that was sent in it
+//! is acknowledged; its flight is what was in flight at the most.
+
+use tcpwhy_wire::{Duration, Seq};
+
+use super::growth::Growth;
+use crate::half::Release;
+
+/// RFC 6928; Linux since 2.6.39.
+pub(super) const INITIAL_WINDOW_SEGMENTS: u32 = 10;
+/// A silence shorter than this may end with an acknowledgement by chance.
+pub(super) const WHOLE_ROUND_MIN: Duration = Duration::from_millis(1);
+
+/// What the rounds so far say about the window. A round ends when a byte that was sent in it is acknowledged.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Rounds {
+    /// First byte of the round under way.
+    pub(super) started: Option<Seq>,
+    /// Most bytes in flight in the round under way, and in the one before it.
+    pub(super) flight: u32,
+    pub(super) last: u32,
+    /// The largest flight before the last idle time.
+    pub(super) before_idle: u32,
+    pub(super) largest: u32,
+    /// The largest flight that a window has room for that was reset, and the first one since.
+    pub(super) restarted_max: u32,
+    pub(super) since_idle: Option<u32>,
+    /// Rounds whose flight was that of `flat_from`, in a row.
+    flat: u8,
+    flat_from: u32,
+    pub(super) lost: bool,
+    filled: Filled,
+    /// The last whole round was larger than any before it: the window is still opening from its initial size.
+    pub(super) growing: bool,
+    /// Waits that ended when the flight had shrunk to so many bytes, in a row, and how many bytes that were.
+    pub(super) drained: u8,
+    drained_to: u32,
+    pub(crate) growth: Growth,
+}
+
+/// Whether the peer's window was used up in the round under way, and in the one before it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Filled {
+    now: bool,
+    last: bool,
+}
+
+impl Rounds {
+    /// Nothing was sent for longer than the retransmission timeout: the window may be reset. Linux halves it for each timeout
+    /// that has gone by, down to what a new connection has (tcp_cwnd_restart, net/ipv4/tcp_output.c).
+    pub(crate) fn on_idle(&mut self, silent: Duration, rto: Duration, mss: u32) {
+        let before_idle = self.largest.max(self.before_idle);
+        let timeouts = (silent.as_nanos() / rto.as_nanos().max(1)).clamp(0, 31);
+        let restarted_max = before_idle.saturating_mul(2) >> timeouts;
+        let restarted_max = restarted_max.max((INITIAL_WINDOW_SEGMENTS + 2) * mss);
+        *self = Self { before_idle, restarted_max, ..Self::default() };
+    }
+
+    /// A message begins with this byte: its first bytes are a round of their own.
+    pub(crate) fn on_message(&mut self, first: Seq) {
+        self.started = Some(first);
+        self.flight = 0;
+        self.growth.interrupt();
+    }
+
+    /// Segments were lost: growth from here on is recovery or congestion avoidance.
+    pub(crate) fn on_loss(&mut self) {
+        (self.lost, self.growing) = (true, false);
+        self.growth = Growth::default();
+    }
+
+    /// A segment that begins with `seq` makes it `flight` bytes in flight, `una` being acknowledged, and leaves `room` in the
+    /// peer's window.
+    #[inline]
+    pub(crate) fn on_flight(&mut self, seq: Seq, flight: u32, una: Option<Seq>, room: i32, mss: u32) {
+        match (self.started, una) {
+            (None, _) => self.started = Some(seq),
+            (Some(started), Some(una)) if una.after(started) => self.end(seq, mss),
+            _ => {}
+        }
+        self.flight = self.flight.max(flight);
+        self.largest = self.largest.max(flight);
+        self.filled.now |= room < mss as i32;
+    }
+
+    fn end(&mut self, next: Seq, mss: u32) {
+        (self.flat, self.flat_from) = match self.flatness(self.flight, mss) {
+            0 => (0, self.flight),
+            flat => (flat, self.flat_from),
+        };
+        self.growing =
+            !self.lost && self.grew(self.flight) && self.flight >= self.largest.max(self.before_idle);
+        self.last = self.flight;
+        self.since_idle.get_or_insert(self.flight);
+        self.flight = 0;
+        self.started = Some(next);
+        self.filled = Filled { now: false, last: self.filled.now };
+        self.growth.on_round();
+    }
+
+    /// How many rounds in a row are flat, one of `flight` bytes included. A congestion window that is used up grows by
+    /// half a segment a round at least (one acknowledgement for two segments, RFC 5681, 3.1).
+    pub(super) fn flatness(&self, flight: u32, mss: u32) -> u8 {
+        let rounds = self.flat.saturating_add(1);
+        let grown = flight.saturating_sub(self.flat_from);
+        let flat = self.flat_from > 0
+            && u64::from(grown) * 2 < u64::from(mss) * u64::from(rounds)
+            && flight >= self.flat_from - self.flat_from / 16;
+        if flat { rounds } else { 0 }
+    }
+
+    pub(super) fn grew(&self, flight: u32) -> bool {
+        u64::from(flight) * 8 > u64::from(self.last) * 9
+    }
+
+    /// Whether flights as large as this one, or the one before it, use up the peer's window: it bounds them then, however they
+    /// are spaced within a round. One that has grown away from them since does not.
+    pub(super) fn fill(&self, flight: u32, window: u32) -> bool {
+        let flight = u64::from(flight.max(self.last));
+        self.filled.last && u64::from(window) * 2 <= flight * 3
+    }
+
+    /// Bytes in flight in the round that `release` ends.
+    pub(super) fn flight_with(&self, release: &Release) -> u32 {
+        self.flight.max(release.flight)
+    }
+
+    /// A wait ended when acknowledgements that the sender had let pass had left `left` bytes in flight.
+    pub(crate) fn on_drained(&mut self, left: u32, mss: u32) {
+        let same = self.drained > 0 && left.abs_diff(self.drained_to) <= (left / 4).max(2 * mss);
+        self.drained = if same { self.drained.saturating_add(1) } else { 1 };
+        self.drained_to = left;
+    }
+}

@@ -1,0 +1,26 @@
+//! Was the window that was used up still opening, from its beginning or after an idle time?
+//!
+//! A window that is used up doubles with each round (RFC 5681, 3.1): flights that grow by an eighth and more prove it, one that
+//! does not grow, or a loss, refutes it. After an idle time longer than the retransmission timeout Linux halves the window for
+//! each of them, down to the initial one (RFC 5681, 4.1; tcp_cwnd_restart, net/ipv4/tcp_output.c;
+//! net.ipv4.tcp_slow_start_after_idle): flights well below the largest one before that show it. A first flight that fits no
+//! window that was reset says that its sender has kept it, and then the rest is no more than possible.
+
+use super::rounds::Rounds;
+use crate::cause::Cause;
+use crate::report::Confidence;
+
+/// Which start it is that makes a window grow.
+pub(super) fn cause(rounds: &Rounds, flight: u32) -> Cause {
+    // The window had grown past the largest round, by up to as much again: what was acknowledged last counted too.
+    if u64::from(rounds.before_idle) * 7 > u64::from(flight) * 4 {
+        return Cause::SlowStartAfterIdle;
+    }
+    Cause::SlowStart
+}
+
+/// How sure it is that a flight of so many bytes belongs to this start.
+pub(super) fn confidence(rounds: &Rounds, flight: u32, cause: Cause) -> Confidence {
+    let kept = rounds.since_idle.unwrap_or(flight) > rounds.restarted_max;
+    if cause == Cause::SlowStartAfterIdle && kept { Confidence::Possible } else { Confidence::Likely }
+}
