@@ -19,6 +19,9 @@ use crate::report::{Confidence, Detail, Trigger};
 /// A pause seen elsewhere shorter than this says more about a cold start than about the application.
 const PAUSE_MIN: Duration = Duration::from_millis(3);
 
+/// Far from its sender, a pause that is longer than the round trip by less than this may be none.
+const PAUSE_LATE_MAX: Duration = Duration::from_millis(2);
+
 pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     if wait.order != Order::New || wait.gap < super::BURST_GAP {
         return None;
@@ -264,7 +267,8 @@ pub(crate) fn lesson(wait: &Wait<'_>, verdict: &Verdict) -> Lesson {
     }
     // Nothing held it: the small one before it had been acknowledged at once. Where packets are late on their way, that and
     // this one may have been.
-    let late_max = if wait.near_sender() { Duration::ZERO } else { half.queued_peak };
+    let varies = wait.own.divided_by(2).min(PAUSE_LATE_MAX);
+    let late_max = if wait.near_sender() { Duration::ZERO } else { half.queued_peak.max(varies) };
     let acked_at_once = half.view.small_acked().is_some_and(|release| {
         release.effective > wait.last.at
             && release.effective + late_max < wait.segment.at

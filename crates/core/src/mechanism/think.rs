@@ -20,6 +20,8 @@ use tcpwhy_wire::Duration;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Answers {
     last: Option<Timing>,
+    /// The last one before it whose rest came at quite another time.
+    other: Option<Timing>,
     /// The server's own time, once that is shown.
     own: Option<Duration>,
 }
@@ -27,20 +29,28 @@ pub(crate) struct Answers {
 impl Answers {
     /// Whether this answer had not waited for the rest of its request.
     pub(crate) fn is_own(&self, timing: Timing) -> bool {
-        let shown = self.last.is_some_and(|last| {
-            let moved = last.pieces - timing.pieces;
-            let moved = moved.max(-moved);
+        let shown = |last: Timing| {
+            let moved = moved(last, timing);
             let differs = last.answer - timing.answer;
             let much = moved >= HELD_BACK_MIN && moved >= differs.max(-differs).times(8);
             much && agree(last.answer, timing.answer)
-        });
-        shown || self.own.is_some_and(|own| agree(own, timing.answer))
+        };
+        [self.last, self.other].into_iter().flatten().any(shown)
+            || self.own.is_some_and(|own| agree(own, timing.answer))
     }
 
     pub(crate) fn on_answer(&mut self, timing: Timing, is_own: bool) {
-        self.last = Some(timing);
+        if let Some(last) = self.last.replace(timing).filter(|last| moved(*last, timing) >= HELD_BACK_MIN) {
+            self.other = Some(last);
+        }
         self.own = is_own.then_some(timing.answer);
     }
+}
+
+/// By how much the rest of two requests came at different times.
+fn moved(a: Timing, b: Timing) -> Duration {
+    let moved = a.pieces - b.pieces;
+    moved.max(-moved)
 }
 
 fn agree(a: Duration, b: Duration) -> bool {

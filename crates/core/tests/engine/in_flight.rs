@@ -131,6 +131,31 @@ fn a_first_piece_that_was_late_begins_the_servers_time_when_it_arrives() {
     seen.exchange(3).is(&[(Cause::RoundTrip, Path, rtt), (Cause::ServerThink, Server, ms(50))]);
 }
 
+/// One answer is late on its way, just when the rest begins to be held: those before it still show that the server does not wait
+/// for the rest.
+#[test]
+fn one_late_answer_does_not_hide_that_the_server_works_on_the_first_piece() {
+    let rtt = ms(2);
+    let request = |name: &str, held: i32, late: &str| {
+        format!("+5 C 100 #{name}\n {name}+{held} S ack\n +0 C 300\n {name}+50 S 50{late}\n +0 C ack\n")
+    };
+    let requests = [request("a", 0, ""), request("b", 40, " late=3"), request("c", 40, "")];
+    let seen = log(format!("handshake\n {}", requests.concat())).rtt(rtt).seen_at(End::Client);
+    seen.exchange(3).is(&[(Cause::RoundTrip, Path, rtt), (Cause::ServerThink, Server, ms(50))]);
+}
+
+/// A reply in two writes, the second held until the first is acknowledged, and a millisecond late on its way: that is no pause
+/// of its server's, and none is taken off the holds that follow.
+#[test]
+fn a_hold_that_was_late_on_its_way_is_no_pause() {
+    let reply = |name: &str, held: i32, late: &str| {
+        format!("+5 C 70\n +0 S 20 #{name}\n {name}+{held} C ack\n +0 S 60{late}\n +0 C ack\n")
+    };
+    let replies = [reply("a", 1, " late=0.9"), reply("b", 40, "")];
+    let seen = log(format!("handshake\n {}", replies.concat())).rtt(ms(2)).seen_at(End::Client);
+    assert_eq!(seen.exchange(2).ns(Cause::SenderThink, Server), ms(0), "{seen}");
+}
+
 /// Without a shorter wait to compare with, the time from the rest to the answer is the server's.
 #[test]
 fn a_server_that_waits_for_the_rest_thinks_from_there() {
