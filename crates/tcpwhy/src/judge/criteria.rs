@@ -17,7 +17,7 @@ use super::{End, Verdict, elapsed, kind_of, share, spent};
 /// Bill and kernel may differ by this on a connection, or by `KERNEL_PER_CENT` of what the kernel says.
 const KERNEL: Duration = Duration::from_millis(4);
 const KERNEL_PER_CENT: i64 = 10;
-/// A path that was late by half of that made one end see another window than the other.
+/// A path that was late by half of that made one end see another window than the other, and charged controls for it.
 const KERNEL_LATE: Duration = Duration::from_millis(2);
 /// A scenario that states at least so much of its time, and no mechanism, is a control.
 const STATED_MIN: f64 = 0.85;
@@ -44,6 +44,8 @@ pub struct Criteria {
     controls: u64,
     /// The control that a mechanism was charged the most of, and its share.
     worst_control: Option<(String, Cause, f64)>,
+    /// The same of those whose path was punctual.
+    worst_punctual: Option<(String, Cause, f64)>,
     ends: Ends,
     /// Connections on which both the kernel and the bill speak of a window or a send buffer, and those that differ.
     counters: u64,
@@ -54,7 +56,7 @@ pub struct Criteria {
 
 impl Criteria {
     /// Takes one end's bill of a recording in.
-    pub fn add(&mut self, name: &str, verdict: &Verdict, report: &Report, expect: &Expect) {
+    pub fn add(&mut self, name: &str, truth: &Truth, verdict: &Verdict, report: &Report, expect: &Expect) {
         if expect.visible.as_ref().is_some_and(|visible| visible != verdict.end.name()) {
             return;
         }
@@ -83,11 +85,12 @@ impl Criteria {
             self.expected += whole;
             self.wrong += of_share(f64::max(missing, beyond));
         }
-        self.add_control(name, verdict, report);
+        let late = truth.connections.iter().map(worst_lateness).fold(Duration::ZERO, Duration::max);
+        self.add_control(name, late <= KERNEL_LATE, verdict, report);
     }
 
     /// A control is a scenario that states what nearly all of its time is, and no mechanism among it.
-    fn add_control(&mut self, name: &str, verdict: &Verdict, report: &Report) {
+    fn add_control(&mut self, name: &str, is_punctual: bool, verdict: &Verdict, report: &Report) {
         let mechanism = |cause: Cause| !NO_MECHANISM.contains(&cause);
         let expected = |name: &str| name.parse().is_ok_and(mechanism);
         let causes = &verdict.causes;
@@ -100,8 +103,11 @@ impl Criteria {
             let sides = [Side::Client, Side::Server, Side::Path, Side::Unknown];
             let ns = sides.map(|side| spent(report, None, cause, side)).into_iter().sum();
             let charged = share(report.elapsed, ns);
-            if self.worst_control.as_ref().is_none_or(|(_, _, most)| charged > *most) {
-                self.worst_control = Some((format!("{name} at the {}", verdict.end), cause, charged));
+            let worst = [Some(&mut self.worst_control), is_punctual.then_some(&mut self.worst_punctual)];
+            for worst in worst.into_iter().flatten() {
+                if worst.as_ref().is_none_or(|(_, _, most)| charged > *most) {
+                    *worst = Some((format!("{name} at the {}", verdict.end), cause, charged));
+                }
             }
         }
     }
@@ -184,6 +190,10 @@ impl fmt::Display for Criteria {
                 self.controls,
                 100.0 * most
             )?;
+        }
+        if let Some((name, cause, most)) = &self.worst_punctual {
+            let most = 100.0 * most;
+            writeln!(f, "where the path was late by {KERNEL_LATE} at most: {cause} {most:.1} %, {name}")?;
         }
         writeln!(f, "{}", self.ends)?;
         writeln!(

@@ -136,7 +136,7 @@ impl Judged {
     fn count(&self, run: &Run, criteria: &mut Criteria) {
         let [client, server] = &run.bills;
         for (verdict, report) in self.verdicts.iter().zip([client, server]) {
-            criteria.add(&self.name, verdict, report, &run.scenario.expect);
+            criteria.add(&self.name, &run.truth, verdict, report, &run.scenario.expect);
             criteria.add_kernel(&self.name, verdict.end, &run.truth, report);
         }
         if run.scenario.expect.visible.is_none() {
