@@ -40,12 +40,12 @@ pub(crate) struct Link {
     /// Bytes that were sent again and are not known to have passed it.
     resent: u32,
     /// The acknowledgement of a lone segment that a timer may have sent, were it not for the bytes right behind that.
-    timed: Option<Instant>,
+    timed: Instant,
 }
 
 impl Default for Link {
     fn default() -> Self {
-        Self { since: Instant::MIN, until: Instant::MIN, resent: 0, timed: None }
+        Self { since: Instant::MIN, until: Instant::MIN, resent: 0, timed: Instant::MIN }
     }
 }
 
@@ -180,13 +180,13 @@ impl Half {
         let passed = self.on_wire(bytes, segments, mss);
         self.on_acknowledged(at, passed, mss, behind.is_some(), peer);
         self.on_passed(at - peer, passed, late, behind, 0, mss);
-        self.link.timed = timed.then_some(at);
+        self.link.timed = if timed { at } else { Instant::MIN };
     }
 
     /// Whether what seemed to be a slow link was the timer of a delayed acknowledgement: the bytes right behind the segment that
     /// it acknowledged are missing, as is known when they are sent again.
     pub(crate) fn was_timed(&self) -> bool {
-        self.link.timed.is_some() && self.link.timed == self.acknowledgements.last()
+        self.acknowledgements.last() == Some(self.link.timed)
     }
 
     /// Bytes were sent again.
@@ -266,7 +266,7 @@ impl Half {
     #[cold]
     fn begin_link(&mut self, passed: Instant, rate: Rate, mss: u32) {
         let Some(first) = self.sent.front().map(|sent| sent.at) else { return };
-        self.link = Link { since: first.min(passed), until: passed, resent: 0, timed: None };
+        self.link = Link { since: first.min(passed), until: passed, resent: 0, timed: Instant::MIN };
         let mut from = self.una;
         for n in 0..self.sent.len() {
             let Some(&sent) = self.sent.get(n) else { return };

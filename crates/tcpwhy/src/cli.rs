@@ -109,7 +109,7 @@ pub(crate) struct ReadArgs {
 
     /// Open connections kept at most, of some 2 KB each; one with much under way counts for several. Beyond it, the ones
     /// that spoke longest ago are closed, and counted
-    #[arg(long, value_name = "N", default_value = "120000")]
+    #[arg(long, value_name = "N", default_value = "112000")]
     pub(crate) max_connections: NonZeroUsize,
 
     /// Keep the rights of the user who runs it. Without this, once the files are open and before a byte of them is parsed,

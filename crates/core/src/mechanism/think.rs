@@ -17,8 +17,14 @@ use tcpwhy_wire::Duration;
 ///
 /// Where the rest came at quite another time and the answer at the same, counted from the first piece, nothing in it had
 /// waited for the rest.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Answers {
+    /// Most connections have no request in pieces.
+    seen: Option<Box<Seen>>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
     last: Option<Timing>,
     /// The last one before it whose rest came at quite another time.
     other: Option<Timing>,
@@ -35,15 +41,17 @@ impl Answers {
             let much = moved >= HELD_BACK_MIN && moved >= differs.max(-differs).times(8);
             much && agree(last.answer, timing.answer)
         };
-        [self.last, self.other].into_iter().flatten().any(shown)
-            || self.own.is_some_and(|own| agree(own, timing.answer))
+        let Some(seen) = &self.seen else { return false };
+        [seen.last, seen.other].into_iter().flatten().any(shown)
+            || seen.own.is_some_and(|own| agree(own, timing.answer))
     }
 
     pub(crate) fn on_answer(&mut self, timing: Timing, is_own: bool) {
-        if let Some(last) = self.last.replace(timing).filter(|last| moved(*last, timing) >= HELD_BACK_MIN) {
-            self.other = Some(last);
+        let seen = self.seen.get_or_insert_default();
+        if let Some(last) = seen.last.replace(timing).filter(|last| moved(*last, timing) >= HELD_BACK_MIN) {
+            seen.other = Some(last);
         }
-        self.own = is_own.then_some(timing.answer);
+        seen.own = is_own.then_some(timing.answer);
     }
 }
 
