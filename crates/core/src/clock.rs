@@ -16,6 +16,7 @@ const TICKS: [Duration; 6] = [
     Duration::from_nanos(3_333_333),
     TICK_SHORTEST,
 ];
+/// Of systems that are still in use.
 const TICK_LONGEST_TODAY: Duration = Duration::from_millis(10);
 const TICK_SHORTEST: Duration = Duration::from_millis(1);
 /// Ticks that last less can only be microseconds ...

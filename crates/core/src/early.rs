@@ -19,7 +19,7 @@ use crate::report::{Confidence, Detail};
 /// Waits that are kept. A rate shows after a few acknowledgements; a link that never shows one holds nobody.
 const WAITS_MAX: usize = 16;
 /// What holds a sender that has more to send.
-const HOLDS: u32 = Cause::DelayedAckCwnd.bit()
+pub(crate) const HOLDS: u32 = Cause::DelayedAckCwnd.bit()
     | Cause::SlowStart.bit()
     | Cause::SlowStartAfterIdle.bit()
     | Cause::CongestionWindow.bit()

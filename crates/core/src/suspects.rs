@@ -4,6 +4,7 @@ use tcpwhy_wire::{Duration, Instant};
 
 use crate::account::{Charge, Split};
 use crate::cause::{Cause, Side};
+use crate::early::HOLDS;
 
 /// Waits that are remembered, and the shortest of them.
 const SUSPECTS_MAX: usize = 8;
@@ -11,15 +12,7 @@ const SUSPECT_MIN: Duration = Duration::from_millis(1);
 
 /// What a sender sends while its timer runs (a probe with new data, a segment for a late acknowledgement) does not make
 /// the timer run out sooner. The link's own time would have passed anyway.
-const SUSPECTS: u32 = Cause::Loss.bit()
-    | Cause::DelayedAckCwnd.bit()
-    | Cause::SlowStart.bit()
-    | Cause::SlowStartAfterIdle.bit()
-    | Cause::CongestionWindow.bit()
-    | Cause::ReceiveWindow.bit()
-    | Cause::SendBuffer.bit()
-    | Cause::Pacing.bit()
-    | Cause::Unexplained.bit();
+const SUSPECTS: u32 = HOLDS | Cause::Loss.bit() | Cause::Unexplained.bit();
 
 /// A wait of a sender whose data was missing, as it would be without that.
 #[derive(Clone, Copy, Debug)]

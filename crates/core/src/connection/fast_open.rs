@@ -15,7 +15,6 @@ impl Connection {
     #[cold]
     pub(super) fn keep_syn_data(&mut self, syn: &Segment, from: usize) {
         let Some(setup) = self.setup.as_mut().filter(|_| from == CLIENT && !syn.flags.ack()) else { return };
-
         let data = Segment { seq: syn.seq + 1, flags: Flags(syn.flags.0 & !Flags::SYN), ..*syn };
         setup.early.get_or_insert_with(|| Box::new(data));
     }

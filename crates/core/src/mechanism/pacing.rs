@@ -5,13 +5,14 @@
 //! bottleneck's rate. A segment that follows an acknowledgement, a recovery, and a window that each round uses up refute it.
 //! What a sender with a queue waits for otherwise does not show, so that it is never more than possible.
 
+use tcpwhy_wire::Duration;
+
 use super::congestion_window::recovering;
 use super::{Verdict, Wait, bandwidth, receive_window, slow_start};
 use crate::account::Charge;
 use crate::cause::Cause;
 use crate::half::{Queue, Release};
 use crate::report::{Confidence, Detail};
-use tcpwhy_wire::Duration;
 
 /// Whether the sender keeps a beat of its own, to which acknowledgements come by chance: no queue that would give them one
 /// stands in front of the bottleneck.
