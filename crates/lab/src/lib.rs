@@ -6,6 +6,7 @@
 //! behind however the laboratory ends.
 #![cfg(target_os = "linux")]
 
+mod awake;
 mod clock;
 pub mod demo;
 mod error;

@@ -179,7 +179,8 @@ impl Carrier {
     fn run(&mut self) {
         // Where the system refuses these, waits end later; the benchmark of the link shows by how much.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
-        if !self.options.realtime || sys::set_realtime().is_err() {
+        let realtime = self.options.realtime || sys::is_realtime();
+        if !realtime || sys::set_realtime().is_err() {
             let _ = sys::set_eager();
         }
         let mut quiet_since = self.clock.now();

@@ -4,6 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use tcpwhy_twin::path::PathSpec;
 
+use crate::awake::Awake;
 use crate::host::{Addresses, Host, HostSpec};
 use crate::link::{Link, LinkOptions, PathLog};
 use crate::{Clock, Error};
@@ -29,6 +30,7 @@ pub struct Pair {
     server: Host,
     link: Link,
     clock: Clock,
+    _awake: Awake,
 }
 
 impl Pair {
@@ -50,11 +52,11 @@ impl Pair {
         let single = options.path.needs_single_packets();
         let client = Addresses { v4: Self::CLIENT_V4, v6: Self::CLIENT_V6 };
         let server = Addresses { v4: Self::SERVER_V4, v6: Self::SERVER_V6 };
-        let clock = Clock::start();
+        let (clock, awake) = (Clock::start(), Awake::keep());
         let (client_host, client_tun) = Host::build("client", &options.client, client, server)?;
         let (server_host, server_tun) = Host::build("server", &options.server, server, client)?;
         let link = Link::start([client_tun, server_tun], pipes, single, options.link, clock)?;
-        Ok(Self { client: client_host, server: server_host, link, clock })
+        Ok(Self { client: client_host, server: server_host, link, clock, _awake: awake })
     }
 
     /// The host that connects.

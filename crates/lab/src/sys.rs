@@ -80,9 +80,17 @@ fn keep(lifeline: i32, ready: i32) -> ! {
     }
 }
 
-/// Lets the calling thread run before every ordinary one, at the lowest real-time priority.
+/// Whether the calling thread runs before every ordinary one: it was started by one with precedence.
+pub(crate) fn is_realtime() -> bool {
+    // SAFETY: 0 is the calling thread.
+    let policy = unsafe { libc::sched_getscheduler(0) } & !libc::SCHED_RESET_ON_FORK;
+    matches!(policy, libc::SCHED_RR | libc::SCHED_FIFO)
+}
+
+/// Lets the calling thread run before every ordinary one, and before those that have precedence: a program of a host that
+/// writes without a pause would otherwise hold up what it wrote.
 pub(crate) fn set_realtime() -> io::Result<()> {
-    let parameters = libc::sched_param { sched_priority: 1 };
+    let parameters = libc::sched_param { sched_priority: PRECEDENCE + 1 };
     // A child of this thread must not inherit the policy.
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
     // SAFETY: 0 is the calling thread; `parameters` lives through the call.
@@ -163,12 +171,15 @@ unsafe fn ioctl(fd: BorrowedFd<'_>, request: libc::Ioctl, argument: libc::c_ulon
     }
 }
 
+/// The lowest real-time priority.
+const PRECEDENCE: i32 = 1;
+
 /// Gives the calling thread, and those it starts, precedence over everything that is not real-time. Says whether it was
 /// allowed.
 pub fn take_precedence() -> bool {
     // SAFETY: all zeroes is a valid sched_param.
     let mut parameters: libc::sched_param = unsafe { mem::zeroed() };
-    parameters.sched_priority = 1;
+    parameters.sched_priority = PRECEDENCE;
     // SAFETY: a live sched_param; 0 is the calling thread.
     unsafe { libc::sched_setscheduler(0, libc::SCHED_RR, &raw const parameters) == 0 }
 }

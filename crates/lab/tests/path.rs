@@ -226,6 +226,35 @@ fn both_hosts_see_whole_super_segments_only_where_nothing_needs_packets() {
 }
 
 #[test]
+fn the_link_runs_before_programs_with_precedence() {
+    // Applications inherit the precedence of the thread that starts the laboratory. One that writes without a pause must
+    // not hold up its own packets.
+    let checked = std::thread::spawn(|| {
+        if !tcpwhy_lab::take_precedence() {
+            return skip(&"only root may take precedence");
+        }
+        let Some(lab) = lab(2, &[], &[], HostSpec::default()) else { return };
+        // Once it has carried something it has done what it does first.
+        lab.run(
+            |mut stream| stream.write_all(b"x"),
+            |address: SocketAddr| TcpStream::connect(address)?.read_exact(&mut [0]),
+        );
+        let threads = std::fs::read_dir("/proc/self/task").expect("/proc");
+        let stats =
+            threads.filter_map(|thread| std::fs::read_to_string(thread.ok()?.path().join("stat")).ok());
+        let link = stats.filter(|stat| stat.contains("(link)")).map(|stat| rt_priority(&stat)).max();
+        assert!(link > Some(1), "{link:?}");
+    });
+    checked.join().expect("the link has precedence");
+}
+
+/// Field 40 of `/proc/PID/stat`.
+fn rt_priority(stat: &str) -> u32 {
+    let after_name = stat.rsplit_once(") ").expect("a name in brackets").1;
+    after_name.split(' ').nth(37).expect("40 fields").parse().expect("a number")
+}
+
+#[test]
 fn addresses_are_fixed() {
     // Documentation and scenarios name them.
     assert_eq!(

@@ -1,0 +1,51 @@
+//! Why does an idle machine make a path late? Its processors sleep, and waking takes time: microseconds from a deep state of
+//! a real one, milliseconds of a virtual one whose host has given it to somebody else meanwhile.
+
+use std::fs::File;
+use std::io::Write as _;
+
+/// Where one asks for it (the kernel's `Documentation/power/pm_qos_interface.rst`).
+const DEVICE: &str = "/dev/cpu_dma_latency";
+
+/// While it lives the processors poll for work instead of sleeping. The kernel forgets it with the file, however this
+/// process ends.
+#[derive(Debug)]
+pub(crate) struct Awake(#[expect(dead_code, reason = "open is what it has to be")] Option<File>);
+
+impl Awake {
+    /// Asks for it. Who may not ask, or has no such device, has a path that is a little later, which its records say.
+    pub(crate) fn keep() -> Self {
+        let ask = || {
+            let mut file = File::options().write(true).open(DEVICE)?;
+            let wake_up_in_us = 0_i32;
+            file.write_all(&wake_up_in_us.to_ne_bytes())?;
+            std::io::Result::Ok(file)
+        };
+        Self(ask().ok())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+
+    use super::*;
+    use crate::test_support::skip;
+
+    #[test]
+    fn the_kernel_knows_that_nobody_may_sleep() {
+        let _awake = Awake::keep();
+        if !std::path::Path::new(DEVICE).exists() {
+            // A kernel without it has no such state, or nobody's wish for it.
+            return;
+        }
+        match File::open(DEVICE) {
+            Ok(mut device) => {
+                let mut latency_us = [0xff; 4];
+                device.read_exact(&mut latency_us).unwrap();
+                assert_eq!(i32::from_ne_bytes(latency_us), 0);
+            }
+            Err(error) => skip("awake", &format!("{DEVICE}: {error}")),
+        }
+    }
+}
