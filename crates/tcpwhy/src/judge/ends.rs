@@ -136,6 +136,11 @@ impl Late {
     }
 }
 
+/// Setups and exchanges in which the path was late by more than the ends can be compared with.
+pub fn late_exchanges(truth: &Truth) -> usize {
+    truth.connections.iter().flat_map(late).count()
+}
+
 /// A connection's setup and exchanges in which the path was late.
 fn late(felt: &TrueConnection) -> impl Iterator<Item = Late> + '_ {
     let setup = (felt.setup.start_ns, felt.setup.end_ns, felt.setup.path_late_ns);

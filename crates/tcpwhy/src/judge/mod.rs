@@ -21,6 +21,7 @@ use tcpwhy_wire::Duration;
 pub use agreement::{Agreement, agreement};
 pub use confusion::Confusion;
 pub use criteria::Criteria;
+pub use ends::late_exchanges;
 pub use pairing::{Compared, Stretch, pair, stretches};
 
 /// A bill may differ from the application's clock by this ...

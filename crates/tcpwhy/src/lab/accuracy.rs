@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use anyhow::Context as _;
-use tcpwhy::judge::{Agreement, Confusion, Criteria, End, Verdict, agreement, judge};
+use tcpwhy::judge::{Agreement, Confusion, Criteria, End, Verdict, agreement, judge, late_exchanges};
 use tcpwhy_core::report::Kind;
 use tcpwhy_core::{Cause, Report};
 use tcpwhy_lab::scenario::{self, Scenario};
@@ -13,7 +13,7 @@ use tcpwhy_report::quantity::{millis, percent};
 use tcpwhy_wire::Duration;
 
 use super::args::AccuracyArgs;
-use super::form::{Place, Run, WATCH_EVERY};
+use super::form::{Flaws, Place, Run, WATCH_EVERY};
 use super::outside::{self, Score};
 use crate::output::print;
 use crate::{ANALYSED, GATE_CLOSED};
@@ -26,7 +26,8 @@ const DISAGREEMENT_EACH: Duration = Duration::from_millis(1);
 /// end that cannot see it.
 const LATE: Duration = Duration::from_millis(3);
 const LATE_PER_CENT: i64 = 15;
-/// A recording that other programs disturbed, or that did not come to what its scenario is for, is made again.
+/// A recording that other programs or the machine's host disturbed, or that did not come to what its scenario is for, is
+/// made again.
 const TRIES: u32 = 5;
 
 /// What one recording came to.
@@ -64,7 +65,7 @@ pub(super) fn run(args: &AccuracyArgs) -> anyhow::Result<u8> {
             None if args.resume && place.has(&name) => {
                 Run::read_back(scenario, &place.dir(&name, None)).map(|run| (run, 1))
             }
-            None => place.record(&scenario, &name, TRIES, held_still),
+            None => place.record(&scenario, &name, TRIES, flaws),
         };
         let (run, tries) = run.with_context(|| name.clone())?;
         let one = Judged::of(name, &run, tries);
@@ -187,6 +188,11 @@ pub(super) fn is_late(run: &Run) -> bool {
 /// Whether nothing disturbed the recording and it came to what its scenario is for.
 pub(super) fn held_still(run: &Run) -> bool {
     !is_late(run) && run.warnings.is_empty() && out_of_range(run).is_empty()
+}
+
+/// The ends can be compared only where the path shows both the same.
+fn flaws(run: &Run) -> Flaws {
+    Flaws { is_off: !held_still(run), late: late_exchanges(&run.truth) }
 }
 
 /// Whether a disagreement of the ends is more than noise and one that they can be blamed for.
@@ -376,6 +382,7 @@ each end and the applications' own clocks beside them; each capture is billed an
 The error is the largest difference of a setup or exchange from the application's clock.
 
 The path is late where its packets' times say so: from the capture at the sender until the link had it, and from when it was due until
-the other host had it. A machine that stands still for some milliseconds shows each end something else, so that the ends and the
-kernel's counters are compared a second time where that did not happen.
+the other host had it. A machine that stands still for some milliseconds shows each end something else. A recording in which that
+happened is made again, up to four times, and the one with the fewest such exchanges is judged, whatever its bills say; the ends
+and the kernel's counters are compared a second time where it did not happen at all.
 ";

@@ -12,7 +12,7 @@ use tcpwhy_report::quantity::{bytes, counted};
 
 use super::accuracy::{held_still, recordings};
 use super::args::CorpusArgs;
-use super::form::{Place, Run};
+use super::form::{Flaws, Place, Run};
 use crate::output::{complain, print};
 use crate::{ANALYSED, GATE_CLOSED};
 
@@ -33,7 +33,10 @@ pub(super) fn run(args: &CorpusArgs) -> anyhow::Result<u8> {
         let earlier = args.from.as_ref().map(|from| Run::read_back(scenario.clone(), &from.join(&name)));
         let (run, tries) = match earlier {
             Some(Ok(run)) if held_still(&run) => (run, 0),
-            _ => place.record(&scenario, &name, TRIES, held_still).with_context(|| name.clone())?,
+            _ => {
+                let flaws = |run: &Run| Flaws { is_off: !held_still(run), late: 0 };
+                place.record(&scenario, &name, TRIES, flaws).with_context(|| name.clone())?
+            }
         };
         if held_still(&run) {
             let length = write(&run, &dir)?;

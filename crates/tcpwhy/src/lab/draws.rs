@@ -10,7 +10,7 @@ use tcpwhy_lab::scenario::Scenario;
 use tcpwhy_twin::path::Stream;
 
 use super::args::DrawsArgs;
-use super::form::{Place, Run, WATCH_EVERY};
+use super::form::{Flaws, Place, Run, WATCH_EVERY};
 use super::outside::{Bill, Outside, Score};
 use crate::ANALYSED;
 use crate::output::print;
@@ -32,7 +32,7 @@ pub(super) fn run(args: &DrawsArgs) -> anyhow::Result<u8> {
         scenario.workload.watch_every = Some(WATCH_EVERY);
         let run = match &args.from {
             Some(dir) => Run::read_back(scenario, &dir.join(&name))?,
-            None => place.record(&scenario, &name, 1, |_| true)?.0,
+            None => place.record(&scenario, &name, 1, |_| Flaws::default())?.0,
         };
         place.forget(&run);
         print(&judge(&run, &mut scores, args.bills))?;
