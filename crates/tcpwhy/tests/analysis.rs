@@ -77,7 +77,7 @@ fn numbers_and_repeated_bytes_are_those_of_tshark() {
         );
     }
     println!("{packets} packets, {repeated} of them with bytes that were sent before, as tshark reads them");
-    assert!(packets > 5_000 && repeated > 80, "{packets} {repeated}");
+    assert!(packets > 5_000 && repeated > 60, "{packets} {repeated}");
 }
 
 /// What the kernels of the recordings do by their sources and settings: a client of 26 ms with a locked buffer of 256 KB, a server that
