@@ -140,7 +140,7 @@ fn phase(rounds: &Rounds, flight: u32) -> (Cause, Option<&'static str>) {
     if rounds.lost {
         return (Cause::CongestionWindow, Some("after-loss"));
     }
-    if !rounds.grew(flight) && rounds.last > 0 {
+    if !rounds.opens(flight) {
         return (Cause::CongestionWindow, Some("avoidance"));
     }
     (slow_start::cause(rounds, flight), None)
