@@ -116,7 +116,7 @@ pub(super) fn which(wait: &Wait<'_>, release: &Release) -> Held {
     if delayed_ack_cwnd::is_cause(wait, release, held_back) {
         return (Cause::DelayedAckCwnd, None, Confidence::Likely);
     }
-    if !rounds.lost && !rounds.grew(flight) && rounds.last > 0 {
+    if !rounds.lost && !rounds.opens(flight) {
         match rounds.flatness(flight, wait.mss) {
             0 => {}
             1 => return send_buffer::flat(wait, release, Confidence::Possible),

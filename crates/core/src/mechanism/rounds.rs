@@ -91,7 +91,7 @@ impl Rounds {
             flat => (flat, self.flat_from),
         };
         self.growing =
-            !self.lost && self.grew(self.flight) && self.flight >= self.largest.max(self.before_idle);
+            !self.lost && self.opens(self.flight) && self.flight >= self.largest.max(self.before_idle);
         self.last = self.flight;
         self.peak = self.peak.max(self.flight);
         self.since_idle.get_or_insert(self.flight);
@@ -110,10 +110,6 @@ impl Rounds {
             && u64::from(grown) * 2 < u64::from(mss) * u64::from(rounds)
             && flight >= self.flat_from - self.flat_from / 16;
         if flat { rounds } else { 0 }
-    }
-
-    pub(super) fn grew(&self, flight: u32) -> bool {
-        u64::from(flight) * 8 > u64::from(self.last) * 9
     }
 
     /// Whether a window that has let `flight` bytes pass is still opening. Without a loss it never closes, so that a round
