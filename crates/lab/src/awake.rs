@@ -36,7 +36,8 @@ mod tests {
     fn the_kernel_knows_that_nobody_may_sleep() {
         let _awake = Awake::keep();
         if !std::path::Path::new(DEVICE).exists() {
-            // A kernel without it has no such state, or nobody's wish for it.
+            // Nothing that CI could install.
+            eprintln!("skipping awake: this kernel has no {DEVICE}");
             return;
         }
         match File::open(DEVICE) {

@@ -26,7 +26,7 @@ pub struct LinkOptions {
     pub linger: Duration,
     /// Run before every ordinary program of the machine (`SCHED_FIFO`), where the system allows it. More punctual beside
     /// other work; but a link that keeps a processor busy is then stopped for 50 ms in each second, so that others run
-    /// (`sched_rt_runtime_us`, the fair server).
+    /// (`sched_rt_runtime_us`, the fair server). A link that a thread with precedence starts does so in any case, and before it.
     pub realtime: bool,
     /// Keep a record of every packet, up to this many.
     pub records: usize,
