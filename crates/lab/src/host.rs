@@ -14,7 +14,6 @@ use netlink_packet_route::route::RouteMetric;
 use rustix::fs::{Mode, OFlags};
 use rustix::mount::{MountFlags, MountPropagationFlags};
 use rustix::pipe::PipeFlags;
-use rustix::process::{Pid, WaitOptions, waitpid};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 
 use crate::netlink::Netlink;
@@ -326,7 +325,7 @@ impl Drop for Host {
 /// The first process of a host's PID namespace.
 #[derive(Debug)]
 struct Keeper {
-    pid: i32,
+    process: Mutex<sys::Keeper>,
     /// Closing it ends the keeper, and with it every process of the host.
     lifeline: Mutex<Option<OwnedFd>>,
 }
@@ -335,21 +334,22 @@ impl Keeper {
     fn start() -> io::Result<Self> {
         let (lifeline, held) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
         let (ready, set_up) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
-        let pid = sys::fork_keeper(&lifeline, &set_up)?;
+        let process = sys::Keeper::start(&lifeline, &set_up)?;
         drop(set_up);
         std::fs::File::from(ready).read_exact(&mut [0])?;
-        Ok(Self { pid, lifeline: Mutex::new(Some(held)) })
+        Ok(Self { process: Mutex::new(process), lifeline: Mutex::new(Some(held)) })
     }
 
     /// Ends every process of the host and waits a moment for them. A program that nobody has waited for yet keeps the
     /// keeper from being reaped; then it is reaped when this process ends.
     fn end(&self) {
         drop(self.lifeline.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let mut process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
         for _ in 0..100 {
-            match Pid::from_raw(self.pid).map(|pid| waitpid(Some(pid), WaitOptions::NOHANG)) {
-                Some(Ok(None)) => thread::sleep(Duration::from_millis(1)),
-                _ => return,
+            if process.has_ended() {
+                return;
             }
+            thread::sleep(Duration::from_millis(1));
         }
     }
 }

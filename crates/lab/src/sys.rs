@@ -1,10 +1,11 @@
 //! The system calls that no safe wrapper offers: all unsafe code of the laboratory is in this file.
-#![expect(unsafe_code, reason = "fork and the TUN ioctls have no safe form; each use says why it is sound")]
+#![expect(unsafe_code, reason = "clone and the TUN ioctls have no safe form; each use says why it is sound")]
 
 use std::io;
 use std::mem;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
+use rustix::process::{Pid, WaitOptions, waitpid};
 use rustix::thread::UnshareFlags;
 
 use crate::Error;
@@ -43,25 +44,66 @@ pub(crate) fn unshare(flags: UnshareFlags) -> io::Result<()> {
     Ok(unsafe { rustix::thread::unshare_unsafe(flags) }?)
 }
 
-/// Forks the process that keeps a PID namespace alive: its first process, so that the kernel kills all others with it.
-///
-/// The calling thread must have unshared its PID namespace. The keeper ends when the other end of `lifeline` is closed,
-/// which the kernel does when this process ends, however it ends. It mounts the namespace's own /proc where it may, and
-/// writes a byte to `ready` when it is set up.
-pub(crate) fn fork_keeper(lifeline: &OwnedFd, ready: &OwnedFd) -> io::Result<i32> {
-    // SAFETY: the child is a copy of one thread of several, so it may only make system calls: no allocation, no lock.
-    // `keep` does that and never returns.
-    match unsafe { libc::fork() } {
-        -1 => Err(io::Error::last_os_error()),
-        0 => keep(lifeline.as_raw_fd(), ready.as_raw_fd()),
-        pid => Ok(pid),
+/// The process that keeps a PID namespace alive: its first one, so that the kernel kills all others with it.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    pid: i32,
+    /// What it runs on, as long as it may.
+    stack: Option<Box<[u128]>>,
+}
+
+/// What the keeper calls needs a few hundred bytes.
+const KEEPER_STACK: usize = 16 << 10;
+
+impl Keeper {
+    /// Starts it. The calling thread must have unshared its PID namespace. It ends when the other end of `lifeline` is closed,
+    /// which the kernel does when this process ends, however it ends. It mounts the namespace's own /proc where it may, and
+    /// writes a byte to `ready` when it is set up: the caller waits for that, with both descriptors open.
+    ///
+    /// It shares this process's memory. Of a copy, as fork makes it, every page that a thread here writes to would be copied,
+    /// and the other processors stopped to take notice (do_wp_page, mm/memory.c; flush_tlb_mm_range, arch/x86/mm/tlb.c). On a
+    /// virtual machine that waits for one that its host has stopped, and the link with it: for milliseconds.
+    pub(crate) fn start(lifeline: &OwnedFd, ready: &OwnedFd) -> io::Result<Self> {
+        let mut stack = vec![0_u128; KEEPER_STACK / size_of::<u128>()].into_boxed_slice();
+        // The last word of the stack is its argument; below it everything is aligned as it must be.
+        let [below @ .., argument] = &mut *stack else { return Err(io::ErrorKind::OutOfMemory.into()) };
+        *argument = (lifeline.as_raw_fd() as u128) << 32 | ready.as_raw_fd() as u128;
+        // SAFETY: the stack grows down from where `below` ends and lives until the keeper has ended, see `Drop`. `keep` makes
+        // system calls only, and never returns.
+        let pid = unsafe {
+            let top = below.as_mut_ptr_range().end.cast();
+            libc::clone(keep, top, libc::CLONE_VM | libc::SIGCHLD, (&raw mut *argument).cast())
+        };
+        if pid == -1 { Err(io::Error::last_os_error()) } else { Ok(Self { pid, stack: Some(stack) }) }
+    }
+
+    /// Whether it has ended.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        let waited = Pid::from_raw(self.pid).map(|pid| waitpid(Some(pid), WaitOptions::NOHANG));
+        if matches!(waited, Some(Ok(None))) {
+            return false;
+        }
+        self.stack = None;
+        true
     }
 }
 
-fn keep(lifeline: i32, ready: i32) -> ! {
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        // One that has not been seen to end may still run.
+        mem::forget(self.stack.take());
+    }
+}
+
+/// The keeper. Its errno, and all else that belongs to a thread, is that of the one that started it and waits for the byte to
+/// `ready`: behind that it may use none of it, as the C library's `read` would.
+extern "C" fn keep(descriptors: *mut libc::c_void) -> i32 {
     // SAFETY: system calls on plain numbers and static strings only. Their failures leave nothing to be done here:
-    // without /proc programs see the outer one, and everything else cannot fail with these arguments.
+    // without /proc programs see the outer one, and everything else cannot fail with these arguments. The argument is on the
+    // keeper's own stack.
     unsafe {
+        let packed = *descriptors.cast::<u128>();
+        let (lifeline, ready) = ((packed >> 32) as i32, packed as u32 as i32);
         // Signals of the terminal are meant for the laboratory, whose end ends this process.
         let mut all: libc::sigset_t = mem::zeroed();
         libc::sigfillset(&raw mut all);
@@ -70,14 +112,17 @@ fn keep(lifeline: i32, ready: i32) -> ! {
         libc::signal(libc::SIGCHLD, libc::SIG_IGN);
         libc::prctl(libc::PR_SET_NAME, c"tcpwhy-keeper".as_ptr());
         libc::mount(c"proc".as_ptr(), c"/proc".as_ptr(), c"proc".as_ptr(), 0, std::ptr::null());
-        libc::dup2(lifeline, 0);
-        libc::write(ready, c"r".as_ptr().cast(), 1);
         // Every other descriptor of the laboratory was inherited too, the write end of the lifeline among them.
-        libc::syscall(libc::SYS_close_range, 1, u32::MAX, 0);
-        let mut byte = 0_u8;
-        while libc::read(0, (&raw mut byte).cast(), 1) == -1 && *libc::__errno_location() == libc::EINTR {}
-        libc::_exit(0)
+        libc::dup2(lifeline, 0);
+        libc::dup2(ready, 1);
+        libc::syscall(libc::SYS_close_range, 2, u32::MAX, 0);
+        let _ = rustix::io::write(BorrowedFd::borrow_raw(1), b"r");
+        rustix::io::close(1);
+        // With every signal blocked nothing interrupts it.
+        let _ = rustix::io::read(BorrowedFd::borrow_raw(0), &mut [0_u8]);
+        libc::syscall(libc::SYS_exit_group, 0);
     }
+    0
 }
 
 /// Whether the calling thread runs before every ordinary one: it was started by one with precedence.

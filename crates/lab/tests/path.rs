@@ -248,6 +248,30 @@ fn the_link_runs_before_programs_with_precedence() {
     checked.join().expect("the link has precedence");
 }
 
+/// A host takes no copy of this process's memory: whoever wrote to it from then on, the link among them, would wait until every
+/// processor has taken notice.
+#[test]
+fn memory_stays_writable_beside_a_host() {
+    let mut memory = vec![1_u8; 64 << 20];
+    let Some(lab) = lab(2, &[], &[], HostSpec::default()) else { return };
+    let before = faults();
+    memory.iter_mut().step_by(4096).for_each(|byte| *byte += 1);
+    let faults = faults() - before;
+    assert!(faults < 32, "{faults} faults, of {} pages", memory.len() / 4096);
+    drop(lab);
+}
+
+/// Page faults of the calling thread, from its line in /proc.
+fn faults() -> u64 {
+    let stat = std::fs::read_to_string("/proc/thread-self/stat").expect("a thread has its file in /proc");
+    let behind_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    behind_name
+        .split_whitespace()
+        .nth(7)
+        .and_then(|field| field.parse().ok())
+        .expect("minflt is the tenth field")
+}
+
 /// Field 40 of `/proc/PID/stat`.
 fn rt_priority(stat: &str) -> u32 {
     let after_name = stat.rsplit_once(") ").expect("a name in brackets").1;
