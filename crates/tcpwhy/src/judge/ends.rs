@@ -14,8 +14,6 @@ use super::pairing;
 /// Both ends may differ by this on a cause of an exchange, or by `PER_CENT` of it, whichever is more.
 const TOLERANCE: Duration = Duration::from_millis(2);
 const PER_CENT: i64 = 5;
-/// A path that was late by half of what the ends may differ by is not the one that the scenario is for.
-const LATE: Duration = Duration::from_millis(1);
 
 /// Sums over recordings.
 #[derive(Clone, Debug, Default)]
@@ -66,7 +64,7 @@ impl Ends {
 
     fn add_exchange(&mut self, name: &str, was_late: bool, here: &[Exchange], there: &[Exchange]) {
         let elapsed: Duration = here.iter().map(|here| here.elapsed).sum();
-        let tolerance = TOLERANCE.max(elapsed.times(PER_CENT).divided_by(100));
+        let tolerance = tolerance(elapsed);
         // An end that says it cannot know is not contradicted by one that does.
         let room = open(here).max(open(there));
         for cause in Cause::ALL {
@@ -114,8 +112,8 @@ impl fmt::Display for Ends {
         let Count { billed, apart, open } = self.punctual;
         write!(
             f,
-            "where the path was late by {LATE} at most, on {} of {billed}; of the other {apart} an end that is off says of \
-             {open} that it cannot know",
+            "where the path was late by half of that at most, on {} of {billed}; of the other {apart} an end that is off \
+             says of {open} that it cannot know",
             billed - apart,
         )
     }
@@ -146,8 +144,15 @@ fn late(felt: &TrueConnection) -> impl Iterator<Item = Late> + '_ {
     let setup = (felt.setup.start_ns, felt.setup.end_ns, felt.setup.path_late_ns);
     let exchanges = felt.exchanges.iter().map(|felt| (felt.start_ns, felt.end_ns, felt.path_late_ns));
     let all = std::iter::once(setup).chain(exchanges);
-    all.filter(|(_, _, late_ns)| *late_ns > LATE.as_nanos())
+    // A path that was late by half of what the ends may differ by is not the one that the scenario is for.
+    let most = |ns| tolerance(Duration::from_nanos(ns)).divided_by(2).as_nanos();
+    all.filter(move |(start_ns, end_ns, late_ns)| *late_ns > most(end_ns - start_ns))
         .map(|(start_ns, end_ns, _)| Late { start_ns, end_ns })
+}
+
+/// What the ends may differ by on a cause of an exchange, or of a setup, that took so long.
+fn tolerance(elapsed: Duration) -> Duration {
+    TOLERANCE.max(elapsed.times(PER_CENT).divided_by(100))
 }
 
 fn billed(exchanges: &[Exchange], cause: Cause) -> Duration {

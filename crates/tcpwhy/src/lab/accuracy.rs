@@ -28,7 +28,7 @@ const LATE: Duration = Duration::from_millis(3);
 const LATE_PER_CENT: i64 = 15;
 /// A recording that other programs or the machine's host disturbed, or that did not come to what its scenario is for, is
 /// made again.
-const TRIES: u32 = 5;
+const TRIES: u32 = 12;
 
 /// What one recording came to.
 pub(super) struct Judged {
