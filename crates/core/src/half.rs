@@ -307,8 +307,8 @@ impl Half {
             left: self.snd_nxt.map_or(0, |nxt| (nxt - ack.ack).max(0) as u32),
             room: view.edge.zip(self.snd_nxt).map_or(i32::MAX, |(edge, nxt)| edge - nxt),
         };
-        if view.edge.is_some_and(|edge| ack.edge.after(edge)) && i64::from(release.room) < i64::from(mss) {
-            view.open_window(release);
+        if view.edge.is_some_and(|edge| ack.edge.after(edge)) {
+            view.open_window(release, self.last_data.as_ref(), mss);
         }
         view.reach(ack.edge);
         view.window = ack.window;

@@ -5,6 +5,8 @@
 
 use tcpwhy_wire::{Duration, Instant, Seq};
 
+use crate::order::LastData;
+
 /// The moment at which a rule stopped holding the sender back.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Release {
@@ -112,8 +114,14 @@ impl View {
         }
     }
 
-    pub(crate) fn open_window(&mut self, release: Release) {
-        self.older.get_or_insert_default().window_opened = Some(release);
+    /// The window opened. Where there was room for no segment that held its sender since `last`; and where there was for one
+    /// but not for two, with more to send, if nothing else did (tcp_tso_should_defer, net/ipv4/tcp_output.c).
+    pub(crate) fn open_window(&mut self, release: Release, last: Option<&LastData>, mss: u32) {
+        let room = i64::from(release.room);
+        let opened = self.window_opened().zip(last).is_some_and(|(opened, last)| opened.effective > last.at);
+        if room < i64::from(mss) || room < 2 * i64::from(mss) && !opened {
+            self.older.get_or_insert_default().window_opened = Some(release);
+        }
     }
 
     /// Windows so far were taken for this many powers of two larger than they are.

@@ -82,7 +82,11 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     if let Some(held) = receiver_think::unread(wait, &release) {
         split.take(held);
     }
-    if !wait.follows(&release) && !wait.near_sender() {
+    if wait.near_sender() {
+        if let Some(late) = queueing::late(wait, &release) {
+            split.take(late);
+        }
+    } else if !wait.follows(&release) {
         split.take(queueing::behind(wait, &release));
     }
     let charge = Charge::new(cause, wait.half.side, Duration::ZERO, confidence)

@@ -72,7 +72,12 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         if late > wait.gap.divided_by(8) {
             confidence = Confidence::Possible;
         }
-        split.take(super::queueing::behind(wait, &release));
+        split.take(if wait.near_sender() {
+            Charge::new(Cause::SenderThink, wait.half.side, late, Confidence::Possible)
+                .evidence(release.packet, segment.packet)
+        } else {
+            super::queueing::behind(wait, &release)
+        });
     }
     // Where the acknowledgement came at once (the first exchange on Linux: quick acknowledgements), the application
     // has shown how long it pauses by itself before this write; that part of the wait is not Nagle's. A pause longer than
@@ -126,7 +131,7 @@ pub(crate) fn holds_rest(wait: &Wait<'_>, reply_first: Seq) -> bool {
         && wait.half.view.small_acked().is_some_and(|release| answered(&release))
 }
 
-/// Far from the sender the segment may have been late on its way. After a long hold that is likelier than a write that
+/// Far from the sender the segment may have been late on its way, and beside it its host may have been. After a long hold that is likelier than a write that
 /// happened to come just then, unless this sender is known not to mind Nagle.
 fn follows_late(wait: &Wait<'_>, release: &Release) -> bool {
     let late = wait.segment.at - release.effective;
@@ -144,8 +149,11 @@ fn follows_late(wait: &Wait<'_>, release: &Release) -> bool {
     let usual = is_usual(wait)
         && late <= wait.own.max(wait.gap.divided_by(4))
         && release.effective - wait.own >= wait.last.at;
-    !wait.near_sender()
-        && (held_back && soon || rest || usual)
+    // Near its sender that host stood still between the two, as a virtual machine's does: the same two pieces were held before.
+    let near = wait.near_sender();
+    let stood_still =
+        is_usual(wait) && held_back && wait.habits.nagle_held > 0 && late <= wait.gap.divided_by(8);
+    (if near { stood_still } else { held_back && soon || rest || usual })
         && wait.habits.nagle_ignored == 0
         && release.effective > wait.last.at
         && late.is_positive()

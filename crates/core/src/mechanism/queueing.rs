@@ -5,15 +5,35 @@
 //! follows an acknowledgement by more than the round trip may as well have left late, and no more than possible is said.
 //! What waits for bytes of its own transfer is `bandwidth`.
 
-use super::Wait;
+use tcpwhy_wire::Duration;
+
+use super::{HELD_BACK_MIN, Wait, bandwidth};
 use crate::account::Charge;
 use crate::cause::Cause;
 use crate::half::Release;
 use crate::report::Confidence;
+
+/// What varies by less than this varies by itself.
+const LATE_MIN: Duration = Duration::from_millis(1);
 
 /// By how much the segment came later than what let it go allows.
 pub(super) fn behind(wait: &Wait<'_>, release: &Release) -> Charge {
     let late = wait.segment.at - release.effective;
     Charge::new(Cause::Queueing, wait.half.side, late, Confidence::Possible)
         .evidence(release.packet, wait.segment.packet)
+}
+
+/// By how much an acknowledgement came later than the path and the flight before it allow. Two segments and more are acknowledged
+/// at once (RFC 9293, 3.8.6.3) unless their receiver does not read, and then its window is smaller.
+pub(super) fn late(wait: &Wait<'_>, release: &Release) -> Option<Charge> {
+    let rate = bandwidth::rate(wait)?;
+    let acked = release.flight.saturating_sub(release.left);
+    let unread = wait.half.view.window < release.window_peak - release.window_peak / 4;
+    let own = rate.time_for(wait.half.on_wire(release.flight.max(wait.last.flight), 0, wait.mss));
+    let late = wait.ack_delay(release)? - own;
+    if acked < 2 * wait.mss || wait.habits.rounds.lost || unread || late < LATE_MIN || late >= HELD_BACK_MIN {
+        return None;
+    }
+    let charge = Charge::new(Cause::Queueing, wait.half.side, late, Confidence::Likely);
+    Some(charge.evidence(release.packet, wait.segment.packet))
 }

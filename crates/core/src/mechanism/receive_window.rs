@@ -27,7 +27,10 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     {
         return Some(verdict);
     }
-    let needed = wait.segment.payload_len.min(wait.mss) as i32;
+    // With more to send, Linux puts off what is less than two segments (tcp_tso_autosize and tcp_tso_should_defer,
+    // net/ipv4/tcp_output.c).
+    let backlog = wait.is_full() && wait.last.queue != Queue::Emptied && wait.gap >= super::BURST_GAP;
+    let needed = if backlog { 2 * wait.mss } else { wait.segment.payload_len.min(wait.mss) } as i32;
     let limited = |release: &Release| release.effective > wait.last.at && release.room < needed;
     let release = half.view.window_opened().filter(limited)?;
     let follows = wait.follows(&release);
@@ -48,7 +51,8 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         form,
         ..Detail::default()
     };
-    let certain = follows && !half.scale_bounds.is_in_use();
+    let put_off = release.room >= needed.min(wait.mss as i32);
+    let certain = follows && !put_off && !half.scale_bounds.is_in_use();
     // A window stands still while something before it is missing: without the loss it might not have held anything.
     let behind_hole =
         half.view.loss_signal.is_some_and(|at| at + wait.rtt() + wait.hair() >= wait.segment.at);

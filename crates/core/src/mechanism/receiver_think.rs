@@ -14,6 +14,9 @@ use crate::cause::Cause;
 use crate::half::Release;
 use crate::report::{Confidence, Detail, Trigger};
 
+/// A reader that is merely behind, as all are, leaves an acknowledgement waiting for less than this.
+const UNREAD_MIN: Duration = Duration::from_millis(2);
+
 /// How a used-up window shows a reader that is slow.
 pub(super) fn form(wait: &Wait<'_>, release: &Release) -> Option<&'static str> {
     // One acknowledgement for all that was in flight, long after it arrived, opens the window by as much as was read: two
@@ -39,7 +42,9 @@ pub(super) fn unread(wait: &Wait<'_>, release: &Release) -> Option<Charge> {
     let acked = release.flight.saturating_sub(release.left);
     let whole = acked > 4 * wait.mss && release.left < release.flight / 4;
     let shrunk = release.window.saturating_sub(wait.half.view.window);
-    let held_back = wait.ack_delay(release).filter(|&delay| delay >= HELD_BACK_MIN)?;
+    // Beside the receiver nothing but it can have held it; far away it may have been the path.
+    let least = if wait.near_sender() { HELD_BACK_MIN } else { UNREAD_MIN };
+    let held_back = wait.ack_delay(release).filter(|&delay| delay >= least)?;
     if !whole || shrunk < acked / 2 || wait.half.scale_bounds.is_in_use() {
         return None;
     }

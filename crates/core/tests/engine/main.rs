@@ -8,6 +8,7 @@ mod plain;
 mod seen;
 mod servers;
 mod slow_link;
+mod standing_still;
 mod unanswered;
 
 mod both_speak;

@@ -1,0 +1,100 @@
+//! Hosts and paths that stand still for a moment, as a virtual machine's do: what held the sender is the same, and both ends see it.
+
+use tcpwhy_core::cause::Cause;
+use tcpwhy_core::cause::Side::{Client, Path, Server};
+use tcpwhy_core::report::Confidence;
+
+use crate::packet_log::{End, MSS, each, log, ms};
+
+/// A transfer over a link of 100 Mbit/s, whose every second segment is acknowledged.
+fn transfer(name: &str, pairs: i64) -> String {
+    let data = each(0..pairs, |n| {
+        let more = if n + 1 < pairs { " more" } else { "" };
+        let when = if n == 0 { "+0".to_owned() } else { format!("{name}0+0") };
+        format!("{when} S 2896{more} #{name}{n}")
+    });
+    format!("{data}\n{}", each(0..pairs, |n| format!("{name}{n}+0 C ack")))
+}
+
+/// The first flight after an idle time arrives 5 ms late: the path held it for so long, its window for the rest of the round.
+#[test]
+fn a_flight_that_was_late_waited_on_the_path() {
+    let rtt = ms(20);
+    let first = each(0..5, |n| {
+        let when = if n == 0 { "+0" } else { "f0+0" };
+        format!("{when} S 2896 more late=5 #f{n}")
+    });
+    let acks = each(0..5, |n| format!("f{n}+0 C ack #a{n}\n a{n}+0 S 2896x2 more"));
+    let text = format!(
+        "handshake
+         +5 C 100
+         {}
+         +2000 C 100
+         {first}
+         {acks}
+         +0 S 100
+         +0 C ack",
+        transfer("t", 60)
+    );
+    log(text).rtt(rtt).bottleneck(End::Server, 100_000_000).both_ends(|seen| {
+        let bill = seen.exchange(2);
+        let (queued, window) = (bill.ns(Cause::Queueing, Path), bill.ns(Cause::SlowStartAfterIdle, Server));
+        assert!(queued >= ms(3.5) && queued <= ms(5.5), "{seen}");
+        assert!(window >= ms(17.5) && window <= ms(20.5), "{seen}");
+    });
+}
+
+/// A receiver's application is stopped while a flight arrives over some milliseconds, and its host acknowledges all of it when it
+/// goes on: far away that is long after the flight left, beside it shortly after its end.
+#[test]
+fn a_flight_that_a_stopped_reader_acknowledges_at_once_waited_for_the_reader() {
+    let rtt = ms(0.2);
+    let text = format!(
+        "handshake
+         +5 C 100
+         {}
+         t59+0 C 100
+         +0 S 1448x60 more #f
+         f+11 C ack win=150000 #read
+         +0 S 1448x10
+         +0 C ack win=400000",
+        transfer("t", 60)
+    );
+    let stopped = log(text).rtt(rtt).window(End::Client, 400_000).bottleneck(End::Server, 100_000_000);
+    stopped.both_ends(|seen| {
+        let held = seen.exchange(2).ns(Cause::ReceiverThink, Client);
+        // The end of the flight came 6.9 ms behind its beginning.
+        assert!(held >= ms(3.5) && held <= ms(4.5), "{seen}");
+    });
+}
+
+/// What Nagle holds leaves 4 ms behind the acknowledgement that lets it go: its host was stopped. The same two pieces were
+/// held before.
+#[test]
+fn a_hold_that_its_own_host_ended_late_is_no_pause() {
+    let rtt = ms(2);
+    let exchange = |late: f64| format!("+5 C 20\n +40 S ack\n +{late} C 100\n +0.05 S 64\n");
+    let text = format!("handshake\n {} {} {}", exchange(0.0), exchange(0.0), exchange(4.0));
+    log(text).rtt(rtt).both_ends(|seen| {
+        let bill = seen.exchange(3);
+        assert!(bill.ns(Cause::NagleDelayedAck, Client) >= ms(41), "{seen}");
+        assert!(seen.exchange(3).ns(Cause::SenderThink, Client) <= ms(4.5), "{seen}");
+    });
+}
+
+/// Room for one segment more, where its sender would send two: that waits as for a window that is full to the byte.
+#[test]
+fn a_window_with_room_for_one_segment_of_two_is_used_up() {
+    let rtt = ms(26);
+    let window = (49 * MSS) as u32 / 128 * 128 + 128;
+    let flight = "S 2896x24 more";
+    let text = format!("handshake\n +5 C 100\n +0 {flight}")
+        + &format!("\n +0 C ack\n +0 {flight}").repeat(4)
+        + "\n +0 C ack\n +0 S 2896x24\n +0 C ack";
+    log(text).rtt(rtt).window(End::Client, window).both_ends(|seen| {
+        let expected = [(Cause::RoundTrip, Path, rtt), (Cause::ReceiveWindow, Client, rtt.times(5))];
+        let bill = seen.exchange(1).is(&expected);
+        // Other stacks would have sent the one.
+        assert_eq!(bill.of(Cause::ReceiveWindow).confidence, Confidence::Likely, "{seen}");
+    });
+}
