@@ -135,8 +135,10 @@ pub(super) fn which(wait: &Wait<'_>, release: &Release) -> Held {
     if form == Some("avoidance") && rounds.fill(flight, wait.half.view.window) && !rounds.lost {
         return (Cause::ReceiveWindow, Some(receive_window::form(wait.half, wait)), Confidence::Likely);
     }
-    let confidence = slow_start::confidence(rounds, flight, cause);
-    (cause, form, confidence)
+    if cause == Cause::SlowStartAfterIdle && slow_start::was_kept(rounds, flight) {
+        return (Cause::CongestionWindow, Some("avoidance"), Confidence::Possible);
+    }
+    (cause, form, Confidence::Likely)
 }
 
 /// Which part of its life a congestion window is in that `flight` bytes have used up.

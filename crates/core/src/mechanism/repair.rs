@@ -27,7 +27,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
             Confidence::Certain
         }
         // It probes; what it finds is no part of it (RFC 8985, 7.3). A reader that holds back acknowledgements is probed too.
-        Order::New if is_probe(wait) => Confidence::Possible,
+        Order::New if is_probe(wait) || is_probe_from_afar(wait) => Confidence::Possible,
         // A lost tail leaves no gap in the sequence space. Near its sender it would have been seen.
         Order::New if !wait.near_sender() && wait.half.missed_since_data > 0 && timed(wait) => {
             Confidence::Likely
@@ -103,6 +103,23 @@ pub(super) fn is_probe(wait: &Wait<'_>) -> bool {
     waited >= (least - srtt.divided_by(8)).max(HELD_BACK_MIN)
         && waited <= most + srtt.divided_by(4) + TICK.times(3)
         && (queued || nagle::would_hold(wait))
+}
+
+/// Far from the sender the acknowledgement that it misses was seen, and a probe with new data is one segment that nothing let
+/// go, two round trips behind a segment with more of its write behind it. Segments that are all as far apart come out of a link.
+fn is_probe_from_afar(wait: &Wait<'_>) -> bool {
+    let half = wait.half;
+    let srtt = half.rto.srtt().unwrap_or(wait.rtt()).max(wait.rtt());
+    let (least, most) = (srtt.times(2), srtt.times(2) + srtt.divided_by(4) + TICK.times(3));
+    let queued = wait.last.queue == Queue::More && half.flight() == 0 && half.missed_since_data == 0;
+    !wait.near_sender()
+        && queued
+        && wait.last.spacing.times(4) <= wait.gap
+        && wait.is_full()
+        && wait.segment.payload_len <= wait.mss
+        && wait.gap >= (least - srtt.divided_by(8)).max(HELD_BACK_MIN)
+        && wait.gap <= most
+        && !was_let_go(wait)
 }
 
 /// How many of the packets behind this one are second copies. Near the receiver of a tail that was lost nothing shows its
@@ -220,9 +237,8 @@ fn timer_play(timer: Duration) -> Duration {
 /// Whether a wait is as long as a repair takes: a tail loss probe's time or the timer's, where nothing was queued and any
 /// other time may be the application's own.
 fn timed(wait: &Wait<'_>) -> bool {
-    let view = &wait.half.view;
-    if [view.window_opened(), view.advanced()].iter().flatten().any(|release| wait.follows(release)) {
-        return false; // it left as it was let go, not by a timer
+    if was_let_go(wait) {
+        return false;
     }
     let rtt = wait.rtt();
     let probe = rtt.max(Duration::from_millis(1)) + rtt.divided_by(2);
@@ -238,6 +254,12 @@ fn timed(wait: &Wait<'_>) -> bool {
     // A packet that is missing may be an acknowledgement as well.
     let twice = wait.half.missed_since_data > 1 && wait.gap >= shortest.times(3);
     twice || (shortest..=longest).contains(&wait.gap)
+}
+
+/// Whether an acknowledgement let the segment leave, and no timer.
+fn was_let_go(wait: &Wait<'_>) -> bool {
+    let view = &wait.half.view;
+    [view.window_opened(), view.advanced()].iter().flatten().any(|release| wait.follows(release))
 }
 
 /// A timer as late as it may be: the estimate lags the kernel's, and the wheel is coarse (kernel/time/timer.c).

@@ -4,11 +4,10 @@
 //! one that is not, or a loss, refutes it. After an idle time longer than the retransmission timeout Linux halves the window for
 //! each of them, down to the initial one (RFC 5681, 4.1; tcp_cwnd_restart, net/ipv4/tcp_output.c;
 //! net.ipv4.tcp_slow_start_after_idle): flights well below the largest one before that show it. A first flight that fits no
-//! window that was reset says that its sender has kept it, and then the rest is no more than possible.
+//! window that was reset says that its sender has kept it.
 
 use super::rounds::Rounds;
 use crate::cause::Cause;
-use crate::report::Confidence;
 
 /// Which start it is that makes a window grow.
 pub(super) fn cause(rounds: &Rounds, flight: u32) -> Cause {
@@ -19,8 +18,7 @@ pub(super) fn cause(rounds: &Rounds, flight: u32) -> Cause {
     Cause::SlowStart
 }
 
-/// How sure it is that a flight of so many bytes belongs to this start.
-pub(super) fn confidence(rounds: &Rounds, flight: u32, cause: Cause) -> Confidence {
-    let kept = rounds.since_idle.unwrap_or(flight) > rounds.restarted_max;
-    if cause == Cause::SlowStartAfterIdle && kept { Confidence::Possible } else { Confidence::Likely }
+/// Whether the first flight since an idle time, this one of so many bytes if there was none, shows that the window was not reset.
+pub(super) fn was_kept(rounds: &Rounds, flight: u32) -> bool {
+    rounds.since_idle.unwrap_or(flight) > rounds.restarted_max
 }

@@ -1,7 +1,8 @@
 //! The same packet again: copies that were lost in a row, and copies that arrived.
 
 use tcpwhy_core::cause::Cause;
-use tcpwhy_core::cause::Side::{Path, Server};
+use tcpwhy_core::cause::Side::{Client, Path, Server};
+use tcpwhy_core::report::Confidence;
 use tcpwhy_wire::Segment;
 
 use crate::packet_log::{self, End, log, ms, settled};
@@ -158,4 +159,27 @@ fn a_probe_takes_what_a_cork_held() {
     let bill = seen.exchange(7);
     assert!(bill.ns(Cause::Loss, Path) >= ms(120), "{seen}");
     bill.never(Cause::SenderThink).never(Cause::Unexplained);
+}
+
+/// The acknowledgement of a whole flight is lost on its way back. The sender has more to send and probes with one new segment two
+/// round trips later, whose acknowledgement waits for the timer: neither its program nor its window took that time.
+#[test]
+fn a_lost_acknowledgement_of_a_flight_is_probed_with_new_data() {
+    let rtt = ms(20);
+    let text = "handshake
+        +5 C 100
+        +0 S 1448x10 more
+        +0 C ack
+        +0 S 1448x20 more #flight
+        flight+0 C ack lost
+        flight+51 S 1448 more
+        +42 C ack
+        +0 S 1448x10
+        +0 C ack";
+    log(text).rtt(rtt).both_ends(|seen| {
+        let bill = seen.exchange(1).never(Cause::SenderThink);
+        assert_eq!(bill.of(Cause::Loss).confidence, Confidence::Possible, "{seen}");
+        assert!(seen.exchange(1).ns(Cause::Loss, Path) >= ms(50), "{seen}");
+        assert!(seen.exchange(1).ns(Cause::DelayedAckCwnd, Client) >= ms(60), "{seen}");
+    });
 }
