@@ -383,6 +383,6 @@ The error is the largest difference of a setup or exchange from the application'
 
 The path is late where its packets' times say so: from the capture at the sender until the link had it, and from when it was due until
 the other host had it. A machine that stands still for some milliseconds shows each end something else. A recording in which that
-happened is made again, up to four times, and the one with the fewest such exchanges is judged, whatever its bills say; the ends
+happened is made again, up to eleven times, and the one with the fewest such exchanges is judged, whatever its bills say; the ends
 and the kernel's counters are compared a second time where it did not happen at all.
 ";
