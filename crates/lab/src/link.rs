@@ -104,8 +104,10 @@ impl Link {
     ) -> Result<Self, Error> {
         let wake = eventfd(0, EventfdFlags::CLOEXEC).map_err(Error::step("create an event descriptor"))?;
         let stop = Arc::new((AtomicBool::new(false), wake));
-        // Reserved, not used: a list that has to move takes milliseconds, in which nothing is carried.
-        let records = Vec::with_capacity(options.records);
+        // Reserved, not used: a list that has to move takes milliseconds, in which nothing is carried. Where the system has no
+        // room to promise, it moves.
+        let mut records = Vec::new();
+        let _ = records.try_reserve(options.records);
         let log = Arc::new(Mutex::new(PathLog { records, ..PathLog::default() }));
         let [forward, backward] = pipes;
         let mut carrier = Carrier {
