@@ -24,7 +24,7 @@ pub(super) fn behind(wait: &Wait<'_>, release: &Release) -> Charge {
 }
 
 /// By how much an acknowledgement came later than the path and the flight before it allow. Two segments and more are acknowledged
-/// at once (RFC 9293, 3.8.6.3) unless their receiver does not read, and then its window is smaller.
+/// at once (RFC 9293, 3.8.6.3) unless their receiver does not read, and then its window is smaller. Its host may have been late as well as the path.
 pub(super) fn late(wait: &Wait<'_>, release: &Release) -> Option<Charge> {
     let rate = bandwidth::rate(wait)?;
     let acked = release.flight.saturating_sub(release.left);
@@ -34,6 +34,6 @@ pub(super) fn late(wait: &Wait<'_>, release: &Release) -> Option<Charge> {
     if acked < 2 * wait.mss || wait.habits.rounds.lost || unread || late < LATE_MIN || late >= HELD_BACK_MIN {
         return None;
     }
-    let charge = Charge::new(Cause::Queueing, wait.half.side, late, Confidence::Likely);
+    let charge = Charge::new(Cause::Queueing, wait.half.side, late, Confidence::Possible);
     Some(charge.evidence(release.packet, wait.segment.packet))
 }

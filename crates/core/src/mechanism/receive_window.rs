@@ -16,6 +16,9 @@ use crate::report::{Confidence, Detail, Trigger};
 /// The window field without scaling.
 const UNSCALED_MAX: u32 = 65_535;
 
+/// A window of so many segments ends within one of another limit in few cases.
+const LARGE_SEGMENTS: u32 = 16;
+
 pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     let half = wait.half;
     // No gap is too short for it: within a host a round trip takes microseconds.
@@ -28,8 +31,11 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         return Some(verdict);
     }
     // With more to send, Linux puts off what is less than two segments (tcp_tso_autosize and tcp_tso_should_defer,
-    // net/ipv4/tcp_output.c).
-    let backlog = wait.is_full() && wait.last.queue != Queue::Emptied && wait.gap >= super::BURST_GAP;
+    // net/ipv4/tcp_output.c). A small window ends so near to a congestion window's end by chance: 5,840 bytes to three segments.
+    let backlog = wait.is_full()
+        && wait.last.queue != Queue::Emptied
+        && wait.gap >= super::BURST_GAP
+        && half.view.window_opened().is_some_and(|release| release.window >= LARGE_SEGMENTS * wait.mss);
     let needed = if backlog { 2 * wait.mss } else { wait.segment.payload_len.min(wait.mss) } as i32;
     let limited = |release: &Release| release.effective > wait.last.at && release.room < needed;
     let release = half.view.window_opened().filter(limited)?;

@@ -112,8 +112,10 @@ fn is_probe_from_afar(wait: &Wait<'_>) -> bool {
     let srtt = half.rto.srtt().unwrap_or(wait.rtt()).max(wait.rtt());
     let (least, most) = (srtt.times(2), srtt.times(2) + srtt.divided_by(4) + TICK.times(3));
     let queued = wait.last.queue == Queue::More && half.flight() == 0 && half.missed_since_data == 0;
+    let opened = half.view.window_opened().is_some_and(|opened| opened.effective > wait.last.at);
     !wait.near_sender()
         && queued
+        && !opened
         && wait.last.spacing.times(4) <= wait.gap
         && wait.is_full()
         && wait.segment.payload_len <= wait.mss

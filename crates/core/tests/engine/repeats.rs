@@ -183,3 +183,20 @@ fn a_lost_acknowledgement_of_a_flight_is_probed_with_new_data() {
         assert!(seen.exchange(1).ns(Cause::DelayedAckCwnd, Client) >= ms(60), "{seen}");
     });
 }
+
+/// A window of 128 bytes opens again, and its sender's host takes 6 ms to go on, two round trips behind the flight: that is no probe.
+#[test]
+fn a_segment_that_a_window_let_go_is_no_probe() {
+    let text = "handshake
+        +5 C 100
+        +0 S 1448x10 more #flight
+        flight+0 C ack win=128
+        +26 C ack win=20480
+        +6 S 1448 more
+        +0 C ack win=20480
+        +0 S 1448x9
+        +0 C ack win=20480";
+    log(text).rtt(ms(20)).window(End::Client, 14_592).both_ends(|seen| {
+        seen.exchange(1).never(Cause::Loss);
+    });
+}

@@ -98,3 +98,18 @@ fn a_window_with_room_for_one_segment_of_two_is_used_up() {
         assert_eq!(bill.of(Cause::ReceiveWindow).confidence, Confidence::Likely, "{seen}");
     });
 }
+
+/// Three segments of a window of 5,888 bytes, which has room for a fourth: an initial congestion window of three (RFC 3390).
+#[test]
+fn a_small_window_with_room_for_a_segment_holds_nothing() {
+    let rtt = ms(60);
+    let text = "handshake
+        +5 C 100
+        +0 S 1448x3 more
+        +0 C ack win=20480
+        +0 S 1448x6
+        +0 C ack";
+    log(text).rtt(rtt).window(End::Client, 5_888).both_ends(|seen| {
+        seen.exchange(1).is(&[(Cause::RoundTrip, Path, rtt), (Cause::SlowStart, Server, rtt)]);
+    });
+}
