@@ -58,7 +58,7 @@ const KEEPER_STACK: usize = 16 << 10;
 impl Keeper {
     /// Starts it. The calling thread must have unshared its PID namespace. It ends when the other end of `lifeline` is closed,
     /// which the kernel does when this process ends, however it ends. It mounts the namespace's own /proc where it may, and
-    /// writes a byte to `ready` when it is set up: the caller waits for that, with both descriptors open.
+    /// writes a byte to `ready` when it is set up: the calling thread waits for that. It has descriptors of its own.
     ///
     /// It shares this process's memory. Of a copy, as fork makes it, every page that a thread here writes to would be copied,
     /// and the other processors stopped to take notice (do_wp_page, mm/memory.c; flush_tlb_mm_range, arch/x86/mm/tlb.c). On a

@@ -83,7 +83,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         split.take(held);
     }
     if wait.near_sender() {
-        if let Some(late) = queueing::late(wait, &release) {
+        if let Some(late) = queueing::late_acknowledgement(wait, &release) {
             split.take(late);
         }
     } else if !wait.follows(&release) {

@@ -1,8 +1,9 @@
-//! Was a segment late on its way, behind what others sent or on a path that stood still?
+//! Was a segment late on its way, or its acknowledgement, behind what others sent or on a path that stood still?
 //!
 //! Far from its sender a segment comes later behind what let it go than the path is long. What proves it are time stamps: the
 //! smallest difference of the two clocks is the path's own, what a packet exceeds it by it waited (`clock`). Without them, what
-//! follows an acknowledgement by more than the round trip may as well have left late, and no more than possible is said.
+//! follows an acknowledgement by more than the round trip may as well have left late, and no more than possible is said. Near the
+//! sender acknowledgements come later than the path is long, or their receiver's host sent them late: no more than possible.
 //! What waits for bytes of its own transfer is `bandwidth`.
 
 use tcpwhy_wire::Duration;
@@ -24,8 +25,8 @@ pub(super) fn behind(wait: &Wait<'_>, release: &Release) -> Charge {
 }
 
 /// By how much an acknowledgement came later than the path and the flight before it allow. Two segments and more are acknowledged
-/// at once (RFC 9293, 3.8.6.3) unless their receiver does not read, and then its window is smaller. Its host may have been late as well as the path.
-pub(super) fn late(wait: &Wait<'_>, release: &Release) -> Option<Charge> {
+/// at once (RFC 9293, 3.8.6.3) unless their receiver does not read, and then its window is smaller.
+pub(super) fn late_acknowledgement(wait: &Wait<'_>, release: &Release) -> Option<Charge> {
     let rate = bandwidth::rate(wait)?;
     let acked = release.flight.saturating_sub(release.left);
     let unread = wait.half.view.window < release.window_peak - release.window_peak / 4;

@@ -32,12 +32,13 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     }
     // With more to send, Linux puts off what is less than two segments (tcp_tso_autosize and tcp_tso_should_defer,
     // net/ipv4/tcp_output.c). A small window ends so near to a congestion window's end by chance: 5,840 bytes to three segments.
-    let backlog = wait.is_full()
-        && wait.last.queue != Queue::Emptied
-        && wait.gap >= super::BURST_GAP
-        && half.view.window_opened().is_some_and(|release| release.window >= LARGE_SEGMENTS * wait.mss);
-    let needed = if backlog { 2 * wait.mss } else { wait.segment.payload_len.min(wait.mss) } as i32;
-    let limited = |release: &Release| release.effective > wait.last.at && release.room < needed;
+    let backlog = wait.is_full() && wait.last.queue != Queue::Emptied && wait.gap >= super::BURST_GAP;
+    let fits = |release: &Release| release.room >= wait.segment.payload_len.min(wait.mss) as i32;
+    let put_off = |release: &Release| {
+        backlog && release.window >= LARGE_SEGMENTS * wait.mss && release.room < 2 * wait.mss as i32
+    };
+    let limited =
+        |release: &Release| release.effective > wait.last.at && (!fits(release) || put_off(release));
     let release = half.view.window_opened().filter(limited)?;
     let follows = wait.follows(&release);
     // A writer that slept for room is woken, however short the way is.
@@ -57,8 +58,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         form,
         ..Detail::default()
     };
-    let put_off = release.room >= needed.min(wait.mss as i32);
-    let certain = follows && !put_off && !half.scale_bounds.is_in_use();
+    let certain = follows && !fits(&release) && !half.scale_bounds.is_in_use();
     // A window stands still while something before it is missing: without the loss it might not have held anything.
     let behind_hole =
         half.view.loss_signal.is_some_and(|at| at + wait.rtt() + wait.hair() >= wait.segment.at);
