@@ -62,3 +62,18 @@ fn a_syn_with_data_that_is_lost_waits_for_its_timer() {
         near.exchange(1).never(Cause::Unexplained).never(Cause::Rto);
     }
 }
+
+/// The client sends more behind the SYN before its answer, or the server's reply overtakes its SYN-ACK: the message that this
+/// begins is not moved back to the SYN.
+#[test]
+fn data_between_a_syn_and_its_answer_keeps_its_place() {
+    let texts = [
+        "@0 C syn data=100\n @1 C 100 #more\n more+0 S syn #answer\n answer+0 C ack",
+        "@0 C syn data=100 #open\n +0 S syn late=5 #answer\n open+1 S 200\n answer+0 C ack",
+    ];
+    for text in texts {
+        log(text).rtt(ms(20)).both_ends(|seen| {
+            assert_eq!(seen.count(Kind::Exchange) + seen.count(Kind::OneWay), 1, "{text}: {seen}");
+        });
+    }
+}
