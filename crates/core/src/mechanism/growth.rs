@@ -27,6 +27,8 @@ pub(crate) enum Shape {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Growth {
     last: u32,
+    /// What slow start had opened the window to when the last flight left: each flight adds its bytes (RFC 5681, 3.1).
+    window: u32,
     shape: Shape,
     /// The round under way ended with a silence.
     silent: bool,
@@ -40,7 +42,11 @@ impl Growth {
             return self.shape;
         }
         let shrank = (flight + blur) * 10 < last * 9 && flight > 2 * blur;
-        let doubled_again = self.shape == Shape::Slack && flight * 10 > last * 16 + blur * 10;
+        // What a super-segment had no room for stays behind (tcp_tso_should_defer, net/ipv4/tcp_output.c), and the next flight
+        // is all that the window has opened to; less by what the last one had in flight from before it.
+        let opened = u64::from(self.window) + last;
+        let catches_up = flight <= opened + blur / 2 && flight + last / 5 + blur / 2 >= opened;
+        let doubled_again = self.shape == Shape::Slack && flight * 10 > last * 16 + blur * 10 && !catches_up;
         if shrank || doubled_again {
             Shape::Uneven
         } else if (flight + blur) * 10 < last * 19 {
@@ -52,7 +58,8 @@ impl Growth {
 
     /// The sender was silent behind this flight.
     pub(crate) fn on_silence(&mut self, flight: u32, mss: u32) {
-        *self = Self { last: flight, shape: self.with(flight, mss), silent: true };
+        let window = if self.last == 0 { flight } else { flight.max(self.window.saturating_add(self.last)) };
+        *self = Self { last: flight, window, shape: self.with(flight, mss), silent: true };
     }
 
     /// A round ended: without a silence, how large its flight would have become is not known.

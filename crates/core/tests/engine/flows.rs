@@ -180,6 +180,22 @@ fn a_start_that_slackens_once_is_a_window_s() {
     });
 }
 
+/// A flight in slow start leaves room that is too small for a super-segment (tcp_tso_should_defer), and the next one uses all
+/// that the window has opened to. No send buffer is in it; one that is as large once by chance falls back behind it.
+#[test]
+fn what_a_start_left_out_leaves_with_the_next_flight() {
+    let rtt = ms(50);
+    let starts = [[10, 20, 32, 72, 144, 288], [10, 20, 30, 70, 140, 260], [10, 20, 24, 61, 48, 70]];
+    for (n, flights) in starts.into_iter().enumerate() {
+        let rounds = each(flights, |segments| format!("+0 S 1448x{segments} more\n +0 C ack"));
+        let text = format!("handshake\n +5 C 100\n {rounds}\n +0 S 100");
+        log(text).rtt(rtt).both_ends(|seen| {
+            let buffer = seen.exchange(1).ns(Cause::SendBuffer, Server);
+            assert_eq!(buffer, if n < 2 { ms(0) } else { rtt.times(4) }, "{flights:?} {seen}");
+        });
+    }
+}
+
 /// A reply whose header leaves first, on a path of jitter: its tail is behind a segment without PSH, so that it was written
 /// with that, and its lateness is the path's. No exchange teaches that the server pauses.
 #[test]
