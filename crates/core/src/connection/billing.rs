@@ -76,6 +76,7 @@ impl Connection {
             return (Verdict { split, trigger: Trigger::Write }, Follows::Own);
         }
         let verdict = mechanism::judge(&wait);
+        let verdict = self.crossed(open, &wait, from, &verdict).unwrap_or(verdict);
         let mut lessons = mechanism::lessons(&wait, &verdict);
         // Nothing of an answer had arrived: the application wrote all of it before it read.
         let read = open.reply_first.is_some_and(|first| segment.ack.after(first));
@@ -84,6 +85,29 @@ impl Connection {
         }
         self.habits[from].take(&lessons);
         (verdict, Follows::Own)
+    }
+
+    /// What looks held may answer what the peer sent by itself, before any of the request had reached it (both ends of HTTP/2
+    /// begin with their settings, RFC 9113, 3.4): the sender waited for that to arrive, a part of one round trip. With the
+    /// acknowledgement right behind it, only a sender that is known to mind Nagle may have written before.
+    fn crossed(&self, open: &Open, wait: &Wait<'_>, from: usize, verdict: &Verdict) -> Option<Verdict> {
+        let first = from == open.initiator && open.reply_first.is_none() && wait.habits.nagle_held == 0;
+        let peer = &self.halves[1 - from];
+        let last = peer.last_data.filter(|_| first && verdict.split.has(Cause::Nagle.bit()))?;
+        let arrived = last.at + wait.own;
+        let late = wait.segment.at - arrived;
+        let read = peer.snd_nxt.is_some_and(|next| wait.segment.ack.at_or_after(next));
+        if !read || arrived <= wait.last.at || late > wait.hair() || late < -wait.hair() {
+            return None;
+        }
+        let mut split = Split::of(wait.gap);
+        split.take(
+            Charge::new(Cause::RoundTrip, wait.half.side, arrived - wait.last.at, Confidence::Likely)
+                .evidence(last.packet, wait.segment.packet),
+        );
+        let own = Charge::new(Cause::SenderThink, wait.half.side, Duration::ZERO, Confidence::Likely)
+            .evidence(last.packet, wait.segment.packet);
+        Some(Verdict { split: split.rest(own), trigger: Trigger::Packet(last.packet) })
     }
 
     /// The interval before a segment that continues what its sender sent at `last`.

@@ -4,7 +4,7 @@ use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
 use tcpwhy_core::report::{Confidence, Kind};
 
-use crate::packet_log::{log, ms};
+use crate::packet_log::{End, log, ms};
 
 /// Both ends speak at once (SSH, HTTP/2): what the server sent before the request can have reached it is no answer, and
 /// what the client does with it is the client's own time in the middle of its message.
@@ -31,6 +31,41 @@ fn what_crosses_a_request_does_not_answer_it() {
             ],
         );
     });
+}
+
+/// Both ends begin with their settings (HTTP/2), the server's before it has read the client's: what the client
+/// sends for them leaves right behind the acknowledgement of its own, and is not held. One whose second half was held before
+/// is taken at its word.
+#[test]
+fn what_answers_a_crossing_message_is_not_held() {
+    let rtt = ms(20);
+    let text = "handshake
+         @25 C 82 #preface
+         preface+0.03 S 46 ack=0 #settings
+         preface+0.05 S ack
+         preface+0.2 S 9 #done
+         settings+0.15 C 9
+         done+1 C 221 #call
+         call+4 S 600
+         +0 C ack";
+    log(text).rtt(rtt).both_ends(|seen| {
+        seen.exchange(1).is_within(ms(0.5), &[(Cause::RoundTrip, Path, rtt)]);
+        let call = [(Cause::RoundTrip, Path, rtt), (Cause::ServerThink, Server, ms(4))];
+        seen.exchange(2).is_within(ms(0.5), &call);
+    });
+    let text = "handshake
+         @25 C 82 #first
+         first+40 S ack
+         +0 C 9
+         +0 S 100
+         @150 C 82 #second
+         second+0.03 S 46 ack=91 #told
+         second+0.05 S ack
+         told+0.15 C 9
+         +0 S 100
+         +0 C ack";
+    let seen = log(text).rtt(rtt).seen_at(End::Client);
+    assert!(seen.exchange(2).ns(Cause::Nagle, Client) >= ms(19), "{seen}");
 }
 
 /// A pipe of commands is answered while it is still being sent: the window's rounds are no client's own time.
