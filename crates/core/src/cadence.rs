@@ -73,6 +73,11 @@ impl Cadence {
         }
     }
 
+    /// For how long it had been kept before the last segment, the interval that began it included.
+    pub(crate) fn lasts(&self) -> Duration {
+        self.lasts
+    }
+
     /// Whether it has lasted for several segments, each of which was acknowledged before the next one left.
     pub(crate) fn is_steady(&self) -> bool {
         self.lasts >= self.gap.times(STEADY) && self.lasts >= LASTS_MIN

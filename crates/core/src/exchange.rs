@@ -34,6 +34,8 @@ pub(crate) struct Path {
     blocked_bytes: u32,
     /// Further writes so far.
     pub index: usize,
+    /// What its application may have taken since the sender last was known to keep a beat.
+    unsure: Duration,
     /// Most paths have nothing to keep aside.
     aside: Option<Box<Aside>>,
 }
@@ -98,6 +100,7 @@ impl Path {
         self.blocked_bytes = 0;
         self.last = None;
         self.index = 0;
+        self.unsure = Duration::ZERO;
         if let Some(aside) = &mut self.aside {
             aside.clear();
         }
@@ -225,6 +228,21 @@ impl Path {
     pub(crate) fn charge_early(&mut self, rate: Option<Rate>, sender: Side) {
         let (Some(aside), Some(rate)) = (&mut self.aside, rate) else { return };
         aside.early.settle(rate, sender, [&mut aside.blocked, &mut self.account]);
+    }
+
+    /// A beat shows only once it has lasted for `beat`: what the application may have taken until then was the pace as well.
+    pub(crate) fn keep_beat(&mut self, split: &Split, beat: Duration, sender: Side) {
+        for charge in split.charges() {
+            match charge.cause {
+                Cause::SenderThink if charge.confidence == Confidence::Possible => self.unsure += charge.ns,
+                Cause::Pacing => {
+                    let unsure = std::mem::take(&mut self.unsure).min(beat);
+                    let taken = self.account.take_back(Cause::SenderThink, sender, unsure);
+                    self.account.charge(&Charge { ns: taken, ..charge.clone() });
+                }
+                _ => {}
+            }
+        }
     }
 
     /// Weighs the wait just taken, and those before it, by how the flights went.

@@ -312,7 +312,7 @@ impl Connection {
         let timer_from = repair::timer_from(order, &verdict.split, half, path.probed_at());
         let held = verdict.split.has(growth::DOUBTED | Cause::SendBuffer.bit());
         let shape = self.habits[from].rounds.growth.shape();
-        let side = half.side;
+        let (side, beat) = (half.side, half.cadence.lasts());
         let Some(open) = self.open.as_deref_mut() else { return };
         if from != open.initiator {
             open.reply_first.get_or_insert(segment.seq);
@@ -342,6 +342,7 @@ impl Connection {
                 let early = early.filter(|_| path.keeps_early());
                 let before = early.and_then(|early| Some((*path.frontier()?, early)));
                 path.advance(&verdict.split, last, half, timer_from);
+                path.keep_beat(&verdict.split, beat, side);
                 if let Some((before, (mss, ways))) = before {
                     path.keep_early(&verdict.split, &before, half, mss, ways);
                 }

@@ -152,6 +152,22 @@ fn segments_all_over_the_round_trip_are_paced_and_no_full_buffer() {
     assert!(bill.ns(Cause::Pacing, Server) >= ms(200), "{seen}");
 }
 
+/// SO_MAX_PACING_RATE of 2.5 MB/s between two hosts side by side: what shows after eight intervals was so before. The
+/// application's own time at the beginning is not.
+#[test]
+fn a_beat_that_has_shown_was_kept_before() {
+    let beats = each(0..20, |n| format!("@{:.3} S 14480 #b{n}\n b{n}+0 C ack", 50.0 + 5.79 * f64::from(n)));
+    let text = format!(
+        "handshake\n +5 C 100\n +0 S 14480 #one\n one+0 C ack\n @15 S 14480 #two\n two+0 C ack\n {beats}\n b19+5.79 S 1448"
+    );
+    log(text).rtt(ms(0.05)).both_ends(|seen| {
+        let bill = seen.exchange(1);
+        let (pace, own) = (bill.ns(Cause::Pacing, Server), bill.ns(Cause::SenderThink, Server));
+        assert!(pace >= ms(5.79 * 18.5) && pace <= ms(5.79 * 20.5), "{pace} {own}{seen}");
+        assert!(own >= ms(44) && own <= ms(52), "{pace} {own}{seen}");
+    });
+}
+
 /// Small messages that are acknowledged late, or with the next one, say nothing about a link.
 #[test]
 fn messages_acknowledged_late_are_no_slow_link() {
