@@ -138,7 +138,9 @@ pub(super) fn which(wait: &Wait<'_>, release: &Release) -> Held {
     if cause == Cause::SlowStartAfterIdle && slow_start::was_kept(rounds, flight) {
         return (Cause::CongestionWindow, Some("avoidance"), Confidence::Possible);
     }
-    (cause, form, Confidence::Likely)
+    // Whoever spaces segments all over the round trip may be held by its pace as well.
+    let paced = form == Some("avoidance") && wait.half.is_paced() && wait.gap.times(8) <= wait.rtt();
+    (cause, form, if paced { Confidence::Possible } else { Confidence::Likely })
 }
 
 /// Which part of its life a congestion window is in that `flight` bytes have used up.

@@ -152,6 +152,21 @@ fn segments_all_over_the_round_trip_are_paced_and_no_full_buffer() {
     assert!(bill.ns(Cause::Pacing, Server) >= ms(200), "{seen}");
 }
 
+/// The same where the pace rises by a twentieth in each round trip: a window in congestion avoidance, or the pace itself.
+#[test]
+fn a_pace_that_rises_slowly_is_no_more_than_a_possible_window() {
+    let slower = 0.95_f64.powf(1.0 / 25.0);
+    let segments = each(0..600, |n| {
+        let uneven = [0.0, 0.12, -0.1, 0.18, 0.05][n as usize % 5];
+        let at = 50.0 + 0.8 * (1.0 - slower.powi(n)) / (1.0 - slower) + uneven;
+        format!("@{at:.3} S 2896 #s{n}\n s{n}+0 C ack")
+    });
+    let text = format!("handshake\n +5 C 100\n +0 S 100\n {segments}\n s599+0.3 S 100\n +0 C ack");
+    let seen = log(text).rtt(ms(20)).seen_at(End::Client);
+    let bill = seen.exchange(1);
+    assert_eq!(bill.of(Cause::CongestionWindow).confidence, Confidence::Possible, "{seen}");
+}
+
 /// SO_MAX_PACING_RATE of 2.5 MB/s between two hosts side by side: what shows after eight intervals was so before. The
 /// application's own time at the beginning is not.
 #[test]
