@@ -216,6 +216,21 @@ unsafe fn ioctl(fd: BorrowedFd<'_>, request: libc::Ioctl, argument: libc::c_ulon
     }
 }
 
+/// The most that a socket sends in a second, in bytes: its kernel spaces what it sends (SO_MAX_PACING_RATE, socket(7)).
+pub(crate) fn set_max_pacing_rate(socket: BorrowedFd<'_>, rate: u64) -> io::Result<()> {
+    // SAFETY: the descriptor is open; the value is a live u64 of the size that is given.
+    let set = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_MAX_PACING_RATE,
+            (&raw const rate).cast::<libc::c_void>(),
+            size_of::<u64>() as libc::socklen_t,
+        )
+    };
+    if set == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
 /// The lowest real-time priority.
 const PRECEDENCE: i32 = 1;
 

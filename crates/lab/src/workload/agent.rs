@@ -19,6 +19,7 @@ use tcpwhy_wire::{Duration, Instant};
 use super::log::{AgentLog, ConnectionLog, Event, Op, Sample, now};
 use super::script::{Amount, QuickAck, Script, Setting, Step, WriteCall};
 use super::watch::Watch;
+use crate::sys;
 
 /// Which part an agent plays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -496,6 +497,7 @@ fn apply(socket: BorrowedFd<'_>, setting: &Setting) -> io::Result<Option<u64>> {
         Setting::Cork(on) => sockopt::set_tcp_cork(socket, *on)?,
         Setting::QuickAck(mode) => sockopt::set_tcp_quickack(socket, *mode != QuickAck::Off)?,
         Setting::Congestion(name) => sockopt::set_tcp_congestion(socket, name)?,
+        Setting::PacingRate(rate) => sys::set_max_pacing_rate(socket, *rate)?,
         Setting::ReceiveBuffer(bytes) => {
             sockopt::set_socket_recv_buffer_size(socket, *bytes as usize)?;
             return Ok(Some(sockopt::socket_recv_buffer_size(socket)? as u64));

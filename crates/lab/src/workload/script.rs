@@ -12,7 +12,7 @@
 
 use std::fmt;
 
-use tcpwhy_twin::path::{parse_bytes, parse_duration};
+use tcpwhy_twin::path::{parse_bytes, parse_duration, parse_rate};
 use tcpwhy_wire::Duration;
 
 /// The steps of one side, in order.
@@ -85,6 +85,8 @@ pub enum Setting {
     SendBuffer(u64),
     /// `congestion reno`.
     Congestion(String),
+    /// `pacing 20mbit`: SO_MAX_PACING_RATE, bytes per second.
+    PacingRate(u64),
 }
 
 /// How quick acknowledgements are asked for.
@@ -254,6 +256,7 @@ impl Setting {
             ["rcvbuf", size] => Self::ReceiveBuffer(bytes(size)?),
             ["sndbuf", size] => Self::SendBuffer(bytes(size)?),
             ["congestion", name] => Self::Congestion((*name).to_owned()),
+            ["pacing", rate] => Self::PacingRate(parse_rate(rate).map_err(|error| error.to_string())? / 8),
             other => return Err(format!("`{}` is no step", other.join(" "))),
         })
     }
@@ -312,6 +315,7 @@ mod tests {
             read all by 1k every 1ms
             quickack always
             congestion reno
+            pacing 20mbit
             reset
         "
         .parse()
@@ -343,6 +347,7 @@ mod tests {
                 Step::Read { amount: Amount::All, piece: 1024, pause: Some(ms(1)) },
                 Step::Set(Setting::QuickAck(QuickAck::Always)),
                 Step::Set(Setting::Congestion("reno".to_owned())),
+                Step::Set(Setting::PacingRate(2_500_000)),
                 Step::Reset,
             ]
         );

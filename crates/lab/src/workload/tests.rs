@@ -74,6 +74,19 @@ fn every_kind_of_write_arrives() {
     assert_eq!(client.last(), Some(&(Op::Read, 0)), "the server closed in answer");
 }
 
+/// 4 MB at 320 Mbit/s are 100 ms; the first ten segments, of 64 KB here, are not paced (tcp_update_skb_after_send).
+#[test]
+fn a_pacing_rate_holds_what_is_written() {
+    let run = run_here("connect\nwrite 10\nread 4m", "pacing 320mbit\naccept\nread 10\nwrite 4m");
+    let events = &run.client.connections[0].events;
+    let (Some(asked), Some(last)) =
+        (events.iter().find(|e| e.op == Op::Write), events.iter().rfind(|e| e.op == Op::Read))
+    else {
+        panic!("{events:?}")
+    };
+    assert!(last.end_ns - asked.start_ns >= 80_000_000, "{events:?}");
+}
+
 #[test]
 fn reconnecting_gives_connections_that_match_at_both_ends() {
     let run = run_here(
