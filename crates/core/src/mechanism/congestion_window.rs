@@ -138,9 +138,14 @@ pub(super) fn which(wait: &Wait<'_>, release: &Release) -> Held {
     if cause == Cause::SlowStartAfterIdle && slow_start::was_kept(rounds, flight) {
         return (Cause::CongestionWindow, Some("avoidance"), Confidence::Possible);
     }
-    // Whoever spaces segments all over the round trip may be held by its pace as well.
-    let paced = form == Some("avoidance") && wait.half.is_paced() && wait.gap.times(8) <= wait.rtt();
-    (cause, form, if paced { Confidence::Possible } else { Confidence::Likely })
+    // Whoever spaces segments all over the round trip may be held by its pace as well, and is where less is in flight than a
+    // window that never closes has let pass.
+    let paced = form == Some("avoidance") && wait.half.is_paced() && wait.gap.times(4) <= wait.rtt();
+    match (paced, rounds.is_below_peak(flight, wait.mss)) {
+        (true, true) => (Cause::Pacing, None, Confidence::Possible),
+        (true, false) => (cause, form, Confidence::Possible),
+        _ => (cause, form, Confidence::Likely),
+    }
 }
 
 /// Which part of its life a congestion window is in that `flight` bytes have used up.

@@ -118,6 +118,11 @@ impl Rounds {
         self.peak == 0 || u64::from(flight) * 8 > u64::from(self.peak) * 9
     }
 
+    /// Whether less is in flight than a round before has shown that the window lets pass, which without a loss never closes.
+    pub(super) fn is_below_peak(&self, flight: u32, mss: u32) -> bool {
+        flight.max(self.last).saturating_add(mss) < self.peak
+    }
+
     /// Whether flights as large as this one, or the one before it, use up the peer's window: it bounds them then, however they
     /// are spaced within a round. One that has grown away from them since does not.
     pub(super) fn fill(&self, flight: u32, window: u32) -> bool {

@@ -23,7 +23,7 @@ pub(super) fn flat(wait: &Wait<'_>, release: &Release, confidence: Confidence) -
         return (Cause::ReceiveWindow, Some(receive_window::form(wait.half, wait)), confidence);
     }
     // What fills a buffer leaves in trains, as room comes; who spaces segments all over the round trip paces them.
-    if wait.half.is_paced() && wait.gap.times(8) <= wait.rtt() {
+    if wait.half.is_paced() && wait.gap.times(4) <= wait.rtt() {
         return (Cause::Pacing, None, Confidence::Possible);
     }
     // Whoever keeps a beat looks the same if that is nearly as slow as the path is long.

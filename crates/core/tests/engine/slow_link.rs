@@ -167,6 +167,21 @@ fn a_pace_that_rises_slowly_is_no_more_than_a_possible_window() {
     assert_eq!(bill.of(Cause::CongestionWindow).confidence, Confidence::Possible, "{seen}");
 }
 
+/// A pace that has fallen a little, without a loss: a window has let more pass before, and never closes.
+#[test]
+fn a_window_that_let_more_pass_before_holds_no_paced_sender() {
+    let segments = each(0..400, |n| {
+        let uneven = [0.0, 0.35, -0.3, 0.3, 0.1, -0.25, 0.4][n as usize % 7];
+        let at = 50.0 + 0.8 * f64::from(n) - 0.16 * f64::from(n.min(100)) + uneven;
+        format!("@{at:.3} S 2896 #s{n}\n s{n}+0 C ack")
+    });
+    let text = format!("handshake\n +5 C 100\n +0 S 100\n {segments}\n s399+0.3 S 100\n +0 C ack");
+    let seen = log(text).rtt(ms(20)).seen_at(End::Client);
+    let bill = seen.exchange(1);
+    assert!(bill.ns(Cause::CongestionWindow, Server) <= ms(40), "{seen}");
+    assert!(bill.ns(Cause::Pacing, Server) >= ms(180), "{seen}");
+}
+
 /// SO_MAX_PACING_RATE of 2.5 MB/s between two hosts side by side: what shows after eight intervals was so before. The
 /// application's own time at the beginning is not.
 #[test]
