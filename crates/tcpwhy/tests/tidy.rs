@@ -190,7 +190,7 @@ fn collect(root: &Path, folder: &Path, files: &mut Vec<File>) {
     for entry in entries.flatten() {
         let (path, name) = (entry.path(), entry.file_name());
         let name = name.to_string_lossy();
-        if ["target", ".git", "demo-out", "corpus", "artifacts", "node_modules"].contains(&name.as_ref()) {
+        if ["target", ".git", "tcpwhy-demo", "corpus", "artifacts", "node_modules"].contains(&name.as_ref()) {
             continue;
         }
         if path.is_dir() {

@@ -91,9 +91,9 @@ impl Connection {
     /// begin with their settings, RFC 9113, 3.4): the sender waited for that to arrive, a part of one round trip. With the
     /// acknowledgement right behind it, only a sender that is known to mind Nagle may have written before.
     fn crossed(&self, open: &Open, wait: &Wait<'_>, from: usize, verdict: &Verdict) -> Option<Verdict> {
-        let first = from == open.initiator && open.reply_first.is_none() && wait.habits.nagle_held == 0;
+        let unanswered = from == open.initiator && open.reply_first.is_none() && wait.habits.nagle_held == 0;
         let peer = &self.halves[1 - from];
-        let last = peer.last_data.filter(|_| first && verdict.split.has(Cause::Nagle.bit()))?;
+        let last = peer.last_data.filter(|_| unanswered && verdict.split.has(Cause::Nagle.bit()))?;
         let arrived = last.at + wait.own;
         let late = wait.segment.at - arrived;
         let read = peer.snd_nxt.is_some_and(|next| wait.segment.ack.at_or_after(next));

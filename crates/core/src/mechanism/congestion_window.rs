@@ -138,14 +138,13 @@ pub(super) fn which(wait: &Wait<'_>, release: &Release) -> Held {
     if cause == Cause::SlowStartAfterIdle && slow_start::was_kept(rounds, flight) {
         return (Cause::CongestionWindow, Some("avoidance"), Confidence::Possible);
     }
-    // Whoever spaces segments all over the round trip may be held by its pace as well, and is where less is in flight than a
-    // window that never closes has let pass.
-    let paced = form == Some("avoidance") && wait.half.is_paced() && wait.gap.times(4) <= wait.rtt();
-    match (paced, rounds.is_below_peak(flight, wait.mss)) {
-        (true, true) => (Cause::Pacing, None, Confidence::Possible),
-        (true, false) => (cause, form, Confidence::Possible),
-        _ => (cause, form, Confidence::Likely),
+    if form == Some("avoidance") && pacing::spans_round(wait) {
+        // A window that never closes has let more pass: its pace holds it, not that.
+        let below = rounds.is_below_peak(flight, wait.mss);
+        let (cause, form) = if below { (Cause::Pacing, None) } else { (cause, form) };
+        return (cause, form, Confidence::Possible);
     }
+    (cause, form, Confidence::Likely)
 }
 
 /// Which part of its life a congestion window is in that `flight` bytes have used up.

@@ -6,7 +6,8 @@
 //! (RFC 1122, 4.2.3.2), the two wait for each other until its timer fires.
 //!
 //! What proves it: the small segment follows the acknowledgement, not its own time. What refutes it: the same sender
-//! elsewhere sends small segments while a small one is outstanding.
+//! elsewhere sends small segments while a small one is outstanding, or it answers what the peer sent by itself
+//! (`Connection::crossed`).
 
 use tcpwhy_wire::{Duration, Segment, Seq};
 

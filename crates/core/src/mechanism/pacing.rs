@@ -3,7 +3,8 @@
 //! BBR sends at the rate that it has measured (bbr_set_pacing_rate, net/ipv4/tcp_bbr.c), and SO_MAX_PACING_RATE at one that is
 //! given. What proves it: more was queued, no acknowledgement let the segment go, and the spacing is a beat, or near the
 //! bottleneck's rate. A segment that follows an acknowledgement, a recovery, and a window that each round uses up refute it.
-//! What a sender with a queue waits for otherwise does not show, so that it is never more than possible.
+//! What a sender with a queue waits for otherwise does not show, so that it is never more than possible. A beat that has shown was
+//! kept before (`Path::keep_beat`).
 
 use tcpwhy_wire::Duration;
 
@@ -49,6 +50,11 @@ pub(super) fn spaced(wait: &Wait<'_>) -> Verdict {
         .evidence(wait.last.packet, wait.segment.packet)
         .detail(Detail { form, ..Detail::default() });
     Verdict { split: split.rest(charge), trigger: super::burst(wait.last, wait.segment.at) }
+}
+
+/// Whether its sender spaces segments all over the round trip: what looks like its window may be its pace.
+pub(super) fn spans_round(wait: &Wait<'_>) -> bool {
+    wait.half.is_paced() && wait.gap.times(4) <= wait.rtt()
 }
 
 /// Whether the last segment took hardly longer than the bottleneck needs for it: pacing keeps near that rate, at three quarters of

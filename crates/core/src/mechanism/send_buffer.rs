@@ -8,7 +8,7 @@
 
 use super::congestion_window::{self, Held};
 use super::rounds::{INITIAL_WINDOW_SEGMENTS, WHOLE_ROUND_MIN};
-use super::{HELD_BACK_MIN, Verdict, Wait, receive_window};
+use super::{HELD_BACK_MIN, Verdict, Wait, pacing, receive_window};
 use crate::cause::Cause;
 use crate::exchange::SEND_BUFFER_MIN;
 use crate::half::{Queue, Release};
@@ -23,7 +23,7 @@ pub(super) fn flat(wait: &Wait<'_>, release: &Release, confidence: Confidence) -
         return (Cause::ReceiveWindow, Some(receive_window::form(wait.half, wait)), confidence);
     }
     // What fills a buffer leaves in trains, as room comes; who spaces segments all over the round trip paces them.
-    if wait.half.is_paced() && wait.gap.times(4) <= wait.rtt() {
+    if pacing::spans_round(wait) {
         return (Cause::Pacing, None, Confidence::Possible);
     }
     // Whoever keeps a beat looks the same if that is nearly as slow as the path is long.
