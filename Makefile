@@ -1,7 +1,7 @@
 # What a developer runs is what CI runs. `make help` lists the targets.
 CARGO ?= cargo
 
-.PHONY: help demo test lint bench accuracy exam readme corpus public-captures fuzz tools
+.PHONY: help demo test lint bench golden accuracy exam readme corpus public-captures fuzz tools
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -19,6 +19,9 @@ lint: ## formatting and lints
 bench: ## speed beside what else is installed, printed as tables (BENCH="--packets rpc=9440000 --runs 9" for other sizes)
 	$(CARGO) build --locked --release -p tcpwhy -p tcpwhy-gen
 	python3 tools/bench.py $(BENCH)
+
+golden: ## the same bills, byte for byte, as the version before the engine was rebuilt (GOLDEN="DIR --base REVISION" for more)
+	python3 tools/golden.py $(GOLDEN)
 
 accuracy: ## bills against the applications' own clocks, printed as a table
 	$(CARGO) run --locked --release -p tcpwhy -- lab accuracy --write docs/accuracy.md
