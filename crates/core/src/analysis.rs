@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use tcpwhy_wire::{Instant, Segment};
 
-use crate::conductor::{Conductor, Epoch, Orders};
-use crate::flows::Flows;
-use crate::ledger::Listing;
-use crate::report::{Note, Report};
-use crate::shard::Shard;
-use crate::table::Keys;
+use crate::epoch::conductor::{Conductor, Epoch, Orders};
+use crate::epoch::flows::Flows;
+use crate::epoch::shard::Shard;
+use crate::epoch::table::Keys;
+use crate::tally::ledger::Listing;
+use crate::words::report::{Note, Report};
 
 /// What to keep, and how much.
 #[derive(Clone, Copy, Debug)]

@@ -1,57 +1,28 @@
 //! Segments to connections, exchanges, bills and findings.
 //!
-//! Pure and deterministic: the same segments give the same report. In the order in which data flows: `analysis` finds
-//! the connection of a segment; `connection` keeps both `half`s and the `exchange` under way; `mechanism` decides what
-//! each interval was spent on; `account` adds it up; `ledger` sums finished bills, `service` finds what is common to those
-//! of a server; `report` is the result.
+//! Pure and deterministic: the same segments give the same report. The rooms, each of which uses only those before it: `words`
+//! is what can be said; `estimate` measures; `flow` is one direction of a connection; `bill` adds up what was charged; `rules`
+//! decide what each interval was spent on; `tally` sums finished bills and finds what is common to those of a server;
+//! `connection` finds out whose turn it is; `epoch` which connection, and when; `analysis` is the way in. `conduct` is asked
+//! afterwards, of the report alone.
 #![forbid(unsafe_code)]
 
-mod account;
 mod analysis;
-mod cadence;
-pub mod cause;
-mod clock;
+mod bill;
 pub mod conduct;
-mod conductor;
 mod connection;
-mod early;
-mod echo;
-mod exchange;
-mod fetch;
-mod flows;
-mod full_size;
-mod groups;
-mod half;
-mod holes;
-mod ip_id;
-mod ladder;
-mod ledger;
-mod link;
-mod listed;
-mod mechanism;
-mod order;
-mod pace;
-mod packed;
-mod passing;
-mod queue;
-mod rate;
-pub mod report;
-mod rto;
-mod service;
-mod setup;
-mod shard;
-mod sighting;
-mod spread;
-mod suspects;
-mod table;
-mod view;
-mod way;
-mod window_scale;
+mod epoch;
+mod estimate;
+mod flow;
+mod rules;
+mod tally;
+mod words;
 
 pub use analysis::{Analysis, Arrival, Front, Options};
-pub use cause::{Cause, Side};
-pub use conductor::{Conductor, Epoch, Orders, Roll};
-pub use groups::Groups;
-pub use ledger::Listing;
-pub use report::Report;
-pub use shard::Shard;
+pub use epoch::conductor::{Conductor, Epoch, Orders, Roll};
+pub use epoch::groups::Groups;
+pub use epoch::shard::Shard;
+pub use tally::ledger::Listing;
+pub use words::cause::{Cause, Side};
+pub use words::report::Report;
+pub use words::{cause, report};

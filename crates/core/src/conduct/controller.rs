@@ -7,7 +7,7 @@
 use std::ops::RangeInclusive;
 
 use super::{Seen, end_of, median};
-use crate::cause::Cause;
+use crate::words::cause::Cause;
 
 /// What a sender's flights look like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -17,8 +17,8 @@ pub use rounds::Round;
 pub use window::WindowHistory;
 pub use writing::Write;
 
-use crate::cause::Side;
-use crate::report::{Connection, Rung, Vantage};
+use crate::words::cause::Side;
+use crate::words::report::{Connection, Rung, Vantage};
 
 /// How one end behaved on a connection, as far as its packets show.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

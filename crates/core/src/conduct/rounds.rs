@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 use tcpwhy_wire::{Duration, Instant};
 
 use super::{Seen, end_of};
-use crate::cause::Cause;
-use crate::half::HOST_VARIATION;
+use crate::flow::half::HOST_VARIATION;
+use crate::words::cause::Cause;
 
 /// One round trip of a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

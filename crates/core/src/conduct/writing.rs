@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Seen, end_of};
-use crate::report::Rung;
+use crate::words::report::Rung;
 
 /// Sizes that are named.
 const SIZES: usize = 3;

@@ -3,15 +3,16 @@
 use tcpwhy_wire::{Duration, Segment};
 
 use super::{Connection, QUEUED_MIN};
-use crate::account::{Charge, Split};
-use crate::cause::{Cause, Side};
-use crate::early;
-use crate::exchange::Open;
-use crate::half::{LastData, Order};
-use crate::mechanism::{self, Verdict, Wait, cork, growth, nagle, repair};
-use crate::rate::Rate;
-use crate::report::{Confidence, Detail, Trigger};
-use crate::rto::RTO_MIN;
+use crate::bill::account::{Charge, Split};
+use crate::bill::early;
+use crate::bill::exchange::Open;
+use crate::estimate::growth;
+use crate::estimate::rate::Rate;
+use crate::estimate::rto::RTO_MIN;
+use crate::flow::half::{LastData, Order};
+use crate::rules::{self, Verdict, Wait, cork, nagle, repair};
+use crate::words::cause::{Cause, Side};
+use crate::words::report::{Confidence, Detail, Trigger};
 
 /// A path whose packets were late by this much varies.
 const VARIED_MIN: Duration = Duration::from_millis(1);
@@ -46,7 +47,7 @@ impl Connection {
             // What a second request let the server write may have been held beside the first reply.
             let held = wait.as_ref().and_then(|wait| nagle::holds_answer(wait, open.request.last.as_ref()?));
             if let (Some(verdict), Some(wait)) = (held, &wait) {
-                let lessons = mechanism::lessons(wait, &verdict);
+                let lessons = rules::lessons(wait, &verdict);
                 self.habits[from].take(&lessons);
                 return (verdict, Follows::Own);
             }
@@ -69,15 +70,15 @@ impl Connection {
             self.habits[from].rounds.on_message(segment.seq);
             return (nothing(), Follows::Own);
         };
-        if self.halves[1 - from].acked_unseen() && segment.at - wait.last.at >= mechanism::BURST_GAP {
+        if self.halves[1 - from].acked_unseen() && segment.at - wait.last.at >= rules::BURST_GAP {
             // It may answer something that is missing from the capture.
-            let charge = mechanism::unseen(self.halves[from].side).evidence(wait.last.packet, segment.packet);
+            let charge = rules::unseen(self.halves[from].side).evidence(wait.last.packet, segment.packet);
             let split = Split::of(segment.at - wait.last.at).rest(charge);
             return (Verdict { split, trigger: Trigger::Write }, Follows::Own);
         }
-        let verdict = mechanism::judge(&wait);
+        let verdict = rules::judge(&wait);
         let verdict = self.crossed(open, &wait, from, &verdict).unwrap_or(verdict);
-        let mut lessons = mechanism::lessons(&wait, &verdict);
+        let mut lessons = rules::lessons(&wait, &verdict);
         // Nothing of an answer had arrived: the application wrote all of it before it read.
         let read = open.reply_first.is_some_and(|first| segment.ack.after(first));
         if read || from != open.initiator || open.request.index > 0 {
@@ -200,7 +201,7 @@ impl Connection {
         }
         if client.acked_unseen() || half.not_captured(segment) {
             // The request ended, or the reply began, with packets that are missing from the capture.
-            let charge = mechanism::unseen(half.side).evidence(from.packet, segment.packet);
+            let charge = rules::unseen(half.side).evidence(from.packet, segment.packet);
             return Verdict { split: split.rest(charge), trigger: Trigger::Packet(from.packet) };
         }
         let rtt = own + self.delay(open.initiator);

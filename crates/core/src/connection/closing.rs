@@ -3,12 +3,12 @@
 use tcpwhy_wire::{Duration, Segment};
 
 use super::{CLIENT, Connection, QUEUED_MIN, SERVER};
-use crate::account::{Account, Charge};
-use crate::cause::{Cause, Side};
-use crate::exchange::Open;
-use crate::ledger::{Closed, Ledger};
-use crate::rate::Rate;
-use crate::report::{Confidence, Detail, Kind};
+use crate::bill::account::{Account, Charge};
+use crate::bill::exchange::Open;
+use crate::estimate::rate::Rate;
+use crate::tally::ledger::{Closed, Ledger};
+use crate::words::cause::{Cause, Side};
+use crate::words::report::{Confidence, Detail, Kind};
 
 /// Longer than this no packet waits on its way; a clock that was set back looks like it.
 const LATE_MAX: Duration = Duration::from_secs(1);

@@ -8,7 +8,7 @@
 use tcpwhy_wire::{Flags, Segment};
 
 use super::{CLIENT, Connection, SERVER};
-use crate::ledger::Ledger;
+use crate::tally::ledger::Ledger;
 
 impl Connection {
     /// Keeps a SYN's data until it is answered.

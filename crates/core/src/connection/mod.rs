@@ -7,24 +7,25 @@ mod billing;
 mod closing;
 mod fast_open;
 mod frames;
+pub(crate) mod ladder;
 mod turns;
 
 use tcpwhy_wire::{Duration, Endpoint, Instant, Segment, Timestamps};
 
-use crate::account::Split;
-use crate::cause::{Cause, Side};
-use crate::echo::EchoProbe;
-use crate::exchange::Open;
-use crate::half::{HOST_VARIATION, Half, Order};
-use crate::ladder::Ladder;
-use crate::ledger::Ledger;
-use crate::mechanism::rounds::Rounds;
-use crate::mechanism::{HELD_BACK_MIN, Habits, Verdict, nagle};
-use crate::report::{Rung, Trigger, Vantage};
-use crate::service::ServiceKey;
-use crate::setup::Setup;
-use crate::sighting::Sighting;
-use crate::way::Way;
+use crate::bill::account::Split;
+use crate::bill::exchange::Open;
+use crate::connection::ladder::Ladder;
+use crate::estimate::rounds::Rounds;
+use crate::estimate::tsecr_rtt::EchoProbe;
+use crate::flow::half::{HOST_VARIATION, Half, Order};
+use crate::flow::handshake::Setup;
+use crate::flow::sighting::Sighting;
+use crate::flow::way::Way;
+use crate::rules::{HELD_BACK_MIN, Habits, Verdict, nagle};
+use crate::tally::ledger::Ledger;
+use crate::tally::service::ServiceKey;
+use crate::words::cause::{Cause, Side};
+use crate::words::report::{Rung, Trigger, Vantage};
 use billing::Follows;
 use frames::Frames;
 use turns::Silence;
@@ -121,7 +122,7 @@ impl Connection {
         connection
     }
 
-    /// See [`crate::fetch`].
+    /// See [`crate::epoch::fetch`].
     #[inline]
     pub(crate) fn touch(&self) -> u64 {
         let own = self.next_n.wrapping_add(self.packets).wrapping_add(u64::from(self.sizes[0]));

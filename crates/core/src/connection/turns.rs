@@ -3,12 +3,12 @@
 use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
 use super::{CLIENT, Connection, SERVER};
-use crate::account::Charge;
-use crate::cause::Cause;
-use crate::exchange::Open;
-use crate::half::{LastData, Order, Queue, Release};
-use crate::mechanism::{BURST_GAP, Verdict, nagle, repair};
-use crate::report::{Confidence, Detail, Kind};
+use crate::bill::account::Charge;
+use crate::bill::exchange::Open;
+use crate::flow::half::{LastData, Order, Queue, Release};
+use crate::rules::{BURST_GAP, Verdict, nagle, repair};
+use crate::words::cause::Cause;
+use crate::words::report::{Confidence, Detail, Kind};
 
 /// Silence in the middle of a message, with everything acknowledged and nothing queued, after which the next bytes are
 /// a message of their own: a push, the next item of a stream.
@@ -227,12 +227,12 @@ impl Connection {
         if rto.srtt().is_none() {
             rto.on_sample(self.delay(CLIENT) + self.delay(SERVER)); // of the handshake, as its sender has it
         }
-        let timer = rto.rto() + crate::rto::TICK;
+        let timer = rto.rto() + crate::estimate::rto::TICK;
         // A packet is missing, and the sender was silent for about as long as its timer runs, or a little before it wrote.
         let silent = segment.at - since;
         let timed = |copies: u16| {
             let timers = repair::timers_of(timer, copies);
-            silent >= timers - crate::rto::TICK.times(2) && silent <= timers + timer
+            silent >= timers - crate::estimate::rto::TICK.times(2) && silent <= timers + timer
         };
         // Some of the packets that are missing may have been acknowledgements.
         let missed = half.missed_since_data;

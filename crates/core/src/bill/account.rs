@@ -1,0 +1,493 @@
+//! Where has the time gone so far? The running account of one exchange along its critical path.
+//!
+//! Every interval is charged exactly once, so an account's lines sum to the time between its first and its last event.
+
+use tcpwhy_wire::Duration;
+
+use crate::words::cause::{Cause, Side};
+use crate::words::report::{Confidence, Detail, Line};
+
+/// No line has this place: there are fewer causes and sides.
+const NO_DETAIL: u8 = u8::MAX;
+/// Packet numbers kept as evidence for one line.
+const EVIDENCE_MAX: usize = 6;
+
+/// An interval and what it was spent on.
+#[derive(Clone, Debug)]
+pub(crate) struct Charge {
+    pub cause: Cause,
+    /// Who was sending: resolves `sender` and `receiver` to client and server.
+    pub sender: Side,
+    pub ns: Duration,
+    pub confidence: Confidence,
+    /// The packets that show it, zero for none: what stopped the sender, what released it.
+    pub evidence: [u64; 2],
+    /// `None` where nothing was measured: most charges are handed around without.
+    pub detail: Option<Box<Detail>>,
+}
+
+impl Charge {
+    pub(crate) const fn new(cause: Cause, sender: Side, ns: Duration, confidence: Confidence) -> Self {
+        Self { cause, sender, ns, confidence, evidence: [0; 2], detail: None }
+    }
+
+    pub(crate) fn evidence(mut self, stopped: u64, released: u64) -> Self {
+        self.evidence = [stopped, released];
+        self
+    }
+
+    pub(crate) fn detail(mut self, detail: Detail) -> Self {
+        self.detail = (detail != Detail::default()).then(|| Box::new(detail));
+        self
+    }
+}
+
+/// Splits one interval into charges that sum to it, whatever amounts are asked for.
+#[derive(Clone, Debug)]
+pub(crate) struct Split {
+    rest: Duration,
+    /// Nearly always one or two: what is handed around on every packet is kept short. The first `count` of them count.
+    near: [Charge; 2],
+    count: u8,
+    /// The causes in it, a bit for each: they are asked for several times a packet.
+    causes: u32,
+    /// All of them, once there are more.
+    #[expect(clippy::box_collection, reason = "a word instead of three in every split")]
+    far: Option<Box<Vec<Charge>>>,
+}
+
+const NO_CHARGE: Charge =
+    Charge::new(Cause::Unexplained, Side::Unknown, Duration::ZERO, Confidence::Possible);
+
+impl Split {
+    #[inline]
+    pub(crate) fn of(interval: Duration) -> Self {
+        let near = [NO_CHARGE, NO_CHARGE];
+        Self { rest: interval.at_least_zero(), near, count: 0, causes: 0, far: None }
+    }
+
+    /// Charges as much of what is left as the charge asks for.
+    #[inline]
+    pub(crate) fn take(&mut self, mut charge: Charge) {
+        charge.ns = charge.ns.at_least_zero().min(self.rest);
+        if !charge.ns.is_positive() {
+            return;
+        }
+        self.rest -= charge.ns;
+        self.causes |= charge.cause.bit();
+        match self.near.get_mut(usize::from(self.count)) {
+            Some(free) => {
+                *free = charge;
+                self.count += 1;
+            }
+            None => self.take_more(charge),
+        }
+    }
+
+    #[cold]
+    fn take_more(&mut self, charge: Charge) {
+        let near = &self.near;
+        self.far.get_or_insert_with(|| Box::new(near.to_vec())).push(charge);
+    }
+
+    /// Charges all that is left.
+    #[inline]
+    pub(crate) fn rest(mut self, mut charge: Charge) -> Self {
+        charge.ns = self.rest;
+        self.take(charge);
+        self
+    }
+
+    /// None of it is more than possible.
+    #[cold]
+    pub(crate) fn doubt(&mut self) {
+        let far = self.far.iter_mut().flat_map(|far| far.iter_mut());
+        self.near.iter_mut().chain(far).for_each(|charge| charge.confidence = Confidence::Possible);
+    }
+
+    pub(crate) fn left(&self) -> Duration {
+        self.rest
+    }
+
+    #[inline]
+    pub(crate) fn charges(&self) -> std::slice::Iter<'_, Charge> {
+        match &self.far {
+            Some(far) => far.iter(),
+            None => self.near[..usize::from(self.count)].iter(),
+        }
+    }
+
+    /// Whether anything in it was spent on one of these causes.
+    #[inline]
+    pub(crate) fn has(&self, causes: u32) -> bool {
+        self.causes & causes != 0
+    }
+
+    /// Whether nothing in it was spent on any but these causes.
+    #[inline]
+    pub(crate) fn has_only(&self, causes: u32) -> bool {
+        self.causes & !causes == 0
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct AccountLine {
+    cause: Cause,
+    side: Side,
+    ns: Duration,
+    by_confidence: [Duration; 3],
+    evidence: [u64; EVIDENCE_MAX],
+    waits: u32,
+    /// Where the detail of the longest wait is, and whether it has one.
+    detail: u8,
+    detailed: bool,
+}
+
+impl AccountLine {
+    /// Takes another wait's detail instead of its own.
+    fn take_detail(&mut self, detail: Option<Detail>, details: &mut Vec<Detail>) {
+        self.detailed = detail.is_some();
+        let Some(detail) = detail else { return };
+        if let Some(place) = details.get_mut(usize::from(self.detail)) {
+            *place = detail;
+        } else {
+            self.detail = details.len() as u8;
+            make_room(details);
+            details.push(detail);
+        }
+    }
+
+    fn cite(&mut self, packets: &[u64]) {
+        if self.evidence[EVIDENCE_MAX - 1] != 0 {
+            return;
+        }
+        for &packet in packets {
+            if packet != 0
+                && !self.evidence.contains(&packet)
+                && let Some(free) = self.evidence.iter_mut().find(|slot| **slot == 0)
+            {
+                *free = packet;
+            }
+        }
+    }
+}
+
+/// The running account. Reused from exchange to exchange, so that the per-packet path does not allocate.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Account {
+    lines: Vec<AccountLine>,
+    /// Most lines have none.
+    details: Vec<Detail>,
+    total: Duration,
+}
+
+impl Account {
+    pub(crate) fn clear(&mut self) {
+        self.lines.clear();
+        self.details.clear();
+        self.total = Duration::ZERO;
+    }
+
+    /// See [`crate::epoch::fetch`].
+    #[inline]
+    pub(crate) fn touch(&self) -> u64 {
+        self.lines.iter().map(|line| u64::from(line.waits) ^ line.evidence[0]).fold(0, u64::wrapping_add)
+    }
+
+    pub(crate) fn copy_from(&mut self, other: &Self) {
+        self.lines.clear();
+        self.lines.extend_from_slice(&other.lines);
+        self.details.clear();
+        self.details.extend_from_slice(&other.details);
+        self.total = other.total;
+    }
+
+    pub(crate) fn total(&self) -> Duration {
+        self.total
+    }
+
+    /// Bytes that it takes besides its own.
+    pub(crate) fn heap(&self) -> usize {
+        self.lines.capacity() * size_of::<AccountLine>() + self.details.capacity() * size_of::<Detail>()
+    }
+
+    pub(crate) fn charge_split(&mut self, split: &Split) {
+        debug_assert!(!split.left().is_positive(), "an interval was left without a cause");
+        for charge in split.charges() {
+            self.charge(charge);
+        }
+    }
+
+    pub(crate) fn charge(&mut self, charge: &Charge) {
+        if !charge.ns.is_positive() {
+            return;
+        }
+        self.total += charge.ns;
+        let side = charge.cause.side(charge.sender);
+        let mut lines = self.lines.iter_mut();
+        let Some(line) = lines.find(|line| line.cause == charge.cause && line.side == side) else {
+            self.begin_line(charge, side);
+            return;
+        };
+        // The detail is that of the longest single wait.
+        if charge.ns.times(i64::from(line.waits)) > line.ns {
+            line.take_detail(charge.detail.as_deref().copied(), &mut self.details);
+        }
+        line.ns += charge.ns;
+        line.by_confidence[charge.confidence as usize] += charge.ns;
+        line.waits += 1;
+        line.cite(&charge.evidence);
+    }
+
+    fn begin_line(&mut self, charge: &Charge, side: Side) {
+        let mut by_confidence = [Duration::ZERO; 3];
+        by_confidence[charge.confidence as usize] = charge.ns;
+        let [stopped, released] = charge.evidence;
+        let mut evidence = [0; EVIDENCE_MAX];
+        evidence[0] = stopped;
+        if released != stopped {
+            evidence[usize::from(stopped != 0)] = released;
+        }
+        let mut detail = NO_DETAIL;
+        if let Some(measured) = &charge.detail {
+            detail = self.details.len() as u8;
+            make_room(&mut self.details);
+            self.details.push(**measured);
+        }
+        make_room(&mut self.lines);
+        self.lines.push(AccountLine {
+            cause: charge.cause,
+            side,
+            ns: charge.ns,
+            by_confidence,
+            evidence,
+            waits: 1,
+            detail,
+            detailed: charge.detail.is_some(),
+        });
+    }
+
+    /// Takes back up to `ns` of what was charged to a cause. Returns how much that was.
+    pub(crate) fn take_back(&mut self, cause: Cause, sender: Side, ns: Duration) -> Duration {
+        let side = cause.side(sender);
+        let Some(place) = self.lines.iter().position(|line| line.cause == cause && line.side == side) else {
+            return Duration::ZERO;
+        };
+        let line = &mut self.lines[place];
+        let taken = ns.min(line.ns);
+        line.ns -= taken;
+        line.waits = line.waits.saturating_sub(1).max(1);
+        let mut left = taken;
+        for of in &mut line.by_confidence {
+            let part = left.min(*of);
+            *of -= part;
+            left -= part;
+        }
+        if !line.ns.is_positive() {
+            self.remove_line(place);
+        }
+        self.total -= taken;
+        taken
+    }
+
+    /// What was charged to one cause belongs to another, as far as could be told likely.
+    pub(crate) fn rename(&mut self, from: Cause, to: Cause, sender: Side) {
+        let side = from.side(sender);
+        let Some(place) = self.lines.iter().position(|line| line.cause == from && line.side == side) else {
+            return;
+        };
+        let detail = LineView(&self.lines[place], &self.details).own_detail();
+        let line = self.remove_line(place);
+        self.total -= line.ns;
+        self.absorb_line(&AccountLine { cause: to, side: to.side(sender), ..line }, detail);
+    }
+
+    /// What was charged to a cause because it may have been that proves to be likely.
+    pub(crate) fn confirm(&mut self, cause: Cause, sender: Side) {
+        let side = cause.side(sender);
+        if let Some(line) = self.lines.iter_mut().find(|line| line.cause == cause && line.side == side) {
+            let possible = std::mem::take(&mut line.by_confidence[Confidence::Possible as usize]);
+            line.by_confidence[Confidence::Likely as usize] += possible;
+        }
+    }
+
+    /// Takes a line out, and its detail: a message may be held and forgiven without end.
+    fn remove_line(&mut self, place: usize) -> AccountLine {
+        let line = self.lines.remove(place);
+        if usize::from(line.detail) < self.details.len() {
+            self.details.swap_remove(usize::from(line.detail));
+            let moved = self.details.len() as u8;
+            self.lines
+                .iter_mut()
+                .filter(|other| other.detail == moved)
+                .for_each(|other| other.detail = line.detail);
+        }
+        line
+    }
+
+    /// Takes over another account's lines and empties it.
+    pub(crate) fn absorb(&mut self, other: &mut Self) {
+        if other.lines.is_empty() {
+            return;
+        }
+        for line in &other.lines {
+            self.absorb_line(line, LineView(line, &other.details).own_detail());
+        }
+        other.clear();
+    }
+
+    fn absorb_line(&mut self, line: &AccountLine, detail: Option<Detail>) {
+        self.total += line.ns;
+        let known = self.lines.iter_mut().find(|known| (known.cause, known.side) == (line.cause, line.side));
+        let Some(known) = known else {
+            let place = if let Some(detail) = detail {
+                make_room(&mut self.details);
+                self.details.push(detail);
+                self.details.len() as u8 - 1
+            } else {
+                NO_DETAIL
+            };
+            make_room(&mut self.lines);
+            self.lines.push(AccountLine { detail: place, ..*line });
+            return;
+        };
+        if line.ns.times(i64::from(known.waits)) > known.ns.times(i64::from(line.waits)) {
+            known.take_detail(detail, &mut self.details);
+        }
+        known.ns += line.ns;
+        for (sum, more) in known.by_confidence.iter_mut().zip(line.by_confidence) {
+            *sum += more;
+        }
+        known.waits = known.waits.saturating_add(line.waits);
+        known.cite(&line.evidence);
+    }
+
+    /// The bill, largest line first, ties in the order of [`Cause::ALL`].
+    pub(crate) fn lines(&self) -> Vec<Line> {
+        let mut lines: Vec<Line> = self.summary().map(LineView::to_line).collect();
+        lines.sort_by(|a, b| b.ns.cmp(&a.ns).then(a.cause.cmp(&b.cause)).then(a.side.cmp(&b.side)));
+        lines
+    }
+
+    /// The lines in the order in which they first appeared, without building a report from them.
+    pub(crate) fn summary(&self) -> impl Iterator<Item = LineView<'_>> {
+        self.lines.iter().map(|line| LineView(line, &self.details))
+    }
+}
+
+/// Accounts are many, and most stay short.
+fn make_room<T>(items: &mut Vec<T>) {
+    if items.len() == items.capacity() {
+        items.reserve_exact(2);
+    }
+}
+
+/// One line of an account, read without copying it.
+#[derive(Clone, Copy)]
+pub(crate) struct LineView<'a>(&'a AccountLine, &'a [Detail]);
+
+impl LineView<'_> {
+    pub(crate) fn cause(self) -> Cause {
+        self.0.cause
+    }
+
+    pub(crate) fn side(self) -> Side {
+        self.0.side
+    }
+
+    pub(crate) fn ns(self) -> Duration {
+        self.0.ns
+    }
+
+    pub(crate) fn detail(self) -> Detail {
+        let own = self.own_detail().unwrap_or_default();
+        // Each wait for a repair is a packet that was sent again.
+        let retransmits = own.retransmits.map(|n| n.max(self.0.waits));
+        Detail { waits: Some(self.0.waits), retransmits, ..own }
+    }
+
+    fn own_detail(self) -> Option<Detail> {
+        self.0.detailed.then(|| self.1.get(usize::from(self.0.detail)).copied()).flatten()
+    }
+
+    pub(crate) fn evidence(self) -> impl Iterator<Item = u64> {
+        self.0.evidence.into_iter().filter(|&packet| packet != 0)
+    }
+
+    /// The confidence that nine tenths of the time reach.
+    pub(crate) fn confidence(self) -> Confidence {
+        let [_, likely, certain] = self.0.by_confidence;
+        let enough = self.0.ns - self.0.ns.divided_by(10);
+        if certain >= enough {
+            Confidence::Certain
+        } else if certain + likely >= enough {
+            Confidence::Likely
+        } else {
+            Confidence::Possible
+        }
+    }
+
+    fn to_line(self) -> Line {
+        Line {
+            cause: self.cause(),
+            side: self.side(),
+            ns: self.ns(),
+            confidence: self.confidence(),
+            evidence: self.evidence().collect(),
+            detail: self.detail(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(n: i64) -> Duration {
+        Duration::from_millis(n)
+    }
+
+    #[test]
+    fn a_split_sums_to_its_interval_whatever_is_asked() {
+        let mut split = Split::of(ms(44));
+        split.take(Charge::new(Cause::SenderThink, Side::Client, ms(25), Confidence::Likely));
+        split.take(Charge::new(Cause::Bandwidth, Side::Client, ms(100), Confidence::Likely));
+        let split = split.rest(Charge::new(Cause::Nagle, Side::Client, Duration::ZERO, Confidence::Certain));
+        let billed: Duration = split.charges().map(|charge| charge.ns).sum();
+        assert_eq!(billed, ms(44));
+        assert_eq!(split.charges().count(), 2);
+    }
+
+    /// A stream that Nagle holds is charged and forgiven again and again.
+    #[test]
+    fn what_is_taken_back_leaves_nothing_behind() {
+        let mut account = Account::default();
+        let hold = |bytes, cause| {
+            let detail = Detail { held_bytes: Some(bytes), ..Detail::default() };
+            Charge::new(cause, Side::Client, ms(40), Confidence::Likely).detail(detail)
+        };
+        account.charge(&hold(1, Cause::Nagle));
+        for bytes in 2..1_000 {
+            account.charge(&hold(bytes, Cause::NagleDelayedAck));
+            account.charge(&hold(7, Cause::Cork));
+            let taken = account.take_back(Cause::NagleDelayedAck, Side::Client, Duration::MAX);
+            assert_eq!((taken, account.details.len()), (ms(40), 2));
+            account.rename(Cause::Nagle, Cause::NagleDelayedAck, Side::Client);
+            account.rename(Cause::NagleDelayedAck, Cause::Nagle, Side::Client);
+        }
+        let held = |cause| account.summary().find(|line| line.cause() == cause)?.detail().held_bytes;
+        assert_eq!([held(Cause::Nagle), held(Cause::Cork)], [Some(1), Some(7)]);
+    }
+
+    #[test]
+    fn a_split_has_room_for_every_charge_that_it_can_get() {
+        let mut split = Split::of(ms(6));
+        for cause in Cause::ALL.into_iter().take(5) {
+            split.take(Charge::new(cause, Side::Client, ms(1), Confidence::Likely));
+        }
+        let split = split.rest(Charge::new(Cause::ServerThink, Side::Server, ms(0), Confidence::Likely));
+        assert_eq!(split.charges().map(|charge| charge.ns).sum::<Duration>(), ms(6));
+        let mut account = Account::default();
+        account.charge_split(&split);
+    }
+}

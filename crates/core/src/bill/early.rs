@@ -1,0 +1,162 @@
+//! What did the link have to do before its rate was known?
+//!
+//! Near the sender the bottleneck's rate shows in acknowledgements that come one behind the other. A message's first waits
+//! end before these have come, or after a few of a small flight, which a host that is slow to answer spreads as a slow link
+//! would. They are kept as times and bytes until the message ends or is answered: then the link's share of each is what it
+//! needed at the rate that has shown meanwhile.
+//!
+//! Near the receiver every segment shows its own time on the link, once anything has shown how fast that is: what ended a wait
+//! before is kept in the same way.
+
+use tcpwhy_wire::{Duration, Instant};
+
+use crate::bill::account::{Account, Charge, Split};
+use crate::estimate::rate::Rate;
+use crate::flow::half::{Half, LastData};
+use crate::words::cause::{Cause, Side};
+use crate::words::report::{Confidence, Detail};
+
+/// Waits that are kept. A rate shows after a few acknowledgements; a link that never shows one holds nobody.
+const WAITS_MAX: usize = 16;
+/// What holds a sender that has more to send.
+pub(crate) const HOLDS: u32 = Cause::DelayedAckCwnd.bit()
+    | Cause::SlowStart.bit()
+    | Cause::SlowStartAfterIdle.bit()
+    | Cause::CongestionWindow.bit()
+    | Cause::ReceiveWindow.bit()
+    | Cause::SendBuffer.bit()
+    | Cause::Pacing.bit();
+
+/// These, and what an application took beside the link.
+pub(crate) const KEPT: u32 = HOLDS | Cause::SenderThink.bit();
+
+/// Waits of one sender whose link's rate was not known for certain then, oldest first.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct EarlyWaits {
+    waits: Vec<EarlyWait>,
+}
+
+/// A wait, and what was on its way meanwhile.
+#[derive(Clone, Copy, Debug)]
+struct EarlyWait {
+    from: Instant,
+    until: Instant,
+    packets: [u64; 2],
+    /// Payload bytes that had been sent in all when it began.
+    sent: u64,
+    /// What went to the link since the wait before it, and all that was not acknowledged, bytes on the link.
+    more: u32,
+    flight: u32,
+    /// When the bytes behind which these were left had passed the link at the latest, as the acknowledgement shows that
+    /// ended it.
+    passed: Option<(Instant, u32)>,
+    /// What held the sender, for how long, and for how long the link did at the rate that was known.
+    cause: Cause,
+    confidence: Confidence,
+    ns: Duration,
+    link: Duration,
+    rate: Option<Rate>,
+    /// Near the receiver, the bytes on the link that ended it.
+    alone: Option<u32>,
+}
+
+impl EarlyWaits {
+    pub(crate) fn clear(&mut self) {
+        self.waits.clear();
+    }
+
+    /// Whether it keeps one more.
+    #[inline]
+    pub(crate) fn has_room(&self) -> bool {
+        self.waits.len() < WAITS_MAX
+    }
+
+    /// Bytes that it takes besides its own.
+    pub(crate) fn heap(&self) -> usize {
+        self.waits.capacity() * size_of::<EarlyWait>()
+    }
+
+    /// `sender`, which is `own` away from the capture and its peer `peer`, waited from `last` to `at`, and `split` says
+    /// for what.
+    pub(crate) fn keep(
+        &mut self,
+        split: &Split,
+        last: &LastData,
+        at: &LastData,
+        sender: &Half,
+        mss: u32,
+        [own, peer]: [Duration; 2],
+    ) {
+        let of = |causes: u32| split.charges().find(move |charge| causes & charge.cause.bit() != 0);
+        let link = of(Cause::Bandwidth.bit()).map_or(Duration::ZERO, |charge| charge.ns);
+        // What an application took is only the longer for it where the link was taken for too slow.
+        let pause = of(Cause::SenderThink.bit()).filter(|_| link.is_positive());
+        let Some(held) = of(HOLDS).or(pause) else { return };
+        let far = own > peer;
+        if far && sender.rate(false).is_some() {
+            return;
+        }
+        let sent = sender.bytes - u64::from(at.len).min(sender.bytes);
+        let before = self.waits.last().map_or(0, |before| before.sent);
+        let more = u32::try_from(sent.saturating_sub(before)).unwrap_or(u32::MAX);
+        let left = |bytes| sender.on_wire(bytes, at.flight_segments.saturating_sub(1), mss);
+        let release = sender.view.advanced().filter(|release| release.effective > last.at);
+        self.waits.push(EarlyWait {
+            from: last.at,
+            until: at.at,
+            packets: [last.packet, at.packet],
+            sent,
+            more: sender.on_wire(more, 0, mss),
+            flight: sender.on_wire(last.flight, last.flight_segments, mss),
+            passed: release.map(|release| (release.effective - own - peer, left(release.left))),
+            cause: held.cause,
+            confidence: held.confidence,
+            ns: held.ns,
+            link,
+            rate: sender.rate(!far),
+            alone: far.then(|| sender.on_wire(at.len, 1, mss)),
+        });
+    }
+
+    /// Charges each wait afresh to the link at this rate and to what held the sender, in the accounts that have them;
+    /// forgets them.
+    pub(crate) fn settle(&mut self, rate: Rate, sender: Side, [aside, account]: [&mut Account; 2]) {
+        let mut busy_before: Option<Instant> = None;
+        let mut take_back = |cause, ns| {
+            let taken = aside.take_back(cause, sender, ns);
+            taken + account.take_back(cause, sender, ns - taken)
+        };
+        let mut charges: [Option<Charge>; WAITS_MAX] = [const { None }; WAITS_MAX];
+        for (wait, charge) in self.waits.drain(..).zip(&mut charges) {
+            let detail = Detail { rate_bps: Some(rate.bits_per_second()), ..Detail::default() };
+            let [stopped, released] = wait.packets;
+            if let Some(bytes) = wait.alone {
+                let ns = take_back(wait.cause, rate.time_for(bytes).min(wait.ns));
+                let busy = Charge::new(Cause::Bandwidth, sender, ns, Confidence::Likely).detail(detail);
+                *charge = Some(busy.evidence(stopped, released));
+                continue;
+            }
+            if wait.rate.is_some_and(|then| !rate.is_faster(then)) {
+                busy_before = Some(wait.from + wait.link);
+                continue;
+            }
+            let all = wait.from + rate.time_for(wait.flight);
+            let added = busy_before.map(|until| until.max(wait.from) + rate.time_for(wait.more));
+            // What has passed since the last of it was sent: before, the link may have been idle in between.
+            let shown =
+                wait.passed.filter(|(by, _)| *by >= wait.from).map(|(by, left)| by + rate.time_for(left));
+            let busy_until = [added, shown].into_iter().flatten().fold(all, Instant::min);
+            busy_before = Some(busy_until);
+            let busy = (busy_until.min(wait.until) - wait.from).at_least_zero().min(wait.ns + wait.link);
+            let now = if wait.rate.is_some() {
+                let ns = take_back(Cause::Bandwidth, wait.link - busy.min(wait.link));
+                Charge::new(wait.cause, sender, ns, wait.confidence)
+            } else {
+                let ns = take_back(wait.cause, busy);
+                Charge::new(Cause::Bandwidth, sender, ns, Confidence::Likely).detail(detail)
+            };
+            *charge = Some(now.evidence(stopped, released));
+        }
+        charges.iter().flatten().for_each(|charge| account.charge(charge));
+    }
+}

@@ -1,0 +1,583 @@
+//! A request turn and the reply turn that answers it, while it is under way.
+//!
+//! Two paths run through an exchange: the request's, from its first byte to its latest, and the reply's. A reply
+//! segment continues the reply before it, or answers request bytes that came since; in the second case its account is
+//! the request's account and the server's part. Every account spans the time from the exchange's first byte to its
+//! path's last segment, so that whichever path the reply took, its lines sum to what passed.
+
+use tcpwhy_wire::{Duration, Instant, Segment, Seq};
+
+use crate::bill::account::{Account, Charge, Split};
+use crate::bill::early::EarlyWaits;
+use crate::bill::suspects::Suspects;
+use crate::estimate::growth::{DOUBTED, Shape};
+use crate::estimate::rate::Rate;
+use crate::flow::half::{Half, LastData};
+use crate::words::cause::{Cause, Side};
+use crate::words::report::{Confidence, Detail, Kind};
+
+/// An application that writes again within this after a wait may have been waiting too.
+const OWN_PACE_MIN: Duration = Duration::from_millis(1);
+/// Bytes that fit any send buffer (Linux starts at 46 KB and more once established, tcp_sndbuf_expand): an application
+/// that wrote less since its last pause was never blocked.
+pub(crate) const SEND_BUFFER_MIN: u32 = 46_000;
+
+/// Waits of a start that slackened: of a window, it would soon be past that.
+const DOUBTS_MAX: usize = 8;
+
+/// One direction's part of an exchange.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Path {
+    account: Account,
+    pub last: Option<LastData>,
+    /// Bytes sent since the application last wrote at its own pace.
+    blocked_bytes: u32,
+    /// Further writes so far.
+    pub index: usize,
+    /// What its application may have taken since the sender last was known to keep a beat.
+    unsure: Duration,
+    /// Most paths have nothing to keep aside.
+    aside: Option<Box<Aside>>,
+}
+
+/// What may or may not count in the end.
+#[derive(Clone, Debug, Default)]
+struct Aside {
+    /// What blocked the sender since the application last wrote at its own pace.
+    blocked: Account,
+    /// Retransmissions since `last`, not yet known to have repaired anything.
+    pending: Account,
+    pending_last: Option<LastData>,
+    /// The sender's clock at the first of them.
+    pending_stamp: Option<u32>,
+    /// When the timer began that one of them waited for, when it ended, and whose it is.
+    timer: Option<(Instant, Instant, Side)>,
+    /// The last waits that may turn out to have been for that timer.
+    suspects: Suspects,
+    /// Waits in which the link's rate was not known for certain.
+    early: EarlyWaits,
+    /// What a start was charged that slackened, should the send buffer prove to have held it.
+    doubts: Vec<Doubt>,
+}
+
+/// A wait that no window held if flights go on as no window's do.
+#[derive(Clone, Copy, Debug)]
+struct Doubt {
+    cause: Cause,
+    ns: Duration,
+    packets: [u64; 2],
+}
+
+impl Aside {
+    fn clear(&mut self) {
+        self.blocked.clear();
+        self.pending.clear();
+        self.pending_last = None;
+        self.pending_stamp = None;
+        self.timer = None;
+        self.suspects.clear();
+        self.early.clear();
+        self.doubts.clear();
+    }
+
+    /// What Nagle held left whole when it was released: bytes that Nagle holds later were written later, and the hold
+    /// before them had delayed nothing.
+    fn forgive_nagle(&mut self, sender: Side, packet: u64) {
+        let holds = [Cause::Nagle, Cause::NagleDelayedAck];
+        let held = holds.map(|cause| self.blocked.take_back(cause, sender, Duration::MAX)).into_iter().sum();
+        let pace = Charge::new(Cause::SenderThink, sender, held, Confidence::Likely);
+        self.blocked.charge(&pace.evidence(packet, 0));
+    }
+}
+
+fn is_nagle(cause: Cause) -> bool {
+    matches!(cause, Cause::Nagle | Cause::NagleDelayedAck)
+}
+
+impl Path {
+    pub(crate) fn clear(&mut self) {
+        self.account.clear();
+        self.blocked_bytes = 0;
+        self.last = None;
+        self.index = 0;
+        self.unsure = Duration::ZERO;
+        if let Some(aside) = &mut self.aside {
+            aside.clear();
+        }
+    }
+
+    /// Bytes that it takes besides its own.
+    fn heap(&self) -> usize {
+        let aside = |aside: &Aside| {
+            let kept = aside.early.heap() + aside.doubts.capacity() * size_of::<Doubt>();
+            size_of::<Aside>() + aside.blocked.heap() + aside.pending.heap() + aside.suspects.heap() + kept
+        };
+        self.account.heap() + self.aside.as_deref().map_or(0, aside)
+    }
+
+    pub(crate) fn begin(&mut self, at: LastData) {
+        self.last = Some(at);
+        self.blocked_bytes = at.len;
+    }
+
+    /// Charges what happened before the first segment.
+    pub(crate) fn charge(&mut self, charge: &Charge) {
+        self.account.charge(charge);
+    }
+
+    /// Starts this path where another one is, and adds what happened since.
+    pub(crate) fn branch(&mut self, from: &mut Self, split: &Split, at: LastData) {
+        self.clear();
+        self.account.copy_from(from.settle());
+        self.account.charge_split(split);
+        self.begin(at);
+    }
+
+    /// Starts this path at the exchange's beginning.
+    pub(crate) fn begin_with(&mut self, split: &Split, at: LastData) {
+        self.clear();
+        self.account.charge_split(split);
+        self.begin(at);
+    }
+
+    /// New data went out after `split`; missing data with a timer that began at `timer_from`.
+    pub(crate) fn advance(
+        &mut self,
+        split: &Split,
+        at: LastData,
+        sender: &Half,
+        timer_from: Option<Instant>,
+    ) {
+        self.commit();
+        if let Some(from) = timer_from {
+            self.bill_to_timer(from, at.at, sender.side);
+        }
+        if split.has_only(Cause::SenderThink.bit()) {
+            // The application wrote at its own pace. What held earlier bytes back in the meantime delayed nothing,
+            // unless it also kept the application from going on, or there was more in its queue.
+            let shown = |charge: &Charge| charge.confidence > Confidence::Possible;
+            let own_pace = split.charges().any(|charge| charge.ns >= OWN_PACE_MIN && shown(charge));
+            if own_pace
+                && self.blocked_bytes < SEND_BUFFER_MIN
+                && let Some(aside) = &mut self.aside
+            {
+                let blocked = aside.blocked.total();
+                let hidden = Charge::new(Cause::SenderThink, sender.side, blocked, Confidence::Likely);
+                self.account.charge(&hidden.evidence(at.packet, 0));
+                aside.blocked.clear();
+            }
+            self.absorb_blocked();
+            self.account.charge_split(split);
+            self.blocked_bytes = 0;
+        } else {
+            let aside = self.aside.get_or_insert_default();
+            if self.blocked_bytes < SEND_BUFFER_MIN && split.charges().any(|charge| is_nagle(charge.cause)) {
+                aside.forgive_nagle(sender.side, at.packet);
+            }
+            aside.blocked.charge_split(split);
+            aside.suspects.push(split, at.at);
+        }
+        self.blocked_bytes = self.blocked_bytes.saturating_add(at.len);
+        self.last = Some(at);
+        self.index += 1;
+    }
+
+    /// Data went out again after `split`, with a timer that began at `timer_from`: it counts only if it proves to have
+    /// been needed.
+    pub(crate) fn repair(
+        &mut self,
+        split: &Split,
+        at: LastData,
+        segment: &Segment,
+        timer_from: Option<(Instant, Side)>,
+    ) {
+        let aside = self.aside.get_or_insert_default();
+        if aside.pending_last.is_none() {
+            aside.pending_stamp = segment.options.timestamps.map(|stamps| stamps.val);
+        }
+        aside.timer = aside.timer.or(timer_from.map(|(from, sender)| (from, at.at, sender)));
+        aside.pending.charge_split(split);
+        aside.suspects.push(split, at.at);
+        aside.pending_last = Some(at);
+    }
+
+    /// Whether it keeps one more wait in which the link's rate was not known for certain.
+    #[inline]
+    pub(crate) fn keeps_early(&self) -> bool {
+        self.aside.as_ref().is_none_or(|aside| aside.early.has_room())
+    }
+
+    /// Keeps a wait from `last` to the segment just taken until the link's rate has shown; both ends' distances from the
+    /// capture are given.
+    pub(crate) fn keep_early(
+        &mut self,
+        split: &Split,
+        last: &LastData,
+        sender: &Half,
+        mss: u32,
+        ways: [Duration; 2],
+    ) {
+        if let (Some(aside), Some(at)) = (&mut self.aside, &self.last)
+            && aside.early.has_room()
+        {
+            aside.early.keep(split, last, at, sender, mss, ways);
+        }
+    }
+
+    /// Charges to the link what it needed in the waits that were kept, no more and no less.
+    pub(crate) fn charge_early(&mut self, rate: Option<Rate>, sender: Side) {
+        let (Some(aside), Some(rate)) = (&mut self.aside, rate) else { return };
+        aside.early.settle(rate, sender, [&mut aside.blocked, &mut self.account]);
+    }
+
+    /// A beat shows only once it has lasted for `beat`: what the application may have taken until then was the pace as well.
+    pub(crate) fn keep_beat(&mut self, split: &Split, beat: Duration, sender: Side) {
+        for charge in split.charges() {
+            match charge.cause {
+                Cause::SenderThink if charge.confidence == Confidence::Possible => self.unsure += charge.ns,
+                Cause::Pacing => {
+                    let unsure = std::mem::take(&mut self.unsure).min(beat);
+                    let taken = self.account.take_back(Cause::SenderThink, sender, unsure);
+                    self.account.charge(&Charge { ns: taken, ..charge.clone() });
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Weighs the wait just taken, and those before it, by how the flights went.
+    pub(crate) fn weigh(&mut self, split: &Split, shape: Shape, sender: Side) {
+        let Some(aside) = &mut self.aside else { return };
+        match shape {
+            Shape::Even => aside.doubts.clear(),
+            Shape::Slack => {
+                let doubted = split.charges().filter(|charge| DOUBTED & charge.cause.bit() != 0);
+                let room = DOUBTS_MAX - aside.doubts.len();
+                let keep =
+                    |charge: &Charge| Doubt { cause: charge.cause, ns: charge.ns, packets: charge.evidence };
+                aside.doubts.extend(doubted.take(room).map(keep));
+            }
+            Shape::Uneven => {
+                for doubt in aside.doubts.drain(..) {
+                    let mut left = doubt.ns;
+                    for account in [&mut aside.blocked, &mut self.account] {
+                        left -= account.take_back(doubt.cause, sender, left);
+                    }
+                    let [stopped, released] = doubt.packets;
+                    let detail = Detail { form: Some("uneven"), ..Detail::default() };
+                    let charge =
+                        Charge::new(Cause::SendBuffer, sender, doubt.ns - left, Confidence::Possible);
+                    self.account.charge(&charge.evidence(stopped, released).detail(detail));
+                }
+                let shown = |charge: &Charge| {
+                    charge.cause == Cause::SendBuffer && charge.confidence > Confidence::Possible
+                };
+                if split.charges().any(shown) {
+                    aside.blocked.confirm(Cause::SendBuffer, sender);
+                    self.account.confirm(Cause::SendBuffer, sender);
+                }
+            }
+        }
+    }
+
+    /// What the sender waited for from `from` to `until` was the timer that ran meanwhile.
+    fn bill_to_timer(&mut self, from: Instant, until: Instant, sender: Side) {
+        let Some(aside) = &mut self.aside else { return };
+        let mut waited = Duration::ZERO;
+        for suspect in aside.suspects.drain(from, until) {
+            let mut left = suspect.ns.min(suspect.ended - from);
+            for account in [&mut aside.pending, &mut aside.blocked, &mut self.account] {
+                let taken = account.take_back(suspect.cause, suspect.sender, left);
+                waited += taken;
+                left -= taken;
+            }
+        }
+        let detail = Detail { form: Some("timeout"), ..Detail::default() };
+        self.account.charge(&Charge::new(Cause::Rto, sender, waited, Confidence::Likely).detail(detail));
+    }
+
+    /// Whether an acknowledgement of everything, which echoes this time stamp, answers the first copy (the Eifel
+    /// algorithm, RFC 3522).
+    pub(crate) fn answered_before_repair(&self, echoed: u32) -> bool {
+        self.aside.as_ref().is_some_and(|aside| {
+            aside.pending_last.is_some()
+                && aside.pending_stamp.is_some_and(|stamp| (echoed.wrapping_sub(stamp) as i32) < 0)
+        })
+    }
+
+    /// Whether a segment that echoes this time stamp left after data that was sent again had arrived (RFC 7323, 4.1).
+    pub(crate) fn answers_repair(&self, echoed: u32) -> bool {
+        let newer = |later: u32, earlier: u32| (later.wrapping_sub(earlier) as i32) > 0;
+        let copy = self.aside.as_ref().filter(|aside| aside.pending_last.is_some());
+        let (Some(copy), Some(first)) =
+            (copy.and_then(|aside| aside.pending_stamp), self.last.and_then(|last| last.stamp))
+        else {
+            return false;
+        };
+        newer(copy, first) && !newer(copy, echoed)
+    }
+
+    /// Where the next interval starts.
+    #[inline]
+    pub(crate) fn frontier(&self) -> Option<&LastData> {
+        self.pending_last().or(self.last.as_ref())
+    }
+
+    /// When the last retransmission went out that may have repaired nothing.
+    pub(crate) fn repaired_at(&self) -> Option<Instant> {
+        self.pending_last().map(|last| last.at)
+    }
+
+    /// When the last data left, if that was a tail loss probe's.
+    pub(crate) fn probed_at(&self) -> Option<Instant> {
+        let at = self.frontier()?.at;
+        self.aside.as_ref().filter(|aside| aside.suspects.last_probe() == Some(at)).map(|_| at)
+    }
+
+    /// The retransmissions were needed.
+    pub(crate) fn commit(&mut self) {
+        if let Some((from, until, sender)) = self.aside.as_mut().and_then(|aside| aside.timer.take()) {
+            self.bill_to_timer(from, until, sender);
+        }
+        let Some(aside) = &mut self.aside else { return };
+        if let Some(last) = aside.pending_last.take() {
+            let una = self.last.and_then(|before| before.una);
+            self.last = Some(LastData { una, ..last });
+            self.account.absorb(&mut aside.blocked);
+            self.account.absorb(&mut aside.pending);
+        }
+    }
+
+    /// The original had arrived: nothing waited for the retransmissions.
+    pub(crate) fn discard(&mut self) {
+        if let Some(aside) = &mut self.aside {
+            aside.pending_last = None;
+            aside.pending.clear();
+            aside.timer = None;
+        }
+    }
+
+    /// What `sender` was charged for prompt acknowledgements had waited for ones that were held back.
+    pub(crate) fn hold_back_acknowledgements(&mut self, sender: Side) {
+        let aside = self.aside.as_deref_mut().map(|aside| [&mut aside.blocked, &mut aside.pending]);
+        for account in aside.into_iter().flatten().chain([&mut self.account]) {
+            account.rename(Cause::Nagle, Cause::NagleDelayedAck, sender);
+        }
+    }
+
+    #[inline]
+    fn pending_last(&self) -> Option<&LastData> {
+        self.aside.as_ref()?.pending_last.as_ref()
+    }
+
+    fn absorb_blocked(&mut self) {
+        if let Some(aside) = &mut self.aside {
+            self.account.absorb(&mut aside.blocked);
+        }
+    }
+
+    /// The account up to the last segment, with nothing left open.
+    pub(crate) fn settle(&mut self) -> &mut Account {
+        self.commit();
+        self.absorb_blocked();
+        self.blocked_bytes = 0;
+        &mut self.account
+    }
+}
+
+/// How an answer lies to the pieces of its request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timing {
+    /// From the first piece to the last.
+    pub pieces: Duration,
+    /// From the first piece to the answer.
+    pub answer: Duration,
+}
+
+/// A part of a message that is a message of its own if no answer comes.
+#[derive(Clone, Debug)]
+pub(crate) struct Piece {
+    pub account: Account,
+    pub start: Instant,
+    pub bytes: u64,
+    pub packets: [u64; 2],
+    /// The sender's pause behind it.
+    pub silence: Split,
+}
+
+/// An exchange, a greeting or a one-way message under way.
+#[derive(Clone, Debug)]
+pub(crate) struct Open {
+    pub n: u64,
+    /// Index of the half that spoke first.
+    pub initiator: usize,
+    pub start: Instant,
+    /// When its first segment passed: it may have been late.
+    pub passed: Instant,
+    pub client_idle: Duration,
+    pub request: Path,
+    pub reply: Path,
+    /// Earlier pieces of the request.
+    pub pieces: Vec<Piece>,
+    /// Where the request's present piece began: time, first packet, bytes so far.
+    pub piece: (Instant, u64, u64),
+    /// What the initiator acknowledged when it sent last.
+    pub request_acks: Option<Seq>,
+    /// First byte of the reply, once there is one.
+    pub reply_first: Option<Seq>,
+    pub request_bytes: u64,
+    pub reply_bytes: u64,
+    pub packets: [u64; 2],
+    /// The initiator's first byte.
+    pub request_first: Option<Seq>,
+    /// End of the initiator's data so far.
+    pub request_end: Option<Seq>,
+    /// What the wait of its first segment on its way here was counted from, where that can be told.
+    pub way_base: Option<Duration>,
+}
+
+impl Open {
+    pub(crate) fn new() -> Self {
+        Self {
+            n: 0,
+            initiator: 0,
+            start: Instant::MIN,
+            passed: Instant::MIN,
+            client_idle: Duration::ZERO,
+            request: Path::default(),
+            reply: Path::default(),
+            pieces: Vec::new(),
+            piece: (Instant::MIN, 0, 0),
+            request_acks: None,
+            reply_first: None,
+            request_bytes: 0,
+            reply_bytes: 0,
+            packets: [0; 2],
+            request_first: None,
+            request_end: None,
+            way_base: None,
+        }
+    }
+
+    /// See [`crate::epoch::fetch`].
+    #[inline]
+    pub(crate) fn touch(&self) -> u64 {
+        let paths = [&self.request, &self.reply].map(|path| {
+            let last = path.last.as_ref().map_or(0, |last| last.packet);
+            path.account.touch() ^ last ^ u64::from(path.blocked_bytes)
+        });
+        self.n ^ self.packets[0] ^ paths[0] ^ paths[1]
+    }
+
+    /// Bytes that it takes in all.
+    pub(crate) fn memory(&self) -> usize {
+        let pieces = self.pieces.iter().map(|piece| piece.account.heap()).sum::<usize>();
+        let kept = self.pieces.capacity() * size_of::<Piece>();
+        size_of::<Self>() + self.request.heap() + self.reply.heap() + kept + pieces
+    }
+
+    /// Begins anew with this segment, keeping the memory.
+    pub(crate) fn restart(
+        &mut self,
+        n: u64,
+        initiator: usize,
+        start: Instant,
+        idle: Duration,
+        first: &Segment,
+    ) {
+        self.n = n;
+        self.initiator = initiator;
+        (self.start, self.passed) = (start, first.at);
+        self.client_idle = idle;
+        self.request.clear();
+        self.reply.clear();
+        self.pieces.clear();
+        self.piece = (start, first.packet, 0);
+        self.reply_first = None;
+        self.request_bytes = 0;
+        self.reply_bytes = 0;
+        self.packets = [first.packet; 2];
+        self.request_acks = None;
+        self.request_first = None;
+        self.request_end = None;
+        self.way_base = None;
+    }
+
+    /// Whether the responder sent this before any of the request had reached it.
+    pub(crate) fn crosses(&self, segment: &Segment) -> bool {
+        self.reply_first.is_none()
+            && segment.flags.ack()
+            && self.request_first.is_some_and(|first| segment.ack.at_or_before(first))
+    }
+
+    /// When the request's latest bytes passed.
+    pub(crate) fn request_at(&self) -> Instant {
+        self.request.last.map_or(self.start, |last| last.at)
+    }
+
+    pub(crate) fn kind(&self) -> Kind {
+        if self.reply_first.is_some() { Kind::Exchange } else { Kind::OneWay }
+    }
+
+    /// The path that ends it.
+    pub(crate) fn last_path(&mut self) -> &mut Path {
+        if self.reply_first.is_some() { &mut self.reply } else { &mut self.request }
+    }
+
+    /// The half that has the last word so far.
+    pub(crate) fn last_speaker(&self) -> usize {
+        if self.reply_first.is_some() { 1 - self.initiator } else { self.initiator }
+    }
+
+    /// How long the first answer to a request in pieces took, where nothing happened before its first piece.
+    pub(crate) fn timing(&self, answer: &Segment) -> Option<Timing> {
+        let last = self.request.last.filter(|_| self.request.index > 0 && self.pieces.is_empty())?;
+        // What fits no send buffer leaves as the path takes it: its pieces say nothing of an application.
+        let short = self.request_bytes < u64::from(SEND_BUFFER_MIN);
+        let first = short && self.reply.last.is_none() && self.start == self.piece.0;
+        first.then(|| Timing { pieces: last.at - self.passed, answer: answer.at - self.passed })
+    }
+
+    /// Takes a segment's bytes into the sums.
+    pub(crate) fn count(&mut self, segment: &Segment, from: usize, new_bytes: u64) {
+        self.packets[1] = segment.packet;
+        if from == self.initiator {
+            self.request_acks = segment.flags.ack().then_some(segment.ack);
+            self.request_bytes += new_bytes;
+            self.piece.2 += new_bytes;
+            self.request_end = Some(segment.seq + segment.payload_len);
+        } else {
+            self.reply_bytes += new_bytes;
+        }
+    }
+
+    /// Sets aside what the request has cost so far; the next piece begins with `segment` after `silence`.
+    pub(crate) fn set_piece_aside(&mut self, silence: &Split, segment: &Segment) {
+        let (start, first, bytes) = self.piece;
+        let mut account = Account::default();
+        account.absorb(self.request.settle());
+        self.pieces.push(Piece {
+            account,
+            start,
+            bytes,
+            packets: [first, self.packets[1]],
+            silence: silence.clone(),
+        });
+        self.piece = (segment.at, segment.packet, 0);
+    }
+
+    /// An answer came: the pieces and the pauses between them are one request.
+    pub(crate) fn join_pieces(&mut self) {
+        if self.pieces.is_empty() {
+            return;
+        }
+        let mut whole = Account::default();
+        for mut piece in self.pieces.drain(..) {
+            whole.absorb(&mut piece.account);
+            whole.charge_split(&piece.silence);
+        }
+        let rest = self.request.settle();
+        whole.absorb(rest);
+        rest.absorb(&mut whole);
+    }
+}

@@ -1,0 +1,7 @@
+//! What has an exchange cost so far, and what of that is not settled yet? Charges, the accounts that add them up, and the two
+//! paths of an exchange that each have one.
+
+pub(crate) mod account;
+pub(crate) mod early;
+pub(crate) mod exchange;
+pub(crate) mod suspects;

@@ -1,0 +1,67 @@
+//! Which waits may turn out to have been for a timer that ran all the while?
+
+use tcpwhy_wire::{Duration, Instant};
+
+use crate::bill::account::{Charge, Split};
+use crate::bill::early::HOLDS;
+use crate::words::cause::{Cause, Side};
+
+/// Waits that are remembered, and the shortest of them.
+const SUSPECTS_MAX: usize = 8;
+const SUSPECT_MIN: Duration = Duration::from_millis(1);
+
+/// What a sender sends while its timer runs (a probe with new data, a segment for a late acknowledgement) does not make
+/// the timer run out sooner. The link's own time would have passed anyway.
+const SUSPECTS: u32 = HOLDS | Cause::Loss.bit() | Cause::Unexplained.bit();
+
+/// A wait of a sender whose data was missing, as it would be without that.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Suspect {
+    pub ended: Instant,
+    pub cause: Cause,
+    pub sender: Side,
+    pub ns: Duration,
+    /// A tail loss probe ended it.
+    is_probe: bool,
+}
+
+/// The last ones.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Suspects(Vec<Suspect>);
+
+impl Suspects {
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    pub(crate) fn heap(&self) -> usize {
+        self.0.capacity() * size_of::<Suspect>()
+    }
+
+    /// Remembers what the sender waited for until `ended`.
+    pub(crate) fn push(&mut self, split: &Split, ended: Instant) {
+        if !split.has(SUSPECTS) {
+            return;
+        }
+        let waits =
+            split.charges().filter(|charge| charge.ns >= SUSPECT_MIN && SUSPECTS & charge.cause.bit() != 0);
+        for charge in waits {
+            if self.0.len() == SUSPECTS_MAX {
+                self.0.remove(0);
+            }
+            let Charge { cause, sender, ns, .. } = *charge;
+            let is_probe = charge.detail.as_ref().is_some_and(|detail| detail.form == Some("tail-probe"));
+            self.0.push(Suspect { ended, cause, sender, ns, is_probe });
+        }
+    }
+
+    /// Forgets them all, and returns those that ended between two times.
+    pub(crate) fn drain(&mut self, from: Instant, until: Instant) -> impl Iterator<Item = Suspect> {
+        self.0.drain(..).filter(move |suspect| suspect.ended > from && suspect.ended <= until)
+    }
+
+    /// When the last wait ended, if a tail loss probe ended it.
+    pub(crate) fn last_probe(&self) -> Option<Instant> {
+        self.0.last().filter(|last| last.is_probe).map(|last| last.ended)
+    }
+}

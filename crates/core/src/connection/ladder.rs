@@ -1,0 +1,51 @@
+//! The packets of one connection, each with what it waited for: kept only where a person asks for it.
+
+use tcpwhy_wire::Seq;
+
+use crate::words::report::Rung;
+
+/// The rungs so far, and how far each direction has come.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ladder {
+    pub rungs: Vec<Rung>,
+    /// Offset of the highest byte of each direction, client and server.
+    reached: [u64; 2],
+}
+
+impl Ladder {
+    /// Bytes that it takes.
+    pub(crate) fn heap(&self) -> usize {
+        size_of::<Self>() + self.rungs.capacity() * size_of::<Rung>()
+    }
+
+    /// The offset of a sequence number from its direction's first one: it is the one nearest to what the direction has
+    /// reached, however often its numbers have gone round.
+    pub(crate) fn offset(&mut self, direction: usize, first: Option<Seq>, seq: Seq) -> u64 {
+        let Some(first) = first else { return 0 };
+        let reached = &mut self.reached[direction];
+        let beyond = seq - (first + *reached as u32);
+        let offset = reached.saturating_add_signed(i64::from(beyond));
+        *reached = (*reached).max(offset);
+        offset
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offsets_go_on_where_sequence_numbers_go_round() {
+        let (mut ladder, first) = (Ladder::default(), Seq(4_000_000_000));
+        let mut sent = 0_u64;
+        while sent < 10_000_000_000 {
+            assert_eq!(ladder.offset(1, Some(first), first + sent as u32), sent);
+            sent += 700_000_001;
+        }
+        let before = sent - 2 * 700_000_001;
+        assert_eq!(ladder.offset(1, Some(first), first + before as u32), before);
+        assert_eq!(ladder.offset(0, Some(first), first), 0);
+        // A keep-alive's number is one below the first.
+        assert_eq!(ladder.offset(0, Some(first), first + u32::MAX), 0);
+    }
+}

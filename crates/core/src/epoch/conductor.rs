@@ -1,0 +1,236 @@
+//! What concerns all shards: numbers in the order of first packets, and which connections and servers to give up when
+//! there are too many.
+//!
+//! At the end of an epoch every shard says what it has begun. At the end of the next, it gets told what that means, so
+//! that no shard has to wait for the others. What ends an epoch is counted before the shards (`flows.rs`), so that the
+//! same happens at the same packet however many of them there are.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tcpwhy_wire::{Duration, Endpoint, Instant};
+
+use crate::Options;
+use crate::connection::Connection;
+use crate::epoch::shard::Shard;
+use crate::tally::listed;
+use crate::words::report::Report;
+
+/// Segments in an epoch: enough of them that a connection whose state has been fetched has some to be worked on, and no
+/// more, for they have to be kept as well. What is to be listed is settled between epochs, so that the first ones are
+/// short.
+const EPOCH: std::ops::RangeInclusive<usize> = 1 << 15..=1 << 18;
+const SEGMENTS_A_CONNECTION: usize = 32;
+const FIRST_EPOCH: usize = 1 << 12;
+/// Connections that an epoch may always have segments of.
+const CONNECTIONS_MIN: usize = 64;
+/// A connection takes so many bytes; one with more under way counts for several.
+const CONNECTION: usize = size_of::<Connection>();
+/// This part of the allowed connections is given up at once, and of the servers.
+const EVICTED_SHARE: usize = 8;
+/// Servers with findings of their own; those that cost least share them.
+pub(crate) const SERVERS_MAX: usize = 8_192;
+/// Connections closed at the end of the capture before servers are counted again.
+const CLOSED_AT_ONCE: usize = 16_384;
+
+/// How long an epoch is.
+#[derive(Clone, Copy, Debug)]
+pub struct Epoch {
+    pub(crate) segments: usize,
+    /// It ends before, with the segment that is of so many different connections.
+    pub(crate) connections: usize,
+}
+
+/// What a shard says at the end of an epoch.
+#[derive(Clone, Debug, Default)]
+pub struct Roll {
+    /// First packets of the connections that it has begun, in their order.
+    pub(crate) opened: Vec<u64>,
+    /// Connections open now, and the bytes that they take besides their own.
+    pub(crate) open: usize,
+    pub(crate) heap: usize,
+    /// Where it was asked: of each open connection the last time and the first packet, and its part of those bytes.
+    pub(crate) ages: Vec<((Instant, u64), usize)>,
+    /// Servers with their first bill.
+    pub(crate) servers: Vec<Endpoint>,
+    /// Where it was asked: what each of its servers has come to.
+    pub(crate) costs: Vec<(Endpoint, Duration)>,
+}
+
+/// What a shard is told about an epoch.
+#[derive(Clone, Debug, Default)]
+pub struct Orders {
+    /// Numbers for the connections in its roll.
+    pub(crate) ids: Vec<u64>,
+    /// Connections numbered so far, over all shards.
+    pub(crate) count: u64,
+    /// The capture's time, and its last packet.
+    pub(crate) now: Instant,
+    pub(crate) packet: u64,
+    /// Give up connections up to this age.
+    pub(crate) evicted: Option<(Instant, u64)>,
+    /// Let these servers share their findings.
+    pub(crate) given_up: Vec<Endpoint>,
+    pub(crate) asked: Asked,
+}
+
+/// What a shard is to say in its next roll.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Asked {
+    pub(crate) ages: bool,
+    pub(crate) costs: bool,
+}
+
+/// Numbers connections and keeps their number within bounds.
+#[derive(Clone, Debug)]
+pub struct Conductor {
+    options: Options,
+    count: u64,
+    /// Epochs settled, and for how many connections those counted that were open at the end of the last ones, by their
+    /// number.
+    settled: u32,
+    open: [usize; 4],
+    /// Servers with findings of their own, and how many were given up.
+    servers: BTreeSet<Endpoint>,
+    given_up: u64,
+}
+
+impl Conductor {
+    pub(crate) fn new(options: Options) -> Self {
+        Self { options, count: 0, settled: 0, open: [0; 4], servers: BTreeSet::new(), given_up: 0 }
+    }
+
+    /// The epoch behind `before` others, of which all but the last must be settled.
+    pub fn epoch(&self, before: u32) -> Epoch {
+        let first = FIRST_EPOCH << before.min(16);
+        let Some(known) = before.checked_sub(2) else { return self.bounded(first, 0) };
+        debug_assert!(
+            known < self.settled && self.settled - known <= 2,
+            "an epoch is settled before the next one ends"
+        );
+        let open = self.open[known as usize % self.open.len()];
+        let wanted = (open * SEGMENTS_A_CONNECTION).clamp(*EPOCH.start(), *EPOCH.end());
+        self.bounded(wanted.min(first), open)
+    }
+
+    /// Four epochs pass until there is room again for the connections that one has begun: the nearer the limit, the fewer
+    /// it may begin.
+    fn bounded(&self, segments: usize, open: usize) -> Epoch {
+        let limit = self.options.max_connections;
+        let connections = (limit.saturating_sub(open) / 4).max(limit / 16).max(CONNECTIONS_MIN);
+        Epoch { segments, connections }
+    }
+
+    /// Orders for each shard by what all of them say at the end of an epoch, at this time and packet.
+    pub fn settle(&mut self, rolls: &[Roll], now: Instant, packet: u64) -> Vec<Orders> {
+        let open = rolls.iter().map(|roll| roll.open).sum::<usize>();
+        let heap: usize = rolls.iter().map(|roll| roll.heap).sum();
+        let open = open + heap / CONNECTION;
+        self.open[self.settled as usize % self.open.len()] = open;
+        self.settled = self.settled.saturating_add(1);
+        let over = open > self.options.max_connections;
+        let evicted = over.then(|| youngest_evicted(rolls, self.options.max_connections)).flatten();
+        self.servers.extend(rolls.iter().flat_map(|roll| &roll.servers));
+        let costs = rolls.iter().flat_map(|roll| roll.costs.iter().copied());
+        let given_up = self.give_up(costs);
+        let mut orders: Vec<Orders> = rolls
+            .iter()
+            .map(|roll| Orders {
+                ids: Vec::with_capacity(roll.opened.len()),
+                count: 0,
+                now,
+                packet,
+                evicted,
+                given_up: given_up.clone(),
+                asked: Asked { ages: over, costs: self.servers.len() > SERVERS_MAX },
+            })
+            .collect();
+        let mut heads = vec![0; rolls.len()];
+        let next = |heads: &[usize]| {
+            let firsts = rolls.iter().zip(heads).map(|(roll, &head)| roll.opened.get(head));
+            firsts.enumerate().filter_map(|(i, first)| Some((*first?, i))).min()
+        };
+        while let Some((_, i)) = next(&heads) {
+            self.count += 1;
+            heads[i] += 1;
+            orders[i].ids.push(self.count);
+        }
+        for orders in &mut orders {
+            orders.count = self.count;
+        }
+        orders
+    }
+
+    /// Which servers' findings are to be shared: those that have cost least, so that a part of the limit becomes free.
+    fn give_up(&mut self, costs: impl Iterator<Item = (Endpoint, Duration)>) -> Vec<Endpoint> {
+        let mut sums: BTreeMap<Endpoint, Duration> = BTreeMap::new();
+        for (endpoint, cost) in costs.filter(|(endpoint, _)| self.servers.contains(endpoint)) {
+            *sums.entry(endpoint).or_default() += cost;
+        }
+        let mut sums: Vec<(Duration, Endpoint)> =
+            sums.into_iter().map(|(server, cost)| (cost, server)).collect();
+        let kept = SERVERS_MAX - SERVERS_MAX / EVICTED_SHARE;
+        let Some(last) = sums.len().checked_sub(kept + 1) else { return Vec::new() };
+        sums.select_nth_unstable(last);
+        let given_up: Vec<Endpoint> = sums[..=last].iter().map(|(_, server)| *server).collect();
+        for server in &given_up {
+            self.servers.remove(server);
+        }
+        self.given_up += given_up.len() as u64;
+        given_up
+    }
+
+    /// Closes all connections, and does not let each of them bring a server of its own.
+    fn close(&mut self, shards: &mut [Shard]) {
+        let mut open: Vec<u64> = shards.iter().flat_map(Shard::open).collect();
+        open.sort_unstable();
+        for part in open.chunks(CLOSED_AT_ONCE) {
+            for shard in &mut *shards {
+                shard.close(part.last().copied().unwrap_or(0));
+                self.servers.extend(shard.ledger.services.take_begun());
+            }
+            if self.servers.len() > SERVERS_MAX {
+                let given_up = self.give_up(shards.iter().flat_map(|shard| shard.ledger.services.costs()));
+                for shard in &mut *shards {
+                    shard.ledger.services.give_up(&given_up);
+                }
+            }
+        }
+    }
+
+    /// One report of what all shards have found. They have been told of the last epoch.
+    pub fn report(&mut self, mut shards: Vec<Shard>, front: &crate::Front) -> Report {
+        self.close(&mut shards);
+        let mut shards = shards.into_iter();
+        let mut report = Report::default();
+        let Some(mut first) = shards.next() else { return report };
+        for shard in shards {
+            first.ledger.merge(shard.ledger);
+            first.listed.extend(shard.listed);
+            for (kind, (count, packet)) in shard.notes {
+                let (all, first_packet) = first.notes.entry(kind).or_insert((0, packet));
+                *all += count;
+                *first_packet = packet.min(*first_packet);
+            }
+        }
+        first.ledger.finish(&mut report, self.given_up);
+        listed::put_into(&mut report, first.listed, self.options.listing, self.count);
+        front.put_into(&mut report, first.notes);
+        report
+    }
+}
+
+/// The age up to which connections go, so that a part of the limit becomes free.
+fn youngest_evicted(rolls: &[Roll], limit: usize) -> Option<(Instant, u64)> {
+    let mut ages: Vec<_> = rolls.iter().flat_map(|roll| &roll.ages).copied().collect();
+    ages.sort_unstable();
+    let mut left = ages.iter().map(|(_, heap)| CONNECTION + heap).sum::<usize>();
+    let kept = (limit - limit / EVICTED_SHARE) * CONNECTION;
+    if left <= kept {
+        return None;
+    }
+    let last = ages.iter().find(|(_, heap)| {
+        left -= CONNECTION + heap;
+        left <= kept
+    });
+    last.map(|(age, _)| *age)
+}

@@ -1,0 +1,62 @@
+//! Which segments of an epoch are worked on one after the other?
+//!
+//! Tens of thousands of connections take turns packet by packet, and what is kept of all of them fits no cache. An
+//! epoch's segments are worked on by pair of hosts, so that most of a connection's segments find its state at hand.
+//! Pairs of hosts know nothing of each other; those between the same two stay in order of capture.
+
+use tcpwhy_wire::Segment;
+
+use crate::Arrival;
+use crate::epoch::packed::{Chunk, PackedSegments};
+
+/// Groups of all shards together.
+const COUNT: usize = 1 << 8;
+
+/// The segments of an epoch by their pair of hosts. Whoever reads gathers them, and hands all of them at once to the
+/// shard that works on them.
+#[derive(Debug)]
+pub struct Groups {
+    segments: Vec<PackedSegments>,
+    /// Memory for segments that is not in use.
+    spare: Vec<Chunk>,
+}
+
+impl Groups {
+    /// None yet, for one of so many shards.
+    pub fn new(shards: usize) -> Self {
+        let count = (COUNT / shards.max(1)).next_power_of_two();
+        Self { segments: vec![PackedSegments::default(); count], spare: Vec::new() }
+    }
+
+    /// Of no epoch.
+    pub(crate) const fn none() -> Self {
+        Self { segments: Vec::new(), spare: Vec::new() }
+    }
+
+    /// Takes the next segment, in order of capture.
+    #[inline]
+    pub fn put(&mut self, arrival: Arrival, segment: &Segment) {
+        let mask = self.segments.len() - 1;
+        self.segments[usize::from(arrival.place) & mask].push(segment, arrival.hash, &mut self.spare);
+    }
+
+    /// Segments in this epoch.
+    pub fn len(&self) -> usize {
+        self.segments.iter().map(PackedSegments::len).sum()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Gives all segments, those between the same two hosts in order of capture. As much memory as they took is kept for the
+    /// next epoch.
+    pub(crate) fn work_off(&mut self, mut on_group: impl FnMut(&PackedSegments)) {
+        self.spare.clear();
+        for group in &mut self.segments {
+            on_group(group);
+            group.clear(&mut self.spare);
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! Which connection does a segment belong to, when is its turn, and on which thread? Segments are gathered for an epoch and worked
+//! on by pair of hosts; what concerns all of them is settled between epochs.
+
+pub(crate) mod conductor;
+pub(crate) mod fetch;
+pub(crate) mod flows;
+pub(crate) mod groups;
+pub(crate) mod packed;
+pub(crate) mod shard;
+pub(crate) mod table;

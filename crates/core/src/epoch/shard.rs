@@ -1,0 +1,491 @@
+//! One part of the connections: which of them does each segment belong to?
+//!
+//! All connections between two hosts are in one shard, because they share what they learn about the path. Shards know
+//! nothing of each other; what concerns all of them is settled between epochs, see [`crate::epoch::conductor`], so that the
+//! number of shards changes nothing in the report, and the order in which pairs of hosts are worked on neither.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use tcpwhy_wire::{Duration, Endpoint, Instant, Segment, Seq};
+
+use crate::Arrival;
+use crate::connection::{CLIENT, Connection, SERVER};
+use crate::epoch::conductor::{Asked, Orders, Roll};
+use crate::epoch::groups::Groups;
+use crate::epoch::packed::PackedSegments;
+use crate::epoch::table::{Marks, Slab, Slot, Table};
+use crate::flow::sighting::Sighting;
+use crate::flow::way::Way;
+use crate::tally::ledger::{Ledger, Listing};
+use crate::tally::listed::Listed;
+use crate::words::report;
+
+/// How long the table remembers a finished connection, so that its last stragglers do not look like a new one.
+const LINGER: Duration = Duration::from_secs(5);
+/// A connection that is silent for longer is over: keep-alive probes come every two hours by default (RFC 9293, 3.8.4),
+/// and whoever does without them cannot know either whether the peer is still there.
+const IDLE_MAX: Duration = Duration::from_secs(3 * 3600);
+/// How often all connections are looked at for idle ones.
+const SWEEP_EVERY: Duration = Duration::from_secs(600);
+/// In the table, slots from here on are those of finished connections.
+const FINISHED: Slot = 1 << 31;
+/// A connection of the present epoch has no number yet, and is known by its first packet.
+pub(crate) const UNNUMBERED: u64 = 1 << 63;
+/// It will not be listed whatever its number is going to be.
+pub(crate) const UNLISTED: u64 = 1 << 62;
+/// The rest of such a number.
+const PACKET: u64 = UNLISTED - 1;
+
+/// Segments whose connections are fetched before they are worked on.
+const AHEAD: usize = 16;
+
+/// What is remembered of a finished connection.
+#[derive(Clone, Copy, Debug)]
+struct Finished {
+    ends: [Endpoint; 2],
+    /// First payload byte of each end.
+    first: [Option<Seq>; 2],
+    hash: u32,
+    at: Instant,
+    sighting: Option<Sighting>,
+    /// Tells it from others in the same place; 0 once it is forgotten.
+    generation: u64,
+    /// Where it is listed, unless a reset ended it: its stragglers are still counted there.
+    listed: Option<usize>,
+}
+
+impl Finished {
+    /// Whether this segment starts another connection between the same ends.
+    fn is_other_incarnation(&self, segment: &Segment) -> bool {
+        let from = if segment.src == self.ends[CLIENT] { CLIENT } else { SERVER };
+        let new = segment.flags.syn() && !segment.flags.ack();
+        segment.at - self.at >= LINGER
+            || (new && self.first[from].is_none_or(|first| segment.seq + 1 != first))
+    }
+}
+
+/// Takes the segments of its connections in order of capture.
+pub struct Shard {
+    table: Table,
+    connections: Slab<Connection>,
+    /// Bytes that these take besides their own.
+    heap: usize,
+    finished: Slab<Finished>,
+    /// When to forget which finished connection.
+    lingering: VecDeque<(Instant, Slot, u64)>,
+    pub(crate) ledger: Ledger,
+    /// Smallest round trip between the capture and either host, by pair of hosts.
+    paths: HashMap<(u128, u128), Way>,
+    /// Connections begun in this epoch: first packet and place.
+    opened: Vec<(u64, Slot)>,
+    /// The same of earlier epochs whose connections have no number yet, and how many they are.
+    unnumbered: VecDeque<Vec<(u64, Slot)>>,
+    unnumbered_count: usize,
+    pub(crate) listed: Vec<Listed>,
+    /// How many of them have their number.
+    numbered: usize,
+    swept_at: Instant,
+    asked: Asked,
+    generation: u64,
+    groups: Groups,
+    /// Connections that were fetched in this epoch.
+    fetched: Marks,
+    /// Only the order in which connections begin tells which of them gets a ladder.
+    in_order: bool,
+    plain: bool,
+    pub(crate) notes: BTreeMap<&'static str, (u64, u64)>,
+}
+
+impl Shard {
+    pub(crate) fn new(options: &crate::Options, shards: usize) -> Self {
+        Self {
+            table: Table::new(options.seed),
+            connections: Slab::new(),
+            heap: 0,
+            finished: Slab::new(),
+            lingering: VecDeque::new(),
+            ledger: Ledger::new(options.listing),
+            paths: HashMap::new(),
+            opened: Vec::new(),
+            unnumbered: VecDeque::new(),
+            unnumbered_count: 0,
+            listed: Vec::new(),
+            numbered: 0,
+            swept_at: Instant::MIN,
+            asked: Asked::default(),
+            generation: 0,
+            groups: Groups::new(shards),
+            fetched: Marks::default(),
+            in_order: options.plain || matches!(options.listing, Listing::Connection(_)),
+            plain: options.plain,
+            notes: BTreeMap::new(),
+        }
+    }
+
+    /// Takes the next segment, in order of capture.
+    #[inline]
+    pub fn take(&mut self, arrival: Arrival, segment: &Segment) {
+        if self.in_order {
+            self.on_segment(segment, arrival.hash);
+        } else {
+            self.groups.put(arrival, segment);
+        }
+    }
+
+    /// Works on segments between the same hosts, or a few of them.
+    fn on_group(&mut self, group: &PackedSegments) {
+        let mut last = None;
+        for piece in group.pieces(AHEAD) {
+            for hash in piece.hashes() {
+                if last.replace(hash) != Some(hash) {
+                    self.fetch(hash);
+                }
+            }
+            piece.for_each(|hash, segment| self.on_segment(segment, hash));
+        }
+    }
+
+    /// See [`crate::epoch::fetch`].
+    #[inline]
+    fn fetch(&mut self, hash: u32) {
+        if let Some(slot) = self.table.find(hash, |slot| slot < FINISHED)
+            && self.fetched.mark(slot)
+        {
+            std::hint::black_box(self.connections.get(slot).touch());
+        }
+    }
+
+    #[inline]
+    fn on_segment(&mut self, segment: &Segment, hash: u32) {
+        self.ledger.packet = segment.packet;
+        let Some((slot, from)) = self.find(hash, segment) else { return };
+        let connection = self.connections.get_mut(slot);
+        if connection.sighting.as_ref().is_some_and(|sighting| sighting.again(segment, from)) {
+            self.note("duplicates", segment.packet);
+            return;
+        }
+        connection.sighting = Some(Sighting::of(segment, from));
+        let before = connection.delay;
+        let not_captured = connection.on_segment(segment, from, &mut self.ledger);
+        if let Some(before) = connection.count_heap() {
+            self.heap = self.heap - before + connection.heap;
+        }
+        if connection.delay != before || connection.way.news {
+            share_path(&mut self.paths, connection);
+        }
+        if connection.is_finished() {
+            self.finish_one(slot, hash);
+        }
+        if not_captured {
+            self.note("capture-drops", segment.packet);
+        }
+    }
+
+    /// The open connection that a segment belongs to, and which of its ends sent it; begins one where there is none.
+    #[inline]
+    fn find(&mut self, hash: u32, segment: &Segment) -> Option<(Slot, usize)> {
+        let (connections, finished) = (&self.connections, &self.finished);
+        let mut from = CLIENT;
+        let found = self.table.find(hash, |slot| {
+            let ends = if slot < FINISHED {
+                &connections.get(slot).ends
+            } else {
+                &finished.get(slot - FINISHED).ends
+            };
+            if segment.src == ends[CLIENT] && segment.dst == ends[SERVER] {
+                from = CLIENT;
+                return true;
+            }
+            from = SERVER;
+            segment.src == ends[SERVER] && segment.dst == ends[CLIENT]
+        });
+        match found {
+            Some(slot) if slot < FINISHED => {
+                let connection = self.connections.get(slot);
+                if segment.at - connection.now > IDLE_MAX {
+                    self.note("idle-connections", segment.packet);
+                } else if !connection.is_other_incarnation(segment, from) {
+                    return Some((slot, from));
+                }
+                self.end(slot);
+                self.table.remove(hash, slot);
+            }
+            Some(slot) => {
+                let place = slot - FINISHED;
+                let finished = self.finished.get_mut(place);
+                if !finished.is_other_incarnation(segment) {
+                    if finished.sighting.as_ref().is_some_and(|sighting| sighting.again(segment, from)) {
+                        self.note("duplicates", segment.packet);
+                        return None;
+                    }
+                    finished.sighting = Some(Sighting::of(segment, from));
+                    if let Some(listed) = finished.listed.and_then(|i| self.listed.get_mut(i)) {
+                        listed.connection.packets += 1;
+                        listed.connection.packet_range[1] = segment.packet;
+                    }
+                    return None;
+                }
+                finished.generation = 0;
+                self.finished.release(place);
+                self.table.remove(hash, slot);
+            }
+            None => {}
+        }
+        self.begin(hash, segment)
+    }
+
+    fn note(&mut self, kind: &'static str, packet: u64) {
+        let (count, first) = self.notes.entry(kind).or_insert((0, packet));
+        *count += 1;
+        *first = packet.min(*first);
+    }
+
+    fn begin(&mut self, hash: u32, segment: &Segment) -> Option<(Slot, usize)> {
+        if segment.flags.rst() && segment.payload_len == 0 {
+            return None; // the answer to a connection that the capture does not have
+        }
+        let ends = roles(segment);
+        // In which order those of this epoch began is not known yet.
+        let before = self.unnumbered_count as u64;
+        let unlisted = if self.ledger.may_list(before) { 0 } else { UNLISTED };
+        let id = UNNUMBERED | unlisted | segment.packet;
+        let ladder = self.in_order && self.ledger.wants_ladder(before + self.opened.len() as u64);
+        let mut connection = Connection::new(id, ends, segment, ladder);
+        connection.halves.iter_mut().for_each(|half| half.plain = self.plain);
+        let slot = self.connections.insert(connection);
+        self.opened.push((segment.packet, slot));
+        self.table.insert(hash, slot);
+        Some((slot, if segment.src == ends[CLIENT] { CLIENT } else { SERVER }))
+    }
+
+    /// A connection has said its last word: its bill is closed, and little of it is kept for a while.
+    fn finish_one(&mut self, slot: Slot, hash: u32) {
+        let connection = self.connections.get(slot);
+        let (at, reset, sighting) = (connection.now, connection.closed, connection.sighting);
+        let (ends, first) = (connection.ends, connection.halves.each_ref().map(|half| half.first));
+        let listed = self.end(slot).filter(|_| !reset);
+        self.generation += 1;
+        let generation = self.generation;
+        let place = self.finished.insert(Finished { ends, first, hash, at, sighting, generation, listed });
+        self.table.replace(hash, slot, FINISHED + place);
+        self.lingering.push_back((at, place, generation));
+    }
+
+    /// Closes a connection and takes it off the table.
+    fn take_off(&mut self, slot: Slot) {
+        let [a, b] = self.connections.get(slot).ends;
+        self.end(slot);
+        self.table.remove(self.table.hash(a, b), slot);
+    }
+
+    /// Closes what a connection has under way and gives its place up. Returns where it is listed.
+    fn end(&mut self, slot: Slot) -> Option<usize> {
+        let connection = self.connections.get_mut(slot);
+        connection.close(None, &mut self.ledger);
+        let id = std::mem::take(&mut connection.id);
+        self.heap -= connection.heap;
+        connection.free();
+        let first = connection.packet_range[0];
+        let one_sided = connection.is_one_sided().then_some("one-direction");
+        let notes = [one_sided, connection.failure()];
+        self.connections.release(slot);
+        for kind in notes.into_iter().flatten() {
+            self.note(kind, first);
+        }
+        if !self.ledger.lists(id) {
+            return None;
+        }
+        let connection = self.connections.get_mut(slot);
+        let totals = self.ledger.connection(id);
+        let [client, server] = &connection.halves;
+        let connection = report::Connection {
+            id,
+            client: connection.ends[CLIENT],
+            server: connection.ends[SERVER],
+            assumed: connection.assumed,
+            vantage: connection.vantage(),
+            rtt_min: connection.rtt_min(),
+            mss: [client.mss_announced, server.mss_announced],
+            packets: connection.packets,
+            bytes: [client.bytes, server.bytes],
+            packet_range: connection.packet_range,
+            bill: totals.bill(),
+            exchanges: Vec::new(),
+            ladder: connection.ladder.take().map_or_else(Vec::new, |ladder| ladder.rungs),
+        };
+        self.listed.push(Listed { connection, totals });
+        Some(self.listed.len() - 1)
+    }
+
+    /// What the conductor has to know at the end of an epoch.
+    pub fn end_epoch(&mut self) -> Roll {
+        let mut groups = std::mem::replace(&mut self.groups, Groups::none());
+        let roll = self.end_epoch_with(&mut groups);
+        self.groups = groups;
+        roll
+    }
+
+    /// As [`end_epoch`](Self::end_epoch), where somebody else has gathered the epoch's segments.
+    pub fn end_epoch_with(&mut self, groups: &mut Groups) -> Roll {
+        self.fetched.clear();
+        groups.work_off(|group| self.on_group(group));
+        self.opened.sort_unstable();
+        let mut ages = Vec::new();
+        if self.asked.ages {
+            let live = |slot| Some(self.connections.get(slot)).filter(|connection| connection.id != 0);
+            let told = |connection: &Connection| (connection.age(), connection.heap);
+            ages.extend(self.connections.slots().filter_map(live).map(told));
+        }
+        let opened = std::mem::take(&mut self.opened);
+        let roll = Roll {
+            opened: opened.iter().map(|(packet, _)| *packet).collect(),
+            open: self.connections.len(),
+            heap: self.heap,
+            ages,
+            servers: self.ledger.services.take_begun(),
+            costs: if self.asked.costs { self.ledger.services.costs().collect() } else { Vec::new() },
+        };
+        self.unnumbered_count += opened.len();
+        self.unnumbered.push_back(opened);
+        roll
+    }
+
+    /// Takes what was settled about the earliest epoch that it is still to hear of: numbers for the connections begun
+    /// then, and whom to give up.
+    pub fn take_orders(&mut self, orders: &Orders) {
+        let opened = self.unnumbered.pop_front().unwrap_or_default();
+        self.unnumbered_count -= opened.len();
+        for (&(packet, slot), &id) in opened.iter().zip(&orders.ids) {
+            let connection = self.connections.get_mut(slot);
+            if connection.id & !UNLISTED == UNNUMBERED | packet {
+                connection.id = id;
+            }
+        }
+        let number = |id: u64| {
+            let packet = id & PACKET;
+            let known = opened.binary_search_by_key(&packet, |(packet, _)| *packet).ok();
+            if id & UNNUMBERED == 0 {
+                id
+            } else {
+                known.and_then(|i| orders.ids.get(i).copied()).unwrap_or(id)
+            }
+        };
+        self.ledger.number(orders.count, number);
+        for listed in &mut self.listed[self.numbered..] {
+            let was_unnumbered = listed.connection.id & UNNUMBERED != 0;
+            listed.connection.id = number(listed.connection.id);
+            if listed.connection.id & UNNUMBERED != 0 {
+                continue;
+            }
+            if !self.ledger.lists(listed.connection.id) {
+                listed.forget();
+            } else if was_unnumbered {
+                self.ledger.keep(listed.totals.exchanges.len());
+            }
+        }
+        let has_number = |listed: &Listed| listed.connection.id & UNNUMBERED == 0;
+        self.numbered += self.listed[self.numbered..].iter().take_while(|listed| has_number(listed)).count();
+        self.ledger.begin_epoch();
+        self.ledger.packet = orders.packet;
+        self.asked = orders.asked;
+        self.ledger.services.give_up(&orders.given_up);
+        self.forget(orders.now);
+        self.sweep(orders);
+        if let Some(youngest) = orders.evicted {
+            self.evict(youngest, orders.packet);
+        }
+    }
+
+    /// Forgets connections that finished a while ago.
+    fn forget(&mut self, now: Instant) {
+        while let Some(&(at, place, generation)) = self.lingering.front() {
+            if now - at < LINGER {
+                break;
+            }
+            self.lingering.pop_front();
+            let finished = self.finished.get_mut(place);
+            if finished.generation == generation {
+                finished.generation = 0;
+                let hash = finished.hash;
+                self.table.remove(hash, FINISHED + place);
+                self.finished.release(place);
+            }
+        }
+    }
+
+    /// Looks for connections that have been idle for too long.
+    fn sweep(&mut self, orders: &Orders) {
+        if orders.now - self.swept_at < SWEEP_EVERY {
+            return;
+        }
+        self.swept_at = orders.now;
+        for slot in self.connections.slots() {
+            self.end_if_idle(slot, orders.now, orders.packet);
+        }
+    }
+
+    fn end_if_idle(&mut self, slot: Slot, now: Instant, packet: u64) {
+        let connection = self.connections.get(slot);
+        if connection.id != 0 && now - connection.now > IDLE_MAX {
+            self.note("idle-connections", packet);
+            self.take_off(slot);
+        }
+    }
+
+    /// Closes the connections that spoke longest ago.
+    #[cold]
+    fn evict(&mut self, youngest: (Instant, u64), packet: u64) {
+        for slot in self.connections.slots() {
+            let connection = self.connections.get(slot);
+            if connection.id != 0 && connection.age() <= youngest {
+                self.note("connections-over-limit", packet);
+                self.take_off(slot);
+            }
+        }
+    }
+
+    /// Numbers of the connections that are open.
+    pub(crate) fn open(&self) -> impl Iterator<Item = u64> {
+        let id = |slot| self.connections.get(slot).id;
+        self.connections.slots().map(id).filter(|id| *id != 0)
+    }
+
+    /// Closes the connections up to this one, in the order in which they began.
+    pub(crate) fn close(&mut self, last: u64) {
+        self.ledger.packet = u64::MAX;
+        let connections = &self.connections;
+        let mut open: Vec<(u64, Slot)> = connections
+            .slots()
+            .map(|slot| (connections.get(slot).id, slot))
+            .filter(|(id, _)| *id != 0 && *id <= last)
+            .collect();
+        open.sort_unstable();
+        for (_, slot) in open {
+            self.end(slot);
+        }
+    }
+}
+
+/// Pairs of hosts remembered at most.
+const PATHS_MAX: usize = 65_536;
+
+/// What one connection learns about the way to its hosts holds for all connections between them.
+fn share_path(paths: &mut HashMap<(u128, u128), Way>, connection: &mut Connection) {
+    connection.way.news = false;
+    let hosts = (connection.ends[CLIENT].addr, connection.ends[SERVER].addr);
+    if paths.len() >= PATHS_MAX && !paths.contains_key(&hosts) {
+        return;
+    }
+    paths.entry(hosts).or_default().share(&mut connection.way, connection.delay, connection.now);
+}
+
+/// Client and server: who sent the SYN, else the higher port is taken for the client's.
+fn roles(first: &Segment) -> [Endpoint; 2] {
+    let (syn, ack) = (first.flags.syn(), first.flags.ack());
+    let from_client = match (syn, ack) {
+        (true, false) => true,
+        (true, true) => false,
+        _ => first.src.port > first.dst.port || (first.src.port == first.dst.port && first.payload_len > 0),
+    };
+    if from_client { [first.src, first.dst] } else { [first.dst, first.src] }
+}

@@ -1,0 +1,98 @@
+//! Do the flights grow as those of a congestion window do?
+//!
+//! While a window is used up, each flight is twice the one before it until slow start ends (RFC 5681, 3.1), from then on half
+//! as large again at most (bictcp_update, net/ipv4/tcp_cubic.c), and never smaller without a loss. A send buffer counts the
+//! memory of packets (sk_wmem_queued), which holds more bytes the fuller they are: its flights slacken, double and shrink.
+//! Far from the sender, where what it let pass cannot be seen, nothing else tells the two apart.
+
+use crate::rules::{Verdict, Wait};
+use crate::words::cause::Cause;
+
+/// What a slackened start was charged to until it shows that no window held it.
+pub(crate) const DOUBTED: u32 = Cause::SlowStart.bit() | Cause::CongestionWindow.bit();
+
+/// How the flights went so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// As a window's do that opens.
+    #[default]
+    Even,
+    /// They have stopped doubling.
+    Slack,
+    /// No window grows so.
+    Uneven,
+}
+
+/// The flights of rounds behind which the sender was silent.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Growth {
+    last: u32,
+    /// What slow start had opened the window to when the last flight left: each flight adds its bytes (RFC 5681, 3.1).
+    window: u32,
+    shape: Shape,
+    /// The round under way ended with a silence.
+    silent: bool,
+}
+
+impl Growth {
+    /// The shape with a further flight.
+    pub(crate) fn with(self, flight: u32, mss: u32) -> Shape {
+        let (last, flight, blur) = (u64::from(self.last), u64::from(flight), 2 * u64::from(mss));
+        if last == 0 || self.shape == Shape::Uneven {
+            return self.shape;
+        }
+        let shrank = (flight + blur) * 10 < last * 9 && flight > 2 * blur;
+        // What a super-segment had no room for stays behind (tcp_tso_should_defer, net/ipv4/tcp_output.c), and the next flight
+        // is all that the window has opened to; less by what the last one had in flight from before it.
+        let opened = u64::from(self.window) + last;
+        let catches_up = flight <= opened + blur / 2 && flight + last / 5 + blur / 2 >= opened;
+        let doubled_again = self.shape == Shape::Slack && flight * 10 > last * 16 + blur * 10 && !catches_up;
+        if shrank || doubled_again {
+            Shape::Uneven
+        } else if (flight + blur) * 10 < last * 19 {
+            Shape::Slack
+        } else {
+            self.shape
+        }
+    }
+
+    /// The sender was silent behind this flight.
+    pub(crate) fn on_silence(&mut self, flight: u32, mss: u32) {
+        let window = if self.last == 0 { flight } else { flight.max(self.window.saturating_add(self.last)) };
+        *self = Self { last: flight, window, shape: self.with(flight, mss), silent: true };
+    }
+
+    /// A round ended: without a silence, how large its flight would have become is not known.
+    pub(crate) fn on_round(&mut self) {
+        if !std::mem::take(&mut self.silent) {
+            self.interrupt();
+        }
+    }
+
+    /// The next flight has nothing to do with the last one.
+    pub(crate) fn interrupt(&mut self) {
+        self.last = 0;
+        if self.shape == Shape::Slack {
+            self.shape = Shape::Even;
+        }
+    }
+
+    pub(crate) fn shape(self) -> Shape {
+        self.shape
+    }
+}
+
+/// The flight of a round behind which its sender was silent, held by what only it can know.
+pub(crate) fn flight(wait: &Wait<'_>, verdict: &Verdict) -> Option<u32> {
+    let held = verdict.split.has(DOUBTED | Cause::SendBuffer.bit());
+    let release = wait.half.view.advanced().filter(|_| held && is_whole_round(wait))?;
+    Some(wait.habits.rounds.flight_with(&release))
+}
+
+/// Whether a wait was about a round trip, and not the link's.
+pub(crate) fn is_whole_round(wait: &Wait<'_>) -> bool {
+    let rtt = wait.rtt();
+    wait.gap >= rtt - rtt.divided_by(4)
+        && wait.gap >= crate::estimate::rounds::WHOLE_ROUND_MIN
+        && crate::rules::bandwidth::split(wait).left() >= wait.gap.divided_by(2)
+}

@@ -1,0 +1,17 @@
+//! What can be measured from a series of numbers? One estimator in each file: a clock's rate, a round trip, a timer, a bottleneck,
+//! a beat. Each takes numbers and gives numbers; what a sender is and what a wait was, others know.
+
+pub(crate) mod beat;
+pub(crate) mod bottleneck;
+pub(crate) mod growth;
+pub(crate) mod histogram;
+pub(crate) mod ip_id;
+pub(crate) mod mss;
+pub(crate) mod rate;
+pub(crate) mod rounds;
+pub(crate) mod rto;
+pub(crate) mod short_deque;
+pub(crate) mod stamp_clock;
+pub(crate) mod stamp_pacing;
+pub(crate) mod tsecr_rtt;
+pub(crate) mod window_scale;

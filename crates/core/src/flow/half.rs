@@ -1,0 +1,600 @@
+//! What has one end sent, and what did it know when it sent it?
+//!
+//! A capture shows an acknowledgement when it passes, not when it reaches the sender. `Half` keeps acknowledgements in
+//! transit until the time that they need from the capture to the sender and back has gone by, so that every rule about
+//! a sender ("was it blocked until then?") is asked of what that sender knew, from whichever end the capture was taken.
+
+use tcpwhy_wire::{Duration, Instant, Segment, Seq};
+
+use crate::estimate::beat::Cadence;
+use crate::estimate::bottleneck::{Acked, Link};
+use crate::estimate::ip_id::IpIdCounter;
+use crate::estimate::mss::FullSize;
+use crate::estimate::rate::RateEstimator;
+use crate::estimate::rto::RtoEstimator;
+use crate::estimate::short_deque;
+use crate::estimate::stamp_clock::StampClock;
+use crate::estimate::stamp_pacing::Pace;
+use crate::estimate::window_scale::ScaleBounds;
+use crate::flow::holes::Holes;
+pub(crate) use crate::flow::order::{LastData, Order, Queue};
+use crate::flow::passing::{AckSeen, Sent};
+pub(crate) use crate::flow::view::{Release, View};
+use crate::words::cause::Side;
+
+/// Segments and acknowledgements remembered at most per direction; beyond it the oldest are merged or forgotten.
+const REMEMBERED_MAX: usize = 2048;
+/// By how much a host's answers vary, and with them the estimate of the way to it.
+pub(crate) const HOST_VARIATION: Duration = Duration::from_micros(150);
+const UNSCALED_MAX: u32 = 65_536; // the window that a sender knows early in a connection
+const HOLE_BYTES_MAX: i32 = 1 << 30; // a jump further than any window is none
+pub(crate) const TIMESTAMP_OPTION_LEN: u32 = 12;
+
+/// One direction of a connection.
+#[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each says something of its own")]
+pub(crate) struct Half {
+    pub side: Side,
+    /// First payload byte, for offsets.
+    pub first: Option<Seq>,
+    pub snd_nxt: Option<Seq>, // after the highest byte seen
+    /// Highest acknowledgement of this direction's data that passed the capture.
+    pub una: Option<Seq>,
+    pub bytes: u64, // of payload, each once
+    pub mss_announced: Option<u16>,
+    pub window_scale: Option<u8>,
+    pub options_cut: bool,
+    pub timestamps: bool,
+    pub fin: Option<Seq>,
+    /// End of the last segment whose last packet was below the MSS (`snd_sml`, net/ipv4/tcp_output.c).
+    pub snd_sml: Option<Seq>,
+    pub last_data: Option<LastData>,
+    pub view: View,
+    pub rto: RtoEstimator,
+    pub sent: short_deque::Queue<Sent>,
+    in_transit: short_deque::Queue<AckSeen>,
+    holes: Holes,
+    /// Where no handshake says how large segments are, and by how much the peer's windows are scaled.
+    full_size: FullSize,
+    pub scale_bounds: ScaleBounds,
+    pub window_max: u32,
+    pub window_first: Option<u32>,
+    pub window_grew_at: Instant,
+    /// The peer offered no window scaling, so that its window ends at 65,535 bytes.
+    pub peer_unscaled: bool,
+    pub clock: StampClock,
+    /// The last acknowledgement said that something is missing.
+    pub signalled: bool,
+    pub signalled_at: Instant,
+    /// How much longer than the fastest recent one the present packet was on its way here.
+    pub queued_on_way: Option<Duration>,
+    /// The longest that any packet so far was on its way here above the fastest one.
+    pub queued_peak: Duration,
+    /// How often the peer acknowledged this direction's data with data of its own, and with a bare acknowledgement.
+    acked_with_data: u32,
+    pub acked_bare: u32,
+    /// Bytes since the last segment with PSH.
+    pushed_run: u32,
+    pub newly_acked: u32, // bytes that the last acknowledgement was the first to cover
+    pub arrivals: RateEstimator,
+    pub pace: Pace,
+    pub cadence: Cadence,
+    pub acknowledgements: RateEstimator,
+    pub newest_acked_at: Option<Instant>, // when the newest bytes that were acknowledged had left
+    pub link: Link,                       // what is at the bottleneck behind the capture
+    /// Times of what was sent before this byte are not to be measured with: the capture's clock stepped.
+    untimed_until: Option<Seq>,
+    pub dropped: bool, // by the capture, of what did arrive
+    ip_id: IpIdCounter,
+    /// Packets of this direction that the capture did not see since the last data segment, by IP identification.
+    pub missed_since_data: u16,
+    /// No shortcuts are taken, see `Options`.
+    pub plain: bool,
+    /// Both ends have the same address: there is no link in between, and what comes late was not read sooner.
+    pub on_one_host: bool,
+}
+
+impl Half {
+    pub(crate) fn new(side: Side) -> Self {
+        Self {
+            side,
+            first: None,
+            snd_nxt: None,
+            una: None,
+            bytes: 0,
+            mss_announced: None,
+            window_scale: None,
+            options_cut: false,
+            timestamps: false,
+            fin: None,
+            snd_sml: None,
+            last_data: None,
+            view: View::default(),
+            rto: RtoEstimator::default(),
+            sent: short_deque::Queue::default(),
+            in_transit: short_deque::Queue::default(),
+            holes: Holes::default(),
+            full_size: FullSize::default(),
+            scale_bounds: ScaleBounds::default(),
+            window_max: 0,
+            window_first: None,
+            window_grew_at: Instant::MIN,
+            peer_unscaled: false,
+            clock: StampClock::default(),
+            signalled: false,
+            signalled_at: Instant::MIN,
+            queued_on_way: None,
+            queued_peak: Duration::ZERO,
+            acked_with_data: 0,
+            acked_bare: 0,
+            pushed_run: 0,
+            newly_acked: 0,
+            arrivals: RateEstimator::blurred(),
+            pace: Pace::default(),
+            cadence: Cadence::default(),
+            acknowledgements: RateEstimator::default(),
+            newest_acked_at: None,
+            link: Link::default(),
+            untimed_until: None,
+            dropped: false,
+            ip_id: IpIdCounter::default(),
+            missed_since_data: 0,
+            plain: false,
+            on_one_host: false,
+        }
+    }
+
+    /// The largest payload of one packet, given what the peer announced.
+    pub(crate) fn mss(&self, peer_announced: Option<u16>) -> u32 {
+        // Where the snap length ends before them, nearly all hosts have them all the same.
+        let options = if self.timestamps || self.options_cut { TIMESTAMP_OPTION_LEN } else { 0 };
+        match (self.mss_announced, peer_announced) {
+            (Some(own), Some(peer)) => u32::from(own.min(peer)).saturating_sub(options).max(1),
+            _ => self.full_size.mss(options),
+        }
+    }
+
+    /// Whether a segment of `len` bytes is as large as they get. Without the handshake, a whole number of what seems to
+    /// be the MSS.
+    pub(crate) fn is_full(&self, len: u32, mss: u32) -> bool {
+        len >= mss && (self.mss_announced.is_some() || len.is_multiple_of(mss))
+    }
+
+    /// Learns from the peer's acknowledgement how its windows are scaled, where no handshake says it.
+    pub(crate) fn learn_scale(&mut self, ack: &Segment, mss: u32) {
+        let before = self.scale_bounds.scale();
+        self.scale_bounds.on_ack(ack.ack, ack.window, self.outstanding(), mss);
+        let scale = self.scale_bounds.scale();
+        if scale < before {
+            self.shrink_windows(before - scale);
+        }
+    }
+
+    /// Windows so far were taken for this many powers of two larger than they are.
+    fn shrink_windows(&mut self, powers: u8) {
+        for ack in self.in_transit.iter_mut() {
+            ack.window >>= powers;
+            ack.edge = ack.ack + ack.window;
+        }
+        self.window_max >>= powers;
+        self.window_first = self.window_first.map(|window| window >> powers);
+        self.view.shrink_windows(powers);
+    }
+
+    /// Bytes that it takes besides its own, a few words apart.
+    pub(crate) fn heap(&self) -> usize {
+        self.sent.heap() + self.in_transit.heap() + self.holes.heap()
+    }
+
+    /// Gives these bytes up.
+    pub(crate) fn free(&mut self) {
+        self.sent = short_deque::Queue::default();
+        self.in_transit = short_deque::Queue::default();
+        self.holes = Holes::default();
+    }
+
+    /// Bytes on their way as the sender knew it.
+    pub(crate) fn flight(&self) -> u32 {
+        match (self.snd_nxt, self.view.una) {
+            (Some(nxt), Some(una)) => (nxt - una).max(0) as u32,
+            _ => 0,
+        }
+    }
+
+    /// Bytes that passed the capture and were not acknowledged there.
+    pub(crate) fn outstanding(&self) -> u32 {
+        match (self.snd_nxt, self.una) {
+            (Some(nxt), Some(una)) => (nxt - una).max(0) as u32,
+            (Some(nxt), None) => self.first.map_or(0, |first| (nxt - first).max(0) as u32),
+            _ => 0,
+        }
+    }
+
+    /// Whether the peer is in the habit of acknowledging with its next data, so that a packet of its that is missing
+    /// was hardly a bare acknowledgement.
+    pub(crate) fn is_acked_with_data(&self) -> bool {
+        self.acked_with_data > self.acked_bare
+    }
+
+    /// Whether the peer mostly acknowledges before it has data of its own, so that a packet of its that is missing may
+    /// have been that.
+    pub(crate) fn is_acked_bare(&self) -> bool {
+        self.acked_bare > self.acked_with_data
+    }
+
+    /// Bytes that fit the window as the sender knows it.
+    pub(crate) fn room_left(&self) -> Option<i32> {
+        Some(self.view.edge? - self.snd_nxt?)
+    }
+
+    /// When an acknowledgement of all that was sent passed the capture since then that is still on its way to the sender. What
+    /// leaves before that can have arrived has hardly anything to do with it, unless the sender is nearer than it seems.
+    pub(crate) fn acked_in_transit(&self, since: Instant) -> Option<Instant> {
+        let all =
+            |ack: &&AckSeen| ack.at >= since && self.snd_nxt.is_some_and(|nxt| ack.ack.at_or_after(nxt));
+        self.in_transit.iter().find(all).map(|ack| ack.at)
+    }
+
+    /// First byte beyond every window that passed the capture, whether the sender had it yet or not.
+    pub(crate) fn edge_seen(&self) -> Option<Seq> {
+        self.in_transit.iter().map(|ack| ack.edge).chain(self.view.edge).reduce(Seq::latest)
+    }
+
+    /// Whether the sender numbers this connection's packets by themselves, and the capture has hardly missed one.
+    pub(crate) fn numbers_its_packets(&self) -> bool {
+        self.ip_id.is_proven()
+    }
+
+    /// Whether a packet may be missing before the last one, early in a connection.
+    pub(crate) fn suspects_missing(&self) -> bool {
+        self.ip_id.suspects()
+    }
+
+    /// Every packet of this direction, data or not. Returns how many before it are missing from the capture.
+    pub(crate) fn on_packet(&mut self, segment: &Segment, mss: u32) -> u16 {
+        let one = segment.payload_len <= mss; // as nearly always, and is not divided then
+        let packets = if one { 1 } else { segment.payload_len.div_ceil(mss.max(1)) as u16 };
+        let missed = segment.ip_id.map_or(0, |id| self.ip_id.on_packet(id, packets));
+        self.missed_since_data = self.missed_since_data.saturating_add(missed);
+        self.queued_on_way = None;
+        if let Some(stamps) = segment.options.timestamps {
+            self.timestamps = true;
+            let overtook = self.snd_nxt.is_some_and(|nxt| segment.seq.after(nxt));
+            self.queued_on_way = self.clock.on_packet(segment.at, stamps.val, overtook);
+            self.queued_peak = self.queued_peak.max(self.queued_on_way.unwrap_or_default());
+        }
+        missed
+    }
+
+    /// The capture's clock stepped back: no interval from before the step to behind it can be measured.
+    pub(crate) fn on_clock_step(&mut self) {
+        self.untimed_until = self.snd_nxt;
+        self.clock.interrupt();
+        self.arrivals.interrupt();
+        self.acknowledgements.interrupt();
+    }
+
+    /// Lets every acknowledgement take effect that the sender can have had when a segment of its passed at `now`.
+    /// `own` is the round trip between the capture and the sender.
+    pub(crate) fn learn(&mut self, now: Instant, own: Duration, mss: u32) {
+        if self.in_transit.is_empty() {
+            return;
+        }
+        // An estimate of the round trip may be a hair too long; an acknowledgement is not missed for that.
+        let early = (own - own.divided_by(16) - HOST_VARIATION).at_least_zero();
+        while let Some(&ack) = self.in_transit.front() {
+            if ack.at + early > now {
+                break;
+            }
+            self.in_transit.pop_front();
+            self.take_effect(&ack, own, mss);
+        }
+    }
+
+    fn take_effect(&mut self, ack: &AckSeen, own: Duration, mss: u32) {
+        // Where the capture starts later than the connection, what it saw first was not acknowledged before.
+        let una_before = self.view.una.or(self.first).unwrap_or(ack.ack);
+        let flight = self.flight();
+        let view = &mut self.view;
+        let release = Release {
+            effective: ack.at + own,
+            packet: ack.packet,
+            rtt: ack.rtt,
+            repaired: ack.repaired,
+            flight,
+            window: view.window,
+            window_peak: view.window_peak,
+            left: self.snd_nxt.map_or(0, |nxt| (nxt - ack.ack).max(0) as u32),
+            room: view.edge.zip(self.snd_nxt).map_or(i32::MAX, |(edge, nxt)| edge - nxt),
+        };
+        if view.edge.is_some_and(|edge| ack.edge.after(edge)) {
+            view.open_window(release, self.last_data.as_ref(), mss);
+        }
+        view.reach(ack.edge);
+        view.window = ack.window;
+        view.window_peak = view.window_peak.max(ack.window);
+        if ack.signals_loss {
+            view.loss_signal = Some(ack.at + own);
+        }
+        if view.una.is_none() || ack.ack.after(una_before) {
+            view.una = Some(ack.ack);
+            let small_acked =
+                self.snd_sml.is_some_and(|small| small.after(una_before) && small.at_or_before(ack.ack));
+            let all_acked = self.snd_nxt.is_some_and(|nxt| ack.ack.at_or_after(nxt));
+            view.advance(release, small_acked, all_acked);
+        }
+    }
+
+    /// The peer, `peer` away as far as that is known, acknowledged data of this direction. Returns the round trip that
+    /// it shows between the capture and the peer, where it shows one.
+    pub(crate) fn on_ack(
+        &mut self,
+        ack: &Segment,
+        window: u32,
+        mss: u32,
+        peer: Duration,
+    ) -> Option<Duration> {
+        let advanced = self.una.is_none_or(|una| ack.ack.after(una));
+        let (mut rtt, mut repaired) = (None, false);
+        self.newly_acked = 0;
+        let sacked = !ack.options.sack().is_empty();
+        let last_window = self.in_transit.back().map_or(self.view.window, |last| last.window);
+        let window_changed = last_window != window;
+        let repeated = !advanced && !window_changed && !sacked && ack.payload_len > 0;
+        let known = self.window_first.is_some() && window <= self.window_max;
+        if repeated && known && !self.plain {
+            self.signalled = false;
+            return None; // as on each segment of a burst
+        }
+        // What was behind a hole had arrived before, and is acknowledged when the hole is filled.
+        let beyond = ack.options.sack().iter().any(|block| block.end.after(ack.ack));
+        let filled = std::mem::replace(&mut self.signalled, beyond) || beyond;
+        if advanced {
+            let acked = self.una.map_or(0, |una| (ack.ack - una).max(0) as u32);
+            self.newly_acked = acked;
+            self.link.on_advance(acked, beyond);
+            self.una = Some(ack.ack);
+            let oldest = self.sent.front().map(|sent| sent.at);
+            let (mut popped, mut newest_at, mut segments) = (None, None, 0);
+            while let Some(sent) = self.sent.front() {
+                if sent.end.after(ack.ack) {
+                    break;
+                }
+                let timed = !filled && self.untimed_until.is_none_or(|until| sent.end.after(until));
+                rtt = timed.then(|| (ack.at - sent.at).at_least_zero());
+                repaired = sent.retransmitted;
+                popped = Some(sent.end);
+                newest_at = Some(sent.at);
+                segments += 1;
+                self.sent.pop_front();
+            }
+            // The first packets of a super-segment that the sender's interface is to split; not what left before the
+            // capture began.
+            let into = |split: &&Sent| match popped {
+                Some(end) => ack.ack.after(end) && ack.ack.before(split.end),
+                None => acked >= mss && self.first.is_some_and(|first| ack.ack.after(first)),
+            };
+            if let Some(split) = self.sent.front().filter(into) {
+                let timed = !filled && self.untimed_until.is_none_or(|until| split.end.after(until));
+                rtt = timed.then(|| (ack.at - split.at).at_least_zero());
+                repaired = split.retransmitted;
+                newest_at = Some(split.at);
+            }
+            self.untimed_until = self.untimed_until.filter(|until| until.after(ack.ack));
+            self.dropped |= self.holes.on_ack(ack.ack);
+            let count = if ack.payload_len > 0 { &mut self.acked_with_data } else { &mut self.acked_bare };
+            *count = count.saturating_add(1);
+            // One that comes with an answer may have waited for that.
+            let bare = !filled && ack.payload_len == 0;
+            let windows = bare.then_some([last_window, window]);
+            self.learn_link(
+                Acked { at: ack.at, bytes: acked, segments, oldest, newest_at, rtt, windows },
+                mss,
+                peer,
+            );
+        }
+        let duplicate = !advanced && !window_changed && ack.payload_len == 0 && !self.sent.is_empty();
+        if !ack.flags.syn() {
+            self.window_first.get_or_insert(window);
+            if u64::from(window) * 20 > u64::from(self.window_max) * 21 {
+                self.window_grew_at = ack.at;
+            }
+            self.window_max = self.window_max.max(window);
+        }
+        if !advanced && !window_changed && !sacked && !duplicate {
+            return None;
+        }
+        if sacked || duplicate {
+            self.acknowledgements.interrupt(); // what it will jump by later did not arrive at once
+            self.signalled_at = ack.at;
+            let sacked = self.passed_or_lost(ack);
+            self.on_passed(ack.at - peer, 0, None, None, sacked, mss);
+        }
+        if self.in_transit.len() >= REMEMBERED_MAX {
+            self.in_transit.pop_back();
+        }
+        self.in_transit.push_back(AckSeen {
+            at: ack.at,
+            packet: ack.packet,
+            ack: ack.ack,
+            edge: ack.ack + window,
+            window,
+            rtt,
+            repaired,
+            signals_loss: sacked || duplicate,
+        });
+        rtt.filter(|_| !repaired)
+    }
+
+    /// Where a data segment stands in the order of its direction.
+    pub(crate) fn order(&self, segment: &Segment) -> Order {
+        let (Some(nxt), end) = (self.snd_nxt, segment.seq + segment.payload_len) else {
+            return Order::New;
+        };
+        if end.after(nxt) {
+            // A byte beyond a closed window asks whether it is still closed. Who takes it acknowledges it, and the data
+            // behind it begins one later; who does not gets it again with the data.
+            let closed = self.room_left().is_some_and(|room| room <= 0);
+            return if closed && segment.payload_len == 1 && segment.seq == nxt {
+                Order::Probe
+            } else {
+                Order::New
+            };
+        }
+        if let Some(noticed_at) = self.holes.noticed_at(segment.seq, end) {
+            return Order::HoleFill { noticed_at };
+        }
+        if self.una.is_some_and(|una| end.at_or_before(una)) {
+            let probe = segment.payload_len <= 1 && self.una.is_some_and(|una| segment.seq + 1 == una);
+            return if probe { Order::Probe } else { Order::Duplicate };
+        }
+        let original = self.sent.iter().find(|sent| sent.end.after(segment.seq));
+        Order::Retransmission { original_at: original.map_or(segment.at, |sent| sent.at) }
+    }
+
+    /// Takes a data segment into the state. Returns how many of its bytes were new.
+    pub(crate) fn on_data(&mut self, segment: &Segment, order: Order, mss: u32, path_rtt: Duration) -> u32 {
+        let (start, end) = (segment.seq, segment.seq + segment.payload_len);
+        self.first.get_or_insert(start);
+        if self.mss_announced.is_none() && !segment.flags.psh() && !segment.flags.fin() {
+            self.full_size.on_unpushed(segment.payload_len);
+        }
+        let small = match segment.payload_len {
+            len if len <= mss => len > 0 && len < mss, // not divided
+            len => !len.is_multiple_of(mss.max(1)),
+        };
+        if self.snd_nxt.is_some() && self.snd_nxt == self.view.una {
+            self.arrivals.interrupt(); // the sender had waited for the last acknowledgement
+        }
+        let new_bytes = match order {
+            Order::New => {
+                let nxt = self.snd_nxt.unwrap_or(start);
+                if start.after(nxt) {
+                    self.holes.push(nxt, start, segment.at);
+                }
+                self.snd_nxt = Some(end);
+                if small {
+                    self.snd_sml = Some(end);
+                }
+                self.remember(Sent { end, at: segment.at, retransmitted: start.before(nxt) });
+                (end - start.latest(nxt)).max(0) as u32
+            }
+            Order::HoleFill { .. } => self.holes.fill(start, end),
+            Order::Retransmission { .. } => {
+                for sent in self.sent.iter_mut() {
+                    if sent.end.after(start) && sent.end.at_or_before(end) {
+                        sent.retransmitted = true;
+                        sent.at = segment.at;
+                    }
+                }
+                0
+            }
+            Order::Duplicate | Order::Probe => 0,
+        };
+        self.bytes += u64::from(new_bytes);
+        self.learn_pace(segment, order);
+        let behind =
+            self.arrivals.last().is_some_and(|last| self.was_behind(segment, segment.at - last, path_rtt));
+        if !self.on_one_host {
+            self.arrivals.on_bytes(segment.at, self.on_wire(new_bytes, 1, mss), mss, behind);
+        }
+        let again = matches!(order, Order::Retransmission { .. });
+        if again {
+            self.resend(segment.payload_len);
+        }
+        if let Some(rate) = self.acknowledgements.best() {
+            let bytes = self.on_wire(segment.payload_len, 1, mss);
+            self.link.on_sent(segment.at, bytes, again && !self.signalled, rate);
+        }
+        if !matches!(order, Order::Duplicate | Order::Probe) {
+            self.view.unanswered_since = None;
+            self.cadence.on_data(segment.at, order, self.last_data.as_ref());
+            self.last_data = Some(LastData {
+                at: segment.at,
+                packet: segment.packet,
+                queue: self.queue_behind(segment, small),
+                len: segment.payload_len,
+                flight: self.outstanding(),
+                flight_segments: self.sent.len() as u32,
+                stamp: segment.options.timestamps.map(|stamps| stamps.val),
+                una: self.view.una,
+                unheard: self.last_data.map_or(0, |last| last.unheard_with(self.view.una)) + 1,
+                spacing: self.last_data.map_or(Duration::ZERO, |before| segment.at - before.at),
+            });
+            self.missed_since_data = 0;
+            self.pushed_run =
+                if segment.flags.psh() { 0 } else { self.pushed_run.saturating_add(segment.payload_len) };
+        }
+        new_bytes
+    }
+
+    fn queue_behind(&self, segment: &Segment, small: bool) -> Queue {
+        let forced = self.pushed_run.saturating_add(segment.payload_len) >= self.forced_push_after();
+        match (segment.flags.psh(), small && !forced) {
+            (false, _) => Queue::More,
+            (true, true) if self.snd_nxt.is_some_and(|nxt| self.view.cuts(nxt)) => Queue::Unknown,
+            (true, true) => Queue::Emptied,
+            (true, false) => Queue::Unknown,
+        }
+    }
+
+    /// Half of the largest window that the sender can have known early in the connection.
+    fn forced_push_after(&self) -> u32 {
+        if self.window_max == 0 { UNSCALED_MAX / 2 } else { self.window_max.min(UNSCALED_MAX) / 2 }
+    }
+
+    /// Whether a small segment of `len` bytes that left while a small one was outstanding shows that Nagle is off:
+    /// within a long write, every half window is pushed without asking (forced_push, net/ipv4/tcp.c).
+    pub(crate) fn shows_nodelay(&self, len: u32) -> bool {
+        self.outstanding() + len < self.window_max / 2
+    }
+
+    /// A segment without data carries the sequence number that comes next: bytes before it that the capture has not
+    /// seen were sent, and lost or not captured.
+    pub(crate) fn on_pure(&mut self, segment: &Segment) {
+        if self.snd_nxt == Some(segment.seq) {
+            // Nothing before it is missing: the packets that the capture did not see were acknowledgements too.
+            self.missed_since_data = 0;
+        }
+        if let Some(nxt) = self.snd_nxt
+            && segment.seq.after(nxt)
+            && (segment.seq - nxt) < HOLE_BYTES_MAX
+            && self.holes.push(nxt, segment.seq, segment.at)
+        {
+            self.snd_nxt = Some(segment.seq);
+        }
+    }
+
+    /// A SYN or FIN takes one number of the sequence space and is acknowledged like data.
+    pub(crate) fn on_control(&mut self, segment: &Segment) {
+        let end = segment.seq_end();
+        if segment.flags.fin() {
+            self.fin = Some(end);
+        }
+        let new = self.snd_nxt.is_none_or(|nxt| end.after(nxt));
+        if new {
+            self.snd_nxt = Some(end);
+            if segment.payload_len == 0 {
+                self.remember(Sent { end, at: segment.at, retransmitted: false });
+            }
+        } else if let Some(sent) = self.sent.iter_mut().find(|sent| sent.end == end) {
+            sent.retransmitted = true;
+            sent.at = segment.at;
+        }
+    }
+
+    fn remember(&mut self, sent: Sent) {
+        if self.sent.len() >= REMEMBERED_MAX {
+            self.sent.pop_front();
+        }
+        self.sent.push_back(sent);
+    }
+
+    /// Bytes that the sender learned to have arrived since it sent `last`.
+    pub(crate) fn acked_since(&self, last: &LastData) -> u32 {
+        match (self.view.una, last.una) {
+            (Some(now), Some(then)) => (now - then).max(0) as u32,
+            _ => 0,
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! What has the capture not seen although later bytes were: lost on the way here, late, or dropped by the capture itself?
+
+use std::collections::VecDeque;
+
+use tcpwhy_wire::{Instant, Segment, Seq};
+
+use crate::flow::half::Half;
+
+/// Holes in the sequence space remembered at most: a start that overshoots a deep queue loses every other segment of it.
+const HOLES_MAX: usize = 256;
+
+/// A run of bytes that the capture has not seen although later ones were.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Hole {
+    start: Seq,
+    end: Seq,
+    noticed_at: Instant,
+}
+
+/// The holes of one direction that may still be filled, in the order of their bytes, none overlapping.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Holes(VecDeque<Hole>);
+
+impl Holes {
+    /// Bytes that they take besides their own.
+    pub(crate) fn heap(&self) -> usize {
+        self.0.capacity() * size_of::<Hole>()
+    }
+
+    /// Bytes behind all that were seen are missing. Returns whether there is room to remember that.
+    pub(crate) fn push(&mut self, start: Seq, end: Seq, noticed_at: Instant) -> bool {
+        let room = self.0.len() < HOLES_MAX;
+        if room {
+            self.0.push_back(Hole { start, end, noticed_at });
+        }
+        room
+    }
+
+    /// When it was noticed that some of these bytes were missing.
+    pub(crate) fn noticed_at(&self, start: Seq, end: Seq) -> Option<Instant> {
+        let hole = self.0.get(self.first_ending_after(start))?;
+        end.after(hole.start).then_some(hole.noticed_at)
+    }
+
+    /// The peer has what is before `ack`. Returns whether some of it never came.
+    pub(crate) fn on_ack(&mut self, ack: Seq) -> bool {
+        let before = self.0.len();
+        while self.0.front().is_some_and(|hole| hole.end.at_or_before(ack)) {
+            self.0.pop_front();
+        }
+        self.0.len() < before
+    }
+
+    /// These bytes came after all. Returns how many of them were missing.
+    pub(crate) fn fill(&mut self, start: Seq, end: Seq) -> u32 {
+        let mut filled = 0;
+        let mut at = self.first_ending_after(start);
+        while let Some(&hole) = self.0.get(at).filter(|hole| end.after(hole.start)) {
+            let (from, to) = (hole.start.latest(start), if hole.end.after(end) { end } else { hole.end });
+            filled += (to - from).max(0) as u32;
+            match (from == hole.start, to == hole.end) {
+                (true, true) => {
+                    self.0.remove(at);
+                    continue;
+                }
+                (true, false) => self.0[at].start = to,
+                (false, true) => self.0[at].end = from,
+                (false, false) => {
+                    self.0[at].end = from;
+                    if self.0.len() < HOLES_MAX {
+                        self.0.insert(at + 1, Hole { start: to, ..hole });
+                    }
+                }
+            }
+            at += 1;
+        }
+        filled
+    }
+
+    fn first_ending_after(&self, start: Seq) -> usize {
+        self.0.partition_point(|hole| hole.end.at_or_before(start))
+    }
+}
+
+impl Half {
+    /// Whether the peer has acknowledged bytes that the capture does not have. They may still come, where the capture
+    /// took the packets of two queues out of order.
+    pub(crate) fn acked_unseen(&self) -> bool {
+        self.una.zip(self.snd_nxt).is_some_and(|(una, nxt)| una.after(nxt))
+    }
+
+    /// Whether packets before this segment are missing from the capture, though they did arrive.
+    pub(crate) fn not_captured(&self, segment: &Segment) -> bool {
+        self.acked_unseen() && self.snd_nxt.is_some_and(|nxt| segment.seq.after(nxt))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn holes(of: &[(u32, u32)]) -> Holes {
+        let mut holes = Holes::default();
+        for &(start, end) in of {
+            assert!(holes.push(Seq(start), Seq(end), Instant::from_nanos(i64::from(start))));
+        }
+        holes
+    }
+
+    fn left(holes: &Holes) -> Vec<(u32, u32)> {
+        holes.0.iter().map(|hole| (hole.start.0, hole.end.0)).collect()
+    }
+
+    #[test]
+    fn what_comes_late_counts_once() {
+        let mut holes = holes(&[(u32::MAX - 9, 20), (100, 200), (300, 400)]);
+        assert_eq!(holes.fill(Seq(120), Seq(150)), 30);
+        assert_eq!(left(&holes), [(u32::MAX - 9, 20), (100, 120), (150, 200), (300, 400)]);
+        assert_eq!(holes.fill(Seq(110), Seq(350)), 110);
+        assert_eq!(left(&holes), [(u32::MAX - 9, 20), (100, 110), (350, 400)]);
+        assert_eq!(holes.fill(Seq(110), Seq(350)), 0);
+        assert_eq!(holes.noticed_at(Seq(360), Seq(370)), Some(Instant::from_nanos(300)));
+        assert_eq!(holes.noticed_at(Seq(200), Seq(350)), None);
+        assert_eq!(holes.fill(Seq(u32::MAX - 4), Seq(10)), 15);
+        holes.on_ack(Seq(105));
+        assert_eq!(left(&holes), [(100, 110), (350, 400)]);
+    }
+}

@@ -1,0 +1,11 @@
+//! What has one direction of a connection sent, what did its sender know when it did, and what is known of the path to it? The
+//! state that segments leave behind, kept by the estimators; nothing here says what a wait was spent on.
+
+pub(crate) mod half;
+pub(crate) mod handshake;
+pub(crate) mod holes;
+pub(crate) mod order;
+pub(crate) mod passing;
+pub(crate) mod sighting;
+pub(crate) mod view;
+pub(crate) mod way;

@@ -1,0 +1,154 @@
+//! What did a sender know when it sent: what was acknowledged, how far the window reached, what last released it?
+//!
+//! Four kinds of release are asked for. In most connections one acknowledgement is the latest of three of them, so that
+//! it is kept once, next to the rest; where they differ, the older ones have memory of their own.
+
+use tcpwhy_wire::{Duration, Instant, Seq};
+
+use crate::flow::order::LastData;
+
+/// The moment at which a rule stopped holding the sender back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Release {
+    /// When a segment that waited for it passes the capture at the earliest.
+    pub effective: Instant,
+    /// The acknowledgement.
+    pub packet: u64,
+    pub rtt: Option<Duration>,
+    /// It acknowledges a retransmission, and is timed from the last copy: the time may be longer (Karn).
+    pub repaired: bool,
+    /// Bytes in flight until then.
+    pub flight: u32,
+    /// Window advertised until then.
+    pub window: u32,
+    /// The largest window advertised until then.
+    pub window_peak: u32,
+    /// Bytes that still fitted the window until then.
+    pub room: i32,
+    /// Bytes in flight from then on.
+    pub left: u32,
+}
+
+/// Where a release is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Place {
+    #[default]
+    Nowhere,
+    Latest,
+    Older,
+}
+
+/// Releases that are not the latest.
+#[derive(Clone, Copy, Debug, Default)]
+struct Older {
+    small_acked: Option<Release>,
+    all_acked: Option<Release>,
+    window_opened: Option<Release>,
+}
+
+/// What the sender knew.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct View {
+    pub una: Option<Seq>,
+    pub edge: Option<Seq>,
+    /// The ones before it.
+    edges: [Option<Seq>; 4],
+    pub window: u32,
+    pub window_peak: u32,
+    /// When the first acknowledgement came since the sender sent last.
+    pub unanswered_since: Option<Instant>,
+    /// The last acknowledgement that signals a loss.
+    pub loss_signal: Option<Instant>,
+    latest: Option<Release>,
+    small_acked: Place,
+    all_acked: Place,
+    older: Option<Box<Older>>,
+}
+
+impl View {
+    /// The last acknowledgement of new data.
+    #[inline]
+    pub(crate) fn advanced(&self) -> Option<Release> {
+        self.latest
+    }
+
+    /// The acknowledgement after which no small segment was outstanding (Minshall's form of Nagle).
+    #[inline]
+    pub(crate) fn small_acked(&self) -> Option<Release> {
+        match self.small_acked {
+            Place::Nowhere => None,
+            Place::Latest => self.latest,
+            Place::Older => self.older.as_ref()?.small_acked,
+        }
+    }
+
+    /// The acknowledgement after which nothing was outstanding.
+    #[inline]
+    pub(crate) fn all_acked(&self) -> Option<Release> {
+        match self.all_acked {
+            Place::Nowhere => None,
+            Place::Latest => self.latest,
+            Place::Older => self.older.as_ref()?.all_acked,
+        }
+    }
+
+    /// The acknowledgement that opened a window too small for the next segment.
+    #[inline]
+    pub(crate) fn window_opened(&self) -> Option<Release> {
+        self.older.as_ref()?.window_opened
+    }
+
+    /// Whether the window cut a segment that ends here. Which acknowledgement was the last that its sender had is not known
+    /// exactly.
+    #[inline]
+    pub(crate) fn cuts(&self, end: Seq) -> bool {
+        self.edge == Some(end) || self.edges.contains(&Some(end))
+    }
+
+    /// The window reaches so far now.
+    #[inline]
+    pub(crate) fn reach(&mut self, edge: Seq) {
+        if self.edge.is_none_or(|before| edge.after(before)) {
+            self.edges.rotate_right(1);
+            self.edges[0] = self.edge.replace(edge);
+        }
+    }
+
+    /// The window opened. Where there was room for no segment that held its sender since `last`; and where there was for one
+    /// but not for two, with more to send, if nothing else did (tcp_tso_should_defer, net/ipv4/tcp_output.c).
+    pub(crate) fn open_window(&mut self, release: Release, last: Option<&LastData>, mss: u32) {
+        let room = i64::from(release.room);
+        let opened = self.window_opened().zip(last).is_some_and(|(opened, last)| opened.effective > last.at);
+        if room < i64::from(mss) || room < 2 * i64::from(mss) && !opened {
+            self.older.get_or_insert_default().window_opened = Some(release);
+        }
+    }
+
+    /// Windows so far were taken for this many powers of two larger than they are.
+    pub(crate) fn shrink_windows(&mut self, powers: u8) {
+        self.window >>= powers;
+        self.window_peak >>= powers;
+        self.edge = self.una.map(|una| una + self.window);
+    }
+
+    /// Takes an acknowledgement of new data, and which of the others it is as well.
+    #[inline]
+    pub(crate) fn advance(&mut self, release: Release, small_acked: bool, all_acked: bool) {
+        if self.small_acked == Place::Latest && !small_acked {
+            self.older.get_or_insert_default().small_acked = self.latest;
+            self.small_acked = Place::Older;
+        }
+        if self.all_acked == Place::Latest && !all_acked {
+            self.older.get_or_insert_default().all_acked = self.latest;
+            self.all_acked = Place::Older;
+        }
+        if small_acked {
+            self.small_acked = Place::Latest;
+        }
+        if all_acked {
+            self.all_acked = Place::Latest;
+        }
+        self.unanswered_since.get_or_insert(release.effective);
+        self.latest = Some(release);
+    }
+}

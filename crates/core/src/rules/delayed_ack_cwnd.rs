@@ -1,0 +1,22 @@
+//! Was a window of a segment or two waiting for an acknowledgement that the receiver held back?
+//!
+//! A receiver may hold back the acknowledgement of a lone segment (RFC 9293, 3.8.6.3), and a window that lets no second one leave
+//! waits for its timer: a new connection's of one segment (before RFC 6928), or one after a timeout. What proves it: few bytes
+//! in flight, and their acknowledgement late by more than the link needed for them. A prompt one, or a flight of more than four
+//! segments, refutes it. On a long path the window costs its round trip with a prompt acknowledgement too: a hold below a quarter
+//! of the wait is not named.
+
+use tcpwhy_wire::Duration;
+
+use super::{HELD_BACK_MIN, Wait};
+use crate::flow::half::Release;
+
+/// Whether an acknowledgement that was held back for so long is what the window had waited for.
+pub(super) fn is_cause(wait: &Wait<'_>, release: &Release, held_back: Duration) -> bool {
+    // What left a round trip and more before a lone segment has been acknowledged, and that was lost: the tail loss probe may
+    // be new data. After a timeout all but what was sent again counts as lost.
+    let few = release.flight <= 4 * wait.mss
+        || (wait.last.len <= wait.mss && wait.last.spacing > wait.rtt() + HELD_BACK_MIN)
+        || (release.repaired && release.flight.saturating_sub(release.left) <= 2 * wait.mss);
+    held_back >= HELD_BACK_MIN.max(wait.gap.divided_by(4)) && few
+}

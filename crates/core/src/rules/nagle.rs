@@ -1,0 +1,289 @@
+//! Was a small write held until an acknowledgement?
+//!
+//! Linux holds the last segment of its queue while it is below the MSS and another small one is unacknowledged
+//! (Minshall's variant: tcp_nagle_check and tcp_minshall_check, net/ipv4/tcp_output.c, 2.6.11 to 6.18). Other stacks
+//! hold it while anything is unacknowledged (RFC 896). When the peer holds back the acknowledgement at the same time
+//! (RFC 1122, 4.2.3.2), the two wait for each other until its timer fires.
+//!
+//! What proves it: the small segment follows the acknowledgement, not its own time. What refutes it: the same sender
+//! elsewhere sends small segments while a small one is outstanding, or it answers what the peer sent by itself
+//! (`Connection::crossed`).
+
+use tcpwhy_wire::{Duration, Segment, Seq};
+
+use super::{HELD_BACK_MIN, Verdict, Wait};
+use crate::bill::account::{Charge, Split};
+use crate::flow::half::{Half, LastData, Order, Queue, Release};
+use crate::words::cause::Cause;
+use crate::words::report::{Confidence, Detail, Trigger};
+
+/// A pause seen elsewhere shorter than this says more about a cold start than about the application.
+const PAUSE_MIN: Duration = Duration::from_millis(3);
+
+/// Far from its sender, a pause that is longer than the round trip by less than this may be none.
+const PAUSE_LATE_MAX: Duration = Duration::from_millis(2);
+
+pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
+    if wait.order != Order::New || wait.gap < super::BURST_GAP {
+        return None;
+    }
+    let segment = wait.segment;
+    // Full segments and the last one before a FIN are never held (tcp_nagle_test).
+    if wait.is_full() || segment.flags.fin() {
+        return None;
+    }
+    let (release, form) = released_by(wait)?;
+    // The window is asked before Nagle (tcp_snd_wnd_test in tcp_write_xmit).
+    if i64::from(release.room) < i64::from(segment.payload_len) {
+        return None;
+    }
+    // It could as well be the next request, of a client that reads before it writes again.
+    let form = form.or(wait.beside_answer.then_some("beside-answer"));
+    let habits = wait.habits;
+    if habits.nagle_ignored > habits.nagle_held {
+        return None;
+    }
+    let held_back = wait.ack_delay(&release).unwrap_or(Duration::ZERO);
+    let cause = if held_back >= HELD_BACK_MIN { Cause::NagleDelayedAck } else { Cause::Nagle };
+    // With more of the same write behind the last segment, its application did not pause.
+    let pause = habits.pause(wait.index, wait.last.len).filter(|_| wait.last.queue != Queue::More);
+    // A hold of about the application's own latency cannot be told from a write that came by itself.
+    let mut confidence = match (cause, form) {
+        (_, Some(_)) => Confidence::Possible,
+        // Without the connection's first exchanges, which are acknowledged at once, the application's own pause may be all
+        // of it.
+        _ if wait.half.mss_announced.is_none() && pause.is_none() => Confidence::Possible,
+        _ if wait.half.mss_announced.is_none() => Confidence::Likely,
+        // A window of one segment after an idle time waits for the same acknowledgement.
+        // How long the application pauses by itself must have shown where nothing held it.
+        (Cause::NagleDelayedAck, None)
+            if habits.nagle_held > 0 && !habits.may_be_restarted && pause.is_some() =>
+        {
+            Confidence::Certain
+        }
+        _ => Confidence::Likely,
+    };
+    // While the bottleneck works off what left before, the tail would have waited there.
+    let mut split = if wait.near_sender() { super::bandwidth::split(wait) } else { Split::of(wait.gap) };
+    if let Some(held) = super::receive_window::before_nagle(wait, &release) {
+        split.take(held);
+    }
+    if !wait.follows(&release) {
+        let late = wait.segment.at - release.effective;
+        if late > wait.gap.divided_by(8) {
+            confidence = Confidence::Possible;
+        }
+        split.take(if wait.near_sender() {
+            Charge::new(Cause::SenderThink, wait.half.side, late, Confidence::Possible)
+                .evidence(release.packet, segment.packet)
+        } else {
+            super::queueing::behind(wait, &release)
+        });
+    }
+    // Where the acknowledgement came at once (the first exchange on Linux: quick acknowledgements), the application
+    // has shown how long it pauses by itself before this write; that part of the wait is not Nagle's. A pause longer than
+    // the whole wait was another one's.
+    // Far from its sender, what came before may have been late, and the wait so much shorter.
+    let late =
+        if wait.near_sender() { Duration::ZERO } else { wait.half.queued_peak.min(wait.gap.divided_by(8)) };
+    let pause_max = wait.gap + wait.hair() + late;
+    if let Some(pause) = pause.filter(|&pause| pause >= PAUSE_MIN && pause <= pause_max) {
+        confidence = confidence.min(Confidence::Likely);
+        let usual = if habits.pauses_again(wait.index) { Confidence::Likely } else { Confidence::Possible };
+        split.take(
+            Charge::new(Cause::SenderThink, wait.half.side, pause, usual)
+                .evidence(wait.last.packet, segment.packet),
+        );
+    }
+    let detail = Detail {
+        held_bytes: Some(segment.payload_len),
+        ack_delay: Some(held_back),
+        flight_bytes: Some(u64::from(release.flight)),
+        form,
+        ..Detail::default()
+    };
+    let charge = Charge::new(cause, wait.half.side, Duration::ZERO, confidence)
+        .evidence(release.packet, segment.packet)
+        .detail(detail);
+    Some(Verdict { split: split.rest(charge), trigger: Trigger::Packet(release.packet) })
+}
+
+/// A reply to a request that arrived while an earlier reply was outstanding: whether it left because that one was
+/// acknowledged. An acknowledgement that came with the request, or before it, released nothing of its answer, and one that
+/// came soon behind it held little.
+pub(crate) fn holds_answer(wait: &Wait<'_>, request: &LastData) -> Option<Verdict> {
+    let release = wait.half.view.small_acked()?;
+    let held = release.effective - wait.own - request.at;
+    let little = held < wait.gap.divided_by(2);
+    if wait.last.len == 0 || release.packet <= request.packet || little || !wait.follows(&release) {
+        return None;
+    }
+    judge(wait)
+}
+
+/// The rest of a request that waits beside its first piece's answer: the answer brings the acknowledgement that lets it
+/// go, and what looks like the next request was written before. That its application writes so must have shown where
+/// the acknowledgement came alone.
+pub(crate) fn holds_rest(wait: &Wait<'_>, reply_first: Seq) -> bool {
+    let answered = |release: &Release| wait.segment.ack.after(reply_first) && wait.follows(release);
+    is_usual(wait)
+        && wait.order == Order::New
+        && wait.habits.nagle_ignored <= wait.habits.nagle_held
+        && wait.half.view.small_acked().is_some_and(|release| answered(&release))
+}
+
+/// Far from the sender the segment may have been late on its way, and beside it its host may have been. After a long hold that is likelier than a write that
+/// happened to come just then, unless this sender is known not to mind Nagle.
+fn follows_late(wait: &Wait<'_>, release: &Release) -> bool {
+    let late = wait.segment.at - release.effective;
+    let held_back = wait.ack_delay(release).is_some_and(|delay| delay >= HELD_BACK_MIN);
+    // Its application has shown that it pauses less by itself.
+    let prompt = || {
+        let pause = wait.habits.pause(wait.index, wait.last.len);
+        pause.is_some_and(|pause| pause <= wait.gap.divided_by(4))
+    };
+    let soon = late <= wait.gap.divided_by(8)
+        && (wait.habits.nagle_held > 0 || late <= wait.own.divided_by(2) || prompt());
+    // The rest of a write waits for nothing else.
+    let rest = wait.last.queue == Queue::More && late <= wait.half.queued_peak.max(wait.own.divided_by(2));
+    // The same two pieces were held before, and the first one's own acknowledgement is what was late.
+    let usual = is_usual(wait)
+        && late <= wait.own.max(wait.gap.divided_by(4))
+        && release.effective - wait.own >= wait.last.at;
+    // Near its sender that host stood still between the two, as a virtual machine's does: the same two pieces were held before.
+    let near = wait.near_sender();
+    let stood_still =
+        is_usual(wait) && held_back && wait.habits.nagle_held > 0 && late <= wait.gap.divided_by(8);
+    (if near { stood_still } else { held_back && soon || rest || usual })
+        && wait.habits.nagle_ignored == 0
+        && release.effective > wait.last.at
+        && late.is_positive()
+        && !came_by_itself(wait, late)
+}
+
+/// Whether its stamp says that it left `late` behind the acknowledgement, as long after the piece before it as its application
+/// pauses by itself. Without that pause, its host was slow.
+fn came_by_itself(wait: &Wait<'_>, late: Duration) -> bool {
+    let pause = wait.habits.pause(wait.index, wait.last.len);
+    pause.is_some_and(|pause| pause >= wait.gap - late.divided_by(2))
+        && wait.half.left_late(wait.last, wait.segment, late)
+}
+
+/// Whether the same two pieces of a message were seen before with the second one held, and nothing between them.
+fn is_usual(wait: &Wait<'_>) -> bool {
+    wait.habits.held_shape == Some((wait.last.len, wait.segment.payload_len))
+}
+
+/// Whether a small segment left soon after an acknowledgement that had been held back for long, though not with it: a host that
+/// was busy just then would have been as late.
+pub(crate) fn may_have_held(wait: &Wait<'_>) -> bool {
+    let soon = |release: &Release| {
+        let late = wait.segment.at - release.effective;
+        let held_back = wait.ack_delay(release).is_some_and(|delay| delay >= HELD_BACK_MIN);
+        held_back && release.effective > wait.last.at && late.is_positive() && late <= wait.gap.divided_by(16)
+    };
+    wait.habits.nagle_ignored == 0
+        && !wait.is_full()
+        && !wait.segment.flags.fin()
+        && wait.half.view.small_acked().is_some_and(|release| soon(&release))
+}
+
+fn released_by(wait: &Wait<'_>) -> Option<(Release, Option<&'static str>)> {
+    let small_acked = wait.half.view.small_acked();
+    if let Some(release) = small_acked.filter(|release| wait.follows(release) || follows_late(wait, release))
+    {
+        return Some((release, None));
+    }
+    // RFC 896: a full segment was outstanding, and all of it had to be acknowledged first. The segment before it was
+    // pushed, so no window stopped the sender; a lone acknowledgement held back is the only thing that passed.
+    let release = wait.half.view.all_acked().filter(|release| wait.follows(release))?;
+    let held_back = wait.ack_delay(&release).is_some_and(|delay| delay >= HELD_BACK_MIN);
+    (held_back && release.flight <= 2 * wait.mss).then_some((release, Some("rfc896")))
+}
+
+/// What a segment teaches about its sender's way with small writes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Lesson {
+    /// A small segment was held until an acknowledgement that had been held back.
+    pub held: bool,
+    /// The application's own pause, where nothing can have held the write.
+    pub pause: Option<Duration>,
+    /// The segment before the one that was held, and the held one, in bytes.
+    pub shape: Option<(u32, u32)>,
+}
+
+/// Whether a small segment leaves while a small one is outstanding.
+pub(crate) fn is_off(half: &Half, segment: &Segment, order: Order, mss: u32) -> bool {
+    order == Order::New
+        && !half.is_full(segment.payload_len, mss)
+        && !segment.flags.fin()
+        && half.last_data.is_some()
+        && small_outstanding(half)
+        && half.shows_nodelay(segment.payload_len)
+}
+
+/// Whether a sender that is known to mind Nagle went on with a small segment while one was outstanding: its
+/// acknowledgement is missing from the capture, and with it what the sender waited for.
+pub(crate) fn release_unseen(wait: &Wait<'_>) -> bool {
+    wait.habits.nagle_held > wait.habits.nagle_ignored
+        && is_off(wait.half, wait.segment, wait.order, wait.mss)
+}
+
+/// Whether a small segment leaves while one is outstanding, of a sender that has never done so by itself.
+pub(crate) fn would_hold(wait: &Wait<'_>) -> bool {
+    wait.habits.nagle_ignored == 0 && is_off(wait.half, wait.segment, wait.order, wait.mss)
+}
+
+/// Whether this is the first small segment of its sender that leaves while one is outstanding: Nagle is off, or an
+/// acknowledgement is missing from the capture.
+pub(crate) fn is_off_for_the_first_time(wait: &Wait<'_>) -> bool {
+    would_hold(wait)
+}
+
+/// `una` is what passed the capture, not what reached the sender: no acknowledgement existed at all.
+fn small_outstanding(half: &Half) -> bool {
+    half.snd_sml.is_some_and(|end| half.una.is_none_or(|una| end.after(una)))
+}
+
+/// Learns from a small segment whether its sender minds Nagle at all, and how long its application pauses by itself.
+pub(crate) fn lesson(wait: &Wait<'_>, verdict: &Verdict) -> Lesson {
+    let mut lesson = Lesson::default();
+    if wait.order != Order::New || wait.last.len == 0 {
+        return lesson;
+    }
+    let half = wait.half;
+    let billed = |cause: Cause| verdict.split.has(cause.bit());
+    // Counted even while the sender is thought not to mind: an acknowledgement that the capture missed made it seem so.
+    let follows_held_back = || {
+        let release = half.view.small_acked().filter(|release| wait.follows(release));
+        release.and_then(|release| wait.ack_delay(&release)).is_some_and(|delay| delay >= HELD_BACK_MIN)
+    };
+    let off = is_off(half, wait.segment, wait.order, wait.mss);
+    let may_be_held = !wait.is_full() && !off && wait.gap >= super::BURST_GAP;
+    lesson.held = billed(Cause::NagleDelayedAck) || (may_be_held && follows_held_back());
+    if lesson.held || billed(Cause::Nagle) {
+        lesson.shape = Some((wait.last.len, wait.segment.payload_len));
+    }
+    if wait.last.queue == Queue::More {
+        return lesson;
+    }
+    // Whatever held it, the application did not pause longer than this.
+    if !lesson.held && wait.gap < PAUSE_MIN && !half.is_full(wait.last.len, wait.mss) {
+        lesson.pause = Some(wait.gap);
+    }
+    if lesson.shape.is_some() || lesson.pause.is_some() {
+        return lesson;
+    }
+    // Nothing held it: the small one before it had been acknowledged at once. Where packets are late on their way, that and
+    // this one may have been.
+    let varies = wait.own.divided_by(2).min(PAUSE_LATE_MAX);
+    let late_max = if wait.near_sender() { Duration::ZERO } else { half.queued_peak.max(varies) };
+    let acked_at_once = half.view.small_acked().is_some_and(|release| {
+        release.effective > wait.last.at
+            && release.effective + late_max < wait.segment.at
+            && !wait.follows(&release)
+            && wait.ack_delay(&release).is_some_and(|delay| delay < HELD_BACK_MIN)
+    });
+    lesson.pause = acked_at_once.then_some(wait.gap);
+    lesson
+}

@@ -1,0 +1,66 @@
+//! Did the sender space its segments by its own pace?
+//!
+//! BBR sends at the rate that it has measured (bbr_set_pacing_rate, net/ipv4/tcp_bbr.c), and SO_MAX_PACING_RATE at one that is
+//! given. What proves it: more was queued, no acknowledgement let the segment go, and the spacing is a beat, or near the
+//! bottleneck's rate. A segment that follows an acknowledgement, a recovery, and a window that each round uses up refute it.
+//! What a sender with a queue waits for otherwise does not show, so that it is never more than possible. A beat that has shown was
+//! kept before (`Path::keep_beat`).
+
+use tcpwhy_wire::Duration;
+
+use super::congestion_window::recovering;
+use super::{Verdict, Wait, bandwidth, receive_window, slow_start};
+use crate::bill::account::Charge;
+use crate::flow::half::{Queue, Release};
+use crate::words::cause::Cause;
+use crate::words::report::{Confidence, Detail};
+
+/// Whether the sender keeps a beat of its own, to which acknowledgements come by chance: no queue that would give them one
+/// stands in front of the bottleneck.
+pub(super) fn paced(wait: &Wait<'_>, release: &Release) -> bool {
+    let half = wait.half;
+    let waited = if wait.near_sender() { wait.ack_delay(release) } else { half.queued_on_way };
+    wait.last.queue != Queue::Emptied
+        && half.cadence.is_kept(wait.rtt())
+        && waited.is_some_and(|waited| waited < wait.gap)
+}
+
+/// More was queued, no acknowledgement of new data released it: recovery from a loss goes on duplicate and selective
+/// acknowledgements (RFC 6675), else the sender spaced its segments, or the bottleneck did.
+pub(super) fn spaced(wait: &Wait<'_>) -> Verdict {
+    let split = bandwidth::split(wait);
+    let (cause, form) = if recovering(wait) {
+        (Cause::CongestionWindow, Some("recovery"))
+    } else if wait.habits.rounds.fill(wait.habits.rounds.flight, wait.half.view.window)
+        && !wait.habits.rounds.growing
+    {
+        (Cause::ReceiveWindow, Some(receive_window::form(wait.half, wait)))
+    } else if wait.gap >= wait.rtt().divided_by(2) && (wait.half.cadence.is_steady() || near_rate(wait)) {
+        (Cause::Pacing, None)
+    } else if wait.gap >= wait.rtt().divided_by(2) {
+        (Cause::Unexplained, None)
+    } else if wait.habits.rounds.growing {
+        // The pace follows the window: twice of it in a round trip (tcp_update_pacing_rate, net/ipv4/tcp_input.c), or what
+        // BBR's startup has found so far.
+        (slow_start::cause(&wait.habits.rounds, wait.habits.rounds.flight), Some("paced"))
+    } else {
+        (Cause::Pacing, None)
+    };
+    let charge = Charge::new(cause, wait.half.side, Duration::ZERO, Confidence::Possible)
+        .evidence(wait.last.packet, wait.segment.packet)
+        .detail(Detail { form, ..Detail::default() });
+    Verdict { split: split.rest(charge), trigger: super::burst(wait.last, wait.segment.at) }
+}
+
+/// Whether its sender spaces segments all over the round trip: what looks like its window may be its pace.
+pub(super) fn spans_round(wait: &Wait<'_>) -> bool {
+    wait.half.is_paced() && wait.gap.times(4) <= wait.rtt()
+}
+
+/// Whether the last segment took hardly longer than the bottleneck needs for it: pacing keeps near that rate, at three quarters of
+/// it while a queue is to be drained and below it while the rate is taken for lower (bbr_pacing_gain, net/ipv4/tcp_bbr.c).
+pub(super) fn near_rate(wait: &Wait<'_>) -> bool {
+    let needed =
+        bandwidth::rate(wait).map(|rate| rate.time_for(wait.half.on_wire(wait.last.len, 0, wait.mss)));
+    needed.is_some_and(|needed| wait.gap <= needed.times(3))
+}

@@ -1,0 +1,40 @@
+//! Was a segment late on its way, or its acknowledgement, behind what others sent or on a path that stood still?
+//!
+//! Far from its sender a segment comes later behind what let it go than the path is long. What proves it are time stamps: the
+//! smallest difference of the two clocks is the path's own, what a packet exceeds it by it waited (`clock`). Without them, what
+//! follows an acknowledgement by more than the round trip may as well have left late, and no more than possible is said. Near the
+//! sender acknowledgements come later than the path is long, or their receiver's host sent them late: no more than possible.
+//! What waits for bytes of its own transfer is `bandwidth`.
+
+use tcpwhy_wire::Duration;
+
+use super::{HELD_BACK_MIN, Wait, bandwidth};
+use crate::bill::account::Charge;
+use crate::flow::half::Release;
+use crate::words::cause::Cause;
+use crate::words::report::Confidence;
+
+/// What varies by less than this varies by itself.
+const LATE_MIN: Duration = Duration::from_millis(1);
+
+/// By how much the segment came later than what let it go allows.
+pub(super) fn behind(wait: &Wait<'_>, release: &Release) -> Charge {
+    let late = wait.segment.at - release.effective;
+    Charge::new(Cause::Queueing, wait.half.side, late, Confidence::Possible)
+        .evidence(release.packet, wait.segment.packet)
+}
+
+/// By how much an acknowledgement came later than the path and the flight before it allow. Two segments and more are acknowledged
+/// at once (RFC 9293, 3.8.6.3) unless their receiver does not read, and then its window is smaller.
+pub(super) fn late_acknowledgement(wait: &Wait<'_>, release: &Release) -> Option<Charge> {
+    let rate = bandwidth::rate(wait)?;
+    let acked = release.flight.saturating_sub(release.left);
+    let unread = wait.half.view.window < release.window_peak - release.window_peak / 4;
+    let own = rate.time_for(wait.half.on_wire(release.flight.max(wait.last.flight), 0, wait.mss));
+    let late = wait.ack_delay(release)? - own;
+    if acked < 2 * wait.mss || wait.habits.rounds.lost || unread || late < LATE_MIN || late >= HELD_BACK_MIN {
+        return None;
+    }
+    let charge = Charge::new(Cause::Queueing, wait.half.side, late, Confidence::Possible);
+    Some(charge.evidence(release.packet, wait.segment.packet))
+}

@@ -1,0 +1,74 @@
+//! Did the receiving application leave what had arrived unread?
+//!
+//! A receiver's window is what its buffer has left. What proves a slow reader: a window that shrinks well below what it was while all
+//! data is acknowledged (zero in the end; RFC 9293, 3.8.6.1), or an acknowledgement of several segments that comes long after they
+//! arrived: Linux acknowledges two segments at once unless that makes the window smaller (__tcp_ack_snd_check,
+//! net/ipv4/tcp_input.c). A window that stands at its ceiling, and data that is acknowledged at once, refute it: then the buffer is
+//! too small for the path.
+
+use tcpwhy_wire::Duration;
+
+use super::{HELD_BACK_MIN, Verdict, Wait};
+use crate::bill::account::{Charge, Split};
+use crate::flow::half::Release;
+use crate::words::cause::Cause;
+use crate::words::report::{Confidence, Detail, Trigger};
+
+/// A reader that is merely behind, as all are, leaves an acknowledgement waiting for less than this.
+const UNREAD_MIN: Duration = Duration::from_millis(2);
+
+/// How a used-up window shows a reader that is slow.
+pub(super) fn form(wait: &Wait<'_>, release: &Release) -> Option<&'static str> {
+    // One acknowledgement for all that was in flight, long after it arrived, opens the window by as much as was read: two
+    // segments that were read are acknowledged at once (RFC 9293, 3.8.6.3).
+    let held_back = wait.ack_delay(release).is_some_and(|delay| delay >= HELD_BACK_MIN);
+    if held_back && release.left < release.flight / 4 && release.flight > wait.mss {
+        return Some("slow-reader");
+    }
+    let shrunk = release.window < release.window_peak / 2;
+    shrunk.then_some(if release.window < wait.mss { "zero-window" } else { "slow-reader" })
+}
+
+/// On one host nothing but its reader holds back the acknowledgement of several segments that have long arrived
+/// (__tcp_ack_snd_check, net/ipv4/tcp_input.c: the window would shrink).
+pub(super) fn on_one_host(wait: &Wait<'_>, release: &Release, held_back: Duration) -> bool {
+    let several = release.flight > 2 * wait.mss && release.left < release.flight / 4;
+    wait.half.on_one_host && several && held_back >= HELD_BACK_MIN
+}
+
+/// For how long one acknowledgement of a whole flight waited at a receiver whose application does not read. Several segments
+/// are acknowledged at once unless that makes the window smaller (__tcp_ack_snd_check, net/ipv4/tcp_input.c): then by the timer.
+pub(super) fn unread(wait: &Wait<'_>, release: &Release) -> Option<Charge> {
+    let acked = release.flight.saturating_sub(release.left);
+    let whole = acked > 4 * wait.mss && release.left < release.flight / 4;
+    let shrunk = release.window.saturating_sub(wait.half.view.window);
+    // Beside the receiver nothing but it can have held it; far away it may have been the path.
+    let least = if wait.near_sender() { HELD_BACK_MIN } else { UNREAD_MIN };
+    let held_back = wait.ack_delay(release).filter(|&delay| delay >= least)?;
+    if !whole || shrunk < acked / 2 || wait.half.scale_bounds.is_in_use() {
+        return None;
+    }
+    let detail = Detail { ack_delay: Some(held_back), form: Some("slow-reader"), ..Detail::default() };
+    let charge = Charge::new(Cause::ReceiverThink, wait.half.side, held_back, Confidence::Likely);
+    Some(charge.evidence(release.packet, wait.segment.packet).detail(detail))
+}
+
+/// A window that stays smaller than a segment: the sender holds out for more (silly window avoidance, RFC 9293,
+/// 3.8.6.2.1) until its probe timer makes it send what fits.
+pub(super) fn forced_into_small_window(wait: &Wait<'_>) -> Option<Verdict> {
+    let half = wait.half;
+    let room = half.room_left()?;
+    let fills = room > 0 && room < wait.mss as i32 && wait.segment.payload_len as i32 == room;
+    if !fills || half.flight() > 0 || half.view.window >= half.view.window_peak / 2 {
+        return None;
+    }
+    let detail = Detail {
+        window_bytes: Some(u64::from(half.view.window)),
+        form: Some("small-window"),
+        ..Detail::default()
+    };
+    let charge = Charge::new(Cause::ReceiverThink, half.side, Duration::ZERO, Confidence::Likely)
+        .evidence(wait.last.packet, wait.segment.packet)
+        .detail(detail);
+    Some(Verdict { split: Split::of(wait.gap).rest(charge), trigger: Trigger::Timer })
+}

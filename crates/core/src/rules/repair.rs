@@ -1,0 +1,278 @@
+//! Was the sender waiting to repair a loss, and how: fast, or by its timer?
+//!
+//! Fast repair follows a signal (duplicate or selective acknowledgements, RFC 6675 and 8985) or the tail loss probe,
+//! two round trips after the last segment (RFC 8985, 7). The timer takes RTO, 200 ms and a round trip at least on
+//! Linux; with one segment in flight the probe waits as long (tcp_schedule_loss_probe, net/ipv4/tcp_output.c).
+//!
+//! Near the sender the original and its copy are both seen. Near the receiver only the copy is: the gap in the
+//! sequence space, or at the end of a message the gap in the sender's IP identification, shows that it is one.
+
+use tcpwhy_wire::{Duration, Instant};
+
+use super::{HELD_BACK_MIN, Verdict, Wait, nagle};
+use crate::bill::account::{Charge, Split};
+use crate::estimate::rto::{RTO_MIN, TICK};
+use crate::flow::half::{Half, Order, Queue};
+use crate::words::cause::Cause;
+use crate::words::report::{Confidence, Detail, Trigger};
+
+pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
+    let confidence = match wait.order {
+        Order::Retransmission { .. } => Confidence::Certain,
+        Order::HoleFill { noticed_at } => {
+            // Sooner than any signal could reach the sender: overtaken on the way, not lost.
+            if wait.segment.at - noticed_at < wait.own - wait.own.divided_by(8) {
+                return Some(overtaken(wait));
+            }
+            Confidence::Certain
+        }
+        // It probes; what it finds is no part of it (RFC 8985, 7.3). A reader that holds back acknowledgements is probed too.
+        Order::New if is_probe(wait) || is_probe_from_afar(wait) => Confidence::Possible,
+        // A lost tail leaves no gap in the sequence space. Near its sender it would have been seen.
+        Order::New if !wait.near_sender() && wait.half.missed_since_data > 0 && timed(wait) => {
+            Confidence::Likely
+        }
+        Order::New if wait.habits.copies_due > 0 && continues(wait) && wait.gap >= super::BURST_GAP => {
+            Confidence::Likely
+        }
+        _ => return None,
+    };
+    let (cause, form) = kind(wait);
+    // A probe may find that nothing was lost, and the D-SACK that says so is not in the capture.
+    let confidence =
+        if form == "tail-probe" && wait.half.options_cut { Confidence::Possible } else { confidence };
+    let detail = Detail {
+        retransmits: Some(1),
+        timer: (cause == Cause::Rto).then(|| wait.half.rto.rto()),
+        form: Some(form),
+        ..Detail::default()
+    };
+    let charge = Charge::new(cause, wait.half.side, Duration::ZERO, confidence)
+        .evidence(wait.last.packet, wait.segment.packet)
+        .detail(detail);
+    let trigger = if cause == Cause::Rto { Trigger::Timer } else { super::burst(wait.last, wait.segment.at) };
+    let mut split = super::bandwidth::split(wait);
+    // Of what is left for the repair, it takes two round trips and more in any case.
+    if let Some(held) = super::congestion_window::before_lost(wait).filter(|_| wait.order == Order::New)
+        && split.left() - held.ns >= wait.rtt()
+    {
+        split.take(held);
+    }
+    Some(Verdict { split: split.rest(charge), trigger })
+}
+
+/// Which repair it was, by how long it took.
+fn kind(wait: &Wait<'_>) -> (Cause, &'static str) {
+    let srtt = wait.half.rto.srtt().unwrap_or(wait.rtt()).max(wait.rtt());
+    // The estimate of the timer may be above the kernel's; its floor of 200 ms above the round trip is not.
+    let timer = RTO_MIN + srtt - Duration::from_millis(10) - srtt.divided_by(8);
+    let missing_for = missing_since(wait.order).map_or(Duration::ZERO, |since| wait.segment.at - since);
+    if wait.gap >= timer || (missing_for >= timer && by_itself(wait)) {
+        return (Cause::Rto, "timeout");
+    }
+    let signalled = wait.half.view.loss_signal.is_some_and(|at| at + wait.hair() >= wait.last.at);
+    (
+        Cause::Loss,
+        if signalled || matches!(wait.order, Order::HoleFill { .. }) { "fast" } else { "tail-probe" },
+    )
+}
+
+/// The probe's own slack of 2 ms (tcp_schedule_loss_probe), or two ticks, and the wheel's rounding.
+const PROBE_SLACK: Duration = Duration::from_millis(16);
+
+/// A tail loss probe takes new data where there is some, whatever held that: a window, Nagle, a cork (tcp_send_loss_probe,
+/// net/ipv4/tcp_output.c). It leaves two round trips behind the last segment or acknowledgement, 200 ms later where one packet
+/// is in flight, and no later than the timer would (tcp_schedule_loss_probe).
+pub(super) fn is_probe(wait: &Wait<'_>) -> bool {
+    let half = wait.half;
+    if !wait.near_sender() || half.flight() == 0 || wait.segment.payload_len > wait.mss {
+        return false;
+    }
+    let srtt = half.rto.srtt().unwrap_or(wait.rtt()).max(wait.rtt());
+    let lone = half.sent.len() == 1 && half.flight() <= wait.mss;
+    let (least, most) = if lone {
+        (RTO_MIN + srtt - Duration::from_millis(10), (srtt.times(2) + RTO_MIN).min(half.rto.rto()))
+    } else {
+        (srtt.times(2), srtt.times(2))
+    };
+    // What a window or a cork holds shows in the segment before it; what Nagle holds was written later.
+    let queued = wait.last.queue != Queue::Emptied && half.view.unanswered_since.is_none();
+    let advanced = half.view.advanced().map_or(wait.last.at, |release| release.effective.max(wait.last.at));
+    let since = if queued { wait.last.at } else { advanced };
+    let waited = wait.segment.at - since;
+    waited >= (least - srtt.divided_by(8)).max(HELD_BACK_MIN)
+        && waited <= most + srtt.divided_by(4) + TICK.times(3)
+        && (queued || nagle::would_hold(wait))
+}
+
+/// Far from the sender the acknowledgement that it misses was seen, and a probe with new data is one segment that nothing let
+/// go, two round trips behind a segment with more of its write behind it. Segments that are all as far apart come out of a link.
+fn is_probe_from_afar(wait: &Wait<'_>) -> bool {
+    let half = wait.half;
+    let srtt = half.rto.srtt().unwrap_or(wait.rtt()).max(wait.rtt());
+    let (least, most) = (srtt.times(2), srtt.times(2) + srtt.divided_by(4) + TICK.times(3));
+    let queued = wait.last.queue == Queue::More && half.flight() == 0 && half.missed_since_data == 0;
+    let opened = half.view.window_opened().is_some_and(|opened| opened.effective > wait.last.at);
+    !wait.near_sender()
+        && queued
+        && !opened
+        && wait.last.spacing.times(4) <= wait.gap
+        && wait.is_full()
+        && wait.segment.payload_len <= wait.mss
+        && wait.gap >= (least - srtt.divided_by(8)).max(HELD_BACK_MIN)
+        && wait.gap <= most
+        && !was_let_go(wait)
+}
+
+/// How many of the packets behind this one are second copies. Near the receiver of a tail that was lost nothing shows its
+/// first copies but their number: after a timeout all of them go out again, in slow start (RFC 5681, 3.1;
+/// tcp_enter_loss, net/ipv4/tcp_input.c).
+pub(super) fn copies_due(wait: &Wait<'_>, verdict: &Verdict) -> u16 {
+    let repaired = verdict.split.has(Cause::Rto.bit()) || verdict.split.has(Cause::Loss.bit());
+    if !continues(wait) {
+        return 0; // they are a hole now
+    }
+    let due = match wait.order {
+        Order::New if repaired && wait.half.missed_since_data > 0 && !wait.near_sender() => {
+            wait.half.missed_since_data
+        }
+        Order::New => wait.habits.copies_due,
+        _ => return wait.habits.copies_due,
+    };
+    due.saturating_sub(wait.segment.payload_len.div_ceil(wait.mss.max(1)) as u16)
+}
+
+/// Whether no hole is left before the segment.
+fn continues(wait: &Wait<'_>) -> bool {
+    wait.order != Order::New || wait.half.snd_nxt.is_none_or(|next| wait.segment.seq.at_or_before(next))
+}
+
+/// Since when the bytes of a segment were on their way or missing.
+fn missing_since(order: Order) -> Option<Instant> {
+    match order {
+        Order::Retransmission { original_at } => Some(original_at),
+        Order::HoleFill { noticed_at } => Some(noticed_at),
+        _ => None,
+    }
+}
+
+/// Whether no acknowledgement let the segment leave: other segments had left since the one that is sent again, and the
+/// timer that began with that one ran on (tcp_rearm_rto, net/ipv4/tcp_input.c).
+fn by_itself(wait: &Wait<'_>) -> bool {
+    let view = &wait.half.view;
+    let latest = view.advanced().map(|release| release.effective).max(view.loss_signal);
+    wait.gap >= HELD_BACK_MIN.max(wait.own) && latest.is_none_or(|at| wait.segment.at - at > wait.hair())
+}
+
+/// When the timer began that ended with this segment. A tail loss probe begins it anew (tcp_send_loss_probe,
+/// net/ipv4/tcp_output.c), and had repaired something if it arrived. One that was lost itself had not: all the while the
+/// sender waited for its timer, and far from it nothing else is seen.
+pub(crate) fn timer_from(
+    order: Order,
+    split: &Split,
+    half: &Half,
+    probed_at: Option<Instant>,
+) -> Option<Instant> {
+    let since = missing_since(order).filter(|_| split.has(Cause::Rto.bit()))?;
+    let arrived = |probe: &Instant| half.view.loss_signal.is_some_and(|signalled| signalled > *probe);
+    Some(probed_at.filter(arrived).map_or(since, |probe| probe.max(since)))
+}
+
+/// The part of the wait for a reply's first byte that went into its repair: the first copy was lost before the capture
+/// saw it. A later segment's sequence number or the sender's IP identification shows that there was one.
+pub(crate) fn first_reply(
+    half: &Half,
+    client: &Half,
+    (order, at): (Order, Instant),
+    wait: Duration,
+    own: Duration,
+    rtt: Duration,
+) -> Option<Charge> {
+    if order == Order::New && half.missed_since_data == 0 {
+        return None;
+    }
+    let timer = half.rto.rto().max(RTO_MIN + rtt);
+    // As long as the timers of several copies in a row is that many, of what the sequence space or the count of packets
+    // shows to be missing.
+    let off = |copies| wait - timers_of(timer, copies);
+    let doubled = |&copies: &u16| off(copies).max(-off(copies)) <= timer_play(timer);
+    let missed = if order == Order::New { half.missed_since_data } else { COPIES_MAX };
+    let repeated = (2..=missed.min(COPIES_MAX)).find(doubled);
+    // It had been sent before it was noticed to be missing: as many timers ran as take that long.
+    let missing_for = missing_since(order).map_or(Duration::ZERO, |since| at - since);
+    let enough = |&copies: &u16| timers_of(timer, copies) + timer_play(timer) >= missing_for;
+    let least = (1..COPIES_MAX).find(enough).unwrap_or(COPIES_MAX);
+    let timers = timers_of(timer, repeated.unwrap_or(least));
+    // A server that took its time before it sent the first copy took hardly longer than the repair: what is missing after
+    // a long silence need not have been a reply.
+    // One that acknowledges a request before it answers may have sent no more than that.
+    let short = wait <= timer_slack(timers).times(2) && !client.is_acked_bare();
+    let confidence = match order {
+        Order::HoleFill { .. } if repeated.is_some() => Confidence::Likely,
+        Order::HoleFill { .. } => Confidence::Certain,
+        Order::New if own > rtt - own && half.missed_since_data > 0 && wait >= RTO_MIN && short => {
+            Confidence::Likely
+        }
+        _ => return None,
+    };
+    // The server may have thought before it sent the first copy; its timers' length of the wait is the repair's.
+    let ns = if wait < timers + timer_play(timers) { wait } else { timers };
+    let (cause, form) = if wait >= RTO_MIN { (Cause::Rto, "timeout") } else { (Cause::Loss, "fast") };
+    let detail = Detail { timer: Some(timer), retransmits: Some(1), form: Some(form), ..Detail::default() };
+    Some(Charge::new(cause, half.side, ns, confidence).detail(detail))
+}
+
+/// Copies of one segment that are taken to be lost in a row, at most: with each further one the estimate doubles.
+pub(crate) const COPIES_MAX: u16 = 4;
+
+/// How long the timers of so many lost copies of one segment ran: the first is the tail loss probe's, as long as the one
+/// behind it, and each further one is twice as long (tcp_schedule_loss_probe, net/ipv4/tcp_output.c; RFC 6298, 5.5).
+pub(crate) fn timers_of(timer: Duration, copies: u16) -> Duration {
+    timer.times(1 << (copies.clamp(1, COPIES_MAX) - 1))
+}
+
+/// How far the estimate of a timer is off.
+fn timer_play(timer: Duration) -> Duration {
+    timer.divided_by(8) + Duration::from_millis(8)
+}
+
+/// Whether a wait is as long as a repair takes: a tail loss probe's time or the timer's, where nothing was queued and any
+/// other time may be the application's own.
+fn timed(wait: &Wait<'_>) -> bool {
+    if was_let_go(wait) {
+        return false;
+    }
+    let rtt = wait.rtt();
+    let probe = rtt.max(Duration::from_millis(1)) + rtt.divided_by(2);
+    let longest = timer_slack(wait.half.rto.rto().max(RTO_MIN + rtt));
+    if wait.gap <= probe || wait.gap > longest.times(3) {
+        return false; // lost twice, two timers ran, the second one twice as long
+    }
+    if wait.last.queue != Queue::Emptied || wait.gap <= rtt.times(3) + PROBE_SLACK {
+        return true; // a sender that has more does not pause by itself
+    }
+    let srtt = wait.half.rto.srtt().unwrap_or(rtt).max(rtt);
+    let shortest = RTO_MIN + srtt - srtt.divided_by(8) - Duration::from_millis(10);
+    // A packet that is missing may be an acknowledgement as well.
+    let twice = wait.half.missed_since_data > 1 && wait.gap >= shortest.times(3);
+    twice || (shortest..=longest).contains(&wait.gap)
+}
+
+/// Whether an acknowledgement let the segment leave, and no timer.
+fn was_let_go(wait: &Wait<'_>) -> bool {
+    let view = &wait.half.view;
+    [view.window_opened(), view.advanced()].iter().flatten().any(|release| wait.follows(release))
+}
+
+/// A timer as late as it may be: the estimate lags the kernel's, and the wheel is coarse (kernel/time/timer.c).
+fn timer_slack(timer: Duration) -> Duration {
+    timer + timer.divided_by(4) + Duration::from_millis(30)
+}
+
+fn overtaken(wait: &Wait<'_>) -> Verdict {
+    let detail = Detail { form: Some("reordered"), ..Detail::default() };
+    let charge = Charge::new(Cause::Queueing, wait.half.side, Duration::ZERO, Confidence::Likely)
+        .evidence(wait.last.packet, wait.segment.packet)
+        .detail(detail);
+    Verdict { split: Split::of(wait.gap).rest(charge), trigger: Trigger::Burst }
+}

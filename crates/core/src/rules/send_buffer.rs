@@ -1,0 +1,113 @@
+//! Was the sending socket's buffer full, so that its application could not write on?
+//!
+//! A buffer holds what is not acknowledged (sk_wmem_queued against sk_sndbuf), so that no more than its size is ever in flight. What
+//! proves it: flights that stay the same where a congestion window would have grown (RFC 5681, 3.1), or a sender that lets
+//! acknowledgements pass and goes on when a third of its buffer is free (sk_stream_write_space, net/core/stream.c). An advertised
+//! window that the same flight uses up refutes it; whoever paces its segments, or keeps a beat of its own, makes it no more
+//! than possible. How flights grow is told in `growth`.
+
+use super::congestion_window::{self, Held};
+use super::{HELD_BACK_MIN, Verdict, Wait, pacing, receive_window};
+use crate::bill::exchange::SEND_BUFFER_MIN;
+use crate::estimate::rounds::{INITIAL_WINDOW_SEGMENTS, WHOLE_ROUND_MIN};
+use crate::flow::half::{Queue, Release};
+use crate::words::cause::Cause;
+use crate::words::report::Confidence;
+
+/// Rounds of one flight: the advertised window's, or the send buffer's. A sender that has less room than it likes to send
+/// at once waits for more of it (tcp_tso_should_defer, net/ipv4/tcp_output.c), so that a window is used up when little
+/// is left of it.
+pub(super) fn flat(wait: &Wait<'_>, release: &Release, confidence: Confidence) -> Held {
+    let little = release.window / 8;
+    if release.window > 0 && i64::from(release.room) <= i64::from(little) {
+        return (Cause::ReceiveWindow, Some(receive_window::form(wait.half, wait)), confidence);
+    }
+    // What fills a buffer leaves in trains, as room comes; who spaces segments all over the round trip paces them.
+    if pacing::spans_round(wait) {
+        return (Cause::Pacing, None, Confidence::Possible);
+    }
+    // Whoever keeps a beat looks the same if that is nearly as slow as the path is long.
+    let beat = wait.half.is_paced() || wait.half.cadence.is_steady();
+    (Cause::SendBuffer, None, if beat { Confidence::Possible } else { confidence })
+}
+
+/// Whether the sender let acknowledgements of half its flight pass before it went on. Whom a window holds sends for each
+/// of them; a writer that sleeps for room in its send buffer is woken when a third of it is free (sk_stream_write_space,
+/// net/core/stream.c).
+pub(super) fn drained(wait: &Wait<'_>, release: &Release) -> bool {
+    let half = wait.half;
+    let by_release = release.flight.saturating_sub(release.left);
+    let passed = half.acked_since(wait.last).saturating_sub(by_release);
+    // Far from the sender, the time at which it had them is known as well as the way to it.
+    let blurred = if wait.near_sender() { super::BURST_GAP } else { wait.hair().times(3) };
+    let went_on = release.effective.min(wait.segment.at); // what it was late by on its way is no part of it
+    let since = half.view.unanswered_since.filter(|&since| went_on - since >= blurred);
+    since.is_some()
+        && !congestion_window::recovering(wait)
+        && passed >= release.flight.saturating_add(passed) / 2
+}
+
+/// How many bytes were left in flight when a sender went on that had let acknowledgements pass.
+pub(super) fn drained_to(wait: &Wait<'_>, verdict: &Verdict) -> Option<u32> {
+    let by_buffer = verdict.split.has(Cause::SendBuffer.bit());
+    let release = wait.half.view.advanced().filter(|_| by_buffer)?;
+    drained(wait, &release).then_some(release.left)
+}
+
+/// A writer that finds its send buffer full pushes what fitted (tcp_sendmsg_locked, net/ipv4/tcp.c), as if that were the end of
+/// the message, and goes on when a third of it is free (sk_stream_write_space, net/core/stream.c): with the very
+/// acknowledgement that makes it a third. What is acknowledged as a whole long after it arrived had not been read.
+pub(super) fn mid_write(wait: &Wait<'_>, release: &Release) -> Option<Held> {
+    let by_release = release.flight.saturating_sub(release.left);
+    let before = wait.half.acked_since(wait.last).saturating_sub(by_release);
+    let third = wait.last.flight / 3;
+    let full = wait.last.flight >= SEND_BUFFER_MIN && wait.is_full() && wait.gap >= HELD_BACK_MIN;
+    if !full || before >= third || before + by_release < third || !wait.follows(release) {
+        return None;
+    }
+    let held_back = wait.ack_delay(release).is_some_and(|delay| delay >= HELD_BACK_MIN);
+    if held_back && release.left < release.flight / 4 {
+        return Some((Cause::ReceiverThink, Some("slow-reader"), Confidence::Possible));
+    }
+    Some((Cause::SendBuffer, Some("drained"), Confidence::Possible))
+}
+
+/// Whether a sender went on at once behind a piece that had emptied its queue: sendfile hands over what its pipe holds (16 pages
+/// of 4 KB; splice_direct_to_actor, fs/splice.c), and the last packet of each such piece is small and pushed.
+pub(super) fn writes_on(wait: &Wait<'_>) -> bool {
+    wait.last.queue == Queue::Emptied
+        && wait.last.len > wait.mss
+        && wait.is_full()
+        && wait.gap < super::BURST_GAP
+}
+
+/// One that does waits behind such a piece for the same acknowledgements as behind any other.
+pub(super) fn between_pieces(wait: &Wait<'_>, release: &Release) -> Option<Held> {
+    let many = wait.last.flight >= INITIAL_WINDOW_SEGMENTS * wait.mss && wait.last.len > wait.mss;
+    let whole_round = wait.gap >= wait.rtt() - wait.rtt().divided_by(4) && wait.gap >= WHOLE_ROUND_MIN;
+    if !(wait.habits.writes_on && many && whole_round && wait.is_full()) {
+        return None;
+    }
+    let (cause, form, _) = congestion_window::which(wait, release);
+    Some((cause, form, Confidence::Possible))
+}
+
+/// Small packets of a sender without Nagle leave one by one until as many are out as the window counts (TCP_INIT_CWND,
+/// 10, at first); what the application writes from then on is joined and leaves with the next acknowledgement. If it goes
+/// on as before instead, the application was waiting too: small packets fill a send buffer by what the kernel spends
+/// on each (sk_wmem_alloc counts truesize).
+pub(super) fn counted_out(wait: &Wait<'_>, release: &Release) -> Option<Held> {
+    let segments = wait.last.flight_segments.max(wait.last.unheard);
+    let unheard = wait.last.una.map_or(0, |una| (wait.segment.seq - una).max(0) as u32);
+    // With Nagle, one small segment is in flight at most (tcp_minshall_check, net/ipv4/tcp_output.c).
+    let small = wait.last.flight.max(unheard) < segments.saturating_sub(1) * wait.mss;
+    let nagle_is_off = wait.habits.nagle_ignored > 0 || small;
+    if segments < INITIAL_WINDOW_SEGMENTS || !nagle_is_off || !wait.follows(release) {
+        return None;
+    }
+    if wait.segment.payload_len > wait.last.len {
+        return Some(congestion_window::which(wait, release));
+    }
+    let whole_round = wait.gap >= wait.rtt() - wait.rtt().divided_by(4) && wait.gap >= WHOLE_ROUND_MIN;
+    whole_round.then_some((Cause::SendBuffer, Some("small-writes"), Confidence::Possible))
+}

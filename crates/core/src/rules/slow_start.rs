@@ -1,0 +1,24 @@
+//! Was the window that was used up still opening, from its beginning or after an idle time?
+//!
+//! A window that is used up doubles with each round (RFC 5681, 3.1): a flight larger by an eighth than any before it proves it,
+//! one that is not, or a loss, refutes it. After an idle time longer than the retransmission timeout Linux halves the window for
+//! each of them, down to the initial one (RFC 5681, 4.1; tcp_cwnd_restart, net/ipv4/tcp_output.c;
+//! net.ipv4.tcp_slow_start_after_idle): flights well below the largest one before that show it. A first flight that fits no
+//! window that was reset says that its sender has kept it.
+
+use crate::estimate::rounds::Rounds;
+use crate::words::cause::Cause;
+
+/// Which start it is that makes a window grow.
+pub(super) fn cause(rounds: &Rounds, flight: u32) -> Cause {
+    // The window had grown past the largest round, by up to as much again: what was acknowledged last counted too.
+    if u64::from(rounds.before_idle) * 7 > u64::from(flight) * 4 {
+        return Cause::SlowStartAfterIdle;
+    }
+    Cause::SlowStart
+}
+
+/// Whether the first flight since an idle time, this one of so many bytes if there was none, shows that the window was not reset.
+pub(super) fn was_kept(rounds: &Rounds, flight: u32) -> bool {
+    rounds.since_idle.unwrap_or(flight) > rounds.restarted_max
+}

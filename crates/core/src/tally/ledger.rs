@@ -1,0 +1,254 @@
+//! What do all the bills say together? Sums over the capture, findings by service, and the lists that were asked for.
+
+use std::collections::BTreeMap;
+
+use tcpwhy_wire::{Duration, Instant};
+
+use crate::bill::account::{Account, LineView};
+use crate::epoch::shard::{UNLISTED, UNNUMBERED};
+use crate::tally::service::{ServiceKey, Services};
+use crate::words::cause::{Cause, Side};
+use crate::words::report::{Exchange, Kind, Report, TotalLine};
+
+/// A finished setup, exchange or one-way message, besides its account.
+pub(crate) struct Closed {
+    pub connection: u64,
+    pub service: ServiceKey,
+    pub n: u64,
+    pub kind: Kind,
+    pub initiator: Side,
+    pub start: Instant,
+    pub client_idle: Duration,
+    pub request_bytes: u64,
+    pub reply_bytes: u64,
+    pub packets: [u64; 2],
+}
+
+/// Which exchanges are listed one by one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listing {
+    /// None: totals and findings only.
+    None,
+    /// Those of one connection, with its packet ladder.
+    Connection(u64),
+    /// All, up to this many; the rest is counted in [`crate::words::report::Omitted`].
+    UpTo(u64),
+}
+
+/// Time by cause and side, and how often.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Totals {
+    lines: [[(Duration, u64); 4]; Cause::COUNT],
+}
+
+impl Default for Totals {
+    fn default() -> Self {
+        Self { lines: [[(Duration::ZERO, 0); 4]; Cause::COUNT] }
+    }
+}
+
+impl Totals {
+    fn add(&mut self, line: LineView<'_>) {
+        let (ns, hits) = &mut self.lines[line.cause() as usize][line.side() as usize];
+        *ns += line.ns();
+        *hits += 1;
+    }
+
+    fn merge(&mut self, other: &Self) {
+        for (line, more) in self.lines.iter_mut().flatten().zip(other.lines.iter().flatten()) {
+            line.0 += more.0;
+            line.1 += more.1;
+        }
+    }
+
+    pub(crate) fn to_lines(self) -> Vec<TotalLine> {
+        let sides = [Side::Client, Side::Server, Side::Path, Side::Unknown];
+        let mut lines: Vec<TotalLine> = Vec::new();
+        for cause in Cause::ALL {
+            for side in sides {
+                let (ns, hits) = self.lines[cause as usize][side as usize];
+                if hits > 0 {
+                    lines.push(TotalLine { cause, side, ns, hits });
+                }
+            }
+        }
+        lines.sort_by_key(|line| std::cmp::Reverse(line.ns));
+        lines
+    }
+}
+
+/// The small form of [`Totals`] for a single connection.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ConnectionTotals {
+    lines: Vec<TotalLine>,
+    /// Those that were kept, with the packet that closed each.
+    pub exchanges: Vec<(u64, Exchange)>,
+    /// All that were closed.
+    pub closed: u64,
+}
+
+impl ConnectionTotals {
+    fn add(&mut self, line: LineView<'_>) {
+        if let Some(known) = self.lines.iter_mut().find(|l| l.cause == line.cause() && l.side == line.side())
+        {
+            known.ns += line.ns();
+            known.hits += 1;
+        } else {
+            self.lines.push(TotalLine { cause: line.cause(), side: line.side(), ns: line.ns(), hits: 1 });
+        }
+    }
+
+    /// The connection's bill, largest line first.
+    pub(crate) fn bill(&self) -> Vec<TotalLine> {
+        let mut lines = self.lines.clone();
+        lines.sort_by(|a, b| b.ns.cmp(&a.ns).then(a.cause.cmp(&b.cause)).then(a.side.cmp(&b.side)));
+        lines
+    }
+}
+
+/// Collects finished exchanges.
+#[derive(Clone, Debug)]
+pub(crate) struct Ledger {
+    listing: Listing,
+    totals: Totals,
+    elapsed: Duration,
+    kinds: [u64; 3],
+    pub services: Services,
+    /// Exchanges kept of connections that have a number.
+    listed: u64,
+    /// They were enough when the epoch began; during an epoch, what comes first may come last.
+    listed_enough: bool,
+    connections: BTreeMap<u64, ConnectionTotals>,
+    /// Connections that have their number, over all shards.
+    numbered: u64,
+    /// The packet that is being worked on.
+    pub packet: u64,
+}
+
+impl Ledger {
+    pub(crate) fn new(listing: Listing) -> Self {
+        Self {
+            listing,
+            totals: Totals::default(),
+            elapsed: Duration::ZERO,
+            kinds: [0; 3],
+            services: Services::new(),
+            listed: 0,
+            listed_enough: false,
+            connections: BTreeMap::new(),
+            numbered: 0,
+            packet: 0,
+        }
+    }
+
+    /// Whether the next connection's segments are to be kept as a ladder, `opened` behind those that have a number.
+    pub(crate) fn wants_ladder(&self, opened: u64) -> bool {
+        self.listing == Listing::Connection(self.numbered + opened + 1)
+    }
+
+    /// Whether the next connection may turn out to be listed, `opened` behind those that have a number.
+    pub(crate) fn may_list(&self, opened: u64) -> bool {
+        match self.listing {
+            Listing::None => false,
+            Listing::Connection(wanted) => self.numbered + opened < wanted,
+            Listing::UpTo(most) => self.numbered + opened < most,
+        }
+    }
+
+    /// Whether this connection is, or may be, listed at all.
+    pub(crate) fn lists(&self, connection: u64) -> bool {
+        match self.listing {
+            Listing::None => false,
+            _ if connection & UNNUMBERED != 0 => connection & UNLISTED == 0,
+            Listing::Connection(wanted) => wanted == connection,
+            Listing::UpTo(most) => connection <= most,
+        }
+    }
+
+    /// Exchanges of a connection that was over before it got its number, and is listed.
+    pub(crate) fn keep(&mut self, exchanges: usize) {
+        self.listed += exchanges as u64;
+    }
+
+    /// Connections get their numbers, by which `count` have one.
+    pub(crate) fn number(&mut self, count: u64, number: impl Fn(u64) -> u64) {
+        self.services.number(&number);
+        for (connection, totals) in self.connections.split_off(&UNNUMBERED) {
+            let connection = number(connection);
+            if self.lists(connection) {
+                let numbered = connection & UNNUMBERED == 0;
+                self.listed += if numbered { totals.exchanges.len() as u64 } else { 0 };
+                self.connections.insert(connection, totals);
+            }
+        }
+        self.numbered = count;
+    }
+
+    /// An epoch begins: what is closed from now on was closed by a later packet than all that is listed.
+    pub(crate) fn begin_epoch(&mut self) {
+        self.listed_enough = matches!(self.listing, Listing::UpTo(most) if self.listed >= most);
+    }
+
+    pub(crate) fn connection(&mut self, connection: u64) -> ConnectionTotals {
+        self.connections.remove(&connection).unwrap_or_default()
+    }
+
+    /// Takes a finished setup, exchange or one-way message.
+    pub(crate) fn close(&mut self, closed: &Closed, account: &Account) {
+        let elapsed = account.total();
+        debug_assert_eq!(
+            elapsed,
+            account.summary().map(LineView::ns).sum(),
+            "a bill does not sum to its elapsed time"
+        );
+        self.elapsed += elapsed;
+        self.kinds[closed.kind as usize] += 1;
+        self.services.close(closed, account);
+        for line in account.summary() {
+            self.totals.add(line);
+        }
+        if !self.lists(closed.connection) {
+            return;
+        }
+        let list = self.connections.entry(closed.connection).or_default();
+        for line in account.summary() {
+            list.add(line);
+        }
+        list.closed += 1;
+        if self.listed_enough {
+            return;
+        }
+        self.listed += u64::from(closed.connection & UNNUMBERED == 0);
+        let exchange = Exchange {
+            n: closed.n,
+            kind: closed.kind,
+            initiator: closed.initiator,
+            start: closed.start,
+            elapsed,
+            client_idle: closed.client_idle,
+            request_bytes: closed.request_bytes,
+            reply_bytes: closed.reply_bytes,
+            packets: closed.packets,
+            bill: account.lines(),
+        };
+        list.exchanges.push((self.packet, exchange));
+    }
+
+    /// Takes over what another shard's ledger knows.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.totals.merge(&other.totals);
+        self.elapsed += other.elapsed;
+        for (sum, more) in self.kinds.iter_mut().zip(other.kinds) {
+            *sum += more;
+        }
+        self.services.merge(other.services);
+    }
+
+    /// Fills in everything that the ledger knows. So many servers were given up before.
+    pub(crate) fn finish(self, report: &mut Report, given_up: u64) {
+        report.elapsed = self.elapsed;
+        [report.setups, report.exchanges, report.one_way] = self.kinds;
+        report.bill = self.totals.to_lines();
+        report.findings = self.services.findings(self.elapsed, given_up);
+    }
+}

@@ -1,0 +1,375 @@
+//! What was found at each server?
+//!
+//! A capture of a crawler, or one that somebody made up, has a server in every other packet: only those that cost most keep
+//! findings of their own, the others share them. Which ones is settled between epochs for all shards together.
+
+use std::collections::BTreeMap;
+
+use tcpwhy_wire::{Duration, Endpoint};
+
+use crate::bill::account::{Account, LineView};
+use crate::epoch::shard::UNNUMBERED;
+use crate::estimate::histogram::Spread;
+use crate::tally::ledger::Closed;
+use crate::words::cause::{Cause, Side};
+use crate::words::report::{Confidence, Detail, Finding, Servers};
+
+/// A cause is found in an exchange when it took this much of it, or a twentieth.
+const HIT_MIN: Duration = Duration::from_millis(1);
+const HIT_SHARE: i64 = 20;
+/// First hits whose packets are cited in a finding.
+const EVIDENCE_HITS: usize = 3;
+const EVIDENCE_MAX: usize = 12;
+
+/// A hit in the order of capture: its first packet, and its number in the connection.
+type Hit = (u64, u64);
+
+/// One cause at one service.
+#[derive(Clone, Debug)]
+struct Found {
+    cause: Cause,
+    side: Side,
+    hits: u64,
+    ns: Duration,
+    by_confidence: [Duration; 3],
+    spread: Spread,
+    kinds: [bool; 3],
+    /// Of the hits that began first: what shows them.
+    first: Vec<(Hit, Vec<u64>)>,
+    worst_ns: Duration,
+    worst: (u64, u64),
+    worst_evidence: Vec<u64>,
+    detail: Detail,
+}
+
+/// What is known of one server's exchanges.
+#[derive(Clone, Debug)]
+struct Service {
+    endpoint: Endpoint,
+    /// Tells it from others in the same place.
+    generation: u32,
+    /// Of all its exchanges together.
+    elapsed: Duration,
+    kinds: [u64; 3],
+    found: Vec<Found>,
+    /// Where in `found` a cause and a side are, counted from 1.
+    place: [u8; PLACES],
+}
+
+/// Causes times sides.
+const PLACES: usize = Cause::COUNT * 4;
+
+/// The place of a service, as long as nobody has given it up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ServiceKey {
+    slot: u32,
+    generation: u32,
+}
+
+/// Here is what all those have in common that have no place of their own.
+const OTHERS: u32 = 0;
+/// More servers than these are too many to be looked at one by one ...
+const SHOWN_ALL: usize = 16;
+/// ... unless one of them takes this part of the time: less is not what makes a service slow.
+const SHOWN_SHARE: i64 = 20;
+
+/// The services of a shard.
+#[derive(Clone, Debug)]
+pub(crate) struct Services {
+    slots: Vec<Service>,
+    free: Vec<u32>,
+    slot_of: BTreeMap<Endpoint, u32>,
+    /// Those that have got a place since they were asked for.
+    begun: Vec<Endpoint>,
+    generation: u32,
+    /// Findings whose worst hit is in a connection without a number: service, and place there.
+    unnumbered: Vec<(u32, u8)>,
+}
+
+impl Services {
+    pub(crate) fn new() -> Self {
+        let nobody = Endpoint { addr: 0, port: 0 };
+        Self {
+            slots: vec![Service::new(nobody, 0)],
+            free: Vec::new(),
+            slot_of: BTreeMap::new(),
+            begun: Vec::new(),
+            generation: 0,
+            unnumbered: Vec::new(),
+        }
+    }
+
+    /// Where the bills of this server are collected. `known` is what it was told before.
+    pub(crate) fn key(&mut self, endpoint: Endpoint, known: Option<ServiceKey>) -> ServiceKey {
+        match known {
+            Some(key) if self.slots[key.slot as usize].generation == key.generation => key,
+            _ => {
+                let slot = self.slot(endpoint);
+                ServiceKey { slot, generation: self.slots[slot as usize].generation }
+            }
+        }
+    }
+
+    fn slot(&mut self, endpoint: Endpoint) -> u32 {
+        if let Some(slot) = self.slot_of.get(&endpoint) {
+            return *slot;
+        }
+        self.generation = self.generation.wrapping_add(1).max(1);
+        let service = Service::new(endpoint, self.generation);
+        let slot = if let Some(slot) = self.free.pop() {
+            self.slots[slot as usize] = service;
+            slot
+        } else {
+            self.slots.push(service);
+            self.slots.len() as u32 - 1
+        };
+        self.slot_of.insert(endpoint, slot);
+        self.begun.push(endpoint);
+        slot
+    }
+
+    /// Takes a finished setup, exchange or one-way message.
+    pub(crate) fn close(&mut self, closed: &Closed, account: &Account) {
+        let elapsed = account.total();
+        let service = &mut self.slots[closed.service.slot as usize];
+        service.elapsed += elapsed;
+        service.kinds[closed.kind as usize] += 1;
+        for line in account.summary() {
+            if line.ns() >= HIT_MIN || line.ns().times(HIT_SHARE) >= elapsed {
+                let unnumbered = service.hit(closed, line);
+                self.unnumbered.extend(unnumbered.map(|place| (closed.service.slot, place)));
+            }
+        }
+    }
+
+    /// Connections get their numbers.
+    pub(crate) fn number(&mut self, number: impl Fn(u64) -> u64) {
+        let slots = &mut self.slots;
+        self.unnumbered.retain(|&(slot, place)| {
+            let worst = &mut slots[slot as usize].found[usize::from(place)].worst.0;
+            *worst = number(*worst);
+            *worst & UNNUMBERED != 0
+        });
+    }
+
+    /// The servers that have got a place since this was asked last.
+    pub(crate) fn take_begun(&mut self) -> Vec<Endpoint> {
+        std::mem::take(&mut self.begun)
+    }
+
+    /// What each of them has come to.
+    pub(crate) fn costs(&self) -> impl Iterator<Item = (Endpoint, Duration)> {
+        self.slot_of.iter().map(|(endpoint, slot)| (*endpoint, self.slots[*slot as usize].elapsed))
+    }
+
+    /// These share what the others have in common. Those that are not here are passed over.
+    pub(crate) fn give_up(&mut self, servers: &[Endpoint]) {
+        let mut given_up: Vec<u32> = Vec::new();
+        for endpoint in servers {
+            let Some(slot) = self.slot_of.remove(endpoint) else { continue };
+            let service = std::mem::replace(&mut self.slots[slot as usize], Service::new(*endpoint, 0));
+            given_up.push(slot);
+            for place in self.slots[OTHERS as usize].merge(service) {
+                self.unnumbered.push((OTHERS, place));
+            }
+        }
+        given_up.sort_unstable();
+        self.unnumbered.retain(|(slot, _)| given_up.binary_search(slot).is_err());
+        self.free.extend(given_up);
+    }
+
+    /// Takes over what another shard knows. All connections have their numbers.
+    pub(crate) fn merge(&mut self, other: Self) {
+        let mut slots = other.slots.into_iter();
+        self.slots[OTHERS as usize].merge_all(slots.next());
+        for service in slots.filter(|service| service.generation != 0) {
+            let known = self.slot(service.endpoint) as usize;
+            self.slots[known].merge_all(Some(service));
+        }
+    }
+
+    /// What was found, most expensive first, of exchanges that took so long together. So many servers were given up
+    /// before; one that came back counts again.
+    pub(crate) fn findings(mut self, elapsed: Duration, mut given_up: u64) -> Vec<Finding> {
+        if self.slot_of.len() > SHOWN_ALL || given_up > 0 {
+            let small = |(endpoint, cost): (Endpoint, Duration)| {
+                (cost.times(SHOWN_SHARE) < elapsed).then_some(endpoint)
+            };
+            let small: Vec<Endpoint> = self.costs().filter_map(small).collect();
+            if given_up > 0 || small.len() > 1 {
+                self.give_up(&small);
+                given_up += small.len() as u64;
+            }
+        }
+        let mut findings = Vec::new();
+        for service in self.slots.into_iter().filter(|service| !service.found.is_empty()) {
+            let servers = match service.generation {
+                0 => Servers::Several(given_up),
+                _ => Servers::One(service.endpoint),
+            };
+            findings.extend(service.found.into_iter().map(|found| found.finish(servers, &service.kinds)));
+        }
+        findings.sort_by(|a, b| {
+            b.ns.cmp(&a.ns)
+                .then(a.servers.cmp(&b.servers))
+                .then(a.cause.cmp(&b.cause))
+                .then(a.side.cmp(&b.side))
+        });
+        findings
+    }
+}
+
+impl Service {
+    /// The index of a cause in `found`.
+    #[inline]
+    fn place(&mut self, cause: Cause, side: Side) -> u8 {
+        let place = &mut self.place[cause as usize * 4 + side as usize];
+        if *place == 0 {
+            self.found.push(Found::new(cause, side));
+            *place = self.found.len() as u8;
+        }
+        *place - 1
+    }
+
+    const fn new(endpoint: Endpoint, generation: u32) -> Self {
+        Self {
+            endpoint,
+            generation,
+            elapsed: Duration::ZERO,
+            kinds: [0; 3],
+            found: Vec::new(),
+            place: [0; PLACES],
+        }
+    }
+
+    /// Adds another one to it. Returns the places where a connection has to be numbered yet.
+    fn merge(&mut self, other: Self) -> impl Iterator<Item = u8> {
+        self.elapsed += other.elapsed;
+        for (sum, more) in self.kinds.iter_mut().zip(other.kinds) {
+            *sum += more;
+        }
+        other.found.into_iter().filter_map(|found| {
+            let place = self.place(found.cause, found.side);
+            let all = &mut self.found[usize::from(place)];
+            all.merge(found);
+            (all.worst.0 & UNNUMBERED != 0).then_some(place)
+        })
+    }
+
+    /// The same where all connections have their numbers.
+    fn merge_all(&mut self, other: Option<Self>) {
+        if let Some(other) = other {
+            self.merge(other).for_each(drop);
+        }
+    }
+
+    /// Returns the place where a connection has to be numbered yet.
+    fn hit(&mut self, closed: &Closed, line: LineView<'_>) -> Option<u8> {
+        let i = self.place(line.cause(), line.side());
+        let found = &mut self.found[usize::from(i)];
+        let mut worst = false;
+        found.hits += 1;
+        found.ns += line.ns();
+        found.by_confidence[line.confidence() as usize] += line.ns();
+        found.spread.add(line.ns());
+        found.kinds[closed.kind as usize] = true;
+        let hit = (closed.packets[0], closed.n);
+        if found.first.len() < EVIDENCE_HITS || found.first.last().is_some_and(|(last, _)| hit < *last) {
+            found.put_first(hit, line.evidence().collect());
+        }
+        let this = (closed.connection, closed.n);
+        if line.ns() > found.worst_ns || (line.ns() == found.worst_ns && this < found.worst) {
+            found.worst_ns = line.ns();
+            found.worst = this;
+            worst = true;
+            found.worst_evidence.clear();
+            found.worst_evidence.extend(line.evidence());
+            found.detail = line.detail();
+        }
+        (worst && closed.connection & UNNUMBERED != 0).then_some(i)
+    }
+}
+
+impl Found {
+    fn new(cause: Cause, side: Side) -> Self {
+        Self {
+            cause,
+            side,
+            hits: 0,
+            ns: Duration::ZERO,
+            by_confidence: [Duration::ZERO; 3],
+            spread: Spread::default(),
+            kinds: [false; 3],
+            first: Vec::new(),
+            worst_ns: Duration::from_nanos(-1),
+            worst: (0, 0),
+            worst_evidence: Vec::new(),
+            detail: Detail::default(),
+        }
+    }
+
+    /// Keeps the earliest hits.
+    fn put_first(&mut self, hit: Hit, evidence: Vec<u64>) {
+        let i = self.first.partition_point(|(known, _)| *known < hit);
+        self.first.insert(i, (hit, evidence));
+        self.first.truncate(EVIDENCE_HITS);
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.hits += other.hits;
+        self.ns += other.ns;
+        for (sum, more) in self.by_confidence.iter_mut().zip(other.by_confidence) {
+            *sum += more;
+        }
+        self.spread.merge(&other.spread);
+        for (kind, more) in self.kinds.iter_mut().zip(other.kinds) {
+            *kind |= more;
+        }
+        for (hit, evidence) in other.first {
+            self.put_first(hit, evidence);
+        }
+        let worse =
+            other.worst_ns > self.worst_ns || (other.worst_ns == self.worst_ns && other.worst < self.worst);
+        if worse {
+            self.worst_ns = other.worst_ns;
+            self.worst = other.worst;
+            self.worst_evidence = other.worst_evidence;
+            self.detail = other.detail;
+        }
+    }
+
+    fn finish(self, servers: Servers, kinds: &[u64; 3]) -> Finding {
+        let mut evidence = self.worst_evidence;
+        for packet in self.first.into_iter().flat_map(|(_, evidence)| evidence) {
+            if evidence.len() < EVIDENCE_MAX && !evidence.contains(&packet) {
+                evidence.push(packet);
+            }
+        }
+        evidence.sort_unstable();
+        let [_, likely, certain] = self.by_confidence;
+        let enough = self.ns - self.ns.divided_by(10);
+        let confidence = if certain >= enough {
+            Confidence::Certain
+        } else if certain + likely >= enough {
+            Confidence::Likely
+        } else {
+            Confidence::Possible
+        };
+        // Of a single hit, the time itself.
+        let percentile = |percent| if self.hits == 1 { self.ns } else { self.spread.percentile(percent) };
+        Finding {
+            cause: self.cause,
+            side: self.side,
+            servers,
+            hits: self.hits,
+            of: kinds.iter().zip(self.kinds).filter(|(_, found)| *found).map(|(n, _)| n).sum(),
+            ns: self.ns,
+            p50: percentile(50),
+            p99: percentile(99),
+            confidence,
+            evidence,
+            worst: self.worst,
+            detail: self.detail,
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! What can be said: the causes, who can change them, and the report in which they stand? Everything here is names and numbers of
+//! the output; nothing is decided.
+
+pub mod cause;
+pub mod report;

@@ -1,0 +1,331 @@
+//! What the analysis says: the model behind every output form.
+//!
+//! Field names and units are those of the JSON document (`tcpwhy.report/1`).
+
+use std::fmt;
+
+use tcpwhy_wire::{Duration, Endpoint, Instant};
+
+use crate::words::cause::{Cause, Side};
+
+/// Everything one run found out.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Report {
+    /// Segments that reached the analysis.
+    pub segments: u64,
+    /// Time over all setups, exchanges and one-way messages. The lines of `bill` sum to it exactly.
+    pub elapsed: Duration,
+    /// Setups, exchanges and one-way messages billed.
+    pub setups: u64,
+    /// See `setups`.
+    pub exchanges: u64,
+    /// See `setups`.
+    pub one_way: u64,
+    /// The whole capture's bill, largest first.
+    pub bill: Vec<TotalLine>,
+    /// What to act on, most expensive first.
+    pub findings: Vec<Finding>,
+    /// Connections in the order of their first packet. Those beyond the detail limit are counted in `omitted`.
+    pub connections: Vec<Connection>,
+    /// Connections and exchanges that were billed but are not listed one by one.
+    pub omitted: Omitted,
+    /// Things seen in the capture that limit what can be said, with how often: "capture dropped packets", ...
+    pub notes: Vec<Note>,
+}
+
+/// What the detail limits left out of the lists (never out of the sums).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Omitted {
+    /// Connections billed but not listed.
+    pub connections: u64,
+    /// Exchanges billed but not listed.
+    pub exchanges: u64,
+}
+
+/// A remark about the capture, in plain words, and how many packets or connections it concerns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// Stable kebab-case name: `capture-drops`, `one-direction`, `time-steps-back`, `duplicates`, ...
+    pub kind: &'static str,
+    /// How often.
+    pub count: u64,
+    /// First packet that shows it.
+    pub first_packet: u64,
+}
+
+/// One cause over the whole capture or one connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TotalLine {
+    /// What the time was spent on.
+    pub cause: Cause,
+    /// Who could change it.
+    pub side: Side,
+    /// How long in all.
+    pub ns: Duration,
+    /// On how many setups, exchanges and one-way messages.
+    pub hits: u64,
+}
+
+/// Whose exchanges a finding is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Servers {
+    /// Those of one server.
+    One(Endpoint),
+    /// Those of so many servers, none of which takes a twentieth of the time. Above [`Self::COUNTED`] it is an upper
+    /// bound.
+    Several(u64),
+}
+
+impl Servers {
+    /// More servers are not told apart all the time.
+    pub const COUNTED: u64 = crate::epoch::conductor::SERVERS_MAX as u64;
+}
+
+impl fmt::Display for Servers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::One(endpoint) => endpoint.fmt(f),
+            Self::Several(count) if count > Self::COUNTED => f.write_str("thousands of servers"),
+            Self::Several(count) => write!(f, "{count} servers"),
+        }
+    }
+}
+
+/// One cause over many exchanges with a server, or with several.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What the time was spent on.
+    pub cause: Cause,
+    /// Who could change it.
+    pub side: Side,
+    /// The server's address and port, which names the service; or that these are several.
+    pub servers: Servers,
+    /// Setups, exchanges or one-way messages (whichever kind the cause was found in) that have the cause.
+    pub hits: u64,
+    /// Of how many of those kinds there.
+    pub of: u64,
+    /// How long in all.
+    pub ns: Duration,
+    /// Median over the hits.
+    pub p50: Duration,
+    /// 99th percentile over the hits.
+    pub p99: Duration,
+    /// Confidence of most of the time.
+    pub confidence: Confidence,
+    /// Packet numbers that show it: of the most expensive hit and of the first ones.
+    pub evidence: Vec<u64>,
+    /// Connection and exchange number of the most expensive hit, for drilling down.
+    pub worst: (u64, u64),
+    /// Detail of the most expensive hit.
+    pub detail: Detail,
+}
+
+/// One connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Connection {
+    /// Number in order of first packet, from 1.
+    pub id: u64,
+    /// Who sent the SYN, or the stated guess.
+    pub client: Endpoint,
+    /// The other end.
+    pub server: Endpoint,
+    /// Client and server are a guess: the capture starts later than the handshake.
+    pub assumed: bool,
+    /// Where along the path the capture was taken.
+    pub vantage: Vantage,
+    /// The smallest round trip seen; `None` where nothing shows it.
+    pub rtt_min: Option<Duration>,
+    /// MSS announced by client and server, bytes.
+    pub mss: [Option<u16>; 2],
+    /// Packets, both directions.
+    pub packets: u64,
+    /// Payload bytes by client and server, each byte once.
+    pub bytes: [u64; 2],
+    /// First and last packet number.
+    pub packet_range: [u64; 2],
+    /// The connection's bill, largest first.
+    pub bill: Vec<TotalLine>,
+    /// Setups, exchanges and one-way messages in order of time, as far as the detail limit allows.
+    pub exchanges: Vec<Exchange>,
+    /// The packet ladder, where it was asked for.
+    pub ladder: Vec<Rung>,
+}
+
+/// Where along the path the capture was taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Vantage {
+    /// Next to the client.
+    Client,
+    /// Next to the server.
+    Server,
+    /// Between them.
+    Middle,
+    /// Nothing shows it (no handshake, or both ends on one host).
+    #[default]
+    Unknown,
+}
+
+impl Vantage {
+    /// The name in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Server => "server",
+            Self::Middle => "middle",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// A setup, an exchange or a one-way message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exchange {
+    /// Number within the connection, from 0 (the setup, where the capture has it).
+    pub n: u64,
+    /// Which of the three.
+    pub kind: Kind,
+    /// Who spoke first: the client, except in a one-way message of the server.
+    pub initiator: Side,
+    /// Capture time of the first byte.
+    pub start: Instant,
+    /// What the client felt. The lines of `bill` sum to it exactly.
+    pub elapsed: Duration,
+    /// The client's own pause before it; in no bill.
+    pub client_idle: Duration,
+    /// Payload of the request.
+    pub request_bytes: u64,
+    /// Payload of the reply.
+    pub reply_bytes: u64,
+    /// First and last packet number.
+    pub packets: [u64; 2],
+    /// The bill, largest first.
+    pub bill: Vec<Line>,
+}
+
+/// What kind of thing is billed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// The handshake of a connection.
+    Setup,
+    /// A request turn and the reply turn that answers it.
+    Exchange,
+    /// A message that gets no reply.
+    OneWay,
+}
+
+impl Kind {
+    /// The name in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Setup => "setup",
+            Self::Exchange => "exchange",
+            Self::OneWay => "one-way",
+        }
+    }
+}
+
+/// One line of a bill.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// What the time was spent on.
+    pub cause: Cause,
+    /// Who could change it.
+    pub side: Side,
+    /// How long.
+    pub ns: Duration,
+    /// How sure.
+    pub confidence: Confidence,
+    /// Packet numbers that show it.
+    pub evidence: Vec<u64>,
+    /// What was measured.
+    pub detail: Detail,
+}
+
+/// How sure a line is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Confidence {
+    /// Fits, and something else fits as well.
+    #[default]
+    Possible,
+    /// The usual reading of these packets.
+    Likely,
+    /// The packets leave no other reading.
+    Certain,
+}
+
+impl Confidence {
+    /// The name in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Possible => "possible",
+            Self::Likely => "likely",
+            Self::Certain => "certain",
+        }
+    }
+}
+
+/// What was measured about a line. Each cause fills the fields that it knows; JSON leaves out the rest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Detail {
+    /// Bytes that waited (Nagle, cork).
+    pub held_bytes: Option<u32>,
+    /// By how much the peer held back its acknowledgement, the longest.
+    pub ack_delay: Option<Duration>,
+    /// The window that was used up, bytes.
+    pub window_bytes: Option<u64>,
+    /// Bytes in flight when the sender stopped.
+    pub flight_bytes: Option<u64>,
+    /// Waits of this kind in the exchange.
+    pub waits: Option<u32>,
+    /// Segments sent again.
+    pub retransmits: Option<u32>,
+    /// The timer that the wait agrees with (RTO, cork).
+    pub timer: Option<Duration>,
+    /// Estimated rate of the bottleneck, bits per second.
+    pub rate_bps: Option<u64>,
+    /// The cause's own sub-form, kebab-case: `locked`, `unscaled`, `capped`, `growing`, `tail`, `fast`, `rfc896`, ...
+    pub form: Option<&'static str>,
+}
+
+/// One segment on the packet ladder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rung {
+    /// Packet number.
+    pub packet: u64,
+    /// Capture time.
+    pub at: Instant,
+    /// The exchange it belongs to, where it belongs to one.
+    pub exchange: Option<u64>,
+    /// Who sent it.
+    pub from: Side,
+    /// Offset of the first byte from the direction's first sequence number.
+    pub offset: u64,
+    /// Payload bytes.
+    pub len: u32,
+    /// Acknowledged bytes, as an offset into the other direction; `None` without ACK.
+    pub ack_offset: Option<u64>,
+    /// The window in bytes, scaled where the scale is known.
+    pub window: u64,
+    /// Control bits.
+    pub flags: tcpwhy_wire::Flags,
+    /// What allowed it to leave.
+    pub trigger: Trigger,
+    /// What the time before it was billed to.
+    pub billed: Vec<(Cause, Duration)>,
+}
+
+/// What allowed a segment to leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trigger {
+    /// The application wrote (or connected, or closed).
+    Write,
+    /// The peer's packet with this number arrived: an acknowledgement that opened a window, or a request.
+    Packet(u64),
+    /// A timer ran out.
+    Timer,
+    /// It follows the segment before it in the same burst.
+    Burst,
+    /// A pure acknowledgement or control segment: nothing waited for it to leave.
+    Control,
+}
