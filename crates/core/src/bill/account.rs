@@ -13,7 +13,7 @@ const NO_DETAIL: u8 = u8::MAX;
 const EVIDENCE_MAX: usize = 6;
 
 /// An interval and what it was spent on.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Charge {
     pub cause: Cause,
     /// Who was sending: resolves `sender` and `receiver` to client and server.
@@ -43,7 +43,7 @@ impl Charge {
 }
 
 /// Splits one interval into charges that sum to it, whatever amounts are asked for.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Split {
     rest: Duration,
     /// Nearly always one or two: what is handed around on every packet is kept short. The first `count` of them count.
@@ -130,7 +130,7 @@ impl Split {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 struct AccountLine {
     cause: Cause,
     side: Side,
@@ -173,7 +173,7 @@ impl AccountLine {
 }
 
 /// The running account. Reused from exchange to exchange, so that the per-packet path does not allocate.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Account {
     lines: Vec<AccountLine>,
     /// Most lines have none.

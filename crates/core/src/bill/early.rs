@@ -31,13 +31,13 @@ pub(crate) const HOLDS: u32 = Cause::DelayedAckCwnd.bit()
 pub(crate) const KEPT: u32 = HOLDS | Cause::SenderThink.bit();
 
 /// Waits of one sender whose link's rate was not known for certain then, oldest first.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct EarlyWaits {
     waits: Vec<EarlyWait>,
 }
 
 /// A wait, and what was on its way meanwhile.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 struct EarlyWait {
     from: Instant,
     until: Instant,

@@ -26,7 +26,7 @@ pub(crate) const SEND_BUFFER_MIN: u32 = 46_000;
 const DOUBTS_MAX: usize = 8;
 
 /// One direction's part of an exchange.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Path {
     account: Account,
     pub last: Option<LastData>,
@@ -41,7 +41,7 @@ pub(crate) struct Path {
 }
 
 /// What may or may not count in the end.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 struct Aside {
     /// What blocked the sender since the application last wrote at its own pace.
     blocked: Account,
@@ -61,7 +61,7 @@ struct Aside {
 }
 
 /// A wait that no window held if flights go on as no window's do.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 struct Doubt {
     cause: Cause,
     ns: Duration,
@@ -386,7 +386,7 @@ impl Path {
 }
 
 /// How an answer lies to the pieces of its request.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Timing {
     /// From the first piece to the last.
     pub pieces: Duration,
@@ -395,7 +395,7 @@ pub(crate) struct Timing {
 }
 
 /// A part of a message that is a message of its own if no answer comes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Piece {
     pub account: Account,
     pub start: Instant,
@@ -406,7 +406,7 @@ pub(crate) struct Piece {
 }
 
 /// An exchange, a greeting or a one-way message under way.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Open {
     pub n: u64,
     /// Index of the half that spoke first.

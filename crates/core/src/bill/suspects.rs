@@ -15,7 +15,7 @@ const SUSPECT_MIN: Duration = Duration::from_millis(1);
 const SUSPECTS: u32 = HOLDS | Cause::Loss.bit() | Cause::Unexplained.bit();
 
 /// A wait of a sender whose data was missing, as it would be without that.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Suspect {
     pub ended: Instant,
     pub cause: Cause,
@@ -26,7 +26,7 @@ pub(crate) struct Suspect {
 }
 
 /// The last ones.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Suspects(Vec<Suspect>);
 
 impl Suspects {

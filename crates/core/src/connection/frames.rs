@@ -33,7 +33,7 @@ const UPLOAD_MIN: u64 = 10_000;
 const TOGETHER: Duration = Duration::from_millis(1);
 
 /// What is known of a connection's frames.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "each says something of its own")]
 pub(super) struct Frames {
     /// What a record adds, once the connection has shown to be one of HTTP/2, and whether that is a guess.

@@ -5,7 +5,7 @@ use tcpwhy_wire::Seq;
 use crate::words::report::Rung;
 
 /// The rungs so far, and how far each direction has come.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Ladder {
     pub rungs: Vec<Rung>,
     /// Offset of the highest byte of each direction, client and server.

@@ -41,7 +41,7 @@ pub(crate) const CLIENT: usize = 0;
 pub(crate) const SERVER: usize = 1;
 
 /// One connection while it is open.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Connection {
     pub id: u64,
     /// The server's place in the ledger, once something has been billed.

@@ -22,7 +22,7 @@ const LONG: Duration = Duration::from_secs(1);
 const LASTS_MIN: Duration = Duration::from_millis(4);
 
 /// For how long segments have left at one rate.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Cadence {
     /// The beat: an interval, and the segment before it in bytes.
     gap: Duration,

@@ -31,7 +31,7 @@ const STRETCH_MAX: u32 = 16;
 const GATHERED_MAX: Duration = Duration::from_millis(2);
 
 /// What of a direction is at the bottleneck behind the capture.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Link {
     /// It has been busy without a break since then ...
     since: Instant,

@@ -24,7 +24,7 @@ pub(crate) enum Shape {
 }
 
 /// The flights of rounds behind which the sender was silent.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Growth {
     last: u32,
     /// What slow start had opened the window to when the last flight left: each flight adds its bytes (RFC 5681, 3.1).

@@ -5,7 +5,7 @@
 use tcpwhy_wire::Duration;
 
 /// Counts by step.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Spread {
     /// Steps and their counts, while they are few.
     few: Vec<(u16, u64)>,

@@ -6,7 +6,7 @@
 /// (`ip_select_ident_segs`). Windows counts the packets of the whole host in one row: as long as a connection has the
 /// host for itself that looks the same, and what the host sends elsewhere looks like packets that are missing. A counter
 /// that jumps often is such a one, or the capture does not have all packets anyway.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct IpIdCounter {
     expected: Option<u16>,
     hits: u8,

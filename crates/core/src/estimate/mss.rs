@@ -13,7 +13,7 @@ const MOST: u32 = 9000;
 const USUAL: std::ops::RangeInclusive<u32> = 1200..=ETHERNET;
 
 /// What the lengths of segments show of the MSS.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct FullSize {
     /// The greatest common divisor of the lengths so far, 0 before the first.
     unit: u32,

@@ -64,7 +64,7 @@ impl Rate {
 }
 
 /// The runs seen.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct RateEstimator {
     run: Run,
     best: Option<Box<Best>>,
@@ -73,7 +73,7 @@ pub(crate) struct RateEstimator {
 }
 
 /// Intervals in which the bottleneck was busy, one or several at a time.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Run {
     /// When the last bytes got through, as far as what comes next can be measured from there.
     last: Option<Instant>,
@@ -85,7 +85,7 @@ struct Run {
 }
 
 /// The last whole runs, the one that is taken, and the fastest short one. Most connections never have either.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Best {
     whole: Option<Rate>,
     short: Option<Rate>,

@@ -12,7 +12,7 @@ pub(crate) const INITIAL_WINDOW_SEGMENTS: u32 = 10;
 pub(crate) const WHOLE_ROUND_MIN: Duration = Duration::from_millis(1);
 
 /// What the rounds so far say about the window. A round ends when a byte that was sent in it is acknowledged.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Rounds {
     /// First byte of the round under way.
     pub(crate) started: Option<Seq>,
@@ -41,7 +41,7 @@ pub(crate) struct Rounds {
 }
 
 /// Whether the peer's window was used up in the round under way, and in the one before it.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Filled {
     now: bool,
     last: bool,

@@ -10,7 +10,7 @@ pub(crate) const TICK: Duration = Duration::from_millis(4);
 const RTO_INITIAL: Duration = Duration::from_secs(1);
 
 /// Smoothed round-trip time and the timer that follows from it, as the sender would have them.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct RtoEstimator {
     srtt: Option<Duration>,
     /// Four times the mean deviation is kept, as the kernel does.

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 /// A queue that is short most of the time.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Queue<T> {
     near: [Option<T>; 2],
     /// Everything, once there is more than `near` holds.

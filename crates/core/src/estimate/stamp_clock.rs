@@ -48,7 +48,7 @@ const DRIFT_PERIODS: u8 = 3;
 const REMEMBER_FOR: Duration = Duration::from_secs(10);
 
 /// One sender's time-stamp clock as the capture sees it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct StampClock {
     first: Option<(u32, Instant)>,
     /// Zero until it is known.
@@ -70,7 +70,7 @@ pub(crate) struct StampClock {
 }
 
 /// Whether the differences grow evenly where no queue of the sender's own can be.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 struct Drift {
     /// Smallest difference of the last period and of the present one, and when.
     before: Option<(Instant, Duration)>,

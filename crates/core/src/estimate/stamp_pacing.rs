@@ -20,7 +20,7 @@ const STAMP_BLUR: Duration = Duration::from_millis(3);
 const JUDGED_OVER: Duration = Duration::from_millis(6);
 
 /// Short intervals between segments of one queue, summed up until stamps of a millisecond can tell.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Pace {
     arrived: Duration,
     sent: Duration,

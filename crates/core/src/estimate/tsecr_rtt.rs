@@ -9,7 +9,7 @@ use tcpwhy_wire::{Duration, Instant};
 const ECHO_MAX: Duration = Duration::from_secs(1);
 
 /// The stamp of one end that the other is to echo, one at a time.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct EchoProbe {
     awaited: Option<(u32, Instant)>,
     /// The last stamp that passed. One packet of several with the same stamp is echoed when the first has arrived.

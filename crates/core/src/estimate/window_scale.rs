@@ -12,7 +12,7 @@ const MOST: u8 = 14;
 const SNUG_ENOUGH: u8 = 4;
 
 /// Bounds of the scale of the windows that one end advertises.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ScaleBounds {
     least: u8,
     most: u8,

@@ -31,7 +31,7 @@ const HOLE_BYTES_MAX: i32 = 1 << 30; // a jump further than any window is none
 pub(crate) const TIMESTAMP_OPTION_LEN: u32 = 12;
 
 /// One direction of a connection.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "each says something of its own")]
 pub(crate) struct Half {
     pub side: Side,

@@ -12,7 +12,7 @@ const LOST_AFTER: Duration = Duration::from_millis(900);
 const SYNS_REMEMBERED: usize = 8;
 
 /// The handshake of one connection.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Setup {
     pub first_syn: (Instant, u64),
     /// The first ones with a time stamp, and what it says.

@@ -18,7 +18,7 @@ struct Hole {
 }
 
 /// The holes of one direction that may still be filled, in the order of their bytes, none overlapping.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Holes(VecDeque<Hole>);
 
 impl Holes {

@@ -18,7 +18,7 @@ pub(crate) enum Queue {
 }
 
 /// The data segment before the present one.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct LastData {
     pub at: Instant,
     pub packet: u64,

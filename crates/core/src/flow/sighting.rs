@@ -8,7 +8,7 @@ use tcpwhy_wire::{Duration, Flags, Instant, Segment, Seq};
 const WITHIN: Duration = Duration::from_millis(1);
 
 /// What tells a packet from the one after it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Sighting {
     at: Instant,
     seq: Seq,

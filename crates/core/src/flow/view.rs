@@ -8,7 +8,7 @@ use tcpwhy_wire::{Duration, Instant, Seq};
 use crate::flow::order::LastData;
 
 /// The moment at which a rule stopped holding the sender back.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Release {
     /// When a segment that waited for it passes the capture at the earliest.
     pub effective: Instant,
@@ -39,7 +39,7 @@ enum Place {
 }
 
 /// Releases that are not the latest.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Older {
     small_acked: Option<Release>,
     all_acked: Option<Release>,
@@ -47,7 +47,7 @@ struct Older {
 }
 
 /// What the sender knew.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct View {
     pub una: Option<Seq>,
     pub edge: Option<Seq>,

@@ -11,7 +11,7 @@ const LASTS: Duration = Duration::from_secs(1);
 const NEWS_AFTER: Duration = Duration::from_millis(50);
 
 /// The way between the capture and client and server.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Way {
     /// Smallest round trip.
     min: [Option<Duration>; 2],

@@ -97,7 +97,7 @@ impl Wait<'_> {
 pub(crate) const HELD_BACK_MIN: Duration = Duration::from_millis(8);
 
 /// What a sender does when nothing holds it back.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Habits {
     /// Pauses of the application before the n-th further write of a message, seen where nothing could hold it.
     pauses: Option<Box<[PauseMemory; 4]>>,
@@ -191,7 +191,7 @@ impl Habits {
 }
 
 /// The last few pauses.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct PauseMemory {
     last: [Duration; 5],
     count: u8,

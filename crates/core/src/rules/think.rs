@@ -17,13 +17,13 @@ use tcpwhy_wire::Duration;
 ///
 /// Where the rest came at quite another time and the answer at the same, counted from the first piece, nothing in it had
 /// waited for the rest.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Answers {
     /// Most connections have no request in pieces.
     seen: Option<Box<Seen>>,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Seen {
     last: Option<Timing>,
     /// The last one before it whose rest came at quite another time.

@@ -36,7 +36,7 @@ pub enum Listing {
 }
 
 /// Time by cause and side, and how often.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Totals {
     lines: [[(Duration, u64); 4]; Cause::COUNT],
 }
@@ -78,7 +78,7 @@ impl Totals {
 }
 
 /// The small form of [`Totals`] for a single connection.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ConnectionTotals {
     lines: Vec<TotalLine>,
     /// Those that were kept, with the packet that closed each.
@@ -107,7 +107,7 @@ impl ConnectionTotals {
 }
 
 /// Collects finished exchanges.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Ledger {
     listing: Listing,
     totals: Totals,

@@ -25,7 +25,7 @@ const EVIDENCE_MAX: usize = 12;
 type Hit = (u64, u64);
 
 /// One cause at one service.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 struct Found {
     cause: Cause,
     side: Side,
@@ -43,7 +43,7 @@ struct Found {
 }
 
 /// What is known of one server's exchanges.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 struct Service {
     endpoint: Endpoint,
     /// Tells it from others in the same place.
@@ -60,7 +60,7 @@ struct Service {
 const PLACES: usize = Cause::COUNT * 4;
 
 /// The place of a service, as long as nobody has given it up.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ServiceKey {
     slot: u32,
     generation: u32,
@@ -74,7 +74,7 @@ const SHOWN_ALL: usize = 16;
 const SHOWN_SHARE: i64 = 20;
 
 /// The services of a shard.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Services {
     slots: Vec<Service>,
     free: Vec<u32>,
