@@ -11,6 +11,8 @@ const TCP: usize = 20;
 /// Two bytes of padding and time stamps, as Linux writes them.
 const STAMPS: usize = 12;
 const SYN_OPTIONS: usize = 20;
+/// In units of 128 bytes: more than the largest flight.
+const WINDOW: u16 = 1_024;
 
 /// The bytes of the last packet built; the payload stays zero.
 pub(crate) struct Frame {
@@ -68,7 +70,7 @@ impl Frame {
         let ack = if has_ack { connection.isn[to].wrapping_add(sent.ack) } else { 0 };
         out.put(&ack.to_be_bytes());
         out.put(&[(((TCP + options) / 4) << 4) as u8, sent.flags]);
-        out.put(&if syn { 64_240_u16 } else { 502 }.to_be_bytes());
+        out.put(&if syn { 64_240_u16 } else { WINDOW }.to_be_bytes());
         // Checksums of TCP are left to the network card, as in a capture at the sender.
         out.put(&[0; 4]);
 
