@@ -25,11 +25,13 @@ pub struct Options {
     /// Take no shortcut: each segment is worked on when it comes, and each mechanism asked each time. That is the slow
     /// obvious model that tests compare with: the report is the same.
     pub plain: bool,
+    /// Work on usual segments on both code paths, and panic where they leave different states: for tests.
+    pub checked: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { listing: Listing::None, max_connections: 1_000_000, seed: 0, plain: false }
+        Self { listing: Listing::None, max_connections: 1_000_000, seed: 0, plain: false, checked: false }
     }
 }
 

@@ -202,6 +202,10 @@ impl Account {
         self.total = other.total;
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
     pub(crate) fn total(&self) -> Duration {
         self.total
     }

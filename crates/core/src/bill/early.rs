@@ -65,6 +65,12 @@ impl EarlyWaits {
         self.waits.clear();
     }
 
+    /// Whether there are none.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waits.is_empty()
+    }
+
     /// Whether it keeps one more.
     #[inline]
     pub(crate) fn has_room(&self) -> bool {

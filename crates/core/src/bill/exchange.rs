@@ -5,6 +5,8 @@
 //! the request's account and the server's part. Every account spans the time from the exchange's first byte to its
 //! path's last segment, so that whichever path the reply took, its lines sum to what passed.
 
+mod usual;
+
 use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
 use crate::bill::account::{Account, Charge, Split};
@@ -483,20 +485,20 @@ impl Open {
         initiator: usize,
         start: Instant,
         idle: Duration,
-        first: &Segment,
+        (passed, packet): (Instant, u64),
     ) {
         self.n = n;
         self.initiator = initiator;
-        (self.start, self.passed) = (start, first.at);
+        (self.start, self.passed) = (start, passed);
         self.client_idle = idle;
         self.request.clear();
         self.reply.clear();
         self.pieces.clear();
-        self.piece = (start, first.packet, 0);
+        self.piece = (start, packet, 0);
         self.reply_first = None;
         self.request_bytes = 0;
         self.reply_bytes = 0;
-        self.packets = [first.packet; 2];
+        self.packets = [packet; 2];
         self.request_acks = None;
         self.request_first = None;
         self.request_end = None;
@@ -536,6 +538,13 @@ impl Open {
         let short = self.request_bytes < u64::from(SEND_BUFFER_MIN);
         let first = short && self.reply.last.is_none() && self.start == self.piece.0;
         first.then(|| Timing { pieces: last.at - self.passed, answer: answer.at - self.passed })
+    }
+
+    /// It proves to have begun so much before its first segment passed.
+    pub(crate) fn begin_earlier(&mut self, at: Instant, ns: Duration) {
+        self.start = at - ns;
+        self.piece.0 = self.start;
+        self.client_idle = (self.client_idle - ns).at_least_zero();
     }
 
     /// Takes a segment's bytes into the sums.

@@ -15,7 +15,7 @@ use crate::words::cause::{Cause, Side};
 use crate::words::report::{Confidence, Detail, Trigger};
 
 /// A path whose packets were late by this much varies.
-const VARIED_MIN: Duration = Duration::from_millis(1);
+pub(super) const VARIED_MIN: Duration = Duration::from_millis(1);
 
 /// What a segment follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -180,7 +180,13 @@ impl Connection {
     }
 
     /// The interval from the last request byte to the first reply byte: a round trip and the server's own time.
-    fn think(&self, open: &Open, segment: &Segment, order: Order, from_beginning: bool) -> Verdict {
+    pub(super) fn think(
+        &self,
+        open: &Open,
+        segment: &Segment,
+        order: Order,
+        from_beginning: bool,
+    ) -> Verdict {
         let server = 1 - open.initiator;
         let request = &open.request;
         let own = self.delay(server);

@@ -70,7 +70,7 @@ impl Connection {
         self.spare = Some(open);
     }
 
-    fn closed(&mut self, ledger: &mut Ledger) -> Closed {
+    pub(super) fn closed(&mut self, ledger: &mut Ledger) -> Closed {
         let service = ledger.services.key(self.ends[SERVER], self.service);
         self.service = Some(service);
         Closed {
@@ -112,7 +112,7 @@ impl Connection {
     }
 
     /// A packet that was on its way here for less than any before it shows that the first segment had waited longer.
-    fn charge_late_start(&self, open: &mut Open) {
+    pub(super) fn charge_late_start(&self, open: &mut Open) {
         let half = &self.halves[open.initiator];
         let (Some(then), Some(now)) = (open.way_base, half.clock.base()) else { return };
         let more = then - now;
@@ -130,7 +130,7 @@ impl Connection {
     }
 
     /// Behind the capture the last flight still has to pass the bottleneck: its acknowledgements show for how long.
-    fn charge_drain(&self, open: &mut Open, speaker: usize) {
+    pub(super) fn charge_drain(&self, open: &mut Open, speaker: usize) {
         let listener = 1 - speaker;
         let half = &self.halves[speaker];
         let Some(last) = open.last_path().last.filter(|_| self.delay(listener) > self.delay(speaker)) else {
@@ -154,7 +154,13 @@ impl Connection {
     }
 
     /// The way from the capture to the client; for a one-way message to the receiver and back.
-    fn charge_way_back(&self, account: &mut Account, kind: Kind, speaker: usize, packet: u64) -> Duration {
+    pub(super) fn charge_way_back(
+        &self,
+        account: &mut Account,
+        kind: Kind,
+        speaker: usize,
+        packet: u64,
+    ) -> Duration {
         let before = account.total();
         let ends: &[usize] = if kind == Kind::Exchange { &[CLIENT] } else { &[CLIENT, SERVER] };
         for &end in ends {
@@ -167,7 +173,7 @@ impl Connection {
         account.total() - before
     }
 
-    fn close_setup(&mut self, ledger: &mut Ledger) {
+    pub(super) fn close_setup(&mut self, ledger: &mut Ledger) {
         let Some(setup) = self.setup.as_ref().filter(|_| !self.setup_billed) else { return };
         self.setup_billed = true;
         self.next_n = self.next_n.max(1);

@@ -21,6 +21,18 @@ const WINDOW_UPDATE: u32 = 13;
 const PING: u32 = 17;
 /// The client's preface and SETTINGS (RFC 9113, 3.4), or what TLS begins with.
 const PREFACE_MIN: [u32; 3] = [24, 100, 100];
+/// Lengths of what may acknowledge SETTINGS, and of PING, a bit each.
+const FRAME_LENGTHS: u64 = {
+    let (mut lengths, mut n) = (0, 0);
+    while n < RECORDS.len() {
+        let record = RECORDS[n];
+        lengths |= 1 << (SETTINGS_ACK + record);
+        lengths |= 1 << (SETTINGS_ACK + WINDOW_UPDATE + record);
+        lengths |= 1 << (PING + record);
+        n += 1;
+    }
+    lengths
+};
 /// SETTINGS are acknowledged before so many segments with data.
 const SETTINGS_WITHIN: u8 = 12;
 /// So many in a row, without anything else, are messages.
@@ -135,6 +147,28 @@ impl Frames {
             }
         }
         None
+    }
+
+    /// Whether a segment of `len` bytes is no frame as far as anybody knows, and shows nothing of the connection.
+    #[inline]
+    pub(super) fn passes(&self, len: u32, from: usize) -> bool {
+        let known = self.counted[from] >= SETTINGS_WITHIN || self.settings == [[false; 3]; 2];
+        self.record.is_none() && known && (len >= 64 || FRAME_LENGTHS >> len & 1 == 0)
+    }
+
+    /// That segment: [`Connection::is_left_out`].
+    #[inline]
+    pub(super) fn on_passing(&mut self, len: u32, from: usize) {
+        if self.counted[from] >= SETTINGS_WITHIN {
+            self.last = (from, 0);
+            return;
+        }
+        (self.answers, self.goes_on) = (false, false);
+        self.last = (from, len);
+        self.counted[from] += 1;
+        if from == CLIENT && self.counted[from] == 1 {
+            self.is_preface = PREFACE_MIN.map(|least| len >= least);
+        }
     }
 
     pub(super) fn on_message(&mut self) {

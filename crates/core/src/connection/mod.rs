@@ -3,14 +3,16 @@
 //! A connection takes its segments in order of capture, keeps the state of both directions, draws up the bill of the
 //! exchange under way, and hands each finished one to the ledger.
 
+mod acknowledging;
 mod billing;
 mod closing;
 mod fast_open;
 mod frames;
 pub(crate) mod ladder;
 mod turns;
+mod usual;
 
-use tcpwhy_wire::{Duration, Endpoint, Instant, Segment, Timestamps};
+use tcpwhy_wire::{Duration, Endpoint, Instant, Segment};
 
 use crate::bill::account::Split;
 use crate::bill::exchange::Open;
@@ -21,7 +23,7 @@ use crate::flow::half::{HOST_VARIATION, Half, Order};
 use crate::flow::handshake::Setup;
 use crate::flow::sighting::Sighting;
 use crate::flow::way::Way;
-use crate::rules::{HELD_BACK_MIN, Habits, Verdict, nagle};
+use crate::rules::{Habits, Verdict, nagle};
 use crate::tally::ledger::Ledger;
 use crate::tally::service::ServiceKey;
 use crate::words::cause::{Cause, Side};
@@ -30,10 +32,6 @@ use billing::Follows;
 use frames::Frames;
 use turns::Silence;
 
-/// An end that was silent for this long while its peer sent was not in the middle of a burst.
-const REACTION_AFTER_SILENCE: Duration = Duration::from_millis(2);
-/// An acknowledgement that takes longer says nothing about how far away its sender is.
-const DISTANCE_MAX: Duration = Duration::from_secs(1);
 /// A path's smallest round trip was seen shorter by at least this on another connection.
 const QUEUED_MIN: Duration = Duration::from_millis(2);
 
@@ -42,6 +40,7 @@ pub(crate) const SERVER: usize = 1;
 
 /// One connection while it is open.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "each says something of its own")]
 pub(crate) struct Connection {
     pub id: u64,
     /// The server's place in the ledger, once something has been billed.
@@ -82,6 +81,8 @@ pub(crate) struct Connection {
     /// Bytes that it took besides its own when they were counted last.
     pub heap: usize,
     pub ladder: Option<Box<Ladder>>,
+    /// Usual segments may take the small path (`usual.rs`).
+    calm: bool,
 }
 
 impl Connection {
@@ -115,6 +116,7 @@ impl Connection {
             closed: false,
             heap: 0,
             ladder: ladder.then(Box::default),
+            calm: false,
         };
         let on_one_host = connection.is_on_one_host();
         connection.halves.iter_mut().for_each(|half| half.on_one_host = on_one_host);
@@ -230,6 +232,12 @@ impl Connection {
 
     /// Takes the next segment, in order of capture. Returns whether packets before it are missing from the capture.
     pub(crate) fn on_segment(&mut self, segment: &Segment, from: usize, ledger: &mut Ledger) -> bool {
+        let not_captured = self.on_general(segment, from, ledger);
+        self.calm = self.is_calm();
+        not_captured
+    }
+
+    fn on_general(&mut self, segment: &Segment, from: usize, ledger: &mut Ledger) -> bool {
         let from = from & 1; // so that the compiler sees that there are two of everything
         let not_captured = segment.payload_len > 0 && self.halves[from].not_captured(segment);
         // Time does not run backwards inside a connection, whatever the capture's clock did: it stands until the clock
@@ -303,64 +311,6 @@ impl Connection {
         not_captured
     }
 
-    /// What an end echoes bounds its distance, whether a handshake has shown that or not. Without ACK it echoes nothing
-    /// (RFC 7323, 3.2): a SYN may come again behind the SYN-ACK.
-    fn learn_from_echo(&mut self, stamps: Timestamps, from: usize, echoes: bool) {
-        self.echoes[from].on_stamp(stamps.val, self.now);
-        if !echoes {
-            return;
-        }
-        let Some(bound) = self.echoes[1 - from].on_echo(stamps.ecr, self.now, self.delay[from].is_some())
-        else {
-            return;
-        };
-        let known = self.delay[from];
-        if known.is_none_or(|known| bound < known) {
-            self.set_delay(from, bound);
-            if self.assumed {
-                self.habits[from].forget_pauses();
-            }
-            if known.is_some_and(|known| known - bound >= HELD_BACK_MIN) {
-                self.was_held_back(1 - from);
-            }
-        }
-    }
-
-    /// The same without time stamps: a packet behind a silence follows what the end received, and
-    /// the quickest such reaction bounds its distance. One may be chance; the second quickest counts.
-    fn learn_from_reaction(&mut self, from: usize) {
-        let (Some(own), Some(peer)) = (self.last_packet[from], self.last_packet[1 - from]) else { return };
-        if peer - own < REACTION_AFTER_SILENCE {
-            return;
-        }
-        let reaction = self.now - peer;
-        let [quickest, second] = &mut self.reactions[from];
-        if reaction < *quickest {
-            (*quickest, *second) = (reaction, *quickest);
-        } else if reaction < *second {
-            *second = reaction;
-        }
-        let second = *second;
-        if let Some(known) = self.delay[from].filter(|known| second < *known) {
-            self.delay[from] = Some(second);
-            self.habits[from].forget_pauses();
-            if known - second >= HELD_BACK_MIN {
-                self.was_held_back(1 - from);
-            }
-        }
-    }
-
-    /// The way to the peer of `sender` proves to be shorter by the least that an acknowledgement is held back: what the
-    /// longer one was measured with had taken held-back acknowledgements for prompt ones.
-    fn was_held_back(&mut self, sender: usize) {
-        self.habits[sender].forget_pauses();
-        let side = self.halves[sender].side;
-        if let Some(open) = &mut self.open {
-            open.request.hold_back_acknowledgements(side);
-            open.reply.hold_back_acknowledgements(side);
-        }
-    }
-
     fn on_syn(&mut self, segment: &Segment, from: usize) {
         let half = &mut self.halves[from];
         // RFC 9293, 3.7.1: the default without the option.
@@ -403,58 +353,6 @@ impl Connection {
             None => self.halves[1 - from].scale_bounds.scale(),
         };
         u32::from(segment.window) << scale
-    }
-
-    fn on_ack(&mut self, segment: &Segment, from: usize) {
-        let to = 1 - from;
-        let mss = self.mss(to);
-        if !segment.flags.syn() && self.window_scale(from).is_none() {
-            self.halves[to].learn_scale(segment, mss);
-        }
-        let window = self.window(segment, from);
-        let spurious =
-            segment.options.sack().first().is_some_and(|block| block.end.at_or_before(segment.ack));
-        if !segment.flags.syn()
-            && let Some(setup) =
-                self.setup.as_mut().filter(|setup| from == CLIENT && setup.last_syn_ack.is_some())
-        {
-            setup.done = true;
-        }
-        let peer = self.delay(from);
-        // What the acknowledgement itself waited on its way here is no part of the path's round trip. A clock that says
-        // that it waited for nearly all of it says something else.
-        let waited =
-            self.halves[from].queued_on_way.filter(|queued| *queued >= QUEUED_MIN).unwrap_or_default();
-        let rtt = self.halves[to]
-            .on_ack(segment, window, mss, peer)
-            .map(|rtt| if waited <= rtt.times(3).divided_by(4) { rtt - waited } else { rtt });
-        // Without a handshake the first thing to acknowledge may be anybody's next request, minutes later. Whoever waits
-        // for longer than this has sent again (RFC 6298, 2.1).
-        if let Some(rtt) = rtt.filter(|rtt| !self.assumed || *rtt < DISTANCE_MAX) {
-            // An end that is seen to answer within `rtt` is at most that far away.
-            let known = self.delay[from];
-            let least = known.map_or(rtt, |known| known.min(rtt));
-            self.set_delay(from, least);
-            if self.halves[to].newly_acked > mss && rtt - least >= QUEUED_MIN {
-                self.way.on_queued(from, self.now, rtt - least); // so much is acknowledged at once
-            }
-            self.way.on_least(from, self.now, least, QUEUED_MIN);
-            if known.is_some_and(|known| known - rtt >= HELD_BACK_MIN) {
-                self.was_held_back(to);
-            }
-            if let Some(own) = self.delay[to] {
-                self.halves[to].rto.on_sample(rtt + own);
-            }
-        }
-        let all_acked = self.halves[to].outstanding() == 0;
-        if let Some(open) = &mut self.open {
-            let path = if to == open.initiator { &mut open.request } else { &mut open.reply };
-            let echoed = segment.options.timestamps.map(|stamps| stamps.ecr).filter(|_| all_acked);
-            // D-SACK (RFC 2883): what was sent again had arrived before.
-            if spurious || echoed.is_some_and(|echoed| path.answered_before_repair(echoed)) {
-                path.discard();
-            }
-        }
     }
 
     #[inline]

@@ -155,14 +155,14 @@ impl Connection {
             self.next_n = 1; // 0 is the setup
         }
         let greeting = from == SERVER && self.halves[CLIENT].bytes == 0 && self.halves[SERVER].bytes == 0;
-        let (start, idle_since) = match self.setup.as_ref().and_then(|setup| setup.last_syn_ack) {
+        let (start, idle_since) = match self.handshake_end() {
             // The server speaks first: the client waits from the handshake's end.
-            Some((syn_ack, _)) if greeting => (syn_ack + self.delay(CLIENT), None),
-            felt => (at, self.last_felt_end.or(felt.map(|(syn_ack, _)| syn_ack + self.delay(CLIENT)))),
+            Some(end) if greeting => (end, None),
+            _ => (at, self.idle_since()),
         };
         let initiator = if greeting && start < at { CLIENT } else { from };
         let idle = idle_since.map_or(Duration::ZERO, |since| (at - since).at_least_zero());
-        open.restart(self.next_n, initiator, start.min(at), idle, segment);
+        open.restart(self.next_n, initiator, start.min(at), idle, (segment.at, segment.packet));
         self.next_n += 1;
         open.request_first = (initiator == from).then_some(segment.seq);
         open.way_base = self.halves[from]
@@ -183,22 +183,35 @@ impl Connection {
                 spacing: Duration::ZERO,
             });
         } else if let Some(lost) = self.first_copy_lost(segment, from, order, idle_since) {
-            open.start = at - lost.ns;
-            open.piece.0 = open.start;
-            open.client_idle = (open.client_idle - lost.ns).at_least_zero();
+            open.begin_earlier(at, lost.ns);
             open.request.charge(&lost);
         } else if let Some(late) = self.late_on_its_way(segment, from, idle_since) {
-            open.start = at - late.ns;
-            open.piece.0 = open.start;
-            open.client_idle = (open.client_idle - late.ns).at_least_zero();
+            open.begin_earlier(at, late.ns);
             open.request.charge(&late);
         }
         self.open = Some(open);
     }
 
+    /// When the client had the SYN-ACK.
+    fn handshake_end(&self) -> Option<Instant> {
+        let (syn_ack, _) = self.setup.as_ref()?.last_syn_ack?;
+        Some(syn_ack + self.delay(CLIENT))
+    }
+
+    /// Since when nothing was under way.
+    #[inline]
+    pub(super) fn idle_since(&self) -> Option<Instant> {
+        self.last_felt_end.or_else(|| self.handshake_end())
+    }
+
     /// Far from its sender, a message began earlier than its first segment passed by what that waited on its way.
     /// What came before it was over by then.
-    fn late_on_its_way(&self, segment: &Segment, from: usize, idle_since: Option<Instant>) -> Option<Charge> {
+    pub(super) fn late_on_its_way(
+        &self,
+        segment: &Segment,
+        from: usize,
+        idle_since: Option<Instant>,
+    ) -> Option<Charge> {
         let half = &self.halves[from];
         let most = idle_since.map_or(Duration::MAX, |since| segment.at - since);
         let queued = half.queued_on_way.filter(|queued| *queued >= LATE_MIN)?;

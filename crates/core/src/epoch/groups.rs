@@ -7,7 +7,7 @@
 use tcpwhy_wire::Segment;
 
 use crate::Arrival;
-use crate::epoch::packed::{Chunk, PackedSegments};
+use crate::flow::packed::{Chunk, PackedSegments};
 
 /// Groups of all shards together.
 const COUNT: usize = 1 << 8;

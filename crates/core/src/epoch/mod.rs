@@ -5,6 +5,5 @@ pub(crate) mod conductor;
 pub(crate) mod fetch;
 pub(crate) mod flows;
 pub(crate) mod groups;
-pub(crate) mod packed;
 pub(crate) mod shard;
 pub(crate) mod table;

@@ -12,8 +12,8 @@ use crate::Arrival;
 use crate::connection::{CLIENT, Connection, SERVER};
 use crate::epoch::conductor::{Asked, Orders, Roll};
 use crate::epoch::groups::Groups;
-use crate::epoch::packed::PackedSegments;
 use crate::epoch::table::{Marks, Slab, Slot, Table};
+use crate::flow::packed::{Packed, PackedSegments};
 use crate::flow::sighting::Sighting;
 use crate::flow::way::Way;
 use crate::tally::ledger::{Ledger, Listing};
@@ -93,6 +93,8 @@ pub struct Shard {
     /// Only the order in which connections begin tells which of them gets a ladder.
     in_order: bool,
     plain: bool,
+    /// Usual segments take the general path as well, on a copy.
+    checked: bool,
     pub(crate) notes: BTreeMap<&'static str, (u64, u64)>,
 }
 
@@ -118,6 +120,7 @@ impl Shard {
             fetched: Marks::default(),
             in_order: options.plain || matches!(options.listing, Listing::Connection(_)),
             plain: options.plain,
+            checked: options.checked,
             notes: BTreeMap::new(),
         }
     }
@@ -134,25 +137,75 @@ impl Shard {
 
     /// Works on segments between the same hosts, or a few of them.
     fn on_group(&mut self, group: &PackedSegments) {
-        let mut last = None;
         for piece in group.pieces(AHEAD) {
-            for hash in piece.hashes() {
-                if last.replace(hash) != Some(hash) {
-                    self.fetch(hash);
+            let mut last = (0, None);
+            let mut slots = [None; AHEAD];
+            for (hash, slot) in piece.hashes().zip(&mut slots) {
+                if last.0 != hash || last.1.is_none() {
+                    last = (hash, self.fetch(hash));
+                }
+                *slot = last.1;
+            }
+            for (packed, slot) in piece.packed().iter().zip(slots) {
+                if !slot.is_some_and(|slot| self.on_usual(packed, slot)) {
+                    piece.with(packed, |segment| self.on_segment(segment, packed.hash));
                 }
             }
-            piece.for_each(|hash, segment| self.on_segment(segment, hash));
         }
     }
 
-    /// See [`crate::epoch::fetch`].
+    /// The slot of the connection that a hash most likely belongs to. See [`crate::epoch::fetch`].
     #[inline]
-    fn fetch(&mut self, hash: u32) {
-        if let Some(slot) = self.table.find(hash, |slot| slot < FINISHED)
-            && self.fetched.mark(slot)
-        {
+    fn fetch(&mut self, hash: u32) -> Option<Slot> {
+        let slot = self.table.find(hash, |slot| slot < FINISHED)?;
+        if self.fetched.mark(slot) {
             std::hint::black_box(self.connections.get(slot).touch());
         }
+        Some(slot)
+    }
+
+    /// Takes a segment that is usual for its connection, which is in this slot. Returns whether it is: if not, nothing has
+    /// changed. Neither the second sighting of a packet nor one behind a long silence is usual.
+    #[inline]
+    fn on_usual(&mut self, packed: &Packed, slot: Slot) -> bool {
+        let connection = self.connections.get_mut(slot);
+        if connection.id == 0 || packed.at - connection.now > IDLE_MAX {
+            return false;
+        }
+        let Some(from) = packed.sender(&connection.ends) else { return false };
+        if self.checked {
+            return self.on_usual_checked(packed, slot, from);
+        }
+        let before = connection.delay;
+        self.ledger.packet = packed.packet;
+        if !connection.on_usual(packed, from, &mut self.ledger) {
+            return false;
+        }
+        connection.sighting = Some(Sighting::of_packed(packed, from));
+        if let Some(before) = connection.count_heap() {
+            self.heap = self.heap - before + connection.heap;
+        }
+        if connection.delay != before || connection.way.news {
+            share_path(&mut self.paths, connection);
+        }
+        if connection.is_finished() {
+            self.finish_one(slot, packed.hash);
+        }
+        true
+    }
+
+    /// The same, and whether the general path says so.
+    #[cold]
+    fn on_usual_checked(&mut self, packed: &Packed, slot: Slot, from: usize) -> bool {
+        self.checked = false;
+        let (connection, ledger) = (self.connections.get(slot).clone(), self.ledger.clone());
+        let is_usual = self.on_usual(packed, slot);
+        self.checked = true;
+        // One that is finished has handed over what it had.
+        if is_usual && self.connections.get(slot).id != 0 {
+            connection.assert_alike(packed, from, ledger, self.connections.get(slot), &self.ledger);
+        }
+        is_usual
     }
 
     #[inline]

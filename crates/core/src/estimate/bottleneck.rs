@@ -105,6 +105,18 @@ impl Link {
         }
     }
 
+    /// Whether something was sent again that is not known to have passed it.
+    #[inline]
+    pub(crate) fn has_resent(&self) -> bool {
+        self.resent > 0
+    }
+
+    /// The last acknowledgement was none of a timer that could be taken for the link.
+    #[inline]
+    pub(crate) fn forget_timer(&mut self) {
+        self.timed = Instant::MIN;
+    }
+
     fn resend(&mut self, bytes: u32) {
         self.resent = self.resent.saturating_add(bytes);
     }

@@ -32,6 +32,24 @@ impl IpIdCounter {
         self.suspect
     }
 
+    /// Whether a packet with this identification is the next one.
+    #[inline]
+    pub(crate) fn expects(self, id: Option<u16>) -> bool {
+        id.is_none() || self.expected == id
+    }
+
+    /// That packet.
+    #[inline]
+    pub(crate) fn on_next(&mut self, id: Option<u16>, packets: u16) {
+        let Some(id) = id else { return };
+        self.expected = Some(id.wrapping_add(packets));
+        self.suspect = false;
+        if self.hits == u8::MAX {
+            (self.hits, self.jumps) = (self.hits / 2, self.jumps / 2);
+        }
+        self.hits += 1;
+    }
+
     /// A packet of this sender with `id`, which stands for `packets` on the wire. Returns how many before it are missing.
     pub(crate) fn on_packet(&mut self, id: u16, packets: u16) -> u16 {
         let next = id.wrapping_add(packets);

@@ -148,6 +148,12 @@ impl RateEstimator {
         (intervals >= SHORT_RUN_EVENTS).then(|| over.divided_by(i64::from(intervals)))
     }
 
+    /// Something got through at `now`, behind nothing: [`on_bytes`](Self::on_bytes) where it had not been waiting.
+    #[inline]
+    pub(crate) fn on_lone(&mut self, now: Instant) {
+        self.run.last = Some(now);
+    }
+
     /// `bytes` got through at `now`; `behind` if they had been waiting when those before them got through, so that the
     /// time in between is what the bottleneck needed for them.
     #[inline]

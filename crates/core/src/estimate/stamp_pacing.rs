@@ -5,7 +5,7 @@
 //! packets do and none of them waited on its way; a burst that a link spreads out carries one stamp, and what goes on at
 //! the pace of a link has others waiting before it.
 
-use tcpwhy_wire::{Duration, Segment};
+use tcpwhy_wire::{Duration, Instant, Segment, Timestamps};
 
 use crate::estimate::rate::RateEstimator;
 use crate::estimate::stamp_clock::StampClock;
@@ -60,16 +60,14 @@ impl Half {
     }
 
     /// Whether the sender had more behind the segment before this one and spaced them itself.
-    pub(crate) fn learn_pace(&mut self, segment: &Segment, order: Order) {
+    #[inline]
+    pub(crate) fn learn_pace(&mut self, at: Instant, stamps: Option<Timestamps>, order: Order) {
         let Some(last) = self.last_data.filter(|last| order == Order::New && last.queue != Queue::Emptied)
         else {
             return;
         };
-        let gap = segment.at - last.at;
-        let apart = last
-            .stamp
-            .zip(segment.options.timestamps)
-            .and_then(|(then, now)| self.clock.ticks_apart(then, now.val));
+        let gap = at - last.at;
+        let apart = last.stamp.zip(stamps).and_then(|(then, now)| self.clock.ticks_apart(then, now.val));
         if let Some(apart) = apart.filter(|_| gap < STAMP_BLUR) {
             let waited = self.queued_on_way.is_some_and(Duration::is_positive);
             let before = self.pace.is_paced();
@@ -89,8 +87,8 @@ impl Half {
     }
 
     /// The longest time that can lie between the sending of `last` and of `segment`, where time stamps tell.
-    pub(crate) fn sent_apart(&self, last: &LastData, segment: &Segment) -> Option<Duration> {
-        self.clock.sent_apart(last.stamp?, segment.options.timestamps?.val)
+    pub(crate) fn sent_apart(&self, last: &LastData, stamps: Option<Timestamps>) -> Option<Duration> {
+        self.clock.sent_apart(last.stamp?, stamps?.val)
     }
 
     /// Whether the spacing in which segments arrive is their sender's, not the bottleneck's.
@@ -102,8 +100,10 @@ impl Half {
     /// for as long, or left together with that one, or comes sooner than anything can have let it leave, or no later
     /// than those before it.
     #[inline]
-    pub(crate) fn was_behind(&self, segment: &Segment, gap: Duration, path_rtt: Duration) -> bool {
-        let Some(last) = self.last_data.filter(|last| last.queue != Queue::Emptied) else { return false };
+    pub(crate) fn was_behind(&self, stamps: Option<Timestamps>, gap: Duration, path_rtt: Duration) -> bool {
+        let Some(last) = self.last_data.as_ref().filter(|last| last.queue != Queue::Emptied) else {
+            return false;
+        };
         let soon = path_rtt.divided_by(4).max(Duration::from_micros(200));
         if self.queued_on_way.is_some_and(|queued| queued >= gap) {
             return true;
@@ -116,7 +116,7 @@ impl Half {
         if gap < STAMP_BLUR && (gap < soon || usual()) {
             return true;
         }
-        self.sent_apart(&last, segment).map_or(gap < soon, |apart| apart <= gap.divided_by(2))
+        self.sent_apart(last, stamps).map_or(gap < soon, |apart| apart <= gap.divided_by(2))
     }
 }
 

@@ -4,6 +4,9 @@
 //! transit until the time that they need from the capture to the sender and back has gone by, so that every rule about
 //! a sender ("was it blocked until then?") is asked of what that sender knew, from whichever end the capture was taken.
 
+mod usual;
+mod windows;
+
 use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
 use crate::estimate::beat::Cadence;
@@ -26,7 +29,6 @@ use crate::words::cause::Side;
 const REMEMBERED_MAX: usize = 2048;
 /// By how much a host's answers vary, and with them the estimate of the way to it.
 pub(crate) const HOST_VARIATION: Duration = Duration::from_micros(150);
-const UNSCALED_MAX: u32 = 65_536; // the window that a sender knows early in a connection
 const HOLE_BYTES_MAX: i32 = 1 << 30; // a jump further than any window is none
 pub(crate) const TIMESTAMP_OPTION_LEN: u32 = 12;
 
@@ -160,27 +162,6 @@ impl Half {
         len >= mss && (self.mss_announced.is_some() || len.is_multiple_of(mss))
     }
 
-    /// Learns from the peer's acknowledgement how its windows are scaled, where no handshake says it.
-    pub(crate) fn learn_scale(&mut self, ack: &Segment, mss: u32) {
-        let before = self.scale_bounds.scale();
-        self.scale_bounds.on_ack(ack.ack, ack.window, self.outstanding(), mss);
-        let scale = self.scale_bounds.scale();
-        if scale < before {
-            self.shrink_windows(before - scale);
-        }
-    }
-
-    /// Windows so far were taken for this many powers of two larger than they are.
-    fn shrink_windows(&mut self, powers: u8) {
-        for ack in self.in_transit.iter_mut() {
-            ack.window >>= powers;
-            ack.edge = ack.ack + ack.window;
-        }
-        self.window_max >>= powers;
-        self.window_first = self.window_first.map(|window| window >> powers);
-        self.view.shrink_windows(powers);
-    }
-
     /// Bytes that it takes besides its own, a few words apart.
     pub(crate) fn heap(&self) -> usize {
         self.sent.heap() + self.in_transit.heap() + self.holes.heap()
@@ -222,22 +203,12 @@ impl Half {
         self.acked_bare > self.acked_with_data
     }
 
-    /// Bytes that fit the window as the sender knows it.
-    pub(crate) fn room_left(&self) -> Option<i32> {
-        Some(self.view.edge? - self.snd_nxt?)
-    }
-
     /// When an acknowledgement of all that was sent passed the capture since then that is still on its way to the sender. What
     /// leaves before that can have arrived has hardly anything to do with it, unless the sender is nearer than it seems.
     pub(crate) fn acked_in_transit(&self, since: Instant) -> Option<Instant> {
         let all =
             |ack: &&AckSeen| ack.at >= since && self.snd_nxt.is_some_and(|nxt| ack.ack.at_or_after(nxt));
         self.in_transit.iter().find(all).map(|ack| ack.at)
-    }
-
-    /// First byte beyond every window that passed the capture, whether the sender had it yet or not.
-    pub(crate) fn edge_seen(&self) -> Option<Seq> {
-        self.in_transit.iter().map(|ack| ack.edge).chain(self.view.edge).reduce(Seq::latest)
     }
 
     /// Whether the sender numbers this connection's packets by themselves, and the capture has hardly missed one.
@@ -492,9 +463,10 @@ impl Half {
             Order::Duplicate | Order::Probe => 0,
         };
         self.bytes += u64::from(new_bytes);
-        self.learn_pace(segment, order);
+        let stamps = segment.options.timestamps;
+        self.learn_pace(segment.at, stamps, order);
         let behind =
-            self.arrivals.last().is_some_and(|last| self.was_behind(segment, segment.at - last, path_rtt));
+            self.arrivals.last().is_some_and(|last| self.was_behind(stamps, segment.at - last, path_rtt));
         if !self.on_one_host {
             self.arrivals.on_bytes(segment.at, self.on_wire(new_bytes, 1, mss), mss, behind);
         }
@@ -536,17 +508,6 @@ impl Half {
             (true, true) => Queue::Emptied,
             (true, false) => Queue::Unknown,
         }
-    }
-
-    /// Half of the largest window that the sender can have known early in the connection.
-    fn forced_push_after(&self) -> u32 {
-        if self.window_max == 0 { UNSCALED_MAX / 2 } else { self.window_max.min(UNSCALED_MAX) / 2 }
-    }
-
-    /// Whether a small segment of `len` bytes that left while a small one was outstanding shows that Nagle is off:
-    /// within a long write, every half window is pushed without asking (forced_push, net/ipv4/tcp.c).
-    pub(crate) fn shows_nodelay(&self, len: u32) -> bool {
-        self.outstanding() + len < self.window_max / 2
     }
 
     /// A segment without data carries the sequence number that comes next: bytes before it that the capture has not

@@ -27,6 +27,12 @@ impl Holes {
         self.0.capacity() * size_of::<Hole>()
     }
 
+    /// Whether there are none.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Bytes behind all that were seen are missing. Returns whether there is room to remember that.
     pub(crate) fn push(&mut self, start: Seq, end: Seq, noticed_at: Instant) -> bool {
         let room = self.0.len() < HOLES_MAX;

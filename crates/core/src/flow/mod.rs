@@ -5,6 +5,7 @@ pub(crate) mod half;
 pub(crate) mod handshake;
 pub(crate) mod holes;
 pub(crate) mod order;
+pub(crate) mod packed;
 pub(crate) mod passing;
 pub(crate) mod sighting;
 pub(crate) mod view;

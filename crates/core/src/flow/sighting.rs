@@ -4,6 +4,8 @@
 
 use tcpwhy_wire::{Duration, Flags, Instant, Segment, Seq};
 
+use crate::flow::packed::Packed;
+
 /// A packet crosses a host's interfaces in less.
 const WITHIN: Duration = Duration::from_millis(1);
 
@@ -30,6 +32,19 @@ impl Sighting {
             window: segment.window,
             ip_id: segment.ip_id,
             flags: segment.flags,
+            from,
+        }
+    }
+
+    pub(crate) fn of_packed(packed: &Packed, from: usize) -> Self {
+        Self {
+            at: packed.at,
+            seq: packed.seq,
+            ack: packed.ack,
+            payload_len: packed.payload_len,
+            window: packed.window,
+            ip_id: packed.ip_id,
+            flags: packed.flags,
             from,
         }
     }

@@ -94,7 +94,8 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     // With more queued behind the last one, its sender did not wait of its own accord.
     let apart_max =
         if wait.last.queue == Queue::More { wait.gap.divided_by(2) } else { wait.gap.divided_by(4) };
-    let stretched = half.sent_apart(wait.last, wait.segment).is_some_and(|apart| apart <= apart_max);
+    let stretched =
+        half.sent_apart(wait.last, wait.segment.options.timestamps).is_some_and(|apart| apart <= apart_max);
     let whole = waiting || stretched || stamped_before || keeps_pace(wait);
     if !whole && queued < wait.gap.divided_by(2) {
         return None;

@@ -91,8 +91,8 @@ pub(crate) fn agrees_alone(waited: Duration, timer: Duration, corked: u32) -> bo
 
 /// The same, where a sleep of a round number would take as long.
 pub(crate) fn is_of_timer(waited: Duration, timer: Duration, corked: u32) -> bool {
-    if waited < RTO_MIN - RTO_MIN.divided_by(20) {
-        return false; // sooner than the shortest of them
+    if waited < SHORTEST {
+        return false;
     }
     let timer = timer.max(RTO_MIN);
     // The timer fires on a tick, 2 to 8 ms behind its time at HZ=250; from 256 ms on the wheel is coarser by eight
@@ -105,6 +105,9 @@ pub(crate) fn is_of_timer(waited: Duration, timer: Duration, corked: u32) -> boo
     };
     waited >= early && waited <= late
 }
+
+/// Sooner than the shortest of them: RTO_MIN less a twentieth.
+pub(crate) const SHORTEST: Duration = Duration::from_millis(190);
 
 /// So many corked replies are a habit.
 const USED_TO: u32 = 2;

@@ -173,6 +173,14 @@ impl Habits {
         }
     }
 
+    /// The same of a small one that took its server so long and was not corked.
+    #[inline]
+    pub(crate) fn on_quick_reply(&mut self, thought: Duration) {
+        if thought < RTO_MIN.divided_by(2) {
+            self.quick_replies = self.quick_replies.saturating_add(1);
+        }
+    }
+
     pub(crate) fn take(&mut self, lessons: &Lessons) {
         self.nagle_held = self.nagle_held.saturating_add(u32::from(lessons.nagle.held));
         if let Some(pause) = lessons.nagle.pause {

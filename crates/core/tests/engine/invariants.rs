@@ -9,8 +9,13 @@ use tcpwhy_core::{Analysis, Listing, Options};
 use tcpwhy_wire::{Duration, Endpoint, Segment};
 
 /// Everything listed.
-pub(crate) const EVERYTHING: Options =
-    Options { listing: Listing::UpTo(u64::MAX), max_connections: 1_000_000, seed: 0, plain: false };
+pub(crate) const EVERYTHING: Options = Options {
+    listing: Listing::UpTo(u64::MAX),
+    max_connections: 1_000_000,
+    seed: 0,
+    plain: false,
+    checked: true,
+};
 
 /// A cause counts as found from here on (ledger): a millisecond or a twentieth of the bill.
 const HIT_MIN: Duration = Duration::from_millis(1);

@@ -21,22 +21,22 @@ const WHOLE: u8 = 128;
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub(crate) struct Packed {
-    at: Instant,
-    packet: u64,
-    seq: Seq,
-    ack: Seq,
-    stamps: Timestamps,
+    pub at: Instant,
+    pub packet: u64,
+    pub seq: Seq,
+    pub ack: Seq,
+    pub stamps: Timestamps,
     /// What its endpoints are mixed to.
-    hash: u32,
+    pub hash: u32,
     /// IPv4 addresses.
     addrs: [u32; 2],
     ports: [u16; 2],
-    payload_len: u32,
-    ip_id: Option<u16>,
-    window: u16,
+    pub payload_len: u32,
+    pub ip_id: Option<u16>,
+    pub window: u16,
     mss: u16,
     window_scale: u8,
-    flags: Flags,
+    pub flags: Flags,
     ttl: u8,
     has: u8,
 }
@@ -140,27 +140,47 @@ impl Piece<'_> {
         self.packed.iter().map(|packed| packed.hash)
     }
 
-    /// Gives them one by one, each with what its endpoints are mixed to.
     #[inline]
-    pub(crate) fn for_each(&self, mut on_segment: impl FnMut(u32, &Segment)) {
-        for packed in self.packed {
-            if packed.has == WHOLE {
-                on_segment(packed.hash, &self.whole[packed.payload_len as usize]);
-            } else {
-                on_segment(packed.hash, &packed.unpack());
-            }
+    pub(crate) fn packed(&self) -> &[Packed] {
+        self.packed
+    }
+
+    /// Gives one of them as it was.
+    #[inline]
+    pub(crate) fn with<T>(&self, packed: &Packed, on_segment: impl FnOnce(&Segment) -> T) -> T {
+        if packed.has == WHOLE {
+            on_segment(&self.whole[packed.payload_len as usize])
+        } else {
+            on_segment(&packed.unpack())
         }
     }
 }
 
 impl Packed {
+    /// Which of two ends it is from, if it is between these.
+    #[inline]
+    pub(crate) fn sender(&self, ends: &[Endpoint; 2]) -> Option<usize> {
+        let (src, dst) = (self.end(0), self.end(1));
+        if src == ends[0] && dst == ends[1] {
+            Some(0)
+        } else {
+            (src == ends[1] && dst == ends[0]).then_some(1)
+        }
+    }
+
     #[inline]
     fn end(&self, i: usize) -> Endpoint {
         Endpoint { addr: MAPPED << 32 | u128::from(self.addrs[i]), port: self.ports[i] }
     }
 
+    /// Whether it has time stamps and no other option, ACK and at most PSH and FIN.
     #[inline]
-    fn unpack(&self) -> Segment {
+    pub(crate) fn is_usual(&self) -> bool {
+        self.has == STAMPS && self.flags.0 & !(Flags::PSH | Flags::FIN) == Flags::ACK
+    }
+
+    #[inline]
+    pub(crate) fn unpack(&self) -> Segment {
         let mut options = TcpOptions::default();
         options.timestamps = (self.has & STAMPS != 0).then_some(self.stamps);
         if self.has & !STAMPS != 0 {
@@ -230,10 +250,10 @@ mod tests {
             let mut given = Vec::new();
             for piece in packed.pieces(3) {
                 assert_eq!(piece.hashes().next(), Some(given.len() as u32));
-                piece.for_each(|hash, segment| {
-                    assert_eq!(hash as usize, given.len());
-                    given.push(*segment);
-                });
+                for packed in piece.packed() {
+                    assert_eq!(packed.hash as usize, given.len());
+                    piece.with(packed, |segment| given.push(*segment));
+                }
             }
             assert_eq!(given, segments);
             packed.clear(&mut spare);

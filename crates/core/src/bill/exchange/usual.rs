@@ -1,0 +1,88 @@
+//! What does a usual segment change in the exchange under way?
+
+use super::{Open, Path};
+use crate::bill::account::{Charge, Split};
+use crate::flow::half::LastData;
+use crate::flow::packed::Packed;
+
+impl Path {
+    /// Whether something was sent again that may have repaired nothing, or a timer ran.
+    #[inline]
+    pub(crate) fn has_pending(&self) -> bool {
+        self.aside.as_ref().is_some_and(|aside| aside.pending_last.is_some() || aside.timer.is_some())
+    }
+
+    /// [`Path::advance`] with what the bottleneck needed in a burst.
+    #[inline]
+    pub(crate) fn advance_in_burst(&mut self, charges: &[Charge; 2], at: LastData) {
+        if charges.iter().all(|charge| !charge.ns.is_positive()) {
+            self.absorb_blocked();
+            self.blocked_bytes = 0;
+        } else {
+            let blocked = &mut self.aside.get_or_insert_default().blocked;
+            for charge in charges {
+                blocked.charge(charge);
+            }
+        }
+        self.blocked_bytes = self.blocked_bytes.saturating_add(at.len);
+        self.last = Some(at);
+        self.index += 1;
+    }
+
+    /// Whether nothing is kept aside that may or may not count.
+    #[inline]
+    pub(crate) fn is_settled(&self) -> bool {
+        self.aside.as_ref().is_none_or(|aside| {
+            aside.pending_last.is_none()
+                && aside.timer.is_none()
+                && aside.early.is_empty()
+                && aside.blocked.is_empty()
+        })
+    }
+}
+
+impl Open {
+    /// Whether this is the first segment of an answer to a request in one piece of which nothing is in doubt.
+    #[inline]
+    pub(crate) fn awaits_usual(&self, segment: &Packed) -> bool {
+        self.reply_first.is_none()
+            && self.request_first.is_some_and(|first| segment.ack.after(first))
+            && self.request.last.is_some()
+            && self.request.index == 0
+            && self.pieces.is_empty()
+            && self.request.is_settled()
+            && self.reply.is_settled()
+            && self.reply.last.is_none()
+    }
+
+    /// The reply's path starts where the request's is: [`Path::branch`] with nothing aside.
+    #[inline]
+    pub(crate) fn answer(&mut self, split: Option<&Split>, charges: Option<&[Charge; 2]>) {
+        let account = self.request.settle();
+        self.reply.clear();
+        if !account.is_empty() {
+            self.reply.account.copy_from(account);
+        }
+        if let Some(split) = split {
+            self.reply.account.charge_split(split);
+        }
+        for charge in charges.into_iter().flatten() {
+            self.reply.account.charge(charge);
+        }
+    }
+
+    /// [`Open::count`] of a usual segment.
+    #[inline]
+    pub(crate) fn count_usual(&mut self, segment: &Packed, from: usize) {
+        let new_bytes = u64::from(segment.payload_len);
+        self.packets[1] = segment.packet;
+        if from == self.initiator {
+            self.request_acks = Some(segment.ack);
+            self.request_bytes += new_bytes;
+            self.piece.2 += new_bytes;
+            self.request_end = Some(segment.seq + segment.payload_len);
+        } else {
+            self.reply_bytes += new_bytes;
+        }
+    }
+}

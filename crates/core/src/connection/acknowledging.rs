@@ -1,0 +1,142 @@
+//! What does an acknowledgement, or an echo, show of the peer and of how far away it is?
+
+use tcpwhy_wire::{Duration, Segment, Timestamps};
+
+use super::{CLIENT, Connection, QUEUED_MIN};
+use crate::rules::HELD_BACK_MIN;
+
+/// An end that was silent for this long while its peer sent was not in the middle of a burst.
+const REACTION_AFTER_SILENCE: Duration = Duration::from_millis(2);
+/// An acknowledgement that takes longer says nothing about how far away its sender is.
+const DISTANCE_MAX: Duration = Duration::from_secs(1);
+
+impl Connection {
+    /// What an end echoes bounds its distance, whether a handshake has shown that or not. Without ACK it echoes nothing
+    /// (RFC 7323, 3.2): a SYN may come again behind the SYN-ACK.
+    pub(super) fn learn_from_echo(&mut self, stamps: Timestamps, from: usize, echoes: bool) {
+        self.echoes[from].on_stamp(stamps.val, self.now);
+        if !echoes {
+            return;
+        }
+        let Some(bound) = self.echoes[1 - from].on_echo(stamps.ecr, self.now, self.delay[from].is_some())
+        else {
+            return;
+        };
+        let known = self.delay[from];
+        if known.is_none_or(|known| bound < known) {
+            self.set_delay(from, bound);
+            if self.assumed {
+                self.habits[from].forget_pauses();
+            }
+            if known.is_some_and(|known| known - bound >= HELD_BACK_MIN) {
+                self.was_held_back(1 - from);
+            }
+        }
+    }
+
+    /// The same without time stamps: a packet behind a silence follows what the end received, and
+    /// the quickest such reaction bounds its distance. One may be chance; the second quickest counts.
+    pub(super) fn learn_from_reaction(&mut self, from: usize) {
+        let (Some(own), Some(peer)) = (self.last_packet[from], self.last_packet[1 - from]) else { return };
+        if peer - own < REACTION_AFTER_SILENCE {
+            return;
+        }
+        let reaction = self.now - peer;
+        let [quickest, second] = &mut self.reactions[from];
+        if reaction < *quickest {
+            (*quickest, *second) = (reaction, *quickest);
+        } else if reaction < *second {
+            *second = reaction;
+        }
+        let second = *second;
+        if let Some(known) = self.delay[from].filter(|known| second < *known) {
+            self.delay[from] = Some(second);
+            self.habits[from].forget_pauses();
+            if known - second >= HELD_BACK_MIN {
+                self.was_held_back(1 - from);
+            }
+        }
+    }
+
+    /// The way to the peer of `sender` proves to be shorter by the least that an acknowledgement is held back: what the
+    /// longer one was measured with had taken held-back acknowledgements for prompt ones.
+    pub(super) fn was_held_back(&mut self, sender: usize) {
+        self.habits[sender].forget_pauses();
+        let side = self.halves[sender].side;
+        if let Some(open) = &mut self.open {
+            open.request.hold_back_acknowledgements(side);
+            open.reply.hold_back_acknowledgements(side);
+        }
+    }
+
+    pub(super) fn on_ack(&mut self, segment: &Segment, from: usize) {
+        let to = 1 - from;
+        let mss = self.mss(to);
+        if !segment.flags.syn() && self.window_scale(from).is_none() {
+            self.halves[to].learn_scale(segment, mss);
+        }
+        let window = self.window(segment, from);
+        let spurious =
+            segment.options.sack().first().is_some_and(|block| block.end.at_or_before(segment.ack));
+        if !segment.flags.syn()
+            && let Some(setup) =
+                self.setup.as_mut().filter(|setup| from == CLIENT && setup.last_syn_ack.is_some())
+        {
+            setup.done = true;
+        }
+        let peer = self.delay(from);
+        if let Some(rtt) = self.halves[to].on_ack(segment, window, mss, peer) {
+            self.on_round_trip(rtt, from);
+        }
+        if spurious && let Some(open) = &mut self.open {
+            // D-SACK (RFC 2883): what was sent again had arrived before.
+            let path = if to == open.initiator { &mut open.request } else { &mut open.reply };
+            path.discard();
+        }
+        self.discard_if_answered(to, segment.options.timestamps.map(|stamps| stamps.ecr));
+    }
+
+    /// An acknowledgement from this end shows a round trip between it and the capture.
+    #[inline]
+    pub(super) fn on_round_trip(&mut self, rtt: Duration, from: usize) {
+        // What the acknowledgement itself waited on its way here is no part of the path's round trip. A clock that says
+        // that it waited for nearly all of it says something else.
+        let waited =
+            self.halves[from].queued_on_way.filter(|queued| *queued >= QUEUED_MIN).unwrap_or_default();
+        let rtt = if waited <= rtt.times(3).divided_by(4) { rtt - waited } else { rtt };
+        // Without a handshake the first thing to acknowledge may be anybody's next request, minutes later. Whoever waits
+        // for longer than this has sent again (RFC 6298, 2.1).
+        if self.assumed && rtt >= DISTANCE_MAX {
+            return;
+        }
+        // An end that is seen to answer within `rtt` is at most that far away.
+        let to = 1 - from;
+        let known = self.delay[from];
+        let least = known.map_or(rtt, |known| known.min(rtt));
+        self.set_delay(from, least);
+        if self.halves[to].newly_acked > self.mss(to) && rtt - least >= QUEUED_MIN {
+            self.way.on_queued(from, self.now, rtt - least); // so much is acknowledged at once
+        }
+        self.way.on_least(from, self.now, least, QUEUED_MIN);
+        if known.is_some_and(|known| known - rtt >= HELD_BACK_MIN) {
+            self.was_held_back(to);
+        }
+        if let Some(own) = self.delay[to] {
+            self.halves[to].rto.on_sample(rtt + own);
+        }
+    }
+
+    /// Everything that this end sent is acknowledged: by the time stamp that is echoed, what it sent again may have repaired
+    /// nothing.
+    #[inline]
+    pub(super) fn discard_if_answered(&mut self, to: usize, echoed: Option<u32>) {
+        let Some(open) = &mut self.open else { return };
+        let path = if to == open.initiator { &mut open.request } else { &mut open.reply };
+        if path.repaired_at().is_some()
+            && self.halves[to].outstanding() == 0
+            && echoed.is_some_and(|echoed| path.answered_before_repair(echoed))
+        {
+            path.discard();
+        }
+    }
+}

@@ -1,0 +1,420 @@
+//! Is this one of the segments that nearly all of a capture are, and what does it change?
+//!
+//! Header prediction (tcp_rcv_established, net/ipv4/tcp_input.c) for an observer: a few comparisons tell a request, a
+//! reply or an acknowledgement on a connection where nothing is missing, late or unknown. It takes the small path, which
+//! asks no question whose answer is known by then and changes the same state in the same order. Everything else takes
+//! the general path, at any segment: both work on one state, and [`Connection::assert_alike`] holds them to each other.
+
+use tcpwhy_wire::Duration;
+
+use super::{CLIENT, Connection, QUEUED_MIN, SERVER};
+use crate::bill::account::Charge;
+use crate::bill::exchange::Open;
+use crate::flow::packed::Packed;
+use crate::rules::{BURST_GAP, cork};
+use crate::tally::ledger::{Closed, Ledger};
+use crate::words::cause::Cause;
+use crate::words::report::{Confidence, Kind};
+
+/// What a usual segment with data is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shape {
+    /// The client begins an exchange with it, in one small segment.
+    Request,
+    /// The server begins its answer with it, in one small segment.
+    Reply,
+    /// It goes on with its sender's part, right behind the segment before it.
+    Burst,
+    /// The general path has to tell.
+    Other,
+}
+
+impl Connection {
+    /// Whether usual segments are usual here: asked again whenever the general path has run.
+    pub(super) fn is_calm(&self) -> bool {
+        !self.assumed
+            && !self.closed
+            && self.ladder.is_none()
+            && self.last_at == self.now
+            && self.delay.iter().all(Option::is_some)
+            && self.setup.as_ref().is_none_or(|setup| setup.done)
+            && self.halves.iter().all(super::Half::is_calm)
+    }
+
+    /// Takes a usual segment. Returns whether it is one: if not, nothing has changed.
+    #[inline]
+    pub(crate) fn on_usual(&mut self, segment: &Packed, from: usize, ledger: &mut Ledger) -> bool {
+        let from = from & 1; // so that the compiler sees that there are two of everything
+        if !self.is_usual(segment, from) {
+            return false;
+        }
+        self.on_usual_packet(segment, from);
+        self.on_usual_ack(segment, from);
+        if segment.payload_len == 0 {
+            self.halves[from].on_usual_pure();
+        } else {
+            let (own, mss) = (self.delay(from), self.sizes[from]);
+            self.halves[from].learn(segment.at, own, mss);
+            match self.shape(segment, from) {
+                Shape::Request => {
+                    self.before_usual_data(segment, from);
+                    self.close_usual(ledger);
+                    self.begin_usual(segment);
+                    self.on_usual_data(segment, from);
+                }
+                Shape::Reply => {
+                    self.before_usual_data(segment, from);
+                    self.answer_usual(segment);
+                    self.on_usual_data(segment, from);
+                }
+                Shape::Burst => self.on_burst(segment, from),
+                Shape::Other => {
+                    // It lets take effect what has taken effect by now, which changes nothing.
+                    self.on_data(&segment.unpack(), from, ledger);
+                    self.calm = self.is_calm();
+                }
+            }
+        }
+        if segment.flags.fin() {
+            self.halves[from].on_control(&segment.unpack());
+        }
+        true
+    }
+
+    /// Takes a usual segment on the general path, and panics unless that leaves the same state.
+    pub(crate) fn assert_alike(
+        mut self,
+        segment: &Packed,
+        from: usize,
+        mut ledger: Ledger,
+        usual: &Self,
+        usual_ledger: &Ledger,
+    ) {
+        ledger.packet = segment.packet;
+        self.on_segment(&segment.unpack(), from, &mut ledger);
+        self.sighting = usual.sighting;
+        (self.heap, self.way) = (usual.heap, usual.way);
+        if &self != usual {
+            let [general, usual] = [&self, usual].map(|state| format!("{state:#?}"));
+            let differ: Vec<_> = general.lines().zip(usual.lines()).filter(|(a, b)| a != b).collect();
+            panic!("packet {}: the general path and the usual one leave {differ:#?}", segment.packet);
+        }
+        assert!(&ledger == usual_ledger, "packet {}: the bills differ", segment.packet);
+    }
+
+    /// Whether it is the next one of its direction on a quiet connection, and acknowledges what was sent or nothing new.
+    #[inline]
+    fn is_usual(&self, segment: &Packed, from: usize) -> bool {
+        let (half, peer) = (&self.halves[from], &self.halves[1 - from]);
+        self.calm
+            && segment.at >= self.now
+            && segment.is_usual()
+            && half.expects(segment)
+            && (peer.is_acknowledging(segment) || peer.is_repeated(segment, self.usual_window(segment, from)))
+    }
+
+    #[inline]
+    fn shape(&self, segment: &Packed, from: usize) -> Shape {
+        let half = &self.halves[from];
+        let len = segment.payload_len;
+        // A single byte may be a probe, and packets that the capture does not have may be copies.
+        let plain = len > 1 && half.missed_since_data == 0 && !segment.flags.fin();
+        if !plain || !self.frames.passes(len, from) {
+            return Shape::Other;
+        }
+        let Some(open) = self.open.as_deref() else {
+            return if from == CLIENT && self.is_small(segment, from) {
+                Shape::Request
+            } else {
+                Shape::Other
+            };
+        };
+        if half.has_emptied_its_queue() {
+            if open.initiator == CLIENT && self.is_small(segment, from) {
+                if from == CLIENT && self.ends_usual(open, segment) {
+                    return Shape::Request;
+                }
+                if from == SERVER && open.awaits_usual(segment) {
+                    return Shape::Reply;
+                }
+            }
+        } else if len == self.sizes[from] && self.goes_on(open, segment, from) {
+            return Shape::Burst;
+        }
+        Shape::Other
+    }
+
+    /// Whether it is a small segment that nothing holds back, with nothing behind it.
+    #[inline]
+    fn is_small(&self, segment: &Packed, from: usize) -> bool {
+        let half = &self.halves[from];
+        segment.payload_len < self.sizes[from]
+            && segment.flags.psh()
+            && half.is_acknowledged()
+            && half.has_emptied_its_queue()
+    }
+
+    /// Whether a full segment leaves together with the one before it.
+    #[inline]
+    fn goes_on(&self, open: &Open, segment: &Packed, from: usize) -> bool {
+        let half = &self.halves[from];
+        let (own, other) =
+            if from == open.initiator { (&open.request, &open.reply) } else { (&open.reply, &open.request) };
+        let (Some(last), Some(sent)) = (&own.last, &half.last_data) else { return false };
+        if last.packet != sent.packet || segment.at - last.at >= BURST_GAP || own.has_pending() {
+            return false;
+        }
+        let turn = if from == open.initiator {
+            open.reply_first.is_none()
+        } else {
+            // Nothing of the request has reached it since.
+            let away = self.delay(from);
+            let asked = other.last.as_ref().map(|asked| asked.at + (away - away.divided_by(8)));
+            open.reply_first.is_some() && asked.is_some_and(|asked| asked <= last.at)
+        };
+        turn && self.habits[from].copies_due == 0 && half.may_go_on(last, self.sizes[from])
+    }
+
+    /// Whether the client's next request ends what is under way.
+    #[inline]
+    fn ends_usual(&self, open: &Open, segment: &Packed) -> bool {
+        open.reply_first.is_some_and(|first| segment.ack.after(first))
+            && open.request_acks.is_none_or(|acks| segment.ack.after(acks))
+            && self.habits[CLIENT].held_shape.is_none()
+            && open.reply.is_settled()
+    }
+
+    #[inline]
+    fn usual_window(&self, segment: &Packed, from: usize) -> u32 {
+        u32::from(segment.window) << self.window_scale(from).unwrap_or(0)
+    }
+
+    #[inline]
+    fn on_usual_packet(&mut self, segment: &Packed, from: usize) {
+        self.last_at = segment.at;
+        self.now = segment.at;
+        self.packets += 1;
+        self.packet_range[1] = segment.packet;
+        self.learn_from_echo(segment.stamps, from, true);
+        self.last_packet[from] = Some(segment.at);
+        let mss = self.sizes[from];
+        self.halves[from].on_usual_packet(segment, mss);
+        self.habits[1 - from].on_peer_packet(0);
+        // Whoever has more to send is the one who fills a queue.
+        if segment.payload_len >= mss
+            && let Some(queued) = self.halves[from].queued_on_way.filter(|&queued| queued >= QUEUED_MIN)
+        {
+            self.way.on_queued(from, segment.at, queued);
+        }
+    }
+
+    #[inline]
+    fn on_usual_ack(&mut self, segment: &Packed, from: usize) {
+        let to = 1 - from;
+        if self.halves[to].is_acknowledging(segment) {
+            let window = self.usual_window(segment, from);
+            let (mss, peer) = (self.sizes[to], self.delay(from));
+            if let Some(rtt) = self.halves[to].on_usual_ack(segment, window, mss, peer) {
+                self.on_round_trip(rtt, from);
+            }
+        } else {
+            self.halves[to].on_repeated();
+        }
+        self.discard_if_answered(to, Some(segment.stamps.ecr));
+    }
+
+    /// What a data segment changes before it is known to whom it belongs.
+    #[inline]
+    fn before_usual_data(&mut self, segment: &Packed, from: usize) {
+        let mss = self.sizes[from];
+        let half = &self.halves[from];
+        if half.flight() > 0 {
+            self.habits[from].may_be_restarted = false;
+        } else {
+            let silent = half.last_data.as_ref().map_or(Duration::ZERO, |last| segment.at - last.at);
+            let rto = half.rto.rto();
+            if silent > rto {
+                self.habits[from].rounds.on_idle(silent, rto, mss);
+                self.habits[from].may_be_restarted = true;
+            }
+        }
+        self.frames.on_passing(segment.payload_len, from);
+    }
+
+    /// [`Connection::close`] before the client's next request.
+    #[inline]
+    fn close_usual(&mut self, ledger: &mut Ledger) {
+        if self.open.is_none() {
+            return;
+        }
+        if !self.setup_billed {
+            self.close_setup(ledger);
+        }
+        let Some(mut open) = self.open.take() else { return };
+        if let Some(last) = &open.reply.last
+            && self.halves[SERVER].link.busy_from(last.at).is_positive()
+        {
+            self.charge_drain(&mut open, SERVER);
+        }
+        if open.way_base.is_some() {
+            self.charge_late_start(&mut open);
+        }
+        let packet = open.packets[1];
+        let own = self.delay(CLIENT);
+        let side = self.halves[SERVER].side;
+        let account = open.reply.settle();
+        if self.way.min(CLIENT).is_some_and(|path| own - path >= QUEUED_MIN) {
+            self.charge_way_back(account, Kind::Exchange, SERVER, packet);
+        } else {
+            let way = Charge::new(Cause::RoundTrip, side, own, Confidence::Certain);
+            account.charge(&way.evidence(packet, 0));
+        }
+        self.last_felt_end = Some(open.start + account.total());
+        let closed = Closed {
+            n: open.n,
+            kind: Kind::Exchange,
+            initiator: self.halves[CLIENT].side,
+            start: open.start,
+            client_idle: open.client_idle,
+            request_bytes: open.request_bytes,
+            reply_bytes: open.reply_bytes,
+            packets: open.packets,
+            ..self.closed(ledger)
+        };
+        ledger.close(&closed, account);
+        self.spare = Some(open);
+    }
+
+    /// [`Connection::begin`] with the client's request, and its path's first segment.
+    #[inline]
+    fn begin_usual(&mut self, segment: &Packed) {
+        let mut open = self.spare.take().unwrap_or_else(|| Box::new(Open::new()));
+        self.frames.on_message();
+        if self.next_n == 0 && self.setup.is_some() {
+            self.next_n = 1; // 0 is the setup
+        }
+        let at = segment.at;
+        let idle_since = self.idle_since();
+        let idle = idle_since.map_or(Duration::ZERO, |since| (at - since).at_least_zero());
+        open.restart(self.next_n, CLIENT, at, idle, (at, segment.packet));
+        self.next_n += 1;
+        open.request_first = Some(segment.seq);
+        if self.delay(CLIENT) >= self.delay(SERVER) {
+            open.way_base = self.halves[CLIENT].clock.base_with_last();
+            if self.halves[CLIENT].queued_on_way.is_some_and(Duration::is_positive)
+                && let Some(late) = self.late_on_its_way(&segment.unpack(), CLIENT, idle_since)
+            {
+                open.begin_earlier(at, late.ns);
+                open.request.charge(&late);
+            }
+        }
+        self.open = Some(open);
+    }
+
+    /// [`Connection::bill`] of the first segment of a reply.
+    #[inline]
+    fn answer_usual(&mut self, segment: &Packed) {
+        let Some(open) = self.open.as_deref() else { return };
+        let Some(asked) = open.request.last.as_ref() else { return };
+        let (half, client) = (&self.halves[SERVER], &self.halves[CLIENT]);
+        let own = self.delay(SERVER);
+        let gap = (segment.at - asked.at).at_least_zero();
+        let path = own.at_least_zero().min(gap);
+        let think = gap - path;
+        let stood = self.way.min(SERVER).is_some_and(|least| own - least >= QUEUED_MIN);
+        let queued = half.queued_on_way.is_some_and(Duration::is_positive);
+        let split =
+            if stood || queued || think >= cork::SHORTEST || client.link.busy_from(asked.at).is_positive() {
+                // What else may have delayed it is asked as always.
+                let verdict = self.think(open, &segment.unpack(), super::Order::New, false);
+                self.habits[SERVER].rounds.on_message(segment.seq);
+                self.habits[SERVER].on_first_reply(&verdict, true);
+                Some(verdict.split)
+            } else {
+                None
+            };
+        let charges = if split.is_some() {
+            None
+        } else {
+            let packets = (asked.packet, segment.packet);
+            let confidence = self.usual_confidence(open, think);
+            let side = half.side;
+            let path = Charge::new(Cause::RoundTrip, side, path, Confidence::Certain);
+            let own = Charge::new(Cause::ServerThink, side, think, confidence);
+            let habits = &mut self.habits[SERVER];
+            habits.rounds.on_message(segment.seq);
+            habits.on_quick_reply(think);
+            Some([path, own].map(|charge| charge.evidence(packets.0, packets.1)))
+        };
+        let Some(open) = self.open.as_deref_mut() else { return };
+        open.reply_first = Some(segment.seq);
+        open.answer(split.as_ref(), charges.as_ref());
+    }
+
+    /// How sure it is that the server took the time before a reply: what [`Connection::think`] says of a short one.
+    #[inline]
+    fn usual_confidence(&self, open: &Open, think: Duration) -> Confidence {
+        let (own, away) = (self.delay(SERVER), self.delay(CLIENT));
+        if own > away {
+            let most = think.max(super::billing::VARIED_MIN);
+            if self.halves.iter().any(|half| half.queued_peak >= most) {
+                return Confidence::Possible;
+            }
+        }
+        let short = open.request_bytes <= u64::from(self.sizes[CLIENT]);
+        let near = own.times(9) <= own + away || (own < Duration::from_millis(1) && short);
+        if near { Confidence::Certain } else { Confidence::Likely }
+    }
+
+    /// A full segment behind another one: [`Connection::on_data`] where nothing can have stopped its sender.
+    #[inline]
+    fn on_burst(&mut self, segment: &Packed, from: usize) {
+        self.before_usual_data(segment, from);
+        let mss = self.sizes[from];
+        let half = &self.halves[from];
+        let Some(before) = &half.last_data else { return };
+        let gap = (segment.at - before.at).at_least_zero();
+        let busy = half.busy_in_burst(segment, before, gap, self.is_near(from), mss);
+        let charges = [busy, gap - busy];
+        let confidence = if half.dropped { Confidence::Possible } else { Confidence::Likely };
+        let side = half.side;
+        let packets = (before.packet, segment.packet);
+        self.count_flight(segment, from, mss);
+        let path_rtt = self.delay(CLIENT) + self.delay(SERVER);
+        let last = self.halves[from].on_burst_data(segment, mss, path_rtt);
+        let Some(open) = self.open.as_deref_mut() else { return };
+        open.count_usual(segment, from);
+        let path = if from == open.initiator { &mut open.request } else { &mut open.reply };
+        let [busy, rest] = charges.map(|ns| {
+            Charge::new(Cause::Bandwidth, side, ns, Confidence::Likely).evidence(packets.0, packets.1)
+        });
+        path.advance_in_burst(&[Charge { confidence, ..busy }, rest], last);
+    }
+
+    /// The flight that its sender has under way with this segment.
+    #[inline]
+    fn count_flight(&mut self, segment: &Packed, from: usize, mss: u32) {
+        let half = &self.halves[from];
+        let (flight, una) = (half.flight() + segment.payload_len, half.view.una);
+        let room = half.room_left().map_or(i32::MAX, |room| room - segment.payload_len as i32);
+        self.habits[from].rounds.on_flight(segment.seq, flight, una, room, mss);
+    }
+
+    /// The segment becomes part of its direction and of the message under way.
+    #[inline]
+    fn on_usual_data(&mut self, segment: &Packed, from: usize) {
+        let mss = self.sizes[from];
+        if from == CLIENT {
+            self.habits[from].rounds.on_message(segment.seq);
+        }
+        self.count_flight(segment, from, mss);
+        let last = self.halves[from].on_usual_data(segment, mss);
+        let Some(open) = self.open.as_deref_mut() else { return };
+        open.count_usual(segment, from);
+        if from == CLIENT {
+            open.request.begin(last);
+        } else {
+            open.reply.begin(last);
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! What does a usual segment change in the state of a direction?
+//!
+//! A request, a reply or an acknowledgement where nothing is missing, out of order or unknown changes little: what follows
+//! does just that, in the order and with the results of the general path (`Half::on_packet`, `on_ack`, `learn`, `on_data`),
+//! whose every other question has its answer beforehand ([`Half::is_calm`]).
+
+use tcpwhy_wire::Duration;
+
+use super::{AckSeen, Half, LastData, Order, Queue, REMEMBERED_MAX, Sent};
+use crate::estimate::bottleneck::Acked;
+use crate::flow::packed::Packed;
+
+impl Half {
+    /// Whether nothing is known of this direction that makes its next segment unusual.
+    pub(crate) fn is_calm(&self) -> bool {
+        let told = self.mss_announced.is_some() && self.timestamps && !self.options_cut;
+        let whole = self.holes.is_empty() && self.untimed_until.is_none() && !self.link.has_resent();
+        told && whole
+            && !self.signalled
+            && self.snd_nxt.is_some()
+            && self.una.is_some()
+            && !self.acked_unseen()
+            && !self.plain
+            && !self.on_one_host
+    }
+
+    /// Whether this segment is the one that comes next.
+    #[inline]
+    pub(crate) fn expects(&self, segment: &Packed) -> bool {
+        self.snd_nxt == Some(segment.seq) && self.ip_id.expects(segment.ip_id)
+    }
+
+    /// Whether everything that it has sent was acknowledged when it passed the capture.
+    #[inline]
+    pub(crate) fn is_acknowledged(&self) -> bool {
+        self.una == self.snd_nxt
+    }
+
+    /// Whether nothing was queued behind what it sent last.
+    #[inline]
+    pub(crate) fn has_emptied_its_queue(&self) -> bool {
+        self.last_data.as_ref().is_none_or(|last| last.queue == Queue::Emptied)
+    }
+
+    /// Every packet of this direction: [`Half::on_packet`] of one that follows the one before it.
+    #[inline]
+    pub(crate) fn on_usual_packet(&mut self, segment: &Packed, mss: u32) {
+        let one = segment.payload_len <= mss; // as nearly always, and is not divided then
+        let packets = if one { 1 } else { segment.payload_len.div_ceil(mss.max(1)) as u16 };
+        self.ip_id.on_next(segment.ip_id, packets);
+        self.queued_on_way = self.clock.on_packet(segment.at, segment.stamps.val, false);
+        if let Some(queued) = self.queued_on_way {
+            self.queued_peak = self.queued_peak.max(queued);
+        }
+    }
+
+    /// Whether this segment's acknowledgement, of no more than was known, changes nothing.
+    #[inline]
+    pub(crate) fn is_repeated(&self, segment: &Packed, window: u32) -> bool {
+        let last_window = self.in_transit.back().map_or(self.view.window, |last| last.window);
+        segment.payload_len > 0
+            && self.una == Some(segment.ack)
+            && last_window == window
+            && self.window_first.is_some()
+            && window <= self.window_max
+    }
+
+    /// Takes such a one.
+    #[inline]
+    pub(crate) fn on_repeated(&mut self) {
+        self.newly_acked = 0;
+    }
+
+    /// Whether this segment acknowledges something new, and nothing that was not sent.
+    #[inline]
+    pub(crate) fn is_acknowledging(&self, segment: &Packed) -> bool {
+        self.una.is_some_and(|una| segment.ack.after(una))
+            && self.snd_nxt.is_some_and(|nxt| segment.ack.at_or_before(nxt))
+            && self.in_transit.len() < REMEMBERED_MAX
+    }
+
+    /// [`Half::on_ack`] of an acknowledgement of new data, where nothing was missing.
+    #[inline]
+    pub(crate) fn on_usual_ack(
+        &mut self,
+        segment: &Packed,
+        window: u32,
+        mss: u32,
+        peer: Duration,
+    ) -> Option<Duration> {
+        let (at, ack) = (segment.at, segment.ack);
+        let last_window = self.in_transit.back().map_or(self.view.window, |last| last.window);
+        let acked = self.una.map_or(0, |una| (ack - una).max(0) as u32);
+        self.newly_acked = acked;
+        self.una = Some(ack);
+        let oldest = self.sent.front().map(|sent| sent.at);
+        let (mut newest, mut segments) = (None, 0);
+        while let Some(&sent) = self.sent.front() {
+            if sent.end.after(ack) {
+                break;
+            }
+            newest = Some(sent);
+            segments += 1;
+            self.sent.pop_front();
+        }
+        let popped = newest.map(|sent| sent.end);
+        if !self.sent.is_empty()
+            && let Some(split) = self.sent.front().copied()
+        {
+            let into = match popped {
+                Some(end) => ack.after(end) && ack.before(split.end),
+                None => acked >= mss && self.first.is_some_and(|first| ack.after(first)),
+            };
+            if into {
+                newest = Some(split);
+            }
+        }
+        let newest_at = newest.map(|sent| sent.at);
+        let rtt = newest_at.map(|sent| (at - sent).at_least_zero());
+        let repaired = newest.is_some_and(|sent| sent.retransmitted);
+        let count = if segment.payload_len > 0 { &mut self.acked_with_data } else { &mut self.acked_bare };
+        *count = count.saturating_add(1);
+        if acked <= mss && segments <= 1 && self.sent.is_empty() && self.acknowledgements.best().is_none() {
+            // A lone segment says nothing of the link.
+            self.newest_acked_at = newest_at;
+            self.acknowledgements.on_lone(at);
+            self.link.forget_timer();
+        } else {
+            let windows = (segment.payload_len == 0).then_some([last_window, window]);
+            self.learn_link(Acked { at, bytes: acked, segments, oldest, newest_at, rtt, windows }, mss, peer);
+        }
+        self.window_first.get_or_insert(window);
+        if window > self.window_max {
+            if u64::from(window) * 20 > u64::from(self.window_max) * 21 {
+                self.window_grew_at = at;
+            }
+            self.window_max = window;
+        }
+        self.in_transit.push_back(AckSeen {
+            at,
+            packet: segment.packet,
+            ack,
+            edge: ack + window,
+            window,
+            rtt,
+            repaired,
+            signals_loss: false,
+        });
+        rtt.filter(|_| !repaired)
+    }
+
+    /// A segment without data where nothing is missing: [`Half::on_pure`].
+    #[inline]
+    pub(crate) fn on_usual_pure(&mut self) {
+        self.missed_since_data = 0;
+    }
+
+    /// [`Half::on_data`] of a small pushed segment behind an empty queue.
+    #[inline]
+    pub(crate) fn on_usual_data(&mut self, segment: &Packed, mss: u32) -> LastData {
+        let (at, len, end) = (segment.at, segment.payload_len, segment.seq + segment.payload_len);
+        self.snd_nxt = Some(end);
+        self.snd_sml = Some(end);
+        self.remember(Sent { end, at, retransmitted: false });
+        self.bytes += u64::from(len);
+        self.arrivals.on_lone(at);
+        if let Some(rate) = self.acknowledgements.best() {
+            self.link.on_sent(at, self.on_wire(len, 1, mss), false, rate);
+        }
+        let forced = self.pushed_run.saturating_add(len) >= self.forced_push_after();
+        let queue = if forced || self.view.cuts(end) { Queue::Unknown } else { Queue::Emptied };
+        self.pushed_run = 0;
+        self.on_last(segment, queue)
+    }
+
+    /// Whether nothing but the bottleneck can have delayed a full segment that comes right behind `last`, a moment ago, and
+    /// nothing is to be learned from it.
+    #[inline]
+    pub(crate) fn may_go_on(&self, last: &LastData, mss: u32) -> bool {
+        let shows_no_pause = || {
+            let acked = self.view.small_acked();
+            last.len >= mss && acked.is_none_or(|acked| acked.effective <= last.at)
+        };
+        (last.queue == Queue::More || last.queue == Queue::Unknown && shows_no_pause())
+            && self.view.window_opened().is_none_or(|opened| opened.effective <= last.at)
+    }
+
+    /// For how much of the moment between `last` and this segment the bottleneck was busy: `bandwidth::split`, and what
+    /// `think::judge` makes of it.
+    #[inline]
+    pub(crate) fn busy_in_burst(
+        &self,
+        segment: &Packed,
+        last: &LastData,
+        gap: Duration,
+        near: bool,
+        mss: u32,
+    ) -> Duration {
+        if near {
+            return self.link.busy_from(last.at).min(gap);
+        }
+        let Some(rate) = self.arrivals.best() else { return Duration::ZERO };
+        let needed = rate.time_for(self.on_wire(segment.payload_len, 1, mss));
+        let idle = self.is_paced() || gap > needed.times(2) + Duration::from_micros(300);
+        let busy = if idle { needed.min(gap) } else { gap };
+        if last.queue == Queue::More || busy == gap { busy } else { Duration::ZERO }
+    }
+
+    /// [`Half::on_data`] of a full segment behind another one.
+    #[inline]
+    pub(crate) fn on_burst_data(&mut self, segment: &Packed, mss: u32, path_rtt: Duration) -> LastData {
+        let (at, len, end) = (segment.at, segment.payload_len, segment.seq + segment.payload_len);
+        if self.snd_nxt == self.view.una {
+            self.arrivals.interrupt(); // the sender had waited for the last acknowledgement
+        }
+        self.snd_nxt = Some(end);
+        self.remember(Sent { end, at, retransmitted: false });
+        self.bytes += u64::from(len);
+        let stamps = Some(segment.stamps);
+        self.learn_pace(at, stamps, Order::New);
+        let behind = self.arrivals.last().is_some_and(|last| self.was_behind(stamps, at - last, path_rtt));
+        let wire = self.on_wire(len, 1, mss);
+        self.arrivals.on_bytes(at, wire, mss, behind);
+        if let Some(rate) = self.acknowledgements.best() {
+            self.link.on_sent(at, wire, false, rate);
+        }
+        let pushed = segment.flags.psh();
+        self.pushed_run = if pushed { 0 } else { self.pushed_run.saturating_add(len) };
+        self.on_last(segment, if pushed { Queue::Unknown } else { Queue::More })
+    }
+
+    /// It is the last data segment from now on, with so much behind it.
+    #[inline]
+    fn on_last(&mut self, segment: &Packed, queue: Queue) -> LastData {
+        self.view.unanswered_since = None;
+        self.missed_since_data = 0;
+        self.cadence.on_data(segment.at, Order::New, self.last_data.as_ref());
+        let una = self.view.una;
+        let before = self.last_data.as_ref();
+        let last = LastData {
+            at: segment.at,
+            packet: segment.packet,
+            queue,
+            len: segment.payload_len,
+            flight: self.outstanding(),
+            flight_segments: self.sent.len() as u32,
+            stamp: Some(segment.stamps.val),
+            una,
+            unheard: before.map_or(0, |last| last.unheard_with(una)) + 1,
+            spacing: before.map_or(Duration::ZERO, |before| segment.at - before.at),
+        };
+        self.last_data = Some(last);
+        last
+    }
+}

@@ -1,0 +1,52 @@
+//! How far do the peer's windows let this direction send?
+
+use tcpwhy_wire::{Segment, Seq};
+
+use super::Half;
+
+/// The window that a sender knows early in a connection.
+const UNSCALED_MAX: u32 = 65_536;
+
+impl Half {
+    /// Learns from the peer's acknowledgement how its windows are scaled, where no handshake says it.
+    pub(crate) fn learn_scale(&mut self, ack: &Segment, mss: u32) {
+        let before = self.scale_bounds.scale();
+        self.scale_bounds.on_ack(ack.ack, ack.window, self.outstanding(), mss);
+        let scale = self.scale_bounds.scale();
+        if scale < before {
+            self.shrink_windows(before - scale);
+        }
+    }
+
+    /// Windows so far were taken for this many powers of two larger than they are.
+    fn shrink_windows(&mut self, powers: u8) {
+        for ack in self.in_transit.iter_mut() {
+            ack.window >>= powers;
+            ack.edge = ack.ack + ack.window;
+        }
+        self.window_max >>= powers;
+        self.window_first = self.window_first.map(|window| window >> powers);
+        self.view.shrink_windows(powers);
+    }
+
+    /// Bytes that fit the window as the sender knows it.
+    pub(crate) fn room_left(&self) -> Option<i32> {
+        Some(self.view.edge? - self.snd_nxt?)
+    }
+
+    /// First byte beyond every window that passed the capture, whether the sender had it yet or not.
+    pub(crate) fn edge_seen(&self) -> Option<Seq> {
+        self.in_transit.iter().map(|ack| ack.edge).chain(self.view.edge).reduce(Seq::latest)
+    }
+
+    /// Half of the largest window that the sender can have known early in the connection.
+    pub(super) fn forced_push_after(&self) -> u32 {
+        if self.window_max == 0 { UNSCALED_MAX / 2 } else { self.window_max.min(UNSCALED_MAX) / 2 }
+    }
+
+    /// Whether a small segment of `len` bytes that left while a small one was outstanding shows that Nagle is off:
+    /// within a long write, every half window is pushed without asking (forced_push, net/ipv4/tcp.c).
+    pub(crate) fn shows_nodelay(&self, len: u32) -> bool {
+        self.outstanding() + len < self.window_max / 2
+    }
+}
