@@ -57,7 +57,8 @@ fn run(options: &Options) -> Result<ExitCode, Box<dyn std::error::Error>> {
         }
         return Ok(ExitCode::SUCCESS);
     }
-    let scratch = std::env::temp_dir().join(format!("tcpwhy-scenario-{}", std::process::id()));
+    let private = tcpwhy_lab::Private::make("tcpwhy-scenario-")?;
+    let scratch = private.path().join("recording");
     let mut wrong = 0;
     for entry in &catalogue {
         let asked = |name: &str| {

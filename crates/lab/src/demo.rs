@@ -1,7 +1,6 @@
 //! What is the classic 40 ms stall, on this machine, now? Records the write-write-read conversation on the real kernel,
 //! then the same with its client mended, each beside what the applications' own clocks said.
 
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration as StdDuration;
@@ -9,6 +8,7 @@ use std::time::Duration as StdDuration;
 use rustix::thread::UnshareFlags;
 use tcpwhy_host::capture::{self, Capture, Filter, Options};
 
+use crate::folder::Folder;
 use crate::netlink::Netlink;
 use crate::sys;
 use crate::truth::Truth;
@@ -87,9 +87,8 @@ pub enum Unavailable {
 /// # Errors
 /// No capture is possible here, or it cannot be written.
 pub fn record(dir: &Path) -> Result<Demo, Unavailable> {
-    std::fs::create_dir_all(dir).map_err(|source| Unavailable::File { file: dir.to_owned(), source })?;
+    let dir = Folder::make(dir).map_err(|source| Unavailable::File { file: dir.to_owned(), source })?;
     // On a thread of its own, which takes the namespace with it when it ends.
-    let dir = dir.to_owned();
     let thread = std::thread::Builder::new().name("demo".to_owned()).spawn(move || {
         let place = enter_own_namespace();
         let split = conversation(&dir, "split", &format!("write {HEAD_BYTES}\nwrite {BODY_BYTES}"))?;
@@ -114,7 +113,7 @@ fn enter_own_namespace() -> Place {
     }
 }
 
-fn conversation(dir: &Path, name: &str, request: &str) -> Result<Recording, Unavailable> {
+fn conversation(dir: &Folder, name: &str, request: &str) -> Result<Recording, Unavailable> {
     let request_bytes = HEAD_BYTES + BODY_BYTES;
     let script = |text: String| {
         text.parse().map_err(|error: ScriptError| Unavailable::Conversation(error.to_string()))
@@ -131,12 +130,13 @@ fn conversation(dir: &Path, name: &str, request: &str) -> Result<Recording, Unav
     let prepared = workload::prepare(&workload, &Here, &Here, 0)?;
     let port = prepared.server_address().port();
 
-    let file = dir.join(format!("{name}.pcapng"));
+    let (capture, truth_name) = (format!("{name}.pcapng"), format!("{name}.truth.json"));
+    let (file, truth_file) = (dir.join(&capture), dir.join(&truth_name));
     let failed = |file: &Path| {
         let file = file.to_owned();
         |source| Unavailable::File { file, source }
     };
-    let out = File::create(&file).map_err(failed(&file))?;
+    let out = dir.create(&capture).map_err(failed(&file))?;
     let options = Options {
         filter: Filter { port: Some(port), ..Filter::default() },
         comment: format!("tcpwhy demo: {EXCHANGES} exchanges, {}", request.replace('\n', ", ")),
@@ -150,9 +150,8 @@ fn conversation(dir: &Path, name: &str, request: &str) -> Result<Recording, Unav
         return Err(Unavailable::Conversation(failure.to_owned()));
     }
     let truth = Truth { scenario: Some(format!("demo-{name}")), ..Truth::of(&run) };
-    let truth_file = dir.join(format!("{name}.truth.json"));
     let json = serde_json::to_vec(&truth).map_err(io::Error::from).map_err(failed(&truth_file))?;
-    std::fs::write(&truth_file, json).map_err(failed(&truth_file))?;
+    dir.write_whole(&truth_name, &json).map_err(failed(&truth_file))?;
     Ok(Recording { capture: file, truth_file, stats, truth })
 }
 
@@ -162,7 +161,8 @@ mod tests {
 
     #[test]
     fn the_stall_is_there_and_one_write_mends_it() {
-        let dir = std::env::temp_dir().join(format!("tcpwhy-demo-{}", std::process::id()));
+        let private = crate::private::Private::make("tcpwhy-test-demo-").unwrap();
+        let dir = private.path().join("demo");
         let demo = match record(&dir) {
             Ok(demo) => demo,
             Err(Unavailable::Capture(error)) if error.is_impossible_here() => {
@@ -186,6 +186,6 @@ mod tests {
             assert_eq!(read, recording.truth);
         }
         assert!(demo.split.truth.counters.server["TcpExt.DelayedACKs"] >= 35);
-        std::fs::remove_dir_all(dir).unwrap();
+        drop(private);
     }
 }

@@ -10,6 +10,7 @@ mod awake;
 mod clock;
 pub mod demo;
 mod error;
+mod folder;
 mod gro;
 mod gso;
 mod host;
@@ -17,6 +18,7 @@ mod link;
 mod names;
 mod netlink;
 mod pair;
+mod private;
 pub mod scenario;
 mod sys;
 #[cfg(test)]
@@ -27,8 +29,10 @@ pub mod workload;
 
 pub use clock::Clock;
 pub use error::Error;
+pub use folder::Folder;
 pub use host::{Host, HostSpec};
 pub use link::{Direction, LinkOptions, PathLog, PathRecord};
 pub use pair::{Pair, PairOptions};
+pub use private::Private;
 pub use sys::{enter_user_namespace, take_precedence};
 pub use tcpwhy_twin::path::{self, ElementSpec, PathSpec};

@@ -7,6 +7,8 @@ use std::io::{self, Write as _};
 use std::net::IpAddr;
 use std::os::fd::AsRawFd as _;
 
+use crate::private::Private;
+
 const HOSTS: &str = "/etc/hosts";
 
 /// Adds names to what the calling thread's mount namespace sees as `/etc/hosts`.
@@ -22,15 +24,13 @@ pub(crate) fn add(names: &[(String, IpAddr)]) -> io::Result<()> {
     }
     text.push_str(&std::fs::read_to_string(HOSTS)?);
 
-    let path = std::env::temp_dir().join(format!("tcpwhy-hosts-{}-{}", std::process::id(), names[0].0));
-    let mut file = File::options().write(true).create_new(true).open(&path)?;
-    let mounted = file.write_all(text.as_bytes()).and_then(|()| readable_by_all(&file)).and_then(|()| {
-        let source = format!("/proc/self/fd/{}", file.as_raw_fd());
-        Ok(rustix::mount::mount_bind(source, HOSTS)?)
-    });
-    // The mount keeps the content; the name is not needed any more, whatever came of it.
-    std::fs::remove_file(&path)?;
-    mounted
+    // The mount keeps the content; the name is not needed any more, whatever comes of it.
+    let private = Private::make("tcpwhy-hosts-")?;
+    let mut file = File::options().write(true).create_new(true).open(private.path().join("hosts"))?;
+    file.write_all(text.as_bytes())?;
+    readable_by_all(&file)?;
+    let source = format!("/proc/self/fd/{}", file.as_raw_fd());
+    Ok(rustix::mount::mount_bind(source, HOSTS)?)
 }
 
 /// Programs on the host may run as another user.

@@ -3,6 +3,8 @@
 //! Two conversations are recorded on the real kernel and billed. Where the machine allows no capture, it says what
 //! would, and bills the recordings that the project keeps.
 
+use std::fs::File;
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -35,9 +37,10 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<u8> {
         let again = format!("tcpwhy read {}", capture.display());
         let shown = text::overview(&report, &files, &again, style);
         output::print(&format!("{heading}\n\n{shown}\n"))?;
-        save(&capture.with_extension("json"), &json::to_string(&report, &files, env!("CARGO_PKG_VERSION"))?)?;
+        let document = json::to_string(&report, &files, env!("CARGO_PKG_VERSION"))?;
+        save(&capture.with_extension("json"), document.as_bytes())?;
         let plain = text::overview(&report, &files, &again, Style { color: false, ..style });
-        save(&capture.with_extension("txt"), &plain)?;
+        save(&capture.with_extension("txt"), plain.as_bytes())?;
     }
     output::print(&format!(
         "Captures (pcapng), bills (txt, json) and clock readings are in {}.\n",
@@ -56,8 +59,25 @@ fn bill(capture: &Path) -> anyhow::Result<(Vec<tcpwhy_report::CaptureInfo>, Repo
     Ok((output::captures(&summary), analysis.finish()))
 }
 
-fn save(file: &Path, content: &str) -> anyhow::Result<()> {
-    std::fs::write(file, content).with_context(|| format!("cannot write {}", file.display()))
+/// Makes a file. What had its name is removed; where that was a link, what it led to stays as it is.
+fn save(file: &Path, content: &[u8]) -> anyhow::Result<()> {
+    let make = || {
+        match std::fs::remove_file(file) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        File::options().write(true).create_new(true).open(file)?.write_all(content)
+    };
+    make().with_context(|| format!("cannot write {}", file.display()))
+}
+
+/// Makes the folder, where it is not there.
+fn make_folder(dir: &Path) -> anyhow::Result<()> {
+    #[cfg(target_os = "linux")]
+    let made = tcpwhy_lab::Folder::make(dir).map(drop);
+    #[cfg(not(target_os = "linux"))]
+    let made = std::fs::create_dir_all(dir);
+    made.with_context(|| format!("cannot create {}", dir.display()))
 }
 
 #[cfg(target_os = "linux")]
@@ -111,11 +131,11 @@ fn unpack(dir: &Path) -> anyhow::Result<Vec<Conversation>> {
             "== 2. Mended: one write for each request (recorded on Linux 6.18, loopback)",
         ),
     ];
-    std::fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
+    make_folder(dir)?;
     kept.into_iter()
         .map(|(name, bytes, heading)| {
             let capture = dir.join(name);
-            std::fs::write(&capture, bytes).with_context(|| format!("cannot write {}", capture.display()))?;
+            save(&capture, bytes)?;
             Ok(Conversation { capture, heading: heading.to_owned() })
         })
         .collect()

@@ -1,7 +1,6 @@
 //! How is a scenario recorded? Hosts, path and captures first, then the applications; captures end when the kernels have
 //! nothing more to say.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration as StdDuration;
 
@@ -11,7 +10,7 @@ use tcpwhy_host::capture::{self, Capture, Filter, Options};
 use super::Scenario;
 use crate::truth::{TruePath, Truth};
 use crate::workload::{self, Prepared};
-use crate::{Error, Host, Pair, PathSpec, sys};
+use crate::{Error, Folder, Host, Pair, PathSpec, sys};
 
 /// What a run left behind.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,6 +27,8 @@ pub struct Recorded {
     pub truth: Truth,
 }
 
+const CAPTURES: [&str; 2] = ["client.pcapng", "server.pcapng"];
+const TRUTH: &str = "truth.json";
 /// Kept of each packet: IPv4 and TCP with all options fit.
 const SNAPLEN_BYTES: u32 = 96;
 /// After the applications have ended, their kernels get this long to end the connections.
@@ -54,20 +55,17 @@ pub fn record(scenario: &Scenario, dir: &Path) -> Result<Recorded, Error> {
 }
 
 fn record_here(scenario: &Scenario, dir: &Path, real_time: bool) -> Result<Recorded, Error> {
-    let files = ["client.pcapng", "server.pcapng", "truth.json"].map(|name| dir.join(name));
-    let [client_capture, server_capture, truth_file] = files;
-    std::fs::create_dir_all(dir).map_err(Error::step(format!("create {}", dir.display())))?;
-
+    let folder = Folder::make(dir).map_err(Error::step(format!("create {}", dir.display())))?;
     // Written last: where it is, the recording is whole.
-    let _ = std::fs::remove_file(&truth_file);
+    folder.remove(TRUTH).map_err(Error::step(format!("remove {}", folder.join(TRUTH).display())))?;
 
     let pair = Pair::build(&scenario.pair)?;
     let prepared: Prepared<'_, Host, Host> =
         workload::prepare(&scenario.workload, pair.client(), pair.server(), 0)?;
     let port = prepared.server_address().port();
     let captures = [
-        start_capture(scenario, pair.client(), port, &client_capture)?,
-        start_capture(scenario, pair.server(), port, &server_capture)?,
+        start_capture(scenario, pair.client(), port, &folder, CAPTURES[0])?,
+        start_capture(scenario, pair.server(), port, &folder, CAPTURES[1])?,
     ];
     let run = prepared.run()?;
     workload::settle(&[pair.client(), pair.server()], port, SETTLE_LIMIT);
@@ -84,12 +82,20 @@ fn record_here(scenario: &Scenario, dir: &Path, real_time: bool) -> Result<Recor
     truth.definition = Some(scenario.definition.clone());
     truth.path = Some(path_truth(&scenario.pair.path, &pair, real_time)?);
     let json = serde_json::to_vec(&truth).map_err(|error| Error::Spec(error.to_string()))?;
-    std::fs::write(&truth_file, json).map_err(Error::step(format!("write {}", truth_file.display())))?;
+    let [client_capture, server_capture] = CAPTURES.map(|name| folder.join(name));
+    let truth_file = folder.join(TRUTH);
+    folder.write_whole(TRUTH, &json).map_err(Error::step(format!("write {}", truth_file.display())))?;
     Ok(Recorded { client_capture, server_capture, truth_file, stats, truth })
 }
 
-fn start_capture(scenario: &Scenario, host: &Host, port: u16, file: &Path) -> Result<Capture, Error> {
-    let out = File::create(file).map_err(Error::step(format!("write {}", file.display())))?;
+fn start_capture(
+    scenario: &Scenario,
+    host: &Host,
+    port: u16,
+    folder: &Folder,
+    name: &str,
+) -> Result<Capture, Error> {
+    let out = folder.create(name).map_err(Error::step(format!("write {}", folder.join(name).display())))?;
     let options = Options {
         snaplen: SNAPLEN_BYTES,
         filter: Filter { port: Some(port), ..Filter::default() },

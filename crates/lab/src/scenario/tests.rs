@@ -184,8 +184,8 @@ fn segments(file: &Path) -> Vec<tcpwhy_wire::Segment> {
 #[test]
 fn a_scenario_is_recorded_at_both_ends_with_the_truth_beside() {
     let scenario = parse("split@rtt-26", None, &["n=6"]).unwrap();
-    let dir = std::env::temp_dir().join(format!("tcpwhy-scenario-test-{}", std::process::id()));
-    let recorded = match record(&scenario, &dir) {
+    let private = crate::Private::make("tcpwhy-test-scenario-").unwrap();
+    let recorded = match record(&scenario, &private.path().join("recording")) {
         Ok(recorded) => recorded,
         Err(error @ crate::Error::NotPermitted { .. }) => {
             let name = "a_scenario_is_recorded_at_both_ends_with_the_truth_beside";
@@ -230,5 +230,4 @@ fn a_scenario_is_recorded_at_both_ends_with_the_truth_beside() {
     let written: crate::truth::Truth =
         serde_json::from_slice(&std::fs::read(&recorded.truth_file).unwrap()).unwrap();
     assert_eq!(&written, truth);
-    std::fs::remove_dir_all(dir).unwrap();
 }

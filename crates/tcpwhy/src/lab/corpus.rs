@@ -7,12 +7,13 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Context as _;
+use tcpwhy_lab::Folder;
 use tcpwhy_lab::truth::{PerSide, Truth};
 use tcpwhy_report::quantity::{bytes, counted};
 
 use super::accuracy::{held_still, recordings};
 use super::args::CorpusArgs;
-use super::form::{Flaws, Place, Run};
+use super::form::{Flaws, Place, Run, is_whole};
 use crate::output::{complain, print};
 use crate::{ANALYSED, GATE_CLOSED};
 
@@ -27,7 +28,7 @@ pub(super) fn run(args: &CorpusArgs) -> anyhow::Result<u8> {
     let (mut written, mut size, mut left_out) = (0, 0, 0_u64);
     for (name, scenario) in recordings(&args.names)? {
         let dir = args.dir.join(&name);
-        if args.missing && dir.join("truth.json").exists() {
+        if args.missing && is_whole(&dir) {
             continue;
         }
         let earlier = args.from.as_ref().map(|from| Run::read_back(scenario.clone(), &from.join(&name)));
@@ -60,13 +61,16 @@ pub(super) fn run(args: &CorpusArgs) -> anyhow::Result<u8> {
 
 /// Writes what a run left in its directory into the corpus, small; gives the bytes.
 pub(super) fn write(run: &Run, dir: &Path) -> anyhow::Result<u64> {
-    fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
+    let folder = Folder::make(dir).with_context(|| format!("cannot create {}", dir.display()))?;
     let mut size = 0;
     let mut save = |name: &str, content: &[u8]| {
-        let file = dir.join(name);
         size += content.len() as u64;
-        fs::write(&file, content).with_context(|| format!("cannot write {}", file.display()))
+        folder
+            .write_whole(name, content)
+            .with_context(|| format!("cannot write {}", folder.join(name).display()))
     };
+    // Written last: where it is, the recording is whole.
+    folder.remove("truth.json")?;
     for end in ["client", "server"] {
         let capture = fs::read(run.dir.join(format!("{end}.pcapng")))?;
         save(&format!("{end}.pcapng.zst"), &zstd::bulk::compress(&capture, ZSTD_LEVEL)?)?;

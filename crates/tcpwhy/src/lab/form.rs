@@ -179,6 +179,12 @@ impl Run {
     }
 }
 
+/// Whether a recording is there that was finished: its truth is written last, and a part of one is none.
+pub(super) fn is_whole(dir: &Path) -> bool {
+    let truth = std::fs::read(dir.join("truth.json"));
+    truth.is_ok_and(|text| serde_json::from_slice::<Truth>(&text).is_ok())
+}
+
 /// Draws up the bill of a capture, every exchange listed.
 pub(super) fn bill(capture: &Path) -> anyhow::Result<Report> {
     read(capture, |_| {})
@@ -258,9 +264,17 @@ impl Place {
         n.map_or_else(|| dir.clone(), |n| dir.join(format!("run-{n}")))
     }
 
+    /// Where it really is, for programs that are started there.
+    pub(super) fn real_dir(&self) -> anyhow::Result<PathBuf> {
+        Ok(match self {
+            Self::Kept(dir) => std::path::absolute(dir)?,
+            Self::Scratch(scratch) => std::fs::canonicalize(scratch.path())?,
+        })
+    }
+
     /// Whether a whole recording of this form is there.
     pub(super) fn has(&self, form: &str) -> bool {
-        self.dir(form, None).join("truth.json").exists()
+        is_whole(&self.dir(form, None))
     }
 
     /// A recording has been read. One that lies elsewhere was given to us to read and is not ours to remove.

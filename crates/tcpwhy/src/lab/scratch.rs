@@ -1,52 +1,55 @@
-//! Where do recordings go that nobody wants to keep? Into a directory that is gone afterwards, also after Ctrl-C; what
+//! Where do recordings go that nobody wants to keep? Into a private directory that is gone afterwards, also after Ctrl-C; what
 //! `kill -9` leaves of one is swept by the next run.
 
-use std::path::{Path, PathBuf};
-use std::sync::Once;
-use std::{fs, process};
+use std::path::Path;
+use std::process;
+use std::sync::{Arc, Mutex, Once, PoisonError};
 
 use anyhow::Context as _;
+use tcpwhy_lab::Private;
 
 const PREFIX: &str = "tcpwhy-lab-";
 
+/// Those of this process.
+static ALL: Mutex<Vec<Arc<Private>>> = Mutex::new(Vec::new());
+
 /// A directory that lives as long as this.
 #[derive(Debug)]
-pub(super) struct Scratch {
-    path: PathBuf,
-}
+pub(super) struct Scratch(Arc<Private>);
 
 impl Scratch {
     pub(super) fn new() -> anyhow::Result<Self> {
-        sweep();
-        let path = own();
-        fs::create_dir_all(&path).with_context(|| format!("cannot create {}", path.display()))?;
+        Private::sweep(PREFIX);
+        let private = Private::make(PREFIX).context("cannot make a directory for temporary files")?;
+        let private = Arc::new(private);
+        all(|all| all.push(Arc::clone(&private)));
         on_interrupt();
-        Ok(Self { path })
+        Ok(Self(private))
     }
 
     pub(super) fn path(&self) -> &Path {
-        &self.path
+        self.0.path()
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Whoever removed it before us did the work.
-        let _ = fs::remove_dir_all(&self.path);
+        all(|all| all.retain(|one| !Arc::ptr_eq(one, &self.0)));
     }
 }
 
-fn own() -> PathBuf {
-    std::env::temp_dir().join(format!("{PREFIX}{}", process::id()))
+fn all<T>(work: impl FnOnce(&mut Vec<Arc<Private>>) -> T) -> T {
+    // Nobody panics while holding it.
+    work(&mut ALL.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Everything else of the laboratory ends with the process; the directory has to be removed before.
+/// Everything else of the laboratory ends with the process; the directories have to be removed before.
 fn on_interrupt() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         // Where no handler can be set, the next run sweeps.
         let _ = ctrlc::set_handler(|| {
-            let _ = fs::remove_dir_all(own());
+            all(|all| all.iter().for_each(|one| one.remove()));
             process::exit(INTERRUPTED);
         });
     });
@@ -54,15 +57,3 @@ fn on_interrupt() {
 
 /// What shells report for a program that Ctrl-C ended.
 const INTERRUPTED: i32 = 130;
-
-/// Removes what runs left behind whose process is gone.
-fn sweep() {
-    let Ok(entries) = fs::read_dir(std::env::temp_dir()) else { return };
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        let Some(pid) = name.to_str().and_then(|name| name.strip_prefix(PREFIX)) else { continue };
-        if pid.parse::<u32>().is_ok() && !Path::new("/proc").join(pid).exists() {
-            let _ = fs::remove_dir_all(entry.path());
-        }
-    }
-}

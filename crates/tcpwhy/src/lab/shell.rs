@@ -7,7 +7,7 @@ use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
-use tcpwhy_lab::{ElementSpec, Host, HostSpec, Pair, PairOptions, PathSpec};
+use tcpwhy_lab::{ElementSpec, Folder, Host, HostSpec, Pair, PairOptions, PathSpec};
 
 use super::args::ShellArgs;
 use super::form::bill;
@@ -150,9 +150,9 @@ fn now() -> Instant {
 }
 
 fn start_captures(pair: &Pair, dir: &Path) -> anyhow::Result<[Tap; 2]> {
-    std::fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
+    let folder = Folder::make(dir).with_context(|| format!("cannot create {}", dir.display()))?;
     let start = |host: &Host, name: &str| {
-        Tap::start(host, &dir.join(name), None, None, format!("tcpwhy lab shell, {name}"))
+        Tap::start(host, &folder, name, None, None, format!("tcpwhy lab shell, {name}"))
     };
     Ok([start(pair.client(), "near.pcapng")?, start(pair.server(), "far.pcapng")?])
 }

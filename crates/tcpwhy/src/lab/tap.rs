@@ -1,25 +1,24 @@
 //! How is a host of the laboratory captured at? With a socket that is opened inside its namespace.
 
-use std::fs::File;
-use std::path::Path;
-
 use anyhow::{Context as _, anyhow};
 use tcpwhy_host::capture::{Capture, Filter, Options};
-use tcpwhy_lab::Host;
+use tcpwhy_lab::{Folder, Host};
 
 /// A running capture at a host.
 pub(super) struct Tap(Capture);
 
 impl Tap {
-    /// Captures what TCP does at `host`, on one port or on all, into `file`.
+    /// Captures what TCP does at `host`, on one port or on all, into a file.
     pub(super) fn start(
         host: &Host,
-        file: &Path,
+        folder: &Folder,
+        name: &str,
         port: Option<u16>,
         snaplen: Option<u32>,
         comment: String,
     ) -> anyhow::Result<Self> {
-        let out = File::create(file).with_context(|| format!("cannot write {}", file.display()))?;
+        let out =
+            folder.create(name).with_context(|| format!("cannot write {}", folder.join(name).display()))?;
         let default = Options::new(host.interface());
         let options = Options {
             filter: Filter { port, ..Filter::default() },

@@ -1,9 +1,11 @@
 //! Which programs talk to which, over what path, and what must come of it? Read from `cases.toml`.
 
+use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
+use tcpwhy_lab::Folder;
 use tcpwhy_lab::scenario::{Expect, Scenario};
 
 /// One pair of programs.
@@ -58,9 +60,12 @@ const FILES: &[(&str, &str)] = &[
 pub(super) fn write_files(dir: &Path) -> anyhow::Result<()> {
     let served = [("small.txt", "x".repeat(500)), ("big.bin", "x".repeat(100_000))];
     let files = FILES.iter().map(|(name, text)| (*name, (*text).to_owned())).chain(served);
+    let folder = Folder::make(dir).with_context(|| format!("cannot create {}", dir.display()))?;
     for (name, text) in files {
-        let file = dir.join(name);
-        std::fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
+        folder
+            .create(name)
+            .and_then(|mut file| file.write_all(text.as_bytes()))
+            .with_context(|| format!("cannot write {}", folder.join(name).display()))?;
     }
     Ok(())
 }

@@ -10,8 +10,8 @@ use std::process::Command;
 
 use anyhow::{Context as _, anyhow, bail};
 use tcpwhy_core::report::Kind;
-use tcpwhy_lab::Pair;
 use tcpwhy_lab::scenario::path_truth;
+use tcpwhy_lab::{Folder, Pair};
 use tcpwhy_report::quantity::time;
 
 use super::accuracy::{Judged, largest, row_heading};
@@ -44,7 +44,7 @@ pub(super) fn run(args: &RealArgs) -> anyhow::Result<u8> {
     }
     tcpwhy_lab::enter_user_namespace()?;
     let place = Place::new(args.keep.as_ref())?;
-    let prepared = std::path::absolute(place.dir("prepared", None))?;
+    let prepared = place.real_dir()?.join("prepared");
     print(&format!("{}\n", row_heading()))?;
     let mut wrong = 0;
     for case in asked {
@@ -120,7 +120,6 @@ fn record(case: &Case, dir: &Path, prepared: &Path) -> anyhow::Result<Run> {
 /// Fetches and compiles what the case needs into a place that the next case finds; commands know it as `prepared`.
 fn prepare(case: &Case, dir: &Path) -> anyhow::Result<()> {
     let Some(command) = &case.prepare else { return Ok(()) };
-    std::fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
     case::write_files(dir)?;
     let output = Command::new("/bin/sh").arg("-c").arg(command).current_dir(dir).output()?;
     let said = String::from_utf8_lossy(&output.stdout);
@@ -145,9 +144,9 @@ fn told(run: &Run) -> String {
 }
 
 fn record_here(case: &Case, dir: &Path, prepared: &Path, real_time: bool) -> anyhow::Result<Run> {
-    std::fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
     case::write_files(dir)?;
     let dir = &std::fs::canonicalize(dir)?;
+    let folder = Folder::make(dir)?;
     let link = dir.join("prepared");
     if case.prepare.is_some() && !link.exists() {
         std::os::unix::fs::symlink(prepared, &link).with_context(|| link.display().to_string())?;
@@ -158,7 +157,8 @@ fn record_here(case: &Case, dir: &Path, prepared: &Path, real_time: bool) -> any
         start_far(pair.server(), &format!("PATH=$PATH:/usr/sbin; exec >/dev/null; {}", case.far), Some(dir))?;
     let tap = |host, end: &str| {
         let comment = format!("tcpwhy lab real {}, at the {end}\n{}", case.name, case.text());
-        Tap::start(host, &dir.join(format!("{end}.pcapng")), Some(case.port), Some(SNAPLEN_BYTES), comment)
+        let name = format!("{end}.pcapng");
+        Tap::start(host, &folder, &name, Some(case.port), Some(SNAPLEN_BYTES), comment)
     };
     let taps = [tap(pair.client(), "client")?, tap(pair.server(), "server")?];
 

@@ -1,0 +1,169 @@
+//! How are recordings left in a folder that somebody named, so that nobody else decides what is overwritten? Files are made anew,
+//! never written through what stands under their name; a document that says that all is there appears whole or not at all.
+
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, Mode, OFlags, openat, renameat, unlinkat};
+
+/// A folder for recordings, which is open: its files are reached by it, not by its path.
+#[derive(Debug)]
+pub struct Folder {
+    fd: File,
+    path: PathBuf,
+}
+
+impl Folder {
+    /// Makes it where it is not there.
+    ///
+    /// # Errors
+    /// It cannot be made; or it, or a folder or link on the way to it, was put by another user where everybody may put things.
+    pub fn make(path: &Path) -> io::Result<Self> {
+        refuse_planted(path)?;
+        std::fs::create_dir_all(path)?;
+        let fd = File::open(path)?;
+        if !fd.metadata()?.is_dir() {
+            return Err(io::ErrorKind::NotADirectory.into());
+        }
+        // What was made meanwhile.
+        refuse_planted(path)?;
+        Ok(Self { fd, path: path.to_owned() })
+    }
+
+    /// Where a file of it is.
+    pub fn join(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// Makes a file. What had its name is removed; where that was a link, what it led to stays as it is.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn create(&self, name: &str) -> io::Result<File> {
+        self.remove(name)?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(openat(&self.fd, name, flags, Mode::from_raw_mode(0o666))?.into())
+    }
+
+    /// Removes a file, where it is there.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn remove(&self, name: &str) -> io::Result<()> {
+        match unlinkat(&self.fd, name, AtFlags::empty()) {
+            Ok(()) | Err(rustix::io::Errno::NOENT) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Writes a file that is there only when all of it is: a full disk leaves none, and not a part.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn write_whole(&self, name: &str, content: &[u8]) -> io::Result<()> {
+        let part = format!("{name}.part");
+        let write = || {
+            let mut file = self.create(&part)?;
+            file.write_all(content)?;
+            // Some file systems say only now that there is no room.
+            file.sync_all()?;
+            Ok(renameat(&self.fd, &part, &self.fd, name)?)
+        };
+        write().inspect_err(|_| {
+            let _ = self.remove(&part);
+        })
+    }
+}
+
+/// In a folder where everybody may make things, as /tmp is, those of other users are no part of a path. Root's are.
+fn refuse_planted(path: &Path) -> io::Result<()> {
+    let path = std::path::absolute(path)?;
+    let us = rustix::process::geteuid().as_raw();
+    for step in path.ancestors() {
+        let (Ok(there), Some(parent)) = (step.symlink_metadata(), step.parent()) else { continue };
+        let shared = parent.metadata().is_ok_and(|parent| parent.mode() & 0o002 != 0);
+        if shared && there.uid() != us && there.uid() != 0 {
+            let (what, who) = (step.display(), there.uid());
+            return Err(io::Error::new(
+                io::ErrorKind::PermissionDenied,
+                format!(
+                    "{what} belongs to another user ({who}), where everybody may put things; name another folder"
+                ),
+            ));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use super::*;
+    use crate::private::Private;
+
+    #[test]
+    fn a_planted_link_is_replaced_and_what_it_led_to_stays() {
+        let private = Private::make("tcpwhy-test-folder-").unwrap();
+        let (victim, path) = (private.path().join("victim"), private.path().join("kept"));
+        fs::write(&victim, "precious").unwrap();
+        fs::create_dir(&path).unwrap();
+        symlink(&victim, path.join("one")).unwrap();
+        fs::hard_link(&victim, path.join("two")).unwrap();
+        symlink(&victim, path.join("two.part")).unwrap();
+        let folder = Folder::make(&path).unwrap();
+        folder.create("one").unwrap().write_all(b"new").unwrap();
+        folder.write_whole("two", b"new").unwrap();
+        assert_eq!(fs::read_to_string(victim).unwrap(), "precious");
+        assert!(!path.join("one").is_symlink());
+        assert_eq!(fs::read_to_string(path.join("two")).unwrap(), "new");
+        assert_eq!(fs::read_dir(path).unwrap().count(), 2, "no part is left");
+    }
+
+    #[test]
+    fn what_does_not_fit_is_not_there_at_all() {
+        let private = Private::make("tcpwhy-test-whole-").unwrap();
+        let folder = Folder::make(private.path()).unwrap();
+        folder.write_whole("truth", b"the first").unwrap();
+        // A directory in the way stands for a full disk: the second step of three fails.
+        fs::create_dir(private.path().join("truth.part")).unwrap();
+        folder.write_whole("truth", b"the second").unwrap_err();
+        assert_eq!(fs::read_to_string(private.path().join("truth")).unwrap(), "the first");
+    }
+
+    #[test]
+    fn a_folder_that_another_user_planted_among_temporary_files_is_refused() {
+        let private = Private::make("tcpwhy-test-planted-").unwrap();
+        let shared = private.path().join("tmp");
+        fs::create_dir(&shared).unwrap();
+        fs::set_permissions(&shared, fs::Permissions::from_mode(0o1777)).unwrap();
+        for name in ["folder", "home"] {
+            fs::create_dir(shared.join(name)).unwrap();
+        }
+        symlink(private.path(), shared.join("link")).unwrap();
+        Folder::make(&shared.join("own/deeper")).unwrap();
+        if std::os::unix::fs::lchown(shared.join("folder"), Some(65_534), None)
+            .and_then(|()| std::os::unix::fs::lchown(shared.join("link"), Some(65_534), None))
+            .is_err()
+        {
+            return crate::test_support::skip(
+                "a_folder_that_another_user_planted",
+                &"only root gives files away",
+            );
+        }
+        for path in ["folder", "folder/deeper", "link", "link/deeper"] {
+            let error = Folder::make(&shared.join(path)).unwrap_err();
+            assert!(error.to_string().contains("belongs to another user"), "{path}: {error}");
+        }
+        assert!(!private.path().join("deeper").exists());
+        // Of somebody else, where not everybody may put things: as for `sudo` in the home of a user.
+        let home = shared.join("home");
+        std::os::unix::fs::lchown(&home, Some(0), None).unwrap();
+        fs::create_dir(home.join("theirs")).unwrap();
+        std::os::unix::fs::lchown(home.join("theirs"), Some(65_534), None).unwrap();
+        Folder::make(&home.join("theirs")).unwrap();
+    }
+}

@@ -1,0 +1,123 @@
+//! Can another user of the machine decide what the laboratory overwrites or reads? What such a user could plant is planted here, by
+//! a shell that then becomes tcpwhy: it knows the process's number beforehand.
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, lchown, symlink};
+use std::path::Path;
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+/// A folder as /tmp is, with something in it that must stay as it is.
+fn shared() -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o1777)).unwrap();
+    fs::write(dir.path().join("victim"), "precious").unwrap();
+    dir
+}
+
+fn is_untouched(dir: &Path) -> bool {
+    fs::read_to_string(dir.join("victim")).is_ok_and(|text| text == "precious")
+}
+
+/// Becomes tcpwhy after what the shell does first; `None` where this machine has no laboratory.
+fn becomes(test: &str, tmp: &Path, first: &str, args: &str) -> Option<Output> {
+    let script = format!("{first}\nexec {} {args}", env!("CARGO_BIN_EXE_tcpwhy"));
+    let output = Command::new("sh").args(["-c", &script]).env("TMPDIR", tmp).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    if said.contains("not permitted") {
+        skip(test, &said);
+        return None;
+    }
+    Some(output)
+}
+
+#[expect(clippy::disallowed_methods, reason = "CI is where a test may not be skipped")]
+fn skip(test: &str, reason: &str) {
+    assert!(std::env::var("CI").is_err(), "{test} was skipped in CI: {reason}");
+    eprintln!("skipping {test}: {reason}");
+}
+
+#[test]
+fn a_directory_planted_under_the_old_name_is_not_written_through() {
+    let dir = shared();
+    let plant = "d=$TMPDIR/tcpwhy-lab-$$; mkdir -p $d/split\n\
+                 for f in client.pcapng server.pcapng truth.json; do ln -s $TMPDIR/victim $d/split/$f; done\n\
+                 chown -Rh 65534 $d 2>/dev/null";
+    let Some(output) = becomes("planted", dir.path(), plant, "lab split --json --set rtt=1ms") else {
+        return;
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(is_untouched(dir.path()));
+    let left: Vec<_> = fs::read_dir(dir.path()).unwrap().flatten().map(|entry| entry.file_name()).collect();
+    assert_eq!(left.len(), 2, "the victim and what was planted: {left:?}");
+}
+
+#[test]
+fn a_run_in_another_pid_name_space_leaves_what_is_in_use() {
+    let dir = shared();
+    // A run that has begun, as far as a sweeper sees: the number belongs to nobody in its own name space.
+    let plant = "mkdir $TMPDIR/tcpwhy-lab-4000000000 && touch $TMPDIR/tcpwhy-lab-4000000000/in-use";
+    let Some(output) = becomes("pid name space", dir.path(), plant, "lab split --json --set rtt=1ms") else {
+        return;
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(dir.path().join("tcpwhy-lab-4000000000/in-use").exists());
+}
+
+#[test]
+fn links_in_a_folder_that_is_kept_are_replaced_and_not_followed() {
+    let dir = shared();
+    let kept = dir.path().join("kept");
+    fs::create_dir_all(kept.join("split")).unwrap();
+    for name in ["client.pcapng", "server.pcapng", "truth.json", "truth.json.part"] {
+        symlink(dir.path().join("victim"), kept.join("split").join(name)).unwrap();
+    }
+    let args = format!("lab split --json --set rtt=1ms --keep {}", kept.display());
+    let Some(output) = becomes("kept", dir.path(), "", &args) else { return };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(is_untouched(dir.path()));
+    assert!(kept.join("split/truth.json").symlink_metadata().unwrap().is_file());
+}
+
+#[test]
+fn a_demonstration_follows_no_link_and_enters_no_folder_of_another_user() {
+    let dir = shared();
+    let out = dir.path().join("stall");
+    fs::create_dir(&out).unwrap();
+    for form in ["split", "mended"] {
+        for end in ["pcapng", "truth.json", "json", "txt"] {
+            symlink(dir.path().join("victim"), out.join(format!("{form}.{end}"))).unwrap();
+        }
+    }
+    let demo = format!("demo --out {}", out.display());
+    let Some(output) = becomes("demo", dir.path(), "", &demo) else { return };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(is_untouched(dir.path()));
+    if lchown(&out, Some(65_534), None).is_err() {
+        return skip("demo", "only root gives files away");
+    }
+    let output = becomes("demo", dir.path(), "", &demo).unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("belongs to another user (65534)"), "{said}");
+}
+
+#[test]
+fn a_torn_truth_is_no_recording() {
+    let dir = shared();
+    let kept = dir.path().join("kept");
+    fs::create_dir_all(kept.join("split")).unwrap();
+    // As a full disk left it.
+    fs::write(kept.join("split/truth.json"), "{\"schema\":\"tcpwhy.truth/1\",\"ker").unwrap();
+    let args = format!("lab accuracy split --resume --keep {}", kept.display());
+    let Some(output) = becomes("torn", dir.path(), "", &args) else { return };
+    assert!(
+        output.status.code().is_some_and(|code| code != 1),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let truth = fs::read(kept.join("split/truth.json")).unwrap();
+    assert!(serde_json::from_slice::<serde_json::Value>(&truth).is_ok(), "it was recorded afresh");
+}
