@@ -3,14 +3,20 @@
 //! Read and write what is open, get memory, start threads, ask for the time. Nothing else: no file is opened, made or
 //! removed, no socket made, no program started, no other process touched. Landlock says so about files, sockets and
 //! signals (Linux 5.13 and later), seccomp about system calls; each stands where the other is missing.
-#![forbid(unsafe_code)]
-
 use std::fmt;
 
 #[cfg(target_os = "linux")]
 mod landlocked;
 #[cfg(target_os = "linux")]
+mod resources;
+#[cfg(target_os = "linux")]
 mod system_calls;
+
+#[cfg(target_os = "linux")]
+pub use resources::{allow_many_files, close_others, limit_memory, memory_there};
+
+/// Of how many parts a whole sandbox is: Landlock and seccomp.
+pub const PARTS: usize = 2;
 
 /// A part of the sandbox that could not be had.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +34,7 @@ impl fmt::Display for Shortfall {
 }
 
 /// Restricts the calling thread and those that it starts later, for good. Call it before the first thread starts, and
-/// after everything is open. Returns what could not be had, after doing what could; elsewhere than on Linux it does nothing.
+/// after everything is open. Returns what could not be had, after doing what could; elsewhere than on Linux that is all of it.
 pub fn restrict() -> Vec<Shortfall> {
     #[cfg(target_os = "linux")]
     {
@@ -40,5 +46,5 @@ pub fn restrict() -> Vec<Shortfall> {
         parts.into_iter().filter_map(Result::err).collect()
     }
     #[cfg(not(target_os = "linux"))]
-    Vec::new()
+    ["Landlock", "seccomp"].map(|what| Shortfall { what, why: "it needs Linux".to_owned() }).into()
 }

@@ -112,10 +112,13 @@ pub(crate) struct ReadArgs {
     #[arg(long, value_name = "N", default_value = "112000")]
     pub(crate) max_connections: NonZeroUsize,
 
-    /// Keep the rights of the user who runs it. Without this, once the files are open and before a byte of them is parsed,
-    /// Landlock and seccomp (Linux) take from the process: opening, making or removing files, sockets, starting
-    /// programs, touching other processes, memory as code
-    #[arg(long)]
+    /// Once the files are open and before a byte of them is read, Landlock and seccomp (Linux) take from the process:
+    /// opening, making or removing files, sockets, starting programs, touching other processes, memory as code
+    #[arg(long, value_enum, value_name = "HOW", default_value_t)]
+    pub(crate) sandbox: Sandbox,
+
+    /// Keep the rights of the user who runs it; the same as --sandbox=off
+    #[arg(long, conflicts_with = "sandbox")]
     pub(crate) no_sandbox: bool,
 
     /// Compressed captures may unpack to so many times their size (and always to 1 GiB); what goes on is taken for a bomb
@@ -173,6 +176,11 @@ impl ReadArgs {
         self.connection.map(|connection| (connection, self.exchange))
     }
 
+    /// How much of the sandbox has to be there.
+    pub(crate) fn sandbox(&self) -> Sandbox {
+        if self.no_sandbox { Sandbox::Off } else { self.sandbox }
+    }
+
     /// Bounds on reading.
     pub(crate) fn input(&self) -> input::Options {
         input::Options { unpacked_ratio_max: self.max_ratio, ..input::Options::default() }
@@ -222,6 +230,18 @@ pub(crate) struct ExplainArgs {
 /// Knows all causes, so that completions offer them and a slip of the pen is answered with the nearest.
 fn cause_parser() -> impl clap::builder::TypedValueParser<Value = Cause> {
     PossibleValuesParser::new(Cause::ALL.map(Cause::name)).try_map(|name| name.parse::<Cause>())
+}
+
+/// What happens where the system does not have all of the sandbox.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Sandbox {
+    /// Read with the part that is there, and say so; where none is there, do not read
+    #[default]
+    Auto,
+    /// Do not read unless all of it is there
+    Require,
+    /// No sandbox
+    Off,
 }
 
 /// When to use colours.

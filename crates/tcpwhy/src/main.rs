@@ -4,6 +4,7 @@
 //! analysis draws up the bills, and the report is printed. Everything else here is options, words and exit codes.
 
 mod cli;
+mod confine;
 mod demo;
 mod gate;
 mod lab;
@@ -57,14 +58,15 @@ fn main() -> ExitCode {
 
 /// `tcpwhy read`: captures in, bill out.
 fn read(args: &ReadArgs) -> anyhow::Result<u8> {
+    #[cfg(target_os = "linux")]
+    tcpwhy_sandbox::allow_many_files();
     let inputs = Inputs::open(&args.files);
     let again = if args.reads_twice() { inputs.open_again() } else { None };
     // What the system would be asked for later, while it still answers.
     let threads = args.threads();
-    if !args.no_sandbox {
-        for shortfall in tcpwhy_sandbox::restrict() {
-            output::complain(&format!("warning: {shortfall}; going on without it"));
-        }
+    let opened: Vec<&Inputs> = std::iter::once(&inputs).chain(&again).collect();
+    if !confine::confine(args, &opened, threads) {
+        return Ok(NOT_ANALYSED);
     }
     let (summary, report, span) = match analyse(args, inputs, args.analysis(), threads) {
         Ok(analysed) => analysed,

@@ -194,7 +194,10 @@ impl Workers {
         let (outbox, done) = mpsc::channel();
         for _ in 0..count {
             let (tasks, outbox) = (Arc::clone(&tasks), outbox.clone());
-            thread::spawn(move || work(&tasks, &outbox));
+            // Where the system gives no more threads, those that are there do it all; the calling one alone, if need be.
+            if thread::Builder::new().spawn(move || work(&tasks, &outbox)).is_err() {
+                break;
+            }
         }
         Self { tasks, done, pending: 0 }
     }

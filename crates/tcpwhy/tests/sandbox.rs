@@ -141,3 +141,116 @@ fn v_reads_a_pipe_once_and_says_so() {
     assert!(child.wait().expect("it ends").success());
     assert!(said.contains("-v reads its input twice, which a pipe does not allow"), "{said}");
 }
+
+/// Of gzip the decompressor would read the whole header as soon as it is made.
+#[test]
+fn rights_are_given_up_before_the_first_byte_comes() {
+    let path = capture();
+    let path = path.to_str().expect("a path");
+    for args in [&["-"][..], &["-", path], &["-", "--from", "+1ms"], &["-", "--json", "--threads", "3"]] {
+        let mut child = stalled(args, b"");
+        assert!(rights(&child, "Seccomp:\t2"), "{args:?}");
+        drop(child.stdin.take());
+        assert!(child.wait().is_ok());
+    }
+    let mut child = stalled(&["-"], b"\x1f\x8b\x08\x08half of a header");
+    assert!(rights(&child, "Seccomp:\t2"));
+    drop(child.stdin.take());
+    assert_eq!(child.wait().expect("it ends").code(), Some(1));
+}
+
+#[test]
+fn what_was_left_open_is_closed_and_what_was_handed_over_is_read() {
+    let path = capture();
+    let script = "exec 7</etc/passwd 9</etc/hosts; exec \"$0\" read - \"$1\" \"$1\"";
+    let mut child = Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_tcpwhy")])
+        .arg(&path)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    assert!(rights(&child, "Seccomp:\t2"));
+    let open = fs::read_dir(format!("/proc/{}/fd", child.id())).expect("it runs").flatten();
+    let open = open.filter_map(|one| fs::read_link(one.path()).ok());
+    let mut open: Vec<_> = open.map(|one| one.to_string_lossy().into_owned()).collect();
+    open.retain(|one| !one.starts_with("pipe:") && one != "/dev/null");
+    assert_eq!(open.len(), 2, "the two captures: {open:?}");
+    assert!(open.iter().all(|one| one.ends_with("split.pcap")), "{open:?}");
+    drop(child.stdin.take());
+    assert!(child.wait().is_ok());
+    // A shell's <(...) is an inherited descriptor by its name.
+    let handed = Command::new("sh")
+        .args(["-c", "exec \"$0\" read /dev/fd/9 9<\"$1\"", env!("CARGO_BIN_EXE_tcpwhy")])
+        .arg(&path)
+        .output()
+        .expect("it starts");
+    assert!(handed.status.success(), "{}", String::from_utf8_lossy(&handed.stderr));
+}
+
+#[test]
+fn memory_has_an_end_that_an_honest_capture_does_not_come_near() {
+    let mut child = stalled(&["-"], b"");
+    assert!(rights(&child, "Seccomp:\t2"));
+    let limits = fs::read_to_string(format!("/proc/{}/limits", child.id())).expect("it runs");
+    let line = limits.lines().find(|line| line.starts_with("Max address space")).unwrap_or_default();
+    let hard: u64 = line.split_whitespace().nth(4).and_then(|bytes| bytes.parse().ok()).unwrap_or(u64::MAX);
+    assert!((1 << 30..16 << 30).contains(&hard), "{line}");
+    drop(child.stdin.take());
+    assert!(child.wait().is_ok());
+    // Addresses, not memory: many threads reserve much.
+    let path = capture();
+    assert!(run(&[path.to_str().expect("a path"), "--threads", "256"]).status.success());
+}
+
+/// A kernel that has no such calls, as far as the reader sees.
+fn without(calls: &[i64], errno: i32, args: &[&str]) -> Output {
+    use seccompiler::{SeccompAction, SeccompFilter, TargetArch, apply_filter};
+    use std::os::unix::process::CommandExt as _;
+
+    let refuse = SeccompAction::Errno(errno.unsigned_abs());
+    let rules = calls.iter().map(|call| (*call, vec![])).collect();
+    let arch = TargetArch::try_from(std::env::consts::ARCH).expect("an architecture that is known");
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, refuse, arch).expect("a filter");
+    let program: seccompiler::BpfProgram = filter.try_into().expect("a program");
+    let mut command = tcpwhy(args);
+    // SAFETY: between fork and exec it makes two system calls and takes no memory.
+    #[expect(unsafe_code, reason = "nothing safe runs between fork and exec")]
+    unsafe {
+        command.pre_exec(move || apply_filter(&program).map_err(|_| std::io::ErrorKind::Other.into()));
+    }
+    command.output().expect("it starts")
+}
+
+#[test]
+fn a_part_of_the_sandbox_that_is_missing_is_said_and_both_are_too_much() {
+    let path = capture();
+    let path = path.to_str().expect("a path");
+    let said = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
+    let (landlock, seccomp) = (libc::SYS_landlock_create_ruleset, libc::SYS_seccomp);
+    for (missing, name) in [(landlock, "Landlock"), (seccomp, "seccomp")] {
+        let output = without(&[missing], libc::ENOSYS, &[path]);
+        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+        assert!(said(&output).contains(&format!("warning: {name} cannot be had")), "{}", said(&output));
+        let output = without(&[missing], libc::ENOSYS, &[path, "--sandbox=require"]);
+        assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+        assert!(output.stdout.is_empty() && said(&output).contains("nothing was read"), "{}", said(&output));
+    }
+    let output = without(&[landlock, seccomp], libc::EPERM, &[path]);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert!(output.stdout.is_empty() && said(&output).contains("nothing was read"), "{}", said(&output));
+    let output = without(&[landlock, seccomp], libc::EPERM, &[path, "--sandbox=off"]);
+    assert_eq!((output.status.code(), said(&output).as_str()), (Some(0), ""));
+    assert_eq!(run(&[path, "--sandbox=require"]).status.code(), Some(0));
+    assert_eq!(run(&[path, "--sandbox=require", "--no-sandbox"]).status.code(), Some(2));
+}
+
+#[test]
+fn where_no_thread_is_to_be_had_one_does_it_all() {
+    let path = capture();
+    let args = [path.to_str().expect("a path"), "--json", "--threads", "4"];
+    let alone = without(&[libc::SYS_clone, libc::SYS_clone3], libc::EAGAIN, &args);
+    assert_eq!(alone.status.code(), Some(0), "{}", String::from_utf8_lossy(&alone.stderr));
+    assert!(alone.stderr.is_empty() && alone.stdout == run(&args).stdout);
+}

@@ -16,6 +16,8 @@ mod trouble;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
+#[cfg(unix)]
+use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 
 use tcpwhy_wire::capture::Format;
@@ -184,6 +186,12 @@ impl Inputs {
             Input { reading: Reading::open(&path, paths.len()), path, first: None }
         };
         Self { inputs: paths.iter().map(open).collect(), span: None }
+    }
+
+    /// The files that are open.
+    #[cfg(unix)]
+    pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.inputs.iter().filter_map(|input| input.reading.as_ref().ok()?.descriptor())
     }
 
     /// Opens the same once more; `None` where one of them can be read only once.

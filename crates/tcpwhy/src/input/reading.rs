@@ -1,6 +1,8 @@
 //! What does one input hold, piece by piece?
 
 use std::io;
+#[cfg(unix)]
+use std::os::fd::BorrowedFd;
 use std::path::Path;
 
 use tcpwhy_wire::capture::{Damage, DamageKind, Event, RawPacket, Reader};
@@ -56,6 +58,11 @@ impl Reading {
         Self { source, buffer, reader, error: None, tally, reported: 0, passed_over: 0, stopped: false }
     }
 
+    #[cfg(unix)]
+    pub(super) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.source.descriptor()
+    }
+
     pub(super) fn stored_len(&self) -> Option<u64> {
         self.source.stored_len
     }
@@ -91,7 +98,7 @@ impl Reading {
     /// # Errors
     /// Where that is known only after all has been read, or where reading fails.
     pub(super) fn last_time(&mut self) -> io::Result<Option<Instant>> {
-        let Some(len) = self.source.searchable_len() else {
+        let Some(len) = self.source.searchable_len()? else {
             let why = "its end is not known before it is read, as that of any pipe or compressed file; give the time, or a \
                        span from the start";
             return Err(io::Error::other(why));
@@ -106,7 +113,7 @@ impl Reading {
 
     /// Goes to shortly before a time, where the input can be searched for it.
     pub(super) fn seek(&mut self, from: Instant) -> io::Result<()> {
-        let Some(len) = self.source.searchable_len() else { return Ok(()) };
+        let Some(len) = self.source.searchable_len()? else { return Ok(()) };
         let found = match self.search(len)? {
             Some(mut search) => search.before(from + -DISORDER_MAX)?,
             None => None,
@@ -238,9 +245,9 @@ impl Reading {
 
     /// Stored bytes that were passed over or not read. Of what was unpacked and not looked at, only whole buffers count.
     fn unread_bytes(&self) -> u64 {
-        let behind = match (self.stopped, self.source.searchable_len(), self.source.stored_len) {
-            (true, Some(len), _) => len.saturating_sub(self.reader.offset()),
-            (true, None, Some(len)) => len.saturating_sub(self.source.stored_read()),
+        let behind = match (self.stopped, self.source.compression(), self.source.stored_len) {
+            (true, Compression::None, Some(len)) => len.saturating_sub(self.reader.offset()),
+            (true, _, Some(len)) => len.saturating_sub(self.source.stored_read()),
             _ => 0,
         };
         self.passed_over + behind

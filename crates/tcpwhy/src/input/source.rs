@@ -2,6 +2,8 @@
 
 use std::fs::File;
 use std::io::{self, BufReader, IsTerminal, Read, Seek};
+#[cfg(unix)]
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
@@ -106,6 +108,8 @@ pub(super) struct Source {
 }
 
 enum Unpack {
+    /// Nothing of it has been looked at; what it is shows when it is read.
+    Unseen(Option<From>),
     Plain(Stored),
     Gzip(Box<MultiGzDecoder<BufReader<Stored>>>),
     Zstd(zstd::Decoder<'static, BufReader<Stored>>),
@@ -123,7 +127,7 @@ impl Source {
                     "standard input is the terminal; pipe a capture in: `tcpdump -U -w - | tcpwhy read -`",
                 ));
             }
-            return Self::new(From::Stdin(stdin), None).map_err(Failure::Io);
+            return Ok(Self::unseen(From::Stdin(stdin), None));
         }
         let file = File::open(path).map_err(Failure::from_open)?;
         let metadata = file.metadata()?;
@@ -131,31 +135,54 @@ impl Source {
             return Err(Failure::Directory(PathBuf::from(path)));
         }
         let len = metadata.is_file().then_some(metadata.len());
-        Ok(Self::new(From::File(file), len)?)
+        Ok(Self::unseen(From::File(file), len))
     }
 
-    fn new(from: From, stored_len: Option<u64>) -> io::Result<Self> {
+    /// Not a byte is read before somebody asks for one: that is when rights have been given up.
+    fn unseen(from: From, stored_len: Option<u64>) -> Self {
+        Self { unpack: Unpack::Unseen(Some(from)), stored_len }
+    }
+
+    /// Looks at the first bytes, where nobody has: what are they wrapped in? The decompressor of gzip reads the whole header
+    /// when it is made.
+    fn look(&mut self) -> io::Result<()> {
+        let Unpack::Unseen(from) = &mut self.unpack else { return Ok(()) };
+        // It is gone where looking has failed.
+        let Some(from) = from.take() else { return Ok(()) };
         let stored = Stored::new(from)?;
         let buffered = |stored| BufReader::with_capacity(STORED_BUFFER_LEN, stored);
-        let unpack = match Compression::detect(&stored.head[..stored.head_len]) {
+        self.unpack = match Compression::detect(&stored.head[..stored.head_len]) {
             Compression::None => Unpack::Plain(stored),
             Compression::Gzip => Unpack::Gzip(Box::new(MultiGzDecoder::new(buffered(stored)))),
             Compression::Zstd => Unpack::Zstd(zstd::Decoder::with_buffer(buffered(stored))?),
         };
-        Ok(Self { unpack, stored_len })
+        Ok(())
+    }
+
+    /// The descriptor, of a file.
+    #[cfg(unix)]
+    pub(super) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        match self.from()? {
+            From::File(file) => Some(file.as_fd()),
+            From::Stdin(_) => None,
+        }
+    }
+
+    fn from(&self) -> Option<&From> {
+        match &self.unpack {
+            Unpack::Unseen(from) => from.as_ref(),
+            Unpack::Plain(stored) => Some(&stored.from),
+            Unpack::Gzip(decoder) => Some(&decoder.get_ref().get_ref().from),
+            Unpack::Zstd(decoder) => Some(&decoder.get_ref().get_ref().from),
+        }
     }
 
     /// Back to the start, which only regular files can do.
     pub(super) fn rewind(&mut self) -> io::Result<()> {
-        let stored = match &mut self.unpack {
-            Unpack::Plain(stored) => stored,
-            Unpack::Gzip(decoder) => decoder.get_mut().get_mut(),
-            Unpack::Zstd(decoder) => decoder.get_mut().get_mut(),
-        };
-        if let From::File(file) = &stored.from {
+        if let Some(From::File(file)) = self.from() {
             let mut file = file.try_clone()?;
             file.rewind()?;
-            *self = Self::new(From::File(file), self.stored_len)?;
+            *self = Self::unseen(From::File(file), self.stored_len);
         }
         Ok(())
     }
@@ -164,9 +191,10 @@ impl Source {
         self.stored_len.is_some()
     }
 
+    /// As far as anything has been read.
     pub(super) fn compression(&self) -> Compression {
         match self.unpack {
-            Unpack::Plain(_) => Compression::None,
+            Unpack::Unseen(_) | Unpack::Plain(_) => Compression::None,
             Unpack::Gzip(_) => Compression::Gzip,
             Unpack::Zstd(_) => Compression::Zstd,
         }
@@ -184,13 +212,18 @@ impl Source {
     }
 
     /// The length of a file that can be searched: a regular one, and not compressed.
-    pub(super) fn searchable_len(&self) -> Option<u64> {
-        self.stored_len.filter(|_| self.compression() == Compression::None)
+    ///
+    /// # Errors
+    /// Its first bytes cannot be read.
+    pub(super) fn searchable_len(&mut self) -> io::Result<Option<u64>> {
+        self.look()?;
+        Ok(self.stored_len.filter(|_| self.compression() == Compression::None))
     }
 
     /// Stored (compressed) bytes read so far.
     pub(super) fn stored_read(&self) -> u64 {
         match &self.unpack {
+            Unpack::Unseen(_) => 0,
             Unpack::Plain(stored) => stored.count,
             Unpack::Gzip(decoder) => decoder.get_ref().get_ref().count,
             Unpack::Zstd(decoder) => decoder.get_ref().get_ref().count,
@@ -200,7 +233,9 @@ impl Source {
 
 impl Read for Source {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        self.look()?;
         match &mut self.unpack {
+            Unpack::Unseen(_) => Ok(0),
             Unpack::Plain(stored) => stored.read(buf),
             Unpack::Gzip(decoder) => decoder.read(buf),
             Unpack::Zstd(decoder) => decoder.read(buf),

@@ -1,0 +1,54 @@
+//! How much may a reader take of the machine? So many files, so much memory; and nothing that whoever started it left open.
+
+use std::io;
+use std::os::fd::{AsRawFd as _, BorrowedFd};
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// Lets this process have as many files open as the system's administrator allows: where it starts, the limit is often lower, for
+/// the sake of programs that use select(2).
+pub fn allow_many_files() {
+    let limit = getrlimit(Resource::Nofile);
+    // Where that is refused, the limit stays.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+}
+
+/// Takes from this process, for good, what lies beyond so many bytes of addresses. It is the last line: whatever else
+/// bounds memory has failed before, and the program ends instead of the machine.
+///
+/// # Errors
+/// The system refuses it.
+pub fn limit_memory(bytes: u64) -> io::Result<()> {
+    let limit = getrlimit(Resource::As);
+    let least = |there: Option<u64>| Some(there.map_or(bytes, |there| there.min(bytes)));
+    let limit = Rlimit { current: least(limit.current), maximum: least(limit.maximum) };
+    Ok(setrlimit(Resource::As, limit)?)
+}
+
+/// The machine's memory, in bytes.
+pub fn memory_there() -> u64 {
+    let info = rustix::system::sysinfo();
+    info.totalram.saturating_mul(u64::from(info.mem_unit))
+}
+
+/// Closes every descriptor but the standard ones and `keep`.
+///
+/// # Safety
+/// No other descriptor belongs to anything in this process, and no other thread opens one meanwhile.
+#[expect(
+    unsafe_code,
+    reason = "descriptors of whoever started us have no owner here; nothing safe closes them"
+)]
+pub unsafe fn close_others(keep: &[BorrowedFd<'_>]) {
+    let mut kept: Vec<u32> = keep.iter().map(|fd| fd.as_raw_fd().unsigned_abs()).collect();
+    kept.sort_unstable();
+    let mut first = 3;
+    for fd in kept.into_iter().filter(|fd| *fd >= 3).chain([u32::MAX]) {
+        if first < fd {
+            let last = if fd == u32::MAX { fd } else { fd - 1 };
+            // SAFETY: numbers only; the caller answers for what is closed. Before Linux 5.9 there is no such call, and they stay.
+            let _ = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
+        }
+        first = fd.saturating_add(1);
+    }
+}
