@@ -143,7 +143,8 @@ Examples:
   ssh server tcpdump -U -s 128 -c 100000 -w - port 8080 | tcpwhy read -
   tcpwhy read ci.pcap --json --fail-on nagle-delayed-ack --fail-on rto:10% > bill.json
 
-Exit status: 0 analysed, 1 no input could be analysed, 2 wrong usage, 3 a --fail-on was met.";
+Exit status: 0 analysed, 1 no input could be analysed, 2 wrong usage, 3 a --fail-on was met, 4 analysed but for an input
+that could not be read at all. The status is the same where nobody reads the output to its end.";
 
 impl ReadArgs {
     /// What the analysis has to keep for what was asked.

@@ -31,6 +31,8 @@ const NOT_ANALYSED: u8 = 1;
 const WRONG_USAGE: u8 = 2;
 /// `--fail-on` found its cause.
 const GATE_CLOSED: u8 = 3;
+/// Of several inputs one could not be read at all; the others were analysed.
+const PARTLY_ANALYSED: u8 = 4;
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -79,19 +81,29 @@ fn read(args: &ReadArgs) -> anyhow::Result<u8> {
     if summary.is_failure() {
         return Ok(NOT_ANALYSED);
     }
+    if args.drill_down().is_some_and(|wanted| !output::lists(&report, wanted)) {
+        return Ok(WRONG_USAGE);
+    }
     let output = Output::new(args, &summary, span);
+    match show(args, again, &output, &report) {
+        Err(error) if !output::is_broken_pipe(&error) => Err(error),
+        // Whoever reads us has read enough; a pipeline that waits for the exit code wants to know all the same.
+        _ if gate::closes(&args.fail_on, &report) => Ok(GATE_CLOSED),
+        _ if summary.is_partial() => Ok(PARTLY_ANALYSED),
+        _ => Ok(ANALYSED),
+    }
+}
+
+/// Prints what was asked for.
+fn show(args: &ReadArgs, again: Option<Inputs>, output: &Output<'_>, report: &Report) -> anyhow::Result<()> {
     match args.drill_down() {
-        Some(wanted) if !output::lists(&report, wanted) => return Ok(WRONG_USAGE),
-        _ if args.json => output.json(&report)?,
-        Some(wanted) => output.drill_down(&report, wanted)?,
+        _ if args.json => output.json(report),
+        Some(wanted) => output.drill_down(report, wanted),
         None => {
-            output.overview(&report)?;
-            if args.reads_twice() {
-                ladder_of_the_worst(args, again, &output, &report)?;
-            }
+            output.overview(report)?;
+            if args.reads_twice() { ladder_of_the_worst(args, again, output, report) } else { Ok(()) }
         }
     }
-    Ok(if gate::closes(&args.fail_on, &report) { GATE_CLOSED } else { ANALYSED })
 }
 
 /// One pass over the inputs: every segment that the filter lets through goes into the analysis.

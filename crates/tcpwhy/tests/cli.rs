@@ -231,6 +231,88 @@ fn a_reader_that_goes_away_is_no_error() {
     assert_eq!(stderr(&output), "");
 }
 
+/// `tcpwhy read --json --fail-on CAUSE | head` in a pipeline that looks at the exit code.
+#[test]
+fn a_gate_stays_closed_where_the_reader_goes_away() {
+    let path = data("split.pcap");
+    let path = path.to_str().unwrap_or_default();
+    for (more, gate, code) in [
+        (&["--json"][..], "nagle-delayed-ack", 3),
+        (&[], "nagle-delayed-ack", 3),
+        (&["-v"], "nagle-delayed-ack", 3),
+        (&["-c", "1", "-v"], "nagle-delayed-ack", 3),
+        (&["--json"], "rto", 0),
+    ] {
+        let child = Command::new(env!("CARGO_BIN_EXE_tcpwhy"))
+            .args(["read", path, "--fail-on", gate])
+            .args(more)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn();
+        let Ok(mut child) = child else { panic!("tcpwhy does not start") };
+        drop(child.stdout.take());
+        let Ok(output) = child.wait_with_output() else { panic!("tcpwhy does not end") };
+        assert_eq!(output.status.code(), Some(code), "{more:?} {gate}: {}", stderr(&output));
+        assert_eq!(stderr(&output), "");
+    }
+}
+
+#[test]
+fn an_input_that_was_not_read_is_no_success() {
+    let Ok(folder) = tempfile::tempdir() else { panic!("a directory") };
+    let Ok(whole) = std::fs::read(data("split.pcap")) else { panic!("the capture is committed") };
+    let split = data("split.pcap");
+    let split = split.to_str().unwrap_or_default();
+    for length in [1, 2, 3, 4, 23] {
+        let file = folder.path().join(format!("{length}.pcap"));
+        assert!(std::fs::write(&file, &whole[..length]).is_ok());
+        let file = file.to_str().unwrap_or_default();
+        let alone = tcpwhy(&["read", file]);
+        assert_eq!(alone.status.code(), Some(1), "{length}: {}", stderr(&alone));
+        assert!(
+            stderr(&alone).contains(&format!("cut short: {length} bytes are there")),
+            "{}",
+            stderr(&alone)
+        );
+        let beside = tcpwhy(&["read", file, split]);
+        assert_eq!(beside.status.code(), Some(4), "{length}: {}", stderr(&beside));
+        assert!(stdout(&beside).contains("was not read: it is cut short"), "{}", stdout(&beside));
+    }
+    let missing = tcpwhy(&["read", "no-such.pcap", split]);
+    assert_eq!(missing.status.code(), Some(4), "{}", stderr(&missing));
+    let gate = tcpwhy(&["read", "no-such.pcap", split, "--fail-on", "nagle-delayed-ack"]);
+    assert_eq!(gate.status.code(), Some(3), "{}", stderr(&gate));
+    // A capture that has nothing in it, and one whose end is missing, were read.
+    let empty = folder.path().join("header.pcap");
+    assert!(std::fs::write(&empty, &whole[..24]).is_ok());
+    assert_eq!(tcpwhy(&["read", empty.to_str().unwrap_or_default(), split]).status.code(), Some(0));
+}
+
+#[cfg(unix)]
+#[test]
+fn more_captures_than_may_be_open_are_read_or_named() {
+    let Ok(folder) = tempfile::tempdir() else { panic!("a directory") };
+    for n in 0..60 {
+        assert!(std::fs::copy(data("one-write.pcap"), folder.path().join(format!("{n:02}.pcap"))).is_ok());
+    }
+    let read = |limit: &str, more: &str| {
+        let script = format!("ulimit {limit} && exec \"$0\" read \"$1\"/*.pcap {more}");
+        let command = ["-c", &script, env!("CARGO_BIN_EXE_tcpwhy")];
+        match Command::new("sh").args(command).arg(folder.path()).output() {
+            Ok(output) => output,
+            Err(error) => panic!("sh does not start: {error}"),
+        }
+    };
+    // What a shell sets for programs that know no more; the administrator allows more.
+    for more in ["--json", "-v"] {
+        let soft = read("-Sn 30", more);
+        assert_eq!((soft.status.code(), stderr(&soft).as_str()), (Some(0), ""), "{more}");
+    }
+    let hard = read("-n 30", "--json");
+    assert_eq!(hard.status.code(), Some(4), "{}", stderr(&hard));
+    assert!(stderr(&hard).contains("59.pcap: too many files are open"), "{}", stderr(&hard));
+}
+
 #[test]
 fn colours_and_progress_stay_off_pipes() {
     let shown = read("split.pcap", &[]);

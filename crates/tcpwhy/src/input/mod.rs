@@ -106,6 +106,11 @@ impl InputSummary {
         self.files.iter().all(|file| file.failure.is_some())
     }
 
+    /// Whether an input could not be read at all.
+    pub fn is_partial(&self) -> bool {
+        self.files.iter().any(|file| file.failure.is_some())
+    }
+
     /// Packets over all inputs.
     pub fn packets(&self) -> u64 {
         self.files.iter().map(|file| file.packets).sum()

@@ -326,6 +326,9 @@ impl Tally {
             // The error that ended the input says it better.
             DamageKind::CutShort { .. } | DamageKind::Empty if after_error => {}
             DamageKind::Empty => self.failure = Some(Failure::Empty),
+            DamageKind::CutShort { needs, has } if damage.offset == 0 => {
+                self.failure = Some(Failure::HeaderCutShort { needs, has });
+            }
             DamageKind::NotACapture(magic) => self.failure = Some(Failure::from_magic(magic)),
             _ => self.on_trouble(Trouble::Damage(damage)),
         }

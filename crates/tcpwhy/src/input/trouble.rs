@@ -23,6 +23,19 @@ pub enum Failure {
         "the capture is empty; if it is still being recorded, stop the recording or use `tcpdump -U` so that packets reach the file"
     )]
     Empty,
+    /// Not even the header of a capture.
+    #[error("it is cut short: {has} bytes are there, and its header alone has {needs}")]
+    HeaderCutShort {
+        /// Bytes of the header, as far as that is known.
+        needs: u64,
+        /// Bytes that are there.
+        has: u64,
+    },
+    /// Too many files are open, of this process or of all.
+    #[error(
+        "too many files are open; give fewer at a time, merge them with mergecap, or raise the limit (`ulimit -Hn`)"
+    )]
+    TooManyOpen,
     /// Compressed in a way that is not read here.
     #[error("it is compressed with {name}; pipe it in: `{command} FILE | tcpwhy read -`")]
     Compressed {
@@ -60,6 +73,8 @@ impl Failure {
         match error.kind() {
             io::ErrorKind::NotFound => Self::NotFound,
             io::ErrorKind::PermissionDenied => Self::NotPermitted,
+            // EMFILE and ENFILE, which have no kind of their own; the numbers are the same on all systems of this family.
+            _ if cfg!(unix) && matches!(error.raw_os_error(), Some(23 | 24)) => Self::TooManyOpen,
             _ => Self::Io(error),
         }
     }
