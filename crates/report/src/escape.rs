@@ -1,31 +1,87 @@
 //! How is a string from a capture or a file name shown without letting it act?
 //!
-//! Control characters move cursors and recolour terminals, and bidirectional overrides reorder what is read. They are
-//! shown as `\u{1b}` in text and as `\u001b` in JSON, where the value stays exact. `<` is `\u003c` there: a document that is put
-//! into a page ends no script and begins no tag.
+//! Control characters move cursors and recolour terminals, bidirectional overrides reorder what is read, what is invisible makes two
+//! names look like one, and marks that combine without end cover the lines around. They are shown as `\u{1b}` in text and as
+//! `\u001b` in JSON, where the value stays exact. `<` is `\u003c` there: a document that is put into a page ends no script and
+//! begins no tag.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use serde_json::ser::{Formatter, PrettyFormatter};
+use unicode_width::UnicodeWidthChar as _;
 
-/// Whether a character acts instead of being seen.
+/// Marks on one character, as writing needs them: the accents of Vietnamese, a vowel and a tone of Thai, a Korean syllable in
+/// parts. More are for show.
+const MARKS_MAX: u32 = 2;
+
+/// Whether a character acts instead of being seen, whatever stands before it.
 fn acts(c: char) -> bool {
-    c.is_control()
-        || matches!(c,
-            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+    c.is_control() || is_format(c) || is_blank(c)
+}
+
+/// Says how to read or shape what stands around it and has no form of its own (general category Cf; Default_Ignorable_Code_Point;
+/// what is no character at all).
+fn is_format(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{890}'..='\u{891}' | '\u{8e2}'
+        | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{fdd0}'..='\u{fdef}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{fff0}'..='\u{fffb}'
+        | '\u{110bd}' | '\u{110cd}' | '\u{13430}'..='\u{1343f}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{e0fff}')
+        || u32::from(c) & 0xfffe == 0xfffe
+}
+
+/// Looks like a space or like nothing, and is none that a keyboard has (general category Zs; fillers; the empty Braille cell).
+fn is_blank(c: char) -> bool {
+    matches!(
+        c,
+        '\u{a0}' | '\u{115f}' | '\u{1160}' | '\u{1680}' | '\u{2000}'
+            ..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{2800}' | '\u{3000}' | '\u{3164}' | '\u{ffa0}'
+    )
+}
+
+/// Reads a text and says of each character whether it is shown by its number.
+#[derive(Debug)]
+struct Censor {
+    /// Marks on the present character; at the start there is none of ours to put them on.
+    marks: u32,
+}
+
+impl Censor {
+    const START: Self = Self { marks: MARKS_MAX };
+
+    fn hides(&mut self, c: char) -> bool {
+        if acts(c) {
+            // What follows would stand on the escape's last bracket.
+            self.marks = MARKS_MAX;
+            return true;
+        }
+        if c.width() != Some(0) {
+            self.marks = 0;
+            return false;
+        }
+        self.marks = self.marks.saturating_add(1);
+        self.marks > MARKS_MAX
+    }
+}
+
+/// Whether none of it needs a second look.
+fn is_plain(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
 }
 
 /// For text: one line, nothing in it acts.
 pub fn visible(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(acts) {
+    let mut censor = Censor::START;
+    if is_plain(text) || !text.chars().any(|c| censor.hides(c)) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
+    censor = Censor::START;
     for c in text.chars() {
-        if acts(c) {
+        if censor.hides(c) {
             let _ = write!(out, "{}", c.escape_unicode());
         } else {
             out.push(c);
@@ -40,9 +96,12 @@ pub struct Visible(PrettyFormatter<'static>);
 
 impl Formatter for Visible {
     fn write_string_fragment<W: ?Sized + Write>(&mut self, to: &mut W, fragment: &str) -> io::Result<()> {
-        let harmful = |c: char| acts(c) || c == '<';
+        if is_plain(fragment) && !fragment.contains('<') {
+            return to.write_all(fragment.as_bytes());
+        }
+        let mut censor = Censor::START;
         let mut rest = fragment;
-        while let Some(at) = rest.find(harmful) {
+        while let Some(at) = rest.find(|c| censor.hides(c) || c == '<') {
             let (before, behind) = rest.split_at(at);
             to.write_all(before.as_bytes())?;
             let mut behind = behind.chars();
@@ -101,13 +160,55 @@ mod tests {
     #[test]
     fn what_acts_is_shown_instead() {
         assert_eq!(visible("plain Zürich"), "plain Zürich");
+        // Decomposed, as some systems name files; Vietnamese, Thai, Hebrew, Hindi, Korean in parts; wide characters.
+        for written in [
+            "Zu\u{308}rich",
+            "Vie\u{302}\u{323}t",
+            "ที่นี่",
+            "שָׁלוֹם",
+            "हिन्दी",
+            "\u{1112}\u{1161}\u{11ab}",
+            "捕获",
+            "😀",
+        ] {
+            assert_eq!(visible(written), written);
+        }
         assert_eq!(visible("\x1b[31mred\n\u{9b}"), "\\u{1b}[31mred\\u{a}\\u{9b}");
         assert_eq!(visible("a\u{202e}b"), "a\\u{202e}b");
     }
 
     #[test]
+    fn what_is_invisible_is_shown() {
+        let invisible = "\u{a0}\u{34f}\u{115f}\u{1160}\u{17b4}\u{180b}\u{180f}\u{2003}\u{202f}\u{2800}\u{3000}\u{3164}\u{fe0f}\u{ffa0}\
+                         \u{fff0}\u{fffe}\u{1bca0}\u{1d173}\u{e0100}\u{e0fff}\u{10ffff}";
+        for c in invisible.chars() {
+            assert_eq!(visible(&format!("a{c}b")), format!("a\\u{{{:x}}}b", u32::from(c)));
+        }
+    }
+
+    #[test]
+    fn marks_neither_pile_up_nor_stand_on_what_is_ours() {
+        assert_eq!(visible("\u{301}a"), "\\u{301}a");
+        let tower = format!("a{}b", "\u{489}".repeat(100));
+        let shown = visible(&tower);
+        assert_eq!(shown.chars().filter(|c| *c == '\u{489}').count(), 2);
+        assert!(shown.ends_with("\\u{489}b"));
+        assert_eq!(visible("\u{200d}\u{301}"), "\\u{200d}\\u{301}");
+        // No character has a place of its own beyond those that are seen.
+        for c in '\0'..=char::MAX {
+            let text = format!("{c}");
+            let shown = visible(&text);
+            assert!(
+                shown.chars().all(|c| c.width().is_some_and(|width| width > 0)),
+                "{}",
+                c.escape_unicode()
+            );
+        }
+    }
+
+    #[test]
     fn json_keeps_the_value_and_shows_no_raw_control() {
-        let value = "\x1b]0;title\x07 \u{9b} \u{202e} \u{e0041} \x7f </script><!--";
+        let value = "\u{301}e\u{301}\u{302}\u{303}\u{304} \u{a0}\u{fe0f}\x1b]0;title\x07 \u{9b} \u{202e} \u{e0041} \x7f </script><!--";
         let mut json = Vec::new();
         let written = value.serialize(&mut Serializer::with_formatter(&mut json, Visible::default()));
         let shown = String::from_utf8(json).unwrap_or_default();

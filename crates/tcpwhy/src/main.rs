@@ -37,7 +37,7 @@ const PARTLY_ANALYSED: u8 = 4;
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return output::usage(&error),
+        Err(error) => return output::usage(error),
     };
     let result = match cli.command {
         Command::Read(args) => read(&args),

@@ -1,11 +1,13 @@
 //! Who gets to read what? Results go to standard output, what went wrong to standard error.
 
 use std::borrow::Cow;
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::ExitCode;
 
 use anstyle::Style as Ansi;
+use clap::Parser as _;
 use tcpwhy::input::{FileSummary, InputSummary, MAX_TROUBLES, Span};
 use tcpwhy_core::{Cause, Report};
 use tcpwhy_remedy::explain;
@@ -13,7 +15,7 @@ use tcpwhy_report::escape::visible;
 use tcpwhy_report::{CaptureInfo, Style, json, text};
 
 use crate::ANALYSED;
-use crate::cli::{Color, ReadArgs};
+use crate::cli::{Cli, Color, ReadArgs};
 
 /// Prints reports in the form that was asked for.
 pub(crate) struct Output<'a> {
@@ -167,8 +169,15 @@ pub(crate) fn explanation(cause: Option<Cause>, color: Color) -> anyhow::Result<
     Ok(ANALYSED)
 }
 
-/// What the parser has to say: help, the version, or what is wrong. A file's name can be taken for an option and quoted.
-pub(crate) fn usage(error: &clap::Error) -> ExitCode {
+/// What the parser has to say: help, the version, or what is wrong. A file's name can be taken for an option and quoted, and its
+/// line breaks would look like lines of ours: where something in the words acts, they are parsed once more as they may be
+/// shown, to the same complaint.
+pub(crate) fn usage(error: clap::Error) -> ExitCode {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let shown: Vec<OsString> =
+        words.iter().map(|word| visible(&word.to_string_lossy()).into_owned().into()).collect();
+    let again = if error.use_stderr() && shown != words { Cli::try_parse_from(&shown).err() } else { None };
+    let error = again.unwrap_or(error);
     let said = error.render().to_string();
     if error.use_stderr() && said.lines().any(|line| matches!(visible(line), Cow::Owned(_))) {
         for line in said.lines() {

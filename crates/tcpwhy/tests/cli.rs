@@ -154,6 +154,34 @@ fn input_that_cannot_be_read_exits_with_1_and_says_why() {
     assert!(missing.stdout.is_empty());
 }
 
+/// A file's name is a stranger's word too: `tcpwhy read *` takes it for an option where it begins like one.
+#[test]
+fn usage_errors_have_no_line_that_an_argument_made() {
+    let forged =
+        "\ntcpwhy: all is well\u{2028}tcpwhy: all is well\rtcpwhy: all is well\u{202e}\u{1b}[2J\u{a0}";
+    let option = format!("--frob{forged}");
+    for args in [
+        &["read", "x", &option][..],
+        &["read", "x", "--filter", &format!("port x{forged}")],
+        &["read", "x", "--fail-on", &format!("rto:1{forged}")],
+        &["read", "x", "--from", forged],
+        &["read", "x", "--threads", &format!("4{forged}")],
+        &["read", "x", "--color", &format!("auto{forged}")],
+        &["explain", &format!("rto{forged}")],
+        &[forged],
+        &["lab", "--set", "x", forged],
+        &["lab", "accuracy", "--part", forged],
+    ] {
+        let output = tcpwhy(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        let said = stderr(&output);
+        let lines = said.split(['\n', '\r', '\u{2028}']);
+        assert!(lines.clone().all(|line| !line.starts_with("tcpwhy: all")), "{args:?}: {said}");
+        let acting = |c: char| c != '\n' && (c.is_control() || "\u{202e}\u{a0}\u{2028}".contains(c));
+        assert!(!said.contains(acting), "{args:?}: {said}");
+    }
+}
+
 #[test]
 fn damage_is_named_with_its_place_and_the_rest_is_billed() {
     let Ok(whole) = std::fs::read(data("split.pcap")) else { panic!("the capture is committed") };
