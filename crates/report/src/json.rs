@@ -4,6 +4,7 @@
 //! integer nanoseconds, points in time nanoseconds since the epoch, sizes bytes.
 
 mod conduct;
+mod moment;
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -18,6 +19,7 @@ use tcpwhy_remedy::{Remedy, Saves, remedies_for};
 use tcpwhy_wire::{Duration, Instant};
 
 use conduct::{ConductDto, RoundDto};
+use moment::Exact;
 
 use crate::answer::{answer, kind};
 use crate::capture::{CaptureInfo, total};
@@ -128,6 +130,8 @@ struct CaptureDto {
     segments: u64,
     first_ns: Option<i64>,
     last_ns: Option<i64>,
+    first: Option<Exact>,
+    last: Option<Exact>,
     truncated: bool,
     skipped: BTreeMap<String, u64>,
     drops: u64,
@@ -148,12 +152,16 @@ impl From<&CaptureInfo> for CaptureDto {
             segments: info.segments,
             first_ns: info.first.map(Instant::as_nanos),
             last_ns: info.last.map(Instant::as_nanos),
+            first: info.first.map(Exact),
+            last: info.last.map(Exact),
             truncated: info.truncated,
             skipped: info.skipped.clone(),
             drops: info.drops,
             window: info.window.map(|(from, to)| WindowDto {
                 from_ns: (from != Instant::MIN).then(|| from.as_nanos()),
                 to_ns: (to != Instant::MAX).then(|| to.as_nanos()),
+                from: (from != Instant::MIN).then_some(Exact(from)),
+                to: (to != Instant::MAX).then_some(Exact(to)),
                 unread_bytes: info.unread_bytes,
                 stopped: info.stopped,
             }),
@@ -167,6 +175,8 @@ impl From<&CaptureInfo> for CaptureDto {
 struct WindowDto {
     from_ns: Option<i64>,
     to_ns: Option<i64>,
+    from: Option<Exact>,
+    to: Option<Exact>,
     unread_bytes: u64,
     stopped: bool,
 }
@@ -350,6 +360,7 @@ struct ExchangeDto<'a> {
     kind: &'static str,
     initiator: &'static str,
     start_ns: i64,
+    start: Exact,
     elapsed_ns: i64,
     client_idle_ns: i64,
     request_bytes: u64,
@@ -367,6 +378,7 @@ impl<'a> From<&'a Exchange> for ExchangeDto<'a> {
             kind: exchange.kind.name(),
             initiator: exchange.initiator.name(),
             start_ns: exchange.start.as_nanos(),
+            start: Exact(exchange.start),
             elapsed_ns: exchange.elapsed.as_nanos(),
             client_idle_ns: exchange.client_idle.as_nanos(),
             request_bytes: exchange.request_bytes,
@@ -443,6 +455,7 @@ impl From<&Detail> for DetailDto {
 struct RungDto {
     packet: u64,
     at_ns: i64,
+    at: Exact,
     exchange: Option<u64>,
     from: &'static str,
     offset: u64,
@@ -474,6 +487,7 @@ impl From<&Rung> for RungDto {
         Self {
             packet: rung.packet,
             at_ns: rung.at.as_nanos(),
+            at: Exact(rung.at),
             exchange: rung.exchange,
             from: rung.from.name(),
             offset: rung.offset,

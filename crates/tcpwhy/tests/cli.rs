@@ -107,6 +107,29 @@ fn the_document_is_what_its_schema_says() {
     }
 }
 
+/// Nanoseconds since 1970 are beyond 2^53: what keeps numbers as doubles has the text.
+#[test]
+fn points_in_time_stand_in_the_document_to_the_nanosecond() {
+    let document =
+        json(&read("split.pcap", &["--json", "--connection", "1", "--from", "+1ms", "--to", "-1ms"]));
+    let (capture, connection) = (&document["capture"], &document["connections"][0]);
+    let (exchange, rung) = (&connection["exchanges"][0], &connection["ladder"][0]);
+    for (of, name) in [
+        (capture, "first"),
+        (capture, "last"),
+        (&capture["window"], "from"),
+        (&capture["window"], "to"),
+        (exchange, "start"),
+        (rung, "at"),
+    ] {
+        let Some(ns) = of[format!("{name}_ns")].as_i64() else { panic!("{name}: {of}") };
+        let Some(text) = of[name].as_str() else { panic!("{name}: {of}") };
+        assert!(text.ends_with(&format!(".{:09}Z", ns % 1_000_000_000)), "{name}: {ns} {text}");
+        let Ok(output) = Command::new("date").args(["-u", "-d", text, "+%s%N"]).output() else { continue };
+        assert_eq!(stdout(&output).trim(), ns.to_string(), "{name}: {text}");
+    }
+}
+
 #[test]
 fn drilling_down_shows_the_wait_between_two_packets() {
     let document = json(&read("split.pcap", &["--json"]));

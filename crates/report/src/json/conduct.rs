@@ -5,10 +5,12 @@ use tcpwhy_core::conduct::{Conduct, Round};
 use tcpwhy_wire::Duration;
 
 use super::BilledDto;
+use super::moment::Exact;
 
 #[derive(Debug, Serialize)]
 pub(super) struct RoundDto {
     start_ns: i64,
+    start: Exact,
     took_ns: i64,
     flight_bytes: u64,
     window_bytes: u64,
@@ -20,6 +22,7 @@ impl From<&Round> for RoundDto {
     fn from(round: &Round) -> Self {
         Self {
             start_ns: round.start.as_nanos(),
+            start: Exact(round.start),
             took_ns: round.took.as_nanos(),
             flight_bytes: round.flight,
             window_bytes: round.window,
