@@ -2,7 +2,7 @@
 //! never written through what stands under their name; a document that says that all is there appears whole or not at all.
 
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -30,6 +30,30 @@ impl Folder {
         // What was made meanwhile.
         refuse_planted(path)?;
         Ok(Self { fd, path: path.to_owned() })
+    }
+
+    /// Opens one that is there, to read what is in it. Only the path itself may lead over links.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        Ok(Self { fd: File::open(path)?, path: path.to_owned() })
+    }
+
+    /// The content of a file in a folder of it, where neither is a link or a device.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn read_below(&self, folder: &str, name: &str) -> io::Result<Vec<u8>> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let folder = openat(&self.fd, folder, flags | OFlags::DIRECTORY, Mode::empty())?;
+        let mut file = File::from(openat(&folder, name, flags, Mode::empty())?);
+        if !file.metadata()?.is_file() {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let mut content = Vec::new();
+        file.read_to_end(&mut content)?;
+        Ok(content)
     }
 
     /// Where a file of it is.
@@ -121,6 +145,22 @@ mod tests {
         assert!(!path.join("one").is_symlink());
         assert_eq!(fs::read_to_string(path.join("two")).unwrap(), "new");
         assert_eq!(fs::read_dir(path).unwrap().count(), 2, "no part is left");
+    }
+
+    #[test]
+    fn what_is_copied_from_others_is_a_file_in_a_folder_of_theirs() {
+        let private = Private::make("tcpwhy-test-others-").unwrap();
+        let path = private.path().join("theirs");
+        fs::create_dir_all(path.join("one")).unwrap();
+        fs::write(path.join("one/file"), "theirs").unwrap();
+        fs::write(private.path().join("secret"), "ours").unwrap();
+        symlink("../../secret", path.join("one/link")).unwrap();
+        symlink("..", path.join("up")).unwrap();
+        let folder = Folder::open(&path).unwrap();
+        assert_eq!(folder.read_below("one", "file").unwrap(), b"theirs");
+        for (below, name) in [("one", "link"), ("up", "secret"), ("one", "."), ("one", "none")] {
+            folder.read_below(below, name).unwrap_err();
+        }
     }
 
     #[test]

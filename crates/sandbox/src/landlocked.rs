@@ -1,19 +1,26 @@
 //! No file is opened any more, no port bound or connected to, no process outside signalled.
 
+use std::path::Path;
+
 use landlock::{
-    ABI, Access as _, AccessFs, AccessNet, CompatLevel, Compatible as _, Ruleset, RulesetAttr as _,
-    RulesetStatus, Scope,
+    ABI, Access as _, AccessFs, AccessNet, CompatLevel, Compatible as _, PathBeneath, PathFd, PathFdError,
+    Ruleset, RulesetAttr as _, RulesetCreatedAttr as _, RulesetStatus, Scope,
 };
 
-/// Everything that Landlock knows is handled, and no rule gives any of it back. Older kernels know less: of what they do not
-/// know, seccomp takes the same away.
-pub(crate) fn restrict() -> Result<(), String> {
+/// Everything that Landlock knows is handled, and no rule gives any of it back but reading of files below `readable`. Older
+/// kernels know less: of what they do not know, seccomp takes the same away.
+pub(crate) fn restrict(readable: Option<&Path>) -> Result<(), String> {
+    let readable = readable.map(PathFd::new).transpose().map_err(|error: PathFdError| error.to_string())?;
     let restricted = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(ABI::V5))
         .and_then(|rules| rules.handle_access(AccessNet::from_all(ABI::V5)))
         .and_then(|rules| rules.scope(Scope::from_all(ABI::V6)))
         .and_then(Ruleset::create)
+        .and_then(|rules| match readable {
+            Some(folder) => rules.add_rule(PathBeneath::new(folder, AccessFs::ReadFile)),
+            None => Ok(rules),
+        })
         .and_then(landlock::RulesetCreated::restrict_self)
         .map_err(|error| error.to_string())?;
     match restricted.ruleset {

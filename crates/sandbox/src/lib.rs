@@ -4,6 +4,7 @@
 //! removed, no socket made, no program started, no other process touched. Landlock says so about files, sockets and
 //! signals (Linux 5.13 and later), seccomp about system calls; each stands where the other is missing.
 use std::fmt;
+use std::path::Path;
 
 #[cfg(target_os = "linux")]
 mod landlocked;
@@ -36,15 +37,27 @@ impl fmt::Display for Shortfall {
 /// Restricts the calling thread and those that it starts later, for good. Call it before the first thread starts, and
 /// after everything is open. Returns what could not be had, after doing what could; elsewhere than on Linux that is all of it.
 pub fn restrict() -> Vec<Shortfall> {
+    parts(None)
+}
+
+/// The same, but files below `folder` may still be opened for reading, and no others: for more files than can be open. Links that
+/// lead out of it lead nowhere. Without Landlock, all files can be read.
+pub fn restrict_to_reading(folder: &Path) -> Vec<Shortfall> {
+    parts(Some(folder))
+}
+
+fn parts(readable: Option<&Path>) -> Vec<Shortfall> {
     #[cfg(target_os = "linux")]
     {
         // Landlock first: the filter of system calls does not let it in any more.
         let parts = [
-            landlocked::restrict().map_err(|why| Shortfall { what: "Landlock", why }),
-            system_calls::restrict().map_err(|why| Shortfall { what: "seccomp", why }),
+            landlocked::restrict(readable).map_err(|why| Shortfall { what: "Landlock", why }),
+            system_calls::restrict(readable.is_some()).map_err(|why| Shortfall { what: "seccomp", why }),
         ];
         parts.into_iter().filter_map(Result::err).collect()
     }
+    #[cfg(not(target_os = "linux"))]
+    let _ = readable;
     #[cfg(not(target_os = "linux"))]
     ["Landlock", "seccomp"].map(|what| Shortfall { what, why: "it needs Linux".to_owned() }).into()
 }

@@ -61,12 +61,13 @@ const ALLOWED: &[i64] = &[
 /// architectures that seccompiler knows share.
 const TERMINAL_QUESTIONS: [u64; 3] = [0x5401, 0x802c_542a, 0x5413];
 
-pub(crate) fn restrict() -> Result<(), String> {
-    let filters = filters().map_err(|error| error.to_string())?;
+/// Also to open files for reading, and to cut one off that is open, where that is wanted.
+pub(crate) fn restrict(may_open: bool) -> Result<(), String> {
+    let filters = filters(may_open).map_err(|error| error.to_string())?;
     filters.iter().try_for_each(|filter| seccompiler::apply_filter(filter).map_err(|error| error.to_string()))
 }
 
-fn filters() -> Result<[BpfProgram; 2], seccompiler::BackendError> {
+fn filters(may_open: bool) -> Result<[BpfProgram; 2], seccompiler::BackendError> {
     let arch = TargetArch::try_from(std::env::consts::ARCH)?;
     let errno = |errno: i32| SeccompAction::Errno(errno as u32);
     // Its arguments lie in memory, where no filter sees them. With this answer the C library takes clone instead.
@@ -76,11 +77,15 @@ fn filters() -> Result<[BpfProgram; 2], seccompiler::BackendError> {
         errno(libc::ENOSYS),
         arch,
     )?;
-    let allowed = SeccompFilter::new(rules()?, errno(libc::EPERM), SeccompAction::Allow, arch)?;
+    let allowed = SeccompFilter::new(rules(may_open)?, errno(libc::EPERM), SeccompAction::Allow, arch)?;
     Ok([without_clone3.try_into()?, allowed.try_into()?])
 }
 
-fn rules() -> Result<Rules, seccompiler::BackendError> {
+/// Of how a file is opened: `O_TMPFILE` has the bit of `O_DIRECTORY` in it, which is harmless.
+const NOT_FOR_READING: i32 =
+    libc::O_WRONLY | libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC | (libc::O_TMPFILE & !libc::O_DIRECTORY);
+
+fn rules(may_open: bool) -> Result<Rules, seccompiler::BackendError> {
     let mut rules: Rules = ALLOWED.iter().map(|call| (*call, vec![])).collect();
     let argument = |index, op, value: u64| SeccompCondition::new(index, Len::Dword, op, value);
     let one_of = |index, values: &[u64]| {
@@ -102,6 +107,14 @@ fn rules() -> Result<Rules, seccompiler::BackendError> {
     let fcntls = [libc::F_DUPFD_CLOEXEC, libc::F_GETFD, libc::F_GETFL].map(|what| what as u64);
     rules.insert(libc::SYS_fcntl, one_of(1, &fcntls)?);
     rules.insert(libc::SYS_prctl, one_of(0, &[libc::PR_SET_NAME as u64])?);
+    if may_open {
+        rules.insert(libc::SYS_openat, bits(2, NOT_FOR_READING, 0)?);
+        #[cfg(target_arch = "x86_64")]
+        rules.insert(libc::SYS_open, bits(1, NOT_FOR_READING, 0)?);
+        for call in [libc::SYS_newfstatat, libc::SYS_statx, libc::SYS_ftruncate] {
+            rules.insert(call, vec![]);
+        }
+    }
     // How a panic aborts.
     rules.insert(libc::SYS_tgkill, one_of(0, &[u64::from(std::process::id())])?);
     Ok(rules)

@@ -66,6 +66,50 @@ fn no_file_is_opened_made_changed_or_removed() {
 }
 
 #[test]
+fn below_one_folder_files_are_read_and_nothing_else_is_done() {
+    let folder = std::env::temp_dir().join(format!("tcpwhy-escape-folder-{}", std::process::id()));
+    let outside = file("outside");
+    let made = fs::create_dir_all(folder.join("deeper"))
+        .and_then(|()| fs::write(folder.join("deeper/file"), b"content"))
+        .and_then(|()| std::os::unix::fs::symlink(&outside, folder.join("link")))
+        .and_then(|()| std::os::unix::fs::symlink("..", folder.join("up")));
+    assert!(made.is_ok(), "{made:?}");
+    let thread = std::thread::spawn({
+        let (folder, outside) = (folder.clone(), outside.clone());
+        move || {
+            assert_eq!(tcpwhy_sandbox::restrict_to_reading(&folder), []);
+            let inside = folder.join("deeper/file");
+            assert_eq!(fs::read(&inside).ok().as_deref(), Some(&b"content"[..]));
+            assert!(inside.exists());
+            refused("a file elsewhere", fs::read(&outside));
+            refused("a link that leads out", fs::read(folder.join("link")));
+            let up = folder.join("up").join(outside.file_name().unwrap_or_default());
+            refused("the way out by ..", fs::read(up));
+            refused("/etc/passwd", fs::read("/etc/passwd"));
+            refused("writing", File::options().write(true).open(&inside));
+            refused("appending", File::options().append(true).open(&inside));
+            refused("emptying", File::create(&inside));
+            refused("making", File::create(folder.join("new")));
+            refused("listing", fs::read_dir(&folder));
+            refused("removing", fs::remove_file(&inside));
+            refused("renaming", fs::rename(&inside, folder.join("other")));
+            refused("a program", Command::new("true").spawn());
+            refused("a datagram", UdpSocket::bind("127.0.0.1:0"));
+            refused(
+                "permissions",
+                fs::set_permissions(&inside, std::os::unix::fs::PermissionsExt::from_mode(0o777)),
+            );
+        }
+    });
+    let done = thread.join();
+    let _ = fs::remove_dir_all(folder);
+    let _ = fs::remove_file(outside);
+    if let Err(panic) = done {
+        std::panic::resume_unwind(panic);
+    }
+}
+
+#[test]
 fn no_socket_is_made() {
     let listener =
         TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr().map(|at| (listener, at)));

@@ -121,3 +121,69 @@ fn a_torn_truth_is_no_recording() {
     let truth = fs::read(kept.join("split/truth.json")).unwrap();
     assert!(serde_json::from_slice::<serde_json::Value>(&truth).is_ok(), "it was recorded afresh");
 }
+
+/// A recording of the repository, as an earlier `lab accuracy --keep` leaves it.
+fn recording(form: &str, folder: &Path) {
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/lab").join(form);
+    fs::create_dir_all(folder).unwrap();
+    for end in ["client", "server"] {
+        let capture = fs::read(from.join(format!("{end}.pcapng.zst"))).unwrap();
+        fs::write(folder.join(format!("{end}.pcapng")), zstd::decode_all(&capture[..]).unwrap()).unwrap();
+    }
+    fs::copy(from.join("truth.json"), folder.join("truth.json")).unwrap();
+}
+
+#[test]
+fn recordings_of_others_lead_nowhere_else() {
+    let (dir, elsewhere) = (shared(), shared());
+    let from = dir.path().join("theirs");
+    recording("split", &from.join("split"));
+    let judge = |from: &Path| {
+        let args =
+            format!("lab accuracy split --from {} --write {}/out.md", from.display(), dir.path().display());
+        becomes("others", dir.path(), "", &args).unwrap()
+    };
+    let output = judge(&from);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(fs::read_to_string(dir.path().join("out.md")).unwrap().contains("split"));
+    // Each file in turn is a link to one that could be read.
+    for name in ["truth.json", "client.pcapng", "server.pcapng"] {
+        let (file, target) = (from.join("split").join(name), elsewhere.path().join(name));
+        fs::rename(&file, &target).unwrap();
+        symlink(&target, &file).unwrap();
+        let output = judge(&from);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{name}: {said}");
+        assert!(said.contains("ermi") || said.contains("may not read"), "{name}: {said}");
+        fs::remove_file(&file).unwrap();
+        fs::rename(&target, &file).unwrap();
+    }
+    let output = judge(&from);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn the_corpus_takes_recordings_of_others_and_what_they_link_to_it_does_not() {
+    let dir = shared();
+    let (from, corpus) = (dir.path().join("theirs"), dir.path().join("corpus"));
+    recording("split@rtt-2", &from.join("split@rtt-2"));
+    let args = format!("lab corpus --from {} {} split@rtt-2", from.display(), corpus.display());
+    let Some(output) = becomes("corpus", dir.path(), "", &args) else { return };
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    let capture = |folder: &Path| fs::read(folder.join("split@rtt-2/client.pcapng.zst")).unwrap();
+    let taken = zstd::decode_all(&capture(&corpus)[..]).unwrap();
+    assert!(
+        taken == fs::read(from.join("split@rtt-2/client.pcapng")).unwrap(),
+        "nothing was recorded afresh: {said}"
+    );
+    assert!(fs::read_to_string(corpus.join("split@rtt-2/truth.json")).unwrap().starts_with("{\n"));
+    let theirs = from.join("split@rtt-2/client.pcapng");
+    let secret = dir.path().join("secret.pcapng");
+    fs::rename(&theirs, &secret).unwrap();
+    symlink(&secret, &theirs).unwrap();
+    let output = becomes("corpus", dir.path(), "", &args).unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let taken = zstd::decode_all(&capture(&corpus)[..]).unwrap();
+    assert!(taken != fs::read(&secret).unwrap(), "it was recorded afresh");
+}

@@ -3,6 +3,9 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::fs::File;
+use std::io::Write as _;
+use std::path::Path;
 
 use anyhow::Context as _;
 use tcpwhy::judge::{Agreement, Confusion, Criteria, End, Verdict, agreement, judge, late_exchanges};
@@ -15,6 +18,7 @@ use tcpwhy_wire::Duration;
 use super::args::AccuracyArgs;
 use super::form::{Flaws, Place, Run, WATCH_EVERY};
 use super::outside::{self, Score};
+use crate::confine::confine_to;
 use crate::output::print;
 use crate::{ANALYSED, GATE_CLOSED};
 
@@ -42,10 +46,14 @@ pub(super) struct Judged {
 
 pub(super) fn run(args: &AccuracyArgs) -> anyhow::Result<u8> {
     let recordings = recordings(&args.names)?;
-    if args.from.is_none() {
+    let out = args.write.as_ref().map(|file| Written::open(file)).transpose()?;
+    let place = if let Some(from) = &args.from {
+        confine_to(from, out.as_ref().map(|out| &out.to))?;
+        None
+    } else {
         tcpwhy_lab::enter_user_namespace()?;
-    }
-    let place = Place::new(args.keep.as_ref())?;
+        Some(Place::new(args.keep.as_ref())?)
+    };
     let mut judged = Vec::new();
     let mut criteria = Criteria::default();
     let mut scores = [Score::default(), Score::default()];
@@ -60,18 +68,21 @@ pub(super) fn run(args: &AccuracyArgs) -> anyhow::Result<u8> {
             continue;
         }
         scenario.workload.watch_every = Some(WATCH_EVERY);
-        let run = match &args.from {
-            Some(dir) => Run::read_back(scenario, &dir.join(&name)).map(|run| (run, 1)),
-            None if args.resume && place.has(&name) => {
+        let run = match (&args.from, &place) {
+            (Some(dir), _) => Run::read_back(scenario, &dir.join(&name)).map(|run| (run, 1)),
+            (None, Some(place)) if args.resume && place.has(&name) => {
                 Run::read_back(scenario, &place.dir(&name, None)).map(|run| (run, 1))
             }
-            None => place.record(&scenario, &name, TRIES, flaws),
+            (None, Some(place)) => place.record(&scenario, &name, TRIES, flaws),
+            (None, None) => unreachable!("there is a place unless recordings are read back"),
         };
         let (run, tries) = run.with_context(|| name.clone())?;
         let one = Judged::of(name, &run, tries);
         one.count(&run, &mut criteria);
         let lines = outside::judge(&one.name, &run, &mut scores, args.bills);
-        place.forget(&run);
+        if let Some(place) = &place {
+            place.forget(&run);
+        }
         print(&one.rows())?;
         print(&lines)?;
         off.push_str(&lines);
@@ -87,11 +98,30 @@ pub(super) fn run(args: &AccuracyArgs) -> anyhow::Result<u8> {
     for (end, score) in End::BOTH.into_iter().zip(&scores) {
         print(&format!("\nat the {end}\n{score}\n"))?;
     }
-    if let Some(file) = &args.write {
-        std::fs::write(file, markdown(&judged, &confusion, &criteria, &scores, &off, &not_judged()?))
-            .with_context(|| format!("cannot write {}", file.display()))?;
+    if let Some(out) = out {
+        out.write(&markdown(&judged, &confusion, &criteria, &scores, &off, &not_judged()?))?;
     }
     Ok(if wrong.is_empty() { ANALYSED } else { GATE_CLOSED })
+}
+
+/// A file that is opened while that is possible, and stays as it is until all is known.
+struct Written<'a> {
+    path: &'a Path,
+    to: File,
+}
+
+impl<'a> Written<'a> {
+    fn open(path: &'a Path) -> anyhow::Result<Self> {
+        let to = File::options().write(true).create(true).truncate(false).open(path);
+        Ok(Self { path, to: to.with_context(|| format!("cannot write {}", path.display()))? })
+    }
+
+    fn write(mut self, text: &str) -> anyhow::Result<()> {
+        self.to
+            .set_len(0)
+            .and_then(|()| self.to.write_all(text.as_bytes()))
+            .with_context(|| format!("cannot write {}", self.path.display()))
+    }
 }
 
 /// Every form that must come to something: the scenario and its variants with their causes, its mends with what they save.

@@ -269,6 +269,10 @@ pub(crate) struct CorpusArgs {
     /// Only what is not there yet
     #[arg(long)]
     pub(crate) missing: bool,
+
+    /// Judge the one recording in the sandbox, and print its truth where it is good enough
+    #[arg(long, hide = true, requires = "from")]
+    pub(crate) only_judge: bool,
 }
 
 #[derive(Debug, Args)]

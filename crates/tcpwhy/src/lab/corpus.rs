@@ -4,7 +4,9 @@
 //! by one, the kernel's samples, the path's row for each packet). The scenario's definition in truth.json is the recipe.
 
 use std::fs;
+use std::io::Read as _;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 use anyhow::Context as _;
 use tcpwhy_lab::Folder;
@@ -14,15 +16,21 @@ use tcpwhy_report::quantity::{bytes, counted};
 use super::accuracy::{held_still, recordings};
 use super::args::CorpusArgs;
 use super::form::{Flaws, Place, Run, is_whole};
+use crate::confine::confine_to;
 use crate::output::{complain, print};
 use crate::{ANALYSED, GATE_CLOSED};
 
 /// What was disturbed or did not come to what its scenario is for is recorded again, and left out in the end.
 const TRIES: u32 = 8;
+/// Of a truth that is small, the largest has some 100 KB.
+const TRUTH_MAX: u64 = 16 << 20;
 /// The slow end of the scale: written once, read often.
 const ZSTD_LEVEL: i32 = 19;
 
 pub(super) fn run(args: &CorpusArgs) -> anyhow::Result<u8> {
+    if let (true, Some(from)) = (args.only_judge, &args.from) {
+        return judge_only(args, from);
+    }
     tcpwhy_lab::enter_user_namespace()?;
     let place = Place::scratch()?;
     let (mut written, mut size, mut left_out) = (0, 0, 0_u64);
@@ -31,14 +39,18 @@ pub(super) fn run(args: &CorpusArgs) -> anyhow::Result<u8> {
         if args.missing && is_whole(&dir) {
             continue;
         }
-        let earlier = args.from.as_ref().map(|from| Run::read_back(scenario.clone(), &from.join(&name)));
-        let (run, tries) = match earlier {
-            Some(Ok(run)) if held_still(&run) => (run, 0),
-            _ => {
-                let flaws = |run: &Run| Flaws { is_off: !held_still(run), late: 0 };
-                place.record(&scenario, &name, TRIES, flaws).with_context(|| name.clone())?
-            }
-        };
+        if let Some(from) = &args.from
+            && let Some(truth) = judged_apart(args, &name)?
+        {
+            let from = Folder::open(from).with_context(|| from.display().to_string())?;
+            let capture = |end: &str| from.read_below(&name, &format!("{end}.pcapng"));
+            let length = save(&dir, [capture("client")?, capture("server")?], &truth)?;
+            print(&format!("{name:40} {:>10}\n", bytes(length)))?;
+            (written, size) = (written + 1, size + length);
+            continue;
+        }
+        let flaws = |run: &Run| Flaws { is_off: !held_still(run), late: 0 };
+        let (run, tries) = place.record(&scenario, &name, TRIES, flaws).with_context(|| name.clone())?;
         if held_still(&run) {
             let length = write(&run, &dir)?;
             print(&format!("{name:40} {:>10}\n", bytes(length)))?;
@@ -51,16 +63,62 @@ pub(super) fn run(args: &CorpusArgs) -> anyhow::Result<u8> {
                 [run.warnings.clone(), super::accuracy::out_of_range(&run)].concat().join("; ")
             ));
         }
-        if tries > 0 {
-            place.forget(&run);
-        }
+        place.forget(&run);
     }
     print(&format!("{}, {}\n", counted(written, "recording"), bytes(size)))?;
     Ok(if left_out == 0 { ANALYSED } else { GATE_CLOSED })
 }
 
+/// What an earlier run left is read by a process of its own, which may read that and nothing else, and tells what is to be
+/// kept of the truth. Nothing, where the recording is not there or not good enough.
+fn judged_apart(args: &CorpusArgs, name: &str) -> anyhow::Result<Option<Vec<u8>>> {
+    let Some(from) = &args.from else { return Ok(None) };
+    let mut child = Command::new("/proc/self/exe")
+        .args(["lab", "corpus", "--only-judge", "--from"])
+        .arg(from)
+        .arg("--")
+        .arg(&args.dir)
+        .arg(name)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("cannot start a process to judge in")?;
+    let mut truth = Vec::new();
+    if let Some(said) = child.stdout.take() {
+        said.take(TRUTH_MAX).read_to_end(&mut truth)?;
+    }
+    Ok(child.wait()?.success().then_some(truth))
+}
+
+/// That process.
+fn judge_only(args: &CorpusArgs, from: &Path) -> anyhow::Result<u8> {
+    let recordings = recordings(&args.names)?;
+    confine_to(from, None)?;
+    // A scenario's name stands for all of its forms too.
+    for (name, scenario) in recordings.into_iter().filter(|(name, _)| args.names.contains(name)) {
+        let run = Run::read_back(scenario, &from.join(&name))?;
+        if !held_still(&run) {
+            return Ok(GATE_CLOSED);
+        }
+        print(&text(run.truth)?)?;
+    }
+    Ok(ANALYSED)
+}
+
 /// Writes what a run left in its directory into the corpus, small; gives the bytes.
 pub(super) fn write(run: &Run, dir: &Path) -> anyhow::Result<u64> {
+    let capture = |end: &str| fs::read(run.dir.join(format!("{end}.pcapng")));
+    save(dir, [capture("client")?, capture("server")?], text(run.truth.clone())?.as_bytes())
+}
+
+/// The truth as the corpus has it.
+fn text(truth: Truth) -> anyhow::Result<String> {
+    let mut text = serde_json::to_string_pretty(&small(truth))?;
+    text.push('\n');
+    Ok(text)
+}
+
+fn save(dir: &Path, captures: [Vec<u8>; 2], truth: &[u8]) -> anyhow::Result<u64> {
     let folder = Folder::make(dir).with_context(|| format!("cannot create {}", dir.display()))?;
     let mut size = 0;
     let mut save = |name: &str, content: &[u8]| {
@@ -71,13 +129,10 @@ pub(super) fn write(run: &Run, dir: &Path) -> anyhow::Result<u64> {
     };
     // Written last: where it is, the recording is whole.
     folder.remove("truth.json")?;
-    for end in ["client", "server"] {
-        let capture = fs::read(run.dir.join(format!("{end}.pcapng")))?;
+    for (end, capture) in ["client", "server"].into_iter().zip(captures) {
         save(&format!("{end}.pcapng.zst"), &zstd::bulk::compress(&capture, ZSTD_LEVEL)?)?;
     }
-    let mut text = serde_json::to_string_pretty(&small(run.truth.clone()))?;
-    text.push('\n');
-    save("truth.json", text.as_bytes())?;
+    save("truth.json", truth)?;
     Ok(size)
 }
 

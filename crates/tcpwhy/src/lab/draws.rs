@@ -13,6 +13,7 @@ use super::args::DrawsArgs;
 use super::form::{Flaws, Place, Run, WATCH_EVERY};
 use super::outside::{Bill, Outside, Score};
 use crate::ANALYSED;
+use crate::confine::confine_to;
 use crate::output::print;
 
 /// What a draw's bytes may take, by a rough estimate.
@@ -21,8 +22,13 @@ const SECONDS_MAX: f64 = 2.5;
 const WORTH_NAMING: f64 = 0.02;
 
 pub(super) fn run(args: &DrawsArgs) -> anyhow::Result<u8> {
-    tcpwhy_lab::enter_user_namespace()?;
-    let place = Place::new(args.keep.as_ref())?;
+    let place = if let Some(from) = &args.from {
+        confine_to(from, None)?;
+        None
+    } else {
+        tcpwhy_lab::enter_user_namespace()?;
+        Some(Place::new(args.keep.as_ref())?)
+    };
     let mut scores = [Score::default(), Score::default()];
     print(&format!("seed {}, {} draws\n", args.seed, args.count))?;
     for n in args.first..args.first + args.count {
@@ -30,11 +36,14 @@ pub(super) fn run(args: &DrawsArgs) -> anyhow::Result<u8> {
         let mut scenario =
             Scenario::parse(&name, &text, None, &[]).with_context(|| format!("{name}:\n{text}"))?;
         scenario.workload.watch_every = Some(WATCH_EVERY);
-        let run = match &args.from {
-            Some(dir) => Run::read_back(scenario, &dir.join(&name))?,
-            None => place.record(&scenario, &name, 1, |_| Flaws::default())?.0,
+        let run = match (&args.from, &place) {
+            (Some(dir), _) => Run::read_back(scenario, &dir.join(&name))?,
+            (None, Some(place)) => place.record(&scenario, &name, 1, |_| Flaws::default())?.0,
+            (None, None) => unreachable!("there is a place unless recordings are read back"),
         };
-        place.forget(&run);
+        if let Some(place) = &place {
+            place.forget(&run);
+        }
         print(&judge(&run, &mut scores, args.bills))?;
     }
     for (end, score) in End::BOTH.into_iter().zip(&scores) {
