@@ -23,6 +23,7 @@ mod in_flight;
 mod midway;
 mod missing;
 mod properties;
+mod rare;
 mod repeats;
 mod traps;
 mod troubles;
