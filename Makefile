@@ -1,7 +1,7 @@
 # What a developer runs is what CI runs. `make help` lists the targets.
 CARGO ?= cargo
 
-.PHONY: help demo test lint bench golden accuracy exam readme corpus public-captures fuzz tools
+.PHONY: help demo test lint bench golden accuracy exam readme corpus public-captures fuzz mutants tools
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ public-captures: ## fetch other people's captures (docs/public-captures.md) and 
 
 fuzz: ## every fuzz target for two minutes (FUZZ="20" for 20 seconds each, FUZZ="600 pipeline" for one); no nightly needed
 	tools/fuzz.sh $(FUZZ)
+
+mutants: ## every rule changed in one place at a time: what do the engine's tests not notice? (docs/mutants.md; MUTANTS="nagle.rs" for one file)
+	tools/mutants.sh $(MUTANTS)
 
 tools: ## the programs that the tests record and compare with
 	@tools/install.sh

@@ -16,8 +16,14 @@ use crate::packet_log::{End, log};
 /// Several epochs, and connections from their first packet to their last.
 const PACKETS: u64 = 60_000;
 
+/// Cases than elsewhere.
+fn twice_as_many() -> ProptestConfig {
+    let usual = ProptestConfig::default();
+    ProptestConfig { failure_persistence: None, cases: 2 * usual.cases, ..usual }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 512, ..ProptestConfig::default() })]
+    #![proptest_config(twice_as_many())]
 
     #[test]
     fn shortcuts_change_no_conversation(conversation in conversation_with_steps()) {
