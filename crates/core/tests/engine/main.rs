@@ -14,6 +14,7 @@ mod unanswered;
 mod both_speak;
 mod causes;
 mod conduct;
+mod details;
 mod fast_open;
 mod field;
 mod flows;
