@@ -141,4 +141,24 @@ mod tests {
         assert!(agrees_alone(late, timer, 2) && agrees_alone(round, long, 2));
         assert!(!agrees_alone(Duration::from_millis(260), timer, 9));
     }
+
+    /// The timer begins with the acknowledgement and fires late rather than early; a sleep of 200 ms begins with the write, a round
+    /// trip before that.
+    #[test]
+    fn a_tail_leaves_with_the_timer_and_not_with_a_sleep() {
+        let [rtt, timer, none] = [4_000, 204_000, 0].map(Duration::from_micros);
+        let tail = |waited_us, variation| agrees(Duration::from_micros(waited_us), timer, rtt, variation);
+        assert!(!tail(200_900, none) && !tail(204_500, none) && tail(205_000, none) && tail(253_000, none));
+        assert!(!tail(260_000, none) && tail(260_000, Duration::from_millis(8)));
+        assert!(!agrees(Duration::from_millis(350), Duration::from_millis(400), rtt, none));
+    }
+
+    /// A timer of up to 256 ms fires within a few ticks; a longer one on a coarser wheel, of an estimate that is a little off.
+    #[test]
+    fn a_whole_reply_leaves_with_its_timer() {
+        let alone =
+            |waited, timer| agrees_alone(Duration::from_millis(waited), Duration::from_millis(timer), 0);
+        assert!(!alone(204, 204) && alone(208, 204) && !alone(220, 204));
+        assert!(!alone(280, 300) && alone(290, 300) && alone(340, 300) && !alone(349, 300));
+    }
 }

@@ -88,3 +88,18 @@ fn shortcuts_change_no_window() {
         log.rtt(Duration::ZERO).window(End::Server, 65_535).without_window_scale().capture(End::Client);
     assert_eq!(report(&segments, EVERYTHING), plain_report(&segments, EVERYTHING));
 }
+
+/// Within 0.2 ms, which is a burst: a write that Nagle holds, a tail with more to come, a round of a window.
+#[test]
+fn shortcuts_change_no_short_wait() {
+    let nagle = "+5 C 20\n +0.05 S ack\n +0 C 100\n +0.05 S 64";
+    let more = "+5 C 100\n +0 S 1448x3\n +0.05 C ack\n +0 S 656 more\n +0 C ack";
+    let window = "+5 C 100\n +0 S 1448x10 more\n +0.05 C ack\n +0 S 1448x20\n +0 C ack";
+    for text in [nagle, more, window] {
+        for end in End::BOTH {
+            let log = log(format!("handshake\n {text}")).rtt(Duration::from_micros(40));
+            let segments = log.capture(end);
+            assert_eq!(report(&segments, EVERYTHING), plain_report(&segments, EVERYTHING), "{text}");
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Was a small write held, or did its program pause, and how sure is that? The same two pieces a few ms apart, with one thing changed.
+
+use tcpwhy_core::cause::Cause;
+use tcpwhy_core::cause::Side::{Client, Path, Server};
+use tcpwhy_core::report::Confidence::{self, Certain, Likely, Possible};
+
+use crate::packet_log::{End, log, ms, settled};
+use crate::seen::Seen;
+
+/// A request in two pieces, the second one let go by an acknowledgement that the server holds back for so long.
+fn held(delay_ms: u32) -> String {
+    format!("+5 C 20\n +{delay_ms} S ack\n +0 C 100\n +0 S 64\n +0 C ack\n")
+}
+
+/// A request in two other pieces, the second one so long behind the first.
+fn apart(acked_ms: u32, pause_ms: f64) -> String {
+    format!("+5 C 400 #odd\n odd+{acked_ms} S ack\n odd+{pause_ms} C 70\n +0 S 64\n +0 C ack\n")
+}
+
+fn confidence(seen: &Seen, exchange: usize, cause: Cause) -> Confidence {
+    seen.exchange(exchange).of(cause).confidence
+}
+
+/// The first exchange shows how long the program pauses by itself, the second one that it minds Nagle. Without either, another
+/// reading is left.
+#[test]
+fn a_hold_is_certain_where_its_sender_has_shown_what_it_does_otherwise() {
+    let text = format!("handshake\n {}{}", held(0), held(40).repeat(2));
+    log(text).rtt(ms(2)).both_ends(|seen| {
+        let sure = [2, 3].map(|n| confidence(seen, n, Cause::NagleDelayedAck));
+        assert_eq!(sure, [Likely, Certain], "{seen}");
+    });
+    log(format!("handshake\n {}", held(40))).rtt(ms(2)).both_ends(|seen| {
+        assert_eq!(confidence(seen, 1, Cause::NagleDelayedAck), Likely, "{seen}");
+    });
+    // Without the handshake the first exchanges that the capture has may not have been the first ones.
+    let midway = log(format!("handshake\n {}{}", held(0).repeat(3), held(40).repeat(3))).rtt(ms(2));
+    for end in End::BOTH {
+        let seen = Seen::of(midway.capture(end).split_off(3), "midway");
+        assert_eq!(confidence(&seen, 6, Cause::NagleDelayedAck), Likely, "{seen}");
+    }
+}
+
+/// Far from its sender, a write that was late on its way was held all the same, and the lateness is the path's. Later than an eighth of
+/// the whole it may have come by itself.
+#[test]
+fn a_held_write_that_was_late_on_its_way_was_held_and_late() {
+    for (late, sure) in [(3, Certain), (8, Possible)] {
+        let last = format!("+5 C 20\n +40 S ack\n +0 C 100 late={late}\n +0 S 64\n +0 C ack\n");
+        let text = format!("handshake\n {}{}{last}", held(0), held(40).repeat(3));
+        let seen = log(text).rtt(ms(2)).without_timestamps().seen_at(End::Server);
+        let bill = seen.exchange(5).is(&[
+            (Cause::RoundTrip, Path, ms(2)),
+            (Cause::NagleDelayedAck, Client, ms(42)),
+            (Cause::Queueing, Path, ms(late)),
+        ]);
+        assert_eq!(bill.of(Cause::NagleDelayedAck).confidence, sure, "{seen}");
+    }
+}
+
+/// A sender that is known to mind Nagle: a write of other pieces that follows a held-back acknowledgement a little late was late on its
+/// way. Of one that has never shown it, the program paused.
+#[test]
+fn a_late_write_was_held_where_its_sender_minds_nagle() {
+    let rtt = ms(2);
+    let late = "+5 C 400\n +40 S ack\n +0 C 70 late=3\n +0 S 64\n +0 C ack\n";
+    let seen = log(format!("handshake\n {}{}{late}", held(0), held(40).repeat(2)))
+        .rtt(rtt)
+        .without_timestamps()
+        .seen_at(End::Server);
+    seen.exchange(4).is(&[
+        (Cause::RoundTrip, Path, rtt),
+        (Cause::NagleDelayedAck, Client, ms(42)),
+        (Cause::Queueing, Path, ms(3)),
+    ]);
+    let seen =
+        log(format!("handshake\n {}", apart(40, 45.0))).rtt(rtt).without_timestamps().seen_at(End::Server);
+    seen.exchange(1).is(&[(Cause::RoundTrip, Path, rtt), (Cause::SenderThink, Client, ms(45))]);
+}
+
+/// Where the second piece comes long behind the acknowledgement, its program paused: the usual pieces or others.
+#[test]
+fn a_write_long_behind_its_release_came_by_itself() {
+    let rtt = ms(2);
+    for pause in [60.0, 90.0] {
+        let usual = format!("+5 C 20 #head\n head+40 S ack\n head+{pause} C 100\n +0 S 64\n +0 C ack\n");
+        for last in [usual, apart(40, pause)] {
+            let text = format!("handshake\n {}{}{last}", held(0), held(40).repeat(2));
+            log(text).rtt(rtt).both_ends(|seen| {
+                let own = seen.exchange(4).ns(Cause::SenderThink, Client);
+                assert!(own >= ms(pause - 1.0), "{seen}");
+            });
+        }
+    }
+    // Beside its sender, other pieces need no more than to come a little late.
+    let text = format!("handshake\n {}{}{}", held(0), held(40).repeat(2), apart(40, 45.0));
+    let seen = log(text).rtt(rtt).seen_at(End::Client);
+    seen.exchange(4).is(&[(Cause::RoundTrip, Path, rtt), (Cause::SenderThink, Client, ms(45))]);
+}
+
+/// The acknowledgement of the first piece came at once, and the second piece some ms behind it: nothing held that.
+#[test]
+fn a_write_behind_a_prompt_acknowledgement_came_by_itself() {
+    let rtt = ms(40);
+    for pause in [45.0, 50.0] {
+        log(format!("handshake\n {}", apart(0, pause))).rtt(rtt).both_ends(|seen| {
+            seen.exchange(1).is(&[(Cause::RoundTrip, Path, rtt), (Cause::SenderThink, Client, ms(pause))]);
+        });
+    }
+}
+
+/// Beside a program that pauses nothing is more certain than that, but for a small write so soon behind a held-back acknowledgement
+/// that a busy host may have been as late with it.
+#[test]
+fn a_pause_is_certain_unless_it_ends_with_a_held_back_acknowledgement() {
+    let rtt = ms(2);
+    let doubt = |what: &str, acked: u32, pause: f64| {
+        let text =
+            format!("handshake\n +5 C 20 #head\n head+{acked} S ack\n head+{pause} C {what}\n +0 S 64");
+        let seen = log(text).rtt(rtt).seen_at(End::Client);
+        seen.exchange(1).is(&[(Cause::RoundTrip, Path, rtt), (Cause::SenderThink, Client, ms(pause))]);
+        confidence(&seen, 1, Cause::SenderThink)
+    };
+    assert_eq!(doubt("100", 40, 44.5), Possible);
+    assert_eq!(doubt("100", 40, 47.5), Certain, "a while behind it");
+    assert_eq!(doubt("100", 40, 25.0), Certain, "before it");
+    assert_eq!(doubt("100", 0, 44.5), Certain, "it came at once");
+    assert_eq!(doubt("1448", 40, 44.5), Certain, "full segments are not held");
+    assert_eq!(doubt("100 fin", 40, 44.5), Certain, "nor the last one");
+    let far = format!("handshake\n {}", apart(0, 42.2));
+    let seen = log(far).rtt(ms(40)).seen_at(End::Client);
+    assert_eq!(confidence(&seen, 1, Cause::SenderThink), Certain, "{seen}");
+}
+
+/// A program that writes two full segments each 208 ms and says that more will follow: a cork lets full segments go.
+#[test]
+fn full_segments_are_not_corked() {
+    let text =
+        settled(20) + "+5 C 100\n +0 S 1448x2 more\n +0 C ack\n +208 S 1448x2 more\n +0 S 100\n +0 C ack";
+    log(text).rtt(ms(4)).both_ends(|seen| {
+        let bill = seen.exchange(21).never(Cause::Cork);
+        let paused = bill.ns(Cause::SenderThink, Server);
+        assert!(bill.exchange.elapsed >= ms(208), "{paused}{seen}");
+    });
+}

@@ -1,0 +1,233 @@
+//! Which window held the sender, or was it none: the receiver's, the congestion window, the send buffer, the program? Logs that differ
+//! by one thing.
+
+use tcpwhy_core::cause::Cause;
+use tcpwhy_core::cause::Side::{Client, Path, Server};
+use tcpwhy_core::report::Confidence::{self, Certain, Likely, Possible};
+
+use crate::packet_log::{End, MSS, each, log, ms};
+use crate::seen::Bill;
+
+/// A line's form and how sure it is.
+fn form(bill: &Bill<'_>, cause: Cause) -> (Option<&'static str>, Confidence) {
+    let line = bill.of(cause);
+    (line.detail.form, line.confidence)
+}
+
+fn flights(segments: &[i32]) -> String {
+    each(segments.iter(), |segments| format!("+0 S 1448x{segments} more\n +0 C ack"))
+        + "\n +0 S 100\n +0 C ack"
+}
+
+/// The last segment fills the window to the byte. It opens a round trip later, and the program writes again long after that.
+#[test]
+fn a_window_that_has_long_been_open_holds_nobody() {
+    let rtt = ms(20);
+    let text = "handshake\n +5 C 100\n +0 S 1448x10 more\n +0 S 520\n +0 C ack\n +100 S 1448x8\n +0 C ack";
+    log(text).rtt(rtt).window(End::Client, 15_000).both_ends(|seen| {
+        seen.exchange(1).is(&[(Cause::RoundTrip, Path, rtt), (Cause::SenderThink, Server, ms(120))]);
+    });
+}
+
+/// A small pushed segment leaves 300 bytes of the window, which opens while the program pauses: it writes 5 ms later. One that had
+/// more to send all the time goes on as soon as its host can.
+#[test]
+fn a_pause_is_none_where_more_was_queued() {
+    let rtt = ms(40);
+    let rest = |what: &str, late: i32| {
+        format!("handshake\n +5 C 100\n +0 S 1448x9\n {what}\n +0 C ack\n +{late} S 1448x8\n +0 C ack")
+    };
+    let seen = log(rest("+0 S 1448 more", 2)).rtt(rtt).window(End::Client, 14_780).seen_at(End::Server);
+    let bill = seen.exchange(1).is(&[(Cause::RoundTrip, Path, rtt), (Cause::ReceiveWindow, Client, ms(42))]);
+    assert_eq!(form(&bill, Cause::ReceiveWindow).1, Likely, "{seen}");
+    let seen = log(rest("+0 S 1444", 5)).rtt(rtt).window(End::Client, 14_780).seen_at(End::Server);
+    seen.exchange(1).is(&[(Cause::RoundTrip, Path, rtt), (Cause::SenderThink, Server, ms(45))]);
+}
+
+/// With room for a segment and not for two a sender with more to send puts it off, but not the tail of a message that its program
+/// holds back (MSG_MORE). Room for two is enough.
+#[test]
+fn a_tail_that_fits_the_window_is_not_put_off_for_it() {
+    let rtt = ms(40);
+    let text = "handshake\n +5 C 100\n +0 S 1448x19 more\n +0 C ack\n +0 S 656 more\n +0 C ack";
+    log(text).rtt(rtt).window(End::Client, 29_056).both_ends(|seen| {
+        seen.exchange(1).is(&[(Cause::RoundTrip, Path, rtt), (Cause::Cork, Server, rtt)]);
+    });
+    for (window, cause, side) in [(31_856, Cause::SlowStart, Server), (31_855, Cause::ReceiveWindow, Client)]
+    {
+        let text = format!("handshake\n +5 C 100\n {}", flights(&[20, 8]));
+        let log = log(text).rtt(rtt).without_window_scale().window(End::Client, window);
+        log.both_ends(|seen| {
+            assert!(seen.exchange(1).ns(cause, side) >= rtt, "{window}{seen}");
+        });
+    }
+}
+
+/// A window that is full is certain; whether its buffer is too small, locked, or has no option to be larger, its size says.
+#[test]
+fn a_full_window_is_certain_and_its_size_says_why() {
+    let rtt = ms(26);
+    let fetch = |segments: i32| {
+        let flight = format!("\n +0 S 1448x{segments} more\n +0 C ack");
+        format!("handshake{}", format!("\n +5 C 100{}\n +0 S 100\n +0 C ack", flight.repeat(5)).repeat(2))
+    };
+    for (segments, why) in [(44, "unscaled"), (20, "locked")] {
+        let log = log(fetch(segments)).rtt(rtt).without_window_scale();
+        log.window(End::Client, (i64::from(segments) * MSS) as u32).both_ends(|seen| {
+            let bill = seen.exchange(2);
+            assert_eq!(form(&bill, Cause::ReceiveWindow), (Some(why), Certain), "{seen}");
+        });
+    }
+}
+
+/// The tail of a message fits what the window has left, and waits for the small segment before it.
+#[test]
+fn a_window_with_room_for_the_tail_does_not_hold_it() {
+    let rtt = ms(100);
+    let text = "handshake
+         +5 C 100
+         +0 S 1448x19 more #flight
+         +0 S 596
+         flight+0 C ack ack=2896 win=60032
+         +5 C ack win=60032
+         +0 S 500
+         +0 C ack";
+    log(text).rtt(rtt).window(End::Client, 29_056).both_ends(|seen| {
+        let bill = seen.exchange(1).never(Cause::ReceiveWindow);
+        assert!(bill.ns(Cause::Nagle, Server) >= rtt + ms(4), "{seen}");
+    });
+}
+
+/// The first of ten segments is lost. Each of the first two selective acknowledgements lets one more leave (limited transmit, RFC 3042),
+/// and the third brings the first one back: the sender recovers, its program does not think.
+#[test]
+fn segments_that_duplicate_acknowledgements_let_go_are_a_recovery() {
+    let rtt = ms(40);
+    let text = format!(
+        "handshake
+         +5 C 100
+         +0 S 1448 more lost #hole
+         hole+0 S 1448x9 #rest
+         rest+0 C ack #one
+         rest+3 C ack #two
+         rest+6 C ack #three
+         one+0 S 1448
+         two+0 S 1448
+         three+0 S 0..{MSS} #again
+         again+0 C ack"
+    );
+    let seen = log(text).rtt(rtt).seen_at(End::Server);
+    let bill = seen.exchange(1).never(Cause::SenderThink);
+    assert_eq!(form(&bill, Cause::CongestionWindow), (Some("recovery"), Possible), "{seen}");
+    assert!(bill.ns(Cause::CongestionWindow, Server) >= rtt, "{seen}");
+}
+
+/// A program says that more will follow (MSG_MORE) and writes it 50 ms later, everything being acknowledged: no pace keeps that up.
+#[test]
+fn a_program_that_announces_more_and_pauses_thinks() {
+    let rtt = ms(10);
+    let text = "handshake
+         +5 C 100
+         +0 S 1448 more
+         +0 C ack
+         +50 S 1448x3 more
+         +0 C ack
+         +55 S 100
+         +0 C ack";
+    log(text).rtt(rtt).both_ends(|seen| {
+        let bill = seen.exchange(1).never(Cause::Pacing);
+        assert!(bill.ns(Cause::SenderThink, Server) >= ms(60), "{seen}");
+    });
+}
+
+/// A program that writes a full segment every 5 ms, two of them in flight at most: neither a pace nor a window.
+#[test]
+fn full_segments_of_a_slow_program_are_its_own() {
+    let rtt = ms(40);
+    let text = "handshake\n +5 C 100\n +0 S 1448\n +5 S 1448\n +5 S 1448\n +40 C ack";
+    log(text).rtt(rtt).both_ends(|seen| {
+        let bill =
+            seen.exchange(1).is(&[(Cause::RoundTrip, Path, rtt), (Cause::SenderThink, Server, ms(10))]);
+        assert_eq!(form(&bill, Cause::SenderThink), (None, Possible), "{seen}");
+    });
+}
+
+/// Without time stamps: the second flight of a start comes 5 ms later than the acknowledgement that let it go allows, which it was on
+/// its way.
+#[test]
+fn a_flight_that_was_late_on_its_way_was_held_by_its_window_until_then() {
+    let rtt = ms(40);
+    let text = "handshake\n +5 C 100\n +0 S 1448x10 more\n +0 C ack\n +0 S 1448x20 more late=5\n +0 S 100 late=5\n +0 C ack";
+    let seen = log(text).rtt(rtt).without_timestamps().seen_at(End::Client);
+    let bill =
+        [(Cause::RoundTrip, Path, rtt), (Cause::SlowStart, Server, rtt), (Cause::Queueing, Path, ms(5))];
+    seen.exchange(1).is(&bill);
+}
+
+/// One round that is no larger than the one before may be chance. After a loss a window that stays
+/// as it is for a round is one that hardly grows.
+#[test]
+fn a_flat_round_may_be_chance() {
+    let rtt = ms(26);
+    log(format!("handshake\n +5 C 100\n {}", flights(&[20, 20]))).rtt(rtt).both_ends(|seen| {
+        assert_eq!(form(&seen.exchange(1), Cause::SendBuffer), (None, Possible), "{seen}");
+    });
+    let text = format!(
+        "handshake
+         +5 C 100
+         +0 S 1448 more lost #hole
+         hole+0 S 1448x9 more #rest
+         rest+0 C ack
+         rest+0 C ack
+         rest+0 C ack
+         +0 S 0..{MSS} more
+         +0 C ack
+         {}",
+        flights(&[6, 6, 6, 7])
+    );
+    log(text).rtt(rtt).both_ends(|seen| {
+        let bill = seen.exchange(1).never(Cause::SendBuffer);
+        assert_eq!(form(&bill, Cause::CongestionWindow), (Some("after-loss"), Likely), "{seen}");
+    });
+}
+
+/// A start that ends and a window that grows by a segment in each round from then on: nothing but its window explains that.
+#[test]
+fn a_window_that_grows_by_a_segment_a_round_is_in_avoidance() {
+    let rtt = ms(40);
+    let text = format!("handshake\n +5 C 100\n {}", flights(&[10, 20, 40, 42, 43, 44, 45]));
+    log(text).rtt(rtt).both_ends(|seen| {
+        let bill = seen.exchange(1);
+        assert_eq!(form(&bill, Cause::CongestionWindow), (Some("avoidance"), Likely), "{seen}");
+    });
+}
+
+/// Two segments in flight over a link that takes 12 ms for each: their acknowledgement is late because of the link.
+#[test]
+fn an_acknowledgement_that_the_link_delays_is_not_held_back() {
+    let singles = each(0..40, |n| {
+        let when = if n < 10 { "@40".to_owned() } else { format!("a{}+0", n - 10) };
+        format!("{when} S 1448 more #p{n}\n p{n}+0 C ack #a{n}")
+    });
+    let text = format!(
+        "handshake\n +5 C 100\n {singles}\n a39+0 S 100\n +0 C ack\n +50 C 100\n {}",
+        flights(&[2, 4])
+    );
+    log(text).rtt(ms(20)).bottleneck(End::Server, 1_000_000).both_ends(|seen| {
+        seen.exchange(2).never(Cause::DelayedAckCwnd);
+    });
+}
+
+/// A writer that lets acknowledgements of most of its flight pass has a full send buffer: twice may be chance, three times is none.
+#[test]
+fn a_sender_that_lets_acknowledgements_pass_again_does_so_for_its_buffer() {
+    let reply = |name: &str| {
+        let acks = each(1..20, |ack| format!("{name}+{:.2} C ack", 0.3 * f64::from(ack)));
+        format!("+5 C 100\n +0 S 1448x40 more every=0.1 #{name}\n {acks}\n +0.05 S 1448x2\n +0 C ack\n")
+    };
+    let seen = log(format!("handshake\n {}{}{}", reply("a"), reply("b"), reply("c")))
+        .rtt(ms(20))
+        .seen_at(End::Server);
+    let sure = [1, 2, 3].map(|n| form(&seen.exchange(n), Cause::SendBuffer));
+    assert_eq!(sure, [Possible, Possible, Likely].map(|sure| (Some("drained"), sure)), "{seen}");
+}
