@@ -44,7 +44,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
 /// leaves without PSH although nothing but the end of what was written can have made it small.
 fn announced_more(wait: &Wait<'_>) -> Option<Verdict> {
     let (half, segment) = (wait.half, wait.segment);
-    let partial = segment.payload_len % wait.mss.max(1) != 0 && segment.payload_len < wait.mss;
+    let partial = segment.payload_len < wait.mss;
     let flags = segment.flags;
     if wait.order != Order::New
         || !partial
