@@ -143,3 +143,37 @@ fn full_segments_are_not_corked() {
         assert!(bill.exchange.elapsed >= ms(208), "{paused}{seen}");
     });
 }
+
+/// The first small segment that leaves beside another one shows that Nagle is off, or that its release is missing from the capture. From
+/// then on it is known.
+#[test]
+fn a_pause_beside_a_small_segment_is_certain_from_the_second_on() {
+    let beside = "+5 C 20 #head\n head+25 C 100\n +0 S 64\n +0 C ack\n";
+    let text = format!("handshake\n {}{}", held(0), beside.repeat(2));
+    let seen = log(text).rtt(ms(2)).seen_at(End::Client);
+    let sure = [2, 3].map(|n| confidence(&seen, n, Cause::SenderThink));
+    assert_eq!(sure, [Likely, Certain], "{seen}");
+}
+
+/// A full segment that comes with a held-back acknowledgement is none that Nagle held: the first that it holds is not the second.
+#[test]
+fn a_full_segment_does_not_show_that_its_sender_minds_nagle() {
+    let full = "+5 C 20\n +40 S ack\n +0 C 1448\n +0 S 64\n +0 C ack\n";
+    let text = format!("handshake\n {}{full}{}", held(0), held(40));
+    log(text).rtt(ms(2)).both_ends(|seen| {
+        assert_eq!(confidence(seen, 3, Cause::NagleDelayedAck), Likely, "{seen}");
+    });
+}
+
+/// An acknowledgement that the capture missed, of packets without numbers, makes it seem as if the sender did not mind Nagle. The next
+/// hold shows that it does, and the one behind that is billed again.
+#[test]
+fn a_hold_refutes_that_its_sender_ignores_nagle() {
+    let missed = "+5 C 20\n +0 S ack unseen\n +0 C 100\n +0 S 64\n +0 C ack\n";
+    let text = format!("handshake\n {}{missed}{}", held(0), held(40).repeat(3));
+    log(text).rtt(ms(2)).without_ip_ids().both_ends(|seen| {
+        for n in [4, 5] {
+            assert!(seen.exchange(n).ns(Cause::NagleDelayedAck, Client) >= ms(38), "{n}{seen}");
+        }
+    });
+}
