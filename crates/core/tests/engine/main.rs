@@ -26,6 +26,7 @@ mod midway;
 mod missing;
 mod properties;
 mod rare;
+mod repairs;
 mod repeats;
 mod traps;
 mod troubles;

@@ -1,0 +1,190 @@
+//! Was something sent again, and how long did that take, or did its sender only pause for as long? What the capture does not see it has
+//! to tell from numbers and times.
+
+use tcpwhy_core::cause::Cause;
+use tcpwhy_core::cause::Side::{Client, Path, Server};
+use tcpwhy_core::report::Confidence::{Certain, Likely, Possible};
+use tcpwhy_wire::Segment;
+
+use crate::packet_log::{End, MSS, log, ms, settled};
+use crate::seen::Seen;
+
+/// Replies before the one that is lost, and the bytes that they had.
+const BEFORE: usize = 20;
+const SENT: usize = 200 * BEFORE;
+
+/// A reply of 200 bytes that is lost so often, and sent again after so many ms each time.
+fn lost_reply(again_ms: &[u32]) -> String {
+    let copy = |(n, at): (usize, &u32)| {
+        let lost = if n + 1 < again_ms.len() { "lost" } else { "" };
+        format!("reply+{at} S {SENT}..{} {lost}\n", SENT + 200)
+    };
+    let copies: String = again_ms.iter().enumerate().map(copy).collect();
+    format!("{}+5 C 100\n +0 S 200 lost #reply\n {copies} +0 C ack", settled(BEFORE))
+}
+
+/// Near the client, the server's numbers show that a packet is missing before the reply, and its time that the reply was it: once, or
+/// twice in a row with the second timer twice as long, and a little late.
+#[test]
+fn a_reply_that_nobody_saw_waited_for_its_timers() {
+    let rtt = ms(40);
+    for copies in [&[240][..], &[240, 480], &[240, 508]] {
+        let waited = ms(copies[copies.len() - 1]);
+        let seen = log(lost_reply(copies)).rtt(rtt).seen_at(End::Client);
+        let bill = seen.exchange(BEFORE + 1).is(&[(Cause::RoundTrip, Path, rtt), (Cause::Rto, Path, waited)]);
+        assert_eq!(bill.of(Cause::Rto).confidence, Likely, "{seen}");
+    }
+    // What is missing before a reply that took so long need not have been one.
+    let seen = log(lost_reply(&[900])).rtt(rtt).seen_at(End::Client);
+    seen.exchange(BEFORE + 1).is(&[(Cause::RoundTrip, Path, rtt), (Cause::ServerThink, Server, ms(900))]);
+}
+
+/// An acknowledgement behind the lost reply shows the gap: then it is certain that it was lost, with or without numbers; that it was
+/// twice is not.
+#[test]
+fn a_reply_that_left_a_gap_was_lost_for_certain() {
+    let rtt = ms(40);
+    for (again, sure) in [(240, Certain), (480, Likely)] {
+        let text = format!(
+            "{}+5 C 100 #request
+             +0 S 200 lost #reply
+             request+150 C {}..{} #again
+             again+0 S ack
+             reply+{again} S {SENT}..{}
+             +0 C ack",
+            settled(BEFORE),
+            100 * BEFORE,
+            100 * BEFORE + 100,
+            SENT + 200,
+        );
+        let seen = log(text).rtt(rtt).without_ip_ids().seen_at(End::Client);
+        let bill =
+            seen.exchange(BEFORE + 1).is(&[(Cause::RoundTrip, Path, rtt), (Cause::Rto, Path, ms(again))]);
+        assert_eq!(bill.of(Cause::Rto).confidence, sure, "{seen}");
+    }
+}
+
+/// A probe may find that nothing was lost: without the options that a D-SACK would be in, it is no more than possible.
+#[test]
+fn a_probe_whose_answer_cannot_be_read_is_possible() {
+    let probe = settled(BEFORE)
+        + &format!(
+            "+5 C 100\n +0 S 1448x3 #first\n +0 S 1000 lost\n first+0 C ack\n first+82 S {}..{}\n +0 C ack",
+            SENT as i64 + 3 * MSS,
+            SENT as i64 + 3 * MSS + 1000
+        );
+    let fast = format!(
+        "{}+5 C 100\n +0 S 1448 more lost #hole\n hole+0 S 1448x9 #rest
+         rest+0 C ack\n rest+0 C ack\n rest+0 C ack\n +0 S {SENT}..{}\n +0 C ack",
+        settled(BEFORE),
+        SENT as i64 + MSS
+    );
+    for (text, form, cut_sure) in [(probe, "tail-probe", Possible), (fast, "fast", Certain)] {
+        for (cut, sure) in [(false, Certain), (true, cut_sure)] {
+            let mut segments = log(text.clone()).rtt(ms(40)).capture(End::Server);
+            for segment in segments.iter_mut().filter(|segment| segment.flags.syn()) {
+                segment.options.cut = cut;
+            }
+            let seen = Seen::of(segments, "the server");
+            let bill = seen.exchange(BEFORE + 1);
+            let line = bill.of(Cause::Loss);
+            assert_eq!((line.detail.form, line.confidence), (Some(form), sure), "{cut}{seen}");
+        }
+    }
+}
+
+/// With one direction only, a gap that is filled says that it was sent again for a signal that nobody saw.
+#[test]
+fn a_gap_that_is_filled_is_a_fast_repair_whatever_was_signalled() {
+    let text = format!(
+        "handshake\n +5 C 100\n +0 S 1448 more lost #hole\n hole+0 S 1448x9 #rest
+         rest+0 C ack\n rest+0 C ack\n rest+0 C ack\n +0 S 0..{MSS}\n +0 C ack"
+    );
+    let mut segments: Vec<Segment> = log(text).rtt(ms(40)).capture(End::Client);
+    segments.retain(|segment| segment.flags.syn() || segment.src.port == 80 || segment.payload_len > 0);
+    let seen = Seen::of(segments, "the client, without its acknowledgements");
+    assert_eq!(seen.exchange(1).of(Cause::Loss).detail.form, Some("fast"), "{seen}");
+}
+
+/// The kernel's estimate of the round trip may be below this one's: a copy a little before the timer that is expected is the timer's.
+#[test]
+fn a_timer_that_is_a_little_early_is_one() {
+    let rtt = ms(160);
+    let text = settled(BEFORE) + "+5 C 100 lost #request\n request+338 C 2000..2100\n +0 S 200";
+    let seen = log(text).rtt(rtt).seen_at(End::Client);
+    seen.exchange(BEFORE + 1).is(&[(Cause::RoundTrip, Path, rtt), (Cause::Rto, Path, ms(338))]);
+}
+
+/// An acknowledgement of the server's is lost while it pauses for less than a round trip between two writes: that is no repair's time.
+#[test]
+fn a_missing_packet_does_not_make_a_short_pause_a_repair() {
+    let text = settled(BEFORE) + "+5 C 100\n +0 S 1448x2 more\n +5 S ack lost\n +27 S 1448x2\n +0 C ack";
+    let seen = log(text).rtt(ms(40)).seen_at(End::Client);
+    seen.exchange(BEFORE + 1).never(Cause::Loss).never(Cause::Rto);
+}
+
+/// A tail of three segments is lost and goes out again after a timeout. When all of it has, what comes next is new.
+#[test]
+fn what_follows_the_copies_of_a_tail_is_none() {
+    let rtt = ms(40);
+    let at = |segment: i64| segment * MSS;
+    let text = format!(
+        "handshake
+         +5 C 100
+         +0 S 1448x10 more
+         +0 C ack
+         +0 S 1448x3 lost #tail
+         tail+290 S {}..{} more
+         +0 C ack
+         +0 S {}..{}
+         +0 C ack
+         +60 S 1448x2
+         +0 C ack
+         +60 S 1448x2
+         +0 C ack",
+        at(10),
+        at(11),
+        at(11),
+        at(13),
+    );
+    log(text).rtt(rtt).both_ends(|seen| {
+        let bill = seen.exchange(1);
+        let repair = bill.ns(Cause::Loss, Path) + bill.ns(Cause::Rto, Path);
+        assert!(repair >= ms(289) && repair <= ms(290 + 2 * 41), "{repair}{seen}");
+    });
+}
+
+/// Two round trips behind a segment whose acknowledgement is late, a program writes: more than a segment, or to a sender without Nagle.
+/// Neither is a probe; nor is what comes sooner than the probe of a lone segment.
+#[test]
+fn a_write_two_round_trips_behind_the_last_is_no_probe() {
+    let rtt = ms(40);
+    let write =
+        settled(BEFORE) + "+5 C 100\n +0 S 1448x3 #first\n first+85 S 2896\n first+60 C ack\n +0 C ack";
+    log(write).rtt(rtt).seen_at(End::Server).exchange(BEFORE + 1).never(Cause::Loss).never(Cause::Rto);
+    let nodelay = "+5 C 20\n +0 C 30\n +0 S 64\n +0 C ack\n";
+    let write = format!("{}{nodelay}+5 C 20\n +0 C 30 #last\n last+85 C 100\n +0 S 64", settled(BEFORE));
+    let seen = log(write).rtt(rtt).seen_at(End::Client);
+    seen.exchange(BEFORE + 2).is(&[(Cause::RoundTrip, Path, rtt), (Cause::SenderThink, Client, ms(85))]);
+    let lone = settled(BEFORE) + "+5 C 20 #head\n head+180 C 80\n +0 S 64";
+    let seen = log(lone).rtt(rtt).seen_at(End::Client);
+    seen.exchange(BEFORE + 1).is(&[(Cause::RoundTrip, Path, rtt), (Cause::SenderThink, Client, ms(180))]);
+}
+
+/// All that is in flight left as one super-segment, and its acknowledgement is lost: the probe comes two round trips later, as for the
+/// ten packets that it is.
+#[test]
+fn a_super_segment_in_flight_is_no_lone_packet() {
+    let text = "handshake
+        +5 C 100
+        +0 S 1448x10 more
+        +0 C ack
+        +0 S 14480 more #flight
+        flight+0 C ack lost
+        flight+51 S 1448 more
+        +42 C ack
+        +0 S 1448x10
+        +0 C ack";
+    let seen = log(text).rtt(ms(20)).seen_at(End::Server);
+    assert!(seen.exchange(1).ns(Cause::Loss, Path) >= ms(50), "{seen}");
+}
