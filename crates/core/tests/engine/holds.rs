@@ -177,3 +177,14 @@ fn a_hold_refutes_that_its_sender_ignores_nagle() {
         }
     });
 }
+
+/// RFC 896 holds a tail while anything is outstanding, two full segments too, if their receiver holds back the acknowledgement of both.
+#[test]
+fn a_tail_is_held_behind_two_full_segments_on_other_stacks() {
+    let rtt = ms(20);
+    log("handshake\n +5 C 100\n +0 S 1448x2\n +200 C ack\n +0 S 100\n +0 C ack").rtt(rtt).both_ends(|seen| {
+        let bill =
+            seen.exchange(1).is(&[(Cause::RoundTrip, Path, rtt), (Cause::NagleDelayedAck, Server, ms(220))]);
+        assert_eq!(bill.of(Cause::NagleDelayedAck).detail.form, Some("rfc896"), "{seen}");
+    });
+}

@@ -188,3 +188,32 @@ fn a_super_segment_in_flight_is_no_lone_packet() {
     let seen = log(text).rtt(ms(20)).seen_at(End::Server);
     assert!(seen.exchange(1).ns(Cause::Loss, Path) >= ms(50), "{seen}");
 }
+
+/// Near the client, the rest of a reply comes so many ms behind its beginning, and one or two of the server's packets before it are
+/// missing: copies of it, if that is how long a probe, a timer or two of them take. Otherwise the program paused, and what is missing
+/// were acknowledgements.
+#[test]
+fn a_rest_behind_missing_packets_was_sent_again_if_it_took_as_long_as_that_does() {
+    let rtt = ms(40);
+    let rest = |waited: i32, missing: usize, resent: bool| {
+        let copy = format!("{}..{}", SENT + 500, SENT + 800);
+        let lost = match (resent, missing) {
+            (true, 1) => "a+0 S 300 lost".to_owned(),
+            (true, _) => format!("a+0 S 300 lost\n a+240 S {copy} lost"),
+            (false, _) => "a+50 S ack lost\n".repeat(missing),
+        };
+        let rest = if resent { copy } else { "300".to_owned() };
+        log(format!("{}+5 C 100\n +0 S 500 #a\n {lost}\n a+{waited} S {rest}\n +0 C ack", settled(BEFORE)))
+    };
+    for (waited, missing) in [(120, 1), (228, 1), (320, 1), (720, 2)] {
+        let seen = rest(waited, missing, true).rtt(rtt).seen_at(End::Client);
+        let bill = seen.exchange(BEFORE + 1);
+        let repair = bill.ns(Cause::Loss, Path) + bill.ns(Cause::Rto, Path);
+        assert_eq!(repair, ms(waited), "{waited} {missing}{seen}");
+    }
+    for (waited, missing) in [(180, 1), (400, 1), (720, 1), (500, 2)] {
+        let seen = rest(waited, missing, false).rtt(rtt).seen_at(End::Client);
+        let bill = seen.exchange(BEFORE + 1).never(Cause::Loss).never(Cause::Rto);
+        assert_eq!(bill.exchange.elapsed, rtt + ms(waited), "{seen}");
+    }
+}

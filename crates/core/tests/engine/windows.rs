@@ -231,3 +231,23 @@ fn a_sender_that_lets_acknowledgements_pass_again_does_so_for_its_buffer() {
     let sure = [1, 2, 3].map(|n| form(&seen.exchange(n), Cause::SendBuffer));
     assert_eq!(sure, [Possible, Possible, Likely].map(|sure| (Some("drained"), sure)), "{seen}");
 }
+
+/// A buffer that is locked opens from its first window by a half at most; one that has opened to twice as much has its ceiling there.
+#[test]
+fn a_window_that_has_opened_is_capped_and_one_that_hardly_has_is_locked() {
+    for (segments, why) in [(48, "locked"), (64, "capped")] {
+        let round = format!("\n +0 S 1448x{segments} more\n +0 C ack win={}", segments * MSS);
+        let fetch = format!("\n +5 C 100{}\n +0 S 100\n +0 C ack win={}", round.repeat(5), segments * MSS);
+        let first = format!(
+            "\n +5 C 100\n +0 S 1448x32 more\n +0 C ack win={0}\n +0 S 100\n +0 C ack win={0}",
+            segments * MSS
+        );
+        let log = log(format!(
+            "handshake{first}{}",
+            fetch.repeat(2).replace("+5 C 100", &format!("+200 C 100 win={}", segments * MSS))
+        ));
+        log.rtt(ms(26)).window(End::Client, 32 * MSS as u32).both_ends(|seen| {
+            assert_eq!(form(&seen.exchange(3), Cause::ReceiveWindow), (Some(why), Certain), "{seen}");
+        });
+    }
+}
