@@ -251,3 +251,23 @@ fn a_window_that_has_opened_is_capped_and_one_that_hardly_has_is_locked() {
         });
     }
 }
+
+/// Flights behind 10 and 20 segments. A window never closes without a loss, but two segments may be missing from a flight, and a tail
+/// of four is none. Once it has stopped doubling it grows by half at most and two segments, or catches up with all that slow start
+/// would have opened it to: 40 and the last flight, give or take a fifth of that. Anything else is a send buffer.
+#[test]
+fn flights_that_no_window_has_are_a_send_buffer_s() {
+    let is_buffer = |behind: &[i32]| {
+        let text = format!("handshake\n +5 C 100\n {}", flights(&[&[10, 20], behind].concat()));
+        End::BOTH.map(|end| {
+            let seen = log(text.clone()).rtt(ms(50)).seen_at(end);
+            seen.exchange(1).ns(Cause::SendBuffer, Server) > ms(0)
+        })
+    };
+    for window in [&[16][..], &[4], &[36], &[24, 40], &[24, 59], &[24, 65]] {
+        assert_eq!(is_buffer(window), [false; 2], "{window:?}");
+    }
+    for buffer in [&[15][..], &[5], &[24, 41], &[24, 58], &[24, 66]] {
+        assert_eq!(is_buffer(buffer), [true; 2], "{buffer:?}");
+    }
+}
