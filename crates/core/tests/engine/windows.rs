@@ -271,3 +271,37 @@ fn flights_that_no_window_has_are_a_send_buffer_s() {
         assert_eq!(is_buffer(buffer), [true; 2], "{buffer:?}");
     }
 }
+
+/// Once the link's rate has shown, the acknowledgement of a flight has its time: path, and the flight on the link. One that comes some ms
+/// later was in a queue of others. Half a millisecond is none; 9 ms may be its receiver's, as may be that of a lone segment, or of a
+/// reader that is behind: its window is smaller.
+#[test]
+fn an_acknowledgement_later_than_the_link_explains_was_queued() {
+    let singles = each(0..40, |n| {
+        let when = if n < 10 { "@40".to_owned() } else { format!("a{}+0", n - 10) };
+        format!("{when} S 1448 more #p{n}\n p{n}+0 C ack #a{n}")
+    });
+    let queued = |flight: u32, late: f64, window: u32| {
+        let text = format!(
+            "handshake\n +5 C 100\n {singles}\n a39+0 S 1448x{flight} more\n +0 C ack late={late} win={window}\n +0 S 1448x8 more\n +0 C ack late={late} win={window}\n +0 S 100\n +0 C ack"
+        );
+        let path = log(text).rtt(ms(20)).bottleneck(End::Server, 10_000_000);
+        let seen = path.window(End::Client, 1 << 20).seen_at(End::Server);
+        seen.exchange(1).ns(Cause::Queueing, Path)
+    };
+    let open = 1 << 20;
+    let cases = [
+        (4, 5.0, open, 10.0),
+        (4, 0.5, open, 0.0),
+        (4, 9.0, open, 0.0),
+        (1, 5.0, open, 5.0),
+        (4, 5.0, open / 2, 0.0),
+    ];
+    for (flight, late, window, expected) in cases {
+        let queued = queued(flight, late, window);
+        assert!(
+            queued >= ms(expected - 1.2) && queued <= ms(expected + 1.2),
+            "{flight} {late} {window}: {queued}"
+        );
+    }
+}
