@@ -305,3 +305,15 @@ fn an_acknowledgement_later_than_the_link_explains_was_queued() {
         );
     }
 }
+
+/// A sender with a beat of 5 ms of which the round trip is a multiple, so that each segment leaves just as an acknowledgement arrives: it
+/// would have left without it. Far from it the acknowledgements are as prompt.
+#[test]
+fn a_beat_that_acknowledgements_fall_in_with_is_a_pace() {
+    let beats = each(0..60, |n| format!("@{} S 14480 more #b{n}\n b{n}+0 C ack", 50 + 5 * n));
+    log(format!("handshake\n +5 C 100\n {beats}\n b59+5 S 100\n +0 C ack")).rtt(ms(20)).both_ends(|seen| {
+        let bill = seen.exchange(1);
+        let pace = bill.ns(Cause::Pacing, Server);
+        assert!(pace >= ms(5 * 45), "{pace}{seen}");
+    });
+}
