@@ -27,6 +27,7 @@ mod midway;
 mod missing;
 mod properties;
 mod rare;
+mod readers;
 mod repairs;
 mod repeats;
 mod traps;

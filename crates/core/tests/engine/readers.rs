@@ -1,0 +1,135 @@
+//! Is it the reader that is slow, or is its buffer too small for the path, or is it neither? Windows and acknowledgements that differ in
+//! one thing.
+
+use tcpwhy_core::cause::Cause;
+use tcpwhy_core::cause::Side::{Client, Path, Server};
+use tcpwhy_wire::{Duration, Endpoint};
+
+use crate::packet_log::{CLIENT, End, MSS, log, ms};
+
+/// So many full segments, bytes.
+fn segments(n: i64) -> u32 {
+    (n * MSS) as u32
+}
+
+/// What was billed to a receiver's side, and in which form.
+fn reader(text: &str, window: u32, rtt: Duration, end: End) -> (Duration, Duration, Option<&'static str>) {
+    let seen = log(text).rtt(rtt).window(End::Client, window).seen_at(end);
+    let bill = seen.exchange(1);
+    let [slow, full] = [Cause::ReceiverThink, Cause::ReceiveWindow].map(|cause| bill.ns(cause, Client));
+    let form = bill.exchange.bill.iter().find(|line| line.cause == Cause::ReceiverThink);
+    (slow, full, form.and_then(|line| line.detail.form))
+}
+
+/// A window is full and stays as large. Acknowledged at once it is a small buffer; all of it at once, long after it arrived, had not been
+/// read. A window that has shrunk to less than half is a reader's, whatever the acknowledgement took.
+#[test]
+fn a_full_window_is_the_reader_s_if_it_shrank_or_was_acknowledged_late() {
+    let rtt = ms(20);
+    let [slow, zero] = ["slow-reader", "zero-window"].map(Some);
+    let late =
+        |delay: i32| format!("handshake\n +5 C 100\n +0 S 1448x32 more\n +{delay} C ack\n +0 S 1448x8");
+    let half = "handshake\n +5 C 100\n +0 S 1448x32 more\n +40 C ack ack=23168\n +0 S 1448x16\n +0 C ack";
+    let one = "handshake\n +5 C 100\n +0 S 1408\n +40 C ack\n +0 S 1408\n +0 C ack";
+    let shrunk = |to: i64| {
+        let (first, then) = (segments(64), segments(to));
+        format!(
+            "handshake\n +5 C 100\n +0 S 1448x32 more\n +0 C ack win={first}\n +0 S 1448x64 more\n +0 C ack win={then}\n +0 S 1448x{to} more\n +0 C ack win={then}\n +0 S 1448x8\n +0 C ack"
+        )
+    };
+    for end in End::BOTH {
+        let cases = [
+            (late(30), segments(32), (rtt + ms(30), ms(0), slow)),
+            (late(0), segments(32), (ms(0), rtt, None)),
+            (half.to_owned(), segments(32), (ms(0), rtt + ms(40), None)),
+            (one.to_owned(), 1_408, (ms(0), rtt + ms(40), None)),
+            (shrunk(48), segments(32), (ms(0), rtt.times(3), None)),
+            (shrunk(16), segments(32), (rtt, rtt.times(2), slow)),
+        ];
+        for (text, window, expected) in cases {
+            let seen = reader(&text, window, rtt, end);
+            let close = |a: Duration, b: Duration| (a - b).max(b - a) <= ms(1);
+            assert!(
+                close(seen.0, expected.0) && close(seen.1, expected.1) && seen.2 == expected.2,
+                "{end:?} {text}\n{seen:?} instead of {expected:?}"
+            );
+        }
+        let closed =
+            "handshake\n +5 C 100\n +0 S 1448x32 more\n +0 C ack win=0 #full\n full+100 C ack\n +0 S 1448x8";
+        assert_eq!(reader(closed, segments(32), rtt, end), (rtt + ms(100), ms(0), zero), "{end:?}");
+    }
+}
+
+/// One acknowledgement of a whole flight comes late and with a window that is smaller by the flight: it had not been read. With a window
+/// that hardly shrank, or of few segments, or a little late only, its delay is no reader's; beside the receiver nothing but its
+/// application makes 5 ms.
+#[test]
+fn a_late_acknowledgement_is_the_reader_s_if_its_window_shrank_by_the_flight() {
+    let rtt = ms(20);
+    let unread = |flight: i64, delay: i32, shrunk: i64| {
+        let window = segments(144) - segments(shrunk);
+        format!(
+            "handshake\n +5 C 100\n +0 S 1448x{flight} more\n +{delay} C ack win={window}\n +0 S 1448x8\n +0 C ack"
+        )
+    };
+    let cases = [
+        (unread(32, 43, 32), [43, 43]),
+        (unread(32, 43, 16), [43, 43]),
+        (unread(32, 43, 15), [0, 0]),
+        (unread(5, 43, 5), [43, 43]),
+        (unread(32, 5, 32), [5, 0]),
+        (unread(32, 1, 32), [0, 0]),
+    ];
+    for (text, expected) in cases {
+        for (end, expected) in End::BOTH.into_iter().zip(expected) {
+            let (slow, ..) = reader(&text, segments(144), rtt, end);
+            let off = slow - ms(expected);
+            assert!(off.max(-off) <= ms(1), "{end:?} {text}\n{slow} instead of {expected}");
+        }
+    }
+}
+
+/// Within a host nothing but the reader holds back the acknowledgement of several segments, whatever the window; of one it may be the
+/// timer, and one that acknowledges a part is no reader's.
+#[test]
+fn within_a_host_a_late_acknowledgement_of_several_segments_is_the_reader_s() {
+    let ends = [CLIENT, Endpoint { addr: CLIENT.addr, port: 80 }];
+    for (flight, acked, delay, slow) in
+        [(10, 10, 20, true), (10, 10, 5, false), (2, 2, 20, false), (16, 8, 20, false)]
+    {
+        let text = format!(
+            "handshake\n +5 C 100\n +0.05 S 1448x{flight} more\n +{delay} C ack ack={}\n +0.05 S 1448x8\n +0.01 C ack",
+            segments(acked)
+        );
+        log(text).rtt(ms(0.012)).between(ends).both_ends(|seen| {
+            let read = seen.exchange(1).ns(Cause::ReceiverThink, Client);
+            let expected = if slow { ms(delay) } else { ms(0) };
+            assert!(
+                (read - expected).max(expected - read) <= ms(0.5),
+                "{flight} {acked} {delay}: {read}{seen}"
+            );
+        });
+    }
+}
+
+/// A window smaller than a segment that was never larger is a small buffer, and a write that does not fill it, or comes sooner than a
+/// timer, is the program's.
+#[test]
+fn a_write_into_a_small_window_is_forced_only_if_it_fills_it() {
+    let rtt = ms(20);
+    let write = |pause: i32, len: u32| {
+        format!("handshake\n +5 C 100\n +0 S 1448x32 more\n +0 C ack win=512\n +{pause} S {len}\n +0 C ack")
+    };
+    for (pause, len, forced) in [(220, 512, true), (220, 300, false), (150, 512, false)] {
+        for end in End::BOTH {
+            let (slow, ..) = reader(&write(pause, len), segments(32), rtt, end);
+            let expected = if forced { rtt + ms(pause) } else { ms(0) };
+            assert!((slow - expected).max(expected - slow) <= ms(1), "{end:?} {pause} {len}: {slow}");
+        }
+    }
+    let small = "handshake\n +5 C 100\n +0 S 512\n +0 C ack\n +220 S 512\n +0 C ack";
+    log(small).rtt(rtt).window(End::Client, 512).both_ends(|seen| {
+        let paused = [(Cause::RoundTrip, Path, rtt), (Cause::SenderThink, Server, rtt + ms(220))];
+        seen.exchange(1).is(&paused);
+    });
+}
