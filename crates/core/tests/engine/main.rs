@@ -12,6 +12,7 @@ mod standing_still;
 mod unanswered;
 
 mod both_speak;
+mod buffers;
 mod causes;
 mod conduct;
 mod details;

@@ -1,0 +1,103 @@
+//! Was the sending socket's buffer full, or did its program pause behind what it had written?
+
+use tcpwhy_core::cause::Cause;
+use tcpwhy_core::cause::Side::{Client, Path, Server};
+
+use crate::packet_log::{End, MSS, each, log, ms};
+
+/// Flights of 20 segments that do not grow: what is left of the window is an eighth of it or less, and it is the window, or more than
+/// that, and it is the buffer.
+#[test]
+fn flat_flights_that_nearly_use_up_the_window_are_the_window_s() {
+    let rtt = ms(26);
+    let flights = "+0 S 1448x20 more\n +0 C ack\n".repeat(5);
+    for (segments, full) in [(22, true), (24, false)] {
+        let text = format!("handshake\n +5 C 100\n {flights} +0 S 100\n +0 C ack");
+        let path = log(text).rtt(rtt).without_window_scale().window(End::Client, segments * MSS as u32);
+        path.both_ends(|seen| {
+            let bill = seen.exchange(1);
+            let [window, buffer] = [(Cause::ReceiveWindow, Client), (Cause::SendBuffer, Server)]
+                .map(|(cause, side)| bill.ns(cause, side));
+            let [held, other] = if full { [window, buffer] } else { [buffer, window] };
+            assert!(held >= rtt.times(4) && other == ms(0), "{segments}{seen}");
+        });
+    }
+}
+
+/// A writer whose buffer is full pushes what fitted and goes on with the very acknowledgement that frees a third of it. Sooner or later
+/// than that, with little in flight, or with what is no full segment, it went on because its program had more.
+#[test]
+fn a_writer_that_goes_on_when_a_third_is_free_waited_for_its_buffer() {
+    let rtt = ms(20);
+    let waited = |segments: u32, goes_on: i64, rest: &str| {
+        let acks = each(1..=14, |n| format!("flight+{:.1} C ack ack={} #a{n}", 0.3 * n as f64, n * 2 * MSS));
+        let text = format!(
+            "handshake\n +5 C 100\n +0 S 1448x{segments} #flight\n +0 S 900\n {acks}\n a{goes_on}+0 S {rest}\n +0 C ack"
+        );
+        let seen = log(text).rtt(rtt).seen_at(End::Server);
+        let bill = seen.exchange(1);
+        // The link takes a part of both.
+        let [buffer, own] = [Cause::SendBuffer, Cause::SenderThink].map(|cause| bill.ns(cause, Server));
+        assert!((buffer >= ms(14)) != (own >= ms(14)) && buffer.min(own) == ms(0), "{seen}");
+        buffer > own
+    };
+    // 58,820 bytes: the seventh acknowledgement of two segments frees a third. 44,340: the sixth.
+    assert!(waited(40, 7, "1448x12"));
+    assert!(!waited(40, 6, "1448x12"), "sooner");
+    assert!(!waited(40, 8, "1448x12"), "later");
+    assert!(!waited(30, 6, "1448x12"), "too little in flight");
+    assert!(!waited(40, 7, "700"), "no full segment");
+}
+
+/// Small packets of a sender without Nagle: as many as a window counts at first, and then what was joined meanwhile with the first
+/// acknowledgement. One that goes on with small ones had its buffer full of them; with nine it had not.
+#[test]
+fn small_packets_are_counted_by_the_window_and_by_the_buffer() {
+    let rtt = ms(20);
+    for (small, rest, cause) in [
+        (9, "900", Cause::SlowStart),
+        (9, "50", Cause::SendBuffer),
+        (8, "900", Cause::SenderThink),
+        (8, "50", Cause::SenderThink),
+    ] {
+        let text = format!(
+            "handshake
+             +5 C 100
+             +0 S 50 #first
+             first+0.01 S 50x{small} #rest
+             first+0 C ack
+             +0 S {rest}
+             rest+0.5 C ack
+             +0 C ack"
+        );
+        let seen = log(text).rtt(rtt).seen_at(End::Server);
+        seen.exchange(1).is(&[(Cause::RoundTrip, Path, rtt), (cause, Server, rtt)]);
+    }
+}
+
+/// TLS records with TCP_NODELAY, behind which the sender has gone on at once before. What holds it behind one is a window if it holds for
+/// a round trip and ten segments are in flight; otherwise its program paused.
+#[test]
+fn what_stops_behind_a_record_for_less_than_a_round_is_the_program() {
+    let rtt = ms(60);
+    let record = "+0 S 4344x3 more\n +0 S 3381";
+    let pause = |first: &str, pause: i32| {
+        let text = format!(
+            "handshake
+             +5 C 100
+             +0 S 1448x10 more
+             +0 C ack
+             +0 S 1933
+             {record}
+             +0 C ack
+             {first} #end
+             end+{pause} C ack ack=34208
+             {record}
+             +0 C ack"
+        );
+        let seen = log(text).rtt(rtt).seen_at(End::Server);
+        seen.exchange(1).ns(Cause::SenderThink, Server)
+    };
+    assert_eq!(pause(record, 0), ms(0));
+    assert_eq!(pause("+0 S 4344x2 more\n +0 S 3381", 0), rtt);
+}
