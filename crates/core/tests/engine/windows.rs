@@ -317,3 +317,44 @@ fn a_beat_that_acknowledgements_fall_in_with_is_a_pace() {
         assert!(pace >= ms(5 * 45), "{pace}{seen}");
     });
 }
+
+/// A window of up to four segments whose acknowledgement is held back by a quarter of the wait or more: the timer is what it costs. With
+/// more in flight, or on a path that takes most of the time anyway, it is the window.
+#[test]
+fn a_held_back_acknowledgement_is_the_cause_where_little_is_in_flight_and_it_takes_much() {
+    for (segments, held_ms, rtt_ms, cause) in [
+        (4, 40, 20, Cause::DelayedAckCwnd),
+        (5, 40, 20, Cause::SlowStart),
+        (2, 7, 20, Cause::SlowStart),
+        (2, 9, 20, Cause::DelayedAckCwnd),
+        (2, 60, 200, Cause::SlowStart),
+        (2, 70, 200, Cause::DelayedAckCwnd),
+    ] {
+        let rtt = ms(rtt_ms);
+        let text = format!(
+            "handshake\n +5 C 100\n +0 S 1448x{segments} more\n +{held_ms} C ack\n +0 S 1448x8\n +0 C ack"
+        );
+        log(text).rtt(rtt).both_ends(|seen| {
+            let bill = seen.exchange(1);
+            bill.elapsed(rtt.times(2) + ms(held_ms), ms(1));
+            let line = bill.of(cause);
+            assert!(line.ns >= rtt + ms(held_ms) - ms(1), "{segments} {held_ms} {rtt_ms}{seen}");
+        });
+    }
+}
+
+/// After ten seconds of silence a window that is reset begins with ten segments again, two more at most: a first flight of 15 is of one
+/// that was kept.
+#[test]
+fn a_first_flight_behind_a_silence_says_whether_the_window_was_reset() {
+    for (first, cause) in [(11, Cause::SlowStartAfterIdle), (15, Cause::CongestionWindow)] {
+        let text = format!(
+            "handshake\n +5 C 100\n {}\n +10000 C 100\n {}",
+            flights(&[10, 20, 40]),
+            flights(&[first, 8])
+        );
+        log(text).rtt(ms(40)).both_ends(|seen| {
+            assert!(seen.exchange(2).of(cause).ns >= ms(39), "{first}{seen}");
+        });
+    }
+}
