@@ -243,6 +243,15 @@ impl Account {
         line.cite(&charge.evidence);
     }
 
+    /// [`Self::charge`] of the first charge to its cause.
+    #[inline]
+    pub(crate) fn begin(&mut self, charge: &Charge) {
+        if charge.ns.is_positive() {
+            self.total += charge.ns;
+            self.begin_line(charge, charge.cause.side(charge.sender));
+        }
+    }
+
     fn begin_line(&mut self, charge: &Charge, side: Side) {
         let mut by_confidence = [Duration::ZERO; 3];
         by_confidence[charge.confidence as usize] = charge.ns;

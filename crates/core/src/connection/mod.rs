@@ -83,6 +83,8 @@ pub(crate) struct Connection {
     pub ladder: Option<Box<Ladder>>,
     /// Usual segments may take the small path (`usual.rs`).
     calm: bool,
+    /// The scales of the windows that each end advertises, while that is so.
+    scales: [u8; 2],
 }
 
 impl Connection {
@@ -117,6 +119,7 @@ impl Connection {
             heap: 0,
             ladder: ladder.then(Box::default),
             calm: false,
+            scales: [0; 2],
         };
         let on_one_host = connection.is_on_one_host();
         connection.halves.iter_mut().for_each(|half| half.on_one_host = on_one_host);
@@ -233,7 +236,7 @@ impl Connection {
     /// Takes the next segment, in order of capture. Returns whether packets before it are missing from the capture.
     pub(crate) fn on_segment(&mut self, segment: &Segment, from: usize, ledger: &mut Ledger) -> bool {
         let not_captured = self.on_general(segment, from, ledger);
-        self.calm = self.is_calm();
+        self.calm_down();
         not_captured
     }
 

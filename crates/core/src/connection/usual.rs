@@ -31,7 +31,14 @@ enum Shape {
 
 impl Connection {
     /// Whether usual segments are usual here: asked again whenever the general path has run.
-    pub(super) fn is_calm(&self) -> bool {
+    pub(super) fn calm_down(&mut self) {
+        self.calm = self.is_calm();
+        if self.calm {
+            self.scales = [CLIENT, SERVER].map(|end| self.window_scale(end).unwrap_or(0));
+        }
+    }
+
+    fn is_calm(&self) -> bool {
         !self.assumed
             && !self.closed
             && self.ladder.is_none()
@@ -71,7 +78,7 @@ impl Connection {
                 Shape::Other => {
                     // It lets take effect what has taken effect by now, which changes nothing.
                     self.on_data(&segment.unpack(), from, ledger);
-                    self.calm = self.is_calm();
+                    self.calm_down();
                 }
             }
         }
@@ -186,7 +193,7 @@ impl Connection {
 
     #[inline]
     fn usual_window(&self, segment: &Packed, from: usize) -> u32 {
-        u32::from(segment.window) << self.window_scale(from).unwrap_or(0)
+        u32::from(segment.window) << self.scales[from]
     }
 
     #[inline]

@@ -12,7 +12,7 @@ use crate::Arrival;
 use crate::connection::{CLIENT, Connection, SERVER};
 use crate::epoch::conductor::{Asked, Orders, Roll};
 use crate::epoch::groups::Groups;
-use crate::epoch::table::{Marks, Slab, Slot, Table};
+use crate::epoch::table::{Keys, Marks, Slab, Slot, Table};
 use crate::flow::packed::{Packed, PackedSegments};
 use crate::flow::sighting::Sighting;
 use crate::flow::way::Way;
@@ -75,7 +75,7 @@ pub struct Shard {
     lingering: VecDeque<(Instant, Slot, u64)>,
     pub(crate) ledger: Ledger,
     /// Smallest round trip between the capture and either host, by pair of hosts.
-    paths: HashMap<(u128, u128), Way>,
+    paths: HashMap<(u128, u128), Way, Keys>,
     /// Connections begun in this epoch: first packet and place.
     opened: Vec<(u64, Slot)>,
     /// The same of earlier epochs whose connections have no number yet, and how many they are.
@@ -107,7 +107,7 @@ impl Shard {
             finished: Slab::new(),
             lingering: VecDeque::new(),
             ledger: Ledger::new(options.listing),
-            paths: HashMap::new(),
+            paths: HashMap::with_hasher(Keys::new(options.seed)),
             opened: Vec::new(),
             unnumbered: VecDeque::new(),
             unnumbered_count: 0,
@@ -523,7 +523,7 @@ impl Shard {
 const PATHS_MAX: usize = 65_536;
 
 /// What one connection learns about the way to its hosts holds for all connections between them.
-fn share_path(paths: &mut HashMap<(u128, u128), Way>, connection: &mut Connection) {
+fn share_path(paths: &mut HashMap<(u128, u128), Way, Keys>, connection: &mut Connection) {
     connection.way.news = false;
     let hosts = (connection.ends[CLIENT].addr, connection.ends[SERVER].addr);
     if paths.len() >= PATHS_MAX && !paths.contains_key(&hosts) {

@@ -3,6 +3,8 @@
 //! Each packet asks once. The table holds eight bytes for an entry, so that a look-up touches one cache line of its
 //! own and then the connection, which is needed anyway and which knows its ends. Both directions have the same hash.
 
+use std::hash::{BuildHasher, Hasher};
+
 use tcpwhy_wire::Endpoint;
 
 /// A place in the slab, or a mark that there is none.
@@ -54,6 +56,42 @@ impl Keys {
         let (host_a, host_b) = (host(a.addr), host(b.addr));
         let ends = end(host_a, a.port).wrapping_add(end(host_b, b.port));
         Mixed { hosts: host_a.wrapping_add(host_b), ends }
+    }
+}
+
+/// Maps of hosts are kept by the same keys.
+impl BuildHasher for Keys {
+    type Hasher = KeyedHasher;
+
+    fn build_hasher(&self) -> KeyedHasher {
+        let [k0, k1, k2, _] = self.0;
+        KeyedHasher { state: k2, keys: [k0, k1] }
+    }
+}
+
+/// Folds one number after the other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KeyedHasher {
+    state: u64,
+    keys: [u64; 2],
+}
+
+impl Hasher for KeyedHasher {
+    #[inline]
+    fn write_u128(&mut self, n: u128) {
+        let [k0, k1] = self.keys;
+        self.state = fold(self.state ^ fold(n as u64 ^ k0, (n >> 64) as u64 ^ k1), k0 | 1);
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u128(u128::from(*byte));
+        }
+    }
+
+    #[inline]
+    fn finish(&self) -> u64 {
+        self.state
     }
 }
 

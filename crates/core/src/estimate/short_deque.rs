@@ -8,57 +8,61 @@ use std::collections::VecDeque;
 /// A queue that is short most of the time.
 #[derive(Clone, Debug)]
 pub(crate) struct Queue<T> {
-    near: [Option<T>; 2],
+    /// The oldest is at `head`; what nothing waits in is left as it was.
+    near: [T; 2],
+    head: u8,
+    count: u8,
     /// Everything, once there is more than `near` holds.
     #[expect(clippy::box_collection, reason = "a word instead of four in every connection")]
     far: Option<Box<VecDeque<T>>>,
 }
 
 /// By what waits, wherever that is: a copy takes no more memory than it needs.
-impl<T: Copy + PartialEq> PartialEq for Queue<T> {
+impl<T: Copy + Default + PartialEq> PartialEq for Queue<T> {
     fn eq(&self, other: &Self) -> bool {
         self.iter().eq(other.iter())
     }
 }
 
-impl<T> Default for Queue<T> {
+impl<T: Copy + Default> Default for Queue<T> {
     fn default() -> Self {
-        Self { near: [None, None], far: None }
+        Self { near: [T::default(); 2], head: 0, count: 0, far: None }
     }
 }
 
 /// A queue this long keeps its memory when it is empty: the next flight is as long.
 const KEPT: usize = 64;
 
-impl<T: Copy> Queue<T> {
+impl<T: Copy + Default> Queue<T> {
+    /// The place of the n-th in `near`.
+    #[inline]
+    fn place(&self, n: usize) -> usize {
+        (usize::from(self.head) + n) & 1
+    }
+
     #[inline]
     pub(crate) fn len(&self) -> usize {
         match &self.far {
             Some(far) => far.len(),
-            None => usize::from(self.near[0].is_some()) + usize::from(self.near[1].is_some()),
+            None => usize::from(self.count),
         }
     }
 
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        match &self.far {
-            Some(far) => far.is_empty(),
-            None => self.near[0].is_none(),
-        }
+        self.len() == 0
     }
 
     #[inline]
     pub(crate) fn front(&self) -> Option<&T> {
-        match &self.far {
-            Some(far) => far.front(),
-            None => self.near[0].as_ref(),
-        }
+        self.get(0)
     }
 
+    #[inline]
     pub(crate) fn get(&self, n: usize) -> Option<&T> {
         match &self.far {
             Some(far) => far.get(n),
-            None => self.near.get(n)?.as_ref(),
+            None => (n < usize::from(self.count)).then(|| &self.near[self.place(n)]),
         }
     }
 
@@ -66,45 +70,54 @@ impl<T: Copy> Queue<T> {
     pub(crate) fn back(&self) -> Option<&T> {
         match &self.far {
             Some(far) => far.back(),
-            None => self.near[1].as_ref().or(self.near[0].as_ref()),
+            None => self.get(usize::from(self.count).checked_sub(1)?),
         }
     }
 
+    /// Drops the oldest.
     #[inline]
-    pub(crate) fn pop_front(&mut self) -> Option<T> {
+    pub(crate) fn pop_front(&mut self) {
         let Some(far) = &mut self.far else {
-            let first = self.near[0].take();
-            if self.near[1].is_some() {
-                self.near[0] = self.near[1].take();
+            if self.count > 0 {
+                self.head ^= 1;
+                self.count -= 1;
             }
-            return first;
+            return;
         };
-        let first = far.pop_front();
+        far.pop_front();
         if far.is_empty() && far.capacity() < KEPT {
             self.far = None;
         }
-        first
     }
 
-    pub(crate) fn pop_back(&mut self) -> Option<T> {
+    /// Drops the newest.
+    pub(crate) fn pop_back(&mut self) {
         match &mut self.far {
-            Some(far) => far.pop_back(),
-            None => self.near[1].take().or_else(|| self.near[0].take()),
+            Some(far) => {
+                far.pop_back();
+            }
+            None => self.count = self.count.saturating_sub(1),
         }
     }
 
     #[inline]
     pub(crate) fn push_back(&mut self, item: T) {
-        match (&mut self.far, &mut self.near) {
-            (Some(far), _) => far.push_back(item),
-            (None, [slot @ None, _] | [Some(_), slot @ None]) => *slot = Some(item),
-            (None, near) => {
-                let mut far: Box<VecDeque<T>> = Box::new(VecDeque::with_capacity(8));
-                far.extend(near.iter_mut().filter_map(Option::take));
-                far.push_back(item);
-                self.far = Some(far);
-            }
+        if let Some(far) = &mut self.far {
+            far.push_back(item);
+        } else if self.count < 2 {
+            self.near[self.place(usize::from(self.count))] = item;
+            self.count += 1;
+        } else {
+            self.push_far(item);
         }
+    }
+
+    #[cold]
+    fn push_far(&mut self, item: T) {
+        let mut far: Box<VecDeque<T>> = Box::new(VecDeque::with_capacity(8));
+        far.extend([self.near[self.place(0)], self.near[self.place(1)], item]);
+        self.far = Some(far);
+        self.count = 0;
     }
 
     /// Bytes that it takes besides its own.
@@ -113,11 +126,15 @@ impl<T: Copy> Queue<T> {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
-        self.near.iter().flatten().chain(self.far.iter().flat_map(|far| far.iter()))
+        let near = (0..usize::from(self.count)).map(|n| &self.near[self.place(n)]);
+        near.chain(self.far.iter().flat_map(|far| far.iter()))
     }
 
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        self.near.iter_mut().flatten().chain(self.far.iter_mut().flat_map(|far| far.iter_mut()))
+        let [a, b] = &mut self.near;
+        let near = if self.head == 0 { [a, b] } else { [b, a] };
+        let near = near.into_iter().take(usize::from(self.count));
+        near.chain(self.far.iter_mut().flat_map(|far| far.iter_mut()))
     }
 }
 
@@ -134,10 +151,12 @@ mod tests {
                 queue.push_back(n);
                 model.push_back(n);
             } else {
-                assert_eq!(queue.pop_front(), model.pop_front());
+                queue.pop_front();
+                model.pop_front();
             }
             if n % 97 == 0 {
-                assert_eq!(queue.pop_back(), model.pop_back());
+                queue.pop_back();
+                model.pop_back();
             }
             assert_eq!(
                 (queue.len(), queue.front(), queue.back()),

@@ -3,7 +3,7 @@
 use tcpwhy_wire::{Duration, Instant, Seq};
 
 /// A data segment not acknowledged yet.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Sent {
     pub end: Seq,
     pub at: Instant,
@@ -11,7 +11,7 @@ pub(crate) struct Sent {
 }
 
 /// An acknowledgement that passed the capture on its way to the sender.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct AckSeen {
     pub at: Instant,
     pub packet: u64,

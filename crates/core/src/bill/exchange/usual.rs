@@ -66,8 +66,11 @@ impl Open {
         if let Some(split) = split {
             self.reply.account.charge_split(split);
         }
-        for charge in charges.into_iter().flatten() {
-            self.reply.account.charge(charge);
+        let Some(charges) = charges else { return };
+        let account = &mut self.reply.account;
+        for charge in charges {
+            // A request that has lines of its own may share one with its answer.
+            if self.request.account.is_empty() { account.begin(charge) } else { account.charge(charge) }
         }
     }
 
