@@ -140,9 +140,11 @@ impl Connection {
         if half.outstanding() > u32::from(half.fin.is_some()) {
             return;
         }
-        // By its acknowledgement at the latest it had passed, however slow the link seemed.
-        let most = half.acknowledgements.last().map_or(Duration::MAX, |acked| acked - last.at);
-        let late = half.link.busy_from(last.at).min(most);
+        // What passes the link behind the last byte that was acknowledged is copies, for which nobody waits.
+        let late = match half.acknowledgements.last() {
+            Some(acked) => half.link.busy_between(last.at, acked - self.delay(listener)),
+            None => half.link.busy_from(last.at),
+        };
         if !late.is_positive() {
             return;
         }

@@ -132,9 +132,16 @@ impl Link {
     /// For how long from `at` on it is busy.
     #[inline]
     pub(crate) fn busy_from(&self, at: Instant) -> Duration {
+        self.busy_between(at, self.until)
+    }
+
+    /// The same, as far as it is before `end`.
+    #[inline]
+    pub(crate) fn busy_between(&self, at: Instant, end: Instant) -> Duration {
         // An `Instant` that was never set is far below every other. What it did before its last break is left out: the gap
         // is one of a sender that has sent again since.
-        if self.until <= at { Duration::ZERO } else { (self.until - at.max(self.since)).at_least_zero() }
+        let until = self.until.min(end);
+        if until <= at { Duration::ZERO } else { (until - at.max(self.since)).at_least_zero() }
     }
 }
 

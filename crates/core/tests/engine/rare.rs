@@ -3,7 +3,8 @@
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
 
-use crate::packet_log::{End, MSS, log, ms};
+use crate::packet_log::{End, MSS, each, log, ms};
+use crate::seen::Seen;
 
 /// TCP_NODELAY and an initial window of three packets (RFC 3390; Linux until 2.6.38): three small ones are out, what is written
 /// from then on is joined and leaves as a full segment with the first acknowledgement. No program paused.
@@ -102,4 +103,25 @@ fn a_pause_in_one_kind_of_request_is_none_in_another() {
                 .is(&[(Cause::RoundTrip, Path, rtt), (Cause::NagleDelayedAck, Client, rtt + ms(40))]);
         }
     });
+}
+
+/// In the middle of a path whose acknowledgements stand still for 300 ms: the server's timer runs out and it sends all of the last
+/// flight again, most of which passes the capture behind the acknowledgement of everything. The link works on copies then; the reply
+/// was over.
+#[test]
+fn copies_behind_the_last_acknowledgement_are_no_part_of_the_reply() {
+    let singles = each(0..30, |n| {
+        let when = if n < 10 { "@200".to_owned() } else { format!("a{}+0", n - 10) };
+        format!("{when} S 1448 more #p{n}\n p{n}+0 C ack #a{n}")
+    });
+    let copies = each(30..40, |n| format!("last+280 S {}..{} #c{n}", n * MSS, (n + 1) * MSS));
+    let heard = each(30..40, |n| format!("c{n}+0 C ack"));
+    let text = format!(
+        "handshake\n +5 C 100\n {singles}\n a29+0 S 1448x9 more\n +0 S 1448 #last\n last+0 C ack late=300\n {copies}\n last+23 C 100 late=299\n +0 S 100\n {heard}"
+    );
+    let path = log(text).rtt(ms(100)).bottleneck(End::Server, 2_000_000);
+    let seen = Seen::of(path.capture_at(9), "the middle");
+    // Of the last flight, the capture sees the queue in front of the link as it grows, and what of it is left.
+    let (bandwidth, link) = (seen.exchange(1).ns(Cause::Bandwidth, Path), ms(40.0 * 1448.0 * 8.0 / 2e3));
+    assert!(bandwidth <= link, "{bandwidth} {link}{seen}");
 }
