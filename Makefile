@@ -16,7 +16,7 @@ lint: ## formatting and lints
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 
-bench: ## speed beside what else is installed, printed as tables (BENCH="--packets rpc=9440000 --runs 9" for other sizes)
+bench: tools ## speed beside tcpdump, tcptrace and tshark, printed as tables (BENCH="--packets rpc=9440000 --runs 9" for other sizes)
 	$(CARGO) build --locked --release -p tcpwhy -p tcpwhy-gen
 	python3 tools/bench.py $(BENCH)
 

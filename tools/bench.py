@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How fast are generated captures analysed, side by side with whatever else is installed? Prints Markdown.
 
-tools/bench.py [--packets SHAPE=N ...] [--runs N] [--captures DIR]
+tools/bench.py [--packets SHAPE=N ...] [--runs N] [--captures DIR] [--base BINARY]
 
 All programs read the same files, warm, in turns, so that what else the machine does falls on all of them alike. Those
 that take seconds for a million packets get a shorter capture of the same shape; everything is quoted per packet.
@@ -17,7 +17,9 @@ import sys
 import time
 
 TARGET = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "target")
-PACKETS = {"rpc": 4_000_000, "bulk": 3_000_000, "bulk-full": 1_000_000, "churn": 3_000_000}
+PACKETS = {"rpc": 4_000_000, "rpc-200k": 4_000_000, "bulk": 3_000_000, "bulk-full": 1_000_000, "churn": 3_000_000}
+# The same shape with more connections open at once.
+CONNECTIONS = {"rpc-200k": 200_000}
 SHORTENED = {"tcptrace": 500_000, "tshark": 200_000}
 
 # Name, program, arguments; FILE stands for the capture.
@@ -36,6 +38,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--packets", action="append", default=[], metavar="SHAPE=N", help="0 leaves a shape out")
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--base", metavar="BINARY", help="an earlier tcpwhy, run beside this one")
     parser.add_argument("--captures", default=os.path.join(TARGET, "bench"), metavar="DIR")
     options = parser.parse_args()
     packets = dict(PACKETS)
@@ -45,6 +48,8 @@ def main():
             parser.error(f"--packets {asked}: SHAPE=N, where SHAPE is one of {', '.join(packets)}")
         packets[shape] = int(count)
     os.makedirs(options.captures, exist_ok=True)
+    if options.base:
+        PROGRAMS[2:2] = [(f"base, {n} thread{'s' * (n > 1)}", options.base, ["read", "--threads", str(n), "FILE"]) for n in (1, 2)]
     print_machine()
     for shape, count in packets.items():
         if count:
@@ -82,7 +87,10 @@ def capture(shape, packets, directory):
     """A capture of the fixed seed, generated where it is not there yet."""
     file = os.path.join(directory, f"{shape}-{packets}.pcap")
     if not os.path.exists(file):
-        subprocess.run([find("tcpwhy-gen"), shape, "--packets", str(packets), file + ".part"], check=True)
+        command = [find("tcpwhy-gen"), shape.removesuffix("-200k"), "--packets", str(packets)]
+        if shape in CONNECTIONS:
+            command += ["--connections", str(CONNECTIONS[shape])]
+        subprocess.run([*command, file + ".part"], check=True)
         os.rename(file + ".part", file)
     return file
 
@@ -115,7 +123,9 @@ def high_water_mark(pid):
 
 
 def find(program):
-    """Ours are those of this tree."""
+    """Ours are those of this tree, unless a path is given."""
+    if os.path.sep in program:
+        return program
     if program.startswith("tcpwhy"):
         path = os.path.join(TARGET, "release", program)
         if not os.path.exists(path):

@@ -16,6 +16,7 @@ need apache2 apache2
 need curl curl
 need java default-jdk-headless
 need valgrind valgrind
+need tcptrace tcptrace
 [ -n "$missing" ] || exit 0
 
 if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null 2>&1; then

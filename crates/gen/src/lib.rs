@@ -75,6 +75,17 @@ impl Shape {
         }
     }
 
+    /// How long one connection begins behind the one before it.
+    const fn apart_ns(self) -> i64 {
+        match self {
+            // All of them within the first second or so.
+            Self::Rpc => 50_000,
+            Self::Bulk | Self::BulkFull => 5_000_000,
+            // 40,000 of them are 0.8 s: each is over long before its 4-tuple comes round again.
+            Self::Churn => 20_000,
+        }
+    }
+
     /// Connections in a capture of so many packets: fewer packets mean fewer connections, not shorter ones.
     fn connections(self, packets: u64) -> u64 {
         match self {
@@ -132,6 +143,7 @@ pub struct Generator {
     next: u64,
     connections: u64,
     next_at: i64,
+    apart_ns: i64,
     /// Connections that are open, and places of those that are over.
     open: Vec<Connection>,
     free: Vec<u32>,
@@ -154,12 +166,21 @@ impl Generator {
             next: 0,
             connections: shape.connections(packets),
             next_at: START_NS,
+            apart_ns: shape.apart_ns(),
             open: Vec::new(),
             free: Vec::new(),
             agenda: BinaryHeap::new(),
             planned: 0,
             frame: Frame::default(),
         }
+    }
+
+    /// So many connections instead, which begin within a second: each has the fewer packets.
+    #[must_use]
+    pub fn with_connections(self, connections: u64) -> Self {
+        let connections = connections.max(1);
+        let apart_ns = self.apart_ns.min(1_000_000_000 / connections as i64);
+        Self { connections, apart_ns, ..self }
     }
 
     /// The next packet.
@@ -199,13 +220,7 @@ impl Generator {
         }
         self.go_on(place, self.next_at);
         self.next += 1;
-        self.next_at += match self.shape {
-            // All of them within the first second or so.
-            Shape::Rpc => 50_000,
-            Shape::Bulk | Shape::BulkFull => 5_000_000,
-            // 40,000 of them are 0.8 s: each is over long before its 4-tuple comes round again.
-            Shape::Churn => 20_000,
-        };
+        self.next_at += self.apart_ns;
     }
 
     fn go_on(&mut self, place: u32, at_ns: i64) {

@@ -8,7 +8,7 @@ use tcpwhy_gen::{Generator, Hostile, Shape};
 use tcpwhy_wire::capture::LinkType;
 use tcpwhy_wire::capture::writer::{PacketNote, PcapWriter, PcapngWriter, Section};
 
-const USAGE: &str = "usage: tcpwhy-gen rpc|bulk|bulk-full|churn [--packets N] [--seed N] [--pcapng] [FILE]
+const USAGE: &str = "usage: tcpwhy-gen rpc|bulk|bulk-full|churn [--packets N] [--connections N] [--seed N] [--pcapng] [FILE]
        tcpwhy-gen syn-flood|servers|open|flights|one-byte|gaps|sack|windows|clock|blocks|vlan|extensions [--packets N] [FILE]
 writes to standard output without FILE; the default number of packets is that of the baselines";
 
@@ -26,6 +26,8 @@ enum Traffic {
 struct Arguments {
     traffic: Traffic,
     packets: u64,
+    /// As many as the shape has where it is not said.
+    connections: Option<u64>,
     seed: u64,
     pcapng: bool,
     file: Option<String>,
@@ -51,10 +53,11 @@ fn arguments(mut words: impl Iterator<Item = String>) -> Option<Arguments> {
         Some(hostile) => (Traffic::Hostile(hostile), HOSTILE_PACKETS),
         None => name.parse().map(|shape: Shape| (Traffic::Honest(shape), shape.packets())).ok()?,
     };
-    let mut arguments = Arguments { traffic, packets, seed: 1, pcapng: false, file: None };
+    let mut arguments = Arguments { traffic, packets, connections: None, seed: 1, pcapng: false, file: None };
     while let Some(word) = words.next() {
         match &word[..] {
             "--packets" => arguments.packets = words.next()?.parse().ok()?,
+            "--connections" => arguments.connections = Some(words.next()?.parse().ok()?),
             "--seed" => arguments.seed = words.next()?.parse().ok()?,
             "--pcapng" => arguments.pcapng = true,
             _ if word.starts_with('-') || arguments.file.is_some() => return None,
@@ -77,6 +80,9 @@ fn write(arguments: &Arguments) -> io::Result<()> {
         Traffic::Honest(shape) => shape,
     };
     let mut generator = Generator::new(shape, arguments.packets, arguments.seed);
+    if let Some(connections) = arguments.connections {
+        generator = generator.with_connections(connections);
+    }
     let snaplen = shape.snaplen();
     if arguments.pcapng {
         let mut out = PcapngWriter::new();
