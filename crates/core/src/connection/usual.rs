@@ -388,14 +388,14 @@ impl Connection {
         let packets = (before.packet, segment.packet);
         self.count_flight(segment, from, mss);
         let path_rtt = self.delay(CLIENT) + self.delay(SERVER);
-        let last = self.halves[from].on_burst_data(segment, mss, path_rtt);
+        self.halves[from].on_burst_data(segment, mss, path_rtt);
         let Some(open) = self.open.as_deref_mut() else { return };
         open.count_usual(segment, from);
         let path = if from == open.initiator { &mut open.request } else { &mut open.reply };
         let [busy, rest] = charges.map(|ns| {
             Charge::new(Cause::Bandwidth, side, ns, Confidence::Likely).evidence(packets.0, packets.1)
         });
-        path.advance_in_burst(&[Charge { confidence, ..busy }, rest], last);
+        path.advance_in_burst(&[Charge { confidence, ..busy }, rest], self.halves[from].last_data.as_ref());
     }
 
     /// The flight that its sender has under way with this segment.
@@ -415,13 +415,10 @@ impl Connection {
             self.habits[from].rounds.on_message(segment.seq);
         }
         self.count_flight(segment, from, mss);
-        let last = self.halves[from].on_usual_data(segment, mss);
+        self.halves[from].on_usual_data(segment, mss);
         let Some(open) = self.open.as_deref_mut() else { return };
         open.count_usual(segment, from);
-        if from == CLIENT {
-            open.request.begin(last);
-        } else {
-            open.reply.begin(last);
-        }
+        let path = if from == CLIENT { &mut open.request } else { &mut open.reply };
+        path.begin_at(self.halves[from].last_data.as_ref());
     }
 }

@@ -14,7 +14,7 @@ impl Path {
 
     /// [`Path::advance`] with what the bottleneck needed in a burst.
     #[inline]
-    pub(crate) fn advance_in_burst(&mut self, charges: &[Charge; 2], at: LastData) {
+    pub(crate) fn advance_in_burst(&mut self, charges: &[Charge; 2], last: Option<&LastData>) {
         if charges.iter().all(|charge| !charge.ns.is_positive()) {
             self.absorb_blocked();
             self.blocked_bytes = 0;
@@ -24,9 +24,17 @@ impl Path {
                 blocked.charge(charge);
             }
         }
-        self.blocked_bytes = self.blocked_bytes.saturating_add(at.len);
-        self.last = Some(at);
+        let len = last.map_or(0, |last| last.len);
+        self.blocked_bytes = self.blocked_bytes.saturating_add(len);
+        self.last = last.copied();
         self.index += 1;
+    }
+
+    /// [`Path::begin`] with its sender's last segment, which is not taken apart on the way.
+    #[inline]
+    pub(crate) fn begin_at(&mut self, last: Option<&LastData>) {
+        self.blocked_bytes = last.map_or(0, |last| last.len);
+        self.last = last.copied();
     }
 
     /// Whether nothing is kept aside that may or may not count.

@@ -157,7 +157,7 @@ impl Half {
 
     /// [`Half::on_data`] of a small pushed segment behind an empty queue.
     #[inline]
-    pub(crate) fn on_usual_data(&mut self, segment: &Packed, mss: u32) -> LastData {
+    pub(crate) fn on_usual_data(&mut self, segment: &Packed, mss: u32) {
         let (at, len, end) = (segment.at, segment.payload_len, segment.seq + segment.payload_len);
         self.snd_nxt = Some(end);
         self.snd_sml = Some(end);
@@ -170,7 +170,7 @@ impl Half {
         let forced = self.pushed_run.saturating_add(len) >= self.forced_push_after();
         let queue = if forced || self.view.cuts(end) { Queue::Unknown } else { Queue::Emptied };
         self.pushed_run = 0;
-        self.on_last(segment, queue)
+        self.on_last(segment, queue);
     }
 
     /// Whether nothing but the bottleneck can have delayed a full segment that comes right behind `last`, a moment ago, and
@@ -208,7 +208,7 @@ impl Half {
 
     /// [`Half::on_data`] of a full segment behind another one.
     #[inline]
-    pub(crate) fn on_burst_data(&mut self, segment: &Packed, mss: u32, path_rtt: Duration) -> LastData {
+    pub(crate) fn on_burst_data(&mut self, segment: &Packed, mss: u32, path_rtt: Duration) {
         let (at, len, end) = (segment.at, segment.payload_len, segment.seq + segment.payload_len);
         if self.snd_nxt == self.view.una {
             self.arrivals.interrupt(); // the sender had waited for the last acknowledgement
@@ -226,18 +226,18 @@ impl Half {
         }
         let pushed = segment.flags.psh();
         self.pushed_run = if pushed { 0 } else { self.pushed_run.saturating_add(len) };
-        self.on_last(segment, if pushed { Queue::Unknown } else { Queue::More })
+        self.on_last(segment, if pushed { Queue::Unknown } else { Queue::More });
     }
 
     /// It is the last data segment from now on, with so much behind it.
     #[inline]
-    fn on_last(&mut self, segment: &Packed, queue: Queue) -> LastData {
+    fn on_last(&mut self, segment: &Packed, queue: Queue) {
         self.view.unanswered_since = None;
         self.missed_since_data = 0;
         self.cadence.on_data(segment.at, Order::New, self.last_data.as_ref());
         let una = self.view.una;
         let before = self.last_data.as_ref();
-        let last = LastData {
+        self.last_data = Some(LastData {
             at: segment.at,
             packet: segment.packet,
             queue,
@@ -248,8 +248,6 @@ impl Half {
             una,
             unheard: before.map_or(0, |last| last.unheard_with(una)) + 1,
             spacing: before.map_or(Duration::ZERO, |before| segment.at - before.at),
-        };
-        self.last_data = Some(last);
-        last
+        });
     }
 }
