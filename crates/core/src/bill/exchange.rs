@@ -16,13 +16,11 @@ use crate::estimate::growth::{DOUBTED, Shape};
 use crate::estimate::rate::Rate;
 use crate::flow::half::{Half, LastData};
 use crate::words::cause::{Cause, Side};
+use crate::words::limits::SEND_BUFFER_MIN;
 use crate::words::report::{Confidence, Detail, Kind};
 
 /// An application that writes again within this after a wait may have been waiting too.
 const OWN_PACE_MIN: Duration = Duration::from_millis(1);
-/// Bytes that fit any send buffer (Linux starts at 46 KB and more once established, tcp_sndbuf_expand): an application
-/// that wrote less since its last pause was never blocked.
-pub(crate) const SEND_BUFFER_MIN: u32 = 46_000;
 
 /// Waits of a start that slackened: of a window, it would soon be past that.
 const DOUBTS_MAX: usize = 8;

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use tcpwhy_wire::{Duration, Instant};
 
 use super::{Seen, end_of, median};
-use crate::rules::HELD_BACK_MIN;
+use crate::words::limits::HELD_BACK_MIN;
 
 /// An acknowledgement later than this waited for something else: no stack may hold one back longer (RFC 9293, 3.8.6.3).
 const HELD_BACK_MAX: Duration = Duration::from_millis(600);

@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 use tcpwhy_wire::{Duration, Instant};
 
 use super::{Seen, end_of};
-use crate::flow::half::HOST_VARIATION;
 use crate::words::cause::Cause;
+use crate::words::limits::HOST_VARIATION;
 
 /// One round trip of a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

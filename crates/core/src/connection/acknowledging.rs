@@ -2,8 +2,8 @@
 
 use tcpwhy_wire::{Duration, Segment, Timestamps};
 
-use super::{CLIENT, Connection, QUEUED_MIN};
-use crate::rules::HELD_BACK_MIN;
+use super::{CLIENT, Connection};
+use crate::words::limits::{HELD_BACK_MIN, QUEUED_MIN};
 
 /// An end that was silent for this long while its peer sent was not in the middle of a burst.
 const REACTION_AFTER_SILENCE: Duration = Duration::from_millis(2);

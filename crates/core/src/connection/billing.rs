@@ -2,16 +2,16 @@
 
 use tcpwhy_wire::{Duration, Segment};
 
-use super::{Connection, QUEUED_MIN};
+use super::Connection;
 use crate::bill::account::{Charge, Split};
 use crate::bill::early;
 use crate::bill::exchange::Open;
 use crate::estimate::growth;
 use crate::estimate::rate::Rate;
-use crate::estimate::rto::RTO_MIN;
 use crate::flow::half::{LastData, Order};
 use crate::rules::{self, Verdict, Wait, cork, nagle, repair};
 use crate::words::cause::{Cause, Side};
+use crate::words::limits::{BURST_GAP, QUEUED_MIN, RTO_MIN};
 use crate::words::report::{Confidence, Detail, Trigger};
 
 /// A path whose packets were late by this much varies.
@@ -70,7 +70,7 @@ impl Connection {
             self.habits[from].rounds.on_message(segment.seq);
             return (nothing(), Follows::Own);
         };
-        if self.halves[1 - from].acked_unseen() && segment.at - wait.last.at >= rules::BURST_GAP {
+        if self.halves[1 - from].acked_unseen() && segment.at - wait.last.at >= BURST_GAP {
             // It may answer something that is missing from the capture.
             let charge = rules::unseen(self.halves[from].side).evidence(wait.last.packet, segment.packet);
             let split = Split::of(segment.at - wait.last.at).rest(charge);

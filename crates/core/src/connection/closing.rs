@@ -2,12 +2,13 @@
 
 use tcpwhy_wire::{Duration, Segment};
 
-use super::{CLIENT, Connection, QUEUED_MIN, SERVER};
+use super::{CLIENT, Connection, SERVER};
 use crate::bill::account::{Account, Charge};
 use crate::bill::exchange::Open;
 use crate::estimate::rate::Rate;
 use crate::tally::ledger::{Closed, Ledger};
 use crate::words::cause::{Cause, Side};
+use crate::words::limits::QUEUED_MIN;
 use crate::words::report::{Confidence, Detail, Kind};
 
 /// Longer than this no packet waits on its way; a clock that was set back looks like it.

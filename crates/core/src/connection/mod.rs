@@ -19,7 +19,7 @@ use crate::bill::exchange::Open;
 use crate::connection::ladder::Ladder;
 use crate::estimate::rounds::Rounds;
 use crate::estimate::tsecr_rtt::EchoProbe;
-use crate::flow::half::{HOST_VARIATION, Half, Order};
+use crate::flow::half::{Half, Order};
 use crate::flow::handshake::Setup;
 use crate::flow::sighting::Sighting;
 use crate::flow::way::Way;
@@ -27,13 +27,11 @@ use crate::rules::{Habits, Verdict, nagle};
 use crate::tally::ledger::Ledger;
 use crate::tally::service::ServiceKey;
 use crate::words::cause::{Cause, Side};
+use crate::words::limits::{HOST_VARIATION, QUEUED_MIN};
 use crate::words::report::{Rung, Trigger, Vantage};
 use billing::Follows;
 use frames::Frames;
 use turns::Silence;
-
-/// A path's smallest round trip was seen shorter by at least this on another connection.
-const QUEUED_MIN: Duration = Duration::from_millis(2);
 
 pub(crate) const CLIENT: usize = 0;
 pub(crate) const SERVER: usize = 1;

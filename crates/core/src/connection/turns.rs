@@ -6,8 +6,9 @@ use super::{CLIENT, Connection, SERVER};
 use crate::bill::account::Charge;
 use crate::bill::exchange::Open;
 use crate::flow::half::{LastData, Order, Queue, Release};
-use crate::rules::{BURST_GAP, Verdict, nagle, repair};
+use crate::rules::{Verdict, nagle, repair};
 use crate::words::cause::Cause;
+use crate::words::limits::{BURST_GAP, TIMER_TICK};
 use crate::words::report::{Confidence, Detail, Kind};
 
 /// Silence in the middle of a message, with everything acknowledged and nothing queued, after which the next bytes are
@@ -240,12 +241,12 @@ impl Connection {
         if rto.srtt().is_none() {
             rto.on_sample(self.delay(CLIENT) + self.delay(SERVER)); // of the handshake, as its sender has it
         }
-        let timer = rto.rto() + crate::estimate::rto::TICK;
+        let timer = rto.rto() + TIMER_TICK;
         // A packet is missing, and the sender was silent for about as long as its timer runs, or a little before it wrote.
         let silent = segment.at - since;
         let timed = |copies: u16| {
             let timers = repair::timers_of(timer, copies);
-            silent >= timers - crate::estimate::rto::TICK.times(2) && silent <= timers + timer
+            silent >= timers - TIMER_TICK.times(2) && silent <= timers + timer
         };
         // Some of the packets that are missing may have been acknowledgements.
         let missed = half.missed_since_data;

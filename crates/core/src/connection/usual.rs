@@ -7,13 +7,14 @@
 
 use tcpwhy_wire::Duration;
 
-use super::{CLIENT, Connection, QUEUED_MIN, SERVER};
+use super::{CLIENT, Connection, SERVER};
 use crate::bill::account::Charge;
 use crate::bill::exchange::Open;
 use crate::flow::packed::Packed;
-use crate::rules::{BURST_GAP, cork};
+use crate::rules::cork;
 use crate::tally::ledger::{Closed, Ledger};
 use crate::words::cause::Cause;
+use crate::words::limits::{BURST_GAP, QUEUED_MIN};
 use crate::words::report::{Confidence, Kind};
 
 /// What a usual segment with data is.

@@ -13,6 +13,7 @@ use crate::Options;
 use crate::connection::Connection;
 use crate::epoch::shard::Shard;
 use crate::tally::listed;
+use crate::words::limits::SERVERS_MAX;
 use crate::words::report::Report;
 
 /// Segments in an epoch: enough of them that a connection whose state has been fetched has some to be worked on, and no
@@ -27,8 +28,6 @@ const CONNECTIONS_MIN: usize = 64;
 const CONNECTION: usize = size_of::<Connection>();
 /// This part of the allowed connections is given up at once, and of the servers.
 const EVICTED_SHARE: usize = 8;
-/// Servers with findings of their own; those that cost least share them.
-pub(crate) const SERVERS_MAX: usize = 8_192;
 /// Connections closed at the end of the capture before servers are counted again.
 const CLOSED_AT_ONCE: usize = 16_384;
 

@@ -18,6 +18,7 @@ use crate::flow::sighting::Sighting;
 use crate::flow::way::Way;
 use crate::tally::ledger::{Ledger, Listing};
 use crate::tally::listed::Listed;
+use crate::words::ids::{PACKET, UNLISTED, UNNUMBERED};
 use crate::words::report;
 
 /// How long the table remembers a finished connection, so that its last stragglers do not look like a new one.
@@ -29,12 +30,6 @@ const IDLE_MAX: Duration = Duration::from_secs(3 * 3600);
 const SWEEP_EVERY: Duration = Duration::from_secs(600);
 /// In the table, slots from here on are those of finished connections.
 const FINISHED: Slot = 1 << 31;
-/// A connection of the present epoch has no number yet, and is known by its first packet.
-pub(crate) const UNNUMBERED: u64 = 1 << 63;
-/// It will not be listed whatever its number is going to be.
-pub(crate) const UNLISTED: u64 = 1 << 62;
-/// The rest of such a number.
-const PACKET: u64 = UNLISTED - 1;
 
 /// Segments whose connections are fetched before they are worked on.
 const AHEAD: usize = 16;

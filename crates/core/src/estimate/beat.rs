@@ -8,7 +8,7 @@
 use tcpwhy_wire::{Duration, Instant};
 
 use crate::flow::order::{LastData, Order, Queue};
-use crate::rules::BURST_GAP;
+use crate::words::limits::BURST_GAP;
 
 /// Two intervals are alike to within this part.
 const ALIKE: i64 = 8;

@@ -8,8 +8,8 @@
 use tcpwhy_wire::{Duration, Instant, Segment};
 
 use crate::estimate::rate::Rate;
-use crate::flow::half::{HOST_VARIATION, Half, TIMESTAMP_OPTION_LEN};
-use crate::rules::HELD_BACK_MIN;
+use crate::flow::half::{Half, TIMESTAMP_OPTION_LEN};
+use crate::words::limits::{HELD_BACK_MIN, HOST_VARIATION};
 
 /// What the estimate of a flight's own queue leaves open.
 const OWN_QUEUE_SLACK: Duration = Duration::from_micros(300);

@@ -5,9 +5,8 @@ use tcpwhy_wire::{Duration, Seq};
 
 use crate::estimate::growth::Growth;
 use crate::flow::half::Release;
+use crate::words::limits::INITIAL_WINDOW_SEGMENTS;
 
-/// RFC 6928; Linux since 2.6.39.
-pub(crate) const INITIAL_WINDOW_SEGMENTS: u32 = 10;
 /// A silence shorter than this may end with an acknowledgement by chance.
 pub(crate) const WHOLE_ROUND_MIN: Duration = Duration::from_millis(1);
 

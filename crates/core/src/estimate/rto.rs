@@ -1,11 +1,8 @@
 //! When would this sender's retransmission timer fire? RFC 6298 as Linux computes it.
 
+use crate::words::limits::RTO_MIN;
 use tcpwhy_wire::Duration;
 
-/// TCP_RTO_MIN, include/net/tcp.h: 200 ms on every Linux to date (`tcp_rto_min_us` since 6.11).
-pub(crate) const RTO_MIN: Duration = Duration::from_millis(200);
-/// Timers fire on the tick behind their time: up to 4 ms later at HZ=250.
-pub(crate) const TICK: Duration = Duration::from_millis(4);
 /// TCP_TIMEOUT_INIT before a sample (RFC 6298, 2.1).
 const RTO_INITIAL: Duration = Duration::from_secs(1);
 

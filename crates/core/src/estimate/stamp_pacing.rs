@@ -10,7 +10,7 @@ use tcpwhy_wire::{Duration, Instant, Segment, Timestamps};
 use crate::estimate::rate::RateEstimator;
 use crate::estimate::stamp_clock::StampClock;
 use crate::flow::half::{Half, LastData, Order, Queue};
-use crate::rules::BURST_GAP;
+use crate::words::limits::BURST_GAP;
 
 /// Stamps count milliseconds or less where it is asked how far they are apart.
 const TICK: Duration = Duration::from_millis(1);

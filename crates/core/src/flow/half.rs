@@ -24,11 +24,10 @@ pub(crate) use crate::flow::order::{LastData, Order, Queue};
 use crate::flow::passing::{AckSeen, Sent};
 pub(crate) use crate::flow::view::{Release, View};
 use crate::words::cause::Side;
+use crate::words::limits::HOST_VARIATION;
 
 /// Segments and acknowledgements remembered at most per direction; beyond it the oldest are merged or forgotten.
 const REMEMBERED_MAX: usize = 2048;
-/// By how much a host's answers vary, and with them the estimate of the way to it.
-pub(crate) const HOST_VARIATION: Duration = Duration::from_micros(150);
 const HOLE_BYTES_MAX: i32 = 1 << 30; // a jump further than any window is none
 pub(crate) const TIMESTAMP_OPTION_LEN: u32 = 12;
 

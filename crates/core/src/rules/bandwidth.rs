@@ -11,6 +11,7 @@ use crate::bill::account::{Charge, Split};
 use crate::estimate::rate::Rate;
 use crate::flow::half::{Order, Queue};
 use crate::words::cause::Cause;
+use crate::words::limits::{BURST_GAP, RTO_MIN};
 use crate::words::report::{Confidence, Detail};
 
 /// What a time stamp leaves open.
@@ -30,7 +31,7 @@ pub(crate) fn split(wait: &Wait<'_>) -> Split {
         // What the capture did not see makes acknowledgements look late; and where they come by fits and starts, how fast the
         // link is is a guess.
         let half = wait.half;
-        let uneven = wait.gap >= super::BURST_GAP
+        let uneven = wait.gap >= BURST_GAP
             && if wait.near_sender() {
                 let few = half.acknowledgements.is_outrun() && !half.acknowledgements.is_settled();
                 half.acknowledgements.is_uneven() || half.acknowledgements.is_guess() || few
@@ -43,7 +44,7 @@ pub(crate) fn split(wait: &Wait<'_>) -> Split {
         let confidence = if guessed { Confidence::Possible } else { Confidence::Likely };
         let mut charge = Charge::new(Cause::Bandwidth, wait.half.side, busy, confidence)
             .evidence(wait.last.packet, wait.segment.packet);
-        if wait.gap >= super::BURST_GAP {
+        if wait.gap >= BURST_GAP {
             let rate_bps = rate(wait).map(Rate::bits_per_second);
             charge = charge.detail(Detail { rate_bps, ..Detail::default() });
         }
@@ -79,7 +80,7 @@ fn busy(wait: &Wait<'_>) -> Duration {
 /// could have done. Near the sender, one that waited did so in a queue of its own host's (a token bucket on its interface:
 /// captures are taken behind that, dev_hard_start_xmit, net/core/dev.c).
 pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
-    if wait.order != Order::New || wait.gap < super::BURST_GAP {
+    if wait.order != Order::New || wait.gap < BURST_GAP {
         return None;
     }
     let half = wait.half;
@@ -121,6 +122,6 @@ fn keeps_pace(wait: &Wait<'_>) -> bool {
         && !wait.half.is_paced()
         && wait.last.len == wait.segment.payload_len
         && difference.max(-difference) <= wait.gap.divided_by(32)
-        && wait.gap < crate::estimate::rto::RTO_MIN
+        && wait.gap < RTO_MIN
         && !released
 }

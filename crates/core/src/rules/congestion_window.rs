@@ -14,9 +14,10 @@ use super::{
 };
 use crate::bill::account::Charge;
 use crate::estimate::growth::{Shape, is_whole_round};
-use crate::estimate::rounds::{INITIAL_WINDOW_SEGMENTS, Rounds};
+use crate::estimate::rounds::Rounds;
 use crate::flow::half::{Order, Queue, Release};
 use crate::words::cause::Cause;
+use crate::words::limits::{BURST_GAP, INITIAL_WINDOW_SEGMENTS};
 use crate::words::report::{Confidence, Detail, Trigger};
 
 /// Rounds of the same flight that no congestion window explains.
@@ -29,7 +30,7 @@ pub(super) type Held = (Cause, Option<&'static str>, Confidence);
 pub(super) const SLOW_HOST: Duration = Duration::from_millis(4);
 
 pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
-    if wait.order != Order::New || wait.gap < super::BURST_GAP {
+    if wait.order != Order::New || wait.gap < BURST_GAP {
         return None;
     }
     let advanced = wait.half.view.advanced();

@@ -8,9 +8,9 @@ use tcpwhy_wire::Duration;
 
 use super::{Verdict, Wait};
 use crate::bill::account::{Charge, Split};
-use crate::estimate::rto::RTO_MIN;
 use crate::flow::half::{Half, Order, Queue};
 use crate::words::cause::Cause;
+use crate::words::limits::{BURST_GAP, RTO_MIN};
 use crate::words::report::{Confidence, Detail, Trigger};
 
 pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
@@ -51,7 +51,7 @@ fn announced_more(wait: &Wait<'_>) -> Option<Verdict> {
         || flags.psh()
         || flags.fin()
         || wait.last.queue == Queue::Emptied
-        || wait.gap < super::BURST_GAP
+        || wait.gap < BURST_GAP
     {
         return None;
     }

@@ -8,8 +8,9 @@
 
 use tcpwhy_wire::Duration;
 
-use super::{HELD_BACK_MIN, Wait};
+use super::Wait;
 use crate::flow::half::Release;
+use crate::words::limits::HELD_BACK_MIN;
 
 /// Whether an acknowledgement that was held back for so long is what the window had waited for.
 pub(super) fn is_cause(wait: &Wait<'_>, release: &Release, held_back: Duration) -> bool {

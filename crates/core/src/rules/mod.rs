@@ -20,14 +20,11 @@ pub(crate) mod think;
 use tcpwhy_wire::{Duration, Instant, Segment};
 
 use crate::bill::account::{Charge, Split};
-use crate::estimate::rto::RTO_MIN;
 use crate::estimate::{growth, rounds};
-use crate::flow::half::{HOST_VARIATION, Half, LastData, Order, Release};
+use crate::flow::half::{Half, LastData, Order, Release};
 use crate::words::cause::{Cause, Side};
+use crate::words::limits::{BURST_GAP, HOST_VARIATION, RTO_MIN};
 use crate::words::report::{Confidence, Detail, Trigger};
-
-/// Gaps below this are the host's own work between two segments of one burst.
-pub(crate) const BURST_GAP: Duration = Duration::from_micros(200);
 
 /// An interval in which a sender in the middle of a message sent nothing.
 pub(crate) struct Wait<'a> {
@@ -91,10 +88,6 @@ impl Wait<'_> {
         self.own <= self.peer
     }
 }
-
-/// An acknowledgement held back by less than this came at once: the shortest delayed-acknowledgement timers are 10 ms
-/// (Windows datacenter template) and 40 ms (TCP_DELACK_MIN, include/net/tcp.h).
-pub(crate) const HELD_BACK_MIN: Duration = Duration::from_millis(8);
 
 /// What a sender does when nothing holds it back.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -11,10 +11,11 @@
 
 use tcpwhy_wire::{Duration, Segment, Seq};
 
-use super::{HELD_BACK_MIN, Verdict, Wait};
+use super::{Verdict, Wait};
 use crate::bill::account::{Charge, Split};
 use crate::flow::half::{Half, LastData, Order, Queue, Release};
 use crate::words::cause::Cause;
+use crate::words::limits::{BURST_GAP, HELD_BACK_MIN};
 use crate::words::report::{Confidence, Detail, Trigger};
 
 /// A pause seen elsewhere shorter than this says more about a cold start than about the application.
@@ -24,7 +25,7 @@ const PAUSE_MIN: Duration = Duration::from_millis(3);
 const PAUSE_LATE_MAX: Duration = Duration::from_millis(2);
 
 pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
-    if wait.order != Order::New || wait.gap < super::BURST_GAP {
+    if wait.order != Order::New || wait.gap < BURST_GAP {
         return None;
     }
     let segment = wait.segment;
@@ -259,7 +260,7 @@ pub(crate) fn lesson(wait: &Wait<'_>, verdict: &Verdict) -> Lesson {
         release.and_then(|release| wait.ack_delay(&release)).is_some_and(|delay| delay >= HELD_BACK_MIN)
     };
     let off = is_off(half, wait.segment, wait.order, wait.mss);
-    let may_be_held = !wait.is_full() && !off && wait.gap >= super::BURST_GAP;
+    let may_be_held = !wait.is_full() && !off && wait.gap >= BURST_GAP;
     lesson.held = billed(Cause::NagleDelayedAck) || (may_be_held && follows_held_back());
     if lesson.held || billed(Cause::Nagle) {
         lesson.shape = Some((wait.last.len, wait.segment.payload_len));

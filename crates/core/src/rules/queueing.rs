@@ -8,10 +8,11 @@
 
 use tcpwhy_wire::Duration;
 
-use super::{HELD_BACK_MIN, Wait, bandwidth};
+use super::{Wait, bandwidth};
 use crate::bill::account::Charge;
 use crate::flow::half::Release;
 use crate::words::cause::Cause;
+use crate::words::limits::HELD_BACK_MIN;
 use crate::words::report::Confidence;
 
 /// What varies by less than this varies by itself.

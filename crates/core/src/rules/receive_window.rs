@@ -11,6 +11,7 @@ use super::{Verdict, Wait, receiver_think};
 use crate::bill::account::Charge;
 use crate::flow::half::{Half, Order, Queue, Release};
 use crate::words::cause::Cause;
+use crate::words::limits::{BURST_GAP, RTO_MIN};
 use crate::words::report::{Confidence, Detail, Trigger};
 
 /// The window field without scaling.
@@ -25,14 +26,14 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     if wait.order != Order::New {
         return None;
     }
-    if wait.gap >= crate::estimate::rto::RTO_MIN
+    if wait.gap >= RTO_MIN
         && let Some(verdict) = receiver_think::forced_into_small_window(wait)
     {
         return Some(verdict);
     }
     // With more to send, Linux puts off what is less than two segments (tcp_tso_autosize and tcp_tso_should_defer,
     // net/ipv4/tcp_output.c). A small window ends so near to a congestion window's end by chance: 5,840 bytes to three segments.
-    let backlog = wait.is_full() && wait.last.queue != Queue::Emptied && wait.gap >= super::BURST_GAP;
+    let backlog = wait.is_full() && wait.last.queue != Queue::Emptied && wait.gap >= BURST_GAP;
     let fits = |release: &Release| release.room >= wait.segment.payload_len.min(wait.mss) as i32;
     let put_off = |release: &Release| {
         backlog && release.window >= LARGE_SEGMENTS * wait.mss && release.room < 2 * wait.mss as i32

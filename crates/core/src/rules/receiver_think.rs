@@ -8,10 +8,11 @@
 
 use tcpwhy_wire::Duration;
 
-use super::{HELD_BACK_MIN, Verdict, Wait};
+use super::{Verdict, Wait};
 use crate::bill::account::{Charge, Split};
 use crate::flow::half::Release;
 use crate::words::cause::Cause;
+use crate::words::limits::HELD_BACK_MIN;
 use crate::words::report::{Confidence, Detail, Trigger};
 
 /// A reader that is merely behind, as all are, leaves an acknowledgement waiting for less than this.

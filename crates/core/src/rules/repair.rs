@@ -9,11 +9,11 @@
 
 use tcpwhy_wire::{Duration, Instant};
 
-use super::{HELD_BACK_MIN, Verdict, Wait, nagle};
+use super::{Verdict, Wait, nagle};
 use crate::bill::account::{Charge, Split};
-use crate::estimate::rto::{RTO_MIN, TICK};
 use crate::flow::half::{Half, Order, Queue};
 use crate::words::cause::Cause;
+use crate::words::limits::{BURST_GAP, HELD_BACK_MIN, RTO_MIN, TIMER_TICK};
 use crate::words::report::{Confidence, Detail, Trigger};
 
 pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
@@ -32,7 +32,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         Order::New if !wait.near_sender() && wait.half.missed_since_data > 0 && timed(wait) => {
             Confidence::Likely
         }
-        Order::New if wait.habits.copies_due > 0 && continues(wait) && wait.gap >= super::BURST_GAP => {
+        Order::New if wait.habits.copies_due > 0 && continues(wait) && wait.gap >= BURST_GAP => {
             Confidence::Likely
         }
         _ => return None,
@@ -101,7 +101,7 @@ pub(super) fn is_probe(wait: &Wait<'_>) -> bool {
     let since = if queued { wait.last.at } else { advanced };
     let waited = wait.segment.at - since;
     waited >= (least - srtt.divided_by(8)).max(HELD_BACK_MIN)
-        && waited <= most + srtt.divided_by(4) + TICK.times(3)
+        && waited <= most + srtt.divided_by(4) + TIMER_TICK.times(3)
         && (queued || nagle::would_hold(wait))
 }
 
@@ -110,7 +110,7 @@ pub(super) fn is_probe(wait: &Wait<'_>) -> bool {
 fn is_probe_from_afar(wait: &Wait<'_>) -> bool {
     let half = wait.half;
     let srtt = half.rto.srtt().unwrap_or(wait.rtt()).max(wait.rtt());
-    let (least, most) = (srtt.times(2), srtt.times(2) + srtt.divided_by(4) + TICK.times(3));
+    let (least, most) = (srtt.times(2), srtt.times(2) + srtt.divided_by(4) + TIMER_TICK.times(3));
     let queued = wait.last.queue == Queue::More && half.flight() == 0 && half.missed_since_data == 0;
     let opened = half.view.window_opened().is_some_and(|opened| opened.effective > wait.last.at);
     !wait.near_sender()

@@ -7,11 +7,11 @@
 //! than possible. How flights grow is told in `growth`.
 
 use super::congestion_window::{self, Held};
-use super::{HELD_BACK_MIN, Verdict, Wait, pacing, receive_window};
-use crate::bill::exchange::SEND_BUFFER_MIN;
-use crate::estimate::rounds::{INITIAL_WINDOW_SEGMENTS, WHOLE_ROUND_MIN};
+use super::{Verdict, Wait, pacing, receive_window};
+use crate::estimate::rounds::WHOLE_ROUND_MIN;
 use crate::flow::half::{Queue, Release};
 use crate::words::cause::Cause;
+use crate::words::limits::{BURST_GAP, HELD_BACK_MIN, INITIAL_WINDOW_SEGMENTS, SEND_BUFFER_MIN};
 use crate::words::report::Confidence;
 
 /// Rounds of one flight: the advertised window's, or the send buffer's. A sender that has less room than it likes to send
@@ -39,7 +39,7 @@ pub(super) fn drained(wait: &Wait<'_>, release: &Release) -> bool {
     let by_release = release.flight.saturating_sub(release.left);
     let passed = half.acked_since(wait.last).saturating_sub(by_release);
     // Far from the sender, the time at which it had them is known as well as the way to it.
-    let blurred = if wait.near_sender() { super::BURST_GAP } else { wait.hair().times(3) };
+    let blurred = if wait.near_sender() { BURST_GAP } else { wait.hair().times(3) };
     let went_on = release.effective.min(wait.segment.at); // what it was late by on its way is no part of it
     let since = half.view.unanswered_since.filter(|&since| went_on - since >= blurred);
     since.is_some()
@@ -75,10 +75,7 @@ pub(super) fn mid_write(wait: &Wait<'_>, release: &Release) -> Option<Held> {
 /// Whether a sender went on at once behind a piece that had emptied its queue: sendfile hands over what its pipe holds (16 pages
 /// of 4 KB; splice_direct_to_actor, fs/splice.c), and the last packet of each such piece is small and pushed.
 pub(super) fn writes_on(wait: &Wait<'_>) -> bool {
-    wait.last.queue == Queue::Emptied
-        && wait.last.len > wait.mss
-        && wait.is_full()
-        && wait.gap < super::BURST_GAP
+    wait.last.queue == Queue::Emptied && wait.last.len > wait.mss && wait.is_full() && wait.gap < BURST_GAP
 }
 
 /// One that does waits behind such a piece for the same acknowledgements as behind any other.

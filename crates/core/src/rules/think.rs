@@ -4,12 +4,12 @@
 //! 3.9.1). A pushed segment followed by silence means that the application had nothing to send. Silence behind a
 //! segment without PSH means that more was queued, and that something else held it.
 
-use super::{BURST_GAP, HELD_BACK_MIN, Verdict, Wait, burst, nagle};
+use super::{Verdict, Wait, burst, nagle};
 use crate::bill::account::{Charge, Split};
 use crate::bill::exchange::Timing;
-use crate::estimate::rto::RTO_MIN;
 use crate::flow::half::Queue;
 use crate::words::cause::Cause;
+use crate::words::limits::{BURST_GAP, HELD_BACK_MIN, RTO_MIN};
 use crate::words::report::Confidence;
 use tcpwhy_wire::Duration;
 

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use tcpwhy_wire::{Duration, Instant};
 
 use crate::bill::account::{Account, LineView};
-use crate::epoch::shard::{UNLISTED, UNNUMBERED};
+
 use crate::tally::service::{ServiceKey, Services};
 use crate::words::cause::{Cause, Side};
+use crate::words::ids::{UNLISTED, UNNUMBERED};
 use crate::words::report::{Exchange, Kind, Report, TotalLine};
 
 /// A finished setup, exchange or one-way message, besides its account.

@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use tcpwhy_wire::{Duration, Endpoint};
 
 use crate::bill::account::{Account, LineView};
-use crate::epoch::shard::UNNUMBERED;
 use crate::estimate::histogram::Spread;
 use crate::tally::ledger::Closed;
 use crate::words::cause::{Cause, Side};
+use crate::words::ids::UNNUMBERED;
 use crate::words::report::{Confidence, Detail, Finding, Servers};
 
 /// A cause is found in an exchange when it took this much of it, or a twentieth.

@@ -2,4 +2,6 @@
 //! the output; nothing is decided.
 
 pub mod cause;
+pub(crate) mod ids;
+pub(crate) mod limits;
 pub mod report;

@@ -7,6 +7,7 @@ use std::fmt;
 use tcpwhy_wire::{Duration, Endpoint, Instant};
 
 use crate::words::cause::{Cause, Side};
+use crate::words::limits::SERVERS_MAX;
 
 /// Everything one run found out.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -78,7 +79,7 @@ pub enum Servers {
 
 impl Servers {
     /// More servers are not told apart all the time.
-    pub const COUNTED: u64 = crate::epoch::conductor::SERVERS_MAX as u64;
+    pub const COUNTED: u64 = SERVERS_MAX as u64;
 }
 
 impl fmt::Display for Servers {

@@ -1,0 +1,36 @@
+//! Which thresholds do several rooms share? What each is, and where it comes from; units are those of the types, or bytes,
+//! segments and servers.
+//!
+//! A threshold that one room uses stands there, beside what it decides.
+
+use tcpwhy_wire::Duration;
+
+/// Gaps below this are the host's own work between two segments of one burst. Source: none written down.
+pub(crate) const BURST_GAP: Duration = Duration::from_micros(200);
+
+/// An acknowledgement held back by less than this came at once: the shortest delayed-acknowledgement timers are 10 ms
+/// (Windows datacenter template) and 40 ms (TCP_DELACK_MIN, include/net/tcp.h).
+pub(crate) const HELD_BACK_MIN: Duration = Duration::from_millis(8);
+
+/// By how much a host's answers vary, and with them the estimate of the way to it. Source: none written down.
+pub(crate) const HOST_VARIATION: Duration = Duration::from_micros(150);
+
+/// A path's smallest round trip was seen shorter by at least this on another connection, or a packet was late by as much: a
+/// queue. Source: none written down.
+pub(crate) const QUEUED_MIN: Duration = Duration::from_millis(2);
+
+/// TCP_RTO_MIN, include/net/tcp.h: 200 ms on every Linux to date (`tcp_rto_min_us` since 6.11).
+pub(crate) const RTO_MIN: Duration = Duration::from_millis(200);
+
+/// Timers fire on the tick behind their time: up to 4 ms later at HZ=250.
+pub(crate) const TIMER_TICK: Duration = Duration::from_millis(4);
+
+/// Bytes that fit any send buffer (Linux starts at 46 KB and more once established, tcp_sndbuf_expand): an application
+/// that wrote less since its last pause was never blocked.
+pub(crate) const SEND_BUFFER_MIN: u32 = 46_000;
+
+/// Segments that a new connection's window has room for. RFC 6928; Linux since 2.6.39 (TCP_INIT_CWND).
+pub(crate) const INITIAL_WINDOW_SEGMENTS: u32 = 10;
+
+/// Servers with findings of their own; those that cost least share them. A bound of memory.
+pub(crate) const SERVERS_MAX: usize = 8_192;
