@@ -459,7 +459,7 @@ impl Open {
         }
     }
 
-    /// See [`crate::epoch::fetch`].
+    /// See `flow/half/touch.rs`.
     #[inline]
     pub(crate) fn touch(&self) -> u64 {
         let paths = [&self.request, &self.reply].map(|path| {

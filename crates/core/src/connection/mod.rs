@@ -125,7 +125,7 @@ impl Connection {
         connection
     }
 
-    /// See [`crate::epoch::fetch`].
+    /// See `flow/half/touch.rs`.
     #[inline]
     pub(crate) fn touch(&self) -> u64 {
         let own = self.next_n.wrapping_add(self.packets).wrapping_add(u64::from(self.sizes[0]));

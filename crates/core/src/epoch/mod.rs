@@ -2,7 +2,6 @@
 //! on by pair of hosts; what concerns all of them is settled between epochs.
 
 pub(crate) mod conductor;
-pub(crate) mod fetch;
 pub(crate) mod flows;
 pub(crate) mod groups;
 pub(crate) mod shard;

@@ -149,7 +149,7 @@ impl Shard {
         }
     }
 
-    /// The slot of the connection that a hash most likely belongs to. See [`crate::epoch::fetch`].
+    /// The slot of the connection that a hash most likely belongs to. See `flow/half/touch.rs`.
     #[inline]
     fn fetch(&mut self, hash: u32) -> Option<Slot> {
         let slot = self.table.find(hash, |slot| slot < FINISHED)?;

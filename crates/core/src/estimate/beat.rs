@@ -5,9 +5,8 @@
 //! the same beat then, each shortly before some segment, and look as if they let it go. Whom a window holds stands still
 //! once a round trip, or has a queue at the bottleneck.
 
-use tcpwhy_wire::{Duration, Instant};
+use tcpwhy_wire::Duration;
 
-use crate::flow::order::{LastData, Order, Queue};
 use crate::words::limits::BURST_GAP;
 
 /// Two intervals are alike to within this part.
@@ -33,21 +32,16 @@ pub(crate) struct Cadence {
 }
 
 impl Cadence {
-    /// A segment left at `at` behind `last`.
+    /// It had nothing more to send, or sent something again.
     #[inline]
-    pub(crate) fn on_data(&mut self, at: Instant, order: Order, last: Option<&LastData>) {
-        match last {
-            Some(last) if order == Order::New && last.queue != Queue::Emptied => {
-                self.on_segment(at - last.at, last.len);
-            }
-            // It had nothing more to send, or sent something again.
-            _ if self.len > 0 => *self = Self::default(),
-            _ => {}
+    pub(crate) fn interrupt(&mut self) {
+        if self.len > 0 {
+            *self = Self::default();
         }
     }
 
     /// A segment left `gap` after one of `len` bytes behind which more was queued.
-    fn on_segment(&mut self, gap: Duration, len: u32) {
+    pub(crate) fn on_segment(&mut self, gap: Duration, len: u32) {
         if gap >= LONG {
             *self = Self::default();
             return;

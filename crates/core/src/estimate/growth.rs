@@ -86,7 +86,7 @@ impl Growth {
 pub(crate) fn flight(wait: &Wait<'_>, verdict: &Verdict) -> Option<u32> {
     let held = verdict.split.has(DOUBTED | Cause::SendBuffer.bit());
     let release = wait.half.view.advanced().filter(|_| held && is_whole_round(wait))?;
-    Some(wait.habits.rounds.flight_with(&release))
+    Some(wait.habits.rounds.flight_with(release.flight))
 }
 
 /// Whether a wait was about a round trip, and not the link's.

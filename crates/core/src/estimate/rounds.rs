@@ -4,7 +4,6 @@
 use tcpwhy_wire::{Duration, Seq};
 
 use crate::estimate::growth::Growth;
-use crate::flow::half::Release;
 use crate::words::limits::INITIAL_WINDOW_SEGMENTS;
 
 /// A silence shorter than this may end with an acknowledgement by chance.
@@ -129,9 +128,9 @@ impl Rounds {
         self.filled.last && u64::from(window) * 2 <= flight * 3
     }
 
-    /// Bytes in flight in the round that `release` ends.
-    pub(crate) fn flight_with(&self, release: &Release) -> u32 {
-        self.flight.max(release.flight)
+    /// Bytes in flight in the round that ends with so many.
+    pub(crate) fn flight_with(&self, flight: u32) -> u32 {
+        self.flight.max(flight)
     }
 
     /// A wait ended when acknowledgements that the sender had let pass had left `left` bytes in flight.

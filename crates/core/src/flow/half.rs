@@ -4,6 +4,10 @@
 //! transit until the time that they need from the capture to the sender and back has gone by, so that every rule about
 //! a sender ("was it blocked until then?") is asked of what that sender knew, from whichever end the capture was taken.
 
+mod link;
+mod pace;
+mod touch;
+mod unseen;
 mod usual;
 mod windows;
 
@@ -479,7 +483,7 @@ impl Half {
         }
         if !matches!(order, Order::Duplicate | Order::Probe) {
             self.view.unanswered_since = None;
-            self.cadence.on_data(segment.at, order, self.last_data.as_ref());
+            self.learn_beat(segment.at, order);
             self.last_data = Some(LastData {
                 at: segment.at,
                 packet: segment.packet,

@@ -2,9 +2,7 @@
 
 use std::collections::VecDeque;
 
-use tcpwhy_wire::{Instant, Segment, Seq};
-
-use crate::flow::half::Half;
+use tcpwhy_wire::{Instant, Seq};
 
 /// Holes in the sequence space remembered at most: a start that overshoots a deep queue loses every other segment of it.
 const HOLES_MAX: usize = 256;
@@ -85,19 +83,6 @@ impl Holes {
 
     fn first_ending_after(&self, start: Seq) -> usize {
         self.0.partition_point(|hole| hole.end.at_or_before(start))
-    }
-}
-
-impl Half {
-    /// Whether the peer has acknowledged bytes that the capture does not have. They may still come, where the capture
-    /// took the packets of two queues out of order.
-    pub(crate) fn acked_unseen(&self) -> bool {
-        self.una.zip(self.snd_nxt).is_some_and(|(una, nxt)| una.after(nxt))
-    }
-
-    /// Whether packets before this segment are missing from the capture, though they did arrive.
-    pub(crate) fn not_captured(&self, segment: &Segment) -> bool {
-        self.acked_unseen() && self.snd_nxt.is_some_and(|nxt| segment.seq.after(nxt))
     }
 }
 

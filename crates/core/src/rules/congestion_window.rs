@@ -73,7 +73,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     // Where no handshake says how the windows are scaled, it may be one of those.
     let confidence = if wait.half.scale_bounds.is_in_use() { Confidence::Possible } else { confidence };
     let detail = Detail {
-        flight_bytes: Some(u64::from(wait.habits.rounds.flight_with(&release))),
+        flight_bytes: Some(u64::from(wait.habits.rounds.flight_with(release.flight))),
         window_bytes: (release.window > 0).then(|| u64::from(release.window)),
         ack_delay: (cause == Cause::DelayedAckCwnd).then(|| wait.ack_delay(&release)).flatten(),
         form,
@@ -98,7 +98,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
 
 pub(super) fn which(wait: &Wait<'_>, release: &Release) -> Held {
     let rounds = &wait.habits.rounds;
-    let flight = rounds.flight_with(release);
+    let flight = rounds.flight_with(release.flight);
     // In the middle of a round its flight is not complete: what the last ones did says more.
     if rounds.growing && wait.gap < wait.rtt() - wait.rtt().divided_by(4) {
         return (slow_start::cause(rounds, flight), None, Confidence::Likely);

@@ -234,7 +234,7 @@ impl Half {
     fn on_last(&mut self, segment: &Packed, queue: Queue) {
         self.view.unanswered_since = None;
         self.missed_since_data = 0;
-        self.cadence.on_data(segment.at, Order::New, self.last_data.as_ref());
+        self.learn_beat(segment.at, Order::New);
         let una = self.view.una;
         let before = self.last_data.as_ref();
         self.last_data = Some(LastData {

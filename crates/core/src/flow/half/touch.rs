@@ -6,7 +6,7 @@
 
 use tcpwhy_wire::{Duration, Instant};
 
-use crate::flow::half::Half;
+use super::Half;
 
 impl Half {
     #[inline]

@@ -1,0 +1,207 @@
+//! What do a direction's segments and acknowledgements say of the bottleneck behind the capture?
+//!
+//! How fast it is ([`crate::estimate::rate`]) and what it is busy with ([`crate::estimate::bottleneck`]) is reckoned there; here it
+//! is decided which bytes that is told about, and when.
+
+use tcpwhy_wire::{Duration, Instant, Segment};
+
+use super::{Half, TIMESTAMP_OPTION_LEN};
+use crate::estimate::bottleneck::{Acked, Link, Passed, is_gathered};
+use crate::estimate::rate::Rate;
+use crate::words::limits::{HELD_BACK_MIN, HOST_VARIATION};
+
+/// What the estimate of a flight's own queue leaves open.
+const OWN_QUEUE_SLACK: Duration = Duration::from_micros(300);
+
+/// So many full segments in a row are no chance.
+const BACKLOG_SEGMENTS: u32 = 32;
+/// So many times as long as usual between two acknowledgements is a silence.
+const SILENT: i64 = 3;
+
+/// IPv4 and TCP, without options.
+const HEADERS_LEN: u32 = 40;
+
+/// TCP_DELACK_MIN (include/net/tcp.h) less a jiffy: the shortest timer of a delayed acknowledgement that many have.
+const DELACK_MIN: Duration = Duration::from_millis(36);
+
+impl Half {
+    /// The bottleneck's rate as the arrivals or the acknowledgements show it.
+    pub(crate) fn rate(&self, near_sender: bool) -> Option<Rate> {
+        if near_sender { self.acknowledgements.best() } else { self.arrivals.best() }
+    }
+
+    /// Whether the receiver cannot have held back an acknowledgement of `acked` bytes that left it when they arrived at
+    /// `by`: it acknowledges every second segment at once (RFC 9293, 3.8.6.3), and a single one with another right behind
+    /// it only because it is in no mood to wait. Where no handshake says how large a segment may be, a large one may be single.
+    pub(crate) fn is_at_once(&self, by: Instant, acked: u32, segments: u32, mss: u32) -> bool {
+        let several = segments > 1 || self.mss_announced.is_some();
+        acked > mss && several || self.sent.front().is_some_and(|next| next.at <= by)
+    }
+
+    /// Whether the receiver cannot have waited for its application to read before it acknowledged these bytes. Linux
+    /// acknowledges at once what does not make the window smaller, and everything else when it is read
+    /// (__tcp_ack_snd_check, net/ipv4/tcp_input.c; tcp_cleanup_rbuf, net/ipv4/tcp.c). A window well below what it was
+    /// holds bytes that nobody had read: what opens it again is the application's pace, not the link's.
+    fn was_read(&self, [before, now]: [u32; 2]) -> bool {
+        now >= before && before >= self.window_max - self.window_max / 4
+    }
+
+    /// Learns from an acknowledgement how fast the bottleneck is, and what it is busy with.
+    #[inline]
+    pub(crate) fn learn_link(&mut self, acked: Acked, mss: u32, peer: Duration) {
+        let Acked { at, bytes, segments, oldest, newest_at, rtt, windows } = acked;
+        let since = self.acknowledgements.last().map(|last| at - last);
+        let at_once = windows.is_some_and(|windows| self.was_read(windows))
+            && !is_gathered(segments, bytes, mss, since)
+            && self.is_at_once(at - peer, bytes, segments, mss);
+        let late = rtt.filter(|_| at_once).map(|rtt| rtt - peer);
+        // The bottleneck had no break since the last one if the oldest of these bytes were waiting then, the newest
+        // before those were through, and it spreads what left together or has a queue: it is no sender's own pace.
+        let before = self.newest_acked_at;
+        let behind = |last: Instant| {
+            let waited = oldest.is_some_and(|sent| sent + peer <= last + HOST_VARIATION);
+            let Some(late) = late.filter(|_| waited) else { return false };
+            let gap = at - last;
+            let newest = gap.times(i64::from(mss.min(bytes))).divided_by(i64::from(bytes.max(1)));
+            let spread = before.zip(newest_at).is_some_and(|(before, now)| (now - before).times(2) <= gap);
+            late + HOST_VARIATION >= newest && (spread || late >= newest.times(2))
+        };
+        let behind = self.acknowledgements.last().filter(|&last| behind(last)).map(|last| at - last);
+        let timed = bytes <= mss && behind.is_some_and(|since| since >= DELACK_MIN);
+        self.newest_acked_at = newest_at;
+        let passed = self.on_wire(bytes, segments, mss);
+        self.on_acknowledged(at, passed, mss, behind.is_some(), peer);
+        self.on_passed(at - peer, passed, late, behind, 0, mss);
+        if timed {
+            self.link.on_timer(at);
+        } else {
+            self.link.forget_timer();
+        }
+    }
+
+    /// Whether what seemed to be a slow link was the timer of a delayed acknowledgement: the bytes right behind the segment that
+    /// it acknowledged are missing, as is known when they are sent again.
+    pub(crate) fn was_timed(&self) -> bool {
+        self.link.was_timed(self.acknowledgements.last())
+    }
+
+    /// Bytes were sent again.
+    pub(crate) fn resend(&mut self, bytes: u32) {
+        if self.was_timed() {
+            self.acknowledgements.forget(DELACK_MIN);
+            if self.acknowledgements.best().is_none() {
+                self.link = Link::default();
+            }
+        }
+        self.link.resend(bytes);
+    }
+
+    /// How many of the outstanding bytes cannot be at the bottleneck any more: packets keep their order in a queue, so that what
+    /// was sent before bytes that have arrived has passed it or is lost, except for what was sent again.
+    pub(crate) fn passed_or_lost(&self, ack: &Segment) -> u32 {
+        let blocks = ack.options.sack().iter();
+        let arrived: i32 = blocks.clone().map(|block| (block.end - block.start.latest(ack.ack)).max(0)).sum();
+        let reached = blocks.map(|block| block.end - ack.ack).max().unwrap_or(0);
+        (arrived.max(0) as u32).max((reached.max(0) as u32).saturating_sub(self.link.resent()))
+    }
+
+    /// Whether so much has left since the last small segment that its sender has had more to send all the time: what an application
+    /// writes at a time is hardly ever a whole number of segments.
+    pub(crate) fn is_backlogged(&self, mss: u32) -> bool {
+        let since = self.snd_sml.or(self.first).zip(self.snd_nxt);
+        since.is_some_and(|(small, nxt)| (nxt - small).max(0) as u32 >= BACKLOG_SEGMENTS * mss)
+    }
+
+    /// After how long from `last` on, when the sender sent last before `now`, the bottleneck had nothing more to do. While something
+    /// is missing a receiver acknowledges each packet at once (RFC 5681, 4.2), or what comes within a twentieth of the round trip
+    /// together (tcp_comp_sack_delay_ns, net/ipv4/tcp_input.c): none comes, none has passed.
+    pub(crate) fn silent_from(&self, last: Instant, now: Instant, peer: Duration) -> Option<Duration> {
+        if !self.signalled {
+            return None;
+        }
+        let heard = self.signalled_at;
+        let usual = self.acknowledgements.usual_spacing()?;
+        let together = peer.divided_by(20).min(Duration::from_millis(1));
+        let idle_from = (heard - peer).max(last) + usual.times(SILENT) + together + OWN_QUEUE_SLACK;
+        (idle_from + peer < now).then(|| idle_from - last)
+    }
+
+    /// What so many payload bytes in so many segments as captured come to on the link: each packet has its headers.
+    #[inline]
+    pub(crate) fn on_wire(&self, payload: u32, segments: u32, mss: u32) -> u32 {
+        let headers = HEADERS_LEN + if self.timestamps { TIMESTAMP_OPTION_LEN } else { 0 };
+        if payload <= mss && segments <= 1 {
+            return if payload == 0 { 0 } else { payload.saturating_add(headers) };
+        }
+        let packets = payload.div_ceil(mss.max(1)).max(segments.min(payload));
+        payload.saturating_add(packets.saturating_mul(headers))
+    }
+
+    /// So many bytes more were acknowledged; `behind` as the estimate of the rate has it.
+    #[inline]
+    pub(crate) fn on_acknowledged(
+        &mut self,
+        at: Instant,
+        bytes: u32,
+        mss: u32,
+        behind: bool,
+        peer: Duration,
+    ) {
+        if self.on_one_host {
+            return;
+        }
+        let known = self.rate(true).is_some();
+        self.acknowledgements.on_bytes(at, bytes, mss, behind);
+        if let Some(rate) = self.rate(true).filter(|_| !known) {
+            self.begin_link(at - peer, rate, mss);
+        }
+    }
+
+    /// The rate has shown for the first time: what is on its way went to the link when it left, behind what had passed it
+    /// by then.
+    #[cold]
+    fn begin_link(&mut self, passed: Instant, rate: Rate, mss: u32) {
+        let Some(first) = self.sent.front().map(|sent| sent.at) else { return };
+        self.link = Link::begin(first.min(passed), passed);
+        let mut from = self.una;
+        for n in 0..self.sent.len() {
+            let Some(&sent) = self.sent.get(n) else { return };
+            let payload = from.replace(sent.end).map_or(0, |from| (sent.end - from).max(0) as u32);
+            let bytes = self.on_wire(payload, 1, mss);
+            self.link.on_sent(sent.at, bytes, false, rate);
+        }
+    }
+
+    /// An acknowledgement shows what had left the bottleneck behind the capture at `by`: `acked` more bytes than before,
+    /// the last of which had taken `late` longer than the path needs where it was not held back, and `sacked` bytes behind
+    /// a hole. The bottleneck was busy since the one before, so long ago, if they were waiting `behind` others.
+    #[inline]
+    pub(crate) fn on_passed(
+        &mut self,
+        by: Instant,
+        acked: u32,
+        late: Option<Duration>,
+        behind: Option<Duration>,
+        sacked: u32,
+        mss: u32,
+    ) {
+        let rate = self.rate(true);
+        let segments = if sacked == 0 { self.sent.len() as u32 } else { 0 };
+        let left = rate.map_or(0, |_| self.on_wire(self.outstanding().saturating_sub(sacked), segments, mss));
+        // A queue of the flight's own is no longer than the flight.
+        let own = |late: Duration| {
+            rate.is_some_and(|rate| {
+                let flight = rate.time_for(acked.saturating_add(left));
+                late <= flight + flight.divided_by(4) + OWN_QUEUE_SLACK
+            })
+        };
+        // A receiver holds back the acknowledgement of a single segment where what was sent behind it is lost.
+        let held = |after: Duration| {
+            after >= HELD_BACK_MIN
+                && acked <= self.on_wire(mss, 1, mss)
+                && rate.is_some_and(|rate| after >= rate.time_for(acked).times(3) + HELD_BACK_MIN)
+        };
+        let exact = late.is_some_and(|late| own(late) || behind.is_some_and(|after| !held(after)));
+        self.link.on_passed(Passed { by, behind: left, exact }, rate);
+    }
+}
