@@ -4,6 +4,8 @@
 
 use tcpwhy_wire::Duration;
 
+use crate::bill::charge::Charge;
+use crate::bill::split::Split;
 use crate::words::cause::{Cause, Side};
 use crate::words::report::{Confidence, Detail, Line};
 
@@ -11,124 +13,6 @@ use crate::words::report::{Confidence, Detail, Line};
 const NO_DETAIL: u8 = u8::MAX;
 /// Packet numbers kept as evidence for one line.
 const EVIDENCE_MAX: usize = 6;
-
-/// An interval and what it was spent on.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Charge {
-    pub cause: Cause,
-    /// Who was sending: resolves `sender` and `receiver` to client and server.
-    pub sender: Side,
-    pub ns: Duration,
-    pub confidence: Confidence,
-    /// The packets that show it, zero for none: what stopped the sender, what released it.
-    pub evidence: [u64; 2],
-    /// `None` where nothing was measured: most charges are handed around without.
-    pub detail: Option<Box<Detail>>,
-}
-
-impl Charge {
-    pub(crate) const fn new(cause: Cause, sender: Side, ns: Duration, confidence: Confidence) -> Self {
-        Self { cause, sender, ns, confidence, evidence: [0; 2], detail: None }
-    }
-
-    pub(crate) fn evidence(mut self, stopped: u64, released: u64) -> Self {
-        self.evidence = [stopped, released];
-        self
-    }
-
-    pub(crate) fn detail(mut self, detail: Detail) -> Self {
-        self.detail = (detail != Detail::default()).then(|| Box::new(detail));
-        self
-    }
-}
-
-/// Splits one interval into charges that sum to it, whatever amounts are asked for.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Split {
-    rest: Duration,
-    /// Nearly always one or two: what is handed around on every packet is kept short. The first `count` of them count.
-    near: [Charge; 2],
-    count: u8,
-    /// The causes in it, a bit for each: they are asked for several times a packet.
-    causes: u32,
-    /// All of them, once there are more.
-    #[expect(clippy::box_collection, reason = "a word instead of three in every split")]
-    far: Option<Box<Vec<Charge>>>,
-}
-
-const NO_CHARGE: Charge =
-    Charge::new(Cause::Unexplained, Side::Unknown, Duration::ZERO, Confidence::Possible);
-
-impl Split {
-    #[inline]
-    pub(crate) fn of(interval: Duration) -> Self {
-        let near = [NO_CHARGE, NO_CHARGE];
-        Self { rest: interval.at_least_zero(), near, count: 0, causes: 0, far: None }
-    }
-
-    /// Charges as much of what is left as the charge asks for.
-    #[inline]
-    pub(crate) fn take(&mut self, mut charge: Charge) {
-        charge.ns = charge.ns.at_least_zero().min(self.rest);
-        if !charge.ns.is_positive() {
-            return;
-        }
-        self.rest -= charge.ns;
-        self.causes |= charge.cause.bit();
-        match self.near.get_mut(usize::from(self.count)) {
-            Some(free) => {
-                *free = charge;
-                self.count += 1;
-            }
-            None => self.take_more(charge),
-        }
-    }
-
-    #[cold]
-    fn take_more(&mut self, charge: Charge) {
-        let near = &self.near;
-        self.far.get_or_insert_with(|| Box::new(near.to_vec())).push(charge);
-    }
-
-    /// Charges all that is left.
-    #[inline]
-    pub(crate) fn rest(mut self, mut charge: Charge) -> Self {
-        charge.ns = self.rest;
-        self.take(charge);
-        self
-    }
-
-    /// None of it is more than possible.
-    #[cold]
-    pub(crate) fn doubt(&mut self) {
-        let far = self.far.iter_mut().flat_map(|far| far.iter_mut());
-        self.near.iter_mut().chain(far).for_each(|charge| charge.confidence = Confidence::Possible);
-    }
-
-    pub(crate) fn left(&self) -> Duration {
-        self.rest
-    }
-
-    #[inline]
-    pub(crate) fn charges(&self) -> std::slice::Iter<'_, Charge> {
-        match &self.far {
-            Some(far) => far.iter(),
-            None => self.near[..usize::from(self.count)].iter(),
-        }
-    }
-
-    /// Whether anything in it was spent on one of these causes.
-    #[inline]
-    pub(crate) fn has(&self, causes: u32) -> bool {
-        self.causes & causes != 0
-    }
-
-    /// Whether nothing in it was spent on any but these causes.
-    #[inline]
-    pub(crate) fn has_only(&self, causes: u32) -> bool {
-        self.causes & !causes == 0
-    }
-}
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct AccountLine {
@@ -460,17 +344,6 @@ mod tests {
         Duration::from_millis(n)
     }
 
-    #[test]
-    fn a_split_sums_to_its_interval_whatever_is_asked() {
-        let mut split = Split::of(ms(44));
-        split.take(Charge::new(Cause::SenderThink, Side::Client, ms(25), Confidence::Likely));
-        split.take(Charge::new(Cause::Bandwidth, Side::Client, ms(100), Confidence::Likely));
-        let split = split.rest(Charge::new(Cause::Nagle, Side::Client, Duration::ZERO, Confidence::Certain));
-        let billed: Duration = split.charges().map(|charge| charge.ns).sum();
-        assert_eq!(billed, ms(44));
-        assert_eq!(split.charges().count(), 2);
-    }
-
     /// A stream that Nagle holds is charged and forgiven again and again.
     #[test]
     fn what_is_taken_back_leaves_nothing_behind() {
@@ -490,17 +363,5 @@ mod tests {
         }
         let held = |cause| account.summary().find(|line| line.cause() == cause)?.detail().held_bytes;
         assert_eq!([held(Cause::Nagle), held(Cause::Cork)], [Some(1), Some(7)]);
-    }
-
-    #[test]
-    fn a_split_has_room_for_every_charge_that_it_can_get() {
-        let mut split = Split::of(ms(6));
-        for cause in Cause::ALL.into_iter().take(5) {
-            split.take(Charge::new(cause, Side::Client, ms(1), Confidence::Likely));
-        }
-        let split = split.rest(Charge::new(Cause::ServerThink, Side::Server, ms(0), Confidence::Likely));
-        assert_eq!(split.charges().map(|charge| charge.ns).sum::<Duration>(), ms(6));
-        let mut account = Account::default();
-        account.charge_split(&split);
     }
 }

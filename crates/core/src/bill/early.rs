@@ -10,26 +10,18 @@
 
 use tcpwhy_wire::{Duration, Instant};
 
-use crate::bill::account::{Account, Charge, Split};
+use crate::bill::account::Account;
+use crate::bill::charge::Charge;
+use crate::bill::held::HOLDS;
+use crate::bill::split::Split;
 use crate::estimate::rate::Rate;
-use crate::flow::half::{Half, LastData};
+use crate::flow::half::Half;
+use crate::flow::order::LastData;
 use crate::words::cause::{Cause, Side};
 use crate::words::report::{Confidence, Detail};
 
 /// Waits that are kept. A rate shows after a few acknowledgements; a link that never shows one holds nobody.
 const WAITS_MAX: usize = 16;
-/// What holds a sender that has more to send.
-pub(crate) const HOLDS: u32 = Cause::DelayedAckCwnd.bit()
-    | Cause::SlowStart.bit()
-    | Cause::SlowStartAfterIdle.bit()
-    | Cause::CongestionWindow.bit()
-    | Cause::ReceiveWindow.bit()
-    | Cause::SendBuffer.bit()
-    | Cause::Pacing.bit();
-
-/// These, and what an application took beside the link.
-pub(crate) const KEPT: u32 = HOLDS | Cause::SenderThink.bit();
-
 /// Waits of one sender whose link's rate was not known for certain then, oldest first.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct EarlyWaits {

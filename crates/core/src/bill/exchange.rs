@@ -9,12 +9,16 @@ mod usual;
 
 use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
-use crate::bill::account::{Account, Charge, Split};
+use crate::bill::account::Account;
+use crate::bill::charge::Charge;
 use crate::bill::early::EarlyWaits;
+use crate::bill::held::DOUBTED;
+use crate::bill::split::Split;
 use crate::bill::suspects::Suspects;
-use crate::estimate::growth::{DOUBTED, Shape};
+use crate::estimate::growth::Shape;
 use crate::estimate::rate::Rate;
-use crate::flow::half::{Half, LastData};
+use crate::flow::half::Half;
+use crate::flow::order::LastData;
 use crate::words::cause::{Cause, Side};
 use crate::words::limits::SEND_BUFFER_MIN;
 use crate::words::report::{Confidence, Detail, Kind};

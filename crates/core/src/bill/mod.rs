@@ -2,6 +2,9 @@
 //! paths of an exchange that each have one.
 
 pub(crate) mod account;
+pub(crate) mod charge;
 pub(crate) mod early;
 pub(crate) mod exchange;
+pub(crate) mod held;
+pub(crate) mod split;
 pub(crate) mod suspects;

@@ -2,8 +2,9 @@
 
 use tcpwhy_wire::{Duration, Instant};
 
-use crate::bill::account::{Charge, Split};
-use crate::bill::early::HOLDS;
+use crate::bill::charge::Charge;
+use crate::bill::held::HOLDS;
+use crate::bill::split::Split;
 use crate::words::cause::{Cause, Side};
 
 /// Waits that are remembered, and the shortest of them.

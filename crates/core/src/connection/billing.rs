@@ -3,13 +3,15 @@
 use tcpwhy_wire::{Duration, Segment};
 
 use super::Connection;
-use crate::bill::account::{Charge, Split};
-use crate::bill::early;
+use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
-use crate::estimate::growth;
+use crate::bill::held::{DOUBTED, KEPT};
+use crate::bill::split::Split;
 use crate::estimate::rate::Rate;
-use crate::flow::half::{LastData, Order};
-use crate::rules::{self, Verdict, Wait, cork, nagle, repair};
+use crate::flow::order::{LastData, Order};
+use crate::rules::verdict::Verdict;
+use crate::rules::wait::Wait;
+use crate::rules::{self, cork, nagle, not_captured, repair};
 use crate::words::cause::{Cause, Side};
 use crate::words::limits::{BURST_GAP, QUEUED_MIN, RTO_MIN};
 use crate::words::report::{Confidence, Detail, Trigger};
@@ -72,7 +74,8 @@ impl Connection {
         };
         if self.halves[1 - from].acked_unseen() && segment.at - wait.last.at >= BURST_GAP {
             // It may answer something that is missing from the capture.
-            let charge = rules::unseen(self.halves[from].side).evidence(wait.last.packet, segment.packet);
+            let charge =
+                not_captured::charge(self.halves[from].side).evidence(wait.last.packet, segment.packet);
             let split = Split::of(segment.at - wait.last.at).rest(charge);
             return (Verdict { split, trigger: Trigger::Write }, Follows::Own);
         }
@@ -207,7 +210,7 @@ impl Connection {
         }
         if client.acked_unseen() || half.not_captured(segment) {
             // The request ended, or the reply began, with packets that are missing from the capture.
-            let charge = rules::unseen(half.side).evidence(from.packet, segment.packet);
+            let charge = not_captured::charge(half.side).evidence(from.packet, segment.packet);
             return Verdict { split: split.rest(charge), trigger: Trigger::Packet(from.packet) };
         }
         let rtt = own + self.delay(open.initiator);
@@ -312,12 +315,12 @@ impl Connection {
         let half = &self.halves[from];
         let unsettled =
             if self.is_near(from) { !half.acknowledgements.is_settled() } else { half.rate(false).is_none() };
-        let early = verdict.split.has(early::KEPT) && unsettled;
+        let early = verdict.split.has(KEPT) && unsettled;
         let early = early.then(|| (self.mss(from), [self.delay(from), self.delay(1 - from)]));
         let asked_rate = self.shown_rate(open.initiator);
         let path = if from == open.initiator { &open.request } else { &open.reply };
         let timer_from = repair::timer_from(order, &verdict.split, half, path.probed_at());
-        let held = verdict.split.has(growth::DOUBTED | Cause::SendBuffer.bit());
+        let held = verdict.split.has(DOUBTED | Cause::SendBuffer.bit());
         let shape = self.habits[from].rounds.growth.shape();
         let (side, beat) = (half.side, half.cadence.lasts());
         let Some(open) = self.open.as_deref_mut() else { return };

@@ -3,7 +3,8 @@
 use tcpwhy_wire::{Duration, Segment};
 
 use super::{CLIENT, Connection, SERVER};
-use crate::bill::account::{Account, Charge};
+use crate::bill::account::Account;
+use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
 use crate::estimate::rate::Rate;
 use crate::tally::ledger::{Closed, Ledger};

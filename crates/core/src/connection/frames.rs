@@ -12,7 +12,7 @@
 use tcpwhy_wire::{Duration, Instant, Segment};
 
 use super::{CLIENT, Connection};
-use crate::flow::half::Order;
+use crate::flow::order::Order;
 
 /// What a record adds to what is in it: nothing, TLS 1.3, TLS 1.2.
 const RECORDS: [u32; 3] = [0, 22, 29];

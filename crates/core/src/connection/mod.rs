@@ -14,16 +14,19 @@ mod usual;
 
 use tcpwhy_wire::{Duration, Endpoint, Instant, Segment};
 
-use crate::bill::account::Split;
 use crate::bill::exchange::Open;
+use crate::bill::split::Split;
 use crate::connection::ladder::Ladder;
 use crate::estimate::rounds::Rounds;
 use crate::estimate::tsecr_rtt::EchoProbe;
-use crate::flow::half::{Half, Order};
+use crate::flow::half::Half;
 use crate::flow::handshake::Setup;
+use crate::flow::order::Order;
 use crate::flow::sighting::Sighting;
 use crate::flow::way::Way;
-use crate::rules::{Habits, Verdict, nagle};
+use crate::rules::model::Habits;
+use crate::rules::nagle;
+use crate::rules::verdict::Verdict;
 use crate::tally::ledger::Ledger;
 use crate::tally::service::ServiceKey;
 use crate::words::cause::{Cause, Side};

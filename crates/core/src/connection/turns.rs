@@ -3,10 +3,12 @@
 use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
 use super::{CLIENT, Connection, SERVER};
-use crate::bill::account::Charge;
+use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
-use crate::flow::half::{LastData, Order, Queue, Release};
-use crate::rules::{Verdict, nagle, repair};
+use crate::flow::order::{LastData, Order, Queue};
+use crate::flow::view::Release;
+use crate::rules::verdict::Verdict;
+use crate::rules::{nagle, repair};
 use crate::words::cause::Cause;
 use crate::words::limits::{BURST_GAP, TIMER_TICK};
 use crate::words::report::{Confidence, Detail, Kind};

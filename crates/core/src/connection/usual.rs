@@ -8,7 +8,7 @@
 use tcpwhy_wire::Duration;
 
 use super::{CLIENT, Connection, SERVER};
-use crate::bill::account::Charge;
+use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
 use crate::flow::packed::Packed;
 use crate::rules::cork;

@@ -5,12 +5,6 @@
 //! memory of packets (sk_wmem_queued), which holds more bytes the fuller they are: its flights slacken, double and shrink.
 //! Far from the sender, where what it let pass cannot be seen, nothing else tells the two apart.
 
-use crate::rules::{Verdict, Wait};
-use crate::words::cause::Cause;
-
-/// What a slackened start was charged to until it shows that no window held it.
-pub(crate) const DOUBTED: u32 = Cause::SlowStart.bit() | Cause::CongestionWindow.bit();
-
 /// How the flights went so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Shape {
@@ -80,19 +74,4 @@ impl Growth {
     pub(crate) fn shape(self) -> Shape {
         self.shape
     }
-}
-
-/// The flight of a round behind which its sender was silent, held by what only it can know.
-pub(crate) fn flight(wait: &Wait<'_>, verdict: &Verdict) -> Option<u32> {
-    let held = verdict.split.has(DOUBTED | Cause::SendBuffer.bit());
-    let release = wait.half.view.advanced().filter(|_| held && is_whole_round(wait))?;
-    Some(wait.habits.rounds.flight_with(release.flight))
-}
-
-/// Whether a wait was about a round trip, and not the link's.
-pub(crate) fn is_whole_round(wait: &Wait<'_>) -> bool {
-    let rtt = wait.rtt();
-    wait.gap >= rtt - rtt.divided_by(4)
-        && wait.gap >= crate::estimate::rounds::WHOLE_ROUND_MIN
-        && crate::rules::bandwidth::split(wait).left() >= wait.gap.divided_by(2)
 }

@@ -6,9 +6,6 @@ use tcpwhy_wire::{Duration, Seq};
 use crate::estimate::growth::Growth;
 use crate::words::limits::INITIAL_WINDOW_SEGMENTS;
 
-/// A silence shorter than this may end with an acknowledgement by chance.
-pub(crate) const WHOLE_ROUND_MIN: Duration = Duration::from_millis(1);
-
 /// What the rounds so far say about the window. A round ends when a byte that was sent in it is acknowledged.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Rounds {

@@ -24,9 +24,9 @@ use crate::estimate::stamp_clock::StampClock;
 use crate::estimate::stamp_pacing::Pace;
 use crate::estimate::window_scale::ScaleBounds;
 use crate::flow::holes::Holes;
-pub(crate) use crate::flow::order::{LastData, Order, Queue};
+use crate::flow::order::{LastData, Order, Queue};
 use crate::flow::passing::{AckSeen, Sent};
-pub(crate) use crate::flow::view::{Release, View};
+use crate::flow::view::{Release, View};
 use crate::words::cause::Side;
 use crate::words::limits::HOST_VARIATION;
 

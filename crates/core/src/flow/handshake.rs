@@ -2,7 +2,9 @@
 
 use tcpwhy_wire::{Duration, Instant, Segment};
 
-use crate::bill::account::{Account, Charge, Split};
+use crate::bill::account::Account;
+use crate::bill::charge::Charge;
+use crate::bill::split::Split;
 use crate::words::cause::{Cause, Side};
 use crate::words::report::{Confidence, Detail};
 

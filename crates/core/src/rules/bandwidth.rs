@@ -1,79 +1,24 @@
-//! How much of a wait did the bottleneck need for the bytes themselves?
+//! Was a segment held by the bottleneck alone?
 //!
-//! In a round that a window stopped, the time that the bottleneck needed for the round's bytes is bandwidth; only the
+//! How much of any wait the bottleneck needed for the bytes themselves is `link_share`. In a round that a window stopped, the time that the bottleneck needed for the round's bytes is bandwidth; only the
 //! rest belongs to the window. Where a queue of the transfer's own stands at the bottleneck, acknowledgements come at
 //! its rate and nothing else delays the sender.
 
 use tcpwhy_wire::Duration;
 
-use super::{Verdict, Wait};
-use crate::bill::account::{Charge, Split};
+use super::verdict::{Verdict, burst};
+use super::wait::Wait;
+use super::{link_share, think};
+use crate::bill::charge::Charge;
+use crate::bill::split::Split;
 use crate::estimate::rate::Rate;
-use crate::flow::half::{Order, Queue};
+use crate::flow::order::{Order, Queue};
 use crate::words::cause::Cause;
 use crate::words::limits::{BURST_GAP, RTO_MIN};
 use crate::words::report::{Confidence, Detail};
 
 /// What a time stamp leaves open.
 const STAMP_TICK: Duration = Duration::from_millis(1);
-
-/// The bottleneck's rate as this vantage shows it.
-pub(crate) fn rate(wait: &Wait<'_>) -> Option<Rate> {
-    wait.half.rate(wait.near_sender())
-}
-
-/// A wait less the time in which the bottleneck was busy with bytes of this transfer: whatever else held the sender
-/// delayed nothing meanwhile.
-pub(crate) fn split(wait: &Wait<'_>) -> Split {
-    let mut split = Split::of(wait.gap);
-    let busy = busy(wait);
-    if busy.is_positive() {
-        // What the capture did not see makes acknowledgements look late; and where they come by fits and starts, how fast the
-        // link is is a guess.
-        let half = wait.half;
-        let uneven = wait.gap >= BURST_GAP
-            && if wait.near_sender() {
-                let few = half.acknowledgements.is_outrun() && !half.acknowledgements.is_settled();
-                half.acknowledgements.is_uneven() || half.acknowledgements.is_guess() || few
-            } else {
-                // What the path holds up of paced segments comes together behind that: it shows no link.
-                half.is_paced() && !half.arrivals.has_whole_runs()
-                    || !half.timestamps && (half.arrivals.is_uneven() || half.arrivals.is_outrun())
-            };
-        let guessed = wait.half.dropped || uneven;
-        let confidence = if guessed { Confidence::Possible } else { Confidence::Likely };
-        let mut charge = Charge::new(Cause::Bandwidth, wait.half.side, busy, confidence)
-            .evidence(wait.last.packet, wait.segment.packet);
-        if wait.gap >= BURST_GAP {
-            let rate_bps = rate(wait).map(Rate::bits_per_second);
-            charge = charge.detail(Detail { rate_bps, ..Detail::default() });
-        }
-        split.take(charge);
-    }
-    split
-}
-
-/// For how long the bottleneck was busy between the two segments. Near the sender, with what had passed the capture by
-/// then; near the receiver, with the second one.
-fn busy(wait: &Wait<'_>) -> Duration {
-    if wait.near_sender() {
-        if matches!(wait.order, Order::Retransmission { .. }) && wait.half.was_timed() {
-            return Duration::ZERO;
-        }
-        let busy = wait.half.link.busy_from(wait.last.at).min(wait.gap);
-        let silent = wait.half.silent_from(wait.last.at, wait.segment.at, wait.peer);
-        return silent.map_or(busy, |silent| busy.min(silent));
-    }
-    // Without time stamps nothing but the spacing itself tells a link from a sender that paces.
-    if !wait.half.timestamps && wait.half.arrivals.is_rising() {
-        return Duration::ZERO;
-    }
-    let Some(rate) = rate(wait) else { return Duration::ZERO };
-    let needed = rate.time_for(wait.half.on_wire(wait.segment.payload_len, 1, wait.mss));
-    // Where it hardly stood idle, it did not.
-    let idle = wait.half.is_paced() || wait.gap > needed.times(2) + Duration::from_micros(300);
-    if idle { needed.min(wait.gap) } else { wait.gap }
-}
 
 /// Near the receiver, packets' time stamps tell when they left. One that was waiting already when the one before it
 /// arrived, or that left soon after it and arrived late behind it, was held by the path alone, whatever the sender
@@ -101,7 +46,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     if !whole && queued < wait.gap.divided_by(2) {
         return None;
     }
-    let detail = Detail { rate_bps: rate(wait).map(Rate::bits_per_second), ..Detail::default() };
+    let detail = Detail { rate_bps: link_share::rate(wait).map(Rate::bits_per_second), ..Detail::default() };
     let share = if whole { wait.gap } else { queued };
     let charge = Charge::new(Cause::Bandwidth, half.side, share, Confidence::Likely)
         .evidence(wait.last.packet, wait.segment.packet)
@@ -109,8 +54,8 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     let mut split = Split::of(wait.gap);
     split.take(charge);
     // Before it waited there, its sender had held it back for as long as remains.
-    let split = super::think::rest(wait, split);
-    Some(Verdict { split, trigger: super::burst(wait.last, wait.segment.at) })
+    let split = think::rest(wait, split);
+    Some(Verdict { split, trigger: burst(wait.last, wait.segment.at) })
 }
 
 /// Segments of one size, each as long after the one before it, from a queue that was not empty, and no acknowledgement

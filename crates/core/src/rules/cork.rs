@@ -6,9 +6,12 @@
 
 use tcpwhy_wire::Duration;
 
-use super::{Verdict, Wait};
-use crate::bill::account::{Charge, Split};
-use crate::flow::half::{Half, Order, Queue};
+use super::verdict::Verdict;
+use super::wait::Wait;
+use crate::bill::charge::Charge;
+use crate::bill::split::Split;
+use crate::flow::half::Half;
+use crate::flow::order::{Order, Queue};
 use crate::words::cause::Cause;
 use crate::words::limits::{BURST_GAP, RTO_MIN};
 use crate::words::report::{Confidence, Detail, Trigger};

@@ -8,8 +8,8 @@
 
 use tcpwhy_wire::Duration;
 
-use super::Wait;
-use crate::flow::half::Release;
+use super::wait::Wait;
+use crate::flow::view::Release;
 use crate::words::limits::HELD_BACK_MIN;
 
 /// Whether an acknowledgement that was held back for so long is what the window had waited for.

@@ -11,9 +11,15 @@
 
 use tcpwhy_wire::{Duration, Segment, Seq};
 
-use super::{Verdict, Wait};
-use crate::bill::account::{Charge, Split};
-use crate::flow::half::{Half, LastData, Order, Queue, Release};
+use super::model::NagleLesson;
+use super::verdict::Verdict;
+use super::wait::Wait;
+use super::{link_share, queueing, receive_window};
+use crate::bill::charge::Charge;
+use crate::bill::split::Split;
+use crate::flow::half::Half;
+use crate::flow::order::{LastData, Order, Queue};
+use crate::flow::view::Release;
 use crate::words::cause::Cause;
 use crate::words::limits::{BURST_GAP, HELD_BACK_MIN};
 use crate::words::report::{Confidence, Detail, Trigger};
@@ -65,8 +71,8 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         _ => Confidence::Likely,
     };
     // While the bottleneck works off what left before, the tail would have waited there.
-    let mut split = if wait.near_sender() { super::bandwidth::split(wait) } else { Split::of(wait.gap) };
-    if let Some(held) = super::receive_window::before_nagle(wait, &release) {
+    let mut split = if wait.near_sender() { link_share::split(wait) } else { Split::of(wait.gap) };
+    if let Some(held) = receive_window::before_nagle(wait, &release) {
         split.take(held);
     }
     if !wait.follows(&release) {
@@ -78,7 +84,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
             Charge::new(Cause::SenderThink, wait.half.side, late, Confidence::Possible)
                 .evidence(release.packet, segment.packet)
         } else {
-            super::queueing::behind(wait, &release)
+            queueing::behind(wait, &release)
         });
     }
     // Where the acknowledgement came at once (the first exchange on Linux: quick acknowledgements), the application
@@ -202,17 +208,6 @@ fn released_by(wait: &Wait<'_>) -> Option<(Release, Option<&'static str>)> {
     (held_back && release.flight <= 2 * wait.mss).then_some((release, Some("rfc896")))
 }
 
-/// What a segment teaches about its sender's way with small writes.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Lesson {
-    /// A small segment was held until an acknowledgement that had been held back.
-    pub held: bool,
-    /// The application's own pause, where nothing can have held the write.
-    pub pause: Option<Duration>,
-    /// The segment before the one that was held, and the held one, in bytes.
-    pub shape: Option<(u32, u32)>,
-}
-
 /// Whether a small segment leaves while a small one is outstanding.
 pub(crate) fn is_off(half: &Half, segment: &Segment, order: Order, mss: u32) -> bool {
     order == Order::New
@@ -247,8 +242,8 @@ fn small_outstanding(half: &Half) -> bool {
 }
 
 /// Learns from a small segment whether its sender minds Nagle at all, and how long its application pauses by itself.
-pub(crate) fn lesson(wait: &Wait<'_>, verdict: &Verdict) -> Lesson {
-    let mut lesson = Lesson::default();
+pub(crate) fn lesson(wait: &Wait<'_>, verdict: &Verdict) -> NagleLesson {
+    let mut lesson = NagleLesson::default();
     if wait.order != Order::New || wait.last.len == 0 {
         return lesson;
     }

@@ -8,10 +8,12 @@
 
 use tcpwhy_wire::Duration;
 
-use super::congestion_window::recovering;
-use super::{Verdict, Wait, bandwidth, receive_window, slow_start};
-use crate::bill::account::Charge;
-use crate::flow::half::{Queue, Release};
+use super::verdict::{Verdict, burst};
+use super::wait::Wait;
+use super::{link_share, receive_window, slow_start};
+use crate::bill::charge::Charge;
+use crate::flow::order::Queue;
+use crate::flow::view::Release;
 use crate::words::cause::Cause;
 use crate::words::report::{Confidence, Detail};
 
@@ -28,8 +30,8 @@ pub(super) fn paced(wait: &Wait<'_>, release: &Release) -> bool {
 /// More was queued, no acknowledgement of new data released it: recovery from a loss goes on duplicate and selective
 /// acknowledgements (RFC 6675), else the sender spaced its segments, or the bottleneck did.
 pub(super) fn spaced(wait: &Wait<'_>) -> Verdict {
-    let split = bandwidth::split(wait);
-    let (cause, form) = if recovering(wait) {
+    let split = link_share::split(wait);
+    let (cause, form) = if wait.recovering() {
         (Cause::CongestionWindow, Some("recovery"))
     } else if wait.habits.rounds.fill(wait.habits.rounds.flight, wait.half.view.window)
         && !wait.habits.rounds.growing
@@ -49,7 +51,7 @@ pub(super) fn spaced(wait: &Wait<'_>) -> Verdict {
     let charge = Charge::new(cause, wait.half.side, Duration::ZERO, Confidence::Possible)
         .evidence(wait.last.packet, wait.segment.packet)
         .detail(Detail { form, ..Detail::default() });
-    Verdict { split: split.rest(charge), trigger: super::burst(wait.last, wait.segment.at) }
+    Verdict { split: split.rest(charge), trigger: burst(wait.last, wait.segment.at) }
 }
 
 /// Whether its sender spaces segments all over the round trip: what looks like its window may be its pace.
@@ -61,6 +63,6 @@ pub(super) fn spans_round(wait: &Wait<'_>) -> bool {
 /// it while a queue is to be drained and below it while the rate is taken for lower (bbr_pacing_gain, net/ipv4/tcp_bbr.c).
 pub(super) fn near_rate(wait: &Wait<'_>) -> bool {
     let needed =
-        bandwidth::rate(wait).map(|rate| rate.time_for(wait.half.on_wire(wait.last.len, 0, wait.mss)));
+        link_share::rate(wait).map(|rate| rate.time_for(wait.half.on_wire(wait.last.len, 0, wait.mss)));
     needed.is_some_and(|needed| wait.gap <= needed.times(3))
 }

@@ -8,9 +8,10 @@
 
 use tcpwhy_wire::Duration;
 
-use super::{Wait, bandwidth};
-use crate::bill::account::Charge;
-use crate::flow::half::Release;
+use super::link_share;
+use super::wait::Wait;
+use crate::bill::charge::Charge;
+use crate::flow::view::Release;
 use crate::words::cause::Cause;
 use crate::words::limits::HELD_BACK_MIN;
 use crate::words::report::Confidence;
@@ -28,7 +29,7 @@ pub(super) fn behind(wait: &Wait<'_>, release: &Release) -> Charge {
 /// By how much an acknowledgement came later than the path and the flight before it allow. Two segments and more are acknowledged
 /// at once (RFC 9293, 3.8.6.3) unless their receiver does not read, and then its window is smaller.
 pub(super) fn late_acknowledgement(wait: &Wait<'_>, release: &Release) -> Option<Charge> {
-    let rate = bandwidth::rate(wait)?;
+    let rate = link_share::rate(wait)?;
     let acked = release.flight.saturating_sub(release.left);
     let unread = wait.half.view.window < release.window_peak - release.window_peak / 4;
     let own = rate.time_for(wait.half.on_wire(release.flight.max(wait.last.flight), 0, wait.mss));

@@ -6,10 +6,13 @@
 
 use tcpwhy_wire::{Duration, Seq};
 
-use super::congestion_window::SLOW_HOST;
-use super::{Verdict, Wait, receiver_think};
-use crate::bill::account::Charge;
-use crate::flow::half::{Half, Order, Queue, Release};
+use super::verdict::Verdict;
+use super::wait::{SLOW_HOST, Wait};
+use super::{link_share, receiver_think};
+use crate::bill::charge::Charge;
+use crate::flow::half::Half;
+use crate::flow::order::{Order, Queue};
+use crate::flow::view::Release;
 use crate::words::cause::Cause;
 use crate::words::limits::{BURST_GAP, RTO_MIN};
 use crate::words::report::{Confidence, Detail, Trigger};
@@ -68,7 +71,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         (false, true) => Confidence::Certain,
         (false, false) => Confidence::Likely,
     };
-    let split = super::bandwidth::split(wait);
+    let split = link_share::split(wait);
     let charge = Charge::new(cause, half.side, Duration::ZERO, confidence)
         .evidence(release.packet, wait.segment.packet)
         .detail(detail);

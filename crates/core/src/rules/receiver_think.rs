@@ -8,9 +8,11 @@
 
 use tcpwhy_wire::Duration;
 
-use super::{Verdict, Wait};
-use crate::bill::account::{Charge, Split};
-use crate::flow::half::Release;
+use super::verdict::Verdict;
+use super::wait::Wait;
+use crate::bill::charge::Charge;
+use crate::bill::split::Split;
+use crate::flow::view::Release;
 use crate::words::cause::Cause;
 use crate::words::limits::HELD_BACK_MIN;
 use crate::words::report::{Confidence, Detail, Trigger};

@@ -9,9 +9,13 @@
 
 use tcpwhy_wire::{Duration, Instant};
 
-use super::{Verdict, Wait, nagle};
-use crate::bill::account::{Charge, Split};
-use crate::flow::half::{Half, Order, Queue};
+use super::verdict::{Verdict, burst};
+use super::wait::Wait;
+use super::{link_share, nagle, used_up};
+use crate::bill::charge::Charge;
+use crate::bill::split::Split;
+use crate::flow::half::Half;
+use crate::flow::order::{Order, Queue};
 use crate::words::cause::Cause;
 use crate::words::limits::{BURST_GAP, HELD_BACK_MIN, RTO_MIN, TIMER_TICK};
 use crate::words::report::{Confidence, Detail, Trigger};
@@ -50,10 +54,10 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     let charge = Charge::new(cause, wait.half.side, Duration::ZERO, confidence)
         .evidence(wait.last.packet, wait.segment.packet)
         .detail(detail);
-    let trigger = if cause == Cause::Rto { Trigger::Timer } else { super::burst(wait.last, wait.segment.at) };
-    let mut split = super::bandwidth::split(wait);
+    let trigger = if cause == Cause::Rto { Trigger::Timer } else { burst(wait.last, wait.segment.at) };
+    let mut split = link_share::split(wait);
     // Of what is left for the repair, it takes two round trips and more in any case.
-    if let Some(held) = super::congestion_window::before_lost(wait).filter(|_| wait.order == Order::New)
+    if let Some(held) = used_up::before_lost(wait).filter(|_| wait.order == Order::New)
         && split.left() - held.ns >= wait.rtt()
     {
         split.take(held);

@@ -6,12 +6,13 @@
 //! window that the same flight uses up refutes it; whoever paces its segments, or keeps a beat of its own, makes it no more
 //! than possible. How flights grow is told in `growth`.
 
-use super::congestion_window::{self, Held};
-use super::{Verdict, Wait, pacing, receive_window};
-use crate::estimate::rounds::WHOLE_ROUND_MIN;
-use crate::flow::half::{Queue, Release};
+use super::verdict::{Held, Verdict};
+use super::wait::Wait;
+use super::{pacing, receive_window};
+use crate::flow::order::Queue;
+use crate::flow::view::Release;
 use crate::words::cause::Cause;
-use crate::words::limits::{BURST_GAP, HELD_BACK_MIN, INITIAL_WINDOW_SEGMENTS, SEND_BUFFER_MIN};
+use crate::words::limits::{BURST_GAP, HELD_BACK_MIN, SEND_BUFFER_MIN};
 use crate::words::report::Confidence;
 
 /// Rounds of one flight: the advertised window's, or the send buffer's. A sender that has less room than it likes to send
@@ -42,9 +43,7 @@ pub(super) fn drained(wait: &Wait<'_>, release: &Release) -> bool {
     let blurred = if wait.near_sender() { BURST_GAP } else { wait.hair().times(3) };
     let went_on = release.effective.min(wait.segment.at); // what it was late by on its way is no part of it
     let since = half.view.unanswered_since.filter(|&since| went_on - since >= blurred);
-    since.is_some()
-        && !congestion_window::recovering(wait)
-        && passed >= release.flight.saturating_add(passed) / 2
+    since.is_some() && !wait.recovering() && passed >= release.flight.saturating_add(passed) / 2
 }
 
 /// How many bytes were left in flight when a sender went on that had let acknowledgements pass.
@@ -76,35 +75,4 @@ pub(super) fn mid_write(wait: &Wait<'_>, release: &Release) -> Option<Held> {
 /// of 4 KB; splice_direct_to_actor, fs/splice.c), and the last packet of each such piece is small and pushed.
 pub(super) fn writes_on(wait: &Wait<'_>) -> bool {
     wait.last.queue == Queue::Emptied && wait.last.len > wait.mss && wait.is_full() && wait.gap < BURST_GAP
-}
-
-/// One that does waits behind such a piece for the same acknowledgements as behind any other.
-pub(super) fn between_pieces(wait: &Wait<'_>, release: &Release) -> Option<Held> {
-    let many = wait.last.flight >= INITIAL_WINDOW_SEGMENTS * wait.mss && wait.last.len > wait.mss;
-    let whole_round = wait.gap >= wait.rtt() - wait.rtt().divided_by(4) && wait.gap >= WHOLE_ROUND_MIN;
-    if !(wait.habits.writes_on && many && whole_round && wait.is_full()) {
-        return None;
-    }
-    let (cause, form, _) = congestion_window::which(wait, release);
-    Some((cause, form, Confidence::Possible))
-}
-
-/// Small packets of a sender without Nagle leave one by one until as many are out as the window counts (TCP_INIT_CWND,
-/// 10, at first); what the application writes from then on is joined and leaves with the next acknowledgement. If it goes
-/// on as before instead, the application was waiting too: small packets fill a send buffer by what the kernel spends
-/// on each (sk_wmem_alloc counts truesize).
-pub(super) fn counted_out(wait: &Wait<'_>, release: &Release) -> Option<Held> {
-    let segments = wait.last.flight_segments.max(wait.last.unheard);
-    let unheard = wait.last.una.map_or(0, |una| (wait.segment.seq - una).max(0) as u32);
-    // With Nagle, one small segment is in flight at most (tcp_minshall_check, net/ipv4/tcp_output.c).
-    let small = wait.last.flight.max(unheard) < segments.saturating_sub(1) * wait.mss;
-    let nagle_is_off = wait.habits.nagle_ignored > 0 || small;
-    if segments < INITIAL_WINDOW_SEGMENTS || !nagle_is_off || !wait.follows(release) {
-        return None;
-    }
-    if wait.segment.payload_len > wait.last.len {
-        return Some(congestion_window::which(wait, release));
-    }
-    let whole_round = wait.gap >= wait.rtt() - wait.rtt().divided_by(4) && wait.gap >= WHOLE_ROUND_MIN;
-    whole_round.then_some((Cause::SendBuffer, Some("small-writes"), Confidence::Possible))
 }

@@ -1,8 +1,9 @@
 //! What does a usual segment change in the exchange under way?
 
 use super::{Open, Path};
-use crate::bill::account::{Charge, Split};
-use crate::flow::half::LastData;
+use crate::bill::charge::Charge;
+use crate::bill::split::Split;
+use crate::flow::order::LastData;
 use crate::flow::packed::Packed;
 
 impl Path {

@@ -1,0 +1,178 @@
+//! What is known of a sender: what it does when nothing holds it back, and what one segment has taught about that?
+
+use tcpwhy_wire::Duration;
+
+use super::answers::Answers;
+use super::verdict::Verdict;
+use crate::estimate::rounds::Rounds;
+use crate::words::cause::Cause;
+use crate::words::limits::RTO_MIN;
+
+/// What a sender does when nothing holds it back.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Habits {
+    /// Pauses of the application before the n-th further write of a message, seen where nothing could hold it.
+    pauses: Option<Box<[PauseMemory; 4]>>,
+    /// Small segments sent while a small one was outstanding: Nagle is off.
+    pub nagle_ignored: u32,
+    /// Of these, the ones since the peer's last packet.
+    nagle_ignored_lately: u32,
+    /// Small segments released by an acknowledgement that had been held back.
+    pub nagle_held: u32,
+    /// The first piece of a request and what Nagle held behind it, in bytes, where the pieces were seen to be written
+    /// without waiting for an answer.
+    pub held_shape: Option<(u32, u32)>,
+    /// First replies that came when a cork's timer would have let them go, and small ones that came much sooner.
+    pub corked: u32,
+    pub quick_replies: u32,
+    /// It has been idle, and has not had two segments in flight since: its window may be down to one (RFC 5681, 4.1).
+    pub may_be_restarted: bool,
+    /// It has gone on at once behind a piece that had emptied its queue.
+    pub writes_on: bool,
+    /// How its answers lie to requests in pieces.
+    pub answers: Answers,
+    /// How many of the next packets are second copies, the first ones lost before the capture saw them.
+    pub copies_due: u16,
+    /// Rounds of a window, see `rounds`.
+    pub rounds: Rounds,
+}
+
+impl Habits {
+    /// How long the application pauses by itself before the n-th further write of a message that went on so far with
+    /// `before` bytes.
+    pub(crate) fn pause(&self, index: usize, before: u32) -> Option<Duration> {
+        self.pauses.as_ref()?[index.min(3)].median(before)
+    }
+
+    /// Whether it was seen to pause so more than once. The first time, a program may have been starting (a class that is
+    /// loaded, a cache that is cold), and no other comes where all that follow are held.
+    pub(crate) fn pauses_again(&self, index: usize) -> bool {
+        self.pauses.as_ref().is_some_and(|pauses| pauses[index.min(3)].count > 1)
+    }
+
+    /// A small segment left while a small one was outstanding.
+    pub(crate) fn on_nagle_ignored(&mut self) {
+        self.nagle_ignored = self.nagle_ignored.saturating_add(1);
+        self.nagle_ignored_lately = self.nagle_ignored_lately.saturating_add(1);
+    }
+
+    /// A packet of the peer's passed, and `missed` before it did not: what seemed outstanding may have been acknowledged.
+    pub(crate) fn on_peer_packet(&mut self, missed: u16) {
+        let lately = std::mem::take(&mut self.nagle_ignored_lately);
+        if missed > 0 {
+            self.nagle_ignored -= lately.min(self.nagle_ignored);
+        }
+    }
+
+    pub(crate) fn forget_pauses(&mut self) {
+        self.pauses = None;
+    }
+
+    /// A reply began after `verdict`.
+    pub(crate) fn on_first_reply(&mut self, verdict: &Verdict, small: bool) {
+        let (mut corked, mut thought) = (Duration::ZERO, Duration::ZERO);
+        for charge in verdict.split.charges() {
+            match charge.cause {
+                Cause::Cork => corked += charge.ns,
+                Cause::ServerThink => thought += charge.ns,
+                _ => {}
+            }
+        }
+        if corked.is_positive() {
+            self.corked = self.corked.saturating_add(1);
+        } else if small && thought < RTO_MIN.divided_by(2) {
+            self.quick_replies = self.quick_replies.saturating_add(1);
+        }
+    }
+
+    /// The same of a small one that took its server so long and was not corked.
+    #[inline]
+    pub(crate) fn on_quick_reply(&mut self, thought: Duration) {
+        if thought < RTO_MIN.divided_by(2) {
+            self.quick_replies = self.quick_replies.saturating_add(1);
+        }
+    }
+
+    pub(crate) fn take(&mut self, lessons: &Lessons) {
+        self.nagle_held = self.nagle_held.saturating_add(u32::from(lessons.nagle.held));
+        if let Some(pause) = lessons.nagle.pause {
+            self.pauses.get_or_insert_default()[lessons.index.min(3)].push(pause, lessons.before);
+        }
+        self.held_shape = lessons.nagle.shape.or(self.held_shape);
+        self.copies_due = lessons.copies_due;
+        self.writes_on |= lessons.writes_on;
+        if let Some((left, mss)) = lessons.drained_to {
+            self.rounds.on_drained(left, mss);
+        }
+        if let Some((flight, mss)) = lessons.silent_behind {
+            self.rounds.growth.on_silence(flight, mss);
+        }
+    }
+}
+
+/// The last few pauses.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct PauseMemory {
+    last: [Duration; 5],
+    count: u8,
+    /// How many bytes the write before the pause had.
+    before: u32,
+}
+
+impl PauseMemory {
+    fn push(&mut self, pause: Duration, before: u32) {
+        if !self.is_alike(before) {
+            *self = Self::default();
+        }
+        self.before = before;
+        let slots = self.last.len();
+        self.last[self.count as usize % slots] = pause;
+        self.count = if self.count as usize >= 2 * slots { slots as u8 + 1 } else { self.count + 1 };
+    }
+
+    /// Whether it can be the same write of the same program: another message has other pauses.
+    fn is_alike(&self, before: u32) -> bool {
+        before.abs_diff(self.before) <= before.max(self.before) / 4
+    }
+
+    fn median(&self, before: u32) -> Option<Duration> {
+        if !self.is_alike(before) {
+            return None;
+        }
+        let known = (self.count as usize).min(self.last.len());
+        let mut sorted = self.last;
+        sorted[..known].sort_unstable();
+        // The lower of the two middle ones: a pause is only claimed where most of the memory supports it.
+        (known > 0).then(|| sorted[(known - 1) / 2])
+    }
+}
+
+/// What one segment taught about its sender.
+pub(crate) struct Lessons {
+    pub nagle: NagleLesson,
+    pub index: usize,
+    pub before: u32,
+    pub copies_due: u16,
+    pub writes_on: bool,
+    pub drained_to: Option<(u32, u32)>,
+    /// The flight of a round that ended with a silence, and the MSS.
+    pub silent_behind: Option<(u32, u32)>,
+}
+
+impl Lessons {
+    /// What was held says nothing about what the application does in other exchanges.
+    pub(crate) fn forget_shape(&mut self) {
+        self.nagle.shape = None;
+    }
+}
+
+/// What a segment teaches about its sender's way with small writes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct NagleLesson {
+    /// A small segment was held until an acknowledgement that had been held back.
+    pub held: bool,
+    /// The application's own pause, where nothing can have held the write.
+    pub pause: Option<Duration>,
+    /// The segment before the one that was held, and the held one, in bytes.
+    pub shape: Option<(u32, u32)>,
+}

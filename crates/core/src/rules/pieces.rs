@@ -1,0 +1,41 @@
+//! What holds a sender behind a segment that had emptied its queue, although its application writes on at once?
+
+use super::used_up::which;
+use super::verdict::Held;
+use super::wait::Wait;
+use super::whole_round::WHOLE_ROUND_MIN;
+use crate::flow::view::Release;
+use crate::words::cause::Cause;
+use crate::words::limits::INITIAL_WINDOW_SEGMENTS;
+use crate::words::report::Confidence;
+
+/// Whoever goes on at once behind a piece that had emptied its queue (`send_buffer::writes_on`) waits behind such a one for the same acknowledgements as behind any other.
+pub(super) fn between_pieces(wait: &Wait<'_>, release: &Release) -> Option<Held> {
+    let many = wait.last.flight >= INITIAL_WINDOW_SEGMENTS * wait.mss && wait.last.len > wait.mss;
+    let whole_round = wait.gap >= wait.rtt() - wait.rtt().divided_by(4) && wait.gap >= WHOLE_ROUND_MIN;
+    if !(wait.habits.writes_on && many && whole_round && wait.is_full()) {
+        return None;
+    }
+    let (cause, form, _) = which(wait, release);
+    Some((cause, form, Confidence::Possible))
+}
+
+/// Small packets of a sender without Nagle leave one by one until as many are out as the window counts (TCP_INIT_CWND,
+/// 10, at first); what the application writes from then on is joined and leaves with the next acknowledgement. If it goes
+/// on as before instead, the application was waiting too: small packets fill a send buffer by what the kernel spends
+/// on each (sk_wmem_alloc counts truesize).
+pub(super) fn counted_out(wait: &Wait<'_>, release: &Release) -> Option<Held> {
+    let segments = wait.last.flight_segments.max(wait.last.unheard);
+    let unheard = wait.last.una.map_or(0, |una| (wait.segment.seq - una).max(0) as u32);
+    // With Nagle, one small segment is in flight at most (tcp_minshall_check, net/ipv4/tcp_output.c).
+    let small = wait.last.flight.max(unheard) < segments.saturating_sub(1) * wait.mss;
+    let nagle_is_off = wait.habits.nagle_ignored > 0 || small;
+    if segments < INITIAL_WINDOW_SEGMENTS || !nagle_is_off || !wait.follows(release) {
+        return None;
+    }
+    if wait.segment.payload_len > wait.last.len {
+        return Some(which(wait, release));
+    }
+    let whole_round = wait.gap >= wait.rtt() - wait.rtt().divided_by(4) && wait.gap >= WHOLE_ROUND_MIN;
+    whole_round.then_some((Cause::SendBuffer, Some("small-writes"), Confidence::Possible))
+}

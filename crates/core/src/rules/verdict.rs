@@ -1,0 +1,23 @@
+//! What does a rule answer: how an interval splits, and what let the segment leave?
+
+use tcpwhy_wire::Instant;
+
+use crate::bill::split::Split;
+use crate::flow::order::LastData;
+use crate::words::cause::Cause;
+use crate::words::limits::BURST_GAP;
+use crate::words::report::{Confidence, Trigger};
+
+/// The split of one interval, and what let the segment leave.
+pub(crate) struct Verdict {
+    pub split: Split,
+    pub trigger: Trigger,
+}
+
+/// What held a sender, in which form, and how sure that is.
+pub(super) type Held = (Cause, Option<&'static str>, Confidence);
+
+/// Which earlier packet a segment that followed `at` answers, for the ladder.
+pub(crate) fn burst(last: &LastData, at: Instant) -> Trigger {
+    if at - last.at < BURST_GAP { Trigger::Burst } else { Trigger::Write }
+}

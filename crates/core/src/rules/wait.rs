@@ -1,0 +1,80 @@
+//! What is a rule asked about: an interval, what its sender knew by its end, and how exactly that is known?
+
+use tcpwhy_wire::{Duration, Segment};
+
+use super::model::Habits;
+use crate::flow::half::Half;
+use crate::flow::order::{LastData, Order};
+use crate::flow::view::Release;
+use crate::words::limits::HOST_VARIATION;
+
+/// What a slow host takes to answer an acknowledgement with the next segment.
+pub(super) const SLOW_HOST: Duration = Duration::from_millis(4);
+
+/// An interval in which a sender in the middle of a message sent nothing.
+pub(crate) struct Wait<'a> {
+    pub half: &'a Half,
+    /// The segment that ended it.
+    pub segment: &'a Segment,
+    pub order: Order,
+    /// The segment before it on the path.
+    pub last: &'a LastData,
+    pub gap: Duration,
+    /// Where the message's part of the path stood before: the gap is billed from here.
+    pub mss: u32,
+    /// Round trip between the capture and the sender.
+    pub own: Duration,
+    /// Round trip between the capture and the peer.
+    pub peer: Duration,
+    /// What is known of this sender from earlier in the connection.
+    pub habits: &'a Habits,
+    /// Which gap of the message it is, from 0.
+    pub index: usize,
+    /// It continues a request although some of the answer had arrived.
+    pub beside_answer: bool,
+    /// The connection's beginning is not in the capture, and nothing had shown yet how far away the sender is when the
+    /// acknowledgements passed that it may have waited for.
+    pub far_unknown: bool,
+}
+
+impl Wait<'_> {
+    /// How closely a segment follows what released it: the host's own latency near the sender, the path's variation
+    /// on top far from it.
+    pub(crate) fn hair(&self) -> Duration {
+        let host = self.gap.divided_by(8).max(Duration::from_micros(150)).min(Duration::from_millis(1));
+        host + self.own.divided_by(16)
+    }
+
+    /// Whether the segment left because `release` reached its sender.
+    pub(crate) fn follows(&self, release: &Release) -> bool {
+        let after = self.segment.at - release.effective;
+        let not_before = HOST_VARIATION + self.own.divided_by(16);
+        // What the segment itself waited on its way to the capture says nothing about when it left.
+        let queued = self.half.queued_on_way.unwrap_or_default();
+        release.effective > self.last.at - not_before && after >= -not_before && after <= self.hair() + queued
+    }
+
+    /// Whether the segment is as large as they get.
+    pub(crate) fn is_full(&self) -> bool {
+        self.half.is_full(self.segment.payload_len, self.mss)
+    }
+
+    /// By how much the peer held back this acknowledgement.
+    pub(crate) fn ack_delay(&self, release: &Release) -> Option<Duration> {
+        release.rtt.map(|rtt| (rtt - self.peer).at_least_zero())
+    }
+
+    pub(crate) fn rtt(&self) -> Duration {
+        self.own + self.peer
+    }
+
+    /// Whether the capture stands nearer to the sender than to its peer.
+    pub(crate) fn near_sender(&self) -> bool {
+        self.own <= self.peer
+    }
+
+    /// Whether a loss was signalled within the last round trip.
+    pub(super) fn recovering(&self) -> bool {
+        self.half.view.loss_signal.is_some_and(|at| at + self.rtt() + self.hair() >= self.segment.at)
+    }
+}

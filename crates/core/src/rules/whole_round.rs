@@ -1,0 +1,27 @@
+//! Did a wait take about a round trip, so that the flight before it is all that its sender was let send?
+
+use tcpwhy_wire::Duration;
+
+use super::link_share;
+use super::verdict::Verdict;
+use super::wait::Wait;
+use crate::bill::held::DOUBTED;
+use crate::words::cause::Cause;
+
+/// A silence shorter than this may end with an acknowledgement by chance.
+pub(super) const WHOLE_ROUND_MIN: Duration = Duration::from_millis(1);
+
+/// The flight of a round behind which its sender was silent, held by what only it can know.
+pub(crate) fn flight(wait: &Wait<'_>, verdict: &Verdict) -> Option<u32> {
+    let held = verdict.split.has(DOUBTED | Cause::SendBuffer.bit());
+    let release = wait.half.view.advanced().filter(|_| held && is_whole_round(wait))?;
+    Some(wait.habits.rounds.flight_with(release.flight))
+}
+
+/// Whether a wait was about a round trip, and not the link's.
+pub(crate) fn is_whole_round(wait: &Wait<'_>) -> bool {
+    let rtt = wait.rtt();
+    wait.gap >= rtt - rtt.divided_by(4)
+        && wait.gap >= WHOLE_ROUND_MIN
+        && link_share::split(wait).left() >= wait.gap.divided_by(2)
+}
