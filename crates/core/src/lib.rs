@@ -18,9 +18,12 @@ mod rules;
 mod tally;
 mod words;
 
-pub use analysis::{Analysis, Arrival, Front, Options};
-pub use epoch::conductor::{Conductor, Epoch, Orders, Roll};
+pub use analysis::Analysis;
+pub use epoch::conductor::Conductor;
+pub use epoch::front::{Arrival, Front};
 pub use epoch::groups::Groups;
+pub use epoch::options::Options;
+pub use epoch::orders::{Epoch, Orders, Roll};
 pub use epoch::shard::Shard;
 pub use tally::ledger::Listing;
 pub use words::cause::{Cause, Side};

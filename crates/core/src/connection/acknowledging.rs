@@ -2,7 +2,8 @@
 
 use tcpwhy_wire::{Duration, Segment, Timestamps};
 
-use super::{CLIENT, Connection};
+use super::Connection;
+use crate::flow::ends::CLIENT;
 use crate::words::limits::{HELD_BACK_MIN, QUEUED_MIN};
 
 /// An end that was silent for this long while its peer sent was not in the middle of a burst.

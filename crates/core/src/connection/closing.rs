@@ -2,12 +2,15 @@
 
 use tcpwhy_wire::{Duration, Segment};
 
-use super::{CLIENT, Connection, SERVER};
+use super::Connection;
 use crate::bill::account::Account;
 use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
 use crate::estimate::rate::Rate;
-use crate::tally::ledger::{Closed, Ledger};
+use crate::flow::ends::{CLIENT, SERVER, side};
+use crate::rules::handshake;
+use crate::tally::closed::Closed;
+use crate::tally::ledger::Ledger;
 use crate::words::cause::{Cause, Side};
 use crate::words::limits::QUEUED_MIN;
 use crate::words::report::{Confidence, Detail, Kind};
@@ -185,13 +188,15 @@ impl Connection {
         let mut account = Account::default();
         let side = self.halves[CLIENT].side;
         let stood = [CLIENT, SERVER].map(|end| self.way(end, side).1);
-        setup.bill(self.delay(CLIENT), self.delay(SERVER), stood.into_iter().flatten(), &mut account);
+        handshake::bill(
+            setup,
+            self.delay(CLIENT),
+            self.delay(SERVER),
+            stood.into_iter().flatten(),
+            &mut account,
+        );
         let meta =
             Closed { start: setup.first_syn.0, packets: [setup.first_syn.1, last], ..self.closed(ledger) };
         ledger.close(&meta, &account);
     }
-}
-
-fn side(end: usize) -> Side {
-    if end == CLIENT { Side::Client } else { Side::Server }
 }

@@ -7,7 +7,8 @@
 
 use tcpwhy_wire::{Flags, Segment};
 
-use super::{CLIENT, Connection, SERVER};
+use super::Connection;
+use crate::flow::ends::{CLIENT, SERVER};
 use crate::tally::ledger::Ledger;
 
 impl Connection {

@@ -11,7 +11,8 @@
 
 use tcpwhy_wire::{Duration, Instant, Segment};
 
-use super::{CLIENT, Connection};
+use super::Connection;
+use crate::flow::ends::CLIENT;
 use crate::flow::order::Order;
 
 /// What a record adds to what is in it: nothing, TLS 1.3, TLS 1.2.

@@ -19,6 +19,7 @@ use crate::bill::split::Split;
 use crate::connection::ladder::Ladder;
 use crate::estimate::rounds::Rounds;
 use crate::estimate::tsecr_rtt::EchoProbe;
+use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::half::Half;
 use crate::flow::handshake::Setup;
 use crate::flow::order::Order;
@@ -27,17 +28,14 @@ use crate::flow::way::Way;
 use crate::rules::model::Habits;
 use crate::rules::nagle;
 use crate::rules::verdict::Verdict;
+use crate::tally::closed::ServiceKey;
 use crate::tally::ledger::Ledger;
-use crate::tally::service::ServiceKey;
 use crate::words::cause::{Cause, Side};
 use crate::words::limits::{HOST_VARIATION, QUEUED_MIN};
 use crate::words::report::{Rung, Trigger, Vantage};
 use billing::Follows;
 use frames::Frames;
 use turns::Silence;
-
-pub(crate) const CLIENT: usize = 0;
-pub(crate) const SERVER: usize = 1;
 
 /// One connection while it is open.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,9 +2,10 @@
 
 use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
-use super::{CLIENT, Connection, SERVER};
+use super::Connection;
 use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
+use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::order::{LastData, Order, Queue};
 use crate::flow::view::Release;
 use crate::rules::verdict::Verdict;

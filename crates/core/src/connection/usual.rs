@@ -7,12 +7,14 @@
 
 use tcpwhy_wire::Duration;
 
-use super::{CLIENT, Connection, SERVER};
+use super::Connection;
 use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
+use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::packed::Packed;
 use crate::rules::cork;
-use crate::tally::ledger::{Closed, Ledger};
+use crate::tally::closed::Closed;
+use crate::tally::ledger::Ledger;
 use crate::words::cause::Cause;
 use crate::words::limits::{BURST_GAP, QUEUED_MIN};
 use crate::words::report::{Confidence, Kind};

@@ -9,8 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tcpwhy_wire::{Duration, Endpoint, Instant};
 
-use crate::Options;
 use crate::connection::Connection;
+use crate::epoch::front::Front;
+use crate::epoch::options::Options;
+use crate::epoch::orders::{Asked, Epoch, Orders, Roll};
 use crate::epoch::shard::Shard;
 use crate::tally::listed;
 use crate::words::limits::SERVERS_MAX;
@@ -30,54 +32,6 @@ const CONNECTION: usize = size_of::<Connection>();
 const EVICTED_SHARE: usize = 8;
 /// Connections closed at the end of the capture before servers are counted again.
 const CLOSED_AT_ONCE: usize = 16_384;
-
-/// How long an epoch is.
-#[derive(Clone, Copy, Debug)]
-pub struct Epoch {
-    pub(crate) segments: usize,
-    /// It ends before, with the segment that is of so many different connections.
-    pub(crate) connections: usize,
-}
-
-/// What a shard says at the end of an epoch.
-#[derive(Clone, Debug, Default)]
-pub struct Roll {
-    /// First packets of the connections that it has begun, in their order.
-    pub(crate) opened: Vec<u64>,
-    /// Connections open now, and the bytes that they take besides their own.
-    pub(crate) open: usize,
-    pub(crate) heap: usize,
-    /// Where it was asked: of each open connection the last time and the first packet, and its part of those bytes.
-    pub(crate) ages: Vec<((Instant, u64), usize)>,
-    /// Servers with their first bill.
-    pub(crate) servers: Vec<Endpoint>,
-    /// Where it was asked: what each of its servers has come to.
-    pub(crate) costs: Vec<(Endpoint, Duration)>,
-}
-
-/// What a shard is told about an epoch.
-#[derive(Clone, Debug, Default)]
-pub struct Orders {
-    /// Numbers for the connections in its roll.
-    pub(crate) ids: Vec<u64>,
-    /// Connections numbered so far, over all shards.
-    pub(crate) count: u64,
-    /// The capture's time, and its last packet.
-    pub(crate) now: Instant,
-    pub(crate) packet: u64,
-    /// Give up connections up to this age.
-    pub(crate) evicted: Option<(Instant, u64)>,
-    /// Let these servers share their findings.
-    pub(crate) given_up: Vec<Endpoint>,
-    pub(crate) asked: Asked,
-}
-
-/// What a shard is to say in its next roll.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Asked {
-    pub(crate) ages: bool,
-    pub(crate) costs: bool,
-}
 
 /// Numbers connections and keeps their number within bounds.
 #[derive(Clone, Debug)]
@@ -197,7 +151,7 @@ impl Conductor {
     }
 
     /// One report of what all shards have found. They have been told of the last epoch.
-    pub fn report(&mut self, mut shards: Vec<Shard>, front: &crate::Front) -> Report {
+    pub fn report(&mut self, mut shards: Vec<Shard>, front: &Front) -> Report {
         self.close(&mut shards);
         let mut shards = shards.into_iter();
         let mut report = Report::default();

@@ -69,7 +69,7 @@ impl Flows {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::epoch::table::Keys;
+    use crate::epoch::hash::Keys;
     use tcpwhy_wire::Endpoint;
 
     fn ends(keys: &Keys, client: u16, back: bool) -> u64 {

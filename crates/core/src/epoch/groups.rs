@@ -6,7 +6,7 @@
 
 use tcpwhy_wire::Segment;
 
-use crate::Arrival;
+use crate::epoch::front::Arrival;
 use crate::flow::packed::{Chunk, PackedSegments};
 
 /// Groups of all shards together.

@@ -3,6 +3,11 @@
 
 pub(crate) mod conductor;
 pub(crate) mod flows;
+pub(crate) mod front;
 pub(crate) mod groups;
+pub(crate) mod hash;
+pub(crate) mod options;
+pub(crate) mod orders;
 pub(crate) mod shard;
+pub(crate) mod slab;
 pub(crate) mod table;

@@ -8,11 +8,15 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use tcpwhy_wire::{Duration, Endpoint, Instant, Segment, Seq};
 
-use crate::Arrival;
-use crate::connection::{CLIENT, Connection, SERVER};
-use crate::epoch::conductor::{Asked, Orders, Roll};
+use crate::connection::Connection;
+use crate::epoch::front::Arrival;
 use crate::epoch::groups::Groups;
-use crate::epoch::table::{Keys, Marks, Slab, Slot, Table};
+use crate::epoch::hash::Keys;
+use crate::epoch::options::Options;
+use crate::epoch::orders::{Asked, Orders, Roll};
+use crate::epoch::slab::{Marks, Slab, Slot};
+use crate::epoch::table::Table;
+use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::packed::{Packed, PackedSegments};
 use crate::flow::sighting::Sighting;
 use crate::flow::way::Way;
@@ -94,7 +98,7 @@ pub struct Shard {
 }
 
 impl Shard {
-    pub(crate) fn new(options: &crate::Options, shards: usize) -> Self {
+    pub(crate) fn new(options: &Options, shards: usize) -> Self {
         Self {
             table: Table::new(options.seed),
             connections: Slab::new(),

@@ -8,6 +8,7 @@ mod bandwidth;
 mod congestion_window;
 pub(crate) mod cork;
 mod delayed_ack_cwnd;
+pub(crate) mod handshake;
 mod link_share;
 pub(crate) mod model;
 pub(crate) mod nagle;

@@ -2,28 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use tcpwhy_wire::{Duration, Instant};
+use tcpwhy_wire::Duration;
 
 use crate::bill::account::{Account, LineView};
 
-use crate::tally::service::{ServiceKey, Services};
+use crate::tally::closed::Closed;
+use crate::tally::service::Services;
 use crate::words::cause::{Cause, Side};
 use crate::words::ids::{UNLISTED, UNNUMBERED};
-use crate::words::report::{Exchange, Kind, Report, TotalLine};
-
-/// A finished setup, exchange or one-way message, besides its account.
-pub(crate) struct Closed {
-    pub connection: u64,
-    pub service: ServiceKey,
-    pub n: u64,
-    pub kind: Kind,
-    pub initiator: Side,
-    pub start: Instant,
-    pub client_idle: Duration,
-    pub request_bytes: u64,
-    pub reply_bytes: u64,
-    pub packets: [u64; 2],
-}
+use crate::words::report::{Exchange, Report, TotalLine};
 
 /// Which exchanges are listed one by one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! What do finished bills come to together: by cause, by server, and one by one as far as they are listed?
 
+pub(crate) mod closed;
 pub(crate) mod ledger;
 pub(crate) mod listed;
 pub(crate) mod service;

@@ -9,7 +9,7 @@ use tcpwhy_wire::{Duration, Endpoint};
 
 use crate::bill::account::{Account, LineView};
 use crate::estimate::histogram::Spread;
-use crate::tally::ledger::Closed;
+use crate::tally::closed::{Closed, ServiceKey};
 use crate::words::cause::{Cause, Side};
 use crate::words::ids::UNNUMBERED;
 use crate::words::report::{Confidence, Detail, Finding, Servers};
@@ -58,13 +58,6 @@ struct Service {
 
 /// Causes times sides.
 const PLACES: usize = Cause::COUNT * 4;
-
-/// The place of a service, as long as nobody has given it up.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct ServiceKey {
-    slot: u32,
-    generation: u32,
-}
 
 /// Here is what all those have in common that have no place of their own.
 const OTHERS: u32 = 0;

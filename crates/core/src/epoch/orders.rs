@@ -1,0 +1,51 @@
+//! What do shards and their conductor tell each other between epochs?
+
+use tcpwhy_wire::{Duration, Endpoint, Instant};
+
+/// How long an epoch is.
+#[derive(Clone, Copy, Debug)]
+pub struct Epoch {
+    pub(crate) segments: usize,
+    /// It ends before, with the segment that is of so many different connections.
+    pub(crate) connections: usize,
+}
+
+/// What a shard says at the end of an epoch.
+#[derive(Clone, Debug, Default)]
+pub struct Roll {
+    /// First packets of the connections that it has begun, in their order.
+    pub(crate) opened: Vec<u64>,
+    /// Connections open now, and the bytes that they take besides their own.
+    pub(crate) open: usize,
+    pub(crate) heap: usize,
+    /// Where it was asked: of each open connection the last time and the first packet, and its part of those bytes.
+    pub(crate) ages: Vec<((Instant, u64), usize)>,
+    /// Servers with their first bill.
+    pub(crate) servers: Vec<Endpoint>,
+    /// Where it was asked: what each of its servers has come to.
+    pub(crate) costs: Vec<(Endpoint, Duration)>,
+}
+
+/// What a shard is told about an epoch.
+#[derive(Clone, Debug, Default)]
+pub struct Orders {
+    /// Numbers for the connections in its roll.
+    pub(crate) ids: Vec<u64>,
+    /// Connections numbered so far, over all shards.
+    pub(crate) count: u64,
+    /// The capture's time, and its last packet.
+    pub(crate) now: Instant,
+    pub(crate) packet: u64,
+    /// Give up connections up to this age.
+    pub(crate) evicted: Option<(Instant, u64)>,
+    /// Let these servers share their findings.
+    pub(crate) given_up: Vec<Endpoint>,
+    pub(crate) asked: Asked,
+}
+
+/// What a shard is to say in its next roll.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Asked {
+    pub(crate) ages: bool,
+    pub(crate) costs: bool,
+}

@@ -1,0 +1,68 @@
+//! How long did the handshake take, and was a SYN or a SYN-ACK lost?
+
+use tcpwhy_wire::Duration;
+
+use crate::bill::account::Account;
+use crate::bill::charge::Charge;
+use crate::bill::split::Split;
+use crate::flow::handshake::Setup;
+use crate::words::cause::{Cause, Side};
+use crate::words::report::{Confidence, Detail};
+
+/// No SYN-ACK that was not lost takes this long to be repeated (TCP_TIMEOUT_INIT, 1 s since Linux 3.1).
+const LOST_AFTER: Duration = Duration::from_millis(900);
+
+/// What a client waited that has no SYN-ACK: until its last SYN.
+fn bill_syns(setup: &Setup, account: &mut Account) {
+    let form = if setup.done { "syn" } else { "unanswered" };
+    let detail = Detail { retransmits: Some(setup.syn_count - 1), form: Some(form), ..Detail::default() };
+    let waited = setup.last_syn.0 - setup.first_syn.0;
+    let charge = Charge::new(Cause::SynRetransmit, Side::Client, waited, Confidence::Certain);
+    account.charge(&charge.evidence(setup.first_syn.1, setup.last_syn.1).detail(detail));
+}
+
+/// Draws up the bill: from the first SYN until the SYN-ACK reaches the client. `client` and `server` are the round
+/// trips between the capture and the ends, of which queues took what `stood`.
+pub(crate) fn bill(
+    setup: &Setup,
+    client: Duration,
+    server: Duration,
+    stood: impl Iterator<Item = Charge>,
+    account: &mut Account,
+) {
+    account.clear();
+    let Some((syn_ack_at, syn_ack)) = setup.last_syn_ack else { return bill_syns(setup, account) };
+    let felt = syn_ack_at - setup.first_syn.0 + client;
+    let mut split = Split::of(felt);
+    let excess = syn_ack_at - setup.first_syn.0 - server;
+    if setup.syn_count > 1 || setup.syn_ack_count > 1 || excess >= LOST_AFTER {
+        // What the echoed time stamp shows is lost for certain; what exceeds the round trip is, if the round
+        // trip is known.
+        let shown = setup.answered.map_or(Duration::ZERO, |at| at - setup.first_syn.0);
+        let repeated = setup.first_syn_ack.map_or(Duration::ZERO, |at| syn_ack_at - at);
+        let form = if setup.syn_count > 1 && shown.is_positive() { "syn" } else { "syn-ack" };
+        let detail = Detail {
+            retransmits: Some(
+                setup.syn_count.saturating_sub(1).max(setup.syn_ack_count.saturating_sub(1)).max(1),
+            ),
+            form: Some(form),
+            ..Detail::default()
+        };
+        split.take(
+            Charge::new(
+                Cause::SynRetransmit,
+                Side::Client,
+                shown.max(repeated).max(excess),
+                Confidence::Certain,
+            )
+            .evidence(setup.first_syn.1, setup.last_syn.1)
+            .detail(detail),
+        );
+    }
+    for charge in stood {
+        split.take(charge.evidence(setup.first_syn.1, syn_ack));
+    }
+    let handshake = Charge::new(Cause::Handshake, Side::Client, Duration::ZERO, Confidence::Certain)
+        .evidence(setup.first_syn.1, syn_ack);
+    account.charge_split(&split.rest(handshake));
+}

@@ -1,0 +1,27 @@
+//! What is known of a finished setup, exchange or one-way message besides its account?
+
+use tcpwhy_wire::{Duration, Instant};
+
+use crate::words::cause::Side;
+use crate::words::report::Kind;
+
+/// A finished setup, exchange or one-way message, besides its account.
+pub(crate) struct Closed {
+    pub connection: u64,
+    pub service: ServiceKey,
+    pub n: u64,
+    pub kind: Kind,
+    pub initiator: Side,
+    pub start: Instant,
+    pub client_idle: Duration,
+    pub request_bytes: u64,
+    pub reply_bytes: u64,
+    pub packets: [u64; 2],
+}
+
+/// The place of a service, as long as nobody has given it up.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct ServiceKey {
+    pub slot: u32,
+    pub generation: u32,
+}
