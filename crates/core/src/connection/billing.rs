@@ -3,34 +3,20 @@
 use tcpwhy_wire::{Duration, Segment};
 
 use super::Connection;
-use crate::bill::charge::Charge;
+use super::turn::Follows;
 use crate::bill::exchange::Open;
 use crate::bill::held::{DOUBTED, KEPT};
 use crate::bill::split::Split;
 use crate::estimate::rate::Rate;
+use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::order::{LastData, Order};
+use crate::rules::pair::Pair;
 use crate::rules::verdict::Verdict;
 use crate::rules::wait::Wait;
-use crate::rules::{self, cork, nagle, not_captured, repair};
-use crate::words::cause::{Cause, Side};
-use crate::words::limits::{BURST_GAP, QUEUED_MIN, RTO_MIN};
-use crate::words::report::{Confidence, Detail, Trigger};
-
-/// A path whose packets were late by this much varies.
-pub(super) const VARIED_MIN: Duration = Duration::from_millis(1);
-
-/// What a segment follows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Follows {
-    /// What its sender sent before.
-    Own,
-    /// The latest byte of the request that it answers.
-    Request,
-    /// The first piece of that request: what came later delayed nothing.
-    Beginning,
-    /// Nothing of the message under way.
-    Nothing,
-}
+use crate::rules::{self, crossed, nagle, not_captured, repair, server_think};
+use crate::words::cause::Cause;
+use crate::words::limits::BURST_GAP;
+use crate::words::report::Trigger;
 
 impl Connection {
     /// Decides what the interval before this segment was spent on, and since when.
@@ -55,7 +41,7 @@ impl Connection {
             }
             let timing = open.timing(segment);
             let own_time = timing.is_some_and(|timing| self.habits[from].answers.is_own(timing));
-            let mut verdict = self.think(open, segment, order, own_time);
+            let mut verdict = server_think::judge(&self.pair(), open, segment, order, own_time);
             if self.frames.is_doubtful() {
                 verdict.split.doubt();
             }
@@ -80,7 +66,7 @@ impl Connection {
             return (Verdict { split, trigger: Trigger::Write }, Follows::Own);
         }
         let verdict = rules::judge(&wait);
-        let verdict = self.crossed(open, &wait, from, &verdict).unwrap_or(verdict);
+        let verdict = crossed::judge(open, &wait, &self.halves[1 - from], from, &verdict).unwrap_or(verdict);
         let mut lessons = rules::lessons(&wait, &verdict);
         // Nothing of an answer had arrived: the application wrote all of it before it read.
         let read = open.reply_first.is_some_and(|first| segment.ack.after(first));
@@ -91,27 +77,18 @@ impl Connection {
         (verdict, Follows::Own)
     }
 
-    /// What looks held may answer what the peer sent by itself, before any of the request had reached it (both ends of HTTP/2
-    /// begin with their settings, RFC 9113, 3.4): the sender waited for that to arrive, a part of one round trip. With the
-    /// acknowledgement right behind it, only a sender that is known to mind Nagle may have written before.
-    fn crossed(&self, open: &Open, wait: &Wait<'_>, from: usize, verdict: &Verdict) -> Option<Verdict> {
-        let unanswered = from == open.initiator && open.reply_first.is_none() && wait.habits.nagle_held == 0;
-        let peer = &self.halves[1 - from];
-        let last = peer.last_data.filter(|_| unanswered && verdict.split.has(Cause::Nagle.bit()))?;
-        let arrived = last.at + wait.own;
-        let late = wait.segment.at - arrived;
-        let read = peer.snd_nxt.is_some_and(|next| wait.segment.ack.at_or_after(next));
-        if !read || arrived <= wait.last.at || late > wait.hair() || late < -wait.hair() {
-            return None;
+    /// Both ends, for rules that ask about both.
+    #[inline]
+    pub(super) fn pair(&self) -> Pair<'_> {
+        Pair {
+            halves: &self.halves,
+            habits: &self.habits,
+            sizes: self.sizes,
+            delay: [self.delay(CLIENT), self.delay(SERVER)],
+            way: &self.way,
+            now: self.now,
+            assumed: self.assumed,
         }
-        let mut split = Split::of(wait.gap);
-        split.take(
-            Charge::new(Cause::RoundTrip, wait.half.side, arrived - wait.last.at, Confidence::Likely)
-                .evidence(last.packet, wait.segment.packet),
-        );
-        let own = Charge::new(Cause::SenderThink, wait.half.side, Duration::ZERO, Confidence::Likely)
-            .evidence(last.packet, wait.segment.packet);
-        Some(Verdict { split: split.rest(own), trigger: Trigger::Packet(last.packet) })
     }
 
     /// The interval before a segment that continues what its sender sent at `last`.
@@ -173,133 +150,6 @@ impl Connection {
         }
     }
 
-    /// Whether the last of a request that went out again cannot be what the peer reacted to with `segment`: it came sooner
-    /// than that can have reached the peer, as far as the way there is known, and does not echo its time stamp.
-    fn is_spurious(&self, open: &Open, segment: &Segment) -> bool {
-        let away = self.delay(1 - open.initiator);
-        let echoed = segment.options.timestamps.is_some_and(|stamps| open.request.answers_repair(stamps.ecr));
-        let too_late = |at| segment.at - at < away - away.divided_by(8);
-        !echoed && open.request.repaired_at().is_some_and(too_late)
-    }
-
-    /// The interval from the last request byte to the first reply byte: a round trip and the server's own time.
-    pub(super) fn think(
-        &self,
-        open: &Open,
-        segment: &Segment,
-        order: Order,
-        from_beginning: bool,
-    ) -> Verdict {
-        let server = 1 - open.initiator;
-        let request = &open.request;
-        let own = self.delay(server);
-        // A retransmission that the reply cannot have answered had repaired nothing.
-        let spurious = self.is_spurious(open, segment);
-        let from = if spurious { request.last.as_ref() } else { request.frontier() };
-        let Some(from) = from else {
-            return Verdict { split: Split::of(Duration::ZERO), trigger: Trigger::Write };
-        };
-        let half = &self.halves[server];
-        let client = &self.halves[open.initiator];
-        let since = if from_beginning { open.start } else { from.at };
-        let mut split = Split::of(segment.at - since);
-        let (path, stood) = self.way(server, half.side);
-        split.take(path.evidence(from.packet, segment.packet));
-        if let Some(stood) = stood {
-            split.take(stood.evidence(from.packet, segment.packet));
-        }
-        if client.acked_unseen() || half.not_captured(segment) {
-            // The request ended, or the reply began, with packets that are missing from the capture.
-            let charge = not_captured::charge(half.side).evidence(from.packet, segment.packet);
-            return Verdict { split: split.rest(charge), trigger: Trigger::Packet(from.packet) };
-        }
-        let rtt = own + self.delay(open.initiator);
-        if let Some(charge) = repair::first_reply(half, client, (order, segment.at), split.left(), own, rtt) {
-            split.take(charge.evidence(from.packet, segment.packet));
-        }
-        // Near the client, the request's last flight had to pass the bottleneck behind the capture.
-        let busy = client.link.busy_from(from.at);
-        if own > self.delay(open.initiator) && busy.is_positive() {
-            let detail =
-                Detail { rate_bps: client.rate(true).map(Rate::bits_per_second), ..Detail::default() };
-            split.take(
-                Charge::new(Cause::Bandwidth, client.side, busy, Confidence::Likely)
-                    .evidence(from.packet, segment.packet)
-                    .detail(detail),
-            );
-        }
-        if let Some(queued) = half.queued_on_way.filter(|queued| queued.is_positive()) {
-            let detail = Detail { form: Some("reply"), ..Detail::default() };
-            split.take(
-                Charge::new(Cause::Queueing, half.side, queued, Confidence::Likely)
-                    .evidence(from.packet, segment.packet)
-                    .detail(detail),
-            );
-        }
-        // Of a request of several segments a slow link behind the capture may have taken a part.
-        let short = open.request_bytes <= u64::from(self.mss(open.initiator)) || self.is_on_one_host();
-        let near = own.times(9) <= rtt || (own < Duration::from_millis(1) && short);
-        let habits = &self.habits[server];
-        let small = segment.payload_len < self.mss(server);
-        let lone = small && cork::agrees_alone(split.left(), half.rto.rto(), habits.corked);
-        // What the server's kernel measured before the capture began is not known, and how long its timer runs.
-        let unknown = small && self.assumed && split.left() >= RTO_MIN && habits.quick_replies == 0;
-        if lone && habits.quick_replies == 0 {
-            let charge = cork::alone(half, segment.payload_len, habits.corked > 0);
-            return Verdict {
-                split: split.rest(charge.evidence(from.packet, segment.packet)),
-                trigger: Trigger::Timer,
-            };
-        }
-        // A packet that is missing before it may be the first copy, or an acknowledgement that held it.
-        let missed = half.missed_since_data > 0 && split.left() >= RTO_MIN;
-        // As long as the timer is a sleep of a round number as well.
-        let either = small
-            && habits.quick_replies == 0
-            && cork::is_of_timer(split.left(), half.rto.rto(), habits.corked);
-        let lone = lone || unknown || missed || either;
-        // Near the client, a request that was late on its way looks like a server that took longer.
-        let varied = own > self.delay(open.initiator)
-            && self.halves.iter().any(|half| half.queued_peak >= split.left().max(VARIED_MIN));
-        let confidence = match (lone || varied, near) {
-            (true, _) => Confidence::Possible,
-            (false, true) => Confidence::Certain,
-            (false, false) => Confidence::Likely,
-        };
-        let mut think = Charge::new(Cause::ServerThink, half.side, Duration::ZERO, confidence)
-            .evidence(from.packet, segment.packet);
-        if lone {
-            think = think.detail(Detail { form: Some("or-cork"), ..Detail::default() });
-        }
-        Verdict { split: split.rest(think), trigger: Trigger::Packet(from.packet) }
-    }
-
-    /// The way between the capture and an end and back: the path's smallest round trip, and what stood in its queues
-    /// during this whole connection, where other connections between the same hosts have seen it shorter.
-    pub(super) fn way(&self, end: usize, sender: Side) -> (Charge, Option<Charge>) {
-        let own = self.delay(end);
-        // Without the handshake an end may be nearer than its quickest answer says, and is if it never answers without data.
-        let sure = match self.halves[1 - end].acked_bare {
-            _ if !self.assumed => Confidence::Certain,
-            0 => Confidence::Possible,
-            _ => Confidence::Likely,
-        };
-        let round_trip = |path| Charge::new(Cause::RoundTrip, sender, path, sure);
-        let Some(path) = self.way.min(end).filter(|path| own - *path >= QUEUED_MIN) else {
-            return (round_trip(own), None);
-        };
-        let varied = self.halves.iter().map(|half| half.queued_peak).max().unwrap_or_default();
-        let queued = own - path;
-        // A longer way that never varies is another way (another host behind the same address), not a queue.
-        let seen = self.way.stood(end, self.now, queued);
-        if queued < path.divided_by(4) || (varied < queued.divided_by(4) && !seen) {
-            return (round_trip(own), None);
-        }
-        let confidence = if seen { Confidence::Likely } else { Confidence::Possible };
-        let stood = Charge::new(Cause::Queueing, sender, queued, confidence);
-        (round_trip(path), Some(stood.detail(Detail { form: Some("standing"), ..Detail::default() })))
-    }
-
     /// Takes the billed segment into its path.
     pub(super) fn extend(
         &mut self,
@@ -311,7 +161,7 @@ impl Connection {
         follows: Follows,
     ) {
         let Some(open) = self.open.as_deref().filter(|_| follows != Follows::Nothing) else { return };
-        let spurious = self.is_spurious(open, segment);
+        let spurious = server_think::is_spurious(self.delay(1 - open.initiator), open, segment);
         let half = &self.halves[from];
         let unsettled =
             if self.is_near(from) { !half.acknowledgements.is_settled() } else { half.rate(false).is_none() };

@@ -4,19 +4,14 @@ use tcpwhy_wire::{Duration, Segment};
 
 use super::Connection;
 use crate::bill::account::Account;
-use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
-use crate::estimate::rate::Rate;
 use crate::flow::ends::{CLIENT, SERVER, side};
 use crate::rules::handshake;
+use crate::rules::{drain, late_start, round_trip};
 use crate::tally::closed::Closed;
 use crate::tally::ledger::Ledger;
-use crate::words::cause::{Cause, Side};
-use crate::words::limits::QUEUED_MIN;
-use crate::words::report::{Confidence, Detail, Kind};
-
-/// Longer than this no packet waits on its way; a clock that was set back looks like it.
-const LATE_MAX: Duration = Duration::from_secs(1);
+use crate::words::cause::Side;
+use crate::words::report::Kind;
 
 impl Connection {
     /// Ends what is under way and hands it to the ledger. `next` is the segment that starts something else.
@@ -48,11 +43,11 @@ impl Connection {
             self.close_pieces(&mut open, ledger);
             open.reply_bytes = 0; // what crossed it on its way
         }
-        self.charge_drain(&mut open, speaker);
-        self.charge_late_start(&mut open);
+        drain::charge(&self.halves[speaker], [self.delay(speaker), self.delay(listener)], &mut open);
+        late_start::charge(&self.halves[open.initiator], &mut open);
         let packet = open.packets[1];
         let account = open.last_path().settle();
-        let end = self.charge_way_back(account, kind, speaker, packet);
+        let end = round_trip::charge_way_back(&self.pair(), account, kind, speaker, packet);
         let elapsed = account.total();
         let (start, packets, request_bytes) = match (kind, open.piece) {
             (Kind::OneWay, (start, first, bytes)) => (start, [first, packet], bytes),
@@ -97,7 +92,13 @@ impl Connection {
         let speaker = open.initiator;
         let mut idle = open.client_idle;
         for mut piece in std::mem::take(&mut open.pieces) {
-            self.charge_way_back(&mut piece.account, Kind::OneWay, speaker, piece.packets[1]);
+            round_trip::charge_way_back(
+                &self.pair(),
+                &mut piece.account,
+                Kind::OneWay,
+                speaker,
+                piece.packets[1],
+            );
             let meta = Closed {
                 n: open.n,
                 kind: Kind::OneWay,
@@ -116,70 +117,6 @@ impl Connection {
         open.client_idle = idle;
     }
 
-    /// A packet that was on its way here for less than any before it shows that the first segment had waited longer.
-    pub(super) fn charge_late_start(&self, open: &mut Open) {
-        let half = &self.halves[open.initiator];
-        let (Some(then), Some(now)) = (open.way_base, half.clock.base()) else { return };
-        let more = then - now;
-        if more < QUEUED_MIN || more > LATE_MAX {
-            return;
-        }
-        let detail = Detail { form: Some("request"), ..Detail::default() };
-        let late = Charge::new(Cause::Queueing, half.side, more, Confidence::Likely)
-            .evidence(open.packets[0], open.packets[1])
-            .detail(detail);
-        open.last_path().settle().charge(&late);
-        open.start = open.start - more;
-        open.piece.0 = open.piece.0 - more;
-        open.client_idle = (open.client_idle - more).at_least_zero();
-    }
-
-    /// Behind the capture the last flight still has to pass the bottleneck: its acknowledgements show for how long.
-    pub(super) fn charge_drain(&self, open: &mut Open, speaker: usize) {
-        let listener = 1 - speaker;
-        let half = &self.halves[speaker];
-        let Some(last) = open.last_path().last.filter(|_| self.delay(listener) > self.delay(speaker)) else {
-            return;
-        };
-        // Until it is acknowledged nobody knows; a FIN behind it counts as a byte.
-        if half.outstanding() > u32::from(half.fin.is_some()) {
-            return;
-        }
-        // What passes the link behind the last byte that was acknowledged is copies, for which nobody waits.
-        let late = match half.acknowledgements.last() {
-            Some(acked) => half.link.busy_between(last.at, acked - self.delay(listener)),
-            None => half.link.busy_from(last.at),
-        };
-        if !late.is_positive() {
-            return;
-        }
-        let detail = Detail { rate_bps: half.rate(true).map(Rate::bits_per_second), ..Detail::default() };
-        let drain = Charge::new(Cause::Bandwidth, side(speaker), late, Confidence::Likely)
-            .evidence(last.packet, last.packet)
-            .detail(detail);
-        open.last_path().settle().charge(&drain);
-    }
-
-    /// The way from the capture to the client; for a one-way message to the receiver and back.
-    pub(super) fn charge_way_back(
-        &self,
-        account: &mut Account,
-        kind: Kind,
-        speaker: usize,
-        packet: u64,
-    ) -> Duration {
-        let before = account.total();
-        let ends: &[usize] = if kind == Kind::Exchange { &[CLIENT] } else { &[CLIENT, SERVER] };
-        for &end in ends {
-            let (path, stood) = self.way(end, side(speaker));
-            account.charge(&path.evidence(packet, 0));
-            if let Some(stood) = stood {
-                account.charge(&stood.evidence(packet, 0));
-            }
-        }
-        account.total() - before
-    }
-
     pub(super) fn close_setup(&mut self, ledger: &mut Ledger) {
         let Some(setup) = self.setup.as_ref().filter(|_| !self.setup_billed) else { return };
         self.setup_billed = true;
@@ -187,7 +124,7 @@ impl Connection {
         let Some(last) = setup.last().filter(|_| !setup.is_fast) else { return };
         let mut account = Account::default();
         let side = self.halves[CLIENT].side;
-        let stood = [CLIENT, SERVER].map(|end| self.way(end, side).1);
+        let stood = [CLIENT, SERVER].map(|end| round_trip::way(&self.pair(), end, side).1);
         handshake::bill(
             setup,
             self.delay(CLIENT),

@@ -11,7 +11,7 @@
 
 use tcpwhy_wire::{Duration, Instant, Segment};
 
-use super::Connection;
+use crate::bill::exchange::Open;
 use crate::flow::ends::CLIENT;
 use crate::flow::order::Order;
 
@@ -157,7 +157,7 @@ impl Frames {
         self.record.is_none() && known && (len >= 64 || FRAME_LENGTHS >> len & 1 == 0)
     }
 
-    /// That segment: [`Connection::is_left_out`].
+    /// That segment: [`Frames::is_left_out`].
     #[inline]
     pub(super) fn on_passing(&mut self, len: u32, from: usize) {
         if self.counted[from] >= SETTINGS_WITHIN {
@@ -191,70 +191,72 @@ impl Frames {
     pub(super) fn is_doubtful(&self) -> bool {
         self.doubtful || self.answers && self.record.is_some_and(|(_, guessed)| guessed)
     }
-}
 
-impl Connection {
     /// Whether a segment is HTTP/2's own, so that nobody's message begins or goes on with it.
     #[inline]
-    pub(super) fn is_left_out(&mut self, segment: &Segment, from: usize, order: Order) -> bool {
-        let frames = &mut self.frames;
-        let is_known = frames.record.is_some() || frames.counted[from] < SETTINGS_WITHIN;
-        if !is_known && !frames.may_be_echo(from, segment.payload_len) {
+    pub(super) fn is_left_out(
+        &mut self,
+        open: Option<&Open>,
+        segment: &Segment,
+        from: usize,
+        order: Order,
+    ) -> bool {
+        let is_known = self.record.is_some() || self.counted[from] < SETTINGS_WITHIN;
+        if !is_known && !self.may_be_echo(from, segment.payload_len) {
             return false;
         }
-        self.is_frame(segment, from, order)
+        self.is_frame(open, segment, from, order)
     }
 
-    fn is_frame(&mut self, segment: &Segment, from: usize, order: Order) -> bool {
-        (self.frames.answers, self.frames.goes_on) = (false, false);
-        let Some(open) = self.open.as_deref().filter(|_| order == Order::New) else {
+    fn is_frame(&mut self, open: Option<&Open>, segment: &Segment, from: usize, order: Order) -> bool {
+        (self.answers, self.goes_on) = (false, false);
+        let Some(open) = open.filter(|_| order == Order::New) else {
             if order == Order::New {
-                self.frames.on_data(segment.payload_len, from, 0);
+                self.on_data(segment.payload_len, from, 0);
             }
             return false;
         };
-        let frames = &mut self.frames;
-        let held = frames.on_data(segment.payload_len, from, open.request_bytes);
-        let Some((record, _)) = frames.record.filter(|_| from == open.initiator || !open.crosses(segment))
+        let held = self.on_data(segment.payload_len, from, open.request_bytes);
+        let Some((record, _)) = self.record.filter(|_| from == open.initiator || !open.crosses(segment))
         else {
             return false;
         };
         let asks = u32::try_from(open.request_bytes).is_ok_and(|len| holds(len, record).is_none());
-        let Some(held) = held.filter(|_| frames.run[from] < FRAMES_MAX) else {
-            frames.run = [0; 2];
-            let after_frames = asks && frames.answer == Answer::Frames;
+        let Some(held) = held.filter(|_| self.run[from] < FRAMES_MAX) else {
+            self.run = [0; 2];
+            let after_frames = asks && self.answer == Answer::Frames;
             if from == open.initiator {
-                frames.goes_on = after_frames && (frames.echoed || open.request_bytes >= UPLOAD_MIN);
+                self.goes_on = after_frames && (self.echoed || open.request_bytes >= UPLOAD_MIN);
             } else {
-                frames.answers = after_frames;
-                frames.answer = Answer::Message;
+                self.answers = after_frames;
+                self.answer = Answer::Message;
             }
             return false;
         };
-        frames.run[from] += 1;
-        let echoes = held.ping && frames.asked == Some(1 - from);
+        self.run[from] += 1;
+        let echoes = held.ping && self.asked == Some(1 - from);
         if echoes {
-            frames.asked = held.more.then_some(from);
+            self.asked = held.more.then_some(from);
         } else if held.ping {
-            frames.asked = Some(from);
+            self.asked = Some(from);
         }
         let left_out = if from == open.initiator {
-            let together = frames.left_out[from].is_some_and(|last| segment.at - last < TOGETHER);
-            let waits = held.ping && frames.answer != Answer::Message;
+            let together = self.left_out[from].is_some_and(|last| segment.at - last < TOGETHER);
+            let waits = held.ping && self.answer != Answer::Message;
             // Until the responder has echoed it, it may be the rest of the request.
-            frames.echoed |= echoes && frames.answer == Answer::Frames;
-            frames.doubtful |= asks && waits && !echoes && !together;
+            self.echoed |= echoes && self.answer == Answer::Frames;
+            self.doubtful |= asks && waits && !echoes && !together;
             asks && (echoes || together || waits)
         } else {
-            frames.doubtful &= !echoes;
-            let first = frames.answer == Answer::None;
+            self.doubtful &= !echoes;
+            let first = self.answer == Answer::None;
             if first {
-                frames.answer = Answer::Frames;
+                self.answer = Answer::Frames;
             }
             asks && !first
         };
         if left_out {
-            frames.left_out[from] = Some(segment.at);
+            self.left_out[from] = Some(segment.at);
         }
         left_out
     }

@@ -9,6 +9,7 @@ mod closing;
 mod fast_open;
 mod frames;
 pub(crate) mod ladder;
+mod turn;
 mod turns;
 mod usual;
 
@@ -33,9 +34,8 @@ use crate::tally::ledger::Ledger;
 use crate::words::cause::{Cause, Side};
 use crate::words::limits::{HOST_VARIATION, QUEUED_MIN};
 use crate::words::report::{Rung, Trigger, Vantage};
-use billing::Follows;
 use frames::Frames;
-use turns::Silence;
+use turn::{Follows, Silence};
 
 /// One connection while it is open.
 #[derive(Clone, Debug, PartialEq)]
@@ -388,7 +388,7 @@ impl Connection {
         } else if half.flight() > 0 && order == Order::New {
             self.habits[from].may_be_restarted = false;
         }
-        let left_out = self.is_left_out(segment, from, order);
+        let left_out = self.frames.is_left_out(self.open.as_deref(), segment, from, order);
         if !left_out && self.starts_message(segment, from, order) {
             self.close(Some(segment), ledger);
             self.begin(segment, from, order);

@@ -3,16 +3,17 @@
 use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
 use super::Connection;
+use super::turn::Silence;
 use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::order::{LastData, Order, Queue};
 use crate::flow::view::Release;
 use crate::rules::verdict::Verdict;
-use crate::rules::{nagle, repair};
+use crate::rules::{late_start, nagle, unseen_copy};
 use crate::words::cause::Cause;
-use crate::words::limits::{BURST_GAP, TIMER_TICK};
-use crate::words::report::{Confidence, Detail, Kind};
+use crate::words::limits::BURST_GAP;
+use crate::words::report::Kind;
 
 /// Silence in the middle of a message, with everything acknowledged and nothing queued, after which the next bytes are
 /// a message of their own: a push, the next item of a stream.
@@ -25,25 +26,10 @@ const NEW_REQUEST_AFTER: Duration = Duration::from_millis(1_500);
 const SETTLED_AFTER: Duration = Duration::from_secs(10);
 /// Shorter silences end a message too, if no answer ever comes.
 const PIECE_AFTER: Duration = Duration::from_millis(200);
-/// Less than this a segment's time stamp cannot show for certain.
-const LATE_MIN: Duration = Duration::from_micros(250);
-/// A time stamp tells the least that a packet can have waited, a tick of 1 ms short of the most.
-const HALF_TICK: Duration = Duration::from_micros(500);
 /// So many segments in flight are a long message.
 const LONG_SEGMENTS: u32 = 10;
 /// A message in this many pieces without an answer is a stream.
 const PIECES_MAX: usize = 32;
-
-/// What the silence before a segment of the same sender means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Silence {
-    /// The message goes on.
-    None,
-    /// The message goes on if it is answered in the end; else this begins the next one.
-    Piece,
-    /// The next message begins.
-    Message,
-}
 
 impl Connection {
     /// Whether new bytes begin something of their own instead of continuing or answering what is under way.
@@ -186,7 +172,7 @@ impl Connection {
                 una: None,
                 spacing: Duration::ZERO,
             });
-        } else if let Some(lost) = self.first_copy_lost(segment, from, order, idle_since) {
+        } else if let Some(lost) = unseen_copy::judge(&self.pair(), segment, from, order, idle_since) {
             open.begin_earlier(at, lost.ns);
             open.request.charge(&lost);
         } else if let Some(late) = self.late_on_its_way(segment, from, idle_since) {
@@ -194,6 +180,17 @@ impl Connection {
             open.request.charge(&late);
         }
         self.open = Some(open);
+    }
+
+    /// [`late_start::on_its_way`] of this end's message.
+    pub(super) fn late_on_its_way(
+        &self,
+        segment: &Segment,
+        from: usize,
+        idle_since: Option<Instant>,
+    ) -> Option<Charge> {
+        let is_far = self.delay(from) >= self.delay(1 - from);
+        late_start::on_its_way(&self.halves[from], is_far, segment, idle_since)
     }
 
     /// When the client had the SYN-ACK.
@@ -206,79 +203,5 @@ impl Connection {
     #[inline]
     pub(super) fn idle_since(&self) -> Option<Instant> {
         self.last_felt_end.or_else(|| self.handshake_end())
-    }
-
-    /// Far from its sender, a message began earlier than its first segment passed by what that waited on its way.
-    /// What came before it was over by then.
-    pub(super) fn late_on_its_way(
-        &self,
-        segment: &Segment,
-        from: usize,
-        idle_since: Option<Instant>,
-    ) -> Option<Charge> {
-        let half = &self.halves[from];
-        let most = idle_since.map_or(Duration::MAX, |since| segment.at - since);
-        let queued = half.queued_on_way.filter(|queued| *queued >= LATE_MIN)?;
-        let late = (queued + HALF_TICK).min(most);
-        if self.delay(from) < self.delay(1 - from) {
-            return None;
-        }
-        let detail = Detail { form: Some("request"), ..Detail::default() };
-        let late = Charge::new(Cause::Queueing, half.side, late, Confidence::Likely);
-        Some(late.evidence(segment.packet, 0).detail(detail))
-    }
-
-    /// A message's first segment that is a second copy, the first one lost before the capture saw it: the sender's
-    /// timer had run in between. Near the receiver only that timer's length can be said, and it is an estimate.
-    fn first_copy_lost(
-        &self,
-        segment: &Segment,
-        from: usize,
-        order: Order,
-        idle_since: Option<Instant>,
-    ) -> Option<Charge> {
-        let half = &self.halves[from];
-        let peer = &self.halves[1 - from];
-        let since = idle_since?;
-        let mut rto = half.rto;
-        if rto.srtt().is_none() {
-            rto.on_sample(self.delay(CLIENT) + self.delay(SERVER)); // of the handshake, as its sender has it
-        }
-        let timer = rto.rto() + TIMER_TICK;
-        // A packet is missing, and the sender was silent for about as long as its timer runs, or a little before it wrote.
-        let silent = segment.at - since;
-        let timed = |copies: u16| {
-            let timers = repair::timers_of(timer, copies);
-            silent >= timers - TIMER_TICK.times(2) && silent <= timers + timer
-        };
-        // Some of the packets that are missing may have been acknowledgements.
-        let missed = half.missed_since_data;
-        let by_time = (1..=missed.min(repair::COPIES_MAX)).rev().find(|&copies| timed(copies));
-        let lost = if let Order::HoleFill { .. } = order {
-            true
-        } else {
-            // With nothing to acknowledge, the packets that are missing by their identification carried data.
-            let data = peer.newly_acked == 0 || peer.is_acked_with_data();
-            // Of a client that has sent two packets before, the numbers say less than the timer.
-            let soon = silent <= timer + timer.divided_by(8);
-            missed > 0 && (data && half.numbers_its_packets() || by_time.is_some())
-                || half.suspects_missing() && timed(1) && soon
-        };
-        if !lost || self.delay(from) < self.delay(1 - from) {
-            return None;
-        }
-        let copies = if half.numbers_its_packets() { missed.max(1) } else { by_time.unwrap_or(1) };
-        let ns = repair::timers_of(timer, copies).min(segment.at - since);
-        let detail = Detail {
-            retransmits: Some(u32::from(copies)),
-            timer: Some(timer),
-            form: Some("unseen-first-copy"),
-            ..Detail::default()
-        };
-        Some(
-            Charge::new(Cause::Rto, half.side, ns, Confidence::Possible)
-                .evidence(segment.packet, 0)
-                .detail(detail),
-        )
     }
 }

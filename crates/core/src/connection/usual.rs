@@ -12,7 +12,7 @@ use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::packed::Packed;
-use crate::rules::cork;
+use crate::rules::{cork, drain, late_start, round_trip, server_think};
 use crate::tally::closed::Closed;
 use crate::tally::ledger::Ledger;
 use crate::words::cause::Cause;
@@ -264,17 +264,17 @@ impl Connection {
         if let Some(last) = &open.reply.last
             && self.halves[SERVER].link.busy_from(last.at).is_positive()
         {
-            self.charge_drain(&mut open, SERVER);
+            drain::charge(&self.halves[SERVER], [self.delay(SERVER), self.delay(CLIENT)], &mut open);
         }
         if open.way_base.is_some() {
-            self.charge_late_start(&mut open);
+            late_start::charge(&self.halves[open.initiator], &mut open);
         }
         let packet = open.packets[1];
         let own = self.delay(CLIENT);
         let side = self.halves[SERVER].side;
         let account = open.reply.settle();
         if self.way.min(CLIENT).is_some_and(|path| own - path >= QUEUED_MIN) {
-            self.charge_way_back(account, Kind::Exchange, SERVER, packet);
+            round_trip::charge_way_back(&self.pair(), account, Kind::Exchange, SERVER, packet);
         } else {
             let way = Charge::new(Cause::RoundTrip, side, own, Confidence::Certain);
             account.charge(&way.evidence(packet, 0));
@@ -336,7 +336,8 @@ impl Connection {
         let split =
             if stood || queued || think >= cork::SHORTEST || client.link.busy_from(asked.at).is_positive() {
                 // What else may have delayed it is asked as always.
-                let verdict = self.think(open, &segment.unpack(), super::Order::New, false);
+                let verdict =
+                    server_think::judge(&self.pair(), open, &segment.unpack(), super::Order::New, false);
                 self.habits[SERVER].rounds.on_message(segment.seq);
                 self.habits[SERVER].on_first_reply(&verdict, true);
                 Some(verdict.split)
@@ -361,12 +362,12 @@ impl Connection {
         open.answer(split.as_ref(), charges.as_ref());
     }
 
-    /// How sure it is that the server took the time before a reply: what [`Connection::think`] says of a short one.
+    /// How sure it is that the server took the time before a reply: what [`server_think::judge`] says of a short one.
     #[inline]
     fn usual_confidence(&self, open: &Open, think: Duration) -> Confidence {
         let (own, away) = (self.delay(SERVER), self.delay(CLIENT));
         if own > away {
-            let most = think.max(super::billing::VARIED_MIN);
+            let most = think.max(server_think::VARIED_MIN);
             if self.halves.iter().any(|half| half.queued_peak >= most) {
                 return Confidence::Possible;
             }

@@ -7,7 +7,7 @@
 //!
 //! What proves it: the small segment follows the acknowledgement, not its own time. What refutes it: the same sender
 //! elsewhere sends small segments while a small one is outstanding, or it answers what the peer sent by itself
-//! (`Connection::crossed`).
+//! (`crossed`).
 
 use tcpwhy_wire::{Duration, Segment, Seq};
 

@@ -1,0 +1,25 @@
+//! What is a data segment to the message under way: what does it follow, and does the silence before it end something?
+
+/// What a segment follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Follows {
+    /// What its sender sent before.
+    Own,
+    /// The latest byte of the request that it answers.
+    Request,
+    /// The first piece of that request: what came later delayed nothing.
+    Beginning,
+    /// Nothing of the message under way.
+    Nothing,
+}
+
+/// What the silence before a segment of the same sender means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Silence {
+    /// The message goes on.
+    None,
+    /// The message goes on if it is answered in the end; else this begins the next one.
+    Piece,
+    /// The next message begins.
+    Message,
+}

@@ -1,0 +1,40 @@
+//! Did a sender that looks held wait for what its peer sent by itself, and not for an acknowledgement?
+
+use tcpwhy_wire::Duration;
+
+use super::verdict::Verdict;
+use super::wait::Wait;
+use crate::bill::charge::Charge;
+use crate::bill::exchange::Open;
+use crate::bill::split::Split;
+use crate::flow::half::Half;
+use crate::words::cause::Cause;
+use crate::words::report::{Confidence, Trigger};
+
+/// What looks held may answer what the peer sent by itself, before any of the request had reached it (both ends of HTTP/2
+/// begin with their settings, RFC 9113, 3.4): the sender waited for that to arrive, a part of one round trip. With the
+/// acknowledgement right behind it, only a sender that is known to mind Nagle may have written before.
+pub(crate) fn judge(
+    open: &Open,
+    wait: &Wait<'_>,
+    peer: &Half,
+    from: usize,
+    verdict: &Verdict,
+) -> Option<Verdict> {
+    let unanswered = from == open.initiator && open.reply_first.is_none() && wait.habits.nagle_held == 0;
+    let last = peer.last_data.filter(|_| unanswered && verdict.split.has(Cause::Nagle.bit()))?;
+    let arrived = last.at + wait.own;
+    let late = wait.segment.at - arrived;
+    let read = peer.snd_nxt.is_some_and(|next| wait.segment.ack.at_or_after(next));
+    if !read || arrived <= wait.last.at || late > wait.hair() || late < -wait.hair() {
+        return None;
+    }
+    let mut split = Split::of(wait.gap);
+    split.take(
+        Charge::new(Cause::RoundTrip, wait.half.side, arrived - wait.last.at, Confidence::Likely)
+            .evidence(last.packet, wait.segment.packet),
+    );
+    let own = Charge::new(Cause::SenderThink, wait.half.side, Duration::ZERO, Confidence::Likely)
+        .evidence(last.packet, wait.segment.packet);
+    Some(Verdict { split: split.rest(own), trigger: Trigger::Packet(last.packet) })
+}

@@ -1,0 +1,54 @@
+//! Did a message begin before its first segment passed the capture, because that had waited on its way?
+
+use tcpwhy_wire::{Duration, Instant, Segment};
+
+use crate::bill::charge::Charge;
+use crate::bill::exchange::Open;
+use crate::flow::half::Half;
+use crate::words::cause::Cause;
+use crate::words::limits::QUEUED_MIN;
+use crate::words::report::{Confidence, Detail};
+
+/// Less than this a segment's time stamp cannot show for certain.
+const LATE_MIN: Duration = Duration::from_micros(250);
+/// A time stamp tells the least that a packet can have waited, a tick of 1 ms short of the most.
+const HALF_TICK: Duration = Duration::from_micros(500);
+/// Longer than this no packet waits on its way; a clock that was set back looks like it.
+const LATE_MAX: Duration = Duration::from_secs(1);
+
+/// Far from its sender, a message began earlier than its first segment passed by what that waited on its way.
+/// What came before it was over by then. `half` is that sender, and `is_far` whether it is at least as far away as its peer.
+pub(crate) fn on_its_way(
+    half: &Half,
+    is_far: bool,
+    segment: &Segment,
+    idle_since: Option<Instant>,
+) -> Option<Charge> {
+    let most = idle_since.map_or(Duration::MAX, |since| segment.at - since);
+    let queued = half.queued_on_way.filter(|queued| *queued >= LATE_MIN)?;
+    let late = (queued + HALF_TICK).min(most);
+    if !is_far {
+        return None;
+    }
+    let detail = Detail { form: Some("request"), ..Detail::default() };
+    let late = Charge::new(Cause::Queueing, half.side, late, Confidence::Likely);
+    Some(late.evidence(segment.packet, 0).detail(detail))
+}
+
+/// A packet that was on its way here for less than any before it shows that the first segment had waited longer. `half` is
+/// its sender.
+pub(crate) fn charge(half: &Half, open: &mut Open) {
+    let (Some(then), Some(now)) = (open.way_base, half.clock.base()) else { return };
+    let more = then - now;
+    if more < QUEUED_MIN || more > LATE_MAX {
+        return;
+    }
+    let detail = Detail { form: Some("request"), ..Detail::default() };
+    let late = Charge::new(Cause::Queueing, half.side, more, Confidence::Likely)
+        .evidence(open.packets[0], open.packets[1])
+        .detail(detail);
+    open.last_path().settle().charge(&late);
+    open.start = open.start - more;
+    open.piece.0 = open.piece.0 - more;
+    open.client_idle = (open.client_idle - more).at_least_zero();
+}

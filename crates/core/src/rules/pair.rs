@@ -1,0 +1,23 @@
+//! What is a rule told that asks about both ends of a connection, and not about one sender's wait?
+
+use tcpwhy_wire::{Duration, Instant};
+
+use super::model::Habits;
+use crate::flow::half::Half;
+use crate::flow::way::Way;
+
+/// Both ends, client and server, and the way between them.
+#[derive(Clone, Copy)]
+pub(crate) struct Pair<'a> {
+    pub halves: &'a [Half; 2],
+    pub habits: &'a [Habits; 2],
+    /// The largest payload of one packet of each end.
+    pub sizes: [u32; 2],
+    /// Round trip between the capture and each end; nothing where nothing shows it yet.
+    pub delay: [Duration; 2],
+    /// What all connections between these hosts know.
+    pub way: &'a Way,
+    pub now: Instant,
+    /// The connection's beginning is not in the capture.
+    pub assumed: bool,
+}

@@ -1,0 +1,57 @@
+//! What of the time between the capture and an end is the path's own, and what stood in its queues for all of a connection?
+
+use tcpwhy_wire::Duration;
+
+use super::pair::Pair;
+use crate::bill::account::Account;
+use crate::bill::charge::Charge;
+use crate::flow::ends::{CLIENT, SERVER, side};
+use crate::words::cause::{Cause, Side};
+use crate::words::limits::QUEUED_MIN;
+use crate::words::report::{Confidence, Detail, Kind};
+
+/// The way between the capture and an end and back: the path's smallest round trip, and what stood in its queues
+/// during this whole connection, where other connections between the same hosts have seen it shorter.
+pub(crate) fn way(pair: &Pair<'_>, end: usize, sender: Side) -> (Charge, Option<Charge>) {
+    let own = pair.delay[end];
+    // Without the handshake an end may be nearer than its quickest answer says, and is if it never answers without data.
+    let sure = match pair.halves[1 - end].acked_bare {
+        _ if !pair.assumed => Confidence::Certain,
+        0 => Confidence::Possible,
+        _ => Confidence::Likely,
+    };
+    let round_trip = |path| Charge::new(Cause::RoundTrip, sender, path, sure);
+    let Some(path) = pair.way.min(end).filter(|path| own - *path >= QUEUED_MIN) else {
+        return (round_trip(own), None);
+    };
+    let varied = pair.halves.iter().map(|half| half.queued_peak).max().unwrap_or_default();
+    let queued = own - path;
+    // A longer way that never varies is another way (another host behind the same address), not a queue.
+    let seen = pair.way.stood(end, pair.now, queued);
+    if queued < path.divided_by(4) || (varied < queued.divided_by(4) && !seen) {
+        return (round_trip(own), None);
+    }
+    let confidence = if seen { Confidence::Likely } else { Confidence::Possible };
+    let stood = Charge::new(Cause::Queueing, sender, queued, confidence);
+    (round_trip(path), Some(stood.detail(Detail { form: Some("standing"), ..Detail::default() })))
+}
+
+/// The way from the capture to the client; for a one-way message to the receiver and back.
+pub(crate) fn charge_way_back(
+    pair: &Pair<'_>,
+    account: &mut Account,
+    kind: Kind,
+    speaker: usize,
+    packet: u64,
+) -> Duration {
+    let before = account.total();
+    let ends: &[usize] = if kind == Kind::Exchange { &[CLIENT] } else { &[CLIENT, SERVER] };
+    for &end in ends {
+        let (path, stood) = way(pair, end, side(speaker));
+        account.charge(&path.evidence(packet, 0));
+        if let Some(stood) = stood {
+            account.charge(&stood.evidence(packet, 0));
+        }
+    }
+    account.total() - before
+}

@@ -1,0 +1,66 @@
+//! Was the first copy of a message's beginning lost before the capture saw it?
+
+use tcpwhy_wire::{Instant, Segment};
+
+use super::pair::Pair;
+use super::repair;
+use crate::bill::charge::Charge;
+use crate::flow::ends::{CLIENT, SERVER};
+use crate::flow::order::Order;
+use crate::words::cause::Cause;
+use crate::words::limits::TIMER_TICK;
+use crate::words::report::{Confidence, Detail};
+
+/// A message's first segment that is a second copy, the first one lost before the capture saw it: the sender's
+/// timer had run in between. Near the receiver only that timer's length can be said, and it is an estimate.
+pub(crate) fn judge(
+    pair: &Pair<'_>,
+    segment: &Segment,
+    from: usize,
+    order: Order,
+    idle_since: Option<Instant>,
+) -> Option<Charge> {
+    let half = &pair.halves[from];
+    let peer = &pair.halves[1 - from];
+    let since = idle_since?;
+    let mut rto = half.rto;
+    if rto.srtt().is_none() {
+        rto.on_sample(pair.delay[CLIENT] + pair.delay[SERVER]); // of the handshake, as its sender has it
+    }
+    let timer = rto.rto() + TIMER_TICK;
+    // A packet is missing, and the sender was silent for about as long as its timer runs, or a little before it wrote.
+    let silent = segment.at - since;
+    let timed = |copies: u16| {
+        let timers = repair::timers_of(timer, copies);
+        silent >= timers - TIMER_TICK.times(2) && silent <= timers + timer
+    };
+    // Some of the packets that are missing may have been acknowledgements.
+    let missed = half.missed_since_data;
+    let by_time = (1..=missed.min(repair::COPIES_MAX)).rev().find(|&copies| timed(copies));
+    let lost = if let Order::HoleFill { .. } = order {
+        true
+    } else {
+        // With nothing to acknowledge, the packets that are missing by their identification carried data.
+        let data = peer.newly_acked == 0 || peer.is_acked_with_data();
+        // Of a client that has sent two packets before, the numbers say less than the timer.
+        let soon = silent <= timer + timer.divided_by(8);
+        missed > 0 && (data && half.numbers_its_packets() || by_time.is_some())
+            || half.suspects_missing() && timed(1) && soon
+    };
+    if !lost || pair.delay[from] < pair.delay[1 - from] {
+        return None;
+    }
+    let copies = if half.numbers_its_packets() { missed.max(1) } else { by_time.unwrap_or(1) };
+    let ns = repair::timers_of(timer, copies).min(segment.at - since);
+    let detail = Detail {
+        retransmits: Some(u32::from(copies)),
+        timer: Some(timer),
+        form: Some("unseen-first-copy"),
+        ..Detail::default()
+    };
+    Some(
+        Charge::new(Cause::Rto, half.side, ns, Confidence::Possible)
+            .evidence(segment.packet, 0)
+            .detail(detail),
+    )
+}
