@@ -6,7 +6,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-rules=crates/core/src/mechanism
+rules=crates/core/src/rules
 jobs=${MUTANTS_JOBS:-1}
 
 command -v cargo-mutants >/dev/null 2>&1 || cargo install --quiet --locked cargo-mutants
