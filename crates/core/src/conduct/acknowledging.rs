@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use tcpwhy_wire::{Duration, Instant};
 
-use super::{Seen, end_of, median};
+use super::seen::{Seen, end_of, median};
 use crate::words::limits::HELD_BACK_MIN;
 
 /// An acknowledgement later than this waited for something else: no stack may hold one back longer (RFC 9293, 3.8.6.3).

@@ -6,7 +6,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::{Seen, end_of, median};
+use super::seen::{Seen, end_of, median};
 use crate::words::cause::Cause;
 
 /// What a sender's flights look like.

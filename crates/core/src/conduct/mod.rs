@@ -6,6 +6,7 @@
 mod acknowledging;
 mod controller;
 mod rounds;
+mod seen;
 mod window;
 mod writing;
 
@@ -18,7 +19,8 @@ pub use window::WindowHistory;
 pub use writing::Write;
 
 use crate::words::cause::Side;
-use crate::words::report::{Connection, Rung, Vantage};
+use crate::words::report::{Connection, Vantage};
+use seen::Seen;
 
 /// How one end behaved on a connection, as far as its packets show.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -82,33 +84,3 @@ impl Connection {
 
 /// Ethernet's.
 const DEFAULT_SEGMENT: u64 = 1460;
-
-/// What the packets of a connection show of one end.
-struct Seen<'a> {
-    rungs: &'a [Rung],
-    end: Side,
-    /// Round trip between the capture and that end.
-    way: Duration,
-    segment: u64,
-}
-
-impl Seen<'_> {
-    fn is_own(&self, rung: &Rung) -> bool {
-        rung.from == self.end
-    }
-
-    /// So many packets, about, however many of them an interface took together.
-    fn packets(&self, bytes: u64) -> u32 {
-        u32::try_from((bytes + self.segment / 2) / self.segment).unwrap_or(u32::MAX).max(1)
-    }
-}
-
-fn end_of(rung: &Rung) -> u64 {
-    rung.offset + u64::from(rung.len)
-}
-
-/// The middle one; of an even number the lower.
-fn median<T: Copy + Ord>(values: &mut [T]) -> Option<T> {
-    values.sort_unstable();
-    values.get(values.len().checked_sub(1)? / 2).copied()
-}

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use tcpwhy_wire::{Duration, Instant};
 
-use super::{Seen, end_of};
+use super::seen::{Seen, end_of};
 use crate::words::cause::Cause;
 use crate::words::limits::HOST_VARIATION;
 

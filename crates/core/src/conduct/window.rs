@@ -5,7 +5,7 @@
 
 use tcpwhy_wire::Duration;
 
-use super::Seen;
+use super::seen::Seen;
 
 /// The windows of one end, in bytes, but for that of its SYN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

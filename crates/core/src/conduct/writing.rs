@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Seen, end_of};
+use super::seen::{Seen, end_of};
 use crate::words::report::Rung;
 
 /// Sizes that are named.
