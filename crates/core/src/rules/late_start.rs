@@ -10,7 +10,7 @@ use crate::words::limits::QUEUED_MIN;
 use crate::words::report::{Confidence, Detail};
 
 /// Less than this a segment's time stamp cannot show for certain.
-const LATE_MIN: Duration = Duration::from_micros(250);
+const STAMPED_LATE_MIN: Duration = Duration::from_micros(250);
 /// A time stamp tells the least that a packet can have waited, a tick of 1 ms short of the most.
 const HALF_TICK: Duration = Duration::from_micros(500);
 /// Longer than this no packet waits on its way; a clock that was set back looks like it.
@@ -25,7 +25,7 @@ pub(crate) fn on_its_way(
     idle_since: Option<Instant>,
 ) -> Option<Charge> {
     let most = idle_since.map_or(Duration::MAX, |since| segment.at - since);
-    let queued = half.queued_on_way.filter(|queued| *queued >= LATE_MIN)?;
+    let queued = half.queued_on_way.filter(|queued| *queued >= STAMPED_LATE_MIN)?;
     let late = (queued + HALF_TICK).min(most);
     if !is_far {
         return None;

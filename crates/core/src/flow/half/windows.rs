@@ -5,7 +5,7 @@ use tcpwhy_wire::{Segment, Seq};
 use super::Half;
 
 /// The window that a sender knows early in a connection.
-const UNSCALED_MAX: u32 = 65_536;
+const EARLY_WINDOW_MAX: u32 = 65_536;
 
 impl Half {
     /// Learns from the peer's acknowledgement how its windows are scaled, where no handshake says it.
@@ -41,7 +41,7 @@ impl Half {
 
     /// Half of the largest window that the sender can have known early in the connection.
     pub(super) fn forced_push_after(&self) -> u32 {
-        if self.window_max == 0 { UNSCALED_MAX / 2 } else { self.window_max.min(UNSCALED_MAX) / 2 }
+        if self.window_max == 0 { EARLY_WINDOW_MAX / 2 } else { self.window_max.min(EARLY_WINDOW_MAX) / 2 }
     }
 
     /// Whether a small segment of `len` bytes that left while a small one was outstanding shows that Nagle is off:
