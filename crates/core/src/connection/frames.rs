@@ -157,7 +157,7 @@ impl Frames {
         self.record.is_none() && known && (len >= 64 || FRAME_LENGTHS >> len & 1 == 0)
     }
 
-    /// That segment: [`Frames::is_left_out`].
+    /// Takes a segment that is no frame, as the general path does.
     #[inline]
     pub(super) fn on_passing(&mut self, len: u32, from: usize) {
         if self.counted[from] >= SETTINGS_WITHIN {

@@ -235,7 +235,7 @@ impl Connection {
     /// Takes the next segment, in order of capture. Returns whether packets before it are missing from the capture.
     pub(crate) fn on_segment(&mut self, segment: &Segment, from: usize, ledger: &mut Ledger) -> bool {
         let not_captured = self.on_general(segment, from, ledger);
-        self.calm_down();
+        self.ask_whether_calm();
         not_captured
     }
 

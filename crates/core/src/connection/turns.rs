@@ -29,7 +29,7 @@ const PIECE_AFTER: Duration = Duration::from_millis(200);
 /// So many segments in flight are a long message.
 const LONG_SEGMENTS: u32 = 10;
 /// A message in this many pieces without an answer is a stream.
-const PIECES_MAX: usize = 32;
+pub(super) const PIECES_MAX: usize = 32;
 
 impl Connection {
     /// Whether new bytes begin something of their own instead of continuing or answering what is under way.

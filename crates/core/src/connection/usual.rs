@@ -8,6 +8,7 @@
 use tcpwhy_wire::Duration;
 
 use super::Connection;
+use super::turns::PIECES_MAX;
 use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
 use crate::flow::ends::{CLIENT, SERVER};
@@ -29,12 +30,12 @@ enum Shape {
     /// It goes on with its sender's part, right behind the segment before it.
     Burst,
     /// The general path has to tell.
-    Other,
+    General,
 }
 
 impl Connection {
     /// Whether usual segments are usual here: asked again whenever the general path has run.
-    pub(super) fn calm_down(&mut self) {
+    pub(super) fn ask_whether_calm(&mut self) {
         self.calm = self.is_calm();
         if self.calm {
             self.scales = [CLIENT, SERVER].map(|end| self.window_scale(end).unwrap_or(0));
@@ -61,7 +62,7 @@ impl Connection {
         self.on_usual_packet(segment, from);
         self.on_usual_ack(segment, from);
         if segment.payload_len == 0 {
-            self.halves[from].on_usual_pure();
+            self.halves[from].missed_since_data = 0; // as nothing before it is missing (`Half::on_pure`)
         } else {
             let (own, mss) = (self.delay(from), self.sizes[from]);
             self.halves[from].learn(segment.at, own, mss);
@@ -78,10 +79,10 @@ impl Connection {
                     self.on_usual_data(segment, from);
                 }
                 Shape::Burst => self.on_burst(segment, from),
-                Shape::Other => {
-                    // It lets take effect what has taken effect by now, which changes nothing.
+                Shape::General => {
+                    // It asks again what its sender knew, and there is nothing left to learn.
                     self.on_data(&segment.unpack(), from, ledger);
-                    self.calm_down();
+                    self.ask_whether_calm();
                 }
             }
         }
@@ -102,8 +103,6 @@ impl Connection {
     ) {
         ledger.packet = segment.packet;
         self.on_segment(&segment.unpack(), from, &mut ledger);
-        self.sighting = usual.sighting;
-        (self.heap, self.way) = (usual.heap, usual.way);
         if &self != usual {
             let [general, usual] = [&self, usual].map(|state| format!("{state:#?}"));
             let differ: Vec<_> = general.lines().zip(usual.lines()).filter(|(a, b)| a != b).collect();
@@ -119,6 +118,8 @@ impl Connection {
         self.calm
             && segment.at >= self.now
             && segment.is_usual()
+            // A single byte may probe a window, and leaves what comes next as it was: a copy of it would look new.
+            && segment.payload_len != 1
             && half.expects(segment)
             && (peer.is_acknowledging(segment) || peer.is_repeated(segment, self.usual_window(segment, from)))
     }
@@ -127,16 +128,16 @@ impl Connection {
     fn shape(&self, segment: &Packed, from: usize) -> Shape {
         let half = &self.halves[from];
         let len = segment.payload_len;
-        // A single byte may be a probe, and packets that the capture does not have may be copies.
-        let plain = len > 1 && half.missed_since_data == 0 && !segment.flags.fin();
+        // Packets that the capture does not have may be copies.
+        let plain = half.missed_since_data == 0 && !half.suspects_missing() && !segment.flags.fin();
         if !plain || !self.frames.passes(len, from) {
-            return Shape::Other;
+            return Shape::General;
         }
         let Some(open) = self.open.as_deref() else {
             return if from == CLIENT && self.is_small(segment, from) {
                 Shape::Request
             } else {
-                Shape::Other
+                Shape::General
             };
         };
         if half.has_emptied_its_queue() {
@@ -151,7 +152,7 @@ impl Connection {
         } else if len == self.sizes[from] && self.goes_on(open, segment, from) {
             return Shape::Burst;
         }
-        Shape::Other
+        Shape::General
     }
 
     /// Whether it is a small segment that nothing holds back, with nothing behind it.
@@ -182,7 +183,10 @@ impl Connection {
             let asked = other.last.as_ref().map(|asked| asked.at + (away - away.divided_by(8)));
             open.reply_first.is_some() && asked.is_some_and(|asked| asked <= last.at)
         };
-        turn && self.habits[from].copies_due == 0 && half.may_go_on(last, self.sizes[from])
+        // In so many pieces it is a stream, in which a moment may begin a message (`Connection::silence`).
+        turn && open.pieces.len() < PIECES_MAX
+            && self.habits[from].copies_due == 0
+            && half.may_go_on(last, self.sizes[from])
     }
 
     /// Whether the client's next request ends what is under way.

@@ -146,6 +146,8 @@ impl Shard {
                 *slot = last.1;
             }
             for (packed, slot) in piece.packed().iter().zip(slots) {
+                // One that has begun since then was not there to be fetched.
+                let slot = slot.or_else(|| self.table.find(packed.hash, |slot| slot < FINISHED));
                 if !slot.is_some_and(|slot| self.on_usual(packed, slot)) {
                     piece.with(packed, |segment| self.on_segment(segment, packed.hash));
                 }
@@ -172,13 +174,14 @@ impl Shard {
             return false;
         }
         let Some(from) = packed.sender(&connection.ends) else { return false };
-        if self.checked {
-            return self.on_usual_checked(packed, slot, from);
-        }
+        let copy = self.checked.then(|| (connection.clone(), self.ledger.clone()));
         let before = connection.delay;
         self.ledger.packet = packed.packet;
         if !connection.on_usual(packed, from, &mut self.ledger) {
             return false;
+        }
+        if let Some((copy, ledger)) = copy {
+            copy.assert_alike(packed, from, ledger, connection, &self.ledger);
         }
         connection.sighting = Some(Sighting::of_packed(packed, from));
         if let Some(before) = connection.count_heap() {
@@ -191,20 +194,6 @@ impl Shard {
             self.finish_one(slot, packed.hash);
         }
         true
-    }
-
-    /// The same, and whether the general path says so.
-    #[cold]
-    fn on_usual_checked(&mut self, packed: &Packed, slot: Slot, from: usize) -> bool {
-        self.checked = false;
-        let (connection, ledger) = (self.connections.get(slot).clone(), self.ledger.clone());
-        let is_usual = self.on_usual(packed, slot);
-        self.checked = true;
-        // One that is finished has handed over what it had.
-        if is_usual && self.connections.get(slot).id != 0 {
-            connection.assert_alike(packed, from, ledger, self.connections.get(slot), &self.ledger);
-        }
-        is_usual
     }
 
     #[inline]

@@ -38,7 +38,7 @@ impl IpIdCounter {
         id.is_none() || self.expected == id
     }
 
-    /// That packet.
+    /// Takes the packet that is the next one by its identification, as `on_packet` does.
     #[inline]
     pub(crate) fn on_next(&mut self, id: Option<u16>, packets: u16) {
         let Some(id) = id else { return };

@@ -103,3 +103,29 @@ fn shortcuts_change_no_short_wait() {
         }
     }
 }
+
+/// So many pieces without an answer are a stream, in which what leaves at the same moment begins a message of its own.
+#[test]
+fn shortcuts_change_no_stream() {
+    let pieces: String = (0..32)
+        .flat_map(|n| ["\n+".to_owned(), (250 + 7 * n).to_string(), " C 10\n+0 S ack".to_owned()])
+        .collect();
+    let burst = "\n+600 C 1448\n+0 S ack\n+0 C 1448\n+0 S ack\n+0 C 1448\n+0 S ack";
+    let segments = log(format!("handshake{pieces}{burst}")).rtt(Duration::ZERO).capture(End::Client);
+    assert_eq!(report(&segments, EVERYTHING), plain_report(&segments, EVERYTHING));
+}
+
+/// A probe of a closed window leaves what comes next as it was, so that its second sighting is no new one.
+#[test]
+fn shortcuts_change_no_probe() {
+    let log = log(
+        "handshake\n+1 C 1000\n+1 S ack win=0\n+250 C 1 twice\n+1 S ack win=0\n+500 C 1 twice\n+1 S ack win=65536",
+    );
+    let segments = log
+        .rtt(Duration::ZERO)
+        .window(End::Server, 1_000)
+        .without_window_scale()
+        .without_ip_ids()
+        .capture(End::Client);
+    assert_eq!(report(&segments, EVERYTHING), plain_report(&segments, EVERYTHING));
+}

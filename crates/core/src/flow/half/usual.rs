@@ -65,7 +65,7 @@ impl Half {
             && window <= self.window_max
     }
 
-    /// Takes such a one.
+    /// An acknowledgement of no more than was known.
     #[inline]
     pub(crate) fn on_repeated(&mut self) {
         self.newly_acked = 0;
@@ -149,12 +149,6 @@ impl Half {
         rtt.filter(|_| !repaired)
     }
 
-    /// A segment without data where nothing is missing: [`Half::on_pure`].
-    #[inline]
-    pub(crate) fn on_usual_pure(&mut self) {
-        self.missed_since_data = 0;
-    }
-
     /// [`Half::on_data`] of a small pushed segment behind an empty queue.
     #[inline]
     pub(crate) fn on_usual_data(&mut self, segment: &Packed, mss: u32) {
@@ -229,7 +223,7 @@ impl Half {
         self.on_last(segment, if pushed { Queue::Unknown } else { Queue::More });
     }
 
-    /// It is the last data segment from now on, with so much behind it.
+    /// Keeps a segment as the last one with data, and what it says of the queue behind it.
     #[inline]
     fn on_last(&mut self, segment: &Packed, queue: Queue) {
         self.view.unanswered_since = None;
