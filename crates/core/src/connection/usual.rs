@@ -124,6 +124,7 @@ impl Connection {
             && (peer.is_acknowledging(segment) || peer.is_repeated(segment, self.usual_window(segment, from)))
     }
 
+    /// What its data is, once the acknowledgement that it carries has been taken.
     #[inline]
     fn shape(&self, segment: &Packed, from: usize) -> Shape {
         let half = &self.halves[from];
@@ -390,20 +391,17 @@ impl Connection {
         let Some(before) = &half.last_data else { return };
         let gap = (segment.at - before.at).at_least_zero();
         let busy = half.busy_in_burst(segment, before, gap, self.is_near(from), mss);
-        let charges = [busy, gap - busy];
-        let confidence = if half.dropped { Confidence::Possible } else { Confidence::Likely };
-        let side = half.side;
-        let packets = (before.packet, segment.packet);
+        let sure = if half.dropped { Confidence::Possible } else { Confidence::Likely };
+        let charges = [(busy, sure), (gap - busy, Confidence::Likely)].map(|(ns, confidence)| {
+            Charge::new(Cause::Bandwidth, half.side, ns, confidence).evidence(before.packet, segment.packet)
+        });
         self.count_flight(segment, from, mss);
         let path_rtt = self.delay(CLIENT) + self.delay(SERVER);
         self.halves[from].on_burst_data(segment, mss, path_rtt);
         let Some(open) = self.open.as_deref_mut() else { return };
         open.count_usual(segment, from);
         let path = if from == open.initiator { &mut open.request } else { &mut open.reply };
-        let [busy, rest] = charges.map(|ns| {
-            Charge::new(Cause::Bandwidth, side, ns, Confidence::Likely).evidence(packets.0, packets.1)
-        });
-        path.advance_in_burst(&[Charge { confidence, ..busy }, rest], self.halves[from].last_data.as_ref());
+        path.advance_in_burst(&charges, self.halves[from].last_data.as_ref());
     }
 
     /// The flight that its sender has under way with this segment.
