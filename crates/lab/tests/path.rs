@@ -58,11 +58,20 @@ fn timed<T>(work: impl FnOnce() -> io::Result<T>) -> io::Result<(Duration, T)> {
     Ok((start.elapsed(), done))
 }
 
-/// At least as long as theory, never early, and not longer than a busy machine explains.
-fn assert_takes(took: Duration, theory_ms: u64) {
+/// Never earlier than theory, and within `extra_ms` of it in one run of six: a busy machine stops any one of them for as
+/// long as it likes.
+fn assert_takes(theory_ms: u64, extra_ms: u64, mut measured: impl FnMut() -> Duration) {
     let theory = Duration::from_millis(theory_ms);
-    assert!(took >= theory, "{took:?} is earlier than {theory:?}");
-    assert!(took < theory + Duration::from_millis(30), "{took:?} is much later than {theory:?}");
+    let mut tries = Vec::new();
+    for _ in 0..6 {
+        let took = measured();
+        assert!(took >= theory, "{took:?} is earlier than {theory:?}");
+        if took < theory + Duration::from_millis(extra_ms) {
+            return;
+        }
+        tries.push(took);
+    }
+    panic!("{tries:?} are all much later than {theory:?}");
 }
 
 /// Reads messages of `len` bytes and answers each with one byte.
@@ -80,8 +89,7 @@ fn answer(mut stream: TcpStream, len: usize) -> io::Result<()> {
 #[test]
 fn a_handshake_takes_one_round_trip_and_the_log_agrees() {
     let Some(lab) = lab(26, &[], &[], HostSpec::default()) else { return };
-    let took = lab.run(|_| Ok(()), |address| Ok(timed(|| TcpStream::connect(address))?.0));
-    assert_takes(took, 26);
+    assert_takes(26, 30, || lab.run(|_| Ok(()), |address| Ok(timed(|| TcpStream::connect(address))?.0)));
     std::thread::sleep(Duration::from_millis(60));
     let log = lab.pair.log();
     assert!(log.records.len() >= 3 && log.refused == 0 && log.omitted == 0);
@@ -116,16 +124,16 @@ fn a_transfer_takes_its_bits_time() {
     };
     // 691 segments of 1448 bytes with 52 bytes of headers: 8.29 Mbit at 20 Mb/s, and the round trip. The hosts may add
     // waits of their own, such as a delayed acknowledgement on the way; not in every run.
-    let best = (0..4).map(|_| transfer()).min().unwrap_or_default();
-    assert_takes(best, 416);
+    assert_takes(416, 30, transfer);
 }
 
 #[test]
 fn a_lost_syn_costs_the_initial_timeout() {
     let Some(lab) = lab(20, &["loss syn 1"], &[], HostSpec::default()) else { return };
+    // RFC 6298, 2: one second. The kernel's timer wheel rounds it up by as much as an eighth of its level (64 ms), and a
+    // busy machine adds to that. Only the first SYN is dropped: there is no second try.
     let took = lab.run(|_| Ok(()), |address| Ok(timed(|| TcpStream::connect(address))?.0));
-    // RFC 6298, 2: one second. The kernel's timer wheel rounds it up by as much as an eighth of its level (64 ms).
-    assert!(took >= Duration::from_millis(1_020) && took < Duration::from_millis(1_150), "{took:?}");
+    assert!(took >= Duration::from_millis(1_020) && took < Duration::from_millis(1_900), "{took:?}");
     let log = lab.pair.log();
     assert_eq!(log.records.iter().filter(|record| record.delivered.is_none()).count(), 1);
 }
@@ -149,14 +157,14 @@ fn a_windows_like_server_holds_a_split_write_for_200_ms() {
     };
     let serve = |stream| answer(stream, 100);
     let Some(windows) = lab(2, &[], &["acks windows-7"], server()) else { return };
-    assert_takes(windows.run(serve, ask(false)), 202);
+    assert_takes(202, 30, || windows.run(serve, ask(false)));
     drop(windows);
     let Some(windows) = lab(2, &[], &["acks windows-7"], server()) else { return };
-    assert_takes(windows.run(serve, ask(true)), 2);
+    assert_takes(2, 30, || windows.run(serve, ask(true)));
     drop(windows);
     // TcpAckFrequency=1: only Nagle's own round trip is left.
     let Some(immediate) = lab(2, &[], &["acks every 1"], server()) else { return };
-    assert_takes(immediate.run(serve, ask(false)), 4);
+    assert_takes(4, 30, || immediate.run(serve, ask(false)));
 }
 
 #[test]

@@ -139,8 +139,8 @@ fn any_program_runs_at_the_near_end_and_reaches_the_far_end_by_name() {
     let said = text(&output.stdout);
     let line = said.lines().find_map(|line| line.strip_prefix("took ")).unwrap_or_else(|| panic!("{said}"));
     let (seconds, address) = line.split_once(' ').unwrap();
-    // A handshake and a request: two round trips of 60 ms.
-    assert!((0.12..0.5).contains(&seconds.parse().unwrap()), "{said}");
+    // A handshake and a request: two round trips of 60 ms, and what a busy machine adds.
+    assert!((0.12..5.0).contains(&seconds.parse().unwrap()), "{said}");
     assert_eq!(address, "10.77.0.2");
     assert!(dir.join("near.pcapng").exists() && dir.join("far.pcapng").exists());
     std::fs::remove_dir_all(dir).unwrap();
