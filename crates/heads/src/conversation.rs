@@ -1,0 +1,378 @@
+//! What has been said on a connection, and what is each side's next byte of interest?
+
+use crate::head::Head;
+use crate::protocol::{Protocol, Recognised, Talking, recognise};
+use crate::talk::{CARRY, First, Out, Side, Step, Turn};
+
+/// Bytes kept of each side's beginning until the protocol is recognised.
+const FIRST_BYTES_MAX: usize = 64;
+/// Beginnings that are looked at before the protocol is given up.
+const TRIES_MAX: u8 = 4;
+
+/// The heads of both directions of a connection. The two sides are 0 and 1, in any order.
+///
+/// Feed it each segment with payload once, those of one side in the order of the stream; the first byte behind a handshake has the
+/// offset 0, and no other has. A segment that ends before [`next_at`](Self::next_at) need not be fed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Conversation {
+    phase: Phase,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Phase {
+    /// The protocol is not known yet.
+    Listening(Listening),
+    Talking(Talk),
+    /// Nothing can be told.
+    Deaf,
+}
+
+impl Default for Phase {
+    fn default() -> Self {
+        Self::Listening(Listening::default())
+    }
+}
+
+/// How each side began to speak, this time.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Listening {
+    firsts: [Beginning; 2],
+    /// Which side spoke last.
+    last: Option<usize>,
+    tries: u8,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Beginning {
+    at: u64,
+    payload_len: u32,
+    len: u8,
+    bytes: [u8; FIRST_BYTES_MAX],
+}
+
+impl Default for Beginning {
+    fn default() -> Self {
+        Self { at: 0, payload_len: 0, len: 0, bytes: [0; FIRST_BYTES_MAX] }
+    }
+}
+
+impl Beginning {
+    fn of(at: u64, captured: &[u8], payload_len: u32) -> Self {
+        let len = captured.len().min(FIRST_BYTES_MAX);
+        let mut bytes = [0; FIRST_BYTES_MAX];
+        bytes[..len].copy_from_slice(&captured[..len]);
+        Self { at, payload_len, len: len as u8, bytes }
+    }
+
+    fn first(&self) -> First<'_> {
+        First { bytes: &self.bytes[..usize::from(self.len)], len: self.payload_len }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Talk {
+    talking: Talking,
+    /// Which of the two asks as a rule.
+    client: Option<usize>,
+    readers: [Reader; 2],
+    /// Which side spoke last.
+    last: Option<usize>,
+}
+
+/// How far one direction has been read.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Reader {
+    state: State,
+    /// Where the next head begins.
+    next: u64,
+    carried: u8,
+    /// What is at hand of a head that goes on in the next segment.
+    carry: [u8; CARRY],
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum State {
+    /// It has not spoken.
+    Fresh,
+    Reading,
+    /// Where its next message begins is not known.
+    Lost,
+}
+
+impl Conversation {
+    /// Of a connection whose protocol must be found out.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Of a connection whose protocol is known, and which side asks.
+    pub fn speaking(protocol: Protocol, client: usize) -> Self {
+        let talk = Talk::new(Recognised { protocol, client: Some(client.min(1)) });
+        Self { phase: Phase::Talking(talk) }
+    }
+
+    /// The protocol, once it is known.
+    pub fn protocol(&self) -> Option<Protocol> {
+        match &self.phase {
+            Phase::Talking(talk) => Some(talk.talking.protocol()),
+            _ => None,
+        }
+    }
+
+    /// Which side asks as a rule, once that is known.
+    pub fn client(&self) -> Option<usize> {
+        match &self.phase {
+            Phase::Talking(talk) => talk.client,
+            _ => None,
+        }
+    }
+
+    /// It will never tell anything: keep it no longer.
+    pub fn is_deaf(&self) -> bool {
+        self.phase == Phase::Deaf
+    }
+
+    /// No head that is still to be told begins or goes on in front of this byte of a side's stream. 0 where any segment may
+    /// have one.
+    pub fn next_at(&self, from: usize) -> u64 {
+        match &self.phase {
+            Phase::Listening(_) => 0,
+            Phase::Deaf => u64::MAX,
+            Phase::Talking(talk) => {
+                let reader = &talk.readers[from];
+                if reader.state == State::Reading { reader.next + u64::from(reader.carried) } else { 0 }
+            }
+        }
+    }
+
+    /// Where a side's next message begins is not known: it is silent until one begins that cannot be mistaken.
+    pub fn is_lost(&self, from: usize) -> bool {
+        matches!(&self.phase, Phase::Talking(talk) if talk.readers[from].state == State::Lost)
+    }
+
+    /// Takes a segment of one side: where it begins in the stream, what was captured of its payload, and how long that is.
+    /// Tells the heads that it has or completes.
+    pub fn on_bytes(
+        &mut self,
+        from: usize,
+        at: u64,
+        captured: &[u8],
+        payload_len: u32,
+        mut on_head: impl FnMut(Head),
+    ) {
+        let captured = &captured[..captured.len().min(payload_len as usize)];
+        match &mut self.phase {
+            Phase::Deaf => {}
+            Phase::Listening(_) => self.listen(from, at, captured, payload_len, &mut on_head),
+            Phase::Talking(talk) => {
+                let end = talk.on_bytes(from, at, captured, payload_len, &mut on_head);
+                self.go_on(end);
+            }
+        }
+    }
+
+    /// Looks at the beginning of what a side says this time; when both fit a protocol, reads them.
+    fn listen(
+        &mut self,
+        from: usize,
+        at: u64,
+        captured: &[u8],
+        payload_len: u32,
+        on_head: &mut dyn FnMut(Head),
+    ) {
+        let Phase::Listening(listening) = &mut self.phase else { return };
+        if listening.last == Some(from) || captured.is_empty() {
+            return;
+        }
+        listening.last = Some(from);
+        listening.firsts[from] = Beginning::of(at, captured, payload_len);
+        let [a, b] = &listening.firsts;
+        let Some(recognised) = recognise([a.first(), b.first()]) else {
+            listening.tries += 1;
+            if listening.tries == TRIES_MAX {
+                self.phase = Phase::Deaf;
+            }
+            return;
+        };
+        let other = listening.firsts[1 - from].clone();
+        let mut talk = Talk::new(recognised);
+        talk.begin(from, at);
+        let mut end = End::Open;
+        if other.len > 0 {
+            talk.begin(1 - from, other.at);
+            // Of the bytes that a name would point to nothing is left.
+            let mut on_head = |head| on_head(Head { name: None, ..head });
+            let bytes = other.first().bytes;
+            end = talk.on_bytes(1 - from, other.at, bytes, other.payload_len, &mut on_head);
+        }
+        if end == End::Open {
+            end = talk.on_bytes(from, at, captured, payload_len, on_head);
+        }
+        self.phase = Phase::Talking(talk);
+        self.go_on(end);
+    }
+
+    fn go_on(&mut self, end: End) {
+        match end {
+            End::Open => {}
+            End::Anew => self.phase = Phase::default(),
+            End::Wrong => self.phase = Phase::Deaf,
+        }
+    }
+}
+
+/// Whether the protocol is still spoken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Open,
+    Anew,
+    Wrong,
+}
+
+impl Talk {
+    fn new(recognised: Recognised) -> Self {
+        let reader = Reader { state: State::Fresh, next: 0, carried: 0, carry: [0; CARRY] };
+        let talking = Talking::new(recognised.protocol);
+        Self { talking, client: recognised.client, readers: [reader; 2], last: None }
+    }
+
+    fn side(&self, from: usize) -> Side {
+        if self.client.unwrap_or(0) == from { Side::Client } else { Side::Server }
+    }
+
+    /// A message of this side begins here, as its bytes have shown.
+    fn begin(&mut self, from: usize, at: u64) {
+        if at > 0 {
+            self.talking.lose(self.side(from));
+        }
+        self.readers[from] = Reader { state: State::Reading, next: at, ..self.readers[from] };
+    }
+
+    fn on_bytes(
+        &mut self,
+        from: usize,
+        at: u64,
+        captured: &[u8],
+        payload_len: u32,
+        on_head: &mut dyn FnMut(Head),
+    ) -> End {
+        let side = self.side(from);
+        let is_turn = self.last.replace(from) == Some(1 - from);
+        let reader = &mut self.readers[from];
+        let end = at.saturating_add(u64::from(payload_len));
+        let seen = reader.next.saturating_add(u64::from(reader.carried));
+        match reader.state {
+            State::Reading if end <= seen => return End::Open,
+            State::Reading if at <= seen => {}
+            State::Fresh if at == 0 => reader.state = State::Reading,
+            State::Fresh | State::Reading | State::Lost => {
+                reader.lose();
+                if !self.talking.begins(side, First { bytes: captured, len: payload_len }, is_turn) {
+                    return End::Open;
+                }
+                self.talking.lose(side);
+                *reader = Reader { state: State::Reading, next: at, ..*reader };
+            }
+        }
+        let mut out = Out { from, is_turn, at: 0, base: None, turn: None, on_head };
+        loop {
+            let reader = &mut self.readers[from];
+            let seen = reader.next.saturating_add(u64::from(reader.carried));
+            if seen >= end {
+                return End::Open;
+            }
+            let begin = (seen - at) as usize;
+            let Some(rest) = captured.get(begin..).filter(|rest| !rest.is_empty()) else {
+                // A head is where nothing was captured.
+                reader.lose();
+                return End::Open;
+            };
+            let step = reader.step(&mut self.talking, side, begin, rest, &mut out);
+            match step {
+                Step::Other(protocol) if protocol != self.talking.protocol() => {
+                    self.talking = Talking::new(protocol);
+                    // What is carried is its beginning too.
+                    let carried = std::mem::take(&mut self.readers[from].carried);
+                    debug_assert!(carried <= 1, "another protocol is told by its first byte");
+                }
+                Step::Lose => {
+                    self.readers[from].lose();
+                    return End::Open;
+                }
+                Step::Wrong | Step::Other(_) => return End::Wrong,
+                Step::Need | Step::Skip(_) => {}
+            }
+            match out.turn.take() {
+                None => {}
+                Some(Turn::Anew) => return End::Anew,
+                Some(Turn::Into(protocol)) => self.talking = Talking::new(protocol),
+            }
+        }
+    }
+}
+
+impl Reader {
+    fn lose(&mut self) {
+        (self.state, self.carried) = (State::Lost, 0);
+    }
+
+    /// One step over the bytes behind those that are carried.
+    fn step(
+        &mut self,
+        talking: &mut Talking,
+        side: Side,
+        begin: usize,
+        rest: &[u8],
+        out: &mut Out<'_>,
+    ) -> Step {
+        out.at = self.next;
+        if self.carried == 0 {
+            out.base = Some(begin);
+            let step = talking.step(side, rest, out);
+            match step {
+                Step::Need if rest.len() < CARRY => {
+                    self.carry[..rest.len()].copy_from_slice(rest);
+                    self.carried = rest.len() as u8;
+                }
+                Step::Skip(len) if len > 0 => self.next = self.next.saturating_add(len),
+                Step::Lose | Step::Other(_) => {}
+                _ => return Step::Wrong,
+            }
+            return step;
+        }
+        out.base = None;
+        let Some(slot) = self.carry.get_mut(usize::from(self.carried)) else { return Step::Wrong };
+        *slot = rest[0];
+        self.carried += 1;
+        loop {
+            let carried = usize::from(self.carried);
+            let step = talking.step(side, &self.carry[..carried], out);
+            match step {
+                Step::Need if carried < CARRY => return step,
+                Step::Lose => return step,
+                Step::Skip(len) if len > 0 => {
+                    self.next = self.next.saturating_add(len);
+                    out.at = self.next;
+                    let used = carried.min(usize::try_from(len).unwrap_or(CARRY));
+                    self.carry.copy_within(used..carried, 0);
+                    self.carried = (carried - used) as u8;
+                    if self.carried == 0 || out.turn.is_some() {
+                        return step;
+                    }
+                }
+                _ => return Step::Wrong,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Conversation;
+
+    /// One of each connection with captured payload is kept.
+    #[test]
+    fn is_small() {
+        assert!(size_of::<Conversation>() <= 288, "{} bytes", size_of::<Conversation>());
+    }
+}

@@ -1,0 +1,45 @@
+//! What do the first bytes of an application's messages say about who asks whom?
+//!
+//! A [`Conversation`] is fed with what a capture has of the payload of one connection, in the order of the stream. It
+//! finds out by the bytes, never by a port, which protocol is spoken, and tells each [`Head`]: where a message begins
+//! and ends, whether it asks or answers, and the number by which the protocol pairs the two. Bodies are stepped over by
+//! their length, and nothing is kept of what was read but the part of a head that goes on in the next segment.
+//!
+//! What cannot be told is not told: a protocol that only might be spoken is none, and behind bytes that the capture does not
+//! have a direction stays silent until a message begins that cannot be mistaken.
+#![forbid(unsafe_code)]
+
+mod amqp;
+mod bolt;
+mod conversation;
+mod dns;
+mod dubbo;
+mod head;
+mod http1;
+mod http2;
+mod imap;
+mod kafka;
+mod ldap;
+mod memcached;
+mod modbus;
+mod mongodb;
+mod mqtt;
+mod mysql;
+mod nats;
+mod pop3;
+mod postgresql;
+mod protocol;
+mod redis;
+mod smb2;
+mod smtp;
+mod ssh;
+mod talk;
+mod thrift;
+mod tls;
+mod websocket;
+mod words;
+
+pub use conversation::Conversation;
+pub use head::{Credit, Head, Role, Span};
+pub use protocol::{Protocol, Recognised, recognise};
+pub use talk::First;

@@ -1,0 +1,118 @@
+//! Which MQTT packets want an answer? (MQTT 3.1.1, 2 and 3; MQTT 5.0)
+//!
+//! Either side publishes; with a quality of service above 0 it waits for the other to acknowledge, by packet identifier.
+
+use crate::head::{Head, Role};
+use crate::talk::{CARRY, First, Out, Side, Step, Talk, is_text, u16_at};
+
+const CONNECT: u8 = 1;
+const PUBLISH: u8 = 3;
+
+/// Nothing has to be remembered.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Mqtt;
+
+impl Talk for Mqtt {
+    fn fits(client: First<'_>, server: First<'_>) -> bool {
+        let answers = matches!(server.bytes, [] | [0x20 | 0xf0, ..]);
+        let Some((begin, _)) = length(client.bytes) else { return false };
+        let rest = client.bytes.get(begin..).unwrap_or_default();
+        let named = rest.starts_with(b"\0\x04MQTT") || rest.starts_with(b"\0\x06MQIsdp");
+        client.bytes[0] == CONNECT << 4 && named && answers
+    }
+
+    fn step(&mut self, _: Side, bytes: &[u8], out: &mut Out<'_>) -> Step {
+        let (kind, flags) = (bytes[0] >> 4, bytes[0] & 0xf);
+        // Reserved flags have one value (MQTT 3.1.1, 2.2.2).
+        let sound = match kind {
+            0 => false,
+            PUBLISH => flags & 6 != 6,
+            6 | 8 | 10 => flags == 2,
+            _ => flags == 0,
+        };
+        if !sound {
+            return Step::Wrong;
+        }
+        let Some((begin, rest_len)) = length(bytes) else {
+            let too_long = bytes.len() >= 5;
+            return if too_long { Step::Wrong } else { Step::Need };
+        };
+        let len = begin as u64 + u64::from(rest_len);
+        let needed = match kind {
+            PUBLISH..=11 => begin + 2,
+            _ => begin,
+        };
+        if bytes.len() < needed.min(len as usize) {
+            return Step::Need;
+        }
+        let mut id = None;
+        let mut name = None;
+        if kind == PUBLISH && rest_len >= 2 {
+            let topic_len = usize::from(u16_at(bytes, begin).unwrap_or(0));
+            let topic_end = begin + 2 + topic_len;
+            // The identifier is behind the topic, if that is short enough.
+            if flags & 6 != 0 && topic_end + 2 <= CARRY {
+                if bytes.len() < (topic_end + 2).min(len as usize) {
+                    return Step::Need;
+                }
+                id = u16_at(bytes, topic_end).map(u64::from);
+            }
+            name = out.span(begin + 2, topic_end.min(bytes.len()));
+        } else if (4..=11).contains(&kind) && rest_len >= 2 {
+            id = u16_at(bytes, begin).map(u64::from);
+        }
+        let (word, role) = named(kind, flags);
+        out.put(Head { id, name, ..Head::whole(role, word, len) });
+        Step::Skip(len)
+    }
+
+    fn begins(&self, _: Side, first: First<'_>, _: bool) -> bool {
+        // Two bytes prove nothing; a topic does.
+        let Some((begin, rest_len)) = length(first.bytes) else { return false };
+        let topic_len = usize::from(u16_at(first.bytes, begin).unwrap_or(0));
+        let topic = first.bytes.get(begin + 2..).unwrap_or_default();
+        let topic = &topic[..topic.len().min(topic_len)];
+        first.bytes[0] >> 4 == PUBLISH
+            && first.bytes[0] & 6 != 6
+            && (3..rest_len as usize).contains(&topic_len)
+            && begin as u64 + u64::from(rest_len) == u64::from(first.len)
+            && topic.len() >= 3
+            && is_text(topic)
+    }
+
+    fn lose(&mut self, _: Side) {}
+}
+
+/// Where the rest begins, and how long it is (MQTT 3.1.1, 2.2.3).
+fn length(bytes: &[u8]) -> Option<(usize, u32)> {
+    let mut len = 0;
+    for (i, byte) in bytes.iter().skip(1).take(4).enumerate() {
+        len |= u32::from(byte & 0x7f) << (7 * i);
+        if byte & 0x80 == 0 {
+            return Some((i + 2, len));
+        }
+    }
+    None
+}
+
+const fn named(kind: u8, flags: u8) -> (&'static str, Role) {
+    use Role::{Answers, Asks, Interim, Neither, Pushes};
+    match kind {
+        CONNECT => ("CONNECT", Asks),
+        2 => ("CONNACK", Answers),
+        PUBLISH if flags & 6 != 0 => ("PUBLISH", Asks),
+        PUBLISH => ("PUBLISH", Pushes),
+        4 => ("PUBACK", Answers),
+        5 => ("PUBREC", Interim),
+        6 => ("PUBREL", Neither),
+        7 => ("PUBCOMP", Answers),
+        8 => ("SUBSCRIBE", Asks),
+        9 => ("SUBACK", Answers),
+        10 => ("UNSUBSCRIBE", Asks),
+        11 => ("UNSUBACK", Answers),
+        12 => ("PINGREQ", Neither),
+        13 => ("PINGRESP", Neither),
+        14 => ("DISCONNECT", Neither),
+        _ => ("AUTH", Neither),
+    }
+}

@@ -1,0 +1,113 @@
+//! Which protocol is it?
+
+use crate::talk::{First, Out, Side, Step, Talk};
+use crate::{amqp, bolt, dns, dubbo, http1, http2, imap, kafka, ldap, memcached, modbus, mongodb, mqtt};
+use crate::{mysql, nats, pop3, postgresql, redis, smb2, smtp, ssh, thrift, tls, websocket};
+
+/// The protocols, a line each: what it is called, where it is read, how it is shown.
+macro_rules! protocols {
+    ($($name:ident = $talk:path, $shown:literal;)*) => {
+        /// A protocol whose heads are read.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Protocol {
+            $(#[doc = $shown] $name,)*
+        }
+
+        impl Protocol {
+            /// Every protocol.
+            pub const ALL: &[Self] = &[$(Self::$name,)*];
+
+            /// Its usual name.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$name => $shown,)* }
+            }
+
+            pub(crate) fn fits(self, client: First<'_>, server: First<'_>) -> bool {
+                match self { $(Self::$name => <$talk>::fits(client, server),)* }
+            }
+        }
+
+        /// What two sides that speak one of them have said so far.
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        pub(crate) enum Talking {
+            $($name($talk),)*
+        }
+
+        impl Talking {
+            pub(crate) fn new(protocol: Protocol) -> Self {
+                match protocol { $(Protocol::$name => Self::$name(Default::default()),)* }
+            }
+
+            pub(crate) fn protocol(&self) -> Protocol {
+                match self { $(Self::$name(_) => Protocol::$name,)* }
+            }
+
+            pub(crate) fn step(&mut self, side: Side, bytes: &[u8], out: &mut Out<'_>) -> Step {
+                match self { $(Self::$name(talk) => talk.step(side, bytes, out),)* }
+            }
+
+            pub(crate) fn begins(&self, side: Side, first: First<'_>, is_turn: bool) -> bool {
+                match self { $(Self::$name(talk) => talk.begins(side, first, is_turn),)* }
+            }
+
+            pub(crate) fn lose(&mut self, side: Side) {
+                match self { $(Self::$name(talk) => talk.lose(side),)* }
+            }
+        }
+    };
+}
+
+protocols! {
+    Http1 = http1::Http1, "HTTP/1";
+    Http2 = http2::Http2, "HTTP/2";
+    Tls = tls::Tls, "TLS";
+    WebSocket = websocket::WebSocket, "WebSocket";
+    PostgreSql = postgresql::PostgreSql, "PostgreSQL";
+    Redis = redis::Redis, "Redis";
+    MySql = mysql::MySql, "MySQL";
+    Memcached = memcached::Memcached, "Memcached";
+    MongoDb = mongodb::MongoDb, "MongoDB";
+    Kafka = kafka::Kafka, "Kafka";
+    Amqp = amqp::Amqp, "AMQP";
+    Mqtt = mqtt::Mqtt, "MQTT";
+    Nats = nats::Nats, "NATS";
+    Dns = dns::Dns, "DNS";
+    Smb2 = smb2::Smb2, "SMB2";
+    Ldap = ldap::Ldap, "LDAP";
+    Smtp = smtp::Smtp, "SMTP";
+    Ftp = smtp::Ftp, "FTP";
+    Imap = imap::Imap, "IMAP";
+    Pop3 = pop3::Pop3, "POP3";
+    Ssh = ssh::Ssh, "SSH";
+    Modbus = modbus::Modbus, "Modbus/TCP";
+    Dubbo = dubbo::Dubbo, "Dubbo";
+    Bolt = bolt::Bolt, "SOFA Bolt";
+    Thrift = thrift::Thrift, "Thrift";
+}
+
+/// A protocol that two sides speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recognised {
+    /// Which.
+    pub protocol: Protocol,
+    /// Which of the two asks as a rule; unknown where the bytes do not tell.
+    pub client: Option<usize>,
+}
+
+/// Which protocol begins with these bytes of the two sides, in either order; one of them may not have spoken yet. Says so
+/// only where no other reading is left.
+pub fn recognise(firsts: [First<'_>; 2]) -> Option<Recognised> {
+    let mut found = None;
+    for &protocol in Protocol::ALL {
+        let fits = [0, 1].map(|client| protocol.fits(firsts[client], firsts[1 - client]));
+        if fits == [false, false] {
+            continue;
+        }
+        if found.is_some() {
+            return None;
+        }
+        let client = if fits == [true, true] { None } else { Some(usize::from(fits[1])) };
+        found = Some(Recognised { protocol, client });
+    }
+    found
+}

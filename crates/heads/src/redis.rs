@@ -1,0 +1,240 @@
+//! Where does each Redis command and reply begin and end? (RESP2 and RESP3, the Redis serialization protocol specification)
+//!
+//! Values are stepped over one by one: an array says how many follow, a string how long it is. Replies are in the order of
+//! the commands; what a subscription brings is a push.
+
+use crate::head::{Head, Role};
+use crate::talk::{First, Line, Out, Side, Step, Talk, is_text, line, number, rest_of_line};
+
+/// Elements of one array; Redis itself refuses commands of more than a million.
+const ELEMENTS_MAX: u64 = 1 << 24;
+/// proto-max-bulk-len.
+const STRING_LEN_MAX: u64 = 512 << 20;
+
+/// What arrives without being asked for, in RESP2 and RESP3: what the array begins with.
+const PUSHED: [&[u8]; 4] =
+    [b"$7\r\nmessage\r\n", b"$8\r\npmessage\r\n", b"$8\r\nsmessage\r\n", b"$10\r\ninvalidate\r\n"];
+
+/// What both sides have said so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Redis {
+    sides: [Value; 2],
+}
+
+/// The command or reply under way.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Value {
+    /// Values that are still to come.
+    left: u64,
+    /// The rest of this line does not matter.
+    in_line: bool,
+    pushes: bool,
+}
+
+impl Talk for Redis {
+    fn fits(client: First<'_>, server: First<'_>) -> bool {
+        let both = client.is_empty() || server.is_empty() || is_command(client.bytes) && is_reply(server);
+        both && is_command(client.bytes)
+    }
+
+    fn step(&mut self, side: Side, bytes: &[u8], out: &mut Out<'_>) -> Step {
+        let value = &mut self.sides[side as usize];
+        if value.in_line {
+            let (step, ends) = rest_of_line(bytes);
+            value.in_line = !ends;
+            return step;
+        }
+        let Some(line) = line(bytes) else { return Step::Need };
+        let first = value.left == 0;
+        let Some((&kind, count)) = line.text.split_first() else {
+            // An empty line between inline commands is none.
+            let passed = first && side.is_client();
+            return if passed { Step::Skip(line.len) } else { Step::Wrong };
+        };
+        let found = if first && side.is_client() && kind != b'*' {
+            // An inline command: words on a line.
+            if !is_text(line.text) {
+                return Step::Wrong;
+            }
+            Found::Leaf(line.len)
+        } else {
+            match read(kind, count, &line) {
+                Some(found) => found,
+                None => return Step::Wrong,
+            }
+        };
+        if first {
+            value.left = 1;
+            value.pushes = false;
+            if !side.is_client() && matches!(found, Found::Values(1..)) {
+                let begins = bytes.get(line.len as usize..).unwrap_or_default();
+                match begin_of(begins, &PUSHED) {
+                    Begin::Open => {
+                        value.left = 0;
+                        return Step::Need;
+                    }
+                    Begin::Is => value.pushes = true,
+                    Begin::Other => {}
+                }
+            }
+        }
+        value.in_line = line.is_cut;
+        value.go_on(side, first, found, &line, bytes, out)
+    }
+
+    fn begins(&self, side: Side, first: First<'_>, is_turn: bool) -> bool {
+        if side.is_client() { is_command(first.bytes) } else { is_turn && is_reply(first) }
+    }
+
+    fn lose(&mut self, side: Side) {
+        self.sides[side as usize] = Value::default();
+    }
+}
+
+/// What a line begins.
+#[derive(Clone, Copy, Debug)]
+enum Found {
+    /// A value of so many bytes, this line included.
+    Leaf(u64),
+    /// So many values.
+    Values(u64),
+    /// So many values that do not count for what they are in front of (RESP3 attributes).
+    Beside(u64),
+}
+
+impl Value {
+    fn go_on(
+        &mut self,
+        side: Side,
+        first: bool,
+        found: Found,
+        line: &Line<'_>,
+        bytes: &[u8],
+        out: &mut Out<'_>,
+    ) -> Step {
+        let (len, is_leaf) = match found {
+            Found::Leaf(len) => (len, true),
+            Found::Values(0) => (line.len, true),
+            Found::Values(count) => {
+                self.left = self.left.saturating_add(count);
+                (line.len, false)
+            }
+            Found::Beside(count) => {
+                self.left = self.left.saturating_add(count).saturating_add(1);
+                (line.len, false)
+            }
+        };
+        self.left -= 1;
+        let last = self.left == 0;
+        if first || last {
+            let (role, kind) = match side {
+                Side::Client => (Role::Asks, "command"),
+                Side::Server if self.pushes => (Role::Pushes, "push"),
+                Side::Server => (Role::Answers, "reply"),
+            };
+            let name = if first && side.is_client() { name(bytes, line, is_leaf, out) } else { None };
+            // A long line's length is not known before it ends.
+            let len = (is_leaf && !line.is_cut).then_some(len);
+            out.put(Head { len, first, last, name, ..Head::piece(role, kind) });
+        }
+        Step::Skip(len)
+    }
+}
+
+/// One line of the protocol.
+fn read(kind: u8, count: &[u8], line: &Line<'_>) -> Option<Found> {
+    let simple = matches!(kind, b'+' | b'-' | b':' | b'_' | b',' | b'#' | b'(');
+    if simple {
+        return Some(Found::Leaf(line.len));
+    }
+    if line.is_cut {
+        return None;
+    }
+    // What is not there has the length -1 (RESP2).
+    let count = if count == b"-1" { None } else { Some(number(count)?) };
+    let values = |each: u64| {
+        let count = count.unwrap_or(0);
+        (count <= ELEMENTS_MAX).then_some(count * each)
+    };
+    match kind {
+        b'$' | b'=' | b'!' => {
+            let len = count.map_or(0, |len| len.saturating_add(2));
+            (len <= STRING_LEN_MAX).then_some(Found::Leaf(line.len + len))
+        }
+        b'*' | b'~' | b'>' => values(1).map(Found::Values),
+        b'%' => values(2).map(Found::Values),
+        b'|' => values(2).map(Found::Beside),
+        _ => None,
+    }
+}
+
+/// How bytes compare with some beginnings.
+enum Begin {
+    Is,
+    /// More bytes decide.
+    Open,
+    Other,
+}
+
+fn begin_of(bytes: &[u8], beginnings: &[&[u8]]) -> Begin {
+    if beginnings.iter().any(|begin| bytes.starts_with(begin)) {
+        Begin::Is
+    } else if beginnings.iter().any(|begin| begin.starts_with(bytes)) {
+        Begin::Open
+    } else {
+        Begin::Other
+    }
+}
+
+/// The command's own name, where it is in the same bytes.
+fn name(bytes: &[u8], first: &Line<'_>, is_inline: bool, out: &Out<'_>) -> Option<crate::Span> {
+    if is_inline {
+        return out.span(0, first.text.len());
+    }
+    let begin = first.len as usize;
+    let len_line = line(bytes.get(begin..)?)?;
+    let begin = begin + len_line.len as usize;
+    let len = number(len_line.text.strip_prefix(b"$")?)?;
+    out.span(begin, bytes.len().min(begin.saturating_add(usize::try_from(len).ok()?)))
+}
+
+/// `*3`, `$3`, and a word.
+fn is_command(bytes: &[u8]) -> bool {
+    let of = |rest: &[u8]| {
+        let count = line(rest)?;
+        let rest = rest.get(count.len as usize..)?;
+        let len = line(rest)?;
+        let word = rest.get(len.len as usize..)?;
+        let ends = rest.get(..len.len as usize)?.ends_with(b"\r\n");
+        let count = number(count.text.strip_prefix(b"*")?)?;
+        let len = number(len.text.strip_prefix(b"$")?)?;
+        let word = &word[..word.len().min(usize::try_from(len).ok()?)];
+        let sound = word.first().is_some_and(u8::is_ascii_alphabetic) && is_text(word);
+        Some(ends && sound && (1..1 << 20).contains(&count) && (2..=32).contains(&len))
+    };
+    bytes.starts_with(b"*") && of(bytes).unwrap_or(false)
+}
+
+/// A reply that is plain, or whose first line has a count.
+fn is_reply(first: First<'_>) -> bool {
+    let of = |bytes: &[u8]| {
+        let line = line(bytes)?;
+        let (kind, text) = line.text.split_first()?;
+        let with_break = line.is_cut || bytes.get(..line.len as usize)?.ends_with(b"\r\n");
+        let alone = line.len == u64::from(first.len);
+        Some(
+            with_break
+                && match kind {
+                    b'+' => text == b"OK" || text == b"PONG" || (is_text(text) && alone),
+                    b'-' => text.first().is_some_and(u8::is_ascii_uppercase) && is_text(text),
+                    b':' => number(text.strip_prefix(b"-").unwrap_or(text)).is_some(),
+                    b'$' | b'*' | b'%' | b'~' | b'>' => {
+                        !line.is_cut && (text == b"-1" || number(text).is_some())
+                    }
+                    b'_' => text.is_empty(),
+                    _ => false,
+                },
+        )
+    };
+    of(first.bytes).unwrap_or(false)
+}

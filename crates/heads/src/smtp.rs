@@ -1,0 +1,202 @@
+//! Which SMTP and FTP replies belong to which commands? (RFC 5321, 4.2; RFC 959, 4.2 and 5.4; RFC 2920 for pipelining)
+//!
+//! Both speak in lines: a word of the client, three digits of the server, whose last line has no hyphen behind them. The
+//! server speaks first. Names are the commands' words alone: what is behind them may be secret.
+
+use crate::head::{Head, Role};
+use crate::protocol::Protocol;
+use crate::talk::{First, Line, Out, Side, Step, Talk, is_text, line, number, rest_of_line};
+
+const SMTP: [&str; 14] = [
+    "EHLO", "HELO", "LHLO", "MAIL", "RCPT", "DATA", "RSET", "NOOP", "QUIT", "VRFY", "AUTH", "STARTTLS",
+    "BDAT", "HELP",
+];
+/// Those that are not FTP's alone last.
+const FTP: [&str; 36] = [
+    "USER", "PASS", "ACCT", "CWD", "CDUP", "PORT", "PASV", "EPSV", "EPRT", "TYPE", "STRU", "RETR", "STOR",
+    "APPE", "REST", "RNFR", "RNTO", "ABOR", "DELE", "RMD", "MKD", "PWD", "NLST", "MLSD", "SYST", "FEAT",
+    "OPTS", "PBSZ", "PROT", "SIZE", "MODE", "LIST", "SITE", "STAT", "AUTH", "QUIT",
+];
+
+/// SMTP.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Smtp(Replies);
+
+/// The control connection of FTP.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Ftp(Replies);
+
+/// What both sides have said so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Replies {
+    /// The rest of this line does not matter.
+    in_line: [bool; 2],
+    /// The code of a reply that has more lines.
+    code: Option<u16>,
+    /// Lines were missed: this may be the middle of a reply.
+    resumed: bool,
+    /// The client's lines are a message, up to one with a dot alone, and whether it has begun.
+    message: Option<bool>,
+    /// The server wants a secret.
+    challenged: bool,
+}
+
+impl Talk for Smtp {
+    fn fits(client: First<'_>, server: First<'_>) -> bool {
+        let greets = greeting(server, b"SMTP");
+        greets && client.is_empty()
+            || (greets || is_reply(server.bytes)) && is_command(client.bytes, &SMTP[..5])
+    }
+
+    fn step(&mut self, side: Side, bytes: &[u8], out: &mut Out<'_>) -> Step {
+        self.0.step(&SMTP, side, bytes, out)
+    }
+
+    fn begins(&self, side: Side, first: First<'_>, is_turn: bool) -> bool {
+        is_turn && if side.is_client() { is_command(first.bytes, &SMTP) } else { is_reply(first.bytes) }
+    }
+
+    fn lose(&mut self, side: Side) {
+        self.0.lose(side);
+    }
+}
+
+impl Talk for Ftp {
+    fn fits(client: First<'_>, server: First<'_>) -> bool {
+        let greets = greeting(server, b"FTP");
+        greets && client.is_empty()
+            || (greets || is_reply(server.bytes)) && is_command(client.bytes, &FTP[..30])
+    }
+
+    fn step(&mut self, side: Side, bytes: &[u8], out: &mut Out<'_>) -> Step {
+        self.0.step(&FTP, side, bytes, out)
+    }
+
+    fn begins(&self, side: Side, first: First<'_>, is_turn: bool) -> bool {
+        is_turn && if side.is_client() { is_command(first.bytes, &FTP) } else { is_reply(first.bytes) }
+    }
+
+    fn lose(&mut self, side: Side) {
+        self.0.lose(side);
+    }
+}
+
+impl Replies {
+    fn step(&mut self, verbs: &[&'static str], side: Side, bytes: &[u8], out: &mut Out<'_>) -> Step {
+        let in_line = &mut self.in_line[side as usize];
+        if *in_line {
+            let (step, ends) = rest_of_line(bytes);
+            *in_line = !ends;
+            return step;
+        }
+        if bytes[0] == 0x16 && self.message.is_none() {
+            // STARTTLS (RFC 3207), AUTH TLS (RFC 4217).
+            return Step::Other(Protocol::Tls);
+        }
+        let Some(line) = line(bytes) else { return Step::Need };
+        *in_line = line.is_cut;
+        match side {
+            Side::Client => self.on_client(verbs, &line, out),
+            Side::Server => self.on_server(&line, out),
+        }
+    }
+
+    fn on_client(&mut self, verbs: &[&'static str], line: &Line<'_>, out: &mut Out<'_>) -> Step {
+        let len = (!line.is_cut).then_some(line.len);
+        if let Some(begun) = self.message {
+            let last = line.text == b"." && !line.is_cut;
+            self.message = if last { None } else { Some(true) };
+            if !begun || last {
+                out.put(Head { len, first: !begun, last, ..Head::piece(Role::Asks, "message") });
+            }
+            return Step::Skip(line.len);
+        }
+        let word_len =
+            line.text.iter().position(|byte| !byte.is_ascii_alphabetic()).unwrap_or(line.text.len());
+        let word = &line.text[..word_len];
+        let secret = std::mem::take(&mut self.challenged);
+        let known = verbs.iter().copied().find(|verb| verb.as_bytes().eq_ignore_ascii_case(word));
+        if known.is_none() && !secret {
+            // Perhaps a message whose 354 was missed.
+            return Step::Lose;
+        }
+        let kind = known.filter(|_| !secret).unwrap_or("command");
+        // A chunk follows its command (RFC 3030).
+        let chunk = if kind == "BDAT" {
+            let size = line.text[word_len..].trim_ascii_start();
+            let end = size.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(size.len());
+            number(&size[..end]).unwrap_or(0)
+        } else {
+            0
+        };
+        let len = len.map(|len| len.saturating_add(chunk));
+        out.put(Head { len, first: true, last: true, ..Head::piece(Role::Asks, kind) });
+        Step::Skip(line.len.saturating_add(chunk))
+    }
+
+    fn on_server(&mut self, line: &Line<'_>, out: &mut Out<'_>) -> Step {
+        let code = line.text.get(..3).and_then(number).map(|code| code as u16);
+        let goes_on = line.text.get(3) == Some(&b'-');
+        let (first, last, code) = match (self.code, code) {
+            // Within a reply a line may be anything; its code and a space end it (RFC 959, 4.2).
+            (Some(open), code) => (false, code == Some(open) && !goes_on, open),
+            (None, Some(code @ 100..=599)) => (true, !goes_on, code),
+            _ => return Step::Wrong,
+        };
+        self.code = (!last).then_some(code);
+        let first = first && !self.resumed;
+        self.resumed &= !last;
+        if last {
+            self.challenged = code == 334;
+            if code == 354 {
+                self.message = Some(false);
+            }
+        }
+        let (role, kind) = match code / 100 {
+            1 => (Role::Interim, "1xx"),
+            2 => (Role::Answers, "2xx"),
+            3 => (Role::Answers, "3xx"),
+            4 => (Role::Answers, "4xx"),
+            _ => (Role::Answers, "5xx"),
+        };
+        if first || last {
+            let len = (!line.is_cut).then_some(line.len);
+            out.put(Head { len, first, last, ..Head::piece(role, kind) });
+        }
+        Step::Skip(line.len)
+    }
+
+    fn lose(&mut self, side: Side) {
+        self.in_line[side as usize] = false;
+        match side {
+            Side::Client => self.message = None,
+            Side::Server => (self.code, self.resumed) = (None, true),
+        }
+    }
+}
+
+/// 220 and the protocol's own name.
+fn greeting(server: First<'_>, name: &[u8]) -> bool {
+    if !server.bytes.starts_with(b"220") || !is_reply(server.bytes) {
+        return false;
+    }
+    let text = server.bytes.split(|byte| *byte == b'\r').next().unwrap_or_default();
+    text.windows(name.len()).any(|word| word == name)
+}
+
+/// A word of these and the end of the line, or a space.
+fn is_command(bytes: &[u8], verbs: &[&str]) -> bool {
+    let word_len = bytes.iter().position(|byte| !byte.is_ascii_alphabetic()).unwrap_or(0);
+    let ends = bytes.get(word_len..).is_some_and(|rest| rest.starts_with(b" ") || rest.starts_with(b"\r\n"));
+    let line = bytes.split(|byte| *byte == b'\r').next().unwrap_or_default();
+    ends && is_text(line) && verbs.iter().any(|verb| verb.as_bytes().eq_ignore_ascii_case(&bytes[..word_len]))
+}
+
+/// Three digits that are a reply, and text.
+fn is_reply(bytes: &[u8]) -> bool {
+    if !matches!(bytes, [b'1'..=b'5', b'0'..=b'5', ..]) {
+        return false;
+    }
+    let line = bytes.split(|byte| *byte == b'\r').next().unwrap_or_default();
+    matches!(line, [b'1'..=b'5', b'0'..=b'5', b'0'..=b'9', b' ' | b'-', ..]) && is_text(line)
+}

@@ -1,0 +1,175 @@
+//! What does each protocol have to say? One interface, and what helps to read heads.
+
+use std::fmt::Debug;
+
+use crate::head::{Head, Span};
+use crate::protocol::Protocol;
+
+/// Bytes of a head that can be kept until the next segment brings the rest. No protocol here needs more to say what it says.
+pub(crate) const CARRY: usize = 40;
+
+/// The beginning of what one side says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct First<'a> {
+    /// As much of it as was captured, or as is at hand.
+    pub bytes: &'a [u8],
+    /// Length of the segment that has it.
+    pub len: u32,
+}
+
+impl<'a> First<'a> {
+    /// All of it was captured.
+    pub const fn whole(bytes: &'a [u8]) -> Self {
+        Self { bytes, len: bytes.len() as u32 }
+    }
+
+    /// Nothing has been heard.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+}
+
+/// The side that asks as a rule, and the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Client,
+    Server,
+}
+
+impl Side {
+    pub(crate) const fn is_client(self) -> bool {
+        matches!(self, Self::Client)
+    }
+}
+
+/// What one step through the stream has found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// The head goes on behind these bytes.
+    Need,
+    /// Read; the next head, or the next line of this one, begins so many bytes (one at least) behind the beginning of these.
+    Skip(u64),
+    /// Both sides speak another protocol from here on, and this is its beginning.
+    Other(Protocol),
+    /// Where the next message begins cannot be told.
+    Lose,
+    /// This is not the protocol that it was taken for.
+    Wrong,
+}
+
+/// Behind this, no length is known: the rest of the stream is one message.
+pub(crate) const FOR_EVER: Step = Step::Skip(u64::MAX);
+
+/// What both sides speak from here on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    Into(Protocol),
+    /// Something else, which their bytes must tell.
+    Anew,
+}
+
+/// A protocol as spoken by two sides: what has to be remembered between heads.
+pub(crate) trait Talk: Copy + Default + PartialEq + Debug {
+    /// Whether this is what they speak, beyond doubt. Either side may not have spoken yet.
+    fn fits(client: First<'_>, server: First<'_>) -> bool;
+
+    /// Reads what is at the beginning of `bytes`, which go on from where the last step ended. What it finds must not depend on
+    /// where `bytes` end: it asks for more, of at most [`CARRY`], or it decides.
+    fn step(&mut self, side: Side, bytes: &[u8], out: &mut Out<'_>) -> Step;
+
+    /// Whether a message of this side begins here, beyond doubt. `is_turn`: the other side has spoken since this one did.
+    fn begins(&self, side: Side, first: First<'_>, is_turn: bool) -> bool;
+
+    /// Bytes of this side are missing, and a message of it begins.
+    fn lose(&mut self, side: Side);
+}
+
+/// Where heads go.
+pub(crate) struct Out<'a> {
+    pub(crate) from: usize,
+    /// Where the step's bytes begin in the stream.
+    pub(crate) at: u64,
+    /// And in the slice at hand, if they are all of it.
+    pub(crate) base: Option<usize>,
+    /// The other side has spoken since this one did.
+    pub(crate) is_turn: bool,
+    pub(crate) turn: Option<Turn>,
+    pub(crate) on_head: &'a mut dyn FnMut(Head),
+}
+
+impl Out<'_> {
+    /// Tells a head that begins where the step's bytes do, unless `at` says how much further on.
+    pub(crate) fn put(&mut self, head: Head) {
+        (self.on_head)(Head { from: self.from, at: self.at + head.at, ..head });
+    }
+
+    /// Tells a head that begins here in the stream.
+    pub(crate) fn put_at(&mut self, at: u64, head: Head) {
+        (self.on_head)(Head { from: self.from, at, ..head });
+    }
+
+    /// Bytes of the step, for a name.
+    pub(crate) fn span(&self, start: usize, end: usize) -> Option<Span> {
+        let base = self.base.filter(|_| start < end)?;
+        Some(Span { start: (base + start) as u32, end: (base + end) as u32 })
+    }
+}
+
+/// A line, or as much of it as matters.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Line<'a> {
+    /// Without what ends it.
+    pub(crate) text: &'a [u8],
+    /// Its bytes with what ends it, or those that were looked at.
+    pub(crate) len: u64,
+    /// It goes on behind them.
+    pub(crate) is_cut: bool,
+}
+
+/// The line at the beginning. Of a long one the first 40 bytes count, wherever a segment ends.
+pub(crate) fn line(bytes: &[u8]) -> Option<Line<'_>> {
+    let window = &bytes[..bytes.len().min(CARRY)];
+    if let Some(end) = window.iter().position(|byte| *byte == b'\n') {
+        let text = window[..end].strip_suffix(b"\r").unwrap_or(&window[..end]);
+        return Some(Line { text, len: end as u64 + 1, is_cut: false });
+    }
+    (window.len() == CARRY).then_some(Line { text: window, len: CARRY as u64, is_cut: true })
+}
+
+/// The rest of a line that is longer. Whether it ends in these bytes.
+pub(crate) fn rest_of_line(bytes: &[u8]) -> (Step, bool) {
+    let end = bytes.iter().position(|byte| *byte == b'\n');
+    (Step::Skip(end.map_or(bytes.len(), |end| end + 1) as u64), end.is_some())
+}
+
+/// A decimal number and nothing else.
+pub(crate) fn number(text: &[u8]) -> Option<u64> {
+    if text.is_empty() {
+        return None;
+    }
+    text.iter().try_fold(0_u64, |sum, byte| {
+        let digit = byte.checked_sub(b'0').filter(|digit| *digit < 10)?;
+        sum.checked_mul(10)?.checked_add(u64::from(digit))
+    })
+}
+
+pub(crate) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+pub(crate) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+pub(crate) fn u16_le(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+pub(crate) fn u32_le(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+/// Letters, digits, signs and spaces.
+pub(crate) fn is_text(bytes: &[u8]) -> bool {
+    bytes.iter().all(|byte| (b' '..=b'~').contains(byte))
+}

@@ -1,0 +1,154 @@
+//! Where does each TLS record end, and what does the handshake say in clear? (RFC 8446, 5.1; RFC 5246, 6.2)
+//!
+//! Five bytes in front of each record, which `tls-parser` gives only of whole records. What is encrypted has a length and
+//! nothing else.
+
+use crate::head::{Head, Role};
+use crate::talk::{First, Out, Side, Step, Talk, u16_at};
+
+const HEAD_LEN: usize = 5;
+/// 2^14 bytes and what encryption adds (RFC 5246, 6.2.3).
+const RECORD_LEN_MAX: u16 = (1 << 14) + 2048;
+
+const CHANGE_CIPHER_SPEC: u8 = 20;
+const ALERT: u8 = 21;
+const HANDSHAKE: u8 = 22;
+const APPLICATION_DATA: u8 = 23;
+const HEARTBEAT: u8 = 24;
+
+const CLIENT_HELLO: u8 = 1;
+const SERVER_HELLO: u8 = 2;
+
+/// What both sides have said so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Tls {
+    sides: [Flight; 2],
+}
+
+/// One side's handshake.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Flight {
+    /// What follows is encrypted.
+    encrypts: bool,
+    /// Records of it were missed: whether it is over is not known.
+    is_lost: bool,
+    /// Bytes of a handshake message that goes on in the next record.
+    left: u32,
+}
+
+impl Talk for Tls {
+    fn fits(client: First<'_>, server: First<'_>) -> bool {
+        let hello = |first: First<'_>, kind| {
+            // A hello begins its record and its own length agrees with that (RFC 8446, 4).
+            let Some(&[HANDSHAKE, 3, 0..=4, _, _, begin, a, b, c]) = first.bytes.first_chunk() else {
+                return false;
+            };
+            let (record, message) = (u16_at(first.bytes, 3), u32::from_be_bytes([0, a, b, c]) + 4);
+            let fits = record.is_some_and(|len| match kind {
+                CLIENT_HELLO => u32::from(len) == message || (message > 1 << 14 && message < 1 << 17),
+                _ => u32::from(len) >= message,
+            });
+            begin == kind && fits
+        };
+        let ciphertext = |first: First<'_>| {
+            is_record(first.bytes)
+                && first.bytes[..3] == [APPLICATION_DATA, 3, 3]
+                && u16_at(first.bytes, 3).is_some_and(|len| len >= 17)
+        };
+        let (hello_of_client, hello_of_server) = (hello(client, CLIENT_HELLO), hello(server, SERVER_HELLO));
+        if client.is_empty() || server.is_empty() {
+            return hello_of_client || hello_of_server;
+        }
+        let answers = is_record(server.bytes);
+        hello_of_client && answers || hello_of_server && is_record(client.bytes) || {
+            ciphertext(client) && ciphertext(server)
+        }
+    }
+
+    fn step(&mut self, side: Side, bytes: &[u8], out: &mut Out<'_>) -> Step {
+        let Some(&[kind, major, minor, a, b]) = bytes.first_chunk() else { return Step::Need };
+        let record_len = u16::from_be_bytes([a, b]);
+        if major != 3 || minor > 4 || record_len > RECORD_LEN_MAX {
+            return Step::Wrong;
+        }
+        let len = u64::from(record_len) + HEAD_LEN as u64;
+        let flight = &mut self.sides[side as usize];
+        let role = if side.is_client() { Role::Asks } else { Role::Answers };
+        let head = match kind {
+            HANDSHAKE if flight.is_lost => Head::piece(role, "handshake"),
+            HANDSHAKE if flight.encrypts => Head::piece(role, "Finished"),
+            HANDSHAKE if flight.left > 0 => {
+                flight.left = flight.left.saturating_sub(u32::from(record_len));
+                Head::piece(role, "handshake")
+            }
+            HANDSHAKE if record_len < 4 => Head::piece(role, "handshake"),
+            HANDSHAKE => {
+                let Some(&[begin, a, b, c]) = bytes[HEAD_LEN..].first_chunk() else { return Step::Need };
+                flight.left = (u32::from_be_bytes([0, a, b, c]) + 4).saturating_sub(u32::from(record_len));
+                let role = match begin {
+                    CLIENT_HELLO => Role::Asks,
+                    SERVER_HELLO => Role::Answers,
+                    0 => Role::Neither,
+                    _ => role,
+                };
+                let first = [CLIENT_HELLO, SERVER_HELLO].contains(&begin);
+                Head { first, ..Head::piece(role, name_of(begin)) }
+            }
+            CHANGE_CIPHER_SPEC => {
+                // TLS 1.3 sends one that means nothing (RFC 8446, D.4), and no handshake in clear behind it but a second
+                // ClientHello.
+                flight.encrypts = true;
+                Head::piece(role, "ChangeCipherSpec")
+            }
+            ALERT => Head::piece(Role::Neither, "Alert"),
+            APPLICATION_DATA => Head::piece(Role::Unknown, "ApplicationData"),
+            HEARTBEAT => Head::piece(Role::Neither, "Heartbeat"),
+            _ => return Step::Wrong,
+        };
+        out.put(Head { len: Some(len), ..head });
+        Step::Skip(len)
+    }
+
+    fn begins(&self, _: Side, first: First<'_>, _: bool) -> bool {
+        // A record that ends with the segment or goes on in the next one; five bytes of ciphertext look like this once
+        // in 10^8.
+        is_record(first.bytes) && first.bytes[2] == 3
+    }
+
+    fn lose(&mut self, side: Side) {
+        self.sides[side as usize].is_lost = true;
+    }
+}
+
+fn is_record(bytes: &[u8]) -> bool {
+    let sound = |&[kind, major, minor, a, b]: &[u8; HEAD_LEN]| {
+        let len = u16::from_be_bytes([a, b]);
+        let fits = match kind {
+            CHANGE_CIPHER_SPEC => len == 1,
+            ALERT => len == 2 || (16..=64).contains(&len),
+            HANDSHAKE | APPLICATION_DATA => (4..=RECORD_LEN_MAX).contains(&len),
+            _ => false,
+        };
+        major == 3 && minor <= 4 && fits
+    };
+    bytes.first_chunk().is_some_and(sound)
+}
+
+/// Handshake messages (RFC 8446, B.3; RFC 5246, 7.4).
+const fn name_of(kind: u8) -> &'static str {
+    match kind {
+        0 => "HelloRequest",
+        CLIENT_HELLO => "ClientHello",
+        SERVER_HELLO => "ServerHello",
+        4 => "NewSessionTicket",
+        11 => "Certificate",
+        12 => "ServerKeyExchange",
+        13 => "CertificateRequest",
+        14 => "ServerHelloDone",
+        15 => "CertificateVerify",
+        16 => "ClientKeyExchange",
+        20 => "Finished",
+        22 => "CertificateStatus",
+        _ => "handshake",
+    }
+}

@@ -1,0 +1,159 @@
+//! How is a conversation written down, and read as a capture would have it?
+
+use tcpwhy_heads::{Conversation, Credit, Head, Protocol, Role};
+
+pub(crate) const CLIENT: usize = 0;
+pub(crate) const SERVER: usize = 1;
+
+/// What one side said at once.
+#[derive(Clone, Debug)]
+pub(crate) struct Piece {
+    pub(crate) from: usize,
+    pub(crate) at: u64,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// Lines of `>` (the client) and `<` (the server) with what was said: text with escapes.
+pub(crate) fn pieces(log: &str) -> Vec<Piece> {
+    let mut at = [0; 2];
+    let mut pieces = Vec::new();
+    for line in log.lines().map(str::trim_start).filter(|line| !line.is_empty()) {
+        let (mark, text) = line.split_at(2);
+        let from = match mark {
+            "> " => CLIENT,
+            "< " => SERVER,
+            _ => panic!("neither > nor <: {line}"),
+        };
+        let bytes = unescape(text);
+        pieces.push(Piece { from, at: at[from], bytes });
+        at[from] += pieces.last().map_or(0, |piece| piece.bytes.len() as u64);
+    }
+    pieces
+}
+
+fn unescape(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        let byte = match byte {
+            b'\\' => escaped(&mut rest),
+            byte => byte,
+        };
+        bytes.push(byte);
+    }
+    bytes
+}
+
+fn escaped(rest: &mut impl Iterator<Item = u8>) -> u8 {
+    match rest.next() {
+        Some(b'n') => b'\n',
+        Some(b'r') => b'\r',
+        Some(b'\\') => b'\\',
+        Some(b'x') => {
+            let digits = [rest.next(), rest.next()].map(|digit| char::from(digit.expect("two digits")));
+            u8::from_str_radix(&String::from_iter(digits), 16).expect("hexadecimal digits")
+        }
+        other => panic!("no escape: {other:?}"),
+    }
+}
+
+/// A head without its name, which depends on how much is at hand.
+pub(crate) type Told = Head;
+
+/// Reads all pieces.
+pub(crate) fn read(conversation: &mut Conversation, pieces: &[Piece]) -> Vec<Told> {
+    let mut told = Vec::new();
+    for piece in pieces {
+        read_piece(conversation, piece, piece.bytes.len(), &mut told);
+    }
+    told
+}
+
+/// Reads a piece of which so many bytes were captured.
+pub(crate) fn read_piece(
+    conversation: &mut Conversation,
+    piece: &Piece,
+    captured: usize,
+    told: &mut Vec<Told>,
+) {
+    let captured = &piece.bytes[..captured.min(piece.bytes.len())];
+    let before = conversation.next_at(piece.from);
+    let copy = conversation.clone();
+    let count = told.len();
+    let mut names_end = 0;
+    conversation.on_bytes(piece.from, piece.at, captured, piece.bytes.len() as u32, |head| {
+        names_end = names_end.max(head.name.map_or(0, |name| name.end as usize));
+        told.push(Head { name: None, ..head });
+    });
+    assert!(names_end <= captured.len(), "a name beyond what is at hand");
+    if before >= piece.at + piece.bytes.len() as u64 && copy.protocol().is_some() {
+        assert_eq!(told.len(), count, "a head in front of {before}");
+    }
+}
+
+/// Each head in a line: where, what, and what else is known of it; names where they are at hand.
+pub(crate) fn shown(log: &str) -> Vec<String> {
+    let mut conversation = Conversation::new();
+    let mut lines = Vec::new();
+    let mut last = None;
+    for piece in pieces(log) {
+        conversation.on_bytes(piece.from, piece.at, &piece.bytes, piece.bytes.len() as u32, |head| {
+            let name = head.name.map(|name| String::from_utf8_lossy(name.of(&piece.bytes)).into_owned());
+            lines.push(format!("{} {}", [">", "<"][head.from], show(&head, name)));
+        });
+        if conversation.protocol() != last {
+            last = conversation.protocol();
+            lines.push(last.map_or("?".to_owned(), |protocol| format!("= {}", protocol.name())));
+        }
+    }
+    lines
+}
+
+fn show(head: &Head, name: Option<String>) -> String {
+    let mut words = vec![head.at.to_string(), head.kind.to_owned()];
+    words.extend(name.map(|name| format!("[{name}]")));
+    let role = match head.role {
+        Role::Asks => "asks",
+        Role::Subscribes => "subscribes",
+        Role::Answers => "answers",
+        Role::Interim => "interim",
+        Role::Pushes => "pushes",
+        Role::Neither => "neither",
+        Role::Unknown => "unknown",
+    };
+    words.push(role.to_owned());
+    words.extend(head.id.map(|id| format!("#{id}")));
+    words.extend(head.len.map(|len| format!("len {len}")));
+    words.extend(head.first.then(|| "first".to_owned()));
+    words.extend(head.last.then(|| "last".to_owned()));
+    words.extend(head.credit.map(|credit| match credit {
+        Credit::Uses(bytes) => format!("uses {bytes}"),
+        Credit::Grants(bytes) => format!("grants {bytes}"),
+        Credit::Initial(bytes) => format!("initial {bytes}"),
+    }));
+    words.join(" ")
+}
+
+/// What a log must tell, line by line; the order of the protocol line (`=`) is where it became known.
+#[track_caller]
+pub(crate) fn tells(log: &str, expected: &str) {
+    let expected: Vec<&str> = expected.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let shown = shown(log);
+    assert!(shown == expected, "told:\n{}\nexpected:\n{}", shown.join("\n"), expected.join("\n"));
+}
+
+/// Every conversation at hand, with the protocol that it begins with.
+pub(crate) fn all() -> Vec<(&'static str, Protocol, Vec<Piece>)> {
+    let sources = [
+        crate::http::LOGS,
+        crate::tls::LOGS,
+        crate::redis::LOGS,
+        crate::postgresql::LOGS,
+        crate::databases::LOGS,
+        crate::brokers::LOGS,
+        crate::lines::LOGS,
+        crate::calls::LOGS,
+    ]
+    .concat();
+    sources.into_iter().map(|(name, protocol, log)| (name, protocol, pieces(log))).collect()
+}

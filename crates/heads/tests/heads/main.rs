@@ -1,0 +1,12 @@
+//! Are heads told alike however their bytes come? Recorded and written conversations, cut in every way.
+
+mod brokers;
+mod calls;
+mod databases;
+mod http;
+mod lines;
+mod log;
+mod postgresql;
+mod properties;
+mod redis;
+mod tls;

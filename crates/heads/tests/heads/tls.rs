@@ -1,0 +1,61 @@
+//! Which records does a TLS connection have?
+
+use tcpwhy_heads::Protocol;
+
+use crate::log::tells;
+
+pub(crate) const LOGS: &[(&str, Protocol, &str)] =
+    &[("tls12", Protocol::Tls, TLS12), ("tls13", Protocol::Tls, TLS13)];
+
+const TLS12: &str = include_str!("../recorded/tls12.txt");
+const TLS13: &str = include_str!("../recorded/tls13.txt");
+
+#[test]
+fn tls12() {
+    tells(
+        TLS12,
+        "
+        > 0 ClientHello asks len 188 first
+        = TLS
+        < 0 ServerHello answers len 70 first
+        < 70 Certificate answers len 384
+        < 454 ServerKeyExchange answers len 120
+        < 574 ServerHelloDone answers len 9
+        > 188 ClientKeyExchange asks len 42
+        > 230 ChangeCipherSpec asks len 6
+        > 236 Finished asks len 45
+        < 583 NewSessionTicket answers len 191
+        < 774 ChangeCipherSpec answers len 6
+        < 780 Finished answers len 45
+        > 281 ApplicationData unknown len 35
+        < 825 ApplicationData unknown len 35
+        > 316 Alert neither len 31
+        < 860 Alert neither len 31
+        ",
+    );
+}
+
+#[test]
+fn tls13() {
+    tells(
+        TLS13,
+        "
+        > 0 ClientHello asks len 225 first
+        = TLS
+        < 0 ServerHello answers len 127 first
+        < 127 ChangeCipherSpec answers len 6
+        < 133 ApplicationData unknown len 28
+        < 161 ApplicationData unknown len 404
+        < 565 ApplicationData unknown len 101
+        < 666 ApplicationData unknown len 74
+        > 225 ChangeCipherSpec asks len 6
+        > 231 ApplicationData unknown len 74
+        < 740 ApplicationData unknown len 255
+        < 995 ApplicationData unknown len 255
+        > 305 ApplicationData unknown len 28
+        < 1250 ApplicationData unknown len 28
+        > 333 ApplicationData unknown len 24
+        < 1278 ApplicationData unknown len 24
+        ",
+    );
+}
