@@ -6,7 +6,7 @@ CARGO ?= cargo
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
 
-demo: ## record the classic 40 ms stall on this machine, bill it, mend it, bill it again
+demo: ## record the classic 40 ms stall on this machine, bill it, fix it, bill it again
 	$(CARGO) run --locked --release -p tcpwhy -- demo
 
 test: tools lint ## everything that must hold: formatting, lints, all tests

@@ -238,8 +238,8 @@ case("chunks-every-40ms-nagle", download(8 * 400, times=3), chunks(8, 400, 40, F
      lambda t, rtt: {"handshake@": rtt, "round-trip@": 3 * rtt, "sender-think@server": t.sum("far", "think")})
 case("chunks-at-once-nagle", download(3 * 400, times=5, pause_ms=5), chunks(3, 400, 0, False),
      lambda t, rtt: {"handshake@": rtt, "round-trip@": 5 * rtt, "nagle-delayed-ack|nagle@server": t.sum("near", "exchange") - 5 * rtt})
-case("cork-forgotten", download(700, times=4), chunks(2, 350, 0, False, cork=True),
-     lambda t, rtt: {"handshake@": rtt, "round-trip@": 4 * rtt, "cork@server": t.sum("near", "exchange") - 4 * rtt}, path="--delay 5ms")
+case("cork-forgotten", download(700, times=12, pause_ms=3.3), chunks(2, 350, 0, False, cork=True),
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": 12 * rtt, "cork|server-think@server": t.sum("near", "exchange") - 12 * rtt}, path="--delay 5ms")
 
 
 def more(p):
@@ -533,8 +533,8 @@ case("wire-upload-slow-reader", lambda p: upload(p, 1_500_000), lambda p: slow_s
      far_sysctl=["net.ipv4.tcp_rmem=4096 131072 262144"])
 case("wire-paced-20m", download(1_000_000), lambda p: tuned_server(p, 1_000_000, SO_MAX_PACING_RATE=2_500_000),
      lambda t, rtt: {"handshake@": 0, "round-trip@": 0, "pacing|slow-start@server": "rest"}, path="veth")
-case("wire-cork-forgotten", download(700, times=4), chunks(2, 350, 0, False, cork=True),
-     lambda t, rtt: {"handshake@": 0, "round-trip@": 0, "cork@server": t.sum("near", "exchange")}, path="veth")
+case("wire-cork-forgotten", download(700, times=12, pause_ms=3.3), chunks(2, 350, 0, False, cork=True),
+     lambda t, rtt: {"handshake@": 0, "round-trip@": 0, "cork|server-think@server": t.sum("near", "exchange")}, path="veth")
 case("wire-request-dropped", asks(4), answers(), lambda t, rtt: {"handshake@": 0, "round-trip@": 0, "rto@": t.sum("near", "exchange")},
      path="veth", host_setup={"far": ["nft add table netdev t; nft 'add chain netdev t c { type filter hook ingress device DEV priority 0; }';"
                                       " nft 'add rule netdev t c tcp dport 7000 ip length > 200"

@@ -23,7 +23,7 @@ case("lo-thinks-12", asks(10), answers(think_ms=12), lambda t, rtt: {"server-thi
 case("lo-split-request", split_request(0, False, 8), answers(250), felt_at_once("nagle-delayed-ack@client"), **LO)
 case("lo-request-paused-70", split_request(70, True), answers(250), lambda t, rtt: {"sender-think@client": t.sum("near", "think")}, **LO)
 case("lo-chunks-nagle", download(3 * 400, times=8, pause_ms=5), chunks(3, 400, 0, False), felt_at_once("nagle-delayed-ack|nagle@server"), **LO)
-case("lo-cork-forgotten", download(700, times=4), chunks(2, 350, 0, False, cork=True), felt_at_once("cork@server"), **LO)
+case("lo-cork-forgotten", download(700, times=12, pause_ms=3.3), chunks(2, 350, 0, False, cork=True), felt_at_once("cork|server-think@server"), **LO)
 case("lo-slow-reader", download(8_000_000, 262_144, 30), chunks(1, 8_000_000, 0, True),
      lambda t, rtt: {"receiver-think|receive-window@client": "rest"}, **LO)
 # What was read slowly had arrived long before: the rest is the server's own time.

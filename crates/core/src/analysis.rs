@@ -7,6 +7,7 @@ use crate::epoch::front::Front;
 use crate::epoch::options::Options;
 use crate::epoch::orders::Orders;
 use crate::epoch::shard::Shard;
+use crate::words::mark::Mark;
 use crate::words::report::Report;
 
 impl Options {
@@ -27,6 +28,7 @@ impl Options {
 }
 
 /// Takes segments in order of capture and draws up the bills, on the caller's thread.
+#[derive(Clone)]
 pub struct Analysis {
     front: Front,
     shard: Shard,
@@ -50,8 +52,26 @@ impl Analysis {
     /// Takes the next segment, in order of capture.
     #[inline]
     pub fn on_segment(&mut self, segment: &Segment) {
+        self.on_marked(segment, &[]);
+    }
+
+    /// The same, with the messages that begin in the segment.
+    #[inline]
+    pub fn on_marked(&mut self, segment: &Segment, marks: &[Mark]) {
         let arrival = self.front.on_segment(segment);
-        self.shard.take(arrival, segment);
+        self.shard.take(arrival, segment, marks);
+        self.packet = segment.packet;
+        if arrival.is_last {
+            self.end_epoch();
+        }
+    }
+
+    /// The same, with as much of the segment's payload as was captured, whose heads are read.
+    #[inline]
+    pub fn on_captured(&mut self, segment: &Segment, captured: &[u8]) {
+        let arrival = self.front.on_segment(segment);
+        let marks = self.front.read_heads(arrival, segment, captured);
+        self.shard.take(arrival, segment, marks);
         self.packet = segment.packet;
         if arrival.is_last {
             self.end_epoch();

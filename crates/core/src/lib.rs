@@ -27,5 +27,6 @@ pub use epoch::orders::{Epoch, Orders, Roll};
 pub use epoch::shard::Shard;
 pub use tally::ledger::Listing;
 pub use words::cause::{Cause, Side};
+pub use words::mark::{Mark, Role};
 pub use words::report::Report;
 pub use words::{cause, report};

@@ -118,6 +118,30 @@ fn the_same_bytes_again_and_again() {
     endure("keep-alives", |n| packet(n, CLIENT, 1, u32::from(n == 1)));
 }
 
+/// What is looked up for a segment that is sent again does not take longer for all that are under way with it.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "it is about time")]
+fn a_retransmission_costs_the_same_in_any_flight() {
+    let took = |flight: u64| {
+        let _alone = ONE_AT_A_TIME.lock();
+        let run = || {
+            let begin = std::time::Instant::now();
+            let mut analysis = Analysis::new(Options::default());
+            for n in 1..=60_000 {
+                let which = if n <= flight { n } else { 1 + scatter(n) % flight };
+                // So far apart that it is no packet that passes twice.
+                let at = Instant::from_nanos(n as i64 * 5_000_000);
+                analysis.on_segment(&Segment { at, ..packet(n, CLIENT, which as u32 * 1_448, 1_448) });
+            }
+            analysis.finish();
+            begin.elapsed()
+        };
+        (0..7).map(|_| run()).min().unwrap_or_default()
+    };
+    let (short, long) = (took(20), took(2_000));
+    assert!(long < short * 6, "{short:?} among 20 segments, {long:?} among 2,000");
+}
+
 #[test]
 fn windows_that_lie() {
     endure("windows", |n| {
@@ -188,6 +212,47 @@ fn stragglers_behind_an_end_while_the_clock_stands() {
             ..packet(n, from, if n <= 2 { 100 } else { 101 }, 0)
         }
     });
+}
+
+/// What is remembered of finished connections while the clock stands: no more than the memory that is allowed has room for.
+#[test]
+fn finished_connections_while_the_clock_stands() {
+    let _alone = ONE_AT_A_TIME.lock();
+    let before = ALLOCATOR.allocated();
+    let mut analysis = Analysis::new(Options { memory: 64_000_000, ..Options::default() });
+    let mut most = 0;
+    for n in 0..2 * PACKETS {
+        let src = Endpoint::v4((n as u32 / 2).to_be_bytes(), 40_000);
+        let flags = Flags(if n.is_multiple_of(2) { Flags::SYN } else { Flags::RST });
+        let at = Instant::from_nanos(0);
+        analysis.on_segment(&Segment { src, flags, at, ..packet(n + 1, CLIENT, 1, 0) });
+        most = most.max(ALLOCATOR.allocated().saturating_sub(before));
+    }
+    assert!(most < 40 << 20, "{most} bytes held");
+    let report = analysis.finish();
+    assert!(report.notes.iter().any(|note| note.kind == "finished-over-limit"), "{:?}", report.notes);
+}
+
+/// The packets and exchanges of a connection that is listed: the first ones, as far as there is room, and the rest is counted.
+#[test]
+fn a_ladder_without_end() {
+    const MEMORY: usize = 64_000_000;
+    let _alone = ONE_AT_A_TIME.lock();
+    let before = ALLOCATOR.allocated();
+    let options = Options { listing: Listing::Connection(1), memory: MEMORY, ..Options::default() };
+    let mut analysis = Analysis::new(options);
+    for n in 1..=PACKETS {
+        let from = if n.is_multiple_of(2) { SERVER } else { CLIENT };
+        let own = (n as u32).div_ceil(2) * 100;
+        analysis.on_segment(&Segment { ack: Seq(n as u32 / 2 * 100 + 100), ..packet(n, from, own, 100) });
+    }
+    let report = analysis.finish();
+    let held = ALLOCATOR.allocated().saturating_sub(before);
+    assert!(held < MEMORY, "{held} bytes held");
+    let listed = &report.connections[0];
+    assert!(listed.ladder_omitted > 0 && listed.ladder.last().is_some_and(|last| last.packet > 10_000));
+    assert_eq!(listed.ladder.len() as u64 + listed.ladder_omitted, PACKETS);
+    assert_eq!(listed.exchanges.len() as u64 + report.omitted.exchanges, report.exchanges);
 }
 
 /// A port used again and again: each connection ends the one before it.

@@ -2,6 +2,8 @@
 //!
 //! Each shape aims at one table or loop, without end: what bounds it has to hold.
 
+mod conversations;
+
 use std::io::{self, Write};
 
 use tcpwhy_wire::Instant;
@@ -35,6 +37,21 @@ pub enum Hostile {
     Vlan,
     /// IPv6 extension headers to the end of each packet.
     Extensions,
+    /// What lingers of finished connections: each is a SYN and the reset of it, and the clock stands.
+    Finished,
+    /// What is listed and drawn of one connection: requests and replies without end.
+    Exchanges,
+    /// What is kept of a server's times: nine thousand servers, whose answers take from a microsecond to a minute.
+    Spreads,
+    /// What a connection with one exchange takes: a hundred and fifty thousand at a time, each between hosts of its own, and
+    /// all of them speak once more.
+    Once,
+    /// What is forgotten by the clock: it steps back by minutes again and again, and ports are used anew.
+    Steps,
+    /// What is looked up for each retransmission: two thousand segments are under way, and any of them is sent again.
+    Resent,
+    /// What is looked up of acknowledgements on their way: two thousand of them, each with another window.
+    Transit,
 }
 
 /// Bytes gathered before they are written.
@@ -50,7 +67,7 @@ const START_NS: i64 = 1_795_255_200_000_000_000;
 
 impl Hostile {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 19] = [
         Self::SynFlood,
         Self::Servers,
         Self::Open,
@@ -63,6 +80,13 @@ impl Hostile {
         Self::Blocks,
         Self::Vlan,
         Self::Extensions,
+        Self::Finished,
+        Self::Exchanges,
+        Self::Spreads,
+        Self::Once,
+        Self::Steps,
+        Self::Resent,
+        Self::Transit,
     ];
 
     /// The name on the command line.
@@ -80,6 +104,13 @@ impl Hostile {
             Self::Blocks => "blocks",
             Self::Vlan => "vlan",
             Self::Extensions => "extensions",
+            Self::Finished => "finished",
+            Self::Exchanges => "exchanges",
+            Self::Spreads => "spreads",
+            Self::Once => "once",
+            Self::Steps => "steps",
+            Self::Resent => "resent",
+            Self::Transit => "transit",
         }
     }
 
@@ -105,7 +136,7 @@ impl Hostile {
         for n in 0..packets {
             frame.clear();
             self.frame(n, packets, &mut frame);
-            let at = Instant::from_nanos(START_NS + n as i64 * 1_000);
+            let at = Instant::from_nanos(START_NS + self.after_ns(n));
             out.packet(at, frame.len() as u32, &frame);
             if out.bytes().len() >= PIECE {
                 to.write_all(out.bytes())?;
@@ -252,6 +283,7 @@ impl Hostile {
                     out.extend([60, 0, 1, 4, 0, 0, 0, 0]);
                 }
             }
+            _ => self.conversation(n, packets, packet).put(out),
         }
     }
 }
@@ -268,13 +300,15 @@ struct Packet {
     window: u16,
     options: Vec<u8>,
     len: u16,
+    /// More than 40,000.
+    port: u16,
 }
 
 impl Packet {
     /// Without its payload, as a snap length would have it.
     fn put(&self, out: &mut Vec<u8>) {
         let header_len = 20 + self.options.len() as u16;
-        let (mut src, mut dst) = ((self.src, 40_000_u16), (self.server, 80_u16));
+        let (mut src, mut dst) = ((self.src, 40_000 + self.port), (self.server, 80_u16));
         if !self.from_client {
             (src, dst) = (dst, src);
         }

@@ -1,5 +1,5 @@
 //! What is the classic 40 ms stall, on this machine, now? Records the write-write-read conversation on the real kernel,
-//! then the same with its client mended, each beside what the applications' own clocks said.
+//! then the same with its client fixed, each beside what the applications' own clocks said.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ pub struct Demo {
     pub place: Place,
     /// The client writes head and body by two calls: `split.pcapng`.
     pub split: Recording,
-    /// The client writes them by one call: `mended.pcapng`.
+    /// The client writes them by one call: `fixed.pcapng`.
     pub mended: Recording,
 }
 
@@ -92,7 +92,7 @@ pub fn record(dir: &Path) -> Result<Demo, Unavailable> {
     let thread = std::thread::Builder::new().name("demo".to_owned()).spawn(move || {
         let place = enter_own_namespace();
         let split = conversation(&dir, "split", &format!("write {HEAD_BYTES}\nwrite {BODY_BYTES}"))?;
-        let mended = conversation(&dir, "mended", &format!("write {}", HEAD_BYTES + BODY_BYTES))?;
+        let mended = conversation(&dir, "fixed", &format!("write {}", HEAD_BYTES + BODY_BYTES))?;
         Ok(Demo { place, split, mended })
     });
     match thread.map_err(crate::Error::step("start a thread"))?.join() {

@@ -51,10 +51,12 @@ pub enum Saves {
 pub fn remedies_for(finding: &Finding) -> Vec<Remedy> {
     let steps = plan(finding.cause);
     // A form that no fix is made for is answered like a finding without a form: with all of them.
-    let form = finding.detail.form.filter(|form| steps.iter().any(|step| step.form == Some(form)));
+    let form = finding.detail.form.filter(|form| steps.iter().any(|step| step.forms.contains(form)));
     steps
         .iter()
-        .filter(|step| step.form.is_none() || form.is_none() || step.form == form)
+        .filter(|step| {
+            step.forms.is_empty() || form.map_or(!step.other_reading, |form| step.forms.contains(&form))
+        })
         .map(|step| {
             let side = step.who.side(finding.side);
             Remedy {
@@ -96,8 +98,10 @@ pub(crate) struct Step {
     pub(crate) who: Who,
     saves: Rule,
     confidence: Confidence,
-    /// Only for this sub-form of the cause.
-    pub(crate) form: Option<&'static str>,
+    /// Only for these sub-forms of the cause; none for all of them.
+    pub(crate) forms: &'static [&'static str],
+    /// It is for what such a form can be instead of its cause.
+    other_reading: bool,
 }
 
 /// Who applies it, relative to the finding.
@@ -160,11 +164,15 @@ impl Rule {
 }
 
 const fn step(fix: &'static Fix, who: Who, saves: Rule, confidence: Confidence) -> Step {
-    Step { fix, who, saves, confidence, form: None }
+    Step { fix, who, saves, confidence, forms: &[], other_reading: false }
 }
 
-const fn only(form: &'static str, step: Step) -> Step {
-    Step { form: Some(form), ..step }
+const fn only(forms: &'static [&'static str], step: Step) -> Step {
+    Step { forms, ..step }
+}
+
+const fn or_else(forms: &'static [&'static str], step: Step) -> Step {
+    Step { forms, other_reading: true, ..step }
 }
 
 /// What each cause calls for, the best fix first.
@@ -214,7 +222,14 @@ pub(crate) const fn plan(cause: Cause) -> &'static [Step] {
                 ]
             }
         }
-        Cause::ServerThink => const { &[step(&PROFILE_SERVER, Who::Server, Rule::Unknown, Certain)] },
+        Cause::ServerThink => {
+            const {
+                &[
+                    step(&PROFILE_SERVER, Who::Server, Rule::Unknown, Certain),
+                    or_else(&["or-cork"], step(&UNCORK, Who::Server, Rule::Unknown, Possible)),
+                ]
+            }
+        }
         Cause::SenderThink => const { &[step(&PROFILE_SENDER, Who::Named, Rule::AtMost, Certain)] },
         Cause::ReceiverThink => const { &[step(&READ_PROMPTLY, Who::Named, Rule::AtMost, Certain)] },
         Cause::NagleDelayedAck => {
@@ -272,10 +287,10 @@ pub(crate) const fn plan(cause: Cause) -> &'static [Step] {
         Cause::ReceiveWindow => {
             const {
                 &[
-                    only("locked", step(&NO_RCVBUF, Who::Named, Rule::AtMost, Certain)),
-                    only("unscaled", step(&WINDOW_SCALING, Who::Named, Rule::AtMost, Likely)),
-                    only("capped", step(&RAISE_RMEM, Who::Named, Rule::AtMost, Likely)),
-                    only("growing", step(&KEEP_WINDOW, Who::Client, Rule::AtMost, Likely)),
+                    only(&["locked", "capped"], step(&NO_RCVBUF, Who::Named, Rule::AtMost, Likely)),
+                    only(&["unscaled"], step(&WINDOW_SCALING, Who::Named, Rule::AtMost, Likely)),
+                    only(&["locked", "capped"], step(&RAISE_RMEM, Who::Named, Rule::AtMost, Likely)),
+                    only(&["growing"], step(&KEEP_WINDOW, Who::Client, Rule::AtMost, Likely)),
                 ]
             }
         }
@@ -310,6 +325,9 @@ mod tests {
             ns: Duration::from_millis(440),
             p50: Duration::from_millis(44),
             p99: Duration::from_millis(45),
+            max: Duration::from_millis(45),
+            slow: None,
+            without: None,
             confidence: Confidence::Certain,
             evidence: vec![],
             worst: (1, 1),
@@ -353,12 +371,30 @@ mod tests {
     fn a_receive_window_is_answered_by_its_form() {
         let mut finding = finding(Cause::ReceiveWindow, Side::Server);
         assert_eq!(finding.side, Side::Client);
-        finding.detail.form = Some("locked");
-        assert_eq!(ids(&remedies_for(&finding)), [("no-rcvbuf", Side::Client)]);
-        finding.detail.form = Some("capped");
-        assert_eq!(ids(&remedies_for(&finding)), [("raise-tcp-rmem", Side::Client)]);
+        // Which of the two bounds a window that stands still, packets hardly tell: neither alone, neither for certain.
+        for form in ["locked", "capped"] {
+            finding.detail.form = Some(form);
+            let remedies = remedies_for(&finding);
+            assert_eq!(ids(&remedies), [("no-rcvbuf", Side::Client), ("raise-tcp-rmem", Side::Client)]);
+            assert!(remedies.iter().all(|remedy| remedy.confidence < Confidence::Certain));
+            assert!(
+                remedies.iter().all(|remedy| remedy.caveat.is_some_and(|caveat| caveat.contains("ss -tm")))
+            );
+        }
+        finding.detail.form = Some("growing");
+        assert_eq!(ids(&remedies_for(&finding)), [("keep-connection", Side::Client)]);
         finding.detail.form = Some("a-form-without-a-fix-of-its-own");
         assert_eq!(remedies_for(&finding).len(), 4);
+    }
+
+    #[test]
+    fn a_reply_as_late_as_a_cork_s_timer_is_answered_with_the_other_reading_too() {
+        let mut finding = finding(Cause::ServerThink, Side::Server);
+        assert_eq!(ids(&remedies_for(&finding)), [("profile-server", Side::Server)]);
+        finding.detail.form = Some("or-cork");
+        let remedies = remedies_for(&finding);
+        assert_eq!(ids(&remedies), [("profile-server", Side::Server), ("uncork", Side::Server)]);
+        assert_eq!(remedies[1].confidence, Confidence::Possible);
     }
 
     #[test]

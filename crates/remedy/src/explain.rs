@@ -83,7 +83,10 @@ fn fixes(cause: Cause) -> String {
             Who::Path => "path",
         };
         let what = step.fix.what.replace("{side}", who);
-        let form = step.form.map_or_else(String::new, |form| format!(", where the window is `{form}`"));
+        let form = match step.forms {
+            [] => String::new(),
+            forms => format!(", where the form is `{}`", forms.join("` or `")),
+        };
         let heading =
             format!("{}. `{}` ({who}{form}): {}.", i + 1, step.fix.id, worded(&what, Side::Unknown));
         wrap(&mut out, &heading, "", "   ");

@@ -5,10 +5,12 @@
 
 use std::collections::BTreeSet;
 
-use tcpwhy_core::report::{Connection, Finding, Kind, Report, Servers};
+use tcpwhy_core::report::{Confidence, Connection, Finding, Kind, Report, Servers};
 use tcpwhy_core::{Cause, Side};
 use tcpwhy_wire::Duration;
 
+use crate::capture::{CaptureInfo, total};
+use crate::escape::visible;
 use crate::quantity::{bytes, count, counted, per_mille, percent, rate, time};
 
 /// Below this share of the whole a mechanism is not what makes a service slow.
@@ -70,29 +72,95 @@ pub fn answer(report: &Report) -> String {
             counted(report.segments, "TCP segment")
         );
     };
-    let said = |finding: &Finding| format!("{}{}", sentence(report, finding), place(report, finding));
-    let culprit = report.findings.iter().find(|finding| matters(report, finding));
-    match (class(first.cause), culprit) {
-        // The program takes most of it, and TCP adds a share worth a word: both, the larger first.
-        (Class::Program, Some(finding)) if finding != first => {
-            format!(
-                "Most of it is not TCP: {} ({}). TCP adds to it: {}.",
-                sentence(report, first),
-                percent(first.ns, report.elapsed),
-                said(finding)
-            )
+    let culprit = |possible: bool| {
+        report.findings.iter().find(|finding| {
+            matters(report, finding) && (finding.confidence == Confidence::Possible) == possible
+        })
+    };
+    told(report, first, culprit(false), culprit(true))
+}
+
+/// The largest finding, the largest trouble that is more than possible, and the largest that is no more than that. What takes most
+/// of the time is always named; what is only possible never leads.
+fn told(report: &Report, first: &Finding, shown: Option<&Finding>, possible: Option<&Finding>) -> String {
+    let bare = |finding: &Finding| sentence(report, finding);
+    let said = |finding: &Finding| format!("{}{}", bare(finding), place(report, finding));
+    // The second of two is at the first one's place, or says where it is.
+    let also = |finding: &Finding, before: &Finding| {
+        if finding.servers == before.servers { bare(finding) } else { said(finding) }
+    };
+    let share = percent(first.ns, report.elapsed);
+    let most =
+        if per_mille(first.ns, report.elapsed) >= 500 { "Most of the time" } else { "The largest part" };
+    let most = format!("{most} ({share})");
+    match (class(first.cause), shown) {
+        (_, Some(finding)) if finding == first => format!("{}.", capital(&said(first))),
+        (Class::Unknown, Some(finding)) => {
+            format!("{}. These packets do not explain {share} of the time.", capital(&said(finding)))
         }
-        (Class::Unknown, Some(finding)) => format!(
-            "{}. These packets do not explain {} of the time.",
-            capital(&said(finding)),
-            percent(first.ns, report.elapsed)
-        ),
-        (_, Some(finding)) => format!("{}.", capital(&said(finding))),
         (Class::Unknown, None) => {
             format!("The packets do not show where most of the time goes: {}.", said(first))
         }
-        (_, None) => format!("Nothing in TCP is slow here: {}.", said(first)),
+        (_, Some(finding)) if first.confidence == Confidence::Possible => format!(
+            "{}. {most} is not settled by these packets: {}.",
+            capital(&said(finding)),
+            also(first, finding)
+        ),
+        (_, None) if first.confidence == Confidence::Possible => {
+            format!("{most} is not settled by these packets: {}.", said(first))
+        }
+        // The path takes most of it, as it has to; TCP takes a share worth a word.
+        (Class::Path, Some(finding)) => {
+            format!("{}. {most} is the path's: {}.", capital(&said(finding)), also(first, finding))
+        }
+        // The program takes most of it, and TCP adds a share worth a word: both, the larger first.
+        (_, Some(finding)) => {
+            format!("{most} is not TCP: {}. TCP adds to it: {}.", said(first), also(finding, first))
+        }
+        (_, None) => match possible {
+            Some(finding) => {
+                format!("{most} is not TCP's: {}. TCP may add to it: {}.", said(first), also(finding, first))
+            }
+            None => format!("Nothing in TCP is slow here: {}.", said(first)),
+        },
     }
+}
+
+/// Why nothing was analysed, where nothing was: the capture has no packets, none of them TCP, or none that was asked for.
+pub fn nothing(report: &Report, files: &[CaptureInfo]) -> Option<String> {
+    if report.segments > 0 || files.is_empty() {
+        return None;
+    }
+    let all = total(files);
+    let outside = all.skipped.get("outside-window").copied().unwrap_or(0);
+    let why = if all.segments > 0 {
+        format!("the filter matches none of {}", counted(all.segments, "TCP segment"))
+    } else if all.packets > 0 {
+        let reasons: Vec<String> = all
+            .skipped
+            .iter()
+            .filter(|(reason, _)| *reason != "outside-window")
+            .map(|(reason, n)| format!("{} {}", count(*n), visible(reason)))
+            .collect();
+        let reasons = if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join(", ")) };
+        format!("no TCP in {}{reasons}", counted(all.packets, "packet"))
+    } else if all.unread_bytes > 0 {
+        format!(
+            "no packet in the window of time; {} and {} of the capture are outside of it",
+            counted(outside, "packet"),
+            bytes(all.unread_bytes)
+        )
+    } else if outside > 0 {
+        format!(
+            "no packet in the window of time; all {} of the capture are outside of it",
+            counted(outside, "packet")
+        )
+    } else if all.interrupted {
+        "reading was interrupted before the first packet".to_owned()
+    } else {
+        "the capture has a header and no packets".to_owned()
+    };
+    Some(format!("Nothing analysed: {why}."))
 }
 
 /// Whether a finding is a mechanism or trouble with a share that makes a service slow.
@@ -108,90 +176,125 @@ pub fn matters(report: &Report, finding: &Finding) -> bool {
     }
 }
 
-/// One finding as a sentence without its full stop; starts in lower case where it starts with a word.
+/// One finding as a sentence without its full stop; starts in lower case where it starts with a word. It carries how certain it is,
+/// and tells the slow ones apart where they are the story.
 pub fn sentence(report: &Report, finding: &Finding) -> String {
+    format!("{}{}", clause(report, finding), rest(finding))
+}
+
+/// What the slow ones or the hits wait for.
+fn clause(report: &Report, finding: &Finding) -> String {
     let Finding { cause, side, detail, .. } = finding;
     let (side, peer) = (*side, side.peer());
-    let wait = time(finding.p50);
+    let wait = match finding.slow {
+        None => time(finding.p50),
+        // Where the slow ones are of all lengths, the longest is what somebody has seen.
+        Some(slow) if finding.max > slow.p50.times(2) => format!("up to {}", time(finding.max)),
+        Some(slow) => time(slow.p50),
+    };
     let who = Subject::of(report, finding);
-    let spend = |rest: String| format!("{who} {} {wait} {rest}", who.verb("wait", "waits"));
+    let hedge = hedge(finding.confidence);
+    let spend = |rest: &str| format!("{who} {hedge}{} {wait} {rest}", who.verb("wait", "waits"));
     match cause {
-        Cause::NagleDelayedAck => spend(format!(
+        Cause::NagleDelayedAck => spend(&format!(
             "for the {peer}'s delayed acknowledgement: the {side} writes each {} in pieces",
             message(side, finding, report)
         )),
-        Cause::Nagle => spend(format!(
+        Cause::Nagle => spend(&format!(
             "for an acknowledgement before the rest may leave: the {side} writes each {} in pieces and Nagle holds \
              the last",
             message(side, finding, report)
         )),
-        Cause::Cork => spend(format!(
+        Cause::Cork => spend(&format!(
             "for the cork's timer: the {side} leaves TCP_CORK or MSG_MORE set at the end of its {}",
             message(side, finding, report)
         )),
         Cause::DelayedAckCwnd => {
             let flight =
                 detail.flight_bytes.map_or_else(String::new, |flight| format!(" at {}", bytes(flight)));
-            spend(format!(
+            spend(&format!(
                 "for the {side}'s delayed acknowledgement: the {peer}'s congestion window is used up{flight}"
             ))
         }
         Cause::SlowStart => {
-            spend(format!("while the {side}'s congestion window grows from its initial size"))
+            spend(&format!("while the {side}'s congestion window grows from its initial size"))
         }
         Cause::SlowStartAfterIdle => {
-            spend(format!("while the {side}'s congestion window grows again: it was reset while idle"))
+            spend(&format!("while the {side}'s congestion window grows again: it was reset while idle"))
         }
         Cause::CongestionWindow => {
             let why = if detail.form == Some("after-loss") { ", which losses keep small" } else { "" };
-            spend(format!("for room in the {side}'s congestion window{why}"))
+            spend(&format!("for room in the {side}'s congestion window{why}"))
         }
-        Cause::ReceiveWindow => spend(receive_window(finding)),
+        Cause::ReceiveWindow => spend(&receive_window(finding)),
         Cause::ReceiverThink => {
-            spend(format!("until the {side}'s program reads: it let the receive window close"))
+            spend(&format!("until the {side}'s program reads: it let the receive window close"))
         }
         Cause::SendBuffer => {
             let flight = detail
                 .flight_bytes
                 .map_or_else(String::new, |flight| format!(", {} in flight", bytes(flight)));
-            spend(format!("because the {side}'s send buffer is used up{flight}"))
+            spend(&format!("because the {side}'s send buffer is used up{flight}"))
         }
         Cause::Pacing => {
-            format!("the {side} spaces its segments: {wait} more than windows and path need, in {who}")
+            format!("the {side} {hedge}spaces its segments: {wait} more than windows and path need, in {who}")
         }
-        Cause::Loss => spend(format!("for lost segments to be sent again{}", resent(finding))),
-        Cause::Rto => spend(format!("for a retransmission timeout after a loss{}", resent(finding))),
-        Cause::SynRetransmit if detail.form == Some("unanswered") => {
-            spend(
-                "for an answer to the SYN, which never comes: the server is down or its queue is full, or a firewall \
-                 drops it"
-                    .to_owned(),
-            )
-        }
-        Cause::SynRetransmit => spend("for a lost SYN or SYN-ACK to be sent again".to_owned()),
+        Cause::Loss => spend(&format!("for lost segments to be sent again{}", resent(finding))),
+        Cause::Rto => spend(&format!("for a retransmission timeout after a loss{}", resent(finding))),
+        Cause::SynRetransmit if detail.form == Some("unanswered") => spend(
+            "for an answer to the SYN, which never comes: the server is down or its queue is full, or a firewall drops it",
+        ),
+        Cause::SynRetransmit => spend("for a lost SYN or SYN-ACK to be sent again"),
         Cause::Queueing if detail.form == Some("reordered") => {
-            spend("for segments that others overtook on the path".to_owned())
+            spend("for segments that others overtook on the path")
         }
-        Cause::Queueing => spend("in queues on the path that this traffic did not fill".to_owned()),
+        Cause::Queueing => spend("in queues on the path that this traffic did not fill"),
         Cause::Handshake if finding.hits > 1 => {
-            format!("opening a connection takes {wait}, and the client opened {}", count(finding.hits))
+            format!("opening a connection {hedge}takes {wait}, and the client opened {}", count(finding.hits))
         }
-        Cause::Handshake => format!("opening the connection takes {wait}"),
-        Cause::ServerThink => format!("the server takes {wait} to answer, in {who}"),
+        Cause::Handshake => format!("opening the connection {hedge}takes {wait}"),
+        Cause::ServerThink => format!("the {side} {hedge}takes {wait} to answer, in {who}"),
         Cause::SenderThink => {
             format!(
-                "the {side}'s program pauses {wait} in the middle of its {}, in {who}",
+                "the {side}'s program {hedge}pauses {wait} in the middle of its {}, in {who}",
                 message(side, finding, report)
             )
         }
-        Cause::RoundTrip => format!("the path's round trip takes {wait} of {}", each(&who)),
+        Cause::RoundTrip => format!("the path's round trip {hedge}takes {wait} of {}", each(&who)),
         Cause::Bandwidth => {
             let at = detail.rate_bps.map_or_else(String::new, |bps| format!(" at {}", rate(bps)));
-            format!("the bytes themselves take {wait} on the slowest link{at}, in {who}")
+            format!("the bytes themselves {hedge}take {wait} on the slowest link{at}, in {who}")
         }
         Cause::Unexplained => {
             format!("{who} {} {wait} that nothing accounts for", who.verb("spend", "spends"))
         }
+    }
+}
+
+/// How certain, in front of a verb.
+const fn hedge(confidence: Confidence) -> &'static str {
+    match confidence {
+        Confidence::Certain => "",
+        Confidence::Likely => "probably ",
+        Confidence::Possible => "possibly ",
+    }
+}
+
+/// What the others take: those that are not slow, or those without a hit.
+fn rest(finding: &Finding) -> String {
+    let others = |n: u64| if n == 1 { "the other".to_owned() } else { format!("the other {}", count(n)) };
+    let without = finding.of.saturating_sub(finding.hits);
+    match (finding.slow, finding.without) {
+        (Some(slow), _) => {
+            let n = finding.hits - slow.hits;
+            let who = if without == 0 { others(n) } else { format!("{} more", count(n)) };
+            format!("; {} for {who}", time(slow.rest_p50))
+        }
+        (None, Some(span)) if without > 1 => {
+            format!("; {} take {} on average", others(without), time(span))
+        }
+        (None, Some(span)) if without == 1 => format!("; the other takes {}", time(span)),
+        _ => String::new(),
     }
 }
 
@@ -209,7 +312,9 @@ fn receive_window(finding: &Finding) -> String {
             format!("for the {side}'s receive window{of_size}: the connection has no window scaling")
         }
         Some("capped") => {
-            format!("for the {side}'s receive window{of_size}, which has met its ceiling (tcp_rmem)")
+            format!(
+                "for the {side}'s receive window{of_size}, which has stopped growing: the maximum of tcp_rmem, or SO_RCVBUF"
+            )
         }
         Some("growing") => format!("for the {side}'s receive window, which is still opening"),
         _ => format!("for room in the {side}'s receive window{of_size}"),
@@ -247,6 +352,7 @@ pub fn kind(report: &Report, finding: &Finding) -> Kind {
         Some(exchange) => exchange.kind,
         None if report.exchanges > 0 => Kind::Exchange,
         None if report.one_way > 0 => Kind::OneWay,
+        None if report.subscriptions > 0 => Kind::Subscription,
         None => Kind::Setup,
     }
 }
@@ -257,6 +363,7 @@ pub const fn noun(kind: Kind) -> &'static str {
         Kind::Setup => "connection",
         Kind::Exchange => "exchange",
         Kind::OneWay => "message",
+        Kind::Subscription => "subscription",
     }
 }
 
@@ -269,7 +376,8 @@ struct Subject {
 
 impl Subject {
     fn of(report: &Report, finding: &Finding) -> Self {
-        Self { hits: finding.hits, of: finding.of, noun: noun(kind(report, finding)) }
+        let hits = finding.slow.map_or(finding.hits, |slow| slow.hits);
+        Self { hits, of: finding.of, noun: noun(kind(report, finding)) }
     }
 
     fn verb(&self, many: &'static str, one: &'static str) -> &'static str {
@@ -281,6 +389,7 @@ impl std::fmt::Display for Subject {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match (self.hits, self.of) {
             (1, 1) => write!(f, "the one {}", self.noun),
+            (2, 2) => write!(f, "both {}s", self.noun),
             (hits, of) if hits == of => write!(f, "all {}", counted(of, self.noun)),
             (hits, of) => {
                 write!(f, "{} of {}", count(hits), counted(of, self.noun))
@@ -298,22 +407,28 @@ fn each(who: &Subject) -> String {
     }
 }
 
-/// ` (10.0.0.1 -> 10.0.0.2:8080)`, with as many clients as are listed.
+/// ` (client 10.0.0.1 -> server 10.0.0.2:8080)`, with as many clients as are listed.
 fn place(report: &Report, finding: &Finding) -> String {
     let by_themselves: BTreeSet<Servers> = report.findings.iter().map(|finding| finding.servers).collect();
     let is_meant = |connection: &&Connection| match (Servers::One(connection.server), finding.servers) {
         (one, Servers::One(_)) => one == finding.servers,
         (one, Servers::Several(_)) => !by_themselves.contains(&one),
     };
+    let server = match finding.servers {
+        Servers::One(endpoint) => format!("server {endpoint}"),
+        several @ Servers::Several(_) => several.to_string(),
+    };
     let mut clients: Vec<_> =
         report.connections.iter().filter(is_meant).map(|connection| connection.client.ip()).collect();
     clients.sort_unstable();
     clients.dedup();
+    let guessed = report.connections.iter().filter(is_meant).all(|connection| connection.assumed);
+    let guessed = if guessed { "; a guess: no handshake" } else { "" };
     match clients.as_slice() {
-        [] => format!(" ({})", finding.servers),
-        [one] => format!(" ({one} -> {})", finding.servers),
-        _ if report.omitted.connections > 0 => format!(" (many clients -> {})", finding.servers),
-        many => format!(" ({} clients -> {})", many.len(), finding.servers),
+        [] => format!(" ({server})"),
+        [one] => format!(" (client {one} -> {server}{guessed})"),
+        _ if report.omitted.connections > 0 => format!(" (many clients -> {server}{guessed})"),
+        many => format!(" ({} clients -> {server}{guessed})", many.len()),
     }
 }
 

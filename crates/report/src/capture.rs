@@ -6,6 +6,7 @@ use tcpwhy_wire::Instant;
 
 /// One input of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a remark of its own")]
 pub struct CaptureInfo {
     /// As the user named it; `-` for standard input.
     pub path: String,
@@ -31,6 +32,10 @@ pub struct CaptureInfo {
     pub unread_bytes: u64,
     /// Reading stopped behind the window.
     pub stopped: bool,
+    /// Packets are numbered from the window's first one on.
+    pub is_renumbered: bool,
+    /// Somebody asked to stop before its end.
+    pub interrupted: bool,
     /// Why nothing of it could be read.
     pub failure: Option<String>,
 }
@@ -58,6 +63,8 @@ pub fn total(files: &[CaptureInfo]) -> CaptureInfo {
         total.window = total.window.or(file.window);
         total.unread_bytes += file.unread_bytes;
         total.stopped |= file.stopped;
+        total.interrupted |= file.interrupted;
+        total.is_renumbered |= file.is_renumbered;
         for (reason, count) in &file.skipped {
             *total.skipped.entry(reason.clone()).or_default() += count;
         }

@@ -4,7 +4,8 @@
 //! integer nanoseconds, points in time nanoseconds since the epoch, sizes bytes.
 
 mod conduct;
-mod moment;
+pub(crate) mod moment;
+mod note;
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -13,30 +14,48 @@ use serde::Serialize;
 use serde_json::Serializer;
 use tcpwhy_core::Side;
 use tcpwhy_core::report::{
-    Connection, Detail, Exchange, Finding, Line, Note, Report, Rung, Servers, TotalLine, Trigger,
+    Connection, Detail, Exchange, Finding, Line, Report, Rung, Servers, TotalLine, Trigger,
 };
 use tcpwhy_remedy::{Remedy, Saves, remedies_for};
 use tcpwhy_wire::{Duration, Instant};
 
 use conduct::{ConductDto, RoundDto};
 use moment::Exact;
+use note::NoteDto;
 
-use crate::answer::{answer, kind};
+use crate::answer::{answer, kind, nothing};
 use crate::capture::{CaptureInfo, total};
 use crate::escape::Visible;
-use crate::quantity::per_mille;
+use crate::quantity::per_ten_thousand;
 
 /// The name of the document's form.
 pub const SCHEMA: &str = "tcpwhy.report/1";
+
+/// What a condition of a pipeline came to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Gated {
+    /// The condition as it was written.
+    pub gate: String,
+    /// It is met: the pipeline is to stop.
+    pub failed: bool,
+    /// What was measured, in words.
+    pub reason: String,
+}
 
 /// Writes the document, one per run. `version` is tcpwhy's own.
 ///
 /// # Errors
 ///
 /// Those of `to`.
-pub fn write(report: &Report, files: &[CaptureInfo], version: &str, mut to: impl Write) -> io::Result<()> {
+pub fn write(
+    report: &Report,
+    files: &[CaptureInfo],
+    version: &str,
+    gates: &[Gated],
+    mut to: impl Write,
+) -> io::Result<()> {
     let mut json = Serializer::with_formatter(&mut to, Visible::default());
-    Document::new(report, files, version).serialize(&mut json)?;
+    Document { gate: gates, ..Document::new(report, files, version) }.serialize(&mut json)?;
     to.write_all(b"\n")
 }
 
@@ -47,7 +66,7 @@ pub fn write(report: &Report, files: &[CaptureInfo], version: &str, mut to: impl
 /// None that a report can cause: all keys are strings, and no number is infinite.
 pub fn to_string(report: &Report, files: &[CaptureInfo], version: &str) -> io::Result<String> {
     let mut json = Vec::new();
-    write(report, files, version, &mut json)?;
+    write(report, files, version, &[], &mut json)?;
     String::from_utf8(json).map_err(io::Error::other)
 }
 
@@ -58,10 +77,13 @@ pub struct Document<'a> {
     tcpwhy: &'a str,
     answer: String,
     capture: CaptureDto,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    gate: &'a [Gated],
     elapsed_ns: i64,
     setups: u64,
     exchanges: u64,
     one_way: u64,
+    subscriptions: u64,
     bill: Vec<TotalDto>,
     findings: Vec<FindingDto<'a>>,
     connections: Each<'a, Connection>,
@@ -80,12 +102,14 @@ impl<'a> Document<'a> {
         Self {
             schema: SCHEMA,
             tcpwhy: version,
-            answer: answer(report),
+            answer: nothing(report, files).unwrap_or_else(|| answer(report)),
             capture,
+            gate: &[],
             elapsed_ns: report.elapsed.as_nanos(),
             setups: report.setups,
             exchanges: report.exchanges,
             one_way: report.one_way,
+            subscriptions: report.subscriptions,
             bill: totals(&report.bill, report.elapsed),
             findings: report.findings.iter().map(|finding| FindingDto::new(report, finding)).collect(),
             connections: Each(&report.connections),
@@ -108,6 +132,12 @@ impl Serialize for Each<'_, Connection> {
     }
 }
 
+impl Serialize for Each<'_, Rung> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(RungDto::from))
+    }
+}
+
 /// The exchanges of a connection, with their rounds where its packets were kept.
 #[derive(Debug)]
 struct Exchanges<'a>(&'a Connection);
@@ -115,7 +145,7 @@ struct Exchanges<'a>(&'a Connection);
 impl Serialize for Exchanges<'_> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let exchanges = self.0.exchanges.iter().map(|exchange| {
-            let rounds = self.0.rounds(exchange.n).iter().map(RoundDto::from).collect();
+            let rounds = self.0.rounds(exchange).iter().map(RoundDto::from).collect();
             ExchangeDto { rounds, ..ExchangeDto::from(exchange) }
         });
         serializer.collect_seq(exchanges)
@@ -135,6 +165,8 @@ struct CaptureDto {
     truncated: bool,
     skipped: BTreeMap<String, u64>,
     drops: u64,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    interrupted: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     window: Option<WindowDto>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -157,6 +189,7 @@ impl From<&CaptureInfo> for CaptureDto {
             truncated: info.truncated,
             skipped: info.skipped.clone(),
             drops: info.drops,
+            interrupted: info.interrupted,
             window: info.window.map(|(from, to)| WindowDto {
                 from_ns: (from != Instant::MIN).then(|| from.as_nanos()),
                 to_ns: (to != Instant::MAX).then(|| to.as_nanos()),
@@ -164,6 +197,7 @@ impl From<&CaptureInfo> for CaptureDto {
                 to: (to != Instant::MAX).then_some(Exact(to)),
                 unread_bytes: info.unread_bytes,
                 stopped: info.stopped,
+                renumbered: info.is_renumbered,
             }),
             failure: info.failure.clone(),
             files: Vec::new(),
@@ -179,6 +213,8 @@ struct WindowDto {
     to: Option<Exact>,
     unread_bytes: u64,
     stopped: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    renumbered: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -205,7 +241,7 @@ fn totals(lines: &[TotalLine], whole: Duration) -> Vec<TotalDto> {
 
 /// In ten-thousandths, so that the digits are the same on every platform.
 fn share(part: Duration, whole: Duration) -> f64 {
-    per_mille(part.times(10), whole) as f64 / 10_000.0
+    per_ten_thousand(part, whole) as f64 / 10_000.0
 }
 
 #[derive(Debug, Serialize)]
@@ -221,11 +257,23 @@ struct FindingDto<'a> {
     ns: i64,
     p50_ns: i64,
     p99_ns: i64,
+    max_ns: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    slow: Option<SlowDto>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    without_mean_ns: Option<i64>,
     confidence: &'static str,
     evidence: &'a [u64],
     worst: WorstDto,
     detail: DetailDto,
     remedies: Vec<RemedyDto>,
+}
+
+#[derive(Debug, Serialize)]
+struct SlowDto {
+    hits: u64,
+    p50_ns: i64,
+    rest_p50_ns: i64,
 }
 
 #[derive(Debug, Serialize)]
@@ -251,6 +299,13 @@ impl<'a> FindingDto<'a> {
             ns: finding.ns.as_nanos(),
             p50_ns: finding.p50.as_nanos(),
             p99_ns: finding.p99.as_nanos(),
+            max_ns: finding.max.as_nanos(),
+            slow: finding.slow.map(|slow| SlowDto {
+                hits: slow.hits,
+                p50_ns: slow.p50.as_nanos(),
+                rest_p50_ns: slow.rest_p50.as_nanos(),
+            }),
+            without_mean_ns: finding.without.map(Duration::as_nanos),
             confidence: finding.confidence.name(),
             evidence: &finding.evidence,
             worst: WorstDto { connection: finding.worst.0, exchange: finding.worst.1 },
@@ -320,13 +375,20 @@ struct ConnectionDto<'a> {
     mss: ByEnd<Option<u16>>,
     packets: u64,
     packet_range: [u64; 2],
+    first_ns: i64,
+    last_ns: i64,
+    first: Exact,
+    last: Exact,
+    billed: u64,
     bytes: ByEnd<u64>,
     bill: Vec<TotalDto>,
     exchanges: Exchanges<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     conduct: Option<ByEnd<ConductDto>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    ladder: Vec<RungDto>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ladder: Option<Each<'a, Rung>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ladder_omitted: Option<u64>,
 }
 
 impl<'a> From<&'a Connection> for ConnectionDto<'a> {
@@ -342,6 +404,11 @@ impl<'a> From<&'a Connection> for ConnectionDto<'a> {
             mss: ByEnd { client: connection.mss[0], server: connection.mss[1] },
             packets: connection.packets,
             packet_range: connection.packet_range,
+            first_ns: connection.span[0].as_nanos(),
+            last_ns: connection.span[1].as_nanos(),
+            first: Exact(connection.span[0]),
+            last: Exact(connection.span[1]),
+            billed: connection.billed,
             bytes: ByEnd { client: connection.bytes[0], server: connection.bytes[1] },
             bill: totals(&connection.bill, whole),
             exchanges: Exchanges(connection),
@@ -349,7 +416,8 @@ impl<'a> From<&'a Connection> for ConnectionDto<'a> {
                 client: ConductDto::from(connection.conduct(Side::Client)),
                 server: ConductDto::from(connection.conduct(Side::Server)),
             }),
-            ladder: connection.ladder.iter().map(RungDto::from).collect(),
+            ladder: (!connection.ladder.is_empty()).then_some(Each(&connection.ladder)),
+            ladder_omitted: (connection.ladder_omitted > 0).then_some(connection.ladder_omitted),
         }
     }
 }
@@ -362,6 +430,8 @@ struct ExchangeDto<'a> {
     start_ns: i64,
     start: Exact,
     elapsed_ns: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    awaited_ns: Option<i64>,
     client_idle_ns: i64,
     request_bytes: u64,
     reply_bytes: u64,
@@ -380,6 +450,7 @@ impl<'a> From<&'a Exchange> for ExchangeDto<'a> {
             start_ns: exchange.start.as_nanos(),
             start: Exact(exchange.start),
             elapsed_ns: exchange.elapsed.as_nanos(),
+            awaited_ns: exchange.awaited.is_positive().then(|| exchange.awaited.as_nanos()),
             client_idle_ns: exchange.client_idle.as_nanos(),
             request_bytes: exchange.request_bytes,
             reply_bytes: exchange.reply_bytes,
@@ -461,7 +532,11 @@ struct RungDto {
     offset: u64,
     len: u32,
     ack_offset: Option<u64>,
+    seq: u32,
+    ack: Option<u32>,
     window: u64,
+    window_field: u16,
+    window_scale: Option<u8>,
     flags: String,
     trigger: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -493,6 +568,10 @@ impl From<&Rung> for RungDto {
             offset: rung.offset,
             len: rung.len,
             ack_offset: rung.ack_offset,
+            seq: rung.seq,
+            ack: rung.ack,
+            window_field: rung.window_field,
+            window_scale: rung.window_scale,
             window: rung.window,
             flags: format!("{:?}", rung.flags),
             trigger,
@@ -510,17 +589,4 @@ impl From<&Rung> for RungDto {
 struct OmittedDto {
     connections: u64,
     exchanges: u64,
-}
-
-#[derive(Debug, Serialize)]
-struct NoteDto {
-    kind: &'static str,
-    count: u64,
-    first_packet: u64,
-}
-
-impl From<&Note> for NoteDto {
-    fn from(note: &Note) -> Self {
-        Self { kind: note.kind, count: note.count, first_packet: note.first_packet }
-    }
 }

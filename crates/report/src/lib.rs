@@ -7,6 +7,7 @@
 
 pub mod answer;
 pub mod capture;
+pub mod clock;
 pub mod escape;
 pub mod json;
 pub mod quantity;

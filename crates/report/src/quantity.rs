@@ -9,9 +9,9 @@ pub fn time(span: Duration) -> String {
     let ns = ns.unsigned_abs();
     match ns {
         0 => "0 ms".to_owned(),
-        // Rounding to three digits may carry into the next unit: 999.6 us is 1.00 ms.
+        // Rounding to three digits may carry into the next unit: 999.6 µs is 1.00 ms.
         1..1_000 => format!("{sign}{ns} ns"),
-        1_000..999_500 => format!("{sign}{} us", three_digits(ns, 1_000)),
+        1_000..999_500 => format!("{sign}{} µs", three_digits(ns, 1_000)),
         999_500..999_500_000 => format!("{sign}{} ms", three_digits(ns, 1_000_000)),
         999_500_000..60_000_000_000 => format!("{sign}{} s", three_digits(ns, 1_000_000_000)),
         _ => {
@@ -81,8 +81,17 @@ pub fn percent(part: Duration, whole: Duration) -> String {
 
 /// Thousandths, rounded, without overflow.
 pub fn per_mille(part: Duration, whole: Duration) -> u64 {
+    parts_of(part, whole, 1_000)
+}
+
+/// Rounded, however long both are.
+pub(crate) fn per_ten_thousand(part: Duration, whole: Duration) -> u64 {
+    parts_of(part, whole, 10_000)
+}
+
+fn parts_of(part: Duration, whole: Duration, parts: i128) -> u64 {
     let (part, whole) = (i128::from(part.as_nanos().max(0)), i128::from(whole.as_nanos()));
-    if whole <= 0 { 0 } else { u64::try_from((part * 1_000 + whole / 2) / whole).unwrap_or(u64::MAX) }
+    if whole <= 0 { 0 } else { u64::try_from((part * parts + whole / 2) / whole).unwrap_or(u64::MAX) }
 }
 
 /// `value / unit` with three digits that matter; both below 2^63, so the products fit 128 bits.
@@ -111,8 +120,8 @@ mod tests {
         for (ns, shown) in [
             (0, "0 ms"),
             (820, "820 ns"),
-            (1_234, "1.23 us"),
-            (999_499, "999 us"),
+            (1_234, "1.23 µs"),
+            (999_499, "999 µs"),
             (999_600, "1.00 ms"),
             (43_912_000, "43.9 ms"),
             (999_600_000, "1.00 s"),

@@ -4,7 +4,7 @@ mod common;
 
 use common::{capture, finding, of, stall, with_limits};
 use serde_json::Value;
-use tcpwhy_core::report::Report;
+use tcpwhy_core::report::{Exchange, Report};
 use tcpwhy_core::{Cause, Side};
 use tcpwhy_report::{CaptureInfo, json};
 use tcpwhy_wire::Duration;
@@ -99,6 +99,38 @@ fn the_fields_carry_the_reports_numbers() {
     let rung = &document["connections"][0]["ladder"][2];
     assert_eq!((rung["trigger"].as_str(), rung["trigger_packet"].as_u64()), (Some("packet"), Some(13)));
     assert_eq!(rung["billed"][0]["ns"], 43_800_000);
+}
+
+/// Two hundred years, as many connections take together.
+#[test]
+fn shares_of_a_very_long_time_are_shares() {
+    let mut report = stall();
+    let years = Duration::from_secs(200 * 365 * 86_400);
+    report.bill[0].ns = years;
+    report.elapsed = years;
+    assert_eq!(document(&report, &[])["bill"][0]["share"], 1.0);
+}
+
+/// Rounds are looked up for each exchange of a connection whose packets were kept: eight times as many exchanges may take eight
+/// times as long, not sixty-four.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "it is about time")]
+fn a_connection_of_many_exchanges_is_written_in_time() {
+    let mut report = stall();
+    let mut took = |exchanges: usize| {
+        let known = report.connections[0].exchanges.last().cloned();
+        let last = known.unwrap_or_else(|| panic!("it has exchanges"));
+        report.connections[0].exchanges =
+            (0..exchanges as u64).map(|n| Exchange { n, ..last.clone() }).collect();
+        let run = || {
+            let begin = std::time::Instant::now();
+            json::write(&report, &[], "0", &[], std::io::sink()).unwrap_or_else(|error| panic!("{error}"));
+            begin.elapsed()
+        };
+        (0..3).map(|_| run()).min().unwrap_or_default()
+    };
+    let (few, many) = (took(5_000), took(40_000));
+    assert!(many < few * 24, "{few:?} for 5,000 exchanges, {many:?} for 40,000");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{SERVER, capture, finding, of, stall, with_limits};
-use tcpwhy_core::report::{Detail, Report, Servers};
+use tcpwhy_core::report::{Confidence, Detail, Finding, Report, Servers, SlowHits};
 use tcpwhy_core::{Cause, Side};
 use tcpwhy_report::{Style, answer, text};
 use tcpwhy_wire::Duration;
@@ -19,7 +19,7 @@ fn the_first_line_is_the_answer_and_names_who_does_what_to_whom() {
     assert_eq!(
         answer(&stall()),
         "38 of 40 exchanges wait 43.8 ms for the server's delayed acknowledgement: the client writes each request \
-         in pieces (10.0.0.1 -> 10.0.0.2:8080)."
+         in pieces; the other 2 take 120 µs on average (client 10.0.0.1 -> server 10.0.0.2:8080)."
     );
     let shown = text::overview(&stall(), &[capture("client.pcapng")], AGAIN, Style::default());
     assert!(shown.starts_with("38 of 40 exchanges wait 43.8 ms for the server's delayed"), "{shown}");
@@ -31,7 +31,7 @@ fn a_stall_in_the_servers_reply_blames_the_server() {
     assert_eq!(
         answer(&report),
         "All 10 exchanges wait 44.0 ms for the client's delayed acknowledgement: the server writes each reply in \
-         pieces (10.0.0.2:8080)."
+         pieces (server 10.0.0.2:8080)."
     );
 }
 
@@ -39,7 +39,7 @@ fn a_stall_in_the_servers_reply_blames_the_server() {
 fn what_many_servers_share_is_said_of_them_together() {
     let shared = |cause, side| {
         let several = Servers::Several(40);
-        of(vec![tcpwhy_core::report::Finding { servers: several, ..finding(cause, side, ms(44), 40, 40) }])
+        of(vec![Finding { servers: several, ..finding(cause, side, ms(44), 40, 40) }])
     };
     let shown =
         |report: &Report| text::overview(report, &[capture("client.pcapng")], AGAIN, Style::default());
@@ -57,12 +57,12 @@ fn what_many_servers_share_is_said_of_them_together() {
 #[test]
 fn a_slow_server_is_not_billed_to_tcp() {
     let report = of(vec![
-        finding(Cause::ServerThink, Side::Client, Duration::from_micros(40_200), 20, 20),
+        finding(Cause::ServerThink, Side::Server, Duration::from_micros(40_200), 20, 20),
         finding(Cause::RoundTrip, Side::Client, Duration::from_micros(100), 20, 20),
     ]);
     assert_eq!(
         answer(&report),
-        "Nothing in TCP is slow here: the server takes 40.2 ms to answer, in all 20 exchanges (10.0.0.2:8080)."
+        "Nothing in TCP is slow here: the server takes 40.2 ms to answer, in all 20 exchanges (server 10.0.0.2:8080)."
     );
     let shown = text::overview(&report, &[capture("a.pcap")], AGAIN, Style::default());
     assert!(shown.contains("Look inside the server"), "{shown}");
@@ -74,12 +74,17 @@ fn a_slow_server_is_not_billed_to_tcp() {
 #[test]
 fn a_slow_server_with_a_stall_beside_it_gets_both_the_larger_first() {
     let report = of(vec![
-        finding(Cause::ServerThink, Side::Client, ms(500), 20, 20),
+        finding(Cause::ServerThink, Side::Server, ms(500), 20, 20),
         finding(Cause::NagleDelayedAck, Side::Client, ms(44), 20, 20),
     ]);
     let answer = answer(&report);
-    assert!(answer.starts_with("Most of it is not TCP: the server takes 500 ms to answer"), "{answer}");
-    assert!(answer.contains("(91.9 %). TCP adds to it: all 20 exchanges wait 44.0 ms"), "{answer}");
+    let (first, second) = answer.split_once(". ").unwrap_or_default();
+    assert!(
+        first.starts_with("Most of the time (91.9 %) is not TCP: the server takes 500 ms to answer"),
+        "{answer}"
+    );
+    assert!(second.starts_with("TCP adds to it: all 20 exchanges wait 44.0 ms"), "{answer}");
+    assert_eq!(answer.matches("10.0.0.2:8080").count(), 1, "the place is said once: {answer}");
 }
 
 #[test]
@@ -99,8 +104,65 @@ fn one_rare_timeout_that_takes_a_fifth_of_the_time_is_the_answer() {
     ]);
     assert_eq!(
         answer(&report),
-        "1 of 1,000 exchanges waits 248 ms for a retransmission timeout after a loss (10.0.0.2:8080)."
+        "1 of 1,000 exchanges waits 248 ms for a retransmission timeout after a loss (server 10.0.0.2:8080). Most of \
+         the time (80.1 %) is the path's: the path's round trip takes 1.00 ms of each of 1,000 exchanges."
     );
+}
+
+#[test]
+fn the_slow_ones_are_told_apart_where_the_median_hides_them() {
+    let mut tail = finding(Cause::ServerThink, Side::Server, ms(1), 200, 200);
+    (tail.ns, tail.p50, tail.p99, tail.max) = (ms(20 * 211 + 180), ms(1), ms(211), ms(212));
+    tail.slow = Some(SlowHits { hits: 20, p50: ms(211), rest_p50: Duration::from_micros(1_200) });
+    assert_eq!(
+        answer(&of(vec![tail.clone()])),
+        "Nothing in TCP is slow here: the server takes 211 ms to answer, in 20 of 200 exchanges; 1.20 ms for \
+         the other 180 (server 10.0.0.2:8080)."
+    );
+    tail.max = ms(3_000);
+    assert!(
+        answer(&of(vec![tail])).contains("the server takes up to 3.00 s to answer, in 20 of 200 exchanges;")
+    );
+}
+
+#[test]
+fn the_sentence_says_how_certain_it_is_and_what_is_only_possible_does_not_lead() {
+    let with =
+        |confidence, cause, each| Finding { confidence, ..finding(cause, Side::Server, ms(each), 20, 20) };
+    let likely = answer(&of(vec![with(Confidence::Likely, Cause::Cork, 200)]));
+    assert!(likely.starts_with("All 20 exchanges probably wait 200 ms for the cork's timer"), "{likely}");
+    let alone = answer(&of(vec![with(Confidence::Possible, Cause::Cork, 200)]));
+    assert!(
+        alone.starts_with("Most of the time (100.0 %) is not settled by these packets: all 20"),
+        "{alone}"
+    );
+    assert!(alone.contains("exchanges possibly wait 200 ms"), "{alone}");
+    let both = answer(&of(vec![
+        with(Confidence::Possible, Cause::Cork, 200),
+        with(Confidence::Certain, Cause::Rto, 100),
+    ]));
+    assert!(both.starts_with("All 20 exchanges wait 100 ms for a retransmission timeout"), "{both}");
+    assert!(both.contains("Most of the time (66.7 %) is not settled by these packets: all 20"), "{both}");
+    let small = answer(&of(vec![
+        with(Confidence::Certain, Cause::ServerThink, 900),
+        with(Confidence::Possible, Cause::Cork, 100),
+    ]));
+    assert!(
+        small.contains("is not TCP's: the server takes 900 ms") && small.contains("TCP may add"),
+        "{small}"
+    );
+}
+
+#[test]
+fn what_takes_a_hundredth_is_told_and_gets_no_advice() {
+    let report = of(vec![
+        finding(Cause::Nagle, Side::Client, ms(978), 20, 20),
+        finding(Cause::SlowStart, Side::Server, ms(22), 20, 20),
+    ]);
+    let shown = text::overview(&report, &[capture("a.pcap")], AGAIN, Style::default());
+    let (first, second) = shown.split_once("2. slow-start").unwrap_or_default();
+    assert!(first.contains("   fix ") && second.contains("   cost "), "{shown}");
+    assert!(!second.contains("   fix "), "{shown}");
 }
 
 #[test]
@@ -134,13 +196,13 @@ fn the_ladder_shows_the_wait_between_the_two_writes() {
 
 #[test]
 fn a_connection_is_a_table_of_its_exchanges() {
-    let Some(shown) = text::connection(&stall(), 1, Style::default()) else {
+    let Some(shown) = text::connection(&stall(), 1, None, Style::default()) else {
         panic!("connection 1 is listed")
     };
     assert!(shown.starts_with("Connection 1: 10.0.0.1:40000 -> 10.0.0.2:8080\n"), "{shown}");
     assert!(shown.contains("captured at the client"), "{shown}");
     assert_eq!(shown.lines().filter(|line| line.contains(" exchange ")).count(), 40, "{shown}");
-    assert_eq!(text::connection(&stall(), 7, Style::default()), None);
+    assert_eq!(text::connection(&stall(), 7, None, Style::default()), None);
 }
 
 #[test]

@@ -1,18 +1,22 @@
 //! What can be asked on the command line? One definition for the parser, the help, the man page and the completions.
 
+use std::ffi::OsString;
 use std::hash::{BuildHasher as _, RandomState};
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
-use clap::{Args, Parser, Subcommand, ValueEnum};
-use tcpwhy::input::{self, Moment, Window};
+use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
+use tcpwhy::input::{self, Moment, Window, Zone};
 use tcpwhy::threads::USEFUL_MAX;
 use tcpwhy_core::{Cause, Listing, Options};
+use tcpwhy_remedy::Stack;
 use tcpwhy_wire::Filter;
 
 use crate::gate::Gate;
 use crate::lab::LabArgs;
+use crate::which::Which;
 
 /// Connections and exchanges listed one by one where only the overview is printed.
 const LISTED_FOR_TEXT: u64 = 1_000;
@@ -30,68 +34,68 @@ pub(crate) struct Cli {
 const EXAMPLES: &str = "\
 Examples:
   tcpwhy demo                                  see it find a stall, here and now
-  tcpwhy read slow.pcapng                      where did the time go?
+  tcpwhy read slow.pcapng                      where did the time go? (`tcpwhy slow.pcapng` is the same)
+  tcpwhy list slow.pcapng                      which connections are there?
   tcpwhy read slow.pcapng --connection 1       one connection, exchange by exchange
-  tcpwhy explain nagle-delayed-ack             what is this, and how is it mended?
-  tcpwhy lab split                             recreate a problem on this kernel, and mend it
+  tcpwhy explain nagle-delayed-ack             what is this, and how is it fixed?
+  tcpwhy lab split                             recreate a problem on this kernel, and fix it
 
 Record a capture with: tcpdump -i any -s 128 -w slow.pcap port 8080";
+
+/// The words of the command line: `tcpwhy FILE` is `tcpwhy read FILE`.
+pub(crate) fn words() -> Vec<OsString> {
+    let mut words: Vec<OsString> = std::env::args_os().collect();
+    let is_input = |word: &OsString| {
+        let command = Cli::command();
+        let is_command = word.to_str().is_some_and(|word| {
+            word == "help" || command.get_subcommands().any(|command| command.get_name() == word)
+        });
+        !is_command && (word == "-" || Path::new(word).is_file())
+    };
+    if words.get(1).is_some_and(is_input) {
+        words.insert(1, "read".into());
+    }
+    words
+}
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Bill captures: where did the time go, whose is it, what should be changed?
     Read(ReadArgs),
-    /// Record the classic 40 ms stall on this machine, bill it, mend it, bill it again.
+    /// List connections, a line each: ends, times, what they took and what most of it was.
+    List(ListArgs),
+    /// Record the classic 40 ms stall on this machine, bill it, fix it, bill it again.
     Demo(DemoArgs),
-    /// Recreate a problem on this machine's own kernel, with the truth beside it, and its mends.
+    /// Recreate a problem on this machine's own kernel, with the truth beside it, and its fixes.
     Lab(LabArgs),
     /// Explain a cause: mechanism, proof, fixes, commands; without a cause, list them all.
     Explain(ExplainArgs),
     /// Print the completion script of a shell.
-    #[command(hide = true)]
     Completions {
         /// bash, zsh, fish, elvish or powershell
         shell: clap_complete::Shell,
     },
     /// Print the man page of tcpwhy, or of one of its commands.
-    #[command(hide = true)]
     Man {
-        /// read or explain
+        /// read, list, explain, ...
         command: Option<String>,
     },
 }
 
+/// What is read, and how: the same for all commands that read captures.
 #[derive(Debug, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
-#[command(after_help = READ_EXAMPLES)]
-pub(crate) struct ReadArgs {
+pub(crate) struct InputArgs {
     /// Captures: pcap or pcapng, plain, .gz or .zst; `-` for standard input. Several are read in order of time
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 
-    /// Print the JSON document (schema tcpwhy.report/1) instead of text
-    #[arg(long)]
-    pub(crate) json: bool,
-
-    /// Show this connection, exchange by exchange (with -v: packet by packet)
-    #[arg(short, long, value_name = "N")]
-    pub(crate) connection: Option<u64>,
-
-    /// Show this exchange of the connection, packet by packet
-    #[arg(short, long, value_name = "N", requires = "connection")]
-    pub(crate) exchange: Option<u64>,
-
-    /// Show packets: of the connection, or of the most expensive exchange
-    #[arg(short, long)]
-    pub(crate) verbose: bool,
-
-    /// Only these connections: `port 8080`, `host 10.0.0.5`, `net 10.0.0.0/8`, with and, or, not
-    #[arg(short, long, value_name = "EXPR")]
+    /// Only these connections, as tcpdump writes it: `tcp port 8080`, `host 10.0.0.5`, `net 10/8`, with and, or, not
+    #[arg(short, long, value_name = "EXPR", value_parser = parse_filter)]
     pub(crate) filter: Option<Filter>,
 
-    /// Only packets of this time or later: 2026-11-21T10:00:00Z, seconds since 1970, +90s (after the first packet), -5m
-    /// (before the last; plain files only). Plain files are searched for it, others read and passed over; packets are
-    /// numbered from there on
+    /// Only packets of this time or later: 10:00:00, 2026-11-21 10:00 (local), 2026-11-21T10:00:00Z, seconds since 1970, +90s
+    /// (after the first packet), -5m (before the last; plain files only). Plain files are searched for it, others read and
+    /// passed over
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) from: Option<Moment>,
 
@@ -99,18 +103,30 @@ pub(crate) struct ReadArgs {
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) to: Option<Moment>,
 
-    /// Exit with 3 where a cause takes more than this share of the time (`rto`, `nagle-delayed-ack:5%`); repeatable
-    #[arg(long, value_name = "CAUSE[:SHARE]")]
-    pub(crate) fail_on: Vec<Gate>,
+    /// Times of day in UTC instead of this machine's zone: those that are shown, and those of --from and --to
+    #[arg(long)]
+    pub(crate) utc: bool,
+
+    /// Columns of the text [default: the terminal's, from 40 to 200; 100 where there is none]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(40..=1000))]
+    pub(crate) width: Option<u16>,
+
+    /// Print an answer of what was read so far so often, as it comes in: 10s, 1m
+    #[arg(long, value_name = "TIME", value_parser = parse_every)]
+    pub(crate) every: Option<std::time::Duration>,
 
     /// Threads; the result is the same with any number [default: one for each processor, as far as they help]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) threads: Option<u16>,
 
-    /// Open connections kept at most, of some 2 KB each; one with much under way counts for several. Beyond it, the ones
-    /// that spoke longest ago are closed, and counted
-    #[arg(long, value_name = "N", default_value = "112000")]
-    pub(crate) max_connections: NonZeroUsize,
+    /// Memory that all of it may take, as in 512MB or 4GB, whatever the captures. Beyond it the least valuable is given up
+    /// first, and counted: finished connections, packets and exchanges at the end of a list, those that spoke longest ago
+    #[arg(long, value_name = "SIZE", value_parser = memory, default_value = "512MB")]
+    pub(crate) memory: usize,
+
+    /// Open connections kept at most, where --memory has room for more
+    #[arg(long, value_name = "N")]
+    pub(crate) max_connections: Option<NonZeroUsize>,
 
     /// Once the files are open and before a byte of them is read, Landlock and seccomp (Linux) take from the process:
     /// opening, making or removing files, sockets, starting programs, touching other processes, memory as code
@@ -134,6 +150,105 @@ pub(crate) struct ReadArgs {
     pub(crate) ascii: bool,
 }
 
+/// Less is not enough for the program itself.
+const MEMORY_LEAST: usize = 64_000_000;
+
+/// A size as people write it, in decimal units.
+fn memory(text: &str) -> Result<usize, String> {
+    let upper = text.trim().to_ascii_uppercase();
+    let units = [
+        ("KB", 1_000),
+        ("MB", 1_000_000),
+        ("GB", 1_000_000_000),
+        ("K", 1_000),
+        ("M", 1_000_000),
+        ("G", 1_000_000_000),
+    ];
+    let unit = units.into_iter().find_map(|(unit, bytes)| Some((upper.strip_suffix(unit)?, bytes)));
+    let (number, bytes) = unit.unwrap_or((&upper, 1));
+    let size = number.trim().parse::<usize>().ok().and_then(|number| number.checked_mul(bytes));
+    match size {
+        Some(size) if size >= MEMORY_LEAST => Ok(size),
+        Some(_) => Err("at least 64MB are needed".to_owned()),
+        None => Err("a size is a number and KB, MB or GB, as in 512MB".to_owned()),
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = READ_EXAMPLES)]
+pub(crate) struct ReadArgs {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+
+    /// Print the JSON document (schema tcpwhy.report/1) instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Show this connection, exchange by exchange (with -v: packet by packet): its number, `host:port` of an end, or
+    /// `host:port-host:port`; of several, the most expensive
+    #[arg(short, long, value_name = "WHICH")]
+    pub(crate) connection: Option<Which>,
+
+    /// Show this exchange of the connection, packet by packet
+    #[arg(short, long, value_name = "N", requires = "connection")]
+    pub(crate) exchange: Option<u64>,
+
+    /// Of the connection, show the so many slowest exchanges, the slowest first
+    #[arg(long, value_name = "N", requires = "connection", conflicts_with = "exchange")]
+    pub(crate) slowest: Option<usize>,
+
+    /// Show packets: of the connection, or of the most expensive exchange
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+
+    /// The answer and the bill only
+    #[arg(long, conflicts_with_all = ["connection", "verbose"])]
+    pub(crate) brief: bool,
+
+    /// Tell fixes in the words of these only: c, java, go, python, node, rust, nginx, apache, haproxy, redis, postgresql, linux,
+    /// windows
+    #[arg(long, value_name = "STACK", value_delimiter = ',', value_parser = parse_stack)]
+    pub(crate) stack: Vec<Stack>,
+
+    /// Exit with 3 where a cause takes more than this share of the time, or its waits are longer: `rto`,
+    /// `nagle-delayed-ack>5%`, `rto p99>100ms`, `server-think p50>20ms port 8080`; repeatable
+    #[arg(long, value_name = "CONDITION")]
+    pub(crate) fail_on: Vec<Gate>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = LIST_EXAMPLES)]
+pub(crate) struct ListArgs {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+
+    /// What comes first: the connections that took most of the time, the earliest, or those with the slowest exchange
+    #[arg(long, value_enum, value_name = "BY", default_value_t)]
+    pub(crate) sort: Sort,
+
+    /// Show so many
+    #[arg(long, value_name = "N", default_value = "50")]
+    pub(crate) top: NonZeroUsize,
+}
+
+/// The order of a list of connections.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Sort {
+    /// By the time billed
+    #[default]
+    Cost,
+    /// By the first packet
+    Start,
+    /// By the slowest exchange
+    Slowest,
+}
+
+const LIST_EXAMPLES: &str = "\
+Examples:
+  tcpwhy list slow.pcapng                                   the most expensive connections first
+  tcpwhy list slow.pcapng --sort slowest --top 10
+  tcpwhy read slow.pcapng --connection 10.0.0.5:40312       one of them";
+
 const READ_EXAMPLES: &str = "\
 Examples:
   tcpwhy read slow.pcapng
@@ -141,29 +256,32 @@ Examples:
   tcpwhy read ring*.pcap.zst --filter 'port 443 and not host 10.0.0.9'
   tcpwhy read huge.pcap --from 2026-11-21T10:00:00Z --to 2026-11-21T10:05:00Z
   ssh server tcpdump -U -s 128 -c 100000 -w - port 8080 | tcpwhy read -
-  tcpwhy read ci.pcap --json --fail-on nagle-delayed-ack --fail-on rto:10% > bill.json
+  tcpwhy read ci.pcap --json --fail-on nagle-delayed-ack --fail-on 'rto p99>100ms' > bill.json
 
-Exit status: 0 analysed, 1 no input could be analysed, 2 wrong usage, 3 a --fail-on was met, 4 analysed but for an input
-that could not be read at all. The status is the same where nobody reads the output to its end.";
+Ctrl-C (or SIGTERM) ends the input and prints the answer of what was read; a second one aborts.
 
-impl ReadArgs {
-    /// What the analysis has to keep for what was asked.
-    pub(crate) fn analysis(&self) -> Options {
-        let most = if self.json { LISTED_FOR_JSON } else { LISTED_FOR_TEXT };
-        self.listing(self.connection.map_or(Listing::UpTo(most), Listing::Connection))
-    }
+Exit status:
+  0  analysed
+  1  no input could be read
+  2  wrong usage
+  3  a --fail-on was met: which and why is on standard error, and under `gate` in --json
+  4  analysed, but for an input that could not be read at all
+  5  nothing to analyse: no packets, no TCP, or none that --filter, --from and --to ask for; no --fail-on is passed then
+The status is the same where nobody reads the output to its end.";
 
-    /// The same with another listing.
+impl InputArgs {
+    /// What the analysis has to keep.
     pub(crate) fn listing(&self, listing: Listing) -> Options {
         // A secret of this process: whoever made the capture must not know which of its connections collide.
         let seed = RandomState::new().hash_one(0);
-        Options { listing, max_connections: self.max_connections.get(), seed, ..Options::default() }
+        let max_connections = self.max_connections.map_or(usize::MAX, NonZeroUsize::get);
+        Options { listing, max_connections, memory: self.memory, seed, ..Options::default() }
     }
 
     /// The part of the captures to read, where it is not all.
     pub(crate) fn window(&self) -> Option<Window> {
         let some = self.from.is_some() || self.to.is_some();
-        some.then(|| Window { from: self.from.clone(), to: self.to.clone() })
+        some.then(|| Window { from: self.from.clone(), to: self.to.clone(), zone: self.zone() })
     }
 
     /// Threads to use.
@@ -172,9 +290,19 @@ impl ReadArgs {
         self.threads.map_or_else(useful, usize::from)
     }
 
-    /// The connection to show, and the exchange of it.
-    pub(crate) fn drill_down(&self) -> Option<(u64, Option<u64>)> {
-        self.connection.map(|connection| (connection, self.exchange))
+    /// The zone of times of day. The system is asked for its own, which it must be before rights are given up.
+    pub(crate) fn zone(&self) -> Zone {
+        static LOCAL: OnceLock<Zone> = OnceLock::new();
+        if self.utc { Zone::utc() } else { LOCAL.get_or_init(Zone::local).clone() }
+    }
+
+    /// Columns to fill.
+    pub(crate) fn width(&self) -> usize {
+        let terminal = || {
+            terminal_size::terminal_size_of(std::io::stdout())
+                .map_or(100, |(width, _)| width.0.clamp(40, 200))
+        };
+        usize::from(self.width.unwrap_or_else(terminal))
     }
 
     /// How much of the sandbox has to be there.
@@ -183,13 +311,37 @@ impl ReadArgs {
     }
 
     /// Bounds on reading.
-    pub(crate) fn input(&self) -> input::Options {
+    pub(crate) fn options(&self) -> input::Options {
         input::Options { unpacked_ratio_max: self.max_ratio, ..input::Options::default() }
     }
+}
 
-    /// Whether the packets of the most expensive exchange are wanted, which only a second pass knows.
+impl ReadArgs {
+    /// What the analysis has to keep for what was asked.
+    pub(crate) fn analysis(&self) -> Options {
+        let most = if self.json { LISTED_FOR_JSON } else { LISTED_FOR_TEXT };
+        self.input.listing(match self.connection {
+            None => Listing::UpTo(most),
+            Some(Which::Number(number)) => Listing::Connection(number),
+            // All of them, to see which it is.
+            Some(_) => Listing::UpTo(LISTED_FOR_JSON),
+        })
+    }
+
+    /// Whether what is wanted is known only after a first pass: the packets of the most expensive exchange, or of a connection
+    /// that is not named by its number.
     pub(crate) fn reads_twice(&self) -> bool {
-        self.verbose && !self.json && self.connection.is_none()
+        match self.connection {
+            None => self.verbose && !self.json,
+            Some(which) => !matches!(which, Which::Number(_)),
+        }
+    }
+}
+
+impl ListArgs {
+    /// What the analysis has to keep.
+    pub(crate) fn analysis(&self) -> Options {
+        self.input.listing(Listing::UpTo(LISTED_FOR_JSON))
     }
 }
 
@@ -226,6 +378,35 @@ pub(crate) struct ExplainArgs {
     /// Colours
     #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
     pub(crate) color: Color,
+}
+
+/// `10s`, `500ms`, `1m`.
+fn parse_every(text: &str) -> Result<std::time::Duration, String> {
+    let wrong = || format!("{text}: a time is a number with its unit, as in 10s (ms, s, m, h)");
+    let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(wrong)?;
+    let (number, unit) = text.split_at(unit_at);
+    let second = match unit.trim() {
+        "ms" => 1e-3,
+        "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3_600.0,
+        _ => return Err(wrong()),
+    };
+    let seconds = number.parse::<f64>().map_err(|_| wrong())? * second;
+    let every = std::time::Duration::try_from_secs_f64(seconds).map_err(|_| wrong())?;
+    if every.is_zero() { Err(wrong()) } else { Ok(every) }
+}
+
+/// A stack by the name that is shown.
+fn parse_stack(text: &str) -> Result<Stack, String> {
+    let names = || Stack::ALL.map(|stack| stack.name().to_lowercase()).join(", ");
+    let found = Stack::ALL.into_iter().find(|stack| stack.name().eq_ignore_ascii_case(text));
+    found.ok_or_else(|| format!("it is none of {}", names()))
+}
+
+/// A filter; what is wrong with it stands on lines of its own, so that the caret is where it belongs.
+fn parse_filter(text: &str) -> Result<Filter, String> {
+    text.parse().map_err(|error| format!("\n{error}"))
 }
 
 /// Knows all causes, so that completions offer them and a slip of the pen is answered with the nearest.
@@ -270,8 +451,6 @@ impl Color {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
-
     use super::*;
 
     #[test]
@@ -285,5 +464,15 @@ mod tests {
             assert!(Cli::try_parse_from(["tcpwhy", "explain", cause.name()]).is_ok(), "{cause}");
         }
         assert!(Cli::try_parse_from(["tcpwhy", "explain", "jitter"]).is_err());
+    }
+
+    #[test]
+    fn sizes_are_read_as_people_write_them() {
+        for (text, bytes) in [("512MB", 512_000_000), ("4 gb", 4_000_000_000), ("64M", 64_000_000)] {
+            assert_eq!(memory(text), Ok(bytes), "{text}");
+        }
+        for text in ["", "MB", "63MB", "-1GB", "1TB", "99999999999999GB"] {
+            assert!(memory(text).is_err(), "{text}");
+        }
     }
 }

@@ -5,14 +5,16 @@
 use std::{fs::File, os::fd::AsFd as _, os::fd::BorrowedFd, path::Path};
 
 use tcpwhy::input::Inputs;
+#[cfg(target_os = "linux")]
+use tcpwhy_core::Options;
 use tcpwhy_sandbox::{PARTS, Shortfall};
 
-use crate::cli::{ReadArgs, Sandbox};
+use crate::cli::{InputArgs, Sandbox};
 use crate::output::complain;
 
 /// Gives it all up, as far as the arguments ask for it. Call it when everything is open and before the first thread starts. What
 /// is missing is said; says whether reading may go on.
-pub(crate) fn confine(args: &ReadArgs, inputs: &[&Inputs], threads: usize) -> bool {
+pub(crate) fn confine(args: &InputArgs, inputs: &[&Inputs], threads: usize) -> bool {
     let required = args.sandbox() == Sandbox::Require;
     if args.sandbox() == Sandbox::Off || (!cfg!(target_os = "linux") && !required) {
         return true;
@@ -35,7 +37,7 @@ pub(crate) fn confine(args: &ReadArgs, inputs: &[&Inputs], threads: usize) -> bo
 #[cfg(target_os = "linux")]
 pub(crate) fn confine_to(from: &Path, out: Option<&File>) -> anyhow::Result<()> {
     let ours: Vec<_> = out.into_iter().map(|file| file.as_fd()).collect();
-    let mut shortfalls = resources(&ours, memory(1));
+    let mut shortfalls = resources(&ours, memory(Options::default().memory as u64, 1));
     let parts = tcpwhy_sandbox::restrict_to_reading(from);
     let fatal = parts.len() == PARTS;
     shortfalls.extend(parts);
@@ -55,15 +57,13 @@ fn say(shortfalls: &[Shortfall], fatal: bool) {
 }
 
 #[cfg(target_os = "linux")]
-fn before_reading(args: &ReadArgs, inputs: &[&Inputs], threads: usize) -> Vec<Shortfall> {
+fn before_reading(args: &InputArgs, inputs: &[&Inputs], threads: usize) -> Vec<Shortfall> {
     let ours: Vec<_> = inputs.iter().flat_map(|inputs| inputs.descriptors()).collect();
-    // Whoever asks for more connections gets more.
-    let connections = (args.max_connections.get() as u64).saturating_mul(CONNECTION);
-    resources(&ours, memory(threads).saturating_add(connections))
+    resources(&ours, memory(args.memory as u64, threads))
 }
 
 #[cfg(not(target_os = "linux"))]
-fn before_reading(_args: &ReadArgs, _inputs: &[&Inputs], _threads: usize) -> Vec<Shortfall> {
+fn before_reading(_args: &InputArgs, _inputs: &[&Inputs], _threads: usize) -> Vec<Shortfall> {
     Vec::new()
 }
 
@@ -80,20 +80,15 @@ fn resources(ours: &[BorrowedFd<'_>], memory: u64) -> Vec<Shortfall> {
     limited.map_err(shortfall).err().into_iter().collect()
 }
 
-/// The last line: three quarters of the machine's memory, within bounds. The analysis's own bounds are far below.
+/// The last line: twice what the analysis keeps to by itself, for what its books do not know and for room that is never used, and
+/// what the program is and reads.
 #[cfg(target_os = "linux")]
-fn memory(threads: usize) -> u64 {
-    let machine = (tcpwhy_sandbox::memory_there() / 4 * 3).clamp(MEMORY_LEAST, MEMORY_MOST);
-    machine.saturating_add(THREAD * threads as u64)
+fn memory(allowed: u64, threads: usize) -> u64 {
+    allowed.saturating_mul(2).saturating_add(OWN).saturating_add(THREAD * threads as u64)
 }
 
 #[cfg(target_os = "linux")]
-const MEMORY_LEAST: u64 = 1 << 30;
-#[cfg(target_os = "linux")]
-const MEMORY_MOST: u64 = 8 << 30;
-/// What an open connection may take at most.
-#[cfg(target_os = "linux")]
-const CONNECTION: u64 = 16 << 10;
+const OWN: u64 = 512 << 20;
 /// Addresses that a thread reserves: its stack, and a heap of its own (malloc/arena.c, HEAP_MAX_SIZE, twice for alignment).
 #[cfg(target_os = "linux")]
 const THREAD: u64 = 160 << 20;

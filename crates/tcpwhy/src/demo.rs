@@ -1,4 +1,4 @@
-//! `tcpwhy demo`: what does the classic stall look like on this machine, and after the mend?
+//! `tcpwhy demo`: what does the classic stall look like on this machine, and after the fix?
 //!
 //! Two conversations are recorded on the real kernel and billed. Where the machine allows no capture, it says what
 //! would, and bills the recordings that the project keeps.
@@ -52,8 +52,11 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<u8> {
 fn bill(capture: &Path) -> anyhow::Result<(Vec<tcpwhy_report::CaptureInfo>, Report)> {
     let mut analysis = Analysis::new(Options { listing: Listing::UpTo(1_000), ..Options::default() });
     let inputs = Inputs::open(&[capture.to_owned()]);
-    let summary =
-        inputs.for_each_segment(&input::Options::default(), |_| {}, |segment| analysis.on_segment(segment));
+    let summary = inputs.for_each_captured(
+        &input::Options::default(),
+        |_| {},
+        |segment, captured| analysis.on_captured(segment, captured),
+    );
     output::troubles(&summary);
     anyhow::ensure!(!summary.is_failure(), "{} could not be read back", capture.display());
     Ok((output::captures(&summary), analysis.finish()))
@@ -106,7 +109,7 @@ fn record(dir: &Path) -> anyhow::Result<Vec<Conversation>> {
             capture: demo.split.capture,
         },
         Conversation {
-            heading: heading(2, "Mended: one write for each request", &demo.mended),
+            heading: heading(2, "Fixed: one write for each request", &demo.mended),
             capture: demo.mended.capture,
         },
     ])
@@ -126,9 +129,9 @@ fn unpack(dir: &Path) -> anyhow::Result<Vec<Conversation>> {
             "== 1. The client writes each request in two pieces (recorded on Linux 6.18, loopback)",
         ),
         (
-            "mended.pcapng",
-            include_bytes!("../../../corpus/demo/mended.pcapng"),
-            "== 2. Mended: one write for each request (recorded on Linux 6.18, loopback)",
+            "fixed.pcapng",
+            include_bytes!("../../../corpus/demo/fixed.pcapng"),
+            "== 2. Fixed: one write for each request (recorded on Linux 6.18, loopback)",
         ),
     ];
     make_folder(dir)?;

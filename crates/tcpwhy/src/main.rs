@@ -7,21 +7,27 @@ mod cli;
 mod confine;
 mod demo;
 mod gate;
+mod interim;
 mod lab;
 mod manual;
 mod output;
 mod progress;
+mod which;
 
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use tcpwhy::input::{InputSummary, Inputs, Span, WindowError};
+use tcpwhy::input::{InputSummary, Inputs, Span, WindowError, stop};
 use tcpwhy::threads::Engine;
 use tcpwhy_core::{Listing, Report};
+use tcpwhy_report::Style;
+use tcpwhy_report::json::Gated;
 
-use cli::{Cli, Command, ReadArgs};
+use cli::{Cli, Command, InputArgs, ListArgs, ReadArgs};
+use interim::Interim;
 use output::Output;
 use progress::Progress;
+use which::Which;
 
 /// The input was analysed.
 const ANALYSED: u8 = 0;
@@ -31,16 +37,19 @@ const NOT_ANALYSED: u8 = 1;
 const WRONG_USAGE: u8 = 2;
 /// `--fail-on` found its cause.
 const GATE_CLOSED: u8 = 3;
+/// The inputs were read, and there was nothing in them to analyse.
+const NOTHING_ANALYSED: u8 = 5;
 /// Of several inputs one could not be read at all; the others were analysed.
 const PARTLY_ANALYSED: u8 = 4;
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::try_parse_from(cli::words()) {
         Ok(cli) => cli,
         Err(error) => return output::usage(error),
     };
     let result = match cli.command {
         Command::Read(args) => read(&args),
+        Command::List(args) => list(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Lab(args) => lab::run(&args),
         Command::Explain(args) => output::explanation(args.cause, args.color),
@@ -58,19 +67,35 @@ fn main() -> ExitCode {
     }
 }
 
-/// `tcpwhy read`: captures in, bill out.
-fn read(args: &ReadArgs) -> anyhow::Result<u8> {
+/// Inputs as they are read: opened, and nothing else can be any more.
+struct Opened {
+    inputs: Inputs,
+    /// For a second pass; none where they can be read only once.
+    again: Option<Inputs>,
+    threads: usize,
+}
+
+/// Opens the inputs and gives up the rest. `None` where nothing may be read.
+fn open(args: &InputArgs, twice: bool) -> Option<Opened> {
     #[cfg(target_os = "linux")]
     tcpwhy_sandbox::allow_many_files();
     let inputs = Inputs::open(&args.files);
-    let again = if args.reads_twice() { inputs.open_again() } else { None };
+    let again = if twice { inputs.open_again() } else { None };
+    #[cfg(unix)]
+    if let Err(error) = stop::on_signals() {
+        output::complain(&format!("warning: a signal will end this without an answer: {error}"));
+    }
     // What the system would be asked for later, while it still answers.
     let threads = args.threads();
+    args.zone();
     let opened: Vec<&Inputs> = std::iter::once(&inputs).chain(&again).collect();
-    if !confine::confine(args, &opened, threads) {
-        return Ok(NOT_ANALYSED);
-    }
-    let (summary, report, span) = match analyse(args, inputs, args.analysis(), threads) {
+    confine::confine(args, &opened, threads).then_some(Opened { inputs, again, threads })
+}
+
+/// `tcpwhy list`: captures in, connections out.
+fn list(args: &ListArgs) -> anyhow::Result<u8> {
+    let Some(Opened { inputs, threads, .. }) = open(&args.input, false) else { return Ok(NOT_ANALYSED) };
+    let (summary, report, span) = match analyse(&args.input, inputs, args.analysis(), threads) {
         Ok(analysed) => analysed,
         Err(error) => {
             output::complain(&error.to_string());
@@ -81,26 +106,88 @@ fn read(args: &ReadArgs) -> anyhow::Result<u8> {
     if summary.is_failure() {
         return Ok(NOT_ANALYSED);
     }
-    if args.drill_down().is_some_and(|wanted| !output::lists(&report, wanted)) {
+    let output = Output::new(&args.input, &summary, span);
+    if let Some(why) = output.nothing(&report) {
+        output::complain(&why);
+        return Ok(NOTHING_ANALYSED);
+    }
+    output.list(&report, args)?;
+    Ok(if summary.is_partial() { PARTLY_ANALYSED } else { ANALYSED })
+}
+
+/// `tcpwhy read`: captures in, bill out.
+fn read(args: &ReadArgs) -> anyhow::Result<u8> {
+    let Some(Opened { inputs, mut again, threads }) = open(&args.input, args.reads_twice()) else {
+        return Ok(NOT_ANALYSED);
+    };
+    let (mut summary, mut report, span) = match analyse(&args.input, inputs, args.analysis(), threads) {
+        Ok(analysed) => analysed,
+        Err(error) => {
+            output::complain(&error.to_string());
+            return Ok(WRONG_USAGE);
+        }
+    };
+    output::troubles(&summary);
+    if summary.is_failure() {
+        return Ok(NOT_ANALYSED);
+    }
+    let output = Output::new(&args.input, &summary, span);
+    if let Some(why) = output.nothing(&report) {
+        output::complain(&why);
+        let gates = gate::nothing_to_judge(&args.fail_on);
+        gate::say(&gates);
+        if args.json {
+            output.json(&report, &gates)?;
+        }
+        return Ok(NOTHING_ANALYSED);
+    }
+    let wanted = match args.connection {
+        None => None,
+        Some(Which::Number(number)) => Some(number),
+        Some(which) => {
+            let Some(number) = output::found(&report, which) else { return Ok(WRONG_USAGE) };
+            let Some(inputs) = again.take() else {
+                output::complain(&format!(
+                    "a pipe is read once, and only then it is known which connection that is: use --connection {number}"
+                ));
+                return Ok(WRONG_USAGE);
+            };
+            // With what only the one connection's listing keeps.
+            let options = args.input.listing(Listing::Connection(number));
+            (summary, report, _) = analyse(&args.input, inputs, options, threads)?;
+            Some(number)
+        }
+    };
+    let output = Output::new(&args.input, &summary, span);
+    if wanted.is_some_and(|number| !output::lists(&report, number, args.exchange)) {
         return Ok(WRONG_USAGE);
     }
-    let output = Output::new(args, &summary, span);
-    match show(args, again, &output, &report) {
+    let gates = gate::judge(&args.fail_on, &report);
+    let shown = show(args, again, &output, &report, wanted, &gates);
+    gate::say(&gates);
+    match shown {
         Err(error) if !output::is_broken_pipe(&error) => Err(error),
         // Whoever reads us has read enough; a pipeline that waits for the exit code wants to know all the same.
-        _ if gate::closes(&args.fail_on, &report) => Ok(GATE_CLOSED),
+        _ if gates.iter().any(|gate| gate.failed) => Ok(GATE_CLOSED),
         _ if summary.is_partial() => Ok(PARTLY_ANALYSED),
         _ => Ok(ANALYSED),
     }
 }
 
 /// Prints what was asked for.
-fn show(args: &ReadArgs, again: Option<Inputs>, output: &Output<'_>, report: &Report) -> anyhow::Result<()> {
-    match args.drill_down() {
-        _ if args.json => output.json(report),
-        Some(wanted) => output.drill_down(report, wanted),
+fn show(
+    args: &ReadArgs,
+    again: Option<Inputs>,
+    output: &Output<'_>,
+    report: &Report,
+    connection: Option<u64>,
+    gates: &[Gated],
+) -> anyhow::Result<()> {
+    match connection {
+        _ if args.json => output.json(report, gates),
+        Some(number) => output.drill_down(report, number, args),
         None => {
-            output.overview(report)?;
+            output.overview(report, args)?;
             if args.reads_twice() { ladder_of_the_worst(args, again, output, report) } else { Ok(()) }
         }
     }
@@ -108,20 +195,29 @@ fn show(args: &ReadArgs, again: Option<Inputs>, output: &Output<'_>, report: &Re
 
 /// One pass over the inputs: every segment that the filter lets through goes into the analysis.
 fn analyse(
-    args: &ReadArgs,
+    args: &InputArgs,
     mut inputs: Inputs,
     options: tcpwhy_core::Options,
     threads: usize,
 ) -> Result<(InputSummary, Report, Option<Span>), WindowError> {
     let span = args.window().map(|window| inputs.limit(&window)).transpose()?;
-    let mut engine = Engine::new(options, threads);
+    let mut engine = Engine::new(options, if args.every.is_some() { 1 } else { threads });
     let mut progress = Progress::start();
-    let summary = inputs.for_each_segment(
-        &args.input(),
-        |so_far| progress.show(so_far),
-        |segment| {
+    let interim = Interim::every(args.every);
+    let style =
+        Style { color: args.color.is_on(), ascii: args.ascii, width: args.width(), ..Style::default() };
+    let summary = inputs.for_each_captured(
+        &args.options(),
+        |so_far| {
+            progress.show(so_far);
+            interim.on_progress();
+        },
+        |segment, captured| {
             if args.filter.as_ref().is_none_or(|filter| filter.matches_connection(segment.src, segment.dst)) {
-                engine.on_segment(segment);
+                if interim.is_due() {
+                    interim.show(&engine, segment.packet - 1, style);
+                }
+                engine.on_segment(segment, captured);
             }
         },
     );
@@ -142,10 +238,10 @@ fn ladder_of_the_worst(
         return Ok(());
     };
     let (connection, exchange) = finding.worst;
-    let (_, second, _) = analyse(args, again, args.listing(Listing::Connection(connection)), 1)?;
+    let (_, second, _) = analyse(&args.input, again, args.input.listing(Listing::Connection(connection)), 1)?;
     if second.segments != report.segments {
         output::complain("the input has changed between the two passes of -v: use --connection N");
         return Ok(());
     }
-    output.drill_down(&second, (connection, Some(exchange)))
+    output.exchange(&second, connection, exchange)
 }

@@ -9,50 +9,85 @@ use std::process::ExitCode;
 use anstyle::Style as Ansi;
 use clap::Parser as _;
 use tcpwhy::input::{FileSummary, InputSummary, MAX_TROUBLES, Span};
+use tcpwhy_core::report::Connection;
 use tcpwhy_core::{Cause, Report};
 use tcpwhy_remedy::explain;
 use tcpwhy_report::escape::visible;
-use tcpwhy_report::{CaptureInfo, Style, json, text};
+use tcpwhy_report::json::Gated;
+use tcpwhy_report::text::Stacks;
+use tcpwhy_report::{CaptureInfo, Style, answer, json, text};
+use tcpwhy_wire::Duration;
 
 use crate::ANALYSED;
-use crate::cli::{Cli, Color, ReadArgs};
+use crate::cli::{self, Cli, Color, InputArgs, ListArgs, ReadArgs, Sort};
+use crate::which::Which;
 
 /// Prints reports in the form that was asked for.
 pub(crate) struct Output<'a> {
     files: Vec<CaptureInfo>,
-    args: &'a ReadArgs,
+    args: &'a InputArgs,
     style: Style,
 }
 
 impl<'a> Output<'a> {
-    pub(crate) fn new(args: &'a ReadArgs, summary: &InputSummary, span: Option<Span>) -> Self {
-        let style = Style { color: args.color.is_on(), ascii: args.ascii, ..Style::default() };
+    pub(crate) fn new(args: &'a InputArgs, summary: &InputSummary, span: Option<Span>) -> Self {
         let mut files = captures(summary);
+        let first = files.iter().filter_map(|file| file.first).min();
+        let style = Style {
+            color: args.color.is_on(),
+            ascii: args.ascii,
+            width: args.width(),
+            offset_s: first.map_or(0, |first| args.zone().offset_s(first)),
+            ..Style::default()
+        };
         for file in &mut files {
             file.window = span.map(|span| (span.from, span.to));
         }
         Self { files, args, style }
     }
 
-    pub(crate) fn overview(&self, report: &Report) -> anyhow::Result<()> {
-        print(&text::overview(report, &self.files, &self.again(), self.style))
+    /// Why nothing was analysed, where nothing was.
+    pub(crate) fn nothing(&self, report: &Report) -> Option<String> {
+        answer::nothing(report, &self.files)
     }
 
-    pub(crate) fn json(&self, report: &Report) -> anyhow::Result<()> {
+    pub(crate) fn overview(&self, report: &Report, args: &ReadArgs) -> anyhow::Result<()> {
+        let stacks = args.stack.iter().fold(Stacks::default(), |stacks, stack| stacks.with(*stack));
+        let style = Style { brief: args.brief, stacks, ..self.style };
+        print(&text::overview(report, &self.files, &self.again(), style))
+    }
+
+    pub(crate) fn json(&self, report: &Report, gates: &[Gated]) -> anyhow::Result<()> {
         let mut stdout = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
-        json::write(report, &self.files, env!("CARGO_PKG_VERSION"), &mut stdout)?;
+        json::write(report, &self.files, env!("CARGO_PKG_VERSION"), gates, &mut stdout)?;
         Ok(stdout.flush()?)
     }
 
-    /// One connection, or one exchange of it.
-    pub(crate) fn drill_down(&self, report: &Report, wanted: (u64, Option<u64>)) -> anyhow::Result<()> {
-        let (connection, exchange) = wanted;
-        let shown = if exchange.is_some() || self.args.verbose {
-            text::ladder(report, connection, exchange, self.style)
-        } else {
-            text::connection(report, connection, self.style)
+    /// One connection, its packets, or one exchange of it.
+    pub(crate) fn drill_down(&self, report: &Report, number: u64, args: &ReadArgs) -> anyhow::Result<()> {
+        let shown = match args.exchange {
+            Some(_) => text::ladder(report, number, args.exchange, self.style),
+            None if args.verbose => text::ladder(report, number, None, self.style),
+            None => text::connection(report, number, args.slowest, self.style),
         };
         print(&shown.unwrap_or_default())
+    }
+
+    /// The packets of one exchange.
+    pub(crate) fn exchange(&self, report: &Report, connection: u64, exchange: u64) -> anyhow::Result<()> {
+        print(&text::ladder(report, connection, Some(exchange), self.style).unwrap_or_default())
+    }
+
+    /// The connections, a line each.
+    pub(crate) fn list(&self, report: &Report, args: &ListArgs) -> anyhow::Result<()> {
+        let order = match args.sort {
+            Sort::Cost => text::Order::Cost,
+            Sort::Start => text::Order::Start,
+            Sort::Slowest => text::Order::Slowest,
+        };
+        // Wireshark numbers the streams of a whole file.
+        let is_whole = self.files.len() == 1 && self.args.filter.is_none() && self.args.window().is_none();
+        print(&text::list(report, order, args.top.get(), is_whole, self.style))
     }
 
     /// The command that reads the same once more, as a shell takes it.
@@ -71,12 +106,15 @@ impl<'a> Output<'a> {
                 words.push(format!("{option} {}", shell_word(&moment.to_string())));
             }
         }
+        if self.args.utc {
+            words.push("--utc".to_owned());
+        }
         words.join(" ")
     }
 }
 
 /// Whether the report has what was asked for; complains where it has not.
-pub(crate) fn lists(report: &Report, (connection, exchange): (u64, Option<u64>)) -> bool {
+pub(crate) fn lists(report: &Report, connection: u64, exchange: Option<u64>) -> bool {
     let Some(listed) = report.connections.iter().find(|listed| listed.id == connection) else {
         let there = report.omitted.connections;
         complain(&format!("there is no connection {connection}; there are {there}, counted from 1"));
@@ -90,6 +128,30 @@ pub(crate) fn lists(report: &Report, (connection, exchange): (u64, Option<u64>))
         }
         _ => true,
     }
+}
+
+/// The number of the connection that is meant; of several, the most expensive one. Complains where there is none, and says which
+/// others there are.
+pub(crate) fn found(report: &Report, which: Which) -> Option<u64> {
+    let mut found: Vec<_> = report.connections.iter().filter(|connection| which.is(connection)).collect();
+    let cost = |connection: &Connection| connection.bill.iter().map(|line| line.ns).sum::<Duration>();
+    found.sort_by_key(|connection| std::cmp::Reverse(cost(connection)));
+    let Some(first) = found.first() else {
+        let all = report.connections.len() as u64 + report.omitted.connections;
+        complain(&format!("there is no connection {which} among {all}; `tcpwhy list` shows them"));
+        return None;
+    };
+    if found.len() > 1 {
+        let others: Vec<String> = found[1..].iter().take(8).map(|other| other.id.to_string()).collect();
+        let more = if found.len() > 9 { ", ..." } else { "" };
+        complain(&format!(
+            "{} connections are {which}: this is number {}, the most expensive; the others are {}{more}",
+            found.len(),
+            first.id,
+            others.join(", ")
+        ));
+    }
+    Some(first.id)
 }
 
 /// One word of a shell command.
@@ -125,6 +187,8 @@ fn capture_info(file: &FileSummary) -> CaptureInfo {
         window: None,
         unread_bytes: file.unread_bytes,
         stopped: file.stopped,
+        interrupted: file.interrupted,
+        is_renumbered: file.is_renumbered,
         failure: file.failure.as_ref().map(ToString::to_string),
     }
 }
@@ -173,7 +237,7 @@ pub(crate) fn explanation(cause: Option<Cause>, color: Color) -> anyhow::Result<
 /// line breaks would look like lines of ours: where something in the words acts, they are parsed once more as they may be
 /// shown, to the same complaint.
 pub(crate) fn usage(error: clap::Error) -> ExitCode {
-    let words: Vec<OsString> = std::env::args_os().collect();
+    let words: Vec<OsString> = cli::words();
     let shown: Vec<OsString> =
         words.iter().map(|word| visible(&word.to_string_lossy()).into_owned().into()).collect();
     let again = if error.use_stderr() && shown != words { Cli::try_parse_from(&shown).err() } else { None };

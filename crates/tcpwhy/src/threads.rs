@@ -78,12 +78,20 @@ impl Engine {
         Self::Several(Box::new(Several::new(options, threads)))
     }
 
-    /// Takes the next segment, in order of capture.
+    /// Takes the next segment, in order of capture, with as much of its payload as was captured.
     #[inline]
-    pub fn on_segment(&mut self, segment: &Segment) {
+    pub fn on_segment(&mut self, segment: &Segment, captured: &[u8]) {
         match self {
-            Self::Single(analysis) => analysis.on_segment(segment),
-            Self::Several(several) => several.on_segment(segment),
+            Self::Single(analysis) => analysis.on_captured(segment, captured),
+            Self::Several(several) => several.on_segment(segment, captured),
+        }
+    }
+
+    /// What would be found if this were the end; on one thread only.
+    pub fn so_far(&self) -> Option<Report> {
+        match self {
+            Self::Single(analysis) => Some(analysis.as_ref().clone().finish()),
+            Self::Several(_) => None,
         }
     }
 
@@ -115,10 +123,14 @@ impl Several {
     }
 
     #[inline]
-    fn on_segment(&mut self, segment: &Segment) {
+    fn on_segment(&mut self, segment: &Segment, captured: &[u8]) {
         let arrival = self.front.on_segment(segment);
+        let marks = self.front.read_heads(arrival, segment, captured);
         let shard = (usize::from(arrival.place) * self.gathered.len()) >> 16;
         self.gathered[shard].put(arrival, segment);
+        if !marks.is_empty() {
+            self.gathered[shard].mark(arrival, marks);
+        }
         self.packet = segment.packet;
         if arrival.is_last {
             self.end_epoch();

@@ -137,7 +137,7 @@ fn drilling_down_shows_the_wait_between_two_packets() {
     let exchange = worst["exchange"].to_string();
     let shown = stdout(&read("split.pcap", &["--connection", "1", "--exchange", &exchange, "--ascii"]));
     let wait = shown.lines().position(|line| line.contains("ms nagle-delayed-ack") && line.contains('|'));
-    let held = shown.lines().position(|line| line.contains("+100 ") && line.contains("let go by #"));
+    let held = shown.lines().position(|line| line.contains("+100 ") && line.contains("released by #"));
     assert!(wait.is_some() && held == wait.map(|line| line + 1), "{shown}");
     assert!(shown.is_ascii());
     let table = stdout(&read("split.pcap", &["-c", "1"]));
@@ -145,7 +145,7 @@ fn drilling_down_shows_the_wait_between_two_packets() {
     let packets = stdout(&read("split.pcap", &["-c", "1", "-v"]));
     assert!(packets.contains('#') && packets.lines().count() > 60, "{packets}");
     let worst = stdout(&read("split.pcap", &["-v"]));
-    assert!(worst.contains("writev") && worst.contains("let go by #"), "{worst}");
+    assert!(worst.contains("writev") && worst.contains("released by #"), "{worst}");
 }
 
 #[test]
@@ -304,7 +304,8 @@ fn a_gate_stays_closed_where_the_reader_goes_away() {
         drop(child.stdout.take());
         let Ok(output) = child.wait_with_output() else { panic!("tcpwhy does not end") };
         assert_eq!(output.status.code(), Some(code), "{more:?} {gate}: {}", stderr(&output));
-        assert_eq!(stderr(&output), "");
+        let reasons: Vec<String> = stderr(&output).lines().map(str::to_owned).collect();
+        assert_eq!(reasons.len(), usize::from(code == 3), "{reasons:?}");
     }
 }
 

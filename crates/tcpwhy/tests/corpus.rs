@@ -140,10 +140,10 @@ fn expectations(name: &str, truth: &Truth) -> Expect {
 
 fn bill(capture: &Path) -> Report {
     let mut analysis = Analysis::new(Options { listing: Listing::UpTo(u64::MAX), ..Options::default() });
-    let summary = Inputs::open(&[capture]).for_each_segment(
+    let summary = Inputs::open(&[capture]).for_each_captured(
         &input::Options::default(),
         |_| {},
-        |segment| analysis.on_segment(segment),
+        |segment, captured| analysis.on_captured(segment, captured),
     );
     assert!(!summary.is_failure() && !summary.truncated(), "{}: {summary:?}", capture.display());
     analysis.finish()

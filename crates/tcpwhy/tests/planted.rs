@@ -86,7 +86,7 @@ fn a_demonstration_follows_no_link_and_enters_no_folder_of_another_user() {
     let dir = shared();
     let out = dir.path().join("stall");
     fs::create_dir(&out).unwrap();
-    for form in ["split", "mended"] {
+    for form in ["split", "fixed"] {
         for end in ["pcapng", "truth.json", "json", "txt"] {
             symlink(dir.path().join("victim"), out.join(format!("{form}.{end}"))).unwrap();
         }

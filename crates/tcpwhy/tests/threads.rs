@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tcpwhy::input::{self, Inputs};
+use tcpwhy::threads::Engine;
 use tcpwhy_core::{Analysis, Listing, Options};
 use tcpwhy_gen::{Generator, Hostile, Shape};
 use tcpwhy_wire::Segment;
@@ -39,8 +40,12 @@ fn recordings_give_the_report_of_the_plain_model() {
         let mut analyses = [false, true].map(|plain| {
             Analysis::new(Options { listing: Listing::UpTo(u64::MAX), plain, ..Options::default() })
         });
-        let take = |segment: &Segment| analyses.iter_mut().for_each(|analysis| analysis.on_segment(segment));
-        let summary = Inputs::open(&files).for_each_segment(&input::Options::default(), |_| {}, take);
+        let take = |segment: &Segment, captured: &[u8]| {
+            for analysis in &mut analyses {
+                analysis.on_captured(segment, captured);
+            }
+        };
+        let summary = Inputs::open(&files).for_each_captured(&input::Options::default(), |_| {}, take);
         assert!(!summary.is_failure(), "{files:?}");
         let [short, plain] = analyses.map(Analysis::finish);
         assert!(short == plain, "{files:?}: shortcuts change the report");
@@ -73,6 +78,39 @@ fn what_is_given_up_is_the_same_with_any_number_of_threads() {
         same(file, &[]);
         same(file, &["--json", "--max-connections", "1000"]);
     }
+}
+
+/// Every hostile shape: what is kept where, and who works on it when, is nobody's business.
+#[test]
+fn threads_and_seeds_change_no_report_of_hostile_captures() {
+    for hostile in Hostile::ALL {
+        let segments = segments(hostile, 60_000);
+        let mut first = None;
+        for (threads, seed) in [(1, 1), (2, 2), (3, 3), (8, 4), (1, 5)] {
+            let listing = Listing::UpTo(2_000);
+            let options =
+                Options { listing, max_connections: 1_500, memory: 64_000_000, seed, ..Options::default() };
+            let mut engine = Engine::new(options, threads);
+            for segment in &segments {
+                engine.on_segment(segment, &[]);
+            }
+            let report = engine.finish();
+            let first = first.get_or_insert_with(|| report.clone());
+            assert!(*first == report, "{}: {threads} threads, seed {seed}", hostile.name());
+        }
+    }
+}
+
+fn segments(hostile: Hostile, packets: u64) -> Vec<Segment> {
+    let mut file = tempfile::NamedTempFile::new().expect("a file");
+    let mut to = BufWriter::new(file.as_file_mut());
+    hostile.write(packets, &mut to).expect("a capture");
+    to.flush().expect("a capture");
+    drop(to);
+    let mut segments = Vec::new();
+    let take = |segment: &Segment| segments.push(*segment);
+    Inputs::open(&[file.path()]).for_each_segment(&input::Options::default(), |_| {}, take);
+    segments
 }
 
 fn same(files: &[PathBuf], options: &[&str]) {

@@ -11,7 +11,7 @@ pub mod segment;
 pub mod seq;
 pub mod time;
 
-pub use decode::{Skip, decode};
+pub use decode::{Skip, decode, payload};
 pub use filter::{Filter, FilterError};
 pub use segment::{Endpoint, Flags, SackBlock, Segment, TcpOptions, Timestamps};
 pub use seq::Seq;

@@ -173,14 +173,14 @@ impl Sum for Duration {
 }
 
 impl fmt::Display for Duration {
-    /// Three significant digits and the unit that suits: `43.9 ms`, `1.20 s`, `17 us`.
+    /// Three significant digits and the unit that suits: `43.9 ms`, `1.20 s`, `17 µs`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ns = self.0.unsigned_abs();
         let sign = if self.0 < 0 { "-" } else { "" };
         let (value, unit) = match ns {
             0 => return f.pad("0 ms"),
             1..=999 => return f.pad(&format!("{sign}{ns} ns")),
-            1_000..=999_499 => (ns as f64 / 1e3, "us"),
+            1_000..=999_499 => (ns as f64 / 1e3, "µs"),
             999_500..=999_499_999 => (ns as f64 / 1e6, "ms"),
             _ => (ns as f64 / 1e9, "s"),
         };
@@ -230,7 +230,7 @@ mod tests {
                 .collect();
         assert_eq!(
             shown,
-            ["0 ms", "850 ns", "17.0 us", "1.00 ms", "43.9 ms", "124 ms", "1.20 s", "-43.9 ms"]
+            ["0 ms", "850 ns", "17.0 µs", "1.00 ms", "43.9 ms", "124 ms", "1.20 s", "-43.9 ms"]
         );
     }
 

@@ -57,6 +57,32 @@ fn picks_what_its_words_say() {
         ("host 10.0.0.5 and not port 8080", false),
         ("host 10.0.0.5&&(port 80||port 8080)", true),
         ("(host 10.0.0.6 and port 8080) or port 80", false),
+        ("tcp", true),
+        ("ip", true),
+        ("ip6", false),
+        ("not ip6", true),
+        ("tcp port 8080", true),
+        ("tcp port 80", false),
+        ("tcp port 80 or 8080", true),
+        ("ip and tcp port 8080", true),
+        ("ip6 port 8080", false),
+        ("ip6 or port 8080", true),
+        ("(ip6)", false),
+        ("tcp and host 10.0.0.5", true),
+        ("tcp src port 8080", false),
+        ("ip host 10.0.0.5", true),
+        ("ip6 port (80 or 8080)", false),
+        ("port http-alt", true),
+        ("port https", false),
+        ("portrange http-8080", true),
+        ("net 10", true),
+        ("net 10/8", true),
+        ("net 10.1", true),
+        ("src net 10.1", false),
+        ("net 11", false),
+        ("src or dst port 8080", true),
+        ("src and dst port 8080", false),
+        ("src and dst net 10", true),
     ];
     for (text, picked) in cases {
         assert_eq!(filter(text).matches(endpoint(client), endpoint(server)), picked, "{text}");
@@ -78,11 +104,31 @@ fn a_connection_is_picked_with_both_directions() {
 #[test]
 fn what_cannot_be_understood_is_pointed_at() {
     let cases = [
-        ("", "\n^ expected `host`, `net`, `port`, `portrange`, `src`, `dst`, `not`, `(` or an address here"),
-        ("port", "\n    ^ expected a port number here"),
+        (
+            "",
+            "\n^ expected `host`, `net`, `port`, `portrange`, `src`, `dst`, `tcp`, `ip6`, `not`, `(` or an address here",
+        ),
+        ("port", "\n    ^ expected a port number or the name of a well-known service here"),
         ("port 8080 adn host 10.0.0.5", "\n          ^^^ expected `and`, `or` or the end here"),
-        ("port 80800", "\n     ^^^^^ expected a port number here"),
-        ("host example", "\n     ^^^^^^^ expected an address, such as 10.0.0.5 or 2001:db8::1 here"),
+        ("port 80800", "\n     ^^^^^ expected a port number or the name of a well-known service here"),
+        (
+            "host example",
+            "\n     ^^^^^^^ names are not looked up: what they stood for when the capture was made, nobody knows here; expected an \
+             address, such as 10.0.0.5 or 2001:db8::1",
+        ),
+        ("udp port 53", "\n^^^ only TCP is read here"),
+        (
+            "tcp and less 100",
+            "\n        ^^^^ a bill needs whole connections: they are chosen by their addresses and ports",
+        ),
+        (
+            "tcp[13] & 2 != 0",
+            "\n^^^^^^^ a bill needs whole connections: not single packets, by what stands in them",
+        ),
+        (
+            "net 10.1.0.0 mask 255.255.0.0",
+            "\n             ^^^^ write the mask as the number of its bits: `net 10.1.0.0/16`",
+        ),
         ("net 10.0.0.5/8", "\n    ^^^^^^^^^^ bits are set behind the prefix; `10.0.0.0/8` is the network"),
         ("net 10.0.0.0/33", "\n    ^^^^^^^^^^^ an IPv4 prefix has at most 32 bits"),
         ("portrange 9-8", "\n          ^^^ the range is empty: 9 is more than 8"),
@@ -94,7 +140,7 @@ fn what_cannot_be_understood_is_pointed_at() {
         ("port 80)", "\n       ^ a `)` without its `(`"),
         (
             "ё port 80",
-            "\n^ expected `host`, `net`, `port`, `portrange`, `src`, `dst`, `not`, `(` or an address here",
+            "\n^ expected `host`, `net`, `port`, `portrange`, `src`, `dst`, `tcp`, `ip6`, `not`, `(` or an address here",
         ),
         ("port 80 ё", "\n        ^ expected `and`, `or` or the end here"),
     ];

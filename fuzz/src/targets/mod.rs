@@ -2,6 +2,7 @@
 
 mod decoder;
 mod filter;
+mod heads;
 #[path = "../../../crates/core/tests/engine/invariants.rs"]
 mod invariants;
 mod pipeline;
@@ -12,11 +13,12 @@ mod tracker;
 pub(crate) type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub(crate) const ALL: [Target; 6] = [
+pub(crate) const ALL: [Target; 7] = [
     ("pcap", reader::pcap),
     ("pcapng", reader::pcapng),
     ("decoder", decoder::packet),
     ("filter", filter::text),
+    ("heads", heads::conversation),
     ("tracker", tracker::operations),
     ("pipeline", pipeline::capture),
 ];

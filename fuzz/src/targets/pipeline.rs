@@ -3,7 +3,7 @@
 use tcpwhy_core::{Analysis, Listing, Options};
 use tcpwhy_report::{CaptureInfo, Style, json, text};
 use tcpwhy_wire::capture::{Event, Reader};
-use tcpwhy_wire::decode;
+use tcpwhy_wire::{decode, payload};
 
 use super::invariants::{EVERYTHING, check};
 
@@ -23,8 +23,10 @@ pub(super) fn capture(data: &[u8]) {
                 info.packets += 1;
                 match decode(&packet) {
                     Ok(segment) => {
-                        everything.on_segment(&segment);
-                        first.on_segment(&segment);
+                        let captured = payload(&packet);
+                        assert!(captured.len() <= segment.payload_len as usize, "{segment:?}");
+                        everything.on_captured(&segment, captured);
+                        first.on_captured(&segment, captured);
                     }
                     Err(skip) => *info.skipped.entry(skip.name().to_owned()).or_default() += 1,
                 }
@@ -46,7 +48,7 @@ pub(super) fn capture(data: &[u8]) {
     for ascii in [false, true] {
         let style = Style { ascii, ..Style::default() };
         let mut shown = text::overview(&report, &files, "tcpwhy read -", style);
-        shown += &text::connection(&report, 1, style).unwrap_or_default();
+        shown += &text::connection(&report, 1, Some(3), style).unwrap_or_default();
         shown += &text::ladder(&first, 1, None, style).unwrap_or_default();
         let odd = shown.chars().find(|&c| c != '\n' && c.is_control());
         assert!(odd.is_none(), "{odd:?} in\n{shown}");

@@ -20,7 +20,16 @@ struct Operation {
     push: bool,
     unseen: bool,
     stamps: Option<(u16, u16)>,
-    sack: Option<(u16, u16)>,
+    sack: Sack,
+    /// Of any size, where it is a SYN.
+    mss: Option<u16>,
+}
+
+#[derive(Arbitrary, Debug)]
+enum Sack {
+    None,
+    Near(u16, u16),
+    Anything([(u32, u32); 4]),
 }
 
 #[derive(Arbitrary, Debug)]
@@ -29,6 +38,7 @@ enum Time {
     Millis(u16),
     Same,
     Back(u32),
+    BackSeconds(u16),
     Edge(i64),
 }
 
@@ -79,6 +89,7 @@ impl Time {
             Self::Millis(ms) => now + Duration::from_millis(ms.into()),
             Self::Same => now,
             Self::Back(ns) => now - Duration::from_nanos(ns.into()),
+            Self::BackSeconds(s) => now - Duration::from_secs(s.into()),
             Self::Edge(ns) => Instant::from_nanos(ns),
         }
     }
@@ -87,15 +98,22 @@ impl Time {
 impl Operation {
     fn packets(&self, connection: usize, ends: &mut [End; 2], at: Instant, segments: &mut Vec<Segment>) {
         let own = usize::from(!self.from_client);
+        // Two between the same hosts, one of another client, one of a host with itself.
+        let client = [1, 1, 3, 2][connection % 4];
         let hosts =
-            [Endpoint::v4([10, 0, 0, 1], 40_000 + connection as u16), Endpoint::v4([10, 0, 0, 2], 80)];
+            [Endpoint::v4([10, 0, 0, client], 40_000 + connection as u16), Endpoint::v4([10, 0, 0, 2], 80)];
         let mut options = TcpOptions::default();
         if let Some((val, ecr)) = self.stamps {
             options.timestamps = Some(Timestamps { val: val.into(), ecr: ecr.into() });
         }
-        if let Some((back, len)) = self.sack {
-            let start = Seq(ends[1 - own].next.wrapping_sub(back.into()));
-            options.push_sack(SackBlock { start, end: start + u32::from(len) });
+        let mut sack = |back: u32, len: u32| {
+            let start = Seq(ends[1 - own].next.wrapping_sub(back));
+            options.push_sack(SackBlock { start, end: start + len });
+        };
+        match self.sack {
+            Sack::None => {}
+            Sack::Near(back, len) => sack(back.into(), len.into()),
+            Sack::Anything(blocks) => blocks.into_iter().for_each(|(back, len)| sack(back, len)),
         }
         let push = if self.push { Flags::PSH } else { 0 };
         let mut segment = Segment {
@@ -117,7 +135,7 @@ impl Operation {
             What::Syn { scale, mss } => {
                 segment.flags = Flags(Flags::SYN | if self.push { Flags::ACK } else { 0 });
                 segment.options.window_scale = (scale < 20).then_some(scale);
-                segment.options.mss = (mss > 0).then_some(mss);
+                segment.options.mss = self.mss.or((mss > 0).then_some(mss));
             }
             What::Data { len } => segment.payload_len = len.into(),
             What::Full { count: full } => (segment.payload_len, count) = (1448, full % 32),

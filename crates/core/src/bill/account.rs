@@ -208,6 +208,16 @@ impl Account {
         }
     }
 
+    /// What was charged to a cause was no more than possibly that, of this form.
+    pub(crate) fn doubt(&mut self, cause: Cause, sender: Side, form: &'static str) {
+        let side = cause.side(sender);
+        let line = self.lines.iter_mut().find(|line| line.cause == cause && line.side == side);
+        if let Some(line) = line {
+            line.by_confidence = [line.ns, Duration::ZERO, Duration::ZERO];
+            line.take_detail(Some(Detail { form: Some(form), ..Detail::default() }), &mut self.details);
+        }
+    }
+
     /// Takes a line out, and its detail: a message may be held and forgiven without end.
     fn remove_line(&mut self, place: usize) -> AccountLine {
         let line = self.lines.remove(place);

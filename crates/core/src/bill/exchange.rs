@@ -5,7 +5,9 @@
 //! the request's account and the server's part. Every account spans the time from the exchange's first byte to its
 //! path's last segment, so that whichever path the reply took, its lines sum to what passed.
 
+mod pieces;
 mod usual;
+mod woken;
 
 use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
@@ -15,6 +17,7 @@ use crate::bill::early::EarlyWaits;
 use crate::bill::held::DOUBTED;
 use crate::bill::split::Split;
 use crate::bill::suspects::Suspects;
+use crate::bill::tail::Tail;
 use crate::estimate::growth::Shape;
 use crate::estimate::rate::Rate;
 use crate::flow::half::Half;
@@ -62,6 +65,7 @@ struct Aside {
     early: EarlyWaits,
     /// What a start was charged that slackened, should the send buffer prove to have held it.
     doubts: Vec<Doubt>,
+    held_tail: Option<Tail>,
 }
 
 /// A wait that no window held if flights go on as no window's do.
@@ -82,6 +86,7 @@ impl Aside {
         self.suspects.clear();
         self.early.clear();
         self.doubts.clear();
+        self.held_tail = None;
     }
 
     /// What Nagle held left whole when it was released: bytes that Nagle holds later were written later, and the hold
@@ -180,6 +185,7 @@ impl Path {
             }
             aside.blocked.charge_split(split);
             aside.suspects.push(split, at.at);
+            aside.held_tail = Tail::of(split, at.packet).or(aside.held_tail);
         }
         self.blocked_bytes = self.blocked_bytes.saturating_add(at.len);
         self.last = Some(at);
@@ -425,6 +431,10 @@ pub(crate) struct Open {
     pub pieces: Vec<Piece>,
     /// Where the request's present piece began: time, first packet, bytes so far.
     pub piece: (Instant, u64, u64),
+    /// How long after the request's last segment the reply's first one passed.
+    pub waited: Duration,
+    /// Who answers whom is a guess.
+    pub is_guess: bool,
     /// What the initiator acknowledged when it sent last.
     pub request_acks: Option<Seq>,
     /// First byte of the reply, once there is one.
@@ -452,6 +462,8 @@ impl Open {
             reply: Path::default(),
             pieces: Vec::new(),
             piece: (Instant::MIN, 0, 0),
+            waited: Duration::ZERO,
+            is_guess: false,
             request_acks: None,
             reply_first: None,
             request_bytes: 0,
@@ -498,6 +510,8 @@ impl Open {
         self.pieces.clear();
         self.piece = (start, packet, 0);
         self.reply_first = None;
+        self.waited = Duration::ZERO;
+        self.is_guess = false;
         self.request_bytes = 0;
         self.reply_bytes = 0;
         self.packets = [packet; 2];
@@ -560,35 +574,5 @@ impl Open {
         } else {
             self.reply_bytes += new_bytes;
         }
-    }
-
-    /// Sets aside what the request has cost so far; the next piece begins with `segment` after `silence`.
-    pub(crate) fn set_piece_aside(&mut self, silence: &Split, segment: &Segment) {
-        let (start, first, bytes) = self.piece;
-        let mut account = Account::default();
-        account.absorb(self.request.settle());
-        self.pieces.push(Piece {
-            account,
-            start,
-            bytes,
-            packets: [first, self.packets[1]],
-            silence: silence.clone(),
-        });
-        self.piece = (segment.at, segment.packet, 0);
-    }
-
-    /// An answer came: the pieces and the pauses between them are one request.
-    pub(crate) fn join_pieces(&mut self) {
-        if self.pieces.is_empty() {
-            return;
-        }
-        let mut whole = Account::default();
-        for mut piece in self.pieces.drain(..) {
-            whole.absorb(&mut piece.account);
-            whole.charge_split(&piece.silence);
-        }
-        let rest = self.request.settle();
-        whole.absorb(rest);
-        rest.absorb(&mut whole);
     }
 }

@@ -2,9 +2,12 @@
 //! paths of an exchange that each have one.
 
 pub(crate) mod account;
+pub(crate) mod asked;
 pub(crate) mod charge;
 pub(crate) mod early;
 pub(crate) mod exchange;
 pub(crate) mod held;
 pub(crate) mod split;
 pub(crate) mod suspects;
+pub(crate) mod tail;
+pub(crate) mod waits;

@@ -69,6 +69,14 @@ impl Split {
         self.near.iter_mut().chain(far).for_each(|charge| charge.confidence = Confidence::Possible);
     }
 
+    /// None of it is more than likely.
+    #[cold]
+    pub(crate) fn temper(&mut self) {
+        let far = self.far.iter_mut().flat_map(|far| far.iter_mut());
+        let all = self.near.iter_mut().chain(far);
+        all.for_each(|charge| charge.confidence = charge.confidence.min(Confidence::Likely));
+    }
+
     pub(crate) fn left(&self) -> Duration {
         self.rest
     }

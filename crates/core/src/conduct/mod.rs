@@ -19,7 +19,7 @@ pub use window::WindowHistory;
 pub use writing::Write;
 
 use crate::words::cause::Side;
-use crate::words::report::{Connection, Vantage};
+use crate::words::report::{Connection, Exchange, Vantage};
 use seen::Seen;
 
 /// How one end behaved on a connection, as far as its packets show.
@@ -47,9 +47,8 @@ impl Connection {
         }
     }
 
-    /// The round trips of an exchange's longer part, each with what was in flight. Nothing without a ladder.
-    pub fn rounds(&self, exchange: u64) -> Vec<Round> {
-        let Some(exchange) = self.exchanges.iter().find(|of| of.n == exchange) else { return Vec::new() };
+    /// The round trips of the longer part of one of its exchanges, each with what was in flight. Nothing without a ladder.
+    pub fn rounds(&self, exchange: &Exchange) -> Vec<Round> {
         let [first, last] = exchange.packets;
         let from = self.ladder.partition_point(|rung| rung.packet < first);
         let to = self.ladder.partition_point(|rung| rung.packet <= last);

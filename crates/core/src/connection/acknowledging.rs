@@ -1,13 +1,15 @@
 //! What does an acknowledgement, or an echo, show of the peer and of how far away it is?
 
-use tcpwhy_wire::{Duration, Segment, Timestamps};
+use tcpwhy_wire::{Duration, Instant, Segment, Timestamps};
 
 use super::Connection;
-use crate::flow::ends::CLIENT;
-use crate::words::limits::{HELD_BACK_MIN, QUEUED_MIN};
+use crate::flow::ends::{CLIENT, SERVER};
+use crate::words::limits::{HELD_BACK_MIN, HOST_VARIATION, QUEUED_MIN};
 
 /// An end that was silent for this long while its peer sent was not in the middle of a burst.
 const REACTION_AFTER_SILENCE: Duration = Duration::from_millis(2);
+/// No router lies between a host and what is nearer than this.
+const BESIDE_MAX: Duration = Duration::from_millis(1);
 /// An acknowledgement that takes longer says nothing about how far away its sender is.
 const DISTANCE_MAX: Duration = Duration::from_secs(1);
 
@@ -26,7 +28,7 @@ impl Connection {
         let known = self.delay[from];
         if known.is_none_or(|known| bound < known) {
             self.set_delay(from, bound);
-            if self.assumed {
+            if self.midway {
                 self.habits[from].forget_pauses();
             }
             if known.is_some_and(|known| known - bound >= HELD_BACK_MIN) {
@@ -51,7 +53,7 @@ impl Connection {
         }
         let second = *second;
         if let Some(known) = self.delay[from].filter(|known| second < *known) {
-            self.delay[from] = Some(second);
+            self.delay[from] = Some(second.min(self.distance_max(from)));
             self.habits[from].forget_pauses();
             if known - second >= HELD_BACK_MIN {
                 self.was_held_back(1 - from);
@@ -68,6 +70,49 @@ impl Connection {
             open.request.hold_back_acknowledgements(side);
             open.reply.hold_back_acknowledgements(side);
         }
+    }
+
+    /// Whether this end was only ever seen to acknowledge with data of its own, and no handshake shows how far away it is: it is at most
+    /// as far as its quickest answer says, and that may have waited for the next question or for a program.
+    pub(super) fn is_bound(&self, end: usize) -> bool {
+        self.midway && self.halves[1 - end].acked_bare == 0
+    }
+
+    /// Whether what ends here took longer than this connection knows a reason for, and others between these hosts may know one.
+    #[inline]
+    pub(crate) fn wants_news(&self, at: Instant, from: usize) -> bool {
+        self.open.as_deref().is_some_and(|open| {
+            let asked =
+                open.request.last.as_ref().filter(|_| from != open.initiator && open.reply_first.is_none());
+            asked.is_some_and(|asked| at - asked.at - self.delay(from) >= HELD_BACK_MIN)
+        }) && self.way.is_old(at)
+    }
+
+    /// Another connection between these hosts knows better how far away an end is.
+    pub(crate) fn take_shorter_way(&mut self) {
+        for end in [CLIENT, SERVER] {
+            if self.is_bound(end)
+                && let (Some(known), Some(least)) = (self.delay[end], self.way.min(end))
+                && least < known
+            {
+                self.set_delay(end, least);
+                self.habits[end].forget_pauses();
+            }
+        }
+    }
+
+    /// How far away an end can be at most, from what else is known than its acknowledgements, where the handshake is not in the capture.
+    pub(super) fn distance_max(&self, end: usize) -> Duration {
+        if !self.midway {
+            return Duration::MAX;
+        }
+        if self.is_on_one_host() {
+            return HOST_VARIATION;
+        }
+        // One end's packets have passed routers, the other one's none: the capture stands beside that.
+        let beside = is_unaged(self.ttl[end]) && self.ttl[1 - end] != 0 && !is_unaged(self.ttl[1 - end]);
+        let least = self.way.min(end).filter(|_| self.is_bound(end)).unwrap_or(Duration::MAX);
+        if beside { least.min(BESIDE_MAX) } else { least }
     }
 
     pub(super) fn on_ack(&mut self, segment: &Segment, from: usize) {
@@ -107,7 +152,7 @@ impl Connection {
         let rtt = if waited <= rtt.times(3).divided_by(4) { rtt - waited } else { rtt };
         // Without a handshake the first thing to acknowledge may be anybody's next request, minutes later. Whoever waits
         // for longer than this has sent again (RFC 6298, 2.1).
-        if self.assumed && rtt >= DISTANCE_MAX {
+        if self.midway && rtt >= DISTANCE_MAX {
             return;
         }
         // An end that is seen to answer within `rtt` is at most that far away.
@@ -140,4 +185,9 @@ impl Connection {
             path.discard();
         }
     }
+}
+
+/// Whether a packet with so much left to live has passed no router: stacks begin with one of these.
+fn is_unaged(ttl: u8) -> bool {
+    matches!(ttl, 64 | 128 | 255)
 }

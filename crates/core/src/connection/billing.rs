@@ -13,10 +13,13 @@ use crate::flow::order::{LastData, Order};
 use crate::rules::pair::Pair;
 use crate::rules::verdict::Verdict;
 use crate::rules::wait::Wait;
-use crate::rules::{self, crossed, nagle, not_captured, repair, server_think};
+use crate::rules::{self, cork, crossed, nagle, not_captured, repair, server_think};
 use crate::words::cause::Cause;
 use crate::words::limits::BURST_GAP;
 use crate::words::report::Trigger;
+
+/// What a writer that is woken takes to write on.
+const BEHIND_TAIL_MAX: Duration = Duration::from_millis(1);
 
 impl Connection {
     /// Decides what the interval before this segment was spent on, and since when.
@@ -40,15 +43,19 @@ impl Connection {
                 return (verdict, Follows::Own);
             }
             let timing = open.timing(segment);
-            let own_time = timing.is_some_and(|timing| self.habits[from].answers.is_own(timing));
+            let own_time = timing.is_some_and(|timing| self.habits[from].answers.is_own(timing))
+                || self.came_too_soon(open, segment, from);
             let mut verdict = server_think::judge(&self.pair(), open, segment, order, own_time);
-            if self.frames.is_doubtful() {
+            if self.frames.is_doubtful() || self.unpaired {
                 verdict.split.doubt();
             }
+            self.doubt_turn(segment, from, &mut verdict);
             let small = segment.payload_len < mss;
+            let blur = cork::blur(self.delay(from), self.delay(1 - from));
+            let timer = self.halves[from].rto.rto();
             let habits = &mut self.habits[from];
             habits.rounds.on_message(segment.seq);
-            habits.on_first_reply(&verdict, small);
+            habits.on_first_reply(&verdict, small, (segment.at, blur), timer);
             if let Some(timing) = timing {
                 habits.answers.on_answer(timing, own_time);
             }
@@ -67,6 +74,10 @@ impl Connection {
         }
         let verdict = rules::judge(&wait);
         let verdict = crossed::judge(open, &wait, &self.halves[1 - from], from, &verdict).unwrap_or(verdict);
+        let mut verdict = verdict;
+        if from != open.initiator && open.request_at() > wait.last.at - wait.own {
+            verdict.split.doubt(); // it may have waited for what still came
+        }
         let mut lessons = rules::lessons(&wait, &verdict);
         // Nothing of an answer had arrived: the application wrote all of it before it read.
         let read = open.reply_first.is_some_and(|first| segment.ack.after(first));
@@ -75,6 +86,15 @@ impl Connection {
         }
         self.habits[from].take(&lessons);
         (verdict, Follows::Own)
+    }
+
+    /// Whether an answer came sooner than the last of its request can have caused it: it had waited for the first part alone.
+    fn came_too_soon(&self, open: &Open, segment: &Segment, from: usize) -> bool {
+        let away = self.delay(from);
+        open.request.index == 1
+            && open.pieces.is_empty()
+            && open.reply_first.is_none()
+            && segment.at - open.request_at() < away - away.divided_by(8)
     }
 
     /// Both ends, for rules that ask about both.
@@ -87,7 +107,8 @@ impl Connection {
             delay: [self.delay(CLIENT), self.delay(SERVER)],
             way: &self.way,
             now: self.now,
-            assumed: self.assumed,
+            midway: self.midway,
+            bound: [CLIENT, SERVER].map(|end| self.is_bound(end)),
         }
     }
 
@@ -117,6 +138,8 @@ impl Connection {
             index,
             beside_answer,
             far_unknown: self.far_unknown(from),
+            midway: self.midway,
+            coarse: !self.fine,
         }
     }
 
@@ -163,10 +186,11 @@ impl Connection {
         let Some(open) = self.open.as_deref().filter(|_| follows != Follows::Nothing) else { return };
         let spurious = server_think::is_spurious(self.delay(1 - open.initiator), open, segment);
         let half = &self.halves[from];
+        let full_size = self.mss(from);
         let unsettled =
             if self.is_near(from) { !half.acknowledgements.is_settled() } else { half.rate(false).is_none() };
         let early = verdict.split.has(KEPT) && unsettled;
-        let early = early.then(|| (self.mss(from), [self.delay(from), self.delay(1 - from)]));
+        let early = early.then(|| (full_size, [self.delay(from), self.delay(1 - from)]));
         let asked_rate = self.shown_rate(open.initiator);
         let path = if from == open.initiator { &open.request } else { &open.reply };
         let timer_from = repair::timer_from(order, &verdict.split, half, path.probed_at());
@@ -175,7 +199,7 @@ impl Connection {
         let (side, beat) = (half.side, half.cadence.lasts());
         let Some(open) = self.open.as_deref_mut() else { return };
         if from != open.initiator {
-            open.reply_first.get_or_insert(segment.seq);
+            open.on_reply(segment.seq, segment.at);
         }
         if follows != Follows::Own {
             if spurious {
@@ -199,6 +223,10 @@ impl Connection {
             }
             _ if path.last.is_none() => path.begin(last),
             _ => {
+                let full = last.len >= full_size;
+                if full && path.frontier().is_some_and(|before| last.at - before.at <= BEHIND_TAIL_MAX) {
+                    path.blame_send_buffer(&last, side, full_size);
+                }
                 let early = early.filter(|_| path.keeps_early());
                 let before = early.and_then(|early| Some((*path.frontier()?, early)));
                 path.advance(&verdict.split, last, half, timer_from);

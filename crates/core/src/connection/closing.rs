@@ -3,6 +3,7 @@
 use tcpwhy_wire::{Duration, Segment};
 
 use super::Connection;
+use super::roles::Parked;
 use crate::bill::account::Account;
 use crate::bill::exchange::Open;
 use crate::flow::ends::{CLIENT, SERVER, side};
@@ -19,7 +20,67 @@ impl Connection {
         if next.is_none() || self.open.is_some() {
             self.close_setup(ledger); // not before the first exchange has shown the round trip
         }
+        if next.is_none() {
+            self.close_asked(ledger);
+        }
         let Some(mut open) = self.open.take() else { return };
+        let mut parked = self.roles.take_parked();
+        let speaker = self.settle(&mut open, next, &mut parked, ledger);
+        let mut kind = open.kind();
+        let packet = open.packets[1];
+        let (start, packets, request_bytes) = match (kind, open.piece) {
+            (Kind::OneWay, (start, first, bytes)) => (start, [first, packet], bytes),
+            _ => (open.start, open.packets, open.request_bytes),
+        };
+        match parked {
+            Some(parked) if kind == Kind::OneWay => {
+                if self.next_n == open.n + 1 {
+                    self.next_n = open.n; // it has none of its own
+                }
+                let account = open.request.settle();
+                self.close_with_answer(*parked, account, (start, request_bytes), packets, ledger);
+                self.spare = Some(open);
+                return;
+            }
+            Some(parked) => self.close_parked(*parked, ledger),
+            None => {}
+        }
+        let awaited = self.weigh_wait(&mut open, next);
+        if awaited.is_positive() {
+            kind = Kind::Subscription;
+        }
+        self.learn_roles(&open, kind);
+        let account = open.last_path().settle();
+        let end = round_trip::charge_way_back(&self.pair(), account, kind, speaker, packet);
+        let elapsed = account.total();
+        // A one-way message is over for its sender when it is written.
+        let own = if kind == Kind::OneWay { elapsed - end } else { elapsed + awaited };
+        self.last_felt_end = Some(start + own);
+        let meta = Closed {
+            n: open.n,
+            kind,
+            initiator: side(open.initiator),
+            start,
+            awaited,
+            client_idle: open.client_idle,
+            request_bytes,
+            reply_bytes: open.reply_bytes,
+            packets,
+            ..self.closed(ledger)
+        };
+        ledger.close(&meta, open.last_path().settle());
+        self.spare = Some(open);
+    }
+
+    /// Nothing more belongs to it: what is still in doubt is charged or not. Returns who has the last word. Pieces that nobody
+    /// answered are closed, the first of them as the answer to what is parked.
+    pub(super) fn settle(
+        &mut self,
+        open: &mut Open,
+        next: Option<&Segment>,
+        parked: &mut Option<Box<Parked>>,
+        ledger: &mut Ledger,
+    ) -> usize {
         let speaker = open.last_speaker();
         let listener = 1 - speaker;
         let away = self.delay(listener);
@@ -38,36 +99,23 @@ impl Connection {
         }
         path.commit();
         path.charge_early(rate, side(speaker));
-        let kind = open.kind();
-        if kind == Kind::OneWay {
-            self.close_pieces(&mut open, ledger);
+        if open.kind() == Kind::OneWay {
+            self.close_pieces(open, parked, ledger);
             open.reply_bytes = 0; // what crossed it on its way
         }
-        drain::charge(&self.halves[speaker], [self.delay(speaker), self.delay(listener)], &mut open);
-        late_start::charge(&self.halves[open.initiator], &mut open);
-        let packet = open.packets[1];
-        let account = open.last_path().settle();
-        let end = round_trip::charge_way_back(&self.pair(), account, kind, speaker, packet);
-        let elapsed = account.total();
-        let (start, packets, request_bytes) = match (kind, open.piece) {
-            (Kind::OneWay, (start, first, bytes)) => (start, [first, packet], bytes),
-            _ => (open.start, open.packets, open.request_bytes),
-        };
-        // A one-way message is over for its sender when it is written.
-        self.last_felt_end = Some(start + if kind == Kind::Exchange { elapsed } else { elapsed - end });
-        let meta = Closed {
-            n: open.n,
-            kind,
-            initiator: side(open.initiator),
-            start,
-            client_idle: open.client_idle,
-            request_bytes,
-            reply_bytes: open.reply_bytes,
-            packets,
-            ..self.closed(ledger)
-        };
-        ledger.close(&meta, open.last_path().settle());
-        self.spare = Some(open);
+        drain::charge(&self.halves[speaker], [self.delay(speaker), self.delay(listener)], open);
+        late_start::charge(&self.halves[open.initiator], open);
+        speaker
+    }
+
+    /// What a finished message shows of who asks.
+    fn learn_roles(&mut self, open: &Open, kind: Kind) {
+        let len = open.request_bytes as u32;
+        match kind {
+            _ if open.initiator != CLIENT => {}
+            Kind::OneWay => self.roles.on_unanswered(len, open.passed),
+            _ => self.roles.on_question(len, open.waited - self.delay(SERVER), open.is_guess),
+        }
     }
 
     pub(super) fn closed(&mut self, ledger: &mut Ledger) -> Closed {
@@ -80,6 +128,7 @@ impl Connection {
             kind: Kind::Setup,
             initiator: Side::Client,
             start: self.now,
+            awaited: Duration::ZERO,
             client_idle: Duration::ZERO,
             request_bytes: 0,
             reply_bytes: 0,
@@ -88,10 +137,17 @@ impl Connection {
     }
 
     /// Pieces that nothing answered are messages of their own; the silence between them is nobody's wait.
-    fn close_pieces(&mut self, open: &mut Open, ledger: &mut Ledger) {
+    fn close_pieces(&mut self, open: &mut Open, parked: &mut Option<Box<Parked>>, ledger: &mut Ledger) {
         let speaker = open.initiator;
         let mut idle = open.client_idle;
         for mut piece in std::mem::take(&mut open.pieces) {
+            let silence = piece.silence.charges().map(|charge| charge.ns).sum();
+            if let Some(parked) = parked.take() {
+                let what = (piece.start, piece.bytes);
+                self.close_with_answer(*parked, &mut piece.account, what, piece.packets, ledger);
+                idle = silence;
+                continue;
+            }
             round_trip::charge_way_back(
                 &self.pair(),
                 &mut piece.account,
@@ -110,7 +166,7 @@ impl Connection {
                 ..self.closed(ledger)
             };
             ledger.close(&meta, &piece.account);
-            idle = piece.silence.charges().map(|charge| charge.ns).sum();
+            idle = silence;
             open.n = self.next_n;
             self.next_n += 1;
         }

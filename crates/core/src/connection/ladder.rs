@@ -1,6 +1,6 @@
 //! The packets of one connection, each with what it waited for: kept only where a person asks for it.
 
-use tcpwhy_wire::Seq;
+use tcpwhy_wire::{Segment, Seq};
 
 use crate::words::report::Rung;
 
@@ -10,12 +10,26 @@ pub(crate) struct Ladder {
     pub rungs: Vec<Rung>,
     /// Offset of the highest byte of each direction, client and server.
     reached: [u64; 2],
+    /// Packets that there was no room for.
+    pub omitted: u64,
+    /// What relative sequence numbers of each direction count from.
+    bases: [Option<Seq>; 2],
 }
 
+/// A packet of the ladder, what it is charged, and what is written of it: three lines of text at most.
+pub(crate) const RUNG: usize = 2 * size_of::<Rung>() + 500;
+
 impl Ladder {
-    /// Bytes that it takes.
-    pub(crate) fn heap(&self) -> usize {
-        size_of::<Self>() + self.rungs.capacity() * size_of::<Rung>()
+    /// The relative sequence and acknowledgement number of a segment, as Wireshark counts them: from the SYN, and without one so
+    /// that what is seen first of a direction has 1.
+    pub(crate) fn relative(&mut self, segment: &Segment, from: usize) -> (u32, Option<u32>) {
+        let first = if segment.flags.syn() { segment.seq } else { segment.seq + u32::MAX };
+        let base = *self.bases[from].get_or_insert(first);
+        let ack = segment.flags.ack().then(|| {
+            let base = *self.bases[1 - from].get_or_insert(segment.ack + u32::MAX);
+            (segment.ack - base) as u32
+        });
+        ((segment.seq - base) as u32, ack)
     }
 
     /// The offset of a sequence number from its direction's first one: it is the one nearest to what the direction has

@@ -4,11 +4,17 @@
 //! exchange under way, and hands each finished one to the ledger.
 
 mod acknowledging;
+mod asking;
 mod billing;
 mod closing;
+mod concurrent;
 mod fast_open;
 mod frames;
 pub(crate) mod ladder;
+mod parting;
+mod roles;
+mod subscription;
+mod talk;
 mod turn;
 mod turns;
 mod usual;
@@ -17,8 +23,8 @@ use tcpwhy_wire::{Duration, Endpoint, Instant, Segment};
 
 use crate::bill::exchange::Open;
 use crate::bill::split::Split;
-use crate::connection::ladder::Ladder;
-use crate::estimate::rounds::Rounds;
+use crate::connection::ladder::{Ladder, RUNG};
+use crate::estimate::rounds::{self, Rounds};
 use crate::estimate::tsecr_rtt::EchoProbe;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::half::Half;
@@ -33,9 +39,15 @@ use crate::tally::closed::ServiceKey;
 use crate::tally::ledger::Ledger;
 use crate::words::cause::{Cause, Side};
 use crate::words::limits::{HOST_VARIATION, QUEUED_MIN};
+use crate::words::mark::Mark;
 use crate::words::report::{Rung, Trigger, Vantage};
 use frames::Frames;
+use roles::Roles;
+use talk::Talk;
 use turn::{Follows, Silence};
+
+/// Clocks of captures that count milliseconds; of a finer one, one time in a thousand looks like that.
+const COARSE_NS: i64 = 1_000_000;
 
 /// One connection while it is open.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,7 +58,12 @@ pub(crate) struct Connection {
     service: Option<ServiceKey>,
     /// Client, server.
     pub ends: [Endpoint; 2],
+    /// Which end is which is a guess.
     pub assumed: bool,
+    /// The capture does not have the connection's first packet.
+    midway: bool,
+    /// The capture's clock is finer than milliseconds.
+    fine: bool,
     pub halves: [Half; 2],
     habits: [Habits; 2],
     /// The largest payload of one packet of each end.
@@ -58,6 +75,11 @@ pub(crate) struct Connection {
     /// What all connections between these hosts know.
     pub way: Way,
     frames: Frames,
+    /// What its messages say of each other, where their protocol is read.
+    talk: Option<Box<Talk>>,
+    /// Several questions are under way, and what answers which is not known any more.
+    unpaired: bool,
+    roles: Roles,
     setup: Option<Setup>,
     setup_billed: bool,
     open: Option<Box<Open>>,
@@ -66,6 +88,10 @@ pub(crate) struct Connection {
     last_felt_end: Option<Instant>,
     pub now: Instant,
     pub sighting: Option<Sighting>,
+    /// Packets have been seen twice.
+    doubled: bool,
+    /// What the first packet of each end has left to live.
+    ttl: [u8; 2],
     /// When each end's last packet passed.
     last_packet: [Option<Instant>; 2],
     /// The two quickest reactions of each end.
@@ -76,6 +102,7 @@ pub(crate) struct Connection {
     last_at: Instant,
     pub packets: u64,
     pub packet_range: [u64; 2],
+    pub first_at: Instant,
     pub closed: bool,
     /// Bytes that it took besides its own when they were counted last.
     pub heap: usize,
@@ -93,6 +120,9 @@ impl Connection {
             service: None,
             ends,
             assumed: !first.flags.syn(),
+            midway: !first.flags.syn() || first.flags.ack(),
+            fine: false,
+            ttl: [0; 2],
             halves: [Half::new(Side::Client), Half::new(Side::Server)],
             habits: [Habits::default(), Habits::default()],
             sizes: [0; 2],
@@ -100,6 +130,9 @@ impl Connection {
             delay_since: [Instant::MIN; 2],
             way: Way::default(),
             frames: Frames::default(),
+            talk: None,
+            unpaired: false,
+            roles: Roles::default(),
             setup: None,
             setup_billed: false,
             open: None,
@@ -108,12 +141,14 @@ impl Connection {
             last_felt_end: None,
             now: first.at,
             sighting: None,
+            doubled: false,
             last_packet: [None; 2],
             reactions: [[Duration::MAX; 2]; 2],
             echoes: [EchoProbe::default(); 2],
             last_at: first.at,
             packets: 0,
             packet_range: [first.packet; 2],
+            first_at: first.at,
             closed: false,
             heap: 0,
             ladder: ladder.then(Box::default),
@@ -146,6 +181,8 @@ impl Connection {
     pub(crate) fn free(&mut self) {
         self.open = None;
         self.spare = None;
+        self.talk = None;
+        self.roles.take_parked();
         self.halves.iter_mut().for_each(Half::free);
         self.heap = 0;
     }
@@ -157,8 +194,9 @@ impl Connection {
             return None;
         }
         let open = [&self.open, &self.spare].into_iter().flatten().map(|open| open.memory()).sum::<usize>();
-        let ladder = self.ladder.as_ref().map_or(0, |ladder| ladder.heap());
-        let heap = open + ladder + self.halves.iter().map(Half::heap).sum::<usize>();
+        let talk = self.talk.as_ref().map_or(0, |talk| talk.heap());
+        let halves = self.halves.iter().map(Half::heap).sum::<usize>();
+        let heap = open + talk + self.roles.heap() + halves;
         Some(std::mem::replace(&mut self.heap, heap))
     }
 
@@ -168,17 +206,17 @@ impl Connection {
     }
 
     fn set_delay(&mut self, end: usize, delay: Duration) {
-        if self.assumed && self.delay[end].is_none() {
+        if self.midway && self.delay[end].is_none() {
             // Until now it was taken to know at once what passed.
             self.delay_since[end] = self.now;
             self.habits[end].rounds = Rounds::default();
         }
-        self.delay[end] = Some(delay);
+        self.delay[end] = Some(delay.min(self.distance_max(end)));
     }
 
     /// Whether what an end knows now passed before anything had shown how far away it is.
     fn far_unknown(&self, end: usize) -> bool {
-        self.delay[end].is_none_or(|delay| self.assumed && self.now - delay <= self.delay_since[end])
+        self.delay[end].is_none_or(|delay| self.midway && self.now - delay <= self.delay_since[end])
     }
 
     pub(crate) fn rtt_min(&self) -> Option<Duration> {
@@ -232,14 +270,32 @@ impl Connection {
         syn_only && half.una.is_none() && other.una.is_none() && other.snd_nxt.is_none()
     }
 
+    /// Whether this packet has passed before (`flow/sighting.rs`, `flow/half/seen_again.rs`).
+    pub(crate) fn has_seen(&mut self, segment: &Segment, from: usize) -> bool {
+        let from = from & 1;
+        let peer = &self.halves[1 - from];
+        let same_window = || peer.last_window() == self.window(segment, from);
+        let doubled = self.doubled && (segment.seq_len() > 0 || same_window());
+        let again = self.sighting.as_ref().is_some_and(|sighting| sighting.again(segment, from))
+            || peer.knows_acknowledgement(segment) && self.halves[from].is_seen_again(segment, doubled);
+        self.doubled |= again && segment.payload_len > 0;
+        again
+    }
+
     /// Takes the next segment, in order of capture. Returns whether packets before it are missing from the capture.
-    pub(crate) fn on_segment(&mut self, segment: &Segment, from: usize, ledger: &mut Ledger) -> bool {
-        let not_captured = self.on_general(segment, from, ledger);
+    pub(crate) fn on_segment(
+        &mut self,
+        segment: &Segment,
+        marks: &[Mark],
+        from: usize,
+        ledger: &mut Ledger,
+    ) -> bool {
+        let not_captured = self.on_general(segment, marks, from, ledger);
         self.ask_whether_calm();
         not_captured
     }
 
-    fn on_general(&mut self, segment: &Segment, from: usize, ledger: &mut Ledger) -> bool {
+    fn on_general(&mut self, segment: &Segment, marks: &[Mark], from: usize, ledger: &mut Ledger) -> bool {
         let from = from & 1; // so that the compiler sees that there are two of everything
         let not_captured = segment.payload_len > 0 && self.halves[from].not_captured(segment);
         // Time does not run backwards inside a connection, whatever the capture's clock did: it stands until the clock
@@ -248,6 +304,7 @@ impl Connection {
             self.halves.iter_mut().for_each(Half::on_clock_step);
             self.echoes.iter_mut().for_each(EchoProbe::interrupt);
         }
+        self.fine |= segment.at.as_nanos() % COARSE_NS != 0;
         self.last_at = segment.at;
         self.now = self.now.max(segment.at);
         let held_back;
@@ -261,8 +318,11 @@ impl Connection {
         self.packet_range[1] = segment.packet;
         match segment.options.timestamps {
             Some(stamps) => self.learn_from_echo(stamps, from, segment.flags.ack()),
-            None if self.assumed => self.learn_from_reaction(from),
+            None if self.midway => self.learn_from_reaction(from),
             None => {}
+        }
+        if self.last_packet[from].is_none() {
+            self.ttl[from] = segment.ttl;
         }
         self.last_packet[from] = Some(self.now);
         let mss = self.mss(from);
@@ -279,7 +339,9 @@ impl Connection {
             self.learn_sizes();
         }
         if segment.flags.rst() {
-            self.rung(segment, from, Trigger::Control, None);
+            self.rung(segment, from, Trigger::Control, None, ledger);
+            self.on_reset(from);
+            self.on_close(segment.at, from, ledger);
             self.close(None, ledger);
             self.closed = true;
             return not_captured;
@@ -298,17 +360,22 @@ impl Connection {
         };
         if segment.flags.ack() {
             self.on_ack(segment, from);
+            if self.is_concurrent() {
+                self.close_answered(segment, from, ledger);
+            }
         }
         if segment.payload_len > 0 {
+            self.take_marks(marks, segment, from, ledger);
             self.on_data(segment, from, ledger);
         } else {
             if !segment.flags.syn() {
                 self.halves[from].on_pure(segment);
             }
-            self.rung(segment, from, Trigger::Control, None);
+            self.rung(segment, from, Trigger::Control, None, ledger);
         }
         if segment.flags.fin() {
             self.halves[from].on_control(segment);
+            self.on_close(segment.at, from, ledger);
         }
         not_captured
     }
@@ -371,10 +438,12 @@ impl Connection {
             if self.halves[from].mss_announced.is_none() {
                 self.learn_sizes();
             }
-            self.rung(segment, from, Trigger::Timer, None);
+            self.rung(segment, from, Trigger::Timer, None, ledger);
             return;
         }
-        if matches!(order, Order::Retransmission { .. } | Order::HoleFill { .. }) {
+        let overtaken =
+            matches!(order, Order::HoleFill { .. }) && self.halves[from].left_before(segment, mss);
+        if matches!(order, Order::Retransmission { .. } | Order::HoleFill { .. }) && !overtaken {
             self.habits[from].rounds.on_loss();
         }
         let half = &self.halves[from];
@@ -382,16 +451,19 @@ impl Connection {
         let sent = half.missed_since_data > 1;
         let silent = half.last_data.map_or(Duration::ZERO, |last| segment.at - last.at);
         let rto = half.rto.rto();
-        if half.flight() == 0 && silent > rto && !sent {
+        if half.flight() == 0 && silent > rounds::idle_min(rto) && !sent {
             self.habits[from].rounds.on_idle(silent, rto, mss);
             self.habits[from].may_be_restarted = true;
         } else if half.flight() > 0 && order == Order::New {
             self.habits[from].may_be_restarted = false;
         }
+        if self.is_concurrent() {
+            self.on_concurrent_data(segment, from, order, mss, ledger);
+            return;
+        }
         let left_out = self.frames.is_left_out(self.open.as_deref(), segment, from, order);
         if !left_out && self.starts_message(segment, from, order) {
-            self.close(Some(segment), ledger);
-            self.begin(segment, from, order);
+            self.turn_over(segment, from, order, ledger);
         }
         let crosses =
             self.open.as_deref().is_some_and(|open| from != open.initiator && open.crosses(segment));
@@ -422,24 +494,31 @@ impl Connection {
         if !repairs && nagle::is_off(&self.halves[from], segment, order, mss) {
             self.habits[from].on_nagle_ignored();
         }
-        if order == Order::New {
-            let half = &self.halves[from];
-            let (flight, una) = (half.flight() + segment.payload_len, half.view.una);
-            let room = half.room_left().map_or(i32::MAX, |room| room - segment.payload_len as i32);
-            self.habits[from].rounds.on_flight(segment.seq, flight, una, room, mss);
-        }
-        let path_rtt = self.delay(CLIENT) + self.delay(SERVER);
-        let new_bytes = u64::from(self.halves[from].on_data(segment, order, mss, path_rtt));
-        if self.halves[from].mss_announced.is_none() {
-            self.learn_sizes();
-        }
+        let new_bytes = u64::from(self.take_data(segment, from, order, mss));
         let last =
             self.halves[from].last_data.unwrap_or_else(|| unreachable!("it is the segment just taken"));
         if let Some(open) = self.open.as_mut().filter(|_| !left_out) {
             open.count(segment, from, new_bytes);
         }
         self.extend(segment, from, order, last, &verdict, follows);
-        self.rung(segment, from, verdict.trigger, Some(&verdict.split));
+        self.rung(segment, from, verdict.trigger, Some(&verdict.split), ledger);
+    }
+
+    /// The segment becomes part of its direction. Returns how many bytes of it are new.
+    #[inline]
+    fn take_data(&mut self, segment: &Segment, from: usize, order: Order, mss: u32) -> u32 {
+        if order == Order::New {
+            let half = &self.halves[from];
+            let (flight, una) = (half.flight() + segment.payload_len, half.view.una);
+            let room = half.room_behind(segment.payload_len);
+            self.habits[from].rounds.on_flight(segment.seq, flight, una, room, mss);
+        }
+        let path_rtt = self.delay(CLIENT) + self.delay(SERVER);
+        let new_bytes = self.halves[from].on_data(segment, order, mss, path_rtt);
+        if self.halves[from].mss_announced.is_none() {
+            self.learn_sizes();
+        }
+        new_bytes
     }
 
     /// Whether the capture has one direction only, with data in it.
@@ -467,9 +546,20 @@ impl Connection {
     }
 
     #[inline]
-    fn rung(&mut self, segment: &Segment, from: usize, trigger: Trigger, split: Option<&Split>) {
-        if self.ladder.is_some() {
-            self.add_rung(segment, from, trigger, split);
+    fn rung(
+        &mut self,
+        segment: &Segment,
+        from: usize,
+        trigger: Trigger,
+        split: Option<&Split>,
+        ledger: &mut Ledger,
+    ) {
+        if let Some(ladder) = &mut self.ladder {
+            if ledger.has_room(RUNG) {
+                self.add_rung(segment, from, trigger, split);
+            } else {
+                ladder.omitted += 1;
+            }
         }
     }
 
@@ -479,6 +569,8 @@ impl Connection {
         let Some(ladder) = &mut self.ladder else { return };
         let offset = ladder.offset(from, firsts[0], segment.seq);
         let ack_offset = segment.flags.ack().then(|| ladder.offset(1 - from, firsts[1], segment.ack));
+        let (seq, ack) = ladder.relative(segment, from);
+        let window_scale = if segment.flags.syn() { Some(0) } else { self.window_scale(from) };
         let rung = Rung {
             packet: segment.packet,
             at: segment.at,
@@ -487,6 +579,10 @@ impl Connection {
             offset,
             len: segment.payload_len,
             ack_offset,
+            seq,
+            ack,
+            window_field: segment.window,
+            window_scale,
             window: u64::from(self.window(segment, from)),
             flags: segment.flags,
             trigger,

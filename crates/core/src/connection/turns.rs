@@ -47,7 +47,8 @@ impl Connection {
             // The peer of a message answers it; a client that speaks after the server's push starts its own. What comes
             // behind an answer and acknowledges more than the capture has of the request answers another one.
             let answered = open.reply_first.is_some() && segment.at - self.last_of(from) >= BURST_GAP;
-            return (open.reply_first.is_none() && open.initiator == SERVER)
+            let begun = open.reply_first.is_none();
+            return begun && (open.initiator == SERVER || self.is_unasked(open, segment))
                 || (answered && self.halves[open.initiator].acked_unseen());
         }
         match open.reply_first {
@@ -104,7 +105,13 @@ impl Connection {
     }
 
     /// What the silence before a segment means that continues its sender's part.
-    pub(super) fn silence(&self, segment: &Segment, from: usize, order: Order, verdict: &Verdict) -> Silence {
+    pub(super) fn silence(
+        &mut self,
+        segment: &Segment,
+        from: usize,
+        order: Order,
+        verdict: &Verdict,
+    ) -> Silence {
         let (Some(open), Some(last)) = (self.open.as_deref(), &self.halves[from].last_data) else {
             return Silence::None;
         };
@@ -126,6 +133,15 @@ impl Connection {
             return Silence::None;
         }
         let asking = from == open.initiator && open.reply_first.is_none();
+        if from != open.initiator
+            && quiet >= PIECE_AFTER
+            && self.roles.on_tick(open.n, segment.payload_len, quiet)
+        {
+            return Silence::Message;
+        }
+        if asking && quiet >= PIECE_AFTER && self.is_second_try(open, segment, from) {
+            return Silence::Message;
+        }
         let end = if asking { NEW_REQUEST_AFTER } else { NEW_MESSAGE_AFTER };
         if quiet >= end || open.pieces.len() >= PIECES_MAX {
             Silence::Message
@@ -134,6 +150,12 @@ impl Connection {
         } else {
             Silence::None
         }
+    }
+
+    /// Whether it is as long as all of the message so far: a second try, or the next heart-beat.
+    fn is_second_try(&self, open: &Open, segment: &Segment, from: usize) -> bool {
+        let small = segment.payload_len < self.mss(from) && segment.flags.psh();
+        small && open.pieces.is_empty() && open.piece.2 == u64::from(segment.payload_len)
     }
 
     /// Starts the account of a message with its first segment.

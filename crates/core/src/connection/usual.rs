@@ -11,13 +11,16 @@ use super::Connection;
 use super::turns::PIECES_MAX;
 use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
+use crate::estimate::rounds;
+use crate::estimate::timer_hits::SHORTEST;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::packed::Packed;
 use crate::rules::{cork, drain, late_start, round_trip, server_think};
 use crate::tally::closed::Closed;
 use crate::tally::ledger::Ledger;
 use crate::words::cause::Cause;
-use crate::words::limits::{BURST_GAP, QUEUED_MIN};
+use crate::words::limits::{BURST_GAP, HELD_BACK_MIN, QUEUED_MIN};
+use crate::words::mark::Mark;
 use crate::words::report::{Confidence, Kind};
 
 /// What a usual segment with data is.
@@ -43,8 +46,11 @@ impl Connection {
     }
 
     fn is_calm(&self) -> bool {
-        !self.assumed
+        !self.midway
+            && self.fine
             && !self.closed
+            && !self.unpaired
+            && !self.is_concurrent()
             && self.ladder.is_none()
             && self.last_at == self.now
             && self.delay.iter().all(Option::is_some)
@@ -54,7 +60,13 @@ impl Connection {
 
     /// Takes a usual segment. Returns whether it is one: if not, nothing has changed.
     #[inline]
-    pub(crate) fn on_usual(&mut self, segment: &Packed, from: usize, ledger: &mut Ledger) -> bool {
+    pub(crate) fn on_usual(
+        &mut self,
+        segment: &Packed,
+        marks: &[Mark],
+        from: usize,
+        ledger: &mut Ledger,
+    ) -> bool {
         let from = from & 1; // so that the compiler sees that there are two of everything
         if !self.is_usual(segment, from) {
             return false;
@@ -64,6 +76,7 @@ impl Connection {
         if segment.payload_len == 0 {
             self.halves[from].missed_since_data = 0; // as nothing before it is missing (`Half::on_pure`)
         } else {
+            self.take_usual_marks(marks, segment, from, ledger);
             let (own, mss) = (self.delay(from), self.sizes[from]);
             self.halves[from].learn(segment.at, own, mss);
             match self.shape(segment, from) {
@@ -88,21 +101,31 @@ impl Connection {
         }
         if segment.flags.fin() {
             self.halves[from].on_control(&segment.unpack());
+            self.on_close(segment.at, from, ledger);
         }
         true
+    }
+
+    /// The general path follows where more than one question is under way from here on.
+    #[inline]
+    fn take_usual_marks(&mut self, marks: &[Mark], segment: &Packed, from: usize, ledger: &mut Ledger) {
+        if !marks.is_empty() {
+            self.take_marks(marks, &segment.unpack(), from, ledger);
+        }
     }
 
     /// Takes a usual segment on the general path, and panics unless that leaves the same state.
     pub(crate) fn assert_alike(
         mut self,
         segment: &Packed,
+        marks: &[Mark],
         from: usize,
         mut ledger: Ledger,
         usual: &Self,
         usual_ledger: &Ledger,
     ) {
         ledger.packet = segment.packet;
-        self.on_segment(&segment.unpack(), from, &mut ledger);
+        self.on_segment(&segment.unpack(), marks, from, &mut ledger);
         if &self != usual {
             let [general, usual] = [&self, usual].map(|state| format!("{state:#?}"));
             let differ: Vec<_> = general.lines().zip(usual.lines()).filter(|(a, b)| a != b).collect();
@@ -131,7 +154,8 @@ impl Connection {
         let len = segment.payload_len;
         // Packets that the capture does not have may be copies.
         let plain = half.missed_since_data == 0 && !half.suspects_missing() && !segment.flags.fin();
-        if !plain || !self.frames.passes(len, from) {
+        let watched = self.is_concurrent() || (from == SERVER && self.roles.watch());
+        if !plain || watched || !self.frames.passes(len, from) {
             return Shape::General;
         }
         let Some(open) = self.open.as_deref() else {
@@ -181,7 +205,7 @@ impl Connection {
         } else {
             // Nothing of the request has reached it since.
             let away = self.delay(from);
-            let asked = other.last.as_ref().map(|asked| asked.at + (away - away.divided_by(8)));
+            let asked = other.last.as_ref().map(|asked| asked.at + away);
             open.reply_first.is_some() && asked.is_some_and(|asked| asked <= last.at)
         };
         // In so many pieces it is a stream, in which a moment may begin a message (`Connection::silence`).
@@ -197,6 +221,8 @@ impl Connection {
             && open.request_acks.is_none_or(|acks| segment.ack.after(acks))
             && self.habits[CLIENT].held_shape.is_none()
             && open.reply.is_settled()
+            && open.waited < crate::estimate::polls::WAIT_MIN
+            && !self.roles.watch()
     }
 
     #[inline]
@@ -248,7 +274,7 @@ impl Connection {
         } else {
             let silent = half.last_data.as_ref().map_or(Duration::ZERO, |last| segment.at - last.at);
             let rto = half.rto.rto();
-            if silent > rto {
+            if silent > rounds::idle_min(rto) {
                 self.habits[from].rounds.on_idle(silent, rto, mss);
                 self.habits[from].may_be_restarted = true;
             }
@@ -285,6 +311,8 @@ impl Connection {
             account.charge(&way.evidence(packet, 0));
         }
         self.last_felt_end = Some(open.start + account.total());
+        let wait = open.waited - self.delay(SERVER);
+        self.roles.on_question(open.request_bytes as u32, wait, false);
         let closed = Closed {
             n: open.n,
             kind: Kind::Exchange,
@@ -338,17 +366,20 @@ impl Connection {
         let think = gap - path;
         let stood = self.way.min(SERVER).is_some_and(|least| own - least >= QUEUED_MIN);
         let queued = half.queued_on_way.is_some_and(Duration::is_positive);
-        let split =
-            if stood || queued || think >= cork::SHORTEST || client.link.busy_from(asked.at).is_positive() {
-                // What else may have delayed it is asked as always.
-                let verdict =
-                    server_think::judge(&self.pair(), open, &segment.unpack(), super::Order::New, false);
-                self.habits[SERVER].rounds.on_message(segment.seq);
-                self.habits[SERVER].on_first_reply(&verdict, true);
-                Some(verdict.split)
-            } else {
-                None
-            };
+        let late = think >= HELD_BACK_MIN || self.way.queued_lately(SERVER, self.now).is_some();
+        let link = client.link.busy_from(asked.at).is_positive();
+        let split = if stood || queued || late || think >= SHORTEST || link {
+            // What else may have delayed it is asked as always.
+            let verdict =
+                server_think::judge(&self.pair(), open, &segment.unpack(), super::Order::New, false);
+            self.habits[SERVER].rounds.on_message(segment.seq);
+            let blur = cork::blur(own, self.delay(CLIENT));
+            let timer = self.halves[SERVER].rto.rto();
+            self.habits[SERVER].on_first_reply(&verdict, true, (segment.at, blur), timer);
+            Some(verdict.split)
+        } else {
+            None
+        };
         let charges = if split.is_some() {
             None
         } else {
@@ -363,7 +394,7 @@ impl Connection {
             Some([path, own].map(|charge| charge.evidence(packets.0, packets.1)))
         };
         let Some(open) = self.open.as_deref_mut() else { return };
-        open.reply_first = Some(segment.seq);
+        open.on_reply(segment.seq, segment.at);
         open.answer(split.as_ref(), charges.as_ref());
     }
 
@@ -405,11 +436,12 @@ impl Connection {
     }
 
     /// The flight that its sender has under way with this segment.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "its callers are large, and each segment passes it")]
+    #[inline(always)]
     fn count_flight(&mut self, segment: &Packed, from: usize, mss: u32) {
         let half = &self.halves[from];
         let (flight, una) = (half.flight() + segment.payload_len, half.view.una);
-        let room = half.room_left().map_or(i32::MAX, |room| room - segment.payload_len as i32);
+        let room = half.room_behind(segment.payload_len);
         self.habits[from].rounds.on_flight(segment.seq, flight, una, room, mss);
     }
 

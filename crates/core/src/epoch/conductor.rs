@@ -5,15 +5,16 @@
 //! that no shard has to wait for the others. What ends an epoch is counted before the shards (`flows.rs`), so that the
 //! same happens at the same packet however many of them there are.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use tcpwhy_wire::{Duration, Endpoint, Instant};
 
-use crate::connection::Connection;
+use crate::epoch::budget::{Budget, CONNECTION};
 use crate::epoch::front::Front;
 use crate::epoch::options::Options;
 use crate::epoch::orders::{Asked, Epoch, Orders, Roll};
 use crate::epoch::shard::Shard;
+use crate::tally::ledger::Listing;
 use crate::tally::listed;
 use crate::words::limits::SERVERS_MAX;
 use crate::words::report::Report;
@@ -26,22 +27,29 @@ const SEGMENTS_A_CONNECTION: usize = 32;
 const FIRST_EPOCH: usize = 1 << 12;
 /// Connections that an epoch may always have segments of.
 const CONNECTIONS_MIN: usize = 64;
-/// A connection takes so many bytes; one with more under way counts for several.
-const CONNECTION: usize = size_of::<Connection>();
 /// This part of the allowed connections is given up at once, and of the servers.
 const EVICTED_SHARE: usize = 8;
+/// Epochs whose finished connections may be remembered.
+const FINISHED_EPOCHS: usize = 1 << 12;
 /// Connections closed at the end of the capture before servers are counted again.
 const CLOSED_AT_ONCE: usize = 16_384;
 
 /// Numbers connections and keeps their number within bounds.
 #[derive(Clone, Debug)]
 pub struct Conductor {
-    options: Options,
+    listing: Listing,
+    budget: Budget,
+    /// Connections that may be open.
+    limit: usize,
     count: u64,
     /// Epochs settled, and for how many connections those counted that were open at the end of the last ones, by their
     /// number.
     settled: u32,
     open: [usize; 4],
+    /// Connections that finished in each of the last epochs, as far as they may be remembered.
+    finished: VecDeque<usize>,
+    /// A generation of ways was over when the last epoch was settled, which the present rolls do not know yet.
+    ways_age: bool,
     /// Servers with findings of their own, and how many were given up.
     servers: BTreeSet<Endpoint>,
     given_up: u64,
@@ -49,7 +57,19 @@ pub struct Conductor {
 
 impl Conductor {
     pub(crate) fn new(options: Options) -> Self {
-        Self { options, count: 0, settled: 0, open: [0; 4], servers: BTreeSet::new(), given_up: 0 }
+        let budget = Budget::new(&options);
+        Self {
+            listing: options.listing,
+            budget,
+            limit: budget.connections(0),
+            finished: VecDeque::new(),
+            count: 0,
+            settled: 0,
+            open: [0; 4],
+            ways_age: false,
+            servers: BTreeSet::new(),
+            given_up: 0,
+        }
     }
 
     /// The epoch behind `before` others, of which all but the last must be settled.
@@ -68,7 +88,7 @@ impl Conductor {
     /// Four epochs pass until there is room again for the connections that one has begun: the nearer the limit, the fewer
     /// it may begin.
     fn bounded(&self, segments: usize, open: usize) -> Epoch {
-        let limit = self.options.max_connections;
+        let limit = self.limit;
         let connections = (limit.saturating_sub(open) / 4).max(limit / 16).max(CONNECTIONS_MIN);
         Epoch { segments, connections }
     }
@@ -80,11 +100,19 @@ impl Conductor {
         let open = open + heap / CONNECTION;
         self.open[self.settled as usize % self.open.len()] = open;
         self.settled = self.settled.saturating_add(1);
-        let over = open > self.options.max_connections;
-        let evicted = over.then(|| youngest_evicted(rolls, self.options.max_connections)).flatten();
+        let listed_bytes = rolls.iter().map(|roll| roll.listed_bytes).sum();
+        self.limit = self.budget.connections(listed_bytes);
+        let over = open > self.limit;
+        let evicted = over.then(|| youngest_evicted(rolls, self.limit)).flatten();
+        let finished_before = self.forget_finished(rolls.iter().map(|roll| roll.finished).sum());
+        let listed: u64 = rolls.iter().map(|roll| roll.listed).sum();
+        let listed_enough = matches!(self.listing, Listing::UpTo(most) if listed >= most);
+        let lists_bytes = self.budget.lists(open * CONNECTION);
         self.servers.extend(rolls.iter().flat_map(|roll| &roll.servers));
         let costs = rolls.iter().flat_map(|roll| roll.costs.iter().copied());
         let given_up = self.give_up(costs);
+        let ways: usize = rolls.iter().map(|roll| roll.ways).sum();
+        self.ways_age = !self.ways_age && ways >= self.budget.ways() / 2;
         let mut orders: Vec<Orders> = rolls
             .iter()
             .map(|roll| Orders {
@@ -93,6 +121,10 @@ impl Conductor {
                 now,
                 packet,
                 evicted,
+                finished_before,
+                listed_enough,
+                lists_bytes,
+                ways_age: self.ways_age,
                 given_up: given_up.clone(),
                 asked: Asked { ages: over, costs: self.servers.len() > SERVERS_MAX },
             })
@@ -111,6 +143,23 @@ impl Conductor {
             orders.count = self.count;
         }
         orders
+    }
+
+    /// So many connections have finished in the epoch that is being settled. Returns the first epoch whose finished connections
+    /// are still remembered.
+    fn forget_finished(&mut self, finished: usize) -> u32 {
+        self.finished.push_back(finished);
+        let most = self.budget.finished();
+        let mut sum: usize = self.finished.iter().sum();
+        if sum > most {
+            while let Some(first) = self.finished.pop_front_if(|_| sum > most - most / EVICTED_SHARE) {
+                sum -= first;
+            }
+        }
+        if self.finished.len() > FINISHED_EPOCHS {
+            self.finished.pop_front();
+        }
+        self.settled.saturating_sub(self.finished.len() as u32)
     }
 
     /// Which servers' findings are to be shared: those that have cost least, so that a part of the limit becomes free.
@@ -166,7 +215,7 @@ impl Conductor {
             }
         }
         first.ledger.finish(&mut report, self.given_up);
-        listed::put_into(&mut report, first.listed, self.options.listing, self.count);
+        listed::put_into(&mut report, first.listed, self.listing, self.count);
         front.put_into(&mut report, first.notes);
         report
     }

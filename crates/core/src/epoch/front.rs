@@ -2,12 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use tcpwhy_wire::{Instant, Segment};
+use tcpwhy_wire::{Duration, Instant, Segment};
 
 use crate::epoch::flows::Flows;
 use crate::epoch::hash::Keys;
+use crate::epoch::listening::Listening;
 use crate::epoch::orders::Epoch;
+use crate::words::mark::Mark;
 use crate::words::report::{Note, Report};
+
+/// A packet whose time is so far behind that of another one before it came out of order through no queue: the capture's clock was
+/// set back.
+pub(crate) const LATE: Duration = Duration::from_secs(1);
 
 /// What the front has found out about a segment.
 #[derive(Clone, Copy, Debug)]
@@ -15,6 +21,9 @@ pub struct Arrival {
     /// Pairs of hosts are spread over 2^16 places. All segments between two hosts have one.
     pub place: u16,
     pub(crate) hash: u32,
+    /// The capture's clock, which never runs back: that of the packet, unless the packet is [`LATE`].
+    pub(crate) clock: Instant,
+    ends: u64,
     /// Whether the epoch ends with it.
     pub is_last: bool,
 }
@@ -29,13 +38,15 @@ pub struct Front {
     /// Segments of the present epoch until it ends.
     left: usize,
     flows: Flows,
+    listening: Listening,
     notes: BTreeMap<&'static str, (u64, u64)>,
 }
 
 impl Front {
     pub(crate) fn new(seed: u64) -> Self {
         let (keys, flows) = (Keys::new(seed), Flows::new());
-        Self { segments: 0, now: Instant::MIN, keys, left: 0, flows, notes: BTreeMap::new() }
+        let (listening, notes) = (Listening::default(), BTreeMap::new());
+        Self { segments: 0, now: Instant::MIN, keys, left: 0, flows, listening, notes }
     }
 
     /// The segments from now on are an epoch.
@@ -48,15 +59,25 @@ impl Front {
     #[inline]
     pub fn on_segment(&mut self, segment: &Segment) -> Arrival {
         self.segments += 1;
+        let mut clock = segment.at;
         if segment.at < self.now {
             self.note("time-steps-back", segment.packet);
+            if self.now - segment.at > LATE {
+                clock = self.now;
+            }
         } else {
             self.now = segment.at;
         }
         self.left -= 1;
         let mixed = self.keys.mix(segment.src, segment.dst);
         let is_last = self.flows.on_segment(mixed.ends) || self.left == 0;
-        Arrival { place: (mixed.hosts >> 48) as u16, hash: mixed.hash(), is_last }
+        Arrival { place: (mixed.hosts >> 48) as u16, hash: mixed.hash(), clock, ends: mixed.ends, is_last }
+    }
+
+    /// Which messages begin in a segment that has just arrived, with as much of its payload as was captured.
+    #[inline]
+    pub fn read_heads(&mut self, arrival: Arrival, segment: &Segment, captured: &[u8]) -> &[Mark] {
+        self.listening.on_segment(arrival.ends, segment, captured)
     }
 
     /// The latest time so far.

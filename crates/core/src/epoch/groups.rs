@@ -8,13 +8,14 @@ use tcpwhy_wire::Segment;
 
 use crate::epoch::front::Arrival;
 use crate::flow::packed::{Chunk, PackedSegments};
+use crate::words::mark::Mark;
 
 /// Groups of all shards together.
 const COUNT: usize = 1 << 8;
 
 /// The segments of an epoch by their pair of hosts. Whoever reads gathers them, and hands all of them at once to the
 /// shard that works on them.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Groups {
     segments: Vec<PackedSegments>,
     /// Memory for segments that is not in use.
@@ -37,7 +38,19 @@ impl Groups {
     #[inline]
     pub fn put(&mut self, arrival: Arrival, segment: &Segment) {
         let mask = self.segments.len() - 1;
-        self.segments[usize::from(arrival.place) & mask].push(segment, arrival.hash, &mut self.spare);
+        self.segments[usize::from(arrival.place) & mask].push(
+            segment,
+            arrival.hash,
+            arrival.clock,
+            &mut self.spare,
+        );
+    }
+
+    /// The messages that begin in the segment that was put last.
+    #[inline]
+    pub fn mark(&mut self, arrival: Arrival, marks: &[Mark]) {
+        let mask = self.segments.len() - 1;
+        self.segments[usize::from(arrival.place) & mask].mark(marks);
     }
 
     /// Segments in this epoch.

@@ -1,13 +1,17 @@
 //! Which connection does a segment belong to, when is its turn, and on which thread? Segments are gathered for an epoch and worked
 //! on by pair of hosts; what concerns all of them is settled between epochs.
 
+pub(crate) mod budget;
 pub(crate) mod conductor;
 pub(crate) mod flows;
 pub(crate) mod front;
 pub(crate) mod groups;
 pub(crate) mod hash;
+pub(crate) mod listening;
 pub(crate) mod options;
 pub(crate) mod orders;
+pub(crate) mod roles;
 pub(crate) mod shard;
 pub(crate) mod slab;
 pub(crate) mod table;
+pub(crate) mod ways;

@@ -2,6 +2,9 @@
 
 use crate::tally::ledger::Listing;
 
+/// What an analysis may take unless it is told otherwise.
+const MEMORY: usize = 512_000_000;
+
 /// What to keep, and how much.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
@@ -10,6 +13,10 @@ pub struct Options {
     /// Open connections at most, or up to a quarter more for a moment; one with much under way counts for several. Beyond it
     /// the ones that spoke longest ago are closed where they stand, and counted.
     pub max_connections: usize,
+    /// Bytes that all of it may take, about. Beyond that the least valuable is given up first: what is remembered of finished
+    /// connections, packets and exchanges beyond the first ones of a list, the connections that spoke longest ago. All of
+    /// that is counted.
+    pub memory: usize,
     /// Decides where connections are kept, and nothing that a report shows. Whoever reads captures of strangers gives
     /// one that they cannot know, so that no capture can be made to be slow.
     pub seed: u64,
@@ -22,6 +29,13 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { listing: Listing::None, max_connections: 1_000_000, seed: 0, plain: false, checked: false }
+        Self {
+            listing: Listing::None,
+            max_connections: 1_000_000,
+            memory: MEMORY,
+            seed: 0,
+            plain: false,
+            checked: false,
+        }
     }
 }

@@ -18,8 +18,15 @@ pub struct Roll {
     /// Connections open now, and the bytes that they take besides their own.
     pub(crate) open: usize,
     pub(crate) heap: usize,
+    /// Pairs of hosts whose ways were told or asked of since the last generation of them.
+    pub(crate) ways: usize,
     /// Where it was asked: of each open connection the last time and the first packet, and its part of those bytes.
     pub(crate) ages: Vec<((Instant, u64), usize)>,
+    /// Connections that have finished in this epoch.
+    pub(crate) finished: usize,
+    /// Exchanges that are kept of connections that have a number, and what the lists of the one connection take that was asked for.
+    pub(crate) listed: u64,
+    pub(crate) listed_bytes: usize,
     /// Servers with their first bill.
     pub(crate) servers: Vec<Endpoint>,
     /// Where it was asked: what each of its servers has come to.
@@ -38,6 +45,14 @@ pub struct Orders {
     pub(crate) packet: u64,
     /// Give up connections up to this age.
     pub(crate) evicted: Option<(Instant, u64)>,
+    /// Forget what finished before this epoch.
+    pub(crate) finished_before: u32,
+    /// Exchanges that close from now on are listed no more.
+    pub(crate) listed_enough: bool,
+    /// What the lists of the one connection may take.
+    pub(crate) lists_bytes: usize,
+    /// A generation of ways is over.
+    pub(crate) ways_age: bool,
     /// Let these servers share their findings.
     pub(crate) given_up: Vec<Endpoint>,
     pub(crate) asked: Asked,

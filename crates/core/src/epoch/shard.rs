@@ -4,25 +4,26 @@
 //! nothing of each other; what concerns all of them is settled between epochs, see [`crate::epoch::conductor`], so that the
 //! number of shards changes nothing in the report, and the order in which pairs of hosts are worked on neither.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use tcpwhy_wire::{Duration, Endpoint, Instant, Segment, Seq};
 
 use crate::connection::Connection;
-use crate::epoch::front::Arrival;
+use crate::epoch::front::{Arrival, LATE};
 use crate::epoch::groups::Groups;
-use crate::epoch::hash::Keys;
 use crate::epoch::options::Options;
 use crate::epoch::orders::{Asked, Orders, Roll};
+use crate::epoch::roles::roles;
 use crate::epoch::slab::{Marks, Slab, Slot};
 use crate::epoch::table::Table;
+use crate::epoch::ways::Ways;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::packed::{Packed, PackedSegments};
 use crate::flow::sighting::Sighting;
-use crate::flow::way::Way;
 use crate::tally::ledger::{Ledger, Listing};
 use crate::tally::listed::Listed;
 use crate::words::ids::{PACKET, UNLISTED, UNNUMBERED};
+use crate::words::mark::Mark;
 use crate::words::report;
 
 /// How long the table remembers a finished connection, so that its last stragglers do not look like a new one.
@@ -45,7 +46,8 @@ struct Finished {
     /// First payload byte of each end.
     first: [Option<Seq>; 2],
     hash: u32,
-    at: Instant,
+    /// The capture's clock, which does not run back, when it finished.
+    clock: Instant,
     sighting: Option<Sighting>,
     /// Tells it from others in the same place; 0 once it is forgotten.
     generation: u64,
@@ -55,26 +57,38 @@ struct Finished {
 
 impl Finished {
     /// Whether this segment starts another connection between the same ends.
-    fn is_other_incarnation(&self, segment: &Segment) -> bool {
+    fn is_other_incarnation(&self, segment: &Segment, clock: Instant) -> bool {
         let from = if segment.src == self.ends[CLIENT] { CLIENT } else { SERVER };
         let new = segment.flags.syn() && !segment.flags.ack();
-        segment.at - self.at >= LINGER
-            || (new && self.first[from].is_none_or(|first| segment.seq + 1 != first))
+        clock - self.clock >= LINGER || (new && self.first[from].is_none_or(|first| segment.seq + 1 != first))
     }
 }
 
+/// A finished connection in its place, if it is still the same one.
+#[derive(Clone, Copy, Debug)]
+struct Lingering {
+    clock: Instant,
+    epoch: u32,
+    place: Slot,
+    generation: u64,
+}
+
 /// Takes the segments of its connections in order of capture.
+#[derive(Clone)]
 pub struct Shard {
     table: Table,
     connections: Slab<Connection>,
     /// Bytes that these take besides their own.
     heap: usize,
     finished: Slab<Finished>,
-    /// When to forget which finished connection.
-    lingering: VecDeque<(Instant, Slot, u64)>,
+    /// When and in which epoch connections finished that are to be forgotten.
+    lingering: VecDeque<Lingering>,
+    /// Epochs so far, and how many finished in the present one.
+    epoch: u32,
+    finished_now: usize,
     pub(crate) ledger: Ledger,
     /// Smallest round trip between the capture and either host, by pair of hosts.
-    paths: HashMap<(u128, u128), Way, Keys>,
+    ways: Ways,
     /// Connections begun in this epoch: first packet and place.
     opened: Vec<(u64, Slot)>,
     /// The same of earlier epochs whose connections have no number yet, and how many they are.
@@ -105,8 +119,10 @@ impl Shard {
             heap: 0,
             finished: Slab::new(),
             lingering: VecDeque::new(),
-            ledger: Ledger::new(options.listing),
-            paths: HashMap::with_hasher(Keys::new(options.seed)),
+            epoch: 0,
+            finished_now: 0,
+            ledger: Ledger::new(options.listing, options.memory / 4),
+            ways: Ways::new(options.seed),
             opened: Vec::new(),
             unnumbered: VecDeque::new(),
             unnumbered_count: 0,
@@ -124,13 +140,16 @@ impl Shard {
         }
     }
 
-    /// Takes the next segment, in order of capture.
+    /// Takes the next segment, in order of capture, with the marks of the messages that begin in it.
     #[inline]
-    pub fn take(&mut self, arrival: Arrival, segment: &Segment) {
+    pub fn take(&mut self, arrival: Arrival, segment: &Segment, marks: &[Mark]) {
         if self.in_order {
-            self.on_segment(segment, arrival.hash);
+            self.on_segment(segment, marks, arrival.hash, arrival.clock);
         } else {
             self.groups.put(arrival, segment);
+            if !marks.is_empty() {
+                self.groups.mark(arrival, marks);
+            }
         }
     }
 
@@ -148,8 +167,9 @@ impl Shard {
             for (packed, slot) in piece.packed().iter().zip(slots) {
                 // One that has begun since then was not there to be fetched.
                 let slot = slot.or_else(|| self.table.find(packed.hash, |slot| slot < FINISHED));
-                if !slot.is_some_and(|slot| self.on_usual(packed, slot)) {
-                    piece.with(packed, |segment| self.on_segment(segment, packed.hash));
+                let marks = piece.marks(packed);
+                if !slot.is_some_and(|slot| self.on_usual(packed, marks, slot)) {
+                    piece.with(packed, |segment, clock| self.on_segment(segment, marks, packed.hash, clock));
                 }
             }
         }
@@ -168,54 +188,60 @@ impl Shard {
     /// Takes a segment that is usual for its connection, which is in this slot. Returns whether it is: if not, nothing has
     /// changed. Neither the second sighting of a packet nor one behind a long silence is usual.
     #[inline]
-    fn on_usual(&mut self, packed: &Packed, slot: Slot) -> bool {
+    fn on_usual(&mut self, packed: &Packed, marks: &[Mark], slot: Slot) -> bool {
         let connection = self.connections.get_mut(slot);
         if connection.id == 0 || packed.at - connection.now > IDLE_MAX {
             return false;
         }
         let Some(from) = packed.sender(&connection.ends) else { return false };
+        if packed.is_usual() && packed.payload_len > 0 && connection.wants_news(packed.at, from) {
+            self.ways.share(connection);
+        }
         let copy = self.checked.then(|| (connection.clone(), self.ledger.clone()));
         let before = connection.delay;
         self.ledger.packet = packed.packet;
-        if !connection.on_usual(packed, from, &mut self.ledger) {
+        if !connection.on_usual(packed, marks, from, &mut self.ledger) {
             return false;
         }
         if let Some((copy, ledger)) = copy {
-            copy.assert_alike(packed, from, ledger, connection, &self.ledger);
+            copy.assert_alike(packed, marks, from, ledger, connection, &self.ledger);
         }
         connection.sighting = Some(Sighting::of_packed(packed, from));
         if let Some(before) = connection.count_heap() {
             self.heap = self.heap - before + connection.heap;
         }
         if connection.delay != before || connection.way.news {
-            share_path(&mut self.paths, connection);
+            self.ways.share(connection);
         }
         if connection.is_finished() {
-            self.finish_one(slot, packed.hash);
+            self.finish_one(slot, packed.hash, packed.clock());
         }
         true
     }
 
     #[inline]
-    fn on_segment(&mut self, segment: &Segment, hash: u32) {
+    fn on_segment(&mut self, segment: &Segment, marks: &[Mark], hash: u32, clock: Instant) {
         self.ledger.packet = segment.packet;
-        let Some((slot, from)) = self.find(hash, segment) else { return };
+        let Some((slot, from)) = self.find(hash, segment, clock) else { return };
         let connection = self.connections.get_mut(slot);
-        if connection.sighting.as_ref().is_some_and(|sighting| sighting.again(segment, from)) {
+        if connection.has_seen(segment, from) {
             self.note("duplicates", segment.packet);
             return;
         }
+        if segment.payload_len > 0 && connection.wants_news(segment.at, from) {
+            self.ways.share(connection);
+        }
         connection.sighting = Some(Sighting::of(segment, from));
         let before = connection.delay;
-        let not_captured = connection.on_segment(segment, from, &mut self.ledger);
+        let not_captured = connection.on_segment(segment, marks, from, &mut self.ledger);
         if let Some(before) = connection.count_heap() {
             self.heap = self.heap - before + connection.heap;
         }
         if connection.delay != before || connection.way.news {
-            share_path(&mut self.paths, connection);
+            self.ways.share(connection);
         }
         if connection.is_finished() {
-            self.finish_one(slot, hash);
+            self.finish_one(slot, hash, clock);
         }
         if not_captured {
             self.note("capture-drops", segment.packet);
@@ -224,7 +250,7 @@ impl Shard {
 
     /// The open connection that a segment belongs to, and which of its ends sent it; begins one where there is none.
     #[inline]
-    fn find(&mut self, hash: u32, segment: &Segment) -> Option<(Slot, usize)> {
+    fn find(&mut self, hash: u32, segment: &Segment, clock: Instant) -> Option<(Slot, usize)> {
         let (connections, finished) = (&self.connections, &self.finished);
         let mut from = CLIENT;
         let found = self.table.find(hash, |slot| {
@@ -254,7 +280,7 @@ impl Shard {
             Some(slot) => {
                 let place = slot - FINISHED;
                 let finished = self.finished.get_mut(place);
-                if !finished.is_other_incarnation(segment) {
+                if !finished.is_other_incarnation(segment, clock) {
                     if finished.sighting.as_ref().is_some_and(|sighting| sighting.again(segment, from)) {
                         self.note("duplicates", segment.packet);
                         return None;
@@ -263,6 +289,7 @@ impl Shard {
                     if let Some(listed) = finished.listed.and_then(|i| self.listed.get_mut(i)) {
                         listed.connection.packets += 1;
                         listed.connection.packet_range[1] = segment.packet;
+                        listed.connection.span[1] = listed.connection.span[1].max(segment.at);
                     }
                     return None;
                 }
@@ -285,7 +312,8 @@ impl Shard {
         if segment.flags.rst() && segment.payload_len == 0 {
             return None; // the answer to a connection that the capture does not have
         }
-        let ends = roles(segment);
+        let accepts = |client: Endpoint, server: Endpoint| self.ways.accepts(client, server);
+        let ends = roles(segment, accepts);
         // In which order those of this epoch began is not known yet.
         let before = self.unnumbered_count as u64;
         let unlisted = if self.ledger.may_list(before) { 0 } else { UNLISTED };
@@ -300,16 +328,17 @@ impl Shard {
     }
 
     /// A connection has said its last word: its bill is closed, and little of it is kept for a while.
-    fn finish_one(&mut self, slot: Slot, hash: u32) {
+    fn finish_one(&mut self, slot: Slot, hash: u32, clock: Instant) {
         let connection = self.connections.get(slot);
-        let (at, reset, sighting) = (connection.now, connection.closed, connection.sighting);
+        let (reset, sighting) = (connection.closed, connection.sighting);
         let (ends, first) = (connection.ends, connection.halves.each_ref().map(|half| half.first));
         let listed = self.end(slot).filter(|_| !reset);
         self.generation += 1;
         let generation = self.generation;
-        let place = self.finished.insert(Finished { ends, first, hash, at, sighting, generation, listed });
+        let place = self.finished.insert(Finished { ends, first, hash, clock, sighting, generation, listed });
         self.table.replace(hash, slot, FINISHED + place);
-        self.lingering.push_back((at, place, generation));
+        self.finished_now += 1;
+        self.lingering.push_back(Lingering { clock, epoch: self.epoch, place, generation });
     }
 
     /// Closes a connection and takes it off the table.
@@ -350,8 +379,11 @@ impl Shard {
             packets: connection.packets,
             bytes: [client.bytes, server.bytes],
             packet_range: connection.packet_range,
+            span: [connection.first_at, connection.now],
+            billed: totals.closed,
             bill: totals.bill(),
             exchanges: Vec::new(),
+            ladder_omitted: connection.ladder.as_ref().map_or(0, |ladder| ladder.omitted),
             ladder: connection.ladder.take().map_or_else(Vec::new, |ladder| ladder.rungs),
         };
         self.listed.push(Listed { connection, totals });
@@ -382,11 +414,16 @@ impl Shard {
             opened: opened.iter().map(|(packet, _)| *packet).collect(),
             open: self.connections.len(),
             heap: self.heap,
+            ways: self.ways.younger(),
+            finished: std::mem::take(&mut self.finished_now),
+            listed: self.ledger.listed(),
+            listed_bytes: self.ledger.lists_bytes(),
             ages,
             servers: self.ledger.services.take_begun(),
             costs: if self.asked.costs { self.ledger.services.costs().collect() } else { Vec::new() },
         };
         self.unnumbered_count += opened.len();
+        self.epoch = self.epoch.saturating_add(1);
         self.unnumbered.push_back(opened);
         roll
     }
@@ -426,21 +463,26 @@ impl Shard {
         }
         let has_number = |listed: &Listed| listed.connection.id & UNNUMBERED == 0;
         self.numbered += self.listed[self.numbered..].iter().take_while(|listed| has_number(listed)).count();
-        self.ledger.begin_epoch();
+        self.ledger.begin_epoch(orders.listed_enough, orders.lists_bytes);
         self.ledger.packet = orders.packet;
         self.asked = orders.asked;
         self.ledger.services.give_up(&orders.given_up);
-        self.forget(orders.now);
+        self.forget(orders);
+        if orders.ways_age {
+            self.ways.age();
+        }
         self.sweep(orders);
         if let Some(youngest) = orders.evicted {
             self.evict(youngest, orders.packet);
         }
     }
 
-    /// Forgets connections that finished a while ago.
-    fn forget(&mut self, now: Instant) {
-        while let Some(&(at, place, generation)) = self.lingering.front() {
-            if now - at < LINGER {
+    /// Forgets connections that finished a while ago: whatever comes between their ends from now on comes too late to belong to
+    /// them, so that it does not matter when they are forgotten. And those before an epoch, where there are too many.
+    fn forget(&mut self, orders: &Orders) {
+        while let Some(&Lingering { clock, epoch, place, generation }) = self.lingering.front() {
+            let due = orders.now - clock >= LINGER + LATE;
+            if !due && epoch >= orders.finished_before {
                 break;
             }
             self.lingering.pop_front();
@@ -450,6 +492,9 @@ impl Shard {
                 let hash = finished.hash;
                 self.table.remove(hash, FINISHED + place);
                 self.finished.release(place);
+                if !due {
+                    self.note("finished-over-limit", orders.packet);
+                }
             }
         }
     }
@@ -505,28 +550,4 @@ impl Shard {
             self.end(slot);
         }
     }
-}
-
-/// Pairs of hosts remembered at most.
-const PATHS_MAX: usize = 65_536;
-
-/// What one connection learns about the way to its hosts holds for all connections between them.
-fn share_path(paths: &mut HashMap<(u128, u128), Way, Keys>, connection: &mut Connection) {
-    connection.way.news = false;
-    let hosts = (connection.ends[CLIENT].addr, connection.ends[SERVER].addr);
-    if paths.len() >= PATHS_MAX && !paths.contains_key(&hosts) {
-        return;
-    }
-    paths.entry(hosts).or_default().share(&mut connection.way, connection.delay, connection.now);
-}
-
-/// Client and server: who sent the SYN, else the higher port is taken for the client's.
-fn roles(first: &Segment) -> [Endpoint; 2] {
-    let (syn, ack) = (first.flags.syn(), first.flags.ack());
-    let from_client = match (syn, ack) {
-        (true, false) => true,
-        (true, true) => false,
-        _ => first.src.port > first.dst.port || (first.src.port == first.dst.port && first.payload_len > 0),
-    };
-    if from_client { [first.src, first.dst] } else { [first.dst, first.src] }
 }

@@ -1,43 +1,69 @@
 //! How is a duration spread over many exchanges?
 //!
-//! Counts in steps of a 64th of an octave, exact below 64 ns. Whoever has few different durations keeps only those.
+//! As long as there are few, each is kept: percentiles are values that were measured. Beyond, counts in steps of a 64th of an
+//! octave, exact below 64 ns, and never above the largest.
 
 use tcpwhy_wire::Duration;
 
-/// Counts by step.
+/// The values, or counts by step.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Spread {
-    /// Steps and their counts, while they are few.
-    few: Vec<(u16, u64)>,
+    /// The values, while they are few.
+    exact: Vec<u64>,
     /// By octave, from the shortest; those without a hit have no steps.
     octaves: Vec<Vec<u64>>,
     total: u64,
+    largest: u64,
 }
 
-/// Steps that are kept as a list.
-const FEW: usize = 12;
+/// So many values are kept one by one, in as much memory as the steps of eight octaves take.
+const EXACT: usize = 512;
+
+/// The slow part of many durations, where most of the time is in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SlowPart {
+    pub count: u64,
+    pub median: Duration,
+    pub median_of_rest: Duration,
+}
 
 impl Spread {
     const STEP_BITS: u32 = 6;
+    /// What takes more than so many medians is slow.
+    const SLOW: u64 = 4;
 
     pub(crate) fn add(&mut self, ns: Duration) {
-        self.total += 1;
-        self.add_step(Self::step(ns.as_nanos().max(0) as u64), 1);
+        self.add_value(ns.as_nanos().max(0) as u64);
     }
 
-    fn add_step(&mut self, step: u16, more: u64) {
-        if !self.octaves.is_empty() {
-            return self.count(step, more);
-        }
-        if let Some((_, count)) = self.few.iter_mut().find(|(known, _)| *known == step) {
-            *count += more;
-        } else if self.few.len() < FEW {
-            self.few.push((step, more));
+    #[inline]
+    fn add_value(&mut self, ns: u64) {
+        self.total += 1;
+        self.largest = self.largest.max(ns);
+        if self.octaves.is_empty() && self.exact.len() < self.exact.capacity().min(EXACT) {
+            self.exact.push(ns);
         } else {
-            self.count(step, more);
-            for (step, count) in std::mem::take(&mut self.few) {
-                self.count(step, count);
+            self.add_to_many(ns);
+        }
+    }
+
+    /// There is no room, or all are counted by steps.
+    #[inline(never)]
+    fn add_to_many(&mut self, ns: u64) {
+        if self.octaves.is_empty() {
+            if self.exact.len() < EXACT {
+                return self.exact.push(ns);
             }
+            self.count_exact();
+        }
+        self.count(Self::step(ns), 1);
+    }
+
+    /// From here on by steps.
+    #[cold]
+    fn count_exact(&mut self) {
+        for ns in std::mem::take(&mut self.exact) {
+            self.count(Self::step(ns), 1);
         }
     }
 
@@ -55,20 +81,27 @@ impl Spread {
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {
-        self.total += other.total;
-        for (step, count) in other.steps() {
-            self.add_step(step, count);
+        for ns in &other.exact {
+            self.add_value(*ns);
         }
+        if other.octaves.is_empty() {
+            return;
+        }
+        self.count_exact();
+        for (step, count) in other.steps() {
+            self.count(step, count);
+            self.total += count;
+        }
+        self.largest = self.largest.max(other.largest);
     }
 
-    /// All that were counted, in any order.
+    /// All that were counted by step, from the shortest.
     fn steps(&self) -> impl Iterator<Item = (u16, u64)> {
         let octave = |(octave, steps): (usize, &Vec<u64>)| {
             let step = move |(step, count)| (((octave << Self::STEP_BITS) + step) as u16, count);
             steps.clone().into_iter().enumerate().map(step)
         };
-        let counted = self.octaves.iter().enumerate().flat_map(octave).filter(|(_, count)| *count > 0);
-        self.few.iter().copied().chain(counted)
+        self.octaves.iter().enumerate().flat_map(octave).filter(|(_, count)| *count > 0)
     }
 
     fn step(ns: u64) -> u16 {
@@ -91,35 +124,104 @@ impl Spread {
         Duration::from_nanos(i64::try_from(middle).unwrap_or(i64::MAX))
     }
 
+    /// All values from the shortest, with how often, as exactly as they are known.
+    fn values(&self) -> Vec<(Duration, u64)> {
+        if self.octaves.is_empty() {
+            let mut exact = self.exact.clone();
+            exact.sort_unstable();
+            return exact.into_iter().map(|ns| (Duration::from_nanos(ns as i64), 1)).collect();
+        }
+        let largest = Duration::from_nanos(self.largest as i64);
+        self.steps().map(|(step, count)| (Self::value(step).min(largest), count)).collect()
+    }
+
     /// Nearest-rank percentile.
     pub(crate) fn percentile(&self, percent: u64) -> Duration {
-        let rank = (self.total * percent).div_ceil(100).max(1);
-        let mut steps: Vec<(u16, u64)> = self.steps().collect();
-        steps.sort_unstable();
-        let mut seen = 0;
-        for (step, count) in steps {
-            seen += count;
-            if seen >= rank {
-                return Self::value(step);
-            }
-        }
-        Duration::ZERO
+        at_rank(&self.values(), (self.total * percent).div_ceil(100))
     }
+
+    /// The part that takes several times the median, where it is the smaller part of the values and at least half of their sum.
+    pub(crate) fn slow_part(&self) -> Option<SlowPart> {
+        let values = self.values();
+        let median = at_rank(&values, self.total.div_ceil(2));
+        let limit = median.times(Self::SLOW as i64);
+        let first = values.partition_point(|(value, _)| *value <= limit);
+        let (rest, slow) = values.split_at(first);
+        let count = |part: &[(Duration, u64)]| part.iter().map(|(_, count)| count).sum::<u64>();
+        let sum = |part: &[(Duration, u64)]| -> i128 {
+            part.iter().map(|(value, count)| i128::from(value.as_nanos()) * i128::from(*count)).sum()
+        };
+        (!slow.is_empty() && sum(slow) >= sum(rest)).then(|| SlowPart {
+            count: count(slow),
+            median: at_rank(slow, count(slow).div_ceil(2)),
+            median_of_rest: at_rank(rest, count(rest).div_ceil(2)),
+        })
+    }
+}
+
+/// The value of this rank, counted from 1.
+fn at_rank(values: &[(Duration, u64)], rank: u64) -> Duration {
+    let mut seen = 0;
+    for (value, count) in values {
+        seen += count;
+        if seen >= rank.max(1) {
+            return *value;
+        }
+    }
+    Duration::ZERO
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn percentiles_are_within_a_sixty_fourth() {
+    fn spread(values: impl Iterator<Item = i64>) -> Spread {
         let mut spread = Spread::default();
-        for ms in 1..=100 {
-            spread.add(Duration::from_millis(ms));
+        values.for_each(|ns| spread.add(Duration::from_nanos(ns)));
+        spread
+    }
+
+    #[test]
+    fn percentiles_of_few_are_values_that_were_measured() {
+        let spread = spread((1..=100).map(|i| i * 1_234_567));
+        for percent in [50, 99, 100] {
+            assert_eq!(spread.percentile(percent).as_nanos(), percent as i64 * 1_234_567);
         }
-        for (percent, expected_ms) in [(50, 50.0), (99, 99.0), (100, 100.0)] {
+    }
+
+    #[test]
+    fn percentiles_of_many_are_within_a_sixty_fourth_and_never_above_the_largest() {
+        let spread = spread((1..=10_000).map(|i| i * 1_000_000));
+        for (percent, expected_ms) in [(50, 5_000.0), (99, 9_900.0), (100, 10_000.0)] {
             let shown = spread.percentile(percent).as_millis_f64();
             assert!((shown / expected_ms - 1.0f64).abs() < 1.0 / 64.0, "p{percent}: {shown}");
         }
+        assert!(spread.percentile(100) <= Duration::from_millis(10_000));
+    }
+
+    #[test]
+    fn it_is_the_same_in_whatever_parts_it_was_counted() {
+        for len in [100, EXACT as i64, EXACT as i64 + 1, 3_000] {
+            let whole = spread((1..=len).map(|i| i * i));
+            for parts in [2, 7] {
+                let mut sum = Spread::default();
+                for part in 0..parts {
+                    sum.merge(&spread((1..=len).filter(|i| i % parts == part).map(|i| i * i)));
+                }
+                assert_eq!(sum.values(), whole.values(), "{len} in {parts}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_slow_part_is_told_where_most_of_the_time_is_in_it() {
+        let tail = spread((0..200).map(|i| if i % 10 == 0 { 211_000_000 } else { 1_200_000 }));
+        let slow =
+            tail.slow_part().map(|slow| (slow.count, slow.median.as_nanos(), slow.median_of_rest.as_nanos()));
+        assert_eq!(slow, Some((20, 211_000_000, 1_200_000)));
+        assert_eq!(spread((0..200).map(|i| 40_000_000 + i)).slow_part(), None);
+        // One that is ten times as slow, and a twentieth of the time.
+        assert_eq!(spread((0..200).map(|i| if i == 7 { 10_000 } else { 1_000 })).slow_part(), None);
+        assert_eq!(Spread::default().slow_part(), None);
     }
 }

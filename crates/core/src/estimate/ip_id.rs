@@ -32,6 +32,19 @@ impl IpIdCounter {
         self.suspect
     }
 
+    /// Whether a packet with this identification is one of the last ones, and not a later one, where the numbers tell.
+    pub(crate) fn is_old(self, id: u16) -> Option<bool> {
+        let back = self.expected?.wrapping_sub(id);
+        let near = back <= Self::PLAUSIBLE_GAP || back > u16::MAX - Self::PLAUSIBLE_GAP;
+        (self.hits > 0 && id != 0 && near).then_some((1..=Self::PLAUSIBLE_GAP).contains(&back))
+    }
+
+    /// Whether the last packet, which stands for so many on the wire, was numbered before others that passed sooner.
+    pub(crate) fn is_before_others(self, id: u16, packets: u16) -> bool {
+        let back = self.expected.map_or(0, |expected| expected.wrapping_sub(id));
+        self.hits > 0 && id != 0 && back > packets && back <= Self::PLAUSIBLE_GAP
+    }
+
     /// Whether a packet with this identification is the next one.
     #[inline]
     pub(crate) fn expects(self, id: Option<u16>) -> bool {

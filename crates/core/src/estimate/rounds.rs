@@ -4,7 +4,7 @@
 use tcpwhy_wire::{Duration, Seq};
 
 use crate::estimate::growth::Growth;
-use crate::words::limits::INITIAL_WINDOW_SEGMENTS;
+use crate::words::limits::{INITIAL_WINDOW_SEGMENTS, TIMER_TICK};
 
 /// What the rounds so far say about the window. A round ends when a byte that was sent in it is acknowledged.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -40,6 +40,12 @@ pub(crate) struct Rounds {
 struct Filled {
     now: bool,
     last: bool,
+}
+
+/// A window is reset after an idle time longer than the timer, in whole ticks of its kernel (tcp_slow_start_after_idle_check,
+/// include/net/tcp.h), and what a capture knows of that timer is not exact.
+pub(crate) fn idle_min(rto: Duration) -> Duration {
+    rto + rto.divided_by(16) + TIMER_TICK
 }
 
 impl Rounds {

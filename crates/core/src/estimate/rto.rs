@@ -18,6 +18,7 @@ pub(crate) struct RtoEstimator {
 
 impl RtoEstimator {
     /// A round trip as the sender measured it.
+    #[inline]
     pub(crate) fn on_sample(&mut self, rtt: Duration) {
         let Some(srtt) = self.srtt else {
             self.srtt = Some(rtt);

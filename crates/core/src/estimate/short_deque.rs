@@ -125,6 +125,25 @@ impl<T: Copy + Default> Queue<T> {
         self.far.as_ref().map_or(0, |far| far.capacity() * size_of::<T>())
     }
 
+    /// The first place from which on `is_before` holds for none, where it holds for all before that: of things in order.
+    pub(crate) fn partition_point(&self, mut is_before: impl FnMut(&T) -> bool) -> usize {
+        match &self.far {
+            Some(far) => far.partition_point(is_before),
+            None => {
+                (0..usize::from(self.count)).take_while(|&n| is_before(&self.near[self.place(n)])).count()
+            }
+        }
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, n: usize) -> Option<&mut T> {
+        let place = self.place(n);
+        match &mut self.far {
+            Some(far) => far.get_mut(n),
+            None => (n < usize::from(self.count)).then(|| &mut self.near[place]),
+        }
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         let near = (0..usize::from(self.count)).map(|n| &self.near[self.place(n)]);
         near.chain(self.far.iter().flat_map(|far| far.iter()))
@@ -163,6 +182,13 @@ mod tests {
                 (model.len(), model.front(), model.back())
             );
             assert!(queue.iter().eq(model.iter()) && queue.iter_mut().eq(model.iter()));
+            let middle = n - n % 30;
+            assert_eq!(
+                queue.partition_point(|item| *item < middle),
+                model.partition_point(|item| *item < middle)
+            );
+            let last = queue.len().saturating_sub(1);
+            assert_eq!(queue.get_mut(last), model.get_mut(last));
         }
     }
 }

@@ -221,6 +221,11 @@ impl StampClock {
         }
     }
 
+    /// Whether this stamp is behind that of the last packet.
+    pub(crate) fn is_newer(&self, val: u32) -> bool {
+        self.stamp.is_none_or(|(stamp, _)| (val.wrapping_sub(stamp) as i32) > 0)
+    }
+
     /// The capture's clock stepped: when the present stamp came first is no longer known.
     pub(crate) fn interrupt(&mut self) {
         self.stamp = None;

@@ -6,6 +6,7 @@
 
 mod link;
 mod pace;
+mod seen_again;
 mod touch;
 mod unseen;
 mod usual;
@@ -32,6 +33,8 @@ use crate::words::limits::HOST_VARIATION;
 
 /// Segments and acknowledgements remembered at most per direction; beyond it the oldest are merged or forgotten.
 const REMEMBERED_MAX: usize = 2048;
+/// Acknowledgements of the same bytes that are looked at.
+const ALL_ACKED_MAX: usize = 64;
 const HOLE_BYTES_MAX: i32 = 1 << 30; // a jump further than any window is none
 pub(crate) const TIMESTAMP_OPTION_LEN: u32 = 12;
 
@@ -78,6 +81,8 @@ pub(crate) struct Half {
     /// How often the peer acknowledged this direction's data with data of its own, and with a bare acknowledgement.
     acked_with_data: u32,
     pub acked_bare: u32,
+    /// The longest that it held back an acknowledgement of a single segment: how long its timer runs at least.
+    peer_timer: Duration,
     /// Bytes since the last segment with PSH.
     pushed_run: u32,
     pub newly_acked: u32, // bytes that the last acknowledgement was the first to cover
@@ -87,6 +92,8 @@ pub(crate) struct Half {
     pub acknowledgements: RateEstimator,
     pub newest_acked_at: Option<Instant>, // when the newest bytes that were acknowledged had left
     pub link: Link,                       // what is at the bottleneck behind the capture
+    /// Its peer's application is behind until this byte is acknowledged: acknowledgements come as it reads.
+    unread_until: Option<Seq>,
     /// Times of what was sent before this byte are not to be measured with: the capture's clock stepped.
     untimed_until: Option<Seq>,
     pub dropped: bool, // by the capture, of what did arrive
@@ -132,6 +139,7 @@ impl Half {
             queued_peak: Duration::ZERO,
             acked_with_data: 0,
             acked_bare: 0,
+            peer_timer: Duration::ZERO,
             pushed_run: 0,
             newly_acked: 0,
             arrivals: RateEstimator::blurred(),
@@ -140,6 +148,7 @@ impl Half {
             acknowledgements: RateEstimator::default(),
             newest_acked_at: None,
             link: Link::default(),
+            unread_until: None,
             untimed_until: None,
             dropped: false,
             ip_id: IpIdCounter::default(),
@@ -211,7 +220,10 @@ impl Half {
     pub(crate) fn acked_in_transit(&self, since: Instant) -> Option<Instant> {
         let all =
             |ack: &&AckSeen| ack.at >= since && self.snd_nxt.is_some_and(|nxt| ack.ack.at_or_after(nxt));
-        self.in_transit.iter().find(all).map(|ack| ack.at)
+        // Acknowledgements come in their order: those of all that was sent are the last ones.
+        let latest =
+            (0..self.in_transit.len()).rev().take(ALL_ACKED_MAX).map_while(|n| self.in_transit.get(n));
+        latest.take_while(all).last().map(|ack| ack.at)
     }
 
     /// Whether the sender numbers this connection's packets by themselves, and the capture has hardly missed one.
@@ -312,7 +324,7 @@ impl Half {
         let (mut rtt, mut repaired) = (None, false);
         self.newly_acked = 0;
         let sacked = !ack.options.sack().is_empty();
-        let last_window = self.in_transit.back().map_or(self.view.window, |last| last.window);
+        let last_window = self.last_window();
         let window_changed = last_window != window;
         let repeated = !advanced && !window_changed && !sacked && ack.payload_len > 0;
         let known = self.window_first.is_some() && window <= self.window_max;
@@ -360,7 +372,11 @@ impl Half {
             *count = count.saturating_add(1);
             // One that comes with an answer may have waited for that.
             let bare = !filled && ack.payload_len == 0;
+            if bare && acked <= mss && !repaired && !ack.flags.syn() {
+                self.learn_timer(rtt, peer);
+            }
             let windows = bare.then_some([last_window, window]);
+            self.learn_unread(windows);
             self.learn_link(
                 Acked { at: ack.at, bytes: acked, segments, oldest, newest_at, rtt, windows },
                 mss,
@@ -403,7 +419,9 @@ impl Half {
     /// Where a data segment stands in the order of its direction.
     pub(crate) fn order(&self, segment: &Segment) -> Order {
         let (Some(nxt), end) = (self.snd_nxt, segment.seq + segment.payload_len) else {
-            return Order::New;
+            // The first packet that the capture has: data leaves with PSH where one byte is all that there is.
+            let probe = segment.payload_len == 1 && !segment.flags.psh();
+            return if probe { Order::Probe } else { Order::New };
         };
         if end.after(nxt) {
             // A byte beyond a closed window asks whether it is still closed. Who takes it acknowledges it, and the data
@@ -422,11 +440,20 @@ impl Half {
             let probe = segment.payload_len <= 1 && self.una.is_some_and(|una| segment.seq + 1 == una);
             return if probe { Order::Probe } else { Order::Duplicate };
         }
-        let original = self.sent.iter().find(|sent| sent.end.after(segment.seq));
+        // Nobody has acknowledged anything yet where the capture starts in the middle.
+        if segment.payload_len == 1 && end == nxt && !segment.flags.psh() && self.una.is_none() {
+            return Order::Probe;
+        }
+        let original = self.sent.get(self.sent_before(segment.seq));
         Order::Retransmission { original_at: original.map_or(segment.at, |sent| sent.at) }
     }
 
     /// Takes a data segment into the state. Returns how many of its bytes were new.
+    /// The byte behind all that an application can have been given.
+    pub(crate) fn delivered(&self) -> Option<Seq> {
+        self.holes.first().or(self.snd_nxt)
+    }
+
     pub(crate) fn on_data(&mut self, segment: &Segment, order: Order, mss: u32, path_rtt: Duration) -> u32 {
         let (start, end) = (segment.seq, segment.seq + segment.payload_len);
         self.first.get_or_insert(start);
@@ -455,11 +482,13 @@ impl Half {
             }
             Order::HoleFill { .. } => self.holes.fill(start, end),
             Order::Retransmission { .. } => {
-                for sent in self.sent.iter_mut() {
-                    if sent.end.after(start) && sent.end.at_or_before(end) {
-                        sent.retransmitted = true;
-                        sent.at = segment.at;
-                    }
+                let first = self.sent_before(start);
+                for n in first..self.sent.len() {
+                    let Some(sent) = self.sent.get_mut(n).filter(|sent| sent.end.at_or_before(end)) else {
+                        break;
+                    };
+                    sent.retransmitted = true;
+                    sent.at = segment.at;
                 }
                 0
             }
@@ -541,10 +570,18 @@ impl Half {
             if segment.payload_len == 0 {
                 self.remember(Sent { end, at: segment.at, retransmitted: false });
             }
-        } else if let Some(sent) = self.sent.iter_mut().find(|sent| sent.end == end) {
-            sent.retransmitted = true;
-            sent.at = segment.at;
+        } else {
+            let place = self.sent.partition_point(|sent| sent.end.before(end));
+            if let Some(sent) = self.sent.get_mut(place).filter(|sent| sent.end == end) {
+                sent.retransmitted = true;
+                sent.at = segment.at;
+            }
         }
+    }
+
+    /// How many of the segments that are not acknowledged end at this byte or before it: they are in the order of their ends.
+    fn sent_before(&self, seq: Seq) -> usize {
+        self.sent.partition_point(|sent| sent.end.at_or_before(seq))
     }
 
     fn remember(&mut self, sent: Sent) {
@@ -552,13 +589,5 @@ impl Half {
             self.sent.pop_front();
         }
         self.sent.push_back(sent);
-    }
-
-    /// Bytes that the sender learned to have arrived since it sent `last`.
-    pub(crate) fn acked_since(&self, last: &LastData) -> u32 {
-        match (self.view.una, last.una) {
-            (Some(now), Some(then)) => (now - then).max(0) as u32,
-            _ => 0,
-        }
     }
 }

@@ -31,6 +31,11 @@ impl Holes {
         self.0.is_empty()
     }
 
+    /// Where the first one begins.
+    pub(crate) fn first(&self) -> Option<Seq> {
+        self.0.front().map(|hole| hole.start)
+    }
+
     /// Bytes behind all that were seen are missing. Returns whether there is room to remember that.
     pub(crate) fn push(&mut self, start: Seq, end: Seq, noticed_at: Instant) -> bool {
         let room = self.0.len() < HOLES_MAX;

@@ -5,6 +5,8 @@
 
 use tcpwhy_wire::{Endpoint, Flags, Instant, Segment, Seq, TcpOptions, Timestamps};
 
+use crate::words::mark::Mark;
+
 /// The upper part of an IPv4 address in its mapped form.
 const MAPPED: u128 = 0xffff;
 
@@ -14,7 +16,9 @@ const WINDOW_SCALE: u8 = 2;
 const SACK_PERMITTED: u8 = 4;
 /// What nearly every segment has.
 const STAMPS: u8 = 8;
-/// This is none of its segment but the place where the whole of it is, in `payload_len`.
+/// Messages begin in it; where their marks are stands in `mss` and `window_scale`, which nothing but a SYN has.
+const MARKED: u8 = 16;
+/// This is none of its segment but the place where the whole of it is, in `payload_len`, and the capture's clock, in `stamps`.
 const WHOLE: u8 = 128;
 
 /// A segment in a cache line.
@@ -51,11 +55,17 @@ pub(crate) struct PackedSegments {
     /// All but the last are full.
     chunks: Vec<Chunk>,
     whole: Vec<Segment>,
+    marks: Vec<Mark>,
+    /// Where those of one segment begin and end.
+    marked: Vec<[u32; 2]>,
 }
+
+/// As many segments of a group can have marks as there is room for their places.
+const MARKED_MAX: usize = 1 << 24;
 
 impl PackedSegments {
     #[inline]
-    pub(crate) fn push(&mut self, segment: &Segment, hash: u32, spare: &mut Vec<Chunk>) {
+    pub(crate) fn push(&mut self, segment: &Segment, hash: u32, clock: Instant, spare: &mut Vec<Chunk>) {
         let (src, dst, options) = (segment.src, segment.dst, &segment.options);
         let mut packed = Packed {
             at: segment.at,
@@ -75,10 +85,12 @@ impl PackedSegments {
             ttl: segment.ttl,
             has: u8::from(options.timestamps.is_some()) * STAMPS,
         };
-        let more = options.cut || !options.sack().is_empty();
+        let more = options.cut || !options.sack().is_empty() || clock != segment.at;
         if src.addr >> 32 != MAPPED || dst.addr >> 32 != MAPPED || more {
             packed.has = WHOLE;
             packed.payload_len = self.push_whole(segment);
+            let ns = clock.as_nanos().cast_unsigned();
+            packed.stamps = Timestamps { val: (ns >> 32) as u32, ecr: ns as u32 };
         } else if segment.flags.syn() {
             packed.has |= u8::from(options.mss.is_some()) * MSS
                 + u8::from(options.window_scale.is_some()) * WINDOW_SCALE
@@ -89,6 +101,21 @@ impl PackedSegments {
         match self.chunks.last_mut() {
             Some(chunk) if chunk.len() < CHUNK_LEN => chunk.push(packed),
             _ => self.push_chunk(packed, spare),
+        }
+    }
+
+    /// Marks the last one, unless it is a SYN, which has no room.
+    #[cold]
+    pub(crate) fn mark(&mut self, marks: &[Mark]) {
+        let place = self.marked.len();
+        let Some(packed) = self.chunks.last_mut().and_then(|chunk| chunk.last_mut()) else { return };
+        if place < MARKED_MAX && !packed.flags.syn() && !marks.is_empty() {
+            let begin = self.marks.len() as u32;
+            self.marks.extend_from_slice(marks);
+            self.marked.push([begin, self.marks.len() as u32]);
+            packed.has |= MARKED;
+            packed.mss = place as u16;
+            packed.window_scale = (place >> 16) as u8;
         }
     }
 
@@ -109,7 +136,7 @@ impl PackedSegments {
     #[inline]
     pub(crate) fn pieces(&self, len: usize) -> impl Iterator<Item = Piece<'_>> {
         let chunks = self.chunks.iter().flat_map(move |chunk| chunk.chunks(len));
-        chunks.map(|packed| Piece { packed, whole: &self.whole })
+        chunks.map(|packed| Piece { packed, all: self })
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -123,6 +150,10 @@ impl PackedSegments {
         // Traffic that moves from pair to pair must not leave memory behind everywhere.
         self.whole.shrink_to(2 * self.whole.len());
         self.whole.clear();
+        self.marks.shrink_to(2 * self.marks.len());
+        self.marks.clear();
+        self.marked.shrink_to(2 * self.marked.len());
+        self.marked.clear();
     }
 }
 
@@ -130,7 +161,7 @@ impl PackedSegments {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Piece<'a> {
     packed: &'a [Packed],
-    whole: &'a [Segment],
+    all: &'a PackedSegments,
 }
 
 impl Piece<'_> {
@@ -145,14 +176,25 @@ impl Piece<'_> {
         self.packed
     }
 
-    /// Gives one of them as it was.
+    /// Gives one of them as it was, and the capture's clock then.
     #[inline]
-    pub(crate) fn with<T>(&self, packed: &Packed, on_segment: impl FnOnce(&Segment) -> T) -> T {
-        if packed.has == WHOLE {
-            on_segment(&self.whole[packed.payload_len as usize])
+    pub(crate) fn with<T>(&self, packed: &Packed, on_segment: impl FnOnce(&Segment, Instant) -> T) -> T {
+        if packed.has & WHOLE != 0 {
+            on_segment(&self.all.whole[packed.payload_len as usize], packed.clock())
         } else {
-            on_segment(&packed.unpack())
+            on_segment(&packed.unpack(), packed.at)
         }
+    }
+
+    /// The messages that begin in one of them.
+    #[inline]
+    pub(crate) fn marks(&self, packed: &Packed) -> &[Mark] {
+        if packed.has & MARKED == 0 {
+            return &[];
+        }
+        let place = usize::from(packed.mss) | usize::from(packed.window_scale) << 16;
+        let [begin, end] = self.all.marked[place];
+        &self.all.marks[begin as usize..end as usize]
     }
 }
 
@@ -168,6 +210,16 @@ impl Packed {
         }
     }
 
+    /// The capture's clock when it passed. What has no time of its own has no stamps either.
+    #[inline]
+    pub(crate) fn clock(&self) -> Instant {
+        if self.has & WHOLE == 0 {
+            return self.at;
+        }
+        let ns = u64::from(self.stamps.val) << 32 | u64::from(self.stamps.ecr);
+        Instant::from_nanos(ns.cast_signed())
+    }
+
     #[inline]
     fn end(&self, i: usize) -> Endpoint {
         Endpoint { addr: MAPPED << 32 | u128::from(self.addrs[i]), port: self.ports[i] }
@@ -176,14 +228,14 @@ impl Packed {
     /// Whether it has time stamps and no other option, ACK and at most PSH and FIN.
     #[inline]
     pub(crate) fn is_usual(&self) -> bool {
-        self.has == STAMPS && self.flags.0 & !(Flags::PSH | Flags::FIN) == Flags::ACK
+        self.has & !MARKED == STAMPS && self.flags.0 & !(Flags::PSH | Flags::FIN) == Flags::ACK
     }
 
     #[inline]
     pub(crate) fn unpack(&self) -> Segment {
         let mut options = TcpOptions::default();
         options.timestamps = (self.has & STAMPS != 0).then_some(self.stamps);
-        if self.has & !STAMPS != 0 {
+        if self.has & !(STAMPS | MARKED) != 0 {
             options.mss = (self.has & MSS != 0).then_some(self.mss);
             options.window_scale = (self.has & WINDOW_SCALE != 0).then_some(self.window_scale);
             options.sack_permitted = self.has & SACK_PERMITTED != 0;
@@ -208,6 +260,7 @@ impl Packed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::words::mark::Role;
 
     #[test]
     fn comes_back_as_it_was() {
@@ -241,21 +294,41 @@ mod tests {
         segments.extend([stamped, sacked].map(|options| Segment { options, ..plain }));
         segments.extend([stamped, mss, scaled, permitted, sacked].map(|options| Segment { options, ..syn }));
         segments.push(Segment { ip_id: None, ..plain });
+        let mark = |n| Mark {
+            seq: Seq(n),
+            end: None,
+            role: Role::Asks,
+            id: Some(9),
+            first: true,
+            last: false,
+            by_peer: false,
+        };
+        let marks = [mark(1), mark(2)];
         let (mut packed, mut spare) = (PackedSegments::default(), Vec::new());
         for _ in 0..2 {
+            let clock = |hash: u32| if hash == 3 { Instant::from_nanos(1 << 62 | 5) } else { plain.at };
             for (hash, segment) in (0..).zip(&segments) {
-                packed.push(segment, hash, &mut spare);
+                packed.push(segment, hash, clock(hash), &mut spare);
+                packed.mark(&marks[..hash as usize % 3]);
             }
             assert_eq!(packed.len(), segments.len());
-            let mut given = Vec::new();
+            let (mut given, mut shown) = (Vec::new(), 0);
             for piece in packed.pieces(3) {
                 assert_eq!(piece.hashes().next(), Some(given.len() as u32));
                 for packed in piece.packed() {
                     assert_eq!(packed.hash as usize, given.len());
-                    piece.with(packed, |segment| given.push(*segment));
+                    piece.with(packed, |segment, at| {
+                        assert_eq!(at, clock(packed.hash));
+                        given.push(*segment);
+                    });
+                    let begin = if packed.flags.syn() { 0 } else { packed.hash as usize % 3 };
+                    assert!(packed.has & WHOLE != 0 || piece.marks(packed) == &marks[..begin]);
+                    shown += piece.marks(packed).len();
                 }
             }
             assert_eq!(given, segments);
+            let kept = (0..).zip(&segments).filter(|(_, segment)| !segment.flags.syn());
+            assert_eq!(shown, kept.map(|(n, _)| n % 3).sum::<usize>());
             packed.clear(&mut spare);
         }
         assert_eq!(size_of::<Packed>(), 64);

@@ -17,6 +17,8 @@ pub(crate) struct Way {
     min: [Option<Duration>; 2],
     /// By how much the last packet that waited was later than the fastest of its connection.
     queued: [Option<(Instant, Duration)>; 2],
+    /// Where the server has accepted connections, the last one first; 0 where there are fewer.
+    ports: [u16; 4],
     /// When this was shared last, and whether it should be again.
     shared: Option<Instant>,
     pub news: bool,
@@ -26,6 +28,19 @@ impl Way {
     /// Smallest round trip between the capture and one end over all connections.
     pub(crate) fn min(&self, end: usize) -> Option<Duration> {
         self.min[end]
+    }
+
+    /// The server has accepted a connection at this port.
+    pub(crate) fn on_accepted(&mut self, port: u16) {
+        if !self.accepts(port) {
+            self.ports.rotate_right(1);
+            self.ports[0] = port;
+        }
+    }
+
+    /// Whether it is known to accept connections there.
+    pub(crate) fn accepts(&self, port: u16) -> bool {
+        self.ports.contains(&port)
     }
 
     /// A packet on the way to or from this end was late by `queued` at `now`.
@@ -50,6 +65,18 @@ impl Way {
     /// Whether there was a queue of about this length lately.
     pub(crate) fn stood(&self, end: usize, now: Instant, queued: Duration) -> bool {
         self.queued[end].is_some_and(|(at, seen)| now - at <= LASTS && seen >= queued.divided_by(2))
+    }
+
+    /// The queue that was seen lately, and how long ago.
+    #[inline]
+    pub(crate) fn queued_lately(&self, end: usize, now: Instant) -> Option<(Duration, Duration)> {
+        self.queued[end].filter(|(at, _)| now - *at <= LASTS).map(|(at, seen)| (seen, now - at))
+    }
+
+    /// Whether others may know more by now.
+    #[inline]
+    pub(crate) fn is_old(&self, now: Instant) -> bool {
+        self.shared.is_none_or(|at| now - at >= NEWS_AFTER)
     }
 
     /// Takes in what a connection of these round trips knows at `now`, and gives it what the others do.

@@ -3,13 +3,19 @@
 //! A corked tail leaves when the zero-window probe timer fires: max(RTO, 200 ms) after everything before it was
 //! acknowledged (tcp_check_probe_timer and tcp_probe0_base, include/net/tcp.h, 4.19 to 6.18; 2.6.18 used the plain
 //! RTO). The 200 ms of tcp(7) hold only where the round trip is close to nothing.
+//!
+//! What proves it: a full segment of the same write before, and the timer's time; a partial segment without PSH; or for whole
+//! replies several that leave at their connection's timer and on its kernel's tick (`timer_hits`). What refutes it: small segments
+//! that leave beside one another, or replies that come sooner. A whole reply that comes as late as a timer is its server's time.
 
-use tcpwhy_wire::Duration;
+use tcpwhy_wire::{Duration, Instant};
 
+use super::pair::Pair;
 use super::verdict::Verdict;
 use super::wait::Wait;
 use crate::bill::charge::Charge;
 use crate::bill::split::Split;
+use crate::estimate::timer_hits::is_of_timer;
 use crate::flow::half::Half;
 use crate::flow::order::{Order, Queue};
 use crate::words::cause::Cause;
@@ -27,6 +33,10 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     let half = wait.half;
     if half.room_left().is_some_and(|room| room < wait.mss as i32) {
         return None; // the window probe timer's other job: a window smaller than a segment
+    }
+    // One full segment that is pushed was the end of a write; several are pushed all the same (__tcp_transmit_skb, since 5.4).
+    if wait.last.queue == Queue::Unknown && wait.last.len <= wait.mss {
+        return None;
     }
     let idle_since = half.view.all_acked().filter(|release| release.effective >= wait.last.at)?;
     let waited = wait.segment.at - idle_since.effective;
@@ -83,67 +93,39 @@ pub(crate) fn agrees(waited: Duration, timer: Duration, rtt: Duration, variation
         && waited <= timer + timer.divided_by(6) + Duration::from_millis(16) + variation
 }
 
-/// Whether a wait for a small reply is the timer's: the whole reply was corked, so that nothing was in flight and the
-/// timer began with the write. A server that sleeps for a round number of milliseconds does not count.
-/// One that has corked before, again and again, needs no such exactness.
-pub(crate) fn agrees_alone(waited: Duration, timer: Duration, corked: u32) -> bool {
-    let past_round = waited.as_nanos() % ROUND.as_nanos();
-    let round_number = past_round > 0 && past_round < ROUND_SLACK.as_nanos();
-    is_of_timer(waited, timer, corked) && (corked >= USED_TO || !round_number)
+/// Whether a small reply that came `waited` behind its request leaves with the timer as others before it did, each on the tick of
+/// its sender's kernel.
+pub(crate) fn on_tick(pair: &Pair<'_>, server: usize, at: Instant, waited: Duration) -> bool {
+    let (half, habits) = (&pair.halves[server], &pair.habits[server]);
+    let mut hits = habits.timer_hits();
+    hits.on_hit(at, waited, blur(pair.delay[server], pair.delay[1 - server]));
+    // With the cork in, no small segment leaves beside another.
+    let refuted = habits.quick_replies > 0 || habits.nagle_ignored > 0;
+    !refuted && hits.are_proven() && is_of_timer(waited, half.rto.rto(), true)
 }
 
-/// The same, where a sleep of a round number would take as long.
-pub(crate) fn is_of_timer(waited: Duration, timer: Duration, corked: u32) -> bool {
-    if waited < SHORTEST {
-        return false;
-    }
-    let timer = timer.max(RTO_MIN);
-    // The timer fires on a tick, 2 to 8 ms behind its time at HZ=250; from 256 ms on the wheel is coarser by eight
-    // (kernel/time/timer.c), and the estimate of a long timer that decays is a few percent off.
-    let coarse = corked >= USED_TO || timer > Duration::from_millis(256);
-    let (early, late) = if coarse {
-        (timer - timer.divided_by(20), timer + timer.divided_by(8) + Duration::from_millis(8))
-    } else {
-        (timer + Duration::from_micros(2_500), timer + Duration::from_millis(12))
-    };
-    waited >= early && waited <= late
+/// By how much a capture blurs the tick on which a packet left its sender, which is `own` away from it, and its peer `away`.
+pub(crate) fn blur(own: Duration, away: Duration) -> Duration {
+    if own <= away { TICK_BLUR } else { TICK_BLUR.times(2) }
 }
 
-/// Sooner than the shortest of them: RTO_MIN less a twentieth.
-pub(crate) const SHORTEST: Duration = Duration::from_millis(190);
-
-/// So many corked replies are a habit.
-const USED_TO: u32 = 2;
-
-/// What people let servers sleep is a multiple of this, and takes this much longer.
-const ROUND: Duration = Duration::from_millis(50);
-const ROUND_SLACK: Duration = Duration::from_micros(1_500);
+/// What a host takes from its timer to its interface. Source: recordings of corked replies, of 20 to 80 us.
+const TICK_BLUR: Duration = Duration::from_micros(100);
 
 /// The charge for a reply that was corked as a whole.
-pub(crate) fn alone(half: &Half, held_bytes: u32, seen_before: bool) -> Charge {
+pub(crate) fn alone(half: &Half, held_bytes: u32) -> Charge {
     let detail = Detail {
         held_bytes: Some(held_bytes),
         timer: Some(half.rto.rto()),
         form: Some("whole-reply"),
         ..Detail::default()
     };
-    let confidence = if seen_before { Confidence::Likely } else { Confidence::Possible };
-    Charge::new(Cause::Cork, half.side, Duration::ZERO, confidence).detail(detail)
+    Charge::new(Cause::Cork, half.side, Duration::ZERO, Confidence::Likely).detail(detail)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn one_that_corked_before_is_forgiven_a_late_timer_and_a_round_number() {
-        let [timer, long] = [204, 450].map(Duration::from_millis);
-        let late = Duration::from_millis(220);
-        let round = Duration::from_micros(500_900);
-        assert!(!agrees_alone(late, timer, 0) && !agrees_alone(round, long, 1));
-        assert!(agrees_alone(late, timer, 2) && agrees_alone(round, long, 2));
-        assert!(!agrees_alone(Duration::from_millis(260), timer, 9));
-    }
 
     /// The timer begins with the acknowledgement and fires late rather than early; a sleep of 200 ms begins with the write, a round
     /// trip before that.
@@ -154,14 +136,5 @@ mod tests {
         assert!(!tail(200_900, none) && !tail(204_500, none) && tail(205_000, none) && tail(253_000, none));
         assert!(!tail(260_000, none) && tail(260_000, Duration::from_millis(8)));
         assert!(!agrees(Duration::from_millis(350), Duration::from_millis(400), rtt, none));
-    }
-
-    /// A timer of up to 256 ms fires within a few ticks; a longer one on a coarser wheel, of an estimate that is a little off.
-    #[test]
-    fn a_whole_reply_leaves_with_its_timer() {
-        let alone =
-            |waited, timer| agrees_alone(Duration::from_millis(waited), Duration::from_millis(timer), 0);
-        assert!(!alone(204, 204) && alone(208, 204) && !alone(220, 204));
-        assert!(!alone(280, 300) && alone(290, 300) && alone(340, 300) && !alone(349, 300));
     }
 }

@@ -16,6 +16,7 @@ mod link_share;
 pub(crate) mod model;
 pub(crate) mod nagle;
 pub(crate) mod not_captured;
+mod on_its_way;
 mod pacing;
 pub(crate) mod pair;
 mod pieces;
@@ -43,8 +44,10 @@ use wait::Wait;
 /// Asks each mechanism in turn.
 pub(crate) fn judge(wait: &Wait<'_>) -> Verdict {
     let mut verdict = ask(wait);
-    if wait.far_unknown {
-        verdict.split.doubt(); // what the sender knew is not known
+    if wait.far_unknown || wait.coarse {
+        verdict.split.doubt(); // what the sender knew is not known, or what came before what
+    } else if wait.midway {
+        verdict.split.temper(); // what it does when nothing holds it may have shown before
     }
     verdict
 }
@@ -60,6 +63,7 @@ fn ask(wait: &Wait<'_>) -> Verdict {
         .or_else(|| nagle::judge(wait))
         .or_else(|| receive_window::judge(wait))
         .or_else(|| cork::judge(wait))
+        .or_else(|| receiver_think::withheld(wait))
         .or_else(|| congestion_window::judge(wait))
         .unwrap_or_else(|| think::judge(wait))
 }

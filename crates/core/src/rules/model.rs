@@ -1,10 +1,11 @@
 //! What is known of a sender: what it does when nothing holds it back, and what one segment has taught about that?
 
-use tcpwhy_wire::Duration;
+use tcpwhy_wire::{Duration, Instant};
 
 use super::answers::Answers;
 use super::verdict::Verdict;
 use crate::estimate::rounds::Rounds;
+use crate::estimate::timer_hits::{TimerHits, is_of_timer};
 use crate::words::cause::Cause;
 use crate::words::limits::RTO_MIN;
 
@@ -22,8 +23,8 @@ pub(crate) struct Habits {
     /// The first piece of a request and what Nagle held behind it, in bytes, where the pieces were seen to be written
     /// without waiting for an answer.
     pub held_shape: Option<(u32, u32)>,
-    /// First replies that came when a cork's timer would have let them go, and small ones that came much sooner.
-    pub corked: u32,
+    /// Small first replies that came when a cork's timer would have let them go, and those that came much sooner.
+    timer_hits: Option<Box<TimerHits>>,
     pub quick_replies: u32,
     /// It has been idle, and has not had two segments in flight since: its window may be down to one (RFC 5681, 4.1).
     pub may_be_restarted: bool,
@@ -68,28 +69,41 @@ impl Habits {
         self.pauses = None;
     }
 
-    /// A reply began after `verdict`.
-    pub(crate) fn on_first_reply(&mut self, verdict: &Verdict, small: bool) {
-        let (mut corked, mut thought) = (Duration::ZERO, Duration::ZERO);
-        for charge in verdict.split.charges() {
-            match charge.cause {
-                Cause::Cork => corked += charge.ns,
-                Cause::ServerThink => thought += charge.ns,
-                _ => {}
-            }
+    /// A reply began after `verdict`, with a segment that left at `at` as far as `blur` lets tell; its timer was `timer`.
+    pub(crate) fn on_first_reply(
+        &mut self,
+        verdict: &Verdict,
+        small: bool,
+        (at, blur): (Instant, Duration),
+        timer: Duration,
+    ) {
+        let own = Cause::ServerThink.bit() | Cause::Cork.bit();
+        let waited = verdict.split.charges().filter(|charge| own & charge.cause.bit() != 0);
+        let waited: Duration = waited.map(|charge| charge.ns).sum();
+        if !small {
+            return;
         }
-        if corked.is_positive() {
-            self.corked = self.corked.saturating_add(1);
-        } else if small && thought < RTO_MIN.divided_by(2) {
+        if waited < RTO_MIN.divided_by(2) {
             self.quick_replies = self.quick_replies.saturating_add(1);
+        } else if is_of_timer(waited, timer, self.timer_hits().are_proven()) {
+            self.timer_hits.get_or_insert_default().on_hit(at, waited, blur);
+        } else if let Some(hits) = &mut self.timer_hits {
+            hits.on_miss();
         }
     }
 
-    /// The same of a small one that took its server so long and was not corked.
+    /// What its late replies say of a timer.
+    pub(crate) fn timer_hits(&self) -> TimerHits {
+        self.timer_hits.as_deref().copied().unwrap_or_default()
+    }
+
+    /// The same of a small one that took its server so long, sooner than any timer.
     #[inline]
     pub(crate) fn on_quick_reply(&mut self, thought: Duration) {
         if thought < RTO_MIN.divided_by(2) {
             self.quick_replies = self.quick_replies.saturating_add(1);
+        } else if let Some(hits) = &mut self.timer_hits {
+            hits.on_miss();
         }
     }
 

@@ -19,5 +19,7 @@ pub(crate) struct Pair<'a> {
     pub way: &'a Way,
     pub now: Instant,
     /// The connection's beginning is not in the capture.
-    pub assumed: bool,
+    pub midway: bool,
+    /// How far away an end is is known from above only.
+    pub bound: [bool; 2],
 }

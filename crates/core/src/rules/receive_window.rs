@@ -8,7 +8,7 @@ use tcpwhy_wire::{Duration, Seq};
 
 use super::verdict::Verdict;
 use super::wait::{SLOW_HOST, Wait};
-use super::{link_share, receiver_think};
+use super::{link_share, queueing, receiver_think};
 use crate::bill::charge::Charge;
 use crate::flow::half::Half;
 use crate::flow::order::{Order, Queue};
@@ -53,7 +53,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     // same where it is several packets (__tcp_transmit_skb, since 5.4).
     let emptied = wait.last.queue == Queue::Emptied && release.room != 0;
     if !follows && (long_open || emptied) {
-        return None;
+        return went_on_late(wait, &release).filter(|_| !emptied);
     }
     let (cause, form) = whose(wait, &release);
     let detail = Detail {
@@ -74,6 +74,34 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     let split = link_share::split(wait);
     let charge = Charge::new(cause, half.side, Duration::ZERO, confidence)
         .evidence(release.packet, wait.segment.packet)
+        .detail(detail);
+    Some(Verdict { split: split.rest(charge), trigger: Trigger::Packet(release.packet) })
+}
+
+/// A window without room for a byte lets nothing go, whatever else its sender does: until it opened, the wait was that window's. What
+/// came then is shorter, or it would be the sender's own pause.
+fn went_on_late(wait: &Wait<'_>, release: &Release) -> Option<Verdict> {
+    let late = wait.segment.at - release.effective;
+    let shut = release.room <= 0 || wait.last.queue == Queue::More;
+    if !shut || late > wait.gap.divided_by(2) {
+        return None;
+    }
+    let mut split = link_share::split(wait);
+    split.take(if wait.near_sender() {
+        let late = Charge::new(Cause::SenderThink, wait.half.side, late, Confidence::Possible);
+        late.evidence(release.packet, wait.segment.packet)
+    } else {
+        queueing::behind(wait, release)
+    });
+    let (cause, form) = whose(wait, release);
+    let detail = Detail {
+        window_bytes: Some(u64::from(release.window)),
+        flight_bytes: Some(u64::from(release.flight)),
+        form,
+        ..Detail::default()
+    };
+    let charge = Charge::new(cause, wait.half.side, Duration::ZERO, Confidence::Likely)
+        .evidence(wait.last.packet, release.packet)
         .detail(detail);
     Some(Verdict { split: split.rest(charge), trigger: Trigger::Packet(release.packet) })
 }

@@ -12,6 +12,7 @@ use super::verdict::Verdict;
 use super::wait::Wait;
 use crate::bill::charge::Charge;
 use crate::bill::split::Split;
+use crate::flow::order::{Order, Queue};
 use crate::flow::view::Release;
 use crate::words::cause::Cause;
 use crate::words::limits::HELD_BACK_MIN;
@@ -54,6 +55,39 @@ pub(super) fn unread(wait: &Wait<'_>, release: &Release) -> Option<Charge> {
     let detail = Detail { ack_delay: Some(held_back), form: Some("slow-reader"), ..Detail::default() };
     let charge = Charge::new(Cause::ReceiverThink, wait.half.side, held_back, Confidence::Likely);
     Some(charge.evidence(release.packet, wait.segment.packet).detail(detail))
+}
+
+/// Several segments that arrived long ago are not acknowledged, of a sender that has more to send and little room: with less than a third
+/// of its window free it waits for an acknowledgement (tcp_tso_should_defer, net/ipv4/tcp_output.c), and so it does with the small congestion
+/// window behind a loss, until a timer makes it go on. That is held back until the application reads (__tcp_ack_snd_check, net/ipv4/tcp_input.c).
+pub(super) fn withheld(wait: &Wait<'_>) -> Option<Verdict> {
+    let half = wait.half;
+    let held_back = wait.gap - wait.peer.at_least_zero();
+    if wait.order != Order::New
+        || wait.last.queue == Queue::Emptied
+        || held_back < HELD_BACK_MIN
+        || half.outstanding() <= 2 * wait.mss
+        || wait.recovering()
+        || half.scale_bounds.is_in_use()
+    {
+        return None;
+    }
+    let little = |room: &i32| *room >= 0 && (*room as u32) < half.view.window / 3;
+    if !half.room_left().is_some_and(|room| little(&room)) && !wait.habits.rounds.lost {
+        return None;
+    }
+    // Beside the sender nobody knows whether they arrived.
+    let confidence = if wait.near_sender() { Confidence::Possible } else { Confidence::Likely };
+    let detail = Detail {
+        ack_delay: Some(held_back),
+        window_bytes: Some(u64::from(half.view.window)),
+        form: Some("slow-reader"),
+        ..Detail::default()
+    };
+    let charge = Charge::new(Cause::ReceiverThink, half.side, Duration::ZERO, confidence)
+        .evidence(wait.last.packet, wait.segment.packet)
+        .detail(detail);
+    Some(Verdict { split: Split::of(wait.gap).rest(charge), trigger: Trigger::Timer })
 }
 
 /// A window that stays smaller than a segment: the sender holds out for more (silly window avoidance, RFC 9293,

@@ -25,7 +25,8 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         Order::Retransmission { .. } => Confidence::Certain,
         Order::HoleFill { noticed_at } => {
             // Sooner than any signal could reach the sender: overtaken on the way, not lost.
-            if wait.segment.at - noticed_at < wait.own - wait.own.divided_by(8) {
+            let sooner = wait.segment.at - noticed_at < wait.own - wait.own.divided_by(8);
+            if sooner || wait.half.left_before(wait.segment, wait.mss) {
                 return Some(overtaken(wait));
             }
             Confidence::Certain

@@ -15,10 +15,10 @@ use crate::words::report::{Confidence, Detail, Kind};
 pub(crate) fn way(pair: &Pair<'_>, end: usize, sender: Side) -> (Charge, Option<Charge>) {
     let own = pair.delay[end];
     // Without the handshake an end may be nearer than its quickest answer says, and is if it never answers without data.
-    let sure = match pair.halves[1 - end].acked_bare {
-        _ if !pair.assumed => Confidence::Certain,
-        0 => Confidence::Possible,
-        _ => Confidence::Likely,
+    let sure = match pair.bound[end] || is_timers(own) {
+        _ if !pair.midway => Confidence::Certain,
+        true => Confidence::Possible,
+        false => Confidence::Likely,
     };
     let round_trip = |path| Charge::new(Cause::RoundTrip, sender, path, sure);
     let Some(path) = pair.way.min(end).filter(|path| own - *path >= QUEUED_MIN) else {
@@ -36,7 +36,7 @@ pub(crate) fn way(pair: &Pair<'_>, end: usize, sender: Side) -> (Charge, Option<
     (round_trip(path), Some(stood.detail(Detail { form: Some("standing"), ..Detail::default() })))
 }
 
-/// The way from the capture to the client; for a one-way message to the receiver and back.
+/// The way from the capture to whoever asked; for a one-way message to the receiver and back.
 pub(crate) fn charge_way_back(
     pair: &Pair<'_>,
     account: &mut Account,
@@ -45,8 +45,12 @@ pub(crate) fn charge_way_back(
     packet: u64,
 ) -> Duration {
     let before = account.total();
-    let ends: &[usize] = if kind == Kind::Exchange { &[CLIENT] } else { &[CLIENT, SERVER] };
-    for &end in ends {
+    let ends = if kind == Kind::OneWay { CLIENT..=SERVER } else { 1 - speaker..=1 - speaker };
+    for end in ends {
+        // What is known from above only may be the next question's pause, or a timer: nobody waited for that.
+        if pair.bound[end] || pair.midway && is_timers(pair.delay[end]) {
+            continue;
+        }
         let (path, stood) = way(pair, end, side(speaker));
         account.charge(&path.evidence(packet, 0));
         if let Some(stood) = stood {
@@ -54,4 +58,10 @@ pub(crate) fn charge_way_back(
         }
     }
     account.total() - before
+}
+
+/// Whether a round trip is as long as a timer of delayed acknowledgements and its tick: 40 and 200 ms (TCP_DELACK_MIN and TCP_DELACK_MAX,
+/// include/net/tcp.h), 100 ms (BSD), 200 ms (Windows).
+fn is_timers(rtt: Duration) -> bool {
+    [36..50, 95..112, 190..216].iter().any(|range| range.contains(&(rtt.as_nanos() / 1_000_000)))
 }

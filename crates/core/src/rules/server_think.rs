@@ -1,22 +1,32 @@
 //! What was the time before a reply's first byte spent on: the way, the server, or what it did not say?
 //!
 //! What proves that a server thought: nothing else is left of the wait from the request's last byte, less one round trip. What refutes
-//! it: packets that are missing, a repair, a queue on either way, or a reply that was corked as a whole and left with the timer.
+//! it: packets that are missing, a repair, a queue on either way, or replies that were corked as a whole and left with the timer, each
+//! on its tick. A reply that only comes as late as a timer is the server's: that is what replies are late for.
 
 use tcpwhy_wire::{Duration, Segment};
 
 use super::pair::Pair;
 use super::verdict::Verdict;
-use super::{cork, not_captured, repair, round_trip};
+use super::{cork, not_captured, on_its_way, repair, round_trip};
 use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
 use crate::bill::split::Split;
 use crate::estimate::rate::Rate;
+use crate::estimate::timer_hits::is_of_timer;
 use crate::flow::order::Order;
 use crate::words::cause::Cause;
 use crate::words::limits::RTO_MIN;
 use crate::words::report::{Confidence, Detail, Trigger};
 
+/// Few clients wait for an answer for so long; for news they do.
+const NEWS_MIN: Duration = Duration::from_secs(60);
+const TIMEOUT_MIN: Duration = Duration::from_secs(10);
+/// Whoever reacts takes a tenth of the time that the other end takes to ask again, or less.
+const REACTS: i64 = 10;
+const ASKS_AGAIN_MIN: Duration = Duration::from_secs(1);
+/// A server that speaks first and takes longer may have nothing to say to somebody who waits.
+const GREETS_MAX: Duration = Duration::from_millis(200);
 /// A path whose packets were late by this much varies.
 pub(crate) const VARIED_MIN: Duration = Duration::from_millis(1);
 
@@ -52,6 +62,8 @@ pub(crate) fn judge(
         return Verdict { split: split.rest(charge), trigger: Trigger::Packet(from.packet) };
     }
     let rtt = own + pair.delay[open.initiator];
+    let overtaken = half.left_before(segment, pair.sizes[server]);
+    let order = if overtaken { Order::New } else { order };
     if let Some(charge) = repair::first_reply(half, client, (order, segment.at), split.left(), own, rtt) {
         split.take(charge.evidence(from.packet, segment.packet));
     }
@@ -73,42 +85,61 @@ pub(crate) fn judge(
                 .detail(detail),
         );
     }
+    if let Some(late) = on_its_way::judge(pair, open, split.left()) {
+        split.take(late.evidence(from.packet, segment.packet));
+    }
     // Of a request of several segments a slow link behind the capture may have taken a part.
     let short =
         open.request_bytes <= u64::from(pair.sizes[open.initiator]) || pair.halves[server].on_one_host;
     let near = own.times(9) <= rtt || (own < Duration::from_millis(1) && short);
     let habits = &pair.habits[server];
     let small = segment.payload_len < pair.sizes[server];
-    let lone = small && cork::agrees_alone(split.left(), half.rto.rto(), habits.corked);
-    // What the server's kernel measured before the capture began is not known, and how long its timer runs.
-    let unknown = small && pair.assumed && split.left() >= RTO_MIN && habits.quick_replies == 0;
-    if lone && habits.quick_replies == 0 {
-        let charge = cork::alone(half, segment.payload_len, habits.corked > 0);
+    if small && cork::on_tick(pair, server, segment.at, split.left()) {
+        let charge = cork::alone(half, segment.payload_len);
         return Verdict {
             split: split.rest(charge.evidence(from.packet, segment.packet)),
             trigger: Trigger::Timer,
         };
     }
+    let slow = split.left() >= RTO_MIN;
+    // What the server's kernel measured before the capture began is not known, and how long its timer runs.
+    let unknown = slow && pair.midway && habits.quick_replies == 0;
+    let or_cork = small && (unknown || is_of_timer(split.left(), half.rto.rto(), true));
     // A packet that is missing before it may be the first copy, or an acknowledgement that held it.
-    let missed = half.missed_since_data > 0 && split.left() >= RTO_MIN;
-    // As long as the timer is a sleep of a round number as well.
-    let either =
-        small && habits.quick_replies == 0 && cork::is_of_timer(split.left(), half.rto.rto(), habits.corked);
-    let lone = lone || unknown || missed || either;
+    let missed = half.missed_since_data > 0 && slow;
     // Near the client, a request that was late on its way looks like a server that took longer.
     let varied = own > pair.delay[open.initiator]
         && pair.halves.iter().any(|half| half.queued_peak >= split.left().max(VARIED_MIN));
-    let confidence = match (lone || varied, near) {
+    let most = surest(open, split.left());
+    let confidence = match (missed || varied, near && !or_cork) {
         (true, _) => Confidence::Possible,
+        (false, true) if pair.bound[server] => Confidence::Likely,
         (false, true) => Confidence::Certain,
         (false, false) => Confidence::Likely,
     };
+    let confidence = confidence.min(most);
     let mut think = Charge::new(Cause::ServerThink, half.side, Duration::ZERO, confidence)
         .evidence(from.packet, segment.packet);
-    if lone {
+    if or_cork || missed {
         think = think.detail(Detail { form: Some("or-cork"), ..Detail::default() });
+    } else if most == Confidence::Possible {
+        think = think.detail(Detail { form: Some("or-news"), ..Detail::default() });
     }
     Verdict { split: split.rest(think), trigger: Trigger::Packet(from.packet) }
+}
+
+/// How sure it can be that somebody waited all that time for an answer: it may have been news, or the initiator's message an
+/// answer to what its peer had asked, which took its time to ask again.
+fn surest(open: &Open, wait: Duration) -> Confidence {
+    let reacted = open.client_idle.times(REACTS) <= wait && open.n > 1;
+    let greets = open.request_bytes == 0 && wait >= GREETS_MAX;
+    if wait >= NEWS_MIN {
+        Confidence::Possible
+    } else if greets || wait >= TIMEOUT_MIN || (wait >= ASKS_AGAIN_MIN && reacted) {
+        Confidence::Likely
+    } else {
+        Confidence::Certain
+    }
 }
 
 /// Whether the last of a request that went out again cannot be what the peer reacted to with `segment`: it came sooner

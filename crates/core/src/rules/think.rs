@@ -13,7 +13,7 @@ use crate::bill::charge::Charge;
 use crate::bill::split::Split;
 use crate::flow::order::Queue;
 use crate::words::cause::Cause;
-use crate::words::limits::{BURST_GAP, RTO_MIN};
+use crate::words::limits::{BURST_GAP, HELD_BACK_MIN, RTO_MIN};
 use crate::words::report::Confidence;
 
 pub(crate) fn judge(wait: &Wait<'_>) -> Verdict {
@@ -26,6 +26,8 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Verdict {
     Verdict { split, trigger: burst(wait.last, wait.segment.at) }
 }
 
+/// Silence in which a message may have ended.
+const MESSAGE_AFTER: Duration = Duration::from_millis(200);
 /// A write that comes by itself falls into the time that an acknowledgement takes to the sender in one case of so many.
 const CHANCE: i64 = 16;
 
@@ -36,8 +38,11 @@ pub(crate) fn rest(wait: &Wait<'_>, split: Split) -> Split {
         Queue::Emptied if wait.half.scale_bounds.is_in_use() && follows_ack(wait) => {
             (Cause::SenderThink, Confidence::Possible)
         }
+        Queue::Emptied if may_be_woken(wait) => (Cause::SenderThink, Confidence::Possible),
         Queue::Emptied if may_be_released(wait) => (Cause::SenderThink, Confidence::Possible),
         Queue::Emptied if nagle::may_have_held(wait) => (Cause::SenderThink, Confidence::Possible),
+        // It may have had nothing more to say, and what follows is another message.
+        Queue::Emptied if wait.gap >= MESSAGE_AFTER => (Cause::SenderThink, Confidence::Likely),
         Queue::Emptied if wait.near_sender() && !nagle::is_off_for_the_first_time(wait) => {
             (Cause::SenderThink, Confidence::Certain)
         }
@@ -65,6 +70,12 @@ fn may_be_released(wait: &Wait<'_>) -> bool {
         let nearly = (wait.segment.at - passed).times(4) >= wait.own.times(3);
         wait.gap >= wait.own.times(CHANCE) || nearly && !wait.half.timestamps
     })
+}
+
+/// Whether its writer may have slept for room in its send buffer, however small that was made (SO_SNDBUF): more than it had written last
+/// was in flight, and the acknowledgement of some of that is what it goes on with.
+fn may_be_woken(wait: &Wait<'_>) -> bool {
+    wait.last.flight > wait.last.len.max(2 * wait.mss) && wait.gap >= HELD_BACK_MIN && follows_ack(wait)
 }
 
 fn follows_ack(wait: &Wait<'_>) -> bool {

@@ -44,7 +44,8 @@ pub(crate) fn judge(
         let data = peer.newly_acked == 0 || peer.is_acked_with_data();
         // Of a client that has sent two packets before, the numbers say less than the timer.
         let soon = silent <= timer + timer.divided_by(8);
-        missed > 0 && (data && half.numbers_its_packets() || by_time.is_some())
+        let ran = silent >= timer - TIMER_TICK.times(2);
+        missed > 0 && (data && ran && half.numbers_its_packets() || by_time.is_some())
             || half.suspects_missing() && timed(1) && soon
     };
     if !lost || pair.delay[from] < pair.delay[1 - from] {

@@ -12,6 +12,7 @@ use crate::words::limits::HOST_VARIATION;
 pub(super) const SLOW_HOST: Duration = Duration::from_millis(4);
 
 /// An interval in which a sender in the middle of a message sent nothing.
+#[expect(clippy::struct_excessive_bools, reason = "each says something of its own")]
 pub(crate) struct Wait<'a> {
     pub half: &'a Half,
     /// The segment that ended it.
@@ -35,6 +36,10 @@ pub(crate) struct Wait<'a> {
     /// The connection's beginning is not in the capture, and nothing had shown yet how far away the sender is when the
     /// acknowledgements passed that it may have waited for.
     pub far_unknown: bool,
+    /// The connection's beginning is not in the capture.
+    pub midway: bool,
+    /// The capture's clock counts milliseconds: what follows what closely cannot be told.
+    pub coarse: bool,
 }
 
 impl Wait<'_> {

@@ -13,6 +13,7 @@ pub(crate) struct Closed {
     pub kind: Kind,
     pub initiator: Side,
     pub start: Instant,
+    pub awaited: Duration,
     pub client_idle: Duration,
     pub request_bytes: u64,
     pub reply_bytes: u64,

@@ -10,7 +10,10 @@ use crate::tally::closed::Closed;
 use crate::tally::service::Services;
 use crate::words::cause::{Cause, Side};
 use crate::words::ids::{UNLISTED, UNNUMBERED};
-use crate::words::report::{Exchange, Report, TotalLine};
+use crate::words::report::{Exchange, Kind, Line, Report, TotalLine};
+
+/// An exchange in a list with four lines, and what is written of it.
+const LISTED: usize = 2 * size_of::<Exchange>() + 4 * size_of::<Line>();
 
 /// Which exchanges are listed one by one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,10 +103,13 @@ pub(crate) struct Ledger {
     listing: Listing,
     totals: Totals,
     elapsed: Duration,
-    kinds: [u64; 3],
+    kinds: [u64; Kind::COUNT],
     pub services: Services,
     /// Exchanges kept of connections that have a number.
     listed: u64,
+    /// What the lists of the one connection take that was asked for, and what they may.
+    lists_bytes: usize,
+    lists_bytes_max: usize,
     /// They were enough when the epoch began; during an epoch, what comes first may come last.
     listed_enough: bool,
     connections: BTreeMap<u64, ConnectionTotals>,
@@ -114,12 +120,15 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    pub(crate) fn new(listing: Listing) -> Self {
+    /// The lists of the one connection that is asked for may take so many bytes, until it is said anew.
+    pub(crate) fn new(listing: Listing, lists_bytes_max: usize) -> Self {
         Self {
+            lists_bytes: 0,
+            lists_bytes_max,
             listing,
             totals: Totals::default(),
             elapsed: Duration::ZERO,
-            kinds: [0; 3],
+            kinds: [0; Kind::COUNT],
             services: Services::new(),
             listed: 0,
             listed_enough: false,
@@ -165,16 +174,38 @@ impl Ledger {
             let connection = number(connection);
             if self.lists(connection) {
                 let numbered = connection & UNNUMBERED == 0;
-                self.listed += if numbered { totals.exchanges.len() as u64 } else { 0 };
+                if numbered {
+                    self.listed += totals.exchanges.len() as u64;
+                    self.lists_bytes += totals.exchanges.len() * LISTED;
+                }
                 self.connections.insert(connection, totals);
             }
         }
         self.numbered = count;
     }
 
-    /// An epoch begins: what is closed from now on was closed by a later packet than all that is listed.
-    pub(crate) fn begin_epoch(&mut self) {
-        self.listed_enough = matches!(self.listing, Listing::UpTo(most) if self.listed >= most);
+    /// An epoch begins: what is closed from now on was closed by a later packet than all that is listed, here or, as `enough` says, in
+    /// all shards.
+    pub(crate) fn begin_epoch(&mut self, enough: bool, lists_bytes_max: usize) {
+        self.listed_enough = enough || matches!(self.listing, Listing::UpTo(most) if self.listed >= most);
+        self.lists_bytes_max = lists_bytes_max;
+    }
+
+    /// Exchanges kept of connections that have a number.
+    pub(crate) fn listed(&self) -> u64 {
+        self.listed
+    }
+
+    /// What the lists of the one connection take.
+    pub(crate) fn lists_bytes(&self) -> usize {
+        self.lists_bytes
+    }
+
+    /// Whether there is room in the lists of the one connection for so many bytes more, which they take then.
+    pub(crate) fn has_room(&mut self, bytes: usize) -> bool {
+        let room = self.lists_bytes + bytes <= self.lists_bytes_max;
+        self.lists_bytes += if room { bytes } else { 0 };
+        room
     }
 
     pub(crate) fn connection(&mut self, connection: u64) -> ConnectionTotals {
@@ -206,13 +237,19 @@ impl Ledger {
         if self.listed_enough {
             return;
         }
-        self.listed += u64::from(closed.connection & UNNUMBERED == 0);
+        let numbered = closed.connection & UNNUMBERED == 0;
+        if numbered && matches!(self.listing, Listing::Connection(_)) && !self.has_room(LISTED) {
+            return;
+        }
+        let list = self.connections.entry(closed.connection).or_default();
+        self.listed += u64::from(numbered);
         let exchange = Exchange {
             n: closed.n,
             kind: closed.kind,
             initiator: closed.initiator,
             start: closed.start,
             elapsed,
+            awaited: closed.awaited,
             client_idle: closed.client_idle,
             request_bytes: closed.request_bytes,
             reply_bytes: closed.reply_bytes,
@@ -235,7 +272,7 @@ impl Ledger {
     /// Fills in everything that the ledger knows. So many servers were given up before.
     pub(crate) fn finish(self, report: &mut Report, given_up: u64) {
         report.elapsed = self.elapsed;
-        [report.setups, report.exchanges, report.one_way] = self.kinds;
+        [report.setups, report.exchanges, report.one_way, report.subscriptions] = self.kinds;
         report.bill = self.totals.to_lines();
         report.findings = self.services.findings(self.elapsed, given_up);
     }

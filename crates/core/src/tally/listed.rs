@@ -6,7 +6,7 @@ use crate::tally::ledger::{ConnectionTotals, Listing};
 use crate::words::report::{self, Report};
 
 /// A connection that is over, and what was kept of its exchanges.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Listed {
     pub connection: report::Connection,
     pub totals: ConnectionTotals,

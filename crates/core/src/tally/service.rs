@@ -12,7 +12,7 @@ use crate::estimate::histogram::Spread;
 use crate::tally::closed::{Closed, ServiceKey};
 use crate::words::cause::{Cause, Side};
 use crate::words::ids::UNNUMBERED;
-use crate::words::report::{Confidence, Detail, Finding, Servers};
+use crate::words::report::{Confidence, Detail, Finding, Kind, Servers, SlowHits};
 
 /// A cause is found in an exchange when it took this much of it, or a twentieth.
 const HIT_MIN: Duration = Duration::from_millis(1);
@@ -33,7 +33,9 @@ struct Found {
     ns: Duration,
     by_confidence: [Duration; 3],
     spread: Spread,
-    kinds: [bool; 3],
+    /// What the exchanges that have it took, together.
+    elapsed: Duration,
+    kinds: [bool; Kind::COUNT],
     /// Of the hits that began first: what shows them.
     first: Vec<(Hit, Vec<u64>)>,
     worst_ns: Duration,
@@ -50,7 +52,8 @@ struct Service {
     generation: u32,
     /// Of all its exchanges together.
     elapsed: Duration,
-    kinds: [u64; 3],
+    kinds: [u64; Kind::COUNT],
+    elapsed_by_kind: [Duration; Kind::COUNT],
     found: Vec<Found>,
     /// Where in `found` a cause and a side are, counted from 1.
     place: [u8; PLACES],
@@ -127,9 +130,10 @@ impl Services {
         let service = &mut self.slots[closed.service.slot as usize];
         service.elapsed += elapsed;
         service.kinds[closed.kind as usize] += 1;
+        service.elapsed_by_kind[closed.kind as usize] += elapsed;
         for line in account.summary() {
             if line.ns() >= HIT_MIN || line.ns().times(HIT_SHARE) >= elapsed {
-                let unnumbered = service.hit(closed, line);
+                let unnumbered = service.hit(closed, elapsed, line);
                 self.unnumbered.extend(unnumbered.map(|place| (closed.service.slot, place)));
             }
         }
@@ -200,7 +204,12 @@ impl Services {
                 0 => Servers::Several(given_up),
                 _ => Servers::One(service.endpoint),
             };
-            findings.extend(service.found.into_iter().map(|found| found.finish(servers, &service.kinds)));
+            findings.extend(
+                service
+                    .found
+                    .into_iter()
+                    .map(|found| found.finish(servers, &service.kinds, &service.elapsed_by_kind)),
+            );
         }
         findings.sort_by(|a, b| {
             b.ns.cmp(&a.ns)
@@ -229,7 +238,8 @@ impl Service {
             endpoint,
             generation,
             elapsed: Duration::ZERO,
-            kinds: [0; 3],
+            kinds: [0; Kind::COUNT],
+            elapsed_by_kind: [Duration::ZERO; Kind::COUNT],
             found: Vec::new(),
             place: [0; PLACES],
         }
@@ -239,6 +249,9 @@ impl Service {
     fn merge(&mut self, other: Self) -> impl Iterator<Item = u8> {
         self.elapsed += other.elapsed;
         for (sum, more) in self.kinds.iter_mut().zip(other.kinds) {
+            *sum += more;
+        }
+        for (sum, more) in self.elapsed_by_kind.iter_mut().zip(other.elapsed_by_kind) {
             *sum += more;
         }
         other.found.into_iter().filter_map(|found| {
@@ -257,7 +270,7 @@ impl Service {
     }
 
     /// Returns the place where a connection has to be numbered yet.
-    fn hit(&mut self, closed: &Closed, line: LineView<'_>) -> Option<u8> {
+    fn hit(&mut self, closed: &Closed, elapsed: Duration, line: LineView<'_>) -> Option<u8> {
         let i = self.place(line.cause(), line.side());
         let found = &mut self.found[usize::from(i)];
         let mut worst = false;
@@ -265,6 +278,7 @@ impl Service {
         found.ns += line.ns();
         found.by_confidence[line.confidence() as usize] += line.ns();
         found.spread.add(line.ns());
+        found.elapsed += elapsed;
         found.kinds[closed.kind as usize] = true;
         let hit = (closed.packets[0], closed.n);
         if found.first.len() < EVIDENCE_HITS || found.first.last().is_some_and(|(last, _)| hit < *last) {
@@ -292,7 +306,8 @@ impl Found {
             ns: Duration::ZERO,
             by_confidence: [Duration::ZERO; 3],
             spread: Spread::default(),
-            kinds: [false; 3],
+            elapsed: Duration::ZERO,
+            kinds: [false; Kind::COUNT],
             first: Vec::new(),
             worst_ns: Duration::from_nanos(-1),
             worst: (0, 0),
@@ -315,6 +330,7 @@ impl Found {
             *sum += more;
         }
         self.spread.merge(&other.spread);
+        self.elapsed += other.elapsed;
         for (kind, more) in self.kinds.iter_mut().zip(other.kinds) {
             *kind |= more;
         }
@@ -331,14 +347,13 @@ impl Found {
         }
     }
 
-    fn finish(self, servers: Servers, kinds: &[u64; 3]) -> Finding {
-        let mut evidence = self.worst_evidence;
-        for packet in self.first.into_iter().flat_map(|(_, evidence)| evidence) {
-            if evidence.len() < EVIDENCE_MAX && !evidence.contains(&packet) {
-                evidence.push(packet);
-            }
-        }
-        evidence.sort_unstable();
+    fn finish(
+        mut self,
+        servers: Servers,
+        kinds: &[u64; Kind::COUNT],
+        elapsed: &[Duration; Kind::COUNT],
+    ) -> Finding {
+        let evidence = self.take_evidence();
         let [_, likely, certain] = self.by_confidence;
         let enough = self.ns - self.ns.divided_by(10);
         let confidence = if certain >= enough {
@@ -348,21 +363,42 @@ impl Found {
         } else {
             Confidence::Possible
         };
-        // Of a single hit, the time itself.
-        let percentile = |percent| if self.hits == 1 { self.ns } else { self.spread.percentile(percent) };
+        let of: u64 = kinds.iter().zip(self.kinds).filter(|(_, found)| *found).map(|(n, _)| n).sum();
+        let elapsed: Duration =
+            elapsed.iter().zip(self.kinds).filter(|(_, found)| *found).map(|(ns, _)| *ns).sum();
+        let without = of - self.hits.min(of);
         Finding {
             cause: self.cause,
             side: self.side,
             servers,
             hits: self.hits,
-            of: kinds.iter().zip(self.kinds).filter(|(_, found)| *found).map(|(n, _)| n).sum(),
+            of,
             ns: self.ns,
-            p50: percentile(50),
-            p99: percentile(99),
+            p50: self.spread.percentile(50),
+            p99: self.spread.percentile(99),
+            max: self.worst_ns,
+            slow: self.spread.slow_part().map(|slow| SlowHits {
+                hits: slow.count,
+                p50: slow.median,
+                rest_p50: slow.median_of_rest,
+            }),
+            without: (without > 0)
+                .then(|| (elapsed - self.elapsed).divided_by(i64::try_from(without).unwrap_or(i64::MAX))),
             confidence,
             evidence,
             worst: self.worst,
             detail: self.detail,
         }
+    }
+
+    /// Of the most expensive hit first, then of the first ones.
+    fn take_evidence(&mut self) -> Vec<u64> {
+        let mut evidence = std::mem::take(&mut self.worst_evidence);
+        for packet in std::mem::take(&mut self.first).into_iter().flat_map(|(_, evidence)| evidence) {
+            if evidence.len() < EVIDENCE_MAX && !evidence.contains(&packet) {
+                evidence.push(packet);
+            }
+        }
+        evidence
     }
 }

@@ -123,8 +123,8 @@ impl Cause {
             | Self::Rto
             | Self::SynRetransmit => Side::Path,
             Self::Handshake => Side::Client,
-            Self::ServerThink => Side::Server,
-            Self::SenderThink
+            Self::ServerThink
+            | Self::SenderThink
             | Self::NagleDelayedAck
             | Self::Nagle
             | Self::Cork

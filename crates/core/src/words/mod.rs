@@ -4,4 +4,5 @@
 pub mod cause;
 pub(crate) mod ids;
 pub(crate) mod limits;
+pub(crate) mod mark;
 pub mod report;

@@ -16,12 +16,14 @@ pub struct Report {
     pub segments: u64,
     /// Time over all setups, exchanges and one-way messages. The lines of `bill` sum to it exactly.
     pub elapsed: Duration,
-    /// Setups, exchanges and one-way messages billed.
+    /// Setups, exchanges, one-way messages and subscriptions billed.
     pub setups: u64,
     /// See `setups`.
     pub exchanges: u64,
     /// See `setups`.
     pub one_way: u64,
+    /// See `setups`.
+    pub subscriptions: u64,
     /// The whole capture's bill, largest first.
     pub bill: Vec<TotalLine>,
     /// What to act on, most expensive first.
@@ -111,6 +113,12 @@ pub struct Finding {
     pub p50: Duration,
     /// 99th percentile over the hits.
     pub p99: Duration,
+    /// The longest.
+    pub max: Duration,
+    /// The slow ones among the hits, where most of the time is theirs and the median says nothing of them.
+    pub slow: Option<SlowHits>,
+    /// What the exchanges without a hit took on average, where there are any.
+    pub without: Option<Duration>,
     /// Confidence of most of the time.
     pub confidence: Confidence,
     /// Packet numbers that show it: of the most expensive hit and of the first ones.
@@ -119,6 +127,17 @@ pub struct Finding {
     pub worst: (u64, u64),
     /// Detail of the most expensive hit.
     pub detail: Detail,
+}
+
+/// Some hits of a finding take several times as long as the median, and most of the time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlowHits {
+    /// How many they are.
+    pub hits: u64,
+    /// Their median.
+    pub p50: Duration,
+    /// The median of the other hits.
+    pub rest_p50: Duration,
 }
 
 /// One connection.
@@ -144,12 +163,18 @@ pub struct Connection {
     pub bytes: [u64; 2],
     /// First and last packet number.
     pub packet_range: [u64; 2],
+    /// Times of the first and the last packet.
+    pub span: [Instant; 2],
+    /// Setups, exchanges and one-way messages billed, listed or not.
+    pub billed: u64,
     /// The connection's bill, largest first.
     pub bill: Vec<TotalLine>,
     /// Setups, exchanges and one-way messages in order of time, as far as the detail limit allows.
     pub exchanges: Vec<Exchange>,
     /// The packet ladder, where it was asked for.
     pub ladder: Vec<Rung>,
+    /// Packets behind those of the ladder, for which there was no room.
+    pub ladder_omitted: u64,
 }
 
 /// Where along the path the capture was taken.
@@ -183,14 +208,16 @@ impl Vantage {
 pub struct Exchange {
     /// Number within the connection, from 0 (the setup, where the capture has it).
     pub n: u64,
-    /// Which of the three.
+    /// Which of the four.
     pub kind: Kind,
-    /// Who spoke first: the client, except in a one-way message of the server.
+    /// Who spoke first: mostly the client. A server may ask as well, and may send what nobody asked for.
     pub initiator: Side,
     /// Capture time of the first byte.
     pub start: Instant,
-    /// What the client felt. The lines of `bill` sum to it exactly.
+    /// From the request's first byte to the reply's last. The lines of `bill` sum to it exactly.
     pub elapsed: Duration,
+    /// How long a subscription waited for news, which nobody minds; in no bill.
+    pub awaited: Duration,
     /// The client's own pause before it; in no bill.
     pub client_idle: Duration,
     /// Payload of the request.
@@ -212,15 +239,21 @@ pub enum Kind {
     Exchange,
     /// A message that gets no reply.
     OneWay,
+    /// A request that is answered when there is news (long poll): nobody minds the wait.
+    Subscription,
 }
 
 impl Kind {
+    /// How many kinds there are.
+    pub const COUNT: usize = 4;
+
     /// The name in JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Setup => "setup",
             Self::Exchange => "exchange",
             Self::OneWay => "one-way",
+            Self::Subscription => "subscription",
         }
     }
 }
@@ -306,8 +339,16 @@ pub struct Rung {
     pub len: u32,
     /// Acknowledged bytes, as an offset into the other direction; `None` without ACK.
     pub ack_offset: Option<u64>,
-    /// The window in bytes, scaled where the scale is known.
+    /// The sequence number relative to the direction's first, as Wireshark and tcpdump count it: a SYN has 0.
+    pub seq: u32,
+    /// The acknowledgement number, relative in the same way; `None` without ACK.
+    pub ack: Option<u32>,
+    /// The window in bytes, scaled where the scale is known, and else by what its use shows.
     pub window: u64,
+    /// The window as it stands in the packet.
+    pub window_field: u16,
+    /// The scale of the window, where the handshake says it; no SYN's window is scaled.
+    pub window_scale: Option<u8>,
     /// Control bits.
     pub flags: tcpwhy_wire::Flags,
     /// What allowed it to leave.

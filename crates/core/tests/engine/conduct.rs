@@ -48,7 +48,7 @@ fn rounds_carry_what_was_in_flight() {
     for end in End::BOTH {
         let connection = whole(&log, end);
         let exchange = connection.exchanges.iter().find(|of| of.kind == Kind::Exchange).expect("one");
-        let rounds = connection.rounds(exchange.n);
+        let rounds = connection.rounds(exchange);
         let seen: Vec<u64> = rounds.iter().map(|round| round.flight).collect();
         assert_eq!(seen, [14_480, 28_960, 57_920, 100], "{end:?}");
         for round in &rounds[..3] {

@@ -37,8 +37,13 @@ fn a_cork_says_what_it_held_and_its_timer() {
         assert!(is_timer(detail.timer, rtt), "{detail:?}");
         assert_eq!(Detail { timer: None, ..detail }, Detail { held_bytes: Some(100), ..Detail::default() });
     }
-    let whole = log("handshake\n +5 C 100\n +208 S 200\n +0 C ack").rtt(rtt);
-    for detail in details(&whole, 1, Cause::Cork) {
+    let whole = each([2.7, 4.9, 3.1, 1.8, 2.4, 4.1], |pause| {
+        let round = ms(4.0 + 208.0 + pause).as_nanos();
+        // The next tick of 4 ms behind the timer.
+        let late = ms(0.000_001 * ((4_000_000 - round % 4_000_000) % 4_000_000) as f64);
+        format!("+{pause} C 100\n +{} S 200\n +0 C ack", 208.0 + late.as_nanos() as f64 / 1e6)
+    });
+    for detail in details(&log(format!("handshake\n {whole}")).rtt(rtt), 6, Cause::Cork) {
         assert!(is_timer(detail.timer, rtt), "{detail:?}");
         let held = Detail { held_bytes: Some(200), form: Some("whole-reply"), ..Detail::default() };
         assert_eq!(Detail { timer: None, ..detail }, held);

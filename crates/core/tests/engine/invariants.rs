@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tcpwhy_core::cause::{Cause, Side};
 use tcpwhy_core::report::{Connection, Exchange, Kind, Report, Servers, TotalLine};
-use tcpwhy_core::{Analysis, Listing, Options};
+use tcpwhy_core::{Analysis, Listing, Mark, Options};
 use tcpwhy_wire::{Duration, Endpoint, Segment};
 
 /// Everything listed.
 pub(crate) const EVERYTHING: Options = Options {
     listing: Listing::UpTo(u64::MAX),
     max_connections: 1_000_000,
+    memory: 4_000_000_000,
     seed: 0,
     plain: false,
     checked: true,
@@ -22,9 +23,17 @@ const HIT_MIN: Duration = Duration::from_millis(1);
 const HIT_SHARE: i64 = 20;
 
 pub(crate) fn analyse<'a>(segments: impl IntoIterator<Item = &'a Segment>) -> Report {
+    analyse_marked(segments, |_| Vec::new())
+}
+
+/// The same where something reads the protocol.
+pub(crate) fn analyse_marked<'a>(
+    segments: impl IntoIterator<Item = &'a Segment>,
+    marks: impl Fn(&Segment) -> Vec<Mark>,
+) -> Report {
     let mut analysis = Analysis::new(EVERYTHING);
     for segment in segments {
-        analysis.on_segment(segment);
+        analysis.on_marked(segment, &marks(segment));
     }
     analysis.finish()
 }
@@ -34,7 +43,7 @@ pub(crate) fn check(report: &Report) {
     let mut totals = Sums::default();
     let mut found: BTreeMap<(Endpoint, Cause, Side), Vec<Duration>> = BTreeMap::new();
     let mut elapsed = Duration::ZERO;
-    let mut kinds = [0; 3];
+    let mut kinds = [0; Kind::COUNT];
     let mut last_id = 0;
     for connection in &report.connections {
         assert!(connection.id > last_id, "connections in the order of their numbers");
@@ -58,7 +67,8 @@ pub(crate) fn check(report: &Report) {
         assert!(bytes <= seen, "exchanges hold {bytes} bytes, the connection only {seen}");
     }
     assert_eq!(report.elapsed, elapsed, "elapsed time over everything");
-    assert_eq!([report.setups, report.exchanges, report.one_way], kinds, "setups, exchanges, one-way");
+    let told = [report.setups, report.exchanges, report.one_way, report.subscriptions];
+    assert_eq!(told, kinds, "setups, exchanges, one-way messages, subscriptions");
     totals.assert_is(&report.bill, "the capture's bill");
     check_findings(report, found);
 }

@@ -2,7 +2,7 @@
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
-use tcpwhy_core::report::Confidence::{self, Likely, Possible};
+use tcpwhy_core::report::Confidence::{Likely, Possible};
 
 use crate::packet_log::{log, ms};
 
@@ -60,24 +60,28 @@ fn a_pause_belongs_to_writes_of_about_its_size() {
     }
 }
 
-/// A small reply 208 ms behind its request, at a round trip of 4: a cork's timer, or a server that takes as long. It corks again if it
-/// has before, and does not if it has answered sooner; a large reply, or one that was thought about, does not show that.
+/// Small replies that come as late as a cork's timer, 204 to 212 ms behind their requests: a server that takes as long, unless each
+/// leaves on a tick of its kernel, 4 ms apart, whenever its request came. One that came much sooner says that no cork is in.
 #[test]
-fn a_reply_as_late_as_a_cork_s_timer_is_corked_unless_others_were_not() {
+fn replies_as_late_as_a_cork_s_timer_are_its_server_s_unless_they_keep_its_tick() {
     let rtt = ms(4);
-    let reply = |after: u32, bytes: u32| format!("+5 C 100\n +{after} S {bytes}\n +0 C ack\n");
-    let cases: [(String, Cause, Confidence); 5] = [
-        (String::new(), Cause::Cork, Possible),
-        (reply(208, 200), Cause::Cork, Likely),
-        (reply(2, 200), Cause::ServerThink, Possible),
-        (reply(2, 2896), Cause::Cork, Possible),
-        (reply(150, 200), Cause::Cork, Possible),
-    ];
-    for (before, cause, sure) in cases {
-        let n = usize::from(!before.is_empty()) + 1;
-        log(format!("handshake\n {before}{}", reply(208, 200))).rtt(rtt).both_ends(|seen| {
-            let bill = seen.exchange(n).is(&[(Cause::RoundTrip, Path, rtt), (cause, Server, ms(208))]);
-            assert_eq!(bill.of(cause).confidence, sure, "{before}{seen}");
+    let reply = |after: f64, pause: f64| format!("+{pause} C 100\n +{after} S 200\n +0 C ack\n");
+    // Each leaves 4 ms or a whole number of them behind the others: request, way, reply, way.
+    let on_tick = [(208.0, 5.0), (209.3, 2.7), (207.1, 4.9), (210.6, 5.4), (208.5, 3.5)];
+    let by_itself = [(208.0, 5.0), (209.3, 3.9), (207.1, 5.8), (210.6, 8.1), (208.5, 4.2)];
+    let quick = [(208.0, 5.0), (209.3, 2.7), (207.1, 4.9), (210.6, 5.4), (2.0, 6.0), (208.5, 3.5)];
+    let cases: [(&[(f64, f64)], Cause); 3] =
+        [(&on_tick, Cause::Cork), (&by_itself, Cause::ServerThink), (&quick, Cause::ServerThink)];
+    for (replies, cause) in cases {
+        let text: String = replies.iter().map(|&(after, pause)| reply(after, pause)).collect();
+        log(format!("handshake\n {text}")).rtt(rtt).both_ends(|seen| {
+            let (last, _) = replies[replies.len() - 1];
+            let took = [(Cause::RoundTrip, Path, rtt), (cause, Server, ms(last))];
+            assert_eq!(seen.exchange(replies.len()).is(&took).of(cause).confidence, Likely, "{seen}");
+            let first =
+                seen.exchange(1).is(&[(Cause::RoundTrip, Path, rtt), (Cause::ServerThink, Server, ms(208))]);
+            let first = first.of(Cause::ServerThink);
+            assert_eq!((first.confidence, first.detail.form), (Likely, Some("or-cork")), "{seen}");
         });
     }
 }

@@ -14,11 +14,13 @@
 //! other did. `label+5` counts in the same way from a labelled line; `@5` from the log's start. All times are ms.
 //!
 //! Acknowledgement numbers, SACK and D-SACK blocks, TCP time stamps and IP identifications follow from what had
-//! arrived at the sender until then. A SYN takes `data=100` with it, `refused` or not. `20x3` is three segments of 20 bytes; the last one of a line carries PSH unless
+//! arrived at the sender until then. `asks=7` and `answers=7` say what the bytes of a line are to whoever reads their protocol,
+//! without `=7` where that pairs them in order. A SYN takes `data=100` with it, `refused` or not. `20x3` is three segments of 20 bytes; the last one of a line carries PSH unless
 //! `more` stands behind it.
 
 use std::collections::HashMap;
 
+use tcpwhy_core::{Mark, Role};
 use tcpwhy_wire::{Duration, Endpoint, Flags, Instant, SackBlock, Segment, Seq, TcpOptions, Timestamps};
 
 pub(crate) const CLIENT: Endpoint = Endpoint::v4([10, 0, 0, 1], 40_000);
@@ -28,8 +30,8 @@ pub(crate) const MSS: i64 = 1448;
 const MSS_ANNOUNCED: u16 = 1460;
 const WINDOW_SCALE: u8 = 7;
 const WINDOW: u32 = 1 << 21;
-/// When the log starts, so that times before it can be told.
-const EPOCH_NS: i64 = 1_700_000_000_000_000_000;
+/// When the log starts, so that times before it can be told; not on a whole millisecond, as the clocks of captures that count these.
+const EPOCH_NS: i64 = 1_700_000_000_000_123_456;
 
 /// So many milliseconds.
 pub(crate) fn ms(n: impl Into<f64>) -> Duration {
@@ -76,6 +78,8 @@ pub(crate) struct Packet {
     /// Seen twice by the capture, as with `-i any`.
     pub twice: bool,
     pub refused: bool,
+    /// What begins with its first byte, how long it is, and its identifier.
+    pub message: Option<(Role, u32, Option<u64>)>,
     pub segment: Segment,
 }
 
@@ -165,6 +169,23 @@ impl PacketLog {
         self.fill_in(&lines)
     }
 
+    /// What begins in a segment as whoever reads the protocol says.
+    pub(crate) fn marks(&self) -> impl Fn(&Segment) -> Vec<Mark> {
+        let messages: Vec<_> = self.packets().into_iter().filter(|packet| packet.message.is_some()).collect();
+        move |segment| {
+            let begins = |packet: &&Packet| {
+                let (src, seq) = (packet.segment.src, packet.segment.seq);
+                src == segment.src && seq.at_or_after(segment.seq) && seq.before(segment.seq_end())
+            };
+            let mark = |packet: &Packet| {
+                let (role, len, id) = packet.message?;
+                let seq = packet.segment.seq;
+                Some(Mark { seq, end: Some(seq + len), role, id, first: true, last: true, by_peer: false })
+            };
+            messages.iter().filter(begins).filter_map(mark).collect()
+        }
+    }
+
     /// What a capture next to `vantage` sees, in its order, numbered from 1.
     pub(crate) fn capture(&self, vantage: End) -> Vec<Segment> {
         self.capture_at(if vantage == Client { 0 } else { 16 })
@@ -242,6 +263,8 @@ impl PacketLog {
                 "fin" => draft.flags |= Flags::FIN,
                 "data" => draft.len = value.parse().expect("data=BYTES"),
                 "refused" => draft.refused = true,
+                "asks" => draft.message = Some((Role::Asks, value.parse().ok())),
+                "answers" => draft.message = Some((Role::Answers, value.parse().ok())),
                 "win" => draft.window = Some(value.parse().expect("win=BYTES")),
                 "ack" => draft.ack = Some(value.parse().expect("ack=OFFSET")),
                 "late" => draft.late = ms(value.parse::<f64>().expect("late=MS")),
@@ -252,8 +275,10 @@ impl PacketLog {
                 _ => panic!("`{text}`: {word}?"),
             }
         }
+        let message = draft.message.take().map(|(role, id)| (role, draft.len * count, id));
         for i in 0..count {
             let mut draft = draft.clone();
+            draft.whole = message.filter(|_| i == 0);
             draft.departs += every.times(i64::from(i));
             if push && i + 1 == count {
                 draft.flags |= Flags::PSH;
@@ -328,6 +353,7 @@ impl PacketLog {
                 unseen: draft.unseen,
                 twice: draft.twice,
                 refused: draft.refused,
+                message: draft.whole,
                 segment: Segment {
                     packet: 0,
                     at: Instant::from_nanos(0),
@@ -368,6 +394,8 @@ struct Draft {
     twice: bool,
     /// The peer does not take its data.
     refused: bool,
+    message: Option<(Role, Option<u64>)>,
+    whole: Option<(Role, u32, Option<u64>)>,
 }
 
 impl Draft {
@@ -387,6 +415,8 @@ impl Draft {
             unseen: false,
             twice: false,
             refused: false,
+            message: None,
+            whole: None,
         }
     }
 

@@ -4,11 +4,11 @@
 use proptest::prelude::*;
 use tcpwhy_core::cause::{Cause, Side};
 use tcpwhy_core::report::{Connection, Exchange, Report};
-use tcpwhy_core::{Analysis, Conductor, Front, Listing, Options, Shard};
+use tcpwhy_core::{Analysis, Conductor, Front, Listing, Mark, Options, Role, Shard};
 use tcpwhy_wire::{Duration, Segment, Seq, TcpOptions};
 
 use crate::generate::{conversation, conversation_with_steps, crowd, ends, merge, number};
-use crate::invariants::{EVERYTHING, analyse, check};
+use crate::invariants::{EVERYTHING, analyse, analyse_marked, check};
 
 proptest! {
     // What fails is printed as a packet log: that is what to keep, as a test of its own.
@@ -17,6 +17,24 @@ proptest! {
     #[test]
     fn sums_are_sums(conversation in conversation_with_steps()) {
         check(&analyse(&conversation.capture(ends(1), Duration::ZERO)));
+    }
+
+    /// Whatever somebody says of the messages: sums are sums, and the small path does what the general one does.
+    #[test]
+    fn marks_of_any_kind_keep_the_books(
+        conversation in conversation_with_steps(),
+        marks in proptest::collection::vec(any_mark(), 1..40),
+    ) {
+        let capture = conversation.capture(ends(1), Duration::ZERO);
+        let of = |segment: &Segment| -> Vec<Mark> {
+            let n = segment.packet as usize % (2 * marks.len());
+            let from = marks.get(n..(n + n % 3).min(marks.len())).unwrap_or_default();
+            from.iter().map(|&(mark, at, len)| {
+                let seq = segment.seq + at;
+                Mark { seq, end: len.map(|len| seq + len), ..mark }
+            }).collect()
+        };
+        check(&analyse_marked(&capture, of));
     }
 
     /// A connection's bill is that of a capture of its own, whoever else talks meanwhile.
@@ -89,7 +107,7 @@ proptest! {
                 prop_assert!(conduct.writes.iter().all(|write| write.times as usize <= own));
             }
             for exchange in &connection.exchanges {
-                for pair in connection.rounds(exchange.n).windows(2) {
+                for pair in connection.rounds(exchange).windows(2) {
                     prop_assert_eq!(pair[0].start + pair[0].took, pair[1].start);
                 }
             }
@@ -104,6 +122,7 @@ proptest! {
         let mut expected = analyse(&segments);
         for connection in &mut expected.connections {
             connection.exchanges.iter_mut().for_each(|exchange| exchange.start = exchange.start + shift);
+            connection.span = connection.span.map(|at| at + shift);
         }
         prop_assert_eq!(analyse(&shifted.collect::<Vec<_>>()), expected);
     }
@@ -147,7 +166,7 @@ proptest! {
 }
 
 /// The report of so many shards, as threads would draw it up.
-fn spread(segments: &[Segment], options: Options, shards: usize) -> Report {
+pub(crate) fn spread(segments: &[Segment], options: Options, shards: usize) -> Report {
     let (mut front, mut shards, mut conductor) = options.parts(shards);
     let mut packet = 0;
     let mut epochs = 0;
@@ -165,7 +184,7 @@ fn spread(segments: &[Segment], options: Options, shards: usize) -> Report {
     for segment in segments {
         let arrival = front.on_segment(segment);
         let owner = usize::from(arrival.place) % shards.len();
-        shards[owner].take(arrival, segment);
+        shards[owner].take(arrival, segment, &[]);
         packet = segment.packet;
         if arrival.is_last {
             settle(&front, &mut shards, &mut conductor, packet, false);
@@ -175,6 +194,22 @@ fn spread(segments: &[Segment], options: Options, shards: usize) -> Report {
     }
     settle(&front, &mut shards, &mut conductor, packet, true);
     conductor.report(shards, &front)
+}
+
+/// A mark, where in its segment it begins, and how long its message is.
+fn any_mark() -> impl Strategy<Value = (Mark, u32, Option<u32>)> {
+    let roles = prop_oneof![
+        4 => Just(Role::Asks),
+        4 => Just(Role::Answers),
+        1 => Just(Role::Neither),
+        1 => Just(Role::Lost),
+    ];
+    let id = proptest::option::of(0..4_u64);
+    let len = proptest::option::of(prop_oneof![Just(0), 1..3_000_u32, Just(u32::MAX / 2)]);
+    let at = prop_oneof![4 => Just(0), 1 => 0..2_000_u32, 1 => any::<u32>()];
+    (roles, id, any::<[bool; 3]>(), at, len).prop_map(|(role, id, [first, last, by_peer], at, len)| {
+        (Mark { seq: Seq(0), end: None, role, id, first, last, by_peer }, at, len)
+    })
 }
 
 /// At most this much of a bill lies beyond what the capture saw.

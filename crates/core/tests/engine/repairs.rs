@@ -249,3 +249,38 @@ fn a_rest_behind_missing_packets_was_sent_again_if_it_took_as_long_as_that_does(
         assert_eq!(bill.exchange.elapsed, rtt + ms(waited), "{seen}");
     }
 }
+
+/// On a path of 2 ms one packet takes 4 ms longer than those behind it. The signal for a repair could have been there and back, but by
+/// its number it had left before them: it was overtaken, and costs from the one that overtook it to itself.
+#[test]
+fn a_packet_that_was_overtaken_is_no_copy_however_late_it_comes() {
+    let text = settled(6)
+        + "+5 C 100
+        +0 S 1448 more #head
+        head+0 S 1448 more late=4
+        head+0 S 1448x6
+        head+4 C ack
+        +0 C ack";
+    let seen = log(text).rtt(ms(2)).seen_at(End::Client);
+    let bill = seen.exchange(7).never(Cause::Loss).never(Cause::Rto);
+    let late = bill.ns(Cause::Queueing, Path);
+    assert!(late >= ms(3.5) && late <= ms(4.5), "{seen}");
+}
+
+/// The same hole, filled by what left behind the others.
+#[test]
+fn a_copy_that_fills_a_hole_is_a_repair() {
+    let text = settled(6)
+        + "+5 C 100
+        +0 S 1448 more #head
+        head+0 S 1448 more lost
+        head+0 S 1448x6
+        +0 C ack
+        +2 S 2648..4096
+        +0 C ack";
+    for ids in [true, false] {
+        let log = log(text.clone()).rtt(ms(2));
+        let seen = if ids { log } else { log.without_ip_ids() }.seen_at(End::Client);
+        assert!(seen.exchange(7).ns(Cause::Loss, Path) >= ms(3.5), "{seen}");
+    }
+}

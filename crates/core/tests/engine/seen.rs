@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use tcpwhy_core::Mark;
 use tcpwhy_core::cause::{Cause, Side};
 use tcpwhy_core::report::{Connection, Exchange, Kind, Line, Report};
 use tcpwhy_wire::{Duration, Segment};
@@ -24,7 +25,7 @@ pub(crate) struct Seen {
 
 impl PacketLog {
     pub(crate) fn seen_at(&self, end: End) -> Seen {
-        Seen::of(self.capture(end), &format!("the {end:?}"))
+        Seen::of_marked(self.capture(end), self.marks(), &format!("the {end:?}"))
     }
 
     /// The same judgement on the captures at both ends.
@@ -36,11 +37,15 @@ impl PacketLog {
 }
 
 impl Seen {
-    pub(crate) fn of(mut segments: Vec<Segment>, from: &str) -> Self {
+    pub(crate) fn of(segments: Vec<Segment>, from: &str) -> Self {
+        Self::of_marked(segments, |_| Vec::new(), from)
+    }
+
+    fn of_marked(mut segments: Vec<Segment>, marks: impl Fn(&Segment) -> Vec<Mark>, from: &str) -> Self {
         for (segment, packet) in segments.iter_mut().zip(1..) {
             segment.packet = packet;
         }
-        let report = invariants::analyse(&segments);
+        let report = invariants::analyse_marked(&segments, marks);
         invariants::check(&report);
         Self { from: from.to_owned(), segments, report }
     }
@@ -62,6 +67,12 @@ impl Seen {
     /// The n-th exchange of the only connection, from 1.
     pub(crate) fn exchange(&self, n: usize) -> Bill<'_> {
         self.nth(Kind::Exchange, n)
+    }
+
+    /// The exchange with this number.
+    pub(crate) fn number(&self, n: u64) -> Bill<'_> {
+        let exchange = self.connection().exchanges.iter().find(|exchange| exchange.n == n);
+        Bill { seen: self, exchange: exchange.unwrap_or_else(|| panic!("no {n}: {self}")) }
     }
 
     pub(crate) fn one_way(&self, n: usize) -> Bill<'_> {

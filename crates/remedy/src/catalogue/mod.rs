@@ -69,6 +69,23 @@ pub enum Stack {
 }
 
 impl Stack {
+    /// Every stack.
+    pub const ALL: [Self; 13] = [
+        Self::C,
+        Self::Java,
+        Self::Go,
+        Self::Python,
+        Self::Node,
+        Self::Rust,
+        Self::Nginx,
+        Self::Apache,
+        Self::Haproxy,
+        Self::Redis,
+        Self::Postgres,
+        Self::Linux,
+        Self::Windows,
+    ];
+
     /// The name that is shown.
     pub const fn name(self) -> &'static str {
         match self {

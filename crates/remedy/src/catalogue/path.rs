@@ -24,7 +24,7 @@ pub const KEEP_REPAIR: Fix = Fix {
     id: "fast-repair-on",
     what: "Make sure that SACK, RACK and the tail loss probe are on at the sender (SACK at both ends)",
     caveat: Some(
-        "They repair all but a lone segment: with one segment in flight nothing is faster than the timeout.",
+        "They repair all but a single segment: with one segment in flight nothing is faster than the timeout.",
     ),
     how: &[how(
         Stack::Linux,

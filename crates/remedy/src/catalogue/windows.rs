@@ -6,7 +6,10 @@ use super::{Fix, Stack, client, how, server};
 pub const NO_RCVBUF: Fix = Fix {
     id: "no-rcvbuf",
     what: "Do not set SO_RCVBUF on the {side}'s socket: then the kernel grows the window as far as the path needs",
-    caveat: Some("Before connect or listen it also fixes the window scale for the connection's whole life."),
+    caveat: Some(
+        "Only if it is set: `ss -tm` shows the buffer as rb. As large as tcp_rmem's third value, autotuning has met that; \
+         smaller and not growing, it is set (getsockopt(SO_BUF_LOCK), Linux 5.15, says 2).",
+    ),
     how: &[
         how(
             Stack::C,
@@ -28,7 +31,10 @@ pub const NO_RCVBUF: Fix = Fix {
 pub const RAISE_RMEM: Fix = Fix {
     id: "raise-tcp-rmem",
     what: "Raise the {side}'s ceiling for receive windows: the third value of net.ipv4.tcp_rmem",
-    caveat: Some("About twice bandwidth x round trip: the kernel counts its own overhead into the buffer."),
+    caveat: Some(
+        "Only if `ss -tm` shows a buffer (rb) as large as that value: about twice bandwidth x round trip, the kernel counts \
+         its own overhead into it. A smaller one that does not grow was set by SO_RCVBUF.",
+    ),
     how: &[how(
         Stack::Linux,
         "sysctl -w net.ipv4.tcp_rmem=\"4096 131072 33554432\" (per network namespace; new connections)",
@@ -80,6 +86,9 @@ pub const NO_SNDBUF: Fix = Fix {
 pub const RAISE_WMEM: Fix = Fix {
     id: "raise-tcp-wmem",
     what: "If nothing sets it: raise the {side}'s ceiling for send buffers, the third value of net.ipv4.tcp_wmem",
-    caveat: Some("About twice bandwidth x round trip: the kernel counts its own overhead into the buffer."),
+    caveat: Some(
+        "Only if `ss -tm` shows a buffer (rb) as large as that value: about twice bandwidth x round trip, the kernel counts \
+         its own overhead into it. A smaller one that does not grow was set by SO_RCVBUF.",
+    ),
     how: &[how(Stack::Linux, "sysctl -w net.ipv4.tcp_wmem=\"4096 16384 16777216\" (per network namespace)")],
 };

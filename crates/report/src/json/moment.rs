@@ -29,7 +29,7 @@ impl Serialize for Exact {
 
 /// Year, month and day of a day since 1970-01-01, in the Gregorian calendar. Years begin in March, so that the day that some of them
 /// have more is their last; 400 of them have 146,097 days.
-fn civil(days: i64) -> (i64, i64, i64) {
+pub(crate) fn civil(days: i64) -> (i64, i64, i64) {
     // 0000-03-01 is 719,468 days before 1970.
     let days = days + 719_468;
     let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));

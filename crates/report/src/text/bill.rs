@@ -24,7 +24,7 @@ pub(super) fn totals(lines: &[TotalLine], whole: Duration, style: Style) -> Vec<
         .iter()
         .map(|line| Row { cause: line.cause, side: line.side, ns: line.ns, last: count(line.hits) })
         .collect();
-    table(&rows, whole, "hits", style)
+    table(&rows, whole, "times", style)
 }
 
 /// One exchange's.
@@ -38,7 +38,7 @@ pub(super) fn lines(lines: &[Line], whole: Duration, style: Style) -> Vec<String
             last: line.confidence.name().to_owned(),
         })
         .collect();
-    table(&rows, whole, "sure", style)
+    table(&rows, whole, "confidence", style)
 }
 
 fn table(rows: &[Row], whole: Duration, last: &str, style: Style) -> Vec<String> {
@@ -76,5 +76,5 @@ fn table(rows: &[Row], whole: Duration, last: &str, style: Style) -> Vec<String>
             }
         }
     }
-    out
+    style.finish(out)
 }

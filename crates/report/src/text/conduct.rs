@@ -51,7 +51,7 @@ fn acknowledging(conduct: &Acknowledging) -> Vec<String> {
     if let Some(every) = conduct.every {
         said.push(format!("acknowledges every {} of a burst", counted(u64::from(every), "segment")));
     }
-    let lone = conduct.held + conduct.prompt;
+    let single = conduct.held + conduct.prompt;
     match conduct.delay {
         Some(delay) => {
             let quick = match conduct.quick {
@@ -60,13 +60,13 @@ fn acknowledging(conduct: &Acknowledging) -> Vec<String> {
                 quick => format!("; the first {quick} at once"),
             };
             said.push(format!(
-                "holds back the acknowledgement of a lone segment by {} ({} of {lone} times{quick})",
+                "holds back the acknowledgement of a single segment by {} ({} of {single} times{quick})",
                 time(delay),
                 conduct.held
             ));
         }
-        None if lone > 0 => {
-            said.push(format!("acknowledges lone segments at once ({})", times(conduct.prompt)));
+        None if single > 0 => {
+            said.push(format!("acknowledges single segments at once ({})", times(conduct.prompt)));
         }
         None => {}
     }
@@ -107,7 +107,7 @@ fn controller(controller: Controller) -> String {
 /// The round trips of a transfer that took several, as a table.
 pub(super) fn rounds(connection: &Connection, exchange: &Exchange, style: Style) -> Vec<String> {
     let transfer = exchange.request_bytes.max(exchange.reply_bytes) >= TRANSFER_MIN;
-    let rounds = if transfer { connection.rounds(exchange.n) } else { Vec::new() };
+    let rounds = if transfer { connection.rounds(exchange) } else { Vec::new() };
     if rounds.len() < 2 {
         return Vec::new();
     }

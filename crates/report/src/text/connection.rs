@@ -1,17 +1,21 @@
 //! What happened on this one connection, exchange by exchange?
 
 use tcpwhy_core::report::{Connection, Exchange, Report, Vantage};
+use tcpwhy_wire::Instant;
 
 use super::bill::totals;
-use super::layout::{cut, left, right, widths, wrap};
+use super::layout::{cut, left, right, wrap};
 use super::{Style, conduct};
+use crate::clock::{moment, time_of_day};
 use crate::quantity::{bytes, count, counted, percent, time};
 
 /// Lines of exchanges on a screen; the rest are counted.
 const SHOWN: usize = 200;
+/// Columns that the bill of an exchange gets at least: `nagle-delayed-ack 99.8 %`.
+const BILL_MIN: usize = 24;
 
-/// One connection: its ends, its bill, and its exchanges with a bill each. `None` where the report does not list it.
-pub fn connection(report: &Report, id: u64, style: Style) -> Option<String> {
+/// One connection: its ends, its bill, and its exchanges with a bill each, in order of time, or so many of the slowest. `None` where the report does not list it.
+pub fn connection(report: &Report, id: u64, slowest: Option<usize>, style: Style) -> Option<String> {
     let connection = report.connections.iter().find(|connection| connection.id == id)?;
     let mut out = head(connection, style);
     out.push(String::new());
@@ -23,9 +27,9 @@ pub fn connection(report: &Report, id: u64, style: Style) -> Option<String> {
         out.extend(ends);
         out.push(String::new());
     }
-    out.extend(exchanges(connection, style));
+    out.extend(exchanges(connection, slowest, style));
     out.push(String::new());
-    Some(out.join("\n"))
+    Some(style.finish(out).join("\n"))
 }
 
 /// Who talks to whom, and what is known of the path.
@@ -40,10 +44,11 @@ pub(super) fn head(connection: &Connection, style: Style) -> Vec<String> {
     let rtt = connection.rtt_min.map_or_else(|| "unknown".to_owned(), time);
     let mss = |mss: Option<u16>| mss.map_or_else(|| "?".to_owned(), |mss| mss.to_string());
     let facts = format!(
-        "{} (frames {} to {}), {} from the client, {} from the server; smallest round trip {rtt}; MSS {} and {}; {}",
+        "{} (frames {} to {}) from {} on, {} from the client, {} from the server; smallest round trip {rtt}; MSS {} and {}; {}",
         counted(connection.packets, "packet"),
         connection.packet_range[0],
         connection.packet_range[1],
+        moment(connection.span[0], style.offset_s),
         bytes(connection.bytes[0]),
         bytes(connection.bytes[1]),
         mss(connection.mss[0]),
@@ -60,53 +65,82 @@ pub(super) fn head(connection: &Connection, style: Style) -> Vec<String> {
     out
 }
 
-fn exchanges(connection: &Connection, style: Style) -> Vec<String> {
-    let mut cells = vec![
-        ["n", "kind", "start", "elapsed", "idle before", "request", "reply", "frames"].map(str::to_owned),
-    ];
-    let origin = connection.exchanges.first().map(|exchange| exchange.start);
-    let shown = connection.exchanges.iter().take(SHOWN);
-    for exchange in shown.clone() {
-        let start = origin.map_or_else(String::new, |origin| format!("+{}", time(exchange.start - origin)));
-        cells.push([
-            exchange.n.to_string(),
-            exchange.kind.name().to_owned(),
-            start,
-            time(exchange.elapsed),
-            time(exchange.client_idle),
-            bytes(exchange.request_bytes),
-            bytes(exchange.reply_bytes),
-            format!("{}-{}", exchange.packets[0], exchange.packets[1]),
-        ]);
+fn exchanges(connection: &Connection, slowest: Option<usize>, style: Style) -> Vec<String> {
+    let mut shown: Vec<&Exchange> = connection.exchanges.iter().collect();
+    if slowest.is_some() {
+        shown.sort_by_key(|exchange| std::cmp::Reverse(exchange.elapsed));
     }
-    let width = widths(&cells);
-    let mut out = Vec::with_capacity(cells.len() + 1);
-    let mut exchanges = shown;
-    for (i, row) in cells.iter().enumerate() {
-        let [n, kind, start, elapsed, idle, request, reply, frames] = row;
-        let text = format!(
-            "  {}  {}  {}  {}  {}  {}  {}  {}",
-            right(n, width[0]),
-            left(kind, width[1]),
-            right(start, width[2]),
-            right(elapsed, width[3]),
-            right(idle, width[4]),
-            right(request, width[5]),
-            right(reply, width[6]),
-            right(frames, width[7])
-        );
-        if i == 0 {
-            out.push(style.faint(&format!("{text}  bill")));
-        } else if let Some(exchange) = exchanges.next() {
-            let room = style.width.saturating_sub(super::layout::columns(&text) + 2);
-            out.push(format!("{text}  {}", first_line(exchange, room, style)));
+    shown.truncate(slowest.unwrap_or(SHOWN));
+    let origin = connection.exchanges.first().map(|exchange| exchange.start);
+    let mut columns = columns_of(&shown, origin, style);
+    let room_for_bill = |columns: &[Column]| {
+        let taken: usize = columns.iter().map(|column| column.width + 2).sum();
+        style.width.saturating_sub(taken + 2)
+    };
+    for left_out in ["idle before", "since first", "frames", "request"] {
+        if room_for_bill(&columns) < BILL_MIN {
+            columns.retain(|column| column.head != left_out);
         }
     }
-    let more = connection.exchanges.len().saturating_sub(SHOWN);
+    let room = room_for_bill(&columns);
+    let line = |cell: &dyn Fn(&Column) -> String| {
+        let mut line = String::new();
+        for column in &columns {
+            line.push_str("  ");
+            line.push_str(&column.padded(&cell(column)));
+        }
+        line
+    };
+    let mut out = vec![style.faint(&format!("{}  bill", line(&|column| column.head.to_owned())))];
+    for (i, exchange) in shown.iter().enumerate() {
+        let text = line(&|column| column.cells[i].clone());
+        out.push(format!("{text}  {}", first_line(exchange, room, style)));
+    }
+    let more = connection.exchanges.len() - shown.len();
     if more > 0 {
-        out.push(format!("  ... and {} more: --json lists them", count(more as u64)));
+        let how = if slowest.is_some() {
+            "faster ones"
+        } else {
+            "more: --slowest N sorts them, --json lists them all"
+        };
+        out.push(format!("  ... and {} {how}", count(more as u64)));
     }
     out
+}
+
+/// A column of the table.
+struct Column {
+    head: &'static str,
+    cells: Vec<String>,
+    width: usize,
+}
+
+impl Column {
+    fn padded(&self, cell: &str) -> String {
+        if self.head == "kind" { left(cell, self.width) } else { right(cell, self.width) }
+    }
+}
+
+fn columns_of(exchanges: &[&Exchange], origin: Option<Instant>, style: Style) -> Vec<Column> {
+    let column = |head: &'static str, cell: &dyn Fn(&Exchange) -> String| {
+        let cells: Vec<String> = exchanges.iter().map(|exchange| cell(exchange)).collect();
+        let widest = cells.iter().map(|cell| super::layout::columns(cell)).max().unwrap_or(0);
+        Column { head, width: widest.max(head.len()), cells }
+    };
+    let since = |exchange: &Exchange| {
+        origin.map_or_else(String::new, |origin| format!("+{}", time(exchange.start - origin)))
+    };
+    vec![
+        column("n", &|exchange| exchange.n.to_string()),
+        column("kind", &|exchange| exchange.kind.name().to_owned()),
+        column("at", &|exchange| time_of_day(exchange.start, style.offset_s)),
+        column("since first", &since),
+        column("elapsed", &|exchange| time(exchange.elapsed)),
+        column("idle before", &|exchange| time(exchange.client_idle)),
+        column("request", &|exchange| bytes(exchange.request_bytes)),
+        column("reply", &|exchange| bytes(exchange.reply_bytes)),
+        column("frames", &|exchange| format!("{}-{}", exchange.packets[0], exchange.packets[1])),
+    ]
 }
 
 /// The largest line of an exchange's bill, as far as there is room: `nagle-delayed-ack 99.8 %`.

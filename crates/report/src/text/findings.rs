@@ -5,8 +5,8 @@ use tcpwhy_core::{Cause, Side};
 use tcpwhy_remedy::{How, Remedy, Saves, remedies_for};
 use tcpwhy_wire::Duration;
 
-use super::Style;
 use super::layout::{columns, left, wrap};
+use super::{Stacks, Style};
 use crate::answer::{Class, answer, class, kind, matters, noun, sentence};
 use crate::escape::visible;
 use crate::quantity::{bytes, count, counted, per_mille, percent, rate, time};
@@ -16,6 +16,8 @@ const SHOWN: usize = 6;
 /// Below this share, or where not one hit took this long, a finding is in the bill and nothing to act on.
 const WORTH_PER_MILLE: u64 = 10;
 const WORTH: Duration = Duration::from_millis(1);
+/// Below this share there is no advice.
+const ADVISED_PER_MILLE: u64 = 50;
 /// Packet numbers in the display filter.
 const PACKETS: usize = 8;
 /// Where the text of a finding starts.
@@ -65,17 +67,20 @@ fn one(i: usize, finding: &Finding, report: &Report, answer: &str, again: &str, 
     if !answer.to_lowercase().contains(&what.to_lowercase()) {
         field("what", &what);
     }
+    let longest =
+        if finding.max > finding.p99 { format!(", longest {}", time(finding.max)) } else { String::new() };
     field(
         "cost",
         &format!(
-            "{} in all, {} of the time; median {}, p99 {}, on {} of {}; {}",
+            "{} in all, {} of the time; median {}, p99 {}{}, on {} of {}; {}",
             time(finding.ns),
             percent(finding.ns, report.elapsed),
             time(finding.p50),
             time(finding.p99),
+            longest,
             count(finding.hits),
             counted(finding.of, noun(kind(report, finding))),
-            sure(finding.confidence)
+            confidence(finding.confidence)
         ),
     );
     if let Some(measured) = measured(finding.cause, &finding.detail) {
@@ -83,11 +88,14 @@ fn one(i: usize, finding: &Finding, report: &Report, answer: &str, again: &str, 
     }
     field("packets", &packets(finding));
     field("look", &look(finding, again));
-    out.extend(fixes(finding, i == 0, style));
+    // A line that takes little is told, and not what to do: there is more to be had elsewhere.
+    if matters(report, finding) || per_mille(finding.ns, report.elapsed) >= ADVISED_PER_MILLE {
+        out.extend(fixes(finding, i == 0, style));
+    }
     out
 }
 
-fn sure(confidence: Confidence) -> &'static str {
+fn confidence(confidence: Confidence) -> &'static str {
     match confidence {
         Confidence::Certain => "certain: the packets leave no other reading",
         Confidence::Likely => "likely: the usual reading of these packets",
@@ -123,13 +131,48 @@ pub(super) fn measured(cause: Cause, detail: &Detail) -> Option<String> {
         parts.push(format!("bottleneck {}", rate(bps)));
     }
     if let Some(form) = detail.form {
-        parts.push(format!("form {form}"));
+        parts.extend(in_words(form).map(str::to_owned));
     }
     if parts.is_empty() {
         return None;
     }
     let of = if cause == Cause::Unexplained { "" } else { " (the most expensive one)" };
     Some(format!("{}{of}", parts.join(", ")))
+}
+
+/// What a form adds to the name of its cause; nothing where the sentence or the numbers say it.
+fn in_words(form: &str) -> Option<&'static str> {
+    Some(match form {
+        "or-cork" => "a cork's timer would look the same",
+        "or-news" => "a question that is answered when there is news would look the same",
+        "whole-reply" => "the whole reply was held",
+        "until-acknowledged" => "held until all before it was acknowledged",
+        "uneven" => "rounds of unequal size",
+        "timeout" => "as after a timeout",
+        "request" => "in the request",
+        "reply" => "in the reply",
+        "tail-probe" => "repaired by a tail loss probe",
+        "tail" => "the end of a message was lost",
+        "small-writes" => "many small writes fill the buffer",
+        "recovery" => "during recovery from a loss",
+        "paced" => "the segments are paced",
+        "slow-reader" => "the program reads slowly",
+        "small-window" => "the window is below two segments",
+        "not-captured" => "the segment is not in the capture",
+        "drained" => "the flight drained before more was sent",
+        "avoidance" => "in congestion avoidance",
+        "after-loss" => "after a loss",
+        "unseen-first-copy" => "the first copy was lost before the capture saw it",
+        "standing" => "the queue stood before",
+        "rfc896" => "Nagle's rule as in RFC 896",
+        "reordered" => "others overtook it",
+        "unanswered" => "no answer ever came",
+        "locked" => "the window never grows",
+        "unscaled" => "without window scaling",
+        "capped" => "the window is at its limit",
+        "growing" => "the window is still growing",
+        _ => return None,
+    })
 }
 
 /// Evidence as a display filter that Wireshark and tshark take as it stands.
@@ -159,9 +202,10 @@ fn fixes(finding: &Finding, in_full: bool, style: Style) -> Vec<String> {
         if i > 0 {
             continue;
         }
-        if in_full {
-            out.extend(remedy.how.iter().flat_map(|how| words(how, style)));
-        } else if let [how] = remedy.how.as_slice() {
+        let told: Vec<&How> = remedy.how.iter().filter(|how| style.stacks.has(how.stack)).collect();
+        if in_full || style.stacks != Stacks::default() {
+            out.extend(told.iter().flat_map(|how| words(how, style)));
+        } else if let [how] = told.as_slice() {
             out.extend(words(how, style));
         }
     }

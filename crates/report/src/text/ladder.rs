@@ -13,10 +13,15 @@ use super::connection::head;
 use super::findings::measured;
 use super::layout::{columns, left, right, wrap};
 use super::{Style, conduct};
-use crate::quantity::{bytes, count, millis, time};
+use crate::clock::time_of_day;
+use crate::quantity::{bytes, count, counted, millis, time};
 
-/// Columns between the two ends.
+/// Columns between the two ends, where there is room.
 const LANE: usize = 52;
+/// With fewer, the packet does not say what it has to.
+const LANE_MIN: usize = 36;
+/// Columns of what let a packet go: `released by #12345`.
+const TRIGGER: usize = 20;
 
 /// The packets of one exchange (or of the whole connection) as a ladder, with the bill above. `None` where the report
 /// does not list the connection or the exchange.
@@ -44,31 +49,42 @@ pub fn ladder(report: &Report, id: u64, exchange: Option<u64>, style: Style) -> 
     } else {
         out.extend(rows(connection, &rungs, chosen.map_or(rungs[0].at, |exchange| exchange.start), style));
     }
+    if connection.ladder_omitted > 0 {
+        let more = counted(connection.ladder_omitted, "packet");
+        out.push(format!("... and {more} of this connection, for which --memory had no room"));
+    }
     out.push(String::new());
-    Some(out.join("\n"))
+    Some(style.finish(out).join("\n"))
 }
 
 fn summary(exchange: &Exchange, style: Style) -> Vec<String> {
     let title = format!(
-        "{} {}: {}, request {}, reply {}, {} idle before it",
+        "{} {} at {}: {}, request {}, reply {}, {} idle before it",
         match exchange.kind {
             tcpwhy_core::report::Kind::Setup => "Setup",
             tcpwhy_core::report::Kind::Exchange => "Exchange",
             tcpwhy_core::report::Kind::OneWay => "One-way message",
+            tcpwhy_core::report::Kind::Subscription => "Subscription",
         },
         exchange.n,
+        time_of_day(exchange.start, style.offset_s),
         time(exchange.elapsed),
         bytes(exchange.request_bytes),
         bytes(exchange.reply_bytes),
         time(exchange.client_idle)
     );
-    let mut out = vec![style.strong(&title)];
+    let mut out: Vec<String> =
+        wrap(&title, style.width, "", "  ").iter().map(|line| style.strong(line)).collect();
     out.extend(lines(&exchange.bill, exchange.elapsed, style));
     for line in &exchange.bill {
         if let Some(measured) = measured(line.cause, &line.detail) {
             let text = measured.trim_end_matches(" (the most expensive one)");
             out.extend(wrap(&format!("{}: {text}", line.cause), style.width, "  ", "    "));
         }
+    }
+    if exchange.awaited.is_positive() {
+        let waited = format!("It waited {} for news, which is in no bill.", time(exchange.awaited));
+        out.extend(wrap(&waited, style.width, "  ", "  "));
     }
     out
 }
@@ -77,7 +93,8 @@ fn rows(connection: &Connection, rungs: &[&Rung], start: Instant, style: Style) 
     let numbers = rungs.iter().map(|rung| rung.packet.to_string().len()).max().unwrap_or(1).max(5);
     let times = rungs.iter().map(|rung| millis(rung.at - start).len()).max().unwrap_or(1).max(6);
     let (client, server) = (format!("client {}", connection.client), format!("server {}", connection.server));
-    let gap = LANE.saturating_sub(columns(&client) + columns(&server));
+    let lane = style.width.saturating_sub(times + numbers + 4 + TRIGGER).clamp(LANE_MIN, LANE);
+    let gap = lane.saturating_sub(columns(&client) + columns(&server));
     let mut out = vec![style.faint(&format!(
         "{}  {}  {client}{}{server}",
         right("ms", times),
@@ -89,14 +106,14 @@ fn rows(connection: &Connection, rungs: &[&Rung], start: Instant, style: Style) 
         for (cause, span) in &rung.billed {
             let text = format!("{} {cause}", time(*span));
             let (before, after) = if style.ascii { ("|", "|") } else { ("┊", "┊") };
-            let inner = format!("{text:^width$}", width = LANE.saturating_sub(2));
+            let inner = format!("{text:^width$}", width = lane.saturating_sub(2));
             out.push(format!("{margin}{before}{}{after}", style.cause(*cause, &inner)));
         }
         let text = format!(
             "{}  {}  {}  {}",
             right(&millis(rung.at - start), times),
             right(&rung.packet.to_string(), numbers),
-            arrow(rung, style),
+            arrow(rung, lane, style),
             trigger(rung)
         );
         out.push(text.trim_end().to_owned());
@@ -105,17 +122,25 @@ fn rows(connection: &Connection, rungs: &[&Rung], start: Instant, style: Style) 
 }
 
 /// What the packet says, on a line that points to its receiver.
-fn arrow(rung: &Rung, style: Style) -> String {
+fn arrow(rung: &Rung, lane: usize, style: Style) -> String {
     let mut label = format!("{:?}", rung.flags);
     if rung.len > 0 || rung.flags.syn() || rung.flags.fin() {
-        let _ = write!(label, " {}+{}", count(rung.offset), count(u64::from(rung.len)));
+        let _ = write!(label, " {}+{}", count(u64::from(rung.seq)), count(u64::from(rung.len)));
     }
-    if let Some(ack) = rung.ack_offset {
-        let _ = write!(label, " ack {}", count(ack));
+    if let Some(ack) = rung.ack {
+        let _ = write!(label, " ack {}", count(u64::from(ack)));
     }
-    let _ = write!(label, " win {}", count(rung.window));
+    match rung.window_scale {
+        Some(_) => {
+            let _ = write!(label, " win {}", count(rung.window));
+        }
+        // Its scale stood in a handshake that is not in the capture.
+        None => {
+            let _ = write!(label, " win {} raw", count(u64::from(rung.window_field)));
+        }
+    }
     let (dash, to_right, to_left) = if style.ascii { ("-", ">", "<") } else { ("─", "▶", "◀") };
-    let room = LANE.saturating_sub(columns(&label) + 2);
+    let room = lane.saturating_sub(columns(&label) + 2);
     if rung.from == Side::Server {
         format!("{to_left}{} {}", dash.repeat(room), left(&label, columns(&label)))
     } else {
@@ -126,7 +151,7 @@ fn arrow(rung: &Rung, style: Style) -> String {
 fn trigger(rung: &Rung) -> String {
     match rung.trigger {
         Trigger::Write => format!("{} writes", rung.from),
-        Trigger::Packet(packet) => format!("let go by #{packet}"),
+        Trigger::Packet(packet) => format!("released by #{packet}"),
         Trigger::Timer => "a timer ran out".to_owned(),
         Trigger::Burst => "same burst".to_owned(),
         Trigger::Control => String::new(),

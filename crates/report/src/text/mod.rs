@@ -9,14 +9,17 @@ mod connection;
 mod findings;
 mod ladder;
 mod layout;
+mod list;
 mod overview;
 
 pub use connection::connection;
 pub use ladder::ladder;
+pub use list::{Order, list};
 pub use overview::overview;
 
 use anstyle::{AnsiColor, Color, Style as Ansi};
 use tcpwhy_core::{Cause, Report};
+use tcpwhy_remedy::Stack;
 
 use crate::answer::{Class, class};
 
@@ -29,11 +32,34 @@ pub struct Style {
     pub ascii: bool,
     /// Columns to fill.
     pub width: usize,
+    /// By how much the reader's clock is ahead of UTC, in seconds.
+    pub offset_s: i32,
+    /// The answer and the bill, and no more.
+    pub brief: bool,
+    /// Fixes are told in the words of these only; all where there are none.
+    pub stacks: Stacks,
+}
+
+/// A set of stacks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stacks(u32);
+
+impl Stacks {
+    /// With this one as well.
+    #[must_use]
+    pub const fn with(self, stack: Stack) -> Self {
+        Self(self.0 | 1 << stack as u32)
+    }
+
+    /// Whether this one is told.
+    pub const fn has(self, stack: Stack) -> bool {
+        self.0 == 0 || self.0 & 1 << stack as u32 != 0
+    }
 }
 
 impl Default for Style {
     fn default() -> Self {
-        Self { color: false, ascii: false, width: 100 }
+        Self { color: false, ascii: false, width: 100, offset_s: 0, brief: false, stacks: Stacks::default() }
     }
 }
 
@@ -61,6 +87,11 @@ pub fn faint(text: &str, style: Style) -> String {
 impl Style {
     fn paint(self, text: &str, ansi: Ansi) -> String {
         if self.color { format!("{}{text}{}", ansi.render(), ansi.render_reset()) } else { text.to_owned() }
+    }
+
+    /// Lines as they are shown: where only ASCII is, micro is `u`.
+    fn finish(self, lines: Vec<String>) -> Vec<String> {
+        if self.ascii { lines.into_iter().map(|line| line.replace('µ', "u")).collect() } else { lines }
     }
 
     fn strong(self, text: &str) -> String {

@@ -1,29 +1,34 @@
 //! What does somebody with a slow service see first?
 
 use tcpwhy_core::report::Report;
-use tcpwhy_wire::Instant;
 
 use super::Style;
 use super::bill::totals;
 use super::findings::findings;
 use super::layout::wrap;
-use crate::answer::answer;
+use crate::answer::{answer, nothing};
 use crate::capture::{CaptureInfo, total};
+use crate::clock::moment;
 use crate::escape::visible;
 use crate::quantity::{bytes, count, counted, time};
 
 /// The report on one screen: answer, bill, findings, and what limits them. `again` is the command that reads the same
 /// inputs once more, for drilling down: `tcpwhy read client.pcapng`.
 pub fn overview(report: &Report, files: &[CaptureInfo], again: &str, style: Style) -> String {
+    let answer = nothing(report, files).unwrap_or_else(|| answer(report));
     let mut out: Vec<String> =
-        wrap(&answer(report), style.width, "", "").iter().map(|line| style.strong(line)).collect();
+        wrap(&answer, style.width, "", "").iter().map(|line| style.strong(line)).collect();
     out.push(String::new());
-    out.extend(wrap(&what_was_read(report, files), style.width, "", "").iter().map(|line| style.faint(line)));
+    out.extend(
+        wrap(&what_was_read(report, files, style), style.width, "", "").iter().map(|line| style.faint(line)),
+    );
     if !report.bill.is_empty() {
         out.push(String::new());
         out.extend(totals(&report.bill, report.elapsed, style));
     }
-    out.extend(findings(report, again, style));
+    if !style.brief {
+        out.extend(findings(report, again, style));
+    }
     let limits = limits(report, files);
     if !limits.is_empty() {
         out.push(String::new());
@@ -32,10 +37,10 @@ pub fn overview(report: &Report, files: &[CaptureInfo], again: &str, style: Styl
         }
     }
     out.push(String::new());
-    out.join("\n")
+    style.finish(out).join("\n")
 }
 
-fn what_was_read(report: &Report, files: &[CaptureInfo]) -> String {
+fn what_was_read(report: &Report, files: &[CaptureInfo], style: Style) -> String {
     let total = total(files);
     let name = match files {
         [] => "capture".to_owned(),
@@ -44,13 +49,19 @@ fn what_was_read(report: &Report, files: &[CaptureInfo]) -> String {
         many => format!("{} files", many.len()),
     };
     let span = match (total.first, total.last) {
-        (Some(first), Some(last)) => format!(" in {}", time(last - first)),
+        (Some(first), Some(last)) => {
+            format!(" in {} from {}", time(last - first), moment(first, style.offset_s))
+        }
         _ => String::new(),
     };
     let mut billed = Vec::new();
-    for (n, noun) in
-        [(report.exchanges, "exchange"), (report.one_way, "one-way message"), (report.setups, "setup")]
-    {
+    let kinds = [
+        (report.exchanges, "exchange"),
+        (report.subscriptions, "subscription"),
+        (report.one_way, "one-way message"),
+        (report.setups, "setup"),
+    ];
+    for (n, noun) in kinds {
         if n > 0 {
             billed.push(counted(n, noun));
         }
@@ -85,6 +96,9 @@ fn limits(report: &Report, files: &[CaptureInfo]) -> Vec<String> {
             let lost = counted(file.drops, "packet");
             out.push(format!("{path}: the capture itself lost {lost}: gaps are not losses of the network"));
         }
+        if file.interrupted {
+            out.push(format!("{path} was read up to where the signal came, and not to its end"));
+        }
         if file.truncated {
             out.push(format!("{path} ends in the middle of a packet: it was billed as far as it goes"));
         }
@@ -97,9 +111,9 @@ fn limits(report: &Report, files: &[CaptureInfo]) -> Vec<String> {
             out.push(format!("{path}: reading stopped behind the window"));
         }
     }
-    if files.iter().any(|file| file.window.is_some_and(|(from, _)| from != Instant::MIN)) {
+    if files.iter().any(|file| file.is_renumbered) {
         out.push(
-            "packet numbers count from the window's first packet, as in the file that `editcap -A FROM -B TO` writes"
+            "packet numbers count from the window's first packet, as in the file that `editcap -A FROM -B TO` writes: too many are in front of it"
                 .to_owned(),
         );
     }
@@ -152,8 +166,12 @@ pub(super) fn note_in_words(kind: &str) -> String {
         "one-direction" => "only one direction was captured: what the other did is inferred",
         "time-steps-back" => "time stamps step backwards: those intervals are counted as zero",
         "connections-over-limit" => {
-            "connections were closed before their end because more were open than --max-connections allows: those that spoke \
+            "connections were closed before their end because more were open than --memory and --max-connections allow: those that spoke \
              longest ago"
+        }
+        "finished-over-limit" => {
+            "connections were forgotten as soon as they had ended because --memory has no room for more: what came late of \
+             them counts as a connection of its own"
         }
         "refused-connections" => "connections were refused with a reset: nothing listens there, or a firewall says so",
         "unanswered-connections" => "connections never got an answer to their SYN",

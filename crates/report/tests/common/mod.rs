@@ -43,6 +43,7 @@ pub(crate) fn stall() -> Report {
         initiator: Side::Client,
         start: at(0),
         elapsed: us(100),
+        awaited: us(0),
         client_idle: Duration::ZERO,
         request_bytes: 0,
         reply_bytes: 0,
@@ -57,7 +58,7 @@ pub(crate) fn stall() -> Report {
             bill.push(line(Cause::NagleDelayedAck, Side::Client, us(43_800), &[first, first + 1], held));
         }
         bill.push(line(Cause::RoundTrip, Side::Client, us(100), &[], Detail::default()));
-        bill.push(line(Cause::ServerThink, Side::Client, us(20), &[], Detail::default()));
+        bill.push(line(Cause::ServerThink, Side::Server, us(20), &[], Detail::default()));
         let elapsed = bill.iter().map(|line| line.ns).sum();
         exchanges.push(Exchange {
             n: n as u64,
@@ -65,6 +66,7 @@ pub(crate) fn stall() -> Report {
             initiator: Side::Client,
             start: at(start),
             elapsed,
+            awaited: us(0),
             client_idle: us(5),
             request_bytes: 120,
             reply_bytes: 64,
@@ -76,7 +78,7 @@ pub(crate) fn stall() -> Report {
     let bill = vec![
         total(Cause::NagleDelayedAck, Side::Client, us(38 * 43_800), 38),
         total(Cause::RoundTrip, Side::Client, us(40 * 100), 40),
-        total(Cause::ServerThink, Side::Client, us(40 * 20), 40),
+        total(Cause::ServerThink, Side::Server, us(40 * 20), 40),
         total(Cause::Handshake, Side::Client, us(100), 1),
     ];
     let rung = |packet, micros, from, offset, len, ack, flags, trigger, billed: &[(Cause, Duration)]| Rung {
@@ -87,6 +89,10 @@ pub(crate) fn stall() -> Report {
         offset,
         len,
         ack_offset: Some(ack),
+        seq: offset as u32 + 1,
+        ack: Some(ack as u32 + 1),
+        window_field: 502,
+        window_scale: Some(7),
         window: 64_256,
         flags: Flags(flags),
         trigger,
@@ -127,16 +133,19 @@ pub(crate) fn stall() -> Report {
         setups: 1,
         exchanges: 40,
         one_way: 0,
+        subscriptions: 0,
         findings: vec![
             Finding {
                 p99: us(44_100),
+                max: us(44_100),
+                without: Some(us(120)),
                 evidence: vec![12, 13, 14],
                 worst: (1, 3),
                 detail: held,
                 ..finding(Cause::NagleDelayedAck, Side::Client, us(43_800), 38, 40)
             },
             finding(Cause::RoundTrip, Side::Client, us(100), 40, 40),
-            finding(Cause::ServerThink, Side::Client, us(20), 40, 40),
+            finding(Cause::ServerThink, Side::Server, us(20), 40, 40),
             finding(Cause::Handshake, Side::Client, us(100), 1, 1),
         ],
         bill: bill.clone(),
@@ -151,9 +160,12 @@ pub(crate) fn stall() -> Report {
             packets: 163,
             bytes: [4_800, 2_560],
             packet_range: [1, 163],
+            span: [at(0), at(1_700_000)],
+            billed: 41,
             bill,
             exchanges,
             ladder,
+            ladder_omitted: 7,
         }],
         omitted: Omitted::default(),
         notes: vec![],
@@ -171,6 +183,9 @@ pub(crate) fn finding(cause: Cause, sender: Side, each: Duration, hits: u64, of:
         ns: each.times(hits as i64),
         p50: each,
         p99: each,
+        max: each,
+        slow: None,
+        without: None,
         confidence: Confidence::Certain,
         evidence: vec![4, 7],
         worst: (1, 1),

@@ -2,7 +2,7 @@
 //!
 //! An input is a path or `-` for standard input; pcap or pcapng, plain, gzip or zstd, recognised by their bytes. Several
 //! inputs are merged by time: the pieces of a rotated ring follow each other, captures of several interfaces interleave.
-//! Packet numbers are those that Wireshark shows for the one input, or for the file that `mergecap` makes of several,
+//! Packet numbers are those that Wireshark shows for the one input, also where only a part of it is read, or for the file that `mergecap` makes of several,
 //! given in the order of their first packets.
 //!
 //! Nothing is dropped silently: what cannot be read is counted in the [`FileSummary`] with its place.
@@ -12,7 +12,9 @@ mod moment;
 mod reading;
 mod search;
 mod source;
+pub mod stop;
 mod trouble;
+mod zone;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -27,6 +29,7 @@ pub use moment::{Moment, Window};
 use reading::{Reading, Run};
 pub use source::Compression;
 pub use trouble::{Failure, Trouble, WindowError};
+pub use zone::Zone;
 
 /// Bounds on reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +59,7 @@ pub struct Progress {
 
 /// What one input held.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a remark of its own")]
 pub struct FileSummary {
     /// The path as given.
     pub path: PathBuf,
@@ -86,6 +90,10 @@ pub struct FileSummary {
     pub unread_bytes: u64,
     /// Reading stopped behind the wanted time; of a pipe, nobody knows what else would have come.
     pub stopped: bool,
+    /// Packets are numbered from the window's first one on, because too many are in front of it.
+    pub is_renumbered: bool,
+    /// Somebody asked to stop before its end: this is what had been read.
+    pub interrupted: bool,
     /// Why nothing could be read at all.
     pub failure: Option<Failure>,
 }
@@ -226,7 +234,9 @@ impl Inputs {
                 }
             }
         }
-        let at = |moment: &Option<Moment>| moment.as_ref().map(|moment| moment.in_capture(first, last));
+        let at = |moment: &Option<Moment>| {
+            moment.as_ref().map(|moment| moment.in_capture(first, last, &window.zone))
+        };
         let span = Span {
             from: at(&window.from).unwrap_or(Span::ALL.from),
             to: at(&window.to).unwrap_or(Span::ALL.to),
@@ -265,10 +275,20 @@ impl Inputs {
 
     /// Reads all inputs and gives each segment to `on_segment`, in the order of time as far as each input has it.
     pub fn for_each_segment(
+        self,
+        options: &Options,
+        on_progress: impl FnMut(Progress),
+        mut on_segment: impl FnMut(&Segment),
+    ) -> InputSummary {
+        self.for_each_captured(options, on_progress, |segment, _| on_segment(segment))
+    }
+
+    /// The same, with as much of each segment's payload as was captured.
+    pub fn for_each_captured(
         mut self,
         options: &Options,
         on_progress: impl FnMut(Progress),
-        on_segment: impl FnMut(&Segment),
+        on_segment: impl FnMut(&Segment, &[u8]),
     ) -> InputSummary {
         if self.span.is_none() {
             self.put_in_order(false);
@@ -277,7 +297,12 @@ impl Inputs {
             self.inputs.iter().map(|input| input.reading.as_ref().map_or(Some(0), Reading::stored_len));
         let progress = Progress { total_bytes: total.sum(), ..Progress::default() };
         let span = self.span.unwrap_or(Span::ALL);
-        let mut run = Run { options: *options, span, number: 0, progress, on_progress, on_segment };
+        // Packets have the numbers that they have in the file, or, where too many lie in front of the window, from there on.
+        let readings = || self.inputs.iter().filter_map(|input| input.reading.as_ref().ok());
+        let is_counted = readings().all(|reading| !reading.is_uncounted);
+        let before = readings().map(|reading| reading.packets_before).sum();
+        let number = if is_counted { before } else { 0 };
+        let mut run = Run { options: *options, span, number, progress, on_progress, on_segment };
         let (mut files, mut readings, mut turns) = (Vec::new(), Vec::new(), BinaryHeap::new());
         for (number, input) in self.inputs.into_iter().enumerate() {
             let mut file = FileSummary { path: input.path, ..FileSummary::default() };
@@ -303,6 +328,9 @@ impl Inputs {
             } else {
                 reading.finish(&mut files[number], &mut run);
             }
+        }
+        for file in &mut files {
+            file.is_renumbered = !is_counted;
         }
         InputSummary { files }
     }

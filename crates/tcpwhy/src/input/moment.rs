@@ -3,7 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
+use jiff::civil::{Date, Time};
 use tcpwhy_wire::{Duration, Instant};
+
+use super::zone::Zone;
 
 /// A point in a capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +19,8 @@ pub struct Moment {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Anchor {
     Time(Instant),
+    /// What a clock shows, in the window's zone; without a date, on the day of the first packet.
+    Clock(Option<Date>, Time),
     /// After the first packet.
     FromStart(Duration),
     /// Before the last packet.
@@ -29,6 +34,8 @@ pub struct Window {
     pub from: Option<Moment>,
     /// Until when; to the end where it is not given.
     pub to: Option<Moment>,
+    /// In which times without a zone are.
+    pub zone: Zone,
 }
 
 impl Window {
@@ -39,7 +46,7 @@ impl Window {
 
     /// Whether the start of the captures has to be known.
     pub(super) fn needs_start(&self) -> bool {
-        self.bounds().any(|moment| matches!(moment.anchor, Anchor::FromStart(_)))
+        self.bounds().any(|moment| matches!(moment.anchor, Anchor::FromStart(_) | Anchor::Clock(None, _)))
     }
 
     fn bounds(&self) -> impl Iterator<Item = &Moment> {
@@ -49,9 +56,11 @@ impl Window {
 
 impl Moment {
     /// The time that is meant in a capture with this first and last packet.
-    pub(super) fn in_capture(&self, first: Option<Instant>, last: Option<Instant>) -> Instant {
+    pub(super) fn in_capture(&self, first: Option<Instant>, last: Option<Instant>, zone: &Zone) -> Instant {
         match self.anchor {
             Anchor::Time(at) => at,
+            Anchor::Clock(Some(date), time) => zone.instant(date, time).unwrap_or(Instant::MIN),
+            Anchor::Clock(None, time) => first.map_or(Instant::MIN, |first| on_the_day_of(first, time, zone)),
             Anchor::FromStart(span) => first.map_or(Instant::MIN, |first| first + span),
             Anchor::FromEnd(span) => last.map_or(Instant::MAX, |last| last + -span),
         }
@@ -74,11 +83,43 @@ impl FromStr for Moment {
             Anchor::FromEnd(span(rest).ok_or("a span is written as in -5m, -1h30m, -2.5s")?)
         } else if text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
             Anchor::Time(Instant::from_nanos(scaled(text, 1_000_000_000).ok_or("not a number of seconds")?))
+        } else if let Some(clock) = clock(text) {
+            clock
         } else {
             Anchor::Time(rfc3339(text)?)
         };
         Ok(Self { anchor, text: text.to_owned() })
     }
+}
+
+/// When clocks show this on the first packet's day, or, where that is long before it, on the next: captures last past midnight.
+fn on_the_day_of(first: Instant, time: Time, zone: &Zone) -> Instant {
+    let Some(date) = zone.date(first) else { return first };
+    let at = |date| zone.instant(date, time);
+    let same_day = at(date).unwrap_or(first);
+    if first - same_day < Duration::from_secs(12 * 3_600) {
+        return same_day;
+    }
+    date.tomorrow().ok().and_then(at).unwrap_or(same_day)
+}
+
+/// `10:00`, `10:00:00.5`, `2026-11-21`, `2026-11-21 10:00`, `2026-11-21T10:00:00`: what clocks show, without a zone.
+fn clock(text: &str) -> Option<Anchor> {
+    let of_day = |text: &str| -> Option<Time> {
+        let digits = text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b':' | b'.'));
+        (digits && text.len() >= 5 && text.is_char_boundary(2) && text.as_bytes()[2] == b':')
+            .then(|| text.parse().ok())?
+    };
+    if let Some(time) = of_day(text) {
+        return Some(Anchor::Clock(None, time));
+    }
+    let (date, time) = match text.split_once(['T', 't', ' ', '_']) {
+        Some((date, time)) => (date, of_day(time)?),
+        None => (text, Time::midnight()),
+    };
+    // jiff also reads week dates and more.
+    numbers(date, '-', [4, 2, 2])?;
+    Some(Anchor::Clock(Some(date.parse().ok()?), time))
 }
 
 /// Numbers with units, one after the other: `1h30m`, `2.5s`, `250ms`; seconds without a unit.
@@ -122,12 +163,11 @@ fn scaled(number: &str, unit: i64) -> Option<i64> {
 
 /// `2026-11-21T10:00:00Z`, `2026-11-21 12:00:00.25+02:00` (RFC 3339, 5.6).
 fn rfc3339(text: &str) -> Result<Instant, String> {
-    const FORM: &str = "a time is written as in 2026-11-21T10:00:00Z, 2026-11-21T12:00:00.5+02:00, \
-                        1795255200 (seconds since 1970), +90s (after the start) or -5m (before the end)";
-    let no_zone = || format!("{text} has no time zone: end it with Z for UTC, or an offset such as +02:00");
+    const FORM: &str = "a time is written as in 10:00:00, 2026-11-21 10:00 (local, or UTC with --utc), \
+                        2026-11-21T10:00:00Z, 2026-11-21T12:00:00.5+02:00, 1795255200 (seconds since 1970), +90s (after the start) or -5m (before the end)";
     let (date, clock) = text.split_once(['T', 't', ' ', '_']).ok_or(FORM)?;
     let [year, month, day] = numbers(date, '-', [4, 2, 2]).ok_or(FORM)?;
-    let zone_at = clock.find(['Z', 'z', '+', '-']).ok_or_else(no_zone)?;
+    let zone_at = clock.find(['Z', 'z', '+', '-']).ok_or(FORM)?;
     let (clock, zone) = clock.split_at(zone_at);
     let (clock, fraction) = clock.split_once('.').unwrap_or((clock, "0"));
     let [hour, minute, second] = numbers(clock, ':', [2, 2, 2]).ok_or(FORM)?;
@@ -218,6 +258,7 @@ mod tests {
                 Anchor::Time(at) => at.as_nanos(),
                 Anchor::FromStart(span) => span.as_nanos(),
                 Anchor::FromEnd(span) => -span.as_nanos(),
+                Anchor::Clock(..) => panic!("{text} has no zone"),
             })
         };
         assert_eq!(ns("1970-01-01T00:00:00.000000001Z"), Some(1));
@@ -242,7 +283,12 @@ mod tests {
             "yesterday",
             ".",
             "1.2.3",
-            "2026-11-21",
+            "2026-11",
+            "2026-W47-6",
+            "1:00",
+            "24:00",
+            "10:60",
+            "2026-02-29",
             "2026-13-01T00:00:00Z",
             "2026-02-29T00:00:00Z",
             "2026-11-21T24:00:00Z",
@@ -257,17 +303,47 @@ mod tests {
         ] {
             assert!(text.parse::<Moment>().is_err(), "{text}");
         }
-        let error = "2026-11-21T10:00:00".parse::<Moment>().unwrap_err();
-        assert!(error.contains("no time zone"), "{error}");
+    }
+
+    #[test]
+    fn clocks_without_a_zone_are_those_of_the_reader() {
+        // By `TZ=Europe/Berlin date -d ... +%s`: clocks go back at 03:00 on 2026-10-25.
+        let berlin = Zone::named("Europe/Berlin");
+        let first = Instant::from_nanos(1_795_255_200_000_000_000); // 2026-11-21, 11:00 there
+        let at = |text: &str, zone: &Zone| {
+            let moment: Moment = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
+            moment.in_capture(Some(first), None, zone).as_nanos() / 1_000_000_000
+        };
+        for (text, seconds) in [
+            ("2026-11-21 11:00", 1_795_255_200),
+            ("2026-11-21T11:00:00", 1_795_255_200),
+            ("2026-11-21", 1_795_215_600),
+            ("2026-07-01 12:00", 1_782_900_000),
+            ("11:00", 1_795_255_200),
+            ("10:59:30.5", 1_795_255_170),
+            ("11:30:00", 1_795_257_000),
+            ("2026-11-21T10:00:00Z", 1_795_255_200),
+        ] {
+            assert_eq!(at(text, &berlin), seconds, "{text}");
+        }
+        assert_eq!(at("10:00", &Zone::utc()), 1_795_255_200);
+        // A capture that goes past midnight.
+        let late = Instant::from_nanos(1_795_299_000_000_000_000); // 22:10 UTC
+        let moment: Moment = "00:30".parse().unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(
+            moment.in_capture(Some(late), None, &Zone::utc()).as_nanos() / 1_000_000_000,
+            1_795_307_400
+        );
+        assert_eq!(berlin.offset_s(first), 3_600);
     }
 
     #[test]
     fn spans_count_from_the_first_and_the_last_packet() {
         let moment = |text: &str| text.parse::<Moment>().unwrap_or_else(|error| panic!("{error}"));
         let (first, last) = (Some(Instant::from_nanos(5)), Some(Instant::from_nanos(100)));
-        assert_eq!(moment("+3ns").in_capture(first, last), Instant::from_nanos(8));
-        assert_eq!(moment("-3ns").in_capture(first, last), Instant::from_nanos(97));
-        assert_eq!(moment("+3ns").in_capture(None, None), Instant::MIN);
+        assert_eq!(moment("+3ns").in_capture(first, last, &Zone::utc()), Instant::from_nanos(8));
+        assert_eq!(moment("-3ns").in_capture(first, last, &Zone::utc()), Instant::from_nanos(97));
+        assert_eq!(moment("+3ns").in_capture(None, None, &Zone::utc()), Instant::MIN);
         assert_eq!(moment("-1m").to_string(), "-1m");
     }
 }

@@ -6,7 +6,7 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 
 use tcpwhy_wire::capture::{Damage, DamageKind, Event, RawPacket, Reader};
-use tcpwhy_wire::{Duration, Instant, Segment, Skip, decode};
+use tcpwhy_wire::{Duration, Instant, Segment, Skip, decode, payload};
 
 use super::buffer::Buffer;
 use super::search::Search;
@@ -37,12 +37,21 @@ pub(super) struct Reading {
     reported: u64,
     /// Bytes in front of the window that were passed over.
     passed_over: u64,
+    /// Packets in them.
+    pub(super) packets_before: u64,
+    /// They were too many to be counted.
+    pub(super) is_uncounted: bool,
     /// A packet was so late that none of the window can follow.
     stopped: bool,
+    /// Somebody asked to stop before its end.
+    interrupted: bool,
 }
 
 /// Time stamps of a capture step back by this at most: several queues of an interface, clocks that are set.
 const DISORDER_MAX: Duration = Duration::from_secs(1);
+
+/// Packets within so many bytes in front of a window are counted; that takes a second or so.
+const COUNTED_LEN: u64 = 2 << 30;
 
 /// A first packet further in than this is not looked for.
 const MAX_LOOK_AHEAD: usize = 1 << 20;
@@ -55,7 +64,19 @@ impl Reading {
 
     fn new(source: Source, buffer: Buffer) -> Self {
         let (reader, tally) = (Reader::new(), Tally::default());
-        Self { source, buffer, reader, error: None, tally, reported: 0, passed_over: 0, stopped: false }
+        Self {
+            source,
+            buffer,
+            reader,
+            error: None,
+            tally,
+            reported: 0,
+            passed_over: 0,
+            packets_before: 0,
+            is_uncounted: false,
+            stopped: false,
+            interrupted: false,
+        }
     }
 
     #[cfg(unix)]
@@ -120,6 +141,7 @@ impl Reading {
         };
         match found {
             Some((first, offset)) => {
+                self.count_to(first, offset)?;
                 self.source.jump(offset)?;
                 self.reader.jump(offset);
                 self.buffer.reset();
@@ -128,6 +150,37 @@ impl Reading {
             }
             None => self.start_again(),
         }
+    }
+
+    /// Counts the packets that are passed over, so that the others have the numbers that they have in the file. What lies too far in
+    /// is not counted.
+    fn count_to(&mut self, first: u64, offset: u64) -> io::Result<()> {
+        if offset - first > COUNTED_LEN {
+            self.is_uncounted = true;
+            return Ok(());
+        }
+        let mut reader = self.reader.clone();
+        self.source.jump(first)?;
+        reader.jump(first);
+        self.buffer.reset();
+        while reader.offset() < offset {
+            let step = reader.next(self.buffer.unread(), self.buffer.at_eof());
+            let consumed = step.consumed;
+            let wanted = match step.event {
+                Event::Packet(_) => {
+                    self.packets_before += 1;
+                    0
+                }
+                Event::Skipped | Event::Damaged(_) => 0,
+                Event::NeedMore(n) => n,
+                Event::End => break,
+            };
+            self.buffer.consume(consumed);
+            if wanted > 0 {
+                self.buffer.fill(&mut self.source, wanted)?;
+            }
+        }
+        Ok(())
     }
 
     /// Reads up to the first packet, from which on the file can be searched.
@@ -160,7 +213,7 @@ impl Reading {
 
     /// Gives packets up to the limit, a time and the number of the input that has a packet then; `number` is this one's own.
     /// Returns the time of the next packet, whose turn has not come, or `None` at the end.
-    pub(super) fn advance<P: FnMut(Progress), S: FnMut(&Segment)>(
+    pub(super) fn advance<P: FnMut(Progress), S: FnMut(&Segment, &[u8])>(
         &mut self,
         limit: Option<(Instant, usize)>,
         number: usize,
@@ -183,7 +236,14 @@ impl Reading {
                 let step = self.reader.next(&unread[at..], at_eof);
                 at += step.consumed;
                 match step.event {
+                    Event::Packet(packet) if packet.at > limit => {
+                        at -= step.consumed;
+                        self.reader.put_back(&packet, step.consumed);
+                        next = Some(packet.at);
+                        break None;
+                    }
                     Event::Packet(packet) if !run.span.contains(packet.at) => {
+                        run.number += 1;
                         self.tally.outside += 1;
                         if packet.at >= stop {
                             self.stopped = true;
@@ -191,12 +251,6 @@ impl Reading {
                         }
                     }
                     Event::Packet(mut packet) => {
-                        if packet.at > limit {
-                            at -= step.consumed;
-                            self.reader.put_back(&packet, step.consumed);
-                            next = Some(packet.at);
-                            break None;
-                        }
                         run.number += 1;
                         packet.number = run.number;
                         self.tally.on_packet(&packet, &mut run.on_segment);
@@ -218,8 +272,15 @@ impl Reading {
 
     /// Reads on, unless that is a bomb.
     fn refill<P: FnMut(Progress), S>(&mut self, wanted: usize, run: &mut Run<P, S>) -> bool {
-        self.error = self.buffer.fill(&mut self.source, wanted).err();
-        self.report(run);
+        if !self.source.is_stopped() {
+            self.error = self.buffer.fill(&mut self.source, wanted).err();
+            self.report(run);
+        }
+        // What an end that somebody asked for cuts in two is no damage.
+        if self.source.is_stopped() {
+            (self.interrupted, self.error) = (true, None);
+            return false;
+        }
         let offset = self.unpacked();
         let compressed = self.source.stored_read();
         let bound = compressed.saturating_mul(run.options.unpacked_ratio_max);
@@ -256,6 +317,7 @@ impl Reading {
     /// Whether the end came before the length that the file had when it was opened.
     fn has_shrunk(&self) -> bool {
         !self.stopped
+            && !self.interrupted
             && self.buffer.at_eof()
             && self.source.stored_len.is_some_and(|had| self.source.stored_read() < had)
     }
@@ -278,6 +340,7 @@ impl Reading {
         file.drops = self.reader.drops().total();
         file.unread_bytes = self.unread_bytes();
         file.stopped = self.stopped;
+        file.interrupted = self.interrupted;
         self.tally.put_into(file);
     }
 }
@@ -305,7 +368,7 @@ impl Tally {
     }
 
     #[inline]
-    fn on_packet(&mut self, packet: &RawPacket<'_>, on_segment: &mut impl FnMut(&Segment)) {
+    fn on_packet(&mut self, packet: &RawPacket<'_>, on_segment: &mut impl FnMut(&Segment, &[u8])) {
         if self.packets == 0 {
             (self.first_number, self.first, self.last) = (packet.number, packet.at, packet.at);
         }
@@ -315,7 +378,7 @@ impl Tally {
         match &decode(packet) {
             Ok(segment) => {
                 self.segments += 1;
-                on_segment(segment);
+                on_segment(segment, if segment.payload_len > 0 { payload(packet) } else { &[] });
             }
             Err(skip) => self.skipped[*skip as usize] += 1,
         }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
 
+use super::stop::{self, Waiting};
 use super::trouble::Failure;
 
 /// What an input is wrapped in.
@@ -57,14 +58,25 @@ struct Stored {
 #[derive(Debug)]
 enum From {
     File(File),
+    #[cfg(not(unix))]
     Stdin(io::Stdin),
+    /// Standard input, or a file that is no regular one.
+    Pipe(File, Waiting),
 }
 
 impl Read for From {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::File(file) => file.read(buf),
+            #[cfg(not(unix))]
             Self::Stdin(stdin) => stdin.lock().read(buf),
+            Self::Pipe(file, waiting) => {
+                #[cfg(unix)]
+                if !waiting.until_readable(file.as_fd()) {
+                    return Ok(0);
+                }
+                file.read(buf)
+            }
         }
     }
 }
@@ -127,15 +139,22 @@ impl Source {
                     "standard input is the terminal; pipe a capture in: `tcpdump -U -w - | tcpwhy read -`",
                 ));
             }
-            return Ok(Self::unseen(From::Stdin(stdin), None));
+            // Its own descriptor: what the library's standard input has buffered, nobody can wait for.
+            #[cfg(unix)]
+            let from = From::Pipe(File::from(stdin.as_fd().try_clone_to_owned()?), Waiting::default());
+            #[cfg(not(unix))]
+            let from = From::Stdin(stdin);
+            return Ok(Self::unseen(from, None));
         }
         let file = File::open(path).map_err(Failure::from_open)?;
         let metadata = file.metadata()?;
         if metadata.is_dir() {
             return Err(Failure::Directory(PathBuf::from(path)));
         }
-        let len = metadata.is_file().then_some(metadata.len());
-        Ok(Self::unseen(From::File(file), len))
+        if metadata.is_file() {
+            return Ok(Self::unseen(From::File(file), Some(metadata.len())));
+        }
+        Ok(Self::unseen(From::Pipe(file, Waiting::default()), None))
     }
 
     /// Not a byte is read before somebody asks for one: that is when rights have been given up.
@@ -162,10 +181,8 @@ impl Source {
     /// The descriptor, of a file.
     #[cfg(unix)]
     pub(super) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        match self.from()? {
-            From::File(file) => Some(file.as_fd()),
-            From::Stdin(_) => None,
-        }
+        let (From::File(file) | From::Pipe(file, _)) = self.from()?;
+        Some(file.as_fd())
     }
 
     fn from(&self) -> Option<&From> {
@@ -174,6 +191,14 @@ impl Source {
             Unpack::Plain(stored) => Some(&stored.from),
             Unpack::Gzip(decoder) => Some(&decoder.get_ref().get_ref().from),
             Unpack::Zstd(decoder) => Some(&decoder.get_ref().get_ref().from),
+        }
+    }
+
+    /// Whether it ends here because somebody asked: a file at once, a pipe when it is empty.
+    pub(super) fn is_stopped(&self) -> bool {
+        match self.from() {
+            Some(From::Pipe(_, waiting)) => waiting.gave_up(),
+            _ => stop::is_asked(),
         }
     }
 

@@ -56,7 +56,7 @@ impl Compared {
 impl fmt::Display for Compared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { connection, n, kind, felt, billed, .. } = self;
-        write!(f, "connection {connection}, {} {n}: felt {felt}, billed {billed}", kind.name())
+        write!(f, "connection {connection}, {} {n}: took {felt}, billed {billed}", kind.name())
     }
 }
 
@@ -298,6 +298,7 @@ mod tests {
             initiator: Side::Client,
             start: Instant::from_nanos(start * 1_000_000),
             elapsed: Duration::from_millis(elapsed),
+            awaited: Duration::ZERO,
             client_idle: Duration::ZERO,
             request_bytes: request as u64,
             reply_bytes: reply as u64,
@@ -314,10 +315,13 @@ mod tests {
             mss: [None, None],
             packets: 0,
             bytes: [0, 0],
+            span: [Instant::from_nanos(0); 2],
+            billed: 0,
             packet_range: [0, 0],
             bill: Vec::new(),
             exchanges: exchanges.collect(),
             ladder: Vec::new(),
+            ladder_omitted: 0,
         }
     }
 

@@ -251,7 +251,7 @@ pub(super) fn out_of_range(run: &Run) -> Vec<String> {
         .filter_map(|(what, expected, felt)| match (expected?, felt) {
             (expected, None) => Some(format!("no {what}, expected {expected}")),
             (expected, Some(felt)) if !expected.contains(felt) => {
-                Some(format!("{what} felt {felt}, expected {expected}"))
+                Some(format!("{what} took {felt}, expected {expected}"))
             }
             _ => None,
         })

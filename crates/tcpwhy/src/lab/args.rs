@@ -86,7 +86,7 @@ pub(crate) struct RunArgs {
 const LAB_EXAMPLES: &str = "\
 Examples:
   tcpwhy lab                                      which problems can be recreated?
-  tcpwhy lab split                                recreate one on this kernel, and its mends
+  tcpwhy lab split                                recreate one on this kernel, and its fixes
   tcpwhy lab split@rtt-26 --repeat 5              a variant of it, five times
   tcpwhy lab d-rcvbuf --set delay=20ms,rcvbuf=65536 --keep out
   tcpwhy lab all                                  theory, reported, measured here, after the fix

@@ -32,7 +32,7 @@ impl Felt {
     pub(super) fn kind(&self, kind: Kind) -> &[Duration] {
         match kind {
             Kind::Setup => &self.setups,
-            Kind::Exchange => &self.exchanges,
+            Kind::Exchange | Kind::Subscription => &self.exchanges,
             Kind::OneWay => &self.one_way,
         }
     }
@@ -62,7 +62,7 @@ impl Headline {
             Kind::Setup => expect.setup,
             Kind::OneWay => expect.one_way,
             Kind::Exchange if self.slowest => expect.slowest,
-            Kind::Exchange => expect.exchange,
+            Kind::Exchange | Kind::Subscription => expect.exchange,
         }
     }
 
@@ -83,7 +83,7 @@ impl Headline {
             Kind::Setup => "connect",
             Kind::OneWay => "one-way message",
             Kind::Exchange if self.slowest => "slowest exchange",
-            Kind::Exchange => "exchange",
+            Kind::Exchange | Kind::Subscription => "exchange",
         }
     }
 }

@@ -208,12 +208,12 @@ fn bill_and_sent(
 
 fn read(capture: &Path, mut on_segment: impl FnMut(&Segment)) -> anyhow::Result<Report> {
     let mut analysis = Analysis::new(Options { listing: Listing::UpTo(u64::MAX), ..Options::default() });
-    let summary = Inputs::open(&[capture]).for_each_segment(
+    let summary = Inputs::open(&[capture]).for_each_captured(
         &input::Options::default(),
         |_| {},
-        |segment| {
+        |segment, captured| {
             on_segment(segment);
-            analysis.on_segment(segment);
+            analysis.on_captured(segment, captured);
         },
     );
     output::troubles(&summary);

@@ -39,14 +39,14 @@ pub(super) fn list(args: &RunArgs) -> anyhow::Result<u8> {
         }
         if !entry.mends.is_empty() {
             let mends: Vec<&str> = entry.mends.iter().map(|(name, _)| name.as_str()).collect();
-            more.push(format!("mended by {}", mends.join(", ")));
+            more.push(format!("fixed by {}", mends.join(", ")));
         }
         if !more.is_empty() {
             let _ = writeln!(out, "{:widest$}  {}", "", text::faint(&more.join("; "), style));
         }
     }
     out.push_str(
-        "\ntcpwhy lab NAME recreates one on this kernel, with its mends; tcpwhy lab all makes the table.\n",
+        "\ntcpwhy lab NAME recreates one on this kernel, with its fixes; tcpwhy lab all makes the table.\n",
     );
     print(&out)?;
     Ok(ANALYSED)
@@ -101,7 +101,7 @@ pub(super) fn over_runs(runs: &[Run], headline: Headline) -> Option<Spread> {
 
 fn heading(form: &Form, scenario: &Scenario, style: Style) -> String {
     if let Some((mend, what)) = &form.mend {
-        return text::strong(&format!("Mended, {mend}: {what}"), style) + "\n";
+        return text::strong(&format!("Fixed, {mend}: {what}"), style) + "\n";
     }
     let mut out = text::strong(&format!("{}: {}", scenario.name, scenario.shows), style) + "\n";
     let path = |elements: &[tcpwhy_lab::ElementSpec]| match elements {
@@ -133,7 +133,7 @@ fn told(form: &Form, headline: Headline, unmended: Option<Duration>, runs: &[Run
     let mut order: Vec<&Run> = runs.iter().collect();
     order.sort_by_key(|run| headline.measured(&run.felt));
     let Some(run) = order.get(order.len() / 2) else { return out };
-    out.push_str(&line("felt", &felt(run)));
+    out.push_str(&line("measured", &felt(run)));
     let measured = over_runs(runs, headline);
     if let Some(Spread { median, min, max }) = measured.filter(|_| runs.len() > 1) {
         let what = format!(
@@ -158,7 +158,7 @@ fn told(form: &Form, headline: Headline, unmended: Option<Duration>, runs: &[Run
             foretold.said(),
             foretold.deviation(measured, Headline::connect(runs))
         );
-        out.push_str(&line("foretold", &what));
+        out.push_str(&line("expected", &what));
     }
     if form.mend.is_some()
         && let Some((before, after)) = unmended.zip(measured.map(|spread| spread.median))

@@ -224,7 +224,7 @@ impl Row {
         }
         let _ = writeln!(out, "  {:9} {measured}", "here");
         if !self.mended.is_empty() {
-            let _ = writeln!(out, "  {:9} {}", "mended", self.mended());
+            let _ = writeln!(out, "  {:9} {}", "fixed", self.mended());
         }
         for warning in &self.warnings {
             let _ = writeln!(out, "  {:9} {warning}", "warning");

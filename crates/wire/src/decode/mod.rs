@@ -82,13 +82,18 @@ pub fn decode(packet: &RawPacket<'_>) -> Result<Segment, Skip> {
     }
 }
 
+/// As much of the payload of the TCP segment in a packet as was captured; nothing where it carries none.
+#[inline]
+pub fn payload<'a>(packet: &RawPacket<'a>) -> &'a [u8] {
+    match usual::Usual::recognise(packet) {
+        Some(usual) => usual.payload(packet),
+        None => headers(packet).map_or(&[], |(_, tcp)| tcp.payload),
+    }
+}
+
 #[inline(never)]
 fn step_by_step(packet: &RawPacket<'_>) -> Result<Segment, Skip> {
-    let (data, version) = link::network_layer(packet.link, packet.data)?;
-    // The link header's length off the length on the wire: for IP headers that cannot say how long the packet is.
-    let on_wire = packet.original_len.saturating_sub((packet.data.len() - data.len()) as u32);
-    let ip = ip::decode(data, version, on_wire)?;
-    let tcp = tcp::decode(ip.payload, ip.payload_len)?;
+    let (ip, tcp) = headers(packet)?;
     Ok(Segment {
         packet: packet.number,
         at: packet.at,
@@ -103,4 +108,15 @@ fn step_by_step(packet: &RawPacket<'_>) -> Result<Segment, Skip> {
         ip_id: ip.id,
         ttl: ip.ttl,
     })
+}
+
+#[expect(clippy::inline_always, reason = "headers are not copied from step to step")]
+#[inline(always)]
+fn headers<'a>(packet: &RawPacket<'a>) -> Result<(ip::Ip<'a>, tcp::Tcp<'a>), Skip> {
+    let (data, version) = link::network_layer(packet.link, packet.data)?;
+    // The link header's length off the length on the wire: for IP headers that cannot say how long the packet is.
+    let on_wire = packet.original_len.saturating_sub((packet.data.len() - data.len()) as u32);
+    let ip = ip::decode(data, version, on_wire)?;
+    let tcp = tcp::decode(ip.payload, ip.payload_len)?;
+    Ok((ip, tcp))
 }

@@ -11,7 +11,7 @@ const HEADER_LEN: usize = 20;
 const MAX_WINDOW_SCALE: u8 = 14;
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Tcp {
+pub(super) struct Tcp<'a> {
     pub(super) src_port: u16,
     pub(super) dst_port: u16,
     pub(super) seq: Seq,
@@ -20,12 +20,14 @@ pub(super) struct Tcp {
     pub(super) flags: Flags,
     pub(super) payload_len: u32,
     pub(super) options: TcpOptions,
+    /// As far as it was captured.
+    pub(super) payload: &'a [u8],
 }
 
 /// Reads the header at the front of `data`, of a segment of `len` bytes.
 #[expect(clippy::inline_always, reason = "a segment is not copied from step to step")]
 #[inline(always)]
-pub(super) fn decode(data: &[u8], len: u32) -> Result<Tcp, Skip> {
+pub(super) fn decode(data: &[u8], len: u32) -> Result<Tcp<'_>, Skip> {
     let [s0, s1, d0, d1, q0, q1, q2, q3, a0, a1, a2, a3, offset, flags, w0, w1] =
         *data.first_chunk::<NEEDED_LEN>().ok_or(Skip::TruncatedHeader)?;
     let header_len = usize::from(offset >> 4) * 4;
@@ -49,6 +51,7 @@ pub(super) fn decode(data: &[u8], len: u32) -> Result<Tcp, Skip> {
         flags,
         payload_len: len - header_len as u32,
         options,
+        payload: data.get(header_len..).unwrap_or_default(),
     })
 }
 

@@ -40,6 +40,13 @@ impl<'a> Usual<'a> {
         usual.then_some(Self { frame, payload_len })
     }
 
+    /// As much of the payload as was captured, without what Ethernet padded.
+    #[inline]
+    pub(super) fn payload(&self, packet: &RawPacket<'a>) -> &'a [u8] {
+        let captured = packet.data.get(self.frame.len()..).unwrap_or_default();
+        &captured[..captured.len().min(self.payload_len as usize)]
+    }
+
     #[expect(clippy::inline_always, reason = "a segment is not copied from step to step")]
     #[inline(always)]
     pub(super) fn segment(&self, packet: &RawPacket<'_>) -> Segment {
@@ -93,7 +100,11 @@ mod tests {
     fn agrees(data: &[u8], link: LinkType) -> bool {
         let at = Instant::from_nanos(7);
         let packet = RawPacket { number: 3, at, link, data, original_len: 76, interface: 0, dropped: 0 };
-        let usual = super::Usual::recognise(&packet).map(|usual| usual.segment(&packet));
+        let usual = super::Usual::recognise(&packet);
+        let payload = usual.as_ref().map(|usual| usual.payload(&packet));
+        let same = |bytes| crate::decode::headers(&packet).is_ok_and(|(_, tcp)| tcp.payload == bytes);
+        assert!(payload.is_none_or(same), "{data:02x?}");
+        let usual = usual.map(|usual| usual.segment(&packet));
         assert!(usual.is_none_or(|usual| Ok(usual) == step_by_step(&packet)), "{data:02x?}");
         usual.is_some()
     }

@@ -1,7 +1,7 @@
 //! Is this connection one of those asked for?
 //!
-//! The words are tcpdump's: `port 8080`, `host 10.0.0.5`, `net 10.0.0.0/8`, `portrange 8000-8099`, `src` and `dst` before
-//! them, `and`, `or`, `not` (`&&`, `||`, `!`) and parentheses. As there, a value without a word takes the words of the value
+//! The words are tcpdump's (pcap-filter(7)): `port 8080`, `port http`, `host 10.0.0.5`, `net 10.0.0.0/8` or `net 10`,
+//! `portrange 8000-8099`, `src`, `dst` and `tcp`, `ip`, `ip6` before them, `and`, `or`, `not` (`&&`, `||`, `!`) and parentheses. As there, a value without a word takes the words of the value
 //! before it: `port 80 or 443`. An endpoint as tcpwhy prints it stands for itself: `10.0.0.5:8080`, `[::1]:8080`.
 //!
 //! One difference: `and` and `or` do not mix without parentheses. tcpdump reads them from left to right, programming
@@ -24,6 +24,8 @@ pub struct Filter {
 /// A filter is a tree of these.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Expr {
+    /// Whatever it is: all is TCP.
+    Any,
     /// One endpoint must be like this.
     Is(Which, What),
     Not(Box<Expr>),
@@ -48,6 +50,8 @@ enum What {
     Ports(u16, u16),
     /// Address and port.
     Endpoint(Endpoint),
+    /// An address of IPv6, or of IPv4.
+    Family { v6: bool },
 }
 
 impl What {
@@ -56,6 +60,7 @@ impl What {
             Self::Net { addr, prefix } => (addr ^ endpoint.addr) & mask(prefix) == 0,
             Self::Ports(first, last) => (first..=last).contains(&endpoint.port),
             Self::Endpoint(this) => this == endpoint,
+            Self::Family { v6 } => endpoint.ip().is_ipv6() == v6,
         }
     }
 }
@@ -67,6 +72,7 @@ fn mask(prefix: u8) -> u128 {
 impl Expr {
     fn matches(&self, src: Endpoint, dst: Endpoint) -> bool {
         match self {
+            Self::Any => true,
             Self::Is(Which::Src, what) => what.is(src),
             Self::Is(Which::Dst, what) => what.is(dst),
             Self::Is(Which::Either, what) => what.is(src) || what.is(dst),
@@ -131,6 +137,7 @@ impl fmt::Display for Expr {
             Ok(())
         };
         match self {
+            Self::Any => f.write_str("tcp"),
             Self::Is(which, what) => {
                 f.write_str(match which {
                     Which::Src => "src ",
@@ -164,6 +171,7 @@ impl fmt::Display for What {
             Self::Ports(first, last) if first == last => write!(f, "port {first}"),
             Self::Ports(first, last) => write!(f, "portrange {first}-{last}"),
             Self::Endpoint(endpoint) => endpoint.fmt(f),
+            Self::Family { v6 } => f.write_str(if v6 { "ip6" } else { "ip" }),
         }
     }
 }

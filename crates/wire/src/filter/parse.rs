@@ -40,8 +40,46 @@ fn words(text: &str) -> Vec<(usize, &str)> {
 /// The words before a value, which hold for later values that have none.
 #[derive(Clone, Copy)]
 struct Words {
-    which: Which,
+    which: Direction,
     kind: Kind,
+    family: Family,
+}
+
+#[derive(Clone, Copy)]
+enum Direction {
+    One(Which),
+    /// `src and dst`.
+    Both,
+}
+
+#[derive(Clone, Copy)]
+enum Family {
+    Both,
+    V4,
+    V6,
+}
+
+impl Family {
+    fn expr(self) -> Expr {
+        match self {
+            Self::Both => Expr::Any,
+            Self::V4 => Expr::Is(Which::Either, What::Family { v6: false }),
+            Self::V6 => Expr::Is(Which::Either, What::Family { v6: true }),
+        }
+    }
+
+    /// Of this family, and this.
+    fn with(self, expr: Expr) -> Expr {
+        match self {
+            Self::Both => expr,
+            Self::V4 | Self::V6 => Expr::And(vec![self.expr(), expr]),
+        }
+    }
+}
+
+/// Whether a term ends in front of this word.
+fn is_between_terms(word: &str) -> bool {
+    matches!(word, "and" | "or" | "&&" | "||" | ")")
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -112,12 +150,8 @@ impl<'a> Parser<'a> {
         if self.peek() == Some("(") {
             return self.group(None, depth);
         }
-        let which = match self.peek() {
-            Some("src") => Some(Which::Src),
-            Some("dst") => Some(Which::Dst),
-            _ => None,
-        };
-        self.next += usize::from(which.is_some());
+        let family = self.family()?;
+        let which = self.which();
         let kind = match self.peek() {
             Some("host") => Some(Kind::Host),
             Some("net") => Some(Kind::Net),
@@ -126,21 +160,85 @@ impl<'a> Parser<'a> {
             _ => None,
         };
         self.next += usize::from(kind.is_some());
-        let words = match (which, kind, self.last) {
-            (None, None, Some(last)) => last,
-            _ => Words { which: which.unwrap_or(Which::Either), kind: kind.unwrap_or(Kind::Any) },
+        if let (Some(family), None, None) = (family, which, kind)
+            && self.peek().is_none_or(is_between_terms)
+        {
+            return Ok(family.expr());
+        }
+        let words = match (which, kind, family, self.last) {
+            (None, None, None, Some(last)) => last,
+            _ => Words {
+                which: which.unwrap_or(Direction::One(Which::Either)),
+                kind: kind.unwrap_or(Kind::Any),
+                family: family.unwrap_or(Family::Both),
+            },
         };
         if self.peek() == Some("(") {
             return self.group(Some(words), depth);
         }
         let what = match self.value(words.kind) {
             // `port 80 or 10.0.0.5:90`: the words before do not fit, but the value needs none.
-            Err(error) if which.is_none() && kind.is_none() => self.value(Kind::Any).map_err(|_| error)?,
+            Err(error) if which.is_none() && kind.is_none() && family.is_none() => {
+                self.value(Kind::Any).map_err(|_| error)?
+            }
             what => what?,
         };
         self.next += 1;
+        if words.kind == Kind::Net && self.peek() == Some("mask") {
+            return Err(self.error("write the mask as the number of its bits: `net 10.1.0.0/16`"));
+        }
         self.last = Some(words);
-        Ok(Expr::Is(words.which, what))
+        Ok(words.family.with(match words.which {
+            Direction::One(which) => Expr::Is(which, what),
+            Direction::Both => Expr::And(vec![Expr::Is(Which::Src, what), Expr::Is(Which::Dst, what)]),
+        }))
+    }
+
+    /// `tcp`, `ip` or `ip6`; other protocols and what is asked of single packets is refused.
+    fn family(&mut self) -> Result<Option<Family>, FilterError> {
+        let mut family = None;
+        while let Some(word) = self.peek() {
+            family = match word {
+                "tcp" => Some(family.unwrap_or(Family::Both)),
+                "ip" => Some(Family::V4),
+                "ip6" => Some(Family::V6),
+                "udp" | "icmp" | "icmp6" | "arp" | "rarp" | "sctp" | "igmp" | "esp" | "ah" => {
+                    return Err(self.error("only TCP is read here"));
+                }
+                "proto" | "less" | "greater" | "len" | "ether" | "vlan" | "mpls" | "gateway"
+                | "broadcast" | "multicast" | "inbound" | "outbound" => {
+                    return Err(self.error(
+                        "a bill needs whole connections: they are chosen by their addresses and ports",
+                    ));
+                }
+                _ if word.contains('[') && !word.starts_with('[') => {
+                    return Err(self.error(
+                        "a bill needs whole connections: not single packets, by what stands in them",
+                    ));
+                }
+                _ => break,
+            };
+            self.next += 1;
+        }
+        Ok(family)
+    }
+
+    /// `src`, `dst`, `src or dst`, `src and dst`.
+    fn which(&mut self) -> Option<Direction> {
+        let word = |n: usize| self.words.get(self.next + n).map(|(_, word)| *word);
+        let (direction, len) = match (word(0)?, word(1), word(2)) {
+            ("src", Some("or" | "||"), Some("dst")) | ("dst", Some("or" | "||"), Some("src")) => {
+                (Direction::One(Which::Either), 3)
+            }
+            ("src", Some("and" | "&&"), Some("dst")) | ("dst", Some("and" | "&&"), Some("src")) => {
+                (Direction::Both, 3)
+            }
+            ("src", ..) => (Direction::One(Which::Src), 1),
+            ("dst", ..) => (Direction::One(Which::Dst), 1),
+            _ => return None,
+        };
+        self.next += len;
+        Some(direction)
     }
 
     /// What stands in parentheses, which the words before them hold for: `port (80 or 443)`.
@@ -157,17 +255,19 @@ impl<'a> Parser<'a> {
 
     fn value(&self, kind: Kind) -> Result<What, FilterError> {
         let expected = match kind {
-            Kind::Any => "`host`, `net`, `port`, `portrange`, `src`, `dst`, `not`, `(` or an address",
+            Kind::Any => {
+                "`host`, `net`, `port`, `portrange`, `src`, `dst`, `tcp`, `ip6`, `not`, `(` or an address"
+            }
             Kind::Host => "an address, such as 10.0.0.5 or 2001:db8::1",
             Kind::Net => "a network, such as 10.0.0.0/8",
-            Kind::Port => "a port number",
+            Kind::Port => "a port number or the name of a well-known service",
             Kind::PortRange => "two port numbers, such as 8000-8099",
         };
         let Some(word) = self.peek() else { return Err(self.error(format!("expected {expected} here"))) };
         let what = match kind {
-            Kind::Port => word.parse().ok().map(|port| What::Ports(port, port)),
+            Kind::Port => port(word).map(|port| What::Ports(port, port)),
             Kind::PortRange => {
-                let range = word.split_once('-').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
+                let range = word.split_once('-').and_then(|(a, b)| Some((port(a)?, port(b)?)));
                 if let Some((first, last)) = range
                     && first > last
                 {
@@ -179,16 +279,31 @@ impl<'a> Parser<'a> {
             Kind::Net => self.net(word)?,
             Kind::Any => match host(word).or_else(|| endpoint(word)) {
                 Some(what) => Some(what),
-                None => self.net(word)?,
+                // `10` alone may be anything.
+                None if word.contains(['/', '.', ':']) => self.net(word)?,
+                None => None,
             },
         };
-        what.ok_or_else(|| self.error(format!("expected {expected} here")))
+        let is_name = |word: &str| {
+            word.starts_with(|c: char| c.is_ascii_alphabetic())
+                && word.chars().all(|c| c.is_ascii_alphanumeric() || ".-_".contains(c))
+        };
+        what.ok_or_else(|| match kind {
+            Kind::Host | Kind::Net if is_name(word) => self.error(format!(
+                "names are not looked up: what they stood for when the capture was made, nobody knows here; expected {expected}"
+            )),
+            _ => self.error(format!("expected {expected} here")),
+        })
     }
 
     /// A network; `None` where the word does not look like one.
     fn net(&self, word: &str) -> Result<Option<What>, FilterError> {
-        let Some((addr, len)) = word.split_once('/') else { return Ok(None) };
-        let (Ok(ip), Ok(len)) = (addr.parse::<IpAddr>(), len.parse::<u8>()) else { return Ok(None) };
+        let (addr, len) = match word.split_once('/') {
+            Some((addr, len)) => (addr, Some(len)),
+            None => (word, None),
+        };
+        let Some((ip, own_len)) = network(addr) else { return Ok(None) };
+        let Ok(len) = len.map_or(Ok(own_len), str::parse::<u8>) else { return Ok(None) };
         let (bits, before) = if ip.is_ipv4() { (32, 96) } else { (128, 0) };
         if len > bits {
             return Err(self
@@ -201,6 +316,52 @@ impl<'a> Parser<'a> {
         }
         Ok(Some(What::Net { addr, prefix }))
     }
+}
+
+/// An address, or the first bytes of an IPv4 address, and the bits that they are: `10`, `10.1`.
+fn network(word: &str) -> Option<(IpAddr, u8)> {
+    if let Ok(ip) = word.parse::<IpAddr>() {
+        return Some((ip, if ip.is_ipv4() { 32 } else { 128 }));
+    }
+    let mut bytes = [0; 4];
+    let mut parts = 0;
+    for part in word.split('.') {
+        *bytes.get_mut(parts)? = part.parse().ok()?;
+        parts += 1;
+    }
+    Some((IpAddr::from(bytes), 8 * parts as u8))
+}
+
+/// A number, or what the usual services are called (IANA's service names).
+fn port(word: &str) -> Option<u16> {
+    const SERVICES: [(&str, u16); 24] = [
+        ("ftp-data", 20),
+        ("ftp", 21),
+        ("ssh", 22),
+        ("telnet", 23),
+        ("smtp", 25),
+        ("domain", 53),
+        ("http", 80),
+        ("www", 80),
+        ("kerberos", 88),
+        ("pop3", 110),
+        ("imap", 143),
+        ("imap2", 143),
+        ("bgp", 179),
+        ("ldap", 389),
+        ("https", 443),
+        ("microsoft-ds", 445),
+        ("submission", 587),
+        ("ldaps", 636),
+        ("imaps", 993),
+        ("pop3s", 995),
+        ("mysql", 3306),
+        ("postgresql", 5432),
+        ("redis", 6379),
+        ("http-alt", 8080),
+    ];
+    let named = |word: &str| SERVICES.iter().find(|(name, _)| *name == word).map(|(_, port)| *port);
+    word.parse().ok().or_else(|| named(word))
 }
 
 fn host(word: &str) -> Option<What> {

@@ -3,7 +3,7 @@
 //! How fast it is ([`crate::estimate::rate`]) and what it is busy with ([`crate::estimate::bottleneck`]) is reckoned there; here it
 //! is decided which bytes that is told about, and when.
 
-use tcpwhy_wire::{Duration, Instant, Segment};
+use tcpwhy_wire::{Duration, Instant, SackBlock, Segment};
 
 use super::{Half, TIMESTAMP_OPTION_LEN};
 use crate::estimate::bottleneck::{Acked, Link, Passed, is_gathered};
@@ -20,6 +20,11 @@ const SILENT: i64 = 3;
 
 /// IPv4 and TCP, without options.
 const HEADERS_LEN: u32 = 40;
+
+/// For so many windows a reader that was behind may be behind again.
+const UNREAD_WINDOWS: u32 = 4;
+/// Larger windows than this nothing in a capture fills, and no sequence number is as far away.
+const WINDOW_MAX: u32 = 1 << 28;
 
 /// TCP_DELACK_MIN (include/net/tcp.h) less a jiffy: the shortest timer of a delayed acknowledgement that many have.
 const DELACK_MIN: Duration = Duration::from_millis(36);
@@ -46,12 +51,25 @@ impl Half {
         now >= before && before >= self.window_max - self.window_max / 4
     }
 
+    /// A window well below what it was holds what nobody had read: for some windows from then on, the application's pace decides when
+    /// acknowledgements come, and those that it lets go have large windows again.
+    #[inline]
+    pub(super) fn learn_unread(&mut self, windows: Option<[u32; 2]>) {
+        if windows.is_some_and(|[_, now]| now < self.window_max - self.window_max / 4) {
+            let windows = self.window_max.min(WINDOW_MAX) * UNREAD_WINDOWS;
+            self.unread_until = self.snd_nxt.map(|nxt| nxt + windows);
+        } else if self.unread_until.is_some_and(|until| self.una.is_some_and(|una| una.at_or_after(until))) {
+            self.unread_until = None;
+        }
+    }
+
     /// Learns from an acknowledgement how fast the bottleneck is, and what it is busy with.
     #[inline]
     pub(crate) fn learn_link(&mut self, acked: Acked, mss: u32, peer: Duration) {
         let Acked { at, bytes, segments, oldest, newest_at, rtt, windows } = acked;
         let since = self.acknowledgements.last().map(|last| at - last);
-        let at_once = windows.is_some_and(|windows| self.was_read(windows))
+        let at_once = self.unread_until.is_none()
+            && windows.is_some_and(|windows| self.was_read(windows))
             && !is_gathered(segments, bytes, mss, since)
             && self.is_at_once(at - peer, bytes, segments, mss);
         let late = rtt.filter(|_| at_once).map(|rtt| rtt - peer);
@@ -100,9 +118,10 @@ impl Half {
     /// was sent before bytes that have arrived has passed it or is lost, except for what was sent again.
     pub(crate) fn passed_or_lost(&self, ack: &Segment) -> u32 {
         let blocks = ack.options.sack().iter();
-        let arrived: i32 = blocks.clone().map(|block| (block.end - block.start.latest(ack.ack)).max(0)).sum();
+        let bytes = |block: &SackBlock| (block.end - block.start.latest(ack.ack)).max(0) as u32;
+        let arrived = blocks.clone().map(bytes).fold(0, u32::saturating_add);
         let reached = blocks.map(|block| block.end - ack.ack).max().unwrap_or(0);
-        (arrived.max(0) as u32).max((reached.max(0) as u32).saturating_sub(self.link.resent()))
+        arrived.max((reached.max(0) as u32).saturating_sub(self.link.resent()))
     }
 
     /// Whether so much has left since the last small segment that its sender has had more to send all the time: what an application

@@ -1,8 +1,12 @@
 //! What has arrived although the capture does not have it?
 
-use tcpwhy_wire::Segment;
+use tcpwhy_wire::{Duration, Segment};
 
 use super::Half;
+use crate::words::limits::{HELD_BACK_MIN, TIMER_TICK};
+
+/// No timer of delayed acknowledgements runs longer: 200 ms (TCP_DELACK_MAX, include/net/tcp.h; Windows), 100 ms (BSD).
+const PEER_TIMER_MAX: Duration = Duration::from_millis(200);
 
 impl Half {
     /// Whether the peer has acknowledged bytes that the capture does not have. They may still come, where the capture
@@ -14,5 +18,36 @@ impl Half {
     /// Whether packets before this segment are missing from the capture, though they did arrive.
     pub(crate) fn not_captured(&self, segment: &Segment) -> bool {
         self.acked_unseen() && self.snd_nxt.is_some_and(|nxt| segment.seq.after(nxt))
+    }
+
+    /// Whether its sender's numbers or clock say that the present segment left before others that passed sooner: it was overtaken, and
+    /// is no copy of what was lost.
+    pub(crate) fn left_before(&self, segment: &Segment, mss: u32) -> bool {
+        let packets = segment.payload_len.div_ceil(mss.max(1)).max(1) as u16;
+        let stamps = self.last_data.as_ref().and_then(|last| last.stamp).zip(segment.options.timestamps);
+        segment.ip_id.is_some_and(|id| self.ip_id.is_before_others(id, packets))
+            || stamps.is_some_and(|(last, now)| (now.val.wrapping_sub(last) as i32) < 0)
+    }
+
+    /// The peer took so long for a bare acknowledgement, and is `peer` away.
+    #[inline]
+    pub(super) fn learn_timer(&mut self, rtt: Option<Duration>, peer: Duration) {
+        let held = rtt.map_or(Duration::ZERO, |rtt| rtt - peer);
+        if held >= HELD_BACK_MIN && held > self.peer_timer && peer.is_positive() {
+            self.peer_timer = held;
+        }
+    }
+
+    /// For how long the peer may have had bytes of this direction without acknowledging them, whatever its program did: the longest
+    /// timer that it has shown, which may grow with the round trip (tcp_send_delayed_ack, net/ipv4/tcp_output.c).
+    pub(crate) fn peer_timer(&self, rtt: Duration) -> Option<Duration> {
+        let longest = self.peer_timer + self.peer_timer.divided_by(4);
+        let bounded = longest.max(rtt.min(PEER_TIMER_MAX)) + TIMER_TICK.times(2);
+        self.peer_timer.is_positive().then_some(bounded)
+    }
+
+    /// Whether the peer's last segment was its first acknowledgement of what was sent last.
+    pub(crate) fn acked_just_now(&self) -> bool {
+        self.newly_acked > 0 && self.una == self.snd_nxt
     }
 }

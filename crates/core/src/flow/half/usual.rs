@@ -55,9 +55,10 @@ impl Half {
     }
 
     /// Whether this segment's acknowledgement, of no more than was known, changes nothing.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "its caller is large, and each segment passes it")]
+    #[inline(always)]
     pub(crate) fn is_repeated(&self, segment: &Packed, window: u32) -> bool {
-        let last_window = self.in_transit.back().map_or(self.view.window, |last| last.window);
+        let last_window = self.last_window();
         segment.payload_len > 0
             && self.una == Some(segment.ack)
             && last_window == window
@@ -89,7 +90,7 @@ impl Half {
         peer: Duration,
     ) -> Option<Duration> {
         let (at, ack) = (segment.at, segment.ack);
-        let last_window = self.in_transit.back().map_or(self.view.window, |last| last.window);
+        let last_window = self.last_window();
         let acked = self.una.map_or(0, |una| (ack - una).max(0) as u32);
         self.newly_acked = acked;
         self.una = Some(ack);
@@ -120,13 +121,17 @@ impl Half {
         let repaired = newest.is_some_and(|sent| sent.retransmitted);
         let count = if segment.payload_len > 0 { &mut self.acked_with_data } else { &mut self.acked_bare };
         *count = count.saturating_add(1);
+        if segment.payload_len == 0 && acked <= mss && !repaired {
+            self.learn_timer(rtt, peer);
+        }
+        let windows = (segment.payload_len == 0).then_some([last_window, window]);
+        self.learn_unread(windows);
         if acked <= mss && segments <= 1 && self.sent.is_empty() && self.acknowledgements.best().is_none() {
             // A lone segment says nothing of the link.
             self.newest_acked_at = newest_at;
             self.acknowledgements.on_lone(at);
             self.link.forget_timer();
         } else {
-            let windows = (segment.payload_len == 0).then_some([last_window, window]);
             self.learn_link(Acked { at, bytes: acked, segments, oldest, newest_at, rtt, windows }, mss, peer);
         }
         self.window_first.get_or_insert(window);

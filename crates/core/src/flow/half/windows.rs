@@ -3,6 +3,7 @@
 use tcpwhy_wire::{Segment, Seq};
 
 use super::Half;
+use crate::flow::order::LastData;
 
 /// The window that a sender knows early in a connection.
 const EARLY_WINDOW_MAX: u32 = 65_536;
@@ -34,6 +35,11 @@ impl Half {
         Some(self.view.edge? - self.snd_nxt?)
     }
 
+    /// Bytes that still fit behind `len` more; below zero where these go beyond it. A window that nobody knows has no end.
+    pub(crate) fn room_behind(&self, len: u32) -> i32 {
+        self.room_left().map_or(i32::MAX, |room| room.saturating_sub_unsigned(len))
+    }
+
     /// First byte beyond every window that passed the capture, whether the sender had it yet or not.
     pub(crate) fn edge_seen(&self) -> Option<Seq> {
         self.in_transit.iter().map(|ack| ack.edge).chain(self.view.edge).reduce(Seq::latest)
@@ -48,5 +54,13 @@ impl Half {
     /// within a long write, every half window is pushed without asking (forced_push, net/ipv4/tcp.c).
     pub(crate) fn shows_nodelay(&self, len: u32) -> bool {
         self.outstanding() + len < self.window_max / 2
+    }
+
+    /// Bytes that the sender learned to have arrived since it sent `last`.
+    pub(crate) fn acked_since(&self, last: &LastData) -> u32 {
+        match (self.view.una, last.una) {
+            (Some(now), Some(then)) => (now - then).max(0) as u32,
+            _ => 0,
+        }
     }
 }

@@ -135,7 +135,7 @@ fn told(run: &Run) -> String {
         || "nothing".to_owned(),
         |felt| format!("{} ({} to {})", time(felt.median), time(felt.min), time(felt.max)),
     );
-    let mut out = format!("{:36} a call felt {felt}\n", run.scenario.name);
+    let mut out = format!("{:36} a call took {felt}\n", run.scenario.name);
     for (end, report) in ["client", "server"].into_iter().zip(&run.bills) {
         // A String takes any text.
         let _ = writeln!(out, "{:38}{end}: {}", "", largest(report));

@@ -1,0 +1,56 @@
+//! What is a part of the exchange under way, and what turns out to be none?
+
+use tcpwhy_wire::{Instant, Segment, Seq};
+
+use super::{Open, Piece};
+use crate::bill::account::Account;
+use crate::bill::split::Split;
+
+impl Open {
+    /// The reply begins with a segment that passes at `at`.
+    #[inline]
+    pub(crate) fn on_reply(&mut self, first: Seq, at: Instant) {
+        if self.reply_first.is_none() {
+            self.reply_first = Some(first);
+            self.waited = (at - self.request_at()).at_least_zero();
+        }
+    }
+
+    /// The reply was none.
+    pub(crate) fn drop_reply(&mut self) {
+        self.reply.clear();
+        self.reply_first = None;
+        self.reply_bytes = 0;
+        self.packets[1] = self.request.last.map_or(self.packets[0], |last| last.packet);
+    }
+
+    /// Sets aside what the request has cost so far; the next piece begins with `segment` after `silence`.
+    pub(crate) fn set_piece_aside(&mut self, silence: &Split, segment: &Segment) {
+        let (start, first, bytes) = self.piece;
+        let mut account = Account::default();
+        account.absorb(self.request.settle());
+        self.pieces.push(Piece {
+            account,
+            start,
+            bytes,
+            packets: [first, self.packets[1]],
+            silence: silence.clone(),
+        });
+        self.piece = (segment.at, segment.packet, 0);
+    }
+
+    /// An answer came: the pieces and the pauses between them are one request.
+    pub(crate) fn join_pieces(&mut self) {
+        if self.pieces.is_empty() {
+            return;
+        }
+        let mut whole = Account::default();
+        for mut piece in self.pieces.drain(..) {
+            whole.absorb(&mut piece.account);
+            whole.charge_split(&piece.silence);
+        }
+        let rest = self.request.settle();
+        whole.absorb(rest);
+        rest.absorb(&mut whole);
+    }
+}

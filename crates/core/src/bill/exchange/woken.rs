@@ -1,0 +1,28 @@
+//! Did Nagle hold a tail, or did its writer sleep for room in its send buffer all the while?
+
+use super::Path;
+use crate::bill::charge::Charge;
+use crate::bill::tail::Tail;
+use crate::flow::order::LastData;
+use crate::words::cause::{Cause, Side};
+use crate::words::report::{Confidence, Detail};
+
+impl Path {
+    /// A full segment left right behind a tail that Nagle had held. What is written while Nagle holds a tail is joined to it
+    /// (tcp_sendmsg_locked, net/ipv4/tcp.c), and full it goes: so the writer had slept all the time, for room in its send buffer, and
+    /// would have without Nagle.
+    pub(crate) fn blame_send_buffer(&mut self, at: &LastData, sender: Side, mss: u32) {
+        let Some(aside) = &mut self.aside else { return };
+        let behind = |tail: &Tail| self.last.is_some_and(|last| last.packet == tail.packet);
+        let Some(held) = aside.held_tail.filter(behind).filter(|tail| tail.flight > 3 * mss) else { return };
+        let Tail { packet: tail, cause, ns, .. } = held;
+        aside.held_tail = None;
+        let mut left = ns;
+        for account in [&mut aside.pending, &mut aside.blocked, &mut self.account] {
+            left -= account.take_back(cause, sender, left);
+        }
+        let detail = Detail { form: Some("behind-tail"), ..Detail::default() };
+        let charge = Charge::new(Cause::SendBuffer, sender, ns - left, Confidence::Possible);
+        aside.blocked.charge(&charge.evidence(tail, at.packet).detail(detail));
+    }
+}

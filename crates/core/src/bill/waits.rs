@@ -1,0 +1,137 @@
+//! What has held one direction lately, so that each message behind it can be billed what it waited?
+//!
+//! Bytes are delivered in order: a lost segment, a closed window or a full link delays every message that lies behind it.
+
+use std::collections::VecDeque;
+
+use tcpwhy_wire::{Duration, Instant};
+
+use crate::bill::account::Account;
+use crate::bill::charge::Charge;
+use crate::bill::split::Split;
+
+/// Waits remembered of one direction. What is older has no cause any more.
+const WAITS_MAX: usize = 128;
+
+/// The waits of one direction's sender that were not its application's, in order of time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Waits {
+    kept: VecDeque<Waited>,
+}
+
+/// One of them, up to the segment that ended it. What it was spent on, one after the other, ended with it.
+#[derive(Clone, Debug, PartialEq)]
+struct Waited {
+    until: Instant,
+    charges: Vec<Charge>,
+}
+
+impl Waited {
+    fn from(&self) -> Instant {
+        self.until - self.charges.iter().map(|charge| charge.ns).sum::<Duration>()
+    }
+}
+
+impl Waits {
+    /// Keeps what a wait that ended at `until` was spent on besides the causes in `but`.
+    pub(crate) fn keep(&mut self, split: &Split, but: u32, until: Instant) {
+        let held = |charge: &&Charge| charge.ns.is_positive() && charge.cause.bit() & but == 0;
+        let charges: Vec<Charge> = split.charges().filter(held).cloned().collect();
+        if charges.is_empty() {
+            return;
+        }
+        if self.kept.len() == WAITS_MAX {
+            self.kept.pop_front();
+        }
+        self.kept.push_back(Waited { until, charges });
+    }
+
+    /// Forgets what ended by then.
+    pub(crate) fn forget(&mut self, before: Instant) {
+        self.kept.retain(|waited| waited.until > before);
+    }
+
+    /// Bytes that it takes besides its own.
+    pub(crate) fn heap(&self) -> usize {
+        let charges: usize = self.kept.iter().map(|waited| waited.charges.capacity()).sum();
+        self.kept.capacity() * size_of::<Waited>() + charges * size_of::<Charge>()
+    }
+}
+
+/// Charges the time from `from` to `until`: to what held these directions meanwhile, as far as these causes count, and what is
+/// left to `rest`.
+pub(crate) fn fill(
+    account: &mut Account,
+    [from, until]: [Instant; 2],
+    held: &[(&Waits, u32)],
+    mut rest: Charge,
+) {
+    let mut waits: Vec<(Instant, &Charge)> = Vec::new();
+    for (of, causes) in held {
+        for waited in of.kept.iter().filter(|waited| waited.until > from) {
+            let mut begins = waited.from();
+            for charge in &waited.charges {
+                if begins < until && charge.cause.bit() & causes != 0 {
+                    waits.push((begins, charge));
+                }
+                begins = begins + charge.ns;
+            }
+        }
+    }
+    waits.sort_by_key(|(begins, _)| *begins);
+    let mut now = from;
+    rest.ns = Duration::ZERO;
+    for (begins, charge) in waits {
+        rest.ns += (begins - now).at_least_zero();
+        let ends = (begins + charge.ns).min(until);
+        let ns = (ends - begins.max(now)).at_least_zero();
+        account.charge(&Charge { ns, ..charge.clone() });
+        now = now.max(begins).max(ends);
+    }
+    rest.ns += (until - now).at_least_zero();
+    account.charge(&rest);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::words::cause::{Cause, Side};
+    use crate::words::report::Confidence;
+
+    fn at(ms: i64) -> Instant {
+        Instant::from_nanos(ms * 1_000_000)
+    }
+
+    fn charge(cause: Cause, ms: i64) -> Charge {
+        Charge::new(cause, Side::Server, Duration::from_millis(ms), Confidence::Likely)
+    }
+
+    fn spent(account: &Account, cause: Cause) -> Duration {
+        account.summary().filter(|line| line.cause() == cause).map(super::super::account::LineView::ns).sum()
+    }
+
+    #[test]
+    fn every_moment_is_charged_once_to_what_held_it() {
+        let mut waits = [Waits::default(), Waits::default()];
+        let mut split = Split::of(Duration::from_millis(30));
+        split.take(charge(Cause::Rto, 10));
+        let split = split.rest(charge(Cause::SenderThink, 0));
+        waits[0].keep(&split, Cause::SenderThink.bit(), at(50));
+        let stall = Split::of(Duration::from_millis(20)).rest(charge(Cause::ReceiveWindow, 0));
+        waits[1].keep(&stall, 0, at(65));
+        for (from, until, rto, window, think) in [
+            (0, 100, 10, 15, 75),
+            (45, 60, 5, 10, 0),
+            (0, 40, 0, 0, 40),
+            (65, 70, 0, 0, 5),
+            (48, 49, 1, 0, 0),
+        ] {
+            let mut account = Account::default();
+            let held = [(&waits[0], !0), (&waits[1], !0)];
+            fill(&mut account, [at(from), at(until)], &held, charge(Cause::ServerThink, 0));
+            let shown = [Cause::Rto, Cause::ReceiveWindow, Cause::ServerThink].map(|c| spent(&account, c));
+            assert_eq!(shown, [rto, window, think].map(Duration::from_millis), "{from} to {until}");
+            assert_eq!(account.total(), at(until) - at(from));
+        }
+    }
+}

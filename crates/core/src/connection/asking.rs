@@ -1,0 +1,182 @@
+//! Who asks? What the server sends by itself is kept until its next message tells what the client's was, an answer to it or a
+//! question.
+
+use tcpwhy_wire::{Duration, Instant, Segment, Seq};
+
+use super::Connection;
+use super::roles::{PAUSE_MIN, Parked, Turn};
+use crate::bill::account::Account;
+use crate::bill::charge::Charge;
+use crate::bill::exchange::Open;
+use crate::bill::split::Split;
+use crate::flow::ends::{CLIENT, SERVER, side};
+use crate::flow::order::Order;
+use crate::rules::round_trip;
+use crate::rules::verdict::Verdict;
+use crate::tally::closed::Closed;
+use crate::tally::ledger::Ledger;
+use crate::words::cause::Cause;
+use crate::words::limits::HOST_VARIATION;
+use crate::words::report::{Confidence, Kind};
+
+impl Connection {
+    /// A segment begins a message of its own: what was under way is over.
+    pub(super) fn turn_over(&mut self, segment: &Segment, from: usize, order: Order, ledger: &mut Ledger) {
+        let unasked = |open: &&Open| from == SERVER && open.initiator == CLIENT && open.reply_first.is_none();
+        let answer = self.open.as_deref().filter(unasked).map(|open| open.request_bytes as u32);
+        if self.may_be_answered(segment, from) {
+            self.park(segment, ledger);
+        } else {
+            self.close(Some(segment), ledger);
+        }
+        if let Some(len) = answer {
+            self.roles.on_answer(len);
+        }
+        self.begin(segment, from, order);
+    }
+
+    /// Whether what the client says now may answer what the server sent by itself: not a greeting, and not the first message
+    /// of a capture that starts in the middle, which may be an answer of its own.
+    fn may_be_answered(&self, segment: &Segment, from: usize) -> bool {
+        let Some(open) = self.open.as_deref().filter(|_| from == CLIENT) else { return false };
+        let by_itself = open.initiator == SERVER && open.reply_first.is_none();
+        let reaction = self.reaction(self.now).is_some_and(|reaction| reaction <= PAUSE_MIN);
+        by_itself
+            && reaction
+            && !self.asks_by_its_bytes(Some(segment.seq))
+            && self.halves[CLIENT].bytes > 0
+            && !(self.assumed && open.n == 0)
+    }
+
+    /// How long the client took for what it began at `at`, if it reacted to the last thing that the server sent.
+    fn reaction(&self, at: Instant) -> Option<Duration> {
+        let before = self.halves[SERVER].last_data.as_ref()?;
+        let away = self.delay(CLIENT);
+        let reaction = at - before.at - away;
+        (reaction >= -HOST_VARIATION - away.divided_by(8)).then(|| reaction.at_least_zero())
+    }
+
+    fn turn(&self, open: &Open, at: Instant) -> Turn {
+        Turn {
+            len: open.request_bytes as u32,
+            reaction: self.reaction(open.passed),
+            wait: (at - open.request_at() - self.delay(SERVER)).at_least_zero(),
+        }
+    }
+
+    /// Whether the server's first segment behind a message of the client's is no answer to that.
+    pub(super) fn is_unasked(&self, open: &Open, segment: &Segment) -> bool {
+        self.roles.watch() && self.is_no_answer(open, segment)
+    }
+
+    /// Whether the client's message, which began at `first`, is a question as far as its bytes are read.
+    fn asks_by_its_bytes(&self, first: Option<Seq>) -> bool {
+        let pending = self.talk.as_ref().and_then(|talk| talk.pending);
+        pending.is_some_and(|ask| ask.asker == CLIENT && first.is_none_or(|first| ask.seq.at_or_after(first)))
+    }
+
+    #[cold]
+    fn is_no_answer(&self, open: &Open, segment: &Segment) -> bool {
+        !open.crosses(segment)
+            && !self.asks_by_its_bytes(open.request_first)
+            && self.roles.is_unasked(&self.turn(open, segment.at))
+    }
+
+    /// What rests on a guess at who asks is no more than possible.
+    pub(super) fn doubt_turn(&mut self, segment: &Segment, from: usize, verdict: &mut Verdict) {
+        if from == SERVER && self.roles.watch() {
+            self.doubt_answer(segment, verdict);
+        }
+    }
+
+    #[cold]
+    fn doubt_answer(&mut self, segment: &Segment, verdict: &mut Verdict) {
+        let Some(open) = self.open.as_deref().filter(|open| open.reply_first.is_none()) else { return };
+        if self.asks_by_its_bytes(open.request_first) {
+            return;
+        }
+        if self.roles.is_doubtful(&self.turn(open, segment.at)) {
+            verdict.split.doubt();
+            if let Some(open) = self.open.as_deref_mut() {
+                open.is_guess = true;
+            }
+        }
+    }
+
+    /// Keeps what the server sent by itself until it is known whether the client answers it.
+    #[cold]
+    fn park(&mut self, next: &Segment, ledger: &mut Ledger) {
+        self.close_setup(ledger);
+        let Some(mut open) = self.open.take() else { return };
+        self.settle(&mut open, Some(next), &mut None, ledger);
+        let mut account = Account::default();
+        account.absorb(open.request.settle());
+        let (start, first, bytes) = open.piece;
+        self.last_felt_end = Some(start + account.total());
+        self.roles.park(Parked {
+            n: open.n,
+            start,
+            idle: open.client_idle,
+            bytes,
+            packets: [first, open.packets[1]],
+            account,
+            last_at: open.request_at(),
+        });
+        self.spare = Some(open);
+    }
+
+    /// Nobody answered it.
+    #[cold]
+    pub(super) fn close_parked(&mut self, parked: Parked, ledger: &mut Ledger) {
+        let mut account = parked.account;
+        let packet = parked.packets[1];
+        round_trip::charge_way_back(&self.pair(), &mut account, Kind::OneWay, SERVER, packet);
+        let meta = Closed {
+            n: parked.n,
+            kind: Kind::OneWay,
+            initiator: side(SERVER),
+            start: parked.start,
+            client_idle: parked.idle,
+            request_bytes: parked.bytes,
+            packets: parked.packets,
+            ..self.closed(ledger)
+        };
+        ledger.close(&meta, &account);
+    }
+
+    /// The client answered it with a message that began at `start` and has cost `answer` since then.
+    #[cold]
+    pub(super) fn close_with_answer(
+        &mut self,
+        parked: Parked,
+        answer: &mut Account,
+        (start, bytes): (Instant, u64),
+        [first, last]: [u64; 2],
+        ledger: &mut Ledger,
+    ) {
+        let mut account = parked.account;
+        let asked = parked.packets[1];
+        let mut split = Split::of(start - parked.last_at);
+        let (path, stood) = round_trip::way(&self.pair(), CLIENT, side(CLIENT));
+        for charge in [Some(path), stood].into_iter().flatten() {
+            split.take(charge.evidence(asked, first));
+        }
+        let own = Charge::new(Cause::ServerThink, side(CLIENT), Duration::ZERO, Confidence::Likely);
+        account.charge_split(&split.rest(own.evidence(asked, first)));
+        account.absorb(answer);
+        round_trip::charge_way_back(&self.pair(), &mut account, Kind::Exchange, CLIENT, last);
+        self.last_felt_end = Some(parked.start + account.total());
+        let meta = Closed {
+            n: parked.n,
+            kind: Kind::Exchange,
+            initiator: side(SERVER),
+            start: parked.start,
+            client_idle: parked.idle,
+            request_bytes: parked.bytes,
+            reply_bytes: bytes,
+            packets: [parked.packets[0], last],
+            ..self.closed(ledger)
+        };
+        ledger.close(&meta, &account);
+    }
+}

@@ -1,0 +1,393 @@
+//! Several questions under way at once: which of them does each message answer, and what did each wait for?
+//!
+//! One question at a time needs no bytes: whoever speaks next answers. A client that asks again before it has its answer (a
+//! pipeline, a multiplexed connection) can be told from one that writes a question in pieces only by what the messages say, so
+//! that this works on marks alone ([`Mark`]). Each exchange then has an account of its own: the same moment is billed to every
+//! question that was waited for in it.
+//!
+//! What holds a direction delays all that lies behind: each wait of a sender is judged as always, and kept. A question's bill is
+//! the time from its first byte to its answer's last, less what held either direction meanwhile, less the way; what is left was
+//! the answering side's.
+
+use tcpwhy_wire::{Duration, Segment, Seq};
+
+use super::Connection;
+use super::talk::{Part, Resent, Unread};
+use crate::bill::account::Account;
+use crate::bill::asked::{Ask, Passed};
+use crate::bill::charge::Charge;
+use crate::bill::exchange::Path;
+use crate::bill::split::Split;
+use crate::bill::waits::fill;
+use crate::flow::ends::side;
+use crate::flow::order::Order;
+use crate::rules::verdict::Verdict;
+use crate::rules::{self, round_trip};
+use crate::tally::closed::Closed;
+use crate::tally::ledger::Ledger;
+use crate::words::cause::Cause;
+use crate::words::mark::{Mark, Role};
+use crate::words::report::{Confidence, Kind, Trigger};
+
+/// Questions under way at once on one connection; protocols settle for less (RFC 9113, 6.5.2, recommends 100 streams or more).
+const ASKED_MAX: usize = 1024;
+/// Segments sent again of which it is not known yet whether they were needed.
+const RESENT_MAX: usize = 64;
+/// Heads of messages whose bytes are still to be delivered.
+const UNREAD_MAX: usize = 4096;
+/// What a sender's own program takes does not hold its direction.
+const OWN: u32 = Cause::SenderThink.bit();
+/// What of a question's own direction holds up its answer.
+const REPAIRS: u32 = Cause::Rto.bit() | Cause::Loss.bit();
+
+impl Connection {
+    /// Whether exchanges are billed here.
+    #[inline]
+    pub(super) fn is_concurrent(&self) -> bool {
+        self.talk.as_ref().is_some_and(|talk| talk.is_concurrent)
+    }
+
+    /// Takes note of the messages that begin in a segment, before the segment itself is taken.
+    #[inline]
+    pub(super) fn take_marks(&mut self, marks: &[Mark], segment: &Segment, from: usize, ledger: &mut Ledger) {
+        if !marks.is_empty() {
+            self.note_marks(marks, segment, from, ledger);
+        }
+    }
+
+    #[cold]
+    fn note_marks(&mut self, marks: &[Mark], segment: &Segment, from: usize, ledger: &mut Ledger) {
+        if marks.iter().any(|mark| mark.role == Role::Lost) {
+            self.close_asked(ledger);
+            self.unpaired |= self.is_concurrent();
+            self.talk = None;
+            return;
+        }
+        for mark in marks.iter().filter(|mark| mark.by_peer) {
+            self.talk.get_or_insert_default().note_in_turn(&[*mark], 1 - from);
+        }
+        let acked = segment.flags.ack().then_some(segment.ack);
+        let unread = self.halves[1 - from].snd_nxt.is_some_and(|nxt| acked.is_none_or(|ack| ack.before(nxt)));
+        let talk = self.talk.get_or_insert_default();
+        if !talk.is_concurrent {
+            if !talk.asks_beside(marks, from, acked, unread) {
+                talk.note_in_turn(marks, from);
+                return;
+            }
+            self.begin_concurrency(segment, ledger);
+        }
+        let talk = self.talk.get_or_insert_default();
+        let unread = &mut talk.unread[from];
+        if unread.marks.len() >= UNREAD_MAX {
+            unread.marks.clear(); // behind bytes that never come
+        }
+        let begin = unread.begin.unwrap_or(segment.seq);
+        unread.marks.extend(marks.iter().filter(|mark| !mark.by_peer && mark.seq.at_or_after(begin)));
+        unread.marks.sort_by_key(|mark| mark.seq - begin);
+        unread.marks.dedup();
+    }
+
+    /// A second question comes before the first one has its answer: from now on each has an account of its own.
+    fn begin_concurrency(&mut self, segment: &Segment, ledger: &mut Ledger) {
+        let Some(talk) = self.talk.as_deref_mut() else { return };
+        let waiting = talk.pending.take();
+        let of_waiting = |first: Seq, end: Seq| {
+            waiting.is_some_and(|ask| first.at_or_before(ask.seq) && ask.seq.before(end))
+        };
+        let is_its = self.open.as_deref().is_some_and(|open| {
+            open.request_first.zip(open.request_end).is_some_and(|(first, end)| of_waiting(first, end))
+        });
+        if !is_its {
+            self.close(Some(segment), ledger);
+        }
+        if let Some(parked) = self.roles.take_parked() {
+            self.close_parked(*parked, ledger);
+        }
+        let taken = self.open.take();
+        let delivered = [0, 1].map(|end| self.halves[end].delivered());
+        let Some(talk) = self.talk.as_deref_mut() else { return };
+        talk.is_concurrent = true;
+        let begins = delivered.map(|begin| Unread { begin, ..Unread::default() });
+        talk.unread = begins;
+        let (Some(mut open), Some(waiting)) = (taken, waiting) else { return };
+        open.join_pieces();
+        let mut ask = Ask {
+            n: open.n,
+            asker: open.initiator,
+            id: waiting.id,
+            idle: open.client_idle,
+            start: open.start,
+            question: Passed::begin(open.start, open.packets[0], waiting.seq),
+            answer: None,
+            is_answered: false,
+            account: open.last_path().settle().clone(),
+        };
+        let passed = |path: &Path, bytes: u64, end: Option<Seq>| {
+            let last = path.last.as_ref().map(|last| (last.at, last.packet));
+            last.zip(end).map(|(last, end)| Passed { first: last, last, bytes, end })
+        };
+        if let Some(question) = passed(&open.request, open.request_bytes, open.request_end) {
+            ask.question = Passed { first: ask.question.first, ..question };
+        }
+        if open.reply_first.is_some() {
+            ask.answer = passed(&open.reply, open.reply_bytes, self.halves[1 - open.initiator].snd_nxt);
+        }
+        talk.parts[ask.asker] = Part { of: Some((ask.n, false)), end: waiting.end, last: false };
+        let answer = Part { of: Some((ask.n, true)), end: waiting.answer_end, last: waiting.answer_is_last };
+        talk.parts[1 - ask.asker] = if waiting.is_answering { answer } else { Part::default() };
+        talk.asked.push_back(ask);
+        self.spare = Some(open);
+    }
+
+    /// A data segment while exchanges are billed here: [`Connection::on_data`], from the order on.
+    #[cold]
+    pub(super) fn on_concurrent_data(
+        &mut self,
+        segment: &Segment,
+        from: usize,
+        order: Order,
+        mss: u32,
+        ledger: &mut Ledger,
+    ) {
+        let mut verdict = Verdict { split: Split::of(Duration::ZERO), trigger: Trigger::Write };
+        if let Some(last) = self.halves[from].last_data {
+            let wait = self.wait(segment, from, order, mss, &last, 0);
+            verdict = rules::judge(&wait);
+            if verdict.split.has(Cause::Nagle.bit() | Cause::NagleDelayedAck.bit()) && self.just_asked(from) {
+                // What came with the acknowledgement is a reason to send as well: a server may go on when it is asked.
+                let think = Charge::new(Cause::ServerThink, side(from), Duration::ZERO, Confidence::Possible);
+                verdict.split = Split::of(wait.gap).rest(think.evidence(last.packet, segment.packet));
+            }
+            let mut lessons = rules::lessons(&wait, &verdict);
+            lessons.forget_shape();
+            self.habits[from].take(&lessons);
+        }
+        let new_bytes = self.take_data(segment, from, order, mss);
+        let now = self.now;
+        if let Some(talk) = self.talk.as_deref_mut() {
+            talk.unread[from].seen += new_bytes;
+            if !matches!(order, Order::Retransmission { .. }) {
+                talk.waits[from].keep(&verdict.split, OWN, now);
+            } else if talk.resent[from].len() < RESENT_MAX {
+                let stamp = segment.options.timestamps.map(|stamps| stamps.val);
+                let (packet, seq, split) = (segment.packet, segment.seq, verdict.split.clone());
+                talk.resent[from].push(Resent { at: now, packet, seq, stamp, split });
+            }
+        }
+        self.deliver(segment, from, ledger);
+        self.rung(segment, from, verdict.trigger, Some(&verdict.split), ledger);
+    }
+
+    /// Whether the other end's last packet had data: not only an acknowledgement.
+    fn just_asked(&self, from: usize) -> bool {
+        let asked = self.halves[1 - from].last_data.map(|last| last.at);
+        asked.is_some() && asked == self.last_packet[1 - from]
+    }
+
+    /// Gives the bytes up to the first that is missing to the messages that they belong to.
+    fn deliver(&mut self, segment: &Segment, from: usize, ledger: &mut Ledger) {
+        let Some(end) = self.halves[from].delivered() else { return };
+        let Some(unread) = self.talk.as_deref_mut().map(|talk| &mut talk.unread[from]) else { return };
+        let mut at = unread.begin.unwrap_or(segment.seq);
+        let mut marks = std::mem::take(&mut unread.marks);
+        let read = marks.iter().take_while(|mark| mark.seq.before(end)).count();
+        for mark in marks.drain(..read) {
+            let until = mark.seq.latest(at);
+            self.extend_part(segment, from, at, until);
+            at = until;
+            let part = self.begin_part(&mark, segment, from, ledger);
+            if let Some(talk) = self.talk.as_deref_mut() {
+                talk.parts[from] = part;
+            }
+        }
+        self.extend_part(segment, from, at, end);
+        if let Some(talk) = self.talk.as_deref_mut() {
+            talk.unread[from].begin = Some(end.latest(at));
+            talk.unread[from].marks = marks;
+        }
+    }
+
+    /// The bytes from `first` to `end` belong to what their sender is in the middle of.
+    fn extend_part(&mut self, segment: &Segment, from: usize, first: Seq, end: Seq) {
+        let now = self.now;
+        let Some(talk) = self.talk.as_deref_mut() else { return };
+        let part = talk.parts[from];
+        let Some((n, is_answer)) = part.of else {
+            let unseen = (end - first).max(0) as u32;
+            talk.unread[from].seen = talk.unread[from].seen.saturating_sub(unseen);
+            return;
+        };
+        let reached = part.end.is_some_and(|last| end.at_or_after(last));
+        let end = if reached { part.end.unwrap_or(end) } else { end };
+        let Some(ask) = talk.asked.iter_mut().find(|ask| ask.n == n) else { return };
+        // What the capture does not have is in nobody's sum.
+        let bytes = ((end - first).max(0) as u32).min(talk.unread[from].seen);
+        talk.unread[from].seen -= bytes;
+        if is_answer && bytes > 0 {
+            let answer = ask.answer.get_or_insert(Passed::begin(now, segment.packet, first));
+            answer.take(now, segment.packet, bytes, end);
+        } else if bytes > 0 {
+            ask.question.take(now, segment.packet, bytes, end);
+        }
+        ask.is_answered |= is_answer && reached && part.last && ask.answer.is_some();
+        if reached {
+            talk.parts[from] = Part::default();
+        }
+    }
+
+    /// What a mark's bytes belong to.
+    fn begin_part(&mut self, mark: &Mark, segment: &Segment, from: usize, ledger: &mut Ledger) -> Part {
+        let n = match mark.role {
+            Role::Asks => Some(self.question_of(mark, segment, from, ledger)),
+            Role::Answers => self.talk.as_deref_mut().and_then(|talk| talk.answered_by(mark, from)),
+            Role::Neither | Role::Lost => None,
+        };
+        Part { of: n.map(|n| (n, mark.role == Role::Answers)), end: mark.end, last: mark.last }
+    }
+
+    /// The question that a mark goes on with, or a new one.
+    fn question_of(&mut self, mark: &Mark, segment: &Segment, from: usize, ledger: &mut Ledger) -> u64 {
+        let asked = self.talk.as_deref().map_or(0, |talk| talk.asked.len());
+        if let Some(n) = self.talk.as_deref().and_then(|talk| talk.goes_on_with(mark, from)) {
+            return n;
+        }
+        if asked >= ASKED_MAX
+            && let Some(oldest) = self.talk.as_deref_mut().and_then(|talk| talk.asked.pop_front())
+        {
+            self.close_ask(oldest, ledger);
+        }
+        if self.next_n == 0 && self.setup.is_some() {
+            self.next_n = 1; // 0 is the setup
+        }
+        let n = self.next_n;
+        self.next_n += 1;
+        let idle_since = self.idle_since().filter(|_| asked == 0);
+        let at = self.now;
+        let ask = Ask {
+            n,
+            asker: from,
+            id: mark.id,
+            idle: idle_since.map_or(Duration::ZERO, |since| (at - since).at_least_zero()),
+            start: at,
+            question: Passed::begin(at, segment.packet, mark.seq),
+            answer: None,
+            is_answered: false,
+            account: Account::default(),
+        };
+        if let Some(talk) = self.talk.as_deref_mut() {
+            talk.asked.push_back(ask);
+        }
+        n
+    }
+
+    /// An acknowledgement came: closes the exchanges whose answers it covers, for nothing of them is sent again.
+    #[cold]
+    pub(super) fn close_answered(&mut self, ack: &Segment, from: usize, ledger: &mut Ledger) {
+        if let Some(talk) = self.talk.as_deref_mut() {
+            talk.settle_resent(ack, 1 - from, OWN);
+        }
+        let una = [0, 1].map(|end| self.halves[end].una);
+        let is_over = |ask: &Ask| ask.is_over(una[1 - ask.asker]);
+        while let Some(talk) = self.talk.as_deref_mut()
+            && let Some(place) = talk.asked.iter().position(is_over)
+            && let Some(ask) = talk.asked.remove(place)
+        {
+            self.close_ask(ask, ledger);
+        }
+        let now = self.now;
+        if let Some(talk) = self.talk.as_deref_mut() {
+            let since = talk.asked.iter().map(Ask::until).min().unwrap_or(now);
+            talk.waits.iter_mut().for_each(|waits| waits.forget(since));
+        }
+    }
+
+    /// Closes everything that is under way.
+    pub(super) fn close_asked(&mut self, ledger: &mut Ledger) {
+        while let Some(ask) = self.talk.as_deref_mut().and_then(|talk| talk.asked.pop_front()) {
+            self.close_ask(ask, ledger);
+        }
+    }
+
+    fn close_ask(&mut self, mut ask: Ask, ledger: &mut Ledger) {
+        self.close_setup(ledger);
+        let speaker = if ask.answer.is_some() { 1 - ask.asker } else { ask.asker };
+        let kind = if ask.answer.is_some() { Kind::Exchange } else { Kind::OneWay };
+        let packet = ask.answer.map_or(ask.question.last.1, |answer| answer.last.1);
+        self.bill_ask(&mut ask);
+        let ends = if kind == Kind::Exchange { [Some(ask.asker), None] } else { [Some(0), Some(1)] };
+        let before = ask.account.total();
+        for end in ends.into_iter().flatten() {
+            let (path, stood) = round_trip::way(&self.pair(), end, side(speaker));
+            for charge in [Some(path), stood].into_iter().flatten() {
+                ask.account.charge(&charge.evidence(packet, 0));
+            }
+        }
+        let elapsed = ask.account.total();
+        let over = ask.start + if kind == Kind::Exchange { elapsed } else { before };
+        self.last_felt_end = Some(self.last_felt_end.map_or(over, |known| known.max(over)));
+        let meta = Closed {
+            n: ask.n,
+            kind,
+            initiator: side(ask.asker),
+            start: ask.start,
+            client_idle: ask.idle,
+            request_bytes: ask.question.bytes,
+            reply_bytes: ask.answer.map_or(0, |answer| answer.bytes),
+            packets: [ask.question.first.1, packet.max(ask.question.last.1)],
+            ..self.closed(ledger)
+        };
+        ledger.close(&meta, &ask.account);
+    }
+
+    /// Charges what a question and its answer waited for, up to the last byte that passed.
+    fn bill_ask(&self, ask: &mut Ask) {
+        let Some(talk) = self.talk.as_deref() else { return };
+        let (asker, other) = (ask.asker, 1 - ask.asker);
+        let [asking, answering] = [&talk.waits[asker], &talk.waits[other]];
+        let pause = |by, packets: [u64; 2]| {
+            Charge::new(Cause::SenderThink, side(by), Duration::ZERO, Confidence::Likely)
+                .evidence(packets[0], packets[1])
+        };
+        let question = ask.question;
+        if ask.until() < question.last.0 {
+            let span = [ask.until(), question.last.0];
+            fill(&mut ask.account, span, &[(asking, !0)], pause(asker, [question.first.1, question.last.1]));
+        }
+        let Some(answer) = ask.answer else { return };
+        let packets = [question.last.1, answer.first.1];
+        if ask.until() < answer.first.0 {
+            let pair = self.pair();
+            let mut way = Split::of(answer.first.0 - ask.until());
+            let (path, stood) = round_trip::way(&pair, other, side(other));
+            for charge in [Some(path), stood].into_iter().flatten() {
+                way.take(charge.evidence(packets[0], packets[1]));
+            }
+            way.charges().for_each(|charge| ask.account.charge(charge));
+            let think =
+                Charge::new(Cause::ServerThink, side(other), Duration::ZERO, self.think_confidence(ask));
+            let span = [ask.until(), answer.first.0];
+            fill(
+                &mut ask.account,
+                span,
+                &[(answering, !0), (asking, REPAIRS)],
+                think.evidence(packets[0], packets[1]),
+            );
+        }
+        if ask.until() < answer.last.0 {
+            let span = [ask.until(), answer.last.0];
+            fill(&mut ask.account, span, &[(answering, !0)], pause(other, [answer.first.1, answer.last.1]));
+        }
+    }
+
+    /// How sure it is that the answering side took the time that nothing else did.
+    fn think_confidence(&self, ask: &Ask) -> Confidence {
+        let (own, away) = (self.delay(1 - ask.asker), self.delay(ask.asker));
+        let near = own.times(9) <= own + away || own < Duration::from_millis(1);
+        let missed = self.halves.iter().any(|half| half.dropped || half.missed_since_data > 0);
+        match (missed, near && !self.assumed) {
+            (true, _) => Confidence::Possible,
+            (false, true) => Confidence::Certain,
+            (false, false) => Confidence::Likely,
+        }
+    }
+}

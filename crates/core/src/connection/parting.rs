@@ -1,0 +1,82 @@
+//! What do the last words of a connection answer?
+//!
+//! A server that gives up an idle connection, or ends a TLS session (RFC 8446, 6.1), says so and closes: that answers
+//! nothing. What comes for a client that has closed meets a reset: nobody waits for it any more.
+
+use tcpwhy_wire::{Duration, Instant};
+
+use super::Connection;
+use crate::bill::account::Account;
+use crate::flow::ends::side;
+use crate::rules::round_trip;
+use crate::tally::closed::Closed;
+use crate::tally::ledger::Ledger;
+use crate::words::report::Kind;
+
+/// Last words are short.
+const BYTES_MAX: u64 = 64;
+/// ... and whoever says them closes at once.
+const AT_ONCE: Duration = Duration::from_millis(5);
+/// Nobody gives a connection up sooner.
+const SILENCE_MIN: Duration = Duration::from_secs(1);
+/// Answers have come so much sooner on this connection.
+const SOONER: i64 = 10;
+
+impl Connection {
+    /// One end has closed. What it said last was no answer if it came long after the question, where answers have come soon
+    /// and did not end the connection.
+    #[cold]
+    pub(super) fn on_close(&mut self, at: Instant, from: usize, ledger: &mut Ledger) {
+        self.roles.closed_at[from].get_or_insert(at);
+        let Some(open) = self.open.as_deref() else { return };
+        let wait = open.waited - self.delay(from);
+        let long = wait >= SILENCE_MIN
+            && wait >= self.roles.longest_wait.times(SOONER)
+            && self.roles.question_len > 0;
+        let Some(said) = open.reply.last.filter(|_| open.initiator != from && open.reply.index == 0) else {
+            return;
+        };
+        if long && open.reply_bytes <= BYTES_MAX && at - said.at <= AT_ONCE {
+            self.take_leave(from, said.at, said.packet, ledger);
+        }
+    }
+
+    #[cold]
+    fn take_leave(&mut self, from: usize, at: Instant, packet: u64, ledger: &mut Ledger) {
+        let Some(open) = self.open.as_deref_mut() else { return };
+        let bytes = open.reply_bytes;
+        open.drop_reply();
+        self.close(None, ledger);
+        let mut account = Account::default();
+        round_trip::charge_way_back(&self.pair(), &mut account, Kind::OneWay, from, packet);
+        let idle = self.idle_since().map_or(Duration::ZERO, |since| (at - since).at_least_zero());
+        let meta = Closed {
+            n: self.next_n,
+            kind: Kind::OneWay,
+            initiator: side(from),
+            start: at,
+            client_idle: idle,
+            request_bytes: bytes,
+            packets: [packet; 2],
+            ..self.closed(ledger)
+        };
+        self.next_n += 1;
+        self.last_felt_end = Some(at);
+        ledger.close(&meta, &account);
+    }
+
+    /// `from` resets the connection. If it had closed before the answer came, and has taken nothing of that, it had stopped
+    /// waiting.
+    #[cold]
+    pub(super) fn on_reset(&mut self, from: usize) {
+        let closed_at = self.roles.closed_at[from];
+        let una = self.halves[1 - from].una;
+        let Some(open) = self.open.as_deref_mut().filter(|open| open.initiator == from) else { return };
+        let Some(first) = open.reply_first else { return };
+        let came_at = open.request_at() + open.waited;
+        let taken = una.is_some_and(|una| una.after(first));
+        if closed_at.is_some_and(|closed_at| closed_at <= came_at) && !taken {
+            open.drop_reply();
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! What has a connection shown of who asks and who answers?
+//!
+//! Whoever opens a connection mostly asks, and what the other end sends next is the answer. But a server may ask, or send what
+//! nobody asked for, and the client's next message may be its answer to that, or nothing that anybody answers (heart-beats).
+//! Sizes and times tell them apart, and only in some cases: a slow server behind a client that asks again at once looks
+//! like a server that asks now and then and is answered at once. So the server is taken to ask only where it began.
+
+use tcpwhy_wire::{Duration, Instant};
+
+use crate::bill::account::Account;
+use crate::estimate::polls::Polls;
+
+/// Whoever reacts takes a tenth of the time that the other one takes, or less.
+const SHARE: i64 = 10;
+/// A server that asks does not ask again sooner, unless it is known to.
+pub(super) const PAUSE_MIN: Duration = Duration::from_millis(200);
+/// A server that has not shown yet that it asks, and is silent for longer behind what may be an answer, waited for no one.
+const PAUSE_LONG: Duration = Duration::from_millis(500);
+/// Turns in a row that may have been answers of one length; they were.
+const TURNS_MIN: u8 = 3;
+/// Equal pushes at equal distances are a stream from here on.
+const TICKS_MIN: u8 = 8;
+/// By how much a timer's ticks are off, and which part of their distance.
+const TICK_OFF: Duration = Duration::from_millis(10);
+const TICK_PART: i64 = 50;
+/// Nobody takes a wait that is ten times as long for anything but a wait.
+const KEPT_MIN: Duration = Duration::from_millis(100);
+/// So many messages of one length without an answer need none.
+const UNANSWERED_MIN: u8 = 2;
+
+/// A message of the server's that nobody asked for: what the client says next may be its answer.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Parked {
+    pub n: u64,
+    pub start: Instant,
+    pub idle: Duration,
+    pub bytes: u64,
+    pub packets: [u64; 2],
+    pub account: Account,
+    /// When its last segment passed.
+    pub last_at: Instant,
+}
+
+/// A message of the client's that nothing has answered yet, and the server's next one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Turn {
+    pub len: u32,
+    /// How long the client took after the server's last message, if it reacted to that.
+    pub reaction: Option<Duration>,
+    /// How long the server took.
+    pub wait: Duration,
+}
+
+impl Turn {
+    /// Whether the client reacted, and the server took its own time.
+    fn is_reaction(&self) -> bool {
+        self.reaction.is_some_and(|reaction| reaction.times(SHARE) <= self.wait)
+    }
+}
+
+/// What led to the client's message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Chain {
+    /// It began by itself, as far as is known.
+    #[default]
+    Own,
+    /// The server spoke first, and late.
+    Greeted,
+    /// The messages before it, of so many bytes, may have been answers, and how many there were.
+    Answers(u32, u8),
+}
+
+/// Segments of one reply that are as long as each other and as far apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Ticks {
+    /// The exchange.
+    of: u64,
+    len: u32,
+    every: Duration,
+    count: u8,
+}
+
+/// Messages of the client's without an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Unanswered {
+    len: u32,
+    count: u8,
+    last: Option<Instant>,
+    every: Duration,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Roles {
+    /// Anything of this may be no plain question and answer.
+    alert: bool,
+    parked: Option<Box<Parked>>,
+    chain: Chain,
+    unanswered: Unanswered,
+    pub polls: Polls,
+    ticks: Ticks,
+    /// Bytes of the client's last question that was answered, and of its last answer.
+    pub question_len: u32,
+    answer_len: u32,
+    /// How often the server has asked, since anything spoke against it.
+    server_asked: u8,
+    /// The longest that an answer of the server's took, where that is long enough to count.
+    pub longest_wait: Duration,
+    /// When each end has closed.
+    pub closed_at: [Option<Instant>; 2],
+}
+
+impl Roles {
+    /// Whether the server's next message may be no answer.
+    #[inline]
+    pub(super) fn watch(&self) -> bool {
+        self.alert
+    }
+
+    fn look(&mut self) {
+        let unanswered = self.unanswered.count >= UNANSWERED_MIN;
+        self.alert = self.parked.is_some() || self.chain != Chain::Own || unanswered;
+    }
+
+    /// Keeps what the server sent by itself.
+    pub(super) fn park(&mut self, parked: Parked) {
+        self.parked = Some(Box::new(parked));
+        self.look();
+    }
+
+    pub(super) fn take_parked(&mut self) -> Option<Box<Parked>> {
+        let parked = self.parked.take();
+        if parked.is_some() {
+            self.look();
+        }
+        parked
+    }
+
+    /// Whether the client's message was a heart-beat, or an answer, so that the server's message is none.
+    pub(super) fn is_unasked(&self, turn: &Turn) -> bool {
+        self.is_beat(turn) || self.is_answer(turn)
+    }
+
+    /// Whether it may have been an answer, and may have been a question.
+    pub(super) fn is_doubtful(&self, turn: &Turn) -> bool {
+        let begun = self.parked.is_some() || self.chain != Chain::Own;
+        begun && self.may_answer(turn) && turn.wait >= PAUSE_MIN && !self.is_answer(turn)
+    }
+
+    /// A message that needs no answer gets none but by chance, which seldom lets one follow right behind it.
+    fn is_beat(&self, turn: &Turn) -> bool {
+        let Unanswered { len, count, every, .. } = self.unanswered;
+        len == turn.len && count >= UNANSWERED_MIN && turn.wait.times(SHARE) > every
+    }
+
+    fn may_answer(&self, turn: &Turn) -> bool {
+        turn.is_reaction() && turn.len != self.question_len
+    }
+
+    fn is_answer(&self, turn: &Turn) -> bool {
+        if !self.may_answer(turn) {
+            return false;
+        }
+        // Nothing is like a client's next question more than the one before it.
+        let differs = self.question_len == 0 || turn.len.saturating_mul(2) <= self.question_len;
+        let least = match (self.chain, self.server_asked) {
+            (_, 0) if !differs => return false,
+            (_, 2..) if turn.len == self.answer_len => Duration::ZERO,
+            (Chain::Answers(len, TURNS_MIN..), _) if len == turn.len => PAUSE_MIN,
+            (_, 1..) if self.parked.is_some() => PAUSE_MIN,
+            (Chain::Answers(len, _), _) if len == turn.len => PAUSE_LONG,
+            _ if self.parked.is_some() => PAUSE_LONG,
+            _ => return false,
+        };
+        turn.wait >= least
+    }
+
+    /// The client's message of `len` bytes was an answer.
+    pub(super) fn on_answer(&mut self, len: u32) {
+        self.server_asked = self.server_asked.saturating_add(1);
+        self.answer_len = len;
+        self.chain_on(len);
+    }
+
+    fn chain_on(&mut self, len: u32) {
+        let before = match self.chain {
+            Chain::Answers(known, count) if known == len => count,
+            _ => 0,
+        };
+        self.chain = Chain::Answers(len, before.saturating_add(1));
+        self.look();
+    }
+
+    /// Nothing answered the client's message of `len` bytes, which began at `at`.
+    pub(super) fn on_unanswered(&mut self, len: u32, at: Instant) {
+        let known = &mut self.unanswered;
+        let same = known.len == len;
+        known.every = known.last.filter(|_| same).map_or(Duration::ZERO, |last| at - last);
+        known.count = if same { known.count.saturating_add(1) } else { 1 };
+        (known.len, known.last) = (len, Some(at));
+        self.look();
+    }
+
+    /// The server answered the client's question of `len` bytes after `wait`, for all that is known or as a guess.
+    #[inline]
+    pub(super) fn on_question(&mut self, len: u32, wait: Duration, is_guess: bool) {
+        let tells = self.alert || is_guess || wait >= KEPT_MIN;
+        if tells || self.unanswered.len == len || self.answer_len == len {
+            self.on_telling_question(len, wait, is_guess);
+        } else {
+            self.question_len = len;
+        }
+    }
+
+    #[cold]
+    fn on_telling_question(&mut self, len: u32, wait: Duration, is_guess: bool) {
+        if wait >= KEPT_MIN {
+            self.longest_wait = self.longest_wait.max(wait);
+        }
+        if self.unanswered.len == len {
+            self.unanswered.count = 0;
+        }
+        if is_guess {
+            self.chain_on(len);
+            return;
+        }
+        self.chain = if len == 0 && wait >= PAUSE_MIN { Chain::Greeted } else { Chain::Own };
+        self.question_len = len;
+        if len == self.answer_len {
+            self.server_asked = 0;
+        }
+        self.look();
+    }
+
+    /// The reply of exchange `of` goes on with `len` bytes, so long after its last segment, which left nothing behind it. Returns whether it is a
+    /// timer's: what nobody asks for any more.
+    pub(super) fn on_tick(&mut self, of: u64, len: u32, after: Duration) -> bool {
+        let ticks = &mut self.ticks;
+        let off = after - ticks.every;
+        let same =
+            (ticks.of, ticks.len) == (of, len) && off.max(-off) <= TICK_OFF.max(after.divided_by(TICK_PART));
+        *ticks = Ticks { of, len, every: after, count: if same { ticks.count.saturating_add(1) } else { 1 } };
+        ticks.count >= TICKS_MIN
+    }
+
+    /// Bytes that it takes besides its own.
+    pub(super) fn heap(&self) -> usize {
+        self.parked.as_ref().map_or(0, |parked| size_of::<Parked>() + parked.account.heap())
+    }
+}

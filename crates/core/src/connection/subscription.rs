@@ -1,0 +1,44 @@
+//! Was it news that the initiator waited for?
+
+use tcpwhy_wire::{Duration, Segment};
+
+use super::Connection;
+use crate::bill::exchange::Open;
+use crate::estimate::polls::{For, WAIT_MIN};
+use crate::flow::ends::{CLIENT, side};
+use crate::words::cause::Cause;
+use crate::words::report::Kind;
+
+/// Whoever polls asks again within this.
+const AT_ONCE: Duration = Duration::from_millis(100);
+
+impl Connection {
+    /// Takes the wait for news out of a finished exchange's bill, as far as it is known to be one. Returns how long it was.
+    pub(super) fn weigh_wait(&mut self, open: &mut Open, next: Option<&Segment>) -> Duration {
+        if open.kind() != Kind::Exchange || open.initiator != CLIENT || open.waited < WAIT_MIN {
+            return Duration::ZERO;
+        }
+        self.weigh_long_wait(open, next)
+    }
+
+    #[cold]
+    fn weigh_long_wait(&mut self, open: &mut Open, next: Option<&Segment>) -> Duration {
+        let server = 1 - open.initiator;
+        let len = open.request_bytes as u32;
+        let wait = open.waited - self.delay(server);
+        let read_at = open.reply.last.map(|last| last.at + self.delay(CLIENT));
+        let again = next.zip(read_at).map(|(next, read_at)| {
+            next.src == self.ends[CLIENT] && next.payload_len == len && next.at - read_at <= AT_ONCE
+        });
+        let told = self.roles.polls.on_wait(len, wait, again);
+        let account = open.last_path().settle();
+        match told {
+            For::Answer => Duration::ZERO,
+            For::Either => {
+                account.doubt(Cause::ServerThink, side(server), "or-news");
+                Duration::ZERO
+            }
+            For::News => account.take_back(Cause::ServerThink, side(server), Duration::MAX),
+        }
+    }
+}

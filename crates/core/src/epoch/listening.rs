@@ -1,0 +1,282 @@
+//! Which messages begin in a segment, where the capture has their bytes?
+//!
+//! Bytes are at hand only while a packet is read, so that heads are read in front of the shards, and what they say goes with the
+//! segment ([`Mark`]). Nothing is kept of what was said.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use tcpwhy_heads::{Conversation, Head, Role as Said};
+use tcpwhy_wire::{Segment, Seq};
+
+use crate::words::mark::{Mark, Role};
+
+/// Connections that are listened to at once; others are read by their timing alone.
+const HEARD_MAX: usize = 1 << 16;
+/// Connections that are remembered not to be listened to.
+const DEAF_MAX: usize = 1 << 18;
+/// Segments of one direction that wait for the one before them.
+const WAITING_MAX: usize = 16;
+/// Bytes kept of each of them.
+const WAITING_BYTES: usize = 1024;
+/// What one end says without being understood, in segments, before nobody listens any more.
+const TURN_MAX: u32 = 256;
+/// A stream whose beginning is not in the capture has bytes before the first that is seen.
+const MIDDLE: u64 = 1 << 32;
+
+/// What is heard of all connections.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Listening {
+    /// By what the endpoints are mixed to under a key that the capture's author does not know.
+    heard: HashMap<u64, Entry, BuildHasherDefault<Mixed>>,
+    /// How many of them are listened to, or will be.
+    count: usize,
+    marks: Vec<Mark>,
+}
+
+/// One connection.
+#[derive(Clone, Debug)]
+enum Entry {
+    /// Nobody has said anything; where each side's stream begins, as far as it was told.
+    Silent([Option<Seq>; 2]),
+    Heard(Box<Heard>),
+    /// Its protocol is none that is read.
+    Deaf,
+}
+
+/// A hash that is one already.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mixed(u64);
+
+impl Hasher for Mixed {
+    fn write(&mut self, _: &[u8]) {}
+
+    #[inline]
+    fn write_u64(&mut self, mixed: u64) {
+        self.0 = mixed;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+/// What is heard of one connection.
+#[derive(Clone, Debug, Default)]
+struct Heard {
+    conversation: Conversation,
+    streams: [Stream; 2],
+    /// Something has been said of it.
+    has_marks: bool,
+    fins: [bool; 2],
+    /// Who spoke last while the protocol is not known, and how many segments that went on for.
+    turn: Option<(usize, u32)>,
+}
+
+/// One direction.
+#[derive(Clone, Debug, Default)]
+struct Stream {
+    /// The sequence number at this place of the stream, near what passes now.
+    place: Option<(Seq, u64)>,
+    /// The byte behind what has been fed.
+    fed: u64,
+    waiting: Vec<Waiting>,
+}
+
+/// A segment that came before the one before it.
+#[derive(Clone, Debug)]
+struct Waiting {
+    at: u64,
+    captured: Vec<u8>,
+    payload_len: u32,
+}
+
+impl Stream {
+    /// Whether it is known to begin there: the SYN came again.
+    fn begins(&self, begin: Seq) -> bool {
+        self.place.is_none_or(|(seq, place)| seq == begin && place == 0)
+    }
+
+    /// Where in the stream a sequence number lies.
+    fn at(&mut self, seq: Seq) -> u64 {
+        let (known, place) = *self.place.get_or_insert((seq, MIDDLE));
+        let at = place.saturating_add_signed(i64::from(seq - known));
+        if at > place {
+            self.place = Some((seq, at));
+        }
+        at
+    }
+}
+
+impl Listening {
+    /// Reads the heads in a segment of the connection with these mixed endpoints. Returns the messages that begin in it.
+    #[inline]
+    pub(crate) fn on_segment(&mut self, ends: u64, segment: &Segment, captured: &[u8]) -> &[Mark] {
+        self.marks.clear();
+        if segment.flags.syn() || segment.flags.rst() {
+            self.on_control(ends, segment);
+        } else if segment.payload_len > 0 {
+            match self.heard.get_mut(&ends) {
+                Some(Entry::Heard(heard)) => {
+                    let nothing_new = heard.goes_on(segment);
+                    if !nothing_new {
+                        self.hear(ends, segment, captured);
+                    }
+                }
+                Some(Entry::Silent(begins)) => {
+                    let begins = *begins;
+                    self.begin(ends, begins, segment, captured);
+                }
+                None if self.count < HEARD_MAX => {
+                    self.count += 1;
+                    self.begin(ends, [None; 2], segment, captured);
+                }
+                Some(Entry::Deaf) | None => {}
+            }
+        }
+        &self.marks
+    }
+
+    #[cold]
+    fn on_control(&mut self, ends: u64, segment: &Segment) {
+        let from = side(segment);
+        let begin = segment.seq + 1;
+        match self.heard.get_mut(&ends) {
+            Some(Entry::Silent(begins)) if segment.flags.syn() => {
+                begins[from] = Some(begin);
+                return;
+            }
+            Some(Entry::Heard(heard)) if segment.flags.syn() && heard.streams[from].begins(begin) => return,
+            _ => {}
+        }
+        self.forget(ends);
+        if segment.flags.syn() && self.count < HEARD_MAX {
+            let mut begins = [None; 2];
+            begins[from] = Some(begin);
+            self.heard.insert(ends, Entry::Silent(begins));
+            self.count += 1;
+        }
+    }
+
+    #[cold]
+    fn begin(&mut self, ends: u64, begins: [Option<Seq>; 2], segment: &Segment, captured: &[u8]) {
+        let mut heard = Box::<Heard>::default();
+        for (stream, begin) in heard.streams.iter_mut().zip(begins) {
+            stream.place = begin.map(|seq| (seq, 0));
+        }
+        self.heard.insert(ends, Entry::Heard(heard));
+        self.hear(ends, segment, captured);
+    }
+
+    fn forget(&mut self, ends: u64) {
+        if let Some(Entry::Silent(_) | Entry::Heard(_)) = self.heard.remove(&ends) {
+            self.count -= 1;
+        }
+    }
+
+    fn hear(&mut self, ends: u64, segment: &Segment, captured: &[u8]) {
+        let Some(Entry::Heard(heard)) = self.heard.get_mut(&ends) else { return };
+        let from = side(segment);
+        let unheard = heard.turn.is_some_and(|(last, count)| last == from && count >= TURN_MAX);
+        heard.on_data(segment, from, captured, &mut self.marks);
+        heard.turn = heard.conversation.protocol().is_none().then_some((from, 0));
+        heard.has_marks |= !self.marks.is_empty();
+        heard.fins[from] |= segment.flags.fin();
+        if heard.conversation.is_deaf() || unheard {
+            if heard.has_marks {
+                self.marks.push(Mark::lost(segment.seq));
+            }
+            self.count -= 1;
+            if self.heard.len() - self.count < DEAF_MAX {
+                self.heard.insert(ends, Entry::Deaf);
+            } else {
+                self.heard.remove(&ends);
+            }
+        } else if heard.fins == [true; 2] {
+            self.forget(ends);
+        }
+    }
+}
+
+/// Which of the two sides sent it: the same for one connection, whoever opened it.
+fn side(segment: &Segment) -> usize {
+    usize::from(segment.src > segment.dst)
+}
+
+impl Heard {
+    /// Whether nothing can be learned from this segment: whoever speaks has begun to, and what is spoken will show when the
+    /// other one does.
+    #[inline]
+    fn goes_on(&mut self, segment: &Segment) -> bool {
+        let Some((last, count)) = &mut self.turn else { return false };
+        *count += 1;
+        *last == side(segment) && *count < TURN_MAX && !segment.flags.fin()
+    }
+
+    fn on_data(&mut self, segment: &Segment, from: usize, captured: &[u8], marks: &mut Vec<Mark>) {
+        let stream = &mut self.streams[from];
+        let at = stream.at(segment.seq);
+        let end = at.saturating_add(u64::from(segment.payload_len));
+        let next = self.conversation.next_at(from);
+        let expected = stream.fed.max(next);
+        if end <= expected && next > 0 {
+            return; // again, or in the middle of a message
+        }
+        let missing = next > 0 && at > expected;
+        if missing && stream.waiting.len() < WAITING_MAX {
+            let captured = captured[..captured.len().min(WAITING_BYTES)].to_vec();
+            stream.waiting.push(Waiting { at, captured, payload_len: segment.payload_len });
+            return;
+        }
+        if missing {
+            stream.waiting.clear();
+            marks.push(Mark::lost(segment.seq));
+        }
+        self.feed(segment, from, at, captured, segment.payload_len, marks);
+        // What came before it can be read now.
+        while let Some(place) = self.next_waiting(from) {
+            let waiting = self.streams[from].waiting.swap_remove(place);
+            self.feed(segment, from, waiting.at, &waiting.captured, waiting.payload_len, marks);
+        }
+    }
+
+    fn next_waiting(&self, from: usize) -> Option<usize> {
+        let stream = &self.streams[from];
+        let reached = stream.fed.max(self.conversation.next_at(from));
+        stream.waiting.iter().position(|waiting| waiting.at <= reached)
+    }
+
+    fn feed(
+        &mut self,
+        segment: &Segment,
+        from: usize,
+        at: u64,
+        captured: &[u8],
+        payload_len: u32,
+        marks: &mut Vec<Mark>,
+    ) {
+        let heard = self.conversation.next_at(from) > 0;
+        let places = [0, 1].map(|side| self.streams[side].place.unwrap_or((segment.seq, at)));
+        self.conversation.on_bytes(from, at, captured, payload_len, |head| {
+            marks.extend(mark(&head, places[head.from], head.from != from));
+        });
+        let stream = &mut self.streams[from];
+        stream.fed = stream.fed.max(at.saturating_add(u64::from(payload_len)));
+        if heard && self.conversation.next_at(from) == 0 && self.conversation.protocol().is_some() {
+            marks.push(Mark::lost(segment.seq)); // not all of a head was captured
+        }
+    }
+}
+
+/// What a head says of its message, with a sequence number and its place in the stream.
+fn mark(head: &Head, (seq, place): (Seq, u64), by_peer: bool) -> Option<Mark> {
+    let role = match head.role {
+        Said::Asks => Role::Asks,
+        Said::Answers => Role::Answers,
+        Said::Subscribes | Said::Interim | Said::Pushes | Said::Neither => Role::Neither,
+        Said::Unknown => return None,
+    };
+    let seq = seq + head.at.wrapping_sub(place) as u32;
+    let end = head.len.and_then(|len| i32::try_from(len).ok()).map(|len| seq + len as u32);
+    Some(Mark { seq, end, role, id: head.id, first: head.first, last: head.last, by_peer })
+}

@@ -1,0 +1,61 @@
+//! What is remembered of the ways between pairs of hosts, and for how long?
+//!
+//! Those that nobody has told or asked of for longest are forgotten where there are too many: all of them are in one of two
+//! generations, and as soon as the younger one of all shards together is half of what there is room for, it takes the place of the
+//! older one. That is settled between epochs: what a pair of hosts knows does not depend on which others share its shard.
+
+use std::collections::HashMap;
+
+use tcpwhy_wire::Endpoint;
+
+use crate::connection::Connection;
+use crate::epoch::hash::Keys;
+use crate::flow::ends::{CLIENT, SERVER};
+use crate::flow::way::Way;
+
+type Known = HashMap<(u128, u128), Way, Keys>;
+
+/// The ways between pairs of hosts, of one shard.
+#[derive(Clone, Debug)]
+pub(crate) struct Ways {
+    younger: Known,
+    older: Known,
+}
+
+impl Ways {
+    pub(crate) fn new(seed: u64) -> Self {
+        let [younger, older] = [(); 2].map(|()| HashMap::with_hasher(Keys::new(seed)));
+        Self { younger, older }
+    }
+
+    /// Pairs that were told or asked of since the last generation.
+    pub(crate) fn younger(&self) -> usize {
+        self.younger.len()
+    }
+
+    /// A generation is over.
+    pub(crate) fn age(&mut self) {
+        let empty = HashMap::with_hasher(*self.younger.hasher());
+        self.older = std::mem::replace(&mut self.younger, empty);
+    }
+
+    /// Whether the server is known to have accepted a connection of the client's host at this port.
+    pub(crate) fn accepts(&self, client: Endpoint, server: Endpoint) -> bool {
+        let hosts = (client.addr, server.addr);
+        let way = self.younger.get(&hosts).or_else(|| self.older.get(&hosts));
+        way.is_some_and(|way| way.accepts(server.port))
+    }
+
+    /// What one connection learns about the way to its hosts holds for all connections between them.
+    pub(crate) fn share(&mut self, connection: &mut Connection) {
+        connection.way.news = false;
+        let hosts = (connection.ends[CLIENT].addr, connection.ends[SERVER].addr);
+        let older = &mut self.older;
+        let known = self.younger.entry(hosts).or_insert_with(|| older.remove(&hosts).unwrap_or_default());
+        if !connection.assumed {
+            known.on_accepted(connection.ends[SERVER].port);
+        }
+        known.share(&mut connection.way, connection.delay, connection.now);
+        connection.take_shorter_way();
+    }
+}

@@ -1,0 +1,107 @@
+//! Are these waits for news, that is, ended by whatever happens or by a timer, and not a server's work?
+//!
+//! A client that waits for news (long poll, a subscription that is renewed) asks with the same bytes again as soon as it
+//! has got some. So does one in a closed loop, and its server's time is what a user feels. What tells them apart is how
+//! long the waits are, and how they end: news comes at any time, and where there is none a timer of round seconds ends the
+//! wait. That takes a few waits to show.
+
+use tcpwhy_wire::Duration;
+
+/// A wait for news is at least so long, unless there is some at once.
+pub(crate) const WAIT_MIN: Duration = Duration::from_secs(1);
+/// The longest of them is at least so long: nobody polls by the second in this way.
+const LONG: Duration = Duration::from_secs(10);
+/// Timers of servers that have no news are multiples of this.
+const TIMER_UNIT: Duration = Duration::from_secs(5);
+/// ... and are kept so exactly.
+const TIMER_OFF: Duration = Duration::from_millis(30);
+/// So many waits show it.
+const WAITS_MIN: u8 = 3;
+
+/// What some waits were for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum For {
+    /// An answer.
+    Answer,
+    /// An answer, or news.
+    Either,
+    News,
+}
+
+/// The waits in a row behind questions of one length, each asked as soon as the one before was answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Polls {
+    len: u32,
+    count: u8,
+    /// Ended by a timer.
+    timed: u8,
+    shortest: Duration,
+    longest: Duration,
+}
+
+impl Polls {
+    /// A question of `len` bytes was answered after `wait`, and asked again at once or not, where that can be told.
+    pub(crate) fn on_wait(&mut self, len: u32, wait: Duration, again: Option<bool>) -> For {
+        if again == Some(false) || len != self.len {
+            *self = Self { len, shortest: Duration::MAX, ..Self::default() };
+        }
+        if again == Some(false) {
+            return For::Answer;
+        }
+        self.count = self.count.saturating_add(1);
+        self.timed = self.timed.saturating_add(u8::from(is_of_timer(wait)));
+        self.shortest = self.shortest.min(wait);
+        self.longest = self.longest.max(wait);
+        if self.are_for_news() {
+            For::News
+        } else if wait >= LONG && again.is_some() {
+            For::Either
+        } else {
+            For::Answer
+        }
+    }
+
+    fn are_for_news(&self) -> bool {
+        let irregular = self.longest >= self.shortest.times(2);
+        let cut_short = self.timed > 0 && self.longest - self.shortest > TIMER_OFF.times(2);
+        self.count >= WAITS_MIN && self.longest >= LONG && (irregular || cut_short || self.timed >= WAITS_MIN)
+    }
+}
+
+fn is_of_timer(wait: Duration) -> bool {
+    let unit = TIMER_UNIT.as_nanos();
+    let off = (wait.as_nanos() + unit / 2).rem_euclid(unit) - unit / 2;
+    wait >= LONG - TIMER_OFF && Duration::from_nanos(off.abs()) <= TIMER_OFF
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(waits_ms: &[i64]) -> Vec<For> {
+        let mut polls = Polls::default();
+        waits_ms.iter().map(|&ms| polls.on_wait(150, Duration::from_millis(ms), Some(true))).collect()
+    }
+
+    #[test]
+    fn news_come_at_any_time_or_not_before_a_timer() {
+        use For::{Answer, Either, News};
+        assert_eq!(told(&[10_002, 4_300, 10_001]), [Either, Answer, News]);
+        assert_eq!(told(&[30_001, 30_002, 30_000]), [Either, Either, News]);
+        assert_eq!(told(&[17_300, 3_100, 41_900, 1_200]), [Either, Answer, News, News]);
+    }
+
+    #[test]
+    fn a_server_that_takes_its_time_is_no_source_of_news() {
+        for ms in [1_000, 2_000, 5_000] {
+            assert_eq!(told(&[ms; 20]), [For::Answer; 20]);
+        }
+        assert_eq!(told(&[1_100, 7_900, 2_300, 4_700]), [For::Answer; 4]);
+        assert_eq!(told(&[12_340, 12_390, 12_350, 12_380]), [For::Either; 4]);
+        // Whoever does other things in between was answered.
+        let mut polls = Polls::default();
+        for ms in [10_000, 4_000, 10_000, 10_000] {
+            assert_eq!(polls.on_wait(150, Duration::from_millis(ms), Some(false)), For::Answer);
+        }
+    }
+}

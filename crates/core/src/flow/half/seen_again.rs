@@ -1,0 +1,65 @@
+//! Has this packet passed before, on another interface (`-i any`) or a hop earlier, however it is cut there?
+//!
+//! A container's host sees a super-segment leave and its pieces pass the bridge, or pieces arrive that are merged for the guest: the
+//! bytes are those that were seen, and so is the identification, which a retransmission counts on. Where there is none, a sender
+//! has no reason to send again so soon: its timers are longer (RFC 6298, 2.4; tcp_schedule_loss_probe, net/ipv4/tcp_output.c),
+//! and a fast repair follows a signal.
+
+use tcpwhy_wire::{Duration, Segment};
+
+use super::Half;
+
+/// A packet crosses a host's interfaces, or a router, in less; the shortest tail loss probe takes as long.
+const WITHIN: Duration = Duration::from_millis(2);
+
+impl Half {
+    /// Whether this packet of the peer acknowledges no more than others before it.
+    pub(crate) fn knows_acknowledgement(&self, segment: &Segment) -> bool {
+        !segment.flags.ack() || self.una.is_some_and(|una| segment.ack.at_or_before(una))
+    }
+
+    /// The window that the peer advertised last.
+    #[inline]
+    pub(crate) fn last_window(&self) -> u32 {
+        self.in_transit.back().map_or(self.view.window, |last| last.window)
+    }
+
+    /// Whether this packet is one of those before it. `doubled` says that some have been.
+    pub(crate) fn is_seen_again(&self, segment: &Segment, doubled: bool) -> bool {
+        let known = self.snd_nxt.is_some_and(|nxt| segment.seq_end().at_or_before(nxt));
+        let since_first =
+            self.first.is_none_or(|first| segment.flags.syn() || segment.seq.at_or_after(first));
+        if !known || !since_first {
+            return false;
+        }
+        if segment.seq_len() == 0 {
+            return self.is_acknowledged_again(segment, doubled);
+        }
+        let end = segment.seq_end();
+        if self.holes.noticed_at(segment.seq, end).is_some() {
+            return false;
+        }
+        if let Some(old) = segment.ip_id.and_then(|id| self.ip_id.is_old(id)) {
+            return old;
+        }
+        // What was acknowledged since then costs nobody anything.
+        let sent = self.sent.iter().find(|sent| sent.end.at_or_after(end));
+        let soon = |at| segment.at - at < WITHIN && self.signalled_at < at;
+        let acked = || (doubled || segment.flags.syn()) && !self.is_newer(segment);
+        sent.map_or_else(acked, |sent| soon(sent.at))
+    }
+
+    /// An acknowledgement of nothing new. A sender may well repeat it within the millisecond.
+    fn is_acknowledged_again(&self, segment: &Segment, doubled: bool) -> bool {
+        if segment.flags.rst() || !segment.flags.ack() {
+            return false;
+        }
+        let old = segment.ip_id.and_then(|id| self.ip_id.is_old(id));
+        old.unwrap_or(doubled && segment.options.sack().is_empty() && !self.is_newer(segment))
+    }
+
+    /// Whether its sender's clock says that it left behind all others, as far as that can be told.
+    fn is_newer(&self, segment: &Segment) -> bool {
+        segment.options.timestamps.is_none_or(|stamps| self.clock.is_newer(stamps.val))
+    }
+}

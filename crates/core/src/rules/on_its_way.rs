@@ -1,0 +1,47 @@
+//! Was a request late on its way, where the capture stands before that way?
+//!
+//! A host that thinks acknowledges first: its timer of delayed acknowledgements runs for 40 to 200 ms, however long its program takes. A
+//! reply that comes later than that, and is the first thing to acknowledge the request, answers one that had just arrived. And what
+//! others between these hosts waited for at the time, it waited for as well.
+
+use tcpwhy_wire::Duration;
+
+use super::pair::Pair;
+use crate::bill::charge::Charge;
+use crate::bill::exchange::Open;
+use crate::words::cause::Cause;
+use crate::words::limits::QUEUED_MIN;
+use crate::words::report::{Confidence, Detail};
+
+/// A queue that was seen so lately stands.
+const FRESH: Duration = Duration::from_millis(200);
+
+/// What of `left`, the wait for a reply less all else, the request spent on its way.
+pub(super) fn judge(pair: &Pair<'_>, open: &Open, left: Duration) -> Option<Charge> {
+    let server = 1 - open.initiator;
+    let (asked, answering) = (&pair.halves[open.initiator], &pair.halves[server]);
+    let own = pair.delay[server];
+    // Packets that the capture does not have may have been acknowledgements.
+    let whole = answering.missed_since_data == 0 && !answering.acked_unseen();
+    if own <= pair.delay[open.initiator] || !whole || !asked.acked_just_now() || asked.on_one_host {
+        return None;
+    }
+    let timer = asked.peer_timer(own + pair.delay[open.initiator]);
+    let unacknowledged = timer.map_or(Duration::ZERO, |timer| left - timer);
+    // What fills the queue is another connection's.
+    let lone = asked.newly_acked <= pair.sizes[open.initiator];
+    // Packets keep their order in a queue: what passes much sooner found none.
+    let stands = |queued: Duration| queued >= QUEUED_MIN && left >= queued.divided_by(2);
+    let seen = pair.way.queued_lately(server, pair.now).filter(|(queued, _)| lone && stands(*queued));
+    let (ns, form, confidence) = match seen {
+        // It was the same queue, as far as it shows how long that was.
+        Some((queued, ago)) if queued >= left - left.divided_by(4) => {
+            (left, "queue", if ago <= FRESH { Confidence::Likely } else { Confidence::Possible })
+        }
+        Some((queued, _)) if queued > unacknowledged => (queued, "queue", Confidence::Possible),
+        _ => (unacknowledged, "unacknowledged", Confidence::Possible),
+    };
+    let detail = Detail { form: Some(form), ..Detail::default() };
+    let late = Charge::new(Cause::Queueing, asked.side, ns, confidence).detail(detail);
+    ns.is_positive().then_some(late)
+}

@@ -1,0 +1,134 @@
+//! Several questions under way at once, where something says which message answers which.
+
+use tcpwhy_core::cause::Cause;
+use tcpwhy_core::cause::Side::{Path, Server};
+use tcpwhy_core::report::Kind;
+use tcpwhy_wire::Duration;
+
+use crate::packet_log::{MSS, each, log, ms};
+
+/// Ten calls, begun every 10 ms, each answered 50 ms after it arrived: four others are under way meanwhile.
+fn multiplexed(id: impl Fn(u32) -> String) -> String {
+    let call = |n: u32| {
+        let (begun, label, id) = (200 + 10 * n, n, id(n));
+        format!(
+            "@{begun} C 60 asks{id} #q{label}\n q{label}+50 S 90 answers{id} #a{label}\n a{label}+0 C ack"
+        )
+    };
+    format!("handshake\n{}", each(0..10, call))
+}
+
+/// A server of 50 ms behind a client that multiplexes takes 50 ms, not what passes from one reply to the next.
+#[test]
+fn each_answer_belongs_to_its_own_question() {
+    for rtt in [ms(0.2), ms(20), ms(80)] {
+        for id in [|n: u32| format!("={n}"), |_| String::new()] {
+            log(multiplexed(id)).rtt(rtt).both_ends(|seen| {
+                assert_eq!(seen.count(Kind::Exchange), 10, "{seen}");
+                for n in 1..=10 {
+                    let bill = [(Cause::ServerThink, Server, ms(50)), (Cause::RoundTrip, Path, rtt)];
+                    seen.number(n).is_within(ms(0.01), &bill);
+                }
+            });
+        }
+    }
+}
+
+/// Answers may overtake each other where an identifier tells them apart.
+#[test]
+fn answers_may_come_in_any_order() {
+    let call = |n: i64| {
+        let think = 100 - 10 * n;
+        format!("@{} C 60 asks={n} #q{n}\n q{n}+{think} S 90 answers={n} #a{n}\n a{n}+0 C ack", 200 + n)
+    };
+    log(format!("handshake\n{}", each(0..8, call))).rtt(ms(4)).both_ends(|seen| {
+        for n in 0..8 {
+            let bill =
+                [(Cause::ServerThink, Server, ms(100 - 10 * n as i32)), (Cause::RoundTrip, Path, ms(4))];
+            seen.number(n + 1).is_within(ms(0.01), &bill);
+        }
+    });
+}
+
+/// A pipeline of HTTP/1.1 (RFC 9112, 9.3.2): the requests leave together, and the server works on one after the other.
+#[test]
+fn a_pipeline_waits_for_all_that_is_before_it() {
+    let text = "handshake
+         @20 C 100 asks #q1
+         q1+0 C 100 asks
+         q1+0 C 100 asks
+         q1+10 S 300 answers
+         q1+20 S 300 answers
+         q1+30 S 300 answers #last
+         last+0 C ack
+         last+5 C 100 asks #alone
+         alone+10 S 300 answers";
+    log(text).rtt(ms(6)).both_ends(|seen| {
+        for (n, think) in [(1, 10), (2, 20), (3, 30), (4, 10)] {
+            let bill = [(Cause::ServerThink, Server, ms(think)), (Cause::RoundTrip, Path, ms(6))];
+            seen.number(n).is_within(ms(0.01), &bill);
+        }
+        assert_eq!(seen.number(4).exchange.client_idle, ms(5), "{seen}");
+    });
+}
+
+/// What is lost of one answer holds up those behind it, and each is billed what it waited.
+#[test]
+fn a_loss_delays_every_answer_behind_it() {
+    let text = "handshake
+         @20 C 60 asks=1 #q1
+         q1+1 C 60 asks=2 #q2
+         q1+30 S 90 answers=1 lost #a1
+         a1+4 S 90 answers=2 #a2
+         a2+0 C ack
+         a1+230 S 0..90
+         +0 C ack";
+    let rtt = ms(10);
+    log(text).rtt(rtt).both_ends(|seen| {
+        for (n, think) in [(1, 30), (2, 33)] {
+            let bill = seen.number(n);
+            assert_eq!(bill.exchange.elapsed, rtt + ms(260 - (n as i32 - 1)), "{seen}");
+            let repair: Duration =
+                [Cause::Rto, Cause::Loss].map(|cause| bill.ns(cause, Path)).into_iter().sum();
+            assert!(repair >= ms(220) && bill.ns(Cause::ServerThink, Server) <= ms(think + 5), "{n}: {seen}");
+        }
+    });
+}
+
+/// One question at a time needs nobody to read the protocol: the bills are the same, byte for byte.
+#[test]
+fn marks_change_nothing_where_one_question_is_under_way() {
+    let exchange = |marked: bool, n: u32| {
+        let [asks, answers] = if marked { ["asks", "answers"] } else { ["", ""] };
+        let rest = if n.is_multiple_of(3) { "+40 S ack\n +0 C 20" } else { "" };
+        format!(
+            "+5 C 100 {asks}\n {rest}\n +{n} S {MSS}x3 {answers}\n +0 C ack\n +{} S ack",
+            u8::from(n == 7)
+        )
+    };
+    let whole = |marked| format!("handshake\n{}", each(0..12, |n| exchange(marked, n)));
+    for end in crate::packet_log::End::BOTH {
+        let [plain, marked] = [false, true].map(|marked| log(whole(marked)).rtt(ms(3)).seen_at(end));
+        assert_eq!(plain.report, marked.report, "{plain}");
+    }
+}
+
+/// A probe for a loss that was none (a client that slept): the acknowledgement says that the bytes had come twice (RFC 2883).
+#[test]
+fn what_was_sent_again_for_nothing_delays_nobody() {
+    let text = "handshake
+         @20 C 60 asks=1 #q1
+         q1+1 C 60 asks=2 #q2
+         q1+30 S 90 answers=1 #a1
+         a1+4 S 90 answers=2 #a2
+         a2+15 S 90..180 #again
+         again+0 C ack
+         again+5 C 60 asks=3
+         +20 S 90 answers=3";
+    log(text).rtt(ms(0.2)).both_ends(|seen| {
+        for (n, think) in [(1, 30), (2, 33), (3, 20)] {
+            let bill = [(Cause::ServerThink, Server, ms(think)), (Cause::RoundTrip, Path, ms(0.2))];
+            seen.number(n).is_within(ms(0.01), &bill);
+        }
+    });
+}

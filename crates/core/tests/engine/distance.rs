@@ -1,0 +1,192 @@
+//! How far away is an end: what shows it, what only bounds it, and what of a wait is the way's although nothing on it is seen.
+
+use tcpwhy_core::cause::Cause;
+use tcpwhy_core::cause::Side::{Path, Server};
+use tcpwhy_core::report::{Confidence, Exchange};
+use tcpwhy_wire::{Duration, Endpoint, Segment};
+
+use crate::packet_log::{CLIENT, End, PacketLog, SERVER, each, log, ms, settled};
+use crate::seen::Seen;
+
+fn of(exchange: &Exchange, cause: Cause) -> Duration {
+    exchange.bill.iter().filter(|line| line.cause == cause).map(|line| line.ns).sum()
+}
+
+fn sure_of(exchange: &Exchange, cause: Cause) -> Confidence {
+    let lines = exchange.bill.iter().filter(|line| line.cause == cause);
+    lines.map(|line| line.confidence).max().unwrap_or(Confidence::Possible)
+}
+
+/// The last exchanges of a long conversation, and what both hosts' packets have left to live.
+fn midway(talk: &PacketLog, end: End, ttl: [u8; 2]) -> Vec<Segment> {
+    let mut segments = talk.capture(end).split_off(20);
+    for segment in &mut segments {
+        segment.ttl = ttl[usize::from(segment.src == SERVER || segment.src.port == SERVER.port)];
+    }
+    segments
+}
+
+/// A server of 30 ms whose every reply acknowledges the request, as it does within 40 ms.
+fn thirty() -> PacketLog {
+    log("handshake".to_owned() + &"\n +50 C 100\n +30 S 200\n +0 C ack".repeat(30))
+}
+
+/// No packet shows how far away the server is; but both have one address.
+#[test]
+fn one_host_is_no_path_of_30_ms() {
+    let here = Endpoint::v4([127, 0, 0, 1], 40_000);
+    let one_host = thirty().between([here, Endpoint { port: 80, ..here }]);
+    for log in [one_host.clone(), one_host.without_timestamps()] {
+        let seen = Seen::of(midway(&log, End::Client, [64; 2]), "one host, midway");
+        for exchange in &seen.connection().exchanges {
+            assert!(of(exchange, Cause::ServerThink) >= ms(29), "{seen}");
+            assert_eq!(sure_of(exchange, Cause::ServerThink), Confidence::Likely, "{seen}");
+        }
+    }
+}
+
+/// Nor does any here; but the server's packets have passed no router and the client's have: the capture stands beside the server.
+#[test]
+fn a_capture_beside_the_server_needs_no_acknowledgement_to_know_that() {
+    let talk = thirty().rtt(ms(40));
+    let beside = Seen::of(midway(&talk, End::Server, [51, 64]), "the server, midway");
+    for exchange in &beside.connection().exchanges {
+        assert!(of(exchange, Cause::ServerThink) >= ms(28), "{beside}");
+    }
+    // Where it stands beside the client, what the server's answers took is way or program, nobody knows.
+    let far = Seen::of(midway(&talk, End::Client, [64, 51]), "the client, midway");
+    for exchange in &far.connection().exchanges {
+        assert_eq!(sure_of(exchange, Cause::RoundTrip), Confidence::Possible, "{far}");
+    }
+}
+
+/// The client's acknowledgements ride on its next poll, 90 ms later: nobody waited for that, and no exchange took longer for it.
+#[test]
+fn the_pause_before_the_next_poll_is_no_way_back() {
+    let polls = log("handshake".to_owned() + &"\n +90 C 100\n +30 S 200".repeat(30)).rtt(ms(2));
+    for timestamps in [true, false] {
+        let polls = if timestamps { polls.clone() } else { polls.clone().without_timestamps() };
+        for end in End::BOTH {
+            let seen = Seen::of(midway(&polls, end, [64; 2]), &format!("the {end:?}, midway"));
+            for exchange in &seen.connection().exchanges {
+                assert!(exchange.elapsed <= ms(33), "{seen}");
+            }
+        }
+    }
+}
+
+/// A client of which only its timer's acknowledgements are seen: 40 ms, or a way of 40 ms.
+#[test]
+fn a_way_as_long_as_a_timer_is_no_more_than_possible() {
+    let talk = log("handshake".to_owned() + &"\n +150 C 100\n +40 S ack\n +80 S 200\n +40 C ack".repeat(30));
+    let seen = Seen::of(midway(&talk.rtt(ms(0.2)), End::Client, [64; 2]), "the client, midway");
+    for exchange in seen.connection().exchanges.iter().skip(1) {
+        assert!(exchange.elapsed <= ms(121), "{seen}");
+        assert_eq!(sure_of(exchange, Cause::RoundTrip), Confidence::Possible, "{seen}");
+        assert!(of(exchange, Cause::ServerThink) >= ms(79), "{seen}");
+    }
+}
+
+/// Another connection between the two hosts has a handshake, and knows the way.
+#[test]
+fn what_a_sibling_knows_of_the_way_holds() {
+    let sibling = thirty().rtt(ms(2)).between([Endpoint { port: 40_001, ..CLIENT }, SERVER]);
+    let mut segments = midway(&thirty().rtt(ms(2)), End::Client, [64; 2]);
+    let early = Duration::from_millis(200);
+    let first = segments[0].at;
+    segments.extend(sibling.capture(End::Client).into_iter().take(3).map(|segment| Segment {
+        at: first - early + (segment.at - sibling.capture(End::Client)[0].at),
+        ..segment
+    }));
+    segments.sort_by_key(|segment| segment.at);
+    let seen = Seen::of(segments, "the client, beside a handshake");
+    let longest = seen.report.connections.iter().max_by_key(|connection| connection.packets).expect("two");
+    for exchange in &longest.exchanges {
+        assert!(of(exchange, Cause::ServerThink) >= ms(29), "{seen}");
+    }
+}
+
+/// A host that thinks acknowledges when its timer runs out. This one is known to, after 40 ms.
+fn shown_timer() -> String {
+    settled(4) + &"+5 C 100\n +40 S ack\n +20 S 200\n +0 C ack\n".repeat(3)
+}
+
+/// A reply 150 ms late that nothing acknowledged before: the request had been on its way.
+#[test]
+fn a_reply_that_comes_unacknowledged_was_not_thought_about() {
+    let text = shown_timer() + "+5 C 100 late=150\n +1 S 200\n +0 C ack";
+    for timestamps in [true, false] {
+        let log = log(text.clone()).rtt(ms(20));
+        let log = if timestamps { log } else { log.without_timestamps() };
+        let seen = log.seen_at(End::Client);
+        let bill = seen.exchange(8);
+        assert!(bill.ns(Cause::Queueing, Path) >= ms(85), "{seen}");
+        assert!(bill.ns(Cause::ServerThink, Server) <= ms(66), "{seen}");
+    }
+    let seen = log(text).rtt(ms(20)).seen_at(End::Server);
+    assert!(seen.exchange(8).ns(Cause::Queueing, Path) >= ms(148), "{seen}");
+}
+
+/// The same server takes 150 ms, and its timer says so; or its program is quicker than its timer.
+#[test]
+fn a_server_that_acknowledged_first_was_thinking() {
+    let text =
+        shown_timer() + "+5 C 100\n +40 S ack\n +110 S 200\n +0 C ack\n +5 C 100\n +35 S 200\n +0 C ack";
+    log(text).rtt(ms(20)).both_ends(|seen| {
+        seen.exchange(8).is(&[(Cause::RoundTrip, Path, ms(20)), (Cause::ServerThink, Server, ms(150))]);
+        seen.exchange(9).is(&[(Cause::RoundTrip, Path, ms(20)), (Cause::ServerThink, Server, ms(35))]);
+    });
+}
+
+/// An upload at 10 Mbit/s keeps a queue of 60 ms filled, 50 packets of it, while small requests pass on another connection.
+fn beside_an_upload(requests: &str) -> [PacketLog; 2] {
+    let upload = each(0..700, |n| {
+        let at = 100.0 + 1.2 * f64::from(n);
+        // The first copy of the numbers: a packet enters every 1.2 ms and leaves 60 ms later, once the queue stands.
+        let late = (0.6 * f64::from(n)).min(60.0);
+        format!("@{at} C 1448x2 more late={late}\n +0 S ack")
+    });
+    let upload = log(format!("handshake\n{upload}")).rtt(ms(20));
+    let other = [Endpoint { port: 40_001, ..CLIENT }, SERVER];
+    [upload, log(requests.to_owned()).rtt(ms(20)).between(other)]
+}
+
+fn merged(logs: &[PacketLog; 2], end: End) -> Seen {
+    let mut segments: Vec<Segment> = logs.iter().flat_map(|log| log.capture(end)).collect();
+    segments.sort_by_key(|segment| segment.at); // stable
+    Seen::of(segments, &format!("the {end:?}, both connections"))
+}
+
+/// What the upload's acknowledgements show to stand in the way of it stands in the way of the requests as well.
+#[test]
+fn a_queue_that_another_connection_fills_delays_requests_and_not_the_server() {
+    let requests = each(0..5, |n| format!("@{} C 100 late=60\n +2 S 200\n +0 C ack", 260 + 110 * n));
+    let logs = beside_an_upload(&format!("handshake\n +5 C 100\n +2 S 200\n +0 C ack\n {requests}"));
+    for end in End::BOTH {
+        let seen = merged(&logs, end);
+        let asking = &seen.report.connections[1];
+        for exchange in asking.exchanges.iter().skip(3) {
+            assert!(of(exchange, Cause::Queueing) >= ms(55), "{seen}");
+            assert!(of(exchange, Cause::ServerThink) <= ms(7), "{seen}");
+        }
+    }
+}
+
+/// Beside the same upload, requests that take another way are answered at once, and one that is acknowledged is thought about.
+#[test]
+fn a_server_that_thinks_beside_an_upload_thinks() {
+    let requests = each(0..5, |n| {
+        format!(
+            "@{} C 100 late=60\n +40 S ack\n +60 S 200\n +0 C ack\n +5 C 100\n +2 S 200\n +0 C ack",
+            260 + 200 * n
+        )
+    });
+    let logs = beside_an_upload(&format!("handshake\n +5 C 100\n +2 S 200\n +0 C ack\n {requests}"));
+    let seen = merged(&logs, End::Client);
+    for exchange in seen.report.connections[1].exchanges.iter().filter(|exchange| exchange.elapsed > ms(60)) {
+        assert!(of(exchange, Cause::ServerThink) >= ms(99), "{seen}");
+    }
+    for exchange in seen.report.connections[1].exchanges.iter().filter(|exchange| exchange.elapsed < ms(60)) {
+        assert!(of(exchange, Cause::Queueing) < ms(1), "{seen}");
+    }
+}

@@ -1,0 +1,278 @@
+//! Who asks, who answers, and who waits? In each log the programs' own times say so.
+
+use tcpwhy_core::cause::Cause;
+use tcpwhy_core::cause::Side::{Client, Path, Server};
+use tcpwhy_core::report::{Confidence, Kind, Report, Servers};
+use tcpwhy_wire::{Duration, Endpoint};
+
+use crate::packet_log::{CLIENT, End, SERVER, each, log, ms, settled};
+use crate::seen::Seen;
+
+const RTT: i32 = 20;
+
+/// What was billed to one cause over the whole capture.
+fn billed(seen: &Seen, cause: Cause) -> Duration {
+    seen.report.bill.iter().filter(|line| line.cause == cause).map(|line| line.ns).sum()
+}
+
+/// A client signs on with 100 bytes, and the server asks at times of its own; each question is answered after 3 ms.
+#[test]
+fn a_server_that_asks_is_answered_by_the_client() {
+    let pauses = [1_700, 2_900, 300, 5_200, 600];
+    let text = settled(1) + &each(pauses, |pause| format!("+{pause} S 80\n +3 C 12"));
+    log(text).rtt(ms(RTT)).both_ends(|seen| {
+        let answers = [(Cause::RoundTrip, Path, ms(RTT)), (Cause::ServerThink, Client, ms(3))];
+        for n in 2..=6 {
+            let bill = seen.exchange(n).is(&answers);
+            assert_eq!(bill.exchange.initiator, Server, "{seen}");
+            assert_eq!((bill.exchange.request_bytes, bill.exchange.reply_bytes), (80, 12), "{seen}");
+            assert!(bill.of(Cause::ServerThink).confidence <= Confidence::Likely, "{seen}");
+        }
+        assert_eq!(seen.count(Kind::Exchange), 6, "{seen}");
+        // Of what nobody waited for nothing is billed.
+        assert!(billed(seen, Cause::ServerThink) <= ms(3 * 5 + 1), "{seen}");
+        let servers = Servers::One(SERVER);
+        assert!(seen.report.findings.iter().all(|finding| finding.servers == servers), "{seen}");
+    });
+}
+
+/// Heart-beats of the server's by the second, each answered at once: the first answer may be a question, and none is the
+/// server's time for certain.
+#[test]
+fn a_heart_beat_that_is_answered_is_nobodys_wait() {
+    let text = settled(1) + &each(0..8, |_| "+980 S 9\n +0.1 C 9".to_owned());
+    log(text).rtt(ms(RTT)).both_ends(|seen| {
+        assert!(billed(seen, Cause::ServerThink) <= ms(2), "{seen}");
+    });
+}
+
+/// A client in a closed loop asks again at once, and its server takes two seconds each time: that is what a user feels, whether the
+/// server has greeted before or not.
+#[test]
+fn a_slow_server_behind_a_closed_loop_stays_slow() {
+    for greeting in ["", "+1 S 11\n"] {
+        for (think, len) in [(40, 40), (200, 40), (2_000, 2), (5_000, 40)] {
+            let turns = each(0..6, |_| format!("+0.1 C {len}\n +{think} S {len}"));
+            let text = format!("handshake\n{greeting}{turns}\n+0 C ack");
+            log(text).rtt(ms(RTT)).both_ends(|seen| {
+                let first = if greeting.is_empty() { 1 } else { 2 };
+                for n in first..first + 6 {
+                    let bill = seen.exchange(n);
+                    bill.is(&[(Cause::RoundTrip, Path, ms(RTT)), (Cause::ServerThink, Server, ms(think))]);
+                    assert!(bill.of(Cause::ServerThink).confidence >= Confidence::Likely, "{seen}");
+                }
+            });
+        }
+    }
+}
+
+/// The server pauses in the middle of its reply, and the client's next question comes at once: it is as long as the one before, or
+/// about so, and no answer.
+#[test]
+fn a_question_right_behind_a_slow_reply_is_no_answer() {
+    for len in [150, 170] {
+        let text = format!(
+            "handshake\n+5 C 150\n +1 S 700\n +1200 S 700\n +1 C {len}\n +900 S 700\n +1 C 160\n +900 S 700\n +0 C ack"
+        );
+        log(text).rtt(ms(RTT)).both_ends(|seen| {
+            assert_eq!(billed(seen, Cause::ServerThink).as_nanos() / 1_000_000, 1_801, "{seen}");
+        });
+    }
+}
+
+/// A notice makes the client ask: the server's answer comes as soon as answers do.
+#[test]
+fn a_question_that_a_notice_causes_is_a_question() {
+    let text = settled(1) + &each(0..3, |_| "+1500 S 30\n +2 C 300\n +15 S 900\n +0 C ack".to_owned());
+    log(text).rtt(ms(RTT)).both_ends(|seen| {
+        assert_eq!((seen.count(Kind::Exchange), seen.count(Kind::OneWay)), (4, 3), "{seen}");
+        for n in 2..=4 {
+            seen.exchange(n).is(&[(Cause::RoundTrip, Path, ms(RTT)), (Cause::ServerThink, Server, ms(15))]);
+        }
+    });
+}
+
+/// A server that speaks first, and late, may be slow or have had nothing to say.
+#[test]
+fn a_late_first_word_is_not_surely_a_wait() {
+    log("handshake\n+1300 S 40\n +3 C 120\n +400 S 40\n +0 C ack").rtt(ms(RTT)).both_ends(|seen| {
+        assert_eq!(seen.exchange(1).of(Cause::ServerThink).confidence, Confidence::Likely, "{seen}");
+        assert_eq!(seen.exchange(2).of(Cause::ServerThink).confidence, Confidence::Possible, "{seen}");
+    });
+}
+
+/// Heart-beats of the client's every 700 ms, and news now and then: neither answers the other.
+#[test]
+fn a_heart_beat_is_not_answered_by_what_comes_by_chance() {
+    let beats = each(0..12, |n| format!("@{} C 8 #b{n}\n b{n}+0 S ack", 1_000 + 700 * n));
+    let news = each([4, 7, 10], |n| format!("b{n}+330 S {}\n +0 C ack", 90 + n));
+    let text = format!("{}\n{beats}\n{news}", settled(1));
+    log(text).rtt(ms(RTT)).both_ends(|seen| {
+        assert_eq!((seen.count(Kind::Exchange), seen.count(Kind::OneWay)), (1, 15), "{seen}");
+        assert!(billed(seen, Cause::ServerThink) + billed(seen, Cause::SenderThink) < ms(1), "{seen}");
+    });
+}
+
+/// The first try is lost on the server's program, and the client asks again after its own time-out: the answer answers the second
+/// try.
+#[test]
+fn a_second_try_is_a_message_of_its_own() {
+    for timeout in [300, 800, 2_500] {
+        let text =
+            format!("{}+5 C 60 #try\n try+0 S ack\n try+{timeout} C 60\n +30 S 200\n +0 C ack", settled(2));
+        log(text).rtt(ms(RTT)).both_ends(|seen| {
+            seen.one_way(1).is(&[(Cause::RoundTrip, Path, ms(RTT))]);
+            seen.exchange(3).is(&[(Cause::RoundTrip, Path, ms(RTT)), (Cause::ServerThink, Server, ms(30))]);
+        });
+    }
+}
+
+/// An upload in equal parts behind a head of another length is one request.
+#[test]
+fn a_request_in_equal_parts_stays_one() {
+    let parts = each(0..5, |n| format!("head+{} C 500 #p{n}\n p{n}+0 S ack", 250 * (n + 1)));
+    let text = format!("handshake\n+5 C 200 #head\n head+0 S ack\n{parts}\np4+20 S 100\n +0 C ack");
+    log(text).rtt(ms(RTT)).both_ends(|seen| {
+        let upload = [
+            (Cause::SenderThink, Client, ms(1_250)),
+            (Cause::RoundTrip, Path, ms(RTT)),
+            (Cause::ServerThink, Server, ms(20)),
+        ];
+        seen.exchange(1).is(&upload);
+    });
+}
+
+/// Long poll: news after 4.3 s, or nothing within 10 s, and the client asks again at once with as many bytes.
+#[test]
+fn a_question_that_is_answered_when_there_is_news_is_a_subscription() {
+    let waits = [10_001, 4_300, 10_002, 7_100, 1_200];
+    let text = settled(1) + &each(waits, |wait| format!("+0.2 C 150 #ask\n ask+40 S ack\n ask+{wait} S 60"));
+    log(text + "\n+0.2 C 150").rtt(ms(RTT)).both_ends(|seen| {
+        assert_eq!((seen.count(Kind::Exchange), seen.count(Kind::Subscription)), (3, 3), "{seen}");
+        let first = seen.exchange(2);
+        let think = first.of(Cause::ServerThink);
+        assert_eq!((think.confidence, think.detail.form), (Confidence::Possible, Some("or-news")), "{seen}");
+        let subscriptions = seen.connection().exchanges.iter().filter(|e| e.kind == Kind::Subscription);
+        for (subscription, wait) in subscriptions.zip([10_002, 7_100, 1_200]) {
+            let off = subscription.awaited - ms(wait);
+            assert!(off.max(-off) < ms(1) && subscription.elapsed < ms(RTT + 1), "{seen}");
+        }
+    });
+}
+
+/// Nobody waits for an answer for eleven minutes, or it is not known.
+#[test]
+fn a_very_long_wait_is_no_more_than_possibly_a_servers() {
+    let text = settled(2) + "+5 C 40 #subscribe\n subscribe+40 S ack\n subscribe+694000 S 300\n +0 C ack";
+    log(text).rtt(ms(RTT)).both_ends(|seen| {
+        let think = seen.exchange(3).of(Cause::ServerThink).clone();
+        assert_eq!((think.confidence, think.detail.form), (Confidence::Possible, Some("or-news")), "{seen}");
+    });
+}
+
+/// A timer's pushes behind an answer, twice a second: the answer ends before them, as soon as they show.
+#[test]
+fn equal_pushes_at_equal_distances_are_a_stream() {
+    let pushes = each(0..30, |_| "+500 S 64 #push\n push+0 C ack".to_owned()).replace("+500 S", "+480 S");
+    let text = format!("{}+5 C 50\n +2 S 10\n +0 C ack\n{pushes}", settled(1));
+    log(text).rtt(ms(RTT)).both_ends(|seen| {
+        assert!(billed(seen, Cause::SenderThink) < ms(9 * 500), "{seen}");
+        assert!(seen.count(Kind::OneWay) >= 20, "{seen}");
+    });
+}
+
+/// A server that sends each reply in eight equal parts: what one reply showed counts for that one, and both are waited for to the end.
+#[test]
+fn equal_parts_of_short_replies_are_no_stream() {
+    let part = "\n +0 C ack #read\n read+300 S 700";
+    let reply = format!("\n +1500 C 150\n +1 S 700{}\n +0 C ack", part.repeat(7));
+    log("handshake".to_owned() + &reply.repeat(3)).rtt(ms(RTT)).both_ends(|seen| {
+        assert_eq!((seen.count(Kind::Exchange), seen.count(Kind::OneWay)), (3, 0), "{seen}");
+    });
+}
+
+/// An idle connection is ended by the server, which says so (TLS: close_notify of 24 bytes) behind a message of the client's that
+/// needs no answer.
+#[test]
+fn last_words_answer_nothing() {
+    let idle = settled(5) + "+100 C 40 #thanks\n thanks+40 S ack\n thanks+4000 S 24 fin\n +0 C ack";
+    log(idle).rtt(ms(RTT)).both_ends(|seen| {
+        assert_eq!((seen.count(Kind::Exchange), seen.count(Kind::OneWay)), (5, 2), "{seen}");
+        assert!(billed(seen, Cause::ServerThink) < ms(1), "{seen}");
+    });
+    // One that ends each connection with its answer (HTTP/1.0), or is as slow before.
+    let slow = "handshake\n+0 C 100 #ask\n ask+40 S ack\n ask+4000 S 40 fin\n +0 C ack";
+    log(slow).rtt(ms(RTT)).both_ends(|seen| {
+        seen.exchange(1).is(&[(Cause::RoundTrip, Path, ms(RTT)), (Cause::ServerThink, Server, ms(4_000))]);
+    });
+    let again = "handshake\n+0 C 100 #ask\n ask+40 S ack\n ask+900 S 40\n +5 C 90 #more\n more+40 S ack\n more+4000 S 40 fin";
+    log(again).rtt(ms(RTT)).both_ends(|seen| {
+        seen.exchange(2).is(&[(Cause::RoundTrip, Path, ms(RTT)), (Cause::ServerThink, Server, ms(4_000))]);
+    });
+}
+
+/// The client closes after 1.5 s without an answer, and resets the connection when that comes.
+#[test]
+fn an_answer_for_a_client_that_has_closed_is_nobodys_wait() {
+    let text = "handshake\n+0 C 100 #ask\n ask+40 S ack\n ask+1500 C fin\n ask+2500 S 300\n +0 C rst";
+    log(text).rtt(ms(RTT)).both_ends(|seen| {
+        assert_eq!((seen.count(Kind::Exchange), seen.count(Kind::OneWay)), (0, 1), "{seen}");
+        assert!(seen.report.elapsed <= ms(2 * RTT + 1), "{seen}");
+    });
+    // One that has only closed its own direction still reads.
+    let text = "handshake\n+0 C 100 #ask\n ask+0 C fin\n ask+2500 S 300 fin\n +0 C ack\n +0 C rst";
+    log(text).rtt(ms(RTT)).both_ends(|seen| {
+        assert_eq!(seen.count(Kind::Exchange), 1, "{seen}");
+    });
+}
+
+/// The client's second piece was held until 40 ms later, and the reply to the first comes sooner than that can have reached the
+/// server: it had not waited.
+#[test]
+fn a_reply_that_comes_too_soon_did_not_wait() {
+    let text = settled(3) + "+5 C 40 #head\n head+40 S ack\n +0 C 60\n head+45 S 200\n +0 C ack";
+    let seen = log(text).rtt(ms(RTT)).seen_at(End::Client);
+    seen.exchange(4).is(&[(Cause::RoundTrip, Path, ms(RTT)), (Cause::ServerThink, Server, ms(45))]);
+}
+
+/// Without the handshake it is told by other connections, by registered ports, and only then by the lower one who the server is.
+#[test]
+fn the_server_is_who_accepts_or_has_a_services_port() {
+    let turn = |report: &Report| -> Vec<Endpoint> { report.connections.iter().map(|c| c.server).collect() };
+    let midway = |ports: [u16; 2]| {
+        let ends = [Endpoint { port: ports[0], ..CLIENT }, Endpoint { port: ports[1], ..SERVER }];
+        log(settled(3)).rtt(ms(RTT)).between(ends)
+    };
+    // gRPC's port is above that of its client.
+    let segments = midway([40_000, 50_051]).capture(End::Client)[4..].to_vec();
+    assert_eq!(turn(&Seen::of(segments, "the client").report)[0].port, 50_051);
+    // So is one that another connection of the same two hosts goes to.
+    let mut segments = midway([39_000, 55_555]).capture(End::Client);
+    let later = midway([41_000, 55_555]).capture(End::Client);
+    let last = segments.last().map(|segment| segment.at);
+    let first = later[0].at;
+    segments.extend(later[4..].iter().map(|segment| {
+        let at = last.map_or(segment.at, |last| last + (segment.at - first));
+        tcpwhy_wire::Segment { at, ..*segment }
+    }));
+    let seen = Seen::of(segments, "the client");
+    assert_eq!(
+        turn(&seen.report).iter().map(|server| server.port).collect::<Vec<_>>(),
+        [55_555, 55_555],
+        "{seen}"
+    );
+}
+
+/// A capture that starts with a keep-alive of one byte: nothing was asked.
+#[test]
+fn a_keep_alive_is_no_message_even_where_it_comes_first() {
+    let text =
+        settled(2) + "+9000 C 199..200 more #probe\n probe+0 S ack\n probe+9000 C 100\n +5 S 200\n +0 C ack";
+    for end in End::BOTH {
+        let segments = log(text.clone()).rtt(ms(RTT)).capture(end);
+        let probe = segments.iter().position(|segment| segment.payload_len == 1).expect("the probe");
+        let seen = Seen::of(segments[probe..].to_vec(), "behind the handshake");
+        assert_eq!((seen.count(Kind::Exchange), seen.count(Kind::OneWay)), (1, 0), "{seen}");
+        assert_eq!(seen.exchange(1).exchange.request_bytes, 100, "{seen}");
+    }
+}

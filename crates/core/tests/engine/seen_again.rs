@@ -1,0 +1,150 @@
+//! One packet seen twice: on two interfaces of a host, or before and after a hop, cut in another way there.
+
+use tcpwhy_core::cause::Cause;
+use tcpwhy_core::cause::Side::Path;
+use tcpwhy_wire::{Duration, Flags, Segment};
+
+use crate::packet_log::{End, MSS, PacketLog, log, ms, settled};
+use crate::seen::Seen;
+
+/// How the second sighting is cut.
+#[derive(Clone, Copy, Debug)]
+enum Cut {
+    AsItWas,
+    InPieces,
+    Merged,
+}
+
+/// Each packet a second time `later`, a hop further.
+fn twice(segments: &[Segment], later: Duration, cut: Cut) -> Vec<Segment> {
+    let mut seen: Vec<Segment> = Vec::new();
+    for segment in segments {
+        let again = Segment { at: segment.at + later, ttl: segment.ttl - 1, ..*segment };
+        let pieces = segment.payload_len.div_ceil(MSS as u32).max(1);
+        match cut {
+            Cut::InPieces if pieces > 1 => {
+                seen.push(*segment);
+                seen.extend((0..pieces).map(|n| piece(&again, n)));
+            }
+            Cut::Merged if pieces > 1 => {
+                let first = Segment { at: segment.at, ..again };
+                seen.extend((0..pieces).map(|n| piece(&first, n)));
+                seen.push(Segment { at: again.at, ..*segment });
+            }
+            _ => seen.extend([*segment, again]),
+        }
+    }
+    seen.sort_by_key(|segment| segment.at); // stable
+    seen
+}
+
+/// The n-th packet of a super-segment.
+fn piece(whole: &Segment, n: u32) -> Segment {
+    let offset = n * MSS as u32;
+    let len = (MSS as u32).min(whole.payload_len - offset);
+    let last = offset + len == whole.payload_len;
+    let pushed = if last { whole.flags.0 } else { whole.flags.0 & !(Flags::PSH | Flags::FIN) };
+    Segment {
+        seq: whole.seq + offset,
+        payload_len: len,
+        flags: Flags(pushed),
+        ip_id: whole.ip_id.map(|id| id.wrapping_add(n as u16)),
+        ..*whole
+    }
+}
+
+fn without_loss() -> String {
+    settled(3)
+        + "
+        +5 C 100 #asked
+        +20 S 14480 more
+        +0 S 4344
+        +0 C ack
+        +5 C 100
+        +0 S ack
+        +50 S 14480
+        +0 C ack
+        +0 C fin"
+}
+
+#[track_caller]
+fn as_if_seen_once(log: &PacketLog, name: &str) {
+    for end in End::BOTH {
+        let once = log.seen_at(end);
+        for (later, cut) in [
+            (ms(0.02), Cut::AsItWas),
+            (ms(0.02), Cut::InPieces),
+            (ms(0.02), Cut::Merged),
+            (ms(1.7), Cut::AsItWas),
+            (ms(0.3), Cut::InPieces),
+        ] {
+            let seen =
+                Seen::of(twice(&once.segments, later, cut), &format!("the {end:?}, {name}, {later} {cut:?}"));
+            assert!(seen.notes("duplicates") > 0, "{seen}");
+            for (here, there) in seen.connection().exchanges.iter().zip(&once.connection().exchanges) {
+                for line in &here.bill {
+                    let same = there
+                        .bill
+                        .iter()
+                        .filter(|other| (other.cause, other.side) == (line.cause, line.side));
+                    let had: Duration = same.map(|line| line.ns).sum();
+                    let off = (line.ns - had).max(had - line.ns);
+                    assert!(off <= later + ms(0.5), "{} {had}: {seen} but {once}", line.cause);
+                }
+            }
+            for cause in [Cause::Loss, Cause::Rto, Cause::SynRetransmit] {
+                assert!(!seen.report.bill.iter().any(|line| line.cause == cause), "{cause}: {seen}");
+            }
+        }
+    }
+}
+
+/// `-i any` on a container's host: the super-segment that left the container, and the packets that left the host.
+#[test]
+fn what_is_seen_again_is_no_loss_however_it_is_cut() {
+    for rtt in [0.2, 2.0, 40.0] {
+        as_if_seen_once(&log(without_loss()).rtt(ms(rtt)), "with identifications");
+        as_if_seen_once(&log(without_loss()).rtt(ms(rtt)).without_ip_ids(), "without");
+    }
+}
+
+/// A repair on a path of 0.3 ms leaves within half a millisecond of its first copy, with the same time stamp. It has an
+/// identification of its own, and follows a signal.
+#[test]
+fn a_fast_repair_on_a_short_path_is_a_loss_though_all_is_seen_twice() {
+    let text = settled(6)
+        + "
+        +5 C 100
+        +0 S 1448 lost more #first
+        first+0 S 1448x6 more
+        +0 C ack
+        +0 C ack
+        +0 C ack
+        first+0.4 S 1200..2648 more
+        +0 C ack
+        +0 S 1448x2
+        +0 C ack";
+    for ids in [true, false] {
+        let log = log(text.clone()).rtt(ms(0.3));
+        let log = if ids { log } else { log.without_ip_ids() };
+        for later in [None, Some(ms(0.01))] {
+            let mut segments = log.capture(End::Server);
+            if let Some(later) = later {
+                segments = twice(&segments, later, Cut::AsItWas);
+            }
+            let seen = Seen::of(segments, &format!("the server, {ids} {later:?}"));
+            assert!(seen.exchange(7).ns(Cause::Loss, Path) >= ms(0.2), "{seen}");
+        }
+    }
+}
+
+/// A timeout is one, though the copy comes twice as well.
+#[test]
+fn a_timeout_of_what_is_seen_twice_is_found() {
+    let text = settled(4) + "+5 C 100\n +0 S 200 lost #reply\n reply+240 S 800..1000\n +0 C ack";
+    for (end, cut) in [(End::Server, Cut::AsItWas), (End::Client, Cut::InPieces)] {
+        let segments = twice(&log(text.clone()).rtt(ms(40)).capture(end), ms(0.1), cut);
+        let seen = Seen::of(segments, &format!("the {end:?}"));
+        assert!(seen.exchange(5).ns(Cause::Rto, Path) >= ms(230), "{seen}");
+    }
+}

@@ -1,0 +1,62 @@
+//! What is the answer so far? Printed every so often while a pipe goes on.
+
+use std::cell::Cell;
+use std::io::Write as _;
+use std::time::{Duration, Instant};
+
+use tcpwhy::threads::Engine;
+use tcpwhy_report::quantity::{count, time};
+use tcpwhy_report::{Style, answer, text};
+
+/// When the next one is due.
+pub(crate) struct Interim {
+    every: Option<Duration>,
+    began: Instant,
+    last: Cell<Instant>,
+    due: Cell<bool>,
+}
+
+impl Interim {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "how often somebody wants to be told is no matter of the capture"
+    )]
+    pub(crate) fn every(every: Option<Duration>) -> Self {
+        let now = Instant::now();
+        Self { every, began: now, last: Cell::new(now), due: Cell::new(false) }
+    }
+
+    /// Something has been read: looks at the clock.
+    pub(crate) fn on_progress(&self) {
+        if let Some(every) = self.every {
+            self.due.set(self.last.get().elapsed() >= every);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is_due(&self) -> bool {
+        self.due.get()
+    }
+
+    /// Prints it.
+    #[expect(clippy::disallowed_methods, reason = "as above")]
+    pub(crate) fn show(&self, engine: &Engine, packets: u64, style: Style) {
+        self.due.set(false);
+        self.last.set(Instant::now());
+        let Some(report) = engine.so_far() else { return };
+        let after = i64::try_from(self.began.elapsed().as_nanos()).unwrap_or(i64::MAX);
+        let head = format!(
+            "== after {}: {} packets",
+            time(tcpwhy_wire::Duration::from_nanos(after)),
+            count(packets)
+        );
+        let mut out = text::faint(&head, style) + "\n";
+        for line in text::wrapped(&answer(&report), style) {
+            out += &(line + "\n");
+        }
+        out += &text::bill(&report, style);
+        // Whoever does not read any more is told so at the end.
+        let mut stdout = std::io::stdout().lock();
+        let _ = stdout.write_all((out + "\n").as_bytes()).and_then(|()| stdout.flush());
+    }
+}

@@ -1,0 +1,132 @@
+//! Does what is shown fit whoever looks at it? The width of the terminal, the clock on the wall, the parts that were asked for.
+#![cfg(unix)]
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
+}
+
+fn split_in(zone: &str, args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tcpwhy"));
+    command.env("TZ", zone).arg("read").arg(data("split.pcap")).args(args).stdin(Stdio::null());
+    command.output().unwrap_or_else(|error| panic!("tcpwhy does not start: {error}"))
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// What a terminal of so many columns shows, by util-linux's script(1).
+fn on_a_terminal(columns: usize, args: &str) -> Option<String> {
+    let command = format!(
+        "stty cols {columns} rows 40; {} read {} {args}",
+        env!("CARGO_BIN_EXE_tcpwhy"),
+        data("split.pcap").display()
+    );
+    let output = Command::new("script").args(["-qec", &command, "/dev/null"]).stdin(Stdio::null()).output();
+    match output {
+        Ok(output) if output.status.success() => Some(stdout(&output).replace("\r\n", "\n")),
+        _ => {
+            assert!(std::env::var_os("CI").is_none_or(|ci| ci != "true"), "script(1) is missing");
+            println!("skipped: script(1) is missing");
+            None
+        }
+    }
+}
+
+/// Without what sets colours.
+fn columns(line: &str) -> usize {
+    let (mut columns, mut escaped) = (0, false);
+    for c in line.chars() {
+        match (escaped, c) {
+            (false, '\x1b') => escaped = true,
+            (true, 'm') => escaped = false,
+            (true, _) => {}
+            (false, _) => columns += 1,
+        }
+    }
+    columns
+}
+
+#[test]
+fn text_is_as_wide_as_the_terminal() {
+    for width in [80, 100, 132, 200] {
+        for args in ["", "--connection 1", "--connection 1 --exchange 3", "--connection 1 --slowest 5"] {
+            let Some(shown) = on_a_terminal(width, args) else { return };
+            let widest = shown.lines().map(columns).max().unwrap_or(0);
+            assert!(widest <= width, "{widest} of {width} columns with '{args}':\n{shown}");
+            assert!(
+                args.starts_with("--connection") || widest > width * 3 / 4,
+                "{widest} of {width}:\n{shown}"
+            );
+        }
+    }
+    // Where there is no terminal, it is 100, or what was asked for.
+    let wide = stdout(&split_in("UTC", &["--width", "60"]));
+    assert!(wide.lines().take(4).all(|line| columns(line) <= 60), "{wide}");
+}
+
+#[test]
+fn times_of_day_are_the_readers_or_utc() {
+    // The first packet by tshark's frame.time_epoch is in the document; date(1) knows the clocks of both places.
+    let document: serde_json::Value =
+        serde_json::from_slice(&split_in("UTC", &["--json"]).stdout).unwrap_or_default();
+    let second = document["capture"]["first_ns"].as_i64().unwrap_or(0) / 1_000_000_000;
+    for (zone, args) in [("Europe/Berlin", &[][..]), ("Asia/Kolkata", &[]), ("Europe/Berlin", &["--utc"])] {
+        let of_date = if args.is_empty() { zone } else { "UTC" };
+        let mut date = Command::new("date");
+        date.env("TZ", of_date).args(["-d", &format!("@{second}"), "+%Y-%m-%d %H:%M:%S"]);
+        let said = date.output().map(|output| stdout(&output).trim().to_owned()).unwrap_or_default();
+        let shown = stdout(&split_in(zone, args));
+        assert!(
+            shown.replace('\n', " ").contains(&format!("from {said}.")),
+            "{zone} {args:?}: {said}\n{shown}"
+        );
+        // And what was shown can be given back.
+        let of_day = said.split_once(' ').map_or("", |(_, of_day)| of_day);
+        let mut given = vec!["--json", "--from", of_day];
+        given.extend(args);
+        let part = split_in(zone, &given);
+        let part: serde_json::Value = serde_json::from_slice(&part.stdout).unwrap_or_default();
+        assert_eq!(part["capture"]["window"]["from_ns"], second * 1_000_000_000, "{zone} {given:?}");
+        assert_eq!(part["capture"]["packets"], document["capture"]["packets"]);
+    }
+}
+
+#[test]
+fn brief_is_the_answer_and_the_bill_and_stacks_are_those_asked_for() {
+    let brief = stdout(&split_in("UTC", &["--brief"]));
+    assert!(brief.contains("delayed acknowledgement") && brief.contains("  cause "), "{brief}");
+    assert!(!brief.contains("fix ") && brief.lines().count() < 16, "{brief}");
+    let go = stdout(&split_in("UTC", &["--stack", "go,nginx"]));
+    assert!(go.contains("bufio.Writer") && go.contains("nginx "), "{go}");
+    assert!(!go.contains("BufferedOutputStream") && !go.contains("sendall"), "{go}");
+    assert_eq!(split_in("UTC", &["--stack", "cobol"]).status.code(), Some(2));
+}
+
+#[test]
+fn a_pipe_is_answered_every_so_often() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tcpwhy"));
+    command.args(["read", "-", "--every", "300ms"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap_or_else(|error| panic!("{error}"));
+    let Some(mut stdin) = child.stdin.take() else { panic!("a pipe") };
+    let bytes = std::fs::read(data("split.pcap")).unwrap_or_else(|error| panic!("{error}"));
+    let (first, rest) = bytes.split_at(bytes.len() / 2);
+    let (second, third) = rest.split_at(rest.len() / 2);
+    for part in [first, second, third] {
+        assert!(stdin.write_all(part).is_ok());
+        std::thread::sleep(Duration::from_millis(500));
+    }
+    drop(stdin);
+    let shown = stdout(&child.wait_with_output().unwrap_or_else(|error| panic!("{error}")));
+    let interim = shown.lines().filter(|line| line.starts_with("== after ")).count();
+    assert_eq!(interim, 2, "{shown}");
+    let answers = shown.lines().filter(|line| line.contains("for the server's delayed ack")).count();
+    assert_eq!(answers, 3, "two on the way and the last: {shown}");
+    let last = shown.rfind("== after ").and_then(|at| shown.get(at..)).unwrap_or_default();
+    assert!(last.contains("writev"), "the whole answer is the last: {shown}");
+}

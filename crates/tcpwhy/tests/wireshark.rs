@@ -1,0 +1,211 @@
+//! Can a ladder be checked line by line in Wireshark? Frame numbers, relative sequence numbers, windows, times and stream
+//! numbers of recordings, packet for packet against `tshark -T fields` of the whole file: also of a part of it, without its
+//! handshake, of some of its connections, and of several files. Needs tshark, editcap and mergecap.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+const RECORDINGS: [&str; 10] = [
+    "split",
+    "d-sndbuf",
+    "c-idle",
+    "lost-request",
+    "slow-reader",
+    "connect-each",
+    "corked-tail",
+    "burst-whole",
+    "d-rcvbuf",
+    "bandwidth",
+];
+
+fn run(command: &mut Command) -> Option<String> {
+    let output = command.stdin(Stdio::null()).output().ok()?;
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+fn has_tools() -> bool {
+    let there = ["tshark", "editcap", "mergecap"].iter().all(|tool| {
+        Command::new(tool).arg("-v").stdin(Stdio::null()).output().is_ok_and(|output| output.status.success())
+    });
+    assert!(there || std::env::var_os("CI").is_none_or(|ci| ci != "true"), "tshark is missing");
+    if !there {
+        println!("skipped: tshark, editcap or mergecap is missing");
+    }
+    there
+}
+
+/// The recording at one end, as a plain file.
+fn recording(dir: &Path, name: &str, end: &str) -> PathBuf {
+    let stored = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../corpus/lab")
+        .join(name)
+        .join(format!("{end}.pcapng.zst"));
+    let path = dir.join(format!("{name}-{end}.pcapng"));
+    let from = std::fs::File::open(&stored).unwrap_or_else(|error| panic!("{}: {error}", stored.display()));
+    let plain = zstd::decode_all(from).unwrap_or_else(|error| panic!("{error}"));
+    std::fs::write(&path, plain).unwrap_or_else(|error| panic!("{error}"));
+    path
+}
+
+/// What tshark says of each frame: number to stream, time, and the fields of a rung.
+fn frames(path: &Path) -> BTreeMap<u64, (u64, String, [i64; 5])> {
+    let fields = [
+        "frame.number",
+        "tcp.stream",
+        "frame.time_epoch",
+        "tcp.seq",
+        "tcp.ack",
+        "tcp.len",
+        "tcp.window_size_value",
+        "tcp.window_size_scalefactor",
+        "tcp.flags.ack",
+    ];
+    let mut tshark = Command::new("tshark");
+    tshark.arg("-r").arg(path).args(["-Y", "tcp", "-T", "fields"]);
+    for field in fields {
+        tshark.args(["-e", field]);
+    }
+    let rows = run(&mut tshark).unwrap_or_default();
+    rows.lines()
+        .map(|row| {
+            let cells: Vec<&str> = row.split('\t').collect();
+            let number = |i: usize| cells[i].parse::<i64>().unwrap_or(-9);
+            let ack = if matches!(cells[8], "1" | "True") { number(4) } else { -1 };
+            let of = [number(3), ack, number(5), number(6), number(7)];
+            (number(0) as u64, (number(1) as u64, cells[2].to_owned(), of))
+        })
+        .collect()
+}
+
+fn document(files: &[&Path], args: &[&str]) -> Value {
+    let mut tcpwhy = Command::new(env!("CARGO_BIN_EXE_tcpwhy"));
+    tcpwhy.arg("read").args(files).arg("--json").args(args);
+    let text = run(&mut tcpwhy).unwrap_or_default();
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Compares each rung of a connection with its frame; returns how many there were, and how many windows had a scale.
+fn compare(
+    document: &Value,
+    frames: &BTreeMap<u64, (u64, String, [i64; 5])>,
+    what: &str,
+    whole: bool,
+) -> (usize, usize) {
+    let connection = &document["connections"][0];
+    let rungs = connection["ladder"].as_array().unwrap_or_else(|| panic!("{what}: a ladder"));
+    let mut scaled = 0;
+    for rung in rungs {
+        let number = rung["packet"].as_u64().unwrap_or(0);
+        let (stream, time, [seq, ack, len, window, factor]) = &frames[&number];
+        let n = |name: &str| rung[name].as_i64().unwrap_or(-1);
+        assert_eq!(
+            [n("len"), n("window_field")],
+            [*len, *window],
+            "{what}, frame {number}: length and window\n{rung}"
+        );
+        let (second, rest) = time.split_once('.').unwrap_or((time, "0"));
+        let ns = format!("{second}{:0<9}", &rest[..rest.len().min(9)]);
+        assert_eq!(rung["at_ns"].to_string(), ns, "{what}, frame {number}");
+        if whole {
+            assert_eq!([n("seq"), n("ack")], [*seq, *ack], "{what}, frame {number}: seq and ack\n{rung}");
+            assert_eq!(connection["id"].as_u64(), Some(stream + 1), "{what}, frame {number}: tcp.stream");
+            // -1: not known; -2: no scaling. Wireshark shows no factor of SYNs.
+            match rung["window_scale"].as_i64() {
+                None => assert_eq!(*factor, -1, "{what}, frame {number}"),
+                Some(0) => assert!(*factor < 2, "{what}, frame {number}: {factor}"),
+                Some(scale) => {
+                    assert_eq!(*factor, 1 << scale, "{what}, frame {number}");
+                    assert_eq!(n("window"), window << scale, "{what}, frame {number}");
+                    scaled += 1;
+                }
+            }
+        }
+    }
+    (rungs.len(), scaled)
+}
+
+#[test]
+fn ladders_are_what_wireshark_shows_of_the_same_file() {
+    if !has_tools() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
+    let (mut ladders, mut rungs, mut scaled) = (0, 0, 0);
+    for name in RECORDINGS {
+        for end in ["client", "server"] {
+            let path = recording(dir.path(), name, end);
+            let frames = frames(&path);
+            let streams = frames.values().map(|(stream, ..)| stream + 1).max().unwrap_or(0);
+            for connection in [1, streams] {
+                let args = ["--connection", &connection.to_string()];
+                let what = format!("{name} at the {end}, connection {connection}");
+                let (some, with_scale) = compare(&document(&[&path], &args), &frames, &what, true);
+                assert!(some > 8, "{what}: {some} rungs");
+                (ladders, rungs, scaled) = (ladders + 1, rungs + some, scaled + with_scale);
+            }
+        }
+    }
+    println!("{ladders} ladders, {rungs} rungs, {scaled} scaled windows as in tshark");
+    assert!(ladders >= 40 && rungs > 2_000 && scaled > 1_000);
+}
+
+#[test]
+fn without_the_handshake_numbers_are_wiresharks_too_and_windows_are_raw() {
+    if !has_tools() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
+    for (name, end) in
+        [("split", "client"), ("d-sndbuf", "server"), ("d-rcvbuf", "client"), ("lost-request", "server")]
+    {
+        let (whole, cut) = (recording(dir.path(), name, end), dir.path().join("cut.pcapng"));
+        // As if the capture had begun in the middle.
+        run(Command::new("editcap").arg("-r").args([&whole, &cut]).arg("20-100000"));
+        let what = format!("{name} at the {end} from packet 20 on");
+        let document = document(&[&cut], &["--connection", "1"]);
+        let (rungs, scaled) = compare(&document, &frames(&cut), &what, true);
+        assert!(rungs >= 8 && scaled == 0, "{what}: {rungs} rungs, {scaled} scaled");
+        let mut shown = Command::new(env!("CARGO_BIN_EXE_tcpwhy"));
+        let shown = run(shown.arg("read").arg(&cut).args(["-c", "1", "-v"])).unwrap_or_default();
+        assert!(shown.contains(" raw "), "{what}: windows of unknown scale are marked\n{shown}");
+    }
+}
+
+#[test]
+fn parts_filters_and_several_files_keep_the_files_numbers() {
+    if !has_tools() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
+    let path = recording(dir.path(), "connect-each", "client");
+    let frames_of_file = frames(&path);
+    let first: f64 = frames_of_file[&1].1.parse().unwrap_or(0.0);
+    let last: f64 = frames_of_file.values().last().and_then(|frame| frame.1.parse().ok()).unwrap_or(0.0);
+    let from = format!("+{:.6}", (last - first) / 2.0);
+    let (rungs, _) =
+        compare(&document(&[&path], &["--from", &from, "-c", "1"]), &frames_of_file, "--from", false);
+    assert!(rungs > 2, "{rungs}");
+    let whole = document(&[&path], &[]);
+    let client = whole["connections"][2]["client"].as_str().unwrap_or_default().to_owned();
+    let port = client.rsplit(':').next().unwrap_or_default();
+    let filtered = document(&[&path], &["--filter", &format!("tcp port {port}"), "-c", "1"]);
+    let (rungs, _) = compare(&filtered, &frames_of_file, "--filter", false);
+    assert!(rungs > 5, "{rungs}");
+    // The third connection by its end is the third by its number, of the whole file.
+    let by_end = document(&[&path], &["--connection", &client]);
+    assert_eq!(by_end["connections"][0]["id"], 3);
+    assert!(compare(&by_end, &frames_of_file, "by its end", true).0 > 5);
+
+    let other = recording(dir.path(), "burst-whole", "client");
+    let both = dir.path().join("both.pcapng");
+    run(Command::new("mergecap").arg("-w").args([&both, &path, &other]));
+    let frames_of_both = frames(&both);
+    for connection in ["1", "2"] {
+        let document = document(&[&path, &other], &["-c", connection]);
+        assert!(compare(&document, &frames_of_both, "two files", true).0 > 5);
+    }
+}

@@ -1,0 +1,335 @@
+//! Is a worse capture ever surer than a whole one? Every recording of the corpus is made worse on purpose: its beginning is cut off,
+//! one direction is left out, packets are thinned, the clock is coarse, each packet is seen twice. What the bill of such a capture
+//! claims of an exchange must be what the bill of the whole capture claims of it, or be called possible, or stay unexplained.
+#![cfg(target_os = "linux")]
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use tcpwhy::input::{self, Inputs};
+use tcpwhy_core::report::{Confidence, Connection, Exchange, Line};
+use tcpwhy_core::{Analysis, Cause, Listing, Options, Report, Side};
+use tcpwhy_wire::{Duration, Endpoint, Instant, Segment};
+
+/// Lines may differ by this, or by `PER_CENT` of the exchange's time, whichever is more.
+const TOLERANCE: Duration = Duration::from_millis(1);
+const PER_CENT: i64 = 2;
+/// What a program, a path or a handshake takes is no mechanism's doing.
+const NO_MECHANISM: [Cause; 7] = [
+    Cause::RoundTrip,
+    Cause::Handshake,
+    Cause::Bandwidth,
+    Cause::Queueing,
+    Cause::ServerThink,
+    Cause::SenderThink,
+    Cause::Unexplained,
+];
+
+/// A capture that is worse than it was.
+#[derive(Default)]
+struct Worse {
+    segments: Vec<Segment>,
+    /// The number that each packet had.
+    was: Vec<u64>,
+}
+
+impl Worse {
+    fn of(mut segments: Vec<Segment>) -> Self {
+        segments.sort_by_key(|segment| segment.at); // stable
+        let was = segments.iter().map(|segment| segment.packet).collect();
+        for (segment, packet) in segments.iter_mut().zip(1..) {
+            segment.packet = packet;
+        }
+        Self { segments, was }
+    }
+
+    fn number(&self, packet: u64) -> u64 {
+        usize::try_from(packet).ok().and_then(|n| self.was.get(n.wrapping_sub(1)).copied()).unwrap_or(0)
+    }
+}
+
+/// What is done to a capture, and how many exchanges come out surer, as something else, and with a new mechanism at most. Where a rule
+/// makes a number smaller, it is taken down here.
+type Worsening = (&'static str, fn(&[Segment]) -> Vec<Segment>, [u64; 3]);
+
+const WORSENINGS: &[Worsening] = &[
+    ("without the first packet", |all| without_first(all, 1), [0, 30, 4]),
+    ("without the first 12", |all| without_first(all, 12), [0, 59, 0]),
+    ("without the first 100", |all| without_first(all, 100), [0, 17, 0]),
+    ("from the middle on", |all| without_first(all, all.len() / 2), [0, 76, 0]),
+    ("the client's packets only", |all| one_direction(all, true), [0, 4, 0]),
+    ("the server's packets only", |all| one_direction(all, false), [0, 0, 0]),
+    ("every 50th packet missing", |all| thinned(all, 50), [1, 6, 9]),
+    ("a clock of milliseconds", whole_milliseconds, [0, 0, 1]),
+    ("each packet twice", |all| twice(all, false), [0, 0, 0]),
+    ("twice, cut differently", |all| twice(all, true), [0, 0, 0]),
+];
+
+fn thinned(all: &[Segment], every: u64) -> Vec<Segment> {
+    all.iter().filter(|segment| !segment.packet.is_multiple_of(every)).copied().collect()
+}
+
+fn whole_milliseconds(all: &[Segment]) -> Vec<Segment> {
+    let whole = |at: Instant| Instant::from_nanos(at.as_nanos().div_euclid(1_000_000) * 1_000_000);
+    all.iter().map(|segment| Segment { at: whole(segment.at), ..*segment }).collect()
+}
+
+fn without_first(all: &[Segment], count: usize) -> Vec<Segment> {
+    all.get(count..).unwrap_or_default().to_vec()
+}
+
+fn one_direction(all: &[Segment], of_client: bool) -> Vec<Segment> {
+    let clients: Vec<Endpoint> = all
+        .iter()
+        .filter(|segment| segment.flags.syn() && !segment.flags.ack())
+        .map(|segment| segment.src)
+        .collect();
+    all.iter().filter(|segment| clients.contains(&segment.src) == of_client).copied().collect()
+}
+
+/// Each packet a second time, up to 2 ms later and a hop further; super-segments in pieces then.
+fn twice(all: &[Segment], in_pieces: bool) -> Vec<Segment> {
+    const PIECE: u32 = 1448;
+    let mut seen = Vec::with_capacity(2 * all.len());
+    for segment in all {
+        seen.push(*segment);
+        let later = Duration::from_micros((segment.packet * 7919 % 2000) as i64);
+        let again =
+            Segment { at: segment.at + if in_pieces { later.divided_by(20) } else { later }, ..*segment };
+        let again = Segment { ttl: again.ttl.wrapping_sub(1), ..again };
+        if !in_pieces || segment.payload_len <= PIECE {
+            seen.push(again);
+            continue;
+        }
+        for (n, offset) in (0..segment.payload_len).step_by(PIECE as usize).enumerate() {
+            let len = PIECE.min(segment.payload_len - offset);
+            let mut piece = Segment { seq: again.seq + offset, payload_len: len, ..again };
+            piece.ip_id = again.ip_id.map(|id| id.wrapping_add(n as u16));
+            if offset + len < segment.payload_len {
+                piece.flags.0 &= !(tcpwhy_wire::Flags::PSH | tcpwhy_wire::Flags::FIN);
+            }
+            seen.push(piece);
+        }
+    }
+    seen
+}
+
+/// What became of an exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Outcome {
+    /// As in the whole capture.
+    Same,
+    /// Less is claimed.
+    Less,
+    /// No exchange of the whole capture has the same packets.
+    CutOtherwise,
+    /// The same, and surer.
+    Surer,
+    /// Something else is claimed.
+    Else,
+    /// A mechanism that the whole connection does not have, even if only as possible.
+    NewMechanism,
+}
+
+const OUTCOMES: [Outcome; 6] = [
+    Outcome::Same,
+    Outcome::Less,
+    Outcome::CutOtherwise,
+    Outcome::Surer,
+    Outcome::Else,
+    Outcome::NewMechanism,
+];
+
+fn tolerance(exchange: &Exchange) -> Duration {
+    TOLERANCE.max(exchange.elapsed.times(PER_CENT).divided_by(100))
+}
+
+/// Sides are named by what end they are in the whole capture.
+fn side(line: &Line, swapped: bool) -> Side {
+    if swapped { line.side.peer() } else { line.side }
+}
+
+fn compare(
+    worse: &Exchange,
+    swapped: bool,
+    whole: &Exchange,
+    connection: &Connection,
+    slack: Duration,
+) -> (Outcome, Option<String>) {
+    let tolerance = tolerance(worse).max(tolerance(whole)) + slack;
+    let mut outcome = Outcome::Same;
+    let mut why = None;
+    let mut raise = |to: Outcome, line: &Line| {
+        if to > outcome {
+            outcome = to;
+            why = Some(said(line));
+        }
+    };
+    for line in &worse.bill {
+        let same = |there: &&Line| there.cause == line.cause && there.side == side(line, swapped);
+        let lines = || whole.bill.iter().filter(same);
+        let had: Duration = lines().map(|there| there.ns).sum();
+        let sure = lines().map(|there| there.confidence).max().unwrap_or(Confidence::Possible);
+        let anywhere: Duration =
+            connection.bill.iter().filter(|total| total.cause == line.cause).map(|total| total.ns).sum();
+        let differs = line.ns - had > tolerance;
+        if line.ns <= tolerance {
+            continue;
+        }
+        if !NO_MECHANISM.contains(&line.cause) && !anywhere.is_positive() {
+            raise(Outcome::NewMechanism, line);
+        } else if line.cause == Cause::Unexplained || line.confidence == Confidence::Possible {
+            raise(Outcome::Less, line);
+        } else if differs {
+            raise(Outcome::Else, line);
+        } else if line.confidence > sure {
+            raise(Outcome::Surer, line);
+        }
+    }
+    (outcome, why)
+}
+
+/// What is not in the other direction's packets nobody can know.
+fn claims(exchange: &Exchange) -> (Outcome, Option<String>) {
+    let claim = |line: &&Line| {
+        line.confidence > Confidence::Possible
+            && line.cause != Cause::Unexplained
+            && line.ns > tolerance(exchange)
+    };
+    match exchange.bill.iter().find(claim) {
+        Some(line) => (Outcome::Else, Some(said(line))),
+        None => (Outcome::Less, None),
+    }
+}
+
+fn said(line: &Line) -> String {
+    format!("{} ({}) {} {}", line.cause, line.side, line.ns, line.confidence.name())
+}
+
+/// How many exchanges of each kind of worsening came out how, and examples.
+#[derive(Default)]
+struct Tally {
+    counts: BTreeMap<(usize, Outcome), u64>,
+    examples: BTreeMap<(usize, Outcome), BTreeMap<String, Vec<String>>>,
+}
+
+impl Tally {
+    fn add(&mut self, kind: usize, name: &str, whole: &Report, report: &Report, worse: &Worse) {
+        let slack =
+            if WORSENINGS[kind].0.contains("milliseconds") { TOLERANCE.times(2) } else { Duration::ZERO };
+        for connection in &report.connections {
+            for exchange in &connection.exchanges {
+                let range = exchange.packets.map(|packet| worse.number(packet));
+                let found = whole.connections.iter().find_map(|there| {
+                    let swapped = there.client == connection.server && there.server == connection.client;
+                    let same = there.client == connection.client && there.server == connection.server;
+                    let mut exchanges = there.exchanges.iter().filter(|_| same || swapped);
+                    let partner = exchanges.find(|e| e.kind == exchange.kind && e.packets == range)?;
+                    Some((swapped, partner, there))
+                });
+                let (outcome, why) = match found {
+                    _ if WORSENINGS[kind].0.ends_with("only") => claims(exchange),
+                    Some((swapped, partner, there)) => compare(exchange, swapped, partner, there, slack),
+                    None => (Outcome::CutOtherwise, None),
+                };
+                *self.counts.entry((kind, outcome)).or_default() += 1;
+                if outcome >= Outcome::Surer {
+                    let why = why.unwrap_or_default();
+                    let cause = why.split(' ').next().unwrap_or_default().to_owned();
+                    let of = self.examples.entry((kind, outcome)).or_default().entry(cause).or_default();
+                    of.push(format!("{name} {} {range:?}: {why}", exchange.kind.name()));
+                }
+            }
+        }
+    }
+
+    fn examples(&self) -> String {
+        let mut text = String::new();
+        for ((kind, outcome), causes) in &self.examples {
+            for (cause, of) in causes {
+                let _ = writeln!(text, "{}: {outcome:?} {cause}: {}", WORSENINGS[*kind].0, of.len());
+                for example in of.iter().step_by(of.len().div_ceil(6)) {
+                    let _ = writeln!(text, "    {example}");
+                }
+            }
+        }
+        text
+    }
+
+    fn table(&self) -> String {
+        let mut text =
+            "| worsened | the same | less | cut otherwise | surer | something else | new mechanism |\n"
+                .to_owned();
+        text += "|---|---|---|---|---|---|---|\n";
+        for (kind, (name, ..)) in WORSENINGS.iter().enumerate() {
+            let _ = write!(text, "| {name} |");
+            for outcome in OUTCOMES {
+                let _ = write!(text, " {} |", self.counts.get(&(kind, outcome)).unwrap_or(&0));
+            }
+            text.push('\n');
+        }
+        text
+    }
+}
+
+fn analyse(segments: &[Segment]) -> Report {
+    let mut analysis = Analysis::new(Options { listing: Listing::UpTo(u64::MAX), ..Options::default() });
+    for segment in segments {
+        analysis.on_segment(segment);
+    }
+    analysis.finish()
+}
+
+fn segments(capture: &Path) -> Vec<Segment> {
+    let mut all = Vec::new();
+    Inputs::open(&[capture]).for_each_segment(
+        &input::Options::default(),
+        |_| {},
+        |segment| all.push(*segment),
+    );
+    all
+}
+
+fn captures() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
+    let mut captures = Vec::new();
+    for part in ["lab", "real"] {
+        let Ok(entries) = std::fs::read_dir(root.join(part)) else { continue };
+        for dir in entries.flatten() {
+            captures.extend(["client", "server"].map(|end| dir.path().join(format!("{end}.pcapng.zst"))));
+        }
+    }
+    captures.retain(|capture| capture.exists());
+    captures.sort();
+    captures
+}
+
+#[test]
+fn a_worse_capture_is_never_surer() {
+    let mut tally = Tally::default();
+    for capture in captures() {
+        let all = segments(&capture);
+        let whole = analyse(&all);
+        let folder = capture
+            .parent()
+            .and_then(Path::file_name)
+            .map_or(String::new(), |name| name.to_string_lossy().into_owned());
+        let end = capture.file_name().map_or(String::new(), |name| name.to_string_lossy().into_owned());
+        let name = format!("{folder} {}", end.split('.').next().unwrap_or_default());
+        for (kind, (_, worsen, _)) in WORSENINGS.iter().enumerate() {
+            let worse = Worse::of(worsen(&all));
+            tally.add(kind, &name, &whole, &analyse(&worse.segments), &worse);
+        }
+    }
+    println!("{}{}", tally.table(), tally.examples());
+    for (kind, (name, _, most)) in WORSENINGS.iter().enumerate() {
+        let worst = [Outcome::Surer, Outcome::Else, Outcome::NewMechanism];
+        let counts = worst.map(|outcome| tally.counts.get(&(kind, outcome)).copied().unwrap_or(0));
+        let more = counts.iter().zip(most).any(|(count, most)| count > most);
+        assert!(
+            !more,
+            "{name}: {counts:?} surer, something else, a new mechanism, not {most:?} (--nocapture shows which)"
+        );
+    }
+}
