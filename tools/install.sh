@@ -17,10 +17,12 @@ need curl curl
 need java default-jdk-headless
 need valgrind valgrind
 need tcptrace tcptrace
+need xz xz-utils
+need lz4 lz4
 [ -n "$missing" ] || exit 0
 
 if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null 2>&1; then
-    echo "installing:$missing"
+    echo "installing with apt-get, for the tests to record and compare with:$missing"
     export DEBIAN_FRONTEND=noninteractive
     apt-get update -qq
     # shellcheck disable=SC2086  # a list of packages

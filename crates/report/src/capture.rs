@@ -10,7 +10,7 @@ use tcpwhy_wire::Instant;
 pub struct CaptureInfo {
     /// As the user named it; `-` for standard input.
     pub path: String,
-    /// `pcap`, `pcapng`, with `+gz` or `+zst` where it was compressed.
+    /// `pcap`, `pcapng`, with `+gzip`, `+zstd`, `+xz` or `+lz4` where it was compressed.
     pub format: String,
     /// Packets read.
     pub packets: u64,

@@ -85,7 +85,7 @@ pub(crate) enum Command {
 /// What is read, and how: the same for all commands that read captures.
 #[derive(Debug, Args)]
 pub(crate) struct InputArgs {
-    /// Captures: pcap or pcapng, plain, .gz or .zst; `-` for standard input. Several are read in order of time
+    /// Captures: pcap or pcapng, plain, .gz, .zst, .xz or .lz4; `-` for standard input. Several are read in order of time
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 

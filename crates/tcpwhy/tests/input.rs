@@ -38,6 +38,37 @@ fn zstd(bytes: &[u8]) -> Vec<u8> {
     zstd::encode_all(bytes, 3).expect("to memory")
 }
 
+/// What a program makes of these bytes. In CI it has to be there; elsewhere the compression is left out, and said.
+fn packed(program: &str, args: &[&str], bytes: &[u8]) -> Option<Vec<u8>> {
+    use std::process::{Command, Stdio};
+    let Ok(mut child) = Command::new(program).args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()
+    else {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "whether a test may skip is the environment's business"
+        )]
+        let ci = std::env::var("CI").is_ok_and(|ci| ci == "true");
+        assert!(!ci, "in CI: {program} is missing; tools/install.sh installs it");
+        println!("skipped: {program} is missing; tools/install.sh installs it");
+        return None;
+    };
+    let mut stdin = child.stdin.take().expect("a pipe");
+    let output = std::thread::scope(|scope| {
+        scope.spawn(move || stdin.write_all(bytes).expect("it reads"));
+        child.wait_with_output().expect("it ends")
+    });
+    assert!(output.status.success());
+    Some(output.stdout)
+}
+
+fn xz(bytes: &[u8]) -> Option<Vec<u8>> {
+    packed("xz", &["-c"], bytes)
+}
+
+fn lz4(bytes: &[u8]) -> Option<Vec<u8>> {
+    packed("lz4", &["-c", "-"], bytes)
+}
+
 /// Files in a directory of their own.
 struct Files(tempfile::TempDir);
 
@@ -73,13 +104,26 @@ fn compression_is_recognised_by_its_bytes_not_by_the_name() {
     let skippable = [&[0x50, 0x2a, 0x4d, 0x18, 2, 0, 0, 0, 1, 2], &frames[..]].concat();
     let (_, expected) = read(&[files.with("plain.gz", &plain)]);
     assert_eq!(expected.len(), 1000);
-    for (name, bytes, compression) in [
-        ("a", gzip(&plain), "gzip"),
-        ("b.pcap", zstd(&plain), "zstd"),
-        ("c.zst", members, "gzip"),
-        ("d.gz", frames, "zstd"),
-        ("e", skippable, "zstd"),
-    ] {
+    let own = [
+        ("a", Some(gzip(&plain)), "gzip"),
+        ("b.pcap", Some(zstd(&plain)), "zstd"),
+        ("c.zst", Some(members), "gzip"),
+        ("d.gz", Some(frames), "zstd"),
+        ("e", Some(skippable), "zstd"),
+    ];
+    let both =
+        |pack: fn(&[u8]) -> Option<Vec<u8>>| Some([pack(&plain[..777])?, pack(&plain[777..])?].concat());
+    let programs = [
+        ("f.gz", xz(&plain), "xz"),
+        ("g", packed("xz", &["-9c", "--check=sha256", "--x86", "--lzma2"], &plain), "xz"),
+        ("h", both(xz), "xz"),
+        ("i.gz", lz4(&plain), "lz4"),
+        ("j", packed("lz4", &["-9c", "-BD", "-B4", "--content-size", "-"], &plain), "lz4"),
+        ("k", packed("lz4", &["-c", "--no-frame-crc", "-"], &plain), "lz4"),
+        ("l", both(lz4), "lz4"),
+    ];
+    for (name, bytes, compression) in own.into_iter().chain(programs) {
+        let Some(bytes) = bytes else { continue };
         let (summary, segments) = read(&[files.with(name, &bytes)]);
         assert_eq!(segments, expected, "{name}");
         let file = &summary.files[0];
@@ -182,7 +226,12 @@ fn what_gives_nothing_says_what_to_do() {
     assert!(says(b"").starts_with("the capture is empty; "));
     assert!(says(&gzip(b"")).starts_with("the capture is empty; "));
     assert!(says(b"10:00:00.1 IP 10.0.0.1.80").contains("it is text; tcpwhy reads what `tcpdump -w FILE`"));
-    assert!(says(b"\xfd7zXZ\0\0").contains("`xz -dc FILE | tcpwhy read -`"));
+    assert!(says(b"BZh9").contains("`bzip2 -dc FILE | tcpwhy read -`"));
+    assert!(says(b"\xfd7zXZ\0\0").contains("it cannot be read"));
+    assert!(says(b"\x04\x22\x4d\x18\xff").contains("it cannot be read"));
+    if let Some(packed) = packed("xz", &["-c", "--lzma2=dict=1GiB"], &pcap(0..3)) {
+        assert!(says(&packed).contains("it cannot be read"));
+    }
     assert!(says(b"\x7fELF\x02").contains("no known format"));
     assert!(says(&gzip(&gzip(&pcap(0..3)))).contains("gzip, twice"));
     assert!(says(b"\x1f\x8b\x08 but no gzip").contains("it cannot be read"));
@@ -208,7 +257,16 @@ fn a_cut_input_gives_what_is_there_and_says_where_it_ends() {
     let expected = format!("at byte {last}: the capture is cut short: 56 bytes announced, 55 there");
     assert_eq!(file.troubles[0].to_string(), expected);
 
-    for packed in [gzip(&plain), zstd(&pcap(0..100_000))] {
+    let many = pcap(0..100_000);
+    // Between two blocks of LZ4, where its decompressor sees no end missing.
+    let between = packed("lz4", &["-c", "-B4", "-"], &many).map(|mut packed| {
+        let len = u32::from_le_bytes([packed[7], packed[8], packed[9], packed[10]]) as usize;
+        packed.truncate(11 + len + 40);
+        packed
+    });
+    for packed in
+        [Some(gzip(&plain)), Some(zstd(&many)), xz(&many), lz4(&many), between].into_iter().flatten()
+    {
         let (summary, segments) = read(&[files.with("x", &packed[..packed.len() - 40])]);
         assert!(!segments.is_empty() && !summary.is_failure());
         assert!(summary.truncated());
@@ -222,12 +280,32 @@ fn a_cut_input_gives_what_is_there_and_says_where_it_ends() {
 #[test]
 fn damaged_compression_is_named_with_its_place() {
     let files = Files::new();
-    let mut packed = gzip(&pcap(0..100_000));
-    let middle = packed.len() / 2;
-    packed[middle..middle + 64].fill(0xff);
-    let (summary, segments) = read(&[files.with("x", &packed)]);
-    assert!(!segments.is_empty() && segments.len() < 100_000);
-    assert_eq!(summary.files[0].troubles.len(), 1, "{:?}", summary.files[0].troubles);
+    let plain = pcap(0..100_000);
+    for mut packed in [Some(gzip(&plain)), xz(&plain), lz4(&plain)].into_iter().flatten() {
+        let middle = packed.len() / 2;
+        packed[middle..middle + 64].fill(0xff);
+        let (summary, segments) = read(&[files.with("x", &packed)]);
+        assert!(!segments.is_empty() && segments.len() < 100_000);
+        assert_eq!(summary.files[0].troubles.len(), 1, "{:?}", summary.files[0].troubles);
+    }
+}
+
+/// Wherever a byte is another, there is an end: with an answer, a trouble or a failure.
+#[test]
+fn damaged_streams_end() {
+    let files = Files::new();
+    let plain = pcap(0..200);
+    let (_, expected) = read(&[files.with("plain", &plain)]);
+    for packed in [xz(&plain), lz4(&plain)].into_iter().flatten() {
+        let places = (0..packed.len().min(400)).chain(packed.len().saturating_sub(80)..packed.len());
+        for at in places {
+            let mut packed = packed.clone();
+            packed[at] ^= 0xff;
+            let (summary, segments) = read(&[files.with("x", &packed)]);
+            let is_noticed = summary.is_failure() || !summary.files[0].troubles.is_empty();
+            assert!(is_noticed || segments == expected, "byte {at}");
+        }
+    }
 }
 
 #[test]
@@ -250,7 +328,7 @@ fn a_compression_bomb_stops_at_the_bound() {
     let files = Files::new();
     // One packet, and then zeros without end: here, 64 MiB.
     let bomb = [pcap([1]), vec![0; 64 << 20]].concat();
-    for packed in [gzip(&bomb), zstd(&bomb)] {
+    for packed in [Some(gzip(&bomb)), Some(zstd(&bomb)), xz(&bomb), lz4(&bomb)].into_iter().flatten() {
         let path = files.with("bomb", &packed);
         let options = Options { unpacked_bytes_free: 4 << 20, unpacked_ratio_max: 200 };
         let summary = Inputs::open(&[&path]).for_each_segment(&options, |_| {}, |_| {});

@@ -3,6 +3,7 @@
 //!
 //! Needs root for the recording, tshark, editcap, mergecap, tcpdump, iproute2 and python3.
 
+mod tunnels;
 #[path = "../../wire/tests/vocabulary/mod.rs"]
 mod vocabulary;
 
@@ -100,7 +101,7 @@ fn every_kind_of_capture_reads_as_tshark_reads_it() {
 }
 
 /// Every kind of capture that is read. The name ends as the file does.
-const KINDS: [(&str, Make); 30] = [
+const KINDS: [(&str, Make); 32] = [
     ("ns.pcap", |r, to| copy(&r.ethernet, to)),
     ("sll.pcap", |r, to| copy(&r.sll, to)),
     ("sll2.pcap", |r, to| copy(&r.sll2, to)),
@@ -134,6 +135,11 @@ const KINDS: [(&str, Make); 30] = [
     ("pcap.zst", |r, to| {
         let from = fs::File::open(&r.sll2).expect("a recording");
         zstd::stream::copy_encode(from, fs::File::create(to).expect("a file"), 3).expect("copied");
+    }),
+    ("tunnels.pcap", |r, to| tunnelled(r, to, tunnels::wrapped)),
+    ("tunnels-in-tunnels.pcap", |r, to| {
+        let tunnels = tunnels::TUNNELS.len();
+        tunnelled(r, to, |packet, i| tunnels::wrapped(&tunnels::wrapped(packet, i), i + 1 + i / tunnels));
     }),
     ("vlan.pcap", |r, to| link(r, to, LinkType::ETHERNET, |p| tag(p, &[0x81, 0, 0, 10]))),
     ("qinq.pcap", |r, to| link(r, to, LinkType::ETHERNET, |p| tag(p, &[0x88, 0xa8, 0, 20, 0x81, 0, 0, 30]))),
@@ -180,6 +186,16 @@ fn link(recording: &Recording, to: &Path, link: LinkType, change: impl Fn(&Packe
         })
         .collect();
     fs::write(to, vocabulary::pcap(Order::Little, 0xa1b2_3c4d, link.0, &records)).expect("a file");
+}
+
+/// Each packet within the next tunnel.
+fn tunnelled(recording: &Recording, to: &Path, wrap: impl Fn(&Packet, usize) -> Packet) {
+    let packets: Vec<_> = recording.packets.iter().enumerate().map(|(i, packet)| wrap(packet, i)).collect();
+    let records: Vec<_> = packets
+        .iter()
+        .map(|p| ((p.ns / 1_000_000_000) as u32, (p.ns % 1_000_000_000) as u32, p.original_len, &p.data[..]))
+        .collect();
+    fs::write(to, vocabulary::pcap(Order::Little, 0xa1b2_3c4d, 1, &records)).expect("a file");
 }
 
 fn tag(packet: &Packet, tags: &[u8]) -> Vec<u8> {
@@ -365,16 +381,34 @@ fn tshark(path: &Path) -> Vec<Vec<String>> {
     for off in ["ip.defragment", "tcp.desegment_tcp_streams", "tcp.analyze_sequence_numbers"] {
         command.args(["-o", &format!("{off}:FALSE")]);
     }
+    // The port that Linux used for VXLAN before it had one.
+    command.args(["-d", "udp.port==8472,vxlan", "-e", "frame.protocols"]);
     command.args(FIELDS.iter().flat_map(|field| ["-e", field])).arg("-r").arg(path);
     let output = command.output().expect("tshark");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout)
         .expect("text")
         .lines()
-        .map(|line| line.split('|').map(str::to_owned).collect::<Vec<_>>())
+        .map(|line| innermost(line.split('|').map(str::to_owned).collect()))
         // Cut by the snap length before the window.
         .filter(|row| !row[11].is_empty())
         .collect()
+}
+
+/// Of the IP headers of a tunnelled packet, the last one, which may be of the other family than the first.
+fn innermost(mut row: Vec<String>) -> Vec<String> {
+    let protocols = row.remove(0);
+    let last = protocols.split(':').rfind(|name| matches!(*name, "ip" | "ipv6"));
+    for (field, name) in FIELDS.iter().zip(&mut row) {
+        match field.split_once('.') {
+            Some((family @ ("ip" | "ipv6"), _)) if Some(family) == last => {
+                *name = name.rsplit(',').next().unwrap_or_default().to_owned();
+            }
+            Some(("ip" | "ipv6", _)) => name.clear(),
+            _ => {}
+        }
+    }
+    row
 }
 
 /// A segment as tshark would print it.

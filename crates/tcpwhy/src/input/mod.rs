@@ -1,6 +1,6 @@
 //! Which segments do these inputs hold, in the order of time?
 //!
-//! An input is a path or `-` for standard input; pcap or pcapng, plain, gzip or zstd, recognised by their bytes. Several
+//! An input is a path or `-` for standard input; pcap or pcapng, plain, gzip, zstd, xz or lz4, recognised by their bytes. Several
 //! inputs are merged by time: the pieces of a rotated ring follow each other, captures of several interfaces interleave.
 //! Packet numbers are those that Wireshark shows for the one input, also where only a part of it is read, or for the file that `mergecap` makes of several,
 //! given in the order of their first packets.
@@ -8,6 +8,7 @@
 //! Nothing is dropped silently: what cannot be read is counted in the [`FileSummary`] with its place.
 
 mod buffer;
+mod lz4;
 mod moment;
 mod reading;
 mod search;
@@ -65,7 +66,7 @@ pub struct FileSummary {
     pub path: PathBuf,
     /// The format, where it was recognised.
     pub format: Option<Format>,
-    /// What it was compressed with: `gzip`, `zstd` or nothing.
+    /// What it was compressed with: `gzip`, `zstd`, `xz`, `lz4` or nothing.
     pub compression: &'static str,
     /// Packets read, of whatever protocol.
     pub packets: u64,

@@ -7,7 +7,9 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
+use lzma_rust2::XzReader;
 
+use super::lz4::Lz4;
 use super::stop::{self, Waiting};
 use super::trouble::Failure;
 
@@ -20,6 +22,10 @@ pub enum Compression {
     Gzip,
     /// Zstandard, one or more frames.
     Zstd,
+    /// xz, one or more streams.
+    Xz,
+    /// LZ4, one or more frames.
+    Lz4,
 }
 
 impl Compression {
@@ -29,6 +35,8 @@ impl Compression {
             [0x1f, 0x8b, ..] => Self::Gzip,
             // A frame, or a skippable frame before the first (RFC 8878, 3.1).
             [0x28, 0xb5, 0x2f, 0xfd] | [0x50..=0x5f, 0x2a, 0x4d, 0x18] => Self::Zstd,
+            [0xfd, b'7', b'z', b'X'] => Self::Xz,
+            [0x04, 0x22, 0x4d, 0x18] => Self::Lz4,
             _ => Self::None,
         }
     }
@@ -39,6 +47,8 @@ impl Compression {
             Self::None => "",
             Self::Gzip => "gzip",
             Self::Zstd => "zstd",
+            Self::Xz => "xz",
+            Self::Lz4 => "lz4",
         }
     }
 }
@@ -125,10 +135,28 @@ enum Unpack {
     Plain(Stored),
     Gzip(Box<MultiGzDecoder<BufReader<Stored>>>),
     Zstd(zstd::Decoder<'static, BufReader<Stored>>),
+    Xz(Box<XzReader<BufReader<Stored>>>),
+    Lz4(Box<Lz4<Stored>>),
+}
+
+impl Unpack {
+    /// What is read from, once somebody has looked at it.
+    fn stored(&self) -> Option<&Stored> {
+        match self {
+            Self::Unseen(_) => None,
+            Self::Plain(stored) => Some(stored),
+            Self::Gzip(decoder) => Some(decoder.get_ref().get_ref()),
+            Self::Zstd(decoder) => Some(decoder.get_ref().get_ref()),
+            Self::Xz(decoder) => Some(decoder.inner().get_ref()),
+            Self::Lz4(decoder) => Some(decoder.get_ref()),
+        }
+    }
 }
 
 /// Compressed bytes are read in pieces of this size.
 const STORED_BUFFER_LEN: usize = 128 << 10;
+/// A dictionary of xz may take so much, in KiB: `xz -9` takes 64 MiB and what its tables take, and zstd's windows are bounded alike.
+const XZ_MEMORY_KIB: u32 = 130 << 10;
 
 impl Source {
     pub(super) fn open(path: &Path) -> Result<Self, Failure> {
@@ -174,6 +202,10 @@ impl Source {
             Compression::None => Unpack::Plain(stored),
             Compression::Gzip => Unpack::Gzip(Box::new(MultiGzDecoder::new(buffered(stored)))),
             Compression::Zstd => Unpack::Zstd(zstd::Decoder::with_buffer(buffered(stored))?),
+            Compression::Xz => {
+                Unpack::Xz(Box::new(XzReader::new_mem_limit(buffered(stored), true, XZ_MEMORY_KIB)))
+            }
+            Compression::Lz4 => Unpack::Lz4(Box::new(Lz4::new(buffered(stored)))),
         };
         Ok(())
     }
@@ -188,9 +220,7 @@ impl Source {
     fn from(&self) -> Option<&From> {
         match &self.unpack {
             Unpack::Unseen(from) => from.as_ref(),
-            Unpack::Plain(stored) => Some(&stored.from),
-            Unpack::Gzip(decoder) => Some(&decoder.get_ref().get_ref().from),
-            Unpack::Zstd(decoder) => Some(&decoder.get_ref().get_ref().from),
+            unpack => unpack.stored().map(|stored| &stored.from),
         }
     }
 
@@ -222,6 +252,8 @@ impl Source {
             Unpack::Unseen(_) | Unpack::Plain(_) => Compression::None,
             Unpack::Gzip(_) => Compression::Gzip,
             Unpack::Zstd(_) => Compression::Zstd,
+            Unpack::Xz(_) => Compression::Xz,
+            Unpack::Lz4(_) => Compression::Lz4,
         }
     }
 
@@ -247,12 +279,7 @@ impl Source {
 
     /// Stored (compressed) bytes read so far.
     pub(super) fn stored_read(&self) -> u64 {
-        match &self.unpack {
-            Unpack::Unseen(_) => 0,
-            Unpack::Plain(stored) => stored.count,
-            Unpack::Gzip(decoder) => decoder.get_ref().get_ref().count,
-            Unpack::Zstd(decoder) => decoder.get_ref().get_ref().count,
-        }
+        self.unpack.stored().map_or(0, |stored| stored.count)
     }
 }
 
@@ -264,6 +291,8 @@ impl Read for Source {
             Unpack::Plain(stored) => stored.read(buf),
             Unpack::Gzip(decoder) => decoder.read(buf),
             Unpack::Zstd(decoder) => decoder.read(buf),
+            Unpack::Xz(decoder) => decoder.read(buf),
+            Unpack::Lz4(decoder) => decoder.read(buf),
         }
     }
 }

@@ -83,9 +83,9 @@ impl Failure {
     pub(super) fn from_magic(magic: [u8; 4]) -> Self {
         let compressed = |name, command| Self::Compressed { name, command };
         match magic {
-            [0xfd, b'7', b'z', b'X'] => compressed("xz", "xz -dc"),
+            [0xfd, b'7', b'z', b'X'] => compressed("xz inside another compression", "xz -dc"),
             [b'B', b'Z', b'h', _] => compressed("bzip2", "bzip2 -dc"),
-            [0x04, 0x22, 0x4d, 0x18] => compressed("lz4", "lz4 -dc"),
+            [0x04, 0x22, 0x4d, 0x18] => compressed("lz4 inside another compression", "lz4 -dc"),
             [b'P', b'K', 3, 4] => compressed("zip", "unzip -p"),
             [0x1f, 0x8b, ..] => compressed("gzip, twice", "gzip -dc"),
             [0x28, 0xb5, 0x2f, 0xfd] => compressed("zstd inside another compression", "zstd -dc"),

@@ -1,7 +1,7 @@
-//! Who sends to whom, and how many bytes of TCP follow?
+//! Who sends to whom, and what follows?
 
-use super::Skip;
 use super::link::Version;
+use super::{Skip, tunnel};
 
 /// RFC 8200 knows six extension headers, each once.
 const MAX_EXTENSION_HEADERS: usize = 8;
@@ -9,16 +9,19 @@ const MAX_EXTENSION_HEADERS: usize = 8;
 /// length may stand for no more.
 const MAX_WITHOUT_LENGTH: u32 = 8 * 65536;
 
-const TCP: u8 = 6;
+pub(super) const TCP: u8 = 6;
+pub(super) const UDP: u8 = 17;
 
 /// What the IP header says.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ip<'a> {
     pub(super) src: u128,
     pub(super) dst: u128,
-    /// Captured bytes from the TCP header on; link-layer padding is cut off.
+    /// What it carries: TCP, or what a tunnel may be in.
+    pub(super) protocol: u8,
+    /// Captured bytes from the next header on; link-layer padding is cut off.
     pub(super) payload: &'a [u8],
-    /// Bytes of TCP header and payload as sent.
+    /// Bytes behind the IP header as sent.
     pub(super) payload_len: u32,
     pub(super) id: Option<u16>,
     pub(super) ttl: u8,
@@ -49,12 +52,14 @@ fn v4(data: &[u8], on_wire: u32) -> Result<Ip<'_>, Skip> {
     if header_len < 20 || total_len < header_len as u32 {
         return Err(Skip::BadIpHeader);
     }
-    if header[9] != TCP {
+    let protocol = header[9];
+    if protocol != TCP && !tunnel::may_be_in(protocol) {
         return Err(Skip::NotTcp);
     }
     // More fragments, or a fragment offset (RFC 791, 3.1).
-    if u16::from_be_bytes([header[6], header[7]]) & 0x3fff != 0 {
-        return Err(Skip::Fragment);
+    let fragment = u16::from_be_bytes([header[6], header[7]]) & 0x3fff;
+    if fragment != 0 {
+        return Err(tunnel::fragment(protocol, fragment & 0x1fff, data.get(header_len..)));
     }
     let payload = data.get(header_len..data.len().min(total_len as usize)).ok_or(Skip::TruncatedHeader)?;
     let address = |i: usize| {
@@ -64,6 +69,7 @@ fn v4(data: &[u8], on_wire: u32) -> Result<Ip<'_>, Skip> {
     Ok(Ip {
         src: address(12),
         dst: address(16),
+        protocol,
         payload,
         payload_len: total_len - header_len as u32,
         id: Some(u16::from_be_bytes([header[4], header[5]])),
@@ -85,13 +91,14 @@ fn v6(data: &[u8], on_wire: u32) -> Result<Ip<'_>, Skip> {
             payload.get(1).map(|len| (usize::from(*len) + plus) * unit).ok_or(Skip::TruncatedHeader)
         };
         let len = match next {
-            TCP => {
+            protocol if protocol == TCP || tunnel::may_be_in(protocol) => {
                 let [_, _, _, _, _, _, _, ttl, addresses @ ..] = header;
                 let (src, dst) = addresses.split_at(16);
                 let number = |bytes: &[u8]| bytes.iter().fold(0, |n, byte| n << 8 | u128::from(*byte));
                 return Ok(Ip {
                     src: number(src),
                     dst: number(dst),
+                    protocol,
                     payload,
                     payload_len,
                     id: None,

@@ -1,11 +1,12 @@
 //! Which TCP segment does this packet carry, if any?
 //!
-//! One pass over link, IP and TCP header, each checked once. Lengths come from the headers: what the snap length cut off and what
+//! One pass over link, IP and TCP header, each checked once; tunnels are looked through (`tunnel.rs`). Lengths come from the headers: what the snap length cut off and what
 //! Ethernet padded does not change what a segment says.
 
 mod ip;
 mod link;
 mod tcp;
+mod tunnel;
 mod usual;
 
 use std::fmt;
@@ -31,7 +32,7 @@ pub enum Skip {
     BadIpHeader,
     /// The TCP header contradicts itself or the IP header.
     BadTcpHeader,
-    /// More VLAN tags or extension headers than any honest packet has.
+    /// More VLAN tags, labels, extension headers or tunnels than any honest packet has.
     TooManyHeaders,
 }
 
@@ -116,7 +117,10 @@ fn headers<'a>(packet: &RawPacket<'a>) -> Result<(ip::Ip<'a>, tcp::Tcp<'a>), Ski
     let (data, version) = link::network_layer(packet.link, packet.data)?;
     // The link header's length off the length on the wire: for IP headers that cannot say how long the packet is.
     let on_wire = packet.original_len.saturating_sub((packet.data.len() - data.len()) as u32);
-    let ip = ip::decode(data, version, on_wire)?;
+    let mut ip = ip::decode(data, version, on_wire)?;
+    if ip.protocol != ip::TCP {
+        ip = tunnel::innermost(ip)?;
+    }
     let tcp = tcp::decode(ip.payload, ip.payload_len)?;
     Ok((ip, tcp))
 }
