@@ -46,6 +46,8 @@ tcp_info! {
     backoff: u8 = 4,
     /// Time stamps 1, SACK 2, window scaling 4, ECN 8.
     options: u8 = 5,
+    /// Bit 0: the delivery rate was measured while the application had nothing more to send.
+    delivery_flags: u8 = 7,
     /// Retransmission timeout, us.
     rto: u32 = 8,
     /// Delayed acknowledgement timeout, us.

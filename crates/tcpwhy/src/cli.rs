@@ -16,6 +16,7 @@ use tcpwhy_wire::Filter;
 
 use crate::gate::Gate;
 use crate::lab::LabArgs;
+use crate::sockets::SocketsArgs;
 use crate::which::Which;
 
 /// Connections and exchanges listed one by one where only the overview is printed.
@@ -64,6 +65,8 @@ pub(crate) enum Command {
     Read(ReadArgs),
     /// List connections, a line each: ends, times, what they took and what most of it was.
     List(ListArgs),
+    /// Ask the running sockets of this machine: what limits each now, whose is it, which options are set?
+    Sockets(SocketsArgs),
     /// Record the classic 40 ms stall on this machine, bill it, fix it, bill it again.
     Demo(DemoArgs),
     /// Recreate a problem on this machine's own kernel, with the truth beside it, and its fixes.
@@ -381,7 +384,7 @@ pub(crate) struct ExplainArgs {
 }
 
 /// `10s`, `500ms`, `1m`.
-fn parse_every(text: &str) -> Result<std::time::Duration, String> {
+pub(crate) fn parse_every(text: &str) -> Result<std::time::Duration, String> {
     let wrong = || format!("{text}: a time is a number with its unit, as in 10s (ms, s, m, h)");
     let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(wrong)?;
     let (number, unit) = text.split_at(unit_at);

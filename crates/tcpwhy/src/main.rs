@@ -12,6 +12,7 @@ mod lab;
 mod manual;
 mod output;
 mod progress;
+mod sockets;
 mod which;
 
 use std::process::ExitCode;
@@ -50,6 +51,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Read(args) => read(&args),
         Command::List(args) => list(&args),
+        Command::Sockets(args) => sockets::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Lab(args) => lab::run(&args),
         Command::Explain(args) => output::explanation(args.cause, args.color),

@@ -14,7 +14,7 @@ const LONG_FILES: [(&str, &str); 0] = [];
 const PURE: [&str; 6] = ["wire", "heads", "core", "twin", "remedy", "report"];
 
 /// Which crates of the workspace each crate may use (ARCHITECTURE: the flow of data).
-const MAY_USE: [(&str, &[&str]); 12] = [
+const MAY_USE: [(&str, &[&str]); 13] = [
     ("wire", &[]),
     ("heads", &[]),
     ("core", &["wire", "heads"]),
@@ -24,8 +24,9 @@ const MAY_USE: [(&str, &[&str]); 12] = [
     ("host", &["wire"]),
     ("gen", &["wire"]),
     ("sandbox", &[]),
+    ("sockets", &["host"]),
     ("lab", &["wire", "twin", "host"]),
-    ("tcpwhy", &["wire", "core", "twin", "remedy", "report", "host", "lab", "sandbox"]),
+    ("tcpwhy", &["wire", "core", "twin", "remedy", "report", "host", "lab", "sandbox", "sockets"]),
     ("python", &["wire", "core", "twin", "remedy", "report"]),
 ];
 

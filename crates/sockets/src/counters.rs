@@ -1,0 +1,92 @@
+//! What does a network namespace count for all of its sockets together? Overflows, cookies, delayed acknowledgements.
+
+use std::{fs, io};
+
+/// Counters of the calling thread's network namespace since it was made (/proc/net/netstat, /proc/net/snmp).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Connections that found the queue of a listening socket full.
+    pub listen_overflows: u64,
+    /// SYNs that a listening socket dropped, for that or another reason.
+    pub listen_drops: u64,
+    /// SYN cookies sent.
+    pub syn_cookies_sent: u64,
+    /// SYNs that met a full queue of half-open connections, answered by a cookie.
+    pub requests_answered_by_cookie: u64,
+    /// SYNs dropped for a full queue.
+    pub requests_dropped: u64,
+    /// Acknowledgements that were held back and sent by the timer.
+    pub delayed_acks: u64,
+    /// Segments sent.
+    pub segments_out: u64,
+    /// Segments sent again.
+    pub segments_retransmitted: u64,
+}
+
+impl Counters {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// There is no /proc.
+    pub fn read() -> io::Result<Self> {
+        let mut text = fs::read_to_string("/proc/thread-self/net/netstat")?;
+        text += &fs::read_to_string("/proc/thread-self/net/snmp")?;
+        Ok(Self::parse(&text))
+    }
+
+    /// Names stand in one line, their values in the next.
+    fn parse(text: &str) -> Self {
+        let value = |table: &str, name: &str| {
+            let mut lines = text.lines().filter_map(|line| line.strip_prefix(table));
+            let (names, values) = (lines.next()?, lines.next()?);
+            let at = names.split(' ').position(|other| other == name)?;
+            values.split(' ').nth(at)?.parse::<u64>().ok()
+        };
+        let extended = |name| value("TcpExt:", name).unwrap_or(0);
+        let tcp = |name| value("Tcp:", name).unwrap_or(0);
+        Self {
+            listen_overflows: extended("ListenOverflows"),
+            listen_drops: extended("ListenDrops"),
+            syn_cookies_sent: extended("SyncookiesSent"),
+            requests_answered_by_cookie: extended("TCPReqQFullDoCookies"),
+            requests_dropped: extended("TCPReqQFullDrop"),
+            delayed_acks: extended("DelayedACKs"),
+            segments_out: tcp("OutSegs"),
+            segments_retransmitted: tcp("RetransSegs"),
+        }
+    }
+
+    /// What was counted since `then`.
+    #[must_use]
+    pub fn since(&self, then: &Self) -> Self {
+        Self {
+            listen_overflows: self.listen_overflows.saturating_sub(then.listen_overflows),
+            listen_drops: self.listen_drops.saturating_sub(then.listen_drops),
+            syn_cookies_sent: self.syn_cookies_sent.saturating_sub(then.syn_cookies_sent),
+            requests_answered_by_cookie: self
+                .requests_answered_by_cookie
+                .saturating_sub(then.requests_answered_by_cookie),
+            requests_dropped: self.requests_dropped.saturating_sub(then.requests_dropped),
+            delayed_acks: self.delayed_acks.saturating_sub(then.delayed_acks),
+            segments_out: self.segments_out.saturating_sub(then.segments_out),
+            segments_retransmitted: self.segments_retransmitted.saturating_sub(then.segments_retransmitted),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_belong_to_the_names_above_them() {
+        let text = "TcpExt: SyncookiesSent ListenOverflows DelayedACKs\nTcpExt: 1 2 3\nIpExt: A\nIpExt: 9\n\
+                    Tcp: OutSegs RetransSegs\nTcp: 10 4\n";
+        let counters = Counters::parse(text);
+        assert_eq!((counters.syn_cookies_sent, counters.listen_overflows, counters.delayed_acks), (1, 2, 3));
+        assert_eq!(
+            (counters.segments_out, counters.segments_retransmitted, counters.listen_drops),
+            (10, 4, 0)
+        );
+    }
+}

@@ -1,0 +1,238 @@
+//! What does the kernel say about one socket? The fields of `struct inet_diag_msg` and its attributes.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use netlink_packet_core::{NlasIterator, Parseable as _};
+use netlink_packet_sock_diag::constants::{INET_DIAG_CONG, INET_DIAG_INFO, INET_DIAG_SKMEMINFO};
+use netlink_packet_sock_diag::inet::{InetResponseHeader, Timer as Raw};
+use tcpwhy_host::TcpInfo;
+
+/// The state of a socket; the numbers are the kernel's (include/net/tcp_states.h).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum State {
+    /// Both ends may send.
+    Established = 1,
+    /// The SYN has not been answered.
+    SynSent = 2,
+    /// The SYN-ACK has not been acknowledged.
+    SynReceived = 3,
+    /// Closed here; the FIN has not been acknowledged.
+    FinWait1 = 4,
+    /// Closed here; the peer may still send.
+    FinWait2 = 5,
+    /// Closed on both sides; stragglers are waited for.
+    TimeWait = 6,
+    /// Closed.
+    Closed = 7,
+    /// Closed by the peer; the application here has not closed it yet.
+    CloseWait = 8,
+    /// Closed by the peer and then here; the FIN has not been acknowledged.
+    LastAck = 9,
+    /// Waits for connections.
+    Listen = 10,
+    /// Closed from both sides at once.
+    Closing = 11,
+    /// A connection being set up, before it has a socket.
+    NewSynReceived = 12,
+}
+
+impl State {
+    /// All of them.
+    pub const ALL: [Self; 12] = [
+        Self::Established,
+        Self::SynSent,
+        Self::SynReceived,
+        Self::FinWait1,
+        Self::FinWait2,
+        Self::TimeWait,
+        Self::Closed,
+        Self::CloseWait,
+        Self::LastAck,
+        Self::Listen,
+        Self::Closing,
+        Self::NewSynReceived,
+    ];
+
+    /// As `ss` writes it in its filters.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Established => "established",
+            Self::SynSent => "syn-sent",
+            Self::SynReceived | Self::NewSynReceived => "syn-recv",
+            Self::FinWait1 => "fin-wait-1",
+            Self::FinWait2 => "fin-wait-2",
+            Self::TimeWait => "time-wait",
+            Self::Closed => "closed",
+            Self::CloseWait => "close-wait",
+            Self::LastAck => "last-ack",
+            Self::Listen => "listening",
+            Self::Closing => "closing",
+        }
+    }
+
+    fn of(number: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| *state as u8 == number)
+    }
+}
+
+/// What a socket waits for by the clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timer {
+    /// Retransmits in so long.
+    Retransmit(Duration),
+    /// Asks in so long whether the peer is there.
+    KeepAlive(Duration),
+    /// TIME-WAIT.
+    TimeWait,
+    /// Asks in so long whether the closed window has opened.
+    Probe(Duration),
+}
+
+/// Memory of a socket, bytes (`SK_MEMINFO_*`, include/uapi/linux/sock_diag.h).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// Allocated for what was received and not read.
+    pub receive_allocated: u32,
+    /// The most that may be: SO_RCVBUF doubled, or what autotuning made of it.
+    pub receive_max: u32,
+    /// The most for what is to be sent.
+    pub send_max: u32,
+    /// Queued for sending, unacknowledged included, with what the kernel needs for its books.
+    pub send_queued: u32,
+    /// Packets that waited for the socket's lock, bytes.
+    pub backlog: u32,
+    /// Packets that were dropped at the socket.
+    pub drops: u32,
+}
+
+/// A socket, as it was when the kernel came by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Socket {
+    /// Its state.
+    pub state: State,
+    /// This end.
+    pub local: SocketAddr,
+    /// The other end.
+    pub remote: SocketAddr,
+    /// The interface that it is bound to; 0 is any.
+    pub interface: u32,
+    /// Tells it from all others of this boot, also from later ones of the same addresses and ports.
+    pub cookie: u64,
+    /// Of its file; 0 where no process holds one.
+    pub inode: u32,
+    /// Of whoever made it.
+    pub uid: u32,
+    /// What it waits for.
+    pub timer: Option<Timer>,
+    /// Bytes received and not read; of a listening socket, connections not yet accepted.
+    pub receive_queue: u32,
+    /// Bytes written and not acknowledged; of a listening socket, the most connections that may wait.
+    pub send_queue: u32,
+    /// Its memory.
+    pub memory: Memory,
+    /// Its congestion control.
+    pub congestion: Congestion,
+    /// `TCP_INFO`.
+    pub info: TcpInfo,
+    /// The control group whose it is, by number; 0 is not known.
+    pub cgroup: u64,
+}
+
+/// INET_DIAG_CGROUP_ID, Linux 5.8.
+const CGROUP_ID: u16 = 21;
+/// `struct inet_diag_msg`.
+const HEADER_BYTES: usize = 72;
+
+impl Socket {
+    /// Reads an answer of sock_diag; `None` where it is none.
+    pub(crate) fn parse(payload: &[u8]) -> Option<Self> {
+        let header = InetResponseHeader::parse(payload).ok()?;
+        let id = &header.socket_id;
+        let mut socket = Self {
+            state: State::of(header.state)?,
+            local: SocketAddr::new(id.source_address.to_canonical(), id.source_port),
+            remote: SocketAddr::new(id.destination_address.to_canonical(), id.destination_port),
+            interface: id.interface_id,
+            // Two words of 32 bits, the lower one first, on any machine (sock_diag_save_cookie).
+            cookie: {
+                let word = |at: usize| u64::from(word_at(&id.cookie, at));
+                word(0) | word(1) << 32
+            },
+            inode: header.inode,
+            uid: header.uid,
+            timer: header.timer.map(|timer| match timer {
+                Raw::Retransmit(expires, _) => Timer::Retransmit(expires),
+                Raw::KeepAlive(expires) => Timer::KeepAlive(expires),
+                Raw::TimeWait => Timer::TimeWait,
+                Raw::Probe(expires) => Timer::Probe(expires),
+            }),
+            receive_queue: header.recv_queue,
+            send_queue: header.send_queue,
+            memory: Memory::default(),
+            congestion: Congestion::default(),
+            info: TcpInfo::default(),
+            cgroup: 0,
+        };
+        for attribute in NlasIterator::new(payload.get(HEADER_BYTES..)?) {
+            let attribute = attribute.ok()?;
+            let value = attribute.value();
+            match attribute.kind() {
+                INET_DIAG_INFO => socket.info = TcpInfo::parse(value),
+                INET_DIAG_SKMEMINFO => socket.memory = Memory::parse(value),
+                INET_DIAG_CONG => socket.congestion = Congestion::parse(value),
+                CGROUP_ID => {
+                    socket.cgroup = value.first_chunk().map_or(0, |bytes| u64::from_ne_bytes(*bytes));
+                }
+                _ => {}
+            }
+        }
+        Some(socket)
+    }
+}
+
+impl Memory {
+    fn parse(value: &[u8]) -> Self {
+        let word = |at: usize| {
+            value
+                .get(at * 4..)
+                .and_then(|rest| rest.first_chunk())
+                .map_or(0, |word| u32::from_ne_bytes(*word))
+        };
+        Self {
+            receive_allocated: word(0),
+            receive_max: word(1),
+            send_max: word(3),
+            send_queued: word(5),
+            backlog: word(7),
+            drops: word(8),
+        }
+    }
+}
+
+/// The word of 32 bits with this number; 0 where an older kernel says less.
+fn word_at(bytes: &[u8], at: usize) -> u32 {
+    bytes.get(at * 4..).and_then(|rest| rest.first_chunk()).map_or(0, |word| u32::from_ne_bytes(*word))
+}
+
+/// The name of a congestion control.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Congestion([u8; 16]);
+
+impl Congestion {
+    /// TCP_CA_NAME_MAX with its terminator is 16.
+    fn parse(value: &[u8]) -> Self {
+        let mut name = [0; 16];
+        for (to, from) in name.iter_mut().zip(value.iter().take_while(|byte| **byte != 0)) {
+            *to = *from;
+        }
+        Self(name)
+    }
+
+    /// `cubic`, `bbr`, ...; empty where it is not known.
+    pub fn name(&self) -> &str {
+        let end = self.0.iter().position(|byte| *byte == 0).unwrap_or(self.0.len());
+        str::from_utf8(&self.0[..end]).unwrap_or_default()
+    }
+}

@@ -1,0 +1,254 @@
+//! Which sockets are worth a line, and what is known of each? From the kernel's dumps to rows.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tcpwhy_sockets::counters::Counters;
+use tcpwhy_sockets::namespace::Namespace;
+use tcpwhy_sockets::{Diag, Lately, Limit, Options, Owner, Socket, States, Watch, limit, owner};
+use tcpwhy_wire::{Endpoint, Filter};
+
+/// A network namespace that is watched.
+pub(super) struct Place {
+    pub(super) namespace: Namespace,
+    diag: Diag,
+    watch: Watch,
+    pub(super) counters: Counters,
+    /// What it counted since the look before.
+    pub(super) counted: Counters,
+}
+
+/// What is wanted of the sockets.
+pub(super) struct Wanted {
+    pub(super) states: States,
+    pub(super) filter: Option<Filter>,
+    /// Inodes of the processes asked for, refreshed at each look.
+    pub(super) of: Option<Who>,
+    pub(super) idle: bool,
+    pub(super) top: usize,
+    /// What is told is of the last stretch; otherwise of the whole life.
+    pub(super) lately: bool,
+}
+
+/// Whose sockets.
+#[derive(Clone, Debug)]
+pub(super) enum Who {
+    Pid(u32),
+    /// Of a command of this name, or in this container.
+    Named(String),
+}
+
+/// A socket that is shown.
+pub(super) struct Row {
+    /// The place's number.
+    pub(super) place: usize,
+    pub(super) socket: Socket,
+    pub(super) lately: Lately,
+    pub(super) limit: Limit,
+    pub(super) owner: Option<Owner>,
+    /// Its options, or why they are not known.
+    pub(super) options: Result<Options, String>,
+    /// The other end, where it is on this machine and is what limits this one.
+    pub(super) peer: Option<Peer>,
+}
+
+/// The other end of a connection, on the same machine.
+pub(super) struct Peer {
+    pub(super) owner: Option<Owner>,
+    pub(super) receive_max: u32,
+    pub(super) locked: Option<bool>,
+}
+
+/// What one look has found.
+#[derive(Default)]
+pub(super) struct Look {
+    /// The worst first.
+    pub(super) rows: Vec<Row>,
+    /// Sockets by what limits them, all that passed the filter.
+    pub(super) counts: BTreeMap<&'static str, u64>,
+    /// Processes that may not be looked into.
+    pub(super) hidden: u32,
+}
+
+impl Place {
+    /// Opens what is needed inside a namespace.
+    pub(super) fn open(namespace: Namespace) -> std::io::Result<Self> {
+        let (diag, counters) = namespace.enter(|| (Diag::open(), Counters::read()))?;
+        Ok(Self {
+            namespace,
+            diag: diag?,
+            watch: Watch::default(),
+            counters: counters?,
+            counted: Counters::default(),
+        })
+    }
+
+    /// Remembers all sockets as they are now.
+    pub(super) fn note(&mut self, wanted: &Wanted, now: Duration) -> std::io::Result<()> {
+        let Self { diag, watch, .. } = self;
+        diag.each(wanted.states, &mut |socket| watch.note(socket, now))
+    }
+}
+
+/// A socket in line for being shown, the least worth first to go.
+struct Candidate {
+    weight: u32,
+    socket: Box<(Socket, Lately, Limit)>,
+    place: usize,
+}
+
+impl Candidate {
+    /// Ties go by cookie, so that two looks agree.
+    fn key(&self) -> (u32, u64, Reverse<u64>) {
+        let (socket, lately, _) = &*self.socket;
+        (self.weight, lately.bytes_acked + lately.bytes_received, Reverse(socket.cookie))
+    }
+}
+
+impl PartialEq for Candidate {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Candidate {}
+
+impl PartialOrd for Candidate {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Candidate {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+/// Looks at all sockets of all places, `now` on the clock of the looks before.
+pub(super) fn look(places: &mut [Place], wanted: &Wanted, now: Duration) -> std::io::Result<Look> {
+    let mut look = Look::default();
+    let theirs = wanted.of.as_ref().map(|who| held_by(who, &mut look));
+    let mut best = BinaryHeap::new();
+    for (number, place) in places.iter_mut().enumerate() {
+        let Place { diag, watch, .. } = place;
+        diag.each(wanted.states, &mut |socket| {
+            let lately = watch.since(socket, now);
+            if wanted.lately {
+                watch.note(socket, now);
+            }
+            if theirs.as_ref().is_some_and(|theirs| !theirs.contains(&socket.inode))
+                || !passes(wanted.filter.as_ref(), socket)
+            {
+                return;
+            }
+            let limit = limit::of(socket, &lately, None);
+            *look.counts.entry(limit.name()).or_default() += 1;
+            let weight = limit.weight();
+            if weight > 0 || wanted.idle {
+                let socket = Box::new((socket.clone(), lately, limit));
+                best.push(Reverse(Candidate { weight, socket, place: number }));
+                if best.len() > wanted.top {
+                    best.pop();
+                }
+            }
+        })?;
+        watch.forget_before(now);
+        let counters = place.namespace.enter(Counters::read)??;
+        place.counted = counters.since(&place.counters);
+        place.counters = counters;
+    }
+    let mut best = best.into_sorted_vec();
+    let rows = best.drain(..).map(|Reverse(candidate)| {
+        let (socket, lately, limit) = *candidate.socket;
+        let options = Err("it has no owner that may be looked into".to_owned());
+        Row { place: candidate.place, socket, lately, limit, owner: None, options, peer: None }
+    });
+    look.rows = rows.collect();
+    know_more(&mut look, places);
+    Ok(look)
+}
+
+fn passes(filter: Option<&Filter>, socket: &Socket) -> bool {
+    filter.is_none_or(|filter| filter.matches(endpoint(socket.local), endpoint(socket.remote)))
+}
+
+fn endpoint(address: SocketAddr) -> Endpoint {
+    match address {
+        SocketAddr::V4(v4) => Endpoint::v4(v4.ip().octets(), v4.port()),
+        SocketAddr::V6(v6) => Endpoint::v6(v6.ip().octets(), v6.port()),
+    }
+}
+
+/// The sockets that the processes asked for hold.
+fn held_by(who: &Who, look: &mut Look) -> BTreeSet<u32> {
+    let pids = match who {
+        Who::Pid(pid) => vec![*pid],
+        Who::Named(name) => {
+            let is_it = |pid: &u32| {
+                owner::name_of(*pid) == *name
+                    || owner::container_of(*pid).is_some_and(|container| container.starts_with(name.as_str()))
+            };
+            owner::processes().into_iter().filter(is_it).collect()
+        }
+    };
+    let mut inodes = BTreeSet::new();
+    for pid in pids {
+        let seen = owner::each_socket(pid, |_, inode| {
+            inodes.insert(inode);
+        });
+        look.hidden += u32::from(seen.is_none());
+    }
+    inodes
+}
+
+/// Owners, options, and the other ends where those are what limits.
+fn know_more(look: &mut Look, places: &mut [Place]) {
+    let inodes: BTreeSet<u32> =
+        look.rows.iter().map(|row| row.socket.inode).filter(|inode| *inode != 0).collect();
+    if inodes.is_empty() {
+        return;
+    }
+    let (owners, hidden) = owner::find(&inodes, None);
+    look.hidden = look.hidden.max(hidden.processes);
+    let (mut peers, mut others) = (HashMap::new(), None::<Vec<Diag>>);
+    for row in &mut look.rows {
+        row.owner = owners.get(&row.socket.inode).cloned();
+        if let Some(owner) = &row.owner {
+            row.options = Options::of_foreign(owner.pid, owner.descriptor, row.socket.cookie)
+                .map_err(|error| error.to_string());
+        }
+        // With what the options say it may be another, or certain.
+        row.limit = limit::of(&row.socket, &row.lately, row.options.as_ref().ok());
+        if matches!(row.limit, Limit::PeerWindow { .. } | Limit::ZeroWindow { .. }) {
+            let other = |diag: &mut Diag| diag.one(row.socket.remote, row.socket.local).ok().flatten();
+            let known = places.iter_mut().find_map(|place| other(&mut place.diag));
+            // It may live in another namespace, as containers do.
+            let elsewhere = || others.get_or_insert_with(all_diags).iter_mut().find_map(other);
+            if let Some(other) = known.or_else(elsewhere) {
+                peers.insert(row.socket.cookie, other);
+            }
+        }
+    }
+    let inodes = peers.values().map(|peer| peer.inode).collect();
+    let (owners, _) = owner::find(&inodes, None);
+    for row in &mut look.rows {
+        row.peer = peers.get(&row.socket.cookie).map(|peer| {
+            let owner = owners.get(&peer.inode).cloned();
+            let options = owner
+                .as_ref()
+                .and_then(|owner| Options::of_foreign(owner.pid, owner.descriptor, peer.cookie).ok());
+            let locked = options.and_then(|options| options.receive_buffer_locked);
+            Peer { owner, receive_max: peer.memory.receive_max, locked }
+        });
+    }
+    look.rows.sort_by_key(|row| Reverse(row.limit.weight()));
+}
+
+/// A connection to the sockets of each namespace that can be entered.
+fn all_diags() -> Vec<Diag> {
+    let open = |namespace: Namespace| namespace.enter(Diag::open).ok()?.ok();
+    Namespace::all().into_iter().filter_map(open).collect()
+}
