@@ -1,7 +1,7 @@
 # What a developer runs is what CI runs. `make help` lists the targets.
 CARGO ?= cargo
 
-.PHONY: help demo test lint bench golden accuracy exam readme corpus public-captures fuzz mutants tools
+.PHONY: help demo test lint bench page page-pictures golden accuracy exam readme corpus public-captures fuzz mutants tools
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -19,6 +19,13 @@ lint: ## formatting and lints
 bench: tools ## speed beside tcpdump, tcptrace and tshark, printed as tables (BENCH="--packets rpc=9440000 --runs 9" for other sizes)
 	$(CARGO) build --locked --release -p tcpwhy -p tcpwhy-gen
 	python3 tools/bench.py $(BENCH)
+
+page: ## build the page of --html from its sources (page/, needs node and npm)
+	page/build.sh
+
+page-pictures: tools ## the screenshots of the docs, and the page on large captures
+	$(CARGO) build --locked --release -p tcpwhy -p tcpwhy-gen
+	$(CARGO) test --locked --release -p tcpwhy --test browser -- --ignored --nocapture
 
 golden: ## the same bills, byte for byte, as the version before the engine was rebuilt (GOLDEN="DIR --base REVISION" for more)
 	python3 tools/golden.py $(GOLDEN)

@@ -19,6 +19,9 @@ need valgrind valgrind
 need tcptrace tcptrace
 need xz xz-utils
 need lz4 lz4
+need chromium chromium
+need node nodejs
+need npm npm
 [ -n "$missing" ] || exit 0
 
 if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null 2>&1; then

@@ -25,7 +25,7 @@ pub use epoch::groups::Groups;
 pub use epoch::options::Options;
 pub use epoch::orders::{Epoch, Orders, Roll};
 pub use epoch::shard::Shard;
-pub use tally::ledger::Listing;
+pub use tally::ledger::{LADDERS_MAX, Listing};
 pub use words::cause::{Cause, Side};
 pub use words::mark::{Mark, Role};
 pub use words::report::Report;

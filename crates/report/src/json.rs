@@ -21,6 +21,7 @@ use tcpwhy_wire::{Duration, Instant};
 
 use conduct::{ConductDto, RoundDto};
 use moment::Exact;
+pub use moment::exact;
 use note::NoteDto;
 
 use crate::answer::{answer, kind, nothing};
@@ -92,6 +93,12 @@ pub struct Document<'a> {
 }
 
 impl<'a> Document<'a> {
+    /// Without the list of connections, for those who have it in another form.
+    #[must_use]
+    pub fn without_connections(self) -> Self {
+        Self { connections: Each(&[]), ..self }
+    }
+
     /// The report and what was read, as the document tells them.
     pub fn new(report: &'a Report, files: &[CaptureInfo], version: &'a str) -> Self {
         let mut capture = CaptureDto::from(&total(files));

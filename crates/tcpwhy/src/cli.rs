@@ -23,6 +23,8 @@ use crate::which::Which;
 const LISTED_FOR_TEXT: u64 = 1_000;
 /// The same in the JSON document.
 const LISTED_FOR_JSON: u64 = 50_000;
+/// The same in the page: some 1 kB of memory each.
+const LISTED_FOR_PAGE: u64 = 200_000;
 
 /// Says where every millisecond of a TCP exchange went, whose it is, and what one change would save.
 #[derive(Debug, Parser)]
@@ -187,6 +189,11 @@ pub(crate) struct ReadArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
+    /// Also write the report as one page that opens in any browser, offline: the answer, the bill, each finding drawn packet by packet,
+    /// all exchanges over time. Nothing of the capture but sizes, times and addresses is in it
+    #[arg(long, value_name = "FILE", conflicts_with = "connection")]
+    pub(crate) html: Option<PathBuf>,
+
     /// Show this connection, exchange by exchange (with -v: packet by packet): its number, `host:port` of an end, or
     /// `host:port-host:port`; of several, the most expensive
     #[arg(short, long, value_name = "WHICH")]
@@ -259,6 +266,7 @@ Examples:
   tcpwhy read ring*.pcap.zst --filter 'port 443 and not host 10.0.0.9'
   tcpwhy read huge.pcap --from 2026-11-21T10:00:00Z --to 2026-11-21T10:05:00Z
   ssh server tcpdump -U -s 128 -c 100000 -w - port 8080 | tcpwhy read -
+  tcpwhy read slow.pcapng --html report.html               a page to look at and to send
   tcpwhy read ci.pcap --json --fail-on nagle-delayed-ack --fail-on 'rto p99>100ms' > bill.json
 
 Ctrl-C (or SIGTERM) ends the input and prints the answer of what was read; a second one aborts.
@@ -322,7 +330,11 @@ impl InputArgs {
 impl ReadArgs {
     /// What the analysis has to keep for what was asked.
     pub(crate) fn analysis(&self) -> Options {
-        let most = if self.json { LISTED_FOR_JSON } else { LISTED_FOR_TEXT };
+        let most = match self.json {
+            _ if self.html.is_some() => LISTED_FOR_PAGE,
+            true => LISTED_FOR_JSON,
+            false => LISTED_FOR_TEXT,
+        };
         self.input.listing(match self.connection {
             None => Listing::UpTo(most),
             Some(Which::Number(number)) => Listing::Connection(number),
@@ -335,7 +347,7 @@ impl ReadArgs {
     /// that is not named by its number.
     pub(crate) fn reads_twice(&self) -> bool {
         match self.connection {
-            None => self.verbose && !self.json,
+            None => self.html.is_some() || (self.verbose && !self.json),
             Some(which) => !matches!(which, Which::Number(_)),
         }
     }

@@ -11,10 +11,12 @@ mod interim;
 mod lab;
 mod manual;
 mod output;
+mod page;
 mod progress;
 mod sockets;
 mod which;
 
+use std::fs::File;
 use std::process::ExitCode;
 
 use clap::Parser as _;
@@ -27,6 +29,7 @@ use tcpwhy_report::json::Gated;
 use cli::{Cli, Command, InputArgs, ListArgs, ReadArgs};
 use interim::Interim;
 use output::Output;
+use page::PageFile;
 use progress::Progress;
 use which::Which;
 
@@ -78,7 +81,7 @@ struct Opened {
 }
 
 /// Opens the inputs and gives up the rest. `None` where nothing may be read.
-fn open(args: &InputArgs, twice: bool) -> Option<Opened> {
+fn open(args: &InputArgs, twice: bool, written: &[&File]) -> Option<Opened> {
     #[cfg(target_os = "linux")]
     tcpwhy_sandbox::allow_many_files();
     let inputs = Inputs::open(&args.files);
@@ -91,12 +94,12 @@ fn open(args: &InputArgs, twice: bool) -> Option<Opened> {
     let threads = args.threads();
     args.zone();
     let opened: Vec<&Inputs> = std::iter::once(&inputs).chain(&again).collect();
-    confine::confine(args, &opened, threads).then_some(Opened { inputs, again, threads })
+    confine::confine(args, &opened, written, threads).then_some(Opened { inputs, again, threads })
 }
 
 /// `tcpwhy list`: captures in, connections out.
 fn list(args: &ListArgs) -> anyhow::Result<u8> {
-    let Some(Opened { inputs, threads, .. }) = open(&args.input, false) else { return Ok(NOT_ANALYSED) };
+    let Some(Opened { inputs, threads, .. }) = open(&args.input, false, &[]) else { return Ok(NOT_ANALYSED) };
     let (summary, report, span) = match analyse(&args.input, inputs, args.analysis(), threads) {
         Ok(analysed) => analysed,
         Err(error) => {
@@ -119,7 +122,15 @@ fn list(args: &ListArgs) -> anyhow::Result<u8> {
 
 /// `tcpwhy read`: captures in, bill out.
 fn read(args: &ReadArgs) -> anyhow::Result<u8> {
-    let Some(Opened { inputs, mut again, threads }) = open(&args.input, args.reads_twice()) else {
+    let page = match args.html.as_deref().map(|path| PageFile::create(path, &args.input.files)).transpose() {
+        Ok(page) => page,
+        Err(error) => {
+            output::complain(&format!("{error:#}"));
+            return Ok(WRONG_USAGE);
+        }
+    };
+    let written: Vec<&File> = page.iter().map(PageFile::file).collect();
+    let Some(Opened { inputs, mut again, threads }) = open(&args.input, args.reads_twice(), &written) else {
         return Ok(NOT_ANALYSED);
     };
     let (mut summary, mut report, span) = match analyse(&args.input, inputs, args.analysis(), threads) {
@@ -165,6 +176,10 @@ fn read(args: &ReadArgs) -> anyhow::Result<u8> {
         return Ok(WRONG_USAGE);
     }
     let gates = gate::judge(&args.fail_on, &report);
+    if let Some(page) = page {
+        let inputs = if args.verbose { again.as_ref().and_then(Inputs::open_again) } else { again.take() };
+        page.write(&args.input, inputs, &output, &report)?;
+    }
     let shown = show(args, again, &output, &report, wanted, &gates);
     gate::say(&gates);
     match shown {
@@ -190,7 +205,7 @@ fn show(
         Some(number) => output.drill_down(report, number, args),
         None => {
             output.overview(report, args)?;
-            if args.reads_twice() { ladder_of_the_worst(args, again, output, report) } else { Ok(()) }
+            if args.verbose { ladder_of_the_worst(args, again, output, report) } else { Ok(()) }
         }
     }
 }

@@ -90,8 +90,18 @@ impl<'a> Output<'a> {
         print(&text::list(report, order, args.top.get(), is_whole, self.style))
     }
 
+    /// What was read.
+    pub(crate) fn files(&self) -> &[CaptureInfo] {
+        &self.files
+    }
+
+    /// By how much the reader's clock is ahead of UTC, in seconds.
+    pub(crate) fn offset_s(&self) -> i32 {
+        self.style.offset_s
+    }
+
     /// The command that reads the same once more, as a shell takes it.
-    fn again(&self) -> String {
+    pub(crate) fn again(&self) -> String {
         let mut words = vec!["tcpwhy read".to_owned()];
         words.extend(self.args.files.iter().map(|file| shell_word(&file.to_string_lossy())));
         if words.len() > 4 {

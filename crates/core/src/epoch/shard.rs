@@ -316,9 +316,10 @@ impl Shard {
         let ends = roles(segment, accepts);
         // In which order those of this epoch began is not known yet.
         let before = self.unnumbered_count as u64;
-        let unlisted = if self.ledger.may_list(before) { 0 } else { UNLISTED };
+        let unlisted = if self.ledger.may_list(before, segment.packet) { 0 } else { UNLISTED };
         let id = UNNUMBERED | unlisted | segment.packet;
-        let ladder = self.in_order && self.ledger.wants_ladder(before + self.opened.len() as u64);
+        let ladder = self.ledger.is_chosen(segment.packet)
+            || self.in_order && self.ledger.wants_ladder(before + self.opened.len() as u64);
         let mut connection = Connection::new(id, ends, segment, ladder);
         connection.halves.iter_mut().for_each(|half| half.plain = self.plain);
         let slot = self.connections.insert(connection);
@@ -438,6 +439,7 @@ impl Shard {
             if connection.id & !UNLISTED == UNNUMBERED | packet {
                 connection.id = id;
             }
+            self.ledger.name(packet, id);
         }
         let number = |id: u64| {
             let packet = id & PACKET;

@@ -15,6 +15,9 @@ use crate::words::report::{Exchange, Kind, Line, Report, TotalLine};
 /// An exchange in a list with four lines, and what is written of it.
 const LISTED: usize = 2 * size_of::<Exchange>() + 4 * size_of::<Line>();
 
+/// So many connections at most are listed with their ladders.
+pub const LADDERS_MAX: usize = 16;
+
 /// Which exchanges are listed one by one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listing {
@@ -22,6 +25,9 @@ pub enum Listing {
     None,
     /// Those of one connection, with its packet ladder.
     Connection(u64),
+    /// Those of the connections that begin with these packets, with their ladders; 0 is none. Connections of other pairs of hosts
+    /// need not be there: what is said of these is the same.
+    Beginning([u64; LADDERS_MAX]),
     /// All, up to this many; the rest is counted in [`crate::words::report::Omitted`].
     UpTo(u64),
 }
@@ -113,6 +119,8 @@ pub(crate) struct Ledger {
     /// They were enough when the epoch began; during an epoch, what comes first may come last.
     listed_enough: bool,
     connections: BTreeMap<u64, ConnectionTotals>,
+    /// Numbers of the connections that were asked for by their first packets.
+    chosen: Vec<u64>,
     /// Connections that have their number, over all shards.
     numbered: u64,
     /// The packet that is being worked on.
@@ -133,6 +141,7 @@ impl Ledger {
             listed: 0,
             listed_enough: false,
             connections: BTreeMap::new(),
+            chosen: Vec::new(),
             numbered: 0,
             packet: 0,
         }
@@ -143,10 +152,24 @@ impl Ledger {
         self.listing == Listing::Connection(self.numbered + opened + 1)
     }
 
-    /// Whether the next connection may turn out to be listed, `opened` behind those that have a number.
-    pub(crate) fn may_list(&self, opened: u64) -> bool {
+    /// Whether the connection that begins with this packet was asked for by it.
+    pub(crate) fn is_chosen(&self, packet: u64) -> bool {
+        matches!(&self.listing, Listing::Beginning(packets) if packets.contains(&packet))
+    }
+
+    /// The connection that began with this packet has its number.
+    pub(crate) fn name(&mut self, packet: u64, number: u64) {
+        if self.is_chosen(packet) {
+            self.chosen.push(number);
+        }
+    }
+
+    /// Whether the next connection, which begins with this packet, may turn out to be listed, `opened` behind those that have a
+    /// number.
+    pub(crate) fn may_list(&self, opened: u64, packet: u64) -> bool {
         match self.listing {
             Listing::None => false,
+            Listing::Beginning(_) => self.is_chosen(packet),
             Listing::Connection(wanted) => self.numbered + opened < wanted,
             Listing::UpTo(most) => self.numbered + opened < most,
         }
@@ -158,6 +181,7 @@ impl Ledger {
             Listing::None => false,
             _ if connection & UNNUMBERED != 0 => connection & UNLISTED == 0,
             Listing::Connection(wanted) => wanted == connection,
+            Listing::Beginning(_) => self.chosen.contains(&connection),
             Listing::UpTo(most) => connection <= most,
         }
     }
@@ -238,7 +262,8 @@ impl Ledger {
             return;
         }
         let numbered = closed.connection & UNNUMBERED == 0;
-        if numbered && matches!(self.listing, Listing::Connection(_)) && !self.has_room(LISTED) {
+        let has_ladders = matches!(self.listing, Listing::Connection(_) | Listing::Beginning(_));
+        if numbered && has_ladders && !self.has_room(LISTED) {
             return;
         }
         let list = self.connections.entry(closed.connection).or_default();

@@ -30,7 +30,7 @@ pub(crate) fn put_into(report: &mut Report, mut listed: Vec<Listed>, listing: Li
     report.omitted.connections = connections - listed.len() as u64;
     let limit = match listing {
         Listing::UpTo(most) => usize::try_from(most).unwrap_or(usize::MAX),
-        Listing::None | Listing::Connection(_) => usize::MAX,
+        Listing::None | Listing::Connection(_) | Listing::Beginning(_) => usize::MAX,
     };
     let kept: usize = listed.iter().map(|listed| listed.totals.exchanges.len()).sum();
     // Of bills that the same packet closed, those of the connection that began first.

@@ -10,6 +10,11 @@ use tcpwhy_wire::Instant;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Exact(pub(super) Instant);
 
+/// A point in time as the document tells it.
+pub fn exact(at: Instant) -> String {
+    Exact(at).to_string()
+}
+
 impl fmt::Display for Exact {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ns = self.0.as_nanos();

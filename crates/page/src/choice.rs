@@ -1,0 +1,60 @@
+//! Which connections are drawn packet by packet?
+//!
+//! Those of the exchanges that show a finding best, in the order of cost, then the most expensive ones, as far as there is room.
+
+use tcpwhy_core::LADDERS_MAX;
+use tcpwhy_core::report::{Connection, Report};
+use tcpwhy_wire::Endpoint;
+
+use crate::connections::cost;
+
+/// Packets of all that are drawn, about: a packet takes some 10 bytes of the file.
+const PACKETS_MAX: u64 = 250_000;
+
+/// A connection that is to be drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// Its number.
+    pub id: u64,
+    /// Its first packet, by which a second pass knows it.
+    pub first_packet: u64,
+    /// Its ends.
+    pub ends: [Endpoint; 2],
+    /// Who is client was guessed, from the rest of the capture: a second pass needs that too.
+    pub assumed: bool,
+}
+
+impl Choice {
+    fn of(connection: &Connection) -> Self {
+        Self {
+            id: connection.id,
+            first_packet: connection.packet_range[0],
+            ends: [connection.client, connection.server],
+            assumed: connection.assumed,
+        }
+    }
+}
+
+/// The connections to draw, those that matter most first.
+pub fn chosen(report: &Report) -> Vec<Choice> {
+    let mut by_cost: Vec<&Connection> = report.connections.iter().collect();
+    by_cost.sort_by_key(|connection| (std::cmp::Reverse(cost(&connection.bill)), connection.id));
+    let of_findings = report.findings.iter().filter_map(|finding| {
+        report
+            .connections
+            .binary_search_by_key(&finding.worst.0, |connection| connection.id)
+            .ok()
+            .map(|at| &report.connections[at])
+    });
+    let mut out: Vec<Choice> = Vec::new();
+    let mut packets = 0;
+    for connection in of_findings.chain(by_cost) {
+        let is_new = out.iter().all(|choice| choice.id != connection.id);
+        let has_room = out.is_empty() || packets + connection.packets <= PACKETS_MAX;
+        if is_new && has_room && out.len() < LADDERS_MAX {
+            packets += connection.packets;
+            out.push(Choice::of(connection));
+        }
+    }
+    out
+}

@@ -1,0 +1,81 @@
+//! What does the page know of each connection?
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use tcpwhy_core::report::{Report, TotalLine, Vantage};
+use tcpwhy_wire::{Duration, Instant};
+
+use crate::columns::Column;
+
+/// The listed connections, in the order of their numbers.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Connections {
+    /// The addresses and ports, each once.
+    endpoints: Vec<String>,
+    id: Column,
+    /// Places among the endpoints.
+    client: Column,
+    server: Column,
+    /// Since the origin.
+    first_ns: Column,
+    last_ns: Column,
+    packets: Column,
+    client_bytes: Column,
+    server_bytes: Column,
+    /// -1 where nothing shows it.
+    rtt_min_ns: Column,
+    /// client, server, middle, unknown
+    vantage: Column,
+    /// Who is client is a guess: 1.
+    assumed: Column,
+    /// Setups, exchanges and messages billed, listed or not, and what they took together.
+    billed: Column,
+    elapsed_ns: Column,
+    /// The cause that took most of it, by its place among the causes; -1 where nothing was billed.
+    cause: Column,
+}
+
+impl Connections {
+    pub(crate) fn of(report: &Report, origin: Instant) -> Self {
+        let mut table = Self::default();
+        let mut places = BTreeMap::new();
+        for connection in &report.connections {
+            let ends = [connection.client, connection.server].map(|end| {
+                *places.entry(end).or_insert_with(|| {
+                    table.endpoints.push(end.to_string());
+                    table.endpoints.len() - 1
+                })
+            });
+            table.id.push_count(connection.id);
+            table.client.push(ends[0] as i64);
+            table.server.push(ends[1] as i64);
+            table.first_ns.push((connection.span[0] - origin).as_nanos());
+            table.last_ns.push((connection.span[1] - origin).as_nanos());
+            table.packets.push_count(connection.packets);
+            table.client_bytes.push_count(connection.bytes[0]);
+            table.server_bytes.push_count(connection.bytes[1]);
+            table.rtt_min_ns.push(connection.rtt_min.map_or(-1, Duration::as_nanos));
+            table.vantage.push(match connection.vantage {
+                Vantage::Client => 0,
+                Vantage::Server => 1,
+                Vantage::Middle => 2,
+                Vantage::Unknown => 3,
+            });
+            table.assumed.push(i64::from(connection.assumed));
+            table.billed.push_count(connection.billed);
+            table.elapsed_ns.push(cost(&connection.bill).as_nanos());
+            table.cause.push(connection.bill.first().map_or(-1, |line| line.cause as i64));
+        }
+        table
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.id.len()
+    }
+}
+
+/// What a bill comes to.
+pub(crate) fn cost(bill: &[TotalLine]) -> Duration {
+    bill.iter().map(|line| line.ns).sum()
+}

@@ -1,0 +1,138 @@
+//! What does the page get? The document `tcpwhy.page/1`, whose schema is docs/schema/tcpwhy.page.1.schema.json.
+//!
+//! Fields are added, never renamed, within a schema number. Times are integer nanoseconds since the origin, the capture's first packet,
+//! so that a double holds them exactly; the origin itself stands there as text.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use tcpwhy_core::Cause;
+use tcpwhy_core::report::{Finding, Report};
+use tcpwhy_remedy::{Stack, explain};
+use tcpwhy_report::answer::{Class, class, matters, sentence};
+use tcpwhy_report::capture::{CaptureInfo, total};
+use tcpwhy_report::json::{Document, exact};
+use tcpwhy_wire::Instant;
+
+use crate::connections::Connections;
+use crate::exchanges::{Exchanges, ROWS_MAX};
+use crate::packets::{Packets, Sacks};
+
+/// The name of the document's form.
+pub const SCHEMA: &str = "tcpwhy.page/1";
+
+/// What is known besides the report.
+#[derive(Clone, Copy, Debug)]
+pub struct Context<'a> {
+    /// What was read; names are shown as they are, so that they are to be harmless (`escape::visible`).
+    pub files: &'a [CaptureInfo],
+    /// tcpwhy's own version.
+    pub version: &'a str,
+    /// The command that reads the same again.
+    pub again: &'a str,
+    /// By how much the reader's clock is ahead of UTC, in seconds.
+    pub offset_s: i32,
+    /// Addresses were replaced.
+    pub is_anonymized: bool,
+}
+
+/// The whole document.
+#[derive(Debug, Serialize)]
+pub struct Page<'a> {
+    schema: &'static str,
+    /// RFC 3339, to the nanosecond.
+    origin: String,
+    span_ns: i64,
+    offset_s: i32,
+    again: &'a str,
+    anonymized: bool,
+    /// The report's document, without its connections.
+    report: Document<'a>,
+    /// In the order of the numbers that columns have.
+    causes: Vec<CauseDto>,
+    stacks: [&'static str; Stack::ALL.len()],
+    /// For each finding of the report.
+    told: Vec<Told>,
+    connections: Connections,
+    exchanges: Exchanges,
+    packets: Vec<Packets>,
+}
+
+#[derive(Debug, Serialize)]
+struct CauseDto {
+    name: &'static str,
+    class: &'static str,
+    title: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct Told {
+    sentence: String,
+    /// It takes a share that makes a service slow.
+    matters: bool,
+}
+
+impl<'a> Page<'a> {
+    /// The report, and of the connections in `drawn` the packets. These come from a second pass, in which they may have had other
+    /// numbers: what counts is their first packet, and that their bills are the same.
+    pub fn new(
+        report: &'a Report,
+        drawn: &Report,
+        sacks: &BTreeMap<u64, Sacks>,
+        context: Context<'a>,
+    ) -> Self {
+        let capture = total(context.files);
+        let starts = report.connections.iter().map(|connection| connection.span[0]);
+        let origin = starts.chain(capture.first).min().unwrap_or(Instant::from_nanos(0));
+        let last = capture.last.unwrap_or(origin);
+        let nothing = Sacks::new();
+        let packets = drawn.connections.iter().filter_map(|again| {
+            let first = again.packet_range[0];
+            let of = report.connections.iter().find(|listed| listed.packet_range[0] == first)?;
+            // The lists may have ended sooner for want of room, the ladders' as well as the others.
+            let common = of.exchanges.len().min(again.exchanges.len());
+            let same = of.bill == again.bill && of.exchanges[..common] == again.exchanges[..common];
+            let sacks = sacks.get(&first).unwrap_or(&nothing);
+            same.then(|| Packets::of(again, of.id, sacks, origin))
+        });
+        Self {
+            schema: SCHEMA,
+            origin: exact(origin),
+            span_ns: (last - origin).as_nanos(),
+            offset_s: context.offset_s,
+            again: context.again,
+            anonymized: context.is_anonymized,
+            report: Document::new(report, context.files, context.version).without_connections(),
+            causes: Cause::ALL.map(CauseDto::of).into(),
+            stacks: Stack::ALL.map(Stack::name),
+            told: report.findings.iter().map(|finding| Told::of(report, finding)).collect(),
+            connections: Connections::of(report, origin),
+            exchanges: Exchanges::of(report, origin, ROWS_MAX),
+            packets: packets.collect(),
+        }
+    }
+
+    /// Connections that are listed.
+    pub fn connections(&self) -> usize {
+        self.connections.len()
+    }
+}
+
+impl CauseDto {
+    fn of(cause: Cause) -> Self {
+        let class = match class(cause) {
+            Class::Mechanism => "mechanism",
+            Class::Trouble => "trouble",
+            Class::Program => "program",
+            Class::Path => "path",
+            Class::Unknown => "unknown",
+        };
+        Self { name: cause.name(), class, title: explain(cause).title }
+    }
+}
+
+impl Told {
+    fn of(report: &Report, finding: &Finding) -> Self {
+        Self { sentence: sentence(report, finding), matters: matters(report, finding) }
+    }
+}

@@ -1,0 +1,18 @@
+//! How does a report become one page that opens offline?
+//!
+//! `data` is the contract with the page (`tcpwhy.page/1`, docs/schema): the report's own document without its lists, and these as
+//! columns, thinned where they are long. `packets` is a connection as its time-sequence graph needs it, `choice` says which
+//! connections are worth that, and `file` puts the data into the page that `page/` builds. Pure.
+#![forbid(unsafe_code)]
+
+pub mod choice;
+mod columns;
+mod connections;
+pub mod data;
+mod exchanges;
+pub mod file;
+pub mod packets;
+
+pub use choice::{Choice, chosen};
+pub use data::{Context, Page, SCHEMA};
+pub use packets::Sacks;

@@ -1,0 +1,219 @@
+//! What does a connection's time-sequence graph need of its packets?
+//!
+//! Each packet with its place in the stream, what it acknowledges, the window, what let it leave and what the time before it was
+//! billed to. Of a long connection runs of packets that follow each other are one row, from the first one's time to the last one's.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use tcpwhy_core::Side;
+use tcpwhy_core::report::{Connection, Rung, Trigger};
+use tcpwhy_wire::{Duration, Instant, Segment};
+
+use crate::columns::Column;
+
+/// Rows of one connection at most, about.
+const ROWS_MAX: usize = 60_000;
+/// Rounds of one connection at most.
+const ROUNDS_MAX: usize = 4_000;
+
+/// SACK blocks of a connection's packets: by packet, the edges of each block as seen from the packet's own acknowledgement.
+pub type Sacks = BTreeMap<u64, Vec<[i32; 2]>>;
+
+/// Remembers the SACK blocks of a segment, which no ladder has.
+pub fn note_sacks(sacks: &mut Sacks, segment: &Segment) {
+    let blocks = segment.options.sack();
+    if segment.flags.ack() && !blocks.is_empty() {
+        let edges = blocks.iter().map(|block| [block.start - segment.ack, block.end - segment.ack]);
+        sacks.insert(segment.packet, edges.collect());
+    }
+}
+
+/// The packets of one connection.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Packets {
+    /// The connection's number.
+    id: u64,
+    /// Packets that a row stands for at most reach over so long; 0 where each has its own.
+    merged_ns: i64,
+    /// Packets that are not here, for which there was no room.
+    omitted: u64,
+    /// What is added to an offset of client and server to have the relative sequence number of Wireshark; a SYN's is one less.
+    seq_base: [i64; 2],
+    packet: Column,
+    at_ns: Column,
+    /// To the last packet of the row.
+    lasts_ns: Column,
+    count: Column,
+    /// 0 client, 1 server
+    from: Column,
+    offset: Column,
+    len: Column,
+    /// -1 without ACK.
+    ack: Column,
+    window: Column,
+    flags: Column,
+    /// -1 where it belongs to none.
+    exchange: Column,
+    /// write, packet, timer, burst, control
+    trigger: Column,
+    /// The packet that let it leave; 0 where none did.
+    released_by: Column,
+    gaps: Gaps,
+    sacks: SackRows,
+    rounds: Rounds,
+}
+
+/// What the time before a packet was billed to.
+#[derive(Debug, Default, Serialize)]
+struct Gaps {
+    row: Column,
+    cause: Column,
+    ns: Column,
+}
+
+/// SACK blocks, as offsets.
+#[derive(Debug, Default, Serialize)]
+struct SackRows {
+    row: Column,
+    start: Column,
+    end: Column,
+}
+
+/// Round trips of transfers.
+#[derive(Debug, Default, Serialize)]
+struct Rounds {
+    exchange: Column,
+    start_ns: Column,
+    took_ns: Column,
+    flight_bytes: Column,
+    window_bytes: Column,
+    /// -1 where nothing was billed.
+    cause: Column,
+    ns: Column,
+}
+
+/// Packets in a row of the page.
+struct Row<'a> {
+    first: &'a Rung,
+    last: &'a Rung,
+    count: u64,
+    /// Payload, which is without a gap.
+    len: u64,
+}
+
+impl Packets {
+    /// Of a connection that has the number `id` in the report.
+    pub(crate) fn of(connection: &Connection, id: u64, sacks: &Sacks, origin: Instant) -> Self {
+        let mut table = Self { id, omitted: connection.ladder_omitted, ..Self::default() };
+        let mut merged = Duration::ZERO;
+        let mut rows = rows(&connection.ladder, sacks, merged);
+        while rows.len() > ROWS_MAX && merged < Duration::from_secs(3_600) {
+            merged = if merged == Duration::ZERO { Duration::from_micros(10) } else { merged.times(4) };
+            rows = self::rows(&connection.ladder, sacks, merged);
+        }
+        table.merged_ns = merged.as_nanos();
+        for side in [Side::Client, Side::Server] {
+            let own = connection.ladder.iter().find(|rung| rung.from == side && !rung.flags.syn());
+            table.seq_base[side as usize] =
+                own.map_or(1, |rung| i64::from(rung.seq) - i64::from(rung.offset as u32));
+        }
+        for row in &rows {
+            table.push(row, sacks, origin);
+        }
+        table.rounds = Rounds::of(connection, origin);
+        table
+    }
+
+    fn push(&mut self, row: &Row<'_>, sacks: &Sacks, origin: Instant) {
+        let (rung, at) = (row.first, self.packet.len() as i64);
+        self.packet.push_count(rung.packet);
+        self.at_ns.push((rung.at - origin).as_nanos());
+        self.lasts_ns.push((row.last.at - rung.at).as_nanos());
+        self.count.push_count(row.count);
+        self.from.push(i64::from(rung.from == Side::Server));
+        self.offset.push_count(rung.offset);
+        self.len.push_count(row.len);
+        self.ack.push(row.last.ack_offset.map_or(-1, |ack| ack as i64));
+        self.window.push_count(row.last.window);
+        self.flags.push(i64::from(rung.flags.0));
+        self.exchange.push(rung.exchange.map_or(-1, |n| n as i64));
+        let (kind, packet) = match rung.trigger {
+            Trigger::Write => (0, 0),
+            Trigger::Packet(packet) => (1, packet),
+            Trigger::Timer => (2, 0),
+            Trigger::Burst => (3, 0),
+            Trigger::Control => (4, 0),
+        };
+        self.trigger.push(kind);
+        self.released_by.push_count(packet);
+        for (cause, span) in &rung.billed {
+            self.gaps.row.push(at);
+            self.gaps.cause.push(*cause as i64);
+            self.gaps.ns.push(span.as_nanos());
+        }
+        let blocks = sacks.get(&rung.packet).into_iter().flatten();
+        for (block, ack) in blocks.filter_map(|block| Some((block, rung.ack_offset?))) {
+            self.sacks.row.push(at);
+            self.sacks.start.push(ack as i64 + i64::from(block[0]));
+            self.sacks.end.push(ack as i64 + i64::from(block[1]));
+        }
+    }
+}
+
+impl Rounds {
+    fn of(connection: &Connection, origin: Instant) -> Self {
+        let mut table = Self::default();
+        for exchange in &connection.exchanges {
+            let rounds = connection.rounds(exchange);
+            if rounds.len() < 2 {
+                continue;
+            }
+            for round in rounds {
+                if table.exchange.len() == ROUNDS_MAX {
+                    return table;
+                }
+                table.exchange.push_count(exchange.n);
+                table.start_ns.push((round.start - origin).as_nanos());
+                table.took_ns.push(round.took.as_nanos());
+                table.flight_bytes.push_count(round.flight);
+                table.window_bytes.push_count(round.window);
+                table.cause.push(round.billed.map_or(-1, |(cause, _)| cause as i64));
+                table.ns.push(round.billed.map_or(0, |(_, ns)| ns.as_nanos()));
+            }
+        }
+        table
+    }
+}
+
+/// Rows of packets: each direction's packets go on one row as long as they follow each other without anything to say about them,
+/// and within so long a time.
+fn rows<'a>(ladder: &'a [Rung], sacks: &Sacks, within: Duration) -> Vec<Row<'a>> {
+    let mut rows: Vec<Row<'a>> = Vec::new();
+    let mut open: [Option<usize>; 2] = [None, None];
+    for rung in ladder {
+        let side = usize::from(rung.from == Side::Server);
+        let row = open[side].map(|at| &mut rows[at]).filter(|row| {
+            let goes_on = rung.offset == row.first.offset + row.len;
+            let is_alike = rung.exchange == row.first.exchange
+                && (rung.len > 0) == (row.first.len > 0)
+                && !(rung.flags.syn() || rung.flags.fin() || rung.flags.rst() || row.first.flags.syn());
+            let acks_on = rung.len > 0 || rung.ack_offset > row.last.ack_offset;
+            within.is_positive()
+                && rung.at - row.first.at <= within
+                && goes_on
+                && is_alike
+                && acks_on
+                && rung.billed.is_empty()
+                && !sacks.contains_key(&rung.packet)
+                && !sacks.contains_key(&row.last.packet)
+        });
+        if let Some(row) = row {
+            (row.last, row.count, row.len) = (rung, row.count + 1, row.len + u64::from(rung.len));
+        } else {
+            open[side] = Some(rows.len());
+            rows.push(Row { first: rung, last: rung, count: 1, len: u64::from(rung.len) });
+        }
+    }
+    rows
+}

@@ -1,0 +1,226 @@
+//! Does the page of `--html` hold what the other outputs say? Against the JSON of the same captures, number for number.
+
+mod html;
+
+use std::fs;
+use std::io::Read as _;
+use std::path::PathBuf;
+
+use base64::Engine as _;
+use html::{json, root, tcpwhy, write_page};
+use serde_json::Value;
+
+/// Of the laboratory: many exchanges, a transfer with losses, many connections, one limited by its buffer.
+const CAPTURES: [&str; 5] = [
+    "crates/tcpwhy/tests/data/split.pcap",
+    "corpus/demo/fixed.pcapng",
+    "corpus/lab/congestion-window/server.pcapng.zst",
+    "corpus/lab/connect-each/client.pcapng.zst",
+    "corpus/lab/d-sndbuf/server.pcapng.zst",
+];
+
+fn page_of(capture: &str, more: &[&str]) -> (Value, String) {
+    let Ok(folder) = tempfile::tempdir() else { panic!("no folder for temporary files") };
+    let page = folder.path().join("report.html");
+    write_page(&root().join(capture), &page, more);
+    let text = fs::read_to_string(&page).unwrap_or_default();
+    (data_of(&text), text)
+}
+
+/// What a page holds.
+fn data_of(page: &str) -> Value {
+    let Some((_, behind)) = page.split_once(r#"id="data">"#) else { panic!("there is no data") };
+    let Some((base64, _)) = behind.split_once('<') else { panic!("the data has no end") };
+    let Ok(gzip) = base64::engine::general_purpose::STANDARD.decode(base64) else { panic!("no base64") };
+    let mut plain = String::new();
+    let read = flate2::read::GzDecoder::new(gzip.as_slice()).read_to_string(&mut plain);
+    assert!(read.is_ok(), "{read:?}");
+    serde_json::from_str(&plain).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// A column's numbers.
+fn column(table: &Value, name: &str) -> Vec<i64> {
+    let Some(differences) = table[name].as_array() else { panic!("no column {name}") };
+    let mut sum = 0;
+    let add = |difference: &Value| {
+        sum += difference.as_i64().unwrap_or(i64::MIN);
+        sum
+    };
+    differences.iter().map(add).collect()
+}
+
+fn ints(of: &Value, name: &str) -> i64 {
+    of[name].as_i64().unwrap_or_else(|| panic!("no {name} in {of}"))
+}
+
+#[test]
+fn the_data_keeps_to_its_schema() {
+    let schema = fs::read_to_string(root().join("docs/schema/tcpwhy.page.1.schema.json")).unwrap_or_default();
+    let Ok(schema) = serde_json::from_str::<Value>(&schema) else { panic!("the schema is JSON") };
+    for capture in CAPTURES {
+        let (data, _) = page_of(capture, &[]);
+        if let Err(error) = jsonschema::draft202012::validate(&schema, &data) {
+            panic!("{capture}: {error} at {}", error.instance_path);
+        }
+        for table in ["connections", "exchanges"] {
+            let Some(columns) = data[table].as_object() else { panic!("no {table}") };
+            let rows = columns.iter().filter(|(name, _)| !name.starts_with("bill_") && *name != "endpoints");
+            let lengths: Vec<_> = rows.map(|(_, column)| column.as_array().map_or(0, Vec::len)).collect();
+            assert!(lengths.windows(2).all(|pair| pair[0] == pair[1]), "{capture}: {table} {lengths:?}");
+        }
+    }
+}
+
+#[test]
+fn the_page_says_what_the_json_says() {
+    for capture in CAPTURES {
+        let (data, _) = page_of(capture, &[]);
+        let document = json(&root().join(capture), &[]);
+        for same in ["answer", "elapsed_ns", "bill", "findings", "exchanges", "setups", "omitted", "notes"] {
+            assert_eq!(data["report"][same], document[same], "{capture}: {same}");
+        }
+        let Some(first) = document["capture"]["first_ns"].as_i64() else { panic!("no first packet") };
+        assert_eq!(data["origin"], document["capture"]["first"], "{capture}");
+        let table = &data["exchanges"];
+        let names = ["connection", "n", "start_ns", "elapsed_ns", "request_bytes", "reply_bytes", "lines"];
+        let columns = names.map(|name| column(table, name));
+        let bill = ["bill_cause", "bill_ns"].map(|name| column(table, name));
+        let ids = column(&data["connections"], "id");
+        let mut line = 0;
+        let mut listed = 0;
+        for row in 0..columns[0].len() {
+            let [connection, n, start, elapsed, request, reply, lines] =
+                columns.each_ref().map(|column| column[row]);
+            let id = ids[connection as usize];
+            let of_the_same = document["connections"].as_array().into_iter().flatten();
+            let connection = of_the_same.into_iter().find(|connection| ints(connection, "id") == id);
+            let exchanges = connection.and_then(|connection| connection["exchanges"].as_array());
+            let exchange = exchanges.into_iter().flatten().find(|exchange| ints(exchange, "n") == n);
+            let Some(exchange) = exchange else { panic!("{capture}: no exchange {n} of {id}") };
+            assert_eq!(ints(exchange, "start_ns") - first, start);
+            assert_eq!(ints(exchange, "elapsed_ns"), elapsed);
+            assert_eq!((ints(exchange, "request_bytes"), ints(exchange, "reply_bytes")), (request, reply));
+            let billed: Vec<_> = (line..line + lines as usize)
+                .map(|at| (data["causes"][bill[0][at] as usize]["name"].clone(), bill[1][at]))
+                .collect();
+            let told: Vec<_> = exchange["bill"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .map(|line| (line["cause"].clone(), ints(line, "ns")))
+                .collect();
+            assert_eq!(billed, told, "{capture}: exchange {n} of {id}");
+            line += lines as usize;
+            listed += 1;
+        }
+        let all = ["setups", "exchanges", "one_way", "subscriptions"].map(|kind| ints(&document, kind));
+        assert_eq!(listed, all.iter().sum::<i64>(), "{capture}");
+        assert_eq!(line, bill[0].len());
+    }
+}
+
+/// Frames, times, numbers and waits are those of the ladder that `--connection` shows.
+#[test]
+fn packets_are_those_of_the_ladder() {
+    for capture in CAPTURES {
+        let (data, _) = page_of(capture, &[]);
+        let Some(drawn) = data["packets"].as_array().filter(|drawn| !drawn.is_empty()) else {
+            panic!("{capture}: nothing is drawn")
+        };
+        let worst = &data["report"]["findings"][0]["worst"]["connection"];
+        let Some(packets) = drawn.iter().find(|packets| &packets["id"] == worst) else {
+            panic!("{capture}: the first finding's connection is not drawn")
+        };
+        let document = json(&root().join(capture), &["--connection", &worst.to_string()]);
+        let Some(ladder) = document["connections"][0]["ladder"].as_array() else { panic!("no ladder") };
+        let names =
+            ["packet", "at_ns", "offset", "len", "ack", "window", "from", "flags", "count", "exchange"];
+        let columns = names.map(|name| column(packets, name));
+        assert_eq!(columns[0].len(), ladder.len(), "{capture}");
+        let gaps = ["row", "cause", "ns"].map(|name| column(&packets["gaps"], name));
+        let mut gap = 0;
+        let origin = ladder.first().map_or(0, |rung| ints(rung, "at_ns")) - columns[1][0];
+        for (row, rung) in ladder.iter().enumerate() {
+            let [packet, at, offset, len, ack, window, from, flags, count, exchange] =
+                columns.each_ref().map(|column| column[row]);
+            assert_eq!(
+                (packet, at, count),
+                (ints(rung, "packet"), ints(rung, "at_ns") - origin, 1),
+                "{capture}"
+            );
+            assert_eq!((len, window), (ints(rung, "len"), ints(rung, "window")), "{capture}: {packet}");
+            assert_eq!(rung["exchange"].as_i64().unwrap_or(-1), exchange, "{capture}: {packet}");
+            let base = [0, 1].map(|end| packets["seq_base"][end].as_i64().unwrap_or(0));
+            let syn = i64::from(flags & 2 != 0);
+            assert_eq!(
+                (offset + base[from as usize] - syn) as u32,
+                ints(rung, "seq") as u32,
+                "{capture}: {packet}"
+            );
+            if ack >= 0 {
+                assert_eq!(
+                    (ack + base[1 - from as usize]) as u32,
+                    ints(rung, "ack") as u32,
+                    "{capture}: {packet}"
+                );
+            }
+            for billed in rung["billed"].as_array().into_iter().flatten() {
+                assert_eq!(
+                    (gaps[0][gap], gaps[2][gap]),
+                    (row as i64, ints(billed, "ns")),
+                    "{capture}: {packet}"
+                );
+                assert_eq!(data["causes"][gaps[1][gap] as usize]["name"], billed["cause"]);
+                gap += 1;
+            }
+        }
+        assert_eq!(gap, gaps[0].len());
+    }
+}
+
+#[test]
+fn nothing_of_the_capture_is_markup() {
+    let Ok(folder) = tempfile::tempdir() else { panic!("no folder for temporary files") };
+    let hostile: PathBuf =
+        folder.path().join("</script><img src=x onerror=alert(1)>\u{202e}.pcap".replace('/', "_"));
+    let copied = fs::copy(root().join(CAPTURES[0]), &hostile);
+    assert!(copied.is_ok(), "{copied:?}");
+    let page = folder.path().join("report.html");
+    write_page(&hostile, &page, &[]);
+    let text = fs::read_to_string(&page).unwrap_or_default();
+    let plain = fs::read_to_string(root().join("crates/page/built/page.html")).unwrap_or_default();
+    let Some((before, behind)) = plain.split_once("@DATA@") else {
+        panic!("the built page has a place for data")
+    };
+    let data = text.strip_prefix(before).and_then(|rest| rest.strip_suffix(behind));
+    assert!(data.is_some_and(|data| data.bytes().all(|b| b.is_ascii_alphanumeric() || b"+/=".contains(&b))));
+    let policy = r#"content="default-src 'none'; script-src 'sha256-"#;
+    assert!(before.contains(policy) && !before.contains("unsafe"), "the policy forbids what is not needed");
+    let shown = data_of(&text)["report"]["capture"]["path"].as_str().unwrap_or_default().to_owned();
+    assert!(shown.ends_with("\\u{202e}.pcap"), "{shown}");
+}
+
+#[test]
+fn a_page_is_never_written_over_the_capture_and_says_where_it_cannot_be() {
+    let Ok(folder) = tempfile::tempdir() else { panic!("no folder for temporary files") };
+    let capture = folder.path().join("a.pcap");
+    let copied = fs::copy(root().join(CAPTURES[0]), &capture);
+    assert!(copied.is_ok(), "{copied:?}");
+    let name = capture.to_string_lossy();
+    let over = tcpwhy(&["read", &name, "--html", &name]);
+    assert_eq!(over.status.code(), Some(2));
+    assert_eq!(fs::read(&capture).ok(), fs::read(root().join(CAPTURES[0])).ok());
+    let nowhere = folder.path().join("no/such/folder.html");
+    let missing = tcpwhy(&["read", &name, "--html", &nowhere.to_string_lossy()]);
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&missing.stderr).contains("cannot be written"));
+}
+
+/// As all output: threads change nothing, and reading twice gives the same bytes.
+#[test]
+fn the_page_is_the_same_with_any_number_of_threads() {
+    let capture = CAPTURES[3];
+    let (_, one) = page_of(capture, &["--threads", "1"]);
+    let (_, four) = page_of(capture, &["--threads", "4"]);
+    assert!(one == four);
+}

@@ -1,0 +1,82 @@
+// What is to be done? Each finding in the order of cost, drawn packet by packet where it shows best, with the fixes in the words of the reader's stack.
+
+import { swatch } from "./bill"
+import { behind, command, h } from "./dom"
+import { ladder } from "./ladder"
+import type { Finding, Remedy } from "./load"
+import { remembered } from "./state"
+import type { Context } from "./view"
+import { count, percent, sure, time } from "./words"
+
+/** So many are drawn; the others stand in the list. */
+const DRAWN = 6
+
+function saving(remedy: Remedy): string {
+  if (remedy.saves_ns === null || remedy.saves_ns <= 0) return ""
+  return ` Saves ${remedy.saves_kind === "at-most" ? "at most" : "about"} ${time(remedy.saves_ns)}.`
+}
+
+function fixes(finding: Finding, stack: string): HTMLElement {
+  const items = finding.remedies.map((remedy) => {
+    const how = remedy.how.filter((how) => stack === "" || how.stack === stack)
+    const none = remedy.how.length > 0 && how.length === 0
+    return h("li", {},
+      h("p", {}, `${remedy.what}.`, h("strong", {}, saving(remedy))),
+      remedy.caveat && h("p", { class: "quiet" }, remedy.caveat),
+      none && h("p", { class: "quiet" }, `No words for ${stack}; choose another stack.`),
+      how.length > 0 && h("dl", { class: "how" }, ...how.flatMap((how) => [h("dt", {}, how.stack), h("dd", {}, h("code", {}, how.text))])))
+  })
+  return h("ol", { class: "fixes" }, ...items)
+}
+
+export function findingsView(context: Context): HTMLElement {
+  const { data, byName, store } = context
+  const { findings } = data.report
+  const offered = data.page.stacks.filter((stack) => findings.some((finding) => finding.remedies.some((remedy) => remedy.how.some((how) => how.stack === stack))))
+  const kept = remembered.get("stack") ?? ""
+  const select = h("select", { id: "stack" }, h("option", { value: "" }, "every stack"), ...offered.map((stack) => h("option", { value: stack }, stack)))
+  select.value = offered.includes(kept) ? kept : ""
+  const redraw: (() => void)[] = []
+  select.addEventListener("change", () => {
+    remembered.set("stack", select.value)
+    redraw.forEach((draw) => draw())
+  })
+  const articles = findings.map((finding, at) => {
+    const cause = byName.get(finding.cause)!
+    const { sentence, matters } = data.page.told[at]
+    const whose = finding.servers === undefined ? `${finding.side} of ${finding.endpoint}` : `${finding.side}, ${count(finding.servers)} servers`
+    const { connection, exchange } = finding.worst
+    const place = h("div")
+    const draw = () => place.replaceChildren(fixes(finding, select.value))
+    redraw.push(draw)
+    draw()
+    const drawn = () => ladder(context, connection, exchange) ?? h("p", { class: "quiet" }, "Its packets are not in this file; the command below shows them.")
+    const picture = h("div")
+    const open = at < DRAWN && (matters || at === 0)
+    const body = [
+      h("p", {}, `${time(finding.ns)} in all, ${percent(finding.ns, data.report.elapsed_ns)} of the time; median ${time(finding.p50_ns)}, p99 ${time(finding.p99_ns)}, longest ${time(finding.max_ns)}, on ${count(finding.hits)} of ${count(finding.of)}; ${sure[finding.confidence]}.`),
+      picture,
+      h("p", {}, h("button", { type: "button", click: () => store.change({ c: connection, x: exchange }) }, `Show connection ${connection}`), " ",
+        h("button", { type: "button", click: () => store.change({ cause: finding.cause, service: finding.servers === undefined ? finding.endpoint : null }) }, "Select its exchanges")),
+      finding.remedies.length > 0 && h("h4", {}, "What to change"),
+      place,
+      behind("Where to look", command(`${data.page.again} --connection ${connection} --exchange ${exchange}`),
+        finding.evidence.length > 0 && command(`frame.number in {${finding.evidence.join(",")}}`), command(`tcpwhy explain ${finding.cause}`)),
+    ]
+    const head = h("h3", {}, swatch(cause), ` ${finding.cause}, ${whose}`)
+    const article = h("article", { class: "finding", "data-cause": finding.cause }, head, h("p", { class: "sentence" }, `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}.`))
+    if (open) {
+      picture.append(drawn())
+      article.append(...body.filter((part) => part !== false))
+    } else {
+      const more = behind(`${time(finding.ns)}, ${percent(finding.ns, data.report.elapsed_ns)} of the time`, ...body)
+      more.addEventListener("toggle", () => picture.childElementCount === 0 && picture.append(drawn()), { once: true })
+      article.append(more)
+    }
+    return article
+  })
+  return h("section", { "aria-labelledby": "findings-head", id: "findings" },
+    h("h2", { id: "findings-head" }, "What to act on"),
+    findings.length === 0 ? h("p", {}, "No finding.") : h("p", {}, h("label", { for: "stack" }, "Fixes in the words of "), select),
+    ...articles)
+}

@@ -1,0 +1,122 @@
+// Which packet waited for which? An exchange as two lines with its packets between them, the waits as bands, coloured and named.
+
+import { behind, h, s, table } from "./dom"
+import type { Packets } from "./load"
+import type { Context } from "./view"
+import { bytes, count, time } from "./words"
+
+/** More packets than these are folded where nothing happens. */
+const SHOWN = 36
+const [LEFT, RIGHT, WIDTH] = [170, 560, 720]
+
+interface Gap { cause: number; ns: number }
+
+/** Rows of an exchange's packets. */
+export function rowsOf(packets: Packets, exchange: number): number[] {
+  const rows = []
+  for (let row = 0; row < packets.packet.length; row++) if (packets.exchange[row] === exchange) rows.push(row)
+  return rows
+}
+
+export function flagsOf(flags: number): string {
+  return [[2, "S"], [1, "F"], [4, "R"], [8, "P"], [16, "."]].map(([bit, letter]) => ((flags as number) & (bit as number) ? letter : "")).join("")
+}
+
+export function said(packets: Packets, row: number): string {
+  const from = packets.from[row]
+  const base = packets.seqBase
+  const parts = [flagsOf(packets.flags[row])]
+  if (packets.len[row] > 0 || packets.flags[row] & 3) parts.push(`${count(packets.offset[row] + base[from] - (packets.flags[row] & 2 ? 1 : 0))}+${count(packets.len[row])}`)
+  if (packets.ack[row] >= 0) parts.push(`ack ${count(packets.ack[row] + base[1 - from])}`)
+  parts.push(`win ${count(packets.window[row])}`)
+  return parts.join(" ")
+}
+
+export function trigger(packets: Packets, row: number): string {
+  const side = packets.from[row] === 0 ? "client" : "server"
+  return [`${side} writes`, `released by #${packets.released_by[row]}`, "a timer ran out", "same burst", ""][packets.trigger[row]]
+}
+
+function gapsOf(packets: Packets): Map<number, Gap[]> {
+  const gaps = new Map<number, Gap[]>()
+  for (let i = 0; i < packets.gaps.row.length; i++) {
+    const row = packets.gaps.row[i]
+    gaps.set(row, [...(gaps.get(row) ?? []), { cause: packets.gaps.cause[i], ns: packets.gaps.ns[i] }])
+  }
+  return gaps
+}
+
+/** What is drawn: the beginning, the end and what surrounds the longest waits; between them how many are left out. */
+function folded(rows: number[], gaps: Map<number, Gap[]>): (number | { left: number })[] {
+  if (rows.length <= SHOWN) return rows
+  const cost = (row: number) => (gaps.get(row) ?? []).reduce((sum, gap) => sum + gap.ns, 0)
+  const kept = new Set([0, 1, 2, 3, rows.length - 3, rows.length - 2, rows.length - 1])
+  const longest = rows.map((row, at) => [cost(row), at]).filter(([ns]) => ns > 0).sort((a, b) => b[0] - a[0])
+  for (const [, at] of longest.slice(0, 8)) for (let near = at - 2; near <= at + 1; near++) if (near >= 0 && near < rows.length) kept.add(near)
+  const out: (number | { left: number })[] = []
+  let left = 0
+  rows.forEach((row, at) => {
+    if (kept.has(at)) {
+      if (left > 0) out.push({ left })
+      left = 0
+      out.push(row)
+    } else left += 1
+  })
+  return out
+}
+
+export function ladder({ data, causes }: Context, connection: number, exchange: number): HTMLElement | null {
+  const packets = data.packets.get(connection)
+  const rows = packets ? rowsOf(packets, exchange) : []
+  if (packets === undefined || rows.length === 0) return null
+  const at = data.connections.id.indexOf(connection)
+  const [client, server] = [data.connections.client, data.connections.server].map((column) => data.connections.endpoints[column[at]])
+  const origin = packets.at_ns[rows[0]]
+  const gaps = gapsOf(packets)
+  const parts: SVGElement[] = []
+  let y = 44
+  const text = (x: number, y: number, of: string, attributes: Record<string, string> = {}) => s("text", { x, y, ...attributes }, of)
+  for (const item of folded(rows, gaps)) {
+    if (typeof item === "object") {
+      parts.push(text((LEFT + RIGHT) / 2, y + 14, `… ${count(item.left)} packets …`, { class: "quiet", "text-anchor": "middle" }))
+      y += 24
+      continue
+    }
+    for (const gap of gaps.get(item) ?? []) {
+      const cause = causes[gap.cause]
+      const tall = 20 + Math.min(44, Math.max(0, Math.log10(gap.ns / 1e4)) * 11)
+      parts.push(s("g", { class: `gap is-${cause.class}`, "data-cause": cause.name, "data-ns": gap.ns },
+        s("rect", { x: LEFT, y, width: RIGHT - LEFT, height: tall - 2, fill: cause.colour, "fill-opacity": 0.22 }),
+        s("rect", { x: LEFT, y, width: 6, height: tall - 2, fill: cause.colour }),
+        text((LEFT + RIGHT) / 2, y + tall / 2 + 4, `${time(gap.ns)} ${cause.name}`, { "text-anchor": "middle", class: "gap-name" })))
+      y += tall
+    }
+    const isClient = packets.from[item] === 0
+    const [from, to] = isClient ? [LEFT, RIGHT] : [RIGHT, LEFT]
+    const many = packets.count[item] > 1 ? ` (${count(packets.count[item])} packets)` : ""
+    const tip = to + (isClient ? -1 : 1) * 9
+    parts.push(s("g", { class: packets.len[item] > 0 ? "data" : "bare", "data-packet": packets.packet[item] },
+      text(64, y + 17, ((packets.at_ns[item] - origin) / 1e6).toFixed(3), { "text-anchor": "end", class: "mono" }),
+      text(128, y + 17, String(packets.packet[item]), { "text-anchor": "end", class: "mono quiet" }),
+      text((LEFT + RIGHT) / 2, y + 10, said(packets, item) + many, { "text-anchor": "middle", class: "mono" }),
+      s("line", { x1: from, y1: y + 16, x2: tip, y2: y + 20, class: "arrow" }),
+      s("path", { d: `M${to} ${y + 20}L${tip} ${y + 16}L${tip} ${y + 24}Z`, class: "tip" }),
+      text(RIGHT + 12, y + 17, trigger(packets, item), { class: "quiet" })))
+    y += 30
+  }
+  const what = `Connection ${connection}, exchange ${exchange}, packet by packet`
+  const picture = s("svg", { viewBox: `0 0 ${WIDTH} ${y + 10}`, class: "ladder", "aria-hidden": "true" },
+    text(64, 16, "ms", { "text-anchor": "end", class: "quiet" }), text(128, 16, "frame", { "text-anchor": "end", class: "quiet" }),
+    text(LEFT - 20, 16, `client ${client}`), text(RIGHT + 20, 16, `server ${server}`, { "text-anchor": "end" }),
+    s("line", { x1: LEFT, y1: 24, x2: LEFT, y2: y + 8, class: "life" }), s("line", { x1: RIGHT, y1: 24, x2: RIGHT, y2: y + 8, class: "life" }), ...parts)
+  const told = rows.slice(0, 2000).map((row) => [
+    ((packets.at_ns[row] - origin) / 1e6).toFixed(3), String(packets.packet[row]), packets.from[row] === 0 ? "client" : "server", flagsOf(packets.flags[row]),
+    bytes(packets.len[row]), packets.ack[row] >= 0 ? count(packets.ack[row] + packets.seqBase[1 - packets.from[row]]) : "", count(packets.window[row]),
+    (gaps.get(row) ?? []).map((gap) => `${time(gap.ns)} ${causes[gap.cause].name}`).join(", "), trigger(packets, row),
+  ])
+  const head = ["ms", "frame", "from", "flags", "payload", "ack", "window", "waited before", "let it go"]
+  return h("figure", { class: "ladder-box" },
+    h("figcaption", {}, what),
+    h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `${what} (picture; the table below says the same)` }, picture),
+    behind("The same as a table", table(what, head, told, [0, 1, 4, 5, 6])))
+}

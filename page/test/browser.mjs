@@ -1,0 +1,288 @@
+// Is what the page draws what the other outputs say? Chromium on pages of real captures, compared with their JSON.
+//
+// node test/browser.mjs CASES.json: a list of {name, page, json, ladder, shots}; `json` is what `read --json` prints, `ladder` the same of
+// the first finding's connection, `shots` a folder for screenshots. Prints what failed, and how long pictures took.
+
+import assert from "node:assert/strict"
+import { readFileSync } from "node:fs"
+import { pathToFileURL } from "node:url"
+import { gunzipSync } from "node:zlib"
+import Ajv from "ajv/dist/2020.js"
+import axe from "axe-core"
+import { chromium } from "playwright-core"
+
+const cases = JSON.parse(readFileSync(process.argv[2], "utf8"))
+const schema = JSON.parse(readFileSync(new URL("../../docs/schema/tcpwhy.page.1.schema.json", import.meta.url), "utf8"))
+const validate = new Ajv({ strict: false }).compile(schema)
+const numbers = (column) => column.map(((sum) => (difference) => (sum += difference))(0))
+const dataOf = (path) => JSON.parse(gunzipSync(Buffer.from(readFileSync(path, "utf8").match(/id="data">([^<]*)</)[1], "base64")))
+const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium"
+// Root cannot have Chromium's own sandbox; the pages are ours.
+const browser = await chromium.launch({ executablePath, args: ["--disable-gpu", ...(process.getuid() === 0 ? ["--no-sandbox"] : [])] })
+const documents = new Map()
+let failed = 0
+
+for (const one of cases) {
+  const view = await open(one.page)
+  for (const [name, check] of Object.entries({ answer, bill, findings, scatter, groups, sequence, remembered, phone, dark, hostileFragment })) {
+    try {
+      await check(view, one)
+    } catch (error) {
+      failed++
+      console.log(`${one.name}: ${name}: ${error.stack?.split("\n").slice(0, 6).join("\n  ")}`)
+    }
+  }
+  await view.page.context().close()
+}
+await browser.close()
+console.log(failed === 0 ? `${cases.length} pages hold` : `${failed} checks failed`)
+process.exit(failed === 0 ? 0 : 1)
+
+/** A page with all that must not happen on it watched for. */
+async function open(path, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1100, height: 900 }, colorScheme: "light", ...options })
+  const page = await context.newPage()
+  const wrong = []
+  page.on("console", (message) => ["error", "warning"].includes(message.type()) && wrong.push(message.text()))
+  page.on("pageerror", (error) => wrong.push(error.message))
+  page.on("dialog", (dialog) => { wrong.push("a dialog"); void dialog.dismiss() })
+  page.on("request", (request) => !request.url().startsWith(pathToFileURL(path).href) && wrong.push(`loads ${request.url()}`))
+  const view = { page, wrong, url: pathToFileURL(path).href, data: dataOf(path) }
+  await go(view, "")
+  return view
+}
+
+async function go(view, fragment) {
+  await view.page.goto("about:blank")
+  await view.page.goto(view.url + fragment)
+  await view.page.waitForSelector("html[data-ready]", { timeout: 30_000 })
+  await frame(view.page)
+}
+
+function frame(page) {
+  return page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))))
+}
+
+/** How long until the next picture behind what `act` does, in milliseconds. */
+function drawn(page, selector, key) {
+  return page.evaluate(([selector, key]) => new Promise((done) => {
+    const element = document.querySelector(selector)
+    const start = performance.now()
+    element.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }))
+    requestAnimationFrame(() => setTimeout(() => done(performance.now() - start)))
+  }), [selector, key])
+}
+
+async function answer({ page, data, wrong }, { json, name }) {
+  const errors = validate(data) ? [] : validate.errors
+  assert.deepEqual(errors, [])
+  assert.equal(await page.textContent("h1"), readJson(json).answer)
+  const first = await page.evaluate(() => performance.getEntriesByName("first-picture")[0].startTime)
+  console.log(`${name}: first picture after ${first.toFixed(0)} ms`)
+  assert.deepEqual(wrong, [])
+}
+
+function readJson(path) {
+  if (!documents.has(path)) documents.set(path, JSON.parse(readFileSync(path, "utf8")))
+  return documents.get(path)
+}
+
+async function bill({ page }, { json }) {
+  const { bill, elapsed_ns } = readJson(json)
+  const parts = await page.$$eval(".bill .part", (parts) => parts.map((part) => ({ cause: part.dataset.cause, ns: Number(part.dataset.ns), width: part.getBoundingClientRect().width, whole: part.parentElement.clientWidth })))
+  const told = bill.filter((line) => line.ns > 0)
+  assert.deepEqual(parts.map(({ cause, ns }) => [cause, ns]), told.map(({ cause, ns }) => [cause, ns]))
+  // Gaps and the least width that a finger finds take some of the room.
+  const lost = 6 * parts.length + 2
+  for (const part of parts) assert.ok(Math.abs(part.width - (part.ns / elapsed_ns) * part.whole) <= lost, `${part.cause} is ${part.width} of ${part.whole} wide`)
+  assert.equal(await page.locator("#bill tbody tr").count(), bill.length)
+}
+
+async function findings({ page }, { json, ladder }) {
+  const document = readJson(json)
+  assert.deepEqual(await page.$$eval("article.finding", (all) => all.map((one) => one.dataset.cause)), document.findings.map((finding) => finding.cause))
+  if (document.findings.length === 0) return
+  const { worst } = document.findings[0]
+  const rungs = readJson(ladder).connections[0].ladder.filter((rung) => rung.exchange === worst.exchange)
+  const picture = page.locator("article.finding").first().locator("svg.ladder")
+  const packets = await picture.locator("[data-packet]").evaluateAll((all) => all.map((one) => Number(one.dataset.packet)))
+  const gaps = await picture.locator(".gap").evaluateAll((all) => all.map((one) => [one.dataset.cause, Number(one.dataset.ns)]))
+  const kept = new Set(packets)
+  assert.ok(packets.length > 0 && packets.every((packet) => rungs.some((rung) => rung.packet === packet)))
+  if (rungs.length <= 36) assert.deepEqual(packets, rungs.map((rung) => rung.packet))
+  assert.deepEqual(gaps, rungs.filter((rung) => kept.has(rung.packet)).flatMap((rung) => rung.billed.map((line) => [line.cause, line.ns])))
+  const longest = Math.max(0, ...rungs.flatMap((rung) => rung.billed.map((line) => line.ns)))
+  assert.ok(longest === 0 || gaps.some(([, ns]) => ns === longest), "the longest wait is drawn")
+}
+
+async function scatter(view, { json, name }) {
+  const { page, data } = view
+  const document = readJson(json)
+  const listed = document.connections.flatMap((connection) => connection.exchanges)
+  const table = { start: numbers(data.exchanges.start_ns), elapsed: numbers(data.exchanges.elapsed_ns) }
+  const plot = page.locator("[data-view=scatter]")
+  const count = async (attribute) => Number(await plot.getAttribute(attribute))
+  assert.equal(await count("data-points"), table.start.length, "every exchange is a point")
+  // A cause.
+  const cause = document.bill[0].cause
+  await page.click(`.bill .part[data-cause="${cause}"]`)
+  await frame(page)
+  const complete = document.omitted.exchanges === 0 && table.start.length === listed.length
+  if (complete) assert.equal(await count("data-selected"), listed.filter((exchange) => exchange.bill.some((line) => line.cause === cause)).length)
+  assert.match(page.url(), new RegExp(`cause=${cause}`))
+  // By key: let go, then walk to the first exchange.
+  const box = page.locator(".scatter")
+  await box.focus()
+  await page.keyboard.press("Escape")
+  await frame(page)
+  assert.equal(await count("data-selected"), table.start.length)
+  await page.keyboard.press("ArrowRight")
+  const said = await page.textContent("#scatter-hover")
+  const row = Number(await page.getAttribute("#scatter-hover", "data-row"))
+  assert.equal(row, 0)
+  assert.match(said, new RegExp(`${numbers(data.exchanges.n)[0]} of connection`))
+  // By mouse: the slowest.
+  const slowest = table.elapsed.indexOf(Math.max(...table.elapsed))
+  const area = await page.locator("[data-view=scatter] .u-over").boundingBox()
+  const fast = Math.min(...table.elapsed.filter((ns) => ns > 0)) / 1.5
+  const slow = Math.max(...table.elapsed, 1e3) * 1.5
+  const [from, to] = [-data.span_ns * 0.01, data.span_ns * 1.01 + 1]
+  const x = area.x + ((table.start[slowest] - from) / (to - from)) * area.width
+  const y = area.y + area.height * (1 - Math.log(table.elapsed[slowest] / fast) / Math.log(slow / fast))
+  await page.locator("[data-view=scatter]").scrollIntoViewIfNeeded()
+  const now = await page.locator("[data-view=scatter] .u-over").boundingBox()
+  await page.mouse.move(x, y + now.y - area.y)
+  await page.mouse.move(x + 1, y + now.y - area.y)
+  const pointed = Number(await page.getAttribute("#scatter-hover", "data-row"))
+  assert.ok(Math.abs(table.elapsed[pointed] - table.elapsed[slowest]) <= table.elapsed[slowest] * 0.1, `points at ${table.elapsed[pointed]}, not at ${table.elapsed[slowest]}`)
+  // Drag over the left half.
+  await page.mouse.move(now.x + 2, now.y + 2)
+  await page.mouse.down()
+  await page.mouse.move(now.x + now.width / 2, now.y + now.height - 2, { steps: 4 })
+  const start = performance.now()
+  await page.mouse.up()
+  await frame(page)
+  console.log(`${name}: a selection of ${await count("data-selected")} drawn after ${(performance.now() - start).toFixed(0)} ms`)
+  const words = new URLSearchParams(new URL(page.url()).hash.slice(1))
+  const [t, e] = ["t", "e"].map((name) => words.get(name).split("..").map(Number))
+  const inside = table.start.filter((at, i) => at >= t[0] && at <= t[1] && table.elapsed[i] >= e[0] && table.elapsed[i] <= e[1]).length
+  assert.equal(await count("data-selected"), inside)
+  assert.ok(Math.abs(t[1] - (from + to) / 2) < (to - from) * 0.01, "half of the time is selected")
+  // The view can be sent.
+  await go(view, new URL(page.url()).hash)
+  assert.equal(await count("data-selected"), inside)
+  await page.click("#clear")
+  await frame(page)
+  assert.equal(await count("data-selected"), table.start.length)
+}
+
+async function groups({ page }, { json }) {
+  const document = readJson(json)
+  const rows = await page.locator("#groups .scroll").nth(0).locator("tbody tr").evaluateAll((all) => all.map((row) => [...row.children].slice(0, 2).map((cell) => cell.textContent)))
+  if (document.omitted.exchanges > 0 || document.omitted.connections > 0) return
+  const byServer = new Map()
+  for (const connection of document.connections) byServer.set(connection.server, (byServer.get(connection.server) ?? 0) + connection.exchanges.length)
+  for (const [server, count] of rows) assert.equal(Number(count.replaceAll(",", "")), byServer.get(server), server)
+}
+
+async function sequence(view, { json, ladder, name, shots }) {
+  const { page, data } = view
+  const document = readJson(json)
+  if (document.findings.length === 0) return
+  const { worst } = document.findings[0]
+  const packets = data.packets.find((packets) => packets.id === worst.connection)
+  await go(view, `#c=${worst.connection}&x=${worst.exchange}`)
+  const plot = page.locator("[data-view=sequence]")
+  await plot.scrollIntoViewIfNeeded()
+  await frame(page)
+  const side = await plot.getAttribute("data-from")
+  const connection = readJson(ladder).connections[0]
+  const sent = connection.ladder.filter((rung) => rung.from === side && rung.len > 0)
+  const [from, len] = [numbers(packets.from), numbers(packets.len)]
+  const rows = from.filter((end, row) => end === (side === "client" ? 0 : 1) && len[row] > 0).length
+  assert.equal(Number(await plot.getAttribute("data-drawn")), rows)
+  if (packets.merged_ns === 0 && packets.omitted === 0) assert.equal(rows, sent.length)
+  if (shots) await page.locator("#connection").screenshot({ path: `${shots}/${name}-connection.png` })
+  const box = "#connection [role=application]"
+  for (let i = 0; i < 6; i++) {
+    const took = await drawn(page, box, "+")
+    if (i === 0) console.log(`${name}: a zoom drawn after ${took.toFixed(0)} ms`)
+  }
+  const [min, max] = (await plot.getAttribute("data-range")).split(" ").map(Number)
+  const at = numbers(packets.at_ns)
+  const whole = at[at.length - 1] - at[0]
+  assert.ok(max - min < Math.max(2_000, (whole * 1.02 + 1_000) / 60), "six steps zoom in 64 times")
+  await drawn(page, box, "0")
+  const [first, last] = (await plot.getAttribute("data-range")).split(" ").map(Number)
+  assert.ok(first <= at[0] && last >= at[at.length - 1], "0 shows all")
+  assert.equal(await page.locator("#connection .ladder-box").count(), 1, "the exchange is drawn packet by packet")
+}
+
+async function remembered(view) {
+  const { page } = view
+  await go(view, "")
+  const options = await page.$$eval("#stack option", (all) => all.map((option) => option.value))
+  if (options.length < 2) return
+  await page.selectOption("#stack", options[1])
+  await go(view, "")
+  assert.equal(await page.inputValue("#stack"), options[1])
+  const stacks = await page.$$eval(".how dt", (all) => [...new Set(all.map((one) => one.textContent))])
+  assert.deepEqual(stacks.filter((stack) => stack !== options[1]), [])
+  await page.selectOption("#stack", "")
+}
+
+async function phone({ page }) {
+  await page.setViewportSize({ width: 375, height: 700 })
+  await frame(page)
+  assert.ok((await page.evaluate(() => document.scrollingElement.scrollWidth)) <= 375, "wider than a phone")
+  await page.setViewportSize({ width: 1100, height: 900 })
+}
+
+async function dark(view, { shots, name, json }) {
+  const { page, wrong } = view
+  const { findings } = readJson(json)
+  if (findings.length > 0) await go(view, `#c=${findings[0].worst.connection}&x=${findings[0].worst.exchange}`)
+  await page.evaluate(() => scrollTo(0, 0))
+  await noViolations(page)
+  const light = await page.evaluate(() => getComputedStyle(document.body).backgroundColor)
+  if (shots) await page.screenshot({ path: `${shots}/${name}.png` })
+  await page.click(".brand button")
+  await frame(page)
+  assert.notEqual(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), light)
+  await noViolations(page)
+  if (shots) await page.screenshot({ path: `${shots}/${name}-dark.png` })
+  await page.click(".brand button")
+  await page.emulateMedia({ media: "print" })
+  assert.ok(await page.isVisible("h1"))
+  await page.emulateMedia({ media: "screen" })
+  assert.deepEqual(wrong, [])
+}
+
+async function noViolations(page) {
+  await page.evaluate(axe.source)
+  const { violations } = await page.evaluate(() => axe.run(document, { resultTypes: ["violations"] }))
+  const serious = violations.filter((violation) => ["serious", "critical"].includes(violation.impact))
+  assert.deepEqual(serious.map((violation) => `${violation.id}: ${violation.nodes.slice(0, 3).map((node) => node.html.slice(0, 120) + " " + node.failureSummary?.slice(0, 200)).join(" | ")}`), [])
+}
+
+async function hostileFragment(view) {
+  const evil = encodeURIComponent("<img src=x onerror=\"document.title='run'\"><script>document.title='run'</script>")
+  await go(view, `#service=${evil}&client=${evil}&cause=${evil}&t=1..x&c=99999999&x=-1`)
+  await view.page.waitForTimeout(50)
+  assert.notEqual(await view.page.title(), "run")
+  assert.deepEqual(view.wrong, [])
+  const policy = await view.page.evaluate(() => {
+    const blocked = []
+    document.addEventListener("securitypolicyviolation", (event) => blocked.push(event.effectiveDirective))
+    const script = document.createElement("script")
+    try { script.textContent = "document.title='run'" } catch { blocked.push("trusted-types") }
+    document.body.append(script)
+    const image = document.createElement("img")
+    image.src = "data:image/gif;base64,R0lGODlhAQABAAAAACw="
+    document.body.append(image)
+    return fetch("data:text/plain,x").then(() => ["fetched"], () => new Promise((done) => setTimeout(() => done(blocked), 50)))
+  })
+  view.wrong.length = 0
+  assert.ok(policy.includes("img-src") && policy.includes("connect-src"), `the policy blocks: ${policy}`)
+  assert.notEqual(await view.page.title(), "run")
+}
