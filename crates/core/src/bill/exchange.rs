@@ -375,6 +375,20 @@ impl Path {
         }
     }
 
+    /// What it has cost so far, whatever may still be taken back.
+    pub(crate) fn so_far(&self) -> Account {
+        let mut account = self.account.clone();
+        if let Some(aside) = &self.aside {
+            account.absorb(&mut aside.blocked.clone());
+        }
+        account
+    }
+
+    /// What was charged to a cause is no more than possibly that, of this form.
+    pub(crate) fn doubt(&mut self, cause: Cause, sender: Side, form: &'static str) {
+        self.settle().doubt(cause, sender, form);
+    }
+
     #[inline]
     fn pending_last(&self) -> Option<&LastData> {
         self.aside.as_ref()?.pending_last.as_ref()

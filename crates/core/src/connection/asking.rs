@@ -70,7 +70,7 @@ impl Connection {
     }
 
     /// Whether the client's message, which began at `first`, is a question as far as its bytes are read.
-    fn asks_by_its_bytes(&self, first: Option<Seq>) -> bool {
+    pub(super) fn asks_by_its_bytes(&self, first: Option<Seq>) -> bool {
         let pending = self.talk.as_ref().and_then(|talk| talk.pending);
         pending.is_some_and(|ask| ask.asker == CLIENT && first.is_none_or(|first| ask.seq.at_or_after(first)))
     }

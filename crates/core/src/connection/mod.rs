@@ -13,6 +13,7 @@ mod frames;
 pub(crate) mod ladder;
 mod parting;
 mod roles;
+mod stream;
 mod subscription;
 mod talk;
 mod turn;
@@ -461,7 +462,11 @@ impl Connection {
             self.on_concurrent_data(segment, from, order, mss, ledger);
             return;
         }
-        let left_out = self.frames.is_left_out(self.open.as_deref(), segment, from, order);
+        let mut left_out = self.frames.is_left_out(self.open.as_deref(), segment, from, order);
+        if !left_out && self.is_tick(segment, from, order) {
+            self.pass_tick(segment, ledger);
+            left_out = true;
+        }
         if !left_out && self.starts_message(segment, from, order) {
             self.turn_over(segment, from, order, ledger);
         }
@@ -473,7 +478,8 @@ impl Connection {
         } else {
             self.bill(segment, from, order, mss)
         };
-        match self.silence(segment, from, order, &verdict) {
+        let push = if left_out { None } else { self.on_push(segment, from, order, &mut verdict) };
+        match push.unwrap_or_else(|| self.silence(segment, from, order, &verdict)) {
             _ if left_out => {}
             Silence::None => {}
             Silence::Piece => {
@@ -486,6 +492,11 @@ impl Connection {
             }
             Silence::Message => {
                 self.close(Some(segment), ledger);
+                self.begin(segment, from, order);
+                verdict.split = Split::of(Duration::ZERO);
+            }
+            Silence::Stream => {
+                self.close_stream(from, ledger);
                 self.begin(segment, from, order);
                 verdict.split = Split::of(Duration::ZERO);
             }

@@ -6,12 +6,7 @@
 use tcpwhy_wire::{Duration, Instant};
 
 use super::Connection;
-use crate::bill::account::Account;
-use crate::flow::ends::side;
-use crate::rules::round_trip;
-use crate::tally::closed::Closed;
 use crate::tally::ledger::Ledger;
-use crate::words::report::Kind;
 
 /// Last words are short.
 const BYTES_MAX: u64 = 64;
@@ -47,22 +42,7 @@ impl Connection {
         let bytes = open.reply_bytes;
         open.drop_reply();
         self.close(None, ledger);
-        let mut account = Account::default();
-        round_trip::charge_way_back(&self.pair(), &mut account, Kind::OneWay, from, packet);
-        let idle = self.idle_since().map_or(Duration::ZERO, |since| (at - since).at_least_zero());
-        let meta = Closed {
-            n: self.next_n,
-            kind: Kind::OneWay,
-            initiator: side(from),
-            start: at,
-            client_idle: idle,
-            request_bytes: bytes,
-            packets: [packet; 2],
-            ..self.closed(ledger)
-        };
-        self.next_n += 1;
-        self.last_felt_end = Some(at);
-        ledger.close(&meta, &account);
+        self.close_push(from, at, packet, bytes, ledger);
     }
 
     /// `from` resets the connection. If it had closed before the answer came, and has taken nothing of that, it had stopped

@@ -7,8 +7,11 @@
 
 use tcpwhy_wire::{Duration, Instant};
 
+use super::stream::Row;
 use crate::bill::account::Account;
+use crate::estimate::grid::Grid;
 use crate::estimate::polls::Polls;
+use crate::flow::ends::SERVER;
 
 /// Whoever reacts takes a tenth of the time that the other one takes, or less.
 const SHARE: i64 = 10;
@@ -18,11 +21,6 @@ pub(super) const PAUSE_MIN: Duration = Duration::from_millis(200);
 const PAUSE_LONG: Duration = Duration::from_millis(500);
 /// Turns in a row that may have been answers of one length; they were.
 const TURNS_MIN: u8 = 3;
-/// Equal pushes at equal distances are a stream from here on.
-const TICKS_MIN: u8 = 8;
-/// By how much a timer's ticks are off, and which part of their distance.
-const TICK_OFF: Duration = Duration::from_millis(10);
-const TICK_PART: i64 = 50;
 /// Nobody takes a wait that is ten times as long for anything but a wait.
 const KEPT_MIN: Duration = Duration::from_millis(100);
 /// So many messages of one length without an answer need none.
@@ -70,16 +68,6 @@ enum Chain {
     Answers(u32, u8),
 }
 
-/// Segments of one reply that are as long as each other and as far apart.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Ticks {
-    /// The exchange.
-    of: u64,
-    len: u32,
-    every: Duration,
-    count: u8,
-}
-
 /// Messages of the client's without an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Unanswered {
@@ -97,7 +85,10 @@ pub(super) struct Roles {
     chain: Chain,
     unanswered: Unanswered,
     pub polls: Polls,
-    ticks: Ticks,
+    /// What the server sends at equal distances, and how long it is if that is always the same.
+    grid: Grid,
+    grid_len: u32,
+    pub row: Option<Box<Row>>,
     /// Bytes of the client's last question that was answered, and of its last answer.
     pub question_len: u32,
     answer_len: u32,
@@ -118,7 +109,7 @@ impl Roles {
 
     fn look(&mut self) {
         let unanswered = self.unanswered.count >= UNANSWERED_MIN;
-        self.alert = self.parked.is_some() || self.chain != Chain::Own || unanswered;
+        self.alert = self.parked.is_some() || self.chain != Chain::Own || unanswered || self.grid.is_kept();
     }
 
     /// Keeps what the server sent by itself.
@@ -231,19 +222,34 @@ impl Roles {
         self.look();
     }
 
-    /// The reply of exchange `of` goes on with `len` bytes, so long after its last segment, which left nothing behind it. Returns whether it is a
-    /// timer's: what nobody asks for any more.
-    pub(super) fn on_tick(&mut self, of: u64, len: u32, after: Duration) -> bool {
-        let ticks = &mut self.ticks;
-        let off = after - ticks.every;
-        let same =
-            (ticks.of, ticks.len) == (of, len) && off.max(-off) <= TICK_OFF.max(after.divided_by(TICK_PART));
-        *ticks = Ticks { of, len, every: after, count: if same { ticks.count.saturating_add(1) } else { 1 } };
-        ticks.count >= TICKS_MIN
+    /// The server keeps a timer's time.
+    pub(super) fn on_grid(&mut self, grid: Grid) {
+        (self.grid, self.grid_len) = (grid, 0);
+        self.look();
+    }
+
+    /// The server sent a small message of `len` bytes by itself at `at`.
+    pub(super) fn on_unasked(&mut self, at: Instant, len: u32) {
+        if self.grid.fits(at) {
+            self.grid.on_moment(at);
+        } else if self.grid_len == len {
+            self.grid.on_moment(at);
+            self.look();
+        } else if !self.grid.is_kept() {
+            self.grid = Grid::default();
+            self.grid.on_moment(at);
+            self.grid_len = len;
+        }
+    }
+
+    /// Whether something of this end's at `at` is the next of what it sends by a timer.
+    pub(super) fn is_on_grid(&self, from: usize, at: Instant) -> bool {
+        from == SERVER && self.grid.fits(at)
     }
 
     /// Bytes that it takes besides its own.
     pub(super) fn heap(&self) -> usize {
-        self.parked.as_ref().map_or(0, |parked| size_of::<Parked>() + parked.account.heap())
+        let parked = self.parked.as_ref().map_or(0, |parked| size_of::<Parked>() + parked.account.heap());
+        parked + self.row.as_ref().map_or(0, |row| row.memory())
     }
 }

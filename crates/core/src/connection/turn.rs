@@ -22,4 +22,6 @@ pub(super) enum Silence {
     Piece,
     /// The next message begins.
     Message,
+    /// It began some segments ago, and has been sent by a timer since.
+    Stream,
 }

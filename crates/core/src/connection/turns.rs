@@ -133,12 +133,6 @@ impl Connection {
             return Silence::None;
         }
         let asking = from == open.initiator && open.reply_first.is_none();
-        if from != open.initiator
-            && quiet >= PIECE_AFTER
-            && self.roles.on_tick(open.n, segment.payload_len, quiet)
-        {
-            return Silence::Message;
-        }
         if asking && quiet >= PIECE_AFTER && self.is_second_try(open, segment, from) {
             return Silence::Message;
         }

@@ -32,6 +32,7 @@ mod memory;
 mod midway;
 mod missing;
 mod properties;
+mod pushes;
 mod rare;
 mod readers;
 mod repairs;

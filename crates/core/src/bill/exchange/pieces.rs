@@ -5,6 +5,7 @@ use tcpwhy_wire::{Instant, Segment, Seq};
 use super::{Open, Piece};
 use crate::bill::account::Account;
 use crate::bill::split::Split;
+use crate::flow::order::LastData;
 
 impl Open {
     /// The reply begins with a segment that passes at `at`.
@@ -22,6 +23,29 @@ impl Open {
         self.reply_first = None;
         self.reply_bytes = 0;
         self.packets[1] = self.request.last.map_or(self.packets[0], |last| last.packet);
+    }
+
+    /// One part of it had ended with `last`, in `packet`, when it had cost this: the bytes since then are none of it.
+    pub(crate) fn end_before(
+        &mut self,
+        replies: bool,
+        account: &Account,
+        last: LastData,
+        bytes: u64,
+        packet: u64,
+    ) {
+        let (path, counted) = if replies {
+            (&mut self.reply, [Some(&mut self.reply_bytes), None])
+        } else {
+            (&mut self.request, [Some(&mut self.request_bytes), Some(&mut self.piece.2)])
+        };
+        path.clear();
+        path.account.copy_from(account);
+        path.begin(last);
+        for counted in counted.into_iter().flatten() {
+            *counted = counted.saturating_sub(bytes);
+        }
+        self.packets[1] = packet;
     }
 
     /// Sets aside what the request has cost so far; the next piece begins with `segment` after `silence`.

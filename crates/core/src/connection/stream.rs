@@ -1,0 +1,223 @@
+//! Is this one of the messages that an end sends by a timer, whatever it was asked?
+//!
+//! Measurements, ticks and published news come at equal distances behind the question that began them, each a small write of its own.
+//! Nobody waits for the next one: the answer ends with the first of them. Until enough of them have come it may be an answer
+//! in parts, so that what it was like before them is kept.
+
+use tcpwhy_wire::{Duration, Instant, Segment, Seq};
+
+use super::Connection;
+use super::turn::Silence;
+use crate::bill::account::Account;
+use crate::bill::exchange::Open;
+use crate::estimate::grid::{DISTANCE_MIN, Grid, MAY_MIN};
+use crate::flow::ends::{CLIENT, SERVER, side};
+use crate::flow::order::{LastData, Order, Queue};
+use crate::rules::round_trip;
+use crate::rules::verdict::Verdict;
+use crate::tally::closed::Closed;
+use crate::tally::ledger::Ledger;
+use crate::words::cause::Cause;
+use crate::words::report::Kind;
+
+/// Whatever else is billed before a segment, something in TCP held it.
+const BY_ITSELF: u32 =
+    Cause::SenderThink.bit() | Cause::Unexplained.bit() | Cause::Bandwidth.bit() | Cause::Queueing.bit();
+
+/// Small segments in a row at equal distances, and what the message was before them.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Row {
+    grid: Grid,
+    /// The message that they seem to go on with.
+    of: u64,
+    /// Where the next one begins.
+    end: Seq,
+    account: Account,
+    packet: u64,
+    /// The segment before them, and whether the answer began with it.
+    first: LastData,
+    is_answer: bool,
+    pushes: Vec<Push>,
+}
+
+/// One of them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Push {
+    at: Instant,
+    packet: u64,
+    len: u32,
+}
+
+impl Row {
+    /// Bytes that it takes.
+    pub(super) fn memory(&self) -> usize {
+        size_of::<Self>() + self.account.heap() + self.pushes.capacity() * size_of::<Push>()
+    }
+}
+
+impl Connection {
+    /// Takes note of a small segment behind a silence. Returns what that means, if it is a timer's.
+    pub(super) fn on_push(
+        &mut self,
+        segment: &Segment,
+        from: usize,
+        order: Order,
+        verdict: &mut Verdict,
+    ) -> Option<Silence> {
+        let last = self.halves[from].last_data?;
+        let quiet = segment.at - last.at;
+        if quiet < DISTANCE_MIN || !self.is_push(segment, from, order) {
+            return None;
+        }
+        let open = self.open.as_deref()?;
+        let replies = from != open.initiator && open.reply_first.is_some();
+        if !replies && !(from == SERVER && open.initiator == SERVER) {
+            return None;
+        }
+        let path = if replies { &open.reply } else { &open.request };
+        if path.last.is_none() {
+            self.roles.on_unasked(segment.at, segment.payload_len);
+            return None;
+        }
+        if last.queue == Queue::More || !verdict.split.has_only(BY_ITSELF) {
+            return None;
+        }
+        if self.roles.is_on_grid(from, segment.at) {
+            self.roles.on_unasked(segment.at, segment.payload_len);
+            return Some(Silence::Message);
+        }
+        self.on_row(segment, from, quiet, last, verdict)
+    }
+
+    fn is_push(&self, segment: &Segment, from: usize, order: Order) -> bool {
+        order == Order::New
+            && segment.flags.psh()
+            && segment.payload_len < self.mss(from)
+            && self.halves[from].flight() < self.mss(from)
+    }
+
+    #[cold]
+    fn on_row(
+        &mut self,
+        segment: &Segment,
+        from: usize,
+        quiet: Duration,
+        last: LastData,
+        verdict: &mut Verdict,
+    ) -> Option<Silence> {
+        let open = self.open.as_deref_mut()?;
+        let replies = from != open.initiator;
+        let push = Push { at: segment.at, packet: segment.packet, len: segment.payload_len };
+        let end = segment.seq + segment.payload_len;
+        let path = if replies { &mut open.reply } else { &mut open.request };
+        let known = self.roles.row.take().filter(|row| (row.of, row.end) == (open.n, segment.seq));
+        let mut row = known.unwrap_or_else(|| {
+            Box::new(Row {
+                grid: Grid::default(),
+                of: open.n,
+                end,
+                account: Account::default(),
+                packet: 0,
+                first: last,
+                is_answer: false,
+                pushes: Vec::new(),
+            })
+        });
+        let count = row.grid.on_distance(segment.at, quiet);
+        if count == 1 {
+            row.account = path.so_far();
+            row.packet = open.packets[1];
+            row.first = last;
+            row.is_answer = replies && open.reply_bytes == u64::from(last.len);
+            row.pushes.clear();
+        }
+        row.pushes.push(push);
+        row.end = end;
+        if row.grid.is_kept() {
+            if from == SERVER {
+                self.roles.on_grid(row.grid);
+            }
+            self.roles.row = Some(row);
+            return Some(Silence::Stream);
+        }
+        if count >= MAY_MIN {
+            path.doubt(Cause::SenderThink, side(from), "or-pushes");
+            verdict.split.doubt();
+        }
+        self.roles.row = Some(row);
+        None
+    }
+
+    /// The message ends before the pushes that seemed to go on with it; nobody waited for these.
+    #[cold]
+    pub(super) fn close_stream(&mut self, from: usize, ledger: &mut Ledger) {
+        let (Some(row), Some(open)) = (self.roles.row.take(), self.open.as_deref_mut()) else { return };
+        let [earlier @ .., _] = row.pushes.as_slice() else { return };
+        let bytes: u64 = earlier.iter().map(|push| u64::from(push.len)).sum();
+        open.end_before(from != open.initiator, &row.account, row.first, bytes, row.packet);
+        let first = Push { at: row.first.at, packet: row.first.packet, len: row.first.len };
+        // It came when it was its time.
+        let by_timer = row.is_answer && row.grid.is_step(open.waited - self.delay(from));
+        if by_timer && let Some(open) = self.open.as_deref_mut() {
+            open.drop_reply();
+        }
+        self.close(None, ledger);
+        for push in by_timer.then_some(&first).into_iter().chain(earlier) {
+            self.close_push(from, push.at, push.packet, u64::from(push.len), ledger);
+        }
+    }
+
+    /// Whether this is the next of the server's ticks, and not the answer to what the client happened to ask before it.
+    pub(super) fn is_tick(&self, segment: &Segment, from: usize, order: Order) -> bool {
+        from == SERVER && self.roles.watch() && self.is_next_tick(segment, order)
+    }
+
+    #[cold]
+    fn is_next_tick(&self, segment: &Segment, order: Order) -> bool {
+        let asked = |open: &&Open| open.initiator == CLIENT && open.reply_first.is_none();
+        self.roles.is_on_grid(SERVER, segment.at)
+            && self.is_push(segment, SERVER, order)
+            && self
+                .open
+                .as_deref()
+                .filter(asked)
+                .is_some_and(|open| !self.asks_by_its_bytes(open.request_first))
+    }
+
+    /// The tick is a message of its own; the question stays open.
+    #[cold]
+    pub(super) fn pass_tick(&mut self, segment: &Segment, ledger: &mut Ledger) {
+        self.roles.on_unasked(segment.at, segment.payload_len);
+        let idle_since = self.last_felt_end;
+        self.close_push(SERVER, segment.at, segment.packet, u64::from(segment.payload_len), ledger);
+        self.last_felt_end = idle_since;
+    }
+
+    /// Bills a small message that nobody asked for: its own way and nothing else.
+    #[cold]
+    pub(super) fn close_push(
+        &mut self,
+        from: usize,
+        at: Instant,
+        packet: u64,
+        bytes: u64,
+        ledger: &mut Ledger,
+    ) {
+        let mut account = Account::default();
+        round_trip::charge_way_back(&self.pair(), &mut account, Kind::OneWay, from, packet);
+        let idle = self.idle_since().map_or(Duration::ZERO, |since| (at - since).at_least_zero());
+        let meta = Closed {
+            n: self.next_n,
+            kind: Kind::OneWay,
+            initiator: side(from),
+            start: at,
+            client_idle: idle,
+            request_bytes: bytes,
+            packets: [packet; 2],
+            ..self.closed(ledger)
+        };
+        self.next_n += 1;
+        self.last_felt_end = Some(at);
+        ledger.close(&meta, &account);
+    }
+}

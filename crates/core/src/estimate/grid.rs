@@ -1,0 +1,122 @@
+//! Does an end send at equal distances, by a timer of its own?
+//!
+//! Whoever reports by a timer, or sleeps in a loop, says something each so often whether it is asked or not. An answer comes when it is
+//! ready, and its parts seldom at one distance many times in a row.
+
+use tcpwhy_wire::{Duration, Instant};
+
+/// Nobody who sends oftener than that does so by a timer that shows.
+pub(crate) const DISTANCE_MIN: Duration = Duration::from_millis(10);
+/// So many equal distances in a row may be a timer's, and so many are.
+pub(crate) const MAY_MIN: u8 = 5;
+const KEPT_MIN: u8 = 8;
+/// A loop that sleeps is late by what it does meanwhile: distances are off by this part, each way.
+const PART: i64 = 25;
+/// ... or by this, as hosts and paths are.
+const OFF_MIN: Duration = Duration::from_millis(1);
+/// So many ticks may be missing in between.
+const MISSED_MAX: i64 = 4;
+
+/// Moments in a row at one distance.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Grid {
+    pub every: Duration,
+    last: Option<Instant>,
+    /// Distances so far.
+    count: u8,
+}
+
+impl Grid {
+    /// Something happened at `at`, so long after what happened before it. Returns how many equal distances there have been in a row.
+    pub(crate) fn on_distance(&mut self, at: Instant, after: Duration) -> u8 {
+        let off = after - self.every;
+        if self.count > 0 && off.max(-off) <= self.off_max() {
+            self.count = self.count.saturating_add(1);
+            self.every += off.divided_by(4);
+        } else {
+            (self.every, self.count) = (after, 1);
+        }
+        self.last = Some(at);
+        self.count
+    }
+
+    /// The same, counted from the last time; what comes earlier than the next moment is let pass.
+    pub(crate) fn on_moment(&mut self, at: Instant) {
+        let Some(last) = self.last else {
+            self.last = Some(at);
+            return;
+        };
+        let after = at - last;
+        if self.count > 0 && after < self.every - self.off_max() {
+            return;
+        }
+        match self.steps(after) {
+            Some(steps) if steps > 1 => self.last = Some(at),
+            _ => {
+                self.on_distance(at, after);
+            }
+        }
+    }
+
+    /// Whether it has shown.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.count >= KEPT_MIN
+    }
+
+    /// Whether the next moment, or the one after that, is now.
+    pub(crate) fn fits(&self, at: Instant) -> bool {
+        self.is_kept() && self.last.is_some_and(|last| self.steps(at - last).is_some())
+    }
+
+    /// Whether it is about as long as one step, or longer.
+    pub(crate) fn is_step(&self, wait: Duration) -> bool {
+        wait >= self.every - self.off_max()
+    }
+
+    fn steps(&self, after: Duration) -> Option<i64> {
+        (1..=MISSED_MAX).find(|&steps| {
+            let off = after - self.every.times(steps);
+            self.count > 0 && off.max(-off) <= self.off_max()
+        })
+    }
+
+    fn off_max(&self) -> Duration {
+        OFF_MIN.max(self.every.divided_by(PART))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(distances_us: impl IntoIterator<Item = i64>) -> bool {
+        let (mut grid, mut at) = (Grid::default(), Instant::MIN);
+        for us in distances_us {
+            at = at + Duration::from_micros(us);
+            grid.on_distance(at, Duration::from_micros(us));
+        }
+        grid.is_kept()
+    }
+
+    #[test]
+    fn a_timer_and_a_loop_that_sleeps_keep_a_grid() {
+        assert!(kept([20_100, 19_900, 19_920, 20_016, 19_972, 20_168, 19_966, 20_020]));
+        assert!(kept([102_756, 101_545, 103_296, 102_194, 101_191, 105_619, 101_217, 101_901]));
+    }
+
+    #[test]
+    fn a_person_and_a_short_row_do_not() {
+        assert!(!kept([20_000; 7]));
+        assert!(!kept([310_000, 420_000, 180_000, 240_000, 400_000, 300_000, 330_000, 290_000, 310_000]));
+    }
+
+    #[test]
+    fn what_comes_in_between_is_let_pass() {
+        let mut grid = Grid::default();
+        for ms in (0_i64..12).flat_map(|n| [n * 3_000, n * 3_000 + 1_100]) {
+            grid.on_moment(Instant::MIN + Duration::from_millis(ms));
+        }
+        let after = |ms: i64| grid.fits(Instant::MIN + Duration::from_millis(33_000 + ms));
+        assert!(after(3_010) && after(5_950) && !after(1_500) && !after(20_000));
+    }
+}
