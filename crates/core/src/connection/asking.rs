@@ -19,6 +19,9 @@ use crate::words::cause::Cause;
 use crate::words::limits::HOST_VARIATION;
 use crate::words::report::{Confidence, Kind};
 
+/// A program that answers a question hardly ever takes longer for certain.
+const LONG_MIN: Duration = Duration::from_secs(1);
+
 impl Connection {
     /// A segment begins a message of its own: what was under way is over.
     pub(super) fn turn_over(&mut self, segment: &Segment, from: usize, order: Order, ledger: &mut Ledger) {
@@ -82,6 +85,32 @@ impl Connection {
             && self.roles.is_unasked(&self.turn(open, segment.at))
     }
 
+    /// How sure it is that an answer took so long: a second is too long where no protocol is read, and it may be something else
+    /// that the server says by itself, or the first part of another talk.
+    pub(super) fn weigh_answer(&self, open: &Open, verdict: &mut Verdict) {
+        if open.initiator == CLIENT {
+            let own = verdict.split.charges().filter(|charge| charge.cause == Cause::ServerThink);
+            let wait: Duration = own.map(|charge| charge.ns).sum();
+            if wait >= PAUSE_MIN {
+                self.weigh_long(open, wait, verdict);
+            }
+        }
+    }
+
+    #[cold]
+    fn weigh_long(&self, open: &Open, wait: Duration, verdict: &mut Verdict) {
+        if self.asks_by_its_bytes(open.request_first) {
+            return;
+        }
+        let acknowledged = self.halves[CLIENT].newly_acked == 0;
+        let push = acknowledged && self.roles.may_be_push(wait);
+        if push || self.roles.is_out_of_all_measure(wait, open.n) {
+            verdict.split.doubt();
+        } else if wait >= LONG_MIN {
+            verdict.split.temper();
+        }
+    }
+
     /// What rests on a guess at who asks is no more than possible.
     pub(super) fn doubt_turn(&mut self, segment: &Segment, from: usize, verdict: &mut Verdict) {
         if from == SERVER && self.roles.watch() {
@@ -128,6 +157,7 @@ impl Connection {
     /// Nobody answered it.
     #[cold]
     pub(super) fn close_parked(&mut self, parked: Parked, ledger: &mut Ledger) {
+        self.roles.on_push(parked.start);
         let mut account = parked.account;
         let packet = parked.packets[1];
         round_trip::charge_way_back(&self.pair(), &mut account, Kind::OneWay, SERVER, packet);

@@ -112,6 +112,7 @@ impl Connection {
     fn learn_roles(&mut self, open: &Open, kind: Kind) {
         let len = open.request_bytes as u32;
         match kind {
+            Kind::OneWay if open.initiator != CLIENT => self.roles.on_push(open.passed),
             _ if open.initiator != CLIENT => {}
             Kind::OneWay => self.roles.on_unanswered(len, open.passed),
             _ => self.roles.on_question(len, open.waited - self.delay(SERVER), open.is_guess),

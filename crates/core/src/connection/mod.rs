@@ -13,6 +13,7 @@ mod frames;
 pub(crate) mod ladder;
 mod parting;
 mod roles;
+mod rungs;
 mod stream;
 mod subscription;
 mod talk;
@@ -24,7 +25,7 @@ use tcpwhy_wire::{Duration, Endpoint, Instant, Segment};
 
 use crate::bill::exchange::Open;
 use crate::bill::split::Split;
-use crate::connection::ladder::{Ladder, RUNG};
+use crate::connection::ladder::Ladder;
 use crate::estimate::rounds::{self, Rounds};
 use crate::estimate::tsecr_rtt::EchoProbe;
 use crate::flow::ends::{CLIENT, SERVER};
@@ -41,7 +42,7 @@ use crate::tally::ledger::Ledger;
 use crate::words::cause::{Cause, Side};
 use crate::words::limits::{HOST_VARIATION, QUEUED_MIN};
 use crate::words::mark::Mark;
-use crate::words::report::{Rung, Trigger, Vantage};
+use crate::words::report::{Trigger, Vantage};
 use frames::Frames;
 use roles::Roles;
 use talk::Talk;
@@ -462,11 +463,8 @@ impl Connection {
             self.on_concurrent_data(segment, from, order, mss, ledger);
             return;
         }
-        let mut left_out = self.frames.is_left_out(self.open.as_deref(), segment, from, order);
-        if !left_out && self.is_tick(segment, from, order) {
-            self.pass_tick(segment, ledger);
-            left_out = true;
-        }
+        let left_out = self.frames.is_left_out(self.open.as_deref(), segment, from, order)
+            || self.passes_tick(segment, from, order, ledger);
         if !left_out && self.starts_message(segment, from, order) {
             self.turn_over(segment, from, order, ledger);
         }
@@ -554,55 +552,5 @@ impl Connection {
                 .halves
                 .iter()
                 .all(|half| half.fin.is_some_and(|fin| half.una.is_some_and(|una| una.at_or_after(fin))))
-    }
-
-    #[inline]
-    fn rung(
-        &mut self,
-        segment: &Segment,
-        from: usize,
-        trigger: Trigger,
-        split: Option<&Split>,
-        ledger: &mut Ledger,
-    ) {
-        if let Some(ladder) = &mut self.ladder {
-            if ledger.has_room(RUNG) {
-                self.add_rung(segment, from, trigger, split);
-            } else {
-                ladder.omitted += 1;
-            }
-        }
-    }
-
-    #[cold]
-    fn add_rung(&mut self, segment: &Segment, from: usize, trigger: Trigger, split: Option<&Split>) {
-        let firsts = [from, 1 - from].map(|end| self.halves[end].first);
-        let Some(ladder) = &mut self.ladder else { return };
-        let offset = ladder.offset(from, firsts[0], segment.seq);
-        let ack_offset = segment.flags.ack().then(|| ladder.offset(1 - from, firsts[1], segment.ack));
-        let (seq, ack) = ladder.relative(segment, from);
-        let window_scale = if segment.flags.syn() { Some(0) } else { self.window_scale(from) };
-        let rung = Rung {
-            packet: segment.packet,
-            at: segment.at,
-            exchange: self.open.as_ref().map(|open| open.n).or((segment.flags.syn()).then_some(0)),
-            from: self.halves[from].side,
-            offset,
-            len: segment.payload_len,
-            ack_offset,
-            seq,
-            ack,
-            window_field: segment.window,
-            window_scale,
-            window: u64::from(self.window(segment, from)),
-            flags: segment.flags,
-            trigger,
-            billed: split.map_or(Vec::new(), |split| {
-                split.charges().map(|charge| (charge.cause, charge.ns)).collect()
-            }),
-        };
-        if let Some(ladder) = &mut self.ladder {
-            ladder.rungs.push(rung);
-        }
     }
 }

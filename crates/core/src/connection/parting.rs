@@ -9,7 +9,7 @@ use super::Connection;
 use crate::tally::ledger::Ledger;
 
 /// Last words are short.
-const BYTES_MAX: u64 = 64;
+const BYTES_MAX: u64 = 128;
 /// ... and whoever says them closes at once.
 const AT_ONCE: Duration = Duration::from_millis(5);
 /// Nobody gives a connection up sooner.
@@ -28,10 +28,10 @@ impl Connection {
         let long = wait >= SILENCE_MIN
             && wait >= self.roles.longest_wait.times(SOONER)
             && self.roles.question_len > 0;
-        let Some(said) = open.reply.last.filter(|_| open.initiator != from && open.reply.index == 0) else {
-            return;
-        };
-        if long && open.reply_bytes <= BYTES_MAX && at - said.at <= AT_ONCE {
+        let Some(said) = open.reply.last.filter(|_| open.initiator != from) else { return };
+        // All of it at once, in one segment or several (GOAWAY and close_notify).
+        let first_at = open.request_at() + open.waited;
+        if long && open.reply_bytes <= BYTES_MAX && at - said.at <= AT_ONCE && at - first_at <= AT_ONCE {
             self.take_leave(from, said.at, said.packet, ledger);
         }
     }

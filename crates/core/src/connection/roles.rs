@@ -26,6 +26,12 @@ const KEPT_MIN: Duration = Duration::from_millis(100);
 /// So many messages of one length without an answer need none.
 const UNANSWERED_MIN: u8 = 2;
 
+/// So many messages that nobody asked for are a habit.
+const PUSHES_MIN: u32 = 3;
+/// An answer that takes no longer comes at once, and so many are no chance.
+const QUICK: Duration = Duration::from_millis(2);
+const QUICK_MIN: u32 = 3;
+
 /// A message of the server's that nobody asked for: what the client says next may be its answer.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Parked {
@@ -68,6 +74,14 @@ enum Chain {
     Answers(u32, u8),
 }
 
+/// Messages of the server's that nobody asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Pushes {
+    count: u32,
+    first: Option<Instant>,
+    last: Option<Instant>,
+}
+
 /// Messages of the client's without an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Unanswered {
@@ -89,6 +103,11 @@ pub(super) struct Roles {
     grid: Grid,
     grid_len: u32,
     pub row: Option<Box<Row>>,
+    /// When questions went on behind a silence.
+    pub asks: Grid,
+    pushes: Pushes,
+    /// How many questions were answered at once.
+    quick: u32,
     /// Bytes of the client's last question that was answered, and of its last answer.
     pub question_len: u32,
     answer_len: u32,
@@ -194,6 +213,7 @@ impl Roles {
     /// The server answered the client's question of `len` bytes after `wait`, for all that is known or as a guess.
     #[inline]
     pub(super) fn on_question(&mut self, len: u32, wait: Duration, is_guess: bool) {
+        self.quick = self.quick.saturating_add(u32::from(wait <= QUICK));
         let tells = self.alert || is_guess || wait >= KEPT_MIN;
         if tells || self.unanswered.len == len || self.answer_len == len {
             self.on_telling_question(len, wait, is_guess);
@@ -222,6 +242,35 @@ impl Roles {
         self.look();
     }
 
+    /// The server sent something by itself at `at`.
+    pub(super) fn on_push(&mut self, at: Instant) {
+        self.pushes.count = self.pushes.count.saturating_add(1);
+        self.pushes.first.get_or_insert(at);
+        self.pushes.last = Some(at);
+    }
+
+    /// Whether the server is in the habit of that.
+    pub(super) fn pushes_often(&self) -> bool {
+        self.pushes.count >= PUSHES_MIN
+    }
+
+    /// Whether something that comes so long after a question may as well be the next of these.
+    pub(super) fn may_be_push(&self, wait: Duration) -> bool {
+        let Pushes { count, first: Some(first), last: Some(last) } = self.pushes else { return false };
+        self.pushes_often() && wait.times(4 * i64::from(count - 1)) >= last - first
+    }
+
+    /// Whether most of so many questions were answered a thousand times sooner.
+    pub(super) fn is_out_of_all_measure(&self, wait: Duration, questions: u64) -> bool {
+        wait >= QUICK.times(1_000)
+            && self.quick >= QUICK_MIN
+            && u64::from(self.quick).saturating_mul(2) >= questions
+    }
+
+    pub(super) fn has_parked(&self) -> bool {
+        self.parked.is_some()
+    }
+
     /// The server keeps a timer's time.
     pub(super) fn on_grid(&mut self, grid: Grid) {
         (self.grid, self.grid_len) = (grid, 0);
@@ -240,6 +289,11 @@ impl Roles {
             self.grid.on_moment(at);
             self.grid_len = len;
         }
+    }
+
+    /// Whether this moment is one of the server's timer.
+    pub(super) fn is_tick(&self, at: Instant) -> bool {
+        self.grid.is_kept() && self.grid.is_last(at)
     }
 
     /// Whether something of this end's at `at` is the next of what it sends by a timer.

@@ -71,7 +71,7 @@ impl Connection {
         }
         let open = self.open.as_deref()?;
         let replies = from != open.initiator && open.reply_first.is_some();
-        if !replies && !(from == SERVER && open.initiator == SERVER) {
+        if !replies && (from == CLIENT || open.initiator == CLIENT) {
             return None;
         }
         let path = if replies { &open.reply } else { &open.request };
@@ -167,9 +167,21 @@ impl Connection {
         }
     }
 
-    /// Whether this is the next of the server's ticks, and not the answer to what the client happened to ask before it.
-    pub(super) fn is_tick(&self, segment: &Segment, from: usize, order: Order) -> bool {
-        from == SERVER && self.roles.watch() && self.is_next_tick(segment, order)
+    /// Whether this is the next of the server's ticks, and not the answer to what the client happened to ask before it. Then it is
+    /// a message of its own, and the question stays open.
+    #[inline]
+    pub(super) fn passes_tick(
+        &mut self,
+        segment: &Segment,
+        from: usize,
+        order: Order,
+        ledger: &mut Ledger,
+    ) -> bool {
+        let passes = from == SERVER && self.roles.watch() && self.is_next_tick(segment, order);
+        if passes {
+            self.pass_tick(segment, ledger);
+        }
+        passes
     }
 
     #[cold]
@@ -184,9 +196,8 @@ impl Connection {
                 .is_some_and(|open| !self.asks_by_its_bytes(open.request_first))
     }
 
-    /// The tick is a message of its own; the question stays open.
     #[cold]
-    pub(super) fn pass_tick(&mut self, segment: &Segment, ledger: &mut Ledger) {
+    fn pass_tick(&mut self, segment: &Segment, ledger: &mut Ledger) {
         self.roles.on_unasked(segment.at, segment.payload_len);
         let idle_since = self.last_felt_end;
         self.close_push(SERVER, segment.at, segment.packet, u64::from(segment.payload_len), ledger);
@@ -203,6 +214,9 @@ impl Connection {
         bytes: u64,
         ledger: &mut Ledger,
     ) {
+        if from == SERVER {
+            self.roles.on_push(at);
+        }
         let mut account = Account::default();
         round_trip::charge_way_back(&self.pair(), &mut account, Kind::OneWay, from, packet);
         let idle = self.idle_since().map_or(Duration::ZERO, |since| (at - since).at_least_zero());

@@ -26,6 +26,11 @@ const NEW_REQUEST_AFTER: Duration = Duration::from_millis(1_500);
 const SETTLED_AFTER: Duration = Duration::from_secs(10);
 /// Shorter silences end a message too, if no answer ever comes.
 const PIECE_AFTER: Duration = Duration::from_millis(200);
+/// So many bytes are a key that a person presses, or two, and so long the least time that it takes to find the next one.
+const KEYS_MAX: u32 = 4;
+const KEY_AFTER: Duration = Duration::from_millis(50);
+/// Questions whose second part came by a timer so many times in a row were messages of their own.
+const ASKED_MIN: u8 = 3;
 /// So many segments in flight are a long message.
 const LONG_SEGMENTS: u32 = 10;
 /// A message in this many pieces without an answer is a stream.
@@ -116,7 +121,11 @@ impl Connection {
             return Silence::None;
         };
         let quiet = segment.at - last.at;
-        if quiet < PIECE_AFTER && open.pieces.len() < PIECES_MAX && !self.halves[from].plain {
+        if quiet < PIECE_AFTER
+            && open.pieces.len() < PIECES_MAX
+            && !self.halves[from].plain
+            && segment.payload_len > KEYS_MAX
+        {
             return Silence::None;
         }
         let own_time = verdict.split.has_only(Cause::SenderThink.bit());
@@ -136,6 +145,17 @@ impl Connection {
         if asking && quiet >= PIECE_AFTER && self.is_second_try(open, segment, from) {
             return Silence::Message;
         }
+        if own_time && emptied && self.ends_by_habit(open, last, segment, from, quiet) {
+            return Silence::Message;
+        }
+        if asking && from == CLIENT && quiet >= PIECE_AFTER && open.pieces.is_empty() {
+            let by_timer = self.roles.asks.is_due(segment.at, ASKED_MIN);
+            self.roles.asks.on_moment(segment.at);
+            if by_timer {
+                return Silence::Message;
+            }
+        }
+        let Some(open) = self.open.as_deref() else { return Silence::None };
         let end = if asking { NEW_REQUEST_AFTER } else { NEW_MESSAGE_AFTER };
         if quiet >= end || open.pieces.len() >= PIECES_MAX {
             Silence::Message
@@ -144,6 +164,29 @@ impl Connection {
         } else {
             Silence::None
         }
+    }
+
+    /// Whether the connection has shown that its messages end so: a word to confirm what the server sent by itself, keys that a person
+    /// types, or anything behind the answer of a server that sends without being asked.
+    fn ends_by_habit(
+        &self,
+        open: &Open,
+        last: &LastData,
+        segment: &Segment,
+        from: usize,
+        quiet: Duration,
+    ) -> bool {
+        let path = self.delay(CLIENT) + self.delay(SERVER);
+        let many = quiet >= path.times(4) && self.halves[from].outstanding() == 0;
+        let small = segment.payload_len < self.mss(from) && last.len < self.mss(from);
+        if from != open.initiator {
+            return many && small && quiet >= PIECE_AFTER && self.roles.pushes_often();
+        }
+        let typed = segment.payload_len <= KEYS_MAX
+            && open.piece.2 <= u64::from(KEYS_MAX)
+            && quiet >= KEY_AFTER.max(path.times(20));
+        let confirmed = from == CLIENT && quiet >= PIECE_AFTER && self.roles.has_parked();
+        many && open.reply_first.is_none() && open.pieces.is_empty() && (typed || confirmed)
     }
 
     /// Whether it is as long as all of the message so far: a second try, or the next heart-beat.
@@ -171,10 +214,12 @@ impl Connection {
         open.restart(self.next_n, initiator, start.min(at), idle, (segment.at, segment.packet));
         self.next_n += 1;
         open.request_first = (initiator == from).then_some(segment.seq);
+        // What comes when it is its time was not late.
+        let by_timer = from == SERVER && self.roles.is_tick(segment.at);
         open.way_base = self.halves[from]
             .clock
             .base_with_last()
-            .filter(|_| self.delay(from) >= self.delay(1 - from) && initiator == from);
+            .filter(|_| self.delay(from) >= self.delay(1 - from) && initiator == from && !by_timer);
         if initiator != from {
             open.request.begin(LastData {
                 at: open.start,
@@ -191,7 +236,7 @@ impl Connection {
         } else if let Some(lost) = unseen_copy::judge(&self.pair(), segment, from, order, idle_since) {
             open.begin_earlier(at, lost.ns);
             open.request.charge(&lost);
-        } else if let Some(late) = self.late_on_its_way(segment, from, idle_since) {
+        } else if let Some(late) = self.late_on_its_way(segment, from, idle_since).filter(|_| !by_timer) {
             open.begin_earlier(at, late.ns);
             open.request.charge(&late);
         }

@@ -370,8 +370,9 @@ impl Connection {
         let link = client.link.busy_from(asked.at).is_positive();
         let split = if stood || queued || late || think >= SHORTEST || link {
             // What else may have delayed it is asked as always.
-            let verdict =
+            let mut verdict =
                 server_think::judge(&self.pair(), open, &segment.unpack(), super::Order::New, false);
+            self.weigh_answer(open, &mut verdict);
             self.habits[SERVER].rounds.on_message(segment.seq);
             let blur = cork::blur(own, self.delay(CLIENT));
             let timer = self.halves[SERVER].rto.rto();

@@ -65,7 +65,16 @@ impl Grid {
 
     /// Whether the next moment, or the one after that, is now.
     pub(crate) fn fits(&self, at: Instant) -> bool {
-        self.is_kept() && self.last.is_some_and(|last| self.steps(at - last).is_some())
+        self.is_due(at, KEPT_MIN)
+    }
+
+    /// The same behind so many equal distances.
+    pub(crate) fn is_due(&self, at: Instant, least: u8) -> bool {
+        self.count >= least && self.last.is_some_and(|last| self.steps(at - last).is_some())
+    }
+
+    pub(crate) fn is_last(&self, at: Instant) -> bool {
+        self.last == Some(at)
     }
 
     /// Whether it is about as long as one step, or longer.

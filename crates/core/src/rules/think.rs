@@ -14,7 +14,7 @@ use crate::bill::split::Split;
 use crate::flow::order::Queue;
 use crate::words::cause::Cause;
 use crate::words::limits::{BURST_GAP, HELD_BACK_MIN, RTO_MIN};
-use crate::words::report::Confidence;
+use crate::words::report::{Confidence, Detail};
 
 pub(crate) fn judge(wait: &Wait<'_>) -> Verdict {
     let split = link_share::split(wait);
@@ -28,6 +28,9 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Verdict {
 
 /// Silence in which a message may have ended.
 const MESSAGE_AFTER: Duration = Duration::from_millis(200);
+/// ... or so many times what one end takes to react to the other, and no less than this.
+const REACTIONS: i64 = 20;
+const REACTION_MIN: Duration = Duration::from_millis(50);
 /// A write that comes by itself falls into the time that an acknowledgement takes to the sender in one case of so many.
 const CHANCE: i64 = 16;
 
@@ -42,6 +45,7 @@ pub(crate) fn rest(wait: &Wait<'_>, split: Split) -> Split {
         Queue::Emptied if may_be_released(wait) => (Cause::SenderThink, Confidence::Possible),
         Queue::Emptied if nagle::may_have_held(wait) => (Cause::SenderThink, Confidence::Possible),
         // It may have had nothing more to say, and what follows is another message.
+        Queue::Emptied if may_begin_another(wait) => (Cause::SenderThink, Confidence::Possible),
         Queue::Emptied if wait.gap >= MESSAGE_AFTER => (Cause::SenderThink, Confidence::Likely),
         Queue::Emptied if wait.near_sender() && !nagle::is_off_for_the_first_time(wait) => {
             (Cause::SenderThink, Confidence::Certain)
@@ -59,7 +63,21 @@ pub(crate) fn rest(wait: &Wait<'_>, split: Split) -> Split {
     };
     let charge = Charge::new(cause, wait.half.side, Duration::ZERO, confidence)
         .evidence(wait.last.packet, wait.segment.packet);
+    let charge =
+        if cause == Cause::SenderThink && may_begin_another(wait) && wait.last.queue == Queue::Emptied {
+            charge.detail(Detail { form: Some("or-messages"), ..Detail::default() })
+        } else {
+            charge
+        };
     split.rest(charge)
+}
+
+/// Whether everything before it had been acknowledged without an answer for so long that it may be a message of its own.
+fn may_begin_another(wait: &Wait<'_>) -> bool {
+    let usual = (wait.own + wait.peer).times(REACTIONS);
+    wait.half.flight() == 0
+        && wait.last.len < wait.mss
+        && (wait.gap >= MESSAGE_AFTER || wait.gap >= REACTION_MIN.max(usual))
 }
 
 /// Whether an acknowledgement may have released it that has hardly reached the sender yet, as far as the way to it is known:

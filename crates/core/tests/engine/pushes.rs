@@ -79,3 +79,111 @@ fn a_tick_does_not_answer_what_was_asked_shortly_before_it() {
         assert_eq!(answered.of(Cause::ServerThink).side, Server, "{seen}");
     });
 }
+
+/// A panel asks by the second, and says so with 7 bytes when it has the answer: the next question begins the next message.
+#[test]
+fn what_confirms_an_answer_is_no_beginning_of_the_next_question() {
+    let polls = each(1..=12, |n| {
+        format!("@{} C 93 #ask\n ask+4 S 297 #answer\n answer+0.4 C 7 #got\n got+35 S ack", 1_000 * n)
+    });
+    log(format!("{}\n{polls}", settled(2))).rtt(ms(0.2)).both_ends(|seen| {
+        let waited: Vec<Duration> = (seen.connection().exchanges.iter())
+            .filter(|exchange| exchange.kind == Kind::Exchange && exchange.elapsed > ms(100))
+            .map(|exchange| exchange.elapsed)
+            .collect();
+        assert!(waited.len() <= 4, "{seen}");
+        for bill in seen.connection().exchanges.iter().flat_map(|exchange| &exchange.bill) {
+            let is_pause = bill.cause == Cause::SenderThink && bill.ns > ms(1);
+            assert!(!is_pause || bill.confidence == Confidence::Possible, "{seen}");
+        }
+    });
+}
+
+/// What the server says by itself is confirmed with 15 bytes at once; a question comes most of a second later.
+#[test]
+fn what_confirms_news_is_no_beginning_of_a_question() {
+    let news = each(1..=3, |n| {
+        format!(
+            "@{} S 60 #news\n news+0.2 C 15 #got\n got+40 S ack\n got+940 C 18 #ask\n ask+0.5 S 200 #answer\n answer+0 C ack",
+            5_000 * n
+        )
+    });
+    log(format!("{}\n{news}", settled(2))).rtt(ms(0.2)).both_ends(|seen| {
+        assert_eq!(billed(seen, &[Cause::SenderThink]), Duration::ZERO, "{seen}");
+        assert!(billed(seen, &[Cause::ServerThink]) < ms(3), "{seen}");
+    });
+}
+
+/// A password, a byte a key, which the server acknowledges and does not echo; the last one is the question.
+#[test]
+fn keys_without_an_echo_are_messages_of_their_own() {
+    let pauses = [310, 120, 95, 480, 150, 210];
+    let keys = each(pauses, |ms| format!("key+{ms} C 2 #key\n key+0 S ack"));
+    let text = format!(
+        "{}+700 C 2 #key\n key+0 S ack\n{keys}\n key+90 C 3 #key\n key+137 S 40 #in\n in+0 C ack",
+        settled(2)
+    );
+    log(text).rtt(ms(0.2)).both_ends(|seen| {
+        assert_eq!(billed(seen, &[Cause::SenderThink]), Duration::ZERO, "{seen}");
+        assert_eq!(seen.exchange(3).exchange.request_bytes, 3, "{seen}");
+    });
+}
+
+/// A client that stops for 700 ms in the middle of its question, as far as these packets say: the first part may have been a message of
+/// its own, that nobody answers.
+#[test]
+fn a_pause_with_everything_acknowledged_is_no_more_than_possibly_a_programs() {
+    for pause in [60, 700] {
+        let text = format!(
+            "{}+5 C 200 #head\n head+0 S ack\n head+{pause} C 500 #rest\n rest+20 S 100 #answer\n answer+0 C ack",
+            settled(2)
+        );
+        log(text).rtt(ms(RTT)).both_ends(|seen| {
+            let exchange = seen.exchange(3);
+            let pause = exchange.of(Cause::SenderThink);
+            assert_eq!(
+                (pause.confidence, pause.detail.form),
+                (Confidence::Possible, Some("or-messages")),
+                "{seen}"
+            );
+        });
+    }
+}
+
+/// A chat in which others speak every five seconds: what comes 6.3 s after a line, which the server had acknowledged, may be the next
+/// of those.
+#[test]
+fn what_comes_as_late_as_news_do_is_not_surely_an_answer() {
+    let news = each([4_000, 9_700, 13_900, 19_200], |ms| format!("@{ms} S 80 #n\n n+40 C ack"));
+    let text = format!(
+        "{}\n{news}\n@21000 C 31 #line\n line+40 S ack\n line+6300 S 162 #other\n other+40 C ack",
+        settled(2)
+    );
+    log(text).rtt(ms(20)).both_ends(|seen| {
+        assert_eq!(seen.exchange(3).of(Cause::ServerThink).confidence, Confidence::Possible, "{seen}");
+    });
+}
+
+/// Nothing says that a message after five seconds is the answer, where all others came within a millisecond.
+#[test]
+fn a_second_is_no_certain_answer_and_five_are_out_of_all_measure() {
+    let text =
+        format!("{}+5 C 55 #ping\n ping+0.5 S ack\n ping+5290 S 127 #next\n next+0.7 C 127", settled(6));
+    log(text).rtt(ms(0.2)).both_ends(|seen| {
+        assert_eq!(seen.exchange(7).of(Cause::ServerThink).confidence, Confidence::Possible, "{seen}");
+    });
+    let text = format!("handshake\n{}", "+50 C 100\n +1300 S 200\n +0 C ack\n".repeat(3));
+    log(text).rtt(ms(0.2)).both_ends(|seen| {
+        assert_eq!(seen.exchange(2).of(Cause::ServerThink).confidence, Confidence::Likely, "{seen}");
+    });
+}
+
+/// GOAWAY and close_notify are two segments, and one farewell.
+#[test]
+fn last_words_in_two_segments_answer_nothing() {
+    let text = settled(5) + "+100 C 40 #thanks\n thanks+40 S ack\n thanks+4000 S 46\n +0 S 31 fin\n +0 C ack";
+    log(text).rtt(ms(20)).both_ends(|seen| {
+        assert_eq!((seen.count(Kind::Exchange), seen.count(Kind::OneWay)), (5, 2), "{seen}");
+        assert!(billed(seen, &[Cause::ServerThink]) < ms(1), "{seen}");
+    });
+}

@@ -146,6 +146,7 @@ fn in_words(form: &str) -> Option<&'static str> {
         "or-cork" => "a cork's timer would look the same",
         "or-news" => "a question that is answered when there is news would look the same",
         "or-pushes" => "messages that nobody asked for, each of its own, would look the same",
+        "or-messages" => "what follows may be a message of its own that nobody waits for",
         "whole-reply" => "the whole reply was held",
         "until-acknowledged" => "held until all before it was acknowledged",
         "uneven" => "rounds of unequal size",

@@ -1,0 +1,61 @@
+//! What does a packet look like on the ladder, where a person asks for it?
+
+use tcpwhy_wire::Segment;
+
+use super::Connection;
+use crate::bill::split::Split;
+use crate::connection::ladder::RUNG;
+use crate::tally::ledger::Ledger;
+use crate::words::report::{Rung, Trigger};
+
+impl Connection {
+    #[inline]
+    pub(super) fn rung(
+        &mut self,
+        segment: &Segment,
+        from: usize,
+        trigger: Trigger,
+        split: Option<&Split>,
+        ledger: &mut Ledger,
+    ) {
+        if let Some(ladder) = &mut self.ladder {
+            if ledger.has_room(RUNG) {
+                self.add_rung(segment, from, trigger, split);
+            } else {
+                ladder.omitted += 1;
+            }
+        }
+    }
+
+    #[cold]
+    fn add_rung(&mut self, segment: &Segment, from: usize, trigger: Trigger, split: Option<&Split>) {
+        let firsts = [from, 1 - from].map(|end| self.halves[end].first);
+        let Some(ladder) = &mut self.ladder else { return };
+        let offset = ladder.offset(from, firsts[0], segment.seq);
+        let ack_offset = segment.flags.ack().then(|| ladder.offset(1 - from, firsts[1], segment.ack));
+        let (seq, ack) = ladder.relative(segment, from);
+        let window_scale = if segment.flags.syn() { Some(0) } else { self.window_scale(from) };
+        let rung = Rung {
+            packet: segment.packet,
+            at: segment.at,
+            exchange: self.open.as_ref().map(|open| open.n).or((segment.flags.syn()).then_some(0)),
+            from: self.halves[from].side,
+            offset,
+            len: segment.payload_len,
+            ack_offset,
+            seq,
+            ack,
+            window_field: segment.window,
+            window_scale,
+            window: u64::from(self.window(segment, from)),
+            flags: segment.flags,
+            trigger,
+            billed: split.map_or(Vec::new(), |split| {
+                split.charges().map(|charge| (charge.cause, charge.ns)).collect()
+            }),
+        };
+        if let Some(ladder) = &mut self.ladder {
+            ladder.rungs.push(rung);
+        }
+    }
+}
