@@ -19,8 +19,8 @@ use crate::words::cause::Cause;
 use crate::words::limits::HOST_VARIATION;
 use crate::words::report::{Confidence, Kind};
 
-/// A program that answers a question hardly ever takes longer for certain.
-const LONG_MIN: Duration = Duration::from_secs(1);
+/// A program that answers a question hardly ever takes longer for certain: a second, as captures measure it.
+const LONG_MIN: Duration = Duration::from_millis(950);
 
 impl Connection {
     /// A segment begins a message of its own: what was under way is over.
@@ -39,16 +39,16 @@ impl Connection {
     }
 
     /// Whether what the client says now may answer what the server sent by itself: not a greeting, and not the first message
-    /// of a capture that starts in the middle, which may be an answer of its own.
+    /// of a capture that starts in the middle, which may be an answer of its own unless it is as long as the client's (a heart-beat).
     fn may_be_answered(&self, segment: &Segment, from: usize) -> bool {
         let Some(open) = self.open.as_deref().filter(|_| from == CLIENT) else { return false };
         let by_itself = open.initiator == SERVER && open.reply_first.is_none();
         let reaction = self.reaction(self.now).is_some_and(|reaction| reaction <= PAUSE_MIN);
+        let sent_back = self.assumed && open.request_bytes == u64::from(segment.payload_len);
         by_itself
             && reaction
             && !self.asks_by_its_bytes(Some(segment.seq))
-            && self.halves[CLIENT].bytes > 0
-            && !(self.assumed && open.n == 0)
+            && (self.halves[CLIENT].bytes > 0 && !(self.assumed && open.n == 0) || sent_back)
     }
 
     /// How long the client took for what it began at `at`, if it reacted to the last thing that the server sent.
@@ -87,24 +87,26 @@ impl Connection {
 
     /// How sure it is that an answer took so long: a second is too long where no protocol is read, and it may be something else
     /// that the server says by itself, or the first part of another talk.
-    pub(super) fn weigh_answer(&self, open: &Open, verdict: &mut Verdict) {
+    pub(super) fn weigh_answer(&self, open: &Open, len: u32, verdict: &mut Verdict) {
         if open.initiator == CLIENT {
             let own = verdict.split.charges().filter(|charge| charge.cause == Cause::ServerThink);
             let wait: Duration = own.map(|charge| charge.ns).sum();
             if wait >= PAUSE_MIN {
-                self.weigh_long(open, wait, verdict);
+                self.weigh_long(open, wait, len, verdict);
             }
         }
     }
 
     #[cold]
-    fn weigh_long(&self, open: &Open, wait: Duration, verdict: &mut Verdict) {
+    fn weigh_long(&self, open: &Open, wait: Duration, len: u32, verdict: &mut Verdict) {
         if self.asks_by_its_bytes(open.request_first) {
             return;
         }
         let acknowledged = self.halves[CLIENT].newly_acked == 0;
         let push = acknowledged && self.roles.may_be_push(wait);
-        if push || self.roles.is_out_of_all_measure(wait, open.n) {
+        let lens = [open.request_bytes, u64::from(len)];
+        let asks = wait >= LONG_MIN && self.roles.may_ask(wait, open.client_idle, lens);
+        if push || asks || self.roles.is_out_of_all_measure(wait, open.n) {
             verdict.split.doubt();
         } else if wait >= LONG_MIN {
             verdict.split.temper();

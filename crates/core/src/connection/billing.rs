@@ -49,7 +49,7 @@ impl Connection {
             if self.frames.is_doubtful() || self.unpaired {
                 verdict.split.doubt();
             }
-            self.weigh_answer(open, &mut verdict);
+            self.weigh_answer(open, segment.payload_len, &mut verdict);
             self.doubt_turn(segment, from, &mut verdict);
             let small = segment.payload_len < mss;
             let blur = cork::blur(self.delay(from), self.delay(1 - from));

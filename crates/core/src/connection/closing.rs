@@ -115,7 +115,10 @@ impl Connection {
             Kind::OneWay if open.initiator != CLIENT => self.roles.on_push(open.passed),
             _ if open.initiator != CLIENT => {}
             Kind::OneWay => self.roles.on_unanswered(len, open.passed),
-            _ => self.roles.on_question(len, open.waited - self.delay(SERVER), open.is_guess),
+            _ => {
+                let wait = open.waited - self.delay(SERVER);
+                self.roles.on_question(len, wait, open.is_guess, open.client_idle);
+            }
         }
     }
 

@@ -185,6 +185,7 @@ impl Connection {
         self.spare = None;
         self.talk = None;
         self.roles.take_parked();
+        self.roles.row = None;
         self.halves.iter_mut().for_each(Half::free);
         self.heap = 0;
     }

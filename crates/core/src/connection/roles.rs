@@ -15,6 +15,10 @@ use crate::flow::ends::SERVER;
 
 /// Whoever reacts takes a tenth of the time that the other one takes, or less.
 const SHARE: i64 = 10;
+/// ... and of somebody who takes a person's time a hundredth.
+const STEADY: i64 = 100;
+/// A client that takes so long did something else than react.
+const IDLE_MIN: Duration = Duration::from_millis(50);
 /// A server that asks does not ask again sooner, unless it is known to.
 pub(super) const PAUSE_MIN: Duration = Duration::from_millis(200);
 /// A server that has not shown yet that it asks, and is silent for longer behind what may be an answer, waited for no one.
@@ -74,6 +78,14 @@ enum Chain {
     Answers(u32, u8),
 }
 
+/// Long waits in a row, each behind a message with which the client had reacted to what the server said.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Reacted {
+    count: u8,
+    shortest: Duration,
+    longest: Duration,
+}
+
 /// Messages of the server's that nobody asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Pushes {
@@ -108,6 +120,7 @@ pub(super) struct Roles {
     pushes: Pushes,
     /// How many questions were answered at once.
     quick: u32,
+    reacted: Reacted,
     /// Bytes of the client's last question that was answered, and of its last answer.
     pub question_len: u32,
     answer_len: u32,
@@ -212,18 +225,21 @@ impl Roles {
 
     /// The server answered the client's question of `len` bytes after `wait`, for all that is known or as a guess.
     #[inline]
-    pub(super) fn on_question(&mut self, len: u32, wait: Duration, is_guess: bool) {
+    pub(super) fn on_question(&mut self, len: u32, wait: Duration, is_guess: bool, idle: Duration) {
         self.quick = self.quick.saturating_add(u32::from(wait <= QUICK));
         let tells = self.alert || is_guess || wait >= KEPT_MIN;
         if tells || self.unanswered.len == len || self.answer_len == len {
-            self.on_telling_question(len, wait, is_guess);
+            self.on_telling_question(len, wait, is_guess, idle);
         } else {
             self.question_len = len;
         }
     }
 
     #[cold]
-    fn on_telling_question(&mut self, len: u32, wait: Duration, is_guess: bool) {
+    fn on_telling_question(&mut self, len: u32, wait: Duration, is_guess: bool, idle: Duration) {
+        if wait >= PAUSE_MIN {
+            self.on_long_wait(wait, idle);
+        }
         if wait >= KEPT_MIN {
             self.longest_wait = self.longest_wait.max(wait);
         }
@@ -257,7 +273,7 @@ impl Roles {
     /// Whether something that comes so long after a question may as well be the next of these.
     pub(super) fn may_be_push(&self, wait: Duration) -> bool {
         let Pushes { count, first: Some(first), last: Some(last) } = self.pushes else { return false };
-        self.pushes_often() && wait.times(4 * i64::from(count - 1)) >= last - first
+        self.pushes_often() && wait.times(SHARE * i64::from(count - 1)) >= last - first
     }
 
     /// Whether most of so many questions were answered a thousand times sooner.
@@ -265,6 +281,29 @@ impl Roles {
         wait >= QUICK.times(1_000)
             && self.quick >= QUICK_MIN
             && u64::from(self.quick).saturating_mul(2) >= questions
+    }
+
+    fn on_long_wait(&mut self, wait: Duration, idle: Duration) {
+        let reacted = &mut self.reacted;
+        if idle >= IDLE_MIN {
+            *reacted = Reacted::default(); // it asks by itself
+            return;
+        }
+        if idle.times(STEADY) > wait {
+            return;
+        }
+        let first = reacted.count == 0;
+        reacted.count = reacted.count.saturating_add(1);
+        reacted.shortest = if first { wait } else { reacted.shortest.min(wait) };
+        reacted.longest = reacted.longest.max(wait);
+    }
+
+    /// Whether the client, who took `idle` to react, may have answered the server with `len` bytes, which then took so long to ask
+    /// again with no more than that. A person's pauses differ, and a slow server's not so much.
+    pub(super) fn may_ask(&self, wait: Duration, idle: Duration, [len, next]: [u64; 2]) -> bool {
+        let Reacted { count, shortest, longest } = self.reacted;
+        let differ = longest.max(wait) >= shortest.min(wait).times(2);
+        count >= TURNS_MIN && idle.times(STEADY) <= wait && next <= len && differ
     }
 
     pub(super) fn has_parked(&self) -> bool {

@@ -312,7 +312,7 @@ impl Connection {
         }
         self.last_felt_end = Some(open.start + account.total());
         let wait = open.waited - self.delay(SERVER);
-        self.roles.on_question(open.request_bytes as u32, wait, false);
+        self.roles.on_question(open.request_bytes as u32, wait, false, open.client_idle);
         let closed = Closed {
             n: open.n,
             kind: Kind::Exchange,
@@ -372,7 +372,7 @@ impl Connection {
             // What else may have delayed it is asked as always.
             let mut verdict =
                 server_think::judge(&self.pair(), open, &segment.unpack(), super::Order::New, false);
-            self.weigh_answer(open, &mut verdict);
+            self.weigh_answer(open, segment.payload_len, &mut verdict);
             self.habits[SERVER].rounds.on_message(segment.seq);
             let blur = cork::blur(own, self.delay(CLIENT));
             let timer = self.halves[SERVER].rto.rto();

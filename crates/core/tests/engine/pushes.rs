@@ -187,3 +187,32 @@ fn last_words_in_two_segments_answer_nothing() {
         assert!(billed(seen, &[Cause::ServerThink]) < ms(1), "{seen}");
     });
 }
+
+/// A shell that the server's end types into: the client answers within a millisecond, with more than it was asked, and the next
+/// word comes when the person likes.
+#[test]
+fn who_answers_at_once_and_waits_for_a_person_is_hardly_the_one_who_asks() {
+    let pauses = [2_000, 700, 9_000, 1_300, 27_000, 4_100, 13_000];
+    let turns = each(pauses, |pause| format!("+0.7 C 300 #said\n said+40 S ack\n said+{pause} S 76"));
+    log(format!("handshake\n+1 C 300\n +900 S 76\n{turns}\n+0.7 C 300")).rtt(ms(5)).both_ends(|seen| {
+        let last =
+            seen.connection().exchanges.iter().filter(|exchange| exchange.kind == Kind::Exchange).skip(4);
+        for line in last.flat_map(|exchange| &exchange.bill).filter(|line| line.cause == Cause::ServerThink) {
+            assert!(line.ns < ms(950) || line.confidence == Confidence::Possible, "{seen}");
+        }
+    });
+}
+
+/// The capture starts in the middle, and a heart-beat of 32 bytes comes every three seconds, which its peer sends back at once.
+#[test]
+fn a_heart_beat_that_comes_back_is_asked_by_who_sent_it_first() {
+    let text =
+        settled(1) + &each(1..=3, |n| format!("@{} S 32 #b{n}\n b{n}+0.1 C 32\n +40 S ack", 3_000 * n));
+    let log = log(text).rtt(ms(0.1));
+    for end in crate::packet_log::End::BOTH {
+        let segments = log.capture(end);
+        let first = segments.iter().position(|segment| segment.payload_len == 32).expect("a heart-beat");
+        let seen = Seen::of(segments[first..].to_vec(), "behind the handshake");
+        assert!(billed(&seen, &[Cause::ServerThink]) < ms(1), "{seen}");
+    }
+}
