@@ -46,6 +46,8 @@ tcp_info! {
     backoff: u8 = 4,
     /// Time stamps 1, SACK 2, window scaling 4, ECN 8.
     options: u8 = 5,
+    /// Exponents of the windows' scales: two fields of four bits; see [`TcpInfo::rcv_wscale`].
+    window_scales: u8 = 6,
     /// Bit 0: the delivery rate was measured while the application had nothing more to send.
     delivery_flags: u8 = 7,
     /// Retransmission timeout, us.
@@ -161,6 +163,12 @@ fn is_zero<T: From<u8> + PartialEq>(field: &Option<T>) -> bool {
 const ROOM_BYTES: usize = 512;
 
 impl TcpInfo {
+    /// The scale that this end announced, with which the peer multiplies its window.
+    pub fn rcv_wscale(&self) -> Option<u8> {
+        // Bit fields begin at the lower end on little-endian machines: the peer's scale first.
+        self.window_scales.map(|both| if cfg!(target_endian = "little") { both >> 4 } else { both & 0xf })
+    }
+
     /// Asks the kernel about a socket.
     ///
     /// # Errors

@@ -14,6 +14,7 @@ use tcpwhy_core::{Cause, Listing, Options};
 use tcpwhy_remedy::Stack;
 use tcpwhy_wire::Filter;
 
+use crate::fix::{FixArgs, UndoArgs};
 use crate::gate::Gate;
 use crate::lab::LabArgs;
 use crate::sockets::SocketsArgs;
@@ -69,6 +70,10 @@ pub(crate) enum Command {
     List(ListArgs),
     /// Ask the running sockets of this machine: what limits each now, whose is it, which options are set?
     Sockets(SocketsArgs),
+    /// Change a running system, measure whether it helps, and take it back where it does not.
+    Fix(FixArgs),
+    /// List what `fix` has changed, and take it back.
+    Undo(UndoArgs),
     /// Record the classic 40 ms stall on this machine, bill it, fix it, bill it again.
     Demo(DemoArgs),
     /// Recreate a problem on this machine's own kernel, with the truth beside it, and its fixes.

@@ -6,6 +6,9 @@
 mod cli;
 mod confine;
 mod demo;
+#[cfg(target_os = "linux")]
+mod feed;
+mod fix;
 mod gate;
 mod interim;
 mod lab;
@@ -55,6 +58,8 @@ fn main() -> ExitCode {
         Command::Read(args) => read(&args),
         Command::List(args) => list(&args),
         Command::Sockets(args) => sockets::run(&args),
+        Command::Fix(args) => fix::run(&args),
+        Command::Undo(args) => fix::undo(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Lab(args) => lab::run(&args),
         Command::Explain(args) => output::explanation(args.cause, args.color),

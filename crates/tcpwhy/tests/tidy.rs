@@ -14,7 +14,7 @@ const LONG_FILES: [(&str, &str); 0] = [];
 const PURE: [&str; 7] = ["wire", "heads", "core", "twin", "remedy", "report", "page"];
 
 /// Which crates of the workspace each crate may use (ARCHITECTURE: the flow of data).
-const MAY_USE: [(&str, &[&str]); 14] = [
+const MAY_USE: [(&str, &[&str]); 15] = [
     ("wire", &[]),
     ("heads", &[]),
     ("core", &["wire", "heads"]),
@@ -26,8 +26,12 @@ const MAY_USE: [(&str, &[&str]); 14] = [
     ("gen", &["wire"]),
     ("sandbox", &[]),
     ("sockets", &["host"]),
+    ("fix", &["host", "sockets"]),
     ("lab", &["wire", "twin", "host"]),
-    ("tcpwhy", &["wire", "core", "twin", "remedy", "report", "page", "host", "lab", "sandbox", "sockets"]),
+    (
+        "tcpwhy",
+        &["wire", "core", "twin", "remedy", "report", "page", "host", "lab", "sandbox", "sockets", "fix"],
+    ),
     ("python", &["wire", "core", "twin", "remedy", "report"]),
 ];
 

@@ -21,7 +21,10 @@ def listen(port, backlog=64):
 def read(connection, count):
     got = 0
     while got < count:
-        part = connection.recv(min(count - got, 1 << 16))
+        try:
+            part = connection.recv(min(count - got, 1 << 16))
+        except ConnectionResetError:
+            part = b""
         if not part:
             sys.exit(0)
         got += len(part)
@@ -77,13 +80,15 @@ def source(port, length):
         connection.close()
 
 
-def fetch(host, port, length, buffer, pause):
-    """Fetches so many bytes again and again, `pause` seconds apart, with SO_RCVBUF set where it is not 0."""
+def fetch(host, port, length, buffer, pause, when="early"):
+    """Fetches so many bytes again and again, `pause` seconds apart, with SO_RCVBUF set where it is not 0: before it connects, or behind."""
     connection = socket.socket()
-    if buffer:
-        # The kernel doubles it.
+    # The kernel doubles it.
+    if buffer and when == "early":
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer // 2)
     connection.connect((host, port))
+    if buffer and when == "late":
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer // 2)
     say("ready")
     while True:
         began = time.monotonic()
@@ -91,26 +96,6 @@ def fetch(host, port, length, buffer, pause):
         read(connection, length)
         say(time.monotonic() - began)
         time.sleep(pause)
-
-
-def download(host, port, path, length, buffer):
-    """Fetches a file by HTTP on one connection, again and again."""
-    connection = socket.socket()
-    if buffer:
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer // 2)
-    connection.connect((host, port))
-    say("ready")
-    while True:
-        began = time.monotonic()
-        connection.sendall(f"GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
-        head = b""
-        while b"\r\n\r\n" not in head:
-            part = connection.recv(1 << 12)
-            if not part:
-                sys.exit(0)
-            head += part
-        read(connection, length - len(head.split(b"\r\n\r\n", 1)[1]))
-        say(time.monotonic() - began)
 
 
 def corked(port):

@@ -1,5 +1,6 @@
 //! Do the commands for running systems say and do what is so? Against the real kernel, faulty applications and their own clocks.
 #![cfg(target_os = "linux")]
 
+mod fix;
 mod lab;
 mod sockets;

@@ -1,0 +1,295 @@
+//! What was changed and not taken back? A file that has each change before it is made.
+//!
+//! Lines of JSON, appended and synced: `begin` with the change, `end` with how it ended. A line that a crash cut off was never acted on.
+//! Whoever changes or takes back something holds the lock of the file meanwhile, so that two never interleave.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstat, mkdirat, open, openat};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+use crate::{Change, Error};
+
+/// The journal of one user; root's is the machine's.
+#[derive(Debug)]
+pub struct Journal {
+    file: File,
+    path: PathBuf,
+}
+
+/// A change that was begun and not taken back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Its number.
+    pub id: u64,
+    /// Seconds since 1970.
+    pub at_s: u64,
+    /// The boot in which it was made.
+    pub boot: String,
+    /// What was changed.
+    #[serde(flatten)]
+    pub change: Change,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Line {
+    Begin(Entry),
+    End { id: u64, how: String },
+}
+
+/// What came of a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Applied {
+    /// It was made.
+    Made(Entry),
+    /// Nothing was to be done: it has the value already, and whoever set it may take it back.
+    AlreadySo,
+}
+
+/// What came of taking it back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Undone {
+    /// It has its old value again.
+    TakenBack,
+    /// It had its old value: it was not made, or somebody took it back.
+    AsBefore,
+    /// What was changed is not there any more.
+    Gone(String),
+    /// The machine was restarted since, which took it back.
+    Restarted,
+}
+
+impl fmt::Display for Undone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TakenBack => f.write_str("taken back"),
+            Self::AsBefore => f.write_str("it is as it was before"),
+            Self::Gone(what) => write!(f, "nothing to take back: {what} is gone"),
+            Self::Restarted => f.write_str("nothing to take back: the machine was restarted since"),
+        }
+    }
+}
+
+const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+const NAME: &str = "journal";
+/// More than any change takes.
+const LINE_MAX: usize = 16 << 10;
+
+impl Journal {
+    /// Opens the journal: `/var/lib/tcpwhy` for root, `~/.local/state/tcpwhy` for others; made where it is not there.
+    ///
+    /// # Errors
+    /// The folder belongs to somebody else, or others can write into it.
+    pub fn open() -> Result<Self, Error> {
+        if rustix::process::geteuid().is_root() {
+            return Self::open_in(Path::new("/var/lib"));
+        }
+        #[expect(clippy::disallowed_methods, reason = "where a user's files are is in the environment")]
+        let state = std::env::var("XDG_STATE_HOME")
+            .or_else(|_| std::env::var("HOME").map(|home| home + "/.local/state"));
+        let state = PathBuf::from(state.map_err(|_| Error::Journal {
+            path: "~/.local/state/tcpwhy".to_owned(),
+            why: "HOME is not set".to_owned(),
+        })?);
+        let why =
+            |why: std::io::Error| Error::Journal { path: state.display().to_string(), why: why.to_string() };
+        std::fs::create_dir_all(&state).map_err(why)?;
+        Self::open_in(&state)
+    }
+
+    /// Opens the folder `tcpwhy` in `place`.
+    ///
+    /// # Errors
+    /// As [`Journal::open`].
+    pub fn open_in(place: &Path) -> Result<Self, Error> {
+        let path = place.join("tcpwhy");
+        let failed = |why: String| Error::Journal { path: path.display().to_string(), why };
+        let system = |errno: Errno| failed(errno.to_string());
+        let place: OwnedFd =
+            open(place, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).map_err(system)?;
+        match mkdirat(&place, "tcpwhy", Mode::RWXU) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(system(errno)),
+        }
+        let folder = openat(&place, "tcpwhy", FOLDER, Mode::empty()).map_err(system)?;
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let us = rustix::process::geteuid().as_raw();
+        let stat = fstat(&folder).map_err(system)?;
+        if stat.st_uid != us || stat.st_mode & 0o077 != 0 {
+            return Err(failed(format!("it has to belong to user {us} alone (chown, chmod 700)")));
+        }
+        let file = openat(&folder, NAME, flags, Mode::RUSR | Mode::WUSR).map_err(system)?;
+        let stat = fstat(&file).map_err(system)?;
+        if stat.st_uid != us || stat.st_nlink != 1 {
+            return Err(failed(format!("its file has to belong to user {us}, and to have no other name")));
+        }
+        // Its own name has to outlive a crash too.
+        rustix::fs::fsync(&folder).map_err(system)?;
+        Ok(Self { file: file.into(), path: path.join(NAME) })
+    }
+
+    /// What was begun and not taken back, the last one first.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn entries(&self) -> Result<Vec<Entry>, Error> {
+        let _lock = self.lock()?;
+        self.read()
+    }
+
+    /// Makes a change: journalled and synced, then made, then looked at.
+    ///
+    /// # Errors
+    /// [`Error::ChangedSince`] where it has not the value that it is changed from.
+    pub fn apply(&self, change: &Change) -> Result<Applied, Error> {
+        let _lock = self.lock()?;
+        let now = change.target.read()?;
+        if now == change.to {
+            return Ok(Applied::AlreadySo);
+        }
+        if now != change.from {
+            return Err(changed_since(change, now, &change.from));
+        }
+        let entries = self.read()?;
+        if entries.is_empty() {
+            // Nobody needs what has ended.
+            self.file.set_len(0).map_err(|error| self.failed(&error))?;
+        }
+        let id = entries.iter().map(|entry| entry.id).max().unwrap_or(0) + 1;
+        let at_s = now_s();
+        let change = &Change { memo: change.target.memo()?, ..change.clone() };
+        let entry = Entry { id, at_s, boot: boot(), change: change.clone() };
+        self.append(&Line::Begin(entry.clone()))?;
+        let made = change.target.write(&change.to, None).and_then(|()| {
+            let now = change.target.read()?;
+            if now == change.to {
+                return Ok(());
+            }
+            change.target.write(&change.from, change.memo.as_deref())?;
+            Err(Error::NotTaken { what: change.target.shown(), now, wanted: change.to.clone() })
+        });
+        if let Err(error) = made {
+            // As it was, or an undo will say that it is not.
+            if change.target.read().is_ok_and(|now| now == change.from) {
+                self.append(&Line::End { id, how: "not made".to_owned() })?;
+            }
+            return Err(error);
+        }
+        Ok(Applied::Made(entry))
+    }
+
+    /// Takes a change back, unless somebody else has changed the value since.
+    ///
+    /// # Errors
+    /// [`Error::ChangedSince`] then, and it stays in the journal.
+    pub fn undo(&self, entry: &Entry) -> Result<Undone, Error> {
+        let _lock = self.lock()?;
+        let change = &entry.change;
+        let undone = if entry.boot == boot() {
+            match change.target.read() {
+                Err(Error::Gone(what)) => Undone::Gone(what),
+                Err(error) => return Err(error),
+                Ok(now) if now == change.from => {
+                    if change.memo.is_some() {
+                        // What goes along with it may be another.
+                        change.target.write(&change.from, change.memo.as_deref())?;
+                    }
+                    Undone::AsBefore
+                }
+                Ok(now) if now != change.to && !change.target.is_passing(&now, &change.from, &change.to) => {
+                    return Err(changed_since(change, now, &change.to));
+                }
+                Ok(_) => {
+                    change.target.write(&change.from, change.memo.as_deref())?;
+                    let now = change.target.read()?;
+                    if now != change.from {
+                        let (what, wanted) = (change.target.shown(), change.from.clone());
+                        return Err(Error::NotTaken { what, now, wanted });
+                    }
+                    Undone::TakenBack
+                }
+            }
+        } else {
+            Undone::Restarted
+        };
+        self.append(&Line::End { id: entry.id, how: undone.to_string() })?;
+        Ok(undone)
+    }
+
+    /// Forgets a change that somebody else has changed since, or that is to stay.
+    ///
+    /// # Errors
+    /// The journal cannot be written.
+    pub fn forget(&self, entry: &Entry) -> Result<(), Error> {
+        let _lock = self.lock()?;
+        self.append(&Line::End { id: entry.id, how: "forgotten".to_owned() })
+    }
+
+    fn read(&self) -> Result<Vec<Entry>, Error> {
+        let mut text = Vec::new();
+        let mut file = &self.file;
+        file.seek(SeekFrom::Start(0))
+            .and_then(|_| file.read_to_end(&mut text))
+            .map_err(|error| self.failed(&error))?;
+        let mut entries: Vec<Entry> = Vec::new();
+        for line in text.split(|byte| *byte == b'\n').filter(|line| line.len() <= LINE_MAX) {
+            match serde_json::from_slice(line) {
+                Ok(Line::Begin(entry)) => entries.push(entry),
+                Ok(Line::End { id, .. }) => entries.retain(|entry| entry.id != id),
+                // Cut off by a crash: what it says was not done.
+                Err(_) => {}
+            }
+        }
+        entries.reverse();
+        Ok(entries)
+    }
+
+    /// The line is on disk when this returns.
+    fn append(&self, line: &Line) -> Result<(), Error> {
+        let text = serde_json::to_string(line).map_err(|error| self.failed(&error.into()))?;
+        // A line feed in front: the line before may have been cut off.
+        let bytes = format!("\n{text}\n");
+        let mut file = &self.file;
+        file.write_all(bytes.as_bytes()).and_then(|()| file.sync_data()).map_err(|error| self.failed(&error))
+    }
+
+    fn lock(&self) -> Result<Lock<'_>, Error> {
+        flock(&self.file, FlockOperation::LockExclusive).map_err(|errno| self.failed(&errno.into()))?;
+        Ok(Lock(&self.file))
+    }
+
+    fn failed(&self, error: &std::io::Error) -> Error {
+        Error::Journal { path: self.path.display().to_string(), why: error.to_string() }
+    }
+}
+
+fn changed_since(change: &Change, now: String, expected: &str) -> Error {
+    Error::ChangedSince { what: change.target.shown(), now, expected: expected.to_owned() }
+}
+
+/// The kernel lets go of it when the process ends, however it ends.
+struct Lock<'a>(&'a File);
+
+impl Drop for Lock<'_> {
+    fn drop(&mut self) {
+        let _ = flock(self.0, FlockOperation::Unlock);
+    }
+}
+
+/// Changes with every start of the machine.
+fn boot() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
+        .map(|id| id.trim().to_owned())
+        .unwrap_or_default()
+}
+
+#[expect(clippy::disallowed_methods, reason = "when a change was made, for people who read the list")]
+fn now_s() -> u64 {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}

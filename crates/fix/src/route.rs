@@ -1,0 +1,217 @@
+//! How is one property of a route changed and everything else of it kept? The route is asked for, and given back with one metric changed.
+
+use std::fmt::Write as _;
+use std::io;
+use std::net::IpAddr;
+
+use netlink_packet_core::{
+    NLM_F_ACK, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
+};
+use netlink_packet_route::route::{
+    RouteAddress, RouteAttribute, RouteFlags, RouteHeader, RouteMessage, RouteMetric, RouteType,
+};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
+use serde::{Deserialize, Serialize};
+use tcpwhy_sockets::namespace::Namespace;
+
+use crate::Error;
+
+/// A metric of a route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Metric {
+    /// Segments that a new connection may send at first.
+    InitCwnd,
+    /// Segments that it may be sent at first.
+    InitRwnd,
+    /// Every segment is acknowledged at once.
+    QuickAck,
+}
+
+/// What a route without the metric has.
+const NONE: &str = "none";
+const REMEDY: &str = "root changes routes";
+
+impl Metric {
+    /// As `ip route` writes it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::InitCwnd => "initcwnd",
+            Self::InitRwnd => "initrwnd",
+            Self::QuickAck => "quickack",
+        }
+    }
+
+    fn of(self, value: u32) -> RouteMetric {
+        match self {
+            Self::InitCwnd => RouteMetric::InitCwnd(value),
+            Self::InitRwnd => RouteMetric::InitRwnd(value),
+            Self::QuickAck => RouteMetric::QuickAck(value),
+        }
+    }
+
+    fn value(self, metric: &RouteMetric) -> Option<u32> {
+        match (self, metric) {
+            (Self::InitCwnd, RouteMetric::InitCwnd(value))
+            | (Self::InitRwnd, RouteMetric::InitRwnd(value))
+            | (Self::QuickAck, RouteMetric::QuickAck(value)) => Some(*value),
+            _ => None,
+        }
+    }
+}
+
+/// The route that is taken to an address.
+pub(crate) struct Route {
+    message: RouteMessage,
+}
+
+impl Route {
+    /// Asks for it.
+    pub(crate) fn to(namespace: &Namespace, destination: IpAddr) -> Result<Self, Error> {
+        let what = format!("the route to {destination}");
+        let found = namespace.enter(|| ask_for(destination)).and_then(|result| result);
+        let mut message = found.map_err(Error::of(what, REMEDY))?;
+        if message.header.kind != RouteType::Unicast {
+            let kind = format!("{:?}", message.header.kind).to_lowercase();
+            return Err(Error::Wrong(format!(
+                "{destination} is reached by a {kind} route, which is not to be changed"
+            )));
+        }
+        // What the kernel says about a route, and not what makes it.
+        message.attributes.retain(|attribute| !matches!(attribute, RouteAttribute::CacheInfo(_)));
+        message.header.flags &= RouteFlags::Onlink;
+        let is_multipath = message.attributes.iter().any(|a| matches!(a, RouteAttribute::MultiPath(_)));
+        if is_multipath && destination.is_ipv6() {
+            // Replacing one of several next hops replaces them all (ip6_route_multipath_add).
+            return Err(Error::Wrong(format!(
+                "the route to {destination} has several next hops: `ip -6 route change` it"
+            )));
+        }
+        Ok(Self { message })
+    }
+
+    pub(crate) fn read(&self, metric: Metric) -> String {
+        let value = self.metrics().iter().find_map(|one| metric.value(one));
+        value.map_or_else(|| NONE.to_owned(), |value| value.to_string())
+    }
+
+    fn metrics(&self) -> &[RouteMetric] {
+        let metrics = |attribute: &'_ RouteAttribute| matches!(attribute, RouteAttribute::Metrics(_));
+        match self.message.attributes.iter().find(|attribute| metrics(attribute)) {
+            Some(RouteAttribute::Metrics(metrics)) => metrics,
+            _ => &[],
+        }
+    }
+
+    /// Everything of the route but its metrics, so that it is known again.
+    pub(crate) fn identity(&self) -> String {
+        let mut rest = self.message.clone();
+        rest.attributes.retain(|attribute| !matches!(attribute, RouteAttribute::Metrics(_)));
+        let mut message = NetlinkMessage::new(
+            NetlinkHeader::default(),
+            NetlinkPayload::from(RouteNetlinkMessage::NewRoute(rest)),
+        );
+        message.finalize();
+        let mut bytes = vec![0; message.buffer_len()];
+        message.serialize(&mut bytes);
+        bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+            // A text takes what is written to it.
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
+    }
+
+    /// As a person writes it: `default via 10.0.0.1`, `10.0.0.0/24`.
+    pub(crate) fn shown(&self) -> String {
+        let attribute = |wanted: fn(&RouteAttribute) -> Option<&RouteAddress>| {
+            self.message.attributes.iter().find_map(wanted).and_then(|address| match address {
+                RouteAddress::Inet(v4) => Some(IpAddr::V4(*v4)),
+                RouteAddress::Inet6(v6) => Some(IpAddr::V6(*v6)),
+                _ => None,
+            })
+        };
+        let to = attribute(|one| match one {
+            RouteAttribute::Destination(address) => Some(address),
+            _ => None,
+        });
+        let via = attribute(|one| match one {
+            RouteAttribute::Gateway(address) => Some(address),
+            _ => None,
+        });
+        let length = self.message.header.destination_prefix_length;
+        let to = to.map_or_else(|| "default".to_owned(), |to| format!("{to}/{length}"));
+        via.map_or_else(|| to.clone(), |via| format!("{to} via {via}"))
+    }
+
+    /// Gives it back with this metric, and no other difference.
+    pub(crate) fn write(mut self, namespace: &Namespace, metric: Metric, value: &str) -> Result<(), Error> {
+        let number = match value {
+            NONE => None,
+            _ => Some(
+                value
+                    .parse()
+                    .map_err(|_| Error::Wrong(format!("{} is a number, not {value}", metric.name())))?,
+            ),
+        };
+        let mut metrics: Vec<RouteMetric> = self.metrics().to_vec();
+        match metrics.iter_mut().find(|one| metric.value(one).is_some()) {
+            Some(there) => match number {
+                Some(number) => *there = metric.of(number),
+                None => metrics.retain(|one| metric.value(one).is_none()),
+            },
+            None => metrics.extend(number.map(|number| metric.of(number))),
+        }
+        let attributes = &mut self.message.attributes;
+        attributes.retain(|attribute| !matches!(attribute, RouteAttribute::Metrics(_)));
+        if !metrics.is_empty() {
+            attributes.push(RouteAttribute::Metrics(metrics));
+        }
+        let what = format!("the route {}", self.shown());
+        let message = RouteNetlinkMessage::NewRoute(self.message);
+        let answer =
+            namespace.enter(|| exchange(message, NLM_F_REPLACE | NLM_F_ACK)).and_then(|result| result);
+        answer.map(drop).map_err(Error::of(what, REMEDY))
+    }
+}
+
+/// The entry of the table, not what it comes to for one packet.
+fn ask_for(destination: IpAddr) -> io::Result<RouteMessage> {
+    let mut message = RouteMessage::default();
+    let (family, length) = match destination {
+        IpAddr::V4(_) => (AddressFamily::Inet, 32),
+        IpAddr::V6(_) => (AddressFamily::Inet6, 128),
+    };
+    message.header = RouteHeader {
+        address_family: family,
+        destination_prefix_length: length,
+        flags: RouteFlags::FibMatch,
+        ..RouteHeader::default()
+    };
+    message.attributes.push(RouteAttribute::Destination(RouteAddress::from(destination)));
+    match exchange(RouteNetlinkMessage::GetRoute(message), 0)? {
+        Some(RouteNetlinkMessage::NewRoute(route)) => Ok(route),
+        other => Err(io::Error::other(format!("unexpected answer from rtnetlink: {other:?}"))),
+    }
+}
+
+/// One request and its answer, in the calling thread's namespace.
+fn exchange(message: RouteNetlinkMessage, flags: u16) -> io::Result<Option<RouteNetlinkMessage>> {
+    let mut socket = Socket::new(NETLINK_ROUTE)?;
+    socket.bind_auto()?;
+    socket.connect(&SocketAddr::new(0, 0))?;
+    let mut header = NetlinkHeader::default();
+    header.flags = NLM_F_REQUEST | flags;
+    let mut message = NetlinkMessage::new(header, NetlinkPayload::from(message));
+    message.finalize();
+    let mut bytes = vec![0; message.buffer_len()];
+    message.serialize(&mut bytes);
+    socket.send(&bytes, 0)?;
+    let (reply, _) = socket.recv_from_full()?;
+    match NetlinkMessage::<RouteNetlinkMessage>::deserialize(&reply).map(|reply| reply.payload) {
+        Ok(NetlinkPayload::InnerMessage(inner)) => Ok(Some(inner)),
+        Ok(NetlinkPayload::Error(error)) if error.code.is_none() => Ok(None),
+        Ok(NetlinkPayload::Error(error)) => Err(error.to_io()),
+        other => Err(io::Error::other(format!("unexpected answer from rtnetlink: {other:?}"))),
+    }
+}

@@ -1,0 +1,165 @@
+//! What can be changed, by the command line?
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::cli::{Color, parse_every};
+
+#[derive(Debug, Args)]
+#[command(after_help = FIX_EXAMPLES)]
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "running systems are changed on Linux"))]
+#[expect(clippy::struct_excessive_bools, reason = "switches of a command line")]
+pub(crate) struct FixArgs {
+    /// nodelay, uncork, unlock-rcvbuf, unlock-sndbuf, congestion=NAME, backlog=N: options of a process's sockets;
+    /// no-restart-after-idle, rmem=BYTES, wmem=BYTES: settings of a network namespace; initcwnd=N, initrwnd=N, quickack: the route --to
+    /// an address
+    #[arg(value_name = "FIX")]
+    pub(crate) fix: Fix,
+
+    /// Of this process: its sockets, or its network namespace
+    #[arg(short, long, value_name = "PID")]
+    pub(crate) pid: Option<u32>,
+
+    /// Only sockets with this port at either end; only its traffic is measured
+    #[arg(long, value_name = "PORT")]
+    pub(crate) port: Option<u16>,
+
+    /// The address whose route is changed
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) to: Option<IpAddr>,
+
+    /// In the network namespace that `ip netns` gave this name
+    #[arg(long, value_name = "NAME", conflicts_with = "pid")]
+    pub(crate) netns: Option<String>,
+
+    /// How long to measure before, and again after
+    #[arg(long, value_name = "TIME", value_parser = parse_every, default_value = "20s")]
+    pub(crate) measure: Duration,
+
+    /// Change it and do not measure
+    #[arg(long, conflicts_with = "measure")]
+    pub(crate) no_measure: bool,
+
+    /// Where to measure [default: all interfaces]
+    #[arg(short, long, value_name = "NAME", default_value = "any")]
+    pub(crate) interface: String,
+
+    /// Do it without asking
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+
+    /// Leave it changed although it is not better, or nobody can tell
+    #[arg(long)]
+    pub(crate) keep: bool,
+
+    /// Print what makes it last (a sysctl.d file, ip route, code), and change nothing
+    #[arg(long, conflicts_with_all = ["yes", "keep"])]
+    pub(crate) persist: bool,
+
+    /// The folder that the journal's own is in
+    #[arg(long, value_name = "DIR", hide = true)]
+    pub(crate) journal: Option<PathBuf>,
+
+    /// Colours
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
+    pub(crate) color: Color,
+}
+
+const FIX_EXAMPLES: &str = "\
+It shows what it will touch and asks; where standard input is no terminal, it goes on only with --yes. It measures, changes, measures
+again, and says what came of it: what is not better is taken back at once, unless --keep. What stays is listed and taken back by
+`tcpwhy undo`, also when this is killed in the middle.
+
+Examples:
+  tcpwhy fix nodelay --pid 4242 --port 8080
+  tcpwhy fix unlock-rcvbuf --pid 4242 --measure 5s --yes
+  tcpwhy fix no-restart-after-idle --pid 4242
+  tcpwhy fix initcwnd=30 --to 10.0.0.5
+  tcpwhy fix nodelay --pid 4242 --persist          how it is made to last
+  tcpwhy undo --all                                all as it was";
+
+#[derive(Debug, Args)]
+#[command(after_help = UNDO_EXAMPLES)]
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "running systems are changed on Linux"))]
+pub(crate) struct UndoArgs {
+    /// Take back those with these numbers
+    #[arg(value_name = "NUMBER", conflicts_with_all = ["all", "forget"])]
+    pub(crate) numbers: Vec<u64>,
+
+    /// The folder that the journal's own is in
+    #[arg(long, value_name = "DIR", hide = true)]
+    pub(crate) journal: Option<PathBuf>,
+
+    /// Take back all, the last one first
+    #[arg(short, long)]
+    pub(crate) all: bool,
+
+    /// Let this one stay, and do not list it any more
+    #[arg(long, value_name = "NUMBER", conflicts_with = "all")]
+    pub(crate) forget: Option<u64>,
+}
+
+const UNDO_EXAMPLES: &str = "\
+What somebody else has changed since is left alone, and said. What is gone (a process that has ended, a namespace, all of it after a
+restart) needs no taking back, and is said too.
+
+Examples:
+  tcpwhy undo              what has been changed?
+  tcpwhy undo 3            take back number 3
+  tcpwhy undo --all
+  tcpwhy undo --forget 3   let it stay";
+
+/// A fix by its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Fix {
+    NoDelay,
+    Uncork,
+    UnlockReceiveBuffer,
+    UnlockSendBuffer,
+    Congestion(String),
+    Backlog(u32),
+    NoRestartAfterIdle,
+    ReceiveMemory(u64),
+    SendMemory(u64),
+    InitCwnd(u32),
+    InitRwnd(u32),
+    QuickAck,
+}
+
+const NAMES: &str = "nodelay, uncork, unlock-rcvbuf, unlock-sndbuf, congestion=NAME, backlog=N, no-restart-after-idle, rmem=BYTES, \
+                     wmem=BYTES, initcwnd=N, initrwnd=N, quickack";
+
+impl FromStr for Fix {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
+        let number = |least: u64, most: u64| -> Result<u64, String> {
+            let value = value.ok_or_else(|| format!("{name} needs a number: {name}=N"))?;
+            let number = value.parse().ok().filter(|number| (least..=most).contains(number));
+            number.ok_or_else(|| format!("{name} is a number from {least} to {most}"))
+        };
+        Ok(match (name, value) {
+            ("nodelay", None) => Self::NoDelay,
+            ("uncork", None) => Self::Uncork,
+            ("unlock-rcvbuf", None) => Self::UnlockReceiveBuffer,
+            ("unlock-sndbuf", None) => Self::UnlockSendBuffer,
+            ("no-restart-after-idle", None) => Self::NoRestartAfterIdle,
+            ("quickack", None) => Self::QuickAck,
+            ("congestion", Some(name)) if !name.is_empty() && name.len() < 16 => {
+                Self::Congestion(name.to_owned())
+            }
+            ("congestion", _) => return Err("congestion needs a name: congestion=bbr".to_owned()),
+            ("backlog", _) => Self::Backlog(number(1, 65_535)? as u32),
+            ("rmem", _) => Self::ReceiveMemory(number(65_536, 1 << 30)?),
+            ("wmem", _) => Self::SendMemory(number(65_536, 1 << 30)?),
+            ("initcwnd", _) => Self::InitCwnd(number(1, 1_000)? as u32),
+            ("initrwnd", _) => Self::InitRwnd(number(1, 1_000)? as u32),
+            _ => return Err(format!("it is none of {NAMES}")),
+        })
+    }
+}

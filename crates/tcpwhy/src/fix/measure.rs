@@ -1,0 +1,162 @@
+//! What do these connections' exchanges take now? Captured for a while, billed by a reader in its sandbox.
+
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::net::SocketAddr;
+use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use serde::Deserialize;
+use tcpwhy_host::capture::{Filter, Options};
+use tcpwhy_report::quantity::{count, time};
+use tcpwhy_sockets::namespace::Namespace;
+
+use super::args::FixArgs;
+use super::plan::Plan;
+use crate::feed::Feed;
+
+/// What was measured.
+#[derive(Debug, Default)]
+pub(super) struct Measured {
+    /// Elapsed time of each exchange, ns, sorted.
+    pub(super) exchanges_ns: Vec<u64>,
+    /// The bill of the connections, by cause.
+    pub(super) bill_ns: BTreeMap<String, u64>,
+    /// Packets that the capture lost.
+    pub(super) lost: u64,
+}
+
+/// The part of the document that is needed (`tcpwhy.report/1`).
+#[derive(Deserialize)]
+struct Document {
+    #[serde(default)]
+    connections: Vec<Connection>,
+}
+
+#[derive(Deserialize)]
+struct Connection {
+    client: String,
+    server: String,
+    last_ns: i64,
+    #[serde(default)]
+    bill: Vec<Line>,
+    #[serde(default)]
+    exchanges: Vec<Exchange>,
+}
+
+#[derive(Deserialize)]
+struct Line {
+    cause: String,
+    ns: u64,
+}
+
+#[derive(Deserialize)]
+struct Exchange {
+    kind: String,
+    elapsed_ns: u64,
+}
+
+/// Measures; stops early, with nothing, where somebody asks to.
+pub(super) fn measure(args: &FixArgs, plan: &Plan, stop: &AtomicBool) -> anyhow::Result<Option<Measured>> {
+    let options = Options {
+        filter: Filter { port: args.port, ..Filter::default() },
+        comment: "tcpwhy fix".to_owned(),
+        ..Options::new(args.interface.as_str())
+    };
+    let words = ["read", "-", "--json", "--threads", "1"].map(str::to_owned);
+    let namespace: &Namespace = &plan.namespace;
+    let mut feed = Feed::start(options, namespace, &words, None, Stdio::piped())?;
+    let mut out = feed.reader.stdout.take().context("the reader has no output")?;
+    let begun = now();
+    while begun.elapsed() < args.measure && !stop.load(Ordering::Relaxed) && !feed.has_ended() {
+        std::thread::sleep(Duration::from_millis(20).min(args.measure.saturating_sub(begun.elapsed())));
+    }
+    let (stats, mut reader) = feed.stop();
+    let mut text = Vec::new();
+    out.read_to_end(&mut text)?;
+    let status = reader.wait()?;
+    if stop.load(Ordering::Relaxed) {
+        return Ok(None);
+    }
+    let stats = stats.context("the measurement failed")?;
+    if status.code() == Some(i32::from(crate::NOTHING_ANALYSED)) {
+        return Ok(Some(Measured { lost: stats.dropped, ..Measured::default() }));
+    }
+    let document: Document = serde_json::from_slice(&text).context("the reader gave no answer")?;
+    Ok(Some(Measured::of(document, &plan.ends, stats.dropped)))
+}
+
+impl Measured {
+    fn of(document: Document, ends: &[[SocketAddr; 2]], lost: u64) -> Self {
+        let mut measured = Self { lost, ..Self::default() };
+        let ended_ns = document.connections.iter().map(|connection| connection.last_ns).max().unwrap_or(0);
+        for connection in document.connections {
+            let pair = [connection.client.parse().ok(), connection.server.parse().ok()];
+            let is_wanted = ends.is_empty()
+                || ends.iter().any(|[one, other]| {
+                    pair == [Some(*one), Some(*other)] || pair == [Some(*other), Some(*one)]
+                });
+            if !is_wanted {
+                continue;
+            }
+            for line in connection.bill {
+                *measured.bill_ns.entry(line.cause).or_default() += line.ns;
+            }
+            // What was under way when the capture began or ended is not all there.
+            let begins = usize::from(connection.exchanges.first().is_some_and(|first| first.kind != "setup"));
+            let ends = usize::from(ended_ns - connection.last_ns < STILL_OPEN_NS);
+            let whole = connection.exchanges.len().saturating_sub(begins + ends);
+            let exchanges = connection.exchanges.iter().skip(begins).take(whole);
+            let exchanges = exchanges.filter(|exchange| exchange.kind == "exchange");
+            measured.exchanges_ns.extend(exchanges.map(|exchange| exchange.elapsed_ns));
+        }
+        measured.exchanges_ns.sort_unstable();
+        measured
+    }
+
+    /// The value below which so many of a thousand lie.
+    pub(super) fn quantile_ns(&self, per_mille: usize) -> u64 {
+        let last = self.exchanges_ns.len().saturating_sub(1);
+        self.exchanges_ns.get(last * per_mille / 1_000).copied().unwrap_or(0)
+    }
+
+    /// One line.
+    pub(super) fn words(&self) -> String {
+        if self.exchanges_ns.is_empty() {
+            return "no exchange was seen to its end".to_owned();
+        }
+        let shown = |per_mille| nanos(self.quantile_ns(per_mille));
+        let whole: u64 = self.bill_ns.values().sum();
+        let most = self.bill_ns.iter().max_by_key(|(_, ns)| **ns);
+        let cause = most.filter(|_| whole > 0).map_or_else(String::new, |(cause, ns)| {
+            format!("; {cause} {:.0} %", *ns as f64 / whole as f64 * 100.0)
+        });
+        let lost = if self.lost > 0 {
+            format!("; {} packets lost by the capture", count(self.lost))
+        } else {
+            String::new()
+        };
+        format!(
+            "{} exchanges, median {} (from {} to {} in the middle 80 %){cause}{lost}",
+            count(self.exchanges_ns.len() as u64),
+            shown(500),
+            shown(100),
+            shown(900)
+        )
+    }
+}
+
+/// A connection that has been heard of so shortly before the end goes on.
+const STILL_OPEN_NS: i64 = 300_000_000;
+
+/// As in bills.
+pub(super) fn nanos(ns: u64) -> String {
+    time(tcpwhy_wire::Duration::from_nanos(i64::try_from(ns).unwrap_or(i64::MAX)))
+}
+
+#[expect(clippy::disallowed_methods, reason = "how long to measure is a matter of the clock")]
+fn now() -> Instant {
+    Instant::now()
+}
