@@ -122,10 +122,10 @@ fn a_connection_that_keeps_its_window_over_a_pause_is_faster_behind_it() {
     let journal = tempfile::tempdir().expect("a folder");
     let server = App::start(lab.pair.server(), &["source", "8080", "200000"]);
     let address = Pair::SERVER_V4.to_string();
-    let client = App::start(lab.pair.client(), &["fetch", &address, "8080", "200000", "0", "1.3"]);
+    let client = App::start(lab.pair.client(), &["fetch", &address, "8080", "200000", "0", "1.2"]);
     let before_s = client.median_s(3);
     let pid = server.pid().to_string();
-    let words = ["fix", "no-restart-after-idle", "--pid", &pid, "--port", "8080", "--measure", "6s", "--yes"];
+    let words = ["fix", "no-restart-after-idle", "--pid", &pid, "--port", "8080", "--measure", "9s", "--yes"];
     let said = done(&with(journal.path(), &words));
     let after_s = client.median_s(3);
     // Ten segments at first and twice as many each round trip; then all at once.
