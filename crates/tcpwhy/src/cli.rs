@@ -17,6 +17,7 @@ use tcpwhy_wire::Filter;
 use crate::fix::{FixArgs, UndoArgs};
 use crate::gate::Gate;
 use crate::lab::LabArgs;
+use crate::live::LiveArgs;
 use crate::sockets::SocketsArgs;
 use crate::which::Which;
 
@@ -68,6 +69,8 @@ pub(crate) enum Command {
     Read(ReadArgs),
     /// List connections, a line each: ends, times, what they took and what most of it was.
     List(ListArgs),
+    /// Bill what passes an interface now, as it passes.
+    Live(LiveArgs),
     /// Ask the running sockets of this machine: what limits each now, whose is it, which options are set?
     Sockets(SocketsArgs),
     /// Change a running system, measure whether it helps, and take it back where it does not.
@@ -125,6 +128,11 @@ pub(crate) struct InputArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_every)]
     pub(crate) every: Option<std::time::Duration>,
 
+    /// The answers on the way are lines of `tcpwhy live`
+    #[cfg(target_os = "linux")]
+    #[arg(long, value_enum, hide = true, requires = "every")]
+    pub(crate) live: Option<crate::live::lines::Form>,
+
     /// Threads; the result is the same with any number [default: one for each processor, as far as they help]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) threads: Option<u16>,
@@ -164,7 +172,7 @@ pub(crate) struct InputArgs {
 const MEMORY_LEAST: usize = 64_000_000;
 
 /// A size as people write it, in decimal units.
-fn memory(text: &str) -> Result<usize, String> {
+pub(crate) fn memory(text: &str) -> Result<usize, String> {
     let upper = text.trim().to_ascii_uppercase();
     let units = [
         ("KB", 1_000),

@@ -2,11 +2,12 @@
 //! `tcpwhy read -`, parses in its sandbox and has nothing to do with the capture.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, PipeWriter, Write};
 use std::os::unix::process::CommandExt as _;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use anyhow::Context as _;
+use rustix::thread::{CapabilitySet, CapabilitySets};
 use tcpwhy_host::capture::{Capture, Options, Stats};
 use tcpwhy_sockets::namespace::Namespace;
 
@@ -16,8 +17,20 @@ pub(crate) struct Feed {
     pub(crate) reader: Child,
 }
 
+/// Gives up every capability of the calling thread and of those that it starts, also of programs.
+pub(crate) fn give_up_rights() -> io::Result<()> {
+    rustix::thread::set_no_new_privs(true)?;
+    let none = CapabilitySet::empty();
+    rustix::thread::set_capabilities(
+        None,
+        CapabilitySets { effective: none, permitted: none, inheritable: none },
+    )?;
+    Ok(())
+}
+
 impl Feed {
-    /// Starts a reader with these words behind `tcpwhy`, and a capture into it and, where there is one, into `file`.
+    /// Starts a capture, and a reader of it with these words behind `tcpwhy`. What is captured goes into `file` as well. Once the
+    /// interface is open, neither has a capability.
     pub(crate) fn start(
         options: Options,
         namespace: &Namespace,
@@ -25,28 +38,21 @@ impl Feed {
         file: Option<File>,
         stdout: Stdio,
     ) -> anyhow::Result<Self> {
-        let this = std::env::current_exe().context("cannot find this program's own file")?;
-        let mut reader = Command::new(this)
-            .args(words)
-            .stdin(Stdio::piped())
-            .stdout(stdout)
-            // Ctrl-C is for this process, which ends the input.
-            .process_group(0)
-            .spawn()
-            .context("cannot start the reader")?;
-        let pipe = reader.stdin.take().context("the reader has no input")?;
+        let (input, pipe) = io::pipe()?;
         let sink = Both { pipe, file };
-        let started = namespace.enter(|| Capture::start(options, sink));
-        let started =
-            started.context("cannot enter the network namespace (root can)").and_then(|capture| Ok(capture?));
-        match started {
-            Ok(capture) => Ok(Self { capture, reader }),
-            Err(error) => {
-                let _ = reader.kill();
-                let _ = reader.wait();
-                Err(error)
-            }
-        }
+        let capture = namespace
+            .enter(|| Capture::start_confined(options, sink, give_up_rights))
+            .context("cannot enter the network namespace (root can)")??;
+        let this = std::env::current_exe().context("cannot find this program's own file")?;
+        let mut command = Command::new(this);
+        // Ctrl-C is for this process, which ends the input.
+        command.args(words).stdin(input).stdout(stdout).process_group(0);
+        let spawn = move || give_up_rights().and_then(|()| command.spawn());
+        let spawned = std::thread::scope(|scope| scope.spawn(spawn).join());
+        let reader = spawned
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            .context("cannot start the reader")?;
+        Ok(Self { capture, reader })
     }
 
     /// Whether the reader does not read any more.
@@ -62,7 +68,7 @@ impl Feed {
 
 /// Into the pipe and, where it is wanted, into a file, the file first.
 struct Both {
-    pipe: ChildStdin,
+    pipe: PipeWriter,
     file: Option<File>,
 }
 

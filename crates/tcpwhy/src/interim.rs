@@ -1,6 +1,8 @@
 //! What is the answer so far? Printed every so often while a pipe goes on.
 
 use std::cell::Cell;
+#[cfg(target_os = "linux")]
+use std::cell::RefCell;
 use std::io::Write as _;
 use std::time::{Duration, Instant};
 
@@ -8,12 +10,21 @@ use tcpwhy::threads::Engine;
 use tcpwhy_report::quantity::{count, time};
 use tcpwhy_report::{Style, answer, text};
 
+use crate::cli::InputArgs;
+#[cfg(target_os = "linux")]
+use crate::live::lines::{Before, Form};
+
 /// When the next one is due.
 pub(crate) struct Interim {
     every: Option<Duration>,
     began: Instant,
     last: Cell<Instant>,
     due: Cell<bool>,
+    /// As lines of `tcpwhy live`, with what the last ones said.
+    #[cfg(target_os = "linux")]
+    live: Option<Form>,
+    #[cfg(target_os = "linux")]
+    before: RefCell<Before>,
 }
 
 impl Interim {
@@ -21,9 +32,18 @@ impl Interim {
         clippy::disallowed_methods,
         reason = "how often somebody wants to be told is no matter of the capture"
     )]
-    pub(crate) fn every(every: Option<Duration>) -> Self {
+    pub(crate) fn of(args: &InputArgs) -> Self {
         let now = Instant::now();
-        Self { every, began: now, last: Cell::new(now), due: Cell::new(false) }
+        Self {
+            every: args.every,
+            began: now,
+            last: Cell::new(now),
+            due: Cell::new(false),
+            #[cfg(target_os = "linux")]
+            live: args.live,
+            #[cfg(target_os = "linux")]
+            before: RefCell::default(),
+        }
     }
 
     /// Something has been read: looks at the clock.
@@ -44,6 +64,13 @@ impl Interim {
         self.due.set(false);
         self.last.set(Instant::now());
         let Some(report) = engine.so_far() else { return };
+        #[cfg(target_os = "linux")]
+        if let Some(form) = self.live {
+            let out = self.before.borrow_mut().tell(&report, packets, self.began.elapsed(), form, style);
+            let mut stdout = std::io::stdout().lock();
+            let _ = stdout.write_all(out.as_bytes()).and_then(|()| stdout.flush());
+            return;
+        }
         let after = i64::try_from(self.began.elapsed().as_nanos()).unwrap_or(i64::MAX);
         let head = format!(
             "== after {}: {} packets",

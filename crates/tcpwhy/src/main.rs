@@ -12,6 +12,7 @@ mod fix;
 mod gate;
 mod interim;
 mod lab;
+mod live;
 mod manual;
 mod output;
 mod page;
@@ -57,6 +58,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Read(args) => read(&args),
         Command::List(args) => list(&args),
+        Command::Live(args) => live::run(&args),
         Command::Sockets(args) => sockets::run(&args),
         Command::Fix(args) => fix::run(&args),
         Command::Undo(args) => fix::undo(&args),
@@ -225,7 +227,7 @@ fn analyse(
     let span = args.window().map(|window| inputs.limit(&window)).transpose()?;
     let mut engine = Engine::new(options, if args.every.is_some() { 1 } else { threads });
     let mut progress = Progress::start();
-    let interim = Interim::every(args.every);
+    let interim = Interim::of(args);
     let style =
         Style { color: args.color.is_on(), ascii: args.ascii, width: args.width(), ..Style::default() };
     let summary = inputs.for_each_captured(

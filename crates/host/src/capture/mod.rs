@@ -17,6 +17,7 @@
 //! # }
 //! ```
 
+mod confined;
 mod error;
 mod filter;
 mod link;
@@ -149,6 +150,19 @@ impl Capture {
     /// See [`Error`]; [`Error::is_impossible_here`] tells missing rights from a mistake in the options.
     pub fn start(options: Options, sink: impl Write + Send + 'static) -> Result<Self, Error> {
         Self::start_into(options, pcapng::Pcapng::new(sink))
+    }
+
+    /// The same, but calls `confine` once the interface is open, in the thread that calls this and before the one that captures
+    /// starts: what it gives up, neither has.
+    ///
+    /// # Errors
+    /// As [`Capture::start`]; [`Error::Write`] with what `confine` says.
+    pub fn start_confined(
+        options: Options,
+        sink: impl Write + Send + 'static,
+        confine: impl FnOnce() -> io::Result<()> + Send + 'static,
+    ) -> Result<Self, Error> {
+        Self::start_into(options, confined::Confined::new(pcapng::Pcapng::new(sink), confine))
     }
 
     /// Starts to capture into any sink.

@@ -3,4 +3,5 @@
 
 mod fix;
 mod lab;
+mod live;
 mod sockets;

@@ -1,0 +1,51 @@
+#!/bin/sh
+# What does `tcpwhy live` cost, and what does it do to the traffic that it watches? Request and reply over loopback as fast as they go
+# (redis-benchmark, 20 connections), without and with it. As root; in a network namespace of its own.
+# usage: tools/live/bench.sh [REQUESTS [RUNS]]
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+if [ -z "${TCPWHY_BENCH_INSIDE:-}" ]; then
+    TCPWHY_BENCH_INSIDE=1 exec unshare --net --pid --fork --kill-child --mount-proc "$0" "$@"
+fi
+requests=${1:-300000}
+runs=${2:-5}
+tcpwhy=${TCPWHY:-$here/../../target/release/tcpwhy}
+ip link set lo up
+place=$(mktemp -d)
+trap 'rm -r "$place"' EXIT
+redis-server --port 6379 --save "" --appendonly no --logfile "" --dir "$place" >/dev/null &
+until redis-cli -p 6379 ping >/dev/null 2>&1; do sleep 0.1; done
+load() { redis-benchmark -p 6379 -t ping_mbulk -n "$requests" -c 20 --csv | tail -1 >>"$place/$1"; }
+load warm
+for _ in $(seq "$runs"); do
+    load without
+    /usr/bin/time -a -o "$place/cpu" -f "%e %U %S %M" "$tcpwhy" live -i lo --json port 6379 >"$place/said" 2>"$place/err" &
+    sleep 0.7
+    load with
+    # The one that was started, below time(1).
+    kill -INT "$(pgrep -P $! | head -1)"
+    wait $! || true
+    cat "$place/err" >>"$place/lost"
+    tail -1 "$place/said" >>"$place/ends"
+done
+echo "median of $runs runs of $(printf "%'d" "$requests") requests, $(uname -sr), $(nproc) processors"
+python3 - "$place" <<'P'
+import csv, json, re, statistics, sys
+place = sys.argv[1]
+def rows(name):
+    return [[float(value) for value in row[1:]] for row in csv.reader(open(f"{place}/{name}"))]
+# rps, avg, min, p50, p95, p99, max in ms.
+for name in ("without", "with"):
+    all = rows(name)
+    middle = [statistics.median(column) for column in zip(*all)]
+    print(f"{name:8} {middle[0]:9.0f} requests/s  p50 {middle[3]:.3f} ms  p99 {middle[5]:.3f} ms")
+times = [[float(value) for value in line.split()] for line in open(f"{place}/cpu")]
+elapsed, user, system, memory = (statistics.median(column) for column in zip(*times))
+print(f"live     {(user + system) / elapsed:.2f} processors of its two processes together, {memory / 1000:.0f} MB")
+lost = [int(number.replace(",", "")) for number in re.findall(r"no room for ([\d,]+)", open(f"{place}/lost").read())]
+packets = []
+for line in open(f"{place}/ends"):
+    if line.startswith("{"):
+        packets.append(json.loads(line).get("capture", {}).get("packets", 0))
+print(f"lost     {sum(lost)} packets in all runs; read {packets}")
+P
