@@ -293,3 +293,53 @@ fn boot() -> String {
 fn now_s() -> u64 {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+    use crate::Target;
+
+    fn begin(id: u64) -> Line {
+        let target = Target::Sysctl { namespace: 1, key: "net.ipv4.tcp_sack".to_owned() };
+        let (fix, from, to) = ("test".to_owned(), "1".to_owned(), "0".to_owned());
+        let change = Change { fix, target, from, to, memo: None };
+        Line::Begin(Entry { id, at_s: 0, boot: "another".to_owned(), change })
+    }
+
+    #[test]
+    fn a_line_that_a_crash_cut_off_is_no_line_and_spoils_none() {
+        let place = tempfile::tempdir().unwrap();
+        let journal = Journal::open_in(place.path()).unwrap();
+        journal.append(&begin(1)).unwrap();
+        let mut cut = serde_json::to_string(&begin(2)).unwrap();
+        cut.truncate(cut.len() / 2);
+        (&journal.file).write_all(cut.as_bytes()).unwrap();
+        journal.append(&begin(3)).unwrap();
+        journal.append(&Line::End { id: 1, how: String::new() }).unwrap();
+        let again = Journal::open_in(place.path()).unwrap();
+        let numbers: Vec<u64> = again.entries().unwrap().iter().map(|entry| entry.id).collect();
+        assert_eq!(numbers, [3]);
+    }
+
+    #[test]
+    fn a_restart_took_back_what_was_changed_before_it() {
+        let place = tempfile::tempdir().unwrap();
+        let journal = Journal::open_in(place.path()).unwrap();
+        journal.append(&begin(7)).unwrap();
+        let entries = journal.entries().unwrap();
+        assert_eq!(journal.undo(&entries[0]).unwrap(), Undone::Restarted);
+        assert!(journal.entries().unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_file_that_has_another_name_or_can_be_written_by_others_is_refused() {
+        let place = tempfile::tempdir().unwrap();
+        drop(Journal::open_in(place.path()).unwrap());
+        let file = place.path().join("tcpwhy/journal");
+        assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+        std::fs::hard_link(&file, place.path().join("other")).unwrap();
+        assert!(Journal::open_in(place.path()).unwrap_err().to_string().contains("no other name"));
+    }
+}
