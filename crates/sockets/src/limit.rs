@@ -393,7 +393,7 @@ pub fn evidence(socket: &Socket, lately: &Lately) -> Vec<(&'static str, String)>
             let threshold = info.snd_ssthresh.filter(|ssthresh| *ssthresh < i32::MAX as u32);
             let grows = threshold.map_or_else(String::new, |ssthresh| format!(", threshold {ssthresh}"));
             format!(
-                "{unacked} segments of a congestion window of {window}{grows} ({})",
+                "{unacked} of the {window} segments that the congestion window allows{grows} ({})",
                 socket.congestion.name()
             )
         }),

@@ -21,6 +21,7 @@ pub(crate) use linux::run;
 mod linux {
     use std::collections::BTreeSet;
     use std::fs::File;
+    use std::path::Path;
     use std::process::Stdio;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,6 +29,7 @@ mod linux {
 
     use anyhow::{Context as _, ensure};
     use tcpwhy_host::capture::{Filter as Kernel, Options};
+    use tcpwhy_lab::Folder;
     use tcpwhy_report::quantity::counted;
     use tcpwhy_sockets::namespace::Namespace;
     use tcpwhy_sockets::{Diag, State, States, owner};
@@ -71,12 +73,7 @@ mod linux {
             comment: format!("tcpwhy live -i {} {}", args.interface, args.filter.join(" ")),
             ..Options::new(args.interface.as_str())
         };
-        let file = args
-            .write
-            .as_ref()
-            .map(File::create)
-            .transpose()
-            .context("the file of --write cannot be made")?;
+        let file = args.write.as_deref().map(made_anew).transpose()?;
         let stop = Arc::new(AtomicBool::new(false));
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
             signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&stop))?;
@@ -103,6 +100,22 @@ mod linux {
             complain(&format!("{}: {why}", args.interface));
         }
         Ok(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(NOT_ANALYSED))
+    }
+
+    /// The file of `--write`: made anew, as recordings of the laboratory are, so that nobody else decides what is overwritten. Devices and
+    /// pipes are written to.
+    fn made_anew(path: &Path) -> anyhow::Result<File> {
+        let made = || {
+            let there = path.symlink_metadata().map(|there| there.file_type());
+            if there.is_ok_and(|kind| !kind.is_file() && !kind.is_symlink()) {
+                return File::options().write(true).open(path);
+            }
+            let name =
+                path.file_name().and_then(|name| name.to_str()).ok_or(std::io::ErrorKind::InvalidFilename)?;
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            Folder::make(folder.unwrap_or(Path::new(".")))?.create(name)
+        };
+        made().with_context(|| format!("cannot write {}", path.display()))
     }
 
     /// What the reader is told.
