@@ -25,7 +25,7 @@ page: ## build the page of --html from its sources (page/, needs node and npm)
 
 page-pictures: tools ## the screenshots of the docs, and the page on large captures
 	$(CARGO) build --locked --release -p tcpwhy -p tcpwhy-gen
-	$(CARGO) test --locked --release -p tcpwhy --test browser -- --ignored --nocapture
+	$(CARGO) test --locked --release -p tcpwhy --test looks -- --ignored --nocapture pictures
 
 golden: ## the same bills, byte for byte, as the version before the engine was rebuilt (GOLDEN="DIR --base REVISION" for more)
 	python3 tools/golden.py $(GOLDEN)

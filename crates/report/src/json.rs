@@ -3,6 +3,7 @@
 //! These structs are the contract: fields are added, never renamed or removed, within a schema number. Times are
 //! integer nanoseconds, points in time nanoseconds since the epoch, sizes bytes.
 
+mod compare;
 mod conduct;
 pub(crate) mod moment;
 mod note;
@@ -19,6 +20,7 @@ use tcpwhy_core::report::{
 use tcpwhy_remedy::{Remedy, Saves, remedies_for};
 use tcpwhy_wire::{Duration, Instant};
 
+pub use compare::comparison;
 use conduct::{ConductDto, RoundDto};
 use moment::Exact;
 pub use moment::exact;

@@ -5,11 +5,14 @@
 //! pass `escape` wherever they are shown.
 #![forbid(unsafe_code)]
 
+pub mod annotate;
 pub mod answer;
 pub mod capture;
 pub mod clock;
+pub mod compare;
 pub mod escape;
 pub mod json;
+pub mod profile;
 pub mod quantity;
 pub mod text;
 

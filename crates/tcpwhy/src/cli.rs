@@ -12,12 +12,15 @@ use tcpwhy::input::{self, Moment, Window, Zone};
 use tcpwhy::threads::USEFUL_MAX;
 use tcpwhy_core::{Cause, Listing, Options};
 use tcpwhy_remedy::Stack;
+use tcpwhy_report::Style;
 use tcpwhy_wire::Filter;
 
+use crate::compare::CompareArgs;
 use crate::fix::{FixArgs, UndoArgs};
 use crate::gate::Gate;
 use crate::lab::LabArgs;
 use crate::live::LiveArgs;
+use crate::profile::ProfileArgs;
 use crate::sockets::SocketsArgs;
 use crate::which::Which;
 
@@ -77,6 +80,10 @@ pub(crate) enum Command {
     Fix(FixArgs),
     /// List what `fix` has changed, and take it back.
     Undo(UndoArgs),
+    /// Compare two captures: what came, what went, and is it more than chance?
+    Compare(CompareArgs),
+    /// Write a profile for Wireshark: columns, colours and buttons for what `read --annotate` says.
+    WiresharkProfile(ProfileArgs),
     /// Record the classic 40 ms stall on this machine, bill it, fix it, bill it again.
     Demo(DemoArgs),
     /// Recreate a problem on this machine's own kernel, with the truth beside it, and its fixes.
@@ -207,6 +214,11 @@ pub(crate) struct ReadArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "connection")]
     pub(crate) html: Option<PathBuf>,
 
+    /// Also write the same packets as pcapng, with comments that Wireshark shows beside those that the text cites and those that
+    /// waited (`tcpwhy wireshark-profile` has columns, colours and buttons for them)
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["connection", "from", "to"])]
+    pub(crate) annotate: Option<PathBuf>,
+
     /// Show this connection, exchange by exchange (with -v: packet by packet): its number, `host:port` of an end, or
     /// `host:port-host:port`; of several, the most expensive
     #[arg(short, long, value_name = "WHICH")]
@@ -280,6 +292,7 @@ Examples:
   tcpwhy read huge.pcap --from 2026-11-21T10:00:00Z --to 2026-11-21T10:05:00Z
   ssh server tcpdump -U -s 128 -c 100000 -w - port 8080 | tcpwhy read -
   tcpwhy read slow.pcapng --html report.html               a page to look at and to send
+  tcpwhy read slow.pcapng --annotate why.pcapng            the same packets, with comments for Wireshark
   tcpwhy read ci.pcap --json --fail-on nagle-delayed-ack --fail-on 'rto p99>100ms' > bill.json
 
 Ctrl-C (or SIGTERM) ends the input and prints the answer of what was read; a second one aborts.
@@ -320,6 +333,16 @@ impl InputArgs {
         if self.utc { Zone::utc() } else { LOCAL.get_or_init(Zone::local).clone() }
     }
 
+    /// What the analysis has to keep of every exchange.
+    pub(crate) fn listing_all(&self) -> Options {
+        self.listing(Listing::UpTo(LISTED_FOR_PAGE))
+    }
+
+    /// How text looks.
+    pub(crate) fn style(&self) -> Style {
+        Style { color: self.color.is_on(), ascii: self.ascii, width: self.width(), ..Style::default() }
+    }
+
     /// Columns to fill.
     pub(crate) fn width(&self) -> usize {
         let terminal = || {
@@ -344,7 +367,7 @@ impl ReadArgs {
     /// What the analysis has to keep for what was asked.
     pub(crate) fn analysis(&self) -> Options {
         let most = match self.json {
-            _ if self.html.is_some() => LISTED_FOR_PAGE,
+            _ if self.html.is_some() || self.annotate.is_some() => LISTED_FOR_PAGE,
             true => LISTED_FOR_JSON,
             false => LISTED_FOR_TEXT,
         };
@@ -356,13 +379,15 @@ impl ReadArgs {
         })
     }
 
-    /// Whether what is wanted is known only after a first pass: the packets of the most expensive exchange, or of a connection
-    /// that is not named by its number.
-    pub(crate) fn reads_twice(&self) -> bool {
-        match self.connection {
-            None => self.html.is_some() || (self.verbose && !self.json),
+    /// How often the inputs are read after the first pass: what is wanted is known only then where it is the packets of the most
+    /// expensive exchanges, or a connection that is not named by its number.
+    pub(crate) fn more_passes(&self) -> usize {
+        let files = usize::from(self.html.is_some() || self.annotate.is_some());
+        let shown = match self.connection {
+            None => self.verbose && !self.json,
             Some(which) => !matches!(which, Which::Number(_)),
-        }
+        };
+        usize::from(shown) + files + usize::from(self.annotate.is_some())
     }
 }
 

@@ -3,7 +3,9 @@
 //! The flow, once, in order: inputs are opened (`input`), their segments pass the filter into the analysis, the
 //! analysis draws up the bills, and the report is printed. Everything else here is options, words and exit codes.
 
+mod annotate;
 mod cli;
+mod compare;
 mod confine;
 mod demo;
 #[cfg(target_os = "linux")]
@@ -14,26 +16,29 @@ mod interim;
 mod lab;
 mod live;
 mod manual;
+mod out;
 mod output;
 mod page;
+mod profile;
 mod progress;
 mod sockets;
 mod which;
 
 use std::fs::File;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser as _;
 use tcpwhy::input::{InputSummary, Inputs, Span, WindowError, stop};
 use tcpwhy::threads::Engine;
 use tcpwhy_core::{Listing, Report};
-use tcpwhy_report::Style;
 use tcpwhy_report::json::Gated;
 
 use cli::{Cli, Command, InputArgs, ListArgs, ReadArgs};
 use interim::Interim;
+use out::OutFile;
 use output::Output;
-use page::PageFile;
+use page::Drawn;
 use progress::Progress;
 use which::Which;
 
@@ -62,6 +67,8 @@ fn main() -> ExitCode {
         Command::Sockets(args) => sockets::run(&args),
         Command::Fix(args) => fix::run(&args),
         Command::Undo(args) => fix::undo(&args),
+        Command::Compare(args) => compare::run(&args),
+        Command::WiresharkProfile(args) => profile::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Lab(args) => lab::run(&args),
         Command::Explain(args) => output::explanation(args.cause, args.color),
@@ -82,17 +89,24 @@ fn main() -> ExitCode {
 /// Inputs as they are read: opened, and nothing else can be any more.
 struct Opened {
     inputs: Inputs,
-    /// For a second pass; none where they can be read only once.
-    again: Option<Inputs>,
+    /// For further passes; none where they can be read only once.
+    again: Vec<Inputs>,
     threads: usize,
 }
 
-/// Opens the inputs and gives up the rest. `None` where nothing may be read.
-fn open(args: &InputArgs, twice: bool, written: &[&File]) -> Option<Opened> {
+/// Opens the inputs, so many times more, and gives up the rest. `None` where nothing may be read.
+fn open(args: &InputArgs, more: usize, written: &[&File]) -> Option<Opened> {
     #[cfg(target_os = "linux")]
     tcpwhy_sandbox::allow_many_files();
     let inputs = Inputs::open(&args.files);
-    let again = if twice { inputs.open_again() } else { None };
+    let again: Vec<Inputs> = (0..more).map_while(|_| inputs.open_again()).collect();
+    let opened: Vec<&Inputs> = std::iter::once(&inputs).chain(&again).collect();
+    let threads = confined(args, &opened, written)?;
+    Some(Opened { inputs, again, threads })
+}
+
+/// With all that will be read and written open, gives up the rest. The threads to use; `None` where nothing may be read.
+fn confined(args: &InputArgs, opened: &[&Inputs], written: &[&File]) -> Option<usize> {
     #[cfg(unix)]
     if let Err(error) = stop::on_signals() {
         output::complain(&format!("warning: a signal will end this without an answer: {error}"));
@@ -100,13 +114,12 @@ fn open(args: &InputArgs, twice: bool, written: &[&File]) -> Option<Opened> {
     // What the system would be asked for later, while it still answers.
     let threads = args.threads();
     args.zone();
-    let opened: Vec<&Inputs> = std::iter::once(&inputs).chain(&again).collect();
-    confine::confine(args, &opened, written, threads).then_some(Opened { inputs, again, threads })
+    confine::confine(args, opened, written, threads).then_some(threads)
 }
 
 /// `tcpwhy list`: captures in, connections out.
 fn list(args: &ListArgs) -> anyhow::Result<u8> {
-    let Some(Opened { inputs, threads, .. }) = open(&args.input, false, &[]) else { return Ok(NOT_ANALYSED) };
+    let Some(Opened { inputs, threads, .. }) = open(&args.input, 0, &[]) else { return Ok(NOT_ANALYSED) };
     let (summary, report, span) = match analyse(&args.input, inputs, args.analysis(), threads) {
         Ok(analysed) => analysed,
         Err(error) => {
@@ -129,15 +142,18 @@ fn list(args: &ListArgs) -> anyhow::Result<u8> {
 
 /// `tcpwhy read`: captures in, bill out.
 fn read(args: &ReadArgs) -> anyhow::Result<u8> {
-    let page = match args.html.as_deref().map(|path| PageFile::create(path, &args.input.files)).transpose() {
-        Ok(page) => page,
-        Err(error) => {
+    let out = |path: &Option<PathBuf>, option| {
+        path.as_deref().map(|path| OutFile::create(path, option, &args.input.files)).transpose()
+    };
+    let (page, annotated) = match (out(&args.html, "--html"), out(&args.annotate, "--annotate")) {
+        (Ok(page), Ok(annotated)) => (page, annotated),
+        (Err(error), _) | (_, Err(error)) => {
             output::complain(&format!("{error:#}"));
             return Ok(WRONG_USAGE);
         }
     };
-    let written: Vec<&File> = page.iter().map(PageFile::file).collect();
-    let Some(Opened { inputs, mut again, threads }) = open(&args.input, args.reads_twice(), &written) else {
+    let written: Vec<&File> = page.iter().chain(&annotated).map(OutFile::file).collect();
+    let Some(Opened { inputs, mut again, threads }) = open(&args.input, args.more_passes(), &written) else {
         return Ok(NOT_ANALYSED);
     };
     let (mut summary, mut report, span) = match analyse(&args.input, inputs, args.analysis(), threads) {
@@ -166,7 +182,7 @@ fn read(args: &ReadArgs) -> anyhow::Result<u8> {
         Some(Which::Number(number)) => Some(number),
         Some(which) => {
             let Some(number) = output::found(&report, which) else { return Ok(WRONG_USAGE) };
-            let Some(inputs) = again.take() else {
+            let Some(inputs) = again.pop() else {
                 output::complain(&format!(
                     "a pipe is read once, and only then it is known which connection that is: use --connection {number}"
                 ));
@@ -183,11 +199,8 @@ fn read(args: &ReadArgs) -> anyhow::Result<u8> {
         return Ok(WRONG_USAGE);
     }
     let gates = gate::judge(&args.fail_on, &report);
-    if let Some(page) = page {
-        let inputs = if args.verbose { again.as_ref().and_then(Inputs::open_again) } else { again.take() };
-        page.write(&args.input, inputs, &output, &report)?;
-    }
-    let shown = show(args, again, &output, &report, wanted, &gates);
+    write_files(args, &mut again, &output, &report, page.as_ref(), annotated.as_ref())?;
+    let shown = show(args, again.pop(), &output, &report, wanted, &gates);
     gate::say(&gates);
     match shown {
         Err(error) if !output::is_broken_pipe(&error) => Err(error),
@@ -195,6 +208,35 @@ fn read(args: &ReadArgs) -> anyhow::Result<u8> {
         _ if gates.iter().any(|gate| gate.failed) => Ok(GATE_CLOSED),
         _ if summary.is_partial() => Ok(PARTLY_ANALYSED),
         _ => Ok(ANALYSED),
+    }
+}
+
+/// The page and the annotated capture, as far as they were asked for.
+fn write_files(
+    args: &ReadArgs,
+    again: &mut Vec<Inputs>,
+    output: &Output<'_>,
+    report: &Report,
+    page: Option<&OutFile>,
+    annotated: Option<&OutFile>,
+) -> anyhow::Result<()> {
+    if page.is_none() && annotated.is_none() {
+        return Ok(());
+    }
+    let drawn = if let Some(inputs) = again.pop() {
+        page::second_pass(&args.input, inputs, report)?
+    } else {
+        output::complain(
+            "a pipe is read once: no packets are drawn or annotated; save the capture to see them",
+        );
+        Drawn::default()
+    };
+    if let Some(page) = page {
+        page::write(page, output, report, &drawn)?;
+    }
+    match annotated.map(|out| (out, again.pop())) {
+        Some((out, Some(inputs))) => annotate::write(out, &args.input, inputs, report, &drawn.report),
+        _ => Ok(()),
     }
 }
 
@@ -228,8 +270,7 @@ fn analyse(
     let mut engine = Engine::new(options, if args.every.is_some() { 1 } else { threads });
     let mut progress = Progress::start();
     let interim = Interim::of(args);
-    let style =
-        Style { color: args.color.is_on(), ascii: args.ascii, width: args.width(), ..Style::default() };
+    let style = args.style();
     let summary = inputs.for_each_captured(
         &args.options(),
         |so_far| {

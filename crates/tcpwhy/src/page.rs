@@ -1,14 +1,12 @@
-//! `--html`: where does the page go, and which packets does it show?
+//! `--html`: which packets does the page show, and what is known besides the report?
 //!
-//! The file is made before rights are given up. What is drawn packet by packet is known only after the first pass; a second one
+//! What is drawn packet by packet is known only after the first pass; a second one
 //! looks at these connections, and at others between the same hosts.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, ensure};
+use anyhow::Context as _;
 use tcpwhy::input::Inputs;
 use tcpwhy_core::{Analysis, LADDERS_MAX, Listing, Report};
 use tcpwhy_page::packets::note_sacks;
@@ -18,73 +16,43 @@ use tcpwhy_report::escape::visible;
 use tcpwhy_wire::Endpoint;
 
 use crate::cli::InputArgs;
-use crate::output::{Output, complain};
+use crate::out::OutFile;
+use crate::output::Output;
 
-/// The file of a page, open and empty.
-pub(crate) struct PageFile {
-    path: PathBuf,
-    file: File,
+/// Connections of a report with their packets, and what no ladder has of these.
+#[derive(Default)]
+pub(crate) struct Drawn {
+    pub(crate) report: Report,
+    sacks: BTreeMap<u64, Sacks>,
 }
 
-impl PageFile {
-    /// Makes the file, or empties it; none of the inputs.
-    pub(crate) fn create(path: &Path, inputs: &[PathBuf]) -> anyhow::Result<Self> {
-        let same = |input: &PathBuf| match (path.canonicalize(), input.canonicalize()) {
-            (Ok(page), Ok(input)) => page == input,
-            _ => false,
-        };
-        ensure!(
-            !inputs.iter().any(same),
-            "{}: that is the capture; give the page a name of its own",
-            path.display()
-        );
-        let file = File::create(path)
-            .with_context(|| format!("{} cannot be written; name another file for --html", path.display()))?;
-        Ok(Self { path: path.to_owned(), file })
-    }
-
-    pub(crate) fn file(&self) -> &File {
-        &self.file
-    }
-
-    /// Writes the page. Without a second pass no packet is drawn.
-    pub(crate) fn write(
-        self,
-        args: &InputArgs,
-        again: Option<Inputs>,
-        output: &Output<'_>,
-        report: &Report,
-    ) -> anyhow::Result<()> {
-        let (drawn, sacks) = if let Some(inputs) = again {
-            second_pass(args, inputs, &chosen(report))?
-        } else {
-            complain("a pipe is read once: the page draws no packets; save the capture to see them");
-            (Report::default(), BTreeMap::new())
-        };
-        let harmless =
-            |info: &CaptureInfo| CaptureInfo { path: visible(&info.path).into_owned(), ..info.clone() };
-        let files: Vec<CaptureInfo> = output.files().iter().map(harmless).collect();
-        let command = output.again();
-        let context = Context {
-            files: &files,
-            version: env!("CARGO_PKG_VERSION"),
-            again: &visible(&command),
-            offset_s: output.offset_s(),
-            is_anonymized: false,
-        };
-        let page = Page::new(report, &drawn, &sacks, context);
-        file::write(&page, &self.file).with_context(|| format!("{} cannot be written", self.path.display()))
-    }
+/// Writes the page.
+pub(crate) fn write(
+    out: &OutFile,
+    output: &Output<'_>,
+    report: &Report,
+    drawn: &Drawn,
+) -> anyhow::Result<()> {
+    let harmless =
+        |info: &CaptureInfo| CaptureInfo { path: visible(&info.path).into_owned(), ..info.clone() };
+    let files: Vec<CaptureInfo> = output.files().iter().map(harmless).collect();
+    let command = output.again();
+    let context = Context {
+        files: &files,
+        version: env!("CARGO_PKG_VERSION"),
+        again: &visible(&command),
+        offset_s: output.offset_s(),
+        is_anonymized: false,
+    };
+    let page = Page::new(report, &drawn.report, &drawn.sacks, context);
+    file::write(&page, out.file()).with_context(|| format!("{} cannot be written", out.path().display()))
 }
 
-/// The chosen connections with their packets.
-fn second_pass(
-    args: &InputArgs,
-    mut inputs: Inputs,
-    choices: &[Choice],
-) -> anyhow::Result<(Report, BTreeMap<u64, Sacks>)> {
+/// The connections that findings are about, and the most expensive ones, with their packets.
+pub(crate) fn second_pass(args: &InputArgs, mut inputs: Inputs, report: &Report) -> anyhow::Result<Drawn> {
+    let choices: Vec<Choice> = chosen(report);
     let mut first_packets = [0; LADDERS_MAX];
-    first_packets.iter_mut().zip(choices).for_each(|(packet, choice)| *packet = choice.first_packet);
+    first_packets.iter_mut().zip(&choices).for_each(|(packet, choice)| *packet = choice.first_packet);
     if let Some(window) = args.window() {
         inputs.limit(&window)?;
     }
@@ -113,7 +81,7 @@ fn second_pass(
             analysis.on_captured(segment, captured);
         },
     );
-    Ok((analysis.finish(), sacks))
+    Ok(Drawn { report: analysis.finish(), sacks })
 }
 
 fn ordered(hosts: [IpAddr; 2]) -> [IpAddr; 2] {

@@ -4,6 +4,7 @@
 //! where asked, colour only where the caller says that somebody sees it.
 
 mod bill;
+mod compare;
 mod conduct;
 mod connection;
 mod findings;
@@ -12,6 +13,8 @@ mod layout;
 mod list;
 mod overview;
 
+pub(crate) use compare::answer as compared;
+pub use compare::comparison;
 pub use connection::connection;
 pub use ladder::ladder;
 pub use list::{Order, list};

@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 
-use tcpwhy_wire::capture::Format;
+use tcpwhy_wire::capture::{Format, RawPacket};
 use tcpwhy_wire::{Instant, Segment};
 
 pub use moment::{Moment, Window};
@@ -157,6 +157,19 @@ impl InputSummary {
     }
 }
 
+/// A piece of an input as it is stored: a packet, or what stands between packets.
+#[derive(Clone, Copy, Debug)]
+pub struct Block<'a> {
+    /// The stored bytes, unpacked.
+    pub bytes: &'a [u8],
+    /// The packet in them, with its number among those of all inputs.
+    pub packet: Option<RawPacket<'a>>,
+    /// Which input, in the order of their first packets.
+    pub input: usize,
+    /// The input's format.
+    pub format: Option<Format>,
+}
+
 /// Inputs, opened. After this no path is opened any more, so that the process can give up that right; what is in the files
 /// is looked at only later.
 pub struct Inputs {
@@ -286,10 +299,25 @@ impl Inputs {
 
     /// The same, with as much of each segment's payload as was captured.
     pub fn for_each_captured(
+        self,
+        options: &Options,
+        on_progress: impl FnMut(Progress),
+        on_segment: impl FnMut(&Segment, &[u8]),
+    ) -> InputSummary {
+        self.read(options, on_progress, on_segment, None)
+    }
+
+    /// Reads all inputs as they are stored: whatever could be read of them, in the same order and with the same numbers.
+    pub fn for_each_block(self, options: &Options, on_block: &mut dyn FnMut(Block<'_>)) -> InputSummary {
+        self.read(options, |_| {}, |_, _| {}, Some(on_block))
+    }
+
+    fn read(
         mut self,
         options: &Options,
         on_progress: impl FnMut(Progress),
         on_segment: impl FnMut(&Segment, &[u8]),
+        on_block: Option<&mut dyn FnMut(Block<'_>)>,
     ) -> InputSummary {
         if self.span.is_none() {
             self.put_in_order(false);
@@ -303,7 +331,7 @@ impl Inputs {
         let is_counted = readings().all(|reading| !reading.is_uncounted);
         let before = readings().map(|reading| reading.packets_before).sum();
         let number = if is_counted { before } else { 0 };
-        let mut run = Run { options: *options, span, number, progress, on_progress, on_segment };
+        let mut run = Run { options: *options, span, number, progress, on_progress, on_segment, on_block };
         let (mut files, mut readings, mut turns) = (Vec::new(), Vec::new(), BinaryHeap::new());
         for (number, input) in self.inputs.into_iter().enumerate() {
             let mut file = FileSummary { path: input.path, ..FileSummary::default() };

@@ -5,17 +5,17 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 
-use tcpwhy_wire::capture::{Damage, DamageKind, Event, RawPacket, Reader};
+use tcpwhy_wire::capture::{Damage, DamageKind, Event, Format, RawPacket, Reader};
 use tcpwhy_wire::{Duration, Instant, Segment, Skip, decode, payload};
 
 use super::buffer::Buffer;
 use super::search::Search;
 use super::source::{Compression, Source};
 use super::trouble::{Failure, Trouble};
-use super::{FileSummary, MAX_TROUBLES, Options, Progress, Span};
+use super::{Block, FileSummary, MAX_TROUBLES, Options, Progress, Span};
 
 /// What all inputs of a run share.
-pub(super) struct Run<P, S> {
+pub(super) struct Run<'a, P, S> {
     pub(super) options: Options,
     pub(super) span: Span,
     /// Of the last packet given.
@@ -23,6 +23,16 @@ pub(super) struct Run<P, S> {
     pub(super) progress: Progress,
     pub(super) on_progress: P,
     pub(super) on_segment: S,
+    pub(super) on_block: Option<&'a mut dyn FnMut(Block<'_>)>,
+}
+
+impl<P, S> Run<'_, P, S> {
+    #[inline]
+    fn block(&mut self, bytes: &[u8], packet: Option<RawPacket<'_>>, input: usize, format: Option<Format>) {
+        if let Some(on_block) = &mut self.on_block {
+            on_block(Block { bytes, packet, input, format });
+        }
+    }
 }
 
 /// An input that is being read.
@@ -217,7 +227,7 @@ impl Reading {
         &mut self,
         limit: Option<(Instant, usize)>,
         number: usize,
-        run: &mut Run<P, S>,
+        run: &mut Run<'_, P, S>,
     ) -> Option<Instant> {
         // Of packets at the same time, those of the earlier input come first.
         let limit = match limit {
@@ -253,9 +263,17 @@ impl Reading {
                     Event::Packet(mut packet) => {
                         run.number += 1;
                         packet.number = run.number;
+                        run.block(
+                            &unread[at - step.consumed..at],
+                            Some(packet),
+                            number,
+                            self.reader.format(),
+                        );
                         self.tally.on_packet(&packet, &mut run.on_segment);
                     }
-                    Event::Skipped => {}
+                    Event::Skipped => {
+                        run.block(&unread[at - step.consumed..at], None, number, self.reader.format());
+                    }
                     Event::Damaged(damage) => self.tally.on_damage(damage, self.error.is_some()),
                     Event::NeedMore(n) => break Some(n),
                     Event::End => break None,
@@ -271,7 +289,7 @@ impl Reading {
     }
 
     /// Reads on, unless that is a bomb.
-    fn refill<P: FnMut(Progress), S>(&mut self, wanted: usize, run: &mut Run<P, S>) -> bool {
+    fn refill<P: FnMut(Progress), S>(&mut self, wanted: usize, run: &mut Run<'_, P, S>) -> bool {
         if !self.source.is_stopped() {
             self.error = self.buffer.fill(&mut self.source, wanted).err();
             self.report(run);
@@ -292,7 +310,7 @@ impl Reading {
         !is_bomb
     }
 
-    fn report<P: FnMut(Progress), S>(&mut self, run: &mut Run<P, S>) {
+    fn report<P: FnMut(Progress), S>(&mut self, run: &mut Run<'_, P, S>) {
         let stored = self.source.stored_read();
         run.progress.bytes += stored - self.reported;
         self.reported = stored;
@@ -323,7 +341,7 @@ impl Reading {
     }
 
     /// After the end: says what there was.
-    pub(super) fn finish<P: FnMut(Progress), S>(mut self, file: &mut FileSummary, run: &mut Run<P, S>) {
+    pub(super) fn finish<P: FnMut(Progress), S>(mut self, file: &mut FileSummary, run: &mut Run<'_, P, S>) {
         let offset = self.unpacked();
         match self.error.take() {
             Some(error) if offset == 0 => self.tally.failure = Some(Failure::Io(error)),

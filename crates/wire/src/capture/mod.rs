@@ -23,6 +23,7 @@
 //! ```
 
 mod bytes;
+mod comment;
 mod damage;
 mod pcap;
 mod pcapng;
@@ -32,6 +33,7 @@ pub mod writer;
 use std::fmt;
 
 use crate::Instant;
+pub use comment::with_comment;
 pub use damage::{Damage, DamageKind};
 pub use resync::RESYNC_LEN;
 

@@ -3,14 +3,12 @@
 //! `page/test/browser.mjs` drives Debian's Chromium through every view and compares with the JSON; axe-core looks for what keeps
 //! people out. Needs node, npm (which fetches the locked dependencies once) and chromium.
 
-mod html;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 
-use html::{json, root, write_page};
+use crate::common::{json, root, write_page};
 use serde_json::{Value, json as value};
 
 /// Of one `npm ci` at a time.

@@ -1,13 +1,11 @@
 //! Does the page of `--html` hold what the other outputs say? Against the JSON of the same captures, number for number.
 
-mod html;
-
 use std::fs;
 use std::io::Read as _;
 use std::path::PathBuf;
 
+use crate::common::{json, root, tcpwhy, write_page};
 use base64::Engine as _;
-use html::{json, root, tcpwhy, write_page};
 use serde_json::Value;
 
 /// Of the laboratory: many exchanges, a transfer with losses, many connections, one limited by its buffer.

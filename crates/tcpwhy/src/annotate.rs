@@ -1,0 +1,102 @@
+//! `--annotate`: the same packets once more, with what Wireshark's packet list is to say beside them.
+//!
+//! A pcapng capture is copied block by block, so that interfaces, names, statistics and comments of others stay; pcap, and several captures
+//! at once, become pcapng.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufWriter, Write};
+
+use anyhow::{Context as _, ensure};
+use tcpwhy::input::{Block, Inputs};
+use tcpwhy_core::Report;
+use tcpwhy_report::annotate::comments;
+use tcpwhy_wire::capture::writer::{PacketNote, PcapngWriter, Section};
+use tcpwhy_wire::capture::{Format, LinkType, RawPacket, with_comment};
+
+use crate::cli::InputArgs;
+use crate::out::OutFile;
+
+/// Writes the capture with comments at the packets of the report; `drawn` has connections of it with their packets.
+pub(crate) fn write(
+    out: &OutFile,
+    args: &InputArgs,
+    inputs: Inputs,
+    report: &Report,
+    drawn: &Report,
+) -> anyhow::Result<()> {
+    let comments = comments(report, drawn);
+    let mut copy = Copy {
+        to: BufWriter::with_capacity(1 << 16, out.file()),
+        comments: &comments,
+        is_single: args.files.len() == 1,
+        writer: PcapngWriter::new(),
+        interfaces: BTreeMap::new(),
+        packets: 0,
+        error: None,
+    };
+    inputs.for_each_block(&args.options(), &mut |block| copy.on_block(&block));
+    copy.finish().with_context(|| format!("{} cannot be written", out.path().display()))?;
+    let last = comments.keys().next_back().copied().unwrap_or(0);
+    ensure!(
+        last <= copy.packets,
+        "the input has changed between two passes: {} is incomplete",
+        out.path().display()
+    );
+    Ok(())
+}
+
+struct Copy<'a, W: Write> {
+    to: W,
+    comments: &'a BTreeMap<u64, String>,
+    is_single: bool,
+    writer: PcapngWriter,
+    /// Of inputs that are written anew: by input, number and kind there.
+    interfaces: BTreeMap<(usize, u32, LinkType), u32>,
+    packets: u64,
+    error: Option<io::Error>,
+}
+
+impl<W: Write> Copy<'_, W> {
+    fn on_block(&mut self, block: &Block<'_>) {
+        if self.error.is_some() {
+            return;
+        }
+        let number = block.packet.map(|packet| packet.number);
+        self.packets = self.packets.max(number.unwrap_or(0));
+        let comment = number.and_then(|number| self.comments.get(&number)).map(String::as_str);
+        let written = if self.is_single && block.format == Some(Format::Pcapng) {
+            match comment.and_then(|comment| with_comment(block.bytes, comment)) {
+                Some(longer) => self.to.write_all(&longer),
+                None => self.to.write_all(block.bytes),
+            }
+        } else if let Some(packet) = block.packet {
+            self.anew(&packet, block.input, comment)
+        } else {
+            Ok(())
+        };
+        self.error = written.err();
+    }
+
+    /// A packet in a block of ours.
+    fn anew(&mut self, packet: &RawPacket<'_>, input: usize, comment: Option<&str>) -> io::Result<()> {
+        if self.interfaces.is_empty() {
+            self.writer.section(&Section { application: Some("tcpwhy"), ..Section::default() });
+        }
+        let next = self.interfaces.len() as u32;
+        let key = (input, packet.interface, packet.link);
+        let interface = *self.interfaces.entry(key).or_insert_with(|| {
+            self.writer.interface(packet.link, 0, None);
+            next
+        });
+        let note = PacketNote { comment, dropped: u64::from(packet.dropped) };
+        self.writer.packet(interface, packet.at, packet.original_len, packet.data, &note);
+        self.to.write_all(self.writer.bytes())?;
+        self.writer.clear();
+        Ok(())
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.error.take().map_or(Ok(()), Err)?;
+        self.to.flush()
+    }
+}

@@ -1,0 +1,101 @@
+//! `compare`: what came and what went between two captures, and is it more than chance? A pipeline stops where something got slower.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use clap::Args;
+use tcpwhy::input::Inputs;
+use tcpwhy_core::Report;
+use tcpwhy_report::compare::Comparison;
+use tcpwhy_report::escape::visible;
+use tcpwhy_report::{json, text};
+
+use crate::cli::InputArgs;
+use crate::output::{Output, complain, print, troubles};
+use crate::{ANALYSED, GATE_CLOSED, NOT_ANALYSED, NOTHING_ANALYSED, WRONG_USAGE, analyse, confined};
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, override_usage = "tcpwhy compare [OPTIONS] BEFORE AFTER")]
+pub(crate) struct CompareArgs {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+
+    /// Print the JSON document (schema tcpwhy.compare/1) instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const EXAMPLES: &str = "\
+The same service in two captures: how long its exchanges take, and what each cause takes of that. A difference counts where chance
+alone would give it in less than one of twenty comparisons (a permutation test), and where it is a twentieth of what it was and 0.1 ms
+at least.
+
+Examples:
+  tcpwhy compare before.pcap after.pcap
+  tcpwhy compare main.pcap branch.pcap --filter 'port 8080' --json || echo slower
+
+Exit status:
+  0  compared, and nothing got slower beyond chance
+  1  a capture could not be read
+  2  wrong usage
+  3  something got slower
+  5  nothing to compare";
+
+/// `tcpwhy compare BEFORE AFTER`.
+pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<u8> {
+    let [before, after] = args.input.files.as_slice() else {
+        complain("two captures are compared: tcpwhy compare BEFORE AFTER");
+        return Ok(WRONG_USAGE);
+    };
+    #[cfg(target_os = "linux")]
+    tcpwhy_sandbox::allow_many_files();
+    let inputs = [before, after].map(|path| Inputs::open(&[path]));
+    let Some(threads) = confined(&args.input, &inputs.iter().collect::<Vec<_>>(), &[]) else {
+        return Ok(NOT_ANALYSED);
+    };
+    let mut reports = Vec::new();
+    for inputs in inputs {
+        match one(&args.input, inputs, threads) {
+            Ok(report) => reports.push(report),
+            Err(code) => return Ok(code),
+        }
+    }
+    let [before_report, after_report] = reports.as_slice() else { unreachable!("two captures were read") };
+    let comparison = Comparison::of(before_report, after_report);
+    if args.json {
+        let name = |path: &PathBuf| path.to_string_lossy().into_owned();
+        let mut out = std::io::stdout().lock();
+        let version = env!("CARGO_PKG_VERSION");
+        json::comparison(&comparison, [&name(before), &name(after)], version, &mut out)?;
+        out.flush()?;
+    } else {
+        print(&text::comparison(&comparison, args.input.style()))?;
+    }
+    Ok(match () {
+        () if comparison.rows.is_empty() => NOTHING_ANALYSED,
+        () if comparison.is_slower() => GATE_CLOSED,
+        () => ANALYSED,
+    })
+}
+
+/// The report of one capture, or the exit code where there is none.
+fn one(args: &InputArgs, inputs: Inputs, threads: usize) -> Result<Report, u8> {
+    let (summary, report, span) = match analyse(args, inputs, args.listing_all(), threads) {
+        Ok(analysed) => analysed,
+        Err(error) => {
+            complain(&error.to_string());
+            return Err(WRONG_USAGE);
+        }
+    };
+    troubles(&summary);
+    if summary.is_failure() {
+        return Err(NOT_ANALYSED);
+    }
+    if let Some(why) = Output::new(args, &summary, span).nothing(&report) {
+        let path =
+            summary.files.first().map_or_else(String::new, |file| file.path.to_string_lossy().into_owned());
+        complain(&format!("{}: {why}", visible(&path)));
+        return Err(NOTHING_ANALYSED);
+    }
+    Ok(report)
+}

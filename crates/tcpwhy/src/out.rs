@@ -1,0 +1,39 @@
+//! Which files does `read` write? They are made before rights are given up, and are none of those that are read.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, ensure};
+
+/// A file to write, open and empty.
+pub(crate) struct OutFile {
+    path: PathBuf,
+    file: File,
+}
+
+impl OutFile {
+    /// Makes the file that an option names, or empties it.
+    pub(crate) fn create(path: &Path, option: &str, inputs: &[PathBuf]) -> anyhow::Result<Self> {
+        let same = |input: &PathBuf| match (path.canonicalize(), input.canonicalize()) {
+            (Ok(out), Ok(input)) => out == input,
+            _ => false,
+        };
+        ensure!(
+            !inputs.iter().any(same),
+            "{}: that is the capture; name another file for {option}",
+            path.display()
+        );
+        let file = File::create(path).with_context(|| {
+            format!("{} cannot be written; name another file for {option}", path.display())
+        })?;
+        Ok(Self { path: path.to_owned(), file })
+    }
+
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}

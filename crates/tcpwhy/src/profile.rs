@@ -1,0 +1,45 @@
+//! `wireshark-profile`: columns, colours and buttons for annotated captures, in a folder that Wireshark takes as a profile.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use clap::Args;
+use tcpwhy_report::profile;
+
+use crate::output::print;
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ProfileArgs {
+    /// The folder of the profile, which is made; Wireshark looks in ~/.config/wireshark/profiles (Help, About, Folders)
+    #[arg(value_name = "DIR")]
+    dir: PathBuf,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  tcpwhy wireshark-profile ~/.config/wireshark/profiles/tcpwhy
+  tcpwhy read slow.pcap --annotate why.pcapng && wireshark -C tcpwhy why.pcapng";
+
+pub(crate) fn run(args: &ProfileArgs) -> anyhow::Result<u8> {
+    let dir = args.dir.display();
+    fs::create_dir_all(&args.dir).with_context(|| format!("{dir} cannot be made; name another folder"))?;
+    for (name, text) in profile::files() {
+        let path = args.dir.join(name);
+        // Somebody's own profile of that name stays.
+        let ours =
+            fs::read_to_string(&path).is_ok_and(|old| old.contains("made by tcpwhy wireshark-profile"));
+        anyhow::ensure!(
+            ours || !path.exists(),
+            "{} is there and not of tcpwhy; name another folder",
+            path.display()
+        );
+        fs::write(&path, text).with_context(|| format!("{} cannot be written", path.display()))?;
+    }
+    let name = args.dir.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    print(&format!(
+        "{dir}: a profile for Wireshark; where it is in its folder of profiles: wireshark -C {name} FILE\n"
+    ))?;
+    Ok(crate::ANALYSED)
+}
