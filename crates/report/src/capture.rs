@@ -36,6 +36,8 @@ pub struct CaptureInfo {
     pub is_renumbered: bool,
     /// Somebody asked to stop before its end.
     pub interrupted: bool,
+    /// Addresses and names were replaced.
+    pub is_anonymized: bool,
     /// Why nothing of it could be read.
     pub failure: Option<String>,
 }
@@ -65,6 +67,7 @@ pub fn total(files: &[CaptureInfo]) -> CaptureInfo {
         total.stopped |= file.stopped;
         total.interrupted |= file.interrupted;
         total.is_renumbered |= file.is_renumbered;
+        total.is_anonymized |= file.is_anonymized;
         for (reason, count) in &file.skipped {
             *total.skipped.entry(reason.clone()).or_default() += count;
         }

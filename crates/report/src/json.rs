@@ -3,12 +3,12 @@
 //! These structs are the contract: fields are added, never renamed or removed, within a schema number. Times are
 //! integer nanoseconds, points in time nanoseconds since the epoch, sizes bytes.
 
+mod capture;
 mod compare;
 mod conduct;
 pub(crate) mod moment;
 mod note;
 
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use serde::Serialize;
@@ -18,8 +18,9 @@ use tcpwhy_core::report::{
     Connection, Detail, Exchange, Finding, Line, Report, Rung, Servers, TotalLine, Trigger,
 };
 use tcpwhy_remedy::{Remedy, Saves, remedies_for};
-use tcpwhy_wire::{Duration, Instant};
+use tcpwhy_wire::Duration;
 
+use capture::CaptureDto;
 pub use compare::comparison;
 use conduct::{ConductDto, RoundDto};
 use moment::Exact;
@@ -159,71 +160,6 @@ impl Serialize for Exchanges<'_> {
         });
         serializer.collect_seq(exchanges)
     }
-}
-
-#[derive(Debug, Serialize)]
-struct CaptureDto {
-    path: String,
-    format: String,
-    packets: u64,
-    segments: u64,
-    first_ns: Option<i64>,
-    last_ns: Option<i64>,
-    first: Option<Exact>,
-    last: Option<Exact>,
-    truncated: bool,
-    skipped: BTreeMap<String, u64>,
-    drops: u64,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    interrupted: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    window: Option<WindowDto>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    failure: Option<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    files: Vec<CaptureDto>,
-}
-
-impl From<&CaptureInfo> for CaptureDto {
-    fn from(info: &CaptureInfo) -> Self {
-        Self {
-            path: info.path.clone(),
-            format: info.format.clone(),
-            packets: info.packets,
-            segments: info.segments,
-            first_ns: info.first.map(Instant::as_nanos),
-            last_ns: info.last.map(Instant::as_nanos),
-            first: info.first.map(Exact),
-            last: info.last.map(Exact),
-            truncated: info.truncated,
-            skipped: info.skipped.clone(),
-            drops: info.drops,
-            interrupted: info.interrupted,
-            window: info.window.map(|(from, to)| WindowDto {
-                from_ns: (from != Instant::MIN).then(|| from.as_nanos()),
-                to_ns: (to != Instant::MAX).then(|| to.as_nanos()),
-                from: (from != Instant::MIN).then_some(Exact(from)),
-                to: (to != Instant::MAX).then_some(Exact(to)),
-                unread_bytes: info.unread_bytes,
-                stopped: info.stopped,
-                renumbered: info.is_renumbered,
-            }),
-            failure: info.failure.clone(),
-            files: Vec::new(),
-        }
-    }
-}
-
-#[derive(Debug, Serialize)]
-struct WindowDto {
-    from_ns: Option<i64>,
-    to_ns: Option<i64>,
-    from: Option<Exact>,
-    to: Option<Exact>,
-    unread_bytes: u64,
-    stopped: bool,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    renumbered: bool,
 }
 
 #[derive(Debug, Serialize)]

@@ -11,7 +11,8 @@ use tcpwhy::input::{Block, Inputs};
 use tcpwhy_core::Report;
 use tcpwhy_report::annotate::comments;
 use tcpwhy_wire::capture::writer::{PacketNote, PcapngWriter, Section};
-use tcpwhy_wire::capture::{Format, LinkType, RawPacket, with_comment};
+use tcpwhy_wire::capture::{Format, LinkType, RawPacket, headers, with_comment};
+use tcpwhy_wire::{Anonymizer, decode};
 
 use crate::cli::InputArgs;
 use crate::out::OutFile;
@@ -32,6 +33,7 @@ pub(crate) fn write(
         writer: PcapngWriter::new(),
         interfaces: BTreeMap::new(),
         packets: 0,
+        names: args.anonymizer()?,
         error: None,
     };
     inputs.for_each_block(&args.options(), &mut |block| copy.on_block(&block));
@@ -53,6 +55,8 @@ struct Copy<'a, W: Write> {
     /// Of inputs that are written anew: by input, number and kind there.
     interfaces: BTreeMap<(usize, u32, LinkType), u32>,
     packets: u64,
+    /// What replaces addresses, where they are to be replaced.
+    names: Option<Anonymizer>,
     error: Option<io::Error>,
 }
 
@@ -64,23 +68,41 @@ impl<W: Write> Copy<'_, W> {
         let number = block.packet.map(|packet| packet.number);
         self.packets = self.packets.max(number.unwrap_or(0));
         let comment = number.and_then(|number| self.comments.get(&number)).map(String::as_str);
-        let written = if self.is_single && block.format == Some(Format::Pcapng) {
+        let written = if self.names.is_none() && self.is_single && block.format == Some(Format::Pcapng) {
             match comment.and_then(|comment| with_comment(block.bytes, comment)) {
                 Some(longer) => self.to.write_all(&longer),
                 None => self.to.write_all(block.bytes),
             }
         } else if let Some(packet) = block.packet {
-            self.anew(&packet, block.input, comment)
+            match self.names {
+                Some(_) => self.nameless(&packet, comment),
+                None => self.anew(&packet, block.input, comment),
+            }
         } else {
             Ok(())
         };
         self.error = written.err();
     }
 
+    /// A packet's headers between other addresses; of what is no TCP, its time and length.
+    fn nameless(&mut self, packet: &RawPacket<'_>, comment: Option<&str>) -> io::Result<()> {
+        let Some(names) = &mut self.names else { return Ok(()) };
+        let raw = RawPacket { link: LinkType::RAW, interface: 0, data: &[], ..*packet };
+        match decode(packet) {
+            Ok(segment) => {
+                let (data, original_len) = headers(&names.segment(&segment));
+                self.anew(&RawPacket { data: &data, original_len, ..raw }, 0, comment)
+            }
+            Err(_) => self.anew(&raw, 0, comment),
+        }
+    }
+
     /// A packet in a block of ours.
     fn anew(&mut self, packet: &RawPacket<'_>, input: usize, comment: Option<&str>) -> io::Result<()> {
         if self.interfaces.is_empty() {
-            self.writer.section(&Section { application: Some("tcpwhy"), ..Section::default() });
+            let comment =
+                self.names.as_ref().map(|_| "anonymized: addresses are replaced, payload is left out");
+            self.writer.section(&Section { application: Some("tcpwhy"), comment, ..Section::default() });
         }
         let next = self.interfaces.len() as u32;
         let key = (input, packet.interface, packet.link);

@@ -13,7 +13,7 @@ use tcpwhy::threads::USEFUL_MAX;
 use tcpwhy_core::{Cause, Listing, Options};
 use tcpwhy_remedy::Stack;
 use tcpwhy_report::Style;
-use tcpwhy_wire::Filter;
+use tcpwhy_wire::{Anonymizer, Filter, anonymize};
 
 use crate::compare::CompareArgs;
 use crate::fix::{FixArgs, UndoArgs};
@@ -104,6 +104,7 @@ pub(crate) enum Command {
 
 /// What is read, and how: the same for all commands that read captures.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct InputArgs {
     /// Captures: pcap or pcapng, plain, .gz, .zst, .xz or .lz4; `-` for standard input. Several are read in order of time
     #[arg(required = true, value_name = "FILE")]
@@ -165,6 +166,19 @@ pub(crate) struct InputArgs {
     /// Compressed captures may unpack to so many times their size (and always to 1 GiB); what goes on is taken for a bomb
     #[arg(long, value_name = "TIMES", default_value_t = input::Options::default().unpacked_ratio_max)]
     pub(crate) max_ratio: u64,
+
+    /// Replace addresses and names of files in all that is written: networks stay networks, and one address is the same everywhere; times,
+    /// sizes and ports stay. Of packets (--annotate) only headers that timing needs are kept
+    #[arg(long)]
+    pub(crate) anonymize: bool,
+
+    /// Replace them alike whenever this file's bytes are the same; without it each run has a key of its own
+    #[arg(long, value_name = "FILE", requires = "anonymize")]
+    pub(crate) key: Option<PathBuf>,
+
+    /// Replace ports as well
+    #[arg(long, requires = "anonymize")]
+    pub(crate) anonymize_ports: bool,
 
     /// Colours
     #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
@@ -341,6 +355,24 @@ impl InputArgs {
     /// How text looks.
     pub(crate) fn style(&self) -> Style {
         Style { color: self.color.is_on(), ascii: self.ascii, width: self.width(), ..Style::default() }
+    }
+
+    /// What replaces addresses, where they are to be replaced. The key is read by the first call, which must be before rights are given
+    /// up; nothing is replaced where it cannot be.
+    pub(crate) fn anonymizer(&self) -> std::io::Result<Option<Anonymizer>> {
+        static KEY: OnceLock<[u8; 16]> = OnceLock::new();
+        if !self.anonymize {
+            return Ok(None);
+        }
+        let key = match (KEY.get(), &self.key) {
+            (Some(key), _) => *key,
+            (None, Some(file)) => anonymize::key_of(&std::fs::read(file)?),
+            (None, None) => {
+                let chance = RandomState::new();
+                anonymize::key_of(&[0, 1].map(|half: u8| chance.hash_one(half).to_le_bytes()).concat())
+            }
+        };
+        Ok(Some(Anonymizer::new(*KEY.get_or_init(|| key), self.anonymize_ports)))
     }
 
     /// Columns to fill.

@@ -114,6 +114,10 @@ fn confined(args: &InputArgs, opened: &[&Inputs], written: &[&File]) -> Option<u
     // What the system would be asked for later, while it still answers.
     let threads = args.threads();
     args.zone();
+    if let Err(error) = args.anonymizer() {
+        output::complain(&format!("the key of --anonymize cannot be read: {error}"));
+        return None;
+    }
     confine::confine(args, opened, written, threads).then_some(threads)
 }
 
@@ -268,6 +272,7 @@ fn analyse(
 ) -> Result<(InputSummary, Report, Option<Span>), WindowError> {
     let span = args.window().map(|window| inputs.limit(&window)).transpose()?;
     let mut engine = Engine::new(options, if args.every.is_some() { 1 } else { threads });
+    let mut names = args.anonymizer().ok().flatten();
     let mut progress = Progress::start();
     let interim = Interim::of(args);
     let style = args.style();
@@ -282,7 +287,10 @@ fn analyse(
                 if interim.is_due() {
                     interim.show(&engine, segment.packet - 1, style);
                 }
-                engine.on_segment(segment, captured);
+                match &mut names {
+                    None => engine.on_segment(segment, captured),
+                    Some(names) => engine.on_segment(&names.segment(segment), captured),
+                }
             }
         },
     );

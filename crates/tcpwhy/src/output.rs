@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::Write as _;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anstyle::Style as Ansi;
@@ -40,7 +41,11 @@ impl<'a> Output<'a> {
             offset_s: first.map_or(0, |first| args.zone().offset_s(first)),
             ..Style::default()
         };
-        for file in &mut files {
+        for (i, file) in files.iter_mut().enumerate() {
+            if args.anonymize {
+                file.path = anonymous(i);
+                file.is_anonymized = true;
+            }
             file.window = span.map(|span| (span.from, span.to));
         }
         Self { files, args, style }
@@ -103,12 +108,15 @@ impl<'a> Output<'a> {
     /// The command that reads the same once more, as a shell takes it.
     pub(crate) fn again(&self) -> String {
         let mut words = vec!["tcpwhy read".to_owned()];
-        words.extend(self.args.files.iter().map(|file| shell_word(&file.to_string_lossy())));
+        let named = |(i, file): (usize, &PathBuf)| {
+            if self.args.anonymize { anonymous(i) } else { shell_word(&file.to_string_lossy()) }
+        };
+        words.extend(self.args.files.iter().enumerate().map(named));
         if words.len() > 4 {
             words.truncate(3);
             words.push("...".to_owned());
         }
-        if let Some(filter) = &self.args.filter {
+        if let Some(filter) = self.args.filter.as_ref().filter(|_| !self.args.anonymize) {
             words.push(format!("--filter {}", shell_word(&filter.to_string())));
         }
         for (option, moment) in [("--from", &self.args.from), ("--to", &self.args.to)] {
@@ -121,6 +129,11 @@ impl<'a> Output<'a> {
         }
         words.join(" ")
     }
+}
+
+/// What a file is called where names are replaced.
+fn anonymous(i: usize) -> String {
+    format!("anonymized-{}.pcapng", i + 1)
 }
 
 /// Whether the report has what was asked for; complains where it has not.
@@ -199,6 +212,7 @@ fn capture_info(file: &FileSummary) -> CaptureInfo {
         stopped: file.stopped,
         interrupted: file.interrupted,
         is_renumbered: file.is_renumbered,
+        is_anonymized: false,
         failure: file.failure.as_ref().map(ToString::to_string),
     }
 }

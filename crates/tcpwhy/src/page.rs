@@ -42,7 +42,7 @@ pub(crate) fn write(
         version: env!("CARGO_PKG_VERSION"),
         again: &visible(&command),
         offset_s: output.offset_s(),
-        is_anonymized: false,
+        is_anonymized: files.iter().any(|file| file.is_anonymized),
     };
     let page = Page::new(report, &drawn.report, &drawn.sacks, context);
     file::write(&page, out.file()).with_context(|| format!("{} cannot be written", out.path().display()))
@@ -57,6 +57,7 @@ pub(crate) fn second_pass(args: &InputArgs, mut inputs: Inputs, report: &Report)
         inputs.limit(&window)?;
     }
     let mut analysis = Analysis::new(args.listing(Listing::Beginning(first_packets)));
+    let mut names = args.anonymizer()?;
     let mut sacks: BTreeMap<u64, Sacks> = BTreeMap::new();
     // Pairs of hosts know nothing of each other, but for who is the client where no handshake says it.
     let hosts: BTreeSet<[IpAddr; 2]> =
@@ -68,6 +69,8 @@ pub(crate) fn second_pass(args: &InputArgs, mut inputs: Inputs, report: &Report)
         |segment, captured| {
             let passes =
                 args.filter.as_ref().is_none_or(|filter| filter.matches_connection(segment.src, segment.dst));
+            let other = names.as_mut().map(|names| names.segment(segment));
+            let segment = other.as_ref().unwrap_or(segment);
             if !passes || !(all || hosts.contains(&ordered([segment.src.ip(), segment.dst.ip()]))) {
                 return;
             }

@@ -4,6 +4,7 @@
 //! no clock. A cut or damaged packet is a value that says what parsed and where it stopped, never a panic.
 #![forbid(unsafe_code)]
 
+pub mod anonymize;
 pub mod capture;
 pub mod decode;
 pub mod filter;
@@ -11,6 +12,7 @@ pub mod segment;
 pub mod seq;
 pub mod time;
 
+pub use anonymize::Anonymizer;
 pub use decode::{Skip, decode, payload};
 pub use filter::{Filter, FilterError};
 pub use segment::{Endpoint, Flags, SackBlock, Segment, TcpOptions, Timestamps};

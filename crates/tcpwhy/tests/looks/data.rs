@@ -26,7 +26,7 @@ fn page_of(capture: &str, more: &[&str]) -> (Value, String) {
 }
 
 /// What a page holds.
-fn data_of(page: &str) -> Value {
+pub(crate) fn data_of(page: &str) -> Value {
     let Some((_, behind)) = page.split_once(r#"id="data">"#) else { panic!("there is no data") };
     let Some((base64, _)) = behind.split_once('<') else { panic!("the data has no end") };
     let Ok(gzip) = base64::engine::general_purpose::STANDARD.decode(base64) else { panic!("no base64") };

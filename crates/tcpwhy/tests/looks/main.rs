@@ -1,6 +1,7 @@
 //! Is what people look at what the report says? The page of `--html`, the capture of `--annotate`, and `compare`.
 
 mod annotated;
+mod anonymized;
 mod browser;
 mod common;
 mod compare;

@@ -25,6 +25,7 @@
 mod bytes;
 mod comment;
 mod damage;
+mod headers;
 mod pcap;
 mod pcapng;
 mod resync;
@@ -35,6 +36,7 @@ use std::fmt;
 use crate::Instant;
 pub use comment::with_comment;
 pub use damage::{Damage, DamageKind};
+pub use headers::headers;
 pub use resync::RESYNC_LEN;
 
 /// No packet is longer: Linux builds super-segments of up to 512 KiB (`GSO_MAX_SIZE`), tcpdump captures 256 KiB.
