@@ -462,6 +462,8 @@ pub(crate) struct Open {
     pub request_end: Option<Seq>,
     /// What the wait of its first segment on its way here was counted from, where that can be told.
     pub way_base: Option<Duration>,
+    /// What that wait came to by its time stamp, until it is settled.
+    pub late: Option<Charge>,
 }
 
 impl Open {
@@ -486,6 +488,7 @@ impl Open {
             request_first: None,
             request_end: None,
             way_base: None,
+            late: None,
         }
     }
 
@@ -533,6 +536,7 @@ impl Open {
         self.request_first = None;
         self.request_end = None;
         self.way_base = None;
+        self.late = None;
     }
 
     /// Whether the responder sent this before any of the request had reached it.
@@ -575,6 +579,22 @@ impl Open {
         self.start = at - ns;
         self.piece.0 = self.start;
         self.client_idle = (self.client_idle - ns).at_least_zero();
+    }
+
+    /// The same by so much more.
+    pub(crate) fn begins_earlier(&mut self, ns: Duration) {
+        self.start = self.start - ns;
+        self.piece.0 = self.piece.0 - ns;
+        self.client_idle = (self.client_idle - ns).at_least_zero();
+    }
+
+    /// Nothing refutes any more that its first segment had waited on its way.
+    #[inline]
+    pub(crate) fn charge_late(&mut self) {
+        if let Some(late) = self.late.take() {
+            self.last_path().settle().charge(&late);
+            self.begins_earlier(late.ns);
+        }
     }
 
     /// Takes a segment's bytes into the sums.

@@ -4,6 +4,7 @@ use tcpwhy_wire::{Duration, Instant, Segment, Timestamps};
 
 use super::Connection;
 use crate::flow::ends::{CLIENT, SERVER};
+use crate::rules::late_start;
 use crate::words::limits::{HELD_BACK_MIN, HOST_VARIATION, QUEUED_MIN};
 
 /// An end that was silent for this long while its peer sent was not in the middle of a burst.
@@ -147,6 +148,7 @@ impl Connection {
     pub(super) fn on_round_trip(&mut self, rtt: Duration, from: usize) {
         // What the acknowledgement itself waited on its way here is no part of the path's round trip. A clock that says
         // that it waited for nearly all of it says something else.
+        let shown = rtt;
         let waited =
             self.halves[from].queued_on_way.filter(|queued| *queued >= QUEUED_MIN).unwrap_or_default();
         let rtt = if waited <= rtt.times(3).divided_by(4) { rtt - waited } else { rtt };
@@ -160,6 +162,12 @@ impl Connection {
         let known = self.delay[from];
         let least = known.map_or(rtt, |known| known.min(rtt));
         self.set_delay(from, least);
+        if known.is_some() {
+            self.halves[from].bound_late(shown - least);
+            if let Some(open) = self.open.as_deref_mut().filter(|open| open.initiator == from) {
+                late_start::refute(open, self.now, shown - least);
+            }
+        }
         if self.halves[to].newly_acked > self.mss(to) && rtt - least >= QUEUED_MIN {
             self.way.on_queued(from, self.now, rtt - least); // so much is acknowledged at once
         }

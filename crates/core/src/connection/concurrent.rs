@@ -111,6 +111,7 @@ impl Connection {
         talk.unread = begins;
         let (Some(mut open), Some(waiting)) = (taken, waiting) else { return };
         open.join_pieces();
+        open.charge_late();
         let mut ask = Ask {
             n: open.n,
             asker: open.initiator,

@@ -236,9 +236,8 @@ impl Connection {
         } else if let Some(lost) = unseen_copy::judge(&self.pair(), segment, from, order, idle_since) {
             open.begin_earlier(at, lost.ns);
             open.request.charge(&lost);
-        } else if let Some(late) = self.late_on_its_way(segment, from, idle_since).filter(|_| !by_timer) {
-            open.begin_earlier(at, late.ns);
-            open.request.charge(&late);
+        } else {
+            open.late = self.late_on_its_way(segment, from, idle_since).filter(|_| !by_timer);
         }
         self.open = Some(open);
     }

@@ -297,7 +297,7 @@ impl Connection {
         {
             drain::charge(&self.halves[SERVER], [self.delay(SERVER), self.delay(CLIENT)], &mut open);
         }
-        if open.way_base.is_some() {
+        if open.way_base.is_some() || open.late.is_some() {
             late_start::charge(&self.halves[open.initiator], &mut open);
         }
         let packet = open.packets[1];
@@ -347,8 +347,7 @@ impl Connection {
             if self.halves[CLIENT].queued_on_way.is_some_and(Duration::is_positive)
                 && let Some(late) = self.late_on_its_way(&segment.unpack(), CLIENT, idle_since)
             {
-                open.begin_earlier(at, late.ns);
-                open.request.charge(&late);
+                open.late = Some(late);
             }
         }
         self.open = Some(open);

@@ -44,6 +44,13 @@ const DRIFT_MIN: i64 = 5_000_000;
 const DRIFT_PERIOD: Duration = Duration::from_secs(1);
 /// Periods in a row that drift alike. A queue of others grows as evenly for a moment only.
 const DRIFT_PERIODS: u8 = 3;
+/// By how many hundredths a clock's true rate is off the one that it seems to have: 5 ms (HZ=200) for 4, or 1.29 ms (macOS counts
+/// late while it is busy).
+const OFF_MAX: i128 = 30;
+/// A silence longer than this, and than the rate was seen to hold before, shows nothing: a host may have slept.
+const UNPROVEN_MAX: Duration = Duration::from_secs(1);
+/// So soon a first packet that was late may look like another rate.
+const CONTRADICTED_FROM: Duration = Duration::from_millis(50);
 /// How long a smallest difference is compared with: at 100 ppm of drift that is 1 ms and more.
 const REMEMBER_FOR: Duration = Duration::from_secs(10);
 
@@ -65,6 +72,8 @@ pub(crate) struct StampClock {
     last: Instant,
     /// Of the last packet.
     difference: Duration,
+    /// The last packet that was on its way for no longer than the fastest, and its difference.
+    agreed: Option<(Instant, Duration)>,
     /// Most connections end before it is asked for.
     drift: Option<Box<Drift>>,
 }
@@ -120,6 +129,7 @@ impl Default for StampClock {
             unknown: false,
             last: Instant::MIN,
             difference: Duration::MAX,
+            agreed: None,
             drift: None,
         }
     }
@@ -182,7 +192,37 @@ impl StampClock {
         // In the first period the very first packet is a sample too: its difference is nothing by definition.
         let first = if passed < REMEMBER_FOR { Duration::ZERO } else { Duration::MAX };
         let smallest = self.smallest[0].min(self.smallest[1]).min(first);
-        Some((difference - smallest - self.tick).at_least_zero())
+        let late = difference - smallest - self.tick;
+        if !late.is_positive() {
+            self.agreed = Some((at, difference));
+        }
+        Some(late.at_least_zero())
+    }
+
+    /// The last packet seemed `late`, and can have waited for `most`: it left after something that had passed here. What its stamp
+    /// says besides is the clock's: a host that slept, or a rate that is none of the known ones.
+    #[inline]
+    pub(crate) fn on_bound(&mut self, late: Duration, most: Duration) {
+        let Some((_, first_at)) = self.first else { return };
+        let (passed, beyond) = (self.last - first_at, late - most);
+        self.unknown |= passed >= CONTRADICTED_FROM && beyond > self.tick + passed.divided_by(64);
+        if beyond.max(-beyond) <= self.tick {
+            self.agreed = Some((self.last, self.difference - late)); // it waited for just so long
+        }
+    }
+
+    /// Whether a packet at `at` was so `late` beyond doubt. Since the last one that was not, a rate that is a little off grows
+    /// the difference as well: by as much as that one shows at most, and for no longer than the rate was seen to hold.
+    pub(crate) fn proves(&self, late: Duration, at: Instant) -> bool {
+        let Some((_, first_at)) = self.first.filter(|_| !self.unknown) else { return false };
+        let (agreed_at, off) = self.agreed.unwrap_or((first_at, Duration::ZERO));
+        let (held, since) = ((agreed_at - first_at).as_nanos(), (at - agreed_at).as_nanos());
+        if since > held && since > UNPROVEN_MAX.as_nanos() {
+            return false;
+        }
+        let off = (off.at_least_zero() + self.tick).as_nanos();
+        let most = i128::from(since) * i128::from(off) / i128::from(held.max(1));
+        i128::from(late.as_nanos()) > most.min(i128::from(since) * OFF_MAX / 100)
     }
 
     /// The difference that packets are compared with: by what it falls, earlier packets waited longer than was known.
@@ -216,7 +256,7 @@ impl StampClock {
             TICKS.into_iter().find(|tick| tick.as_nanos() <= longest + longest / 8).unwrap_or(TICK_SHORTEST)
         };
         if self.tick == Duration::ZERO || fitting < self.tick {
-            self.tick = fitting;
+            (self.tick, self.agreed) = (fitting, None);
             self.smallest = [Duration::MAX; 2];
         }
     }

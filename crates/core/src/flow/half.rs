@@ -74,7 +74,7 @@ pub(crate) struct Half {
     /// The last acknowledgement said that something is missing.
     pub signalled: bool,
     pub signalled_at: Instant,
-    /// How much longer than the fastest recent one the present packet was on its way here.
+    /// How much longer than the fastest recent one the present packet was on its way here; nothing on one host, where there is none.
     pub queued_on_way: Option<Duration>,
     /// The longest that any packet so far was on its way here above the fastest one.
     pub queued_peak: Duration,
@@ -246,8 +246,9 @@ impl Half {
         if let Some(stamps) = segment.options.timestamps {
             self.timestamps = true;
             let overtook = self.snd_nxt.is_some_and(|nxt| segment.seq.after(nxt));
-            self.queued_on_way = self.clock.on_packet(segment.at, stamps.val, overtook);
-            self.queued_peak = self.queued_peak.max(self.queued_on_way.unwrap_or_default());
+            let late = self.clock.on_packet(segment.at, stamps.val, overtook);
+            self.queued_on_way = late.filter(|_| !self.on_one_host);
+            self.learn_peak(segment.at);
         }
         missed
     }

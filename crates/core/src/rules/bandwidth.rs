@@ -25,10 +25,10 @@ const STAMP_TICK: Duration = Duration::from_millis(1);
 /// could have done. Near the sender, one that waited did so in a queue of its own host's (a token bucket on its interface:
 /// captures are taken behind that, dev_hard_start_xmit, net/core/dev.c).
 pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
-    if wait.order != Order::New || wait.gap < BURST_GAP {
+    let half = wait.half;
+    if wait.order != Order::New || wait.gap < BURST_GAP || half.on_one_host {
         return None;
     }
-    let half = wait.half;
     let queued = half.queued_on_way.filter(|queued| queued.is_positive()).unwrap_or_default();
     let near = wait.near_sender();
     let waiting = queued.is_positive() && (queued >= wait.gap || !near && queued + STAMP_TICK >= wait.gap);

@@ -15,6 +15,8 @@ const STAMPED_LATE_MIN: Duration = Duration::from_micros(250);
 const HALF_TICK: Duration = Duration::from_micros(500);
 /// Longer than this no packet waits on its way; a clock that was set back looks like it.
 const LATE_MAX: Duration = Duration::from_secs(1);
+/// A queue that held one packet so many times longer than it takes the next one to come without was none.
+const GONE_SOON: i64 = 10;
 
 /// Far from its sender, a message began earlier than its first segment passed by what that waited on its way.
 /// What came before it was over by then. `half` is that sender, and `is_far` whether it is at least as far away as its peer.
@@ -25,7 +27,7 @@ pub(crate) fn on_its_way(
     idle_since: Option<Instant>,
 ) -> Option<Charge> {
     let most = idle_since.map_or(Duration::MAX, |since| segment.at - since);
-    let queued = half.queued_on_way.filter(|queued| *queued >= STAMPED_LATE_MIN)?;
+    let queued = half.proven_late(segment.at).filter(|queued| *queued >= STAMPED_LATE_MIN)?;
     let late = (queued + HALF_TICK).min(most);
     if !is_far {
         return None;
@@ -38,9 +40,10 @@ pub(crate) fn on_its_way(
 /// A packet that was on its way here for less than any before it shows that the first segment had waited longer. `half` is
 /// its sender.
 pub(crate) fn charge(half: &Half, open: &mut Open) {
+    open.charge_late();
     let (Some(then), Some(now)) = (open.way_base, half.clock.base()) else { return };
     let more = then - now;
-    if more < QUEUED_MIN || more > LATE_MAX {
+    if more < QUEUED_MIN || more > LATE_MAX || half.on_one_host {
         return;
     }
     let detail = Detail { form: Some("request"), ..Detail::default() };
@@ -48,7 +51,15 @@ pub(crate) fn charge(half: &Half, open: &mut Open) {
         .evidence(open.packets[0], open.packets[1])
         .detail(detail);
     open.last_path().settle().charge(&late);
-    open.start = open.start - more;
-    open.piece.0 = open.piece.0 - more;
-    open.client_idle = (open.client_idle - more).at_least_zero();
+    open.begins_earlier(more);
+}
+
+/// A packet of its sender at `at` waited for `most` at most. The queue that its first segment is to have waited in was a pause if
+/// it was gone so soon: what stood behind that segment takes as long as what stood before it.
+#[inline]
+pub(crate) fn refute(open: &mut Open, at: Instant, most: Duration) {
+    let gone = |late: &Charge| at > open.passed && (at - open.passed).max(most).times(GONE_SOON) < late.ns;
+    if open.late.as_ref().is_some_and(gone) {
+        open.late = None;
+    }
 }

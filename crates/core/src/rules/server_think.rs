@@ -77,7 +77,7 @@ pub(crate) fn judge(
                 .detail(detail),
         );
     }
-    if let Some(queued) = half.queued_on_way.filter(|queued| queued.is_positive()) {
+    if let Some(queued) = half.proven_late(segment.at) {
         let detail = Detail { form: Some("reply"), ..Detail::default() };
         split.take(
             Charge::new(Cause::Queueing, half.side, queued, Confidence::Likely)

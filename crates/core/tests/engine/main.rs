@@ -22,6 +22,7 @@ mod details;
 mod distance;
 mod fast_open;
 mod field;
+mod field2;
 mod flows;
 mod frames;
 mod generate;

@@ -53,6 +53,12 @@ impl Open {
         let (start, first, bytes) = self.piece;
         let mut account = Account::default();
         account.absorb(self.request.settle());
+        let start = self.late.take().map_or(start, |late| {
+            account.charge(&late);
+            self.start = self.start - late.ns;
+            self.client_idle = (self.client_idle - late.ns).at_least_zero();
+            start - late.ns
+        });
         self.pieces.push(Piece {
             account,
             start,

@@ -49,6 +49,29 @@ impl Half {
         }
     }
 
+    /// How much longer than usual the present packet, which passed at `at`, was on its way here, where that is beyond doubt.
+    pub(crate) fn proven_late(&self, at: Instant) -> Option<Duration> {
+        let late = self.queued_on_way.filter(|late| late.is_positive())?;
+        self.clock.proves(late, at).then_some(late)
+    }
+
+    /// The longest that any packet waited.
+    #[inline]
+    pub(super) fn learn_peak(&mut self, at: Instant) {
+        if self.queued_on_way.is_some_and(|late| late > self.queued_peak) && self.proven_late(at).is_some() {
+            self.queued_peak = self.queued_on_way.unwrap_or_default();
+        }
+    }
+
+    /// The present packet left after something that passed the capture so long ago that it waited for `most` at most.
+    #[inline]
+    pub(crate) fn bound_late(&mut self, most: Duration) {
+        if let Some(late) = self.queued_on_way.filter(|late| late.is_positive()) {
+            self.queued_on_way = Some(late.min(most));
+            self.clock.on_bound(late, most);
+        }
+    }
+
     /// Whether the stamps of two packets show that the later one, `late` behind something in between, had left late.
     pub(crate) fn left_late(&self, last: &LastData, segment: &Segment, late: Duration) -> bool {
         let stamps = last.stamp.zip(segment.options.timestamps);

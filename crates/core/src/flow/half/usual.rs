@@ -48,10 +48,9 @@ impl Half {
         let one = segment.payload_len <= mss; // as nearly always, and is not divided then
         let packets = if one { 1 } else { segment.payload_len.div_ceil(mss.max(1)) as u16 };
         self.ip_id.on_next(segment.ip_id, packets);
-        self.queued_on_way = self.clock.on_packet(segment.at, segment.stamps.val, false);
-        if let Some(queued) = self.queued_on_way {
-            self.queued_peak = self.queued_peak.max(queued);
-        }
+        let late = self.clock.on_packet(segment.at, segment.stamps.val, false);
+        self.queued_on_way = late.filter(|_| !self.on_one_host);
+        self.learn_peak(segment.at);
     }
 
     /// Whether this segment's acknowledgement, of no more than was known, changes nothing.
