@@ -5,6 +5,7 @@
 //! the request's account and the server's part. Every account spans the time from the exchange's first byte to its
 //! path's last segment, so that whichever path the reply took, its lines sum to what passed.
 
+mod late;
 mod pieces;
 mod usual;
 mod woken;
@@ -572,29 +573,6 @@ impl Open {
         let short = self.request_bytes < u64::from(SEND_BUFFER_MIN);
         let first = short && self.reply.last.is_none() && self.start == self.piece.0;
         first.then(|| Timing { pieces: last.at - self.passed, answer: answer.at - self.passed })
-    }
-
-    /// It proves to have begun so much before its first segment passed.
-    pub(crate) fn begin_earlier(&mut self, at: Instant, ns: Duration) {
-        self.start = at - ns;
-        self.piece.0 = self.start;
-        self.client_idle = (self.client_idle - ns).at_least_zero();
-    }
-
-    /// The same by so much more.
-    pub(crate) fn begins_earlier(&mut self, ns: Duration) {
-        self.start = self.start - ns;
-        self.piece.0 = self.piece.0 - ns;
-        self.client_idle = (self.client_idle - ns).at_least_zero();
-    }
-
-    /// Nothing refutes any more that its first segment had waited on its way.
-    #[inline]
-    pub(crate) fn charge_late(&mut self) {
-        if let Some(late) = self.late.take() {
-            self.last_path().settle().charge(&late);
-            self.begins_earlier(late.ns);
-        }
     }
 
     /// Takes a segment's bytes into the sums.

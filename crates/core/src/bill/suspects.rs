@@ -51,7 +51,8 @@ impl Suspects {
                 self.0.remove(0);
             }
             let Charge { cause, sender, ns, .. } = *charge;
-            let is_probe = charge.detail.as_ref().is_some_and(|detail| detail.form == Some("tail-probe"));
+            let form = charge.detail.as_ref().and_then(|detail| detail.form);
+            let is_probe = matches!(form, Some("tail-probe" | "new-data-probe"));
             self.0.push(Suspect { ended, cause, sender, ns, is_probe });
         }
     }

@@ -4,7 +4,7 @@ use tcpwhy_wire::{Duration, Instant, Segment, Timestamps};
 
 use super::Connection;
 use crate::flow::ends::{CLIENT, SERVER};
-use crate::rules::late_start;
+use crate::rules::{handshake, late_start};
 use crate::words::limits::{HELD_BACK_MIN, HOST_VARIATION, QUEUED_MIN};
 
 /// An end that was silent for this long while its peer sent was not in the middle of a burst.
@@ -38,9 +38,23 @@ impl Connection {
         }
     }
 
+    /// So many packets of this end are missing before the present one, by their numbers. Where the capture has no packet without data of
+    /// either end, as a filter or an export leaves them, these are what is missing.
+    #[inline]
+    pub(super) fn on_missed(&mut self, missed: u16, from: usize) {
+        self.habits[1 - from].on_peer_packet(missed);
+        if self.midway && self.halves.iter().all(|half| !half.sent_bare) {
+            self.halves[from].forget_missed();
+        }
+    }
+
     /// The same without time stamps: a packet behind a silence follows what the end received, and
     /// the quickest such reaction bounds its distance. One may be chance; the second quickest counts.
     pub(super) fn learn_from_reaction(&mut self, from: usize) {
+        // A handshake that took so long may have lost a SYN.
+        if !self.midway && self.delay[from].is_none_or(|known| known < handshake::LOST_AFTER) {
+            return;
+        }
         let (Some(own), Some(peer)) = (self.last_packet[from], self.last_packet[1 - from]) else { return };
         if peer - own < REACTION_AFTER_SILENCE {
             return;

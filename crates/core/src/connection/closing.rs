@@ -188,7 +188,7 @@ impl Connection {
         handshake::bill(
             setup,
             self.delay(CLIENT),
-            self.delay(SERVER),
+            handshake::round_trip(setup, self.delay(SERVER), self.reactions[SERVER][0]),
             stood.into_iter().flatten(),
             &mut account,
         );

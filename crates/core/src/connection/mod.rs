@@ -321,8 +321,7 @@ impl Connection {
         self.packet_range[1] = segment.packet;
         match segment.options.timestamps {
             Some(stamps) => self.learn_from_echo(stamps, from, segment.flags.ack()),
-            None if self.midway => self.learn_from_reaction(from),
-            None => {}
+            None => self.learn_from_reaction(from),
         }
         if self.last_packet[from].is_none() {
             self.ttl[from] = segment.ttl;
@@ -331,7 +330,7 @@ impl Connection {
         let mss = self.mss(from);
         let stamped = self.halves[from].timestamps;
         let missed = self.halves[from].on_packet(segment, mss);
-        self.habits[1 - from].on_peer_packet(missed);
+        self.on_missed(missed, from);
         // Whoever has more to send is the one who fills a queue.
         if segment.payload_len >= mss
             && let Some(queued) = self.halves[from].queued_on_way.filter(|&queued| queued >= QUEUED_MIN)

@@ -131,7 +131,16 @@ impl Connection {
         let own_time = verdict.split.has_only(Cause::SenderThink.bit());
         let emptied = last.queue != Queue::More && self.halves[from].flight() == 0;
         let path = if from == open.initiator { &open.request } else { &open.reply };
-        if order != Order::New || path.last.is_none() {
+        if path.last.is_none() {
+            return Silence::None;
+        }
+        // What was lost had not been sent yet when a packet of its sender said that nothing was under way.
+        if matches!(order, Order::HoleFill { .. })
+            && self.halves[from].nothing_out_at - last.at >= NEW_MESSAGE_AFTER
+        {
+            return Silence::Message;
+        }
+        if order != Order::New {
             return Silence::None;
         }
         // Whatever was on its way has arrived by now: nobody has asked for it since, and nobody has sent it again.

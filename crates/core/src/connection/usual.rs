@@ -74,7 +74,7 @@ impl Connection {
         self.on_usual_packet(segment, from);
         self.on_usual_ack(segment, from);
         if segment.payload_len == 0 {
-            self.halves[from].missed_since_data = 0; // as nothing before it is missing (`Half::on_pure`)
+            self.halves[from].on_usual_pure(segment.at);
         } else {
             self.take_usual_marks(marks, segment, from, ledger);
             let (own, mss) = (self.delay(from), self.sizes[from]);

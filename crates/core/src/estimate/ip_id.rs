@@ -32,6 +32,11 @@ impl IpIdCounter {
         self.suspect
     }
 
+    /// Nothing is missing before the last packet.
+    pub(crate) fn acquit(&mut self) {
+        self.suspect = false;
+    }
+
     /// Whether a packet with this identification is one of the last ones, and not a later one, where the numbers tell.
     pub(crate) fn is_old(self, id: u16) -> Option<bool> {
         let back = self.expected?.wrapping_sub(id);

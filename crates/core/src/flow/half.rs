@@ -100,6 +100,12 @@ pub(crate) struct Half {
     ip_id: IpIdCounter,
     /// Packets of this direction that the capture did not see since the last data segment, by IP identification.
     pub missed_since_data: u16,
+    /// It has sent a packet without data behind the handshake.
+    pub sent_bare: bool,
+    /// The last such packet whose sequence number shows that all that its sender had sent by then has passed the capture.
+    pub nothing_out_at: Instant,
+    /// When its peer last acknowledged bytes of a hole.
+    pub unseen_acked_at: Instant,
     /// No shortcuts are taken, see `Options`.
     pub plain: bool,
     /// Both ends have the same address: there is no link in between, and what comes late was not read sooner.
@@ -153,6 +159,9 @@ impl Half {
             dropped: false,
             ip_id: IpIdCounter::default(),
             missed_since_data: 0,
+            sent_bare: false,
+            nothing_out_at: Instant::MIN,
+            unseen_acked_at: Instant::MIN,
             plain: false,
             on_one_host: false,
         }
@@ -341,6 +350,9 @@ impl Half {
             self.newly_acked = acked;
             self.link.on_advance(acked, beyond);
             self.una = Some(ack.ack);
+            if self.holes.first().is_some_and(|first| ack.ack.after(first)) {
+                self.unseen_acked_at = ack.at;
+            }
             let oldest = self.sent.front().map(|sent| sent.at);
             let (mut popped, mut newest_at, mut segments) = (None, None, 0);
             while let Some(sent) = self.sent.front() {
@@ -540,22 +552,6 @@ impl Half {
             (true, true) if self.snd_nxt.is_some_and(|nxt| self.view.cuts(nxt)) => Queue::Unknown,
             (true, true) => Queue::Emptied,
             (true, false) => Queue::Unknown,
-        }
-    }
-
-    /// A segment without data carries the sequence number that comes next: bytes before it that the capture has not
-    /// seen were sent, and lost or not captured.
-    pub(crate) fn on_pure(&mut self, segment: &Segment) {
-        if self.snd_nxt == Some(segment.seq) {
-            // Nothing before it is missing: the packets that the capture did not see were acknowledgements too.
-            self.missed_since_data = 0;
-        }
-        if let Some(nxt) = self.snd_nxt
-            && segment.seq.after(nxt)
-            && (segment.seq - nxt) < HOLE_BYTES_MAX
-            && self.holes.push(nxt, segment.seq, segment.at)
-        {
-            self.snd_nxt = Some(segment.seq);
         }
     }
 

@@ -10,7 +10,20 @@ use crate::words::cause::{Cause, Side};
 use crate::words::report::{Confidence, Detail};
 
 /// No SYN-ACK that was not lost takes this long to be repeated (TCP_TIMEOUT_INIT, 1 s since Linux 3.1).
-const LOST_AFTER: Duration = Duration::from_millis(900);
+pub(crate) const LOST_AFTER: Duration = Duration::from_millis(900);
+
+/// The first timers of SYNs: 1 s (RFC 6298), 3 s before (RFC 1122, 4.2.3.1), and how much later they fire.
+const SYN_TIMERS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(3)];
+const SYN_TIMER_PLAY: Duration = Duration::from_millis(120);
+
+/// The round trip to the server: no more than its `quickest` reaction since, where the handshake of one SYN took a SYN's timer longer. It
+/// answered a SYN that is not in the capture.
+pub(crate) fn round_trip(setup: &Setup, known: Duration, quickest: Duration) -> Duration {
+    let took = setup.last_syn_ack.map_or(Duration::ZERO, |(at, _)| at - setup.first_syn.0);
+    let lost = |timer: Duration| (took - quickest - timer).max(timer + quickest - took) <= SYN_TIMER_PLAY;
+    let single = setup.syn_count == 1 && setup.syn_ack_count == 1;
+    if single && SYN_TIMERS.into_iter().any(lost) { known.min(quickest) } else { known }
+}
 
 /// What a client waited that has no SYN-ACK: until its last SYN.
 fn bill_syns(setup: &Setup, account: &mut Account) {
@@ -40,6 +53,8 @@ pub(crate) fn bill(
         // trip is known.
         let shown = setup.answered.map_or(Duration::ZERO, |at| at - setup.first_syn.0);
         let repeated = setup.first_syn_ack.map_or(Duration::ZERO, |at| syn_ack_at - at);
+        let seen = setup.syn_count > 1 || setup.syn_ack_count > 1;
+        let sure = if seen { Confidence::Certain } else { Confidence::Likely };
         let form = if setup.syn_count > 1 && shown.is_positive() { "syn" } else { "syn-ack" };
         let detail = Detail {
             retransmits: Some(
@@ -49,14 +64,9 @@ pub(crate) fn bill(
             ..Detail::default()
         };
         split.take(
-            Charge::new(
-                Cause::SynRetransmit,
-                Side::Client,
-                shown.max(repeated).max(excess),
-                Confidence::Certain,
-            )
-            .evidence(setup.first_syn.1, setup.last_syn.1)
-            .detail(detail),
+            Charge::new(Cause::SynRetransmit, Side::Client, shown.max(repeated).max(excess), sure)
+                .evidence(setup.first_syn.1, setup.last_syn.1)
+                .detail(detail),
         );
     }
     for charge in stood {

@@ -58,8 +58,16 @@ pub(crate) fn charge(half: &Half, open: &mut Open) {
 /// it was gone so soon: what stood behind that segment takes as long as what stood before it.
 #[inline]
 pub(crate) fn refute(open: &mut Open, at: Instant, most: Duration) {
-    let gone = |late: &Charge| at > open.passed && (at - open.passed).max(most).times(GONE_SOON) < late.ns;
-    if open.late.as_ref().is_some_and(gone) {
+    if open.late.is_some() {
+        forget_if_gone(open, at, most);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn forget_if_gone(open: &mut Open, at: Instant, most: Duration) {
+    let soon = (at - open.passed).max(most).times(GONE_SOON);
+    if at > open.passed && open.late.as_ref().is_some_and(|late| soon < late.ns) {
         open.late = None;
     }
 }

@@ -21,9 +21,14 @@ pub(super) fn judge(pair: &Pair<'_>, open: &Open, left: Duration) -> Option<Char
     let server = 1 - open.initiator;
     let (asked, answering) = (&pair.halves[open.initiator], &pair.halves[server]);
     let own = pair.delay[server];
-    // Packets that the capture does not have may have been acknowledgements.
+    // Packets that the capture does not have, or none of their kind, may have been acknowledgements.
     let whole = answering.missed_since_data == 0 && !answering.acked_unseen();
-    if own <= pair.delay[open.initiator] || !whole || !asked.acked_just_now() || asked.on_one_host {
+    if own <= pair.delay[open.initiator]
+        || !whole
+        || !asked.acked_just_now()
+        || asked.on_one_host
+        || pair.bound[server]
+    {
         return None;
     }
     let timer = asked.peer_timer(own + pair.delay[open.initiator]);

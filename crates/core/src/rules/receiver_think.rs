@@ -57,7 +57,7 @@ pub(super) fn unread(wait: &Wait<'_>, release: &Release) -> Option<Charge> {
     Some(charge.evidence(release.packet, wait.segment.packet).detail(detail))
 }
 
-/// Several segments that arrived long ago are not acknowledged, of a sender that has more to send and little room: with less than a third
+/// Several segments that arrived long ago, and nothing before them is missing, are not acknowledged, of a sender that has more to send and little room: with less than a third
 /// of its window free it waits for an acknowledgement (tcp_tso_should_defer, net/ipv4/tcp_output.c), and so it does with the small congestion
 /// window behind a loss, until a timer makes it go on. That is held back until the application reads (__tcp_ack_snd_check, net/ipv4/tcp_input.c).
 pub(super) fn withheld(wait: &Wait<'_>) -> Option<Verdict> {
@@ -66,7 +66,7 @@ pub(super) fn withheld(wait: &Wait<'_>) -> Option<Verdict> {
     if wait.order != Order::New
         || wait.last.queue == Queue::Emptied
         || held_back < HELD_BACK_MIN
-        || half.outstanding() <= 2 * wait.mss
+        || half.in_order() <= 2 * wait.mss
         || wait.recovering()
         || half.scale_bounds.is_in_use()
     {

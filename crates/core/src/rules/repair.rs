@@ -33,21 +33,24 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         }
         // It probes; what it finds is no part of it (RFC 8985, 7.3). A reader that holds back acknowledgements is probed too.
         Order::New if is_probe(wait) || is_probe_from_afar(wait) => Confidence::Possible,
+        Order::New if came_elsewhere(wait) => Confidence::Likely,
         // A lost tail leaves no gap in the sequence space. Near its sender it would have been seen.
         Order::New if !wait.near_sender() && wait.half.missed_since_data > 0 && timed(wait) => {
             Confidence::Likely
         }
-        Order::New if wait.habits.copies_due > 0 && continues(wait) && wait.gap >= BURST_GAP => {
-            Confidence::Likely
-        }
+        Order::New if wait.habits.copies_due > 0 && continues(wait) && may_repair(wait) => Confidence::Likely,
         _ => return None,
     };
-    let (cause, form) = kind(wait);
+    let (cause, form) = match kind(wait) {
+        // It took what was queued: nothing was sent twice (tcp_send_loss_probe, net/ipv4/tcp_output.c).
+        (cause, "tail-probe") if wait.order == Order::New && wait.near_sender() => (cause, "new-data-probe"),
+        kind => kind,
+    };
     // A probe may find that nothing was lost, and the D-SACK that says so is not in the capture.
     let confidence =
         if form == "tail-probe" && wait.half.options_cut { Confidence::Possible } else { confidence };
     let detail = Detail {
-        retransmits: Some(1),
+        retransmits: (form != "new-data-probe").then_some(1),
         timer: (cause == Cause::Rto).then(|| wait.half.rto.rto()),
         form: Some(form),
         ..Detail::default()
@@ -57,6 +60,10 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         .detail(detail);
     let trigger = if cause == Cause::Rto { Trigger::Timer } else { burst(wait.last, wait.segment.at) };
     let mut split = link_share::split(wait);
+    if let Some(quiet) = before_loss(wait) {
+        let own = Charge::new(Cause::SenderThink, wait.half.side, quiet, Confidence::Possible);
+        split.take(own.evidence(wait.last.packet, wait.segment.packet));
+    }
     // Of what is left for the repair, it takes two round trips and more in any case.
     if let Some(held) = used_up::before_lost(wait).filter(|_| wait.order == Order::New)
         && split.left() - held.ns >= wait.rtt()
@@ -64,6 +71,32 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         split.take(held);
     }
     Some(Verdict { split: split.rest(charge), trigger })
+}
+
+/// How long its sender had nothing under way before it sent what was lost: a packet without data that carries the next sequence
+/// number says so, and that no timers in a row take so long as until a packet beyond the hole.
+fn before_loss(wait: &Wait<'_>) -> Option<Duration> {
+    let Order::HoleFill { noticed_at } = wait.order else { return None };
+    let quiet = wait.half.nothing_out_at.min(noticed_at) - wait.last.at;
+    let longest = timer_slack(timers_of(wait.half.rto.rto().max(RTO_MIN + wait.rtt()), COPIES_MAX));
+    let noticed = noticed_at - wait.last.at;
+    let quiet = if noticed > longest { noticed } else { quiet };
+    (quiet > HELD_BACK_MIN).then_some(quiet)
+}
+
+/// Whether the peer acknowledged late what the capture has not, behind a hole: it came, and not here.
+fn came_elsewhere(wait: &Wait<'_>) -> bool {
+    let acked_at = wait.half.unseen_acked_at;
+    wait.gap >= RTO_MIN + wait.rtt()
+        && acked_at > wait.last.at
+        && acked_at - wait.last.at >= wait.gap.divided_by(2)
+}
+
+/// Whether what was lost may still be sent again one by one, as acknowledgements and timers let it: nothing has shown since that all
+/// had arrived, and no timers in a row take so long.
+fn may_repair(wait: &Wait<'_>) -> bool {
+    let longest = timers_of(wait.half.rto.rto().max(RTO_MIN + wait.rtt()), COPIES_MAX);
+    wait.gap >= BURST_GAP && wait.gap <= timer_slack(longest) && wait.half.nothing_out_at <= wait.last.at
 }
 
 /// Which repair it was, by how long it took.
@@ -141,7 +174,8 @@ pub(super) fn copies_due(wait: &Wait<'_>, verdict: &Verdict) -> u16 {
         Order::New if repaired && wait.half.missed_since_data > 0 && !wait.near_sender() => {
             wait.half.missed_since_data
         }
-        Order::New => wait.habits.copies_due,
+        Order::New if wait.half.nothing_out_at <= wait.last.at => wait.habits.copies_due,
+        Order::New => 0,
         _ => return wait.habits.copies_due,
     };
     due.saturating_sub(wait.segment.payload_len.div_ceil(wait.mss.max(1)) as u16)

@@ -23,6 +23,9 @@ pub(crate) fn judge(
     let half = &pair.halves[from];
     let peer = &pair.halves[1 - from];
     let since = idle_since?;
+    if segment.flags.fin() && matches!(order, Order::HoleFill { .. }) {
+        return None; // last words: nobody waits for them
+    }
     let mut rto = half.rto;
     if rto.srtt().is_none() {
         rto.on_sample(pair.delay[CLIENT] + pair.delay[SERVER]); // of the handshake, as its sender has it

@@ -2,10 +2,10 @@
 //! connections, captures without bare acknowledgements, holes that were taken for a reader.
 
 use tcpwhy_core::cause::Cause;
-use tcpwhy_core::cause::Side::{Path, Server};
+use tcpwhy_core::cause::Side::{Client, Path, Server};
 use tcpwhy_wire::{Duration, Endpoint, Segment};
 
-use crate::packet_log::{CLIENT, End, SERVER, each, log, ms};
+use crate::packet_log::{CLIENT, End, SERVER, each, log, ms, settled};
 use crate::seen::Seen;
 
 /// The same capture from a client whose time stamps count something else: `clock` makes nanoseconds since the capture's start the
@@ -107,4 +107,87 @@ fn a_queue_is_still_one() {
             (Cause::ServerThink, Server, ms(1)),
         ],
     );
+}
+
+fn lost(seen: &Seen) -> Duration {
+    let exchanges = seen.report.connections.iter().flat_map(|connection| &connection.exchanges);
+    let lines = exchanges.flat_map(|exchange| &exchange.bill);
+    lines.filter(|line| matches!(line.cause, Cause::Rto | Cause::Loss)).map(|line| line.ns).sum()
+}
+
+/// Windows and a NAT number all packets of a host in one row, and a reply whose second half came as late as a timer looked repaired.
+/// What came a minute later is none of its copies: a keep-alive was acknowledged with the next sequence number in between.
+#[test]
+fn nothing_is_lost_that_was_not_sent_yet() {
+    for keep_alive in ["", "+40000 C 899..900\n +0 S ack\n"] {
+        let text = settled(8)
+            + "+5 C 100\n +0 S 274 #a\n a+281 S 396\n +0 C ack\n"
+            + keep_alive
+            + "+20000 S 31\n +0 S fin\n +0 C ack";
+        let mut segments = log(text).rtt(ms(30)).without_timestamps().capture(End::Client);
+        let (mut others, mut before) = (0_u16, segments[0].at);
+        for segment in segments.iter_mut().filter(|segment| segment.src != CLIENT) {
+            others += if segment.at - before > ms(200) { 5 } else { 0 };
+            before = segment.at;
+            segment.ip_id = segment.ip_id.map(|id| id.wrapping_add(others));
+        }
+        let seen = Seen::of(segments, "a shared counter");
+        assert!(lost(&seen) <= ms(300), "{seen}");
+        seen.exchange(9).elapsed(ms(311), ms(40));
+    }
+}
+
+/// The last words of an idle connection were lost and came 40 s later, with the FIN. The reply before had been whole for a minute.
+#[test]
+fn last_words_that_were_lost_are_nobodys_wait() {
+    let text = settled(4)
+        + "+5 C 244\n +40 S 192\n +0 C ack\n +45000 C 643..644\n +0 S ack\n +15000 S 77 lost\n +0 S fin\n +0 C ack\n
+           +39800 S 992..1069 fin\n +0 C ack";
+    let seen = log(text).rtt(ms(168)).capture(End::Client);
+    let seen = Seen::of(seen, "lost last words");
+    assert!(lost(&seen) <= ms(1), "{seen}");
+    seen.exchange(5).elapsed(ms(208), ms(1));
+}
+
+/// Packets with data alone, as a filter leaves them: the numbers that are missing are the acknowledgements', and a server that takes
+/// 330 ms for a long question had not lost its answer.
+#[test]
+fn without_bare_acknowledgements_their_absence_says_nothing() {
+    let question = each(0..3, |_| "+0 C 1448x2 more\n +0 S ack".to_owned());
+    let text = settled(12)
+        + &format!(
+            "+5 C 1448 more\n {question}\n +0 C 500\n +0 S ack\n +330 S 1000\n +0 C ack\n +5 C 66\n +15 S 600\n +0 C ack"
+        );
+    for end in End::BOTH {
+        let all = log(text.clone()).rtt(ms(4)).capture(end).into_iter();
+        let segments: Vec<Segment> = all.filter(|segment| segment.payload_len > 0).collect();
+        let seen = Seen::of(segments, &format!("data alone, {end:?}"));
+        assert!(lost(&seen) + queued(&seen) == Duration::ZERO, "{seen}");
+        let bill = seen.exchange(13);
+        assert!(bill.ns(Cause::ServerThink, Server) >= ms(325), "{seen}");
+    }
+}
+
+/// An acknowledgement that stands while the next byte is missing waits for that byte, not for a reader.
+#[test]
+fn a_hole_is_no_slow_reader() {
+    let round = "+0 S 1448x2 more\n +0 C ack\n";
+    let text = settled(4)
+        + "+5 C 100\n"
+        + &round.repeat(4)
+        + "+0 S 1448 more lost\n +0 S 1448x5 more #hole\n +0 C ack\n hole+900 S 12384..13832 unseen\n +0 C ack\n +0 S 1448x2 more\n +0 C ack\n +0 S 500\n +0 C ack";
+    let seen = log(text).rtt(ms(60)).window(End::Client, 12_000).seen_at(End::Client);
+    let bill = seen.exchange(5);
+    bill.never(Cause::ReceiverThink);
+    assert!(bill.ns(Cause::Rto, Path) >= ms(700), "{seen}");
+}
+
+/// A SYN that the capture does not have: the handshake took its timer, 3 s, and the path's round trip, which the server's reaction shows.
+#[test]
+fn a_handshake_of_a_timer_and_a_round_trip_lost_a_syn() {
+    let text = "@0 C syn\n +3000 S syn\n +0 C ack\n +1 C 757\n +3010 S ack\n +0 S 1288\n +50 C ack\n +0 S 1288\n +2 C ack\n +0 S 100\n +0 C ack\n
+                +500 C 100\n +0 S 100\n +0 C ack";
+    let seen = log(text).rtt(ms(360)).without_timestamps().seen_at(End::Client);
+    seen.setup()
+        .is_within(ms(5), &[(Cause::SynRetransmit, Path, ms(3000)), (Cause::Handshake, Client, ms(360))]);
 }

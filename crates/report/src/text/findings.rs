@@ -154,6 +154,7 @@ fn in_words(form: &str) -> Option<&'static str> {
         "request" => "in the request",
         "reply" => "in the reply",
         "tail-probe" => "repaired by a tail loss probe",
+        "new-data-probe" => "a tail loss probe took new data; nothing was sent twice",
         "tail" => "the end of a message was lost",
         "small-writes" => "many small writes fill the buffer",
         "recovery" => "during recovery from a loss",

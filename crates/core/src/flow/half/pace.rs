@@ -58,18 +58,30 @@ impl Half {
     /// The longest that any packet waited.
     #[inline]
     pub(super) fn learn_peak(&mut self, at: Instant) {
-        if self.queued_on_way.is_some_and(|late| late > self.queued_peak) && self.proven_late(at).is_some() {
-            self.queued_peak = self.queued_on_way.unwrap_or_default();
+        if self.queued_on_way.is_some_and(|late| late > self.queued_peak) {
+            self.learn_higher_peak(at);
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn learn_higher_peak(&mut self, at: Instant) {
+        self.queued_peak = self.proven_late(at).unwrap_or(self.queued_peak);
     }
 
     /// The present packet left after something that passed the capture so long ago that it waited for `most` at most.
     #[inline]
     pub(crate) fn bound_late(&mut self, most: Duration) {
-        if let Some(late) = self.queued_on_way.filter(|late| late.is_positive()) {
-            self.queued_on_way = Some(late.min(most));
-            self.clock.on_bound(late, most);
+        if self.queued_on_way.is_some_and(Duration::is_positive) {
+            self.bound_queue(most);
         }
+    }
+
+    #[inline]
+    fn bound_queue(&mut self, most: Duration) {
+        let late = self.queued_on_way.unwrap_or_default();
+        self.queued_on_way = Some(late.min(most));
+        self.clock.on_bound(late, most);
     }
 
     /// Whether the stamps of two packets show that the later one, `late` behind something in between, had left late.

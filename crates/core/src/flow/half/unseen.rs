@@ -2,7 +2,7 @@
 
 use tcpwhy_wire::{Duration, Segment};
 
-use super::Half;
+use super::{HOLE_BYTES_MAX, Half};
 use crate::words::limits::{HELD_BACK_MIN, TIMER_TICK};
 
 /// No timer of delayed acknowledgements runs longer: 200 ms (TCP_DELACK_MAX, include/net/tcp.h; Windows), 100 ms (BSD).
@@ -13,6 +13,37 @@ impl Half {
     /// took the packets of two queues out of order.
     pub(crate) fn acked_unseen(&self) -> bool {
         self.una.zip(self.snd_nxt).is_some_and(|(una, nxt)| una.after(nxt))
+    }
+
+    /// A segment without data carries the sequence number that comes next: bytes before it that the capture has not
+    /// seen were sent, and lost or not captured.
+    pub(crate) fn on_pure(&mut self, segment: &Segment) {
+        self.sent_bare = true;
+        if self.snd_nxt == Some(segment.seq) {
+            // Nothing before it is missing: the packets that the capture did not see were acknowledgements too.
+            self.missed_since_data = 0;
+            self.nothing_out_at = segment.at;
+        }
+        if let Some(nxt) = self.snd_nxt
+            && segment.seq.after(nxt)
+            && (segment.seq - nxt) < HOLE_BYTES_MAX
+            && self.holes.push(nxt, segment.seq, segment.at)
+        {
+            self.snd_nxt = Some(segment.seq);
+        }
+    }
+
+    /// The packets that it seems to have missed are none: the counter is not this connection's alone, or the capture has no
+    /// acknowledgements without data.
+    pub(crate) fn forget_missed(&mut self) {
+        self.missed_since_data = 0;
+        self.ip_id.acquit();
+    }
+
+    /// Bytes that passed the capture without a hole before them, and were not acknowledged there.
+    pub(crate) fn in_order(&self) -> u32 {
+        let missing = self.holes.first().zip(self.una).map(|(first, una)| (first - una).max(0) as u32);
+        missing.unwrap_or(u32::MAX).min(self.outstanding())
     }
 
     /// Whether packets before this segment are missing from the capture, though they did arrive.

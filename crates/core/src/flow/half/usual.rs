@@ -4,7 +4,7 @@
 //! does just that, in the order and with the results of the general path (`Half::on_packet`, `on_ack`, `learn`, `on_data`),
 //! whose every other question has its answer beforehand ([`Half::is_calm`]).
 
-use tcpwhy_wire::Duration;
+use tcpwhy_wire::{Duration, Instant};
 
 use super::{AckSeen, Half, LastData, Order, Queue, REMEMBERED_MAX, Sent};
 use crate::estimate::bottleneck::Acked;
@@ -51,6 +51,14 @@ impl Half {
         let late = self.clock.on_packet(segment.at, segment.stamps.val, false);
         self.queued_on_way = late.filter(|_| !self.on_one_host);
         self.learn_peak(segment.at);
+    }
+
+    /// [`Half::on_pure`] of a packet that nothing is missing before.
+    #[inline]
+    pub(crate) fn on_usual_pure(&mut self, at: Instant) {
+        self.sent_bare = true;
+        self.missed_since_data = 0;
+        self.nothing_out_at = at;
     }
 
     /// Whether this segment's acknowledgement, of no more than was known, changes nothing.

@@ -1,0 +1,30 @@
+//! By how much did an exchange begin before its first segment passed?
+
+use tcpwhy_wire::{Duration, Instant};
+
+use super::Open;
+
+impl Open {
+    /// It proves to have begun so much before its first segment passed.
+    pub(crate) fn begin_earlier(&mut self, at: Instant, ns: Duration) {
+        self.start = at - ns;
+        self.piece.0 = self.start;
+        self.client_idle = (self.client_idle - ns).at_least_zero();
+    }
+
+    /// The same by so much more.
+    pub(crate) fn begins_earlier(&mut self, ns: Duration) {
+        self.start = self.start - ns;
+        self.piece.0 = self.piece.0 - ns;
+        self.client_idle = (self.client_idle - ns).at_least_zero();
+    }
+
+    /// Nothing refutes any more that its first segment had waited on its way.
+    #[inline]
+    pub(crate) fn charge_late(&mut self) {
+        if let Some(late) = self.late.take() {
+            self.last_path().settle().charge(&late);
+            self.begins_earlier(late.ns);
+        }
+    }
+}
