@@ -1,13 +1,17 @@
 # What a developer runs is what CI runs. `make help` lists the targets.
 CARGO ?= cargo
 
-.PHONY: help demo test lint bench page page-pictures golden accuracy exam readme corpus public-captures fuzz mutants tools
+.PHONY: help demo install test lint bench page page-pictures golden accuracy exam readme corpus public-captures fuzz mutants tools
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
 
 demo: ## record the classic 40 ms stall on this machine, bill it, fix it, bill it again
+	@echo 'nothing is installed: cargo builds tcpwhy with the crates that Cargo.lock names'
 	$(CARGO) run --locked --release -p tcpwhy -- demo
+
+install: ## the command, stripped, where cargo puts commands
+	$(CARGO) install --locked --profile dist --path crates/tcpwhy
 
 test: tools lint ## everything that must hold: formatting, lints, all tests
 	$(CARGO) test --locked --workspace
@@ -37,8 +41,8 @@ exam: ## real programs over fresh paths, recorded at both ends with tcpdump, jud
 	$(CARGO) build --locked --release -p tcpwhy
 	python3 tools/exam/exam.py $(EXAM)
 
-readme: ## measure the table of the reference cases afresh, on this machine's kernel, and put it into README.md
-	$(CARGO) run --locked --release -p tcpwhy -- lab all --write README.md
+readme: ## measure the table of the reference cases afresh, on this machine's kernel, and put it into docs/laboratory.md
+	$(CARGO) run --locked --release -p tcpwhy -- lab all --write docs/laboratory.md
 
 corpus: ## record the captures of the repository afresh, on this machine's kernel
 	$(CARGO) run --locked --release -p tcpwhy -- lab corpus corpus/lab

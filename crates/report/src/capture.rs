@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use tcpwhy_wire::Instant;
+use tcpwhy_core::{Cause, Side};
+use tcpwhy_wire::{Duration, Instant};
 
 /// One input of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,6 +41,65 @@ pub struct CaptureInfo {
     pub is_anonymized: bool,
     /// Why nothing of it could be read.
     pub failure: Option<String>,
+    /// Some of its connections are billed from another input, which saw them at another place of their path.
+    pub other_end: Option<OtherEnd>,
+    /// Of several inputs: from which number among all their packets on, those that follow are this file's, and which frame the first
+    /// one is there.
+    pub turns: Vec<(u64, u64)>,
+}
+
+/// The file that has this packet, and its frame there; `None` where that is not known.
+pub fn frame(files: &[CaptureInfo], packet: u64) -> Option<(&CaptureInfo, u64)> {
+    let last = |file: &CaptureInfo| {
+        let behind = file.turns.partition_point(|(first, _)| *first <= packet);
+        file.turns[..behind].last().copied()
+    };
+    let found = files.iter().filter_map(|file| Some((file, last(file)?)));
+    let (file, (first, frame)) = found.max_by_key(|(_, (first, _))| *first)?;
+    Some((file, frame + (packet - first)))
+}
+
+/// Connections that two inputs saw, and what they say of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OtherEnd {
+    /// Place of the input that they are billed from.
+    pub of: usize,
+    /// How many.
+    pub connections: u64,
+    /// By how much the clock of this one is ahead of the other's, and the round trip between both, half of which that may be off.
+    pub clock: Option<[Duration; 2]>,
+    /// Their bill from both, by how far it is apart.
+    pub bill: Vec<OtherLine>,
+}
+
+/// What a cause takes as seen from two places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OtherLine {
+    /// What the time was spent on.
+    pub cause: Cause,
+    /// Who could change it.
+    pub side: Side,
+    /// From where it is billed.
+    pub here: Duration,
+    /// From the other place.
+    pub there: Duration,
+}
+
+impl OtherEnd {
+    /// The line of a cause at a side; a new one where there is none yet.
+    pub fn line(&mut self, cause: Cause, side: Side) -> &mut OtherLine {
+        let at = self.bill.iter().position(|line| (line.cause, line.side) == (cause, side));
+        let at = at.unwrap_or_else(|| {
+            self.bill.push(OtherLine { cause, side, here: Duration::ZERO, there: Duration::ZERO });
+            self.bill.len() - 1
+        });
+        &mut self.bill[at]
+    }
+
+    /// All of it, from where it is billed and from the other place.
+    pub fn elapsed(&self) -> [Duration; 2] {
+        [self.bill.iter().map(|line| line.here).sum(), self.bill.iter().map(|line| line.there).sum()]
+    }
 }
 
 /// Several inputs as one: totals, the earliest and the latest time.

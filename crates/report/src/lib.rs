@@ -1,6 +1,6 @@
 //! One report in, one artefact out: how is it told to people, and how to programs?
 //!
-//! `text` is for people: the answer first, then the bill, then what to do. `json` is the document of the schema
+//! `text` is for people: the answer first, then the bill, then what to do; also as Markdown. `csv` is for spreadsheets. `json` is the document of the schema
 //! `tcpwhy.report/1`. Pure: what is written where is the caller's. Strings that come from a capture or a file name
 //! pass `escape` wherever they are shown.
 #![forbid(unsafe_code)]
@@ -10,6 +10,7 @@ pub mod answer;
 pub mod capture;
 pub mod clock;
 pub mod compare;
+pub mod csv;
 pub mod escape;
 pub mod json;
 pub mod profile;

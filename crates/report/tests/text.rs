@@ -195,6 +195,15 @@ fn the_ladder_shows_the_wait_between_the_two_writes() {
 }
 
 #[test]
+fn exchanges_that_no_list_has_are_counted() {
+    let mut report = stall();
+    report.connections[0].billed += 19_801;
+    let shown = text::connection(&report, 1, Some(3), Style::default()).unwrap_or_default();
+    assert!(shown.contains("... and 38 faster ones"), "{shown}");
+    assert!(shown.contains("... and 19,801 that are in the bill only"), "{shown}");
+}
+
+#[test]
 fn a_connection_is_a_table_of_its_exchanges() {
     let Some(shown) = text::connection(&stall(), 1, None, Style::default()) else {
         panic!("connection 1 is listed")

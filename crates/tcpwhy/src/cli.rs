@@ -15,7 +15,9 @@ use tcpwhy_remedy::Stack;
 use tcpwhy_report::Style;
 use tcpwhy_wire::{Anonymizer, Filter, anonymize};
 
+use crate::baseline::Tolerance;
 use crate::compare::CompareArgs;
+use crate::examples::{LIST_EXAMPLES, READ_EXAMPLES};
 use crate::fix::{FixArgs, UndoArgs};
 use crate::gate::Gate;
 use crate::lab::LabArgs;
@@ -104,7 +106,7 @@ pub(crate) enum Command {
 
 /// What is read, and how: the same for all commands that read captures.
 #[derive(Debug, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct InputArgs {
     /// Captures: pcap or pcapng, plain, .gz, .zst, .xz or .lz4; `-` for standard input. Several are read in order of time
     #[arg(required = true, value_name = "FILE")]
@@ -187,6 +189,10 @@ pub(crate) struct InputArgs {
     /// Bars and arrows from ASCII characters
     #[arg(long)]
     pub(crate) ascii: bool,
+
+    /// Do not show by pages what is longer than the screen (`PAGER=cat` says the same; without PAGER it is less -FRX)
+    #[arg(long)]
+    pub(crate) no_pager: bool,
 }
 
 /// Less is not enough for the program itself.
@@ -215,18 +221,22 @@ pub(crate) fn memory(text: &str) -> Result<usize, String> {
 
 #[derive(Debug, Args)]
 #[command(after_help = READ_EXAMPLES)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct ReadArgs {
     #[command(flatten)]
     pub(crate) input: InputArgs,
 
-    /// Print the JSON document (schema tcpwhy.report/1) instead of text
-    #[arg(long)]
+    /// Print the JSON document (schema tcpwhy.report/1) instead of text; the same as --format json
+    #[arg(long, conflicts_with = "format")]
     pub(crate) json: bool,
 
     /// Also write the report as one page that opens in any browser, offline: the answer, the bill, each finding drawn packet by packet,
     /// all exchanges over time. Nothing of the capture but sizes, times and addresses is in it
     #[arg(long, value_name = "FILE", conflicts_with = "connection")]
     pub(crate) html: Option<PathBuf>,
+    /// Text for a terminal, Markdown for an issue, JSON, or CSV: a row for each line of each exchange's bill
+    #[arg(long, value_enum, value_name = "FORM", default_value_t)]
+    format: Format,
 
     /// Also write the same packets as pcapng, with comments that Wireshark shows beside those that the text cites and those that
     /// waited (`tcpwhy wireshark-profile` has columns, colours and buttons for them)
@@ -259,10 +269,40 @@ pub(crate) struct ReadArgs {
     #[arg(long, value_name = "STACK", value_delimiter = ',', value_parser = parse_stack)]
     pub(crate) stack: Vec<Stack>,
 
+    /// Tell the fix in the words of all of them; without this, of the three that fit the server best
+    #[arg(long, conflicts_with = "stack")]
+    pub(crate) all_stacks: bool,
+
     /// Exit with 3 where a cause takes more than this share of the time, or its waits are longer: `rto`,
     /// `nagle-delayed-ack>5%`, `rto p99>100ms`, `server-think p50>20ms port 8080`; repeatable
     #[arg(long, value_name = "CONDITION")]
     pub(crate) fail_on: Vec<Gate>,
+
+    /// Write down what each service and cause takes of an exchange, for --against
+    #[arg(long, value_name = "FILE")]
+    pub(crate) save_baseline: Option<PathBuf>,
+
+    /// Exit with 3 where a cause takes longer of an exchange of the same service (port) than it did when this was saved
+    #[arg(long, value_name = "FILE")]
+    pub(crate) against: Option<PathBuf>,
+
+    /// How much longer it may take
+    #[arg(long, value_name = "PERCENT", default_value = "10%", requires = "against")]
+    pub(crate) tolerance: Tolerance,
+}
+
+/// What the answer is written in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For a terminal
+    #[default]
+    Text,
+    /// For an issue or a page
+    Markdown,
+    /// For programs
+    Json,
+    /// For spreadsheets
+    Csv,
 }
 
 #[derive(Debug, Args)]
@@ -278,6 +318,16 @@ pub(crate) struct ListArgs {
     /// Show so many
     #[arg(long, value_name = "N", default_value = "50")]
     pub(crate) top: NonZeroUsize,
+
+    /// Text for a terminal, Markdown, or CSV with all connections
+    #[arg(long, value_name = "FORM", default_value = "text", value_parser = list_format())]
+    pub(crate) format: Format,
+}
+
+/// The document of `read --json` has the connections too.
+fn list_format() -> impl clap::builder::TypedValueParser<Value = Format> {
+    PossibleValuesParser::new(["text", "markdown", "csv"])
+        .try_map(|name| <Format as ValueEnum>::from_str(&name, false))
 }
 
 /// The order of a list of connections.
@@ -291,34 +341,6 @@ pub(crate) enum Sort {
     /// By the slowest exchange
     Slowest,
 }
-
-const LIST_EXAMPLES: &str = "\
-Examples:
-  tcpwhy list slow.pcapng                                   the most expensive connections first
-  tcpwhy list slow.pcapng --sort slowest --top 10
-  tcpwhy read slow.pcapng --connection 10.0.0.5:40312       one of them";
-
-const READ_EXAMPLES: &str = "\
-Examples:
-  tcpwhy read slow.pcapng
-  tcpwhy read slow.pcapng --connection 3 --exchange 7      its packets, and what each waited for
-  tcpwhy read ring*.pcap.zst --filter 'port 443 and not host 10.0.0.9'
-  tcpwhy read huge.pcap --from 2026-11-21T10:00:00Z --to 2026-11-21T10:05:00Z
-  ssh server tcpdump -U -s 128 -c 100000 -w - port 8080 | tcpwhy read -
-  tcpwhy read slow.pcapng --html report.html               a page to look at and to send
-  tcpwhy read slow.pcapng --annotate why.pcapng            the same packets, with comments for Wireshark
-  tcpwhy read ci.pcap --json --fail-on nagle-delayed-ack --fail-on 'rto p99>100ms' > bill.json
-
-Ctrl-C (or SIGTERM) ends the input and prints the answer of what was read; a second one aborts.
-
-Exit status:
-  0  analysed
-  1  no input could be read
-  2  wrong usage
-  3  a --fail-on was met: which and why is on standard error, and under `gate` in --json
-  4  analysed, but for an input that could not be read at all
-  5  nothing to analyse: no packets, no TCP, or none that --filter, --from and --to ask for; no --fail-on is passed then
-The status is the same where nobody reads the output to its end.";
 
 impl InputArgs {
     /// What the analysis has to keep.
@@ -396,12 +418,22 @@ impl InputArgs {
 }
 
 impl ReadArgs {
+    /// What the answer is written in.
+    pub(crate) fn format(&self) -> Format {
+        if self.json { Format::Json } else { self.format }
+    }
+
+    /// Whether it may be shown by pages.
+    pub(crate) fn is_paged(&self) -> bool {
+        self.format() == Format::Text && self.input.every.is_none()
+    }
+
     /// What the analysis has to keep for what was asked.
     pub(crate) fn analysis(&self) -> Options {
-        let most = match self.json {
+        let most = match self.format() {
             _ if self.html.is_some() || self.annotate.is_some() => LISTED_FOR_PAGE,
-            true => LISTED_FOR_JSON,
-            false => LISTED_FOR_TEXT,
+            Format::Json | Format::Csv => LISTED_FOR_JSON,
+            Format::Text | Format::Markdown => LISTED_FOR_TEXT,
         };
         self.input.listing(match self.connection {
             None => Listing::UpTo(most),
@@ -416,7 +448,7 @@ impl ReadArgs {
     pub(crate) fn more_passes(&self) -> usize {
         let files = usize::from(self.html.is_some() || self.annotate.is_some());
         let shown = match self.connection {
-            None => self.verbose && !self.json,
+            None => self.verbose && self.format() == Format::Text,
             Some(which) => !matches!(which, Which::Number(_)),
         };
         usize::from(shown) + files + usize::from(self.annotate.is_some())

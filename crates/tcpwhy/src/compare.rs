@@ -80,7 +80,7 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<u8> {
 
 /// The report of one capture, or the exit code where there is none.
 fn one(args: &InputArgs, inputs: Inputs, threads: usize) -> Result<Report, u8> {
-    let (summary, report, span) = match analyse(args, inputs, args.listing_all(), threads) {
+    let (summary, report, span) = match analyse(args, inputs, None, args.listing_all(), threads) {
         Ok(analysed) => analysed,
         Err(error) => {
             complain(&error.to_string());
@@ -91,7 +91,7 @@ fn one(args: &InputArgs, inputs: Inputs, threads: usize) -> Result<Report, u8> {
     if summary.is_failure() {
         return Err(NOT_ANALYSED);
     }
-    if let Some(why) = Output::new(args, &summary, span).nothing(&report) {
+    if let Some(why) = Output::new(args, &summary, span, None).nothing(&report) {
         let path =
             summary.files.first().map_or_else(String::new, |file| file.path.to_string_lossy().into_owned());
         complain(&format!("{}: {why}", visible(&path)));

@@ -1,9 +1,10 @@
 //! What is given up before a byte of a stranger is looked at? Rights, whatever whoever started this process left open, and the
 //! memory that no honest capture needs.
 
-use std::fs::File;
+#[cfg(unix)]
+use std::os::fd::BorrowedFd;
 #[cfg(target_os = "linux")]
-use std::{os::fd::AsFd as _, os::fd::BorrowedFd, path::Path};
+use std::{fs::File, os::fd::AsFd as _, path::Path};
 
 use tcpwhy::input::Inputs;
 #[cfg(target_os = "linux")]
@@ -13,14 +14,20 @@ use tcpwhy_sandbox::{PARTS, Shortfall};
 use crate::cli::{InputArgs, Sandbox};
 use crate::output::complain;
 
+/// What stays open beside the inputs.
+#[cfg(unix)]
+pub(crate) type Kept<'a> = BorrowedFd<'a>;
+#[cfg(not(unix))]
+pub(crate) type Kept<'a> = &'a ();
+
 /// Gives it all up, as far as the arguments ask for it. Call it when everything is open and before the first thread starts. What
 /// is missing is said; says whether reading may go on.
-pub(crate) fn confine(args: &InputArgs, inputs: &[&Inputs], written: &[&File], threads: usize) -> bool {
+pub(crate) fn confine(args: &InputArgs, inputs: &[&Inputs], keep: &[Kept<'_>], threads: usize) -> bool {
     let required = args.sandbox() == Sandbox::Require;
     if args.sandbox() == Sandbox::Off || (!cfg!(target_os = "linux") && !required) {
         return true;
     }
-    let mut shortfalls = before_reading(args, inputs, written, threads);
+    let mut shortfalls = before_reading(args, inputs, keep, threads);
     let parts = tcpwhy_sandbox::restrict();
     // Where none of it is to be had, a warning is not enough.
     let fatal = parts.len() == PARTS || (required && !(parts.is_empty() && shortfalls.is_empty()));
@@ -58,9 +65,9 @@ fn say(shortfalls: &[Shortfall], fatal: bool) {
 }
 
 #[cfg(target_os = "linux")]
-fn before_reading(args: &InputArgs, inputs: &[&Inputs], written: &[&File], threads: usize) -> Vec<Shortfall> {
-    let read = inputs.iter().flat_map(|inputs| inputs.descriptors());
-    let ours: Vec<_> = read.chain(written.iter().map(|file| file.as_fd())).collect();
+fn before_reading(args: &InputArgs, inputs: &[&Inputs], keep: &[Kept<'_>], threads: usize) -> Vec<Shortfall> {
+    let ours: Vec<_> =
+        inputs.iter().flat_map(|inputs| inputs.descriptors()).chain(keep.iter().copied()).collect();
     resources(&ours, memory(args.memory as u64, threads))
 }
 
@@ -68,7 +75,7 @@ fn before_reading(args: &InputArgs, inputs: &[&Inputs], written: &[&File], threa
 fn before_reading(
     _args: &InputArgs,
     _inputs: &[&Inputs],
-    _written: &[&File],
+    _keep: &[Kept<'_>],
     _threads: usize,
 ) -> Vec<Shortfall> {
     Vec::new()

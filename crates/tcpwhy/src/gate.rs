@@ -182,7 +182,13 @@ pub(crate) fn nothing_to_judge(gates: &[Gate]) -> Vec<Gated> {
 /// Why the pipeline is to stop, on standard error.
 pub(crate) fn say(gates: &[Gated]) {
     for gate in gates.iter().filter(|gate| gate.failed) {
-        complain(&format!("--fail-on '{}': {}", gate.gate, gate.reason));
+        // What a baseline says is named after its file.
+        let name = if gate.gate.starts_with("--") {
+            gate.gate.clone()
+        } else {
+            format!("--fail-on '{}'", gate.gate)
+        };
+        complain(&format!("{name}: {}", gate.reason));
     }
 }
 

@@ -4,10 +4,13 @@
 //! analysis draws up the bills, and the report is printed. Everything else here is options, words and exit codes.
 
 mod annotate;
+mod baseline;
 mod cli;
 mod compare;
 mod confine;
 mod demo;
+mod ends;
+mod examples;
 #[cfg(target_os = "linux")]
 mod feed;
 mod fix;
@@ -19,6 +22,8 @@ mod manual;
 mod out;
 mod output;
 mod page;
+#[cfg(unix)]
+mod pager;
 mod profile;
 mod progress;
 mod sockets;
@@ -34,7 +39,9 @@ use tcpwhy::threads::Engine;
 use tcpwhy_core::{Listing, Report};
 use tcpwhy_report::json::Gated;
 
-use cli::{Cli, Command, InputArgs, ListArgs, ReadArgs};
+use baseline::Baselines;
+use cli::{Cli, Command, Format, InputArgs, ListArgs, ReadArgs};
+use ends::Ends;
 use interim::Interim;
 use out::OutFile;
 use output::Output;
@@ -56,6 +63,10 @@ const NOTHING_ANALYSED: u8 = 5;
 const PARTLY_ANALYSED: u8 = 4;
 
 fn main() -> ExitCode {
+    #[cfg(unix)]
+    if std::env::args_os().nth(1).is_some_and(|word| word == pager::COMMAND) {
+        return ExitCode::from(u8::from(pager::show().is_err()));
+    }
     let cli = match Cli::try_parse_from(cli::words()) {
         Ok(cli) => cli,
         Err(error) => return output::usage(error),
@@ -92,21 +103,48 @@ struct Opened {
     /// For further passes; none where they can be read only once.
     again: Vec<Inputs>,
     threads: usize,
+    #[cfg(unix)]
+    pager: Option<pager::Pager>,
+    /// Connections that several of the inputs saw.
+    ends: Option<Ends>,
 }
 
 /// Opens the inputs, so many times more, and gives up the rest. `None` where nothing may be read.
-fn open(args: &InputArgs, more: usize, written: &[&File]) -> Option<Opened> {
+fn open(
+    args: &InputArgs,
+    more: usize,
+    is_paged: bool,
+    written: &[&File],
+) -> Result<Option<Opened>, WindowError> {
     #[cfg(target_os = "linux")]
     tcpwhy_sandbox::allow_many_files();
     let inputs = Inputs::open(&args.files);
     let again: Vec<Inputs> = (0..more).map_while(|_| inputs.open_again()).collect();
     let opened: Vec<&Inputs> = std::iter::once(&inputs).chain(&again).collect();
-    let threads = confined(args, &opened, written)?;
-    Some(Opened { inputs, again, threads })
+    #[cfg(unix)]
+    let pager = pager::Pager::start(is_paged && !args.no_pager);
+    #[cfg(unix)]
+    let keep: Vec<_> = {
+        use std::os::fd::AsFd as _;
+        let written = written.iter().map(|file| file.as_fd());
+        written.chain(pager.iter().flat_map(pager::Pager::descriptors)).collect()
+    };
+    #[cfg(not(unix))]
+    let (keep, _) = ([], (is_paged, written));
+    let Some(threads) = confined(args, &opened, &keep) else { return Ok(None) };
+    let ends = Ends::find(args, &inputs)?;
+    Ok(Some(Opened {
+        inputs,
+        again,
+        threads,
+        #[cfg(unix)]
+        pager,
+        ends,
+    }))
 }
 
 /// With all that will be read and written open, gives up the rest. The threads to use; `None` where nothing may be read.
-fn confined(args: &InputArgs, opened: &[&Inputs], written: &[&File]) -> Option<usize> {
+fn confined(args: &InputArgs, opened: &[&Inputs], keep: &[confine::Kept<'_>]) -> Option<usize> {
     #[cfg(unix)]
     if let Err(error) = stop::on_signals() {
         output::complain(&format!("warning: a signal will end this without an answer: {error}"));
@@ -118,29 +156,36 @@ fn confined(args: &InputArgs, opened: &[&Inputs], written: &[&File]) -> Option<u
         output::complain(&format!("the key of --anonymize cannot be read: {error}"));
         return None;
     }
-    confine::confine(args, opened, written, threads).then_some(threads)
+    confine::confine(args, opened, keep, threads).then_some(threads)
 }
 
 /// `tcpwhy list`: captures in, connections out.
 fn list(args: &ListArgs) -> anyhow::Result<u8> {
-    let Some(Opened { inputs, threads, .. }) = open(&args.input, 0, &[]) else { return Ok(NOT_ANALYSED) };
-    let (summary, report, span) = match analyse(&args.input, inputs, args.analysis(), threads) {
+    let is_text = args.format == Format::Text;
+    let opened = match open(&args.input, 0, is_text, &[]) {
+        Ok(Some(opened)) => opened,
+        Ok(None) => return Ok(NOT_ANALYSED),
+        Err(error) => return Ok(wrong(&error)),
+    };
+    let Opened { inputs, threads, ends, .. } = opened;
+    let (summary, report, span) = match analyse(&args.input, inputs, ends.as_ref(), args.analysis(), threads)
+    {
         Ok(analysed) => analysed,
-        Err(error) => {
-            output::complain(&error.to_string());
-            return Ok(WRONG_USAGE);
-        }
+        Err(error) => return Ok(wrong(&error)),
     };
     output::troubles(&summary);
     if summary.is_failure() {
         return Ok(NOT_ANALYSED);
     }
-    let output = Output::new(&args.input, &summary, span);
+    let mut output = Output::new(&args.input, &summary, span, ends.as_ref());
     if let Some(why) = output.nothing(&report) {
         output::complain(&why);
         return Ok(NOTHING_ANALYSED);
     }
+    #[cfg(unix)]
+    output.page(opened.pager);
     output.list(&report, args)?;
+    output.finish();
     Ok(if summary.is_partial() { PARTLY_ANALYSED } else { ANALYSED })
 }
 
@@ -156,27 +201,36 @@ fn read(args: &ReadArgs) -> anyhow::Result<u8> {
             return Ok(WRONG_USAGE);
         }
     };
-    let written: Vec<&File> = page.iter().chain(&annotated).map(OutFile::file).collect();
-    let Some(Opened { inputs, mut again, threads }) = open(&args.input, args.more_passes(), &written) else {
-        return Ok(NOT_ANALYSED);
-    };
-    let (mut summary, mut report, span) = match analyse(&args.input, inputs, args.analysis(), threads) {
-        Ok(analysed) => analysed,
+    let baselines = match Baselines::open(args) {
+        Ok(baselines) => baselines,
         Err(error) => {
-            output::complain(&error.to_string());
+            output::complain(&format!("{error:#}"));
             return Ok(WRONG_USAGE);
         }
+    };
+    let written: Vec<&File> =
+        page.iter().chain(&annotated).map(OutFile::file).chain(baselines.file()).collect();
+    let opened = match open(&args.input, args.more_passes(), args.is_paged(), &written) {
+        Ok(Some(opened)) => opened,
+        Ok(None) => return Ok(NOT_ANALYSED),
+        Err(error) => return Ok(wrong(&error)),
+    };
+    let Opened { inputs, mut again, threads, ends, .. } = opened;
+    let ends = ends.as_ref();
+    let (mut summary, mut report, span) = match analyse(&args.input, inputs, ends, args.analysis(), threads) {
+        Ok(analysed) => analysed,
+        Err(error) => return Ok(wrong(&error)),
     };
     output::troubles(&summary);
     if summary.is_failure() {
         return Ok(NOT_ANALYSED);
     }
-    let output = Output::new(&args.input, &summary, span);
+    let output = Output::new(&args.input, &summary, span, ends);
     if let Some(why) = output.nothing(&report) {
         output::complain(&why);
         let gates = gate::nothing_to_judge(&args.fail_on);
         gate::say(&gates);
-        if args.json {
+        if args.format() == Format::Json {
             output.json(&report, &gates)?;
         }
         return Ok(NOTHING_ANALYSED);
@@ -194,17 +248,23 @@ fn read(args: &ReadArgs) -> anyhow::Result<u8> {
             };
             // With what only the one connection's listing keeps.
             let options = args.input.listing(Listing::Connection(number));
-            (summary, report, _) = analyse(&args.input, inputs, options, threads)?;
+            (summary, report, _) = analyse(&args.input, inputs, ends, options, threads)?;
             Some(number)
         }
     };
-    let output = Output::new(&args.input, &summary, span);
+    let mut output = Output::new(&args.input, &summary, span, ends);
     if wanted.is_some_and(|number| !output::lists(&report, number, args.exchange)) {
         return Ok(WRONG_USAGE);
     }
-    let gates = gate::judge(&args.fail_on, &report);
-    write_files(args, &mut again, &output, &report, page.as_ref(), annotated.as_ref())?;
-    let shown = show(args, again.pop(), &output, &report, wanted, &gates);
+    let mut gates = gate::judge(&args.fail_on, &report);
+    gates.extend(baselines.judge(&report));
+    baselines.save(&report)?;
+    write_files(args, &mut again, ends, &output, &report, page.as_ref(), annotated.as_ref())?;
+    #[cfg(unix)]
+    output.page(opened.pager);
+    let last = again.pop().map(|again| (again, ends));
+    let shown = show(args, last, &mut output, &report, wanted, &gates);
+    output.finish();
     gate::say(&gates);
     match shown {
         Err(error) if !output::is_broken_pipe(&error) => Err(error),
@@ -219,6 +279,7 @@ fn read(args: &ReadArgs) -> anyhow::Result<u8> {
 fn write_files(
     args: &ReadArgs,
     again: &mut Vec<Inputs>,
+    ends: Option<&Ends>,
     output: &Output<'_>,
     report: &Report,
     page: Option<&OutFile>,
@@ -228,7 +289,7 @@ fn write_files(
         return Ok(());
     }
     let drawn = if let Some(inputs) = again.pop() {
-        page::second_pass(&args.input, inputs, report)?
+        page::second_pass(&args.input, inputs, ends, report)?
     } else {
         output::complain(
             "a pipe is read once: no packets are drawn or annotated; save the capture to see them",
@@ -247,14 +308,15 @@ fn write_files(
 /// Prints what was asked for.
 fn show(
     args: &ReadArgs,
-    again: Option<Inputs>,
-    output: &Output<'_>,
+    again: Option<(Inputs, Option<&Ends>)>,
+    output: &mut Output<'_>,
     report: &Report,
     connection: Option<u64>,
     gates: &[Gated],
 ) -> anyhow::Result<()> {
     match connection {
-        _ if args.json => output.json(report, gates),
+        _ if args.format() == Format::Json => output.json(report, gates),
+        _ if args.format() == Format::Csv => Output::csv(report),
         Some(number) => output.drill_down(report, number, args),
         None => {
             output.overview(report, args)?;
@@ -263,27 +325,39 @@ fn show(
     }
 }
 
-/// One pass over the inputs: every segment that the filter lets through goes into the analysis.
+fn wrong(error: &WindowError) -> u8 {
+    output::complain(&error.to_string());
+    WRONG_USAGE
+}
+
+/// One pass over the inputs: every segment that the filter lets through goes into the analysis; of connections that several inputs saw,
+/// those of one.
 fn analyse(
     args: &InputArgs,
     mut inputs: Inputs,
+    ends: Option<&Ends>,
     options: tcpwhy_core::Options,
     threads: usize,
 ) -> Result<(InputSummary, Report, Option<Span>), WindowError> {
+    // What has been read before is at its end.
+    inputs.rewind();
+    let mut chosen = ends.map(Ends::choice);
     let span = args.window().map(|window| inputs.limit(&window)).transpose()?;
     let mut engine = Engine::new(options, if args.every.is_some() { 1 } else { threads });
     let mut names = args.anonymizer().ok().flatten();
     let mut progress = Progress::start();
     let interim = Interim::of(args);
     let style = args.style();
-    let summary = inputs.for_each_captured(
+    let summary = inputs.for_each_of_inputs(
         &args.options(),
         |so_far| {
             progress.show(so_far);
             interim.on_progress();
         },
-        |segment, captured| {
-            if args.filter.as_ref().is_none_or(|filter| filter.matches_connection(segment.src, segment.dst)) {
+        |input, segment, captured| {
+            if args.filter.as_ref().is_none_or(|filter| filter.matches_connection(segment.src, segment.dst))
+                && chosen.as_mut().is_none_or(|chosen| chosen.has(input, segment))
+            {
                 if interim.is_due() {
                     interim.show(&engine, segment.packet - 1, style);
                 }
@@ -301,17 +375,18 @@ fn analyse(
 /// `-v` without a connection: the packets of the most expensive exchange, which only a second pass can keep.
 fn ladder_of_the_worst(
     args: &ReadArgs,
-    again: Option<Inputs>,
-    output: &Output<'_>,
+    again: Option<(Inputs, Option<&Ends>)>,
+    output: &mut Output<'_>,
     report: &Report,
 ) -> anyhow::Result<()> {
     let Some(finding) = report.findings.first() else { return Ok(()) };
-    let Some(again) = again else {
+    let Some((again, ends)) = again else {
         output::complain("-v reads its input twice, which a pipe does not allow: use --connection N");
         return Ok(());
     };
     let (connection, exchange) = finding.worst;
-    let (_, second, _) = analyse(&args.input, again, args.input.listing(Listing::Connection(connection)), 1)?;
+    let (_, second, _) =
+        analyse(&args.input, again, ends, args.input.listing(Listing::Connection(connection)), 1)?;
     if second.segments != report.segments {
         output::complain("the input has changed between the two passes of -v: use --connection N");
         return Ok(());

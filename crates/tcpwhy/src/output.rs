@@ -16,11 +16,14 @@ use tcpwhy_remedy::explain;
 use tcpwhy_report::escape::visible;
 use tcpwhy_report::json::Gated;
 use tcpwhy_report::text::Stacks;
-use tcpwhy_report::{CaptureInfo, Style, answer, json, text};
+use tcpwhy_report::{CaptureInfo, Style, answer, csv, json, text};
 use tcpwhy_wire::Duration;
 
 use crate::ANALYSED;
-use crate::cli::{self, Cli, Color, InputArgs, ListArgs, ReadArgs, Sort};
+use crate::cli::{self, Cli, Color, Format, InputArgs, ListArgs, ReadArgs, Sort};
+use crate::ends::Ends;
+#[cfg(unix)]
+use crate::pager::Pager;
 use crate::which::Which;
 
 /// Prints reports in the form that was asked for.
@@ -28,11 +31,21 @@ pub(crate) struct Output<'a> {
     files: Vec<CaptureInfo>,
     args: &'a InputArgs,
     style: Style,
+    #[cfg(unix)]
+    pager: Option<Pager>,
 }
 
 impl<'a> Output<'a> {
-    pub(crate) fn new(args: &'a InputArgs, summary: &InputSummary, span: Option<Span>) -> Self {
+    pub(crate) fn new(
+        args: &'a InputArgs,
+        summary: &InputSummary,
+        span: Option<Span>,
+        ends: Option<&Ends>,
+    ) -> Self {
         let mut files = captures(summary);
+        for (i, file) in files.iter_mut().enumerate() {
+            file.other_end = ends.and_then(|ends| ends.told(i)).cloned();
+        }
         let first = files.iter().filter_map(|file| file.first).min();
         let style = Style {
             color: args.color.is_on(),
@@ -48,7 +61,35 @@ impl<'a> Output<'a> {
             }
             file.window = span.map(|span| (span.from, span.to));
         }
-        Self { files, args, style }
+        Self {
+            files,
+            args,
+            style,
+            #[cfg(unix)]
+            pager: None,
+        }
+    }
+
+    /// What is printed from here on goes to whoever shows it by pages, if there is somebody.
+    #[cfg(unix)]
+    pub(crate) fn page(&mut self, pager: Option<Pager>) {
+        self.pager = pager;
+    }
+
+    /// Waits until it has been read.
+    pub(crate) fn finish(&mut self) {
+        #[cfg(unix)]
+        if let Some(pager) = self.pager.take() {
+            pager.finish();
+        }
+    }
+
+    fn print(&mut self, text: &str) -> anyhow::Result<()> {
+        #[cfg(unix)]
+        if let Some(pager) = &mut self.pager {
+            return Ok(pager.write(text)?);
+        }
+        print(text)
     }
 
     /// Why nothing was analysed, where nothing was.
@@ -56,10 +97,31 @@ impl<'a> Output<'a> {
         answer::nothing(report, &self.files)
     }
 
-    pub(crate) fn overview(&self, report: &Report, args: &ReadArgs) -> anyhow::Result<()> {
-        let stacks = args.stack.iter().fold(Stacks::default(), |stacks, stack| stacks.with(*stack));
+    pub(crate) fn overview(&mut self, report: &Report, args: &ReadArgs) -> anyhow::Result<()> {
+        let chosen = args.stack.iter().fold(Stacks::default(), |stacks, stack| stacks.with(*stack));
+        let stacks = if args.all_stacks { Stacks::ALL } else { chosen };
         let style = Style { brief: args.brief, stacks, ..self.style };
-        print(&text::overview(report, &self.files, &self.again(), style))
+        let again = self.again();
+        let shown = match args.format() {
+            Format::Markdown => text::markdown(report, &self.files, &again, style),
+            _ => text::overview(report, &self.files, &again, style),
+        };
+        self.print(&shown)
+    }
+
+    /// The bills as rows.
+    pub(crate) fn csv(report: &Report) -> anyhow::Result<()> {
+        let mut stdout = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
+        csv::bills(report, &mut stdout)?;
+        stdout.flush()?;
+        let omitted = report.omitted;
+        if omitted.exchanges > 0 && !matches!(report.connections.as_slice(), [_]) {
+            complain(&format!(
+                "{} exchanges are not listed: --filter or --from and --to ask for fewer",
+                omitted.exchanges
+            ));
+        }
+        Ok(())
     }
 
     pub(crate) fn json(&self, report: &Report, gates: &[Gated]) -> anyhow::Result<()> {
@@ -69,22 +131,23 @@ impl<'a> Output<'a> {
     }
 
     /// One connection, its packets, or one exchange of it.
-    pub(crate) fn drill_down(&self, report: &Report, number: u64, args: &ReadArgs) -> anyhow::Result<()> {
+    pub(crate) fn drill_down(&mut self, report: &Report, number: u64, args: &ReadArgs) -> anyhow::Result<()> {
         let shown = match args.exchange {
             Some(_) => text::ladder(report, number, args.exchange, self.style),
             None if args.verbose => text::ladder(report, number, None, self.style),
             None => text::connection(report, number, args.slowest, self.style),
         };
-        print(&shown.unwrap_or_default())
+        self.print(&shown.unwrap_or_default())
     }
 
     /// The packets of one exchange.
-    pub(crate) fn exchange(&self, report: &Report, connection: u64, exchange: u64) -> anyhow::Result<()> {
-        print(&text::ladder(report, connection, Some(exchange), self.style).unwrap_or_default())
+    pub(crate) fn exchange(&mut self, report: &Report, connection: u64, exchange: u64) -> anyhow::Result<()> {
+        let shown = text::ladder(report, connection, Some(exchange), self.style).unwrap_or_default();
+        self.print(&shown)
     }
 
     /// The connections, a line each.
-    pub(crate) fn list(&self, report: &Report, args: &ListArgs) -> anyhow::Result<()> {
+    pub(crate) fn list(&mut self, report: &Report, args: &ListArgs) -> anyhow::Result<()> {
         let order = match args.sort {
             Sort::Cost => text::Order::Cost,
             Sort::Start => text::Order::Start,
@@ -92,7 +155,16 @@ impl<'a> Output<'a> {
         };
         // Wireshark numbers the streams of a whole file.
         let is_whole = self.files.len() == 1 && self.args.filter.is_none() && self.args.window().is_none();
-        print(&text::list(report, order, args.top.get(), is_whole, self.style))
+        let shown = match args.format {
+            Format::Csv => {
+                let mut rows = Vec::new();
+                csv::connections(&text::ordered(report, order), &mut rows)?;
+                String::from_utf8(rows)?
+            }
+            Format::Markdown => text::list_as_markdown(report, order, args.top.get(), self.style),
+            _ => text::list(report, order, args.top.get(), is_whole, self.style),
+        };
+        self.print(&shown)
     }
 
     /// What was read.
@@ -213,6 +285,8 @@ fn capture_info(file: &FileSummary) -> CaptureInfo {
         interrupted: file.interrupted,
         is_renumbered: file.is_renumbered,
         is_anonymized: false,
+        other_end: None,
+        turns: file.turns.iter().map(|turn| (turn.first, turn.frame)).collect(),
         failure: file.failure.as_ref().map(ToString::to_string),
     }
 }

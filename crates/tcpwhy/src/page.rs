@@ -16,6 +16,7 @@ use tcpwhy_report::escape::visible;
 use tcpwhy_wire::Endpoint;
 
 use crate::cli::InputArgs;
+use crate::ends::Ends;
 use crate::out::OutFile;
 use crate::output::Output;
 
@@ -49,7 +50,12 @@ pub(crate) fn write(
 }
 
 /// The connections that findings are about, and the most expensive ones, with their packets.
-pub(crate) fn second_pass(args: &InputArgs, mut inputs: Inputs, report: &Report) -> anyhow::Result<Drawn> {
+pub(crate) fn second_pass(
+    args: &InputArgs,
+    mut inputs: Inputs,
+    ends: Option<&Ends>,
+    report: &Report,
+) -> anyhow::Result<Drawn> {
     let choices: Vec<Choice> = chosen(report);
     let mut first_packets = [0; LADDERS_MAX];
     first_packets.iter_mut().zip(&choices).for_each(|(packet, choice)| *packet = choice.first_packet);
@@ -63,12 +69,14 @@ pub(crate) fn second_pass(args: &InputArgs, mut inputs: Inputs, report: &Report)
     let hosts: BTreeSet<[IpAddr; 2]> =
         choices.iter().map(|choice| ordered(choice.ends.map(Endpoint::ip))).collect();
     let all = choices.iter().any(|choice| choice.assumed);
-    inputs.for_each_captured(
+    let mut billed = ends.map(Ends::choice);
+    inputs.for_each_of_inputs(
         &args.options(),
         |_| {},
-        |segment, captured| {
+        |input, segment, captured| {
             let passes =
-                args.filter.as_ref().is_none_or(|filter| filter.matches_connection(segment.src, segment.dst));
+                args.filter.as_ref().is_none_or(|filter| filter.matches_connection(segment.src, segment.dst))
+                    && billed.as_mut().is_none_or(|billed| billed.has(input, segment));
             let other = names.as_mut().map(|names| names.segment(segment));
             let segment = other.as_ref().unwrap_or(segment);
             if !passes || !(all || hosts.contains(&ordered([segment.src.ip(), segment.dst.ip()]))) {

@@ -1,4 +1,4 @@
-//! Does tcpwhy still say what README quotes?
+//! Does tcpwhy still say what the documents quote?
 
 use std::path::Path;
 use std::process::Command;
@@ -6,8 +6,8 @@ use std::process::Command;
 #[test]
 fn the_corpus_is_answered_as_quoted() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let readme = std::fs::read_to_string(root.join("README.md")).expect("README.md");
-    let rows = readme.lines().skip_while(|line| *line != "| recording | answer |").skip(2);
+    let page = std::fs::read_to_string(root.join("docs/laboratory.md")).expect("the page");
+    let rows = page.lines().skip_while(|line| *line != "| recording | answer |").skip(2);
     let mut quoted = 0;
     for row in rows.take_while(|line| line.starts_with('|')) {
         let (name, answer) = row.trim_matches(['|', ' ']).split_once(" | ").expect("two columns");
@@ -28,9 +28,9 @@ fn the_corpus_is_answered_as_quoted() {
 #[test]
 fn the_ends_and_the_rounds_are_told_as_quoted() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let readme = std::fs::read_to_string(root.join("README.md")).expect("README.md");
+    let page = std::fs::read_to_string(root.join("docs/read.md")).expect("the page");
     let quoted = |from: &str| -> Vec<String> {
-        let lines = readme.lines().map(str::trim).skip_while(move |line| !line.starts_with(from));
+        let lines = page.lines().map(str::trim).skip_while(move |line| !line.starts_with(from));
         lines.take_while(|line| !line.is_empty()).map(str::to_owned).collect()
     };
     for (recording, drill, from) in [
@@ -42,7 +42,7 @@ fn the_ends_and_the_rounds_are_told_as_quoted() {
         let text = String::from_utf8(out.expect("tcpwhy read").stdout).expect("UTF-8");
         let lines: Vec<&str> = text.lines().map(str::trim).collect();
         let quoted = quoted(from);
-        assert!(quoted.len() > 3, "{recording}: not in README");
+        assert!(quoted.len() > 3, "{recording}: not quoted");
         for line in quoted {
             assert!(lines.contains(&line.as_str()), "{recording}: {line}");
         }

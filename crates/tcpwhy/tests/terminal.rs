@@ -130,3 +130,103 @@ fn a_pipe_is_answered_every_so_often() {
     let last = shown.rfind("== after ").and_then(|at| shown.get(at..)).unwrap_or_default();
     assert!(last.contains("writev"), "the whole answer is the last: {shown}");
 }
+
+/// What a terminal of so many rows shows, with this pager.
+fn paged(rows: usize, pager: &str, args: &str) -> Option<String> {
+    let command = format!(
+        "stty cols 100 rows {rows}; PAGER=\"{pager}\" {} read {} {args}",
+        env!("CARGO_BIN_EXE_tcpwhy"),
+        data("split.pcap").display()
+    );
+    let output = Command::new("script").args(["-qec", &command, "/dev/null"]).stdin(Stdio::null()).output();
+    match output {
+        Ok(output) if output.status.success() => Some(stdout(&output).replace("\r\n", "\n")),
+        _ => {
+            assert!(std::env::var_os("CI").is_none_or(|ci| ci != "true"), "script(1) is missing");
+            println!("skipped: script(1) is missing");
+            None
+        }
+    }
+}
+
+#[test]
+fn what_is_longer_than_the_screen_goes_to_the_pager() {
+    let pager = "sed s/^/paged:/";
+    let Some(long) = paged(12, pager, "") else { return };
+    assert!(long.lines().count() > 12 && long.lines().all(|line| line.starts_with("paged:")), "{long}");
+    let shown = |rows, pager, args| paged(rows, pager, args).unwrap_or_default();
+    for other in [
+        shown(200, pager, ""),
+        shown(12, pager, "--no-pager"),
+        shown(12, "cat", ""),
+        shown(12, "", ""),
+        shown(12, pager, "--json"),
+        // A pager that is not there.
+        shown(12, "no-such-pager", ""),
+    ] {
+        assert!(other.contains("nagle-delayed-ack") && !other.contains("paged:"), "{other}");
+    }
+    // The text is the same, and whoever closes the pager early is no error.
+    let plain = |text: &str| text.replace("paged:", "");
+    assert_eq!(plain(&long), shown(200, pager, ""));
+    assert_eq!(shown(12, "head -1", "").lines().count(), 1);
+    // The exit code is the answer's.
+    let gate = "--fail-on nagle-delayed-ack; test $? -eq 3";
+    assert!(shown(12, pager, gate).contains("paged:"));
+}
+
+#[test]
+fn fixes_are_told_for_three_stacks_or_for_all() {
+    let stacks = ["C  ", "Java", "Go  ", "Python", "Node", "Rust", "nginx"];
+    let told = |args: &[&str]| {
+        let text = stdout(&split_in("UTC", args));
+        stacks.into_iter().filter(|stack| text.lines().any(|line| line.trim().starts_with(stack))).count()
+    };
+    assert_eq!((told(&[]), told(&["--stack", "go"])), (3, 1));
+    assert!(told(&["--all-stacks"]) > 5);
+    assert!(stdout(&split_in("UTC", &[])).contains("--all-stacks: "));
+}
+
+#[test]
+fn the_answer_comes_as_markdown_and_as_rows() {
+    let markdown = stdout(&split_in("UTC", &["--format", "markdown"]));
+    let text = stdout(&split_in("UTC", &["--width", "1000"]));
+    // The same words, and every line of the bill.
+    let answer = text.lines().next().unwrap_or_default();
+    assert!(markdown.starts_with(&format!("**{}**", answer.replace('>', "\\>"))), "{markdown}");
+    assert!(markdown.contains("| nagle-delayed-ack | client | 480 ms | 99.6 % | 11 |"), "{markdown}");
+    assert!(markdown.contains("### 1. nagle-delayed-ack, client of 127.0.0.1:18080"), "{markdown}");
+    let document: serde_json::Value =
+        serde_json::from_slice(&split_in("UTC", &["--json"]).stdout).unwrap_or_default();
+    let rows = stdout(&split_in("UTC", &["--format", "csv"]));
+    let mut rows = rows.lines().map(|row| row.split(',').collect::<Vec<_>>());
+    let heading = rows.next().unwrap_or_default();
+    let place = |name: &str| heading.iter().position(|column| *column == name).unwrap_or(usize::MAX);
+    let ns: i64 = rows.map(|row| row[place("ns")].parse::<i64>().unwrap_or(0)).sum();
+    assert_eq!(Some(ns), document["elapsed_ns"].as_i64());
+    // Its name is no markup, and no link.
+    let dir = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
+    let path = dir.path().join("a|b](x)`<i>.pcap");
+    std::fs::copy(data("split.pcap"), &path).unwrap_or_else(|error| panic!("{error}"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tcpwhy"));
+    let output = command.arg("read").arg(&path).args(["--format", "markdown"]).output();
+    let said = output.map(|output| stdout(&output)).unwrap_or_default();
+    assert!(said.contains(r"a\|b\](x)\`\<i\>.pcap: 67 packets"), "{said}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_laboratorys_list_fits_the_terminal() {
+    for width in [80, 120] {
+        let command = format!("stty cols {width} rows 40; {} lab", env!("CARGO_BIN_EXE_tcpwhy"));
+        let mut script = Command::new("script");
+        let output = script.args(["-qec", &command, "/dev/null"]).stdin(Stdio::null()).output();
+        let Ok(output) = output.map(|output| stdout(&output).replace("\r\n", "\n")) else {
+            assert!(std::env::var_os("CI").is_none_or(|ci| ci != "true"), "script(1) is missing");
+            println!("skipped: script(1) is missing");
+            return;
+        };
+        let widest = output.lines().map(columns).max().unwrap_or(0);
+        assert!(output.lines().count() > 50 && widest <= width, "{widest} of {width} columns:\n{output}");
+    }
+}

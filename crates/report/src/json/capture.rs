@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use tcpwhy_wire::Instant;
+use tcpwhy_wire::{Duration, Instant};
 
 use super::moment::Exact;
-use crate::capture::CaptureInfo;
+use crate::capture::{CaptureInfo, OtherEnd, OtherLine};
 
 #[derive(Debug, Serialize)]
 pub(super) struct CaptureDto {
@@ -29,8 +29,51 @@ pub(super) struct CaptureDto {
     window: Option<WindowDto>,
     #[serde(skip_serializing_if = "Option::is_none")]
     failure: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    other_end: Option<OtherEndDto>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) files: Vec<CaptureDto>,
+}
+
+/// Connections that are billed from another input.
+#[derive(Debug, Serialize)]
+struct OtherEndDto {
+    of: usize,
+    connections: u64,
+    clock_ahead_ns: Option<i64>,
+    round_trip_ns: Option<i64>,
+    elapsed_ns: i64,
+    there_elapsed_ns: i64,
+    bill: Vec<OtherLineDto>,
+}
+
+#[derive(Debug, Serialize)]
+struct OtherLineDto {
+    cause: &'static str,
+    side: &'static str,
+    ns: i64,
+    there_ns: i64,
+}
+
+impl From<&OtherEnd> for OtherEndDto {
+    fn from(other: &OtherEnd) -> Self {
+        let [here, there] = other.elapsed().map(Duration::as_nanos);
+        let line = |line: &OtherLine| OtherLineDto {
+            cause: line.cause.name(),
+            side: line.side.name(),
+            ns: line.here.as_nanos(),
+            there_ns: line.there.as_nanos(),
+        };
+        Self {
+            of: other.of,
+            connections: other.connections,
+            clock_ahead_ns: other.clock.map(|[ahead, _]| ahead.as_nanos()),
+            round_trip_ns: other.clock.map(|[_, round_trip]| round_trip.as_nanos()),
+            elapsed_ns: here,
+            there_elapsed_ns: there,
+            bill: other.bill.iter().map(line).collect(),
+        }
+    }
 }
 
 impl From<&CaptureInfo> for CaptureDto {
@@ -59,6 +102,7 @@ impl From<&CaptureInfo> for CaptureDto {
                 renumbered: info.is_renumbered,
             }),
             failure: info.failure.clone(),
+            other_end: info.other_end.as_ref().map(OtherEndDto::from),
             files: Vec::new(),
         }
     }

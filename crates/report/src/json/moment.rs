@@ -8,7 +8,7 @@ use tcpwhy_wire::Instant;
 
 /// A point in time, to the nanosecond: `2026-11-21T10:00:00.000000000Z` (RFC 3339).
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Exact(pub(super) Instant);
+pub(crate) struct Exact(pub(crate) Instant);
 
 /// A point in time as the document tells it.
 pub fn exact(at: Instant) -> String {

@@ -105,6 +105,13 @@ fn exchanges(connection: &Connection, slowest: Option<usize>, style: Style) -> V
         };
         out.push(format!("  ... and {} {how}", count(more as u64)));
     }
+    let unlisted = connection.billed.saturating_sub(connection.exchanges.len() as u64);
+    if unlisted > 0 {
+        out.push(format!(
+            "  ... and {} that are in the bill only: no list has room for them",
+            count(unlisted)
+        ));
+    }
     out
 }
 

@@ -2,12 +2,13 @@
 
 use tcpwhy_core::report::{Confidence, Detail, Finding, Report, Servers};
 use tcpwhy_core::{Cause, Side};
-use tcpwhy_remedy::{How, Remedy, Saves, remedies_for};
+use tcpwhy_remedy::{How, Remedy, Saves, Stack, remedies_for};
 use tcpwhy_wire::Duration;
 
 use super::layout::{columns, left, wrap};
 use super::{Stacks, Style};
 use crate::answer::{Class, answer, class, kind, matters, noun, sentence};
+use crate::capture::{CaptureInfo, frame};
 use crate::escape::visible;
 use crate::quantity::{bytes, count, counted, per_mille, percent, rate, time};
 
@@ -18,29 +19,79 @@ const WORTH_PER_MILLE: u64 = 10;
 const WORTH: Duration = Duration::from_millis(1);
 /// Below this share there is no advice.
 const ADVISED_PER_MILLE: u64 = 50;
+/// Stacks in whose words a fix is told, unless others are asked for.
+const STACKS: usize = 3;
 /// Packet numbers in the display filter.
 const PACKETS: usize = 8;
 /// Where the text of a finding starts.
 const INDENT: &str = "             ";
 
-/// All findings, the most expensive first.
-pub(super) fn findings(report: &Report, again: &str, style: Style) -> Vec<String> {
-    let mut out = Vec::new();
-    let answer = answer(report);
+/// One finding, as it is told in every form of text.
+pub(super) struct Told {
+    pub(super) cause: Cause,
+    pub(super) head: String,
+    /// Names and texts.
+    pub(super) fields: Vec<(&'static str, String)>,
+    /// The best one first.
+    pub(super) fixes: Vec<Advice>,
+}
+
+/// A fix, and how it is applied.
+pub(super) struct Advice {
+    pub(super) text: String,
+    pub(super) how: Vec<How>,
+    /// So many more stacks have words for it.
+    pub(super) more: usize,
+}
+
+/// What is said of the findings.
+pub(super) struct All {
+    /// The most expensive first.
+    pub(super) told: Vec<Told>,
+    /// What stands behind them.
+    pub(super) rest: Option<String>,
+}
+
+pub(super) fn all(report: &Report, files: &[CaptureInfo], again: &str, style: Style) -> All {
+    let answer = answer(report).to_lowercase();
     let acted: Vec<&Finding> =
         report.findings.iter().filter(|finding| worth_showing(report, finding)).collect();
-    for (i, finding) in acted.iter().take(SHOWN).enumerate() {
-        out.push(String::new());
-        out.extend(one(i, finding, report, &answer, again, style));
-    }
-    if acted.is_empty() && !report.findings.is_empty() {
-        out.push(String::new());
-        out.push("No finding is worth acting on.".to_owned());
-    }
+    let shown = acted.iter().take(SHOWN).enumerate();
+    let told = shown.map(|(i, finding)| tell(i, finding, report, files, &answer, again, style)).collect();
     let more = acted.len().saturating_sub(SHOWN);
-    if more > 0 {
+    let rest = if acted.is_empty() && !report.findings.is_empty() {
+        Some("No finding is worth acting on.".to_owned())
+    } else {
+        (more > 0).then(|| format!("{}: --json lists them.", counted(more as u64, "smaller finding")))
+    };
+    All { told, rest }
+}
+
+/// All findings for a terminal.
+pub(super) fn findings(report: &Report, files: &[CaptureInfo], again: &str, style: Style) -> Vec<String> {
+    let mut out = Vec::new();
+    let All { told, rest } = all(report, files, again, style);
+    for Told { cause, head, fields, fixes } in told {
         out.push(String::new());
-        out.push(format!("{more} smaller finding{}: --json lists them.", if more == 1 { "" } else { "s" }));
+        out.push(style.strong(&head));
+        let name = |name: &str| format!("   {}", left(name, 10));
+        for (field, text) in &fields {
+            out.extend(wrap(text, style.width, &name(field), INDENT));
+        }
+        for (i, fix) in fixes.iter().enumerate() {
+            out.extend(wrap(&fix.text, style.width, &name(if i == 0 { "fix" } else { "or" }), INDENT));
+            out.extend(fix.how.iter().flat_map(|how| words(how, style)));
+            if fix.more > 0 && !fix.how.is_empty() {
+                out.push(format!("{INDENT}{}", style.faint(&format!("--all-stacks: {} more", fix.more))));
+            }
+        }
+        if !fixes.is_empty() {
+            out.push(format!("{INDENT}{}", style.faint(&format!("tcpwhy explain {cause} tells more"))));
+        }
+    }
+    if let Some(rest) = rest {
+        out.push(String::new());
+        out.push(rest);
     }
     out
 }
@@ -53,25 +104,30 @@ fn worth_showing(report: &Report, finding: &Finding) -> bool {
             && per_mille(finding.ns, report.elapsed) >= WORTH_PER_MILLE)
 }
 
-fn one(i: usize, finding: &Finding, report: &Report, answer: &str, again: &str, style: Style) -> Vec<String> {
+fn tell(
+    i: usize,
+    finding: &Finding,
+    report: &Report,
+    files: &[CaptureInfo],
+    answer: &str,
+    again: &str,
+    style: Style,
+) -> Told {
     let whose = match (finding.side, finding.servers) {
         (Side::Server, Servers::Several(_)) => finding.servers.to_string(),
         (side, servers) => format!("{} of {servers}", side.name()),
     };
     let head = format!("{}. {}, {whose}", i + 1, finding.cause);
-    let mut out = vec![style.strong(&head)];
-    let mut field = |name: &str, text: &str| {
-        out.extend(wrap(text, style.width, &format!("   {}", left(name, 10)), INDENT));
-    };
+    let mut fields = Vec::new();
     let what = sentence(report, finding);
-    if !answer.to_lowercase().contains(&what.to_lowercase()) {
-        field("what", &what);
+    if !answer.contains(&what.to_lowercase()) {
+        fields.push(("what", what));
     }
     let longest =
         if finding.max > finding.p99 { format!(", longest {}", time(finding.max)) } else { String::new() };
-    field(
+    fields.push((
         "cost",
-        &format!(
+        format!(
             "{} in all, {} of the time; median {}, p99 {}{}, on {} of {}; {}",
             time(finding.ns),
             percent(finding.ns, report.elapsed),
@@ -82,17 +138,14 @@ fn one(i: usize, finding: &Finding, report: &Report, answer: &str, again: &str, 
             counted(finding.of, noun(kind(report, finding))),
             confidence(finding.confidence)
         ),
-    );
-    if let Some(measured) = measured(finding.cause, &finding.detail) {
-        field("measured", &measured);
-    }
-    field("packets", &packets(finding));
-    field("look", &look(finding, again));
+    ));
+    fields.extend(measured(finding.cause, &finding.detail).map(|measured| ("measured", measured)));
+    fields.push(("packets", packets(finding, files)));
+    fields.push(("look", look(finding, again)));
     // A line that takes little is told, and not what to do: there is more to be had elsewhere.
-    if matters(report, finding) || per_mille(finding.ns, report.elapsed) >= ADVISED_PER_MILLE {
-        out.extend(fixes(finding, i == 0, style));
-    }
-    out
+    let is_advised = matters(report, finding) || per_mille(finding.ns, report.elapsed) >= ADVISED_PER_MILLE;
+    let fixes = if is_advised { fixes(finding, i == 0, style) } else { Vec::new() };
+    Told { cause: finding.cause, head, fields, fixes }
 }
 
 fn confidence(confidence: Confidence) -> &'static str {
@@ -178,15 +231,30 @@ fn in_words(form: &str) -> Option<&'static str> {
     })
 }
 
-/// Evidence as a display filter that Wireshark and tshark take as it stands.
-fn packets(finding: &Finding) -> String {
+/// Evidence as a display filter that Wireshark and tshark take as it stands; of several files, one for each.
+fn packets(finding: &Finding, files: &[CaptureInfo]) -> String {
     if finding.evidence.is_empty() {
         return "none kept".to_owned();
     }
-    let shown: Vec<String> = finding.evidence.iter().take(PACKETS).map(u64::to_string).collect();
+    let mut by_file: Vec<(Option<&str>, Vec<String>)> = Vec::new();
+    for packet in finding.evidence.iter().take(PACKETS) {
+        let (path, frame) = match frame(files, *packet) {
+            Some((file, frame)) => (Some(file.path.as_str()), frame),
+            None => (None, *packet),
+        };
+        match by_file.iter_mut().find(|(of, _)| *of == path) {
+            Some((_, frames)) => frames.push(frame.to_string()),
+            None => by_file.push((path, vec![frame.to_string()])),
+        }
+    }
+    let told = |(path, frames): &(Option<&str>, Vec<String>)| {
+        let of = path.map_or_else(String::new, |path| format!(" of {}", visible(path)));
+        format!("frame.number in {{{}}}{of}", frames.join(","))
+    };
+    let shown: Vec<String> = by_file.iter().map(told).collect();
     let more = finding.evidence.len().saturating_sub(PACKETS);
     let more = if more > 0 { format!("  and {more} more in --json") } else { String::new() };
-    format!("frame.number in {{{}}}{more}", shown.join(","))
+    format!("{}{more}", shown.join("; "))
 }
 
 /// The command that shows the most expensive hit.
@@ -195,25 +263,43 @@ fn look(finding: &Finding, again: &str) -> String {
     format!("{} --connection {connection} --exchange {exchange}", visible(again))
 }
 
-/// The fixes: the first in the words of every language for the first finding, the others as a line each.
-fn fixes(finding: &Finding, in_full: bool, style: Style) -> Vec<String> {
-    let mut out = Vec::new();
-    for (i, remedy) in remedies_for(finding).iter().enumerate() {
-        let name = if i == 0 { "fix" } else { "or" };
-        let text = format!("{}{}.", remedy.what, saving(remedy));
-        out.extend(wrap(&text, style.width, &format!("   {}", left(name, 10)), INDENT));
-        if i > 0 {
-            continue;
+/// The fixes: the first of the first finding in the words of some stacks, the others as a line each.
+fn fixes(finding: &Finding, in_full: bool, style: Style) -> Vec<Advice> {
+    let advice = |(i, remedy): (usize, Remedy)| {
+        let text = format!("{}{}.", remedy.what, saving(&remedy));
+        let mut how: Vec<How> = remedy.how.into_iter().filter(|how| style.stacks.has(how.stack)).collect();
+        let (mut more, is_chosen) = (0, style.stacks != Stacks::default());
+        if i > 0 || !(in_full || is_chosen || how.len() == 1) {
+            how.clear();
+        } else if !is_chosen {
+            more = fitting(finding, &mut how);
         }
-        let told: Vec<&How> = remedy.how.iter().filter(|how| style.stacks.has(how.stack)).collect();
-        if in_full || style.stacks != Stacks::default() {
-            out.extend(told.iter().flat_map(|how| words(how, style)));
-        } else if let [how] = told.as_slice() {
-            out.extend(words(how, style));
-        }
-    }
-    out.push(format!("{INDENT}{}", style.faint(&format!("tcpwhy explain {} tells more", finding.cause))));
-    out
+        Advice { text, how, more }
+    };
+    remedies_for(finding).into_iter().enumerate().map(advice).collect()
+}
+
+/// Leaves the three stacks that fit what the server shows of itself, its port, and says how many were more.
+fn fitting(finding: &Finding, how: &mut Vec<How>) -> usize {
+    let port = match finding.servers {
+        Servers::One(endpoint) => endpoint.port,
+        Servers::Several(_) => 0,
+    };
+    let of_port: &[Stack] = match port {
+        6379 => &[Stack::Redis],
+        5432 | 6432 => &[Stack::Postgres],
+        80 | 443 => &[Stack::Nginx, Stack::Apache, Stack::Haproxy],
+        8000..=8999 | 3000..=3999 | 9000..=9999 => &[Stack::Java, Stack::Go, Stack::Node],
+        _ => &[],
+    };
+    // What is sure to be there comes before what may be.
+    let usual = [Stack::Linux, Stack::C, Stack::Java, Stack::Go, Stack::Python];
+    let order: Vec<Stack> = of_port.iter().chain(&usual).copied().collect();
+    let rank = |how: &How| order.iter().position(|stack| *stack == how.stack).unwrap_or(usize::MAX);
+    how.sort_by_key(rank);
+    let more = how.len().saturating_sub(STACKS);
+    how.truncate(STACKS);
+    more
 }
 
 fn words(how: &How, style: Style) -> Vec<String> {

@@ -29,14 +29,19 @@ fn slowest(connection: &Connection) -> Duration {
     connection.exchanges.iter().map(|exchange| exchange.elapsed).max().unwrap_or(Duration::ZERO)
 }
 
-/// At most `top` connections, a line each. Where the capture is one whole file, with the number that Wireshark gives the stream.
-pub fn list(report: &Report, order: Order, top: usize, is_whole: bool, style: Style) -> String {
+/// The connections in this order.
+pub fn ordered(report: &Report, order: Order) -> Vec<&Connection> {
     let mut connections: Vec<&Connection> = report.connections.iter().collect();
     match order {
         Order::Cost => connections.sort_by_key(|connection| Reverse(cost(connection))),
         Order::Start => connections.sort_by_key(|connection| connection.packet_range[0]),
         Order::Slowest => connections.sort_by_key(|connection| Reverse(slowest(connection))),
     }
+    connections
+}
+
+/// What is said of each, under its heading.
+fn cells(connections: &[&Connection], top: usize, style: Style) -> Vec<[String; 9]> {
     let mut cells = vec![
         ["n", "client", "server", "start", "lasts", "exch.", "billed", "slowest", "most of it"]
             .map(str::to_owned),
@@ -61,6 +66,27 @@ pub fn list(report: &Report, order: Order, top: usize, is_whole: bool, style: St
             most,
         ]);
     }
+    cells
+}
+
+/// At most `top` connections as a table in Markdown.
+pub fn list_as_markdown(report: &Report, order: Order, top: usize, style: Style) -> String {
+    let connections = ordered(report, order);
+    let rows = cells(&connections, top, style).into_iter().map(|row| format!("| {} |\n", row.join(" | ")));
+    let mut rows: Vec<String> = rows.collect();
+    rows.insert(1, "|--:|---|---|--:|--:|--:|--:|--:|---|\n".to_owned());
+    let all = connections.len() as u64 + report.omitted.connections;
+    let shown = connections.len().min(top) as u64;
+    if all > shown {
+        rows.push(format!("\nand {} more\n", count(all - shown)));
+    }
+    rows.concat()
+}
+
+/// At most `top` connections, a line each. Where the capture is one whole file, with the number that Wireshark gives the stream.
+pub fn list(report: &Report, order: Order, top: usize, is_whole: bool, style: Style) -> String {
+    let connections = ordered(report, order);
+    let cells = cells(&connections, top, style);
     let width = widths(&cells);
     let mut out = Vec::with_capacity(cells.len() + 3);
     for (i, row) in cells.iter().enumerate() {

@@ -11,13 +11,15 @@ mod findings;
 mod ladder;
 mod layout;
 mod list;
+mod markdown;
 mod overview;
 
 pub(crate) use compare::answer as compared;
 pub use compare::comparison;
 pub use connection::connection;
 pub use ladder::ladder;
-pub use list::{Order, list};
+pub use list::{Order, list, list_as_markdown, ordered};
+pub use markdown::markdown;
 pub use overview::overview;
 
 use anstyle::{AnsiColor, Color, Style as Ansi};
@@ -39,7 +41,7 @@ pub struct Style {
     pub offset_s: i32,
     /// The answer and the bill, and no more.
     pub brief: bool,
-    /// Fixes are told in the words of these only; all where there are none.
+    /// Fixes are told in the words of these; where there are none, of the three that fit the server.
     pub stacks: Stacks,
 }
 
@@ -53,6 +55,9 @@ impl Stacks {
     pub const fn with(self, stack: Stack) -> Self {
         Self(self.0 | 1 << stack as u32)
     }
+
+    /// All of them.
+    pub const ALL: Self = Self(u32::MAX);
 
     /// Whether this one is told.
     pub const fn has(self, stack: Stack) -> bool {

@@ -1,13 +1,16 @@
 //! What does somebody with a slow service see first?
 
+use std::fmt::Write as _;
+
 use tcpwhy_core::report::Report;
+use tcpwhy_wire::Duration;
 
 use super::Style;
 use super::bill::totals;
 use super::findings::findings;
 use super::layout::wrap;
 use crate::answer::{answer, nothing};
-use crate::capture::{CaptureInfo, total};
+use crate::capture::{CaptureInfo, OtherEnd, total};
 use crate::clock::moment;
 use crate::escape::visible;
 use crate::quantity::{bytes, count, counted, time};
@@ -15,7 +18,7 @@ use crate::quantity::{bytes, count, counted, time};
 /// The report on one screen: answer, bill, findings, and what limits them. `again` is the command that reads the same
 /// inputs once more, for drilling down: `tcpwhy read client.pcapng`.
 pub fn overview(report: &Report, files: &[CaptureInfo], again: &str, style: Style) -> String {
-    let answer = nothing(report, files).unwrap_or_else(|| answer(report));
+    let answer = answer_of(report, files);
     let mut out: Vec<String> =
         wrap(&answer, style.width, "", "").iter().map(|line| style.strong(line)).collect();
     out.push(String::new());
@@ -27,7 +30,7 @@ pub fn overview(report: &Report, files: &[CaptureInfo], again: &str, style: Styl
         out.extend(totals(&report.bill, report.elapsed, style));
     }
     if !style.brief {
-        out.extend(findings(report, again, style));
+        out.extend(findings(report, files, again, style));
     }
     let limits = limits(report, files);
     if !limits.is_empty() {
@@ -40,7 +43,12 @@ pub fn overview(report: &Report, files: &[CaptureInfo], again: &str, style: Styl
     style.finish(out).join("\n")
 }
 
-fn what_was_read(report: &Report, files: &[CaptureInfo], style: Style) -> String {
+/// The first sentence.
+pub(super) fn answer_of(report: &Report, files: &[CaptureInfo]) -> String {
+    nothing(report, files).unwrap_or_else(|| answer(report))
+}
+
+pub(super) fn what_was_read(report: &Report, files: &[CaptureInfo], style: Style) -> String {
     let total = total(files);
     let name = match files {
         [] => "capture".to_owned(),
@@ -77,7 +85,7 @@ fn what_was_read(report: &Report, files: &[CaptureInfo], style: Style) -> String
 }
 
 /// Everything that limits what was said.
-fn limits(report: &Report, files: &[CaptureInfo]) -> Vec<String> {
+pub(super) fn limits(report: &Report, files: &[CaptureInfo]) -> Vec<String> {
     let mut out = Vec::new();
     for note in &report.notes {
         out.push(format!(
@@ -86,6 +94,10 @@ fn limits(report: &Report, files: &[CaptureInfo]) -> Vec<String> {
             count(note.count),
             note.first_packet
         ));
+    }
+    for (file, other) in files.iter().filter_map(|file| Some((file, file.other_end.as_ref()?))) {
+        let of = files.get(other.of).map_or("another file", |file| &file.path);
+        out.push(both_ends(&file.path, of, other));
     }
     for file in files {
         let path = visible(&file.path);
@@ -119,7 +131,8 @@ fn limits(report: &Report, files: &[CaptureInfo]) -> Vec<String> {
     }
     if files.len() > 1 {
         out.push(
-            "packet numbers count over all files in time order, as in the file that mergecap writes"
+            "packet numbers of connections and ladders count over all files in time order, as in the file that mergecap writes; those of \
+             findings are their file's"
                 .to_owned(),
         );
     }
@@ -139,6 +152,32 @@ fn limits(report: &Report, files: &[CaptureInfo]) -> Vec<String> {
         ));
     }
     out
+}
+
+/// Two places at the path of the same connections: which is billed, and how far they are apart.
+fn both_ends(path: &str, of: &str, other: &OtherEnd) -> String {
+    let (path, of) = (visible(path), visible(of));
+    let OtherEnd { connections, clock, bill, .. } = other;
+    let (them, come) = if *connections == 1 { ("it is", "it comes") } else { ("they are", "they come") };
+    let mut text = format!(
+        "{path} has {} that {of} has too, from another place on the path: {them} billed once, from {of}",
+        counted(*connections, "connection")
+    );
+    let [here, there] = other.elapsed();
+    let (there, here) = (time(there), time(here));
+    let apart = if there == here { format!("{there} as well") } else { format!("{there} instead of {here}") };
+    let _ = write!(text, ". From {path} {come} to {apart}");
+    if let Some(line) = bill.first().filter(|line| line.here != line.there) {
+        let (cause, there, here) = (line.cause, time(line.there), time(line.here));
+        let _ = write!(text, "; most of the difference is {cause}, {there} instead of {here}");
+    }
+    if let Some([ahead, round_trip]) = clock {
+        let way = if ahead.as_nanos() < 0 { "behind" } else { "ahead" };
+        let by = time(Duration::from_nanos(ahead.as_nanos().abs()));
+        let off = time(Duration::from_nanos(round_trip.as_nanos() / 2));
+        let _ = write!(text, ". Its clock is {by} {way}, give or take {off}");
+    }
+    text
 }
 
 /// A reason for which packets were not analysed, as a sentence.

@@ -95,9 +95,23 @@ pub struct FileSummary {
     pub is_renumbered: bool,
     /// Somebody asked to stop before its end: this is what had been read.
     pub interrupted: bool,
+    /// Which of its packets have which numbers among those of all inputs, of several.
+    pub turns: Vec<Turn>,
     /// Why nothing could be read at all.
     pub failure: Option<Failure>,
 }
+
+/// Packets of one input that follow each other among those of all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// Number of the first one among those of all inputs.
+    pub first: u64,
+    /// Its number in its own file.
+    pub frame: u64,
+}
+
+/// With more turns than these, packets have only the numbers among all.
+const MAX_TURNS: usize = 1 << 20;
 
 /// More troubles of one input are counted, not kept.
 pub const MAX_TROUBLES: usize = 16;
@@ -229,6 +243,31 @@ impl Inputs {
         self.inputs.iter().all(rewindable).then(|| Self::open(&paths))
     }
 
+    /// The same from its beginning, without opening a file: only of regular files, and only while nobody reads these.
+    pub fn duplicate(&self) -> Option<Self> {
+        let one = |input: &Input| {
+            let reading = match &input.reading {
+                Ok(reading) => Ok(reading.duplicate(self.inputs.len())?),
+                // Said once, where it is read.
+                Err(_) => Err(Failure::NotFound),
+            };
+            Some(Input { path: input.path.clone(), reading, first: None })
+        };
+        Some(Self { inputs: self.inputs.iter().map(one).collect::<Option<_>>()?, span: None })
+    }
+
+    /// Begins again where duplicates have read; nothing of these may have been read.
+    pub fn rewind(&mut self) {
+        for reading in self.inputs.iter_mut().filter_map(|input| input.reading.as_mut().ok()) {
+            reading.rewind();
+        }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.inputs.len()
+    }
+
     /// Reads only a part of the captures, and returns which that is. Files that can be searched are not read outside of it.
     ///
     /// # Errors
@@ -302,21 +341,31 @@ impl Inputs {
         self,
         options: &Options,
         on_progress: impl FnMut(Progress),
-        on_segment: impl FnMut(&Segment, &[u8]),
+        mut on_segment: impl FnMut(&Segment, &[u8]),
+    ) -> InputSummary {
+        self.for_each_of_inputs(options, on_progress, |_, segment, captured| on_segment(segment, captured))
+    }
+
+    /// The same, with the input's place in the summary.
+    pub fn for_each_of_inputs(
+        self,
+        options: &Options,
+        on_progress: impl FnMut(Progress),
+        on_segment: impl FnMut(usize, &Segment, &[u8]),
     ) -> InputSummary {
         self.read(options, on_progress, on_segment, None)
     }
 
     /// Reads all inputs as they are stored: whatever could be read of them, in the same order and with the same numbers.
     pub fn for_each_block(self, options: &Options, on_block: &mut dyn FnMut(Block<'_>)) -> InputSummary {
-        self.read(options, |_| {}, |_, _| {}, Some(on_block))
+        self.read(options, |_| {}, |_, _, _| {}, Some(on_block))
     }
 
     fn read(
         mut self,
         options: &Options,
         on_progress: impl FnMut(Progress),
-        on_segment: impl FnMut(&Segment, &[u8]),
+        on_segment: impl FnMut(usize, &Segment, &[u8]),
         on_block: Option<&mut dyn FnMut(Block<'_>)>,
     ) -> InputSummary {
         if self.span.is_none() {
@@ -332,6 +381,7 @@ impl Inputs {
         let before = readings().map(|reading| reading.packets_before).sum();
         let number = if is_counted { before } else { 0 };
         let mut run = Run { options: *options, span, number, progress, on_progress, on_segment, on_block };
+        let mut turns_taken = 0;
         let (mut files, mut readings, mut turns) = (Vec::new(), Vec::new(), BinaryHeap::new());
         for (number, input) in self.inputs.into_iter().enumerate() {
             let mut file = FileSummary { path: input.path, ..FileSummary::default() };
@@ -351,6 +401,10 @@ impl Inputs {
             // Its turn lasts until another input has an earlier packet: in a ring, to its end.
             let limit = turns.peek().map(|Reverse(next)| *next);
             let Some(mut reading) = readings[number].take() else { continue };
+            if files.len() > 1 && turns_taken <= MAX_TURNS {
+                turns_taken += 1;
+                files[number].turns.push(Turn { first: run.number + 1, frame: reading.next_frame() });
+            }
             if let Some(at) = reading.advance(limit, number, &mut run) {
                 readings[number] = Some(reading);
                 turns.push(Reverse((at, number)));
@@ -360,6 +414,9 @@ impl Inputs {
         }
         for file in &mut files {
             file.is_renumbered = !is_counted;
+            if turns_taken > MAX_TURNS || !is_counted {
+                file.turns.clear();
+            }
         }
         InputSummary { files }
     }

@@ -72,6 +72,16 @@ impl Reading {
         Ok(Self::new(Source::open(path)?, Buffer::one_of(inputs)))
     }
 
+    /// The same from its beginning; none of what can be read only once.
+    pub(super) fn duplicate(&self, inputs: usize) -> Option<Self> {
+        Some(Self::new(self.source.duplicate()?, Buffer::one_of(inputs)))
+    }
+
+    /// Back to the beginning of the file, where that can be; what cannot is said when it is read.
+    pub(super) fn rewind(&mut self) {
+        let _ = self.source.rewind();
+    }
+
     fn new(source: Source, buffer: Buffer) -> Self {
         let (reader, tally) = (Reader::new(), Tally::default());
         Self {
@@ -92,6 +102,11 @@ impl Reading {
     #[cfg(unix)]
     pub(super) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.source.descriptor()
+    }
+
+    /// The number of its next packet, as Wireshark shows it.
+    pub(super) fn next_frame(&self) -> u64 {
+        self.packets_before + self.tally.all() + 1
     }
 
     pub(super) fn stored_len(&self) -> Option<u64> {
@@ -223,7 +238,7 @@ impl Reading {
 
     /// Gives packets up to the limit, a time and the number of the input that has a packet then; `number` is this one's own.
     /// Returns the time of the next packet, whose turn has not come, or `None` at the end.
-    pub(super) fn advance<P: FnMut(Progress), S: FnMut(&Segment, &[u8])>(
+    pub(super) fn advance<P: FnMut(Progress), S: FnMut(usize, &Segment, &[u8])>(
         &mut self,
         limit: Option<(Instant, usize)>,
         number: usize,
@@ -269,7 +284,9 @@ impl Reading {
                             number,
                             self.reader.format(),
                         );
-                        self.tally.on_packet(&packet, &mut run.on_segment);
+                        let on_segment = &mut run.on_segment;
+                        self.tally
+                            .on_packet(&packet, |segment, captured| on_segment(number, segment, captured));
                     }
                     Event::Skipped => {
                         run.block(&unread[at - step.consumed..at], None, number, self.reader.format());
@@ -386,7 +403,7 @@ impl Tally {
     }
 
     #[inline]
-    fn on_packet(&mut self, packet: &RawPacket<'_>, on_segment: &mut impl FnMut(&Segment, &[u8])) {
+    fn on_packet(&mut self, packet: &RawPacket<'_>, mut on_segment: impl FnMut(&Segment, &[u8])) {
         if self.packets == 0 {
             (self.first_number, self.first, self.last) = (packet.number, packet.at, packet.at);
         }

@@ -242,6 +242,14 @@ impl Source {
         Ok(())
     }
 
+    /// The same file from its start. Both have one place in it, so that only one may be read at a time.
+    pub(super) fn duplicate(&self) -> Option<Self> {
+        let Some(From::File(file)) = self.from() else { return None };
+        let mut file = file.try_clone().ok()?;
+        file.rewind().ok()?;
+        Some(Self::unseen(From::File(file), self.stored_len))
+    }
+
     pub(super) fn can_rewind(&self) -> bool {
         self.stored_len.is_some()
     }

@@ -10,6 +10,10 @@ use std::time::{Duration, Instant};
 /// Set by a signal.
 static ASKED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
+/// What ends the process at the second signal.
+#[cfg(unix)]
+static SECOND: OnceLock<Vec<signal_hook::SigId>> = OnceLock::new();
+
 /// A pipe from which nothing comes for so long after the request is empty ...
 const QUIET: Duration = Duration::from_millis(300);
 /// ... and one whose writer goes on is left after this.
@@ -23,12 +27,27 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub fn on_signals() -> std::io::Result<()> {
     use signal_hook::consts::{SIGINT, SIGTERM};
     let asked = ASKED.get_or_init(Arc::default);
+    let mut second = Vec::new();
     for signal in [SIGINT, SIGTERM] {
         // In this order: the first one finds the flag down.
-        signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(asked))?;
+        second.push(signal_hook::flag::register_conditional_shutdown(
+            signal,
+            128 + signal,
+            Arc::clone(asked),
+        )?);
         signal_hook::flag::register(signal, Arc::clone(asked))?;
     }
+    // Where this is asked for twice, the first ones stay.
+    let _ = SECOND.set(second);
     Ok(())
+}
+
+/// From here on no signal ends the process: what is to come is the pager's.
+#[cfg(unix)]
+pub fn leave_signals_alone() {
+    for id in SECOND.get().into_iter().flatten() {
+        signal_hook::low_level::unregister(*id);
+    }
 }
 
 /// Whether the inputs are to end.

@@ -27,11 +27,15 @@ pub(super) fn list(args: &RunArgs) -> anyhow::Result<u8> {
     }
     let style = style(args);
     let widest = catalogue.iter().map(|entry| entry.name.len()).max().unwrap_or(0);
+    let room = Style { width: style.width.saturating_sub(widest + 2).max(20), ..style };
     let mut out = String::new();
     for entry in &catalogue {
         let name = text::strong(&format!("{:widest$}", entry.name), style);
-        // A String takes any text.
-        let _ = writeln!(out, "{name}  {}", entry.shows);
+        for (i, line) in text::wrapped(&entry.shows, room).iter().enumerate() {
+            let front = if i == 0 { name.clone() } else { " ".repeat(widest) };
+            // A String takes any text.
+            let _ = writeln!(out, "{front}  {line}");
+        }
         let mut more = Vec::new();
         if !entry.variants.is_empty() {
             let variants: Vec<String> = entry.variants.iter().map(|name| format!("@{name}")).collect();
@@ -42,12 +46,18 @@ pub(super) fn list(args: &RunArgs) -> anyhow::Result<u8> {
             more.push(format!("fixed by {}", mends.join(", ")));
         }
         if !more.is_empty() {
-            let _ = writeln!(out, "{:widest$}  {}", "", text::faint(&more.join("; "), style));
+            for line in text::wrapped(&more.join("; "), room) {
+                let _ = writeln!(out, "{:widest$}  {}", "", text::faint(&line, style));
+            }
         }
     }
-    out.push_str(
-        "\ntcpwhy lab NAME recreates one on this kernel, with its fixes; tcpwhy lab all makes the table.\n",
-    );
+    out.push('\n');
+    let next =
+        "tcpwhy lab NAME recreates one on this kernel, with its fixes; tcpwhy lab all makes the table.";
+    for line in text::wrapped(next, style) {
+        out.push_str(&line);
+        out.push('\n');
+    }
     print(&out)?;
     Ok(ANALYSED)
 }
@@ -91,7 +101,9 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<u8> {
 }
 
 pub(super) fn style(args: &RunArgs) -> Style {
-    Style { color: args.color.is_on(), ascii: args.ascii, ..Style::default() }
+    let terminal = terminal_size::terminal_size_of(std::io::stdout());
+    let width = terminal.map_or(100, |(width, _)| usize::from(width.0.clamp(40, 200)));
+    Style { color: args.color.is_on(), ascii: args.ascii, width, ..Style::default() }
 }
 
 /// The headline number over several runs of a form.

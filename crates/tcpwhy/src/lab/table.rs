@@ -6,8 +6,9 @@ use std::path::Path;
 use std::rc::Rc;
 
 use anyhow::Context as _;
+use tcpwhy_lab::scenario::Span;
 use tcpwhy_lab::scenario::{self, Scenario};
-use tcpwhy_report::quantity::{bytes, time};
+use tcpwhy_report::quantity::{bytes, counted, time};
 use tcpwhy_report::text;
 use tcpwhy_wire::Duration;
 
@@ -48,7 +49,7 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<u8> {
     tcpwhy_lab::enter_user_namespace()?;
     let place = Place::new(args.keep.as_ref())?;
     let mut document = json::Document::new();
-    let mut surprises = 0_u64;
+    let (mut surprises, mut count) = (Vec::new(), 0);
     let mut measurements = Measurements { args, place: &place, known: BTreeMap::new() };
     if args.markdown {
         print(HEADING)?;
@@ -69,7 +70,8 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<u8> {
                 row.mended.push((after.median, mend.clone()));
             }
         }
-        surprises += u64::from(row.is_surprising());
+        count += 1;
+        surprises.extend(row.surprise().map(|surprise| format!("  {}: {surprise}\n", row.label)));
         if args.markdown {
             print(&row.markdown())?;
         } else if !args.json {
@@ -83,11 +85,14 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<u8> {
     if args.json {
         print(&document.finish()?)?;
     } else if !args.markdown {
-        print(&match surprises {
-            0 => "Everything as expected.\n".to_owned(),
-            n => {
-                format!("{n} not as expected: see them one by one, or what is different about this kernel.\n")
-            }
+        print(&match surprises.as_slice() {
+            [] => "Everything as expected.\n".to_owned(),
+            some => format!(
+                "{} of {} not as expected, by what is different about this kernel or this machine:\n{}",
+                some.len(),
+                counted(count, "row"),
+                some.concat()
+            ),
         })?;
     }
     Ok(ANALYSED)
@@ -140,6 +145,9 @@ impl Row {
         let late = runs.iter().filter(|run| is_late(run));
         let warnings =
             late.map(|run| format!("other programs made the path late, by up to {}", time(run.late)));
+        let busy = load().map(|(load, processors)| {
+            format!("the machine is busy: a load of {load:.1} on {}", counted(processors, "processor"))
+        });
         Some(Self {
             label,
             headline,
@@ -147,14 +155,16 @@ impl Row {
             window_bytes: runs.iter().filter_map(|run| run.trace.window_bytes()).max(),
             connect: Headline::connect(runs),
             mended: Vec::new(),
-            warnings: warnings.chain(runs.iter().flat_map(|run| run.warnings.clone())).collect(),
+            warnings: warnings.chain(runs.iter().flat_map(|run| run.warnings.clone())).chain(busy).collect(),
             scenario,
         })
     }
 
-    fn is_surprising(&self) -> bool {
-        let expected = self.headline.expected(&self.scenario.expect);
-        expected.zip(self.measured).is_some_and(|(expected, measured)| !expected.contains(measured.median))
+    /// What it took and how far that is from what was expected, where it is.
+    fn surprise(&self) -> Option<String> {
+        let expected = self.headline.expected(&self.scenario.expect)?;
+        let measured = self.measured?.median;
+        Some(format!("{}, {}", time(measured), beyond(expected, measured)?))
     }
 
     fn foretold(&self) -> Option<Foretold> {
@@ -215,7 +225,7 @@ impl Row {
         let style = style(args);
         let mut out = format!("{}\n", text::strong(&self.label, style));
         let mut measured = format!("{} {}", self.headline.name(), self.measured());
-        if self.is_surprising() {
+        if self.surprise().is_some() {
             measured.push_str("  NOT AS EXPECTED");
         }
         let reported = self.scenario.reported.clone().unwrap_or_else(|| "-".to_owned());
@@ -230,5 +240,40 @@ impl Row {
             let _ = writeln!(out, "  {:9} {warning}", "warning");
         }
         out
+    }
+}
+
+/// By how much a time is outside of what was expected.
+fn beyond(expected: Span, measured: Duration) -> Option<String> {
+    let said = |by: Duration, than: &str| format!("{} {than} than expected ({})", time(by), range(expected));
+    if measured > expected.max {
+        Some(said(measured - expected.max, "more"))
+    } else if measured < expected.min {
+        Some(said(expected.min - measured, "less"))
+    } else {
+        None
+    }
+}
+
+/// The load of the last minute and the processors, where it is more than the laboratory makes by itself: figures are worth less then.
+fn load() -> Option<(f64, u64)> {
+    let load: f64 = std::fs::read_to_string("/proc/loadavg").ok()?.split(' ').next()?.parse().ok()?;
+    let processors = std::thread::available_parallelism().ok()?.get() as u64;
+    (load > 1.5 * processors as f64).then_some((load, processors))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_as_expected_says_by_how_much() {
+        let ms = Duration::from_millis;
+        let expected = Span { min: ms(40), max: ms(50) };
+        assert_eq!(beyond(expected, ms(45)), None);
+        let more = beyond(expected, ms(62));
+        assert_eq!(more.as_deref(), Some("12.0 ms more than expected (40.0 ms to 50.0 ms)"));
+        let less = beyond(expected, ms(17));
+        assert_eq!(less.as_deref(), Some("23.0 ms less than expected (40.0 ms to 50.0 ms)"));
     }
 }

@@ -1,0 +1,75 @@
+//! How do spreadsheets and databases get the bills?
+//!
+//! One row for each line of each exchange's bill (RFC 4180): whatever is to be known of the exchange stands in each of its rows.
+//! Times are nanoseconds, points in time since 1970 (UTC), sizes bytes. No field has a comma, a quote or a line break in it.
+
+use std::io;
+
+use tcpwhy_core::report::{Connection, Report};
+
+use crate::json::moment::Exact;
+
+/// The columns of [`bills`].
+const BILLS: &str = "connection,client,server,exchange,kind,initiator,start,start_ns,elapsed_ns,request_bytes,reply_bytes,cause,side,ns,confidence,first_frame,last_frame";
+/// The columns of [`connections`].
+const CONNECTIONS: &str = "connection,client,server,vantage,start,start_ns,lasts_ns,rtt_min_ns,packets,client_bytes,server_bytes,billed,billed_ns,slowest_ns,cause,cause_ns";
+
+/// The bills of all exchanges that are listed.
+///
+/// # Errors
+/// What the writer says.
+pub fn bills(report: &Report, out: &mut impl io::Write) -> io::Result<()> {
+    writeln!(out, "{BILLS}")?;
+    for connection in &report.connections {
+        for exchange in &connection.exchanges {
+            for line in &exchange.bill {
+                let Connection { id, client, server, .. } = connection;
+                let (start, start_ns) = (Exact(exchange.start), exchange.start.as_nanos());
+                let [first, last] = exchange.packets;
+                writeln!(
+                    out,
+                    "{id},{client},{server},{},{},{},{start},{start_ns},{},{},{},{},{},{},{},{first},{last}",
+                    exchange.n,
+                    exchange.kind.name(),
+                    exchange.initiator.name(),
+                    exchange.elapsed.as_nanos(),
+                    exchange.request_bytes,
+                    exchange.reply_bytes,
+                    line.cause,
+                    line.side,
+                    line.ns.as_nanos(),
+                    line.confidence.name(),
+                )?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The connections, a row each.
+///
+/// # Errors
+/// What the writer says.
+pub fn connections(connections: &[&Connection], out: &mut impl io::Write) -> io::Result<()> {
+    writeln!(out, "{CONNECTIONS}")?;
+    for connection in connections {
+        let Connection { id, client, server, span: [start, end], bytes: [sent, received], .. } = connection;
+        let billed: i64 = connection.bill.iter().map(|line| line.ns.as_nanos()).sum();
+        let slowest = connection.exchanges.iter().map(|exchange| exchange.elapsed.as_nanos()).max();
+        let rtt = connection.rtt_min.map_or_else(String::new, |rtt| rtt.as_nanos().to_string());
+        let (cause, ns) =
+            connection.bill.first().map_or(("", 0), |line| (line.cause.name(), line.ns.as_nanos()));
+        writeln!(
+            out,
+            "{id},{client},{server},{},{},{},{},{rtt},{},{sent},{received},{},{billed},{},{cause},{ns}",
+            connection.vantage.name(),
+            Exact(*start),
+            start.as_nanos(),
+            (*end - *start).as_nanos(),
+            connection.packets,
+            connection.billed,
+            slowest.unwrap_or(0),
+        )?;
+    }
+    Ok(())
+}

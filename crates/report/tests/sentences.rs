@@ -1,0 +1,350 @@
+//! Is every sentence that can be printed listed once, with an example? docs/sentences.md is written from here
+//! (`BLESS=1 cargo test -p tcpwhy-report --test sentences`), and each piece of text in the sources that make sentences has to be in it.
+
+#[expect(dead_code, reason = "these tests need only a part of it")]
+mod common;
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use common::{SERVER, capture, finding, of};
+use tcpwhy_core::report::{Confidence, Detail, Finding, Note, Omitted, Report, SlowHits};
+use tcpwhy_core::{Cause, Side};
+use tcpwhy_report::capture::OtherEnd;
+use tcpwhy_report::{CaptureInfo, Style, answer, text};
+use tcpwhy_wire::{Duration, Instant};
+
+/// Forms that change a sentence or are told in words.
+const FORMS: [&str; 28] = [
+    "or-cork",
+    "or-news",
+    "whole-reply",
+    "until-acknowledged",
+    "uneven",
+    "timeout",
+    "request",
+    "reply",
+    "tail-probe",
+    "tail",
+    "small-writes",
+    "recovery",
+    "paced",
+    "slow-reader",
+    "small-window",
+    "not-captured",
+    "drained",
+    "avoidance",
+    "after-loss",
+    "unseen-first-copy",
+    "standing",
+    "rfc896",
+    "reordered",
+    "unanswered",
+    "locked",
+    "unscaled",
+    "capped",
+    "growing",
+];
+const NOTES: [&str; 8] = [
+    "capture-drops",
+    "one-direction",
+    "time-steps-back",
+    "connections-over-limit",
+    "finished-over-limit",
+    "refused-connections",
+    "unanswered-connections",
+    "duplicates",
+];
+const SKIPPED: [&str; 11] = [
+    "not-tcp",
+    "not-ip",
+    "fragment",
+    "unsupported-link",
+    "truncated-header",
+    "bad-ip-header",
+    "bad-tcp-header",
+    "too-many-headers",
+    "outside-window",
+    "damaged",
+    "of-tomorrow",
+];
+
+fn ms(ms: i64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+fn with(form: Option<&'static str>) -> Detail {
+    Detail {
+        held_bytes: Some(100),
+        ack_delay: Some(ms(40)),
+        window_bytes: Some(64_240),
+        flight_bytes: Some(14_480),
+        waits: Some(3),
+        retransmits: Some(1),
+        timer: Some(ms(200)),
+        rate_bps: Some(100_000_000),
+        form,
+    }
+}
+
+fn shown(report: &Report, files: &[CaptureInfo]) -> String {
+    text::overview(report, files, "tcpwhy read a.pcap", Style { width: 1000, ..Style::default() })
+}
+
+/// Each sentence once, in the order of its first example.
+#[derive(Default)]
+struct Page {
+    text: String,
+    listed: BTreeSet<String>,
+}
+
+impl Page {
+    fn part(&mut self, heading: &str) {
+        let _ = write!(self.text, "\n## {heading}\n\n");
+    }
+
+    fn add(&mut self, sentence: &str) {
+        if self.listed.insert(sentence.to_owned()) {
+            let _ = writeln!(self.text, "- {sentence}");
+        }
+    }
+
+    /// Lines of what is shown that begin so.
+    fn lines(&mut self, shown: &str, begin: &str) {
+        for line in shown.lines().filter_map(|line| line.trim().strip_prefix(begin)) {
+            self.add(line.trim());
+        }
+    }
+}
+
+fn page() -> String {
+    let mut page = Page::default();
+    page.text.push_str(
+        "# Everything it can say\n\nEach sentence once, with an example. Written by `BLESS=1 cargo test -p tcpwhy-report --test sentences`, \
+         which also looks whether one is missing.\n",
+    );
+    page.part("The answer: what each cause says");
+    for cause in Cause::ALL {
+        for form in std::iter::once(None).chain(FORMS.map(Some)) {
+            let detail = Detail { form, ..with(None) };
+            page.add(&answer(&of(vec![Finding { detail, ..finding(cause, Side::Server, ms(44), 40, 40) }])));
+        }
+    }
+    let opened = finding(Cause::Handshake, Side::Client, ms(44), 1, 1);
+    page.add(&answer(&of(vec![opened])));
+    page.part("The answer: which exchanges, and how certain");
+    let held = |hits, all| finding(Cause::Nagle, Side::Client, ms(44), hits, all);
+    for (hits, all) in [(1, 1), (2, 2), (1, 40), (39, 40), (38, 40)] {
+        let without = (hits < all).then(|| ms(1));
+        page.add(&answer(&of(vec![Finding { without, ..held(hits, all) }])));
+    }
+    for confidence in [Confidence::Likely, Confidence::Possible] {
+        page.add(&answer(&of(vec![Finding { confidence, ..held(40, 40) }])));
+    }
+    let slow = |hits| Some(SlowHits { hits, p50: ms(211), rest_p50: ms(1) });
+    page.add(&answer(&of(vec![Finding { slow: slow(20), ..held(200, 200) }])));
+    page.add(&answer(&of(vec![Finding { slow: slow(20), max: ms(900), ..held(100, 200) }])));
+    page.part("The answer: several causes");
+    let big = |cause| finding(cause, Side::Server, ms(90), 40, 40);
+    let possible = |of: Finding| Finding { confidence: Confidence::Possible, ..of };
+    for findings in [
+        vec![big(Cause::ServerThink), held(40, 40)],
+        vec![big(Cause::ServerThink), possible(held(40, 40))],
+        vec![big(Cause::RoundTrip), held(40, 40)],
+        vec![big(Cause::Unexplained), held(40, 40)],
+        vec![possible(big(Cause::Rto)), held(40, 40)],
+        vec![
+            big(Cause::ServerThink),
+            finding(Cause::RoundTrip, Side::Server, ms(80), 40, 40),
+            possible(held(40, 40)),
+        ],
+    ] {
+        page.add(&answer(&of(findings)));
+    }
+    page.part("Nothing to answer");
+    let empty = Report::default();
+    page.add(&answer(&empty));
+    page.add(&answer(&Report { segments: 7, ..Report::default() }));
+    for count in [1, 3] {
+        let refused = Note { kind: "refused-connections", count, first_packet: 1 };
+        page.add(&answer(&Report { segments: 7, notes: vec![refused], ..Report::default() }));
+    }
+    let file = || CaptureInfo { packets: 0, segments: 0, first: None, last: None, ..capture("a.pcap") };
+    let skipped = |reason: &str, n| CaptureInfo { skipped: [(reason.to_owned(), n)].into(), ..file() };
+    for files in [
+        CaptureInfo { packets: 9, segments: 9, ..file() },
+        CaptureInfo { packets: 9, ..skipped("not-tcp", 9) },
+        CaptureInfo { unread_bytes: 5_000, ..skipped("outside-window", 9) },
+        skipped("outside-window", 9),
+        CaptureInfo { interrupted: true, ..file() },
+        file(),
+    ] {
+        page.add(shown(&empty, &[files]).lines().next().unwrap_or_default());
+    }
+    page.part("Findings");
+    let findings = [Confidence::Certain, Confidence::Likely, Confidence::Possible].map(|confidence| {
+        Finding { confidence, detail: with(None), evidence: (1..=20).collect(), max: ms(99), ..held(39, 40) }
+    });
+    for finding in findings {
+        page.lines(&shown(&of(vec![finding]), &[capture("a.pcap")]), "cost");
+    }
+    for form in std::iter::once(None).chain(FORMS.map(Some)) {
+        let detail = Detail { form, ..if form.is_some() { Detail::default() } else { with(None) } };
+        let one = Finding { detail, ..held(39, 40) };
+        page.lines(&shown(&of(vec![one]), &[capture("a.pcap")]), "measured");
+    }
+    let many = vec![Finding { evidence: (1..=20).collect(), ..held(39, 40) }];
+    page.lines(&shown(&of(many), &[capture("a.pcap")]), "packets");
+    let little = shown(&of(vec![big(Cause::RoundTrip)]), &[capture("a.pcap")]);
+    page.add(little.lines().find(|line| line.contains("worth")).unwrap_or_default());
+    let eight = [
+        Cause::Nagle,
+        Cause::Rto,
+        Cause::Loss,
+        Cause::Cork,
+        Cause::Pacing,
+        Cause::SlowStart,
+        Cause::SendBuffer,
+    ];
+    let seven = shown(&of(eight.map(big).to_vec()), &[capture("a.pcap")]);
+    page.add(seven.lines().find(|line| line.contains("smaller")).unwrap_or_default());
+    page.part("Notes");
+    for kind in NOTES.into_iter().chain(["of-tomorrow"]) {
+        let report =
+            Report { notes: vec![Note { kind, count: 3, first_packet: 7 }], ..of(vec![held(40, 40)]) };
+        page.lines(&shown(&report, &[capture("a.pcap")]), "note:");
+    }
+    for reason in SKIPPED {
+        let file = CaptureInfo { skipped: [(reason.to_owned(), 3)].into(), ..capture("a.pcap") };
+        page.lines(&shown(&of(vec![held(40, 40)]), &[file]), "note:");
+    }
+    let mut guessed = of(vec![held(40, 40)]);
+    guessed.connections = common::stall().connections;
+    guessed.connections[0].assumed = true;
+    guessed.omitted = Omitted { connections: 2, exchanges: 5_000 };
+    page.add(&answer(&guessed));
+    page.lines(&shown(&guessed, &[capture("a.pcap")]), "note:");
+    let mut other_end = OtherEnd { connections: 1, clock: Some([ms(1_204), ms(26)]), ..OtherEnd::default() };
+    *other_end.line(Cause::Nagle, Side::Client) = tcpwhy_report::capture::OtherLine {
+        cause: Cause::Nagle,
+        side: Side::Client,
+        here: ms(44),
+        there: ms(43),
+    };
+    let behind = OtherEnd { connections: 2, clock: Some([ms(-5), ms(26)]), ..OtherEnd::default() };
+    for files in [
+        vec![CaptureInfo { failure: Some("there is no such file".to_owned()), ..capture("b.pcap") }],
+        vec![CaptureInfo { drops: 3, ..capture("a.pcap") }],
+        vec![CaptureInfo { interrupted: true, ..capture("a.pcap") }],
+        vec![CaptureInfo { truncated: true, ..capture("a.pcap") }],
+        vec![CaptureInfo { unread_bytes: 5_000, ..capture("a.pcap") }],
+        vec![CaptureInfo { stopped: true, ..capture("a.pcap") }],
+        vec![CaptureInfo { is_renumbered: true, ..capture("a.pcap") }],
+        vec![capture("a.pcap"), CaptureInfo { other_end: Some(other_end), ..capture("b.pcap") }],
+        vec![capture("a.pcap"), CaptureInfo { other_end: Some(behind), ..capture("b.pcap") }],
+    ] {
+        page.lines(&shown(&of(vec![held(40, 40)]), &files), "note:");
+    }
+    let _ = (SERVER, Instant::default());
+    page.text
+}
+
+/// Text between quotation marks, without comments and tests, in pieces between what is put in.
+fn pieces(source: &str) -> Vec<String> {
+    let source = source.split("#[cfg(test)]").next().unwrap_or_default();
+    let code: String = source
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//") && !line.contains("expect("))
+        .collect::<Vec<_>>()
+        .join("\n");
+    let mut literals = Vec::new();
+    let mut chars = code.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\'' => {
+                // A character, or a lifetime, whose end does not matter here.
+                let rest: String = chars.clone().take(3).collect();
+                if let Some(end) = rest.find('\'').filter(|end| *end > 0) {
+                    for _ in rest[..=end].chars() {
+                        chars.next();
+                    }
+                }
+            }
+            '"' => {
+                let mut literal = String::new();
+                while let Some(c) = chars.next() {
+                    match c {
+                        '"' => break,
+                        '\\' => match chars.next() {
+                            Some('\n') | None => {}
+                            Some('n') => literal.push('\n'),
+                            Some(c) => literal.push(c),
+                        },
+                        c => literal.push(c),
+                    }
+                }
+                literals.push(literal.replace("{{", "").replace("}}", ""));
+            }
+            _ => {}
+        }
+    }
+    let between = literals
+        .iter()
+        .flat_map(|literal| literal.split('{').map(|part| part.split('}').next_back().unwrap_or(part)));
+    between
+        .map(|piece| piece.split_whitespace().collect::<Vec<_>>().join(" "))
+        .filter(|piece| piece.matches(' ').count() >= 3)
+        .collect()
+}
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+#[test]
+fn every_sentence_is_listed_once_with_an_example() {
+    let path = repository().join("docs/sentences.md");
+    let now = page();
+    if std::env::var_os("BLESS").is_some() {
+        fs::write(&path, &now).expect("written");
+    }
+    assert_eq!(fs::read_to_string(&path).ok().as_deref(), Some(now.as_str()), "BLESS=1 writes it anew");
+    let listed = now.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut missing = Vec::new();
+    for source in ["answer.rs", "text/overview.rs", "text/findings.rs"] {
+        let source =
+            fs::read_to_string(repository().join("crates/report/src").join(source)).expect("the source");
+        let pieces = pieces(&source);
+        assert!(pieces.len() >= 5, "{pieces:?}");
+        missing.extend(pieces.into_iter().filter(|piece| !listed.contains(&piece.to_lowercase())));
+    }
+    assert_eq!(missing, Vec::<String>::new(), "printed somewhere and not listed");
+}
+
+/// Words of the project's own that no engineer uses so, and names of forms.
+#[test]
+fn the_words_are_those_of_the_field() {
+    let words = [
+        "mend",
+        "mends",
+        "mended",
+        "felt",
+        "foretold",
+        "foretells",
+        "let go by",
+        "sure",
+        "surer",
+        "lone",
+        "hits",
+    ];
+    let text = page().to_lowercase();
+    let bare: String = text.chars().map(|c| if c.is_alphanumeric() || c == '-' { c } else { ' ' }).collect();
+    for word in words {
+        assert!(!format!(" {bare} ").contains(&format!(" {word} ")), "{word}");
+    }
+    for form in FORMS.iter().filter(|form| form.contains('-')) {
+        assert!(!bare.contains(form), "{form}");
+    }
+}

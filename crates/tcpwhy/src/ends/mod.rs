@@ -1,0 +1,194 @@
+//! Are these inputs both ends of the same connections, and which end is to be believed?
+//!
+//! Packets of one connection from two places on its path, put together, look like copies that were lost or sent twice. So a first pass
+//! finds the connections that several inputs saw (`sketch.rs`), a second one bills each from every place by itself, and one place is
+//! chosen: near the client, who is the one that waits, unless less of the bill is only possible from elsewhere. What is read then has
+//! each connection once; what the others say of it is compared.
+
+mod sketch;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use tcpwhy::input::{Inputs, WindowError};
+use tcpwhy::threads::Engine;
+use tcpwhy_core::report::{Confidence, Connection};
+use tcpwhy_core::{Cause, Listing, Report};
+use tcpwhy_report::capture::OtherEnd;
+use tcpwhy_wire::{Duration, Segment};
+
+use crate::cli::InputArgs;
+use sketch::{Roll, Sighting, Sketches};
+
+/// Exchanges and connections compared, of each place.
+const COMPARED: u64 = 50_000;
+/// By how much less of a bill has to be only possible from another place, to be billed from there.
+const CLEARLY: f64 = 0.02;
+
+/// The connections that several inputs saw.
+#[derive(Debug, Default)]
+pub(crate) struct Ends {
+    /// Sightings that are not billed.
+    passed_over: HashSet<Sighting>,
+    /// What is said about an input, by its place in the summary.
+    told: BTreeMap<usize, OtherEnd>,
+}
+
+/// Says of each segment of a pass whether it is billed.
+#[derive(Debug, Default)]
+pub(crate) struct Chosen<'a> {
+    ends: Option<&'a Ends>,
+    roll: Roll,
+}
+
+impl Chosen<'_> {
+    #[inline]
+    pub(crate) fn has(&mut self, input: usize, segment: &Segment) -> bool {
+        self.ends.is_none_or(|ends| !ends.passed_over.contains(&self.roll.sighting(input, segment)))
+    }
+}
+
+impl Ends {
+    /// `None` where no connection is in several inputs, or where they can be read only once.
+    pub(crate) fn find(args: &InputArgs, inputs: &Inputs) -> Result<Option<Self>, WindowError> {
+        if inputs.count() < 2 || args.every.is_some() {
+            return Ok(None);
+        }
+        let mut sketches = Sketches::default();
+        if !pass(args, inputs, |input, segment, _| sketches.add(input, segment))? {
+            return Ok(None);
+        }
+        if sketches.is_over {
+            crate::output::complain(
+                "warning: the inputs have too many connections to tell which of them were recorded at both ends",
+            );
+        }
+        let mut groups = sketches.groups();
+        if groups.is_empty() {
+            return Ok(None);
+        }
+        // Nearest to the client first; of two as near, the input given first.
+        for group in &mut groups {
+            group.sort_by_key(|sighting| (-sketches.all[sighting].nearer_to_client(), *sighting));
+        }
+        let mut ends = Self::passing_over(&groups);
+        let second = groups.iter().filter_map(|group| group.get(1).copied()).collect();
+        let [here, there] = ends.reports(args, inputs, &second)?;
+        ends.choose(&mut groups, &sketches, &here, &there);
+        Ok(Some(ends))
+    }
+
+    fn passing_over(groups: &[Vec<Sighting>]) -> Self {
+        let passed_over = groups.iter().flat_map(|group| &group[1..]).copied().collect();
+        Self { passed_over, told: BTreeMap::new() }
+    }
+
+    /// What is billed, and what the places that are passed over say.
+    fn reports(
+        &self,
+        args: &InputArgs,
+        inputs: &Inputs,
+        second: &HashSet<Sighting>,
+    ) -> Result<[Report; 2], WindowError> {
+        let mut options = args.listing(Listing::UpTo(COMPARED));
+        options.memory /= 2;
+        let mut engines = [0, 1].map(|_| Engine::new(options, 1));
+        let mut chosen = self.choice();
+        pass(args, inputs, |input, segment, captured| {
+            if chosen.has(input, segment) {
+                engines[0].on_segment(segment, captured);
+            } else if second.contains(&chosen.roll.sighting(input, segment)) {
+                // Of three places, the third is compared with none.
+                engines[1].on_segment(segment, captured);
+            }
+        })?;
+        Ok(engines.map(Engine::finish))
+    }
+
+    /// For one pass.
+    pub(crate) fn choice(&self) -> Chosen<'_> {
+        Chosen { ends: Some(self), roll: Roll::default() }
+    }
+
+    /// What is said about the input at this place of the summary.
+    pub(crate) fn told(&self, input: usize) -> Option<&OtherEnd> {
+        self.told.get(&input)
+    }
+
+    /// Puts that place first from which each is to be billed, and says what the other ones say.
+    fn choose(&mut self, groups: &mut [Vec<Sighting>], sketches: &Sketches, here: &Report, there: &Report) {
+        let by_packet = |report: &Report| -> HashMap<u64, Connection> {
+            report.connections.iter().map(|c| (c.packet_range[0], c.clone())).collect()
+        };
+        let (here, there) = (by_packet(here), by_packet(there));
+        for group in groups.iter_mut() {
+            let [first, second, ..] = group.as_slice() else { continue };
+            let of = |sighting: &Sighting, bills: &HashMap<u64, Connection>| {
+                bills.get(&sketches.all[sighting].first).cloned()
+            };
+            let (Some(mut billed), Some(mut other)) = (of(first, &here), of(second, &there)) else {
+                continue;
+            };
+            if doubtful(&other) + CLEARLY < doubtful(&billed) {
+                group.swap(0, 1);
+                std::mem::swap(&mut billed, &mut other);
+            }
+            let (first, second) = (group[0], group[1]);
+            let told = self
+                .told
+                .entry(second.input)
+                .or_insert_with(|| OtherEnd { of: first.input, ..OtherEnd::default() });
+            told.connections += 1;
+            if told.clock.is_none() {
+                let clock = sketches.all[&first].clock(&sketches.all[&second]);
+                told.clock = clock.map(|(ahead, rtt)| [ahead, rtt].map(Duration::from_nanos));
+            }
+            for line in &billed.bill {
+                told.line(line.cause, line.side).here += line.ns;
+            }
+            for line in &other.bill {
+                told.line(line.cause, line.side).there += line.ns;
+            }
+        }
+        self.passed_over = Self::passing_over(groups).passed_over;
+        for told in self.told.values_mut() {
+            told.bill.sort_by_key(|line| {
+                let apart = (line.here - line.there).as_nanos().abs();
+                (std::cmp::Reverse(apart), line.cause, line.side)
+            });
+        }
+    }
+}
+
+/// The part of a bill that is no more than possible, or not explained.
+fn doubtful(connection: &Connection) -> f64 {
+    let (mut all, mut doubtful) = (0, 0);
+    for line in connection.exchanges.iter().flat_map(|exchange| &exchange.bill) {
+        all += line.ns.as_nanos();
+        if line.confidence == Confidence::Possible || line.cause == Cause::Unexplained {
+            doubtful += line.ns.as_nanos();
+        }
+    }
+    doubtful as f64 / all.max(1) as f64
+}
+
+/// Reads everything that is asked for from the beginning; false where that cannot be done more than once.
+fn pass(
+    args: &InputArgs,
+    inputs: &Inputs,
+    mut on_segment: impl FnMut(usize, &Segment, &[u8]),
+) -> Result<bool, WindowError> {
+    let Some(mut inputs) = inputs.duplicate() else { return Ok(false) };
+    if let Some(window) = args.window() {
+        inputs.limit(&window)?;
+    }
+    inputs.for_each_of_inputs(
+        &args.options(),
+        |_| {},
+        |input, segment, captured| {
+            if args.filter.as_ref().is_none_or(|filter| filter.matches_connection(segment.src, segment.dst)) {
+                on_segment(input, segment, captured);
+            }
+        },
+    );
+    Ok(true)
+}

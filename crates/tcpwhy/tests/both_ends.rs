@@ -1,0 +1,182 @@
+//! Are captures from both ends of a connection billed as one connection, and are files that only follow each other left alone?
+//!
+//! The recordings are the laboratory's: the same connections, recorded at the client and at the server.
+
+#[path = "../../wire/tests/vocabulary/mod.rs"]
+#[expect(dead_code, reason = "these tests need only the reader")]
+mod vocabulary;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+use tcpwhy_wire::Instant;
+use tcpwhy_wire::capture::writer::PcapWriter;
+use vocabulary::Packet;
+
+const SCENARIOS: [&str; 9] = [
+    "split@rtt-26",
+    "d-sndbuf",
+    "d-rcvbuf",
+    "random-loss",
+    "reordering",
+    "lost-request",
+    "server-think",
+    "corked-tail@after-full-segments",
+    "bandwidth@bbr",
+];
+
+fn recording(scenario: &str, end: &str) -> PathBuf {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/lab");
+    corpus.join(scenario).join(format!("{end}.pcapng.zst"))
+}
+
+fn said(files: &[&Path], args: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_tcpwhy")).arg("read").args(files).args(args).output();
+    String::from_utf8(output.expect("tcpwhy starts").stdout).expect("UTF-8")
+}
+
+fn read(files: &[&Path]) -> Value {
+    serde_json::from_str(&said(files, &["--json"])).expect("JSON")
+}
+
+fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
+    value[name].as_array().map_or(&[], Vec::as_slice)
+}
+
+/// Each connection's bill, which names no packets.
+fn bills(report: &Value) -> Vec<Value> {
+    list(report, "connections").iter().map(|connection| connection["bill"].clone()).collect()
+}
+
+fn other_end(report: &Value) -> Option<&Value> {
+    list(&report["capture"], "files").iter().map(|file| &file["other_end"]).find(|other| other.is_object())
+}
+
+#[test]
+fn both_ends_together_give_the_bill_of_one_of_them() {
+    for scenario in SCENARIOS {
+        let (client, server) = (recording(scenario, "client"), recording(scenario, "server"));
+        let alone = [bills(&read(&[&client])), bills(&read(&[&server]))];
+        let both = read(&[&client, &server]);
+        let together = bills(&both);
+        assert_eq!(together.len(), alone[0].len(), "{scenario}");
+        for (i, bill) in together.iter().enumerate() {
+            assert!(alone.iter().any(|alone| alone[i] == *bill), "{scenario}: connection {}: {bill}", i + 1);
+        }
+        let schema = include_str!("../../../docs/schema/tcpwhy.report.1.schema.json");
+        let schema: Value = serde_json::from_str(schema).expect("JSON");
+        if let Err(error) = jsonschema::draft202012::validate(&schema, &both) {
+            panic!("{scenario}: {error} at {}", error.instance_path);
+        }
+        // Whichever is named first.
+        assert_eq!(bills(&read(&[&server, &client])), together, "{scenario}");
+        let other = other_end(&both).unwrap_or_else(|| panic!("{scenario}: not recognised"));
+        // Both recordings are by one clock; it is known to half a round trip.
+        if let (Some(ahead), Some(rtt)) = (other["clock_ahead_ns"].as_i64(), other["round_trip_ns"].as_i64())
+        {
+            assert!(
+                ahead.abs() <= rtt / 2 + 1_000_000,
+                "{scenario}: {ahead} ns ahead, {rtt} ns between them"
+            );
+        }
+    }
+}
+
+/// The packets of a recording.
+fn packets(path: &Path) -> Vec<Packet> {
+    let bytes = zstd::decode_all(&fs::read(path).expect("a recording")[..]).expect("zstd");
+    vocabulary::read(&bytes).packets
+}
+
+fn written(path: &Path, packets: &[Packet], later_ns: i64) {
+    let mut pcap = PcapWriter::new(packets[0].link, 262_144);
+    for packet in packets {
+        pcap.packet(Instant::from_nanos(packet.ns + later_ns), packet.original_len, &packet.data);
+    }
+    fs::write(path, pcap.bytes()).expect("a file");
+}
+
+/// The client's end behind a router that translates its address, and whose clock is ten seconds ahead.
+#[test]
+fn translated_addresses_and_another_clock_are_seen_through() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let [client, server] = ["client", "server"].map(|end| directory.path().join(format!("{end}.pcap")));
+    written(&client, &packets(&recording("split@rtt-26", "client")), 0);
+    let mut translated = packets(&recording("split@rtt-26", "server"));
+    for packet in &mut translated {
+        let at = packet.data.windows(4).enumerate().filter(|(_, four)| *four == [10, 77, 0, 1]);
+        let places: Vec<usize> = at.map(|(at, _)| at).take(1).collect();
+        for at in places {
+            packet.data[at..at + 4].copy_from_slice(&[198, 51, 100, 7]);
+        }
+    }
+    written(&server, &translated, 10_000_000_000);
+    let (alone, both) = (read(&[&client]), read(&[&client, &server]));
+    assert_eq!(bills(&both), bills(&alone));
+    let other = other_end(&both).expect("recognised");
+    assert_eq!(other["connections"], 1);
+    let ahead = other["clock_ahead_ns"].as_i64().expect("a clock");
+    assert!((ahead - 10_000_000_000).abs() < 1_000_000, "{ahead}");
+    // The path has 26 ms.
+    let round_trip = other["round_trip_ns"].as_i64().expect("a round trip");
+    assert!((25_000_000..28_000_000).contains(&round_trip), "{round_trip}");
+    let text = said(&[&client, &server], &[]).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("from another place on the path: it is billed once, from "), "{text}");
+    assert!(text.contains("Its clock is 10.0 s ahead, give or take 13.0 ms"), "{text}");
+}
+
+#[test]
+fn pieces_of_a_ring_and_strangers_are_no_ends() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let whole = packets(&recording("split@rtt-26", "client"));
+    let pieces: Vec<PathBuf> = whole
+        .chunks(30)
+        .enumerate()
+        .map(|(i, packets)| {
+            let path = directory.path().join(format!("ring.pcap{i}"));
+            written(&path, packets, 0);
+            path
+        })
+        .collect();
+    let pieces: Vec<&Path> = pieces.iter().map(PathBuf::as_path).collect();
+    let (ring, alone) = (read(&pieces), read(&[&recording("split@rtt-26", "client")]));
+    assert_eq!(other_end(&ring), None);
+    assert_eq!(bills(&ring), bills(&alone));
+    let strangers = read(&[&recording("server-think", "client"), &recording("d-rcvbuf", "client")]);
+    assert_eq!(other_end(&strangers), None);
+}
+
+/// A file that cannot be read keeps its own reason, and the others are recognised without it.
+#[test]
+fn a_file_that_cannot_be_read_is_said_beside_both_ends() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let (client, server) = (recording("split@rtt-26", "client"), recording("split@rtt-26", "server"));
+    let output = Command::new(env!("CARGO_BIN_EXE_tcpwhy"))
+        .arg("read")
+        .args([&client, &server, &directory.path().to_owned()])
+        .arg("--json")
+        .output()
+        .expect("tcpwhy starts");
+    assert_eq!(output.status.code(), Some(4));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("it is a directory"), "{said}");
+    let both: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert!(other_end(&both).is_some());
+    assert_eq!(bills(&both), bills(&read(&[&client])));
+}
+
+/// The findings' packets are those of their file, as Wireshark shows them there.
+#[test]
+fn packets_of_several_files_are_told_by_file() {
+    let (client, server) = (recording("split@rtt-26", "client"), recording("split@rtt-26", "server"));
+    let of = |text: &str| -> String {
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let at = text.find("frame.number in {").unwrap_or_else(|| panic!("{text}"));
+        text[at..].split('}').next().unwrap_or_default().to_owned()
+    };
+    let (alone, both) = (said(&[&client], &[]), said(&[&client, &server], &[]));
+    assert_eq!(of(&alone), of(&both));
+    assert!(both.split_whitespace().collect::<Vec<_>>().join(" ").contains("} of "), "{both}");
+}
