@@ -23,6 +23,7 @@ use crate::words::report::Kind;
 /// Whatever else is billed before a segment, something in TCP held it.
 const BY_ITSELF: u32 =
     Cause::SenderThink.bit() | Cause::Unexplained.bit() | Cause::Bandwidth.bit() | Cause::Queueing.bit();
+const REPAIRS: u32 = Cause::Rto.bit() | Cause::Loss.bit();
 
 /// Small segments in a row at equal distances, and what the message was before them.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,12 +80,13 @@ impl Connection {
             self.roles.on_unasked(segment.at, segment.payload_len);
             return None;
         }
-        if last.queue == Queue::More || !verdict.split.has_only(BY_ITSELF) {
-            return None;
-        }
-        if self.roles.is_on_grid(from, segment.at) {
+        // What held it would have made it late.
+        if self.roles.is_on_grid(from, segment.at) && !verdict.split.has(REPAIRS) {
             self.roles.on_unasked(segment.at, segment.payload_len);
             return Some(Silence::Message);
+        }
+        if last.queue == Queue::More || !verdict.split.has_only(BY_ITSELF) {
+            return None;
         }
         self.on_row(segment, from, quiet, last, verdict)
     }

@@ -47,11 +47,13 @@ impl Grid {
             return;
         };
         let after = at - last;
-        if self.count > 0 && after < self.every - self.off_max() {
-            return;
-        }
         match self.steps(after) {
+            Some(1) if self.is_kept() => {
+                self.every += (after - self.every).divided_by(4);
+                self.last = Some(at);
+            }
             Some(steps) if steps > 1 => self.last = Some(at),
+            None if self.count > 0 && after < self.every => {}
             _ => {
                 self.on_distance(at, after);
             }
@@ -83,9 +85,11 @@ impl Grid {
     }
 
     fn steps(&self, after: Duration) -> Option<i64> {
+        // One that is known may be late for once.
+        let off_max = if self.is_kept() { self.off_max().times(2) } else { self.off_max() };
         (1..=MISSED_MAX).find(|&steps| {
             let off = after - self.every.times(steps);
-            self.count > 0 && off.max(-off) <= self.off_max()
+            self.count > 0 && off.max(-off) <= off_max
         })
     }
 

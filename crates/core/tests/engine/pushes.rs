@@ -32,6 +32,21 @@ fn an_answer_ends_with_the_first_of_a_timers_messages() {
     });
 }
 
+/// From the tenth on each is acknowledged shortly before the next one leaves, which looks as if that had waited for it.
+#[test]
+fn what_is_on_time_was_not_held() {
+    let pushes = each(1..=60, |n| {
+        let held = if n < 10 { 0.0 } else { 17.95 };
+        format!("first+{} S 54 #p{n}\n p{n}+{held} C ack", 20 * n)
+    });
+    let text =
+        format!("{}+5 C 18 #on\n on+0.7 S ack\n on+1.8 S 54 #first\n first+0 C ack\n{pushes}", settled(2));
+    log(text).rtt(ms(RTT)).both_ends(|seen| {
+        let held = [Cause::Nagle, Cause::NagleDelayedAck, Cause::SenderThink];
+        assert_eq!(billed(seen, &held), Duration::ZERO, "{seen}");
+    });
+}
+
 /// A subscription that nothing answers, and what is published from then on, by a loop that sleeps for 100 ms.
 #[test]
 fn published_messages_do_not_answer_the_subscription() {
