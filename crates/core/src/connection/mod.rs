@@ -13,6 +13,7 @@ mod frames;
 pub(crate) mod ladder;
 mod parting;
 mod roles;
+mod row;
 mod rungs;
 mod stream;
 mod subscription;

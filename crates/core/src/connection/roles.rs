@@ -7,7 +7,7 @@
 
 use tcpwhy_wire::{Duration, Instant};
 
-use super::stream::Row;
+use super::row::Row;
 use crate::bill::account::Account;
 use crate::estimate::grid::Grid;
 use crate::estimate::polls::Polls;

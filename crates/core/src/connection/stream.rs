@@ -4,9 +4,10 @@
 //! Nobody waits for the next one: the answer ends with the first of them. Until enough of them have come it may be an answer
 //! in parts, so that what it was like before them is kept.
 
-use tcpwhy_wire::{Duration, Instant, Segment, Seq};
+use tcpwhy_wire::{Duration, Instant, Segment};
 
 use super::Connection;
+use super::row::{Push, Row};
 use super::turn::Silence;
 use crate::bill::account::Account;
 use crate::bill::exchange::Open;
@@ -24,37 +25,6 @@ use crate::words::report::Kind;
 const BY_ITSELF: u32 =
     Cause::SenderThink.bit() | Cause::Unexplained.bit() | Cause::Bandwidth.bit() | Cause::Queueing.bit();
 const REPAIRS: u32 = Cause::Rto.bit() | Cause::Loss.bit();
-
-/// Small segments in a row at equal distances, and what the message was before them.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Row {
-    grid: Grid,
-    /// The message that they seem to go on with.
-    of: u64,
-    /// Where the next one begins.
-    end: Seq,
-    account: Account,
-    packet: u64,
-    /// The segment before them, and whether the answer began with it.
-    first: LastData,
-    is_answer: bool,
-    pushes: Vec<Push>,
-}
-
-/// One of them.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Push {
-    at: Instant,
-    packet: u64,
-    len: u32,
-}
-
-impl Row {
-    /// Bytes that it takes.
-    pub(super) fn memory(&self) -> usize {
-        size_of::<Self>() + self.account.heap() + self.pushes.capacity() * size_of::<Push>()
-    }
-}
 
 impl Connection {
     /// Takes note of a small segment behind a silence. Returns what that means, if it is a timer's.
