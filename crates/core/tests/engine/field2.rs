@@ -159,7 +159,7 @@ fn without_bare_acknowledgements_their_absence_says_nothing() {
             "+5 C 1448 more\n {question}\n +0 C 500\n +0 S ack\n +330 S 1000\n +0 C ack\n +5 C 66\n +15 S 600\n +0 C ack"
         );
     for end in End::BOTH {
-        let all = log(text.clone()).rtt(ms(4)).capture(end).into_iter();
+        let all = log(text.clone()).rtt(ms(20)).capture(end).into_iter();
         let segments: Vec<Segment> = all.filter(|segment| segment.payload_len > 0).collect();
         let seen = Seen::of(segments, &format!("data alone, {end:?}"));
         assert!(lost(&seen) + queued(&seen) == Duration::ZERO, "{seen}");
@@ -190,4 +190,14 @@ fn a_handshake_of_a_timer_and_a_round_trip_lost_a_syn() {
     let seen = log(text).rtt(ms(360)).without_timestamps().seen_at(End::Client);
     seen.setup()
         .is_within(ms(5), &[(Cause::SynRetransmit, Path, ms(3000)), (Cause::Handshake, Client, ms(360))]);
+}
+
+/// A tail loss probe takes new data where there is some (tcp_send_loss_probe, net/ipv4/tcp_output.c): nothing was sent twice.
+#[test]
+fn a_probe_with_new_data_is_no_retransmission() {
+    let text = settled(6)
+        + "+5 C 100\n +0 S 1448x2 more #reply\n +0 C ack late=100\n reply+82 S 500\n +0 C ack late=40\n +500 C 100\n +0 S 100\n +0 C ack";
+    let seen = log(text).rtt(ms(40)).seen_at(End::Server);
+    let probe = seen.exchange(7).of(Cause::Loss).detail;
+    assert_eq!((probe.form, probe.retransmits), (Some("new-data-probe"), None), "{seen}");
 }
