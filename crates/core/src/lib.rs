@@ -27,6 +27,6 @@ pub use epoch::orders::{Epoch, Orders, Roll};
 pub use epoch::shard::Shard;
 pub use tally::ledger::{LADDERS_MAX, Listing};
 pub use words::cause::{Cause, Side};
-pub use words::mark::{Mark, Role};
+pub use words::mark::{Credit, Mark, Role};
 pub use words::report::Report;
 pub use words::{cause, report};

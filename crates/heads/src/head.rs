@@ -72,13 +72,15 @@ pub struct Head {
     pub name: Option<Span>,
     /// What it does to flow control.
     pub credit: Option<Credit>,
+    /// It sets up the session before anything is asked (a TLS handshake).
+    pub session: bool,
 }
 
 impl Head {
     /// A piece that neither begins nor ends its message.
     pub(crate) const fn piece(role: Role, kind: &'static str) -> Self {
         let (len, id, name, credit) = (None, None, None, None);
-        Self { from: 0, at: 0, len, id, role, first: false, last: false, kind, name, credit }
+        Self { from: 0, at: 0, len, id, role, first: false, last: false, kind, name, credit, session: false }
     }
 
     /// A message in one piece.

@@ -105,7 +105,8 @@ impl Talk for Tls {
             HEARTBEAT => Head::piece(Role::Neither, "Heartbeat"),
             _ => return Step::Wrong,
         };
-        out.put(Head { len: Some(len), ..head });
+        let session = matches!(kind, HANDSHAKE | CHANGE_CIPHER_SPEC);
+        out.put(Head { len: Some(len), session, ..head });
         Step::Skip(len)
     }
 

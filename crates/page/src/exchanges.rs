@@ -116,6 +116,7 @@ mod tests {
             n,
             kind: Kind::Exchange,
             initiator: Side::Client,
+            by: None,
             start: Instant::from_nanos(n as i64),
             elapsed: Duration::from_millis(elapsed_ms),
             awaited: Duration::ZERO,

@@ -7,9 +7,11 @@ use tcpwhy_core::report::{Confidence, Finding};
 use tcpwhy_core::{Cause, Side};
 use tcpwhy_wire::Duration;
 
-use crate::catalogue::application::{OTHER_END, PROFILE_SENDER, PROFILE_SERVER, READ_PROMPTLY};
+use crate::catalogue::application::{
+    OTHER_END, PROFILE_SENDER, PROFILE_SERVER, RAISE_STREAM_WINDOW, READ_PROMPTLY,
+};
 use crate::catalogue::congestion::{BBR, INITCWND, PACING, SSAI_OFF};
-use crate::catalogue::connection::{BACKLOG, FAST_OPEN, REUSE};
+use crate::catalogue::connection::{BACKLOG, FAST_OPEN, RESUME_TLS, REUSE};
 use crate::catalogue::path::{
     AQM, CLOSER, FEWER_BYTES, FEWER_ROUND_TRIPS, FIND_DROPS, KEEP_REPAIR, RTO_MIN, SYN_DROPS,
 };
@@ -222,6 +224,14 @@ pub(crate) const fn plan(cause: Cause) -> &'static [Step] {
                 ]
             }
         }
+        Cause::TlsHandshake => {
+            const {
+                &[
+                    step(&REUSE, Who::Client, Rule::AllButFirst, Certain),
+                    step(&RESUME_TLS, Who::Server, Rule::AtMost, Possible),
+                ]
+            }
+        }
         Cause::ServerThink => {
             const {
                 &[
@@ -291,6 +301,14 @@ pub(crate) const fn plan(cause: Cause) -> &'static [Step] {
                     only(&["unscaled"], step(&WINDOW_SCALING, Who::Named, Rule::AtMost, Likely)),
                     only(&["locked", "capped"], step(&RAISE_RMEM, Who::Named, Rule::AtMost, Likely)),
                     only(&["growing"], step(&KEEP_WINDOW, Who::Client, Rule::AtMost, Likely)),
+                ]
+            }
+        }
+        Cause::ApplicationWindow => {
+            const {
+                &[
+                    step(&RAISE_STREAM_WINDOW, Who::Named, Rule::AtMost, Likely),
+                    step(&READ_PROMPTLY, Who::Named, Rule::AtMost, Possible),
                 ]
             }
         }

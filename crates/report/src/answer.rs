@@ -44,11 +44,12 @@ pub const fn class(cause: Cause) -> Class {
         | Cause::SlowStartAfterIdle
         | Cause::CongestionWindow
         | Cause::ReceiveWindow
+        | Cause::ApplicationWindow
         | Cause::SendBuffer
         | Cause::Pacing => Class::Mechanism,
         Cause::Loss | Cause::Rto | Cause::SynRetransmit | Cause::Queueing => Class::Trouble,
         Cause::ServerThink | Cause::SenderThink | Cause::ReceiverThink => Class::Program,
-        Cause::RoundTrip | Cause::Bandwidth | Cause::Handshake => Class::Path,
+        Cause::RoundTrip | Cause::Bandwidth | Cause::Handshake | Cause::TlsHandshake => Class::Path,
         Cause::Unexplained => Class::Unknown,
     }
 }
@@ -230,6 +231,9 @@ fn clause(report: &Report, finding: &Finding) -> String {
         Cause::ReceiverThink => {
             spend(&format!("until the {side}'s program reads: it let the receive window close"))
         }
+        Cause::ApplicationWindow => spend(&format!(
+            "until the {side}'s program gives credit: the window of the protocol above TCP is used up"
+        )),
         Cause::SendBuffer => {
             let flight = detail
                 .flight_bytes
@@ -253,6 +257,7 @@ fn clause(report: &Report, finding: &Finding) -> String {
             format!("opening a connection {hedge}takes {wait}, and the client opened {}", count(finding.hits))
         }
         Cause::Handshake => format!("opening the connection {hedge}takes {wait}"),
+        Cause::TlsHandshake => format!("setting up TLS {hedge}takes {wait} of round trips, in {who}"),
         Cause::ServerThink => format!("the {side} {hedge}takes {wait} to answer, in {who}"),
         Cause::SenderThink => {
             format!(

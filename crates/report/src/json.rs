@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde_json::Serializer;
 use tcpwhy_core::Side;
 use tcpwhy_core::report::{
-    Connection, Detail, Exchange, Finding, Line, Report, Rung, Servers, TotalLine, Trigger,
+    Connection, Detail, Exchange, Finding, Line, Pairing, Report, Rung, Servers, TotalLine, Trigger,
 };
 use tcpwhy_remedy::{Remedy, Saves, remedies_for};
 use tcpwhy_wire::Duration;
@@ -84,6 +84,7 @@ pub struct Document<'a> {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     gate: &'a [Gated],
     elapsed_ns: i64,
+    by_clock_ns: i64,
     setups: u64,
     exchanges: u64,
     one_way: u64,
@@ -116,6 +117,7 @@ impl<'a> Document<'a> {
             capture,
             gate: &[],
             elapsed_ns: report.elapsed.as_nanos(),
+            by_clock_ns: report.by_clock.as_nanos(),
             setups: report.setups,
             exchanges: report.exchanges,
             one_way: report.one_way,
@@ -325,6 +327,7 @@ struct ConnectionDto<'a> {
     first: Exact,
     last: Exact,
     billed: u64,
+    by_clock_ns: i64,
     bytes: ByEnd<u64>,
     bill: Vec<TotalDto>,
     exchanges: Exchanges<'a>,
@@ -354,6 +357,7 @@ impl<'a> From<&'a Connection> for ConnectionDto<'a> {
             first: Exact(connection.span[0]),
             last: Exact(connection.span[1]),
             billed: connection.billed,
+            by_clock_ns: connection.by_clock.as_nanos(),
             bytes: ByEnd { client: connection.bytes[0], server: connection.bytes[1] },
             bill: totals(&connection.bill, whole),
             exchanges: Exchanges(connection),
@@ -372,6 +376,10 @@ struct ExchangeDto<'a> {
     n: u64,
     kind: &'static str,
     initiator: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    asker: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<&'static str>,
     start_ns: i64,
     start: Exact,
     elapsed_ns: i64,
@@ -392,6 +400,8 @@ impl<'a> From<&'a Exchange> for ExchangeDto<'a> {
             n: exchange.n,
             kind: exchange.kind.name(),
             initiator: exchange.initiator.name(),
+            asker: exchange.by.map(|_| exchange.initiator.name()),
+            by: exchange.by.map(Pairing::name),
             start_ns: exchange.start.as_nanos(),
             start: Exact(exchange.start),
             elapsed_ns: exchange.elapsed.as_nanos(),

@@ -86,7 +86,14 @@ fn every_trap_and_every_cause_is_in_the_corpus() {
         .collect();
     // Nobody expects what cannot be explained. No scenario paces below what windows and path allow, none states a least
     // share for the handshake or for congestion avoidance: the engine's own tests have one for each.
-    let without = [Cause::Unexplained, Cause::Pacing, Cause::Handshake, Cause::CongestionWindow];
+    let without = [
+        Cause::Unexplained,
+        Cause::Pacing,
+        Cause::Handshake,
+        Cause::TlsHandshake,
+        Cause::ApplicationWindow,
+        Cause::CongestionWindow,
+    ];
     let missing: Vec<_> = Cause::ALL
         .into_iter()
         .filter(|cause| !without.contains(cause) && !expected.contains(cause.name()))

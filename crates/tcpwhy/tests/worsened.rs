@@ -16,9 +16,10 @@ use tcpwhy_wire::{Duration, Endpoint, Instant, Segment};
 const TOLERANCE: Duration = Duration::from_millis(1);
 const PER_CENT: i64 = 2;
 /// What a program, a path or a handshake takes is no mechanism's doing.
-const NO_MECHANISM: [Cause; 7] = [
+const NO_MECHANISM: [Cause; 8] = [
     Cause::RoundTrip,
     Cause::Handshake,
+    Cause::TlsHandshake,
     Cause::Bandwidth,
     Cause::Queueing,
     Cause::ServerThink,

@@ -133,6 +133,9 @@ pub struct TcpOptions {
     pub cut: bool,
     /// Time stamps.
     pub timestamps: Option<Timestamps>,
+    /// Bytes of the header that options take besides the time stamps with their padding (not on SYN): what they take the payload
+    /// lacks to the MSS (RFC 6691).
+    pub beside_stamps: u8,
     pub(crate) sack: [SackBlock; 4],
     pub(crate) sack_blocks: u8,
 }

@@ -27,6 +27,16 @@ impl Passed {
     }
 }
 
+/// What the sender of a message waits for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Expects {
+    #[default]
+    Answer,
+    /// News, however late.
+    News,
+    Nothing,
+}
+
 /// A question, with its answer as far as that has come.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Ask {
@@ -34,21 +44,28 @@ pub(crate) struct Ask {
     /// Index of the half that asks.
     pub asker: usize,
     pub id: Option<u64>,
+    pub expects: Expects,
     pub idle: Duration,
     pub start: Instant,
     pub question: Passed,
     pub answer: Option<Passed>,
-    /// All of the answer has passed.
+    /// How many parts the question and the answer have come in.
+    pub parts: [u8; 2],
+    /// All of the answer has passed; all of the message itself where it expects none.
     pub is_answered: bool,
     /// What it has cost until then.
     pub account: Account,
 }
 
 impl Ask {
-    /// Whether its asker has acknowledged all of the answer.
-    pub(crate) fn is_over(&self, una: Option<Seq>) -> bool {
-        let end = self.answer.filter(|_| self.is_answered).map(|answer| answer.end);
-        end.zip(una).is_some_and(|(end, una)| una.at_or_after(end))
+    /// Whether its last byte has been acknowledged, by what each end's other one has.
+    pub(crate) fn is_over(&self, una: [Option<Seq>; 2]) -> bool {
+        let (speaker, last) = match self.expects {
+            Expects::Nothing => (self.asker, Some(self.question)),
+            _ => (1 - self.asker, self.answer),
+        };
+        let end = last.filter(|_| self.is_answered).map(|last| last.end);
+        end.zip(una[speaker]).is_some_and(|(end, una)| una.at_or_after(end))
     }
 
     /// Until when its account goes.

@@ -11,8 +11,8 @@ use crate::rules::handshake;
 use crate::rules::{drain, late_start, round_trip};
 use crate::tally::closed::Closed;
 use crate::tally::ledger::Ledger;
-use crate::words::cause::Side;
-use crate::words::report::Kind;
+use crate::words::cause::{Cause, Side};
+use crate::words::report::{Kind, Pairing};
 
 impl Connection {
     /// Ends what is under way and hands it to the ledger. `next` is the segment that starts something else.
@@ -50,8 +50,13 @@ impl Connection {
             kind = Kind::Subscription;
         }
         self.learn_roles(&open, kind);
+        let asker = side(open.initiator);
+        let is_session = kind == Kind::Exchange && self.is_session(&open);
         let account = open.last_path().settle();
         let end = round_trip::charge_way_back(&self.pair(), account, kind, speaker, packet);
+        if is_session {
+            account.rename(Cause::RoundTrip, Cause::TlsHandshake, asker);
+        }
         let elapsed = account.total();
         // A one-way message is over for its sender when it is written.
         let own = if kind == Kind::OneWay { elapsed - end } else { elapsed + awaited };
@@ -60,6 +65,7 @@ impl Connection {
             n: open.n,
             kind,
             initiator: side(open.initiator),
+            by: self.pairing(&open, kind),
             start,
             awaited,
             client_idle: open.client_idle,
@@ -108,6 +114,23 @@ impl Connection {
         speaker
     }
 
+    /// How it is known which message answers which.
+    fn pairing(&self, open: &Open, kind: Kind) -> Option<Pairing> {
+        let is_guess = open.is_guess || self.unpaired || self.frames.is_doubtful();
+        match kind {
+            Kind::Setup | Kind::OneWay => None,
+            _ if is_guess => Some(Pairing::Guess),
+            _ => Some(Pairing::OnlyOpen),
+        }
+    }
+
+    /// Whether it set up the session.
+    #[inline]
+    pub(super) fn is_session(&mut self, open: &Open) -> bool {
+        self.talk.is_some()
+            && self.set_up_session(open.initiator, open.request_first.zip(open.request_end).map(Into::into))
+    }
+
     /// What a finished message shows of who asks.
     fn learn_roles(&mut self, open: &Open, kind: Kind) {
         let len = open.request_bytes as u32;
@@ -131,7 +154,9 @@ impl Connection {
             n: 0,
             kind: Kind::Setup,
             initiator: Side::Client,
+            by: None,
             start: self.now,
+            by_clock: None,
             awaited: Duration::ZERO,
             client_idle: Duration::ZERO,
             request_bytes: 0,

@@ -12,10 +12,12 @@
 use tcpwhy_wire::{Duration, Segment, Seq};
 
 use super::Connection;
-use super::talk::{Part, Resent, Unread};
+use super::streaming::Answered;
+use super::talk::{Part, Resent, Talk, Unread, expects};
 use crate::bill::account::Account;
-use crate::bill::asked::{Ask, Passed};
+use crate::bill::asked::{Ask, Expects, Passed};
 use crate::bill::charge::Charge;
+use crate::bill::covered::Covered;
 use crate::bill::exchange::Path;
 use crate::bill::split::Split;
 use crate::bill::waits::fill;
@@ -27,7 +29,7 @@ use crate::tally::closed::Closed;
 use crate::tally::ledger::Ledger;
 use crate::words::cause::Cause;
 use crate::words::mark::{Mark, Role};
-use crate::words::report::{Confidence, Kind, Trigger};
+use crate::words::report::{Confidence, Kind, Pairing, Trigger};
 
 /// Questions under way at once on one connection; protocols settle for less (RFC 9113, 6.5.2, recommends 100 streams or more).
 const ASKED_MAX: usize = 1024;
@@ -58,9 +60,7 @@ impl Connection {
     #[cold]
     fn note_marks(&mut self, marks: &[Mark], segment: &Segment, from: usize, ledger: &mut Ledger) {
         if marks.iter().any(|mark| mark.role == Role::Lost) {
-            self.close_asked(ledger);
-            self.unpaired |= self.is_concurrent();
-            self.talk = None;
+            self.lose_talk(marks, from, ledger);
             return;
         }
         for mark in marks.iter().filter(|mark| mark.by_peer) {
@@ -70,13 +70,17 @@ impl Connection {
         let unread = self.halves[1 - from].snd_nxt.is_some_and(|nxt| acked.is_none_or(|ack| ack.before(nxt)));
         let talk = self.talk.get_or_insert_default();
         if !talk.is_concurrent {
-            if !talk.asks_beside(marks, from, acked, unread) {
+            if !talk.ends_turns(marks, from, acked, unread) {
                 talk.note_in_turn(marks, from);
                 return;
             }
             self.begin_concurrency(segment, ledger);
         }
+        let learned = self.now + self.delay(1 - from);
         let talk = self.talk.get_or_insert_default();
+        for mark in marks.iter().filter(|mark| !mark.by_peer) {
+            talk.note_credit(mark, from, learned);
+        }
         let unread = &mut talk.unread[from];
         if unread.marks.len() >= UNREAD_MAX {
             unread.marks.clear(); // behind bytes that never come
@@ -87,7 +91,31 @@ impl Connection {
         unread.marks.dedup();
     }
 
-    /// A second question comes before the first one has its answer: from now on each has an account of its own.
+    /// What comes from now on is not read any more.
+    fn lose_talk(&mut self, marks: &[Mark], from: usize, ledger: &mut Ledger) {
+        self.close_asked(ledger);
+        self.unpaired |= self.is_concurrent();
+        let mut talk = self.talk.take().unwrap_or_default();
+        for mark in marks {
+            talk.note_session(mark, if mark.by_peer { 1 - from } else { from });
+        }
+        if talk.session != [None; 2] {
+            self.talk = Some(Box::new(Talk { session: talk.session, ..Talk::default() }));
+        }
+    }
+
+    /// Whether a finished message set up the session; behind the first one that did not, nothing does.
+    pub(super) fn set_up_session(&mut self, asker: usize, request: Option<[Seq; 2]>) -> bool {
+        let Some(talk) = self.talk.as_deref_mut().filter(|talk| !talk.is_concurrent) else { return false };
+        let Some([first, end]) = talk.session[asker] else { return false };
+        let lies_in = request.is_some_and(|of| first.at_or_before(of[0]) && of[1].at_or_before(end));
+        if !lies_in {
+            talk.session = [None; 2];
+        }
+        lies_in
+    }
+
+    /// More is said than one question and its answer: from now on each message has an account of its own. A second question comes before the first one has its answer: from now on each has an account of its own.
     fn begin_concurrency(&mut self, segment: &Segment, ledger: &mut Ledger) {
         let Some(talk) = self.talk.as_deref_mut() else { return };
         let waiting = talk.pending.take();
@@ -105,8 +133,10 @@ impl Connection {
         }
         let taken = self.open.take();
         let delivered = [0, 1].map(|end| self.halves[end].delivered());
+        let last_end = self.last_felt_end;
         let Some(talk) = self.talk.as_deref_mut() else { return };
         talk.is_concurrent = true;
+        talk.covered = Covered::since(last_end);
         let begins = delivered.map(|begin| Unread { begin, ..Unread::default() });
         talk.unread = begins;
         let (Some(mut open), Some(waiting)) = (taken, waiting) else { return };
@@ -116,10 +146,12 @@ impl Connection {
             n: open.n,
             asker: open.initiator,
             id: waiting.id,
+            expects: waiting.expects,
             idle: open.client_idle,
             start: open.start,
             question: Passed::begin(open.start, open.packets[0], waiting.seq),
             answer: None,
+            parts: [1, u8::from(open.reply_first.is_some())],
             is_answered: false,
             account: open.last_path().settle().clone(),
         };
@@ -163,6 +195,7 @@ impl Connection {
             lessons.forget_shape();
             self.habits[from].take(&lessons);
         }
+        self.charge_credit(segment, from, &mut verdict);
         let new_bytes = self.take_data(segment, from, order, mss);
         let now = self.now;
         if let Some(talk) = self.talk.as_deref_mut() {
@@ -177,6 +210,24 @@ impl Connection {
         }
         self.deliver(segment, from, ledger);
         self.rung(segment, from, verdict.trigger, Some(&verdict.split), ledger);
+    }
+
+    /// What passed for its sender's own time may have been a wait for its protocol's window.
+    fn charge_credit(&mut self, segment: &Segment, from: usize, verdict: &mut Verdict) {
+        let now = self.now;
+        let (since, stopped) = self.halves[from].last_data.map_or((now, 0), |last| (last.at, last.packet));
+        let Some(talk) = self.talk.as_deref_mut() else { return };
+        let waited = talk.wait_for_credit(from, segment.seq, since, now);
+        if !waited.is_positive() || verdict.split.has(REPAIRS) {
+            return;
+        }
+        // All that it might send had left: neither Nagle nor a window of TCP's held anything.
+        let of = |cause| {
+            Charge::new(cause, side(from), waited, Confidence::Likely).evidence(stopped, segment.packet)
+        };
+        let mut split = Split::of(verdict.split.charges().map(|charge| charge.ns).sum());
+        split.take(of(Cause::ApplicationWindow));
+        verdict.split = split.rest(of(Cause::SenderThink));
     }
 
     /// Whether the other end's last packet had data: not only an acknowledgement.
@@ -220,17 +271,18 @@ impl Connection {
         };
         let reached = part.end.is_some_and(|last| end.at_or_after(last));
         let end = if reached { part.end.unwrap_or(end) } else { end };
-        let Some(ask) = talk.asked.iter_mut().find(|ask| ask.n == n) else { return };
         // What the capture does not have is in nobody's sum.
         let bytes = ((end - first).max(0) as u32).min(talk.unread[from].seen);
-        talk.unread[from].seen -= bytes;
+        let Some(ask) = talk.find(n) else { return };
         if is_answer && bytes > 0 {
             let answer = ask.answer.get_or_insert(Passed::begin(now, segment.packet, first));
             answer.take(now, segment.packet, bytes, end);
         } else if bytes > 0 {
             ask.question.take(now, segment.packet, bytes, end);
         }
-        ask.is_answered |= is_answer && reached && part.last && ask.answer.is_some();
+        let is_last_part = if is_answer { ask.answer.is_some() } else { ask.expects == Expects::Nothing };
+        ask.is_answered |= reached && part.last && is_last_part;
+        talk.unread[from].seen -= bytes;
         if reached {
             talk.parts[from] = Part::default();
         }
@@ -239,19 +291,43 @@ impl Connection {
     /// What a mark's bytes belong to.
     fn begin_part(&mut self, mark: &Mark, segment: &Segment, from: usize, ledger: &mut Ledger) -> Part {
         let n = match mark.role {
-            Role::Asks => Some(self.question_of(mark, segment, from, ledger)),
-            Role::Answers => self.talk.as_deref_mut().and_then(|talk| talk.answered_by(mark, from)),
+            Role::Asks | Role::Subscribes | Role::Tells => {
+                Some(self.question_of(mark, segment, from, ledger))
+            }
+            Role::Answers => match self.answer_of(mark, from, ledger) {
+                Answered::Part(n) => Some(n),
+                Answered::ByNews => Some(self.ask(mark, Expects::Nothing, segment, from, ledger)),
+                Answered::Nothing => None,
+            },
             Role::Neither | Role::Lost => None,
         };
-        Part { of: n.map(|n| (n, mark.role == Role::Answers)), end: mark.end, last: mark.last }
+        let of = n.and_then(|n| {
+            let ask = self.talk.as_deref_mut()?.find(n)?;
+            Some((n, ask.asker != from))
+        });
+        Part { of, end: mark.end, last: mark.last }
     }
 
     /// The question that a mark goes on with, or a new one.
     fn question_of(&mut self, mark: &Mark, segment: &Segment, from: usize, ledger: &mut Ledger) -> u64 {
-        let asked = self.talk.as_deref().map_or(0, |talk| talk.asked.len());
-        if let Some(n) = self.talk.as_deref().and_then(|talk| talk.goes_on_with(mark, from)) {
+        if let Some(n) = self.talk.as_deref().and_then(|talk| talk.goes_on_with(mark, from))
+            && !self.asks_anew(n, from, ledger)
+        {
             return n;
         }
+        self.ask(mark, expects(mark.role), segment, from, ledger)
+    }
+
+    /// A new exchange begins.
+    fn ask(
+        &mut self,
+        mark: &Mark,
+        expects: Expects,
+        segment: &Segment,
+        from: usize,
+        ledger: &mut Ledger,
+    ) -> u64 {
+        let asked = self.talk.as_deref().map_or(0, |talk| talk.asked.len());
         if asked >= ASKED_MAX
             && let Some(oldest) = self.talk.as_deref_mut().and_then(|talk| talk.asked.pop_front())
         {
@@ -268,10 +344,12 @@ impl Connection {
             n,
             asker: from,
             id: mark.id,
+            expects,
             idle: idle_since.map_or(Duration::ZERO, |since| (at - since).at_least_zero()),
             start: at,
             question: Passed::begin(at, segment.packet, mark.seq),
             answer: None,
+            parts: [1, 0],
             is_answered: false,
             account: Account::default(),
         };
@@ -288,7 +366,7 @@ impl Connection {
             talk.settle_resent(ack, 1 - from, OWN);
         }
         let una = [0, 1].map(|end| self.halves[end].una);
-        let is_over = |ask: &Ask| ask.is_over(una[1 - ask.asker]);
+        let is_over = |ask: &Ask| ask.is_over(una);
         while let Some(talk) = self.talk.as_deref_mut()
             && let Some(place) = talk.asked.iter().position(is_over)
             && let Some(ask) = talk.asked.remove(place)
@@ -297,7 +375,7 @@ impl Connection {
         }
         let now = self.now;
         if let Some(talk) = self.talk.as_deref_mut() {
-            let since = talk.asked.iter().map(Ask::until).min().unwrap_or(now);
+            let since = talk.asked.front().map_or(now, |oldest| oldest.start);
             talk.waits.iter_mut().for_each(|waits| waits.forget(since));
         }
     }
@@ -309,13 +387,23 @@ impl Connection {
         }
     }
 
-    fn close_ask(&mut self, mut ask: Ask, ledger: &mut Ledger) {
+    pub(super) fn close_ask(&mut self, mut ask: Ask, ledger: &mut Ledger) {
         self.close_setup(ledger);
         let speaker = if ask.answer.is_some() { 1 - ask.asker } else { ask.asker };
-        let kind = if ask.answer.is_some() { Kind::Exchange } else { Kind::OneWay };
+        let kind = match (&ask.answer, ask.expects) {
+            (None, _) => Kind::OneWay,
+            (Some(_), Expects::News) => Kind::Subscription,
+            (Some(_), _) => Kind::Exchange,
+        };
         let packet = ask.answer.map_or(ask.question.last.1, |answer| answer.last.1);
         self.bill_ask(&mut ask);
-        let ends = if kind == Kind::Exchange { [Some(ask.asker), None] } else { [Some(0), Some(1)] };
+        let awaited = match kind {
+            Kind::Subscription => {
+                ask.account.take_back(Cause::ServerThink, side(1 - ask.asker), Duration::MAX)
+            }
+            _ => Duration::ZERO,
+        };
+        let ends = if kind == Kind::OneWay { [Some(0), Some(1)] } else { [Some(ask.asker), None] };
         let before = ask.account.total();
         for end in ends.into_iter().flatten() {
             let (path, stood) = round_trip::way(&self.pair(), end, side(speaker));
@@ -324,13 +412,23 @@ impl Connection {
             }
         }
         let elapsed = ask.account.total();
-        let over = ask.start + if kind == Kind::Exchange { elapsed } else { before };
+        let over = ask.start + if kind == Kind::OneWay { before } else { elapsed + awaited };
+        let by_clock = self
+            .talk
+            .as_deref_mut()
+            .map(|talk| talk.covered.take([ask.start, ask.start + elapsed + awaited]));
         self.last_felt_end = Some(self.last_felt_end.map_or(over, |known| known.max(over)));
         let meta = Closed {
             n: ask.n,
             kind,
             initiator: side(ask.asker),
+            by: (kind != Kind::OneWay).then_some(match ask.id {
+                Some(_) => Pairing::Identifier,
+                None => Pairing::Order,
+            }),
             start: ask.start,
+            by_clock: by_clock.map(|covered| (covered - awaited).at_least_zero()),
+            awaited,
             client_idle: ask.idle,
             request_bytes: ask.question.bytes,
             reply_bytes: ask.answer.map_or(0, |answer| answer.bytes),

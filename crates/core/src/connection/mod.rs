@@ -16,6 +16,7 @@ mod roles;
 mod row;
 mod rungs;
 mod stream;
+mod streaming;
 mod subscription;
 mod talk;
 mod turn;
@@ -237,6 +238,20 @@ impl Connection {
         self.sizes = [client.mss(server.mss_announced), server.mss(client.mss_announced)];
     }
 
+    /// A segment is full that lacks to the MSS what its options take (RFC 6691; tcp_current_mss, net/ipv4/tcp_output.c).
+    #[cold]
+    fn on_other_options(&mut self, segment: &Segment, from: usize) {
+        let half = &mut self.halves[from];
+        let others = segment.options.beside_stamps;
+        let known = std::mem::replace(&mut half.other_options, others);
+        let full = self.halves[from].mss(self.halves[1 - from].mss_announced);
+        if self.halves[from].mss_announced.is_some() && segment.payload_len == full {
+            self.learn_sizes();
+        } else {
+            self.halves[from].other_options = known;
+        }
+    }
+
     fn is_on_one_host(&self) -> bool {
         self.ends[CLIENT].addr == self.ends[SERVER].addr
     }
@@ -328,6 +343,9 @@ impl Connection {
             self.ttl[from] = segment.ttl;
         }
         self.last_packet[from] = Some(self.now);
+        if segment.options.beside_stamps > self.halves[from].other_options {
+            self.on_other_options(segment, from);
+        }
         let mss = self.mss(from);
         let stamped = self.halves[from].timestamps;
         let missed = self.halves[from].on_packet(segment, mss);

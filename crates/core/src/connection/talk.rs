@@ -2,12 +2,14 @@
 
 use std::collections::VecDeque;
 
-use tcpwhy_wire::{Instant, Segment, Seq};
+use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
-use crate::bill::asked::Ask;
+use crate::bill::asked::{Ask, Expects};
+use crate::bill::covered::Covered;
 use crate::bill::split::Split;
 use crate::bill::waits::Waits;
-use crate::words::mark::{Mark, Role};
+use crate::estimate::credit::Credit;
+use crate::words::mark::{Credit as Said, Mark, Role};
 
 /// What is known of the messages of a connection whose protocol is read.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -24,6 +26,16 @@ pub(crate) struct Talk {
     pub unread: [Unread; 2],
     /// What each end has sent again, and nobody knows yet whether that was needed.
     pub resent: [Vec<Resent>; 2],
+    /// Which moments have been billed to anybody.
+    pub covered: Covered,
+    /// What each end may still send by its protocol's own flow control, where that is seen.
+    pub credit: [Credit; 2],
+    /// What its segment at hand takes of that: stream, bytes, and the byte behind.
+    pub uses: Vec<(u64, u32, Option<Seq>)>,
+    /// The byte behind what each end has written last.
+    pub written: [Option<Seq>; 2],
+    /// Bytes of each end that set up the session, in front of all that is asked: the first, and the one behind the last.
+    pub session: [Option<[Seq; 2]>; 2],
 }
 
 /// Bytes that were sent again.
@@ -52,6 +64,7 @@ pub(crate) struct Unread {
 pub(crate) struct Pending {
     pub asker: usize,
     pub id: Option<u64>,
+    pub expects: Expects,
     pub seq: Seq,
     pub end: Option<Seq>,
     pub is_answering: bool,
@@ -84,8 +97,9 @@ impl Pending {
 }
 
 impl Talk {
-    /// Whether these marks of one end ask beside a question that has no answer yet.
-    pub(super) fn asks_beside(
+    /// Whether these marks of one end say more than that one question has one answer: it asks beside a question that has no answer
+    /// yet, or somebody says what answers nothing.
+    pub(super) fn ends_turns(
         &mut self,
         marks: &[Mark],
         from: usize,
@@ -94,6 +108,9 @@ impl Talk {
     ) -> bool {
         self.pending = self.pending.filter(|ask| ask.asker != from || !ask.is_answered(acked, unread));
         let mut asked = self.pending.filter(|ask| ask.asker == from).map(|ask| ask.id);
+        if marks.iter().any(Mark::stands_alone) {
+            return true;
+        }
         marks.iter().filter(|mark| mark.role == Role::Asks && !mark.by_peer).any(|mark| {
             let beside = mark.first && asked.is_some_and(|id| id.is_none() || id != mark.id);
             asked = Some(mark.id);
@@ -104,12 +121,14 @@ impl Talk {
     /// Takes note of the marks of one end while there is one question at a time.
     pub(super) fn note_in_turn(&mut self, marks: &[Mark], from: usize) {
         for mark in marks {
+            self.note_session(mark, from);
             match (mark.role, &mut self.pending) {
                 (Role::Asks, Some(ask)) if ask.asker == from && ask.id == mark.id => ask.end = mark.end,
-                (Role::Asks, _) if mark.first => {
+                (Role::Asks | Role::Subscribes, _) if mark.first => {
                     self.pending = Some(Pending {
                         asker: from,
                         id: mark.id,
+                        expects: expects(mark.role),
                         seq: mark.seq,
                         end: mark.end,
                         is_answering: false,
@@ -126,10 +145,49 @@ impl Talk {
         }
     }
 
+    /// Takes note of what sets up the session.
+    pub(super) fn note_session(&mut self, mark: &Mark, from: usize) {
+        if let (true, Some(end)) = (mark.session, mark.end) {
+            let [_, last] = self.session[from].get_or_insert([mark.seq, end]);
+            *last = last.latest(end);
+        }
+    }
+
+    /// Takes note of what a mark of `from` does to flow control; the other end learns of it a while later.
+    pub(super) fn note_credit(&mut self, mark: &Mark, from: usize, learned: Instant) {
+        let stream = mark.id.unwrap_or(0);
+        match mark.credit {
+            None => {}
+            Some(Said::Uses(bytes)) => self.uses.push((stream, bytes, mark.end)),
+            Some(Said::Grants(bytes)) => self.credit[1 - from].grant(learned, stream, bytes),
+            Some(Said::Initial(bytes)) => self.credit[1 - from].begin_with(bytes),
+        }
+    }
+
+    /// How long `from` had used up its protocol's window before this segment, and what it takes of it.
+    pub(super) fn wait_for_credit(
+        &mut self,
+        from: usize,
+        seq: Seq,
+        since: Instant,
+        now: Instant,
+    ) -> Duration {
+        let in_a_frame = self.written[from].is_some_and(|end| seq.before(end));
+        let waited = if in_a_frame { Duration::ZERO } else { self.credit[from].wait(since, now) };
+        for (stream, bytes, end) in self.uses.drain(..) {
+            self.credit[from].take(stream, bytes);
+            self.written[from] = end;
+        }
+        waited
+    }
+
     /// The question that a mark of `from` answers: by its identifier, else the first one without an answer, and then those
     /// before it have all of theirs.
     pub(super) fn answered_by(&mut self, mark: &Mark, from: usize) -> Option<u64> {
-        let is_of = |ask: &Ask| ask.asker != from && ask.id == mark.id && !ask.is_answered;
+        let is_of = |ask: &Ask| {
+            let is_asked = ask.asker != from && ask.expects != Expects::Nothing;
+            is_asked && ask.id == mark.id && !ask.is_answered
+        };
         if mark.id.is_none() && mark.first {
             let begun = self.asked.iter_mut().filter(|ask| is_of(ask) && ask.answer.is_some());
             begun.for_each(|ask| ask.is_answered = true);
@@ -137,9 +195,18 @@ impl Talk {
         self.asked.iter().find(|ask| is_of(ask)).map(|ask| ask.n)
     }
 
+    /// The message of `from` on the same stream that nobody waits for.
+    pub(super) fn told_by(&self, mark: &Mark, from: usize) -> Option<u64> {
+        let is_of = |ask: &&Ask| ask.asker == from && ask.expects == Expects::Nothing && ask.id == mark.id;
+        self.asked.iter().rev().find(|ask| is_of(ask) && !ask.is_answered).map(|ask| ask.n)
+    }
+
     /// The question of `from` that a mark goes on with.
     pub(super) fn goes_on_with(&self, mark: &Mark, from: usize) -> Option<u64> {
-        let is_same = |ask: &&Ask| ask.asker == from && ask.id == mark.id && !ask.is_answered;
+        let is_same = |ask: &&Ask| {
+            let is_like = ask.id == mark.id && ask.expects == expects(mark.role);
+            ask.asker == from && is_like && !ask.is_answered
+        };
         let new = mark.id.is_none() && mark.first;
         self.asked.iter().rev().find(|ask| is_same(ask) && !new).map(|ask| ask.n)
     }
@@ -166,12 +233,29 @@ impl Talk {
         }
     }
 
+    /// The exchange with this number.
+    pub(super) fn find(&mut self, n: u64) -> Option<&mut Ask> {
+        let place = self.asked.binary_search_by_key(&n, |ask| ask.n).ok()?;
+        self.asked.get_mut(place)
+    }
+
     /// Bytes that it takes besides the place in its connection.
     pub(super) fn heap(&self) -> usize {
         let accounts: usize = self.asked.iter().map(|ask| ask.account.heap()).sum();
         let waits: usize = self.waits.iter().map(Waits::heap).sum();
         let marks: usize = self.unread.iter().map(|unread| unread.marks.capacity()).sum();
-        let waits = waits + marks * size_of::<Mark>();
-        size_of::<Self>() + self.asked.capacity() * size_of::<Ask>() + accounts + waits
+        let resent: usize = self.resent.iter().map(Vec::capacity).sum();
+        let credits: usize = self.credit.iter().map(Credit::heap).sum();
+        let waits = waits + credits + marks * size_of::<Mark>() + resent * size_of::<Resent>();
+        size_of::<Self>() + self.asked.capacity() * size_of::<Ask>() + accounts + waits + self.covered.heap()
+    }
+}
+
+/// What a message waits for by what its mark says.
+pub(super) fn expects(role: Role) -> Expects {
+    match role {
+        Role::Subscribes => Expects::News,
+        Role::Tells => Expects::Nothing,
+        Role::Asks | Role::Answers | Role::Neither | Role::Lost => Expects::Answer,
     }
 }

@@ -21,7 +21,7 @@ use crate::tally::ledger::Ledger;
 use crate::words::cause::Cause;
 use crate::words::limits::{BURST_GAP, HELD_BACK_MIN, QUEUED_MIN};
 use crate::words::mark::Mark;
-use crate::words::report::{Confidence, Kind};
+use crate::words::report::{Confidence, Kind, Pairing};
 
 /// What a usual segment with data is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -303,12 +303,16 @@ impl Connection {
         let packet = open.packets[1];
         let own = self.delay(CLIENT);
         let side = self.halves[SERVER].side;
+        let is_session = self.is_session(&open);
         let account = open.reply.settle();
         if self.way.min(CLIENT).is_some_and(|path| own - path >= QUEUED_MIN) {
             round_trip::charge_way_back(&self.pair(), account, Kind::Exchange, SERVER, packet);
         } else {
             let way = Charge::new(Cause::RoundTrip, side, own, Confidence::Certain);
             account.charge(&way.evidence(packet, 0));
+        }
+        if is_session {
+            account.rename(Cause::RoundTrip, Cause::TlsHandshake, self.halves[CLIENT].side);
         }
         self.last_felt_end = Some(open.start + account.total());
         let wait = open.waited - self.delay(SERVER);
@@ -317,6 +321,7 @@ impl Connection {
             n: open.n,
             kind: Kind::Exchange,
             initiator: self.halves[CLIENT].side,
+            by: Some(Pairing::OnlyOpen),
             start: open.start,
             client_idle: open.client_idle,
             request_bytes: open.request_bytes,

@@ -6,10 +6,10 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use tcpwhy_heads::{Conversation, Head, Role as Said};
+use tcpwhy_heads::{Conversation, Credit as Flow, Head, Role as Said};
 use tcpwhy_wire::{Segment, Seq};
 
-use crate::words::mark::{Mark, Role};
+use crate::words::mark::{Credit, Mark, Role};
 
 /// Connections that are listened to at once; others are read by their timing alone.
 const HEARD_MAX: usize = 1 << 16;
@@ -68,6 +68,8 @@ struct Heard {
     streams: [Stream; 2],
     /// Something has been said of it.
     has_marks: bool,
+    /// What follows is not to be read: ciphertext, or a protocol without questions.
+    is_opaque: bool,
     fins: [bool; 2],
     /// Who spoke last while the protocol is not known, and how many segments that went on for.
     turn: Option<(usize, u32)>,
@@ -182,7 +184,7 @@ impl Listening {
         heard.turn = heard.conversation.protocol().is_none().then_some((from, 0));
         heard.has_marks |= !self.marks.is_empty();
         heard.fins[from] |= segment.flags.fin();
-        if heard.conversation.is_deaf() || unheard {
+        if heard.conversation.is_deaf() || heard.is_opaque || unheard {
             if heard.has_marks {
                 self.marks.push(Mark::lost(segment.seq));
             }
@@ -257,8 +259,12 @@ impl Heard {
     ) {
         let heard = self.conversation.next_at(from) > 0;
         let places = [0, 1].map(|side| self.streams[side].place.unwrap_or((segment.seq, at)));
+        let is_opaque = &mut self.is_opaque;
         self.conversation.on_bytes(from, at, captured, payload_len, |head| {
-            marks.extend(mark(&head, places[head.from], head.from != from));
+            *is_opaque |= head.role == Said::Unknown;
+            if !*is_opaque {
+                marks.extend(mark(&head, places[head.from], head.from != from));
+            }
         });
         let stream = &mut self.streams[from];
         stream.fed = stream.fed.max(at.saturating_add(u64::from(payload_len)));
@@ -272,11 +278,20 @@ impl Heard {
 fn mark(head: &Head, (seq, place): (Seq, u64), by_peer: bool) -> Option<Mark> {
     let role = match head.role {
         Said::Asks => Role::Asks,
+        Said::Subscribes => Role::Subscribes,
         Said::Answers => Role::Answers,
-        Said::Subscribes | Said::Interim | Said::Pushes | Said::Neither => Role::Neither,
-        Said::Unknown => return None,
+        Said::Pushes => Role::Tells,
+        Said::Neither => Role::Neither,
+        // What answers for the time being is waited for like an answer, and what follows it is a turn of its own.
+        Said::Interim | Said::Unknown => return None,
     };
     let seq = seq + head.at.wrapping_sub(place) as u32;
     let end = head.len.and_then(|len| i32::try_from(len).ok()).map(|len| seq + len as u32);
-    Some(Mark { seq, end, role, id: head.id, first: head.first, last: head.last, by_peer })
+    let credit = head.credit.map(|credit| match credit {
+        Flow::Uses(bytes) => Credit::Uses(bytes),
+        Flow::Grants(bytes) => Credit::Grants(bytes),
+        Flow::Initial(bytes) => Credit::Initial(bytes),
+    });
+    let Head { id, first, last, session, .. } = *head;
+    Some(Mark { seq, end, role, id, first, last, by_peer, session, credit })
 }

@@ -382,6 +382,7 @@ impl Shard {
             packet_range: connection.packet_range,
             span: [connection.first_at, connection.now],
             billed: totals.closed,
+            by_clock: totals.by_clock,
             bill: totals.bill(),
             exchanges: Vec::new(),
             ladder_omitted: connection.ladder.as_ref().map_or(0, |ladder| ladder.omitted),

@@ -53,6 +53,8 @@ pub(crate) struct Half {
     pub window_scale: Option<u8>,
     pub options_cut: bool,
     pub timestamps: bool,
+    /// Bytes of the other options that full segments have (SACK, RFC 6824's DSS, RFC 2385's digest, AccECN), the most.
+    pub other_options: u8,
     pub fin: Option<Seq>,
     /// End of the last segment whose last packet was below the MSS (`snd_sml`, net/ipv4/tcp_output.c).
     pub snd_sml: Option<Seq>,
@@ -123,6 +125,7 @@ impl Half {
             mss_announced: None,
             window_scale: None,
             options_cut: false,
+            other_options: 0,
             timestamps: false,
             fin: None,
             snd_sml: None,
@@ -170,7 +173,8 @@ impl Half {
     /// The largest payload of one packet, given what the peer announced.
     pub(crate) fn mss(&self, peer_announced: Option<u16>) -> u32 {
         // Where the snap length ends before them, nearly all hosts have them all the same.
-        let options = if self.timestamps || self.options_cut { TIMESTAMP_OPTION_LEN } else { 0 };
+        let stamps = if self.timestamps || self.options_cut { TIMESTAMP_OPTION_LEN } else { 0 };
+        let options = stamps + u32::from(self.other_options);
         match (self.mss_announced, peer_announced) {
             (Some(own), Some(peer)) => u32::from(own.min(peer)).saturating_sub(options).max(1),
             _ => self.full_size.mss(options),

@@ -85,7 +85,8 @@ impl PackedSegments {
             ttl: segment.ttl,
             has: u8::from(options.timestamps.is_some()) * STAMPS,
         };
-        let more = options.cut || !options.sack().is_empty() || clock != segment.at;
+        let more =
+            options.cut || options.beside_stamps > 0 || !options.sack().is_empty() || clock != segment.at;
         if src.addr >> 32 != MAPPED || dst.addr >> 32 != MAPPED || more {
             packed.has = WHOLE;
             packed.payload_len = self.push_whole(segment);
@@ -302,6 +303,8 @@ mod tests {
             first: true,
             last: false,
             by_peer: false,
+            session: false,
+            credit: None,
         };
         let marks = [mark(1), mark(2)];
         let (mut packed, mut spare) = (PackedSegments::default(), Vec::new());

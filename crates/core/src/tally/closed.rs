@@ -3,7 +3,7 @@
 use tcpwhy_wire::{Duration, Instant};
 
 use crate::words::cause::Side;
-use crate::words::report::Kind;
+use crate::words::report::{Kind, Pairing};
 
 /// A finished setup, exchange or one-way message, besides its account.
 pub(crate) struct Closed {
@@ -12,7 +12,10 @@ pub(crate) struct Closed {
     pub n: u64,
     pub kind: Kind,
     pub initiator: Side,
+    pub by: Option<Pairing>,
     pub start: Instant,
+    /// How much of it passed while nothing else of its connection was billed; all of it where exchanges take turns.
+    pub by_clock: Option<Duration>,
     pub awaited: Duration,
     pub client_idle: Duration,
     pub request_bytes: u64,

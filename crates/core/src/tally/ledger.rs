@@ -82,6 +82,8 @@ pub(crate) struct ConnectionTotals {
     pub exchanges: Vec<(u64, Exchange)>,
     /// All that were closed.
     pub closed: u64,
+    /// Their time, each moment once.
+    pub by_clock: Duration,
 }
 
 impl ConnectionTotals {
@@ -109,6 +111,7 @@ pub(crate) struct Ledger {
     listing: Listing,
     totals: Totals,
     elapsed: Duration,
+    by_clock: Duration,
     kinds: [u64; Kind::COUNT],
     pub services: Services,
     /// Exchanges kept of connections that have a number.
@@ -136,6 +139,7 @@ impl Ledger {
             listing,
             totals: Totals::default(),
             elapsed: Duration::ZERO,
+            by_clock: Duration::ZERO,
             kinds: [0; Kind::COUNT],
             services: Services::new(),
             listed: 0,
@@ -245,6 +249,8 @@ impl Ledger {
             "a bill does not sum to its elapsed time"
         );
         self.elapsed += elapsed;
+        let by_clock = closed.by_clock.unwrap_or(elapsed);
+        self.by_clock += by_clock;
         self.kinds[closed.kind as usize] += 1;
         self.services.close(closed, account);
         for line in account.summary() {
@@ -258,6 +264,7 @@ impl Ledger {
             list.add(line);
         }
         list.closed += 1;
+        list.by_clock += by_clock;
         if self.listed_enough {
             return;
         }
@@ -272,6 +279,7 @@ impl Ledger {
             n: closed.n,
             kind: closed.kind,
             initiator: closed.initiator,
+            by: closed.by,
             start: closed.start,
             elapsed,
             awaited: closed.awaited,
@@ -288,6 +296,7 @@ impl Ledger {
     pub(crate) fn merge(&mut self, other: Self) {
         self.totals.merge(&other.totals);
         self.elapsed += other.elapsed;
+        self.by_clock += other.by_clock;
         for (sum, more) in self.kinds.iter_mut().zip(other.kinds) {
             *sum += more;
         }
@@ -297,6 +306,7 @@ impl Ledger {
     /// Fills in everything that the ledger knows. So many servers were given up before.
     pub(crate) fn finish(self, report: &mut Report, given_up: u64) {
         report.elapsed = self.elapsed;
+        report.by_clock = self.by_clock;
         [report.setups, report.exchanges, report.one_way, report.subscriptions] = self.kinds;
         report.bill = self.totals.to_lines();
         report.findings = self.services.findings(self.elapsed, given_up);

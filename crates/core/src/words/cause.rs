@@ -22,6 +22,8 @@ pub enum Cause {
     SynRetransmit,
     /// The connection's own round trip.
     Handshake,
+    /// The round trips of setting up TLS.
+    TlsHandshake,
     /// Request complete at the server, first reply byte not written yet.
     ServerThink,
     /// The sending application had not written the next byte yet, in the middle of a message.
@@ -44,6 +46,8 @@ pub enum Cause {
     CongestionWindow,
     /// The advertised window was used up.
     ReceiveWindow,
+    /// The application protocol's own window was used up.
+    ApplicationWindow,
     /// The sending socket's buffer was used up.
     SendBuffer,
     /// The sender spaced segments below what windows and path allowed.
@@ -57,7 +61,7 @@ impl Cause {
     pub const COUNT: usize = Self::ALL.len();
 
     /// Every cause, in the order of the documentation.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 23] = [
         Self::RoundTrip,
         Self::Bandwidth,
         Self::Queueing,
@@ -65,6 +69,7 @@ impl Cause {
         Self::Rto,
         Self::SynRetransmit,
         Self::Handshake,
+        Self::TlsHandshake,
         Self::ServerThink,
         Self::SenderThink,
         Self::ReceiverThink,
@@ -76,6 +81,7 @@ impl Cause {
         Self::SlowStartAfterIdle,
         Self::CongestionWindow,
         Self::ReceiveWindow,
+        Self::ApplicationWindow,
         Self::SendBuffer,
         Self::Pacing,
         Self::Unexplained,
@@ -96,6 +102,7 @@ impl Cause {
             Self::Rto => "rto",
             Self::SynRetransmit => "syn-retransmit",
             Self::Handshake => "handshake",
+            Self::TlsHandshake => "tls-handshake",
             Self::ServerThink => "server-think",
             Self::SenderThink => "sender-think",
             Self::ReceiverThink => "receiver-think",
@@ -107,6 +114,7 @@ impl Cause {
             Self::SlowStartAfterIdle => "slow-start-after-idle",
             Self::CongestionWindow => "congestion-window",
             Self::ReceiveWindow => "receive-window",
+            Self::ApplicationWindow => "application-window",
             Self::SendBuffer => "send-buffer",
             Self::Pacing => "pacing",
             Self::Unexplained => "unexplained",
@@ -122,7 +130,7 @@ impl Cause {
             | Self::Loss
             | Self::Rto
             | Self::SynRetransmit => Side::Path,
-            Self::Handshake => Side::Client,
+            Self::Handshake | Self::TlsHandshake => Side::Client,
             Self::ServerThink
             | Self::SenderThink
             | Self::NagleDelayedAck
@@ -134,7 +142,9 @@ impl Cause {
             | Self::SendBuffer
             | Self::Pacing => sender,
             // The receiver holds back its acknowledgement; the sender's window of one or two is named in the detail.
-            Self::ReceiverThink | Self::ReceiveWindow | Self::DelayedAckCwnd => sender.peer(),
+            Self::ReceiverThink | Self::ReceiveWindow | Self::ApplicationWindow | Self::DelayedAckCwnd => {
+                sender.peer()
+            }
             Self::Unexplained => Side::Unknown,
         }
     }

@@ -6,6 +6,7 @@
 use tcpwhy_wire::Seq;
 
 /// A part of a message begins here.
+#[expect(clippy::struct_excessive_bools, reason = "facts of a head that do not exclude each other")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
     /// Its first byte.
@@ -22,14 +23,44 @@ pub struct Mark {
     pub last: bool,
     /// It is the other end's, and passed before: only now it is known what is spoken.
     pub by_peer: bool,
+    /// It sets up the session before anything is asked: a TLS handshake.
+    pub session: bool,
+    /// What it does to the protocol's own flow control.
+    pub credit: Option<Credit>,
 }
 
 impl Mark {
+    /// Whether it is none of a question and its answer, one after the other.
+    pub(crate) fn stands_alone(&self) -> bool {
+        !self.by_peer && matches!(self.role, Role::Subscribes | Role::Tells | Role::Neither)
+    }
+
     /// From here on nothing is known.
     pub(crate) const fn lost(seq: Seq) -> Self {
         let (end, id) = (None, None);
-        Self { seq, end, role: Role::Lost, id, first: false, last: false, by_peer: false }
+        Self {
+            seq,
+            end,
+            role: Role::Lost,
+            id,
+            first: false,
+            last: false,
+            by_peer: false,
+            session: false,
+            credit: None,
+        }
     }
+}
+
+/// The protocol's own flow control, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Credit {
+    /// It takes so many.
+    Uses(u32),
+    /// It gives the other end so many more.
+    Grants(u32),
+    /// Streams of the other end begin with so many.
+    Initial(u32),
 }
 
 /// What a part of a message is.
@@ -37,9 +68,13 @@ impl Mark {
 pub enum Role {
     /// It asks for an answer.
     Asks,
+    /// It asks to be told when there is news, and nobody minds how late.
+    Subscribes,
     /// It answers.
     Answers,
-    /// Nobody waits for it: a protocol's own frames, a notification.
+    /// Nobody asked for it and nobody answers it: a notification, a one-way call.
+    Tells,
+    /// It serves the protocol alone: pings, settings, windows.
     Neither,
     /// From here on nothing is known of this connection's messages.
     Lost,

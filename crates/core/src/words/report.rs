@@ -16,6 +16,8 @@ pub struct Report {
     pub segments: u64,
     /// Time over all setups, exchanges and one-way messages. The lines of `bill` sum to it exactly.
     pub elapsed: Duration,
+    /// The same by the clock: each moment of a connection once, however many waited in it.
+    pub by_clock: Duration,
     /// Setups, exchanges, one-way messages and subscriptions billed.
     pub setups: u64,
     /// See `setups`.
@@ -167,6 +169,8 @@ pub struct Connection {
     pub span: [Instant; 2],
     /// Setups, exchanges and one-way messages billed, listed or not.
     pub billed: u64,
+    /// Their time by the clock: each moment once, whoever waited in it.
+    pub by_clock: Duration,
     /// The connection's bill, largest first.
     pub bill: Vec<TotalLine>,
     /// Setups, exchanges and one-way messages in order of time, as far as the detail limit allows.
@@ -212,6 +216,8 @@ pub struct Exchange {
     pub kind: Kind,
     /// Who spoke first: mostly the client. A server may ask as well, and may send what nobody asked for.
     pub initiator: Side,
+    /// How it is known that the reply answers the request; `None` where there is no reply to a request.
+    pub by: Option<Pairing>,
     /// Capture time of the first byte.
     pub start: Instant,
     /// From the request's first byte to the reply's last. The lines of `bill` sum to it exactly.
@@ -228,6 +234,31 @@ pub struct Exchange {
     pub packets: [u64; 2],
     /// The bill, largest first.
     pub bill: Vec<Line>,
+}
+
+/// How it is known which message answers which, the best evidence first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Pairing {
+    /// Both carry the same identifier.
+    Identifier,
+    /// The protocol answers in the order of the questions.
+    Order,
+    /// Nothing else was asked.
+    OnlyOpen,
+    /// What answers what cannot be told; nothing that rests on it is more than likely.
+    Guess,
+}
+
+impl Pairing {
+    /// The name in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Identifier => "identifier",
+            Self::Order => "order",
+            Self::OnlyOpen => "only-open",
+            Self::Guess => "guess",
+        }
+    }
 }
 
 /// What kind of thing is billed.

@@ -132,3 +132,24 @@ fn what_was_sent_again_for_nothing_delays_nobody() {
         }
     });
 }
+
+/// A stream on which the server tells news every 5 s (gRPC): the answer is the first, and nobody waits for the others.
+#[test]
+fn news_on_an_open_stream_are_no_part_of_the_answer() {
+    let news = each(1..=5, |n| format!("first+{} S 40 answers=1 part #n{n}\n n{n}+0 C ack", 5_000 * n));
+    let text = format!(
+        "handshake
+         @50 C 60 asks=1 opens #q
+         q+0 C 20 asks=3
+         q+8 S 20 answers=1 opens
+         q+8 S 40 answers=1 part #first
+         first+0 C ack
+         {news}"
+    );
+    log(text).rtt(ms(2)).both_ends(|seen| {
+        assert_eq!(seen.count(Kind::OneWay), 5 + 1, "{seen}");
+        let bills = seen.connection().exchanges.iter().flat_map(|exchange| &exchange.bill);
+        let waits = bills.filter(|line| [Cause::ServerThink, Cause::SenderThink].contains(&line.cause));
+        assert_eq!(waits.map(|line| line.ns).sum::<Duration>(), ms(8), "{seen}");
+    });
+}

@@ -3,8 +3,10 @@
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
 use tcpwhy_core::report::Confidence::{self, Certain, Likely, Possible};
+use tcpwhy_core::{Analysis, Options};
 
-use crate::packet_log::{End, log, ms, settled};
+use crate::invariants::EVERYTHING;
+use crate::packet_log::{End, each, log, ms, settled};
 use crate::seen::Seen;
 
 /// A request in two pieces, the second one let go by an acknowledgement that the server holds back for so long.
@@ -187,4 +189,22 @@ fn a_tail_is_held_behind_two_full_segments_on_other_stacks() {
             seen.exchange(1).is(&[(Cause::RoundTrip, Path, rtt), (Cause::NagleDelayedAck, Server, ms(220))]);
         assert_eq!(bill.of(Cause::NagleDelayedAck).detail.form, Some("rfc896"), "{seen}");
     });
+}
+
+/// What options take besides time stamps (AccECN, RFC 6824's DSS, SACK blocks on data) a full segment lacks to the MSS (RFC 6691).
+#[test]
+fn segments_are_full_that_their_options_make_shorter() {
+    let flights = each(0..40, |_| "+0 S ack\n +0 C 1432x2 more".to_owned());
+    let log = log(format!("handshake\n +5 C 1432x2 more\n {flights}\n +0 C 700\n +0 S 10")).rtt(ms(20));
+    for end in [End::Client, End::Server] {
+        let mut analysis = Analysis::new(Options { ..EVERYTHING });
+        for mut segment in log.capture(end) {
+            segment.options.beside_stamps = if segment.payload_len == 1432 { 16 } else { 0 };
+            analysis.on_segment(&segment);
+        }
+        let report = analysis.finish();
+        let held = [Cause::Cork, Cause::Nagle, Cause::NagleDelayedAck, Cause::SenderThink];
+        let wrong: Vec<_> = report.bill.iter().filter(|line| held.contains(&line.cause)).collect();
+        assert!(wrong.is_empty(), "{end:?}: {wrong:?}");
+    }
 }

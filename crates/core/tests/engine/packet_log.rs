@@ -79,7 +79,7 @@ pub(crate) struct Packet {
     pub twice: bool,
     pub refused: bool,
     /// What begins with its first byte, how long it is, and its identifier.
-    pub message: Option<(Role, u32, Option<u64>)>,
+    pub message: Option<(Role, u32, Option<u64>, [bool; 2])>,
     pub segment: Segment,
 }
 
@@ -178,9 +178,10 @@ impl PacketLog {
                 src == segment.src && seq.at_or_after(segment.seq) && seq.before(segment.seq_end())
             };
             let mark = |packet: &Packet| {
-                let (role, len, id) = packet.message?;
+                let (role, len, id, [first, last]) = packet.message?;
                 let seq = packet.segment.seq;
-                Some(Mark { seq, end: Some(seq + len), role, id, first: true, last: true, by_peer: false })
+                let end = Some(seq + len);
+                Some(Mark { seq, end, role, id, first, last, by_peer: false, session: false, credit: None })
             };
             messages.iter().filter(begins).filter_map(mark).collect()
         }
@@ -253,6 +254,7 @@ impl PacketLog {
         }
         let mut push = draft.len > 0;
         let mut every = Duration::ZERO;
+        let mut ends = [true; 2];
         for word in words {
             let (name, value) = word.split_once('=').unwrap_or((word, ""));
             match name {
@@ -264,6 +266,8 @@ impl PacketLog {
                 "data" => draft.len = value.parse().expect("data=BYTES"),
                 "refused" => draft.refused = true,
                 "asks" => draft.message = Some((Role::Asks, value.parse().ok())),
+                "opens" => ends = [true, false],
+                "part" => ends = [false; 2],
                 "answers" => draft.message = Some((Role::Answers, value.parse().ok())),
                 "win" => draft.window = Some(value.parse().expect("win=BYTES")),
                 "ack" => draft.ack = Some(value.parse().expect("ack=OFFSET")),
@@ -275,7 +279,7 @@ impl PacketLog {
                 _ => panic!("`{text}`: {word}?"),
             }
         }
-        let message = draft.message.take().map(|(role, id)| (role, draft.len * count, id));
+        let message = draft.message.take().map(|(role, id)| (role, draft.len * count, id, ends));
         for i in 0..count {
             let mut draft = draft.clone();
             draft.whole = message.filter(|_| i == 0);
@@ -395,7 +399,7 @@ struct Draft {
     /// The peer does not take its data.
     refused: bool,
     message: Option<(Role, Option<u64>)>,
-    whole: Option<(Role, u32, Option<u64>)>,
+    whole: Option<(Role, u32, Option<u64>, [bool; 2])>,
 }
 
 impl Draft {

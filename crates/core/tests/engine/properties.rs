@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use tcpwhy_core::cause::{Cause, Side};
 use tcpwhy_core::report::{Connection, Exchange, Report};
-use tcpwhy_core::{Analysis, Conductor, Front, Listing, Mark, Options, Role, Shard};
+use tcpwhy_core::{Analysis, Conductor, Credit, Front, Listing, Mark, Options, Role, Shard};
 use tcpwhy_wire::{Duration, Segment, Seq, TcpOptions};
 
 use crate::generate::{conversation, conversation_with_steps, crowd, ends, merge, number};
@@ -201,14 +201,22 @@ fn any_mark() -> impl Strategy<Value = (Mark, u32, Option<u32>)> {
     let roles = prop_oneof![
         4 => Just(Role::Asks),
         4 => Just(Role::Answers),
+        1 => Just(Role::Subscribes),
+        1 => Just(Role::Tells),
         1 => Just(Role::Neither),
         1 => Just(Role::Lost),
     ];
     let id = proptest::option::of(0..4_u64);
     let len = proptest::option::of(prop_oneof![Just(0), 1..3_000_u32, Just(u32::MAX / 2)]);
     let at = prop_oneof![4 => Just(0), 1 => 0..2_000_u32, 1 => any::<u32>()];
-    (roles, id, any::<[bool; 3]>(), at, len).prop_map(|(role, id, [first, last, by_peer], at, len)| {
-        (Mark { seq: Seq(0), end: None, role, id, first, last, by_peer }, at, len)
+    let credit = proptest::option::of(prop_oneof![
+        any::<u32>().prop_map(Credit::Uses),
+        any::<u32>().prop_map(Credit::Grants),
+        any::<u32>().prop_map(Credit::Initial),
+    ]);
+    let says = (roles, id, any::<[bool; 4]>(), credit);
+    (says, at, len).prop_map(|((role, id, [first, last, by_peer, session], credit), at, len)| {
+        (Mark { seq: Seq(0), end: None, role, id, first, last, by_peer, session, credit }, at, len)
     })
 }
 

@@ -55,6 +55,32 @@ pub const READ_PROMPTLY: Fix = Fix {
     ],
 };
 
+/// The protocol's default window is smaller than many paths.
+pub const RAISE_STREAM_WINDOW: Fix = Fix {
+    id: "raise-stream-window",
+    what: "Raise the {side}'s HTTP/2 windows (stream and connection) above rate times round trip",
+    caveat: Some("Each stream may then hold that much memory; a program that does not read stays slow."),
+    how: &[
+        how(Stack::C, "nghttp2: SETTINGS_INITIAL_WINDOW_SIZE and nghttp2_session_set_local_window_size"),
+        how(
+            Stack::Java,
+            "gRPC: NettyChannelBuilder.flowControlWindow(8 << 20), the same in NettyServerBuilder",
+        ),
+        how(
+            Stack::Go,
+            "gRPC: WithInitialWindowSize and WithInitialConnWindowSize (server: grpc.InitialWindowSize)",
+        ),
+        how(Stack::Python, "gRPC: options=[('grpc.http2.bdp_probe', 1)]; httpx: h2 takes 16 MB"),
+        how(
+            Stack::Node,
+            "http2: settings: { initialWindowSize: 8 << 20 }, session.setLocalWindowSize(8 << 20)",
+        ),
+        how(Stack::Rust, "hyper, tonic: initial_stream_window_size, initial_connection_window_size"),
+        server(Stack::Nginx, "http2_body_preread_size 1m (what clients may send)"),
+        server(Stack::Haproxy, "tune.h2.initial-window-size 1048576"),
+    ],
+};
+
 /// The packets at hand are not enough.
 pub const OTHER_END: Fix = Fix {
     id: "capture-both-ends",

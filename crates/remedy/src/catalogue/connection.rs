@@ -51,6 +51,35 @@ pub const FAST_OPEN: Fix = Fix {
     ],
 };
 
+/// Fewer round trips where the connection has to be a new one.
+pub const RESUME_TLS: Fix = Fix {
+    id: "resume-tls",
+    what: "If connections cannot be kept: TLS 1.3 and resumed sessions, which spare a round trip each",
+    caveat: Some(
+        "Behind several servers all need the same ticket keys. 0-RTT data may arrive twice (RFC 8446, 8).",
+    ),
+    how: &[
+        client(
+            Stack::C,
+            "OpenSSL: SSL_CTX_sess_set_new_cb, SSL_set_session; libcurl does so by itself in one handle",
+        ),
+        client(Stack::Java, "one SSLContext for all connections: it keeps the sessions"),
+        client(Stack::Go, "tls.Config{ClientSessionCache: tls.NewLRUClientSessionCache(0)}"),
+        client(
+            Stack::Python,
+            "ssl: wrap_socket(..., session=old.session); requests and httpx: keep the session",
+        ),
+        client(Stack::Node, "https.Agent keeps sessions (maxCachedSessions): one agent for all requests"),
+        client(Stack::Rust, "rustls: one ClientConfig for all connections"),
+        server(
+            Stack::Nginx,
+            "ssl_protocols TLSv1.2 TLSv1.3; ssl_session_cache shared:SSL:10m; ssl_session_tickets on",
+        ),
+        server(Stack::Apache, "SSLProtocol +TLSv1.3; SSLSessionCache shmcb:/run/sslcache(512000)"),
+        server(Stack::Haproxy, "ssl-min-ver TLSv1.2; tune.ssl.cachesize 20000"),
+    ],
+};
+
 /// SYNs that the server's queue could not take look lost.
 pub const BACKLOG: Fix = Fix {
     id: "listen-backlog",

@@ -1,8 +1,8 @@
 //! Reports built by hand: what an analysis of a known conversation has to say.
 
 use tcpwhy_core::report::{
-    Confidence, Connection, Detail, Exchange, Finding, Kind, Line, Note, Omitted, Report, Rung, Servers,
-    TotalLine, Trigger, Vantage,
+    Confidence, Connection, Detail, Exchange, Finding, Kind, Line, Note, Omitted, Pairing, Report, Rung,
+    Servers, TotalLine, Trigger, Vantage,
 };
 use tcpwhy_core::{Cause, Side};
 use tcpwhy_report::CaptureInfo;
@@ -41,6 +41,7 @@ pub(crate) fn stall() -> Report {
         n: 0,
         kind: Kind::Setup,
         initiator: Side::Client,
+        by: None,
         start: at(0),
         elapsed: us(100),
         awaited: us(0),
@@ -64,6 +65,7 @@ pub(crate) fn stall() -> Report {
             n: n as u64,
             kind: Kind::Exchange,
             initiator: Side::Client,
+            by: Some(Pairing::OnlyOpen),
             start: at(start),
             elapsed,
             awaited: us(0),
@@ -130,6 +132,7 @@ pub(crate) fn stall() -> Report {
     Report {
         segments: 163,
         elapsed: bill.iter().map(|line| line.ns).sum(),
+        by_clock: bill.iter().map(|line| line.ns).sum(),
         setups: 1,
         exchanges: 40,
         one_way: 0,
@@ -161,6 +164,7 @@ pub(crate) fn stall() -> Report {
             bytes: [4_800, 2_560],
             packet_range: [1, 163],
             span: [at(0), at(1_700_000)],
+            by_clock: bill.iter().map(|line| line.ns).sum(),
             billed: 41,
             bill,
             exchanges,

@@ -22,9 +22,10 @@ const KERNEL_LATE: Duration = Duration::from_millis(2);
 /// A scenario that states at least so much of its time, and no mechanism, is a control.
 const STATED_MIN: f64 = 0.85;
 /// What a program, a path or a handshake takes is no mechanism's doing.
-const NO_MECHANISM: [Cause; 6] = [
+const NO_MECHANISM: [Cause; 7] = [
     Cause::RoundTrip,
     Cause::Handshake,
+    Cause::TlsHandshake,
     Cause::Bandwidth,
     Cause::ServerThink,
     Cause::SenderThink,

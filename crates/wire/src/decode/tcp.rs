@@ -42,6 +42,10 @@ pub(super) fn decode(data: &[u8], len: u32) -> Result<Tcp<'_>, Skip> {
         Some([]) | None => {}
         Some(bytes) => read_options(bytes, flags.syn(), &mut options),
     }
+    if !flags.syn() {
+        let stamps = if options.timestamps.is_some() { STAMPS_LEN } else { 0 };
+        options.beside_stamps = (header_len - HEADER_LEN).saturating_sub(stamps) as u8;
+    }
     Ok(Tcp {
         src_port: u16::from_be_bytes([s0, s1]),
         dst_port: u16::from_be_bytes([d0, d1]),
@@ -54,6 +58,9 @@ pub(super) fn decode(data: &[u8], len: u32) -> Result<Tcp<'_>, Skip> {
         payload: data.get(header_len..).unwrap_or_default(),
     })
 }
+
+/// Time stamps with two bytes of padding.
+const STAMPS_LEN: usize = 12;
 
 /// As far as they go: the snap length may have cut them, and a length that lies ends them.
 fn read_options(mut rest: &[u8], syn: bool, options: &mut TcpOptions) {

@@ -48,7 +48,7 @@ impl Class {
 
     pub(crate) const fn of(cause: Cause) -> Self {
         match cause {
-            Cause::RoundTrip | Cause::Handshake => Self::Trip,
+            Cause::RoundTrip | Cause::Handshake | Cause::TlsHandshake => Self::Trip,
             Cause::Bandwidth => Self::Bandwidth,
             Cause::Queueing => Self::Queueing,
             Cause::Loss | Cause::Rto | Cause::SynRetransmit => Self::Repair,
@@ -57,7 +57,7 @@ impl Class {
             | Cause::CongestionWindow
             | Cause::DelayedAckCwnd
             | Cause::Pacing => Self::Window,
-            Cause::ReceiveWindow | Cause::ReceiverThink => Self::Receiver,
+            Cause::ReceiveWindow | Cause::ReceiverThink | Cause::ApplicationWindow => Self::Receiver,
             Cause::SendBuffer => Self::SendBuffer,
             Cause::ServerThink | Cause::SenderThink => Self::App,
             Cause::NagleDelayedAck | Cause::Nagle | Cause::Cork => Self::Held,

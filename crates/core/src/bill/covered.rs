@@ -1,0 +1,69 @@
+//! Which moments of a connection has anybody been billed for, where several wait at once?
+
+use std::collections::VecDeque;
+
+use tcpwhy_wire::{Duration, Instant};
+
+/// Gaps that an exchange that is still under way may cover yet.
+const GAPS_MAX: usize = 64;
+
+/// The moments up to `until`, but for the gaps.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Covered {
+    until: Option<Instant>,
+    gaps: VecDeque<[Instant; 2]>,
+}
+
+impl Covered {
+    pub(crate) fn since(until: Option<Instant>) -> Self {
+        Self { until, gaps: VecDeque::new() }
+    }
+
+    /// Covers a span. Returns how much of it had not been.
+    pub(crate) fn take(&mut self, [from, to]: [Instant; 2]) -> Duration {
+        let mut new = Duration::ZERO;
+        let until = self.until.unwrap_or(from);
+        let mut left = VecDeque::new();
+        for [begin, end] in self.gaps.drain(..) {
+            let inner = [from.max(begin), to.min(end)];
+            if inner[0] >= inner[1] {
+                left.push_back([begin, end]);
+                continue;
+            }
+            new += inner[1] - inner[0];
+            left.extend([[begin, inner[0]], [inner[1], end]].into_iter().filter(|gap| gap[0] < gap[1]));
+        }
+        if from > until {
+            left.push_back([until, from]);
+        }
+        new += (to - from.max(until)).at_least_zero();
+        self.until = Some(until.max(to));
+        let known = left.len().saturating_sub(GAPS_MAX);
+        left.drain(..known);
+        self.gaps = left;
+        new
+    }
+
+    /// Bytes that it takes besides its own.
+    pub(crate) fn heap(&self) -> usize {
+        self.gaps.capacity() * size_of::<[Instant; 2]>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_moment_counts_once_in_whatever_order_spans_come() {
+        let spans = [[0, 10], [20, 30], [5, 40], [35, 36], [50, 60], [41, 55], [0, 60], [58, 70]];
+        let mut covered = Covered::default();
+        let mut moments = std::collections::BTreeSet::new();
+        for span in spans {
+            let before = moments.len();
+            moments.extend(span[0]..span[1]);
+            let new = covered.take(span.map(Instant::from_nanos));
+            assert_eq!(new, Duration::from_nanos((moments.len() - before) as i64), "{span:?}");
+        }
+    }
+}
