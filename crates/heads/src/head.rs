@@ -11,6 +11,8 @@ pub enum Role {
     Answers,
     /// It answers for the time being (100 Continue): the answer proper is still to come.
     Interim,
+    /// It says that the answer will come when there is news (SMB2's STATUS_PENDING).
+    Defers,
     /// Nothing asked for it: a notification, an event.
     Pushes,
     /// It serves the protocol itself (pings, windows, settings): nobody's question and nobody's answer.

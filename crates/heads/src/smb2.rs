@@ -1,4 +1,4 @@
-//! Which SMB2 response belongs to which request? (MS-SMB2, 2.1 and 2.2.1)
+//! Which SMB response belongs to which request? (MS-SMB2, 2.1 and 2.2.1; MS-CIFS, 2.2.3.1)
 
 use crate::head::{Head, Role};
 use crate::talk::{First, Out, Side, Step, Talk, u16_le, u32_le};
@@ -14,6 +14,14 @@ const CHANGE_NOTIFY: u16 = 0xf;
 /// MessageId of an oplock break that nobody asked for.
 const UNSOLICITED: u64 = u64::MAX;
 
+/// The header of SMB1, the bit in its flags that a reply has, and where a function stands behind it (MS-CIFS, 2.2.4.62.1).
+const SMB1_LEN: usize = 32;
+const SMB1_REPLY: u8 = 0x80;
+const SMB1_FUNCTION: usize = 69;
+const NT_TRANSACT: u8 = 0xa0;
+const NT_CANCEL: u8 = 0xa4;
+const NOTIFY_CHANGE: u16 = 4;
+
 /// What both sides have said so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Smb2 {
@@ -25,7 +33,9 @@ impl Talk for Smb2 {
     fn fits(client: First<'_>, server: First<'_>) -> bool {
         let old = |first: First<'_>| first.bytes.get(FRAME_LEN..FRAME_LEN + 5) == Some(b"\xffSMBr");
         let asks = is_framed(client) && (old(client) || is_response(client) == Some(false));
-        asks && (server.is_empty() || is_framed(server) && is_response(server) == Some(true))
+        let answers = is_response(server) == Some(true) || is_smb1(server) == Some(true);
+        let asks = asks || is_framed(client) && is_smb1(client) == Some(false);
+        asks && (server.is_empty() || is_framed(server) && answers)
     }
 
     fn step(&mut self, side: Side, bytes: &[u8], out: &mut Out<'_>) -> Step {
@@ -46,11 +56,7 @@ impl Talk for Smb2 {
                 out.put(Head::whole(Role::Unknown, kind, all));
                 return Step::Skip(all);
             }
-            b"\xffSMB" => {
-                let role = if side.is_client() { Role::Asks } else { Role::Answers };
-                out.put(Head::whole(role, "SMB1", all));
-                return Step::Skip(all);
-            }
+            b"\xffSMB" => return smb1(&bytes[begin..], len, all, out),
             _ => return Step::Wrong,
         }
         let Some(header) = bytes.get(begin..begin + NEEDED) else { return Step::Need };
@@ -60,7 +66,7 @@ impl Talk for Smb2 {
         let id = u64::from(word(24)) | u64::from(word(28)) << 32;
         let role = match flags & SERVER_TO_REDIR != 0 {
             true if id == UNSOLICITED => Role::Pushes,
-            true if status == STATUS_PENDING => Role::Interim,
+            true if status == STATUS_PENDING => Role::Defers,
             true => Role::Answers,
             false if command == CANCEL => Role::Neither,
             false if command == CHANGE_NOTIFY => Role::Subscribes,
@@ -75,7 +81,7 @@ impl Talk for Smb2 {
     }
 
     fn begins(&self, _: Side, first: First<'_>, _: bool) -> bool {
-        is_framed(first) && is_response(first).is_some()
+        is_framed(first) && is_response(first).or(is_smb1(first)).is_some()
     }
 
     fn lose(&mut self, side: Side) {
@@ -83,10 +89,39 @@ impl Talk for Smb2 {
     }
 }
 
+/// Multiplex identifier and direction (MS-CIFS, 2.2.3.1).
+fn smb1(message: &[u8], len: u32, all: u64, out: &mut Out<'_>) -> Step {
+    if (len as usize) < SMB1_LEN {
+        return Step::Wrong;
+    }
+    let (Some(&command), Some(&flags), Some(id)) = (message.get(4), message.get(9), u16_le(message, 30))
+    else {
+        return Step::Need;
+    };
+    let function = u16_le(message, SMB1_FUNCTION);
+    let role = match flags & SMB1_REPLY != 0 {
+        // A break of a lock that nobody asked for.
+        true if id == u16::MAX => Role::Pushes,
+        true => Role::Answers,
+        false if id == u16::MAX => Role::Neither,
+        false if command == NT_TRANSACT && function == Some(NOTIFY_CHANGE) => Role::Subscribes,
+        false if command == NT_CANCEL => Role::Neither,
+        false => Role::Asks,
+    };
+    out.put(Head { id: Some(u64::from(id)), ..Head::whole(role, "SMB1", all) });
+    Step::Skip(all)
+}
+
 fn is_framed(first: First<'_>) -> bool {
     let Some(&[0, a, b, c]) = first.bytes.first_chunk() else { return false };
     let len = u32::from_be_bytes([0, a, b, c]);
     (32..1 << 23).contains(&len) && len + FRAME_LEN as u32 >= first.len
+}
+
+/// Whether a header of SMB1 has the mark of a reply.
+fn is_smb1(first: First<'_>) -> Option<bool> {
+    let header = first.bytes.get(FRAME_LEN..FRAME_LEN + SMB1_LEN)?;
+    (header.starts_with(b"\xffSMB")).then_some(header[9] & SMB1_REPLY != 0)
 }
 
 /// Whether an SMB2 header has the mark of a response.

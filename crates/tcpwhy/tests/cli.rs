@@ -249,7 +249,7 @@ fn a_filter_picks_connections_and_a_gate_stops_the_pipeline() {
 #[test]
 fn explain_tells_each_cause_and_lists_them() {
     let list = stdout(&tcpwhy(&["explain"]));
-    assert_eq!(list.lines().count(), 21, "{list}");
+    assert_eq!(list.lines().count(), tcpwhy_core::Cause::COUNT, "{list}");
     let cork = stdout(&tcpwhy(&["explain", "cork"]));
     for heading in ["## Mechanism", "## What proves it", "## Fixes", "## See it by hand", "## Sources"] {
         assert!(cork.contains(heading), "{cork}");

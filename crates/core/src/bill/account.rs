@@ -218,6 +218,14 @@ impl Account {
         }
     }
 
+    /// Nothing that names an end is more than likely.
+    pub(crate) fn doubt_ends(&mut self) {
+        for line in self.lines.iter_mut().filter(|line| matches!(line.side, Side::Client | Side::Server)) {
+            let [_, likely, certain] = &mut line.by_confidence;
+            *likely += std::mem::take(certain);
+        }
+    }
+
     /// Takes a line out, and its detail: a message may be held and forgiven without end.
     fn remove_line(&mut self, place: usize) -> AccountLine {
         let line = self.lines.remove(place);

@@ -147,7 +147,11 @@ impl Connection {
         }
         let peer = self.delay(from);
         if let Some(rtt) = self.halves[to].on_ack(segment, window, mss, peer) {
-            self.on_round_trip(rtt, from);
+            // The first of all that comes with data or FIN may have waited for these: the handshake's own may be missing.
+            let waited = rtt >= DISTANCE_MAX && segment.seq_len() > 0;
+            if self.delay[from].is_some() || !waited {
+                self.on_round_trip(rtt, from);
+            }
         }
         if spurious && let Some(open) = &mut self.open {
             // D-SACK (RFC 2883): what was sent again had arrived before.

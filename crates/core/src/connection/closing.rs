@@ -57,6 +57,9 @@ impl Connection {
         if is_session {
             account.rename(Cause::RoundTrip, Cause::TlsHandshake, asker);
         }
+        if self.assumed {
+            account.doubt_ends();
+        }
         let elapsed = account.total();
         // A one-way message is over for its sender when it is written.
         let own = if kind == Kind::OneWay { elapsed - end } else { elapsed + awaited };
@@ -209,14 +212,13 @@ impl Connection {
         let Some(last) = setup.last().filter(|_| !setup.is_fast) else { return };
         let mut account = Account::default();
         let side = self.halves[CLIENT].side;
+        if setup.is_given_up() {
+            return;
+        }
         let stood = [CLIENT, SERVER].map(|end| round_trip::way(&self.pair(), end, side).1);
-        handshake::bill(
-            setup,
-            self.delay(CLIENT),
-            handshake::round_trip(setup, self.delay(SERVER), self.reactions[SERVER][0]),
-            stood.into_iter().flatten(),
-            &mut account,
-        );
+        let server = handshake::round_trip(setup, self.delay(SERVER), self.reactions[SERVER][0]);
+        let server = self.way.min(SERVER).map_or(server, |known| known.min(server));
+        handshake::bill(setup, self.delay(CLIENT), server, stood.into_iter().flatten(), &mut account);
         let meta =
             Closed { start: setup.first_syn.0, packets: [setup.first_syn.1, last], ..self.closed(ledger) };
         ledger.close(&meta, &account);

@@ -299,6 +299,10 @@ impl Connection {
                 Answered::ByNews => Some(self.ask(mark, Expects::Nothing, segment, from, ledger)),
                 Answered::Nothing => None,
             },
+            Role::Defers => {
+                self.defer(mark, from);
+                None
+            }
             Role::Neither | Role::Lost => None,
         };
         let of = n.and_then(|n| {
@@ -411,6 +415,9 @@ impl Connection {
                 ask.account.charge(&charge.evidence(packet, 0));
             }
         }
+        if self.assumed {
+            ask.account.doubt_ends();
+        }
         let elapsed = ask.account.total();
         let over = ask.start + if kind == Kind::OneWay { before } else { elapsed + awaited };
         let by_clock = self
@@ -483,7 +490,8 @@ impl Connection {
         let (own, away) = (self.delay(1 - ask.asker), self.delay(ask.asker));
         let near = own.times(9) <= own + away || own < Duration::from_millis(1);
         let missed = self.halves.iter().any(|half| half.dropped || half.missed_since_data > 0);
-        match (missed, near && !self.assumed) {
+        // An order that is out by one stays so.
+        match (missed, near && ask.id.is_some()) {
             (true, _) => Confidence::Possible,
             (false, true) => Confidence::Certain,
             (false, false) => Confidence::Likely,

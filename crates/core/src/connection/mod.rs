@@ -346,6 +346,10 @@ impl Connection {
         if segment.options.beside_stamps > self.halves[from].other_options {
             self.on_other_options(segment, from);
         }
+        if self.is_stray(segment, from) {
+            self.rung(segment, from, Trigger::Control, None, ledger);
+            return not_captured;
+        }
         let mss = self.mss(from);
         let stamped = self.halves[from].timestamps;
         let missed = self.halves[from].on_packet(segment, mss);
@@ -399,6 +403,14 @@ impl Connection {
             self.on_close(segment.at, from, ledger);
         }
         not_captured
+    }
+
+    /// A SYN-ACK of another connection's, behind the handshake: answered by an acknowledgement, and without any effect (RFC 9293,
+    /// 3.10.7.4). A balancer may answer each copy of a SYN.
+    fn is_stray(&self, segment: &Segment, from: usize) -> bool {
+        let is_done = self.setup.as_ref().is_some_and(|setup| setup.done);
+        let others = self.halves[from].first.is_some_and(|first| first != segment.seq + 1);
+        segment.flags.syn() && segment.flags.ack() && from == SERVER && is_done && others
     }
 
     fn on_syn(&mut self, segment: &Segment, from: usize) {

@@ -50,6 +50,15 @@ impl Connection {
         anew
     }
 
+    /// An answer will come when there is news.
+    pub(super) fn defer(&mut self, mark: &Mark, from: usize) {
+        let Some(talk) = self.talk.as_deref_mut() else { return };
+        let deferred = talk.answered_by(mark, from);
+        if let Some(ask) = deferred.and_then(|n| talk.find(n)) {
+            ask.expects = Expects::News;
+        }
+    }
+
     fn close_asked_number(&mut self, n: u64, ledger: &mut Ledger) {
         let Some(talk) = self.talk.as_deref_mut() else { return };
         let Ok(place) = talk.asked.binary_search_by_key(&n, |ask: &Ask| ask.n) else { return };

@@ -256,6 +256,6 @@ pub(super) fn expects(role: Role) -> Expects {
     match role {
         Role::Subscribes => Expects::News,
         Role::Tells => Expects::Nothing,
-        Role::Asks | Role::Answers | Role::Neither | Role::Lost => Expects::Answer,
+        Role::Asks | Role::Answers | Role::Defers | Role::Neither | Role::Lost => Expects::Answer,
     }
 }

@@ -314,6 +314,9 @@ impl Connection {
         if is_session {
             account.rename(Cause::RoundTrip, Cause::TlsHandshake, self.halves[CLIENT].side);
         }
+        if self.assumed {
+            account.doubt_ends();
+        }
         self.last_felt_end = Some(open.start + account.total());
         let wait = open.waited - self.delay(SERVER);
         self.roles.on_question(open.request_bytes as u32, wait, false, open.client_idle);

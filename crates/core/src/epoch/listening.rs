@@ -280,6 +280,7 @@ fn mark(head: &Head, (seq, place): (Seq, u64), by_peer: bool) -> Option<Mark> {
         Said::Asks => Role::Asks,
         Said::Subscribes => Role::Subscribes,
         Said::Answers => Role::Answers,
+        Said::Defers => Role::Defers,
         Said::Pushes => Role::Tells,
         Said::Neither => Role::Neither,
         // What answers for the time being is waited for like an answer, and what follows it is a turn of its own.

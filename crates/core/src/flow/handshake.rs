@@ -1,9 +1,11 @@
 //! Which SYNs and SYN-ACKs has a handshake had so far, and when?
 
-use tcpwhy_wire::{Instant, Segment};
+use tcpwhy_wire::{Duration, Instant, Segment};
 
 /// SYNs whose time stamps are remembered, to tell which of them was answered.
 const SYNS_REMEMBERED: usize = 8;
+/// The longest first timer of a SYN in use (RFC 1122, 4.2.3.1; RFC 6298 has 1 s).
+const GIVEN_UP_AFTER: Duration = Duration::from_millis(3_300);
 
 /// The handshake of one connection.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,6 +74,13 @@ impl Setup {
     pub(crate) fn last(&self) -> Option<u64> {
         let syn = (self.syn_count > 1).then_some(self.last_syn.1);
         self.last_syn_ack.map(|(_, packet)| packet).or(syn)
+    }
+
+    /// Whether the client had stopped asking when the answer came: it did not repeat its SYN (1 s by RFC 6298, 3 s before) and never
+    /// took the answer.
+    pub(crate) fn is_given_up(&self) -> bool {
+        let answered = self.first_syn_ack.filter(|_| !self.done);
+        answered.is_some_and(|at| at - self.last_syn.0 >= GIVEN_UP_AFTER)
     }
 
     /// Whether the client sent its SYN and saw nothing of it.

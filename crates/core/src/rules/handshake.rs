@@ -48,13 +48,13 @@ pub(crate) fn bill(
     let felt = syn_ack_at - setup.first_syn.0 + client;
     let mut split = Split::of(felt);
     let excess = syn_ack_at - setup.first_syn.0 - server;
-    if setup.syn_count > 1 || setup.syn_ack_count > 1 || excess >= LOST_AFTER {
+    let repeats = setup.syn_count > 1 || setup.syn_ack_count > 1;
+    if repeats || excess >= LOST_AFTER {
         // What the echoed time stamp shows is lost for certain; what exceeds the round trip is, if the round
         // trip is known.
         let shown = setup.answered.map_or(Duration::ZERO, |at| at - setup.first_syn.0);
         let repeated = setup.first_syn_ack.map_or(Duration::ZERO, |at| syn_ack_at - at);
-        let seen = setup.syn_count > 1 || setup.syn_ack_count > 1;
-        let sure = if seen { Confidence::Certain } else { Confidence::Likely };
+        let sure = if repeats { Confidence::Certain } else { Confidence::Likely };
         let form = if setup.syn_count > 1 && shown.is_positive() { "syn" } else { "syn-ack" };
         let detail = Detail {
             retransmits: Some(

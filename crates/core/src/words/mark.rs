@@ -32,7 +32,8 @@ pub struct Mark {
 impl Mark {
     /// Whether it is none of a question and its answer, one after the other.
     pub(crate) fn stands_alone(&self) -> bool {
-        !self.by_peer && matches!(self.role, Role::Subscribes | Role::Tells | Role::Neither)
+        let alone = [Role::Subscribes, Role::Defers, Role::Tells, Role::Neither].contains(&self.role);
+        alone && !self.by_peer
     }
 
     /// From here on nothing is known.
@@ -72,6 +73,8 @@ pub enum Role {
     Subscribes,
     /// It answers.
     Answers,
+    /// It says that the answer will come when there is news.
+    Defers,
     /// Nobody asked for it and nobody answers it: a notification, a one-way call.
     Tells,
     /// It serves the protocol alone: pings, settings, windows.

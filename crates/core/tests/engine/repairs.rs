@@ -4,8 +4,10 @@
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
 use tcpwhy_core::report::Confidence::{Certain, Likely, Possible};
+use tcpwhy_core::{Analysis, Options, Report};
 use tcpwhy_wire::Segment;
 
+use crate::invariants::EVERYTHING;
 use crate::packet_log::{End, MSS, log, ms, settled};
 use crate::seen::Seen;
 
@@ -283,4 +285,32 @@ fn a_copy_that_fills_a_hole_is_a_repair() {
         let seen = if ids { log } else { log.without_ip_ids() }.seen_at(End::Client);
         assert!(seen.exchange(7).ns(Cause::Loss, Path) >= ms(3.5), "{seen}");
     }
+}
+
+/// A balancer answers a copy of the SYN as well, with a sequence number of its own: that is no server's of this connection (RFC 9293,
+/// 3.10.7.4).
+#[test]
+fn a_second_syn_ack_of_somebody_else_changes_nothing() {
+    let log =
+        log("handshake\n +5 C 100\n +20 S 200 #a\n a+0 C ack\n +5 C 100\n +20 S 300\n +0 C ack").rtt(ms(10));
+    let read = |stray: bool| {
+        let mut analysis = Analysis::new(Options { ..EVERYTHING });
+        let capture = log.capture(End::Client);
+        let syn_ack = capture.iter().find(|segment| segment.flags.syn() && segment.flags.ack()).copied();
+        for segment in &capture {
+            analysis.on_segment(segment);
+            if let Some(other) = syn_ack.filter(|_| stray && segment.packet == 4) {
+                analysis.on_segment(&Segment { at: segment.at, seq: other.seq + 1_230_000_000, ..other });
+            }
+        }
+        analysis.finish()
+    };
+    let bills = |report: &Report| -> Vec<_> {
+        report.connections[0]
+            .exchanges
+            .iter()
+            .map(|exchange| (exchange.reply_bytes, exchange.elapsed))
+            .collect()
+    };
+    assert_eq!(bills(&read(true)), bills(&read(false)));
 }

@@ -70,3 +70,13 @@ fn a_connection_that_comes_about_has_not_failed() {
     ]);
     assert_eq!((late.setups, notes(&late)), (1, vec![]));
 }
+
+/// A client that does not repeat its SYN has given up when the answer comes 13 s later, which it never takes.
+#[test]
+fn an_answer_to_a_client_that_has_given_up_is_nobody_s_wait() {
+    const SYN_ACK: u8 = Flags::SYN | Flags::ACK;
+    let late = report(&[(CLIENT, 0, Flags::SYN), (SERVER, 13_000, SYN_ACK), (SERVER, 17_400, SYN_ACK)]);
+    assert_eq!(late.elapsed, Duration::ZERO, "{late:#?}");
+    let taken = report(&[(CLIENT, 0, Flags::SYN), (SERVER, 2_000, SYN_ACK), (CLIENT, 2_000, Flags::ACK)]);
+    assert_eq!(taken.elapsed, Duration::from_millis(2_000), "{taken:#?}");
+}

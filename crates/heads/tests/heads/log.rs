@@ -117,6 +117,7 @@ fn show(head: &Head, name: Option<String>) -> String {
         Role::Subscribes => "subscribes",
         Role::Answers => "answers",
         Role::Interim => "interim",
+        Role::Defers => "defers",
         Role::Pushes => "pushes",
         Role::Neither => "neither",
         Role::Unknown => "unknown",

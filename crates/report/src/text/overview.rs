@@ -74,10 +74,15 @@ pub(super) fn what_was_read(report: &Report, files: &[CaptureInfo], style: Style
             billed.push(counted(n, noun));
         }
     }
+    let by_clock = if report.by_clock < report.elapsed - report.elapsed.divided_by(20) {
+        format!(" ({} by the clock: several waited at once)", time(report.by_clock))
+    } else {
+        String::new()
+    };
     let connections = report.connections.len() as u64 + report.omitted.connections;
     let billed = if billed.is_empty() { "nothing".to_owned() } else { billed.join(", ") };
     format!(
-        "{name}: {}{span}; billed {}: {billed} on {}.",
+        "{name}: {}{span}; billed {}{by_clock}: {billed} on {}.",
         counted(total.packets.max(report.segments), "packet"),
         time(report.elapsed),
         counted(connections, "connection")
