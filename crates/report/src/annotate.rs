@@ -106,6 +106,7 @@ fn held(cause: Cause, span: Duration) -> String {
         Cause::SlowStart | Cause::SlowStartAfterIdle => "held {} by slow start",
         Cause::CongestionWindow => "held {} by the congestion window",
         Cause::ReceiveWindow => "held {} by the peer's receive window",
+        Cause::ApplicationWindow => "held {} by the window of the protocol above TCP",
         Cause::SendBuffer => "held {} by the send buffer",
         Cause::Pacing => "held {} by pacing",
         Cause::Loss => "sent {} late for a loss",
@@ -113,7 +114,7 @@ fn held(cause: Cause, span: Duration) -> String {
         Cause::Queueing => "queued {}",
         Cause::ServerThink | Cause::SenderThink => "its program took {}",
         Cause::ReceiverThink => "waited {} for the peer's program to read",
-        Cause::RoundTrip | Cause::Handshake => "under way {}",
+        Cause::RoundTrip | Cause::Handshake | Cause::TlsHandshake => "under way {}",
         Cause::Bandwidth => "on the slowest link {}",
         Cause::Unexplained => "came {} later than anything explains",
     };
