@@ -18,8 +18,10 @@ const LEAST: usize = 3;
 const DEVIATIONS: f64 = 3.29;
 /// Of few, all have to lie on one side.
 const FEW: usize = 12;
-/// A difference of the medians that is worth a change.
-const SHARE_MIN: f64 = 0.05;
+/// Two stretches of a busy machine differ by more than chance, and by this of their medians ...
+const SHARE_MIN: f64 = 0.2;
+/// ... or by this much, ns. What TCP makes wait for is longer.
+const NS_MIN: f64 = 100_000.0;
 
 /// Compares what was measured before and after.
 pub(super) fn compare(before: &Measured, after: &Measured) -> Verdict {
@@ -35,7 +37,9 @@ pub(super) fn compare(before: &Measured, after: &Measured) -> Verdict {
         deviations(old, new).abs() > DEVIATIONS
     };
     match () {
-        () if share < SHARE_MIN || !apart => Verdict::NoDifference,
+        () if share < SHARE_MIN || (old_median - new_median).abs() < NS_MIN || !apart => {
+            Verdict::NoDifference
+        }
         () if new_median < old_median => Verdict::Better,
         () => Verdict::Worse,
     }
