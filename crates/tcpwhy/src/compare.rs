@@ -11,7 +11,7 @@ use tcpwhy_report::escape::visible;
 use tcpwhy_report::{json, text};
 
 use crate::cli::InputArgs;
-use crate::output::{Output, complain, print, troubles};
+use crate::output::{Output, anonymous, complain, print, troubles};
 use crate::{ANALYSED, GATE_CLOSED, NOT_ANALYSED, NOTHING_ANALYSED, WRONG_USAGE, analyse, confined};
 
 #[derive(Debug, Args)]
@@ -63,10 +63,12 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<u8> {
     let [before_report, after_report] = reports.as_slice() else { unreachable!("two captures were read") };
     let comparison = Comparison::of(before_report, after_report);
     if args.json {
-        let name = |path: &PathBuf| path.to_string_lossy().into_owned();
+        let named = |path: &PathBuf, i| {
+            if args.input.anonymize { anonymous(i) } else { path.to_string_lossy().into_owned() }
+        };
         let mut out = std::io::stdout().lock();
         let version = env!("CARGO_PKG_VERSION");
-        json::comparison(&comparison, [&name(before), &name(after)], version, &mut out)?;
+        json::comparison(&comparison, [&named(before, 0), &named(after, 1)], version, &mut out)?;
         out.flush()?;
     } else {
         print(&text::comparison(&comparison, args.input.style()))?;

@@ -204,7 +204,7 @@ impl<'a> Output<'a> {
 }
 
 /// What a file is called where names are replaced.
-fn anonymous(i: usize) -> String {
+pub(crate) fn anonymous(i: usize) -> String {
     format!("anonymized-{}.pcapng", i + 1)
 }
 

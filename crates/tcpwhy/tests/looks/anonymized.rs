@@ -100,6 +100,12 @@ fn one_key_names_alike_in_every_capture_and_another_otherwise() {
     assert_eq!(port(&told[0]), port(&client(&json(&ends[0], &[]))));
     let hidden = client(&json(&ends[0], &["--anonymize", "--key", &key, "--anonymize-ports"]));
     assert_ne!(port(&hidden), port(&told[0]));
+    let [one, other] = ends.each_ref().map(|end| end.to_string_lossy());
+    for more in [&["--json"][..], &[]] {
+        let compared = tcpwhy(&[&["compare", &one, &other][..], &words, more].concat());
+        let said = String::from_utf8_lossy(&compared.stdout).into_owned();
+        assert!(!said.contains("corpus") && REAL.iter().all(|real| !said.contains(real)), "{said}");
+    }
     let missing = tcpwhy(&["read", &ends[0].to_string_lossy(), "--anonymize", "--key", "no/such/key"]);
     assert_eq!(missing.status.code(), Some(1));
     assert!(missing.stdout.is_empty());
