@@ -7,10 +7,14 @@ use crate::flow::order::LastData;
 use crate::flow::packed::Packed;
 
 impl Path {
-    /// Whether something was sent again that may have repaired nothing, or a timer ran.
+    /// Whether something was sent again that may have repaired nothing, a timer ran, or Nagle seems to have held what was sent last.
     #[inline]
     pub(crate) fn has_pending(&self) -> bool {
-        self.aside.as_ref().is_some_and(|aside| aside.pending_last.is_some() || aside.timer.is_some())
+        let last = self.last.as_ref().map(|last| last.packet);
+        self.aside.as_ref().is_some_and(|aside| {
+            let held = aside.held_tail.as_ref().is_some_and(|tail| Some(tail.packet) == last);
+            held || aside.pending_last.is_some() || aside.timer.is_some()
+        })
     }
 
     /// [`Path::advance`] with what the bottleneck needed in a burst.
