@@ -2,7 +2,10 @@
 # Builds the page from its sources into crates/page/built/page.html, or into the file that is named.
 set -eu
 cd "$(dirname "$0")"
-[ node_modules/.package-lock.json -nt package-lock.json ] || npm ci --ignore-scripts --silent
+if ! [ node_modules/.package-lock.json -nt package-lock.json ]; then
+    # The network may fail once.
+    npm ci --ignore-scripts --silent || npm ci --ignore-scripts --silent || npm ci --ignore-scripts
+fi
 node contract.mjs
 npx --no-install tsc --noEmit
 npx --no-install vite build --logLevel error

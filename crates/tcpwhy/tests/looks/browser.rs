@@ -85,8 +85,11 @@ fn drive(folder: &Path, cases: &[Value]) {
     let list = folder.join("cases.json");
     let written = fs::write(&list, Value::from(cases).to_string());
     assert!(written.is_ok(), "{written:?}");
-    let (held, said) = output_of(Command::new("node").arg(root().join("page/test/browser.mjs")).arg(&list));
+    let drive = || output_of(Command::new("node").arg(root().join("page/test/browser.mjs")).arg(&list));
+    let (held, said) = drive();
     println!("{said}");
+    // A browser may have been starved; what fails again was not that.
+    let (held, said) = if held { (held, said) } else { drive() };
     assert!(held, "{said}");
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use tcpwhy_lab::{Host, Pair};
 
-use crate::lab::{App, lab, skip, tcpwhy, text};
+use crate::lab::{App, lab, skip, tcpwhy, text, thrice};
 
 /// `tcpwhy fix` or `undo` with a journal of its own.
 fn with(journal: &Path, words: &[&str]) -> Output {
@@ -53,105 +53,116 @@ const CALLS_S: f64 = 150e-6;
 
 #[test]
 fn nodelay_on_a_running_client_takes_the_stall_away_and_undo_brings_it_back() {
-    let name = "nodelay_on_a_running_client_takes_the_stall_away_and_undo_brings_it_back";
-    let Some(lab) = lab(name, 0) else { return };
-    let journal = tempfile::tempdir().expect("a folder");
-    let _server = App::start(lab.pair.server(), &["echo", "8080"]);
-    let address = Pair::SERVER_V4.to_string();
-    let mut java = Command::new("java");
-    java.args([
-        "-Xshare:auto",
-        concat!(env!("CARGO_MANIFEST_DIR"), "/tests/running/Split.java"),
-        &address,
-        "8080",
-    ]);
-    let client = if Command::new("java").arg("-version").stderr(Stdio::null()).status().is_ok() {
-        App::run(lab.pair.client(), java)
-    } else {
-        skip(name, "java is not installed");
-        App::start(lab.pair.client(), &["split", &address, "8080"])
-    };
-    client.wait_for(5);
-    let pid = client.pid().to_string();
-    let before_s = client.median_s(20);
-    assert!((0.038..0.060).contains(&before_s), "{before_s}");
-    let fix = ["fix", "nodelay", "--pid", &pid, "--port", "8080", "--measure", "2s", "--yes"];
-    let said = done(&with(journal.path(), &fix));
-    let after_s = client.median_s(200);
-    assert!(after_s < 0.001, "{after_s}");
-    near(told_s(&said, "before"), before_s, CALLS_S);
-    near(told_s(&said, "after"), after_s, CALLS_S);
-    assert!(said.contains("; nagle-delayed-ack ") && said.contains("Better: "), "{said}");
-    assert!(said.contains("TCP_NODELAY of descriptor"), "{said}");
-    let listed = done(&with(journal.path(), &["undo"]));
-    assert!(listed.contains(": 0 -> 1 (nodelay)"), "{listed}");
-    let undone = done(&with(journal.path(), &["undo", "--all"]));
-    assert!(undone.contains("taken back"), "{undone}");
-    let again_s = client.median_s(20);
-    near(again_s, before_s, 0.004);
-    assert_eq!(done(&with(journal.path(), &["undo"])), "Nothing is changed.\n");
+    thrice(|| {
+        let name = "nodelay_on_a_running_client_takes_the_stall_away_and_undo_brings_it_back";
+        let Some(lab) = lab(name, 0) else { return };
+        let journal = tempfile::tempdir().expect("a folder");
+        let _server = App::start(lab.pair.server(), &["echo", "8080"]);
+        let address = Pair::SERVER_V4.to_string();
+        let mut java = Command::new("java");
+        java.args([
+            "-Xshare:auto",
+            concat!(env!("CARGO_MANIFEST_DIR"), "/tests/running/Split.java"),
+            &address,
+            "8080",
+        ]);
+        let client = if Command::new("java").arg("-version").stderr(Stdio::null()).status().is_ok() {
+            App::run(lab.pair.client(), java)
+        } else {
+            skip(name, "java is not installed");
+            App::start(lab.pair.client(), &["split", &address, "8080"])
+        };
+        client.wait_for(5);
+        let pid = client.pid().to_string();
+        let before_s = client.median_s(20);
+        assert!((0.038..0.060).contains(&before_s), "{before_s}");
+        let fix = ["fix", "nodelay", "--pid", &pid, "--port", "8080", "--measure", "2s", "--yes"];
+        let said = done(&with(journal.path(), &fix));
+        let after_s = client.median_s(200);
+        assert!(after_s < 0.001, "{after_s}");
+        near(told_s(&said, "before"), before_s, CALLS_S);
+        near(told_s(&said, "after"), after_s, CALLS_S);
+        assert!(said.contains("; nagle-delayed-ack ") && said.contains("Better: "), "{said}");
+        assert!(said.contains("TCP_NODELAY of descriptor"), "{said}");
+        let listed = done(&with(journal.path(), &["undo"]));
+        assert!(listed.contains(": 0 -> 1 (nodelay)"), "{listed}");
+        let undone = done(&with(journal.path(), &["undo", "--all"]));
+        assert!(undone.contains("taken back"), "{undone}");
+        let again_s = client.median_s(20);
+        near(again_s, before_s, 0.004);
+        assert_eq!(done(&with(journal.path(), &["undo"])), "Nothing is changed.\n");
+    });
 }
 
 #[test]
 fn a_window_that_was_fixed_opens_on_the_running_connection() {
-    let Some(lab) = lab("a_window_that_was_fixed_opens_on_the_running_connection", 26) else { return };
-    let journal = tempfile::tempdir().expect("a folder");
-    let _server = App::start(lab.pair.server(), &["source", "8080", "3000000"]);
-    let address = Pair::SERVER_V4.to_string();
-    let client = App::start(lab.pair.client(), &["fetch", &address, "8080", "3000000", "65536", "0", "late"]);
-    let before_s = client.median_s(3);
-    assert!(before_s > 1.0, "{before_s}: 3 MB of 64 KB windows");
-    let pid = client.pid().to_string();
-    let said =
-        done(&with(journal.path(), &["fix", "unlock-rcvbuf", "--pid", &pid, "--measure", "8s", "--yes"]));
-    let after_s = client.median_s(9);
-    assert!(after_s < 0.3, "{after_s}: {said}");
-    near(told_s(&said, "before"), before_s, 0.03);
-    near(told_s(&said, "after"), after_s, 0.03);
-    assert!(said.contains("SO_RCVBUF of descriptor") && said.contains("locked 65536 -> free"), "{said}");
-    done(&with(journal.path(), &["undo", "--all"]));
-    let again_s = client.median_s(3);
-    assert!(again_s > 1.0, "{again_s}");
+    thrice(|| {
+        let Some(lab) = lab("a_window_that_was_fixed_opens_on_the_running_connection", 26) else { return };
+        let journal = tempfile::tempdir().expect("a folder");
+        let _server = App::start(lab.pair.server(), &["source", "8080", "3000000"]);
+        let address = Pair::SERVER_V4.to_string();
+        let client =
+            App::start(lab.pair.client(), &["fetch", &address, "8080", "3000000", "65536", "0", "late"]);
+        let before_s = client.median_s(3);
+        assert!(before_s > 1.0, "{before_s}: 3 MB of 64 KB windows");
+        let pid = client.pid().to_string();
+        let said =
+            done(&with(journal.path(), &["fix", "unlock-rcvbuf", "--pid", &pid, "--measure", "8s", "--yes"]));
+        let after_s = client.median_s(9);
+        assert!(after_s < 0.3, "{after_s}: {said}");
+        near(told_s(&said, "before"), before_s, 0.03);
+        near(told_s(&said, "after"), after_s, 0.03);
+        assert!(said.contains("SO_RCVBUF of descriptor") && said.contains("locked 65536 -> free"), "{said}");
+        done(&with(journal.path(), &["undo", "--all"]));
+        let again_s = client.median_s(3);
+        assert!(again_s > 1.0, "{again_s}");
+    });
 }
 
 #[test]
 fn a_connection_that_keeps_its_window_over_a_pause_is_faster_behind_it() {
-    let Some(lab) = lab("a_connection_that_keeps_its_window_over_a_pause_is_faster_behind_it", 26) else {
-        return;
-    };
-    let journal = tempfile::tempdir().expect("a folder");
-    let server = App::start(lab.pair.server(), &["source", "8080", "200000"]);
-    let address = Pair::SERVER_V4.to_string();
-    let client = App::start(lab.pair.client(), &["fetch", &address, "8080", "200000", "0", "1.2"]);
-    let before_s = client.median_s(3);
-    let pid = server.pid().to_string();
-    let words = ["fix", "no-restart-after-idle", "--pid", &pid, "--port", "8080", "--measure", "9s", "--yes"];
-    let said = done(&with(journal.path(), &words));
-    let after_s = client.median_s(3);
-    // Ten segments at first and twice as many each round trip; then all at once.
-    assert!(before_s > after_s + 0.045, "{before_s} {after_s}");
-    near(told_s(&said, "before"), before_s, 0.001);
-    near(told_s(&said, "after"), after_s, 0.001);
-    assert!(said.contains("Better: "), "{said}");
-    done(&with(journal.path(), &["undo", "--all"]));
-    let again_s = client.median_s(3);
-    near(again_s, before_s, 0.005);
+    thrice(|| {
+        let Some(lab) = lab("a_connection_that_keeps_its_window_over_a_pause_is_faster_behind_it", 26) else {
+            return;
+        };
+        let journal = tempfile::tempdir().expect("a folder");
+        let server = App::start(lab.pair.server(), &["source", "8080", "200000"]);
+        let address = Pair::SERVER_V4.to_string();
+        let client = App::start(lab.pair.client(), &["fetch", &address, "8080", "200000", "0", "1.2"]);
+        let before_s = client.median_s(3);
+        let pid = server.pid().to_string();
+        let words =
+            ["fix", "no-restart-after-idle", "--pid", &pid, "--port", "8080", "--measure", "9s", "--yes"];
+        let said = done(&with(journal.path(), &words));
+        let after_s = client.median_s(3);
+        // Ten segments at first and twice as many each round trip; then all at once.
+        assert!(before_s > after_s + 0.045, "{before_s} {after_s}");
+        near(told_s(&said, "before"), before_s, 0.001);
+        near(told_s(&said, "after"), after_s, 0.001);
+        assert!(said.contains("Better: "), "{said}");
+        done(&with(journal.path(), &["undo", "--all"]));
+        let again_s = client.median_s(3);
+        near(again_s, before_s, 0.005);
+    });
 }
 
 #[test]
 fn what_does_not_help_is_said_and_taken_back() {
-    let Some(lab) = lab("what_does_not_help_is_said_and_taken_back", 0) else { return };
-    let journal = tempfile::tempdir().expect("a folder");
-    let _server = App::start(lab.pair.server(), &["echo", "8080"]);
-    let client = App::start(lab.pair.client(), &["whole", &Pair::SERVER_V4.to_string(), "8080"]);
-    client.wait_for(10);
-    let pid = client.pid().to_string();
-    let said = done(&with(journal.path(), &["fix", "nodelay", "--pid", &pid, "--measure", "1s", "--yes"]));
-    // A machine that is busy in one of the two seconds makes that one slower, which is no help either.
-    assert!(said.contains("No difference") || said.contains("Worse"), "{said}");
-    assert!(said.contains("taken back"), "{said}");
-    assert_eq!(nodelay(&pid), "0");
-    assert_eq!(done(&with(journal.path(), &["undo"])), "Nothing is changed.\n");
+    thrice(|| {
+        let Some(lab) = lab("what_does_not_help_is_said_and_taken_back", 0) else { return };
+        let journal = tempfile::tempdir().expect("a folder");
+        let _server = App::start(lab.pair.server(), &["echo", "8080"]);
+        let client = App::start(lab.pair.client(), &["whole", &Pair::SERVER_V4.to_string(), "8080"]);
+        client.wait_for(10);
+        let pid = client.pid().to_string();
+        let said =
+            done(&with(journal.path(), &["fix", "nodelay", "--pid", &pid, "--measure", "1s", "--yes"]));
+        // A machine that is busy in one of the two seconds makes that one slower, which is no help either.
+        assert!(said.contains("No difference") || said.contains("Worse"), "{said}");
+        assert!(said.contains("taken back"), "{said}");
+        assert_eq!(nodelay(&pid), "0");
+        assert_eq!(done(&with(journal.path(), &["undo"])), "Nothing is changed.\n");
+    });
 }
 
 #[test]

@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tcpwhy_lab::Pair;
 
-use crate::lab::{App, lab, tcpwhy, text};
+use crate::lab::{App, lab, tcpwhy, text, thrice};
 
 /// The lines of a run, as documents: those on the way, then the one of the end.
 fn documents(out: &str) -> (Vec<Value>, Value) {
@@ -25,23 +25,25 @@ fn documents(out: &str) -> (Vec<Value>, Value) {
 
 #[test]
 fn what_is_said_at_the_end_is_what_read_says_of_the_file() {
-    let Some(lab) = lab("what_is_said_at_the_end_is_what_read_says_of_the_file", 0) else { return };
-    let _server = App::start(lab.pair.server(), &["echo", "8080"]);
-    let client = App::start(lab.pair.client(), &["split", &Pair::SERVER_V4.to_string(), "8080"]);
-    client.wait_for(3);
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("live.pcapng");
-    let (pid, path) = (client.pid().to_string(), file.to_str().expect("a plain name"));
-    let words = ["live", "--pid", &pid, "--for", "4s", "--every", "500ms", "--json", "--write", path];
-    let output = tcpwhy(&words);
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    let (ways, end) = documents(&text(&output.stdout));
-    assert!(ways.len() >= 4, "{ways:?}");
-    let worst = &ways.last().expect("lines")["findings"][0];
-    assert_eq!(worst["cause"], "nagle-delayed-ack", "{ways:#?}");
-    assert!((0.03..0.06).contains(&(worst["p50_ns"].as_f64().expect("a time") / 1e9)), "{worst}");
-    assert!(ways.iter().any(|way| way["findings"][0]["lately"]["hits"].as_i64() > Some(5)), "{ways:#?}");
-    same(&file, &end);
+    thrice(|| {
+        let Some(lab) = lab("what_is_said_at_the_end_is_what_read_says_of_the_file", 0) else { return };
+        let _server = App::start(lab.pair.server(), &["echo", "8080"]);
+        let client = App::start(lab.pair.client(), &["split", &Pair::SERVER_V4.to_string(), "8080"]);
+        client.wait_for(3);
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("live.pcapng");
+        let (pid, path) = (client.pid().to_string(), file.to_str().expect("a plain name"));
+        let words = ["live", "--pid", &pid, "--for", "4s", "--every", "500ms", "--json", "--write", path];
+        let output = tcpwhy(&words);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let (ways, end) = documents(&text(&output.stdout));
+        assert!(ways.len() >= 4, "{ways:?}");
+        let worst = &ways.last().expect("lines")["findings"][0];
+        assert_eq!(worst["cause"], "nagle-delayed-ack", "{ways:#?}");
+        assert!((0.03..0.06).contains(&(worst["p50_ns"].as_f64().expect("a time") / 1e9)), "{worst}");
+        assert!(ways.iter().any(|way| way["findings"][0]["lately"]["hits"].as_i64() > Some(5)), "{ways:#?}");
+        same(&file, &end);
+    });
 }
 
 #[track_caller]
@@ -56,43 +58,47 @@ fn same(file: &Path, end: &Value) {
 
 #[test]
 fn ctrl_c_ends_it_with_the_whole_answer_and_no_rights_were_left() {
-    let Some(lab) = lab("ctrl_c_ends_it_with_the_whole_answer_and_no_rights_were_left", 0) else { return };
-    let server = App::start(lab.pair.server(), &["echo", "8080"]);
-    let client = App::start(lab.pair.client(), &["split", &Pair::SERVER_V4.to_string(), "8080"]);
-    client.wait_for(3);
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tcpwhy"));
-    command.args(["live", "--pid", &server.pid().to_string(), "--every", "300ms"]);
-    let child = command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("it starts");
-    std::thread::sleep(Duration::from_millis(2_500));
-    let tasks = std::fs::read_dir(format!("/proc/{}/task", child.id())).expect("it runs").flatten();
-    let mut threads = 0;
-    for task in tasks {
-        let status = std::fs::read_to_string(task.path().join("status")).expect("a thread");
-        for set in ["CapEff", "CapPrm", "CapInh"] {
-            assert!(status.contains(&format!("{set}:\t0000000000000000")), "{status}");
+    thrice(|| {
+        let Some(lab) = lab("ctrl_c_ends_it_with_the_whole_answer_and_no_rights_were_left", 0) else {
+            return;
+        };
+        let server = App::start(lab.pair.server(), &["echo", "8080"]);
+        let client = App::start(lab.pair.client(), &["split", &Pair::SERVER_V4.to_string(), "8080"]);
+        client.wait_for(3);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tcpwhy"));
+        command.args(["live", "--pid", &server.pid().to_string(), "--every", "300ms"]);
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        std::thread::sleep(Duration::from_millis(2_500));
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", child.id())).expect("it runs").flatten();
+        let mut threads = 0;
+        for task in tasks {
+            let status = std::fs::read_to_string(task.path().join("status")).expect("a thread");
+            for set in ["CapEff", "CapPrm", "CapInh"] {
+                assert!(status.contains(&format!("{set}:\t0000000000000000")), "{status}");
+            }
+            assert!(status.contains("NoNewPrivs:\t1"));
+            threads += 1;
         }
-        assert!(status.contains("NoNewPrivs:\t1"));
-        threads += 1;
-    }
-    assert!(threads >= 2, "the one that waits and the one that captures");
-    kill_process(Pid::from_raw(child.id() as i32).expect("a pid"), Signal::INT).expect("it runs");
-    let output = child.wait_with_output().expect("it ends");
-    let said = text(&output.stdout);
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    assert!(
-        said.contains("== after ") && said.contains("  nagle-delayed-ack    client of 10.77.0.2:8080"),
-        "{said}"
-    );
-    let (_, end) = said.rsplit_once("== after").expect("lines");
-    assert!(
-        end.contains("delayed acknowledgement: the client writes") && end.contains("tcpwhy read"),
-        "{end}"
-    );
+        assert!(threads >= 2, "the one that waits and the one that captures");
+        kill_process(Pid::from_raw(child.id() as i32).expect("a pid"), Signal::INT).expect("it runs");
+        let output = child.wait_with_output().expect("it ends");
+        let said = text(&output.stdout);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        assert!(
+            said.contains("== after ") && said.contains("  nagle-delayed-ack    client of 10.77.0.2:8080"),
+            "{said}"
+        );
+        let (_, end) = said.rsplit_once("== after").expect("lines");
+        assert!(
+            end.contains("delayed acknowledgement: the client writes") && end.contains("tcpwhy read"),
+            "{end}"
+        );
+    });
 }
 
 #[test]
