@@ -14,13 +14,14 @@ const CHANGE_NOTIFY: u16 = 0xf;
 /// MessageId of an oplock break that nobody asked for.
 const UNSOLICITED: u64 = u64::MAX;
 
-/// The header of SMB1, the bit in its flags that a reply has, and where a function stands behind it (MS-CIFS, 2.2.4.62.1).
+/// The header of SMB1, and the bit in its flags that a reply has.
 const SMB1_LEN: usize = 32;
 const SMB1_REPLY: u8 = 0x80;
-const SMB1_FUNCTION: usize = 69;
+/// How many words of parameters: 19 and those of a notification or a device's control (MS-CIFS, 2.2.4.62.1).
+const SMB1_WORDS: usize = 32;
+const NOTIFY_WORDS: u8 = 23;
 const NT_TRANSACT: u8 = 0xa0;
 const NT_CANCEL: u8 = 0xa4;
-const NOTIFY_CHANGE: u16 = 4;
 
 /// What both sides have said so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -98,13 +99,16 @@ fn smb1(message: &[u8], len: u32, all: u64, out: &mut Out<'_>) -> Step {
     else {
         return Step::Need;
     };
-    let function = u16_le(message, SMB1_FUNCTION);
+    let words = message.get(SMB1_WORDS).copied();
+    if words.is_none() && len as usize > SMB1_WORDS {
+        return Step::Need;
+    }
     let role = match flags & SMB1_REPLY != 0 {
         // A break of a lock that nobody asked for.
         true if id == u16::MAX => Role::Pushes,
         true => Role::Answers,
         false if id == u16::MAX => Role::Neither,
-        false if command == NT_TRANSACT && function == Some(NOTIFY_CHANGE) => Role::Subscribes,
+        false if command == NT_TRANSACT && words == Some(NOTIFY_WORDS) => Role::Subscribes,
         false if command == NT_CANCEL => Role::Neither,
         false => Role::Asks,
     };

@@ -17,7 +17,10 @@ use tcpwhy_report::{CaptureInfo, Style, answer, text};
 use tcpwhy_wire::{Duration, Instant};
 
 /// Forms that change a sentence or are told in words.
-const FORMS: [&str; 28] = [
+const FORMS: [&str; 31] = [
+    "or-messages",
+    "or-pushes",
+    "new-data-probe",
     "or-cork",
     "or-news",
     "whole-reply",
@@ -247,6 +250,8 @@ fn page() -> String {
     ] {
         page.lines(&shown(&of(vec![held(40, 40)]), &files), "note:");
     }
+    let concurrent = Report { by_clock: ms(400), ..of(vec![held(40, 40)]) };
+    page.lines(&shown(&concurrent, &[capture("a.pcap")]), "a.pcap:");
     let _ = (SERVER, Instant::default());
     page.text
 }

@@ -392,6 +392,10 @@ proptest! {
                 _ => {}
             }
         }
+        if !syn {
+            let stamps = if read.timestamps.is_some() { 12 } else { 0 };
+            read.beside_stamps = (tcp.data_offset() * 4 - 20).saturating_sub(stamps);
+        }
         prop_assert_eq!(ours, Segment {
             packet: 3,
             at: Instant::from_nanos(5),

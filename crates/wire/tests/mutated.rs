@@ -99,6 +99,10 @@ fn theirs(tcp: &TcpSlice<'_>, src: Endpoint, dst: Endpoint, ip_id: Option<u16>, 
             Err(_) => good = false,
         }
     }
+    if !tcp.syn() {
+        let stamps = if options.timestamps.is_some() { 12 } else { 0 };
+        options.beside_stamps = (tcp.data_offset() * 4 - 20).saturating_sub(stamps);
+    }
     let segment = Segment {
         packet: 1,
         at: Instant::from_nanos(5),

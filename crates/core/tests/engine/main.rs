@@ -10,6 +10,7 @@ mod seen_again;
 mod senders;
 mod servers;
 mod slow_link;
+mod spoken;
 mod standing_still;
 mod unanswered;
 
