@@ -22,11 +22,13 @@ fn stdout(output: &Output) -> String {
 
 /// What a terminal of so many columns shows, by util-linux's script(1).
 fn on_a_terminal(columns: usize, args: &str) -> Option<String> {
-    let command = format!(
-        "stty cols {columns} rows 40; {} read {} {args}",
-        env!("CARGO_BIN_EXE_tcpwhy"),
-        data("split.pcap").display()
-    );
+    shown_by(&format!("stty cols {columns} rows 40;"), args)
+}
+
+/// What a terminal shows of an answer behind this piece of shell.
+fn shown_by(setting: &str, args: &str) -> Option<String> {
+    let command =
+        format!("{setting} {} read {} {args}", env!("CARGO_BIN_EXE_tcpwhy"), data("split.pcap").display());
     let output = Command::new("script").args(["-qec", &command, "/dev/null"]).stdin(Stdio::null()).output();
     match output {
         Ok(output) if output.status.success() => Some(stdout(&output).replace("\r\n", "\n")),
@@ -133,20 +135,7 @@ fn a_pipe_is_answered_every_so_often() {
 
 /// What a terminal of so many rows shows, with this pager.
 fn paged(rows: usize, pager: &str, args: &str) -> Option<String> {
-    let command = format!(
-        "stty cols 100 rows {rows}; PAGER=\"{pager}\" {} read {} {args}",
-        env!("CARGO_BIN_EXE_tcpwhy"),
-        data("split.pcap").display()
-    );
-    let output = Command::new("script").args(["-qec", &command, "/dev/null"]).stdin(Stdio::null()).output();
-    match output {
-        Ok(output) if output.status.success() => Some(stdout(&output).replace("\r\n", "\n")),
-        _ => {
-            assert!(std::env::var_os("CI").is_none_or(|ci| ci != "true"), "script(1) is missing");
-            println!("skipped: script(1) is missing");
-            None
-        }
-    }
+    shown_by(&format!("stty cols 100 rows {rows}; PAGER=\"{pager}\""), args)
 }
 
 #[test]

@@ -115,7 +115,7 @@ impl Connection {
         lies_in
     }
 
-    /// More is said than one question and its answer: from now on each message has an account of its own. A second question comes before the first one has its answer: from now on each has an account of its own.
+    /// More is said than one question and its answer, one after the other: from now on each message has an account of its own.
     fn begin_concurrency(&mut self, segment: &Segment, ledger: &mut Ledger) {
         let Some(talk) = self.talk.as_deref_mut() else { return };
         let waiting = talk.pending.take();
