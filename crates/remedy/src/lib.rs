@@ -1,13 +1,15 @@
 //! What should be changed, by whom, and what would it save?
 //!
 //! `advise` answers for one finding, `catalogue` holds the fixes themselves in the words of each language and server,
-//! `explain` tells what each cause is and how to see it by hand. Pure: no I/O, no clock.
+//! `alternatives` names what else a line may be, `explain` tells what each cause is and how to see it by hand. Pure: no I/O, no clock.
 #![forbid(unsafe_code)]
 
 pub mod advise;
+pub mod alternatives;
 pub mod catalogue;
 pub mod explain;
 
 pub use advise::{Remedy, Saves, remedies_for};
+pub use alternatives::{Alternative, Reading, alternatives};
 pub use catalogue::{Fix, How, Stack};
 pub use explain::{Explanation, explain};

@@ -13,11 +13,12 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 use serde_json::Serializer;
-use tcpwhy_core::Side;
 use tcpwhy_core::report::{
-    Connection, Detail, Exchange, Finding, Line, Pairing, Report, Rung, Servers, TotalLine, Trigger,
+    Confidence, Connection, Detail, Exchange, Finding, Line, Pairing, Report, Rung, Servers, TotalLine,
+    Trigger,
 };
-use tcpwhy_remedy::{Remedy, Saves, remedies_for};
+use tcpwhy_core::{Cause, Side};
+use tcpwhy_remedy::{Alternative, Remedy, Saves, alternatives, remedies_for};
 use tcpwhy_wire::Duration;
 
 use capture::CaptureDto;
@@ -210,6 +211,8 @@ struct FindingDto<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     without_mean_ns: Option<i64>,
     confidence: &'static str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    alternatives: Vec<AlternativeDto>,
     evidence: &'a [u64],
     worst: WorstDto,
     detail: DetailDto,
@@ -254,6 +257,7 @@ impl<'a> FindingDto<'a> {
             }),
             without_mean_ns: finding.without.map(Duration::as_nanos),
             confidence: finding.confidence.name(),
+            alternatives: others(finding.cause, finding.side, finding.confidence, &finding.detail),
             evidence: &finding.evidence,
             worst: WorstDto { connection: finding.worst.0, exchange: finding.worst.1 },
             detail: DetailDto::from(&finding.detail),
@@ -422,6 +426,8 @@ struct LineDto<'a> {
     side: &'static str,
     ns: i64,
     confidence: &'static str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    alternatives: Vec<AlternativeDto>,
     evidence: &'a [u64],
     detail: DetailDto,
 }
@@ -433,10 +439,30 @@ impl<'a> From<&'a Line> for LineDto<'a> {
             side: line.side.name(),
             ns: line.ns.as_nanos(),
             confidence: line.confidence.name(),
+            alternatives: others(line.cause, line.side, line.confidence, &line.detail),
             evidence: &line.evidence,
             detail: DetailDto::from(&line.detail),
         }
     }
+}
+
+#[derive(Debug, Serialize)]
+struct AlternativeDto {
+    reading: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    side: Option<&'static str>,
+    tell: &'static str,
+}
+
+impl From<Alternative> for AlternativeDto {
+    fn from(other: Alternative) -> Self {
+        Self { reading: other.reading.name(), side: other.reading.side().map(Side::name), tell: other.tell }
+    }
+}
+
+/// What else a line may be.
+fn others(cause: Cause, side: Side, confidence: Confidence, detail: &Detail) -> Vec<AlternativeDto> {
+    alternatives(cause, side, confidence, detail).into_iter().map(AlternativeDto::from).collect()
 }
 
 #[derive(Debug, Serialize)]

@@ -213,6 +213,11 @@ fn page() -> String {
     ];
     let seven = shown(&of(eight.map(big).to_vec()), &[capture("a.pcap")]);
     page.add(seven.lines().find(|line| line.contains("smaller")).unwrap_or_default());
+    page.part("What it may be instead");
+    for cause in Cause::ALL {
+        let one = possible(finding(cause, cause.side(Side::Server), ms(90), 40, 40));
+        page.lines(&shown(&of(vec![one]), &[capture("a.pcap")]), "or it is");
+    }
     page.part("Notes");
     for kind in NOTES.into_iter().chain(["of-tomorrow"]) {
         let report =

@@ -2,7 +2,7 @@
 
 use tcpwhy_core::report::{Confidence, Detail, Finding, Report, Servers};
 use tcpwhy_core::{Cause, Side};
-use tcpwhy_remedy::{How, Remedy, Saves, Stack, remedies_for};
+use tcpwhy_remedy::{Alternative, How, Remedy, Saves, Stack, alternatives, remedies_for};
 use tcpwhy_wire::Duration;
 
 use super::layout::{columns, left, wrap};
@@ -140,12 +140,24 @@ fn tell(
         ),
     ));
     fields.extend(measured(finding.cause, &finding.detail).map(|measured| ("measured", measured)));
+    let others = alternatives(finding.cause, finding.side, finding.confidence, &finding.detail);
+    fields.extend(others.iter().map(|other| ("or it is", instead(other))));
     fields.push(("packets", packets(finding, files)));
     fields.push(("look", look(finding, again)));
     // A line that takes little is told, and not what to do: there is more to be had elsewhere.
     let is_advised = matters(report, finding) || per_mille(finding.ns, report.elapsed) >= ADVISED_PER_MILLE;
     let fixes = if is_advised { fixes(finding, i == 0, style) } else { Vec::new() };
     Told { cause: finding.cause, head, fields, fixes }
+}
+
+/// Another reading, and what would tell.
+fn instead(other: &Alternative) -> String {
+    let reading = match other.reading.side() {
+        Some(Side::Unknown) => other.reading.name().to_owned(),
+        Some(side) => format!("{} ({})", other.reading.name(), side.name()),
+        None => "nothing that anybody waits for".to_owned(),
+    };
+    format!("{reading}: {}", other.tell)
 }
 
 fn confidence(confidence: Confidence) -> &'static str {

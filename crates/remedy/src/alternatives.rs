@@ -1,0 +1,184 @@
+//! What else could these packets be, and what would tell the readings apart?
+//!
+//! A line that is `possible`, or whose form names another reading, is told with them: each is what an engineer can
+//! rule out with one command or one more capture. What is certain has none.
+
+use tcpwhy_core::report::{Confidence, Detail};
+use tcpwhy_core::{Cause, Side};
+
+/// Another reading of the same packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Alternative {
+    /// What the time would have been spent on.
+    pub reading: Reading,
+    /// What to look at, and what it shows under this reading.
+    pub tell: &'static str,
+}
+
+/// What an interval may have been besides what it was billed to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// Another cause, and who could change it.
+    Cause(Cause, Side),
+    /// Nobody waited: a message of its own, or news that was not asked for.
+    NobodyWaits,
+}
+
+impl Reading {
+    /// The name in JSON: that of the cause, or `nobody-waits`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cause(cause, _) => cause.name(),
+            Self::NobodyWaits => "nobody-waits",
+        }
+    }
+
+    /// Whose it would be; `None` where it is nobody's.
+    pub const fn side(self) -> Option<Side> {
+        match self {
+            Self::Cause(_, side) => Some(side),
+            Self::NobodyWaits => None,
+        }
+    }
+}
+
+/// The other readings of a line or a finding, the likeliest first.
+pub fn alternatives(cause: Cause, side: Side, confidence: Confidence, detail: &Detail) -> Vec<Alternative> {
+    let mut all: Vec<Alternative> = by_form(detail.form).iter().map(|other| other.of(side)).collect();
+    if confidence == Confidence::Possible {
+        for other in by_cause(cause).iter().map(|other| other.of(side)) {
+            if !all.iter().any(|told| told.reading == other.reading) {
+                all.push(other);
+            }
+        }
+    }
+    all
+}
+
+/// Who a reading is about, seen from the side that the line names.
+#[derive(Clone, Copy)]
+enum Of {
+    Same,
+    Peer,
+    Path,
+    Server,
+    /// One of the ends: the line does not say which of them sent.
+    Either,
+    Nobody,
+}
+
+/// A row of the tables: the reading, and what tells.
+struct Other(Cause, Of, &'static str);
+
+impl Other {
+    fn of(&self, side: Side) -> Alternative {
+        let reading = match self.1 {
+            Of::Same => Reading::Cause(self.0, side),
+            Of::Peer => Reading::Cause(self.0, side.peer()),
+            Of::Path => Reading::Cause(self.0, Side::Path),
+            Of::Server => Reading::Cause(self.0, Side::Server),
+            Of::Either => Reading::Cause(self.0, Side::Unknown),
+            Of::Nobody => Reading::NobodyWaits,
+        };
+        Alternative { reading, tell: self.2 }
+    }
+}
+
+const NOBODY: Other =
+    Other(Cause::Unexplained, Of::Nobody, "the application's log says whether it waited for this message");
+const STRACE_CORK: &str =
+    "strace -e trace=setsockopt,sendto,sendmsg on the sender shows TCP_CORK or MSG_MORE";
+const STRACE_WRITE: &str =
+    "strace -tt -e trace=write,sendto,sendmsg on the sender shows when the program wrote";
+const FOLLOWS: &str =
+    "a capture beside the sender shows whether the segment follows an acknowledgement at once";
+const LIMITED: &str = "ss -tin on the sender shows which of busy, rwnd_limited and sndbuf_limited grows";
+const READER: &str = "ss -tn on the receiver shows a Recv-Q above zero where the program does not read";
+const BESIDE_ANSWERER: &str =
+    "a capture beside the side that answers shows when the request came and when the answer left";
+const FIRST_COPY: &str = "a capture beside the sender shows whether there was a first copy";
+const BOTH_ENDS: &str = "captures at both ends, given together, show the time on the way";
+const BACKLOG: &str = "nstat on the server shows whether TcpExtListenDrops grows";
+
+/// What a form says of itself.
+fn by_form(form: Option<&str>) -> &'static [Other] {
+    match form {
+        Some("or-cork") => &[Other(Cause::Cork, Of::Same, STRACE_CORK)],
+        Some("or-news" | "or-pushes" | "or-messages") => &[NOBODY],
+        _ => &[],
+    }
+}
+
+/// What else looks like this cause where the packets leave it open.
+fn by_cause(cause: Cause) -> &'static [Other] {
+    match cause {
+        Cause::ServerThink => &[Other(Cause::RoundTrip, Of::Path, BESIDE_ANSWERER), NOBODY],
+        Cause::SenderThink => &[
+            Other(Cause::NagleDelayedAck, Of::Same, FOLLOWS),
+            Other(Cause::SendBuffer, Of::Same, LIMITED),
+            NOBODY,
+        ],
+        Cause::ReceiverThink => &[Other(Cause::ReceiveWindow, Of::Same, READER)],
+        Cause::ReceiveWindow => &[
+            Other(Cause::ReceiverThink, Of::Same, READER),
+            Other(Cause::CongestionWindow, Of::Peer, LIMITED),
+        ],
+        Cause::Nagle | Cause::NagleDelayedAck => &[Other(Cause::SenderThink, Of::Same, STRACE_WRITE)],
+        Cause::Cork => &[Other(Cause::SenderThink, Of::Same, STRACE_CORK)],
+        Cause::DelayedAckCwnd => &[Other(Cause::SenderThink, Of::Peer, STRACE_WRITE)],
+        Cause::SlowStart | Cause::SlowStartAfterIdle | Cause::CongestionWindow => {
+            &[Other(Cause::SendBuffer, Of::Same, LIMITED), Other(Cause::Pacing, Of::Same, LIMITED)]
+        }
+        Cause::SendBuffer | Cause::Pacing => &[
+            Other(Cause::CongestionWindow, Of::Same, LIMITED),
+            Other(Cause::SenderThink, Of::Same, STRACE_WRITE),
+        ],
+        Cause::Loss | Cause::Rto => &[Other(Cause::SenderThink, Of::Either, FIRST_COPY)],
+        Cause::SynRetransmit => &[Other(Cause::ServerThink, Of::Server, BACKLOG)],
+        Cause::RoundTrip | Cause::Handshake | Cause::TlsHandshake => {
+            &[Other(Cause::ServerThink, Of::Server, BESIDE_ANSWERER)]
+        }
+        Cause::Queueing => &[Other(Cause::ServerThink, Of::Server, BOTH_ENDS)],
+        Cause::Bandwidth => &[Other(Cause::Pacing, Of::Either, LIMITED)],
+        Cause::ApplicationWindow => &[Other(Cause::ServerThink, Of::Peer, BESIDE_ANSWERER)],
+        Cause::Unexplained => &[],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_certain_has_one_reading() {
+        for cause in Cause::ALL {
+            let none = alternatives(cause, Side::Server, Confidence::Certain, &Detail::default());
+            assert_eq!(none, [], "{cause}");
+        }
+    }
+
+    #[test]
+    fn what_is_possible_has_another_reading_that_is_not_itself() {
+        for cause in Cause::ALL.into_iter().filter(|cause| *cause != Cause::Unexplained) {
+            let others = alternatives(cause, Side::Server, Confidence::Possible, &Detail::default());
+            assert!(!others.is_empty(), "{cause}");
+            for other in others {
+                assert_ne!(other.reading.name(), cause.name());
+                assert!(!other.tell.is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn a_form_that_names_another_reading_comes_first_and_once() {
+        let detail = Detail { form: Some("or-cork"), ..Detail::default() };
+        let readings = |confidence| -> Vec<&str> {
+            alternatives(Cause::ServerThink, Side::Server, confidence, &detail)
+                .iter()
+                .map(|other| other.reading.name())
+                .collect()
+        };
+        assert_eq!(readings(Confidence::Likely), ["cork"]);
+        assert_eq!(readings(Confidence::Possible), ["cork", "round-trip", "nobody-waits"]);
+    }
+}
