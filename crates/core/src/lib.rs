@@ -19,11 +19,13 @@ mod tally;
 mod words;
 
 pub use analysis::Analysis;
+pub use epoch::asked::Asked;
 pub use epoch::conductor::Conductor;
 pub use epoch::front::{Arrival, Front};
 pub use epoch::groups::Groups;
 pub use epoch::options::Options;
 pub use epoch::orders::{Epoch, Orders, Roll};
+pub use epoch::requests::Requests;
 pub use epoch::shard::Shard;
 pub use tally::ledger::{LADDERS_MAX, Listing};
 pub use words::cause::{Cause, Side};

@@ -64,6 +64,22 @@ impl Beginning {
         Self { at, payload_len, len: len as u8, bytes }
     }
 
+    /// Takes what follows at once, as far as there is room: a message may be written in pieces.
+    fn goes_on(&mut self, at: u64, captured: &[u8], payload_len: u32) -> bool {
+        let len = usize::from(self.len);
+        if self.payload_len as usize != len
+            || self.at + u64::from(self.payload_len) != at
+            || len == FIRST_BYTES_MAX
+        {
+            return false;
+        }
+        let more = captured.len().min(FIRST_BYTES_MAX - len);
+        self.bytes[len..len + more].copy_from_slice(&captured[..more]);
+        self.len += more as u8;
+        self.payload_len = self.payload_len.saturating_add(payload_len);
+        true
+    }
+
     fn first(&self) -> First<'_> {
         First { bytes: &self.bytes[..usize::from(self.len)], len: self.payload_len }
     }
@@ -151,14 +167,14 @@ impl Conversation {
     }
 
     /// Takes a segment of one side: where it begins in the stream, what was captured of its payload, and how long that is.
-    /// Tells the heads that it has or completes.
+    /// Tells the heads that it has or completes, each with the bytes that its name is of.
     pub fn on_bytes(
         &mut self,
         from: usize,
         at: u64,
         captured: &[u8],
         payload_len: u32,
-        mut on_head: impl FnMut(Head),
+        mut on_head: impl FnMut(Head, &[u8]),
     ) {
         let captured = &captured[..captured.len().min(payload_len as usize)];
         match &mut self.phase {
@@ -178,32 +194,37 @@ impl Conversation {
         at: u64,
         captured: &[u8],
         payload_len: u32,
-        on_head: &mut dyn FnMut(Head),
+        on_head: &mut dyn FnMut(Head, &[u8]),
     ) {
         let Phase::Listening(listening) = &mut self.phase else { return };
-        if listening.last == Some(from) || captured.is_empty() {
+        let goes_on = listening.last == Some(from);
+        if captured.is_empty() || goes_on && !listening.firsts[from].goes_on(at, captured, payload_len) {
             return;
         }
-        listening.last = Some(from);
-        listening.firsts[from] = Beginning::of(at, captured, payload_len);
+        if !goes_on {
+            listening.last = Some(from);
+            listening.firsts[from] = Beginning::of(at, captured, payload_len);
+        }
         let [a, b] = &listening.firsts;
         let Some(recognised) = recognise([a.first(), b.first()]) else {
-            listening.tries += 1;
+            listening.tries += u8::from(!goes_on);
             if listening.tries == TRIES_MAX {
                 self.phase = Phase::Deaf;
             }
             return;
         };
-        let other = listening.firsts[1 - from].clone();
+        let [own, other] = [from, 1 - from].map(|side| listening.firsts[side].clone());
         let mut talk = Talk::new(recognised);
-        talk.begin(from, at);
+        talk.begin(from, own.at);
         let mut end = End::Open;
         if other.len > 0 {
             talk.begin(1 - from, other.at);
-            // Of the bytes that a name would point to nothing is left.
-            let mut on_head = |head| on_head(Head { name: None, ..head });
             let bytes = other.first().bytes;
-            end = talk.on_bytes(1 - from, other.at, bytes, other.payload_len, &mut on_head);
+            end = talk.on_bytes(1 - from, other.at, bytes, other.payload_len, on_head);
+        }
+        if end == End::Open && own.at < at {
+            let before = (at - own.at) as u32;
+            end = talk.on_bytes(from, own.at, &own.bytes[..before as usize], before, on_head);
         }
         if end == End::Open {
             end = talk.on_bytes(from, at, captured, payload_len, on_head);
@@ -254,7 +275,7 @@ impl Talk {
         at: u64,
         captured: &[u8],
         payload_len: u32,
-        on_head: &mut dyn FnMut(Head),
+        on_head: &mut dyn FnMut(Head, &[u8]),
     ) -> End {
         let side = self.side(from);
         let is_turn = self.last.replace(from) == Some(1 - from);
@@ -274,7 +295,7 @@ impl Talk {
                 *reader = Reader { state: State::Reading, next: at, ..*reader };
             }
         }
-        let mut out = Out { from, is_turn, at: 0, base: None, turn: None, on_head };
+        let mut out = Out { from, is_turn, at: 0, base: 0, captured, carried: None, turn: None, on_head };
         loop {
             let reader = &mut self.readers[from];
             let seen = reader.next.saturating_add(u64::from(reader.carried));
@@ -327,7 +348,7 @@ impl Reader {
     ) -> Step {
         out.at = self.next;
         if self.carried == 0 {
-            out.base = Some(begin);
+            (out.base, out.carried) = (begin, None);
             let step = talking.step(side, rest, out);
             match step {
                 Step::Need if rest.len() < CARRY => {
@@ -340,12 +361,13 @@ impl Reader {
             }
             return step;
         }
-        out.base = None;
+        out.base = 0;
         let Some(slot) = self.carry.get_mut(usize::from(self.carried)) else { return Step::Wrong };
         *slot = rest[0];
         self.carried += 1;
         loop {
             let carried = usize::from(self.carried);
+            out.carried = Some(self.carry);
             let step = talking.step(side, &self.carry[..carried], out);
             match step {
                 Step::Need if carried < CARRY => return step,

@@ -89,29 +89,32 @@ pub(crate) struct Out<'a> {
     pub(crate) from: usize,
     /// Where the step's bytes begin in the stream.
     pub(crate) at: u64,
-    /// And in the slice at hand, if they are all of it.
-    pub(crate) base: Option<usize>,
+    /// And in the slice at hand.
+    pub(crate) base: usize,
+    pub(crate) captured: &'a [u8],
+    /// What is at hand instead, of a head that began in another segment.
+    pub(crate) carried: Option<[u8; CARRY]>,
     /// The other side has spoken since this one did.
     pub(crate) is_turn: bool,
     pub(crate) turn: Option<Turn>,
-    pub(crate) on_head: &'a mut dyn FnMut(Head),
+    pub(crate) on_head: &'a mut dyn FnMut(Head, &[u8]),
 }
 
 impl Out<'_> {
     /// Tells a head that begins where the step's bytes do, unless `at` says how much further on.
     pub(crate) fn put(&mut self, head: Head) {
-        (self.on_head)(Head { from: self.from, at: self.at + head.at, ..head });
+        self.put_at(self.at + head.at, head);
     }
 
     /// Tells a head that begins here in the stream.
     pub(crate) fn put_at(&mut self, at: u64, head: Head) {
-        (self.on_head)(Head { from: self.from, at, ..head });
+        let of = self.carried.as_ref().map_or(self.captured, |carried| carried.as_slice());
+        (self.on_head)(Head { from: self.from, at, ..head }, of);
     }
 
     /// Bytes of the step, for a name.
     pub(crate) fn span(&self, start: usize, end: usize) -> Option<Span> {
-        let base = self.base.filter(|_| start < end)?;
-        Some(Span { start: (base + start) as u32, end: (base + end) as u32 })
+        (start < end).then_some(Span { start: (self.base + start) as u32, end: (self.base + end) as u32 })
     }
 }
 

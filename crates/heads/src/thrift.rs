@@ -37,17 +37,11 @@ impl Talk for Thrift {
             let len = u64::from(named.before) + u64::from(named.left);
             let at = out.at - u64::from(named.before);
             // The name ends where the identifier begins.
-            let name_begin = out.base.and_then(|base| base.checked_sub(named.before as usize - 12));
-            let name =
-                name_begin.zip(out.base).map(|(start, end)| Span { start: start as u32, end: end as u32 });
+            let whole = out.carried.is_none().then_some(out.base);
+            let begin = whole.and_then(|base| base.checked_sub(named.before as usize - 12));
+            let name = begin.map(|begin| Span { start: begin as u32, end: out.base as u32 });
             let name = name.filter(|name| name.start < name.end);
-            (out.on_head)(Head {
-                from: out.from,
-                at,
-                id: Some(u64::from(id)),
-                name,
-                ..head(named.kind, len)
-            });
+            out.put_at(at, Head { id: Some(u64::from(id)), name, ..head(named.kind, len) });
             return Step::Skip(u64::from(named.left));
         }
         let Some(size) = u32_at(bytes, 0) else { return Step::Need };

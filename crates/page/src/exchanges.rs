@@ -124,6 +124,7 @@ mod tests {
             request_bytes: 1,
             reply_bytes: 1,
             packets: [n, n],
+            request: None,
             bill: Vec::new(),
         }
     }

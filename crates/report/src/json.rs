@@ -6,32 +6,33 @@
 mod capture;
 mod compare;
 mod conduct;
+mod finding;
 pub(crate) mod moment;
 mod note;
+mod requests;
 
 use std::io::{self, Write};
 
 use serde::Serialize;
 use serde_json::Serializer;
-use tcpwhy_core::report::{
-    Confidence, Connection, Detail, Exchange, Finding, Line, Pairing, Report, Rung, Servers, TotalLine,
-    Trigger,
-};
-use tcpwhy_core::{Cause, Side};
-use tcpwhy_remedy::{Alternative, Remedy, Saves, alternatives, remedies_for};
+use tcpwhy_core::Side;
+use tcpwhy_core::report::{Connection, Detail, Exchange, Line, Pairing, Report, Rung, TotalLine, Trigger};
 use tcpwhy_wire::Duration;
 
 use capture::CaptureDto;
 pub use compare::comparison;
 use conduct::{ConductDto, RoundDto};
+use finding::{AlternativeDto, FindingDto, others};
 use moment::Exact;
 pub use moment::exact;
 use note::NoteDto;
+use requests::RequestsDto;
 
-use crate::answer::{answer, kind, nothing};
+use crate::answer::{answer, nothing};
 use crate::capture::{CaptureInfo, total};
 use crate::escape::Visible;
 use crate::quantity::per_ten_thousand;
+use crate::requests::requests;
 
 /// The name of the document's form.
 pub const SCHEMA: &str = "tcpwhy.report/1";
@@ -92,6 +93,8 @@ pub struct Document<'a> {
     subscriptions: u64,
     bill: Vec<TotalDto>,
     findings: Vec<FindingDto<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    requests: Vec<RequestsDto>,
     connections: Each<'a, Connection>,
     omitted: OmittedDto,
     notes: Vec<NoteDto>,
@@ -125,6 +128,7 @@ impl<'a> Document<'a> {
             subscriptions: report.subscriptions,
             bill: totals(&report.bill, report.elapsed),
             findings: report.findings.iter().map(|finding| FindingDto::new(report, finding)).collect(),
+            requests: requests(report).into_iter().map(RequestsDto::from).collect(),
             connections: Each(&report.connections),
             omitted: OmittedDto {
                 connections: report.omitted.connections,
@@ -190,123 +194,6 @@ fn totals(lines: &[TotalLine], whole: Duration) -> Vec<TotalDto> {
 /// In ten-thousandths, so that the digits are the same on every platform.
 fn share(part: Duration, whole: Duration) -> f64 {
     per_ten_thousand(part, whole) as f64 / 10_000.0
-}
-
-#[derive(Debug, Serialize)]
-struct FindingDto<'a> {
-    cause: &'static str,
-    side: &'static str,
-    endpoint: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    servers: Option<u64>,
-    kind: &'static str,
-    hits: u64,
-    of: u64,
-    ns: i64,
-    p50_ns: i64,
-    p99_ns: i64,
-    max_ns: i64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    slow: Option<SlowDto>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    without_mean_ns: Option<i64>,
-    confidence: &'static str,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    alternatives: Vec<AlternativeDto>,
-    evidence: &'a [u64],
-    worst: WorstDto,
-    detail: DetailDto,
-    remedies: Vec<RemedyDto>,
-}
-
-#[derive(Debug, Serialize)]
-struct SlowDto {
-    hits: u64,
-    p50_ns: i64,
-    rest_p50_ns: i64,
-}
-
-#[derive(Debug, Serialize)]
-struct WorstDto {
-    connection: u64,
-    exchange: u64,
-}
-
-impl<'a> FindingDto<'a> {
-    fn new(report: &Report, finding: &'a Finding) -> Self {
-        let (endpoint, servers) = match finding.servers {
-            Servers::One(endpoint) => (endpoint.to_string(), None),
-            Servers::Several(count) => ("*".to_owned(), Some(count)),
-        };
-        Self {
-            cause: finding.cause.name(),
-            side: finding.side.name(),
-            endpoint,
-            servers,
-            kind: kind(report, finding).name(),
-            hits: finding.hits,
-            of: finding.of,
-            ns: finding.ns.as_nanos(),
-            p50_ns: finding.p50.as_nanos(),
-            p99_ns: finding.p99.as_nanos(),
-            max_ns: finding.max.as_nanos(),
-            slow: finding.slow.map(|slow| SlowDto {
-                hits: slow.hits,
-                p50_ns: slow.p50.as_nanos(),
-                rest_p50_ns: slow.rest_p50.as_nanos(),
-            }),
-            without_mean_ns: finding.without.map(Duration::as_nanos),
-            confidence: finding.confidence.name(),
-            alternatives: others(finding.cause, finding.side, finding.confidence, &finding.detail),
-            evidence: &finding.evidence,
-            worst: WorstDto { connection: finding.worst.0, exchange: finding.worst.1 },
-            detail: DetailDto::from(&finding.detail),
-            remedies: remedies_for(finding).into_iter().map(RemedyDto::from).collect(),
-        }
-    }
-}
-
-#[derive(Debug, Serialize)]
-struct RemedyDto {
-    id: &'static str,
-    side: &'static str,
-    what: String,
-    saves_ns: Option<i64>,
-    saves_kind: &'static str,
-    confidence: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    caveat: Option<&'static str>,
-    how: Vec<HowDto>,
-}
-
-#[derive(Debug, Serialize)]
-struct HowDto {
-    stack: &'static str,
-    text: &'static str,
-}
-
-impl From<Remedy> for RemedyDto {
-    fn from(remedy: Remedy) -> Self {
-        let (saves_ns, saves_kind) = match remedy.saves {
-            Saves::Estimate(span) => (Some(span.as_nanos()), "estimate"),
-            Saves::AtMost(span) => (Some(span.as_nanos()), "at-most"),
-            Saves::Unknown => (None, "unknown"),
-        };
-        Self {
-            id: remedy.id,
-            side: remedy.side.name(),
-            what: remedy.what,
-            saves_ns,
-            saves_kind,
-            confidence: remedy.confidence.name(),
-            caveat: remedy.caveat,
-            how: remedy
-                .how
-                .into_iter()
-                .map(|how| HowDto { stack: how.stack.name(), text: how.text })
-                .collect(),
-        }
-    }
 }
 
 #[derive(Debug, Serialize)]
@@ -393,6 +280,8 @@ struct ExchangeDto<'a> {
     request_bytes: u64,
     reply_bytes: u64,
     packets: [u64; 2],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request: Option<&'a str>,
     bill: Vec<LineDto<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     rounds: Vec<RoundDto>,
@@ -414,6 +303,7 @@ impl<'a> From<&'a Exchange> for ExchangeDto<'a> {
             request_bytes: exchange.request_bytes,
             reply_bytes: exchange.reply_bytes,
             packets: exchange.packets,
+            request: exchange.request.as_deref(),
             bill: exchange.bill.iter().map(LineDto::from).collect(),
             rounds: Vec::new(),
         }
@@ -444,25 +334,6 @@ impl<'a> From<&'a Line> for LineDto<'a> {
             detail: DetailDto::from(&line.detail),
         }
     }
-}
-
-#[derive(Debug, Serialize)]
-struct AlternativeDto {
-    reading: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    side: Option<&'static str>,
-    tell: &'static str,
-}
-
-impl From<Alternative> for AlternativeDto {
-    fn from(other: Alternative) -> Self {
-        Self { reading: other.reading.name(), side: other.reading.side().map(Side::name), tell: other.tell }
-    }
-}
-
-/// What else a line may be.
-fn others(cause: Cause, side: Side, confidence: Confidence, detail: &Detail) -> Vec<AlternativeDto> {
-    alternatives(cause, side, confidence, detail).into_iter().map(AlternativeDto::from).collect()
 }
 
 #[derive(Debug, Serialize)]

@@ -15,6 +15,7 @@ pub mod escape;
 pub mod json;
 pub mod profile;
 pub mod quantity;
+pub mod requests;
 pub mod text;
 
 pub use answer::answer;

@@ -256,6 +256,11 @@ pub(crate) struct ReadArgs {
     #[arg(long, value_name = "N", requires = "connection", conflicts_with = "exchange")]
     pub(crate) slowest: Option<usize>,
 
+    /// Say what was asked, as far as protocols are read and payload was captured: method and path, statement, command; in text, Markdown
+    /// and JSON, by kind of question and in lists of exchanges. Reads the input twice. Without it nothing of what was said is shown
+    #[arg(long, conflicts_with = "anonymize")]
+    pub(crate) show_requests: bool,
+
     /// Show packets: of the connection, or of the most expensive exchange
     #[arg(short, long)]
     pub(crate) verbose: bool,
@@ -451,7 +456,7 @@ impl ReadArgs {
             None => self.verbose && self.format() == Format::Text,
             Some(which) => !matches!(which, Which::Number(_)),
         };
-        usize::from(shown) + files + usize::from(self.annotate.is_some())
+        usize::from(shown) + usize::from(self.show_requests) + files + usize::from(self.annotate.is_some())
     }
 }
 

@@ -26,6 +26,7 @@ mod page;
 mod pager;
 mod profile;
 mod progress;
+mod requests;
 mod sockets;
 mod which;
 
@@ -260,6 +261,13 @@ fn read(args: &ReadArgs) -> anyhow::Result<u8> {
     gates.extend(baselines.judge(&report));
     baselines.save(&report)?;
     write_files(args, &mut again, ends, &output, &report, page.as_ref(), annotated.as_ref())?;
+    // What is written for others has nothing of it.
+    if args.show_requests {
+        match again.pop() {
+            Some(inputs) => requests::name(&args.input, inputs, ends, &mut report)?,
+            None => output::complain("a pipe is read once: save the capture to see what was asked"),
+        }
+    }
     #[cfg(unix)]
     output.page(opened.pager);
     let last = again.pop().map(|again| (again, ends));

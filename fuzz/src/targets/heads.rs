@@ -63,9 +63,9 @@ fn read(conversation: &mut Conversation, piece: &Piece<'_>) -> Vec<Head> {
     let known = conversation.protocol().is_some();
     let over = known && conversation.next_at(piece.from) >= end;
     let mut told: Vec<Head> = Vec::new();
-    conversation.on_bytes(piece.from, piece.at, captured, piece.bytes.len() as u32, |head| {
+    conversation.on_bytes(piece.from, piece.at, captured, piece.bytes.len() as u32, |head, of| {
         assert!(head.name.is_none_or(
-            |name| name.start < name.end && name.of(captured).len() == (name.end - name.start) as usize
+            |name| name.start < name.end && name.of(of).len() == (name.end - name.start) as usize
         ));
         assert!(head.len.is_none_or(|len| len > 0), "{head:?} has no bytes");
         told.push(Head { name: None, ..head });

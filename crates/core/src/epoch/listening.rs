@@ -5,10 +5,12 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
+use std::mem::take;
 
 use tcpwhy_heads::{Conversation, Credit as Flow, Head, Role as Said};
 use tcpwhy_wire::{Segment, Seq};
 
+use crate::epoch::asked::{Asked, words};
 use crate::words::mark::{Credit, Mark, Role};
 
 /// Connections that are listened to at once; others are read by their timing alone.
@@ -21,6 +23,8 @@ const WAITING_MAX: usize = 16;
 const WAITING_BYTES: usize = 1024;
 /// What one end says without being understood, in segments, before nobody listens any more.
 const TURN_MAX: u32 = 256;
+/// A message's first bytes may come in so many segments.
+const PIECES: u32 = 4;
 /// A stream whose beginning is not in the capture has bytes before the first that is seen.
 const MIDDLE: u64 = 1 << 32;
 
@@ -31,7 +35,16 @@ pub(crate) struct Listening {
     heard: HashMap<u64, Entry, BuildHasherDefault<Mixed>>,
     /// How many of them are listened to, or will be.
     count: usize,
+    told: Told,
+}
+
+/// What heads have told.
+#[derive(Clone, Debug, Default)]
+struct Told {
+    /// Of the segment at hand.
     marks: Vec<Mark>,
+    /// What was asked, in words, since it was taken; where nobody wants to know, nothing is kept.
+    asked: Option<Vec<Asked>>,
 }
 
 /// One connection.
@@ -111,10 +124,21 @@ impl Stream {
 }
 
 impl Listening {
+    /// As the default, and it keeps what was asked.
+    pub(crate) fn keeping_words() -> Self {
+        let told = Told { asked: Some(Vec::new()), ..Told::default() };
+        Self { told, ..Self::default() }
+    }
+
+    /// What was asked since this was called before.
+    pub(crate) fn take_words(&mut self) -> Vec<Asked> {
+        self.told.asked.as_mut().map(take).unwrap_or_default()
+    }
+
     /// Reads the heads in a segment of the connection with these mixed endpoints. Returns the messages that begin in it.
     #[inline]
     pub(crate) fn on_segment(&mut self, ends: u64, segment: &Segment, captured: &[u8]) -> &[Mark] {
-        self.marks.clear();
+        self.told.marks.clear();
         if segment.flags.syn() || segment.flags.rst() {
             self.on_control(ends, segment);
         } else if segment.payload_len > 0 {
@@ -136,7 +160,7 @@ impl Listening {
                 Some(Entry::Deaf) | None => {}
             }
         }
-        &self.marks
+        &self.told.marks
     }
 
     #[cold]
@@ -180,13 +204,14 @@ impl Listening {
         let Some(Entry::Heard(heard)) = self.heard.get_mut(&ends) else { return };
         let from = side(segment);
         let unheard = heard.turn.is_some_and(|(last, count)| last == from && count >= TURN_MAX);
-        heard.on_data(segment, from, captured, &mut self.marks);
-        heard.turn = heard.conversation.protocol().is_none().then_some((from, 0));
-        heard.has_marks |= !self.marks.is_empty();
+        heard.on_data(segment, from, captured, &mut self.told);
+        let count = heard.turn.filter(|(last, _)| *last == from).map_or(0, |(_, count)| count);
+        heard.turn = heard.conversation.protocol().is_none().then_some((from, count));
+        heard.has_marks |= !self.told.marks.is_empty();
         heard.fins[from] |= segment.flags.fin();
         if heard.conversation.is_deaf() || heard.is_opaque || unheard {
             if heard.has_marks {
-                self.marks.push(Mark::lost(segment.seq));
+                self.told.marks.push(Mark::lost(segment.seq));
             }
             self.count -= 1;
             if self.heard.len() - self.count < DEAF_MAX {
@@ -206,16 +231,16 @@ fn side(segment: &Segment) -> usize {
 }
 
 impl Heard {
-    /// Whether nothing can be learned from this segment: whoever speaks has begun to, and what is spoken will show when the
-    /// other one does.
+    /// Whether nothing can be learned from this segment: whoever speaks has begun to, in whatever pieces, and what is spoken will
+    /// show when the other one does.
     #[inline]
     fn goes_on(&mut self, segment: &Segment) -> bool {
         let Some((last, count)) = &mut self.turn else { return false };
         *count += 1;
-        *last == side(segment) && *count < TURN_MAX && !segment.flags.fin()
+        *last == side(segment) && (PIECES..TURN_MAX).contains(count) && !segment.flags.fin()
     }
 
-    fn on_data(&mut self, segment: &Segment, from: usize, captured: &[u8], marks: &mut Vec<Mark>) {
+    fn on_data(&mut self, segment: &Segment, from: usize, captured: &[u8], told: &mut Told) {
         let stream = &mut self.streams[from];
         let at = stream.at(segment.seq);
         let end = at.saturating_add(u64::from(segment.payload_len));
@@ -232,13 +257,13 @@ impl Heard {
         }
         if missing {
             stream.waiting.clear();
-            marks.push(Mark::lost(segment.seq));
+            told.marks.push(Mark::lost(segment.seq));
         }
-        self.feed(segment, from, at, captured, segment.payload_len, marks);
+        self.feed(segment, from, at, captured, segment.payload_len, told);
         // What came before it can be read now.
         while let Some(place) = self.next_waiting(from) {
             let waiting = self.streams[from].waiting.swap_remove(place);
-            self.feed(segment, from, waiting.at, &waiting.captured, waiting.payload_len, marks);
+            self.feed(segment, from, waiting.at, &waiting.captured, waiting.payload_len, told);
         }
     }
 
@@ -255,21 +280,24 @@ impl Heard {
         at: u64,
         captured: &[u8],
         payload_len: u32,
-        marks: &mut Vec<Mark>,
+        told: &mut Told,
     ) {
         let heard = self.conversation.next_at(from) > 0;
         let places = [0, 1].map(|side| self.streams[side].place.unwrap_or((segment.seq, at)));
         let is_opaque = &mut self.is_opaque;
-        self.conversation.on_bytes(from, at, captured, payload_len, |head| {
+        self.conversation.on_bytes(from, at, captured, payload_len, |head, bytes| {
             *is_opaque |= head.role == Said::Unknown;
             if !*is_opaque {
-                marks.extend(mark(&head, places[head.from], head.from != from));
+                if let Some(asked) = &mut told.asked {
+                    asked.extend(words(&head, bytes, segment, head.from != from));
+                }
+                told.marks.extend(mark(&head, places[head.from], head.from != from));
             }
         });
         let stream = &mut self.streams[from];
         stream.fed = stream.fed.max(at.saturating_add(u64::from(payload_len)));
         if heard && self.conversation.next_at(from) == 0 && self.conversation.protocol().is_some() {
-            marks.push(Mark::lost(segment.seq)); // not all of a head was captured
+            told.marks.push(Mark::lost(segment.seq)); // not all of a head was captured
         }
     }
 }

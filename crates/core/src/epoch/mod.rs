@@ -1,6 +1,7 @@
 //! Which connection does a segment belong to, when is its turn, and on which thread? Segments are gathered for an epoch and worked
 //! on by pair of hosts; what concerns all of them is settled between epochs.
 
+pub(crate) mod asked;
 pub(crate) mod budget;
 pub(crate) mod conductor;
 pub(crate) mod flows;
@@ -10,6 +11,7 @@ pub(crate) mod hash;
 pub(crate) mod listening;
 pub(crate) mod options;
 pub(crate) mod orders;
+pub(crate) mod requests;
 pub(crate) mod roles;
 pub(crate) mod shard;
 pub(crate) mod slab;

@@ -287,6 +287,7 @@ impl Ledger {
             request_bytes: closed.request_bytes,
             reply_bytes: closed.reply_bytes,
             packets: closed.packets,
+            request: None,
             bill: account.lines(),
         };
         list.exchanges.push((self.packet, exchange));

@@ -232,6 +232,8 @@ pub struct Exchange {
     pub reply_bytes: u64,
     /// First and last packet number.
     pub packets: [u64; 2],
+    /// What was asked, in the protocol's words: only where somebody has filled it in.
+    pub request: Option<Box<str>>,
     /// The bill, largest first.
     pub bill: Vec<Line>,
 }

@@ -80,12 +80,10 @@ pub(crate) fn read_piece(
     let before = conversation.next_at(piece.from);
     let copy = conversation.clone();
     let count = told.len();
-    let mut names_end = 0;
-    conversation.on_bytes(piece.from, piece.at, captured, piece.bytes.len() as u32, |head| {
-        names_end = names_end.max(head.name.map_or(0, |name| name.end as usize));
+    conversation.on_bytes(piece.from, piece.at, captured, piece.bytes.len() as u32, |head, of| {
+        assert!(head.name.is_none_or(|name| name.end as usize <= of.len()), "a name beyond what is at hand");
         told.push(Head { name: None, ..head });
     });
-    assert!(names_end <= captured.len(), "a name beyond what is at hand");
     if before >= piece.at + piece.bytes.len() as u64 && copy.protocol().is_some() {
         assert_eq!(told.len(), count, "a head in front of {before}");
     }
@@ -97,8 +95,8 @@ pub(crate) fn shown(log: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let mut last = None;
     for piece in pieces(log) {
-        conversation.on_bytes(piece.from, piece.at, &piece.bytes, piece.bytes.len() as u32, |head| {
-            let name = head.name.map(|name| String::from_utf8_lossy(name.of(&piece.bytes)).into_owned());
+        conversation.on_bytes(piece.from, piece.at, &piece.bytes, piece.bytes.len() as u32, |head, of| {
+            let name = head.name.map(|name| String::from_utf8_lossy(name.of(of)).into_owned());
             lines.push(format!("{} {}", [">", "<"][head.from], show(&head, name)));
         });
         if conversation.protocol() != last {

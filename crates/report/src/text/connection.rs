@@ -7,10 +7,13 @@ use super::bill::totals;
 use super::layout::{cut, left, right, wrap};
 use super::{Style, conduct};
 use crate::clock::{moment, time_of_day};
+use crate::escape::visible;
 use crate::quantity::{bytes, count, counted, percent, time};
 
 /// Lines of exchanges on a screen; the rest are counted.
 const SHOWN: usize = 200;
+/// Columns that a question gets at most.
+const ASKS_MAX: usize = 40;
 /// Columns that the bill of an exchange gets at least: `nagle-delayed-ack 99.8 %`.
 const BILL_MIN: usize = 24;
 
@@ -73,6 +76,7 @@ fn exchanges(connection: &Connection, slowest: Option<usize>, style: Style) -> V
     shown.truncate(slowest.unwrap_or(SHOWN));
     let origin = connection.exchanges.first().map(|exchange| exchange.start);
     let mut columns = columns_of(&shown, origin, style);
+    columns.retain(|column| column.head != "asks" || column.cells.iter().any(|cell| !cell.is_empty()));
     let room_for_bill = |columns: &[Column]| {
         let taken: usize = columns.iter().map(|column| column.width + 2).sum();
         style.width.saturating_sub(taken + 2)
@@ -124,7 +128,7 @@ struct Column {
 
 impl Column {
     fn padded(&self, cell: &str) -> String {
-        if self.head == "kind" { left(cell, self.width) } else { right(cell, self.width) }
+        if matches!(self.head, "kind" | "asks") { left(cell, self.width) } else { right(cell, self.width) }
     }
 }
 
@@ -147,6 +151,7 @@ fn columns_of(exchanges: &[&Exchange], origin: Option<Instant>, style: Style) ->
         column("request", &|exchange| bytes(exchange.request_bytes)),
         column("reply", &|exchange| bytes(exchange.reply_bytes)),
         column("frames", &|exchange| format!("{}-{}", exchange.packets[0], exchange.packets[1])),
+        column("asks", &|exchange| cut(&visible(exchange.request.as_deref().unwrap_or_default()), ASKS_MAX)),
     ]
 }
 

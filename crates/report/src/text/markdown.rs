@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use tcpwhy_core::report::Report;
 
-use super::Style;
 use super::findings::{All, Told, all};
 use super::overview::{answer_of, limits, what_was_read};
+use super::{Style, requests};
 use crate::capture::CaptureInfo;
 use crate::quantity::{count, percent, time};
 
@@ -27,6 +27,7 @@ pub fn markdown(report: &Report, files: &[CaptureInfo], again: &str, style: Styl
             );
         }
     }
+    out.push_str(&requests::markdown(report));
     if !style.brief {
         let All { told, rest } = all(report, files, again, style);
         for told in &told {

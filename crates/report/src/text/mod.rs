@@ -13,6 +13,7 @@ mod layout;
 mod list;
 mod markdown;
 mod overview;
+mod requests;
 
 pub(crate) use compare::answer as compared;
 pub use compare::comparison;

@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use tcpwhy_core::report::Report;
 use tcpwhy_wire::Duration;
 
-use super::Style;
 use super::bill::totals;
 use super::findings::findings;
 use super::layout::wrap;
+use super::{Style, requests};
 use crate::answer::{answer, nothing};
 use crate::capture::{CaptureInfo, OtherEnd, total};
 use crate::clock::moment;
@@ -28,6 +28,11 @@ pub fn overview(report: &Report, files: &[CaptureInfo], again: &str, style: Styl
     if !report.bill.is_empty() {
         out.push(String::new());
         out.extend(totals(&report.bill, report.elapsed, style));
+    }
+    let requests = requests::table(report, style);
+    if !requests.is_empty() {
+        out.push(String::new());
+        out.extend(requests);
     }
     if !style.brief {
         out.extend(findings(report, files, again, style));

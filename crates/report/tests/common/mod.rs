@@ -49,6 +49,7 @@ pub(crate) fn stall() -> Report {
         request_bytes: 0,
         reply_bytes: 0,
         packets: [1, 3],
+        request: None,
         bill: vec![line(Cause::Handshake, Side::Client, us(100), &[1, 2], Detail::default())],
     }];
     let mut start = 1_000;
@@ -73,6 +74,7 @@ pub(crate) fn stall() -> Report {
             request_bytes: 120,
             reply_bytes: 64,
             packets: [4 * n as u64, 4 * n as u64 + 3],
+            request: None,
             bill,
         });
         start += elapsed.as_nanos() / 1_000 + 5;

@@ -304,6 +304,7 @@ mod tests {
             request_bytes: request as u64,
             reply_bytes: reply as u64,
             packets: [1, 2],
+            request: None,
             bill: Vec::new(),
         });
         Connection {

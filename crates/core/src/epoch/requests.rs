@@ -1,0 +1,30 @@
+//! What was asked, in the words of the protocols?
+//!
+//! Bills need no words, and none are kept for them; whoever wants to see them reads the capture once more.
+
+use tcpwhy_wire::Segment;
+
+use crate::epoch::asked::Asked;
+use crate::epoch::hash::Keys;
+use crate::epoch::listening::Listening;
+
+/// Reads questions from the payload of all connections.
+#[derive(Clone, Debug)]
+pub struct Requests {
+    keys: Keys,
+    listening: Listening,
+}
+
+impl Requests {
+    /// With a secret that the capture's author does not know.
+    pub fn new(seed: u64) -> Self {
+        Self { keys: Keys::new(seed), listening: Listening::keeping_words() }
+    }
+
+    /// The questions in a segment, with as much of its payload as was captured, and in those that waited for it.
+    pub fn on_segment(&mut self, segment: &Segment, captured: &[u8]) -> Vec<Asked> {
+        let ends = self.keys.mix(segment.src, segment.dst).ends;
+        self.listening.on_segment(ends, segment, captured);
+        self.listening.take_words()
+    }
+}

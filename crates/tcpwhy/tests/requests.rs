@@ -1,0 +1,97 @@
+//! `--show-requests`: what was asked, as tshark reads it, and only where it was asked for.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+fn recording(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/real").join(name).join("client.pcapng.zst")
+}
+
+fn tcpwhy(args: &[&str], file: &Path) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tcpwhy"));
+    command.arg("read").arg(file).args(args).stdin(Stdio::null()).output().expect("tcpwhy runs")
+}
+
+fn json(file: &Path) -> Value {
+    let out = tcpwhy(&["--json", "--show-requests"], file);
+    serde_json::from_slice(&out.stdout).expect("a document")
+}
+
+/// What tshark shows of a field in all packets that have it.
+fn tshark(file: &Path, fields: &[&str]) -> Vec<String> {
+    let mut command = Command::new("tshark");
+    command.arg("-r").arg(file).args(["-Y", fields[0], "-T", "fields", "-E", "separator= "]);
+    for field in fields {
+        command.args(["-e", field]);
+    }
+    let out = command.output().expect("tshark, which `make tools` installs");
+    String::from_utf8_lossy(&out.stdout).lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn each_exchange_has_the_request_that_tshark_reads() {
+    for name in ["nginx-plain", "node-delay", "go-default", "python-http-server"] {
+        let file = recording(name);
+        let report = json(&file);
+        let asked: Vec<String> = report["connections"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .flat_map(|connection| connection["exchanges"].as_array().into_iter().flatten())
+            .filter_map(|exchange| exchange["request"].as_str().map(str::to_owned))
+            .collect();
+        let read = tshark(&file, &["http.request.method", "http.request.uri"]);
+        assert!(!read.is_empty());
+        assert_eq!(asked, read, "{name}");
+        let counted: u64 = report["requests"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|kind| kind["count"].as_u64())
+            .sum();
+        assert_eq!(counted, read.len() as u64, "{name}");
+    }
+}
+
+#[test]
+fn findings_are_told_by_what_was_asked() {
+    let out = tcpwhy(&["--show-requests"], &recording("memcached-split"));
+    let text = String::from_utf8_lossy(&out.stdout).into_owned();
+    let line = |name: &str| text.lines().find(|line| line.trim_start().starts_with(name)).unwrap_or_default();
+    assert!(line("set key").contains("nagle-delayed-ack"), "{text}");
+    assert!(line("get key").contains("µs"), "{text}");
+}
+
+#[test]
+fn nothing_of_what_was_said_is_shown_unasked() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (html, annotated) = (dir.path().join("report.html"), dir.path().join("noted.pcapng"));
+    let file = recording("nginx-plain");
+    for args in [&[][..], &["--json"], &["--format", "csv"], &["--connection", "1"]] {
+        let out = tcpwhy(args, &file);
+        assert!(!String::from_utf8_lossy(&out.stdout).contains("small.txt"), "{args:?}");
+    }
+    let paths =
+        ["--html", &html.to_string_lossy(), "--annotate", &annotated.to_string_lossy(), "--show-requests"];
+    assert!(tcpwhy(&paths, &file).status.success());
+    let page = std::fs::read_to_string(&html).expect("the page");
+    assert!(!page.contains("small.txt"));
+    let refused = tcpwhy(&["--show-requests", "--anonymize"], &file);
+    assert_eq!(refused.status.code(), Some(2), "{}", String::from_utf8_lossy(&refused.stderr));
+}
+
+#[test]
+fn of_a_pipe_it_says_that_it_cannot() {
+    let file = recording("nginx-plain");
+    let bytes = std::fs::File::open(&file).expect("the recording");
+    let out = Command::new("sh")
+        .args(["-c", "cat | \"$0\" read - --show-requests", env!("CARGO_BIN_EXE_tcpwhy")])
+        .stdin(bytes)
+        .output()
+        .expect("a shell");
+    assert!(out.status.success());
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(said.contains("a pipe is read once"), "{said}");
+}
