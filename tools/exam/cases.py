@@ -304,20 +304,20 @@ def busy_server(command):
     return program
 
 
-def felt(term, n, cause_rtts=0):
+def took(term, n, cause_rtts=0):
     return lambda t, rtt: {"handshake@": rtt, "round-trip@": n * rtt, term: t.sum("near", "exchange") - n * rtt}
 
 
-case("server-stopped", asks(4), busy_server("kill -STOP $PPID & sleep 0.3; kill -CONT $PPID"), felt("server-think@server", 4))
-case("server-works", asks(4), busy_server("python3 -c 'sum(range(3000000))'"), felt("server-think@server", 4))
+case("server-stopped", asks(4), busy_server("kill -STOP $PPID & sleep 0.3; kill -CONT $PPID"), took("server-think@server", 4))
+case("server-works", asks(4), busy_server("python3 -c 'sum(range(3000000))'"), took("server-think@server", 4))
 
 # Loss, order, delay.
 
-case("lost-request", asks(4), answers(), felt("rto@", 4), path="--delay 10ms --forward 'loss data 2'")
-case("lost-request-twice", asks(4), answers(), felt("rto@", 4), path="--delay 10ms --forward 'loss data 2 times 2'", settle=1.0)
-case("lost-request-thrice", asks(4), answers(), felt("rto@", 4), path="--delay 10ms --forward 'loss data 3 times 3'", settle=1.0)
-case("lost-reply-twice", asks(4), answers(), felt("rto@", 4), path="--delay 10ms --backward 'loss data 2 times 2'", settle=1.0)
-case("lost-reply-no-timestamps", asks(4), answers(), felt("rto@", 4), path="--delay 10ms --backward 'loss data 2'",
+case("lost-request", asks(4), answers(), took("rto@", 4), path="--delay 10ms --forward 'loss data 2'")
+case("lost-request-twice", asks(4), answers(), took("rto@", 4), path="--delay 10ms --forward 'loss data 2 times 2'", settle=1.0)
+case("lost-request-thrice", asks(4), answers(), took("rto@", 4), path="--delay 10ms --forward 'loss data 3 times 3'", settle=1.0)
+case("lost-reply-twice", asks(4), answers(), took("rto@", 4), path="--delay 10ms --backward 'loss data 2 times 2'", settle=1.0)
+case("lost-reply-no-timestamps", asks(4), answers(), took("rto@", 4), path="--delay 10ms --backward 'loss data 2'",
      near_sysctl=["net.ipv4.tcp_timestamps=0"])
 case("lost-syn-twice", asks(2), answers(),
      lambda t, rtt: {"handshake@": rtt, "round-trip@": 2 * rtt, "syn-retransmit@": t.sum("near", "connect") - rtt},
@@ -335,8 +335,8 @@ case("lost-tail-probe", download(14_000, times=4, pause_ms=20), chunks(1, 14_000
 case("reply-overtaken-15ms", download(7_000, times=6, pause_ms=20), chunks(1, 7_000, 0, True),
      lambda t, rtt: {"handshake@": rtt, "round-trip@": 6 * rtt, "queueing|loss@": t.sum("near", "exchange") - 6 * rtt},
      path="--delay 20ms --backward 'reorder data 3,8,12 by 15ms'", skip=("far",))
-case("request-held-on-path", asks(6), answers(), felt("queueing@", 6), path="--delay 20ms --forward 'reorder data 2,4 by 60ms'", skip=("near",))
-case("reply-held-on-path", asks(6), answers(), felt("queueing@", 6), path="--delay 20ms --backward 'reorder data 2,4 by 60ms'", skip=("far",))
+case("request-held-on-path", asks(6), answers(), took("queueing@", 6), path="--delay 20ms --forward 'reorder data 2,4 by 60ms'", skip=("near",))
+case("reply-held-on-path", asks(6), answers(), took("queueing@", 6), path="--delay 20ms --backward 'reorder data 2,4 by 60ms'", skip=("far",))
 # Near the client nothing tells a request that was late from a server that took longer; at the server it is not seen at all.
 case("jitter-15ms", asks(15), answers(),
      lambda t, rtt: {"handshake@": None, "round-trip|queueing|server-think@": t.sum("near", "exchange")}, path="--delay 10ms --jitter 15ms", skip=("far",))
@@ -344,7 +344,7 @@ case("jitter-near-client-thinks", asks(15), answers(think_ms=25),
      lambda t, rtt: {"handshake@": None, "server-think@server": (t.sum("far", "think"), t.sum("near", "exchange") - 15 * rtt),
                      "round-trip|queueing@": (15 * rtt, t.sum("near", "exchange") - t.sum("far", "think"))},
      path="--delay 10ms --jitter 8ms", skip=("far",))
-case("spurious-timeout", asks(5), answers(), felt("queueing|rto@", 5), path="--delay 10ms --forward 'reorder data 3 by 400ms'", settle=1.0)
+case("spurious-timeout", asks(5), answers(), took("queueing|rto@", 5), path="--delay 10ms --forward 'reorder data 3 by 400ms'", settle=1.0)
 case("duplicated", asks(6), answers(), healthy(6), path="--delay 10ms --forward 'duplicate 100%' --backward 'duplicate 100%'")
 case("loss-1-percent", download(BULK), chunks(1, BULK, 0, True),
      lambda t, rtt: {"handshake@": rtt, "round-trip@": rtt, "loss|rto|" + WHOLE_TRANSFER: "rest"},

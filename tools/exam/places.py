@@ -14,16 +14,16 @@ from services import HEAD_AND_BODY, PG, PG_START, PSQL, REQUESTS, logged, pg, re
 LO = {"path": "lo", "skip": ("far",)}
 
 
-def felt_at_once(term):
-    """All of what the client felt."""
+def seen_at_once(term):
+    """All of what the client measured."""
     return lambda t, rtt: {"handshake@": 0, "round-trip@": 0, term: t.sum("near", "exchange")}
 
 
 case("lo-thinks-12", asks(10), answers(think_ms=12), lambda t, rtt: {"server-think@server": t.sum("far", "think")}, **LO)
-case("lo-split-request", split_request(0, False, 8), answers(250), felt_at_once("nagle-delayed-ack@client"), **LO)
+case("lo-split-request", split_request(0, False, 8), answers(250), seen_at_once("nagle-delayed-ack@client"), **LO)
 case("lo-request-paused-70", split_request(70, True), answers(250), lambda t, rtt: {"sender-think@client": t.sum("near", "think")}, **LO)
-case("lo-chunks-nagle", download(3 * 400, times=8, pause_ms=5), chunks(3, 400, 0, False), felt_at_once("nagle-delayed-ack|nagle@server"), **LO)
-case("lo-cork-forgotten", download(700, times=12, pause_ms=3.3), chunks(2, 350, 0, False, cork=True), felt_at_once("cork|server-think@server"), **LO)
+case("lo-chunks-nagle", download(3 * 400, times=8, pause_ms=5), chunks(3, 400, 0, False), seen_at_once("nagle-delayed-ack|nagle@server"), **LO)
+case("lo-cork-forgotten", download(700, times=12, pause_ms=3.3), chunks(2, 350, 0, False, cork=True), seen_at_once("cork|server-think@server"), **LO)
 case("lo-slow-reader", download(8_000_000, 262_144, 30), chunks(1, 8_000_000, 0, True),
      lambda t, rtt: {"receiver-think|receive-window@client": "rest"}, **LO)
 # What was read slowly had arrived long before: the rest is the server's own time.
@@ -44,22 +44,22 @@ case("lo-nginx-slow-backend", "sleep 2; " + repeated(f"{URL}/slow", 4), "python3
 SIX = {"path": "veth6"}
 case("six-rpc-thinks-12", asks(10), answers(think_ms=12),
      lambda t, rtt: {"handshake@": 0, "round-trip@": 0, "server-think@server": t.sum("far", "think")}, **SIX)
-case("six-split-request", split_request(0, False, 8), answers(250), felt_at_once("nagle-delayed-ack@client"), **SIX)
+case("six-split-request", split_request(0, False, 8), answers(250), seen_at_once("nagle-delayed-ack@client"), **SIX)
 case("six-slow-reader", download(1_500_000, 65_536, 30), chunks(1, 1_500_000, 0, True),
      lambda t, rtt: {"handshake@": 0, "round-trip@": 0, "receiver-think|receive-window@client": "rest"},
      near_sysctl=["net.ipv4.tcp_rmem=4096 131072 262144"], **SIX)
 DROP = ("nft add table netdev t; nft 'add chain netdev t c { type filter hook ingress device DEV priority 0; }';"
         " nft 'add rule netdev t c tcp PORTS meta length > 250 numgen inc mod 3 == 1 drop'")
-case("six-request-dropped", asks(5, request=300), answers(request=300), felt_at_once("rto@"),
+case("six-request-dropped", asks(5, request=300), answers(request=300), seen_at_once("rto@"),
      host_setup={"far": [DROP.replace("PORTS", "dport 7000")]}, **SIX)
-case("six-reply-dropped", asks(5), answers(), felt_at_once("rto@"), host_setup={"near": [DROP.replace("PORTS", "sport 7000")]}, **SIX)
+case("six-reply-dropped", asks(5), answers(), seen_at_once("rto@"), host_setup={"near": [DROP.replace("PORTS", "sport 7000")]}, **SIX)
 case("six-bulk-50m", download(BULK), chunks(1, BULK, 0, True),
      lambda t, rtt: {"handshake@": 0, "round-trip@": 0, "bandwidth@": (400, 560)}, path="veth6 rate 50mbit burst 20k limit 200k")
 
 # Large packets, and a token bucket on the sender's own interface: its captures are taken behind that.
 
 JUMBO = {"host_setup": {end: ["ip link set DEV mtu 9000"] for end in ("near", "far")}, "path": "veth"}
-case("jumbo-split-request", split_request(0, False, 8), answers(250), felt_at_once("nagle-delayed-ack@client"), **JUMBO)
+case("jumbo-split-request", split_request(0, False, 8), answers(250), seen_at_once("nagle-delayed-ack@client"), **JUMBO)
 case("jumbo-slow-reader", download(3_000_000, 131_072, 30), chunks(1, 3_000_000, 0, True),
      lambda t, rtt: {"handshake@": 0, "round-trip@": 0, "receiver-think|receive-window@client": "rest"},
      near_sysctl=["net.ipv4.tcp_rmem=4096 262144 524288"], **JUMBO)

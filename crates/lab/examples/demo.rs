@@ -15,7 +15,7 @@ fn main() -> ExitCode {
     match demo::record(&dir) {
         Ok(demo) => {
             println!("{:?}", demo.place);
-            for recording in [&demo.split, &demo.mended] {
+            for recording in [&demo.split, &demo.fixed] {
                 let mut elapsed = recording.truth.elapsed();
                 elapsed.sort_unstable();
                 println!(

@@ -1,8 +1,8 @@
-//! Records scenarios and says what the applications felt beside what was expected:
+//! Records scenarios and says what the applications measured beside what was expected:
 //!
-//! `scenario NAME... [--mend NAME] [--set rtt=40ms,n=3] [--keep DIR]`, `scenario --list`, `scenario all`
+//! `scenario NAME... [--fix NAME] [--set rtt=40ms,n=3] [--keep DIR]`, `scenario --list`, `scenario all`
 //!
-//! A name stands for its variants and mends too with `--every`.
+//! A name stands for its variants and fixes too with `--every`.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -16,10 +16,10 @@ use tcpwhy_wire::Duration;
 struct Options {
     /// Scenarios: NAME, NAME@VARIANT, or all.
     names: Vec<String>,
-    /// Apply this mend.
+    /// Apply this fix.
     #[arg(long)]
-    mend: Option<String>,
-    /// Every variant and every mend as well.
+    fix: Option<String>,
+    /// Every variant and every fix as well.
     #[arg(long)]
     every: bool,
     /// Overrides.
@@ -49,8 +49,8 @@ fn run(options: &Options) -> Result<ExitCode, Box<dyn std::error::Error>> {
     if options.list {
         for entry in &catalogue {
             println!("{:24} {}", entry.name, entry.shows);
-            let mends = entry.mends.iter().map(|(name, _)| format!("+{name}"));
-            let forms: Vec<String> = entry.variants.iter().map(|v| format!("@{v}")).chain(mends).collect();
+            let fixes = entry.fixes.iter().map(|(name, _)| format!("+{name}"));
+            let forms: Vec<String> = entry.variants.iter().map(|v| format!("@{v}")).chain(fixes).collect();
             if !forms.is_empty() {
                 println!("{:24} {}", "", forms.join(" "));
             }
@@ -68,15 +68,15 @@ fn run(options: &Options) -> Result<ExitCode, Box<dyn std::error::Error>> {
         };
         for name in options.names.iter().filter(|name| asked(name)) {
             let mut forms =
-                vec![(if name == "all" { &entry.name } else { name }.clone(), options.mend.clone())];
+                vec![(if name == "all" { &entry.name } else { name }.clone(), options.fix.clone())];
             if options.every {
                 forms
                     .extend(entry.variants.iter().map(|variant| (format!("{}@{variant}", entry.name), None)));
-                forms.extend(entry.mends.iter().map(|(mend, _)| (entry.name.clone(), Some(mend.clone()))));
+                forms.extend(entry.fixes.iter().map(|(fix, _)| (entry.name.clone(), Some(fix.clone()))));
             }
-            for (name, mend) in forms {
-                let scenario = Scenario::load(&name, mend.as_deref(), &options.set)?;
-                let form = mend.map(|mend| format!("{name}+{mend}")).unwrap_or(name);
+            for (name, fix) in forms {
+                let scenario = Scenario::load(&name, fix.as_deref(), &options.set)?;
+                let form = fix.map(|fix| format!("{name}+{fix}")).unwrap_or(name);
                 let dir = options.keep.as_ref().map_or_else(|| scratch.clone(), |keep| keep.join(&form));
                 let recorded = scenario::record(&scenario, &dir)?;
                 wrong += u32::from(!print(&form, &scenario, &recorded));

@@ -31,7 +31,7 @@ pub struct Demo {
     /// The client writes head and body by two calls: `split.pcapng`.
     pub split: Recording,
     /// The client writes them by one call: `fixed.pcapng`.
-    pub mended: Recording,
+    pub fixed: Recording,
 }
 
 /// Where a recording was made.
@@ -92,8 +92,8 @@ pub fn record(dir: &Path) -> Result<Demo, Unavailable> {
     let thread = std::thread::Builder::new().name("demo".to_owned()).spawn(move || {
         let place = enter_own_namespace();
         let split = conversation(&dir, "split", &format!("write {HEAD_BYTES}\nwrite {BODY_BYTES}"))?;
-        let mended = conversation(&dir, "fixed", &format!("write {}", HEAD_BYTES + BODY_BYTES))?;
-        Ok(Demo { place, split, mended })
+        let fixed = conversation(&dir, "fixed", &format!("write {}", HEAD_BYTES + BODY_BYTES))?;
+        Ok(Demo { place, split, fixed })
     });
     match thread.map_err(crate::Error::step("start a thread"))?.join() {
         Ok(result) => result,
@@ -160,25 +160,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_stall_is_there_and_one_write_mends_it() {
+    fn the_stall_is_there_and_one_write_fixes_it() {
         let private = crate::private::Private::make("tcpwhy-test-demo-").unwrap();
         let dir = private.path().join("demo");
         let demo = match record(&dir) {
             Ok(demo) => demo,
             Err(Unavailable::Capture(error)) if error.is_impossible_here() => {
-                return crate::test_support::skip("the_stall_is_there_and_one_write_mends_it", &error);
+                return crate::test_support::skip("the_stall_is_there_and_one_write_fixes_it", &error);
             }
             Err(error) => panic!("{error}"),
         };
-        let (split, mended) = (demo.split.truth.elapsed(), demo.mended.truth.elapsed());
-        assert_eq!((split.len(), mended.len()), (EXCHANGES as usize, EXCHANGES as usize));
+        let (split, fixed) = (demo.split.truth.elapsed(), demo.fixed.truth.elapsed());
+        assert_eq!((split.len(), fixed.len()), (EXCHANGES as usize, EXCHANGES as usize));
         // The first exchange meets quick acknowledgements; then a delayed one of 40 ms plus the timer's rounding holds
         // each of them (tcp_send_delayed_ack). A busy machine may miss some.
         let stalls = split.iter().filter(|elapsed| (39.0..60.0).contains(&elapsed.as_millis_f64())).count();
         assert!(stalls >= 35, "{split:?}");
-        let quick = mended.iter().filter(|elapsed| elapsed.as_millis_f64() < 10.0).count();
-        assert!(quick >= 38, "{mended:?}");
-        for recording in [&demo.split, &demo.mended] {
+        let quick = fixed.iter().filter(|elapsed| elapsed.as_millis_f64() < 10.0).count();
+        assert!(quick >= 38, "{fixed:?}");
+        for recording in [&demo.split, &demo.fixed] {
             // SYN, SYN-ACK, ACK; a request and a reply at least for each exchange; FIN both ways.
             assert!(recording.stats.packets >= 3 + 2 * u64::from(EXCHANGES) + 3, "{:?}", recording.stats);
             assert_eq!((recording.stats.dropped, recording.stats.unread), (0, 0));

@@ -1,5 +1,5 @@
 //! Where can a laboratory that runs as root put files, so that nobody else can have prepared the place? In a directory that it
-//! made itself, under a name that nobody can foretell, and that it reaches by its descriptor only.
+//! made itself, under a name that nobody can predict, and that it reaches by its descriptor only.
 //!
 //! While it is in use it is locked. Locks belong to the kernel, not to a name space: what a run left behind is told from what
 //! one still uses, also where another container shares the directory for temporary files.

@@ -52,7 +52,7 @@ pub struct TrueConnection {
     pub server: String,
     /// The client's connect call.
     pub setup: Setup,
-    /// As the client felt them, in order.
+    /// As the client measured them, in order.
     pub exchanges: Vec<TrueExchange>,
     /// Every call of both applications.
     pub events: PerSide<Vec<Event>>,
@@ -90,7 +90,7 @@ pub enum Kind {
     OneWay,
 }
 
-/// One exchange, as the client felt it: it writes, then reads, until it writes again.
+/// One exchange, by the client's clock: it writes, then reads, until it writes again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrueExchange {
     /// From 1, within the connection.
@@ -217,7 +217,7 @@ impl Truth {
         self.connections.iter().flat_map(|connection| &connection.exchanges)
     }
 
-    /// What the client felt, exchange by exchange.
+    /// What the client's clock said, exchange by exchange.
     pub fn elapsed(&self) -> Vec<Duration> {
         self.exchanges().map(|exchange| Duration::from_nanos(exchange.elapsed_ns)).collect()
     }

@@ -95,12 +95,12 @@ fn record(dir: &Path) -> anyhow::Result<Vec<Conversation>> {
         Place::Loopback => "this machine's loopback interface",
     };
     let heading = |number: u32, what: &str, recording: &Recording| {
-        let mut felt = recording.truth.elapsed();
-        felt.sort_unstable();
-        let median = felt.get(felt.len() / 2).copied().unwrap_or_default();
+        let mut clocked = recording.truth.elapsed();
+        clocked.sort_unstable();
+        let median = clocked.get(clocked.len() / 2).copied().unwrap_or_default();
         format!(
             "== {number}. {what} ({} exchanges in {place}; the client's own clock: median {median})",
-            felt.len()
+            clocked.len()
         )
     };
     Ok(vec![
@@ -109,8 +109,8 @@ fn record(dir: &Path) -> anyhow::Result<Vec<Conversation>> {
             capture: demo.split.capture,
         },
         Conversation {
-            heading: heading(2, "Fixed: one write for each request", &demo.mended),
-            capture: demo.mended.capture,
+            heading: heading(2, "Fixed: one write for each request", &demo.fixed),
+            capture: demo.fixed.capture,
         },
     ])
 }

@@ -38,7 +38,7 @@ fn json(output: &Output) -> serde_json::Value {
 }
 
 #[test]
-fn the_stall_is_the_first_line_and_one_write_mends_it() {
+fn the_stall_is_the_first_line_and_one_write_fixes_it() {
     let split = read("split.pcap", &[]);
     assert_eq!(split.status.code(), Some(0), "{}", stderr(&split));
     let shown = stdout(&split);
@@ -51,14 +51,14 @@ fn the_stall_is_the_first_line_and_one_write_mends_it() {
 }
 
 /// The client's own clock, from `record.py`: microseconds per round.
-fn felt_us(name: &str) -> Vec<i64> {
+fn clocked_us(name: &str) -> Vec<i64> {
     let Ok(times) = std::fs::read_to_string(data("times.txt")) else { panic!("the times are committed") };
     let line = times.lines().find(|line| line.starts_with(name)).unwrap_or_default();
     line.split_whitespace().skip(1).filter_map(|us| us.parse().ok()).collect()
 }
 
 #[test]
-fn each_exchange_takes_as_long_as_the_client_felt() {
+fn each_exchange_takes_as_long_as_the_client_clocked() {
     for name in ["split.pcap", "one-write.pcap"] {
         let document = json(&read(name, &["--json"]));
         let billed_us: Vec<i64> = document["connections"][0]["exchanges"]
@@ -69,10 +69,13 @@ fn each_exchange_takes_as_long_as_the_client_felt() {
             .filter_map(|exchange| exchange["elapsed_ns"].as_i64())
             .map(|ns| ns / 1_000)
             .collect();
-        let felt_us = felt_us(name);
-        assert_eq!((billed_us.len(), felt_us.len()), (12, 12), "{name}");
-        for (billed, felt) in billed_us.iter().zip(&felt_us) {
-            assert!((billed - felt).abs() <= (felt / 50).max(1_000), "{name}: {billed_us:?} {felt_us:?}");
+        let clocked_us = clocked_us(name);
+        assert_eq!((billed_us.len(), clocked_us.len()), (12, 12), "{name}");
+        for (billed, clocked) in billed_us.iter().zip(&clocked_us) {
+            assert!(
+                (billed - clocked).abs() <= (clocked / 50).max(1_000),
+                "{name}: {billed_us:?} {clocked_us:?}"
+            );
         }
     }
 }

@@ -52,7 +52,7 @@ struct Recording {
 fn bills_agree_with_the_applications_clocks_from_both_ends() {
     let known: BTreeMap<(&str, &str), &str> =
         KNOWN.iter().map(|(name, end, why)| ((*name, *end), *why)).collect();
-    let (mut wrong, mut mended) = (Vec::new(), Vec::new());
+    let (mut wrong, mut fixed) = (Vec::new(), Vec::new());
     for recording in recordings() {
         for end in End::BOTH {
             let report = bill(&recording.dir.join(format!("{end}.pcapng.zst")));
@@ -62,14 +62,14 @@ fn bills_agree_with_the_applications_clocks_from_both_ends() {
                 (false, None) => {
                     wrong.push(format!("{} at the {end}: {}", recording.name, faults.join("; ")));
                 }
-                (true, Some(_)) => mended.push(format!("{} at the {end}", recording.name)),
+                (true, Some(_)) => fixed.push(format!("{} at the {end}", recording.name)),
                 (true, None) => {}
                 (false, Some(why)) => eprintln!("known: {} at the {end}: {why}", recording.name),
             }
         }
     }
     assert!(wrong.is_empty(), "{} bills are wrong:\n{}", wrong.len(), wrong.join("\n"));
-    assert!(mended.is_empty(), "right now, take them off KNOWN:\n{}", mended.join("\n"));
+    assert!(fixed.is_empty(), "right now, take them off KNOWN:\n{}", fixed.join("\n"));
 }
 
 #[test]
@@ -134,12 +134,12 @@ fn recordings() -> Vec<Recording> {
 
 /// What the scenario expects today; of one that is gone, or of a real program, what its recording says.
 fn expectations(name: &str, truth: &Truth) -> Expect {
-    let (form, mend) = match name.split_once('+') {
-        Some((form, mend)) => (form, Some(mend)),
+    let (form, fix) = match name.split_once('+') {
+        Some((form, fix)) => (form, Some(fix)),
         None => (name, None),
     };
     let definition = truth.definition.as_deref().unwrap_or_default();
-    Scenario::load(form, mend, &[])
+    Scenario::load(form, fix, &[])
         .or_else(|_| Scenario::parse(name, definition, None, &[]))
         .unwrap_or_else(|error| panic!("{error}"))
         .expect

@@ -100,7 +100,7 @@ fn what_does_not_exist_is_wrong_usage_and_is_told_what_does() {
 }
 
 #[test]
-fn the_stall_is_recreated_billed_from_both_ends_and_mended() {
+fn the_stall_is_recreated_billed_from_both_ends_and_fixed() {
     let dir = scratch("split");
     let args = ["split", "--json", "--set", "rtt=2ms", "--keep", dir.to_str().unwrap()];
     let Some(output) = allowed("the_stall_is_recreated", &args) else { return };
@@ -115,7 +115,7 @@ fn the_stall_is_recreated_billed_from_both_ends_and_mended() {
         assert_eq!(bill["bill"][0]["cause"], "nagle-delayed-ack", "{bill}");
         assert_eq!(bill["bill"][0]["side"], "client", "{bill}");
     }
-    let nodelay = forms.iter().find(|form| form["mend"]["name"] == "nodelay").unwrap();
+    let nodelay = forms.iter().find(|form| form["fix"]["name"] == "nodelay").unwrap();
     assert!(median(nodelay) < 20_000_000, "{nodelay}");
     for file in ["client.pcapng", "server.pcapng", "truth.json"] {
         assert!(dir.join("split").join(file).exists(), "{file} is kept");

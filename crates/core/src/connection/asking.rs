@@ -143,7 +143,7 @@ impl Connection {
         let mut account = Account::default();
         account.absorb(open.request.settle());
         let (start, first, bytes) = open.piece;
-        self.last_felt_end = Some(start + account.total());
+        self.last_wait_end = Some(start + account.total());
         self.roles.park(Parked {
             n: open.n,
             start,
@@ -197,7 +197,7 @@ impl Connection {
         account.charge_split(&split.rest(own.evidence(asked, first)));
         account.absorb(answer);
         round_trip::charge_way_back(&self.pair(), &mut account, Kind::Exchange, CLIENT, last);
-        self.last_felt_end = Some(parked.start + account.total());
+        self.last_wait_end = Some(parked.start + account.total());
         let meta = Closed {
             n: parked.n,
             kind: Kind::Exchange,

@@ -63,7 +63,7 @@ impl Connection {
         let elapsed = account.total();
         // A one-way message is over for its sender when it is written.
         let own = if kind == Kind::OneWay { elapsed - end } else { elapsed + awaited };
-        self.last_felt_end = Some(start + own);
+        self.last_wait_end = Some(start + own);
         let meta = Closed {
             n: open.n,
             kind,

@@ -133,7 +133,7 @@ impl Connection {
         }
         let taken = self.open.take();
         let delivered = [0, 1].map(|end| self.halves[end].delivered());
-        let last_end = self.last_felt_end;
+        let last_end = self.last_wait_end;
         let Some(talk) = self.talk.as_deref_mut() else { return };
         talk.is_concurrent = true;
         talk.covered = Covered::since(last_end);
@@ -424,7 +424,7 @@ impl Connection {
             .talk
             .as_deref_mut()
             .map(|talk| talk.covered.take([ask.start, ask.start + elapsed + awaited]));
-        self.last_felt_end = Some(self.last_felt_end.map_or(over, |known| known.max(over)));
+        self.last_wait_end = Some(self.last_wait_end.map_or(over, |known| known.max(over)));
         let meta = Closed {
             n: ask.n,
             kind,

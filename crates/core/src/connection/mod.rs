@@ -89,7 +89,7 @@ pub(crate) struct Connection {
     open: Option<Box<Open>>,
     spare: Option<Box<Open>>,
     next_n: u64,
-    last_felt_end: Option<Instant>,
+    last_wait_end: Option<Instant>,
     pub now: Instant,
     pub sighting: Option<Sighting>,
     /// Packets have been seen twice.
@@ -142,7 +142,7 @@ impl Connection {
             open: None,
             spare: None,
             next_n: 0,
-            last_felt_end: None,
+            last_wait_end: None,
             now: first.at,
             sighting: None,
             doubled: false,

@@ -171,9 +171,9 @@ impl Connection {
     #[cold]
     fn pass_tick(&mut self, segment: &Segment, ledger: &mut Ledger) {
         self.roles.on_unasked(segment.at, segment.payload_len);
-        let idle_since = self.last_felt_end;
+        let idle_since = self.last_wait_end;
         self.close_push(SERVER, segment.at, segment.packet, u64::from(segment.payload_len), ledger);
-        self.last_felt_end = idle_since;
+        self.last_wait_end = idle_since;
     }
 
     /// Bills a small message that nobody asked for: its own way and nothing else.
@@ -203,7 +203,7 @@ impl Connection {
             ..self.closed(ledger)
         };
         self.next_n += 1;
-        self.last_felt_end = Some(at);
+        self.last_wait_end = Some(at);
         ledger.close(&meta, &account);
     }
 }

@@ -271,6 +271,6 @@ impl Connection {
     /// Since when nothing was under way.
     #[inline]
     pub(super) fn idle_since(&self) -> Option<Instant> {
-        self.last_felt_end.or_else(|| self.handshake_end())
+        self.last_wait_end.or_else(|| self.handshake_end())
     }
 }

@@ -317,7 +317,7 @@ impl Connection {
         if self.assumed {
             account.doubt_ends();
         }
-        self.last_felt_end = Some(open.start + account.total());
+        self.last_wait_end = Some(open.start + account.total());
         let wait = open.waited - self.delay(SERVER);
         self.roles.on_question(open.request_bytes as u32, wait, false, open.client_idle);
         let closed = Closed {

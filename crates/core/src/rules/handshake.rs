@@ -45,8 +45,8 @@ pub(crate) fn bill(
 ) {
     account.clear();
     let Some((syn_ack_at, syn_ack)) = setup.last_syn_ack else { return bill_syns(setup, account) };
-    let felt = syn_ack_at - setup.first_syn.0 + client;
-    let mut split = Split::of(felt);
+    let waited = syn_ack_at - setup.first_syn.0 + client;
+    let mut split = Split::of(waited);
     let excess = syn_ack_at - setup.first_syn.0 - server;
     let repeats = setup.syn_count > 1 || setup.syn_ack_count > 1;
     if repeats || excess >= LOST_AFTER {

@@ -18,10 +18,10 @@ use crate::{Failure, LOAD_PORT, flood, now, stamp};
 pub(crate) fn print(plan: &Plan) -> Result<(), Failure> {
     println!("\n## Round trip\n");
     println!(
-        "Error of the path's round trip; the time that a program felt, above the path's; how late the link handed over.\n"
+        "Error of the path's round trip; the time that a program measured, above the path's; how late the link handed over.\n"
     );
     println!(
-        "| path | load | pings | early | path p50 | p99 | p99.9 | max | felt p50 | p99 | link p50 | p99 | p99.9 |"
+        "| path | load | pings | early | path p50 | p99 | p99.9 | max | program p50 | p99 | link p50 | p99 | p99.9 |"
     );
     println!("|---|---|---|---|---|---|---|---|---|---|---|---|---|");
     for rtt in &plan.rtts {
@@ -53,7 +53,7 @@ fn print_row(plan: &Plan, rtt: &str, load_mbit: u32) -> Result<(), Failure> {
     check(&pair, log.refused)?;
 
     let path = sorted(samples.iter().map(|sample| sample.path() - expected));
-    let felt = sorted(samples.iter().map(|sample| sample.felt() - expected));
+    let clocked = sorted(samples.iter().map(|sample| sample.clocked() - expected));
     let late = sorted(log.records.iter().filter_map(|record| Some(record.delivered? - record.path.left)));
     let early = path.iter().filter(|error| **error < Duration::ZERO).count();
     print!("| {rtt} | {load_mbit} Mb/s | {} of {count} | {early} ", path.len());
@@ -61,7 +61,7 @@ fn print_row(plan: &Plan, rtt: &str, load_mbit: u32) -> Result<(), Failure> {
         print!("| {} ", share(&path, value));
     }
     for value in [0.5, 0.99] {
-        print!("| {} ", share(&felt, value));
+        print!("| {} ", share(&clocked, value));
     }
     for value in [0.5, 0.99, 0.999] {
         print!("| {} ", share(&late, value));
@@ -87,7 +87,7 @@ impl Sample {
     }
 
     /// The round trip with everything.
-    fn felt(&self) -> Duration {
+    fn clocked(&self) -> Duration {
         self.read - self.t1
     }
 }

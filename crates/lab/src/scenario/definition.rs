@@ -10,7 +10,7 @@ use super::expect::Expect;
 use crate::workload::{Script, Workload};
 use crate::{ElementSpec, HostSpec, LinkOptions, PairOptions, PathSpec};
 
-/// A scenario's file once variant, mend, settings and overrides are applied.
+/// A scenario's file once variant, fix, settings and overrides are applied.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Definition {
@@ -31,7 +31,7 @@ pub struct Definition {
     /// What is different here from the report, and why: this kernel, this path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// The transfer that arithmetic can foretell.
+    /// The transfer that arithmetic can predict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transfer: Option<TransferTable>,
     /// What is drawn of it.

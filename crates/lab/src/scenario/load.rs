@@ -1,4 +1,4 @@
-//! How does a file become a scenario? Variant and mend are laid over the base, overrides over both, and `$name` is replaced
+//! How does a file become a scenario? Variant and fix are laid over the base, overrides over both, and `$name` is replaced
 //! by what `[set]` says.
 
 use std::str::FromStr;
@@ -39,23 +39,23 @@ pub(super) fn entry(name: &str, text: &str) -> Result<Entry, ScenarioError> {
     let table: Table = text.parse().map_err(|error: toml::de::Error| fail(error.to_string()))?;
     let text_of = |table: &Table, key: &str| table.get(key).and_then(Value::as_str).map(str::to_owned);
     let listed = |key| list(&table, key).map_err(fail);
-    let (variants, mends) = (listed("variant")?, listed("mend")?);
-    let row = |table: &Table, form: String, mend: Option<&String>| {
-        Some(Row { label: text_of(table, "row")?, form, mend: mend.cloned() })
+    let (variants, fixes) = (listed("variant")?, listed("fix")?);
+    let row = |table: &Table, form: String, fix: Option<&String>| {
+        Some(Row { label: text_of(table, "row")?, form, fix: fix.cloned() })
     };
     let rows = row(&table, name.to_owned(), None)
         .into_iter()
         .chain(variants.iter().filter_map(|(variant, above)| row(above, format!("{name}@{variant}"), None)))
-        .chain(mends.iter().filter_map(|(mend, above)| row(above, name.to_owned(), Some(mend))))
+        .chain(fixes.iter().filter_map(|(fix, above)| row(above, name.to_owned(), Some(fix))))
         .collect();
     Ok(Entry {
         name: name.to_owned(),
         shows: text_of(&table, "shows").unwrap_or_default(),
         case: text_of(&table, "case"),
         variants: variants.into_iter().map(|(name, _)| name).collect(),
-        mends: mends
+        fixes: fixes
             .into_iter()
-            .map(|(name, mend)| (name, text_of(&mend, "what").unwrap_or_default()))
+            .map(|(name, fix)| (name, text_of(&fix, "what").unwrap_or_default()))
             .collect(),
         rows,
     })
@@ -64,22 +64,22 @@ pub(super) fn entry(name: &str, text: &str) -> Result<Entry, ScenarioError> {
 pub(super) fn scenario(
     name: &str,
     text: &str,
-    mend: Option<&str>,
+    fix: Option<&str>,
     overrides: &[Override],
 ) -> Result<Scenario, String> {
     let mut table: Table = text.parse().map_err(|error: toml::de::Error| error.to_string())?;
-    let (variants, mends) = (list(&table, "variant")?, list(&table, "mend")?);
+    let (variants, fixes) = (list(&table, "variant")?, list(&table, "fix")?);
     table.remove("variant");
-    table.remove("mend");
+    table.remove("fix");
     if let Some((_, variant)) = name.split_once('@') {
         let chosen = choose(variants, "variant", variant)?;
         leave_the_row(&mut table, &chosen);
         lay_over(&mut table, chosen);
     }
-    if let Some(mend) = mend {
-        // A mend changes what comes out, so nothing of what was expected stays.
+    if let Some(fix) = fix {
+        // A fix changes what comes out, so nothing of what was expected stays.
         table.remove("expect");
-        let mut chosen = choose(mends, "mend", mend)?;
+        let mut chosen = choose(fixes, "fix", fix)?;
         chosen.remove("what");
         leave_the_row(&mut table, &chosen);
         lay_over(&mut table, chosen);
@@ -105,7 +105,7 @@ pub(super) fn scenario(
     let definition = Definition::deserialize_checked(table)?;
     Ok(Scenario {
         name: name.to_owned(),
-        mend: mend.map(str::to_owned),
+        fix: fix.map(str::to_owned),
         shows: definition.shows.clone(),
         case: definition.case.clone(),
         reported: definition.reported.clone(),
@@ -130,7 +130,7 @@ impl Definition {
     }
 }
 
-/// The named tables of an array: variants or mends.
+/// The named tables of an array: variants or fixes.
 fn list(table: &Table, key: &str) -> Result<Vec<(String, Table)>, String> {
     let Some(value) = table.get(key) else { return Ok(Vec::new()) };
     let named = |entry: &Value| {
@@ -144,7 +144,7 @@ fn list(table: &Table, key: &str) -> Result<Vec<(String, Table)>, String> {
         .ok_or_else(|| format!("every [[{key}]] needs a name"))
 }
 
-/// A row of the table is of one form only, and one with a row of its own has been reported, or foretold, on its own.
+/// A row of the table is of one form only, and one with a row of its own has been reported, or predicted, on its own.
 fn leave_the_row(base: &mut Table, above: &Table) {
     base.remove("row");
     if above.contains_key("row") {

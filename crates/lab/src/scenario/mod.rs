@@ -21,13 +21,13 @@ use crate::workload::Workload;
 /// The scenarios that the binary carries: name and text, sorted by name.
 const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/scenarios.rs"));
 
-/// One scenario, ready to run: with its variant chosen, mended or not, and all overrides applied.
+/// One scenario, ready to run: with its variant chosen, fixed or not, and all overrides applied.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
     /// `split`, or `split@rtt-26` for a variant.
     pub name: String,
-    /// The mend that was applied.
-    pub mend: Option<String>,
+    /// The fix that was applied.
+    pub fix: Option<String>,
     /// What it shows, in a line.
     pub shows: String,
     /// The case or incident that it recreates: `cases B`, `incidents 19`.
@@ -40,7 +40,7 @@ pub struct Scenario {
     pub row: Option<String>,
     /// What is different here from the report, and why.
     pub note: Option<String>,
-    /// The transfer that arithmetic can foretell.
+    /// The transfer that arithmetic can predict.
     pub transfer: Option<Transfer>,
     /// What is drawn of it.
     pub picture: Option<Picture>,
@@ -65,8 +65,8 @@ pub struct Entry {
     pub case: Option<String>,
     /// Names of its variants; `NAME@VARIANT` runs one.
     pub variants: Vec<String>,
-    /// Names of its mends and what they do.
-    pub mends: Vec<(String, String)>,
+    /// Names of its fixes and what they do.
+    pub fixes: Vec<(String, String)>,
     /// Its rows in the table of the reference cases.
     pub rows: Vec<Row>,
 }
@@ -78,8 +78,8 @@ pub struct Row {
     pub label: String,
     /// `a-window-of-one`, `a-window-of-one@initcwnd-2`
     pub form: String,
-    /// The mend that makes this form.
-    pub mend: Option<String>,
+    /// The fix that makes this form.
+    pub fix: Option<String>,
 }
 
 /// A scenario that cannot be read, or does not exist.
@@ -129,13 +129,13 @@ fn text_of(name: &str) -> Result<Cow<'static, str>, ScenarioError> {
 }
 
 impl Scenario {
-    /// Loads `name` (`split`, `split@rtt-26`, `my/own.toml`), mended or not, with overrides such as `rtt=40ms`.
+    /// Loads `name` (`split`, `split@rtt-26`, `my/own.toml`), fixed or not, with overrides such as `rtt=40ms`.
     ///
     /// # Errors
-    /// There is no such scenario, variant, mend or setting; the error names those that exist.
-    pub fn load(name: &str, mend: Option<&str>, overrides: &[Override]) -> Result<Self, ScenarioError> {
+    /// There is no such scenario, variant, fix or setting; the error names those that exist.
+    pub fn load(name: &str, fix: Option<&str>, overrides: &[Override]) -> Result<Self, ScenarioError> {
         let stem = name.split('@').next().unwrap_or_default();
-        Self::parse(name, &text_of(stem)?, mend, overrides)
+        Self::parse(name, &text_of(stem)?, fix, overrides)
     }
 
     /// The same from the text of a file of one's own.
@@ -145,10 +145,10 @@ impl Scenario {
     pub fn parse(
         name: &str,
         text: &str,
-        mend: Option<&str>,
+        fix: Option<&str>,
         overrides: &[Override],
     ) -> Result<Self, ScenarioError> {
-        load::scenario(name, text, mend, overrides)
+        load::scenario(name, text, fix, overrides)
             .map_err(|what| ScenarioError { scenario: name.to_owned(), what })
     }
 }

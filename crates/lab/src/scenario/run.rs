@@ -77,8 +77,8 @@ fn record_here(scenario: &Scenario, dir: &Path, real_time: bool) -> Result<Recor
         stats.try_into().map_err(|_| Error::Spec("one capture at each end".to_owned()))?;
 
     let mut truth = Truth::of(&run);
-    let mend = scenario.mend.as_ref().map(|mend| format!(" + {mend}")).unwrap_or_default();
-    truth.scenario = Some(format!("{}{mend}", scenario.name));
+    let fix = scenario.fix.as_ref().map(|fix| format!(" + {fix}")).unwrap_or_default();
+    truth.scenario = Some(format!("{}{fix}", scenario.name));
     truth.definition = Some(scenario.definition.clone());
     truth.path = Some(path_truth(&scenario.pair.path, &pair, real_time)?);
     let json = serde_json::to_vec(&truth).map_err(|error| Error::Spec(error.to_string()))?;

@@ -47,16 +47,16 @@ name = "rtt-26"
 set.rtt = "26ms"
 expect.exchange = "90ms..105ms"
 
-[[mend]]
+[[fix]]
 name = "nodelay"
 what = "TCP_NODELAY at the client"
 client.socket = ["nodelay on"]
 expect.exchange = "..2ms"
 "#;
 
-fn parse(name: &str, mend: Option<&str>, overrides: &[&str]) -> Result<Scenario, String> {
+fn parse(name: &str, fix: Option<&str>, overrides: &[&str]) -> Result<Scenario, String> {
     let overrides: Vec<Override> = overrides.iter().map(|text| text.parse().unwrap()).collect();
-    Scenario::parse(name, SPLIT, mend, &overrides).map_err(|error| error.what)
+    Scenario::parse(name, SPLIT, fix, &overrides).map_err(|error| error.what)
 }
 
 fn delays(scenario: &Scenario) -> Vec<String> {
@@ -77,20 +77,20 @@ fn a_file_becomes_hosts_path_and_scripts() {
 }
 
 #[test]
-fn variant_mend_and_overrides_lie_over_one_another() {
+fn variant_fix_and_overrides_lie_over_one_another() {
     let far = parse("split@rtt-26", None, &[]).unwrap();
     assert_eq!(delays(&far), ["delay 13ms"]);
     assert!(far.expect.exchange.unwrap().contains(Duration::from_millis(96)));
     assert_eq!(far.expect.causes.len(), 1, "what a variant does not say stays");
 
-    let mended =
+    let fixed =
         parse("split@rtt-26", Some("nodelay"), &["n=7", "rate=10mbit", "queue=50p", "client.rcvbuf=64k"])
             .unwrap();
-    assert_eq!(delays(&mended), ["rate 10000000bit queue 50p", "delay 13ms"]);
-    assert_eq!(mended.workload.client.0[0], Step::Set(Setting::NoDelay(true)));
-    assert_eq!(mended.workload.client.0[1], Step::Set(Setting::ReceiveBuffer(65536)));
-    assert_eq!(mended.workload.server.0[0], Step::Accept);
-    assert!(mended.expect.causes.is_empty(), "what was expected is mended");
+    assert_eq!(delays(&fixed), ["rate 10000000bit queue 50p", "delay 13ms"]);
+    assert_eq!(fixed.workload.client.0[0], Step::Set(Setting::NoDelay(true)));
+    assert_eq!(fixed.workload.client.0[1], Step::Set(Setting::ReceiveBuffer(65536)));
+    assert_eq!(fixed.workload.server.0[0], Step::Accept);
+    assert!(fixed.expect.causes.is_empty(), "what was expected is fixed");
 
     let delayed = parse("split", None, &["delay=20ms"]).unwrap();
     assert_eq!(delays(&delayed), ["delay 20ms"]);
@@ -105,13 +105,13 @@ fn a_row_of_the_table_belongs_to_one_form() {
     let rows = load::entry("split", &text).unwrap().rows;
     let labels: Vec<&str> = rows.iter().map(|row| row.label.as_str()).collect();
     assert_eq!(labels, ["B1 split", "B2 split, TCP_NODELAY"]);
-    assert_eq!((rows[1].form.as_str(), rows[1].mend.as_deref()), ("split", Some("nodelay")));
-    let parse = |name, mend| Scenario::parse(name, &text, mend, &[]).unwrap();
+    assert_eq!((rows[1].form.as_str(), rows[1].fix.as_deref()), ("split", Some("nodelay")));
+    let parse = |name, fix| Scenario::parse(name, &text, fix, &[]).unwrap();
     assert_eq!(parse("split", None).row.as_deref(), Some("B1 split"));
     let far = parse("split@rtt-26", None);
     assert_eq!((far.row, far.reported.as_deref()), (None, Some("40 ms")));
-    let mended = parse("split", Some("nodelay"));
-    assert_eq!((mended.row.as_deref(), mended.reported), (Some("B2 split, TCP_NODELAY"), None));
+    let fixed = parse("split", Some("nodelay"));
+    assert_eq!((fixed.row.as_deref(), fixed.reported), (Some("B2 split, TCP_NODELAY"), None));
 }
 
 #[test]
@@ -123,12 +123,12 @@ fn a_definition_runs_again_as_it_is() {
 
 #[test]
 fn a_mistake_is_told_with_what_would_be_right() {
-    let told = |name: &str, mend: Option<&str>, overrides: &[&str], what: &str| {
-        let error = parse(name, mend, overrides).unwrap_err();
+    let told = |name: &str, fix: Option<&str>, overrides: &[&str], what: &str| {
+        let error = parse(name, fix, overrides).unwrap_err();
         assert!(error.contains(what), "{error}");
     };
     told("split@rtt-27", None, &[], "there is no variant \"rtt-27\"; there are: rtt-26");
-    told("split", Some("prayer"), &[], "there is no mend \"prayer\"; there are: nodelay");
+    told("split", Some("prayer"), &[], "there is no fix \"prayer\"; there are: nodelay");
     told("split", None, &["mss=9000"], "`mss` cannot be set here. What can: n, rtt; everywhere: rtt, delay");
     told("split", None, &["rtt=soon"], "`soon` is no duration");
     let error = Scenario::load("nonsense", None, &[]).unwrap_err();
@@ -141,8 +141,8 @@ fn every_scenario_of_the_repository_can_be_read_in_every_form() {
         assert!(!entry.shows.is_empty(), "{} says what it shows", entry.name);
         let variants = entry.variants.iter().map(|variant| format!("{}@{variant}", entry.name));
         for name in std::iter::once(entry.name.clone()).chain(variants) {
-            for mend in std::iter::once(None).chain(entry.mends.iter().map(|(mend, _)| Some(mend.as_str()))) {
-                let scenario = Scenario::load(&name, mend, &[]).unwrap_or_else(|error| panic!("{error}"));
+            for fix in std::iter::once(None).chain(entry.fixes.iter().map(|(fix, _)| Some(fix.as_str()))) {
+                let scenario = Scenario::load(&name, fix, &[]).unwrap_or_else(|error| panic!("{error}"));
                 scenario.pair.path.build().unwrap_or_else(|error| panic!("{name}: {error}"));
                 for expected in &scenario.expect.causes {
                     assert!(
@@ -151,14 +151,14 @@ fn every_scenario_of_the_repository_can_be_read_in_every_form() {
                         expected.cause
                     );
                 }
-                if mend.is_none() {
+                if fix.is_none() {
                     assert!(!scenario.expect.causes.is_empty(), "{name} says which causes must be found");
                 }
             }
         }
         assert!(
-            entry.mends.iter().all(|(_, what)| !what.is_empty()),
-            "{}: mends say what they do",
+            entry.fixes.iter().all(|(_, what)| !what.is_empty()),
+            "{}: fixes say what they do",
             entry.name
         );
     }

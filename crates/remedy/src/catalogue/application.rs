@@ -2,7 +2,7 @@
 
 use super::{Fix, Stack, how, server};
 
-/// TCP has nothing to mend here.
+/// TCP has nothing to fix here.
 pub const PROFILE_SERVER: Fix = Fix {
     id: "profile-server",
     what: "Look inside the server: the request was there, the reply was not written yet. No TCP setting changes this",

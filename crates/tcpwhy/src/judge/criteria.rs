@@ -120,16 +120,16 @@ impl Criteria {
 
     /// Compares a bill with what the kernel counted of each socket (tcpi_rwnd_limited and tcpi_sndbuf_limited).
     pub fn add_kernel(&mut self, name: &str, end: End, truth: &Truth, report: &Report) {
-        for felt in &truth.connections {
-            let same = |bill: &&Connection| bill.client.to_string() == felt.client;
+        for clocked in &truth.connections {
+            let same = |bill: &&Connection| bill.client.to_string() == clocked.client;
             let Some(bill) = report.connections.iter().find(same) else { continue };
             let off_before = self.off.len();
             let counters_before = self.counters;
             for (side, peer) in [(Side::Client, Side::Server), (Side::Server, Side::Client)] {
                 let window = [(Cause::ReceiveWindow, peer), (Cause::ReceiverThink, peer)];
                 let counted = [
-                    limited(felt, side, |info| info.rwnd_limited),
-                    limited(felt, side, |info| info.sndbuf_limited),
+                    limited(clocked, side, |info| info.rwnd_limited),
+                    limited(clocked, side, |info| info.sndbuf_limited),
                 ];
                 let ours = [charged(bill, &window), charged(bill, &[(Cause::SendBuffer, side)])];
                 for ((what, counted), ours) in
@@ -146,7 +146,7 @@ impl Criteria {
                     }
                 }
             }
-            if worst_lateness(felt) <= KERNEL_LATE {
+            if worst_lateness(clocked) <= KERNEL_LATE {
                 let counted = (self.counters - counters_before) as usize;
                 let off = self.off.len() - off_before;
                 self.punctual = [self.punctual[0] + counted, self.punctual[1] + off];
@@ -209,9 +209,9 @@ impl fmt::Display for Criteria {
 }
 
 /// By how much the path was late in a connection, at the most.
-fn worst_lateness(felt: &TrueConnection) -> Duration {
-    let exchanges = felt.exchanges.iter().map(|felt| felt.path_late_ns);
-    Duration::from_nanos(exchanges.fold(felt.setup.path_late_ns, i64::max))
+fn worst_lateness(clocked: &TrueConnection) -> Duration {
+    let exchanges = clocked.exchanges.iter().map(|clocked| clocked.path_late_ns);
+    Duration::from_nanos(exchanges.fold(clocked.setup.path_late_ns, i64::max))
 }
 
 fn charged(connection: &Connection, causes: &[(Cause, Side)]) -> Duration {
@@ -221,11 +221,12 @@ fn charged(connection: &Connection, causes: &[(Cause, Side)]) -> Duration {
 
 /// By how much a counter of a socket grew over the connection; `None` where the kernel does not report it.
 fn limited(
-    felt: &TrueConnection,
+    clocked: &TrueConnection,
     side: Side,
     counter: fn(&tcpwhy_host::TcpInfo) -> Option<u64>,
 ) -> Option<Duration> {
-    let samples: &[Sample] = if side == Side::Client { &felt.samples.client } else { &felt.samples.server };
+    let samples: &[Sample] =
+        if side == Side::Client { &clocked.samples.client } else { &clocked.samples.server };
     let [first, .., last] = samples else { return None };
     let us = counter(&last.tcp_info)?.saturating_sub(counter(&first.tcp_info)?);
     Some(Duration::from_micros(i64::try_from(us).unwrap_or(i64::MAX)))

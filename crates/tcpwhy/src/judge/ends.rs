@@ -53,8 +53,9 @@ impl Ends {
             let other = others.iter().position(same).map(|at| others.remove(at));
             let nothing: &[Exchange] = &[];
             let there = other.map_or(nothing, |other| &other.exchanges);
-            let felt = truth.connections.iter().filter(|felt| felt.client == connection.client.to_string());
-            let late: Vec<Late> = felt.flat_map(late).collect();
+            let clocked =
+                truth.connections.iter().filter(|clocked| clocked.client == connection.client.to_string());
+            let late: Vec<Late> = clocked.flat_map(late).collect();
             for [here, there] in pairing::same_bytes(&connection.exchanges, there) {
                 let was_late = late.iter().any(|late| late.overlaps(here));
                 self.add_exchange(name, was_late, here, there);
@@ -140,9 +141,10 @@ pub fn late_exchanges(truth: &Truth) -> usize {
 }
 
 /// A connection's setup and exchanges in which the path was late.
-fn late(felt: &TrueConnection) -> impl Iterator<Item = Late> + '_ {
-    let setup = (felt.setup.start_ns, felt.setup.end_ns, felt.setup.path_late_ns);
-    let exchanges = felt.exchanges.iter().map(|felt| (felt.start_ns, felt.end_ns, felt.path_late_ns));
+fn late(clocked: &TrueConnection) -> impl Iterator<Item = Late> + '_ {
+    let setup = (clocked.setup.start_ns, clocked.setup.end_ns, clocked.setup.path_late_ns);
+    let exchanges =
+        clocked.exchanges.iter().map(|clocked| (clocked.start_ns, clocked.end_ns, clocked.path_late_ns));
     let all = std::iter::once(setup).chain(exchanges);
     // A path that was late by half of what the ends may differ by is not the one that the scenario is for.
     let most = |ns| tolerance(Duration::from_nanos(ns)).divided_by(2).as_nanos();

@@ -1,7 +1,7 @@
 //! Is the bill right? A bill is joined with what the applications' own clocks said and with what the scenario must come to.
 //!
 //! Pure: a truth, a report and expectations in, a [`Verdict`] out. The lines of each bill must sum to its elapsed time, each
-//! elapsed time must be what the client felt, the causes must be those of the scenario with their side and share, and next
+//! elapsed time must be what the client measured, the causes must be those of the scenario with their side and share, and next
 //! to nothing may stay unexplained.
 
 mod agreement;
@@ -26,7 +26,7 @@ pub use pairing::{Compared, Stretch, pair, stretches};
 
 /// A bill may differ from the application's clock by this ...
 pub const TOLERANCE: Duration = Duration::from_millis(1);
-/// ... or by this part of what the application felt, whichever is more.
+/// ... or by this part of what the application measured, whichever is more.
 pub const TOLERANCE_PER_CENT: i64 = 2;
 /// No more of the time may stay unexplained.
 pub const UNEXPLAINED_MAX: f64 = 0.02;

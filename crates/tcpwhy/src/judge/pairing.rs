@@ -19,8 +19,8 @@ pub struct Compared {
     pub n: u64,
     /// Which of the three.
     pub kind: Kind,
-    /// What the application felt.
-    pub felt: Duration,
+    /// What the application measured.
+    pub clocked: Duration,
     /// What was billed.
     pub billed: Duration,
     /// By how much the bill may be shorter for reasons that are not its own: the client went on reading what had long
@@ -33,9 +33,9 @@ pub struct Compared {
 }
 
 impl Compared {
-    /// Billed less felt.
+    /// Billed less clocked.
     pub fn error(&self) -> Duration {
-        self.billed - self.felt
+        self.billed - self.clocked
     }
 
     /// Whether bill and clock agree.
@@ -45,7 +45,7 @@ impl Compared {
 
     /// By how much the difference exceeds what is allowed.
     pub fn beyond(&self) -> Duration {
-        let part = self.felt.times(TOLERANCE_PER_CENT).divided_by(100);
+        let part = self.clocked.times(TOLERANCE_PER_CENT).divided_by(100);
         let tolerance = part.max(TOLERANCE);
         let error = self.error();
         let tolerance = tolerance + self.late;
@@ -55,8 +55,8 @@ impl Compared {
 
 impl fmt::Display for Compared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { connection, n, kind, felt, billed, .. } = self;
-        write!(f, "connection {connection}, {} {n}: took {felt}, billed {billed}", kind.name())
+        let Self { connection, n, kind, clocked, billed, .. } = self;
+        write!(f, "connection {connection}, {} {n}: took {clocked}, billed {billed}", kind.name())
     }
 }
 
@@ -65,10 +65,10 @@ pub fn pair(end: End, truth: &Truth, report: &Report) -> (Vec<Compared>, Vec<Str
     let (mut compared, mut unpaired) = (Vec::new(), Vec::new());
     // The client's address comes back where a port is used again: both sides are in order of time.
     let mut billed: Vec<&Connection> = report.connections.iter().collect();
-    for felt in &truth.connections {
-        match billed.iter().position(|billed| billed.client.to_string() == felt.client) {
-            Some(at) => pair_connection(felt, billed.remove(at), &mut compared, &mut unpaired),
-            None => unpaired.push(format!("connection {} of the client is in no bill", felt.client)),
+    for clocked in &truth.connections {
+        match billed.iter().position(|billed| billed.client.to_string() == clocked.client) {
+            Some(at) => pair_connection(clocked, billed.remove(at), &mut compared, &mut unpaired),
+            None => unpaired.push(format!("connection {} of the client is in no bill", clocked.client)),
         }
     }
     for connection in billed {
@@ -84,7 +84,7 @@ pub fn pair(end: End, truth: &Truth, report: &Report) -> (Vec<Compared>, Vec<Str
 }
 
 fn pair_connection(
-    felt: &TrueConnection,
+    clocked: &TrueConnection,
     billed: &Connection,
     compared: &mut Vec<Compared>,
     unpaired: &mut Vec<String>,
@@ -96,17 +96,17 @@ fn pair_connection(
             connection: billed.id,
             n: setup.n,
             kind: Kind::Setup,
-            felt: ns(felt.setup.elapsed_ns),
+            clocked: ns(clocked.setup.elapsed_ns),
             billed: setup.elapsed,
             less: Duration::ZERO,
             more: Duration::ZERO,
-            late: ns(felt.setup.path_late_ns),
+            late: ns(clocked.setup.path_late_ns),
         });
-    } else if felt.setup.error.is_none() {
+    } else if clocked.setup.error.is_none() {
         unpaired.push(format!("connection {}: no setup in the bill", billed.id));
     }
-    for Stretch { felt, bills, moved } in stretches(felt, billed) {
-        let (said, read) = (Sum::of_felt(felt), Sum::of_bills(bills));
+    for Stretch { clocked, bills, moved } in stretches(clocked, billed) {
+        let (said, read) = (Sum::of_clocked(clocked), Sum::of_bills(bills));
         if moved[0] != moved[1] {
             let n = bills.first().map_or(0, |bill| bill.n);
             let [here, there] = moved;
@@ -115,7 +115,7 @@ fn pair_connection(
                 billed.id, here[0], here[1], there[0], there[1]
             ));
         }
-        if !felt.is_empty() && !bills.is_empty() {
+        if !clocked.is_empty() && !bills.is_empty() {
             compared.push(said.compare(billed.id, rtt, &read));
         }
     }
@@ -126,7 +126,7 @@ fn pair_connection(
 #[derive(Clone, Copy, Debug)]
 pub struct Stretch<'a> {
     /// By the application's account.
-    pub felt: &'a [TrueExchange],
+    pub clocked: &'a [TrueExchange],
     /// By the bill.
     pub bills: &'a [Exchange],
     /// Request and reply bytes of each; they differ only at the end of a connection, where one account has more.
@@ -134,15 +134,15 @@ pub struct Stretch<'a> {
 }
 
 /// Cuts both accounts of a connection, without its setup, where both have moved the same bytes.
-pub fn stretches<'a>(felt: &'a TrueConnection, billed: &'a Connection) -> Vec<Stretch<'a>> {
+pub fn stretches<'a>(clocked: &'a TrueConnection, billed: &'a Connection) -> Vec<Stretch<'a>> {
     let bills = match &billed.exchanges[..] {
         [setup, rest @ ..] if setup.kind == Kind::Setup => rest,
         all => all,
     };
     let (said, read): (Vec<_>, Vec<_>) =
-        (felt.exchanges.iter().map(moved_by_felt).collect(), bills.iter().map(moved_by_bill).collect());
+        (clocked.exchanges.iter().map(moved_by_clocked).collect(), bills.iter().map(moved_by_bill).collect());
     let stretch = |(said, read, moved): (Range<usize>, Range<usize>, _)| Stretch {
-        felt: &felt.exchanges[said],
+        clocked: &clocked.exchanges[said],
         bills: &bills[read],
         moved,
     };
@@ -197,8 +197,8 @@ struct Sum {
 }
 
 impl Sum {
-    fn of_felt(felt: &[TrueExchange]) -> Self {
-        let (Some(first), Some(last)) = (felt.first(), felt.last()) else { return Self::default() };
+    fn of_clocked(clocked: &[TrueExchange]) -> Self {
+        let (Some(first), Some(last)) = (clocked.first(), clocked.last()) else { return Self::default() };
         let one_way = last.kind == truth::Kind::OneWay;
         Self {
             n: first.n,
@@ -206,7 +206,7 @@ impl Sum {
             end_ns: last.end_ns,
             one_way,
             reading_ns: last.think.client_reading_ns + if one_way { last.think.server_reading_ns } else { 0 },
-            late_ns: felt.iter().map(|felt| felt.path_late_ns).sum(),
+            late_ns: clocked.iter().map(|clocked| clocked.path_late_ns).sum(),
         }
     }
 
@@ -228,7 +228,7 @@ impl Sum {
             connection,
             n: read.n,
             kind: if one_way { Kind::OneWay } else { Kind::Exchange },
-            felt: ns(self.end_ns - self.start_ns),
+            clocked: ns(self.end_ns - self.start_ns),
             billed: ns(read.end_ns - read.start_ns),
             less: ns(self.reading_ns),
             more: if one_way { rtt + ACKNOWLEDGED_WITHIN } else { Duration::ZERO },
@@ -237,8 +237,8 @@ impl Sum {
     }
 }
 
-const fn moved_by_felt(felt: &TrueExchange) -> [u64; 2] {
-    [felt.request_bytes, felt.reply_bytes]
+const fn moved_by_clocked(clocked: &TrueExchange) -> [u64; 2] {
+    [clocked.request_bytes, clocked.reply_bytes]
 }
 
 /// A one-way message of the server moves reply bytes only, whatever the bill calls them.
@@ -260,7 +260,7 @@ mod tests {
     use super::*;
 
     /// `start elapsed request reply`, in ms and bytes.
-    fn felt(exchanges: &[[i64; 4]]) -> TrueConnection {
+    fn clocked(exchanges: &[[i64; 4]]) -> TrueConnection {
         let exchanges =
             exchanges.iter().zip(1..).map(|(&[start, elapsed, request, reply], n)| TrueExchange {
                 n,
@@ -328,11 +328,11 @@ mod tests {
         }
     }
 
-    fn paired(felt_ms: &[[i64; 4]], billed_ms: &[[i64; 4]]) -> (Vec<(i64, i64, bool)>, Vec<String>) {
+    fn paired(clocked_ms: &[[i64; 4]], billed_ms: &[[i64; 4]]) -> (Vec<(i64, i64, bool)>, Vec<String>) {
         let (mut compared, mut unpaired) = (Vec::new(), Vec::new());
-        pair_connection(&felt(felt_ms), &billed(billed_ms), &mut compared, &mut unpaired);
+        pair_connection(&clocked(clocked_ms), &billed(billed_ms), &mut compared, &mut unpaired);
         let ms = |span: Duration| span.as_nanos() / 1_000_000;
-        (compared.iter().map(|c| (ms(c.felt), ms(c.billed), c.is_right())).collect(), unpaired)
+        (compared.iter().map(|c| (ms(c.clocked), ms(c.billed), c.is_right())).collect(), unpaired)
     }
 
     #[test]

@@ -124,18 +124,18 @@ impl<'a> Written<'a> {
     }
 }
 
-/// Every form that must come to something: the scenario and its variants with their causes, its mends with what they save.
+/// Every form that must come to something: the scenario and its variants with their causes, its fixes with what they save.
 pub(super) fn recordings(only: &[String]) -> anyhow::Result<Vec<(String, Scenario)>> {
     let mut forms = Vec::new();
     for entry in scenario::catalogue()? {
         let asked =
             |form: &str| only.is_empty() || only.iter().any(|name| *name == entry.name || name == form);
         let variants = entry.variants.iter().map(|variant| (format!("{}@{variant}", entry.name), None));
-        let mends = entry.mends.iter().map(|(mend, _)| (entry.name.clone(), Some(mend.as_str())));
-        for (name, mend) in std::iter::once((entry.name.clone(), None)).chain(variants).chain(mends) {
-            let form = mend.map_or_else(|| name.clone(), |mend| format!("{name}+{mend}"));
+        let fixes = entry.fixes.iter().map(|(fix, _)| (entry.name.clone(), Some(fix.as_str())));
+        for (name, fix) in std::iter::once((entry.name.clone(), None)).chain(variants).chain(fixes) {
+            let form = fix.map_or_else(|| name.clone(), |fix| format!("{name}+{fix}"));
             if asked(&form) {
-                forms.push((form, Scenario::load(&name, mend, &[])?));
+                forms.push((form, Scenario::load(&name, fix, &[])?));
             }
         }
     }
@@ -209,9 +209,9 @@ pub(super) fn row_heading() -> String {
 /// The path was late by more than can be forgiven: what happened is not what the scenario is for.
 pub(super) fn is_late(run: &Run) -> bool {
     let kinds = [Kind::Exchange, Kind::OneWay, Kind::Setup];
-    let felt =
-        kinds.into_iter().find_map(|kind| super::felt::Spread::of(run.felt.kind(kind).iter().copied()));
-    let part = felt.map_or(Duration::ZERO, |felt| felt.median).times(LATE_PER_CENT).divided_by(100);
+    let clocked =
+        kinds.into_iter().find_map(|kind| super::clocked::Spread::of(run.clocked.kind(kind).iter().copied()));
+    let part = clocked.map_or(Duration::ZERO, |clocked| clocked.median).times(LATE_PER_CENT).divided_by(100);
     run.late > part.max(LATE)
 }
 
@@ -235,10 +235,10 @@ fn matters(agreement: &Agreement, run: &Run) -> bool {
         && run.scenario.expect.visible.is_none()
 }
 
-/// What the application felt lies outside what the scenario expects: then it did not come to what it is for.
+/// What the application measured lies outside what the scenario expects: then it did not come to what it is for.
 pub(super) fn out_of_range(run: &Run) -> Vec<String> {
     let expect = &run.scenario.expect;
-    let median = |kind| super::felt::Spread::of(run.felt.kind(kind).iter().copied());
+    let median = |kind| super::clocked::Spread::of(run.clocked.kind(kind).iter().copied());
     let slowest = median(Kind::Exchange).map(|spread| spread.max);
     let checks = [
         ("exchange", expect.exchange, median(Kind::Exchange).map(|spread| spread.median)),
@@ -248,10 +248,10 @@ pub(super) fn out_of_range(run: &Run) -> Vec<String> {
     ];
     checks
         .into_iter()
-        .filter_map(|(what, expected, felt)| match (expected?, felt) {
+        .filter_map(|(what, expected, clocked)| match (expected?, clocked) {
             (expected, None) => Some(format!("no {what}, expected {expected}")),
-            (expected, Some(felt)) if !expected.contains(felt) => {
-                Some(format!("{what} took {felt}, expected {expected}"))
+            (expected, Some(clocked)) if !expected.contains(clocked) => {
+                Some(format!("{what} took {clocked}, expected {expected}"))
             }
             _ => None,
         })

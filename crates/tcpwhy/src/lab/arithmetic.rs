@@ -1,4 +1,4 @@
-//! What does arithmetic foretell of a transfer? Its size through the link, a round trip, and where a window is used up, a
+//! What does arithmetic predict of a transfer? Its size through the link, a round trip, and where a window is used up, a
 //! round trip for each flight: speed <= window / RTT.
 
 use tcpwhy_lab::ElementSpec;
@@ -8,7 +8,7 @@ use tcpwhy_wire::Duration;
 
 /// What the sums come to, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Foretold {
+pub(super) struct Predicted {
     pub(super) elapsed: Duration,
     said: String,
 }
@@ -26,7 +26,7 @@ struct Sums {
 }
 
 /// From the scenario, and from the window that the receiver advertised.
-pub(super) fn foretell(scenario: &Scenario, window_bytes: Option<u64>) -> Option<Foretold> {
+pub(super) fn predict(scenario: &Scenario, window_bytes: Option<u64>) -> Option<Predicted> {
     let transfer = scenario.transfer?;
     let path = &scenario.pair.path;
     let delays = path.forward.iter().chain(&path.backward).map(|element| match element {
@@ -50,7 +50,7 @@ pub(super) fn foretell(scenario: &Scenario, window_bytes: Option<u64>) -> Option
 }
 
 impl Sums {
-    fn of(self, transfer: Transfer) -> Foretold {
+    fn of(self, transfer: Transfer) -> Predicted {
         let mut left = transfer.bytes;
         let mut cwnd = if transfer.open { u64::MAX } else { self.initcwnd.saturating_mul(self.mss_bytes) };
         let (mut stops, mut is_limited) = (0, false);
@@ -77,7 +77,7 @@ impl Sums {
         if transfer.connects {
             said.push_str(", and a handshake");
         }
-        Foretold { elapsed, said }
+        Predicted { elapsed, said }
     }
 
     /// How long the link carries so many bytes, in full segments.
@@ -89,7 +89,7 @@ impl Sums {
     }
 }
 
-impl Foretold {
+impl Predicted {
     /// `624 ms: 24 flights of 26.0 ms, at most 254,560 B`
     pub(super) fn said(&self) -> String {
         format!("{}: {}", time(self.elapsed), self.said)
@@ -115,35 +115,35 @@ const INITCWND: u32 = 10;
 mod tests {
     use super::*;
 
-    fn foretold(set: &str, path: &str, window: Option<u64>) -> (i64, String) {
+    fn predicted(set: &str, path: &str, window: Option<u64>) -> (i64, String) {
         let text = format!(
             "shows = 'x'\ntransfer = {{ {set} }}\n[path]\n{path}\n[workload]\nclient = 'connect'\nserver = 'accept'"
         );
         let scenario = Scenario::parse("x", &text, None, &[]).unwrap();
-        let foretold = foretell(&scenario, window).unwrap();
-        (foretold.elapsed.as_nanos() / 1_000_000, foretold.said())
+        let predicted = predict(&scenario, window).unwrap();
+        (predicted.elapsed.as_nanos() / 1_000_000, predicted.said())
     }
 
     #[test]
     fn case_d_is_window_over_round_trip() {
         // 10, 20, 40, 80, 160 segments, then 175.8 for each round trip: 3621 segments need 24 of them.
         let path = "rtt = '26ms'";
-        let (ms, said) = foretold("bytes = '5m'", path, Some(254_560));
+        let (ms, said) = predicted("bytes = '5m'", path, Some(254_560));
         assert_eq!((ms, said.as_str()), (624, "624 ms: 24 flights of 26.0 ms, at most 254,560 B"));
-        assert_eq!(foretold("bytes = '5m'", path, Some(80_480)).0, 67 * 26);
+        assert_eq!(predicted("bytes = '5m'", path, Some(80_480)).0, 67 * 26);
         // The report's own: log2(1 + 5746 / 10) = 9.2 round trips until 8 MiB are in flight.
-        assert_eq!(foretold("bytes = '8m'", path, None).0, 10 * 26);
+        assert_eq!(predicted("bytes = '8m'", path, None).0, 10 * 26);
     }
 
     #[test]
     fn case_c_is_size_over_bandwidth_and_a_round_trip() {
         let path = "rtt = '4ms'\nrate = '1gbit'";
         // 4 MiB in segments of 1448 + 52 B: 34.8 ms, and 4 ms.
-        let (ms, said) = foretold("bytes = '4m', open = true", path, Some(3_000_000));
+        let (ms, said) = predicted("bytes = '4m', open = true", path, Some(3_000_000));
         assert_eq!((ms, said.as_str()), (38, "38.8 ms: 1 flight of 4.00 ms, 34.8 ms at 1.00 Gbit/s"));
         // 10 to 320 segments stop (4 ms of the link are 333); 3,282,064 B are left.
-        assert_eq!(foretold("bytes = '4m'", path, None).0, 6 * 4 + 4 + 27);
-        assert_eq!(foretold("bytes = '4m', connects = true", path, None).0, 4 + 6 * 4 + 4 + 27);
-        assert_eq!(foretold("bytes = '4m', open = true, flight = '128k'", path, None).0, 31 * 4 + 4 + 1);
+        assert_eq!(predicted("bytes = '4m'", path, None).0, 6 * 4 + 4 + 27);
+        assert_eq!(predicted("bytes = '4m', connects = true", path, None).0, 4 + 6 * 4 + 4 + 27);
+        assert_eq!(predicted("bytes = '4m', open = true, flight = '128k'", path, None).0, 31 * 4 + 4 + 1);
     }
 }

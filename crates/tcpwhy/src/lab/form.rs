@@ -13,7 +13,7 @@ use tcpwhy_lab::truth::Truth;
 use tcpwhy_wire::{Duration, Segment};
 
 use super::RunArgs;
-use super::felt::Felt;
+use super::clocked::Clocked;
 use super::scratch::Scratch;
 use super::still::{Lateness, Sent};
 use super::trace::Trace;
@@ -22,13 +22,13 @@ use crate::output;
 /// How often the kernels' counters are read while something is recorded that is judged by them.
 pub(super) const WATCH_EVERY: StdDuration = StdDuration::from_millis(2);
 
-/// A scenario as it is, or mended.
+/// A scenario as it is, or fixed.
 #[derive(Clone, Debug)]
 pub(super) struct Form {
     /// `split`, `split@rtt-26`
     pub(super) name: String,
-    /// The mend's name and what it does.
-    pub(super) mend: Option<(String, String)>,
+    /// The fix's name and what it does.
+    pub(super) fix: Option<(String, String)>,
     overrides: Vec<Override>,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct Form {
 pub(super) struct Run {
     pub(super) scenario: Scenario,
     pub(super) truth: Truth,
-    pub(super) felt: Felt,
+    pub(super) clocked: Clocked,
     /// From the client's and the server's capture.
     pub(super) bills: [Report; 2],
     /// What makes the run worth less: packets that a capture or the path lost.
@@ -51,7 +51,7 @@ pub(super) struct Run {
 }
 
 impl Form {
-    /// The forms that the arguments ask for: each scenario as it is, then mended in each way.
+    /// The forms that the arguments ask for: each scenario as it is, then fixed in each way.
     pub(super) fn asked(args: &RunArgs) -> Result<Vec<Self>, String> {
         let overrides = overrides(args)?;
         let mut forms = Vec::new();
@@ -65,9 +65,9 @@ impl Form {
             }
             for name in names {
                 Scenario::load(&name, None, &overrides).map_err(|error| error.to_string())?;
-                let mends = entry.mends.iter().cloned().map(Some);
-                for mend in std::iter::once(None).chain(mends) {
-                    forms.push(Self { name: name.clone(), mend, overrides: overrides.clone() });
+                let fixes = entry.fixes.iter().cloned().map(Some);
+                for fix in std::iter::once(None).chain(fixes) {
+                    forms.push(Self { name: name.clone(), fix, overrides: overrides.clone() });
                 }
             }
         }
@@ -75,12 +75,12 @@ impl Form {
     }
 
     /// One form by its name, with what the arguments set.
-    pub(super) fn of(name: &str, mend: Option<&str>, args: &RunArgs) -> anyhow::Result<Self> {
+    pub(super) fn of(name: &str, fix: Option<&str>, args: &RunArgs) -> anyhow::Result<Self> {
         let overrides = overrides(args).map_err(anyhow::Error::msg)?;
         let stem = name.split('@').next().unwrap_or_default();
-        let mends = scenario::entry(stem)?.mends;
-        let mend = mend.and_then(|mend| mends.into_iter().find(|(name, _)| name == mend));
-        Ok(Self { name: name.to_owned(), mend, overrides })
+        let fixes = scenario::entry(stem)?.fixes;
+        let fix = fix.and_then(|fix| fixes.into_iter().find(|(name, _)| name == fix));
+        Ok(Self { name: name.to_owned(), fix, overrides })
     }
 
     /// `split@rtt-26`, `split@rtt-26+nodelay`; of a file its own name, whatever folder it lies in.
@@ -88,21 +88,21 @@ impl Form {
         let name = Path::new(&self.name)
             .file_name()
             .map_or(self.name.as_str().into(), |name| name.to_string_lossy());
-        match &self.mend {
-            Some((mend, _)) => format!("{name}+{mend}"),
+        match &self.fix {
+            Some((fix, _)) => format!("{name}+{fix}"),
             None => name.into_owned(),
         }
     }
 
     /// The scenario; `offset` is added to its seed.
     pub(super) fn scenario(&self, offset: u64) -> anyhow::Result<Scenario> {
-        let mend = self.mend.as_ref().map(|(mend, _)| mend.as_str());
-        let mut scenario = Scenario::load(&self.name, mend, &self.overrides)?;
+        let fix = self.fix.as_ref().map(|(fix, _)| fix.as_str());
+        let mut scenario = Scenario::load(&self.name, fix, &self.overrides)?;
         if offset > 0 {
             let seed = scenario.pair.path.seed.wrapping_add(offset);
             let seed = Override { key: "seed".to_owned(), value: seed.to_string() };
             let overrides = [self.overrides.as_slice(), &[seed]].concat();
-            scenario = Scenario::load(&self.name, mend, &overrides)?;
+            scenario = Scenario::load(&self.name, fix, &overrides)?;
         }
         Ok(scenario)
     }
@@ -165,9 +165,9 @@ impl Run {
         let (server, from_server) = bill_and_sent(&capture("server"), Pair::SERVER_V4.into(), |_, _| {})?;
         let lateness = Lateness::of(&truth, &[from_client, from_server]);
         lateness.note_in(&mut truth);
-        let (felt, late) = (Felt::of(&truth), lateness.worst());
+        let (clocked, late) = (Clocked::of(&truth), lateness.worst());
         let (bills, dir) = ([client, server], dir.to_owned());
-        Ok(Self { scenario, truth, felt, bills, warnings, late, trace, dir })
+        Ok(Self { scenario, truth, clocked, bills, warnings, late, trace, dir })
     }
 
     /// Reads back what an earlier run left in `dir`.

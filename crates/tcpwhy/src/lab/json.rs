@@ -6,7 +6,7 @@ use tcpwhy_core::report::Kind;
 use tcpwhy_lab::scenario::{Entry, Span};
 use tcpwhy_wire::Duration;
 
-use super::felt::{Headline, Spread};
+use super::clocked::{Headline, Spread};
 use super::form::{Form, Run};
 use super::show::over_runs;
 
@@ -22,7 +22,7 @@ pub(super) struct Document {
 struct JsonForm {
     scenario: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    mend: Option<JsonMend>,
+    fix: Option<JsonFix>,
     shows: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     case: Option<String>,
@@ -40,7 +40,7 @@ struct JsonForm {
 }
 
 #[derive(Debug, Serialize)]
-struct JsonMend {
+struct JsonFix {
     name: String,
     what: String,
 }
@@ -97,7 +97,7 @@ impl Document {
         let Some(scenario) = runs.first().map(|run| &run.scenario) else { return };
         self.forms.push(JsonForm {
             scenario: form.name.clone(),
-            mend: form.mend.clone().map(|(name, what)| JsonMend { name, what }),
+            fix: form.fix.clone().map(|(name, what)| JsonFix { name, what }),
             shows: scenario.shows.clone(),
             case: scenario.case.clone(),
             reported: scenario.reported.clone(),
@@ -128,7 +128,7 @@ impl JsonSpread {
 
 impl JsonRun {
     fn of(run: &Run, kept: bool) -> Self {
-        let ns = |kind| run.felt.kind(kind).iter().map(|felt| felt.as_nanos()).collect();
+        let ns = |kind| run.clocked.kind(kind).iter().map(|clocked| clocked.as_nanos()).collect();
         let bills = End::BOTH.into_iter().zip(&run.bills).map(|(end, report)| JsonBill {
             end: end.name(),
             elapsed_ns: report.elapsed.as_nanos(),
@@ -171,7 +171,7 @@ pub(super) fn catalogue(entries: &[Entry]) -> anyhow::Result<String> {
         #[serde(skip_serializing_if = "Option::is_none")]
         case: Option<&'a str>,
         variants: &'a [String],
-        mends: Vec<JsonMend>,
+        fixes: Vec<JsonFix>,
         /// In the table of the reference cases.
         rows: Vec<&'a str>,
     }
@@ -180,7 +180,7 @@ pub(super) fn catalogue(entries: &[Entry]) -> anyhow::Result<String> {
         shows: &entry.shows,
         case: entry.case.as_deref(),
         variants: &entry.variants,
-        mends: entry.mends.iter().cloned().map(|(name, what)| JsonMend { name, what }).collect(),
+        fixes: entry.fixes.iter().cloned().map(|(name, what)| JsonFix { name, what }).collect(),
         rows: entry.rows.iter().map(|row| row.label.as_str()).collect(),
     });
     let list = List { schema: "tcpwhy.lab-scenarios/1", scenarios: scenarios.collect() };

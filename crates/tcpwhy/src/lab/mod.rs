@@ -1,4 +1,4 @@
-//! `tcpwhy lab`: what does a problem look like on this machine's own kernel, and after its mend?
+//! `tcpwhy lab`: what does a problem look like on this machine's own kernel, and after its fix?
 
 #[cfg(target_os = "linux")]
 mod accuracy;
@@ -6,11 +6,11 @@ mod args;
 #[cfg(target_os = "linux")]
 mod arithmetic;
 #[cfg(target_os = "linux")]
+mod clocked;
+#[cfg(target_os = "linux")]
 mod corpus;
 #[cfg(target_os = "linux")]
 mod draws;
-#[cfg(target_os = "linux")]
-mod felt;
 #[cfg(target_os = "linux")]
 mod form;
 #[cfg(target_os = "linux")]

@@ -16,7 +16,7 @@ pub(super) fn of(run: &Run, style: Style) -> String {
         None => String::new(),
         Some(Picture::Histogram) => {
             let title = "  how long exchanges take, by the client's clock\n";
-            format!("{title}{}", histogram(run.felt.kind(Kind::Exchange), style))
+            format!("{title}{}", histogram(run.clocked.kind(Kind::Exchange), style))
         }
         Some(what) => over_time(run, what, style),
     }
@@ -69,10 +69,10 @@ fn columns(values: &[f64], written: impl Fn(f64) -> String, ascii: bool) -> Stri
 }
 
 /// How many exchanges took how long, in steps of 1, 2, 5.
-fn histogram(felt: &[Duration], style: Style) -> String {
+fn histogram(clocked: &[Duration], style: Style) -> String {
     let bounds: Vec<i64> = (3..10).flat_map(|power| [1, 2, 5].map(|step| step * 10_i64.pow(power))).collect();
     let bucket = |span: &Duration| bounds.partition_point(|bound| *bound <= span.as_nanos());
-    let buckets: Vec<usize> = felt.iter().map(bucket).collect();
+    let buckets: Vec<usize> = clocked.iter().map(bucket).collect();
     let (Some(first), Some(last)) = (buckets.iter().min(), buckets.iter().max()) else {
         return String::new();
     };
@@ -81,8 +81,8 @@ fn histogram(felt: &[Duration], style: Style) -> String {
     for step in *first..=*last {
         let n = buckets.iter().filter(|bucket| **bucket == step).count();
         let below = bounds.get(step).map_or_else(String::new, |ns| time(Duration::from_nanos(*ns)));
-        let bar = if style.ascii { "#" } else { "█" }.repeat((n * room).div_ceil(felt.len()));
-        let share = 100.0 * n as f64 / felt.len() as f64;
+        let bar = if style.ascii { "#" } else { "█" }.repeat((n * room).div_ceil(clocked.len()));
+        let share = 100.0 * n as f64 / clocked.len() as f64;
         let line = format!("  below {below:>LABEL$} {n:>5} {share:>5.1} % {bar}");
         out.push_str(line.trim_end());
         out.push('\n');
@@ -116,9 +116,9 @@ mod tests {
 
     #[test]
     fn nine_of_ten_and_one_of_ten_are_two_bars() {
-        let mut felt = vec![Duration::from_micros(1500); 90];
-        felt.extend([Duration::from_millis(41); 10]);
-        let drawn = histogram(&felt, Style { ascii: true, ..Style::default() });
+        let mut clocked = vec![Duration::from_micros(1500); 90];
+        clocked.extend([Duration::from_millis(41); 10]);
+        let drawn = histogram(&clocked, Style { ascii: true, ..Style::default() });
         let lines: Vec<&str> = drawn.lines().collect();
         assert_eq!(lines.len(), 5, "{drawn}");
         assert!(lines[0].starts_with("  below    2.00 ms    90  90.0 % ####"), "{drawn}");

@@ -14,7 +14,7 @@ pub(super) fn rows(names: &[String], every: bool) -> anyhow::Result<Vec<Row>> {
     rows.sort_by_key(|row| place(&row.label));
     if every {
         let others = catalogue.into_iter().filter(|entry| entry.rows.is_empty());
-        rows.extend(others.map(|entry| Row { label: entry.name.clone(), form: entry.name, mend: None }));
+        rows.extend(others.map(|entry| Row { label: entry.name.clone(), form: entry.name, fix: None }));
     }
     let asked = |row: &Row| {
         names.iter().any(|name| name == "all" || letter(name).is_some_and(|case| place(&row.label).0 == case))

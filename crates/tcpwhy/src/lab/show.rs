@@ -1,5 +1,5 @@
-//! What does somebody see who recreates one scenario? What it shows and what was reported; what the application felt and
-//! the bill from each end; then the same mended, and the gain.
+//! What does somebody see who recreates one scenario? What it shows and what was reported; what the application measured and
+//! the bill from each end; then the same fixed, and the gain.
 
 use std::fmt::Write as _;
 
@@ -11,8 +11,8 @@ use tcpwhy_report::{Style, answer, text};
 use tcpwhy_wire::Duration;
 
 use super::RunArgs;
-use super::arithmetic::foretell;
-use super::felt::{Headline, Spread};
+use super::arithmetic::predict;
+use super::clocked::{Headline, Spread};
 use super::form::{Form, Place, Run};
 use super::{json, picture};
 use crate::output::{self, print};
@@ -41,9 +41,9 @@ pub(super) fn list(args: &RunArgs) -> anyhow::Result<u8> {
             let variants: Vec<String> = entry.variants.iter().map(|name| format!("@{name}")).collect();
             more.push(format!("variants {}", variants.join(" ")));
         }
-        if !entry.mends.is_empty() {
-            let mends: Vec<&str> = entry.mends.iter().map(|(name, _)| name.as_str()).collect();
-            more.push(format!("fixed by {}", mends.join(", ")));
+        if !entry.fixes.is_empty() {
+            let fixes: Vec<&str> = entry.fixes.iter().map(|(name, _)| name.as_str()).collect();
+            more.push(format!("fixed by {}", fixes.join(", ")));
         }
         if !more.is_empty() {
             for line in text::wrapped(&more.join("; "), room) {
@@ -81,15 +81,15 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<u8> {
             print(&heading(form, &scenario, style(args)))?;
         }
         let runs = form.run(args.repeat, &place)?;
-        if form.mend.is_none() {
+        if form.fix.is_none() {
             let headline = Headline::of(&scenario.expect);
             base = Some((headline, over_runs(&runs, headline).map(|spread| spread.median)));
         }
-        let (headline, unmended) = base.unwrap_or((Headline::of(&scenario.expect), None));
+        let (headline, unfixed) = base.unwrap_or((Headline::of(&scenario.expect), None));
         if args.json {
             document.add(form, headline, &runs, place.is_kept());
         } else {
-            print(&told(form, headline, unmended, &runs, style(args)))?;
+            print(&told(form, headline, unfixed, &runs, style(args)))?;
         }
     }
     if args.json {
@@ -108,12 +108,12 @@ pub(super) fn style(args: &RunArgs) -> Style {
 
 /// The headline number over several runs of a form.
 pub(super) fn over_runs(runs: &[Run], headline: Headline) -> Option<Spread> {
-    Spread::of(runs.iter().filter_map(|run| headline.measured(&run.felt)))
+    Spread::of(runs.iter().filter_map(|run| headline.measured(&run.clocked)))
 }
 
 fn heading(form: &Form, scenario: &Scenario, style: Style) -> String {
-    if let Some((mend, what)) = &form.mend {
-        return text::strong(&format!("Fixed, {mend}: {what}"), style) + "\n";
+    if let Some((fix, what)) = &form.fix {
+        return text::strong(&format!("Fixed, {fix}: {what}"), style) + "\n";
     }
     let mut out = text::strong(&format!("{}: {}", scenario.name, scenario.shows), style) + "\n";
     let path = |elements: &[tcpwhy_lab::ElementSpec]| match elements {
@@ -139,13 +139,13 @@ fn heading(form: &Form, scenario: &Scenario, style: Style) -> String {
 }
 
 /// What came of one form.
-fn told(form: &Form, headline: Headline, unmended: Option<Duration>, runs: &[Run], style: Style) -> String {
+fn told(form: &Form, headline: Headline, unfixed: Option<Duration>, runs: &[Run], style: Style) -> String {
     let mut out = String::new();
     // Of several runs, the one in the middle is shown.
     let mut order: Vec<&Run> = runs.iter().collect();
-    order.sort_by_key(|run| headline.measured(&run.felt));
+    order.sort_by_key(|run| headline.measured(&run.clocked));
     let Some(run) = order.get(order.len() / 2) else { return out };
-    out.push_str(&line("measured", &felt(run)));
+    out.push_str(&line("measured", &clocked(run)));
     let measured = over_runs(runs, headline);
     if let Some(Spread { median, min, max }) = measured.filter(|_| runs.len() > 1) {
         let what = format!(
@@ -163,17 +163,17 @@ fn told(form: &Form, headline: Headline, unmended: Option<Duration>, runs: &[Run
         let verdict = if expected.contains(measured) { "as expected" } else { "not as expected" };
         out.push_str(&line("expected", &format!("{} {}: {verdict}", headline.name(), range(expected))));
     }
-    let foretold = foretell(&run.scenario, run.trace.window_bytes());
-    if let Some((foretold, measured)) = foretold.zip(measured.map(|spread| spread.median)) {
+    let predicted = predict(&run.scenario, run.trace.window_bytes());
+    if let Some((predicted, measured)) = predicted.zip(measured.map(|spread| spread.median)) {
         let what = format!(
             "{}; measured {}",
-            foretold.said(),
-            foretold.deviation(measured, Headline::connect(runs))
+            predicted.said(),
+            predicted.deviation(measured, Headline::connect(runs))
         );
         out.push_str(&line("expected", &what));
     }
-    if form.mend.is_some()
-        && let Some((before, after)) = unmended.zip(measured.map(|spread| spread.median))
+    if form.fix.is_some()
+        && let Some((before, after)) = unfixed.zip(measured.map(|spread| spread.median))
     {
         out.push_str(&line("gain", &gain(headline, before, after)));
     }
@@ -182,7 +182,7 @@ fn told(form: &Form, headline: Headline, unmended: Option<Duration>, runs: &[Run
     }
     for (end, report) in End::BOTH.into_iter().zip(&run.bills) {
         let said = format!("from the {end}'s capture: {}", answer(report));
-        if form.mend.is_some() {
+        if form.fix.is_some() {
             out.push_str(&line("bill", &said));
         } else {
             out.push('\n');
@@ -201,10 +201,10 @@ fn told(form: &Form, headline: Headline, unmended: Option<Duration>, runs: &[Run
 }
 
 /// `20 exchanges: median 43.9 ms, from 0.2 ms to 44.1 ms; 1 connect: 0.1 ms`
-fn felt(run: &Run) -> String {
+fn clocked(run: &Run) -> String {
     let kinds = [(Kind::Exchange, "exchange"), (Kind::OneWay, "one-way message"), (Kind::Setup, "connect")];
     let parts = kinds.into_iter().filter_map(|(kind, noun)| {
-        let values = run.felt.kind(kind);
+        let values = run.clocked.kind(kind);
         let Spread { median, min, max } = Spread::of(values.iter().copied())?;
         let n = values.len() as u64;
         Some(if n == 1 {

@@ -14,8 +14,8 @@ use tcpwhy_wire::Duration;
 
 use super::RunArgs;
 use super::accuracy::is_late;
-use super::arithmetic::{Foretold, foretell};
-use super::felt::{Headline, Spread};
+use super::arithmetic::{Predicted, predict};
+use super::clocked::{Headline, Spread};
 use super::form::{Form, Place, Run};
 use super::json;
 use super::page;
@@ -24,7 +24,7 @@ use super::show::{over_runs, range, style};
 use crate::output::print;
 use crate::{ANALYSED, WRONG_USAGE, output};
 
-/// A row of the table: a form, and what it takes after each mend that has no row of its own.
+/// A row of the table: a form, and what it takes after each fix that has no row of its own.
 struct Row {
     label: String,
     scenario: Scenario,
@@ -32,7 +32,7 @@ struct Row {
     measured: Option<Spread>,
     window_bytes: Option<u64>,
     connect: Option<Duration>,
-    mended: Vec<(Duration, String)>,
+    fixed: Vec<(Duration, String)>,
     warnings: Vec<String>,
 }
 
@@ -55,19 +55,19 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<u8> {
         print(HEADING)?;
     }
     for of_table in rows {
-        let (form, runs) = measurements.of(&of_table.form, of_table.mend.as_deref())?;
+        let (form, runs) = measurements.of(&of_table.form, of_table.fix.as_deref())?;
         let Some(mut row) = Row::of(of_table.label, &runs) else { continue };
         if args.json {
             document.add(&form, row.headline, &runs, place.is_kept());
         }
         let entry = catalogue.iter().find(|entry| entry.name == of_table.form);
-        for (mend, _) in entry.filter(|_| of_table.mend.is_none()).map_or(&[][..], |entry| &entry.mends) {
-            let (form, runs) = measurements.of(&of_table.form, Some(mend))?;
+        for (fix, _) in entry.filter(|_| of_table.fix.is_none()).map_or(&[][..], |entry| &entry.fixes) {
+            let (form, runs) = measurements.of(&of_table.form, Some(fix))?;
             if args.json {
                 document.add(&form, row.headline, &runs, place.is_kept());
             }
             if let Some(after) = over_runs(&runs, row.headline) {
-                row.mended.push((after.median, mend.clone()));
+                row.fixed.push((after.median, fix.clone()));
             }
         }
         count += 1;
@@ -108,7 +108,7 @@ fn put(file: &Path, row: &Row) -> anyhow::Result<()> {
     std::fs::write(file, written).with_context(|| format!("cannot write {}", file.display()))
 }
 
-/// What was measured: a mend can have a row of its own and stand behind the row of what it mends.
+/// What was measured: a fix can have a row of its own and stand behind the row of what it fixes.
 struct Measurements<'a> {
     args: &'a RunArgs,
     place: &'a Place,
@@ -117,8 +117,8 @@ struct Measurements<'a> {
 
 impl Measurements<'_> {
     /// Runs a form, again where other programs disturbed it; never because of what it came to.
-    fn of(&mut self, name: &str, mend: Option<&str>) -> anyhow::Result<(Form, Rc<Vec<Run>>)> {
-        let form = Form::of(name, mend, self.args)?;
+    fn of(&mut self, name: &str, fix: Option<&str>) -> anyhow::Result<(Form, Rc<Vec<Run>>)> {
+        let form = Form::of(name, fix, self.args)?;
         if let Some(runs) = self.known.get(&form.full_name()) {
             return Ok((form, Rc::clone(runs)));
         }
@@ -154,7 +154,7 @@ impl Row {
             measured: over_runs(runs, headline),
             window_bytes: runs.iter().filter_map(|run| run.trace.window_bytes()).max(),
             connect: Headline::connect(runs),
-            mended: Vec::new(),
+            fixed: Vec::new(),
             warnings: warnings.chain(runs.iter().flat_map(|run| run.warnings.clone())).chain(busy).collect(),
             scenario,
         })
@@ -167,8 +167,8 @@ impl Row {
         Some(format!("{}, {}", time(measured), beyond(expected, measured)?))
     }
 
-    fn foretold(&self) -> Option<Foretold> {
-        foretell(&self.scenario, self.window_bytes)
+    fn predicted(&self) -> Option<Predicted> {
+        predict(&self.scenario, self.window_bytes)
     }
 
     fn measured(&self) -> String {
@@ -179,8 +179,8 @@ impl Row {
                 format!("{} ({} to {})", time(median), time(min), time(max))
             }
         };
-        if let Some((foretold, measured)) = self.foretold().zip(self.measured) {
-            let _ = write!(said, ", {}", foretold.deviation(measured.median, self.connect));
+        if let Some((predicted, measured)) = self.predicted().zip(self.measured) {
+            let _ = write!(said, ", {}", predicted.deviation(measured.median, self.connect));
         }
         if self.scenario.transfer.is_some_and(|transfer| transfer.flight_bytes.is_none())
             && let Some(window) = self.window_bytes
@@ -196,17 +196,17 @@ impl Row {
     fn theory(&self) -> String {
         let expected = self.headline.expected(&self.scenario.expect).map(range);
         let theory = self.scenario.theory.clone().or(expected);
-        match (self.foretold(), &self.scenario.theory) {
-            (Some(foretold), None) => foretold.said(),
-            (Some(foretold), Some(theory)) => format!("{theory}; {}", foretold.said()),
+        match (self.predicted(), &self.scenario.theory) {
+            (Some(predicted), None) => predicted.said(),
+            (Some(predicted), Some(theory)) => format!("{theory}; {}", predicted.said()),
             (None, _) => theory.unwrap_or_else(|| "-".to_owned()),
         }
     }
 
-    fn mended(&self) -> String {
-        let mended: Vec<String> =
-            self.mended.iter().map(|(after, mend)| format!("{} ({mend})", time(*after))).collect();
-        if mended.is_empty() { "-".to_owned() } else { mended.join(", ") }
+    fn fixed(&self) -> String {
+        let fixed: Vec<String> =
+            self.fixed.iter().map(|(after, fix)| format!("{} ({fix})", time(*after))).collect();
+        if fixed.is_empty() { "-".to_owned() } else { fixed.join(", ") }
     }
 
     fn markdown(&self) -> String {
@@ -217,7 +217,7 @@ impl Row {
             cell(self.scenario.reported.as_deref().unwrap_or("-")),
             cell(&self.theory()),
             cell(&self.measured()),
-            cell(&self.mended()),
+            cell(&self.fixed()),
         )
     }
 
@@ -233,8 +233,8 @@ impl Row {
             let _ = writeln!(out, "  {}", text::faint(&format!("{what:9} {fact}"), style));
         }
         let _ = writeln!(out, "  {:9} {measured}", "here");
-        if !self.mended.is_empty() {
-            let _ = writeln!(out, "  {:9} {}", "fixed", self.mended());
+        if !self.fixed.is_empty() {
+            let _ = writeln!(out, "  {:9} {}", "fixed", self.fixed());
         }
         for warning in &self.warnings {
             let _ = writeln!(out, "  {:9} {warning}", "warning");

@@ -1,4 +1,4 @@
-//! Does `compare` tell a mended problem from chance? Gains by the applications' own clocks, which the laboratory recorded beside the
+//! Does `compare` tell a fixed problem from chance? Gains by the applications' own clocks, which the laboratory recorded beside the
 //! captures, and captures of one kind that differ by chance alone.
 
 use std::fs;
@@ -21,7 +21,7 @@ fn document(before: &Path, after: &Path) -> (i32, Value) {
 }
 
 /// The mean over exchanges by the client's own clock.
-fn felt_ns(scenario: &str) -> f64 {
+fn clocked_ns(scenario: &str) -> f64 {
     let text =
         fs::read_to_string(root().join("corpus/lab").join(scenario).join("truth.json")).unwrap_or_default();
     let truth: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{scenario}: {error}"));
@@ -35,7 +35,7 @@ fn felt_ns(scenario: &str) -> f64 {
 }
 
 #[test]
-fn gains_of_mended_problems_are_those_of_the_applications_clocks() {
+fn gains_of_fixed_problems_are_those_of_the_applications_clocks() {
     for (before, after) in [
         ("split", "split+one-write"),
         ("split", "split+nodelay"),
@@ -50,10 +50,10 @@ fn gains_of_mended_problems_are_those_of_the_applications_clocks() {
         let Some(row) = row else { panic!("{before}: {said}") };
         let means = ["0", "1"]
             .map(|at| row["elapsed"]["mean_ns"][at.parse::<usize>().unwrap_or(0)].as_f64().unwrap_or(0.0));
-        let (gain, felt) = (means[0] - means[1], felt_ns(before) - felt_ns(after));
+        let (gain, clocked) = (means[0] - means[1], clocked_ns(before) - clocked_ns(after));
         assert!(
-            (gain - felt).abs() <= 0.05 * felt,
-            "{before} to {after}: {gain} ns, by the clocks {felt} ns"
+            (gain - clocked).abs() <= 0.05 * clocked,
+            "{before} to {after}: {gain} ns, by the clocks {clocked} ns"
         );
         assert_eq!((code, &row["elapsed"]["verdict"]), (0, &Value::from("faster")), "{before}: {row}");
         let (code, said) = compare(&capture(after), &capture(before), &[]);

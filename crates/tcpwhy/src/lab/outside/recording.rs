@@ -22,11 +22,11 @@ pub(crate) fn judge(form: &str, run: &Run, scores: &mut [Score; 2], bills: bool)
             continue;
         }
         let mut billed: Vec<&Connection> = report.connections.iter().collect();
-        for (at, felt) in run.truth.connections.iter().enumerate() {
-            let same = |bill: &&Connection| bill.client.to_string() == felt.client;
+        for (at, clocked) in run.truth.connections.iter().enumerate() {
+            let same = |bill: &&Connection| bill.client.to_string() == clocked.client;
             let Some(bill) = billed.iter().position(same).map(|at| billed.remove(at)) else { continue };
             let next = run.truth.connections.get(at + 1).map_or(i64::MAX, |next| next.setup.start_ns);
-            let Some(outside) = Outside::of(path, felt, next) else {
+            let Some(outside) = Outside::of(path, clocked, next) else {
                 bill.exchanges.iter().for_each(|bill| score.skip(bill.elapsed));
                 continue;
             };
@@ -62,8 +62,8 @@ pub(crate) fn judge(form: &str, run: &Run, scores: &mut [Score; 2], bills: bool)
             if let Some(setup) = bill.exchanges.first().filter(|bill| bill.kind == Kind::Setup) {
                 add(Some(outside.setup()), &[setup]);
             }
-            for Stretch { felt, bills, moved } in stretches(felt, bill) {
-                let truth = (moved[0] == moved[1]).then(|| outside.stretch(felt)).flatten();
+            for Stretch { clocked, bills, moved } in stretches(clocked, bill) {
+                let truth = (moved[0] == moved[1]).then(|| outside.stretch(clocked)).flatten();
                 add(truth, &bills.iter().collect::<Vec<_>>());
             }
         }

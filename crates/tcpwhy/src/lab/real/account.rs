@@ -1,4 +1,4 @@
-//! What did the client say that it felt? Lines `connect START END LOCALPORT` and `exchange START END REQUEST REPLY`; or
+//! What did the client say that it measured? Lines `connect START END LOCALPORT` and `exchange START END REQUEST REPLY`; or
 //! only `call START END`, of a framework that hides its connections and what it sends.
 
 use anyhow::{Context as _, bail};

@@ -1,5 +1,5 @@
 //! `tcpwhy lab real`: are the bills right for programs that nobody wrote for this? Servers and clients that are a command
-//! away run at both ends of a path; the client's own clock says what it felt.
+//! away run at both ends of a path; the client's own clock says how long it took.
 
 mod account;
 mod case;
@@ -16,8 +16,8 @@ use tcpwhy_report::quantity::time;
 
 use super::accuracy::{Judged, largest, row_heading};
 use super::args::RealArgs;
+use super::clocked::Spread;
 use super::corpus;
-use super::felt::Spread;
 use super::form::{Place, Run};
 use super::shell::{SETTLE, start_far};
 use super::tap::Tap;
@@ -130,12 +130,12 @@ fn prepare(case: &Case, dir: &Path) -> anyhow::Result<()> {
 
 /// What calls took, and the bill: the framework's own time is in the one and not in the other.
 fn told(run: &Run) -> String {
-    let felt = Spread::of(run.felt.kind(Kind::Exchange).iter().copied());
-    let felt = felt.map_or_else(
+    let clocked = Spread::of(run.clocked.kind(Kind::Exchange).iter().copied());
+    let clocked = clocked.map_or_else(
         || "nothing".to_owned(),
-        |felt| format!("{} ({} to {})", time(felt.median), time(felt.min), time(felt.max)),
+        |clocked| format!("{} ({} to {})", time(clocked.median), time(clocked.min), time(clocked.max)),
     );
-    let mut out = format!("{:36} a call took {felt}\n", run.scenario.name);
+    let mut out = format!("{:36} a call took {clocked}\n", run.scenario.name);
     for (end, report) in ["client", "server"].into_iter().zip(&run.bills) {
         // A String takes any text.
         let _ = writeln!(out, "{:38}{end}: {}", "", largest(report));

@@ -9,13 +9,13 @@ use super::form::Run;
 
 /// Everything that the client waited for in one run, each list in order of time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Felt {
+pub(super) struct Clocked {
     pub(super) setups: Vec<Duration>,
     pub(super) exchanges: Vec<Duration>,
     pub(super) one_way: Vec<Duration>,
 }
 
-impl Felt {
+impl Clocked {
     pub(super) fn of(truth: &Truth) -> Self {
         let of = |kind| {
             let wanted = truth.exchanges().filter(move |exchange| exchange.kind == kind);
@@ -66,15 +66,15 @@ impl Headline {
         }
     }
 
-    pub(super) fn measured(self, felt: &Felt) -> Option<Duration> {
-        let spread = Spread::of(felt.kind(self.kind).iter().copied())?;
+    pub(super) fn measured(self, clocked: &Clocked) -> Option<Duration> {
+        let spread = Spread::of(clocked.kind(self.kind).iter().copied())?;
         Some(if self.slowest { spread.max } else { spread.median })
     }
 
     /// The median connect of several runs, where a transfer's sums have it.
     pub(super) fn connect(runs: &[Run]) -> Option<Duration> {
         let connects = runs.first()?.scenario.transfer?.connects;
-        let setups = runs.iter().flat_map(|run| run.felt.setups.iter().copied());
+        let setups = runs.iter().flat_map(|run| run.clocked.setups.iter().copied());
         Spread::of(setups).filter(|_| connects).map(|spread| spread.median)
     }
 
