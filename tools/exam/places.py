@@ -100,6 +100,30 @@ case("backlog-full", into_full_backlog, full_backlog,
      lambda t, rtt: {"handshake@": 2 * rtt, "round-trip@": 2 * rtt, "syn-retransmit@": t.sum("near", "connect") - rtt, "server-think@server": (0, 500)})
 
 
+def behind_another(p):
+    """Two handshakes at once, and room for one: what follows the second one is dropped until the server accepts."""
+    first = socket.socket()
+    first.setblocking(False)
+    first.connect_ex((FAR, PORT))
+    p.connect()
+    p.set(TCP_NODELAY=1)
+    p.ask(2, 200, 300)
+    p.close()
+    first.close()
+
+
+def accepts_late(p):
+    p.listen(backlog=0)
+    p.think(1200)
+    first = p.listener.accept()[0]
+    p.serve(200, 300)
+    first.close()
+
+
+case("accept-queue-full", behind_another, accepts_late,
+     lambda t, rtt: {"handshake@": 2 * rtt, "round-trip@": 2 * rtt, "rto@server": t.sum("near", "exchange") - 2 * rtt}, path="--delay 10ms")
+
+
 def four_at_once(p):
     p.connect()
     p.set(TCP_NODELAY=1)

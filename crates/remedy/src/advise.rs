@@ -165,6 +165,9 @@ impl Rule {
     }
 }
 
+/// What a server's host drops while its program does not accept.
+const ACCEPT_QUEUE: &[&str] = &["accept-queue"];
+
 const fn step(fix: &'static Fix, who: Who, saves: Rule, confidence: Confidence) -> Step {
     Step { fix, who, saves, confidence, forms: &[], other_reading: false }
 }
@@ -194,6 +197,7 @@ pub(crate) const fn plan(cause: Cause) -> &'static [Step] {
         Cause::Loss => {
             const {
                 &[
+                    or_else(ACCEPT_QUEUE, step(&BACKLOG, Who::Server, Rule::Whole, Likely)),
                     step(&FIND_DROPS, Who::Path, Rule::Whole, Likely),
                     step(&KEEP_REPAIR, Who::Path, Rule::Unknown, Possible),
                 ]
@@ -202,6 +206,7 @@ pub(crate) const fn plan(cause: Cause) -> &'static [Step] {
         Cause::Rto => {
             const {
                 &[
+                    or_else(ACCEPT_QUEUE, step(&BACKLOG, Who::Server, Rule::Whole, Likely)),
                     step(&FIND_DROPS, Who::Path, Rule::Whole, Likely),
                     step(&KEEP_REPAIR, Who::Path, Rule::AtMost, Possible),
                     step(&RTO_MIN, Who::Path, Rule::AtMost, Possible),

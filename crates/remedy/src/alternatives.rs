@@ -104,6 +104,7 @@ const BACKLOG: &str = "nstat on the server shows whether TcpExtListenDrops grows
 fn by_form(form: Option<&str>) -> &'static [Other] {
     match form {
         Some("or-cork") => &[Other(Cause::Cork, Of::Same, STRACE_CORK)],
+        Some("accept-queue") => &[Other(Cause::Rto, Of::Path, BACKLOG)],
         Some("or-news" | "or-pushes" | "or-messages") => &[NOBODY],
         _ => &[],
     }

@@ -243,6 +243,11 @@ fn clause(report: &Report, finding: &Finding) -> String {
         Cause::Pacing => {
             format!("the {side} {hedge}spaces its segments: {wait} more than windows and path need, in {who}")
         }
+        Cause::Loss | Cause::Rto | Cause::SynRetransmit if detail.form == Some("accept-queue") => {
+            spend(&format!(
+                "for the {side} to take the connection: its accept queue is full and drops what arrives"
+            ))
+        }
         Cause::Loss => spend(&format!("for lost segments to be sent again{}", resent(finding))),
         Cause::Rto => spend(&format!("for a retransmission timeout after a loss{}", resent(finding))),
         Cause::SynRetransmit if detail.form == Some("unanswered") => spend(

@@ -17,7 +17,8 @@ use tcpwhy_report::{CaptureInfo, Style, answer, text};
 use tcpwhy_wire::{Duration, Instant};
 
 /// Forms that change a sentence or are told in words.
-const FORMS: [&str; 31] = [
+const FORMS: [&str; 32] = [
+    "accept-queue",
     "or-messages",
     "or-pushes",
     "new-data-probe",

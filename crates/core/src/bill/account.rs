@@ -199,6 +199,29 @@ impl Account {
         self.absorb_line(&AccountLine { cause: to, side: to.side(sender), ..line }, detail);
     }
 
+    /// What was charged to the path was likely this end's, of this form.
+    pub(crate) fn blame(&mut self, cause: Cause, side: Side, form: &'static str) {
+        let Some(place) = self.lines.iter().position(|line| line.cause == cause && line.side == Side::Path)
+        else {
+            return;
+        };
+        let detail = LineView(&self.lines[place], &self.details).own_detail().unwrap_or_default();
+        let mut line = self.remove_line(place);
+        self.total -= line.ns;
+        let [_, likely, certain] = &mut line.by_confidence;
+        *likely += std::mem::take(certain);
+        let line = AccountLine { side, detailed: true, ..line };
+        self.absorb_line(&line, Some(Detail { form: Some(form), ..detail }));
+    }
+
+    /// What was charged to a cause of the path is no more than likely that.
+    pub(crate) fn temper(&mut self, cause: Cause) {
+        let line = self.lines.iter_mut().find(|line| line.cause == cause && line.side == Side::Path);
+        if let Some([_, likely, certain]) = line.map(|line| &mut line.by_confidence) {
+            *likely += std::mem::take(certain);
+        }
+    }
+
     /// What was charged to a cause because it may have been that proves to be likely.
     pub(crate) fn confirm(&mut self, cause: Cause, sender: Side) {
         let side = cause.side(sender);

@@ -5,6 +5,7 @@
 //! the request's account and the server's part. Every account spans the time from the exchange's first byte to its
 //! path's last segment, so that whichever path the reply took, its lines sum to what passed.
 
+mod dropped;
 mod late;
 mod pieces;
 mod usual;

@@ -159,6 +159,9 @@ impl Connection {
             path.discard();
         }
         self.discard_if_answered(to, segment.options.timestamps.map(|stamps| stamps.ecr));
+        if from == SERVER {
+            self.accept_late();
+        }
     }
 
     /// An acknowledgement from this end shows a round trip between it and the capture.

@@ -2,8 +2,8 @@
 
 use tcpwhy_wire::{Duration, Segment};
 
-use super::Connection;
 use super::roles::Parked;
+use super::{Connection, accepting};
 use crate::bill::account::Account;
 use crate::bill::exchange::Open;
 use crate::flow::ends::{CLIENT, SERVER, side};
@@ -219,6 +219,9 @@ impl Connection {
         let server = handshake::round_trip(setup, self.delay(SERVER), self.reactions[SERVER][0]);
         let server = self.way.min(SERVER).map_or(server, |known| known.min(server));
         handshake::bill(setup, self.delay(CLIENT), server, stood.into_iter().flatten(), &mut account);
+        if setup.is_last_answered() && self.is_beside(SERVER) {
+            account.blame(Cause::SynRetransmit, Side::Server, accepting::FORM); // all had arrived
+        }
         let meta =
             Closed { start: setup.first_syn.0, packets: [setup.first_syn.1, last], ..self.closed(ledger) };
         ledger.close(&meta, &account);

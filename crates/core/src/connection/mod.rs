@@ -3,6 +3,7 @@
 //! A connection takes its segments in order of capture, keeps the state of both directions, draws up the bill of the
 //! exchange under way, and hands each finished one to the ledger.
 
+mod accepting;
 mod acknowledging;
 mod asking;
 mod billing;
@@ -466,6 +467,9 @@ impl Connection {
         let own = self.delay(from);
         self.halves[from].learn(segment.at, own, mss);
         let order = self.halves[from].order(segment);
+        if matches!(order, Order::Retransmission { .. }) {
+            self.count_unanswered(from);
+        }
         if matches!(order, Order::Duplicate | Order::Probe) {
             self.halves[from].on_data(segment, order, mss, Duration::ZERO);
             if self.halves[from].mss_announced.is_none() {

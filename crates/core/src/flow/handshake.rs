@@ -25,6 +25,8 @@ pub(crate) struct Setup {
     /// The server took that, and the request did not wait for the handshake.
     pub is_fast: bool,
     pub done: bool,
+    /// Copies of the client's first data that had no answer yet.
+    pub copies: u8,
 }
 
 impl Setup {
@@ -41,6 +43,7 @@ impl Setup {
             early: None,
             is_fast: false,
             done: false,
+            copies: 0,
         };
         setup.on_syn(syn);
         setup
@@ -68,6 +71,11 @@ impl Setup {
         {
             self.answered = self.syns.iter().find(|(_, val)| *val == stamps.ecr).map(|(at, _)| *at);
         }
+    }
+
+    /// Whether of several SYNs the last one alone was answered.
+    pub(crate) fn is_last_answered(&self) -> bool {
+        self.syn_count > 1 && self.syn_ack_count == 1 && self.answered == Some(self.last_syn.0)
     }
 
     /// The packet that ended it, or the last one of a client that nobody answered.

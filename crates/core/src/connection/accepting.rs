@@ -1,0 +1,57 @@
+//! Did the server's host take the connection when the handshake was over?
+//!
+//! A queue of listen(2) that is full drops what ends the handshake, and all data behind it, until the program accepts
+//! (tcp_v4_syn_recv_sock, net/ipv4/tcp_ipv4.c: sk_acceptq_is_full; tcp_check_req, net/ipv4/tcp_minisocks.c, then sends no SYN-ACK again).
+//! The client repeats its first data by its timer, as if the path had lost it.
+//!
+//! Beside the server each copy was seen to arrive, so that nothing was lost on the path: the host dropped it. Elsewhere a path that
+//! loses four small packets in a row, right behind a handshake, is rarer than that.
+
+use super::Connection;
+use crate::flow::ends::{CLIENT, SERVER, side};
+
+/// Copies in a row that are rather dropped by a host than lost by a path.
+const COPIES_MIN: u8 = 3;
+/// What the server's queue drops.
+pub(crate) const FORM: &str = "accept-queue";
+
+impl Connection {
+    /// The first data of the client's has gone out again, and the server has not acknowledged any.
+    pub(super) fn count_unanswered(&mut self, from: usize) {
+        let half = &self.halves[CLIENT];
+        let none = half.first.is_some() && half.una.is_none_or(|una| Some(una) == half.first);
+        if let Some(setup) = self.setup.as_mut().filter(|_| from == CLIENT && none) {
+            setup.copies = setup.copies.saturating_add(1);
+        }
+    }
+
+    /// The server has acknowledged the client's first data, and had let copies of it pass.
+    #[inline]
+    pub(super) fn accept_late(&mut self) {
+        if self.setup.as_ref().is_some_and(|setup| setup.copies > 0) {
+            self.settle_acceptance();
+        }
+    }
+
+    /// Whether what passes the capture has reached this end's host.
+    pub(super) fn is_beside(&self, end: usize) -> bool {
+        self.is_on_one_host() || self.delay(end).times(9) <= self.delay(1 - end)
+    }
+
+    #[cold]
+    fn settle_acceptance(&mut self) {
+        let half = &self.halves[CLIENT];
+        let accepted = half.first.zip(half.una).is_some_and(|(first, una)| una.after(first));
+        let beside = self.is_beside(SERVER);
+        let full = u64::from(self.mss(CLIENT));
+        let Some(setup) = self.setup.as_mut().filter(|_| accepted) else { return };
+        let copies = std::mem::take(&mut setup.copies);
+        let Some(open) = self.open.as_deref_mut().filter(|open| open.initiator == CLIENT) else { return };
+        // What loses large packets alone lets those of a handshake through.
+        if beside || copies >= COPIES_MIN && open.request_bytes < full {
+            open.request.blame(side(SERVER), FORM);
+        } else {
+            open.request.temper_repairs();
+        }
+    }
+}

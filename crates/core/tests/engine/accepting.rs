@@ -1,0 +1,73 @@
+//! A server whose accept queue is full, against a path that loses what opens a connection.
+
+use tcpwhy_core::Report;
+use tcpwhy_core::cause::Cause;
+use tcpwhy_core::cause::Side::{Path, Server};
+use tcpwhy_core::report::Confidence::{Certain, Likely};
+
+use crate::packet_log::{End, log, ms};
+
+/// The first data, copies of it at so many ms, all but the last of them `dropped` (`refused` by the host, `lost` by the path), and
+/// the answer.
+fn asked(bytes: u32, dropped: &str, copies: &[u32]) -> String {
+    let copy = |(n, at): (usize, &u32)| {
+        let drop = if n + 1 < copies.len() { dropped } else { "" };
+        format!("ask+{at} C 0..{bytes} {drop}\n")
+    };
+    let copies: String = copies.iter().enumerate().map(copy).collect();
+    format!("handshake\n +0 C {bytes} {dropped} #ask\n {copies} +0 S ack\n +1 S 300\n +0 C ack\n")
+}
+
+/// Near the server all copies were seen to arrive; at the client four in a row say so.
+#[test]
+fn a_full_accept_queue_is_the_server_s() {
+    let at_client = |copies: &[u32]| if copies.len() > 2 { Server } else { Path };
+    for copies in [&[220][..], &[220, 660], &[220, 660, 1540]] {
+        let waited = ms(copies[copies.len() - 1]);
+        for (end, whose) in [(End::Server, Server), (End::Client, at_client(copies))] {
+            let seen = log(asked(200, "refused", copies)).rtt(ms(20)).seen_at(end);
+            let expected = [(Cause::RoundTrip, Path, ms(20)), (Cause::Rto, whose, waited)];
+            let bill = seen.exchange(1).is(&[&expected[..], &[(Cause::ServerThink, Server, ms(1))]].concat());
+            let line = bill.of(Cause::Rto);
+            assert_eq!(line.confidence, Likely, "{copies:?} at the {end:?}: {seen}");
+            assert_eq!(line.detail.form == Some("accept-queue"), whose == Server, "{seen}");
+        }
+    }
+}
+
+/// What the path lost is not seen to arrive.
+#[test]
+fn a_first_request_that_was_lost_is_the_path_s() {
+    for end in End::BOTH {
+        let seen = log(asked(200, "lost", &[220])).rtt(ms(20)).seen_at(end);
+        let bill = seen.exchange(1);
+        let line = bill.of(Cause::Rto);
+        assert_eq!((line.side, line.ns), (Path, ms(220)), "at the {end:?}: {seen}");
+    }
+}
+
+/// Large packets alone are lost where the path takes no such size: that is not the server's.
+#[test]
+fn full_segments_that_never_arrive_are_the_path_s() {
+    let seen = log(asked(1448, "lost", &[220, 660, 1540])).rtt(ms(20)).seen_at(End::Client);
+    assert_eq!(seen.exchange(1).of(Cause::Rto).side, Path, "{seen}");
+}
+
+/// Beside the server each SYN arrived, and the last one alone was answered.
+#[test]
+fn syns_that_arrived_and_had_no_answer_are_the_server_s() {
+    let opened = |dropped: &str| {
+        format!(
+            "@0 C syn {dropped}\n @1000 C syn {dropped}\n @3000 C syn\n +0 S syn\n +0 C ack\n \
+             +0 C 100\n +1 S 100\n +0 C ack"
+        )
+    };
+    let setup = |report: &Report| {
+        let line = &report.connections[0].exchanges[0].bill[0];
+        assert_eq!((line.cause, line.ns), (Cause::SynRetransmit, ms(3000)), "{report:#?}");
+        (line.side, line.confidence)
+    };
+    let refused = log(opened("refused")).rtt(ms(20));
+    assert_eq!(setup(&refused.seen_at(End::Server).report), (Server, Likely));
+    assert_eq!(setup(&refused.seen_at(End::Client).report), (Path, Certain));
+}
