@@ -13,7 +13,7 @@ use crate::catalogue::application::{
 use crate::catalogue::congestion::{BBR, INITCWND, PACING, SSAI_OFF};
 use crate::catalogue::connection::{BACKLOG, FAST_OPEN, RESUME_TLS, REUSE};
 use crate::catalogue::path::{
-    AQM, CLOSER, FEWER_BYTES, FEWER_ROUND_TRIPS, FIND_DROPS, KEEP_REPAIR, RTO_MIN, SYN_DROPS,
+    AQM, CLOSER, FEWER_BYTES, FEWER_ROUND_TRIPS, FIND_DROPS, KEEP_REPAIR, PATH_MTU, RTO_MIN, SYN_DROPS,
 };
 use crate::catalogue::windows::{KEEP_WINDOW, NO_RCVBUF, NO_SNDBUF, RAISE_RMEM, RAISE_WMEM, WINDOW_SCALING};
 use crate::catalogue::writes::{NODELAY, ONE_WRITE, QUICKACK, UNCORK};
@@ -56,6 +56,7 @@ pub fn remedies_for(finding: &Finding) -> Vec<Remedy> {
     let form = finding.detail.form.filter(|form| steps.iter().any(|step| step.forms.contains(form)));
     steps
         .iter()
+        .filter(|step| !finding.detail.form.is_some_and(|form| step.unless.contains(&form)))
         .filter(|step| {
             step.forms.is_empty() || form.map_or(!step.other_reading, |form| step.forms.contains(&form))
         })
@@ -102,6 +103,8 @@ pub(crate) struct Step {
     confidence: Confidence,
     /// Only for these sub-forms of the cause; none for all of them.
     pub(crate) forms: &'static [&'static str],
+    /// Not for these.
+    unless: &'static [&'static str],
     /// It is for what such a form can be instead of its cause.
     other_reading: bool,
 }
@@ -167,13 +170,21 @@ impl Rule {
 
 /// What a server's host drops while its program does not accept.
 const ACCEPT_QUEUE: &[&str] = &["accept-queue"];
+/// What is too large for the path.
+const BLACK_HOLE: &[&str] = &["black-hole"];
+/// What no repair helps, however soon it is.
+const NO_CHANCE: &[&str] = &["accept-queue", "black-hole", "unrepaired"];
 
 const fn step(fix: &'static Fix, who: Who, saves: Rule, confidence: Confidence) -> Step {
-    Step { fix, who, saves, confidence, forms: &[], other_reading: false }
+    Step { fix, who, saves, confidence, forms: &[], unless: &[], other_reading: false }
 }
 
 const fn only(forms: &'static [&'static str], step: Step) -> Step {
     Step { forms, ..step }
+}
+
+const fn unless(unless: &'static [&'static str], step: Step) -> Step {
+    Step { unless, ..step }
 }
 
 const fn or_else(forms: &'static [&'static str], step: Step) -> Step {
@@ -207,9 +218,10 @@ pub(crate) const fn plan(cause: Cause) -> &'static [Step] {
             const {
                 &[
                     or_else(ACCEPT_QUEUE, step(&BACKLOG, Who::Server, Rule::Whole, Likely)),
-                    step(&FIND_DROPS, Who::Path, Rule::Whole, Likely),
-                    step(&KEEP_REPAIR, Who::Path, Rule::AtMost, Possible),
-                    step(&RTO_MIN, Who::Path, Rule::AtMost, Possible),
+                    or_else(BLACK_HOLE, step(&PATH_MTU, Who::Path, Rule::Whole, Likely)),
+                    unless(BLACK_HOLE, step(&FIND_DROPS, Who::Path, Rule::Whole, Likely)),
+                    unless(NO_CHANCE, step(&KEEP_REPAIR, Who::Path, Rule::AtMost, Possible)),
+                    unless(NO_CHANCE, step(&RTO_MIN, Who::Path, Rule::AtMost, Possible)),
                 ]
             }
         }

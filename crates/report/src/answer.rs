@@ -248,6 +248,12 @@ fn clause(report: &Report, finding: &Finding) -> String {
                 "for the {side} to take the connection: its accept queue is full and drops what arrives"
             ))
         }
+        Cause::Rto if detail.form == Some("black-hole") => spend(
+            "for large packets that never arrive: small ones pass, so the path takes no packets of this size and nothing says so",
+        ),
+        Cause::Rto if detail.form == Some("unrepaired") => {
+            spend("for lost segments, and give up before these are sent again")
+        }
         Cause::Loss => spend(&format!("for lost segments to be sent again{}", resent(finding))),
         Cause::Rto => spend(&format!("for a retransmission timeout after a loss{}", resent(finding))),
         Cause::SynRetransmit if detail.form == Some("unanswered") => spend(

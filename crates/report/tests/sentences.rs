@@ -17,7 +17,9 @@ use tcpwhy_report::{CaptureInfo, Style, answer, text};
 use tcpwhy_wire::{Duration, Instant};
 
 /// Forms that change a sentence or are told in words.
-const FORMS: [&str; 32] = [
+const FORMS: [&str; 34] = [
+    "black-hole",
+    "unrepaired",
     "accept-queue",
     "or-messages",
     "or-pushes",

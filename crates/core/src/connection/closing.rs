@@ -112,6 +112,7 @@ impl Connection {
             self.close_pieces(open, parked, ledger);
             open.reply_bytes = 0; // what crossed it on its way
         }
+        self.charge_unrepaired(open);
         drain::charge(&self.halves[speaker], [self.delay(speaker), self.delay(listener)], open);
         late_start::charge(&self.halves[open.initiator], open);
         speaker

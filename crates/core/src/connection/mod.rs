@@ -11,6 +11,7 @@ mod closing;
 mod concurrent;
 mod fast_open;
 mod frames;
+mod giving_up;
 pub(crate) mod ladder;
 mod parting;
 mod roles;

@@ -8,6 +8,7 @@ pub(crate) mod grid;
 pub(crate) mod growth;
 pub(crate) mod histogram;
 pub(crate) mod ip_id;
+pub(crate) mod large;
 pub(crate) mod mss;
 pub(crate) mod polls;
 pub(crate) mod rate;

@@ -17,6 +17,7 @@ use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 use crate::estimate::beat::Cadence;
 use crate::estimate::bottleneck::{Acked, Link};
 use crate::estimate::ip_id::IpIdCounter;
+use crate::estimate::large::LargeSegments;
 use crate::estimate::mss::FullSize;
 use crate::estimate::rate::RateEstimator;
 use crate::estimate::rto::RtoEstimator;
@@ -87,6 +88,7 @@ pub(crate) struct Half {
     peer_timer: Duration,
     /// Bytes since the last segment with PSH.
     pushed_run: u32,
+    pub large: LargeSegments,
     pub newly_acked: u32, // bytes that the last acknowledgement was the first to cover
     pub arrivals: RateEstimator,
     pub pace: Pace,
@@ -150,6 +152,7 @@ impl Half {
             acked_bare: 0,
             peer_timer: Duration::ZERO,
             pushed_run: 0,
+            large: LargeSegments::default(),
             newly_acked: 0,
             arrivals: RateEstimator::blurred(),
             pace: Pace::default(),
@@ -352,6 +355,7 @@ impl Half {
         if advanced {
             let acked = self.una.map_or(0, |una| (ack.ack - una).max(0) as u32);
             self.newly_acked = acked;
+            self.large.on_acknowledged(acked, mss);
             self.link.on_advance(acked, beyond);
             self.una = Some(ack.ack);
             if self.holes.first().is_some_and(|first| ack.ack.after(first)) {
@@ -520,6 +524,7 @@ impl Half {
             self.arrivals.on_bytes(segment.at, self.on_wire(new_bytes, 1, mss), mss, behind);
         }
         let again = matches!(order, Order::Retransmission { .. });
+        self.large.on_segment(segment.payload_len, mss, again && self.una == Some(start));
         if again {
             self.resend(segment.payload_len);
         }

@@ -5,6 +5,7 @@
 
 pub(crate) mod answers;
 mod bandwidth;
+pub(crate) mod black_hole;
 mod congestion_window;
 pub(crate) mod cork;
 pub(crate) mod crossed;

@@ -11,7 +11,7 @@ use tcpwhy_wire::{Duration, Instant};
 
 use super::verdict::{Verdict, burst};
 use super::wait::Wait;
-use super::{link_share, nagle, used_up};
+use super::{black_hole, link_share, nagle, used_up};
 use crate::bill::charge::Charge;
 use crate::bill::split::Split;
 use crate::flow::half::Half;
@@ -44,6 +44,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     let (cause, form) = match kind(wait) {
         // It took what was queued: nothing was sent twice (tcp_send_loss_probe, net/ipv4/tcp_output.c).
         (cause, "tail-probe") if wait.order == Order::New && wait.near_sender() => (cause, "new-data-probe"),
+        (Cause::Rto, _) if black_hole::is_repaired(wait) => (Cause::Rto, black_hole::FORM),
         kind => kind,
     };
     // A probe may find that nothing was lost, and the D-SACK that says so is not in the capture.

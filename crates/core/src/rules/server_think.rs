@@ -8,7 +8,7 @@ use tcpwhy_wire::{Duration, Segment};
 
 use super::pair::Pair;
 use super::verdict::Verdict;
-use super::{cork, not_captured, on_its_way, repair, round_trip};
+use super::{black_hole, cork, not_captured, on_its_way, repair, round_trip};
 use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
 use crate::bill::split::Split;
@@ -64,7 +64,14 @@ pub(crate) fn judge(
     let rtt = own + pair.delay[open.initiator];
     let overtaken = half.left_before(segment, pair.sizes[server]);
     let order = if overtaken { Order::New } else { order };
-    if let Some(charge) = repair::first_reply(half, client, (order, segment.at), split.left(), own, rtt) {
+    if let Some(mut charge) = repair::first_reply(half, client, (order, segment.at), split.left(), own, rtt) {
+        if charge.cause == Cause::Rto
+            && !pair.midway
+            && black_hole::is_first_small(half, segment, pair.sizes[server])
+            && let Some(detail) = &mut charge.detail
+        {
+            detail.form = Some(black_hole::FORM);
+        }
         split.take(charge.evidence(from.packet, segment.packet));
     }
     // Near the client, the request's last flight had to pass the bottleneck behind the capture.

@@ -15,6 +15,7 @@ mod spoken;
 mod standing_still;
 mod unanswered;
 
+mod black_hole;
 mod both_speak;
 mod buffers;
 mod causes;

@@ -19,6 +19,28 @@ pub const FIND_DROPS: Fix = Fix {
     ],
 };
 
+/// Large packets die where a router may not say that they are too large.
+pub const PATH_MTU: Fix = Fix {
+    id: "path-mtu",
+    what: "Let the path say how large packets may be (ICMP fragmentation needed, ICMPv6 packet too big), or clamp the MSS \
+           where the smaller link begins",
+    caveat: Some(
+        "Tunnels and VPNs are where it happens: each header that they add is taken from the packet.",
+    ),
+    how: &[
+        how(Stack::Linux, "tracepath -n HOST shows the size that passes, and where a larger one is lost"),
+        how(
+            Stack::Linux,
+            "on the router: nft add rule inet filter forward tcp flags syn tcp option maxseg size set rt mtu",
+        ),
+        how(
+            Stack::Linux,
+            "sysctl -w net.ipv4.tcp_mtu_probing=1 on the sender: it tries less after some timeouts",
+        ),
+        how(Stack::Linux, "ip route change PREFIX via GATEWAY dev IF mtu 1400 on the sender"),
+    ],
+};
+
 /// What turns a 200 ms timeout into a repair within two round trips.
 pub const KEEP_REPAIR: Fix = Fix {
     id: "fast-repair-on",

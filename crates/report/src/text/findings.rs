@@ -235,6 +235,8 @@ fn in_words(form: &str) -> Option<&'static str> {
         "rfc896" => "Nagle's rule as in RFC 896",
         "reordered" => "others overtook it",
         "unanswered" => "no answer ever came",
+        "black-hole" => "no full segment has passed, smaller ones do",
+        "unrepaired" => "the bytes never came",
         "accept-queue" => "the server's host drops what opens a connection",
         "locked" => "the window never grows",
         "unscaled" => "without window scaling",

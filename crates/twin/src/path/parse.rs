@@ -162,7 +162,7 @@ impl<'a> Words<'a> {
     }
 
     fn pick(&mut self) -> Result<Pick, SpecError> {
-        let word = self.next("which packets (1%, burst, data, syn, synack, ack, fin, bytes)")?;
+        let word = self.next("which packets (1%, burst, larger, data, syn, synack, ack, fin, bytes)")?;
         let kind = match word {
             "burst" => {
                 let to_bad = parse_share(self.next("the chance to turn bad")?)?;
@@ -171,6 +171,7 @@ impl<'a> Words<'a> {
                 let in_good = if self.takes("good") { parse_share(self.next("a share")?)? } else { 0.0 };
                 return Ok(Pick::Burst { to_bad, to_good, in_bad, in_good });
             }
+            "larger" => return self.number("a number of bytes").map(Pick::Larger),
             "data" => Kind::Data(self.ordinals()?),
             "syn" => Kind::Syn(self.ordinals()?),
             "synack" => Kind::SynAck(self.ordinals()?),

@@ -23,6 +23,9 @@ pub enum Pick {
         /// Probability that a packet in the good state is picked.
         in_good: f64,
     },
+    /// All above this length in bytes, from the IP header on: a link with a smaller MTU, behind a router that does not say so
+    /// (RFC 2923, 2.1).
+    Larger(u32),
     /// Named ones.
     Named(Named),
 }
@@ -72,6 +75,7 @@ pub struct Picker {
 enum Rule {
     Share(Chance),
     Burst { to_bad: Chance, to_good: Chance, in_bad: Chance, in_good: Chance, bad: bool },
+    Larger(u32),
     Named(Named, BTreeMap<(Endpoint, Endpoint), Flow>, u64),
 }
 
@@ -109,6 +113,7 @@ impl Picker {
                 in_good: Chance::new(*in_good),
                 bad: false,
             },
+            Pick::Larger(bytes) => Rule::Larger(*bytes),
             Pick::Named(named) => Rule::Named(named.clone(), BTreeMap::new(), 0),
         };
         Self { rule, stream }
@@ -123,6 +128,7 @@ impl Picker {
                 *bad = if *bad { !stream.chance(*to_good) } else { stream.chance(*to_bad) };
                 (stream.chance(if *bad { *in_bad } else { *in_good }), DropReason::Burst)
             }
+            Rule::Larger(bytes) => (packet.len > *bytes, DropReason::TooLarge),
             Rule::Named(named, flows, connections) => {
                 let picked = packet.tcp.as_ref().is_some_and(|tcp| named.means(tcp, flows, connections));
                 (picked, DropReason::Named)

@@ -48,6 +48,8 @@ pub enum DropReason {
     Random,
     /// The bad state of a Gilbert-Elliott channel.
     Burst,
+    /// It was larger than the next link takes.
+    TooLarge,
     /// The scenario named this segment.
     Named,
     /// A receiver with another acknowledgement policy would not have sent it.
@@ -62,6 +64,7 @@ impl DropReason {
             Self::Codel => "codel",
             Self::Random => "random",
             Self::Burst => "burst",
+            Self::TooLarge => "too-large",
             Self::Named => "named",
             Self::AckThinned => "ack-thinned",
         }

@@ -222,6 +222,7 @@ impl Display for Pick {
             Self::Burst { to_bad, to_good, in_bad, in_good } => {
                 write!(f, "burst {to_bad} {to_good} bad {in_bad} good {in_good}")
             }
+            Self::Larger(bytes) => write!(f, "larger {bytes}"),
             Self::Named(named) => named.fmt(f),
         }
     }

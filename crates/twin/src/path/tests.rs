@@ -234,6 +234,9 @@ fn the_nth_data_segment_is_lost_and_its_retransmission_passes() {
     // With the retransmission, and then without; the fourth segment is the fourth although one was sent again.
     assert_eq!(dropped(&run(&["loss data 2,4 times 2"], sent())).len(), 3);
     assert_eq!(dropped(&run(&["loss bytes 1448..1449"], sent())), [(4, DropReason::Named)]);
+    let too_large = |id| (id, DropReason::TooLarge);
+    assert_eq!(dropped(&run(&["loss larger 1400"], sent())), [3, 4, 5, 6, 7].map(too_large));
+    assert_eq!(dropped(&run(&["loss larger 1500"], sent())), []);
     assert_eq!(dropped(&run(&["loss syn 1"], sent())), [(1, DropReason::Named)]);
     assert_eq!(dropped(&run(&["loss ack 1"], sent())), [(2, DropReason::Named)]);
     assert_eq!(dropped(&run(&["loss data 2 connection 2"], sent())), []);

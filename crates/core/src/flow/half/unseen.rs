@@ -9,6 +9,11 @@ use crate::words::limits::{HELD_BACK_MIN, TIMER_TICK};
 const PEER_TIMER_MAX: Duration = Duration::from_millis(200);
 
 impl Half {
+    /// Whether bytes are missing that neither came nor were acknowledged.
+    pub(crate) fn has_hole(&self) -> bool {
+        self.holes.first().is_some()
+    }
+
     /// Whether the peer has acknowledged bytes that the capture does not have. They may still come, where the capture
     /// took the packets of two queues out of order.
     pub(crate) fn acked_unseen(&self) -> bool {

@@ -100,6 +100,7 @@ impl Half {
         let last_window = self.last_window();
         let acked = self.una.map_or(0, |una| (ack - una).max(0) as u32);
         self.newly_acked = acked;
+        self.large.on_acknowledged(acked, mss);
         self.una = Some(ack);
         let oldest = self.sent.front().map(|sent| sent.at);
         let (mut newest, mut segments) = (None, 0);
@@ -222,6 +223,7 @@ impl Half {
         self.snd_nxt = Some(end);
         self.remember(Sent { end, at, retransmitted: false });
         self.bytes += u64::from(len);
+        self.large.on_full();
         let stamps = Some(segment.stamps);
         self.learn_pace(at, stamps, Order::New);
         let behind = self.arrivals.last().is_some_and(|last| self.was_behind(stamps, at - last, path_rtt));

@@ -1,0 +1,45 @@
+//! Does the path lose all large packets and no small one?
+//!
+//! What proves it, near the sender: of the first full segments none was acknowledged, the one that is waited for went out three times
+//! at least, and what lies behind it has arrived, or a smaller copy passes at once (RFC 2923, 2.1; tcp_mtu_probing,
+//! net/ipv4/tcp_timer.c). Near the receiver: of a sender that has more to send no full segment ever arrived, and what repairs the
+//! hole is smaller. What refutes it: an acknowledgement of as much as a full segment.
+
+use tcpwhy_wire::Segment;
+
+use super::wait::Wait;
+use crate::flow::half::Half;
+use crate::flow::order::Order;
+
+/// The form of what such a path loses.
+pub(crate) const FORM: &str = "black-hole";
+
+/// Whether the segment repairs what was too large for the path.
+pub(super) fn is_repaired(wait: &Wait<'_>) -> bool {
+    let half = wait.half;
+    match wait.order {
+        Order::Retransmission { .. } => {
+            half.large.is_stuck(wait.segment.payload_len, wait.mss, half.signalled)
+        }
+        Order::HoleFill { .. } | Order::New => !wait.midway && is_first_small(half, wait.segment, wait.mss),
+        Order::Duplicate | Order::Probe => false,
+    }
+}
+
+/// Whether bytes of this direction are still missing when nothing more comes, and are too large for the path as far as that can be
+/// told.
+pub(crate) fn unrepaired(half: &Half, mss: u32) -> Option<&'static str> {
+    let repeated = half.sent.front().is_some_and(|sent| sent.retransmitted) || half.large.is_repeated();
+    if !half.has_hole() && !repeated {
+        return None;
+    }
+    let stuck = half.large.is_stuck(mss, mss, half.signalled);
+    let none_came = half.has_hole() && half.mss_announced.is_some() && half.large.is_none_seen();
+    Some(if stuck || none_came { FORM } else { "unrepaired" })
+}
+
+/// Near the receiver: whether the segment is cut short by a sender none of whose full ones has arrived.
+pub(super) fn is_first_small(half: &Half, segment: &Segment, mss: u32) -> bool {
+    let known = half.mss_announced.is_some();
+    known && half.large.is_none_seen() && segment.payload_len < mss && !segment.flags.psh()
+}

@@ -1,0 +1,87 @@
+//! A path that takes no large packets and does not say so, against one that loses packets of any size.
+
+use tcpwhy_core::cause::Cause;
+use tcpwhy_core::cause::Side::{Path, Server};
+use tcpwhy_core::report::Confidence::Likely;
+use tcpwhy_wire::Duration;
+
+use crate::packet_log::{End, MSS, log, ms};
+
+/// An answer of one full segment and a small one, of which the full one is lost five times, and whatever comes then.
+fn stuck(then: &str) -> String {
+    let copies: String =
+        [9, 237, 693, 1621, 3445].map(|at| format!("hang+{at} S 0..{MSS} more lost\n")).concat();
+    format!(
+        "handshake\n +0 C 200\n +0 S ack\n +0 S {MSS} more lost #hang\n hang+0 S 600 #tail\n tail+0 C ack\n {copies} {then}"
+    )
+}
+
+/// In the end the sender tries with less, which passes (frames 6 to 14 of a recording at a link of 1,400 bytes).
+#[test]
+fn what_passes_only_in_smaller_pieces_was_too_large() {
+    let then = format!("hang+7093 S 0..1024 more\n +0 C ack\n +0 S 1024..{MSS} more\n +0 C ack");
+    log(stuck(&then)).rtt(ms(20)).both_ends(|seen| {
+        let bill = seen.exchange(1);
+        assert_eq!(bill.exchange.elapsed, ms(20 + 7093 + 20), "{seen}");
+        let line = bill.of(Cause::Rto);
+        assert_eq!((line.side, line.detail.form), (Path, Some("black-hole")), "{seen}");
+        assert!(line.ns >= ms(7000), "{seen}");
+    });
+}
+
+/// Nothing ever passes, and the client gives up: that long it waited.
+#[test]
+fn an_asker_that_gives_up_has_waited_until_then() {
+    log(stuck("hang+8000 C fin")).rtt(ms(20)).both_ends(|seen| {
+        let bill = seen.exchange(1);
+        let line = bill.of(Cause::Rto);
+        assert_eq!((line.side, line.detail.form), (Path, Some("black-hole")), "{seen}");
+        let waited = bill.exchange.elapsed - ms(8010);
+        assert!(waited.max(-waited) <= ms(11), "{}: {seen}", bill.exchange.elapsed);
+    });
+}
+
+/// The same losses of a connection whose full segments have passed before, and of a tail that is small itself.
+#[test]
+fn what_has_passed_before_is_not_too_large() {
+    let copies = |bytes: &str| -> String {
+        [9, 237, 693].map(|at| format!("hang+{at} S {bytes} more lost\n")).concat()
+            + &format!("hang+1621 S {bytes} more\n +0 C ack\n")
+    };
+    let passed = format!(
+        "handshake\n +0 C 200\n +0 S {MSS}x3\n +0 C ack\n +5 C 200\n +0 S {MSS} more lost #hang\n hang+0 S 600\n +0 C ack\n {}",
+        copies(&format!("{}..{}", 3 * MSS, 4 * MSS))
+    );
+    let small = format!(
+        "handshake\n +0 C 200\n +0 S 300 more lost #hang\n hang+0 S 600\n +0 C ack\n {}",
+        copies("0..300")
+    );
+    for text in [passed, small] {
+        let seen = log(text).rtt(ms(20)).seen_at(End::Server);
+        let forms: Vec<_> = seen.report.findings.iter().filter_map(|finding| finding.detail.form).collect();
+        assert!(forms.contains(&"timeout") && !forms.contains(&"black-hole"), "{forms:?} {seen}");
+    }
+}
+
+/// Who closes with the whole answer at hand has waited for nothing.
+#[test]
+fn who_closes_behind_the_answer_waits_for_nothing() {
+    let text = format!("handshake\n +0 C 200\n +1 S {MSS}x3\n +0 C ack\n +5000 C fin");
+    log(text).rtt(ms(20)).both_ends(|seen| {
+        let expected = [(Cause::RoundTrip, Path, ms(20)), (Cause::ServerThink, Server, ms(1))];
+        seen.exchange(1).is(&expected);
+    });
+}
+
+/// A small tail that never came, at the client: likely, and not by its size.
+#[test]
+fn a_hole_that_nobody_fills_is_waited_for() {
+    let text = format!(
+        "handshake\n +0 C 200\n +1 S {MSS} more\n +0 S 300 more lost\n +0 S 300\n +0 C ack\n +2000 C fin"
+    );
+    let seen = log(text).rtt(ms(20)).seen_at(End::Client);
+    let bill = seen.exchange(1);
+    let line = bill.of(Cause::Rto);
+    assert_eq!((line.detail.form, line.confidence), (Some("unrepaired"), Likely), "{seen}");
+    assert!(line.ns - ms(2000) <= Duration::from_micros(10), "{seen}");
+}
