@@ -41,17 +41,17 @@ impl LargeSegments {
     }
 
     /// Near the sender: whether it repeats its first full segment in vain. `is_waited_for` says that the peer has what lies behind.
-    pub(crate) fn is_stuck(&self, len: u32, mss: u32, is_waited_for: bool) -> bool {
+    pub(crate) fn is_stuck(self, len: u32, mss: u32, is_waited_for: bool) -> bool {
         !self.passed && self.copies >= COPIES_MIN && (len < mss || is_waited_for)
     }
 
     /// Whether the full one that is waited for was sent again.
-    pub(crate) fn is_repeated(&self) -> bool {
+    pub(crate) fn is_repeated(self) -> bool {
         self.copies > 0
     }
 
     /// Near the receiver: whether none has arrived yet of a sender that has enough for one.
-    pub(crate) fn is_none_seen(&self) -> bool {
+    pub(crate) fn is_none_seen(self) -> bool {
         !self.seen
     }
 }
