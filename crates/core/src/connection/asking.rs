@@ -4,6 +4,7 @@
 use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
 use super::Connection;
+use super::frames;
 use super::roles::{PAUSE_MIN, Parked, Turn};
 use crate::bill::account::Account;
 use crate::bill::charge::Charge;
@@ -21,6 +22,11 @@ use crate::words::report::{Confidence, Kind};
 
 /// A program that answers a question hardly ever takes longer for certain: a second, as captures measure it.
 const LONG_MIN: Duration = Duration::from_millis(950);
+
+/// What nobody reads and comes later than this behind a question may be news: a person's word, an event.
+const NEWS_AFTER: Duration = Duration::from_secs(10);
+/// Whoever reacts takes a tenth of the time that the other end takes, or less.
+const REACTS: i64 = 10;
 
 impl Connection {
     /// A segment begins a message of its own: what was under way is over.
@@ -106,7 +112,11 @@ impl Connection {
         let push = acknowledged && self.roles.may_be_push(wait);
         let lens = [open.request_bytes, u64::from(len)];
         let asks = wait >= LONG_MIN && self.roles.may_ask(wait, open.client_idle, lens);
-        if push || asks || self.roles.is_out_of_all_measure(wait, open.n) {
+        let news = wait >= NEWS_AFTER;
+        // An acknowledgement within HTTP/2, as it seems: what comes a second later answers nothing.
+        let reacted = open.client_idle.times(REACTS) <= wait;
+        let word = wait >= LONG_MIN && reacted && frames::is_control(open.request_bytes);
+        if push || asks || news || word || self.roles.is_out_of_all_measure(wait, open.n) {
             verdict.split.doubt();
         } else if wait >= LONG_MIN {
             verdict.split.temper();

@@ -108,6 +108,12 @@ fn holds(len: u32, record: u32) -> Option<Holds> {
     sum(len.checked_sub(record)?).or_else(two)
 }
 
+/// Whether so many bytes of TLS may be frames of HTTP/2's own and nothing else.
+pub(super) fn is_control(bytes: u64) -> bool {
+    let of = |record: u32, len: u32| len == record + SETTINGS_ACK || holds(len, record).is_some();
+    u32::try_from(bytes).is_ok_and(|len| RECORDS.iter().any(|&record| record > 0 && of(record, len)))
+}
+
 impl Frames {
     /// Whether a segment of a connection of which nothing is known can be a PING or its echo.
     #[inline]

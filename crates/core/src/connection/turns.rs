@@ -117,9 +117,10 @@ impl Connection {
         order: Order,
         verdict: &Verdict,
     ) -> Silence {
-        let (Some(open), Some(last)) = (self.open.as_deref(), &self.halves[from].last_data) else {
-            return Silence::None;
-        };
+        let Some(open) = self.open.as_deref() else { return Silence::None };
+        let path = if from == open.initiator { &open.request } else { &open.reply };
+        // What was left out between them is no part of it.
+        let Some(last) = path.frontier() else { return Silence::None };
         let quiet = segment.at - last.at;
         if quiet < PIECE_AFTER
             && open.pieces.len() < PIECES_MAX
@@ -129,11 +130,10 @@ impl Connection {
             return Silence::None;
         }
         let own_time = verdict.split.has_only(Cause::SenderThink.bit());
-        let emptied = last.queue != Queue::More && self.halves[from].flight() == 0;
-        let path = if from == open.initiator { &open.request } else { &open.reply };
-        if path.last.is_none() {
-            return Silence::None;
-        }
+        let left_out = self.halves[from].last_data.filter(|latest| latest.packet != last.packet);
+        let unheard =
+            left_out.map_or(self.halves[from].flight(), |latest| latest.flight.saturating_sub(latest.len));
+        let emptied = last.queue != Queue::More && unheard == 0;
         // What was lost had not been sent yet when a packet of its sender said that nothing was under way.
         if matches!(order, Order::HoleFill { .. })
             && self.halves[from].nothing_out_at - last.at >= NEW_MESSAGE_AFTER

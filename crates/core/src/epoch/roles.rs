@@ -9,8 +9,8 @@ const EPHEMERAL_MIN: u16 = 32_768;
 const SERVICES: &[u16] =
     &[33_060, 33_061, 44_818, 50_000, 50_010, 50_020, 50_051, 50_070, 50_075, 50_090, 61_613, 61_614, 61_616];
 
-/// Client and server: who sent the SYN; else who is known to accept connections, then who has a service's port, then who has
-/// the lower one is the server.
+/// Client and server: who sent the SYN; else who is known to accept connections, then who has a service's port is the server; then who
+/// is heard second, and where nothing was said yet, who has the lower port.
 pub(super) fn roles(first: &Segment, accepts: impl Fn(Endpoint, Endpoint) -> bool) -> [Endpoint; 2] {
     let ends = [first.src, first.dst];
     let turned = [first.dst, first.src];
@@ -24,6 +24,8 @@ pub(super) fn roles(first: &Segment, accepts: impl Fn(Endpoint, Endpoint) -> boo
     let from_client = match (accept, serve) {
         ([from, to], _) if from != to => to,
         (_, [from, to]) if from != to => to,
+        // Neither port says anything: who is heard first hardly ever answers.
+        (_, [false, false]) if first.payload_len > 0 => true,
         _ if first.src.port == first.dst.port => first.payload_len > 0,
         _ => first.src.port > first.dst.port,
     };

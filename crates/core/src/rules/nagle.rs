@@ -21,7 +21,7 @@ use crate::flow::half::Half;
 use crate::flow::order::{LastData, Order, Queue};
 use crate::flow::view::Release;
 use crate::words::cause::Cause;
-use crate::words::limits::{BURST_GAP, HELD_BACK_MIN};
+use crate::words::limits::{BURST_GAP, HELD_BACK_MIN, RTO_MIN};
 use crate::words::report::{Confidence, Detail, Trigger};
 
 /// A pause seen elsewhere shorter than this says more about a cold start than about the application.
@@ -74,6 +74,15 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     let mut split = if wait.near_sender() { link_share::split(wait) } else { Split::of(wait.gap) };
     if let Some(held) = receive_window::before_nagle(wait, &release) {
         split.take(held);
+    }
+    // It came because what it acknowledges went out again: until then it was lost, or what it acknowledges.
+    if let Some(rtt) = release.rtt.filter(|_| release.repaired) {
+        let copied = release.effective - wait.own - rtt - wait.last.at;
+        if copied >= RTO_MIN {
+            let detail = Detail { retransmits: Some(1), form: Some("timeout"), ..Detail::default() };
+            let charge = Charge::new(Cause::Rto, wait.half.side, copied, Confidence::Likely).detail(detail);
+            split.take(charge.evidence(wait.last.packet, release.packet));
+        }
     }
     if !wait.follows(&release) {
         let late = wait.segment.at - release.effective;

@@ -31,6 +31,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
             }
             Confidence::Certain
         }
+        Order::New if repeats(wait) => Confidence::Likely,
         // It probes; what it finds is no part of it (RFC 8985, 7.3). A reader that holds back acknowledgements is probed too.
         Order::New if is_probe(wait) || is_probe_from_afar(wait) => Confidence::Possible,
         Order::New if came_elsewhere(wait) => Confidence::Likely,
@@ -83,6 +84,15 @@ fn before_loss(wait: &Wait<'_>) -> Option<Duration> {
     let noticed = noticed_at - wait.last.at;
     let quiet = if noticed > longest { noticed } else { quiet };
     (quiet > HELD_BACK_MIN).then_some(quiet)
+}
+
+/// Near the sender: whether the segment begins with bytes that it has sent before, and goes on with others that may have been lost before
+/// the capture: small segments are sent again as one (tcp_retrans_try_collapse, net/ipv4/tcp_output.c).
+fn repeats(wait: &Wait<'_>) -> bool {
+    let half = wait.half;
+    let sent = half.snd_nxt.is_some_and(|next| wait.segment.seq.before(next));
+    let unacked = half.una.is_some_and(|una| wait.segment.seq.at_or_after(una));
+    sent && unacked && wait.near_sender() && wait.gap >= RTO_MIN
 }
 
 /// Whether the peer acknowledged late what the capture has not, behind a hole: it came, and not here.

@@ -26,6 +26,7 @@ mod distance;
 mod fast_open;
 mod field;
 mod field2;
+mod field3;
 mod flows;
 mod frames;
 mod generate;
