@@ -1,7 +1,7 @@
 //! Where does each WebSocket frame end? (RFC 6455, 5.2)
 //!
-//! Spoken behind an HTTP/1 upgrade, never recognised by itself: two bytes of head prove nothing. The protocol knows no questions; a
-//! ping's pong is nobody's wait.
+//! Spoken behind an HTTP/1 upgrade. Where a capture begins later, it takes a segment of each side to recognise it: whole frames of
+//! known kinds, masked by one side and not by the other. The protocol knows no questions; a ping's pong is nobody's wait.
 
 use crate::head::{Head, Role};
 use crate::talk::{First, Out, Side, Step, Talk, u16_at};
@@ -9,30 +9,48 @@ use crate::talk::{First, Out, Side, Step, Talk, u16_at};
 const FIN: u8 = 0x80;
 const MASKED: u8 = 0x80;
 
+/// Kinds of whole frames (text, binary, ping, pong), the first two also deflated (RFC 7692, 6).
+const WHOLE: [u8; 6] = [0x81, 0x82, 0x89, 0x8a, 0xc1, 0xc2];
+/// Control frames have no more (RFC 6455, 5.5).
+const CONTROL_MAX: u64 = 125;
+
+/// Length of the frame that begins with these bytes, its head included, as far as they say.
+fn frame_len(bytes: &[u8], side: Side) -> Option<u64> {
+    let (head_len, len) = match *bytes.get(1)? & !MASKED {
+        126 => (4, u64::from(u16_at(bytes, 2)?)),
+        127 => (10, u64::from_be_bytes(*bytes.get(2..)?.first_chunk()?)),
+        len => (2, u64::from(len)),
+    };
+    Some(len.saturating_add(head_len + 4 * u64::from(side.is_client())))
+}
+
+/// Whether a segment is one frame, no more and no less.
+fn is_frame(first: First<'_>, side: Side) -> bool {
+    let [begin, mask, ..] = *first.bytes else { return false };
+    let control = begin & 0x8 != 0;
+    let len = frame_len(first.bytes, side);
+    WHOLE.contains(&begin)
+        && (mask & MASKED != 0) == side.is_client()
+        && len == Some(u64::from(first.len))
+        && (!control || len.is_some_and(|len| len <= CONTROL_MAX + 6))
+}
+
 /// Nothing has to be remembered.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct WebSocket;
 
 impl Talk for WebSocket {
-    fn fits(_: First<'_>, _: First<'_>) -> bool {
-        false
+    fn fits(client: First<'_>, server: First<'_>) -> bool {
+        is_frame(client, Side::Client) && is_frame(server, Side::Server)
     }
 
     fn step(&mut self, side: Side, bytes: &[u8], out: &mut Out<'_>) -> Step {
-        let [begin, len, ..] = *bytes else { return Step::Need };
+        let [begin, mask, ..] = *bytes else { return Step::Need };
         // A client masks what it sends, a server does not (RFC 6455, 5.1).
-        if (len & MASKED != 0) != side.is_client() {
+        if (mask & MASKED != 0) != side.is_client() {
             return Step::Wrong;
         }
-        let (head_len, len) = match len & !MASKED {
-            126 => (4, u16_at(bytes, 2).map(u64::from)),
-            127 => {
-                (10, bytes.get(2..).and_then(|rest| rest.first_chunk()).map(|len| u64::from_be_bytes(*len)))
-            }
-            len => (2, Some(u64::from(len))),
-        };
-        let Some(len) = len else { return Step::Need };
-        let len = len.saturating_add(head_len + 4 * u64::from(side.is_client()));
+        let Some(len) = frame_len(bytes, side) else { return Step::Need };
         let data = |kind| Head { first: true, ..Head::piece(Role::Unknown, kind) };
         let head = match begin & 0xf {
             0 => Head::piece(Role::Unknown, "continuation"),

@@ -168,6 +168,34 @@ fn upgraded() {
     );
 }
 
+/// The capture begins behind the upgrade: a ping of ten seconds and its pong are enough, half a frame and what is not masked are not.
+#[test]
+fn upgraded_before_the_capture() {
+    tells(
+        r"
+        < \x89\x00
+        > \x8a\x80\x37\xfa\x21\x3d
+        < \x81\x05Hello
+        ",
+        "
+        < 0 ping neither len 2 first last
+        > 0 pong neither len 6 first last
+        = WebSocket
+        < 2 text unknown len 7 first last
+        ",
+    );
+    for strange in [
+        r"< \x89\x01
+        > \x8a\x80\x37\xfa\x21\x3d",
+        r"< \x89\x00
+        > \x8a\x00",
+        r"< \x8b\x00
+        > \x8a\x80\x37\xfa\x21\x3d",
+    ] {
+        tells(strange, "");
+    }
+}
+
 /// RFC 9113 and gRPC over HTTP/2: two calls at once, answered out of order, trailers, an interim answer, a reset, window updates.
 const GRPC: &str = r"
     > PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00
