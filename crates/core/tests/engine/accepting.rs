@@ -46,6 +46,17 @@ fn a_first_request_that_was_lost_is_the_path_s() {
     }
 }
 
+/// A handshake of more than a second may have lost a SYN and says nothing of the way; nobody stands beside a server that is not known
+/// to be near (frames 1 to 7 of a phone's RTSP).
+#[test]
+fn a_server_whose_distance_is_not_known_is_not_beside_the_capture() {
+    let text =
+        "@0 C syn\n +0 S syn\n +0 C ack\n +14 C 438 #ask\n ask+3010 C 0..438\n ask+3200 S 263\n +0 C ack";
+    let seen = log(text).rtt(ms(1_652)).without_timestamps().seen_at(End::Client);
+    let bill = seen.exchange(1);
+    assert!(bill.exchange.bill.iter().all(|line| line.cause != Cause::Rto || line.side == Path), "{seen}");
+}
+
 /// Large packets alone are lost where the path takes no such size: that is not the server's.
 #[test]
 fn full_segments_that_never_arrive_are_the_path_s() {
