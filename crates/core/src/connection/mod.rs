@@ -297,7 +297,11 @@ impl Connection {
         let peer = &self.halves[1 - from];
         let same_window = || peer.last_window() == self.window(segment, from);
         let doubled = self.doubled && (segment.seq_len() > 0 || same_window());
-        let again = self.sighting.as_ref().is_some_and(|sighting| sighting.again(segment, from))
+        let syn_again = segment.flags.syn()
+            && self.halves[from].first == Some(segment.seq + 1)
+            && self.setup.as_ref().is_some_and(|setup| setup.has_just_seen(segment));
+        let again = syn_again
+            || self.sighting.as_ref().is_some_and(|sighting| sighting.again(segment, from))
             || peer.knows_acknowledgement(segment) && self.halves[from].is_seen_again(segment, doubled);
         self.doubled |= again && segment.payload_len > 0;
         again

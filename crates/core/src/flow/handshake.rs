@@ -4,6 +4,8 @@ use tcpwhy_wire::{Duration, Instant, Segment};
 
 /// SYNs whose time stamps are remembered, to tell which of them was answered.
 const SYNS_REMEMBERED: usize = 8;
+/// A packet crosses a host's interfaces, or a router, in less.
+const SIGHTED_WITHIN: Duration = Duration::from_millis(2);
 /// The longest first timer of a SYN in use (RFC 1122, 4.2.3.1; RFC 6298 has 1 s).
 const GIVEN_UP_AFTER: Duration = Duration::from_millis(3_300);
 
@@ -76,6 +78,12 @@ impl Setup {
     /// Whether of several SYNs the last one alone was answered.
     pub(crate) fn is_last_answered(&self) -> bool {
         self.syn_count > 1 && self.syn_ack_count == 1 && self.answered == Some(self.last_syn.0)
+    }
+
+    /// Whether a SYN or SYN-ACK has passed so shortly before that this one is no other: no timer is so short.
+    pub(crate) fn has_just_seen(&self, syn: &Segment) -> bool {
+        let last = if syn.flags.ack() { self.last_syn_ack } else { Some(self.last_syn) };
+        last.is_some_and(|(at, _)| syn.at - at < SIGHTED_WITHIN)
     }
 
     /// The packet that ended it, or the last one of a client that nobody answered.

@@ -148,3 +148,27 @@ fn a_timeout_of_what_is_seen_twice_is_found() {
         assert!(seen.exchange(5).ns(Cause::Rto, Path) >= ms(230), "{seen}");
     }
 }
+
+/// A host that numbers all its packets in one row, without time stamps: the copy of its SYN-ACK comes behind the acknowledgement, and is
+/// no signal of a loss, so that the copy of the request behind it is none either (frames 2256 to 2277 of a doubled capture).
+#[test]
+fn a_syn_ack_seen_again_behind_its_acknowledgement_signals_nothing() {
+    let log = log("handshake\n +0.1 C 329\n +0 S ack\n +1.7 S 1460x2 more\n +0 S 358\n +0 C ack")
+        .rtt(ms(3.6))
+        .without_timestamps();
+    let mut segments = log.capture(End::Client);
+    for (n, segment) in segments.iter_mut().enumerate() {
+        segment.ip_id = segment.ip_id.filter(|&id| id != 0).map(|id| id.wrapping_add(n as u16 * 4));
+    }
+    let later = |n: usize| Duration::from_micros([1_442, 551, 227, 1_903, 1_498, 700, 900, 445, 320][n % 9]);
+    let copies = segments.iter().enumerate().map(|(n, segment)| Segment {
+        at: segment.at + later(n),
+        ttl: segment.ttl - 1,
+        ..*segment
+    });
+    let mut seen: Vec<Segment> = segments.iter().copied().chain(copies).collect();
+    seen.sort_by_key(|segment| segment.at);
+    let seen = Seen::of(seen, "the client, twice");
+    let mechanisms: Vec<_> = seen.report.bill.iter().filter(|line| line.cause == Cause::Loss).collect();
+    assert!(mechanisms.is_empty(), "{seen}");
+}
