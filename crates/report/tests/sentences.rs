@@ -17,7 +17,8 @@ use tcpwhy_report::{CaptureInfo, Style, answer, text};
 use tcpwhy_wire::{Duration, Instant};
 
 /// Forms that change a sentence or are told in words.
-const FORMS: [&str; 34] = [
+const FORMS: [&str; 35] = [
+    "proxy",
     "black-hole",
     "unrepaired",
     "accept-queue",

@@ -11,6 +11,7 @@ use crate::estimate::rate::Rate;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::order::{LastData, Order};
 use crate::rules::pair::Pair;
+use crate::rules::proxy::Beyond;
 use crate::rules::verdict::Verdict;
 use crate::rules::wait::Wait;
 use crate::rules::{self, cork, crossed, nagle, not_captured, repair, server_think};
@@ -46,6 +47,10 @@ impl Connection {
             let own_time = timing.is_some_and(|timing| self.habits[from].answers.is_own(timing))
                 || self.came_too_soon(open, segment, from);
             let mut verdict = server_think::judge(&self.pair(), open, segment, order, own_time);
+            if from == SERVER && self.beyond().is_some() {
+                let wait = segment.at - open.request_at();
+                self.answers.on_answer(wait);
+            }
             if self.frames.is_doubtful() || self.unpaired {
                 verdict.split.doubt();
             }
@@ -110,7 +115,15 @@ impl Connection {
             now: self.now,
             midway: self.midway,
             bound: [CLIENT, SERVER].map(|end| self.is_bound(end)),
+            beyond: self.beyond(),
         }
+    }
+
+    /// The way behind whoever acknowledges for the server, as far as it can be one.
+    #[inline]
+    pub(super) fn beyond(&self) -> Option<Beyond> {
+        let opened = self.setup.as_ref()?.opened()?;
+        self.answers.beyond(opened, self.delay[SERVER]?)
     }
 
     /// The interval before a segment that continues what its sender sent at `last`.

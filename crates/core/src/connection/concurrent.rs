@@ -490,6 +490,7 @@ impl Connection {
         let (own, away) = (self.delay(1 - ask.asker), self.delay(ask.asker));
         let near = own.times(9) <= own + away || own < Duration::from_millis(1);
         let missed = self.halves.iter().any(|half| half.dropped || half.missed_since_data > 0);
+        let missed = missed || self.beyond().is_some();
         // An order that is out by one stays so.
         match (missed, near && ask.id.is_some()) {
             (true, _) => Confidence::Possible,

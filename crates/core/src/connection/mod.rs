@@ -40,6 +40,7 @@ use crate::flow::sighting::Sighting;
 use crate::flow::way::Way;
 use crate::rules::model::Habits;
 use crate::rules::nagle;
+use crate::rules::proxy::Answers;
 use crate::rules::verdict::Verdict;
 use crate::tally::closed::ServiceKey;
 use crate::tally::ledger::Ledger;
@@ -88,6 +89,7 @@ pub(crate) struct Connection {
     roles: Roles,
     setup: Option<Setup>,
     setup_billed: bool,
+    answers: Answers,
     open: Option<Box<Open>>,
     spare: Option<Box<Open>>,
     next_n: u64,
@@ -141,6 +143,7 @@ impl Connection {
             roles: Roles::default(),
             setup: None,
             setup_billed: false,
+            answers: Answers::default(),
             open: None,
             spare: None,
             next_n: 0,

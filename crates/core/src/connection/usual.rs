@@ -55,6 +55,7 @@ impl Connection {
             && self.last_at == self.now
             && self.delay.iter().all(Option::is_some)
             && self.setup.as_ref().is_none_or(|setup| setup.done)
+            && self.beyond().is_none()
             && self.halves.iter().all(super::Half::is_calm)
     }
 

@@ -86,6 +86,13 @@ impl Setup {
         last.is_some_and(|(at, _)| syn.at - at < SIGHTED_WITHIN)
     }
 
+    /// How long it took, where nothing of it was sent again.
+    #[inline]
+    pub(crate) fn opened(&self) -> Option<Duration> {
+        let once = self.syn_count == 1 && self.syn_ack_count == 1;
+        self.first_syn_ack.filter(|_| once).map(|at| at - self.first_syn.0)
+    }
+
     /// The packet that ended it, or the last one of a client that nobody answered.
     pub(crate) fn last(&self) -> Option<u64> {
         let syn = (self.syn_count > 1).then_some(self.last_syn.1);
@@ -95,8 +102,8 @@ impl Setup {
     /// Whether the client had stopped asking when the answer came: it did not repeat its SYN (1 s by RFC 6298, 3 s before) and never
     /// took the answer.
     pub(crate) fn is_given_up(&self) -> bool {
-        let answered = self.first_syn_ack.filter(|_| !self.done);
-        answered.is_some_and(|at| at - self.last_syn.0 >= GIVEN_UP_AFTER)
+        let answered = self.last_syn_ack.filter(|_| !self.done);
+        answered.is_some_and(|(at, _)| at - self.last_syn.0 >= GIVEN_UP_AFTER)
     }
 
     /// Whether the client sent its SYN and saw nothing of it.

@@ -21,6 +21,7 @@ mod on_its_way;
 mod pacing;
 pub(crate) mod pair;
 mod pieces;
+pub(crate) mod proxy;
 mod queueing;
 mod receive_window;
 mod receiver_think;

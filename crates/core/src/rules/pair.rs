@@ -3,6 +3,7 @@
 use tcpwhy_wire::{Duration, Instant};
 
 use super::model::Habits;
+use super::proxy::Beyond;
 use crate::flow::half::Half;
 use crate::flow::way::Way;
 
@@ -22,4 +23,6 @@ pub(crate) struct Pair<'a> {
     pub midway: bool,
     /// How far away an end is is known from above only.
     pub bound: [bool; 2],
+    /// Whoever acknowledges for the server stands nearer.
+    pub beyond: Option<Beyond>,
 }

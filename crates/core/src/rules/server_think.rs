@@ -14,6 +14,7 @@ use crate::bill::exchange::Open;
 use crate::bill::split::Split;
 use crate::estimate::rate::Rate;
 use crate::estimate::timer_hits::is_of_timer;
+use crate::flow::ends::SERVER;
 use crate::flow::order::Order;
 use crate::words::cause::Cause;
 use crate::words::limits::RTO_MIN;
@@ -95,6 +96,14 @@ pub(crate) fn judge(
     if let Some(late) = on_its_way::judge(pair, open, split.left()) {
         split.take(late.evidence(from.packet, segment.packet));
     }
+    let beyond = pair.beyond.filter(|_| server == SERVER).and_then(|way| way.charge(split.left(), half.side));
+    let mut behind = Confidence::Certain;
+    if let Some(way) = beyond {
+        // What is left is the server's anyway where it is much longer than that.
+        let long = split.left() >= way.ns.times(3);
+        behind = if long { Confidence::Likely } else { way.confidence };
+        split.take(way.evidence(from.packet, segment.packet));
+    }
     // Of a request of several segments a slow link behind the capture may have taken a part.
     let short =
         open.request_bytes <= u64::from(pair.sizes[open.initiator]) || pair.halves[server].on_one_host;
@@ -124,7 +133,7 @@ pub(crate) fn judge(
         (false, true) => Confidence::Certain,
         (false, false) => Confidence::Likely,
     };
-    let confidence = confidence.min(most);
+    let confidence = confidence.min(most).min(behind);
     let mut think = Charge::new(Cause::ServerThink, half.side, Duration::ZERO, confidence)
         .evidence(from.packet, segment.packet);
     if or_cork || missed {

@@ -2,7 +2,7 @@
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path};
-use tcpwhy_core::report::Confidence::{Likely, Possible};
+use tcpwhy_core::report::Confidence::{Certain, Likely, Possible};
 use tcpwhy_core::report::Kind;
 use tcpwhy_wire::Endpoint;
 
@@ -73,6 +73,45 @@ fn long_waits_that_nobody_reads_are_no_more_than_possible() {
             );
         });
     }
+}
+
+/// The user network of a virtual machine acknowledges at once, and answers come one way to the server and back later, as the
+/// SYN-ACK had (frames 1 to 19 of a machine behind VirtualBox's NAT).
+#[test]
+fn who_acknowledges_may_be_nearer_than_who_answers() {
+    let turns = "+1 C 246 #q\n +0 S ack\n q+{} S 1440 more\n +0 S 1400\n +0 C ack\n";
+    let text = |waits: [u32; 3]| {
+        let turns: String = waits.iter().map(|wait| turns.replace("{}", &wait.to_string())).collect();
+        format!("@0 C syn\n @195 S syn\n +0 C ack\n {turns}")
+    };
+    let seen = log(text([222, 196, 191])).rtt(ms(0.4)).seen_at(End::Client);
+    for (n, wait, most) in [(1, 222.0, Possible), (2, 196.0, Likely), (3, 191.0, Likely)] {
+        let bill = seen.exchange(n);
+        let (way, think) =
+            (bill.of(Cause::RoundTrip).ns, bill.exchange.elapsed - bill.of(Cause::RoundTrip).ns);
+        assert!(way >= ms(190) && think <= ms(wait - 190.0), "{n}: {way}, {think}: {seen}");
+        assert_eq!(bill.of(Cause::RoundTrip).confidence, most, "{seen}");
+    }
+    // A server that needs longer than the way to it, and a handshake that waited for something else.
+    let seen = log(text([900, 700, 800])).rtt(ms(0.4)).seen_at(End::Client);
+    let think = seen.exchange(2);
+    assert!(think.of(Cause::ServerThink).ns >= ms(500), "{seen}");
+    assert_eq!(think.of(Cause::ServerThink).confidence, Likely, "{seen}");
+    let seen = log(text([5, 196, 191])).rtt(ms(0.4)).seen_at(End::Client);
+    for (n, wait) in [(1, 5), (2, 196), (3, 191)] {
+        let bill = seen.exchange(n);
+        let line = bill.of(Cause::ServerThink);
+        assert!(line.ns >= ms(wait - 1) && line.confidence == Certain, "{n}: {seen}");
+    }
+}
+
+/// A scan sends one SYN and never takes the answer, which its target repeats for half a minute: nobody waits for that.
+#[test]
+fn a_syn_that_is_not_repeated_waits_for_nothing() {
+    let repeats = "@1008 S syn\n @3024 S syn\n @7216 S syn\n @15408 S syn\n @31536 S syn";
+    log(format!("@0 C syn\n +0 S syn\n {repeats}")).rtt(ms(0.1)).both_ends(|seen| {
+        assert!(seen.report.elapsed <= ms(1), "{}: {seen}", seen.report.elapsed);
+    });
 }
 
 /// Two ports that nobody registers, without a handshake: a heart-beat that is answered at once is asked by who is heard first.

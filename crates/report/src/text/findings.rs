@@ -235,6 +235,7 @@ fn in_words(form: &str) -> Option<&'static str> {
         "rfc896" => "Nagle's rule as in RFC 896",
         "reordered" => "others overtook it",
         "unanswered" => "no answer ever came",
+        "proxy" => "a proxy, or a NAT that ends TCP, acknowledges for the server",
         "black-hole" => "no full segment has passed, smaller ones do",
         "unrepaired" => "the bytes never came",
         "accept-queue" => "the server's host drops what opens a connection",

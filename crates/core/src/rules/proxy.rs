@@ -1,0 +1,72 @@
+//! Does whoever acknowledges stand nearer than whoever answers?
+//!
+//! A host that ends TCP in the middle acknowledges at once what it has still to carry: the user networks of VirtualBox, QEMU (slirp) and
+//! Docker Desktop, transparent proxies, PEPs (RFC 3135). It takes a connection only once its own to the server is open, so that the
+//! handshake shows the whole way, and acknowledgements the way to itself. What proves it: a handshake ten times as long as the quickest
+//! acknowledgement, and no answer sooner than it; with answers that take about as long, it is likely. What refutes it: one answer
+//! that comes sooner (the handshake had waited for ARP, or for a radio).
+
+use tcpwhy_wire::Duration;
+
+use crate::bill::charge::Charge;
+use crate::words::cause::{Cause, Side};
+use crate::words::report::{Confidence, Detail};
+
+/// Shorter handshakes are late for other reasons.
+const OPENED_MIN: Duration = Duration::from_millis(20);
+const NEARER: i64 = 10;
+/// As many answers about as late as the handshake are no chance.
+const ANSWERS_MIN: u8 = 2;
+pub(crate) const FORM: &str = "proxy";
+
+/// What answers have shown of the way behind whoever acknowledges.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Answers {
+    /// The quickest one, behind the question's last byte.
+    quickest: Duration,
+    count: u8,
+}
+
+impl Default for Answers {
+    fn default() -> Self {
+        Self { quickest: Duration::MAX, count: 0 }
+    }
+}
+
+impl Answers {
+    /// The server answered after `wait`.
+    pub(crate) fn on_answer(&mut self, wait: Duration) {
+        self.quickest = self.quickest.min(wait);
+        self.count = self.count.saturating_add(1);
+    }
+
+    /// The way behind a host that is `near` away, of a connection that took `opened` to open.
+    pub(crate) fn beyond(self, opened: Duration, near: Duration) -> Option<Beyond> {
+        let suspect = opened >= OPENED_MIN && opened >= near.times(NEARER);
+        let refuted = self.quickest < opened - opened.divided_by(5);
+        (suspect && !refuted).then_some(Beyond { opened, near, answers: self })
+    }
+}
+
+/// A way that acknowledgements do not show.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Beyond {
+    opened: Duration,
+    near: Duration,
+    answers: Answers,
+}
+
+impl Beyond {
+    /// What of the wait for an answer is that way, and how sure that is; `wait` is what is left of it behind the way that shows.
+    pub(crate) fn charge(self, wait: Duration, sender: Side) -> Option<Charge> {
+        let mut answers = self.answers;
+        answers.on_answer(wait + self.near);
+        answers.beyond(self.opened, self.near)?;
+        let alike =
+            answers.count >= ANSWERS_MIN && answers.quickest <= self.opened + self.opened.divided_by(4);
+        let confidence = if alike { Confidence::Likely } else { Confidence::Possible };
+        let ns = wait.min(self.opened - self.near);
+        let detail = Detail { form: Some(FORM), ..Detail::default() };
+        Some(Charge::new(Cause::RoundTrip, sender, ns, confidence).detail(detail))
+    }
+}
