@@ -13,7 +13,7 @@ use crate::words::cause::{Cause, Side};
 use crate::words::report::{Confidence, Detail};
 
 /// Shorter handshakes are late for other reasons.
-const OPENED_MIN: Duration = Duration::from_millis(20);
+const OPENED_MIN: Duration = Duration::from_millis(10);
 const NEARER: i64 = 10;
 /// As many answers about as late as the handshake are no chance.
 const ANSWERS_MIN: u8 = 2;

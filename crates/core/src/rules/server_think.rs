@@ -129,7 +129,8 @@ pub(crate) fn judge(
     let most = surest(open, split.left());
     let confidence = match (missed || varied, near && !or_cork) {
         (true, _) => Confidence::Possible,
-        (false, true) if pair.bound[server] => Confidence::Likely,
+        // Without the handshake nothing tells whether whoever acknowledges is as far away as whoever answers (`proxy`).
+        (false, true) if pair.midway => Confidence::Likely,
         (false, true) => Confidence::Certain,
         (false, false) => Confidence::Likely,
     };

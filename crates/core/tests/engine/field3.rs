@@ -7,6 +7,7 @@ use tcpwhy_core::report::Kind;
 use tcpwhy_wire::Endpoint;
 
 use crate::packet_log::{CLIENT, End, log, ms};
+use crate::seen::Seen;
 
 /// Each answer of TLS ends in records of HTTP/2, and the last of these come when the server gives the idle connection up: GOAWAY, and
 /// the alert behind it. The first is left out as a PING would be; the silence is before both.
@@ -102,6 +103,17 @@ fn who_acknowledges_may_be_nearer_than_who_answers() {
         let bill = seen.exchange(n);
         let line = bill.of(Cause::ServerThink);
         assert!(line.ns >= ms(wait - 1) && line.confidence == Certain, "{n}: {seen}");
+    }
+}
+
+/// Without the SYN nobody can tell that the server itself acknowledges.
+#[test]
+fn without_the_syn_no_server_thinks_for_certain() {
+    let whole = log("handshake\n +1 C 246 #q\n +0 S ack\n q+60 S 1440\n +0 C ack").rtt(ms(0.4));
+    let segments = whole.capture(End::Client);
+    for (first, most) in [(0, Certain), (1, Likely)] {
+        let seen = Seen::of(segments[first..].to_vec(), "the client");
+        assert_eq!(seen.exchange(1).of(Cause::ServerThink).confidence, most, "{seen}");
     }
 }
 
