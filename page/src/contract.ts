@@ -80,7 +80,7 @@ export interface Connections {
   [k: string]: unknown
 }
 /**
- * Setups, exchanges, one-way messages and subscriptions, in the order of their starts. Of many, the slowest, and of the others every k-th, which stands for k. connection: Row among the connections. n: Number within the connection. kind: 0 setup, 1 exchange, 2 one-way, 3 subscription. packets: From the first packet to the last, both included. stands_for: So many exchanges. lines: Rows of the bill's columns, one exchange after the other. bill_side: 0 client, 1 server, 2 path, 3 unknown. bill_confidence: 0 possible, 1 likely, 2 certain.
+ * Setups, exchanges, one-way messages and subscriptions, in the order of their starts. Of many a sample of the whole capture, in which an exchange is the likelier the longer it took; and all of the connections that are drawn packet by packet. connection: Row among the connections. n: Number within the connection. kind: 0 setup, 1 exchange, 2 one-way, 3 subscription. packets: From the first packet to the last, both included. stands_for: So many exchanges; 0 where others stand for it. lines: Rows of the bill's columns, one exchange after the other. bill_side: 0 client, 1 server, 2 path, 3 unknown. bill_confidence: 0 possible, 1 likely, 2 certain.
  */
 export interface Exchanges {
   connection: Column

@@ -18,6 +18,9 @@ export function scatterView(context: Context): HTMLElement {
   let rows: Int32Array = new Int32Array()
   let [xs, ys] = [new Float64Array(), new Float64Array()]
   let [drawn, pointed] = [0, -1]
+  const all = data.report.setups + data.report.exchanges + data.report.one_way + data.report.subscriptions
+  const sum = exchanges.stands_for.reduce((a, b) => a + b, 0)
+  const shown = exchanges.stands_for.reduce((a, b) => a + (b > 0 ? 1 : 0), 0)
 
   const tell = (row: number) => {
     const cause = exchanges.cause[row] >= 0 ? causes[exchanges.cause[row]] : null
@@ -117,10 +120,9 @@ export function scatterView(context: Context): HTMLElement {
     ys = Float64Array.from(rows, (row) => Math.max(1, exchanges.elapsed_ns[row]))
     place.dataset.selected = String(rows.length)
     const stands = rows.reduce((sum, row) => sum + exchanges.stands_for[row], 0)
-    const all = data.report.setups + data.report.exchanges + data.report.one_way + data.report.subscriptions
-    const thin = stands > rows.length ? ` ${counted(rows.length, "point")} stand for ${count(stands)}: the slowest each for itself, of the others every k-th.` : ""
-    const omitted = data.report.omitted.exchanges > 0 ? ` ${count(data.report.omitted.exchanges)} more are in the bill and the findings, not in this picture.` : ""
-    note.textContent = `${count(stands)} of ${count(all)} selected.${thin}${omitted}`
+    const thin = shown < all ? ` ${counted(rows.length, "point")} stand for them, a sample of the whole capture: the longer an exchange took, the likelier it is one; the slowest are all there.` : ""
+    const omitted = all > sum ? ` ${count(all - sum)} more are in the bill and the findings, not in this picture.` : ""
+    note.textContent = `${shown < all && stands < sum ? "About " : ""}${count(stands)} of ${count(all)} selected.${thin}${omitted}`
     u.setData([xs, ys] as unknown as uPlot.AlignedData)
   }
   const u = start()

@@ -8,7 +8,7 @@ export function hostOf(endpoint: string): string {
   return endpoint.slice(0, endpoint.lastIndexOf(":"))
 }
 
-/** Rows of the exchanges that the state selects; `but` leaves one condition out. */
+/** Rows of the exchanges that the state selects; `but` leaves one condition out. What others stand for is drawn on its connection alone. */
 export function selected(data: Data, causes: Cause[], state: State, but?: keyof State): Int32Array {
   const { exchanges, connections } = data
   const cause = but === "cause" || state.cause === null ? -1 : causes.findIndex((cause) => cause.name === state.cause)
@@ -24,7 +24,7 @@ export function selected(data: Data, causes: Cause[], state: State, but?: keyof 
   const rows = new Int32Array(exchanges.count)
   let count = 0
   for (let i = 0; i < exchanges.count; i++) {
-    if (!fits[exchanges.connection[i]]) continue
+    if (!fits[exchanges.connection[i]] || exchanges.stands_for[i] === 0) continue
     if (t !== null && (exchanges.start_ns[i] < t[0] || exchanges.start_ns[i] > t[1])) continue
     if (e !== null && (exchanges.elapsed_ns[i] < e[0] || exchanges.elapsed_ns[i] > e[1])) continue
     if (cause >= 0 && !has(data, i, cause)) continue

@@ -93,8 +93,9 @@ function around({ data, causes }: Context, sorted: Int32Array, at: number): [num
   let whole = 0
   for (let i = Math.max(0, at - reach); i <= Math.min(sorted.length - 1, at + reach); i++) {
     for (let line = exchanges.billAt[sorted[i]]; line < exchanges.billAt[sorted[i] + 1]; line++) {
-      byCause[exchanges.bill_cause[line]] += exchanges.bill_ns[line]
-      whole += exchanges.bill_ns[line]
+      const ns = exchanges.stands_for[sorted[i]] * exchanges.bill_ns[line]
+      byCause[exchanges.bill_cause[line]] += ns
+      whole += ns
     }
   }
   return [...byCause].map((ns, cause): [number, number] => [cause, whole > 0 ? ns / whole : 0]).filter(([, share]) => share > 0).sort((a, b) => b[1] - a[1])

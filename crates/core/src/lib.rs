@@ -28,6 +28,7 @@ pub use epoch::orders::{Epoch, Orders, Roll};
 pub use epoch::requests::Requests;
 pub use epoch::shard::Shard;
 pub use tally::ledger::{LADDERS_MAX, Listing};
+pub use tally::thinning::stands_for;
 pub use words::cause::{Cause, Side};
 pub use words::mark::{Credit, Mark, Role};
 pub use words::report::Report;

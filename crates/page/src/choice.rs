@@ -9,7 +9,7 @@ use tcpwhy_wire::Endpoint;
 use crate::connections::cost;
 
 /// Packets of all that are drawn, about: a packet takes some 10 bytes of the file.
-const PACKETS_MAX: u64 = 250_000;
+const PACKETS_MAX: u64 = 120_000;
 
 /// A connection that is to be drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,14 +1,14 @@
 //! What does the page know of each connection?
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use tcpwhy_core::report::{Report, TotalLine, Vantage};
+use tcpwhy_core::report::{Connection, Report, TotalLine, Vantage};
 use tcpwhy_wire::{Duration, Instant};
 
 use crate::columns::Column;
 
-/// The listed connections, in the order of their numbers.
+/// Connections, in the order of their numbers.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Connections {
     /// The addresses and ports, each once.
@@ -37,10 +37,20 @@ pub(crate) struct Connections {
 }
 
 impl Connections {
-    pub(crate) fn of(report: &Report, origin: Instant) -> Self {
+    /// Those of which exchanges are listed, those that findings show, and those that are drawn; with the row of each by its number.
+    pub(crate) fn of(
+        report: &Report,
+        drawn: &[(u64, &Connection)],
+        origin: Instant,
+    ) -> (Self, BTreeMap<u64, usize>) {
         let mut table = Self::default();
-        let mut places = BTreeMap::new();
-        for connection in &report.connections {
+        let (mut places, mut rows) = (BTreeMap::new(), BTreeMap::new());
+        let shown = report.findings.iter().map(|finding| finding.worst.0);
+        let wanted: BTreeSet<u64> = shown.chain(drawn.iter().map(|(id, _)| *id)).collect();
+        let is_shown =
+            |connection: &&Connection| !connection.exchanges.is_empty() || wanted.contains(&connection.id);
+        for connection in report.connections.iter().filter(is_shown) {
+            rows.insert(connection.id, rows.len());
             let ends = [connection.client, connection.server].map(|end| {
                 *places.entry(end).or_insert_with(|| {
                     table.endpoints.push(end.to_string());
@@ -67,7 +77,7 @@ impl Connections {
             table.elapsed_ns.push(cost(&connection.bill).as_nanos());
             table.cause.push(connection.bill.first().map_or(-1, |line| line.cause as i64));
         }
-        table
+        (table, rows)
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use tcpwhy_core::Cause;
-use tcpwhy_core::report::{Finding, Report};
+use tcpwhy_core::report::{Connection, Exchange, Finding, Report};
 use tcpwhy_remedy::{Stack, explain};
 use tcpwhy_report::answer::{Class, class, matters, sentence};
 use tcpwhy_report::capture::{CaptureInfo, total};
@@ -15,7 +15,7 @@ use tcpwhy_report::json::{Document, exact};
 use tcpwhy_wire::Instant;
 
 use crate::connections::Connections;
-use crate::exchanges::{Exchanges, ROWS_MAX};
+use crate::exchanges::Exchanges;
 use crate::packets::{Packets, Sacks};
 
 /// The name of the document's form.
@@ -77,7 +77,7 @@ impl<'a> Page<'a> {
     /// numbers: what counts is their first packet, and that their bills are the same.
     pub fn new(
         report: &'a Report,
-        drawn: &Report,
+        drawn: &'a Report,
         sacks: &BTreeMap<u64, Sacks>,
         context: Context<'a>,
     ) -> Self {
@@ -86,15 +86,17 @@ impl<'a> Page<'a> {
         let origin = starts.chain(capture.first).min().unwrap_or(Instant::from_nanos(0));
         let last = capture.last.unwrap_or(origin);
         let nothing = Sacks::new();
-        let packets = drawn.connections.iter().filter_map(|again| {
+        let same = |again: &'a Connection| {
             let first = again.packet_range[0];
             let of = report.connections.iter().find(|listed| listed.packet_range[0] == first)?;
-            // The lists may have ended sooner for want of room, the ladders' as well as the others.
-            let common = of.exchanges.len().min(again.exchanges.len());
-            let same = of.bill == again.bill && of.exchanges[..common] == again.exchanges[..common];
-            let sacks = sacks.get(&first).unwrap_or(&nothing);
-            same.then(|| Packets::of(again, of.id, sacks, origin))
+            (of.bill == again.bill && is_same(&of.exchanges, &again.exchanges)).then_some((of.id, again))
+        };
+        let drawn: Vec<(u64, &Connection)> = drawn.connections.iter().filter_map(same).collect();
+        let packets = drawn.iter().map(|(id, again)| {
+            let sacks = sacks.get(&again.packet_range[0]).unwrap_or(&nothing);
+            Packets::of(again, *id, sacks, origin)
         });
+        let (connections, rows) = Connections::of(report, &drawn, origin);
         Self {
             schema: SCHEMA,
             origin: exact(origin),
@@ -106,9 +108,9 @@ impl<'a> Page<'a> {
             causes: Cause::ALL.map(CauseDto::of).into(),
             stacks: Stack::ALL.map(Stack::name),
             told: report.findings.iter().map(|finding| Told::of(report, finding)).collect(),
-            connections: Connections::of(report, origin),
-            exchanges: Exchanges::of(report, origin, ROWS_MAX),
             packets: packets.collect(),
+            exchanges: Exchanges::of(report, &drawn, origin, &rows),
+            connections,
         }
     }
 
@@ -116,6 +118,12 @@ impl<'a> Page<'a> {
     pub fn connections(&self) -> usize {
         self.connections.len()
     }
+}
+
+/// Whether what both lists have is the same: either may have ended sooner for want of room, or been thinned.
+fn is_same(some: &[Exchange], others: &[Exchange]) -> bool {
+    let known: BTreeMap<u64, &Exchange> = others.iter().map(|exchange| (exchange.n, exchange)).collect();
+    some.iter().all(|exchange| known.get(&exchange.n).is_none_or(|other| *other == exchange))
 }
 
 impl CauseDto {

@@ -1,15 +1,16 @@
 //! Which exchanges does the page draw, and what does it know of each?
 //!
-//! All of them up to a number; beyond it the slowest, and of the others every k-th, which stands for k.
+//! Those that the report lists: all of them up to a number, beyond it a sample of the whole capture (`tcpwhy_core::stands_for`). Of the
+//! connections that are drawn packet by packet all.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use tcpwhy_core::report::{Exchange, Kind, Report};
+use tcpwhy_core::report::{Connection, Exchange, Kind, Report};
+use tcpwhy_core::stands_for;
 use tcpwhy_wire::Instant;
 
 use crate::columns::Column;
-
-/// So many rows at most. A row takes some 12 bytes of the file.
-pub(crate) const ROWS_MAX: usize = 150_000;
 
 /// The exchanges, in the order of their starts. Each has its bill as `lines` rows of the bill's columns.
 #[derive(Debug, Default, Serialize)]
@@ -26,7 +27,7 @@ pub(crate) struct Exchanges {
     first_packet: Column,
     /// Packets from the first to the last, both included.
     packets: Column,
-    /// How many exchanges it stands for.
+    /// How many exchanges it stands for; 0 where others stand for it.
     stands_for: Column,
     lines: Column,
     /// Of the bills: which cause, by its place among the causes, whose side (client, server, path, unknown), how sure (possible, likely, certain), how long.
@@ -37,16 +38,37 @@ pub(crate) struct Exchanges {
 }
 
 impl Exchanges {
-    pub(crate) fn of(report: &Report, origin: Instant, rows_max: usize) -> Self {
-        let mut all: Vec<(usize, &Exchange)> = report
-            .connections
-            .iter()
-            .enumerate()
-            .flat_map(|(row, connection)| connection.exchanges.iter().map(move |exchange| (row, exchange)))
-            .collect();
-        all.sort_by_key(|(row, exchange)| (exchange.start, *row, exchange.n));
+    /// Those that the report lists, and the others of the drawn connections, which stand for nothing: they are among what others stand
+    /// for. `rows` has the rows of connections by their numbers.
+    pub(crate) fn of(
+        report: &Report,
+        drawn: &[(u64, &Connection)],
+        origin: Instant,
+        rows: &BTreeMap<u64, usize>,
+    ) -> Self {
+        let mut stands_for = stands_for(report).into_iter();
+        let mut all: Vec<(usize, u64, &Exchange)> = Vec::new();
+        for connection in &report.connections {
+            let row = rows.get(&connection.id).copied();
+            for exchange in &connection.exchanges {
+                let stands_for = stands_for.next().unwrap_or(1);
+                all.extend(row.map(|row| (row, stands_for, exchange)));
+            }
+        }
+        for (id, again) in drawn {
+            let listed = report.connections.iter().find(|connection| connection.id == *id);
+            let known: BTreeSet<u64> = listed
+                .into_iter()
+                .flat_map(|connection| &connection.exchanges)
+                .map(|exchange| exchange.n)
+                .collect();
+            let more = again.exchanges.iter().filter(|exchange| !known.contains(&exchange.n));
+            let row = rows.get(id).copied();
+            all.extend(more.filter_map(|exchange| Some((row?, 0, exchange))));
+        }
+        all.sort_by_key(|(row, _, exchange)| (exchange.start, *row, exchange.n));
         let mut table = Self::default();
-        for (stands_for, row, exchange) in thinned(&all, rows_max) {
+        for (row, stands_for, exchange) in all {
             table.push(row, exchange, origin, stands_for);
         }
         table
@@ -74,74 +96,6 @@ impl Exchanges {
             self.bill_side.push(line.side as i64);
             self.bill_confidence.push(line.confidence as i64);
             self.bill_ns.push(line.ns.as_nanos());
-        }
-    }
-}
-
-/// Row and exchange, and how many each stands for: the slowest ones for themselves, of the others every k-th for k.
-fn thinned<'a>(all: &[(usize, &'a Exchange)], rows_max: usize) -> Vec<(u64, usize, &'a Exchange)> {
-    if all.len() <= rows_max {
-        return all.iter().map(|(row, exchange)| (1, *row, *exchange)).collect();
-    }
-    let slow_max = rows_max / 2;
-    let mut by_time: Vec<usize> = (0..all.len()).collect();
-    by_time.sort_by_key(|at| (std::cmp::Reverse(all[*at].1.elapsed), *at));
-    let mut slow = vec![false; all.len()];
-    by_time.iter().take(slow_max).for_each(|at| slow[*at] = true);
-    let others = all.len() - slow_max;
-    let k = others.div_ceil((rows_max - slow_max).max(1)).max(1);
-    let (mut out, mut seen) = (Vec::with_capacity(rows_max), 0);
-    for (at, (row, exchange)) in all.iter().enumerate() {
-        if slow[at] {
-            out.push((1, *row, *exchange));
-        } else {
-            if seen % k == 0 {
-                out.push((k.min(others - seen) as u64, *row, *exchange));
-            }
-            seen += 1;
-        }
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use tcpwhy_core::Side;
-    use tcpwhy_wire::Duration;
-
-    use super::*;
-
-    fn exchange(n: u64, elapsed_ms: i64) -> Exchange {
-        Exchange {
-            n,
-            kind: Kind::Exchange,
-            initiator: Side::Client,
-            by: None,
-            start: Instant::from_nanos(n as i64),
-            elapsed: Duration::from_millis(elapsed_ms),
-            awaited: Duration::ZERO,
-            client_idle: Duration::ZERO,
-            request_bytes: 1,
-            reply_bytes: 1,
-            packets: [n, n],
-            request: None,
-            bill: Vec::new(),
-        }
-    }
-
-    #[test]
-    fn the_slowest_stay_and_the_others_stand_for_all() {
-        let exchanges: Vec<Exchange> =
-            (0..1_003).map(|n| exchange(n, if n % 100 == 7 { 40 } else { 1 })).collect();
-        let all: Vec<_> = exchanges.iter().map(|exchange| (0, exchange)).collect();
-        for rows_max in [2, 10, 50, 100, 999, 1_003, 5_000] {
-            let thin = thinned(&all, rows_max);
-            assert!(thin.len() <= rows_max.max(2), "{} rows of at most {rows_max}", thin.len());
-            assert_eq!(thin.iter().map(|(stands_for, ..)| stands_for).sum::<u64>(), 1_003, "{rows_max}");
-            assert!(thin.is_sorted_by_key(|(_, _, exchange)| exchange.start));
-            let slow = thin.iter().filter(|(_, _, exchange)| exchange.elapsed.as_nanos() == 40_000_000);
-            assert!(rows_max < 50 || slow.clone().count() == 10, "{rows_max}");
-            assert!(rows_max < 50 || slow.map(|(stands_for, ..)| stands_for).sum::<u64>() == 10);
         }
     }
 }

@@ -28,10 +28,10 @@ use crate::which::Which;
 
 /// Connections and exchanges listed one by one where only the overview is printed.
 const LISTED_FOR_TEXT: u64 = 1_000;
-/// The same in the JSON document.
+/// In the JSON document; where all are compared or annotated, some 1 kB of memory each; and in the page, from the whole capture.
 const LISTED_FOR_JSON: u64 = 50_000;
-/// The same in the page: some 1 kB of memory each.
-const LISTED_FOR_PAGE: u64 = 200_000;
+const LISTED_FOR_ALL: u64 = 200_000;
+const LISTED_FOR_PAGE: usize = 40_000;
 
 /// Says where every millisecond of a TCP exchange went, whose it is, and what one change would save.
 #[derive(Debug, Parser)]
@@ -376,7 +376,7 @@ impl InputArgs {
 
     /// What the analysis has to keep of every exchange.
     pub(crate) fn listing_all(&self) -> Options {
-        self.listing(Listing::UpTo(LISTED_FOR_PAGE))
+        self.listing(Listing::UpTo(LISTED_FOR_ALL))
     }
 
     /// How text looks.
@@ -435,21 +435,21 @@ impl ReadArgs {
 
     /// What the analysis has to keep for what was asked.
     pub(crate) fn analysis(&self) -> Options {
-        let most = match self.format() {
-            _ if self.html.is_some() || self.annotate.is_some() => LISTED_FOR_PAGE,
-            Format::Json | Format::Csv => LISTED_FOR_JSON,
-            Format::Text | Format::Markdown => LISTED_FOR_TEXT,
+        let many = match self.format() {
+            _ if self.annotate.is_some() => Listing::UpTo(LISTED_FOR_ALL),
+            Format::Json | Format::Csv => Listing::UpTo(LISTED_FOR_JSON),
+            _ if self.html.is_some() => Listing::Thinned(LISTED_FOR_PAGE),
+            Format::Text | Format::Markdown => Listing::UpTo(LISTED_FOR_TEXT),
         };
         self.input.listing(match self.connection {
-            None => Listing::UpTo(most),
+            None => many,
             Some(Which::Number(number)) => Listing::Connection(number),
             // All of them, to see which it is.
             Some(_) => Listing::UpTo(LISTED_FOR_JSON),
         })
     }
 
-    /// How often the inputs are read after the first pass: what is wanted is known only then where it is the packets of the most
-    /// expensive exchanges, or a connection that is not named by its number.
+    /// How often the inputs are read after the first pass: for packets of what it found to be expensive, or what has no number.
     pub(crate) fn more_passes(&self) -> usize {
         let files = usize::from(self.html.is_some() || self.annotate.is_some());
         let shown = match self.connection {

@@ -260,7 +260,8 @@ fn read(args: &ReadArgs) -> anyhow::Result<u8> {
     let mut gates = gate::judge(&args.fail_on, &report);
     gates.extend(baselines.judge(&report));
     baselines.save(&report)?;
-    write_files(args, &mut again, ends, &output, &report, page.as_ref(), annotated.as_ref())?;
+    let files = [page.as_ref(), annotated.as_ref()];
+    write_files(args, (&mut again, ends, threads), &output, &report, files)?;
     // What is written for others has nothing of it.
     if args.show_requests {
         match again.pop() {
@@ -286,18 +287,16 @@ fn read(args: &ReadArgs) -> anyhow::Result<u8> {
 /// The page and the annotated capture, as far as they were asked for.
 fn write_files(
     args: &ReadArgs,
-    again: &mut Vec<Inputs>,
-    ends: Option<&Ends>,
+    (again, ends, threads): (&mut Vec<Inputs>, Option<&Ends>, usize),
     output: &Output<'_>,
     report: &Report,
-    page: Option<&OutFile>,
-    annotated: Option<&OutFile>,
+    [page, annotated]: [Option<&OutFile>; 2],
 ) -> anyhow::Result<()> {
     if page.is_none() && annotated.is_none() {
         return Ok(());
     }
     let drawn = if let Some(inputs) = again.pop() {
-        page::second_pass(&args.input, inputs, ends, report)?
+        page::second_pass(&args.input, inputs, ends, report, threads)?
     } else {
         output::complain(
             "a pipe is read once: no packets are drawn or annotated; save the capture to see them",

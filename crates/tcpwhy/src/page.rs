@@ -8,7 +8,8 @@ use std::net::IpAddr;
 
 use anyhow::Context as _;
 use tcpwhy::input::Inputs;
-use tcpwhy_core::{Analysis, LADDERS_MAX, Listing, Report};
+use tcpwhy::threads::Engine;
+use tcpwhy_core::{LADDERS_MAX, Listing, Report};
 use tcpwhy_page::packets::note_sacks;
 use tcpwhy_page::{Choice, Context, Page, Sacks, chosen, file};
 use tcpwhy_report::CaptureInfo;
@@ -55,6 +56,7 @@ pub(crate) fn second_pass(
     mut inputs: Inputs,
     ends: Option<&Ends>,
     report: &Report,
+    threads: usize,
 ) -> anyhow::Result<Drawn> {
     let choices: Vec<Choice> = chosen(report);
     let mut first_packets = [0; LADDERS_MAX];
@@ -62,7 +64,7 @@ pub(crate) fn second_pass(
     if let Some(window) = args.window() {
         inputs.limit(&window)?;
     }
-    let mut analysis = Analysis::new(args.listing(Listing::Beginning(first_packets)));
+    let mut engine = Engine::new(args.listing(Listing::Beginning(first_packets)), threads);
     let mut names = args.anonymizer()?;
     let mut sacks: BTreeMap<u64, Sacks> = BTreeMap::new();
     // Pairs of hosts know nothing of each other, but for who is the client where no handshake says it.
@@ -89,10 +91,10 @@ pub(crate) fn second_pass(
                     note_sacks(sacks.entry(choice.first_packet).or_default(), segment);
                 }
             }
-            analysis.on_captured(segment, captured);
+            engine.on_segment(segment, captured);
         },
     );
-    Ok(Drawn { report: analysis.finish(), sacks })
+    Ok(Drawn { report: engine.finish(), sacks })
 }
 
 fn ordered(hosts: [IpAddr; 2]) -> [IpAddr; 2] {

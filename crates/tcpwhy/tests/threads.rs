@@ -9,7 +9,7 @@ use std::process::Command;
 
 use tcpwhy::input::{self, Inputs};
 use tcpwhy::threads::Engine;
-use tcpwhy_core::{Analysis, Listing, Options};
+use tcpwhy_core::{Analysis, Listing, Options, Report, stands_for};
 use tcpwhy_gen::{Generator, Hostile, Shape};
 use tcpwhy_wire::Segment;
 use tcpwhy_wire::capture::LinkType;
@@ -85,20 +85,61 @@ fn what_is_given_up_is_the_same_with_any_number_of_threads() {
 fn threads_and_seeds_change_no_report_of_hostile_captures() {
     for hostile in Hostile::ALL {
         let segments = segments(hostile, 60_000);
-        let mut first = None;
-        for (threads, seed) in [(1, 1), (2, 2), (3, 3), (8, 4), (1, 5)] {
-            let listing = Listing::UpTo(2_000);
-            let options =
-                Options { listing, max_connections: 1_500, memory: 64_000_000, seed, ..Options::default() };
-            let mut engine = Engine::new(options, threads);
-            for segment in &segments {
-                engine.on_segment(segment, &[]);
+        for listing in [Listing::UpTo(2_000), Listing::Thinned(2_000)] {
+            let mut first = None;
+            for (threads, seed) in [(1, 1), (2, 2), (3, 3), (8, 4), (1, 5)] {
+                let options = Options {
+                    listing,
+                    max_connections: 1_500,
+                    memory: 64_000_000,
+                    seed,
+                    ..Options::default()
+                };
+                let mut engine = Engine::new(options, threads);
+                for segment in &segments {
+                    engine.on_segment(segment, &[]);
+                }
+                let report = engine.finish();
+                let first = first.get_or_insert_with(|| report.clone());
+                assert!(*first == report, "{}: {threads} threads, seed {seed}", hostile.name());
             }
-            let report = engine.finish();
-            let first = first.get_or_insert_with(|| report.clone());
-            assert!(*first == report, "{}: {threads} threads, seed {seed}", hostile.name());
         }
     }
+}
+
+/// Of a long capture the page's sample is of all of it, and stands for all of it, whoever works on what.
+#[test]
+fn a_sample_is_of_the_whole_capture_and_the_same_with_any_number_of_threads() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("rpc.pcap");
+    generate(Shape::Rpc, &file);
+    let mut segments = Vec::new();
+    let take = |segment: &Segment, _: &[u8]| segments.push(*segment);
+    Inputs::open(&[&file]).for_each_captured(&input::Options::default(), |_| {}, take);
+    let mut first: Option<Report> = None;
+    for (threads, seed) in [(1, 1), (2, 2), (3, 3)] {
+        let options = Options { listing: Listing::Thinned(1_000), seed, ..Options::default() };
+        let mut engine = Engine::new(options, threads);
+        for segment in &segments {
+            engine.on_segment(segment, &[]);
+        }
+        let report = engine.finish();
+        assert!(first.get_or_insert_with(|| report.clone()) == &report, "{threads} threads, seed {seed}");
+    }
+    let Some(report) = first else { panic!("nothing was read") };
+    let listed: Vec<_> = report.connections.iter().flat_map(|connection| &connection.exchanges).collect();
+    assert!((300..=1_000).contains(&listed.len()), "{} are listed", listed.len());
+    let all = report.setups + report.exchanges + report.one_way + report.subscriptions;
+    let stands = stands_for(&report);
+    assert_eq!((stands.len(), stands.iter().sum::<u64>()), (listed.len(), all));
+    let span = [segments[0].at, segments[segments.len() - 1].at];
+    let late = listed.iter().filter(|exchange| exchange.start - span[0] > span[1] - exchange.start).count();
+    assert!(late * 3 > listed.len(), "{late} of {} are of the second half", listed.len());
+    // What it says of the bill is near to what the bill is.
+    let whole = report.elapsed.as_nanos() as f64;
+    let told: f64 =
+        listed.iter().zip(&stands).map(|(exchange, k)| exchange.elapsed.as_nanos() as f64 * *k as f64).sum();
+    assert!((told / whole - 1.0).abs() < 0.1, "{told} instead of {whole} ns");
 }
 
 fn segments(hostile: Hostile, packets: u64) -> Vec<Segment> {

@@ -16,6 +16,7 @@ use crate::epoch::orders::{Asked, Epoch, Orders, Roll};
 use crate::epoch::shard::Shard;
 use crate::tally::ledger::Listing;
 use crate::tally::listed;
+use crate::tally::thinning::Kept;
 use crate::words::limits::SERVERS_MAX;
 use crate::words::report::Report;
 
@@ -53,6 +54,8 @@ pub struct Conductor {
     /// Servers with findings of their own, and how many were given up.
     servers: BTreeSet<Endpoint>,
     given_up: u64,
+    /// What lists are thinned to.
+    level: u32,
 }
 
 impl Conductor {
@@ -64,6 +67,7 @@ impl Conductor {
             limit: budget.connections(0),
             finished: VecDeque::new(),
             count: 0,
+            level: 0,
             settled: 0,
             open: [0; 4],
             ways_age: false,
@@ -107,6 +111,13 @@ impl Conductor {
         let finished_before = self.forget_finished(rolls.iter().map(|roll| roll.finished).sum());
         let listed: u64 = rolls.iter().map(|roll| roll.listed).sum();
         let listed_enough = matches!(self.listing, Listing::UpTo(most) if listed >= most);
+        if let Listing::Thinned(most) = self.listing {
+            let mut kept = Kept::default();
+            for roll in rolls {
+                kept.add_all(&roll.kept);
+            }
+            self.level = kept.level(self.level, most);
+        }
         let lists_bytes = self.budget.lists(open * CONNECTION);
         self.servers.extend(rolls.iter().flat_map(|roll| &roll.servers));
         let costs = rolls.iter().flat_map(|roll| roll.costs.iter().copied());
@@ -123,6 +134,7 @@ impl Conductor {
                 evicted,
                 finished_before,
                 listed_enough,
+                level: self.level,
                 lists_bytes,
                 ways_age: self.ways_age,
                 given_up: given_up.clone(),

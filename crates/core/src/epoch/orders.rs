@@ -2,6 +2,8 @@
 
 use tcpwhy_wire::{Duration, Endpoint, Instant};
 
+use crate::tally::thinning::Kept;
+
 /// How long an epoch is.
 #[derive(Clone, Copy, Debug)]
 pub struct Epoch {
@@ -27,6 +29,8 @@ pub struct Roll {
     /// Exchanges that are kept of connections that have a number, and what the lists of the one connection take that was asked for.
     pub(crate) listed: u64,
     pub(crate) listed_bytes: usize,
+    /// How many of those are kept by which level of thinning.
+    pub(crate) kept: Kept,
     /// Servers with their first bill.
     pub(crate) servers: Vec<Endpoint>,
     /// Where it was asked: what each of its servers has come to.
@@ -49,6 +53,8 @@ pub struct Orders {
     pub(crate) finished_before: u32,
     /// Exchanges that close from now on are listed no more.
     pub(crate) listed_enough: bool,
+    /// Lists keep what this level keeps.
+    pub(crate) level: u32,
     /// What the lists of the one connection may take.
     pub(crate) lists_bytes: usize,
     /// A generation of ways is over.

@@ -419,6 +419,7 @@ impl Shard {
             ways: self.ways.younger(),
             finished: std::mem::take(&mut self.finished_now),
             listed: self.ledger.listed(),
+            kept: self.ledger.kept(),
             listed_bytes: self.ledger.lists_bytes(),
             ages,
             servers: self.ledger.services.take_begun(),
@@ -461,11 +462,13 @@ impl Shard {
             if !self.ledger.lists(listed.connection.id) {
                 listed.forget();
             } else if was_unnumbered {
-                self.ledger.keep(listed.totals.exchanges.len());
+                self.ledger.keep(&mut listed.totals);
             }
         }
         let has_number = |listed: &Listed| listed.connection.id & UNNUMBERED == 0;
         self.numbered += self.listed[self.numbered..].iter().take_while(|listed| has_number(listed)).count();
+        let finished = self.listed.iter_mut().filter(|listed| listed.connection.id & UNNUMBERED == 0);
+        self.ledger.thin(orders.level, finished.map(|listed| &mut listed.totals));
         self.ledger.begin_epoch(orders.listed_enough, orders.lists_bytes);
         self.ledger.packet = orders.packet;
         self.asked = orders.asked;

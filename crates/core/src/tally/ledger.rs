@@ -8,6 +8,7 @@ use crate::bill::account::{Account, LineView};
 
 use crate::tally::closed::Closed;
 use crate::tally::service::Services;
+use crate::tally::thinning::{self, Kept};
 use crate::words::cause::{Cause, Side};
 use crate::words::ids::{UNLISTED, UNNUMBERED};
 use crate::words::report::{Exchange, Kind, Line, Report, TotalLine};
@@ -17,6 +18,9 @@ const LISTED: usize = 2 * size_of::<Exchange>() + 4 * size_of::<Line>();
 
 /// So many connections at most are listed with their ladders.
 pub const LADDERS_MAX: usize = 16;
+
+/// The connections of which [`Listing::Thinned`] lists exchanges.
+const THINNED_OF: u64 = 200_000;
 
 /// Which exchanges are listed one by one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +34,8 @@ pub enum Listing {
     Beginning([u64; LADDERS_MAX]),
     /// All, up to this many; the rest is counted in [`crate::words::report::Omitted`].
     UpTo(u64),
+    /// Of the whole capture so many at most, and the slower the likelier ([`crate::stands_for`]). Connections up to 200,000.
+    Thinned(usize),
 }
 
 /// Time by cause and side, and how often.
@@ -97,11 +103,25 @@ impl ConnectionTotals {
         }
     }
 
+    /// Keeps what this level keeps.
+    pub(crate) fn thin(&mut self, level: u32) {
+        if level > 0 {
+            self.exchanges.retain(|(_, exchange)| exchange.level() >= level);
+        }
+    }
+
     /// The connection's bill, largest line first.
     pub(crate) fn bill(&self) -> Vec<TotalLine> {
         let mut lines = self.lines.clone();
         lines.sort_by(|a, b| b.ns.cmp(&a.ns).then(a.cause.cmp(&b.cause)).then(a.side.cmp(&b.side)));
         lines
+    }
+}
+
+impl Exchange {
+    /// The last level of thinning that keeps it.
+    pub(crate) fn level(&self) -> u32 {
+        thinning::level(self.packets, self.elapsed)
     }
 }
 
@@ -121,6 +141,10 @@ pub(crate) struct Ledger {
     lists_bytes_max: usize,
     /// They were enough when the epoch began; during an epoch, what comes first may come last.
     listed_enough: bool,
+    /// What exchanges must pass, what all that are listed have passed, and how many pass what.
+    level: u32,
+    thinned: u32,
+    kept: Kept,
     connections: BTreeMap<u64, ConnectionTotals>,
     /// Numbers of the connections that were asked for by their first packets.
     chosen: Vec<u64>,
@@ -144,6 +168,9 @@ impl Ledger {
             services: Services::new(),
             listed: 0,
             listed_enough: false,
+            level: 0,
+            thinned: 0,
+            kept: Kept::default(),
             connections: BTreeMap::new(),
             chosen: Vec::new(),
             numbered: 0,
@@ -176,6 +203,7 @@ impl Ledger {
             Listing::Beginning(_) => self.is_chosen(packet),
             Listing::Connection(wanted) => self.numbered + opened < wanted,
             Listing::UpTo(most) => self.numbered + opened < most,
+            Listing::Thinned(_) => self.numbered + opened < THINNED_OF,
         }
     }
 
@@ -187,22 +215,51 @@ impl Ledger {
             Listing::Connection(wanted) => wanted == connection,
             Listing::Beginning(_) => self.chosen.contains(&connection),
             Listing::UpTo(most) => connection <= most,
+            Listing::Thinned(_) => connection <= THINNED_OF,
         }
     }
 
     /// Exchanges of a connection that was over before it got its number, and is listed.
-    pub(crate) fn keep(&mut self, exchanges: usize) {
-        self.listed += exchanges as u64;
+    pub(crate) fn keep(&mut self, totals: &mut ConnectionTotals) {
+        totals.thin(self.level);
+        self.listed += totals.exchanges.len() as u64;
+        self.count_levels(totals);
+    }
+
+    fn count_levels(&mut self, totals: &ConnectionTotals) {
+        if matches!(self.listing, Listing::Thinned(_)) {
+            totals.exchanges.iter().for_each(|(_, exchange)| self.kept.add(exchange.level()));
+        }
+    }
+
+    /// From now on, and of what is listed so far, only what this level keeps.
+    pub(crate) fn thin<'a>(
+        &'a mut self,
+        level: u32,
+        finished: impl Iterator<Item = &'a mut ConnectionTotals>,
+    ) {
+        self.level = level.max(self.level);
+        if self.level > self.thinned {
+            self.thinned = self.level;
+            self.connections.values_mut().chain(finished).for_each(|totals| totals.thin(self.thinned));
+        }
+    }
+
+    /// How many are listed, for the level of all shards.
+    pub(crate) fn kept(&self) -> Kept {
+        self.kept
     }
 
     /// Connections get their numbers, by which `count` have one.
     pub(crate) fn number(&mut self, count: u64, number: impl Fn(u64) -> u64) {
         self.services.number(&number);
-        for (connection, totals) in self.connections.split_off(&UNNUMBERED) {
+        for (connection, mut totals) in self.connections.split_off(&UNNUMBERED) {
             let connection = number(connection);
             if self.lists(connection) {
                 let numbered = connection & UNNUMBERED == 0;
                 if numbered {
+                    totals.thin(self.level);
+                    self.count_levels(&totals);
                     self.listed += totals.exchanges.len() as u64;
                     self.lists_bytes += totals.exchanges.len() * LISTED;
                 }
@@ -268,12 +325,26 @@ impl Ledger {
         if self.listed_enough {
             return;
         }
+        self.list(closed, account, elapsed);
+    }
+
+    /// Keeps the exchange itself, where there is room for it.
+    #[cold]
+    fn list(&mut self, closed: &Closed, account: &Account, elapsed: Duration) {
         let numbered = closed.connection & UNNUMBERED == 0;
         let has_ladders = matches!(self.listing, Listing::Connection(_) | Listing::Beginning(_));
         if numbered && has_ladders && !self.has_room(LISTED) {
             return;
         }
-        let list = self.connections.entry(closed.connection).or_default();
+        if let Listing::Thinned(most) = self.listing {
+            if !thinning::keeps(self.level, closed.packets, elapsed) {
+                return;
+            }
+            if numbered {
+                self.kept.add(thinning::level(closed.packets, elapsed));
+                self.level = self.kept.level(self.level, most);
+            }
+        }
         self.listed += u64::from(numbered);
         let exchange = Exchange {
             n: closed.n,
@@ -290,7 +361,7 @@ impl Ledger {
             request: None,
             bill: account.lines(),
         };
-        list.exchanges.push((self.packet, exchange));
+        self.connections.entry(closed.connection).or_default().exchanges.push((self.packet, exchange));
     }
 
     /// Takes over what another shard's ledger knows.
@@ -302,6 +373,7 @@ impl Ledger {
             *sum += more;
         }
         self.services.merge(other.services);
+        self.level = self.level.max(other.level);
     }
 
     /// Fills in everything that the ledger knows. So many servers were given up before.
@@ -310,6 +382,7 @@ impl Ledger {
         report.by_clock = self.by_clock;
         [report.setups, report.exchanges, report.one_way, report.subscriptions] = self.kinds;
         report.bill = self.totals.to_lines();
+        report.thinned = self.level;
         report.findings = self.services.findings(self.elapsed, given_up);
     }
 }

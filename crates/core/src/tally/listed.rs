@@ -3,6 +3,7 @@
 //! Each shard keeps what may be wanted. What is, in the order of connections and of their bills, is known at the end.
 
 use crate::tally::ledger::{ConnectionTotals, Listing};
+use crate::tally::thinning::Kept;
 use crate::words::report::{self, Report};
 
 /// A connection that is over, and what was kept of its exchanges.
@@ -30,6 +31,10 @@ pub(crate) fn put_into(report: &mut Report, mut listed: Vec<Listed>, listing: Li
     report.omitted.connections = connections - listed.len() as u64;
     let limit = match listing {
         Listing::UpTo(most) => usize::try_from(most).unwrap_or(usize::MAX),
+        Listing::Thinned(most) => {
+            report.thinned = thin(&mut listed, report.thinned, most);
+            usize::MAX
+        }
         Listing::None | Listing::Connection(_) | Listing::Beginning(_) => usize::MAX,
     };
     let kept: usize = listed.iter().map(|listed| listed.totals.exchanges.len()).sum();
@@ -59,4 +64,17 @@ pub(crate) fn put_into(report: &mut Report, mut listed: Vec<Listed>, listing: Li
         connection.exchanges = totals.exchanges.into_iter().map(|(_, exchange)| exchange).collect();
         report.connections.push(connection);
     }
+}
+
+/// Keeps what the first level keeps, from this one on, that leaves no more than `most`, and returns it.
+fn thin(listed: &mut [Listed], from: u32, most: usize) -> u32 {
+    let mut kept = Kept::default();
+    for (_, exchange) in listed.iter().flat_map(|listed| &listed.totals.exchanges) {
+        kept.add(exchange.level());
+    }
+    let level = kept.level(from, most);
+    for listed in listed {
+        listed.totals.thin(level);
+    }
+    level
 }

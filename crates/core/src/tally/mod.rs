@@ -4,3 +4,4 @@ pub(crate) mod closed;
 pub(crate) mod ledger;
 pub(crate) mod listed;
 pub(crate) mod service;
+pub(crate) mod thinning;

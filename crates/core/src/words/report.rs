@@ -34,6 +34,8 @@ pub struct Report {
     pub connections: Vec<Connection>,
     /// Connections and exchanges that were billed but are not listed one by one.
     pub omitted: Omitted,
+    /// How often the lists were thinned, see [`crate::Listing::Thinned`].
+    pub thinned: u32,
     /// Things seen in the capture that limit what can be said, with how often: "capture dropped packets", ...
     pub notes: Vec<Note>,
 }

@@ -174,6 +174,7 @@ pub(crate) fn stall() -> Report {
             ladder_omitted: 7,
         }],
         omitted: Omitted::default(),
+        thinned: 0,
         notes: vec![],
     }
 }

@@ -1,0 +1,116 @@
+//! Which of too many exchanges are listed one by one, and how many does each stand for?
+//!
+//! An exchange is kept with a chance that grows with its time and halves from level to level; what is slow enough is kept at any rate.
+//! Whether it is kept rests on its packets and its time alone, and what a level keeps, the levels below keep too: so what is listed at
+//! the end is the same however the work is spread.
+
+use tcpwhy_wire::Duration;
+
+use crate::words::report::{Exchange, Report};
+
+/// An exchange of no time has one lot of 2^level, and one more for each so long.
+const LOT: Duration = Duration::from_millis(1);
+/// Beyond it nothing is thinned any more.
+const LEVEL_MAX: u32 = 40;
+
+/// The last level that keeps what reaches over these packets and takes so long; those below keep it too.
+pub(crate) fn level(packets: [u64; 2], elapsed: Duration) -> u32 {
+    let times = ((u128::from(lots(elapsed)) << 64) - 1).checked_div(drawn(packets));
+    times.map_or(LEVEL_MAX, |times| LEVEL_MAX.min(times.ilog2()))
+}
+
+/// Whether this level keeps it.
+pub(crate) fn keeps(level: u32, packets: [u64; 2], elapsed: Duration) -> bool {
+    level == 0 || drawn(packets) < u128::from(lots(elapsed)) << (64 - level)
+}
+
+/// How many are listed, by the last level that keeps each.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Kept([u64; LEVEL_MAX as usize + 1]);
+
+impl Default for Kept {
+    fn default() -> Self {
+        Self([0; LEVEL_MAX as usize + 1])
+    }
+}
+
+impl Kept {
+    pub(crate) fn add(&mut self, level: u32) {
+        self.0[level as usize] += 1;
+    }
+
+    pub(crate) fn add_all(&mut self, other: &Self) {
+        self.0.iter_mut().zip(other.0).for_each(|(sum, more)| *sum += more);
+    }
+
+    /// The first level from this one on that leaves no more than so many. As long as only more come, it is not beyond the last one.
+    pub(crate) fn level(&self, from: u32, most: usize) -> u32 {
+        let leaves = |level: u32| self.0[level as usize..].iter().sum::<u64>();
+        (from..LEVEL_MAX).find(|level| leaves(*level) <= most as u64).unwrap_or(LEVEL_MAX)
+    }
+}
+
+/// A number below 2^64, always the same for the same packets.
+fn drawn(packets: [u64; 2]) -> u128 {
+    let mut x = packets[0].wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ packets[1].rotate_left(32);
+    for _ in 0..2 {
+        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^= x >> 31;
+    }
+    u128::from(x)
+}
+
+fn lots(elapsed: Duration) -> u64 {
+    1 + (elapsed.as_nanos().max(0) / LOT.as_nanos()).unsigned_abs()
+}
+
+/// How many exchanges each listed one stands for, in the order of the report: together as many as its connections had. What a level
+/// keeps at any rate stands for itself alone.
+pub fn stands_for(report: &Report) -> Vec<u64> {
+    let listed = || report.connections.iter().flat_map(|connection| &connection.exchanges);
+    let Some(of) = 1_u64.checked_shl(report.thinned).filter(|of| *of > 1) else {
+        return vec![1; listed().count()];
+    };
+    let chance = |exchange: &Exchange| lots(exchange.elapsed).min(of);
+    let sampled = || listed().filter(|exchange| chance(exchange) < of);
+    let certain = (listed().count() - sampled().count()) as u64;
+    // What was drawn is scaled so that the sum is right.
+    let weight = |exchange: &Exchange| of as f64 / chance(exchange) as f64;
+    let (drawn, all) =
+        (sampled().map(weight).sum::<f64>(), listed().count() as u64 + report.omitted.exchanges - certain);
+    let scale = if drawn > 0.0 { all as f64 / drawn } else { 0.0 };
+    let mut sum = 0.0;
+    let each = |exchange: &Exchange| {
+        if chance(exchange) == of {
+            return 1;
+        }
+        let before = (sum * scale).round();
+        sum += weight(exchange);
+        ((sum * scale).round() - before) as u64
+    };
+    listed().map(each).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_level_keeps_half_of_the_one_below_and_nothing_else() {
+        let all: Vec<[u64; 2]> = (0..64_000).map(|n| [3 * n, 3 * n + 2]).collect();
+        let mut before = all.clone();
+        for level in 0..6_u32 {
+            let kept: Vec<_> = all
+                .iter()
+                .copied()
+                .filter(|packets| super::level(*packets, Duration::ZERO) >= level)
+                .collect();
+            assert!(kept.iter().all(|packets| before.contains(packets)), "level {level}");
+            let wanted = all.len() >> level;
+            assert!(kept.len().abs_diff(wanted) * 20 <= wanted, "level {level}: {} of {wanted}", kept.len());
+            assert!(all.iter().all(|packets| super::level(*packets, LOT.times(1 << level)) >= level));
+            before = kept;
+        }
+    }
+}
