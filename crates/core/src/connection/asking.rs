@@ -116,7 +116,8 @@ impl Connection {
         // An acknowledgement within HTTP/2, as it seems: what comes a second later answers nothing.
         let reacted = open.client_idle.times(REACTS) <= wait;
         let word = wait >= LONG_MIN && reacted && frames::is_control(open.request_bytes);
-        if push || asks || news || word || self.roles.is_out_of_all_measure(wait, open.n) {
+        let timer = wait >= LONG_MIN && self.roles.may_keep_time();
+        if push || asks || news || word || timer || self.roles.is_out_of_all_measure(wait, open.n) {
             verdict.split.doubt();
         } else if wait >= LONG_MIN {
             verdict.split.temper();

@@ -144,7 +144,7 @@ impl Connection {
             Kind::OneWay => self.roles.on_unanswered(len, open.passed),
             _ => {
                 let wait = open.waited - self.delay(SERVER);
-                self.roles.on_question(len, wait, open.is_guess, open.client_idle);
+                self.roles.on_question(len, wait, open.is_guess, open.client_idle, open.request_at());
             }
         }
     }

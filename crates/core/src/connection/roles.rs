@@ -10,6 +10,7 @@ use tcpwhy_wire::{Duration, Instant};
 use super::row::Row;
 use crate::bill::account::Account;
 use crate::estimate::grid::Grid;
+use crate::estimate::own_time::OwnTime;
 use crate::estimate::polls::Polls;
 use crate::flow::ends::SERVER;
 
@@ -115,6 +116,8 @@ pub(super) struct Roles {
     grid: Grid,
     grid_len: u32,
     pub row: Option<Box<Row>>,
+    /// What the server's long answers tell of a timer of its own.
+    own_time: OwnTime,
     /// When questions went on behind a silence.
     pub asks: Grid,
     pushes: Pushes,
@@ -223,12 +226,23 @@ impl Roles {
         self.look();
     }
 
-    /// The server answered the client's question of `len` bytes after `wait`, for all that is known or as a guess.
+    /// The server answered the client's question of `len` bytes, which ended at `asked_at`, after `wait`, for all that is known or as a
+    /// guess.
     #[inline]
-    pub(super) fn on_question(&mut self, len: u32, wait: Duration, is_guess: bool, idle: Duration) {
+    pub(super) fn on_question(
+        &mut self,
+        len: u32,
+        wait: Duration,
+        is_guess: bool,
+        idle: Duration,
+        asked_at: Instant,
+    ) {
         self.quick = self.quick.saturating_add(u32::from(wait <= QUICK));
         let tells = self.alert || is_guess || wait >= KEPT_MIN;
         if tells || self.unanswered.len == len || self.answer_len == len {
+            if wait >= PAUSE_MIN {
+                self.on_long_answer(asked_at + wait, asked_at);
+            }
             self.on_telling_question(len, wait, is_guess, idle);
         } else {
             self.question_len = len;
@@ -304,6 +318,20 @@ impl Roles {
         let Reacted { count, shortest, longest } = self.reacted;
         let differ = longest.max(wait) >= shortest.min(wait).times(2);
         count >= TURNS_MIN && idle.times(STEADY) <= wait && next <= len && differ
+    }
+
+    /// The server took long to answer, at `at`, what was asked at `asked_at`.
+    #[cold]
+    fn on_long_answer(&mut self, at: Instant, asked_at: Instant) {
+        self.own_time.on_answer(at, asked_at);
+        if self.own_time.is_shown() && !self.grid.is_kept() {
+            self.on_grid(self.own_time.grid);
+        }
+    }
+
+    /// Whether its long answers may come when it is its time, whatever was asked.
+    pub(super) fn may_keep_time(&self) -> bool {
+        self.own_time.may_be()
     }
 
     pub(super) fn has_parked(&self) -> bool {

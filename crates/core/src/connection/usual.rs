@@ -305,6 +305,7 @@ impl Connection {
         let own = self.delay(CLIENT);
         let side = self.halves[SERVER].side;
         let is_session = self.is_session(&open);
+        let asked_at = open.request_at();
         let account = open.reply.settle();
         if self.way.min(CLIENT).is_some_and(|path| own - path >= QUEUED_MIN) {
             round_trip::charge_way_back(&self.pair(), account, Kind::Exchange, SERVER, packet);
@@ -320,7 +321,7 @@ impl Connection {
         }
         self.last_wait_end = Some(open.start + account.total());
         let wait = open.waited - self.delay(SERVER);
-        self.roles.on_question(open.request_bytes as u32, wait, false, open.client_idle);
+        self.roles.on_question(open.request_bytes as u32, wait, false, open.client_idle, asked_at);
         let closed = Closed {
             n: open.n,
             kind: Kind::Exchange,

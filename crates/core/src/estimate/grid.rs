@@ -10,6 +10,8 @@ pub(crate) const DISTANCE_MIN: Duration = Duration::from_millis(10);
 /// So many equal distances in a row may be a timer's, and so many are.
 pub(crate) const MAY_MIN: u8 = 5;
 const KEPT_MIN: u8 = 8;
+/// After so many it can be told how far another one is off.
+const OFF_AFTER: u8 = 2;
 /// A loop that sleeps is late by what it does meanwhile: distances are off by this part, each way.
 const PART: i64 = 25;
 /// ... or by this, as hosts and paths are.
@@ -63,6 +65,13 @@ impl Grid {
     /// Whether it has shown.
     pub(crate) fn is_kept(&self) -> bool {
         self.count >= KEPT_MIN
+    }
+
+    /// By how much `at` is off the nearest moment, once some distances have been equal.
+    pub(crate) fn off(&self, at: Instant) -> Option<Duration> {
+        let after = at - self.last.filter(|_| self.count >= OFF_AFTER && self.every.is_positive())?;
+        let steps = (after + self.every.divided_by(2)).as_nanos() / self.every.as_nanos();
+        (1..=MISSED_MAX).contains(&steps).then(|| after - self.every.times(steps))
     }
 
     /// Whether the next moment, or the one after that, is now.

@@ -4,7 +4,7 @@ use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path};
 use tcpwhy_core::report::Confidence::{Certain, Likely, Possible};
 use tcpwhy_core::report::Kind;
-use tcpwhy_wire::Endpoint;
+use tcpwhy_wire::{Duration, Endpoint};
 
 use crate::packet_log::{CLIENT, End, log, ms};
 use crate::seen::Seen;
@@ -124,6 +124,42 @@ fn a_syn_that_is_not_repeated_waits_for_nothing() {
     log(format!("@0 C syn\n +0 S syn\n {repeats}")).rtt(ms(0.1)).both_ends(|seen| {
         assert!(seen.report.elapsed <= ms(1), "{}: {seen}", seen.report.elapsed);
     });
+}
+
+/// A controller reports by the second and each report is confirmed at once; now and then something is asked behind that, and the next
+/// report comes at its time all the same (an S7 panel). A server that takes a second to answer is late when it is asked late.
+#[test]
+fn reports_by_the_second_are_no_server_that_thinks() {
+    let think = |seen: &Seen| -> Duration {
+        seen.report.bill.iter().filter(|line| line.cause == Cause::ServerThink).map(|line| line.ns).sum()
+    };
+    let beat = |n: i64| {
+        let aside = if n % 3 == 0 { "+0.5 C 68\n +10 S 37\n +0.2 C 7\n" } else { "" };
+        format!("@{} S 33\n +0.2 C 7\n {aside}", 1_000 * n)
+    };
+    let reports: String = (1..40).map(beat).collect();
+    let seen =
+        log(format!("handshake\n +1 C 36\n +3 S 36\n +0 C 7\n {reports}")).rtt(ms(2)).seen_at(End::Client);
+    assert!(think(&seen) <= ms(16_000), "{}: {seen}", think(&seen));
+    let finding = seen.report.findings.iter().find(|finding| finding.cause == Cause::ServerThink);
+    assert_eq!(finding.map(|finding| finding.confidence), Some(Possible), "{seen}");
+    let answer = |n: i64| if n % 3 == 0 { "+15 C 7\n +1000 S 33\n" } else { "+0.2 C 7\n +1000 S 33\n" };
+    let answers: String = (1..40).map(answer).collect();
+    let seen = log(format!("handshake\n +1 C 36\n +3 S 36\n {answers}")).rtt(ms(2)).seen_at(End::Client);
+    assert!(think(&seen) >= ms(39_000), "{}: {seen}", think(&seen));
+    let finding = seen.report.findings.iter().find(|finding| finding.cause == Cause::ServerThink);
+    assert_eq!(finding.map(|finding| finding.confidence), Some(Likely), "{seen}");
+}
+
+/// EtherNet/IP is registered above the ports that old hosts begin with.
+#[test]
+fn a_registered_port_is_the_server_s_wherever_it_lies() {
+    let turns = "@0 C 293\n +4 S 210\n +0 C ack\n +150 C 293\n +4 S 210\n +0 C ack\n";
+    for [client, server] in [[3_033, 44_818], [1_533, 5_432], [40_000, 20_001], [52_000, 443]] {
+        let ends = [client, server].map(|port| Endpoint { port, ..CLIENT });
+        let seen = log(turns).between(ends).seen_at(End::Client);
+        assert_eq!(seen.connection().client, ends[0], "{seen}");
+    }
 }
 
 /// Two ports that nobody registers, without a handshake: a heart-beat that is answered at once is asked by who is heard first.

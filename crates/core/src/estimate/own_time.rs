@@ -1,0 +1,95 @@
+//! Does an end speak when it is its time, whatever it was asked before?
+//!
+//! A controller reports by the second, and its peer confirms each report at once: that looks like a question that takes a second to
+//! answer. Who takes a second to answer is late by as much as the question was; who keeps a timer is not. So only moments tell whose
+//! question came late, and some of them must have.
+
+use tcpwhy_wire::{Duration, Instant};
+
+use super::grid::Grid;
+
+/// A question that is later by less says nothing.
+const LATE_MIN: Duration = Duration::from_millis(8);
+/// How closely a moment keeps to the timer, or follows the question, as a part of how late that was.
+const PART: i64 = 4;
+/// So many are no chance.
+const KEPT_MIN: u8 = 3;
+
+/// Answers that took long.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct OwnTime {
+    pub grid: Grid,
+    last: Option<Instant>,
+    /// How long behind an answer the next question came at the least.
+    soonest: Option<Duration>,
+    /// How many came at their time behind a question that was late, and how many as late as the question.
+    kept: u8,
+    followed: u8,
+}
+
+impl OwnTime {
+    /// An answer passed at `at`; its question had at `asked_at`.
+    pub(crate) fn on_answer(&mut self, at: Instant, asked_at: Instant) {
+        let behind = self.last.map(|last| asked_at - last);
+        let soonest = self.soonest.into_iter().chain(behind).min();
+        if let (Some(behind), Some(soonest), Some(off)) = (behind, soonest, self.grid.off(at)) {
+            let late = behind - soonest;
+            if late >= LATE_MIN {
+                let part = late.divided_by(PART);
+                self.kept = self.kept.saturating_add(u8::from(off.max(-off) <= part));
+                let follows = (off - late).max(late - off) <= part;
+                self.followed = self.followed.saturating_add(u8::from(follows));
+            }
+        }
+        self.grid.on_moment(at);
+        (self.last, self.soonest) = (Some(at), soonest);
+    }
+
+    /// Whether it may be so.
+    pub(crate) fn may_be(&self) -> bool {
+        self.kept > 0 && self.followed == 0
+    }
+
+    /// Whether it is.
+    pub(crate) fn is_shown(&self) -> bool {
+        self.kept >= KEPT_MIN && self.followed == 0 && self.grid.is_kept()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: i64) -> Instant {
+        Instant::MIN + Duration::from_millis(ms)
+    }
+
+    /// Of every third answer the question comes 15 ms late.
+    fn late(n: i64) -> i64 {
+        if n % 3 == 0 { 15 } else { 1 }
+    }
+
+    #[test]
+    fn a_timer_is_not_late_behind_a_late_question() {
+        let mut own = OwnTime::default();
+        (1..14).for_each(|n| own.on_answer(at(n * 1_000), at((n - 1) * 1_000 + late(n))));
+        assert!(own.is_shown());
+    }
+
+    #[test]
+    fn a_loop_over_a_path_says_nothing() {
+        let mut own = OwnTime::default();
+        (1..14).for_each(|n| own.on_answer(at(n * 220), at(n * 220 - 200)));
+        assert!(!own.may_be());
+    }
+
+    #[test]
+    fn a_server_that_takes_a_second_is() {
+        let (mut own, mut now) = (OwnTime::default(), 0);
+        for n in 1..14 {
+            own.on_answer(at(now + late(n) + 1_000), at(now + late(n)));
+            now += late(n) + 1_000;
+        }
+        assert!(!own.is_shown() && !own.may_be());
+    }
+}
