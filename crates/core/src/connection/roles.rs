@@ -18,6 +18,8 @@ use crate::flow::ends::SERVER;
 const SHARE: i64 = 10;
 /// ... and of somebody who takes a person's time a hundredth.
 const STEADY: i64 = 100;
+/// So few bytes of both ends say as little of who asks.
+const WORD_MAX: u64 = 64;
 /// A client that takes so long did something else than react.
 const IDLE_MIN: Duration = Duration::from_millis(50);
 /// A server that asks does not ask again sooner, unless it is known to.
@@ -317,7 +319,8 @@ impl Roles {
     pub(super) fn may_ask(&self, wait: Duration, idle: Duration, [len, next]: [u64; 2]) -> bool {
         let Reacted { count, shortest, longest } = self.reacted;
         let differ = longest.max(wait) >= shortest.min(wait).times(2);
-        count >= TURNS_MIN && idle.times(STEADY) <= wait && next <= len && differ
+        let words = len.max(next) <= WORD_MAX;
+        count >= TURNS_MIN && idle.times(STEADY) <= wait && (next <= len || words) && differ
     }
 
     /// The server took long to answer, at `at`, what was asked at `asked_at`.

@@ -24,6 +24,8 @@ use crate::words::report::Kind;
 /// Whatever else is billed before a segment, something in TCP held it.
 const BY_ITSELF: u32 =
     Cause::SenderThink.bit() | Cause::Unexplained.bit() | Cause::Bandwidth.bit() | Cause::Queueing.bit();
+/// No peer holds back an acknowledgement for longer (RFC 1122, 4.2.3.2).
+const SILENT_MIN: Duration = Duration::from_millis(500);
 const REPAIRS: u32 = Cause::Rto.bit() | Cause::Loss.bit();
 
 impl Connection {
@@ -65,7 +67,12 @@ impl Connection {
         order == Order::New
             && segment.flags.psh()
             && segment.payload_len < self.mss(from)
-            && self.halves[from].flight() < self.mss(from)
+            && (self.halves[from].flight() < self.mss(from) || self.is_silent(segment.at, from))
+    }
+
+    /// Whether an end has sent nothing for so long that what it sent last is acknowledged, whether the capture has that or not.
+    fn is_silent(&self, at: Instant, from: usize) -> bool {
+        self.halves[from].last_data.is_some_and(|last| at - last.at >= SILENT_MIN)
     }
 
     #[cold]

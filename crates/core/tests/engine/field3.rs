@@ -151,6 +151,18 @@ fn reports_by_the_second_are_no_server_that_thinks() {
     assert_eq!(finding.map(|finding| finding.confidence), Some(Likely), "{seen}");
 }
 
+/// Updates that come when there are any, each confirmed at once, are no server that takes one to three seconds for certain.
+#[test]
+fn words_that_are_confirmed_at_once_may_be_news() {
+    let turns: String = [1_750, 1_350, 1_650, 3_000, 3_000, 1_500, 2_900]
+        .map(|wait| format!("+0.1 C 9\n +{wait} S 17\n"))
+        .concat();
+    let seen =
+        log(format!("handshake\n +1 C 5\n +3 S 24\n {turns} +0 C ack")).rtt(ms(0.2)).seen_at(End::Client);
+    let finding = seen.report.findings.iter().find(|finding| finding.cause == Cause::ServerThink);
+    assert_eq!(finding.map(|finding| finding.confidence), Some(Possible), "{seen}");
+}
+
 /// EtherNet/IP is registered above the ports that old hosts begin with.
 #[test]
 fn a_registered_port_is_the_server_s_wherever_it_lies() {
