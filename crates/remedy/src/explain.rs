@@ -9,6 +9,7 @@ use tcpwhy_core::Cause;
 use tcpwhy_core::Side;
 
 use crate::advise::{Who, plan, worded};
+use crate::form::form_in_words;
 
 /// The sections of every file, in order. The fixes are put in before `See it by hand`.
 pub const SECTIONS: [&str; 5] =
@@ -85,7 +86,10 @@ fn fixes(cause: Cause) -> String {
         let what = step.fix.what.replace("{side}", who);
         let form = match step.forms {
             [] => String::new(),
-            forms => format!(", where the form is `{}`", forms.join("` or `")),
+            forms => {
+                let words = forms.iter().map(|form| form_in_words(form).unwrap_or(form));
+                format!(", where it says \"{}\"", words.collect::<Vec<_>>().join("\" or \""))
+            }
         };
         let heading =
             format!("{}. `{}` ({who}{form}): {}.", i + 1, step.fix.id, worded(&what, Side::Unknown));

@@ -8,8 +8,10 @@ pub mod advise;
 pub mod alternatives;
 pub mod catalogue;
 pub mod explain;
+mod form;
 
 pub use advise::{Remedy, Saves, remedies_for};
 pub use alternatives::{Alternative, Reading, alternatives};
 pub use catalogue::{Fix, How, Stack};
 pub use explain::{Explanation, explain};
+pub use form::form_in_words;

@@ -1,12 +1,14 @@
 //! How do spreadsheets and databases get the bills?
 //!
 //! One row for each line of each exchange's bill (RFC 4180): whatever is to be known of the exchange stands in each of its rows.
-//! Times are nanoseconds, points in time since 1970 (UTC), sizes bytes. No field has a comma, a quote or a line break in it.
+//! Times are nanoseconds, points in time since 1970 (UTC), sizes bytes. No field has a comma, a quote or a line break in it, but for the
+//! request, which is quoted and is there only where it was asked for.
 
 use std::io;
 
 use tcpwhy_core::report::{Connection, Report};
 
+use crate::escape::visible;
 use crate::json::moment::Exact;
 
 /// The columns of [`bills`].
@@ -14,21 +16,23 @@ const BILLS: &str = "connection,client,server,exchange,kind,initiator,start,star
 /// The columns of [`connections`].
 const CONNECTIONS: &str = "connection,client,server,vantage,start,start_ns,lasts_ns,rtt_min_ns,packets,client_bytes,server_bytes,billed,billed_ns,slowest_ns,cause,cause_ns";
 
-/// The bills of all exchanges that are listed.
+/// The bills of all exchanges that are listed, with a column of what was asked where that was asked for.
 ///
 /// # Errors
 /// What the writer says.
-pub fn bills(report: &Report, out: &mut impl io::Write) -> io::Result<()> {
-    writeln!(out, "{BILLS}")?;
+pub fn bills(report: &Report, has_requests: bool, out: &mut impl io::Write) -> io::Result<()> {
+    writeln!(out, "{BILLS}{}", if has_requests { ",request" } else { "" })?;
     for connection in &report.connections {
         for exchange in &connection.exchanges {
+            let asked = exchange.request.as_deref().unwrap_or_default();
+            let asked = if has_requests { format!(",{}", quoted(asked)) } else { String::new() };
             for line in &exchange.bill {
                 let Connection { id, client, server, .. } = connection;
                 let (start, start_ns) = (Exact(exchange.start), exchange.start.as_nanos());
                 let [first, last] = exchange.packets;
                 writeln!(
                     out,
-                    "{id},{client},{server},{},{},{},{start},{start_ns},{},{},{},{},{},{},{},{first},{last}",
+                    "{id},{client},{server},{},{},{},{start},{start_ns},{},{},{},{},{},{},{},{first},{last}{asked}",
                     exchange.n,
                     exchange.kind.name(),
                     exchange.initiator.name(),
@@ -44,6 +48,12 @@ pub fn bills(report: &Report, out: &mut impl io::Write) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// What others wrote, as one field that no spreadsheet takes for a formula.
+fn quoted(text: &str) -> String {
+    let guard = if text.starts_with(['=', '+', '-', '@']) { "'" } else { "" };
+    format!("\"{guard}{}\"", visible(text).replace('"', "\"\""))
 }
 
 /// The connections, a row each.

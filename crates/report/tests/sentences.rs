@@ -3,6 +3,7 @@
 
 #[expect(dead_code, reason = "these tests need only a part of it")]
 mod common;
+mod pieces;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -10,6 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use common::{SERVER, capture, finding, of};
+use pieces::pieces;
 use tcpwhy_core::report::{Confidence, Detail, Finding, Note, Omitted, Report, SlowHits};
 use tcpwhy_core::{Cause, Side};
 use tcpwhy_report::capture::OtherEnd;
@@ -265,54 +267,6 @@ fn page() -> String {
     page.text
 }
 
-/// Text between quotation marks, without comments and tests, in pieces between what is put in.
-fn pieces(source: &str) -> Vec<String> {
-    let source = source.split("#[cfg(test)]").next().unwrap_or_default();
-    let code: String = source
-        .lines()
-        .filter(|line| !line.trim_start().starts_with("//") && !line.contains("expect("))
-        .collect::<Vec<_>>()
-        .join("\n");
-    let mut literals = Vec::new();
-    let mut chars = code.chars();
-    while let Some(c) = chars.next() {
-        match c {
-            '\'' => {
-                // A character, or a lifetime, whose end does not matter here.
-                let rest: String = chars.clone().take(3).collect();
-                if let Some(end) = rest.find('\'').filter(|end| *end > 0) {
-                    for _ in rest[..=end].chars() {
-                        chars.next();
-                    }
-                }
-            }
-            '"' => {
-                let mut literal = String::new();
-                while let Some(c) = chars.next() {
-                    match c {
-                        '"' => break,
-                        '\\' => match chars.next() {
-                            Some('\n') | None => {}
-                            Some('n') => literal.push('\n'),
-                            Some(c) => literal.push(c),
-                        },
-                        c => literal.push(c),
-                    }
-                }
-                literals.push(literal.replace("{{", "").replace("}}", ""));
-            }
-            _ => {}
-        }
-    }
-    let between = literals
-        .iter()
-        .flat_map(|literal| literal.split('{').map(|part| part.split('}').next_back().unwrap_or(part)));
-    between
-        .map(|piece| piece.split_whitespace().collect::<Vec<_>>().join(" "))
-        .filter(|piece| piece.matches(' ').count() >= 3)
-        .collect()
-}
-
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
@@ -327,9 +281,13 @@ fn every_sentence_is_listed_once_with_an_example() {
     assert_eq!(fs::read_to_string(&path).ok().as_deref(), Some(now.as_str()), "BLESS=1 writes it anew");
     let listed = now.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
     let mut missing = Vec::new();
-    for source in ["answer.rs", "text/overview.rs", "text/findings.rs"] {
-        let source =
-            fs::read_to_string(repository().join("crates/report/src").join(source)).expect("the source");
+    for source in [
+        "report/src/answer.rs",
+        "report/src/text/overview.rs",
+        "report/src/text/findings.rs",
+        "remedy/src/form.rs",
+    ] {
+        let source = fs::read_to_string(repository().join("crates").join(source)).expect("the source");
         let pieces = pieces(&source);
         assert!(pieces.len() >= 5, "{pieces:?}");
         missing.extend(pieces.into_iter().filter(|piece| !listed.contains(&piece.to_lowercase())));

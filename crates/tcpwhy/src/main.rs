@@ -323,7 +323,7 @@ fn show(
 ) -> anyhow::Result<()> {
     match connection {
         _ if args.format() == Format::Json => output.json(report, gates),
-        _ if args.format() == Format::Csv => Output::csv(report),
+        _ if args.format() == Format::Csv => Output::csv(report, args.show_requests),
         Some(number) => output.drill_down(report, number, args),
         None => {
             output.overview(report, args)?;

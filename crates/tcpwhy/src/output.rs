@@ -110,9 +110,9 @@ impl<'a> Output<'a> {
     }
 
     /// The bills as rows.
-    pub(crate) fn csv(report: &Report) -> anyhow::Result<()> {
+    pub(crate) fn csv(report: &Report, has_requests: bool) -> anyhow::Result<()> {
         let mut stdout = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
-        csv::bills(report, &mut stdout)?;
+        csv::bills(report, has_requests, &mut stdout)?;
         stdout.flush()?;
         let omitted = report.omitted;
         if omitted.exchanges > 0 && !matches!(report.connections.as_slice(), [_]) {

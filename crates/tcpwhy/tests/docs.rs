@@ -3,7 +3,10 @@
 //! What stands behind `$` in a block of `console` is run by a shell in the repository's folder, and what it prints has to stand below
 //! it, up to a line of `...` where the rest is left out. `BLESS=1 cargo test -p tcpwhy --test docs` writes it there.
 
-use std::collections::BTreeSet;
+#[path = "../../report/tests/pieces/mod.rs"]
+mod pieces;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -78,6 +81,134 @@ fn the_documents_say_what_is_printed() {
         }
     }
     assert!(commands >= 12, "{commands} commands");
+}
+
+/// Whose sentences are listed in docs/messages.md, or in docs/sentences.md, which is about the answer.
+const SPEAKERS: [&str; 30] = [
+    "report/src/text/bill.rs",
+    "report/src/text/compare.rs",
+    "report/src/text/conduct.rs",
+    "report/src/text/connection.rs",
+    "report/src/text/ladder.rs",
+    "report/src/text/list.rs",
+    "report/src/text/markdown.rs",
+    "report/src/text/requests.rs",
+    "tcpwhy/src/annotate.rs",
+    "tcpwhy/src/baseline.rs",
+    "tcpwhy/src/compare.rs",
+    "tcpwhy/src/ends/mod.rs",
+    "tcpwhy/src/feed.rs",
+    "tcpwhy/src/gate.rs",
+    "tcpwhy/src/input/moment.rs",
+    "tcpwhy/src/input/reading.rs",
+    "tcpwhy/src/input/source.rs",
+    "tcpwhy/src/input/trouble.rs",
+    "tcpwhy/src/interim.rs",
+    "tcpwhy/src/lab/form.rs",
+    "tcpwhy/src/lab/mod.rs",
+    "tcpwhy/src/lab/shell.rs",
+    "tcpwhy/src/lab/show.rs",
+    "tcpwhy/src/lab/table.rs",
+    "tcpwhy/src/main.rs",
+    "tcpwhy/src/out.rs",
+    "tcpwhy/src/output.rs",
+    "tcpwhy/src/profile.rs",
+    "tcpwhy/src/which.rs",
+    "wire/src/filter/mod.rs",
+];
+
+/// Text in the sources that is nothing said: help (which is in `tcpwhy help`), reasons of lints, marks in files.
+const NOT_SAID: [&str; 6] = [
+    "tcpwhy compare [OPTIONS]",
+    "The same service in two captures:",
+    "two captures were read",
+    "how often somebody wants",
+    "Examples:",
+    "made by tcpwhy wireshark-profile",
+];
+
+#[test]
+fn every_other_sentence_is_listed_with_an_example() {
+    let words = |text: &str| text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
+    let pages = ["docs/messages.md", "docs/sentences.md"];
+    let listed: String =
+        pages.iter().map(|page| words(&fs::read_to_string(root().join(page)).expect("a page"))).collect();
+    let mut missing = Vec::new();
+    for speaker in SPEAKERS {
+        let source = fs::read_to_string(root().join("crates").join(speaker)).expect("the source");
+        for piece in pieces::pieces(&source) {
+            // Tables' heads, help, and what is for developers are no sentences.
+            let is_said = !piece.starts_with('|') && !NOT_SAID.iter().any(|what| piece.starts_with(what));
+            if is_said && !listed.contains(&piece.to_lowercase()) {
+                missing.push(format!("{speaker}: {piece}"));
+            }
+        }
+    }
+    assert!(
+        missing.is_empty(),
+        "printed somewhere and not listed in docs/messages.md:\n{}",
+        missing.join("\n")
+    );
+}
+
+/// Commands outside of frames, of all pages: `tcpwhy read FILE --html report.html`.
+fn commands_elsewhere(page: &str) -> Vec<String> {
+    let mut commands = Vec::new();
+    let mut is_console = false;
+    for line in page.lines() {
+        if line.starts_with("```") {
+            is_console = line == "```console";
+        } else if !is_console {
+            let in_text = line.split('`').skip(1).step_by(2).map(str::trim);
+            let indented = line.strip_prefix("    ").map(|line| line.trim_start_matches("$ ").trim());
+            let all = in_text
+                .chain(indented)
+                .filter(|text| text.starts_with("tcpwhy ") || text.contains("| tcpwhy "));
+            commands.extend(all.map(|text| text[text.find("tcpwhy ").unwrap_or(0)..].to_owned()));
+        }
+    }
+    commands
+}
+
+/// What cannot be run in a test can still be asked for: the command exists and has the options.
+#[test]
+fn commands_outside_of_frames_have_the_options_that_they_show() {
+    let mut helps: BTreeMap<String, String> = BTreeMap::new();
+    let (mut seen, mut wrong) = (0, Vec::new());
+    for path in pages() {
+        for command in commands_elsewhere(&fs::read_to_string(&path).expect("a page")) {
+            // What stands behind a program of its own, a comment or another command is not ours.
+            let ours =
+                command.split("   ").next().unwrap_or_default().split(" -- ").next().unwrap_or_default();
+            let ours = ours.split(['|', ';', '>']).next().unwrap_or_default();
+            let words: Vec<&str> = ours.split_whitespace().skip(1).collect();
+            let Some(name) =
+                words.first().filter(|word| word.chars().all(|c| c.is_ascii_lowercase() || c == '-'))
+            else {
+                continue;
+            };
+            let is_shell = words.starts_with(&["lab", "shell"]);
+            let of = if is_shell { "lab shell".to_owned() } else { (*name).to_owned() };
+            let help = helps.entry(of.clone()).or_insert_with(|| match of.as_str() {
+                "lab" => ["", " all", " accuracy", " draws", " corpus", " real"]
+                    .iter()
+                    .fold(String::new(), |all, form| all + &printed(&format!("tcpwhy lab{form} --help"))),
+                of => printed(&format!("tcpwhy {of} --help")),
+            });
+            if help.contains("unrecognized subcommand") {
+                wrong.push(format!("{}: no such command: {command}", path.display()));
+            }
+            for option in words.iter().filter(|word| word.starts_with("--")) {
+                let option = option.split(['=', ',', ')', '.']).next().unwrap_or_default();
+                seen += 1;
+                if !help.contains(option) {
+                    wrong.push(format!("{}: {option} is no option of {of}: {command}", path.display()));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(seen > 20, "{seen} options");
 }
 
 /// Targets of links in Markdown, without those to other sites and within the page.

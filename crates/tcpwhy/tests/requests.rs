@@ -65,6 +65,39 @@ fn findings_are_told_by_what_was_asked() {
 }
 
 #[test]
+fn rows_have_a_column_of_it_where_it_was_asked_for() {
+    for name in ["nginx-plain", "memcached-split", "node-delay"] {
+        let file = recording(name);
+        let rows = |args: &[&str]| {
+            let out = tcpwhy(&[&["--format", "csv"], args].concat(), &file);
+            String::from_utf8_lossy(&out.stdout).lines().map(str::to_owned).collect::<Vec<_>>()
+        };
+        let (without, with) = (rows(&[]), rows(&["--show-requests"]));
+        assert_eq!(without.len(), with.len());
+        let mut asked = Vec::new();
+        for (i, (without, with)) in without.iter().zip(&with).enumerate() {
+            let (_, more) = with.split_at(without.len());
+            assert_eq!(&with[..without.len()], without, "{name}");
+            let request = more.strip_prefix(',').expect("a column more");
+            match request.strip_prefix('"').and_then(|request| request.strip_suffix('"')) {
+                None => assert_eq!((i, request), (0, "request"), "{name}"),
+                Some(request) => asked.push(request.to_owned()),
+            }
+        }
+        let report = json(&file);
+        let exchanges = report["connections"].as_array().into_iter().flatten();
+        let exchanges =
+            exchanges.flat_map(|connection| connection["exchanges"].as_array().into_iter().flatten());
+        let expected = exchanges.flat_map(|exchange| {
+            let lines = exchange["bill"].as_array().map_or(0, Vec::len);
+            std::iter::repeat_n(exchange["request"].as_str().unwrap_or_default().to_owned(), lines)
+        });
+        assert_eq!(asked, expected.collect::<Vec<_>>(), "{name}");
+        assert!(asked.iter().any(|request| !request.is_empty()), "{name}");
+    }
+}
+
+#[test]
 fn nothing_of_what_was_said_is_shown_unasked() {
     let dir = tempfile::tempdir().expect("a directory");
     let (html, annotated) = (dir.path().join("report.html"), dir.path().join("noted.pcapng"));

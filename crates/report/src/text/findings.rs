@@ -196,55 +196,13 @@ pub(super) fn measured(cause: Cause, detail: &Detail) -> Option<String> {
         parts.push(format!("bottleneck {}", rate(bps)));
     }
     if let Some(form) = detail.form {
-        parts.extend(in_words(form).map(str::to_owned));
+        parts.extend(tcpwhy_remedy::form_in_words(form).map(str::to_owned));
     }
     if parts.is_empty() {
         return None;
     }
     let of = if cause == Cause::Unexplained { "" } else { " (the most expensive one)" };
     Some(format!("{}{of}", parts.join(", ")))
-}
-
-/// What a form adds to the name of its cause; nothing where the sentence or the numbers say it.
-fn in_words(form: &str) -> Option<&'static str> {
-    Some(match form {
-        "or-cork" => "a cork's timer would look the same",
-        "or-news" => "a question that is answered when there is news would look the same",
-        "or-pushes" => "messages that nobody asked for, each of its own, would look the same",
-        "or-messages" => "what follows may be a message of its own that nobody waits for",
-        "whole-reply" => "the whole reply was held",
-        "until-acknowledged" => "held until all before it was acknowledged",
-        "uneven" => "rounds of unequal size",
-        "timeout" => "as after a timeout",
-        "request" => "in the request",
-        "reply" => "in the reply",
-        "tail-probe" => "repaired by a tail loss probe",
-        "new-data-probe" => "a tail loss probe took new data; nothing was sent twice",
-        "tail" => "the end of a message was lost",
-        "small-writes" => "many small writes fill the buffer",
-        "recovery" => "during recovery from a loss",
-        "paced" => "the segments are paced",
-        "slow-reader" => "the program reads slowly",
-        "small-window" => "the window is below two segments",
-        "not-captured" => "the segment is not in the capture",
-        "drained" => "the flight drained before more was sent",
-        "avoidance" => "in congestion avoidance",
-        "after-loss" => "after a loss",
-        "unseen-first-copy" => "the first copy was lost before the capture saw it",
-        "standing" => "the queue stood before",
-        "rfc896" => "Nagle's rule as in RFC 896",
-        "reordered" => "others overtook it",
-        "unanswered" => "no answer ever came",
-        "proxy" => "a proxy, or a NAT that ends TCP, acknowledges for the server",
-        "black-hole" => "no full segment has passed, smaller ones do",
-        "unrepaired" => "the bytes never came",
-        "accept-queue" => "the server's host drops what opens a connection",
-        "locked" => "the window never grows",
-        "unscaled" => "without window scaling",
-        "capped" => "the window is at its limit",
-        "growing" => "the window is still growing",
-        _ => return None,
-    })
 }
 
 /// Evidence as a display filter that Wireshark and tshark take as it stands; of several files, one for each.

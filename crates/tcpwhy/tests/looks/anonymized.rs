@@ -86,6 +86,47 @@ fn addresses_and_names_are_gone_and_the_bills_are_the_same() {
     }
 }
 
+/// Both ends in one run: recognised as without, and nobody is named in any form of the answer.
+#[test]
+fn both_ends_together_are_recognised_and_not_named() {
+    let Ok(folder) = tempfile::tempdir() else { panic!("no folder for temporary files") };
+    let key = key(folder.path());
+    for scenario in ["split@rtt-26", "d-sndbuf"] {
+        let ends =
+            ["client", "server"].map(|end| root().join(format!("corpus/lab/{scenario}/{end}.pcapng.zst")));
+        let [one, other] = ends.each_ref().map(|end| end.to_string_lossy());
+        let annotated = folder.path().join(format!("{scenario}.pcapng"));
+        let annotated_to = annotated.to_string_lossy();
+        let run = |more: &[&str]| {
+            let output = tcpwhy(&[&["read", &one, &other][..], more].concat());
+            assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+            String::from_utf8_lossy(&output.stdout).into_owned()
+        };
+        let anonymize = ["--anonymize", "--key", &key];
+        let document = |text: String| serde_json::from_str::<Value>(&text).expect("a document");
+        let open = document(run(&["--json"]));
+        let hidden = document(run(&[&anonymize[..], &["--json"]].concat()));
+        assert_eq!(hidden["bill"], open["bill"], "{scenario}");
+        assert_eq!(hidden["elapsed_ns"], open["elapsed_ns"], "{scenario}");
+        let text = run(&[&anonymize[..], &["-v"]].concat());
+        let told = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(told.contains("from another place on the path"), "{scenario}: {text}");
+        let outputs = [
+            hidden.to_string(),
+            text,
+            run(&[&anonymize[..], &["--format", "markdown"]].concat()),
+            run(&[&anonymize[..], &["--format", "csv"]].concat()),
+            run(&[&anonymize[..], &["--annotate", &annotated_to, "--brief"]].concat()),
+            String::from_utf8_lossy(&fs::read(&annotated).unwrap_or_default()).into_owned(),
+        ];
+        for output in outputs {
+            for real in REAL.iter().chain(&["corpus", "server.pcapng.zst", "client.pcapng.zst"]) {
+                assert!(!output.contains(real), "{scenario}: {real} is in {output:.2000}");
+            }
+        }
+    }
+}
+
 #[test]
 fn one_key_names_alike_in_every_capture_and_another_otherwise() {
     let Ok(folder) = tempfile::tempdir() else { panic!("no folder for temporary files") };

@@ -1,0 +1,49 @@
+//! Which sentences are in a source? For the tests that look whether each is listed in the documents.
+
+/// Text between quotation marks, without comments and tests, in pieces between what is put in.
+pub(crate) fn pieces(source: &str) -> Vec<String> {
+    let source = source.split("#[cfg(test)]").next().unwrap_or_default();
+    let code: String = source
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//") && !line.contains("expect("))
+        .collect::<Vec<_>>()
+        .join("\n");
+    let mut literals = Vec::new();
+    let mut chars = code.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\'' => {
+                // A character, or a lifetime, whose end does not matter here.
+                let rest: String = chars.clone().take(3).collect();
+                if let Some(end) = rest.find('\'').filter(|end| *end > 0) {
+                    for _ in rest[..=end].chars() {
+                        chars.next();
+                    }
+                }
+            }
+            '"' => {
+                let mut literal = String::new();
+                while let Some(c) = chars.next() {
+                    match c {
+                        '"' => break,
+                        '\\' => match chars.next() {
+                            Some('\n') | None => {}
+                            Some('n') => literal.push('\n'),
+                            Some(c) => literal.push(c),
+                        },
+                        c => literal.push(c),
+                    }
+                }
+                literals.push(literal.replace("{{", "").replace("}}", ""));
+            }
+            _ => {}
+        }
+    }
+    let between = literals
+        .iter()
+        .flat_map(|literal| literal.split('{').map(|part| part.split('}').next_back().unwrap_or(part)));
+    between
+        .map(|piece| piece.split_whitespace().collect::<Vec<_>>().join(" "))
+        .filter(|piece| piece.matches(' ').count() >= 3)
+        .collect()
+}
