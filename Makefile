@@ -27,7 +27,7 @@ bench: tools ## speed beside tcpdump, tcptrace and tshark, printed as tables (BE
 page: ## build the page of --html from its sources (page/, needs node and npm)
 	page/build.sh
 
-page-pictures: tools ## the screenshots of the docs, and the page on large captures
+page-pictures: tools ## the screenshots of the docs, and the page on large captures and transfers
 	$(CARGO) build --locked --release -p tcpwhy -p tcpwhy-gen
 	$(CARGO) test --locked --release -p tcpwhy --test looks -- --ignored --nocapture pictures
 

@@ -56,3 +56,16 @@ export function command(text: string): HTMLElement {
   }
   return h("div", { class: "command" }, h("code", { tabindex: 0 }, text), h("button", { type: "button", click: copy, "aria-label": `Copy: ${text}` }, "Copy"), said)
 }
+
+/** What may come behind the next picture: tables beside one that somebody moves. */
+export function later(draw: () => void): () => void {
+  let waits = false
+  return () => {
+    if (waits) return
+    waits = true
+    requestAnimationFrame(() => setTimeout(() => {
+      waits = false
+      draw()
+    }))
+  }
+}

@@ -1,7 +1,7 @@
 // Whose time is it? The same by service, client and connection, and the slowest exchanges one by one; a click selects or opens.
 
 import { swatch } from "./bill"
-import { h, table, wide } from "./dom"
+import { h, later, table, wide } from "./dom"
 import { hostOf, selected } from "./select"
 import type { State } from "./state"
 import type { Context } from "./view"
@@ -67,8 +67,9 @@ export function groupsView(context: Context): HTMLElement {
       part("Connections", null, (row) => `${connections.id[row]}: ${connections.endpoints[connections.client[row]]} → ${connections.endpoints[connections.server[row]]}`, (group) => store.change({ c: Number(group.key.split(":")[0]), x: null })),
       slowest(context))
   }
+  const soon = later(draw)
   store.on((state, before) => {
-    if (state.c === before.c && state.x === before.x) draw()
+    if (state.c === before.c && state.x === before.x) soon()
   })
   draw()
   return place

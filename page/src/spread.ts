@@ -1,6 +1,6 @@
 // How are the times spread? A histogram of elapsed times and what took each percentile, stacked by cause.
 
-import { behind, h, s, table, wide } from "./dom"
+import { behind, h, later, s, table, wide } from "./dom"
 import { selected } from "./select"
 import type { Context } from "./view"
 import { count, percent, time } from "./words"
@@ -74,8 +74,9 @@ export function spreadView(context: Context): HTMLElement {
       }), [2])),
       table("Percentiles, and what took them", ["", "elapsed", "what took it (of the exchanges around it)", ""], stacked, [1]))
   }
+  const soon = later(draw)
   store.on((state, before) => {
-    if (state.c === before.c && state.x === before.x) draw()
+    if (state.c === before.c && state.x === before.x) soon()
   })
   draw()
   return place

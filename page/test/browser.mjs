@@ -1,7 +1,7 @@
 // Is what the page draws what the other outputs say? Chromium on pages of real captures, compared with their JSON.
 //
 // node test/browser.mjs CASES.json: a list of {name, page, json, ladder, shots}; `json` is what `read --json` prints, `ladder` the same of
-// the first finding's connection, `shots` a folder for screenshots. Prints what failed, and how long pictures took.
+// the first finding's connection, `shots` a folder for screenshots, of the views in `of`. Prints what failed, and how long pictures took.
 
 import assert from "node:assert/strict"
 import { readFileSync } from "node:fs"
@@ -115,7 +115,7 @@ async function findings({ page }, { json, ladder }) {
   assert.ok(longest === 0 || gaps.some(([, ns]) => ns === longest), "the longest wait is drawn")
 }
 
-async function scatter(view, { json, name }) {
+async function scatter(view, { json, name, shots, of }) {
   const { page, data } = view
   const document = readJson(json)
   const listed = document.connections.flatMap((connection) => connection.exchanges)
@@ -126,6 +126,7 @@ async function scatter(view, { json, name }) {
   const plot = page.locator("[data-view=scatter]")
   const count = async (attribute) => Number(await plot.getAttribute(attribute))
   assert.equal(await count("data-points"), table.start.length, "every exchange is a point")
+  if (of.includes("scatter")) await page.locator(".scatter").screenshot({ path: `${shots}/${name}-scatter.png` })
   // A cause.
   const cause = document.bill[0].cause
   await page.click(`.bill .part[data-cause="${cause}"]`)
@@ -162,10 +163,14 @@ async function scatter(view, { json, name }) {
   await page.mouse.move(now.x + 2, now.y + 2)
   await page.mouse.down()
   await page.mouse.move(now.x + now.width / 2, now.y + now.height - 2, { steps: 4 })
-  const start = performance.now()
+  await page.evaluate(() => addEventListener("mouseup", () => {
+    const start = performance.now()
+    requestAnimationFrame(() => setTimeout(() => (document.body.dataset.took = String(performance.now() - start))))
+  }, { capture: true, once: true }))
   await page.mouse.up()
+  await page.waitForFunction(() => document.body.dataset.took !== undefined)
   await frame(page)
-  console.log(`${name}: a selection of ${await count("data-selected")} drawn after ${(performance.now() - start).toFixed(0)} ms`)
+  console.log(`${name}: a selection of ${await count("data-selected")} drawn after ${Number(await page.getAttribute("body", "data-took")).toFixed(0)} ms`)
   const words = new URLSearchParams(new URL(page.url()).hash.slice(1))
   const [t, e] = ["t", "e"].map((name) => words.get(name).split("..").map(Number))
   const inside = table.start.filter((at, i) => at >= t[0] && at <= t[1] && table.elapsed[i] >= e[0] && table.elapsed[i] <= e[1]).length
@@ -188,7 +193,7 @@ async function groups({ page }, { json }) {
   for (const [server, count] of rows) assert.equal(Number(count.replaceAll(",", "")), byServer.get(server), server)
 }
 
-async function sequence(view, { json, ladder, name, shots }) {
+async function sequence(view, { json, ladder, name, shots, of }) {
   const { page, data } = view
   const document = readJson(json)
   if (document.findings.length === 0) return
@@ -205,7 +210,7 @@ async function sequence(view, { json, ladder, name, shots }) {
   const rows = from.filter((end, row) => end === (side === "client" ? 0 : 1) && len[row] > 0).length
   assert.equal(Number(await plot.getAttribute("data-drawn")), rows)
   if (packets.merged_ns === 0 && packets.omitted === 0) assert.equal(rows, sent.length)
-  if (shots) await page.locator("#connection").screenshot({ path: `${shots}/${name}-connection.png` })
+  if (of.includes("connection")) await page.locator("#connection [role=application]").screenshot({ path: `${shots}/${name}-connection.png` })
   const box = "#connection [role=application]"
   for (let i = 0; i < 6; i++) {
     const took = await drawn(page, box, "+")
@@ -241,19 +246,19 @@ async function phone({ page }) {
   await page.setViewportSize({ width: 1100, height: 900 })
 }
 
-async function dark(view, { shots, name, json }) {
+async function dark(view, { shots, of, name, json }) {
   const { page, wrong } = view
   const { findings } = readJson(json)
   if (findings.length > 0) await go(view, `#c=${findings[0].worst.connection}&x=${findings[0].worst.exchange}`)
   await page.evaluate(() => scrollTo(0, 0))
   await noViolations(page)
   const light = await page.evaluate(() => getComputedStyle(document.body).backgroundColor)
-  if (shots) await page.screenshot({ path: `${shots}/${name}.png` })
+  if (of.includes("page")) await page.screenshot({ path: `${shots}/${name}.png` })
   await page.click(".brand button")
   await frame(page)
   assert.notEqual(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), light)
   await noViolations(page)
-  if (shots) await page.screenshot({ path: `${shots}/${name}-dark.png` })
+  if (of.includes("dark")) await page.locator("article.finding .ladder-box").first().screenshot({ path: `${shots}/${name}-dark.png` })
   await page.click(".brand button")
   await page.emulateMedia({ media: "print" })
   assert.ok(await page.isVisible("h1"))

@@ -8,9 +8,31 @@ use tcpwhy_core::Cause;
 use crate::answer::{Class, class};
 
 /// The files of the profile, by name.
-pub fn files() -> [(&'static str, String); 3] {
-    [("preferences", preferences()), ("colorfilters", colours()), ("dfilter_buttons", buttons())]
+pub fn files() -> [(&'static str, String); 4] {
+    [
+        ("preferences", preferences()),
+        ("colorfilters", colours()),
+        ("dfilter_buttons", buttons()),
+        (RECENT, recent()),
+    ]
 }
+
+/// The file that Wireshark itself writes, of how its user left the window.
+pub const RECENT: &str = "recent";
+
+/// Title, field and width in pixels.
+const COLUMNS: [(&str, &str, u32); 10] = [
+    ("No.", "%m", 64),
+    ("Time", "%t", 104),
+    ("Source", "%s", 124),
+    ("Destination", "%d", 124),
+    ("Stream", "%Cus:tcp.stream:0:R", 62),
+    ("Since before", "%Cus:tcp.time_delta:0:R", 104),
+    ("In flight", "%Cus:tcp.analysis.bytes_in_flight:0:R", 70),
+    ("Window", "%Cus:tcp.window_size:0:R", 74),
+    ("Why", "%Cus:frame.comment:0:R", 520),
+    ("Info", "%i", 400),
+];
 
 /// Finds the packets whose comment names a cause.
 fn filter(cause: Cause) -> String {
@@ -51,24 +73,26 @@ fn buttons() -> String {
 }
 
 fn preferences() -> String {
-    let columns = [
-        ("No.", "%m"),
-        ("Time", "%t"),
-        ("Source", "%s"),
-        ("Destination", "%d"),
-        ("Stream", "%Cus:tcp.stream:0:R"),
-        ("Since before", "%Cus:tcp.time_delta:0:R"),
-        ("In flight", "%Cus:tcp.analysis.bytes_in_flight:0:R"),
-        ("Window", "%Cus:tcp.window_size:0:R"),
-        ("Why", "%Cus:frame.comment:0:R"),
-        ("Info", "%i"),
-    ];
-    let list: Vec<String> =
-        columns.iter().flat_map(|(title, field)| [format!("\"{title}\""), format!("\"{field}\"")]).collect();
+    let list: Vec<String> = COLUMNS
+        .iter()
+        .flat_map(|(title, field, _)| [format!("\"{title}\""), format!("\"{field}\"")])
+        .collect();
     format!(
         "# Columns of tcpwhy; made by tcpwhy wireshark-profile.\n\
          gui.column.format: \n\t{}\n\
          tcp.calculate_timestamps: TRUE\ntcp.relative_sequence_numbers: TRUE\n",
         list.chunks(2).map(|pair| pair.join(", ")).collect::<Vec<_>>().join(",\n\t")
+    )
+}
+
+/// A column is as wide as what it mostly shows.
+fn recent() -> String {
+    // Wireshark 4.0 knows a field's column there by the field alone.
+    let field = |field: &'static str| field.trim_end_matches(":0:R");
+    let widths: Vec<String> =
+        COLUMNS.iter().map(|(_, of, width)| format!("\"{}\", {width}", field(of))).collect();
+    format!(
+        "# Widths of tcpwhy's columns; made by tcpwhy wireshark-profile.\ncolumn.width: {}\n",
+        widths.join(", ")
     )
 }

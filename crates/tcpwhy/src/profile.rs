@@ -27,6 +27,9 @@ pub(crate) fn run(args: &ProfileArgs) -> anyhow::Result<u8> {
     fs::create_dir_all(&args.dir).with_context(|| format!("{dir} cannot be made; name another folder"))?;
     for (name, text) in profile::files() {
         let path = args.dir.join(name);
+        if name == profile::RECENT && path.exists() {
+            continue; // Wireshark has written how its user likes it.
+        }
         // Somebody's own profile of that name stays.
         let ours =
             fs::read_to_string(&path).is_ok_and(|old| old.contains("made by tcpwhy wireshark-profile"));

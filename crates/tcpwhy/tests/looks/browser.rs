@@ -8,8 +8,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 
-use crate::common::{json, root, write_page};
+use crate::common::{json, root, tcpwhy, write_page};
 use serde_json::{Value, json as value};
+use tcpwhy::input::{self, Inputs};
+use tcpwhy_wire::capture::writer::{PacketNote, PcapngWriter, Section};
+use tcpwhy_wire::decode;
 
 /// Of one `npm ci` at a time.
 static NPM: Mutex<()> = Mutex::new(());
@@ -58,7 +61,7 @@ fn the_committed_page_is_what_its_sources_build() {
 }
 
 /// A case for `browser.mjs`: the page and what it is compared with.
-fn case(folder: &Path, name: &str, inputs: &[PathBuf], shots: Option<&Path>) -> Value {
+fn case(folder: &Path, name: &str, inputs: &[PathBuf], of: &[&str]) -> Value {
     let page = folder.join(format!("{name}.html"));
     let rest: Vec<String> = inputs[1..].iter().map(|path| path.to_string_lossy().into_owned()).collect();
     let rest: Vec<&str> = rest.iter().map(String::as_str).collect();
@@ -77,7 +80,8 @@ fn case(folder: &Path, name: &str, inputs: &[PathBuf], shots: Option<&Path>) -> 
         "page": page,
         "json": written("all", &document),
         "ladder": written("ladder", &ladder),
-        "shots": shots,
+        "shots": root().join("docs/pictures"),
+        "of": of,
     })
 }
 
@@ -111,8 +115,10 @@ fn every_view_draws_what_the_json_says() {
     let corpus = |name: &str| root().join("corpus").join(name);
     // A name that would act on a page, if a page let it.
     let hostile = folder.join("<script>document.title='run'<img src=x onerror=alert(1)>\u{202e}'\"&.pcap");
-    let copied = fs::copy(root().join("crates/tcpwhy/tests/data/split.pcap"), &hostile);
-    assert!(copied.is_ok(), "{copied:?}");
+    let hostile = hostile.with_extension("pcapng");
+    write_hostile(&hostile);
+    let asked = json(&hostile, &["--show-requests"])["connections"].to_string();
+    assert!(asked.contains("GET /</script>"), "{asked:.500}");
     let small = folder.join("small.pcap");
     let cut = Command::new("tcpdump")
         .arg("-r")
@@ -124,14 +130,75 @@ fn every_view_draws_what_the_json_says() {
     let nagle = corpus("lab/connect-each/client.pcapng.zst");
     let ends = ["client", "server"].map(|end| corpus(&format!("lab/congestion-window/{end}.pcapng.zst")));
     let cases = [
-        case(folder, "twenty-packets", &[small], None),
-        case(folder, "hostile-name", &[hostile], None),
-        case(folder, "connections", &[nagle], None),
-        case(folder, "transfer-with-losses", &ends[1..], None),
-        case(folder, "both-ends", &ends, None),
+        case(folder, "twenty-packets", &[small], &[]),
+        // What was asked is not written for others, so that it cannot act on them.
+        case(folder, "hostile-strings", &[hostile, "--show-requests".into()], &[]),
+        case(folder, "connections", &[nagle], &[]),
+        case(folder, "transfer-with-losses", &ends[1..], &[]),
+        case(folder, "both-ends", &ends, &[]),
     ];
     drive(folder, &cases);
 }
+
+/// A capture whose names, comments and requests would all act on a page, if a page let them.
+fn write_hostile(to: &Path) {
+    let evil = "</script><script>document.title='run'</script><img src=x onerror=\"document.title='run'\">";
+    let mut writer = PcapngWriter::new();
+    writer.section(&Section { application: Some(evil), os: Some(evil), comment: Some(evil) });
+    let capture = root().join("corpus/demo/split.pcapng");
+    let (mut told, mut asked) = (0, 0);
+    Inputs::open(&[&capture]).for_each_block(&input::Options::default(), &mut |block| {
+        let Some(packet) = block.packet else { return };
+        if told == 0 {
+            writer.interface(packet.link, 0, Some(evil));
+        }
+        let mut data = packet.data.to_vec();
+        // The first 20 bytes of a request, and the 100 behind them, which a second segment carries.
+        if let Ok(segment) = decode(&packet)
+            && let 20 | 100 = segment.payload_len
+        {
+            let at = data.len() - segment.payload_len as usize;
+            let rest = format!("{:<74} HTTP/1.1\r\nHost: x\r\n\r\n", &evil[15..]);
+            let text = if segment.payload_len == 20 { format!("GET /{}", &evil[..15]) } else { rest };
+            data[at..at + text.len()].copy_from_slice(text.as_bytes());
+            asked += 1;
+        }
+        let note = PacketNote { comment: Some(evil), ..PacketNote::default() };
+        writer.packet(0, packet.at, packet.original_len, &data, &note);
+        told += 1;
+    });
+    let written = fs::write(to, writer.bytes());
+    assert!(written.is_ok() && asked == 80, "{written:?}: {asked} of {told} packets ask");
+}
+
+/// 100 MB over a path that loses some segments, at both ends.
+fn lossy(folder: &Path) -> Vec<PathBuf> {
+    let scenario = folder.join("lossy.toml");
+    let written = fs::write(&scenario, LOSSY);
+    assert!(written.is_ok(), "{written:?}");
+    let kept = folder.join("kept");
+    let output =
+        tcpwhy(&["lab", &scenario.to_string_lossy(), "--keep", &kept.to_string_lossy(), "--seed", "1"]);
+    let recorded = ["client", "server"].map(|end| kept.join(format!("lossy.toml/{end}.pcapng")));
+    assert!(
+        recorded.iter().all(|path| path.exists()),
+        "the laboratory records: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    recorded.into()
+}
+
+const LOSSY: &str = r#"
+shows = "100 MB with a loss now and then"
+[path]
+rtt = "10ms"
+backward = ["loss data 300", "loss data 9000", "loss data 9010", "loss data 30000", "loss data 50000"]
+[workload]
+client = "connect\nwrite 100\nread 100m"
+server = "accept\nread 100\nwrite 100m\nread all"
+[expect]
+exchange = "100ms..60s"
+"#;
 
 /// The screenshots of the docs, and pages of large captures: `make page-pictures`.
 #[test]
@@ -140,7 +207,6 @@ fn pictures_of_the_docs_and_large_captures() {
     let Ok(folder) = tempfile::tempdir() else { panic!("no folder for temporary files") };
     let folder = folder.path();
     assert!(can_drive("pictures_of_the_docs_and_large_captures", folder));
-    let shots = root().join("docs/pictures");
     let generated = |name: &str, words: &[&str]| {
         let path = folder.join(name);
         let made = Command::new(root().join("target/release/tcpwhy-gen")).args(words).arg(&path).output();
@@ -148,18 +214,19 @@ fn pictures_of_the_docs_and_large_captures() {
         path
     };
     let demo = root().join("corpus/demo/split.pcapng");
-    let loss = root().join("corpus/lab/congestion-window/server.pcapng.zst");
+    let ends = lossy(folder);
+    let rpc = generated("rpc.pcap", &["rpc", "--packets", "200000", "--connections", "2000"]);
     let cases = [
-        case(folder, "demo", &[demo], Some(&shots)),
-        case(folder, "transfer", &[loss], Some(&shots)),
+        case(folder, "demo", &[demo], &["page", "dark"]),
+        case(folder, "transfer", &ends[1..], &["connection"]),
+        case(folder, "both-ends", &ends, &[]),
+        case(folder, "many-connections", &[rpc], &[]),
         case(
             folder,
-            "many-connections",
-            &[generated("rpc.pcap", &["rpc", "--packets", "200000", "--connections", "2000"])],
-            None,
+            "five-million",
+            &[generated("huge.pcap", &["rpc", "--packets", "5000000"])],
+            &["scatter"],
         ),
-        case(folder, "bulk", &[generated("bulk.pcap", &["bulk-full", "--packets", "100000"])], None),
-        case(folder, "five-million", &[generated("huge.pcap", &["rpc", "--packets", "5000000"])], None),
     ];
     drive(folder, &cases);
 }

@@ -10,17 +10,31 @@ pub(crate) fn root() -> PathBuf {
 }
 
 pub(crate) fn tcpwhy(args: &[&str]) -> Output {
-    match Command::new(env!("CARGO_BIN_EXE_tcpwhy")).args(args).stdin(Stdio::null()).output() {
+    output(Command::new(env!("CARGO_BIN_EXE_tcpwhy")).args(args))
+}
+
+fn output(tcpwhy: &mut Command) -> Output {
+    match tcpwhy.stdin(Stdio::null()).output() {
         Ok(output) => output,
         Err(error) => panic!("tcpwhy does not start: {error}"),
     }
 }
 
-/// Reads the capture and writes the page.
+/// Reads the capture and writes the page, in which the capture has no folders.
 pub(crate) fn write_page(capture: &Path, page: &Path, more: &[&str]) {
-    let (capture, page) = (capture.to_string_lossy(), page.to_string_lossy());
-    let output = tcpwhy(&[&["read", &capture, "--html", &page][..], more].concat());
-    assert_eq!(output.status.code(), Some(0), "{capture}: {}", String::from_utf8_lossy(&output.stderr));
+    let (Some(folder), Some(name)) = (capture.parent(), capture.file_name()) else {
+        panic!("{} is no file", capture.display())
+    };
+    let mut tcpwhy = Command::new(env!("CARGO_BIN_EXE_tcpwhy"));
+    tcpwhy.current_dir(folder).arg("read").arg(name).arg("--html").arg(page).args(more);
+    let output = output(&mut tcpwhy);
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{}: {}",
+        capture.display(),
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 /// What `--json` says of a capture.
