@@ -40,7 +40,7 @@ export function scatterView(context: Context): HTMLElement {
     const paths = new Map<number, Path2D>()
     const ratio = devicePixelRatio || 1
     // Many points are small and square, which costs little; few have their shapes.
-    const many = rows.length > 20_000
+    const many = rows.length > 8_000
     const r = (many ? 1.2 : rows.length > 3_000 ? 2.4 : 3.6) * ratio
     drawn = 0
     for (let i = 0; i < rows.length; i++) {
