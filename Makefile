@@ -1,7 +1,7 @@
 # What a developer runs is what CI runs. `make help` lists the targets.
 CARGO ?= cargo
 
-.PHONY: help demo install test lint bench page page-pictures golden accuracy exam readme corpus public-captures fuzz mutants tools
+.PHONY: help demo install dist test lint bench page page-pictures golden accuracy exam readme corpus public-captures fuzz mutants tools
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -12,6 +12,10 @@ demo: ## record the classic 40 ms stall on this machine, bill it, fix it, bill i
 
 install: ## the command, stripped, where cargo puts commands
 	$(CARGO) install --locked --profile dist --path crates/tcpwhy
+
+dist: ## the command as `make install` builds it; it has to stay below 8 MB
+	$(CARGO) build --locked --profile dist -p tcpwhy
+	@size=$$(wc -c < $${CARGO_TARGET_DIR:-target}/dist/tcpwhy); echo "tcpwhy: $$size B"; test "$$size" -lt 8000000
 
 test: tools lint ## everything that must hold: formatting, lints, all tests
 	$(CARGO) test --locked --workspace

@@ -60,7 +60,10 @@ pub(crate) fn words() -> Vec<OsString> {
         let is_command = word.to_str().is_some_and(|word| {
             word == "help" || command.get_subcommands().any(|command| command.get_name() == word)
         });
-        !is_command && (word == "-" || Path::new(word).is_file())
+        // What looks like the name of a file is taken for one, so that it is said where there is none.
+        let looks_like_one =
+            word.to_str().is_some_and(|word| !word.starts_with('-') && word.contains(['.', '/']));
+        !is_command && (word == "-" || looks_like_one || Path::new(word).is_file())
     };
     if words.get(1).is_some_and(is_input) {
         words.insert(1, "read".into());

@@ -292,7 +292,16 @@ fn a_file_alone_is_read_and_the_help_names_all_commands() {
     let path = path.to_str().unwrap_or_default();
     assert_eq!(stdout(&tcpwhy(&[path])), stdout(&tcpwhy(&["read", path])));
     assert_eq!(stdout(&tcpwhy(&[path, "-c", "1"])), stdout(&tcpwhy(&["read", path, "-c", "1"])));
-    assert_eq!(tcpwhy(&["/nonexistent/x.pcap"]).status.code(), Some(2));
+    for missing in ["/nonexistent/x.pcap", "missing.pcap"] {
+        let output = tcpwhy(&[missing]);
+        assert_eq!(output.status.code(), Some(1));
+        assert!(
+            stderr(&output).contains(&format!("{missing}: there is no such file")),
+            "{}",
+            stderr(&output)
+        );
+    }
+    assert_eq!(tcpwhy(&["raed", path]).status.code(), Some(2));
     let help = stdout(&tcpwhy(&["--help"]));
     for command in ["read", "list", "demo", "lab", "explain", "completions", "man"] {
         assert!(
