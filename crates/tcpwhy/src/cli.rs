@@ -56,14 +56,11 @@ Record a capture with: tcpdump -i any -s 128 -w slow.pcap port 8080";
 pub(crate) fn words() -> Vec<OsString> {
     let mut words: Vec<OsString> = std::env::args_os().collect();
     let is_input = |word: &OsString| {
-        let command = Cli::command();
-        let is_command = word.to_str().is_some_and(|word| {
-            word == "help" || command.get_subcommands().any(|command| command.get_name() == word)
-        });
-        // What looks like the name of a file is taken for one, so that it is said where there is none.
-        let looks_like_one =
-            word.to_str().is_some_and(|word| !word.starts_with('-') && word.contains(['.', '/']));
-        !is_command && (word == "-" || looks_like_one || Path::new(word).is_file())
+        let text = word.to_str().unwrap_or_default();
+        let is_command = text == "help" || Cli::command().find_subcommand(text).is_some();
+        // What looks like a file's name is said to be missing where it is.
+        let is_named = text == "-" || (!text.starts_with('-') && text.contains(['.', '/']));
+        !is_command && (is_named || Path::new(word).is_file())
     };
     if words.get(1).is_some_and(is_input) {
         words.insert(1, "read".into());

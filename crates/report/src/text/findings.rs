@@ -115,6 +115,7 @@ fn tell(
 ) -> Told {
     let whose = match (finding.side, finding.servers) {
         (Side::Server, Servers::Several(_)) => finding.servers.to_string(),
+        (Side::Unknown, servers) => format!("connections to {servers}"),
         (side, servers) => format!("{} of {servers}", side.name()),
     };
     let head = format!("{}. {}, {whose}", i + 1, finding.cause);
