@@ -123,6 +123,29 @@ fn the_stall_is_recreated_billed_from_both_ends_and_fixed() {
     std::fs::remove_dir_all(dir).unwrap();
 }
 
+/// What a scenario states is for its own settings: other ones are judged by the variant that has them, or not at all.
+#[test]
+fn what_is_expected_follows_what_is_set() {
+    for (set, expected) in [
+        ("rtt=0", "expected   exchange 40.0 ms to 50.0 ms:"),
+        ("rtt=2ms", "expected   exchange 44.0 ms to 54.0 ms:"),
+        ("rtt=60ms", "expected   nothing: the scenario says nothing of these settings"),
+        ("sndbuf=65536", "expected   nothing: the scenario says nothing of these settings"),
+    ] {
+        let Some(output) = allowed("what_is_expected", &["split", "--set", set]) else {
+            return;
+        };
+        let said = text(&output.stdout);
+        assert!(said.contains(expected), "{set}: {said}{}", text(&output.stderr));
+        let is_judged = said.contains("not as it should be") || said.contains("not as expected");
+        assert!(!expected.contains("nothing") || !is_judged, "{set}: {said}");
+    }
+    // Neither a prediction nor a surprise where nothing is stated.
+    let Some(output) = allowed("what_is_expected", &["case-b", "--set", "rtt=5ms"]) else { return };
+    let said = text(&output.stdout);
+    assert!(said.ends_with("No figure is stated for these settings.\n"), "{said}");
+}
+
 #[test]
 fn any_program_runs_at_the_near_end_and_reaches_the_far_end_by_name() {
     let dir = scratch("shell");

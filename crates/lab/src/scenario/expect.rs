@@ -46,6 +46,11 @@ impl Span {
     pub fn contains(self, span: Duration) -> bool {
         self.min <= span && span <= self.max
     }
+
+    /// Whether every span lies within.
+    pub fn is_anything(self) -> bool {
+        self.min == Duration::ZERO && self.max == Duration::MAX
+    }
 }
 
 /// `95%..`, `40%..60%`, `..5%` of the elapsed time.

@@ -71,6 +71,8 @@ pub(super) fn scenario(
     let (variants, fixes) = (list(&table, "variant")?, list(&table, "fix")?);
     table.remove("variant");
     table.remove("fix");
+    let is_plain = fix.is_none() && !name.contains('@');
+    let others = if is_plain { variants.clone() } else { Vec::new() };
     if let Some((_, variant)) = name.split_once('@') {
         let chosen = choose(variants, "variant", variant)?;
         leave_the_row(&mut table, &chosen);
@@ -89,11 +91,27 @@ pub(super) fn scenario(
         Some(Value::Table(set)) => set,
         Some(_) => return Err("`set` is no table".to_owned()),
     };
+    let (set_before, mut before) = (set.clone(), table.clone());
     for Override { key, value } in overrides {
+        // Another seed is the same problem.
+        if key == "seed" && !set.contains_key(key) {
+            set_everywhere(&mut before, &set, key, value)?;
+        }
         if set.contains_key(key) {
             set.insert(key.clone(), Value::String(value.clone()));
         } else {
             set_everywhere(&mut table, &set, key, value)?;
+        }
+    }
+    if table != before {
+        expect_anything(&mut table);
+    } else if set != set_before {
+        match others.into_iter().find(|(_, other)| makes(other, &set_before, &set)) {
+            Some((_, mut other)) => {
+                let stated = other.remove("expect").unwrap_or_else(|| Value::Table(Table::new()));
+                lay_over(&mut table, Table::from_iter([("expect".to_owned(), stated)]));
+            }
+            None => expect_anything(&mut table),
         }
     }
     let mut settings: Vec<(String, String)> =
@@ -160,6 +178,30 @@ fn choose(all: Vec<(String, Table)>, kind: &str, name: &str) -> Result<Table, St
         let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
         format!("there is no {kind} {name:?}; there are: {there}")
     })
+}
+
+/// Whether a variant is nothing but these settings.
+fn makes(variant: &Table, before: &Table, set: &Table) -> bool {
+    let only_sets =
+        variant.keys().all(|key| ["set", "expect", "shows", "row", "note"].contains(&key.as_str()));
+    let mut made = before.clone();
+    if let Some(Value::Table(above)) = variant.get("set") {
+        lay_over(&mut made, above.clone());
+    }
+    only_sets
+        && made.len() == set.len()
+        && made.iter().zip(set).all(|(a, b)| a.0 == b.0 && as_text(a.1) == as_text(b.1))
+}
+
+/// What was stated is for other settings: the figure that a scenario is about stays, and any value of it will do.
+fn expect_anything(table: &mut Table) {
+    let Some(Value::Table(expect)) = table.get_mut("expect") else { return };
+    expect.remove("causes");
+    for figure in ["exchange", "slowest", "one_way", "setup"] {
+        if let Some(range) = expect.get_mut(figure) {
+            *range = Value::String("0ms..".to_owned());
+        }
+    }
 }
 
 /// Tables are merged, everything else is replaced.

@@ -58,12 +58,21 @@ impl Headline {
 
     /// What is expected of it.
     pub(super) fn expected(self, expect: &Expect) -> Option<Span> {
-        match self.kind {
+        let stated = match self.kind {
             Kind::Setup => expect.setup,
             Kind::OneWay => expect.one_way,
             Kind::Exchange if self.slowest => expect.slowest,
             Kind::Exchange | Kind::Subscription => expect.exchange,
-        }
+        };
+        stated.filter(|span| !span.is_anything())
+    }
+
+    /// Whether `--set` has made something else of a scenario than what it states a figure for.
+    pub(super) fn is_unstated(expect: &Expect) -> bool {
+        [expect.exchange, expect.slowest, expect.one_way, expect.setup]
+            .iter()
+            .flatten()
+            .any(|span| span.is_anything())
     }
 
     pub(super) fn measured(self, clocked: &Clocked) -> Option<Duration> {

@@ -163,6 +163,9 @@ fn told(form: &Form, headline: Headline, unfixed: Option<Duration>, runs: &[Run]
         let verdict = if expected.contains(measured) { "as expected" } else { "not as expected" };
         out.push_str(&line("expected", &format!("{} {}: {verdict}", headline.name(), range(expected))));
     }
+    if Headline::is_unstated(&run.scenario.expect) {
+        out.push_str(&line("expected", "nothing: the scenario says nothing of these settings"));
+    }
     let predicted = predict(&run.scenario, run.trace.window_bytes());
     if let Some((predicted, measured)) = predicted.zip(measured.map(|spread| spread.median)) {
         let what = format!(

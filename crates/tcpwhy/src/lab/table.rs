@@ -49,7 +49,7 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<u8> {
     tcpwhy_lab::enter_user_namespace()?;
     let place = Place::new(args.keep.as_ref())?;
     let mut document = json::Document::new();
-    let (mut surprises, mut count) = (Vec::new(), 0);
+    let (mut surprises, mut count, mut judged) = (Vec::new(), 0, false);
     let mut measurements = Measurements { args, place: &place, known: BTreeMap::new() };
     if args.markdown {
         print(HEADING)?;
@@ -71,6 +71,7 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<u8> {
             }
         }
         count += 1;
+        judged |= row.headline.expected(&row.scenario.expect).is_some();
         surprises.extend(row.surprise().map(|surprise| format!("  {}: {surprise}\n", row.label)));
         if args.markdown {
             print(&row.markdown())?;
@@ -86,7 +87,8 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<u8> {
         print(&document.finish()?)?;
     } else if !args.markdown {
         print(&match surprises.as_slice() {
-            [] => "Everything as expected.\n".to_owned(),
+            [] if judged => "Everything as expected.\n".to_owned(),
+            [] => "No figure is stated for these settings.\n".to_owned(),
             some => format!(
                 "{} of {} not as expected, by what is different about this kernel or this machine:\n{}",
                 some.len(),
