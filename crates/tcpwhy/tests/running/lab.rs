@@ -105,10 +105,20 @@ impl App {
         panic!("it said no more than {:?}", self.lines());
     }
 
+    /// How many lines it has said.
+    pub(crate) fn said(&self) -> usize {
+        self.lines().len()
+    }
+
     /// The median of its next `count` clock readings, the first one left out: it began before.
     pub(crate) fn median_s(&self, count: usize) -> f64 {
-        let from = self.lines().len() + 1;
+        let from = self.said() + 1;
         self.wait_for(from + count);
+        self.median_of_s(from, count)
+    }
+
+    /// The median of `count` clock readings from this line on.
+    pub(crate) fn median_of_s(&self, from: usize, count: usize) -> f64 {
         let mut times: Vec<f64> =
             self.lines()[from..from + count].iter().map(|line| line.parse().expect("a time")).collect();
         times.sort_by(f64::total_cmp);
