@@ -2,7 +2,7 @@
 //! there are too many.
 //!
 //! At the end of an epoch every shard says what it has begun. At the end of the next, it gets told what that means, so
-//! that no shard has to wait for the others. What ends an epoch is counted before the shards (`flows.rs`), so that the
+//! that no shard has to wait for the others. What ends an epoch is counted before the shards (`new_connections.rs`), so that the
 //! same happens at the same packet however many of them there are.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use tcpwhy_wire::{Duration, Instant, Segment};
 
-use crate::epoch::flows::Flows;
 use crate::epoch::hash::Keys;
 use crate::epoch::listening::Listening;
+use crate::epoch::new_connections::NewConnections;
 use crate::epoch::orders::Epoch;
 use crate::words::mark::Mark;
 use crate::words::report::{Note, Report};
@@ -37,22 +37,22 @@ pub struct Front {
     keys: Keys,
     /// Segments of the present epoch until it ends.
     left: usize,
-    flows: Flows,
+    new_connections: NewConnections,
     listening: Listening,
     notes: BTreeMap<&'static str, (u64, u64)>,
 }
 
 impl Front {
     pub(crate) fn new(seed: u64) -> Self {
-        let (keys, flows) = (Keys::new(seed), Flows::new());
+        let (keys, new_connections) = (Keys::new(seed), NewConnections::new());
         let (listening, notes) = (Listening::default(), BTreeMap::new());
-        Self { segments: 0, now: Instant::MIN, keys, left: 0, flows, listening, notes }
+        Self { segments: 0, now: Instant::MIN, keys, left: 0, new_connections, listening, notes }
     }
 
     /// The segments from now on are an epoch.
     pub fn begin_epoch(&mut self, epoch: Epoch) {
         self.left = epoch.segments;
-        self.flows.begin((epoch.connections < epoch.segments).then_some(epoch.connections));
+        self.new_connections.begin((epoch.connections < epoch.segments).then_some(epoch.connections));
     }
 
     /// Takes note of a segment.
@@ -70,7 +70,7 @@ impl Front {
         }
         self.left -= 1;
         let mixed = self.keys.mix(segment.src, segment.dst);
-        let is_last = self.flows.on_segment(mixed.ends) || self.left == 0;
+        let is_last = self.new_connections.on_segment(mixed.ends) || self.left == 0;
         Arrival { place: (mixed.hosts >> 48) as u16, hash: mixed.hash(), clock, ends: mixed.ends, is_last }
     }
 

@@ -4,11 +4,11 @@
 pub(crate) mod asked;
 pub(crate) mod budget;
 pub(crate) mod conductor;
-pub(crate) mod flows;
 pub(crate) mod front;
 pub(crate) mod groups;
 pub(crate) mod hash;
 pub(crate) mod listening;
+pub(crate) mod new_connections;
 pub(crate) mod options;
 pub(crate) mod orders;
 pub(crate) mod requests;

@@ -9,14 +9,14 @@ const ROOM_MIN: usize = 1 << 10;
 /// The connections that an epoch has segments of, each by 64 bits that its endpoints are mixed to under a key which the
 /// capture's author does not know: no two of so few share them.
 #[derive(Clone, Debug)]
-pub(crate) struct Flows {
+pub(crate) struct NewConnections {
     /// Open addressing, linear probing, at most half full, so that it stays in the near caches; 0 where there is none.
     seen: Vec<u64>,
     count: usize,
     most: usize,
 }
 
-impl Flows {
+impl NewConnections {
     pub(crate) fn new() -> Self {
         Self { seen: Vec::new(), count: 0, most: usize::MAX }
     }
@@ -35,11 +35,11 @@ impl Flows {
     #[inline]
     pub(crate) fn on_segment(&mut self, ends: u64) -> bool {
         let Some(mask) = self.seen.len().checked_sub(1) else { return false };
-        let flow = ends | 1;
-        let mut i = (flow >> 32) as usize;
-        while self.seen[i & mask] != flow {
+        let key = ends | 1;
+        let mut i = (key >> 32) as usize;
+        while self.seen[i & mask] != key {
             if self.seen[i & mask] == 0 {
-                self.seen[i & mask] = flow;
+                self.seen[i & mask] = key;
                 return self.on_new();
             }
             i += 1;
@@ -54,12 +54,12 @@ impl Flows {
             let old = std::mem::take(&mut self.seen);
             self.seen.resize(2 * old.len(), 0);
             let mask = self.seen.len() - 1;
-            for flow in old.into_iter().filter(|flow| *flow != 0) {
-                let mut i = (flow >> 32) as usize;
+            for key in old.into_iter().filter(|key| *key != 0) {
+                let mut i = (key >> 32) as usize;
                 while self.seen[i & mask] != 0 {
                     i += 1;
                 }
-                self.seen[i & mask] = flow;
+                self.seen[i & mask] = key;
             }
         }
         self.count == self.most
@@ -81,20 +81,20 @@ mod tests {
     #[test]
     fn counts_each_connection_once_whoever_speaks() {
         for seed in 0..20 {
-            let (keys, mut flows) = (Keys::new(seed), Flows::new());
+            let (keys, mut new_connections) = (Keys::new(seed), NewConnections::new());
             for most in [Some(1), Some(100), Some(37_500)] {
-                flows.begin(most);
+                new_connections.begin(most);
                 let (mut connections, mut last) = (0, false);
                 while !last {
                     connections += 1;
-                    last = flows.on_segment(ends(&keys, connections, connections % 3 == 0));
-                    assert!(!flows.on_segment(ends(&keys, connections.div_ceil(2), true)));
-                    assert!(!flows.on_segment(ends(&keys, connections, false)));
+                    last = new_connections.on_segment(ends(&keys, connections, connections % 3 == 0));
+                    assert!(!new_connections.on_segment(ends(&keys, connections.div_ceil(2), true)));
+                    assert!(!new_connections.on_segment(ends(&keys, connections, false)));
                 }
                 assert_eq!(Some(usize::from(connections)), most);
             }
-            flows.begin(None);
-            assert!((0..10_000).all(|port| !flows.on_segment(ends(&keys, port, false))));
+            new_connections.begin(None);
+            assert!((0..10_000).all(|port| !new_connections.on_segment(ends(&keys, port, false))));
         }
     }
 }
