@@ -72,7 +72,7 @@ impl Account {
         self.total = Duration::ZERO;
     }
 
-    /// See `flow/half/touch.rs`.
+    /// See `flow/direction/touch.rs`.
     #[inline]
     pub(crate) fn touch(&self) -> u64 {
         self.lines.iter().map(|line| u64::from(line.waits) ^ line.evidence[0]).fold(0, u64::wrapping_add)

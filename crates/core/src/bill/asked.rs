@@ -41,7 +41,7 @@ pub(crate) enum Expects {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Ask {
     pub n: u64,
-    /// Index of the half that asks.
+    /// Index of the end that asks.
     pub asker: usize,
     pub id: Option<u64>,
     pub expects: Expects,

@@ -15,7 +15,7 @@ use crate::bill::charge::Charge;
 use crate::bill::held::HOLDS;
 use crate::bill::split::Split;
 use crate::estimate::rate::Rate;
-use crate::flow::half::Half;
+use crate::flow::direction::Flow;
 use crate::flow::order::LastData;
 use crate::words::cause::{Cause, Side};
 use crate::words::report::{Confidence, Detail};
@@ -81,7 +81,7 @@ impl EarlyWaits {
         split: &Split,
         last: &LastData,
         at: &LastData,
-        sender: &Half,
+        sender: &Flow,
         mss: u32,
         [own, peer]: [Duration; 2],
     ) {

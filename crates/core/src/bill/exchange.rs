@@ -22,7 +22,7 @@ use crate::bill::suspects::Suspects;
 use crate::bill::tail::Tail;
 use crate::estimate::growth::Shape;
 use crate::estimate::rate::Rate;
-use crate::flow::half::Half;
+use crate::flow::direction::Flow;
 use crate::flow::order::LastData;
 use crate::words::cause::{Cause, Side};
 use crate::words::limits::SEND_BUFFER_MIN;
@@ -156,7 +156,7 @@ impl Path {
         &mut self,
         split: &Split,
         at: LastData,
-        sender: &Half,
+        sender: &Flow,
         timer_from: Option<Instant>,
     ) {
         self.commit();
@@ -225,7 +225,7 @@ impl Path {
         &mut self,
         split: &Split,
         last: &LastData,
-        sender: &Half,
+        sender: &Flow,
         mss: u32,
         ways: [Duration; 2],
     ) {
@@ -435,7 +435,7 @@ pub(crate) struct Piece {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Open {
     pub n: u64,
-    /// Index of the half that spoke first.
+    /// Index of the end that spoke first.
     pub initiator: usize,
     pub start: Instant,
     /// When its first segment passed: it may have been late.
@@ -494,7 +494,7 @@ impl Open {
         }
     }
 
-    /// See `flow/half/touch.rs`.
+    /// See `flow/direction/touch.rs`.
     #[inline]
     pub(crate) fn touch(&self) -> u64 {
         let paths = [&self.request, &self.reply].map(|path| {
@@ -562,7 +562,7 @@ impl Open {
         if self.reply_first.is_some() { &mut self.reply } else { &mut self.request }
     }
 
-    /// The half that has the last word so far.
+    /// The end that has the last word so far.
     pub(crate) fn last_speaker(&self) -> usize {
         if self.reply_first.is_some() { 1 - self.initiator } else { self.initiator }
     }

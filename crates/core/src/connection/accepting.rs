@@ -18,8 +18,8 @@ pub(crate) const FORM: &str = "accept-queue";
 impl Connection {
     /// The first data of the client's has gone out again, and the server has not acknowledged any.
     pub(super) fn count_unanswered(&mut self, from: usize) {
-        let half = &self.halves[CLIENT];
-        let none = half.first.is_some() && half.una.is_none_or(|una| Some(una) == half.first);
+        let flow = &self.flows[CLIENT];
+        let none = flow.first.is_some() && flow.una.is_none_or(|una| Some(una) == flow.first);
         if let Some(setup) = self.setup.as_mut().filter(|_| from == CLIENT && none) {
             setup.copies = setup.copies.saturating_add(1);
         }
@@ -41,8 +41,8 @@ impl Connection {
 
     #[cold]
     fn settle_acceptance(&mut self) {
-        let half = &self.halves[CLIENT];
-        let accepted = half.first.zip(half.una).is_some_and(|(first, una)| una.after(first));
+        let flow = &self.flows[CLIENT];
+        let accepted = flow.first.zip(flow.una).is_some_and(|(first, una)| una.after(first));
         let beside = self.is_beside(SERVER);
         let full = u64::from(self.mss(CLIENT));
         let Some(setup) = self.setup.as_mut().filter(|_| accepted) else { return };

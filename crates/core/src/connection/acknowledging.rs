@@ -43,8 +43,8 @@ impl Connection {
     #[inline]
     pub(super) fn on_missed(&mut self, missed: u16, from: usize) {
         self.habits[1 - from].on_peer_packet(missed);
-        if self.midway && self.halves.iter().all(|half| !half.sent_bare) {
-            self.halves[from].forget_missed();
+        if self.midway && self.flows.iter().all(|flow| !flow.sent_bare) {
+            self.flows[from].forget_missed();
         }
     }
 
@@ -80,7 +80,7 @@ impl Connection {
     /// longer one was measured with had taken held-back acknowledgements for prompt ones.
     pub(super) fn was_held_back(&mut self, sender: usize) {
         self.habits[sender].forget_pauses();
-        let side = self.halves[sender].side;
+        let side = self.flows[sender].side;
         if let Some(open) = &mut self.open {
             open.request.hold_back_acknowledgements(side);
             open.reply.hold_back_acknowledgements(side);
@@ -90,7 +90,7 @@ impl Connection {
     /// Whether this end was only ever seen to acknowledge with data of its own, and no handshake shows how far away it is: it is at most
     /// as far as its quickest answer says, and that may have waited for the next question or for a program.
     pub(super) fn is_bound(&self, end: usize) -> bool {
-        self.midway && self.halves[1 - end].acked_bare == 0
+        self.midway && self.flows[1 - end].acked_bare == 0
     }
 
     /// Whether what ends here took longer than this connection knows a reason for, and others between these hosts may know one.
@@ -134,7 +134,7 @@ impl Connection {
         let to = 1 - from;
         let mss = self.mss(to);
         if !segment.flags.syn() && self.window_scale(from).is_none() {
-            self.halves[to].learn_scale(segment, mss);
+            self.flows[to].learn_scale(segment, mss);
         }
         let window = self.window(segment, from);
         let spurious =
@@ -146,7 +146,7 @@ impl Connection {
             setup.done = true;
         }
         let peer = self.delay(from);
-        if let Some(rtt) = self.halves[to].on_ack(segment, window, mss, peer) {
+        if let Some(rtt) = self.flows[to].on_ack(segment, window, mss, peer) {
             // The first of all that comes with data or FIN may have waited for these: the handshake's own may be missing.
             let waited = rtt >= DISTANCE_MAX && segment.seq_len() > 0;
             if self.delay[from].is_some() || !waited {
@@ -171,7 +171,7 @@ impl Connection {
         // that it waited for nearly all of it says something else.
         let shown = rtt;
         let waited =
-            self.halves[from].queued_on_way.filter(|queued| *queued >= QUEUED_MIN).unwrap_or_default();
+            self.flows[from].queued_on_way.filter(|queued| *queued >= QUEUED_MIN).unwrap_or_default();
         let rtt = if waited <= rtt.times(3).divided_by(4) { rtt - waited } else { rtt };
         // Without a handshake the first thing to acknowledge may be anybody's next request, minutes later. Whoever waits
         // for longer than this has sent again (RFC 6298, 2.1).
@@ -184,12 +184,12 @@ impl Connection {
         let least = known.map_or(rtt, |known| known.min(rtt));
         self.set_delay(from, least);
         if known.is_some() {
-            self.halves[from].bound_late(shown - least);
+            self.flows[from].bound_late(shown - least);
             if let Some(open) = self.open.as_deref_mut().filter(|open| open.initiator == from) {
                 late_start::refute(open, self.now, shown - least);
             }
         }
-        if self.halves[to].newly_acked > self.mss(to) && rtt - least >= QUEUED_MIN {
+        if self.flows[to].newly_acked > self.mss(to) && rtt - least >= QUEUED_MIN {
             self.way.on_queued(from, self.now, rtt - least); // so much is acknowledged at once
         }
         self.way.on_least(from, self.now, least, QUEUED_MIN);
@@ -197,7 +197,7 @@ impl Connection {
             self.was_held_back(to);
         }
         if let Some(own) = self.delay[to] {
-            self.halves[to].rto.on_sample(rtt + own);
+            self.flows[to].rto.on_sample(rtt + own);
         }
     }
 
@@ -208,7 +208,7 @@ impl Connection {
         let Some(open) = &mut self.open else { return };
         let path = if to == open.initiator { &mut open.request } else { &mut open.reply };
         if path.repaired_at().is_some()
-            && self.halves[to].outstanding() == 0
+            && self.flows[to].outstanding() == 0
             && echoed.is_some_and(|echoed| path.answered_before_repair(echoed))
         {
             path.discard();

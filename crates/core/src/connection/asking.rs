@@ -54,12 +54,12 @@ impl Connection {
         by_itself
             && reaction
             && !self.asks_by_its_bytes(Some(segment.seq))
-            && (self.halves[CLIENT].bytes > 0 && !(self.assumed && open.n == 0) || sent_back)
+            && (self.flows[CLIENT].bytes > 0 && !(self.assumed && open.n == 0) || sent_back)
     }
 
     /// How long the client took for what it began at `at`, if it reacted to the last thing that the server sent.
     fn reaction(&self, at: Instant) -> Option<Duration> {
-        let before = self.halves[SERVER].last_data.as_ref()?;
+        let before = self.flows[SERVER].last_data.as_ref()?;
         let away = self.delay(CLIENT);
         let reaction = at - before.at - away;
         (reaction >= -HOST_VARIATION - away.divided_by(8)).then(|| reaction.at_least_zero())
@@ -108,7 +108,7 @@ impl Connection {
         if self.asks_by_its_bytes(open.request_first) {
             return;
         }
-        let acknowledged = self.halves[CLIENT].newly_acked == 0;
+        let acknowledged = self.flows[CLIENT].newly_acked == 0;
         let push = acknowledged && self.roles.may_be_push(wait);
         let lens = [open.request_bytes, u64::from(len)];
         let asks = wait >= LONG_MIN && self.roles.may_ask(wait, open.client_idle, lens);

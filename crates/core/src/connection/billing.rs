@@ -58,7 +58,7 @@ impl Connection {
             self.doubt_turn(segment, from, &mut verdict);
             let small = segment.payload_len < mss;
             let blur = cork::blur(self.delay(from), self.delay(1 - from));
-            let timer = self.halves[from].rto.rto();
+            let timer = self.flows[from].rto.rto();
             let habits = &mut self.habits[from];
             habits.rounds.on_message(segment.seq);
             habits.on_first_reply(&verdict, small, (segment.at, blur), timer);
@@ -71,15 +71,15 @@ impl Connection {
             self.habits[from].rounds.on_message(segment.seq);
             return (nothing(), Follows::Own);
         };
-        if self.halves[1 - from].acked_unseen() && segment.at - wait.last.at >= BURST_GAP {
+        if self.flows[1 - from].acked_unseen() && segment.at - wait.last.at >= BURST_GAP {
             // It may answer something that is missing from the capture.
             let charge =
-                not_captured::charge(self.halves[from].side).evidence(wait.last.packet, segment.packet);
+                not_captured::charge(self.flows[from].side).evidence(wait.last.packet, segment.packet);
             let split = Split::of(segment.at - wait.last.at).rest(charge);
             return (Verdict { split, trigger: Trigger::Write }, Follows::Own);
         }
         let verdict = rules::judge(&wait);
-        let verdict = crossed::judge(open, &wait, &self.halves[1 - from], from, &verdict).unwrap_or(verdict);
+        let verdict = crossed::judge(open, &wait, &self.flows[1 - from], from, &verdict).unwrap_or(verdict);
         let mut verdict = verdict;
         if from != open.initiator && open.request_at() > wait.last.at - wait.own {
             verdict.split.doubt(); // it may have waited for what still came
@@ -107,7 +107,7 @@ impl Connection {
     #[inline]
     pub(super) fn pair(&self) -> Pair<'_> {
         Pair {
-            halves: &self.halves,
+            flows: &self.flows,
             habits: &self.habits,
             sizes: self.sizes,
             delay: [self.delay(CLIENT), self.delay(SERVER)],
@@ -140,7 +140,7 @@ impl Connection {
         let beside_answer =
             answer.and_then(|open| open.reply_first).is_some_and(|first| segment.ack.after(first));
         Wait {
-            half: &self.halves[from],
+            flow: &self.flows[from],
             segment,
             order,
             last,
@@ -164,7 +164,7 @@ impl Connection {
 
     /// The rate at which the path lets this end's bytes through, as far as it has shown.
     pub(super) fn shown_rate(&self, end: usize) -> Option<Rate> {
-        self.halves[end].rate(self.is_near(end))
+        self.flows[end].rate(self.is_near(end))
     }
 
     /// Whether a segment of the responder answers request bytes that came since its last one.
@@ -199,18 +199,18 @@ impl Connection {
     ) {
         let Some(open) = self.open.as_deref().filter(|_| follows != Follows::Nothing) else { return };
         let spurious = server_think::is_spurious(self.delay(1 - open.initiator), open, segment);
-        let half = &self.halves[from];
+        let flow = &self.flows[from];
         let full_size = self.mss(from);
         let unsettled =
-            if self.is_near(from) { !half.acknowledgements.is_settled() } else { half.rate(false).is_none() };
+            if self.is_near(from) { !flow.acknowledgements.is_settled() } else { flow.rate(false).is_none() };
         let early = verdict.split.has(KEPT) && unsettled;
         let early = early.then(|| (full_size, [self.delay(from), self.delay(1 - from)]));
         let asked_rate = self.shown_rate(open.initiator);
         let path = if from == open.initiator { &open.request } else { &open.reply };
-        let timer_from = repair::timer_from(order, &verdict.split, half, path.probed_at());
+        let timer_from = repair::timer_from(order, &verdict.split, flow, path.probed_at());
         let held = verdict.split.has(DOUBTED | Cause::SendBuffer.bit());
         let shape = self.habits[from].rounds.growth.shape();
-        let (side, beat) = (half.side, half.cadence.lasts());
+        let (side, beat) = (flow.side, flow.cadence.lasts());
         let Some(open) = self.open.as_deref_mut() else { return };
         if from != open.initiator {
             open.on_reply(segment.seq, segment.at);
@@ -219,7 +219,7 @@ impl Connection {
             if spurious {
                 open.request.discard();
             }
-            let asked = &self.halves[open.initiator];
+            let asked = &self.flows[open.initiator];
             open.request.charge_early(asked_rate, asked.side);
             open.join_pieces();
             let Open { request, reply, .. } = open;
@@ -233,7 +233,7 @@ impl Connection {
         let path = if from == open.initiator { &mut open.request } else { &mut open.reply };
         match order {
             Order::Retransmission { .. } => {
-                path.repair(&verdict.split, last, segment, timer_from.map(|at| (at, half.side)));
+                path.repair(&verdict.split, last, segment, timer_from.map(|at| (at, flow.side)));
             }
             _ if path.last.is_none() => path.begin(last),
             _ => {
@@ -243,10 +243,10 @@ impl Connection {
                 }
                 let early = early.filter(|_| path.keeps_early());
                 let before = early.and_then(|early| Some((*path.frontier()?, early)));
-                path.advance(&verdict.split, last, half, timer_from);
+                path.advance(&verdict.split, last, flow, timer_from);
                 path.keep_beat(&verdict.split, beat, side);
                 if let Some((before, (mss, ways))) = before {
-                    path.keep_early(&verdict.split, &before, half, mss, ways);
+                    path.keep_early(&verdict.split, &before, flow, mss, ways);
                 }
                 if held {
                     path.weigh(&verdict.split, shape, side);

@@ -113,8 +113,8 @@ impl Connection {
             open.reply_bytes = 0; // what crossed it on its way
         }
         self.charge_unrepaired(open);
-        drain::charge(&self.halves[speaker], [self.delay(speaker), self.delay(listener)], open);
-        late_start::charge(&self.halves[open.initiator], open);
+        drain::charge(&self.flows[speaker], [self.delay(speaker), self.delay(listener)], open);
+        late_start::charge(&self.flows[open.initiator], open);
         speaker
     }
 
@@ -212,7 +212,7 @@ impl Connection {
         self.next_n = self.next_n.max(1);
         let Some(last) = setup.last().filter(|_| !setup.is_fast) else { return };
         let mut account = Account::default();
-        let side = self.halves[CLIENT].side;
+        let side = self.flows[CLIENT].side;
         if setup.is_given_up() {
             return;
         }

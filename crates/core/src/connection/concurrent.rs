@@ -67,7 +67,7 @@ impl Connection {
             self.talk.get_or_insert_default().note_in_turn(&[*mark], 1 - from);
         }
         let acked = segment.flags.ack().then_some(segment.ack);
-        let unread = self.halves[1 - from].snd_nxt.is_some_and(|nxt| acked.is_none_or(|ack| ack.before(nxt)));
+        let unread = self.flows[1 - from].snd_nxt.is_some_and(|nxt| acked.is_none_or(|ack| ack.before(nxt)));
         let talk = self.talk.get_or_insert_default();
         if !talk.is_concurrent {
             if !talk.ends_turns(marks, from, acked, unread) {
@@ -132,7 +132,7 @@ impl Connection {
             self.close_parked(*parked, ledger);
         }
         let taken = self.open.take();
-        let delivered = [0, 1].map(|end| self.halves[end].delivered());
+        let delivered = [0, 1].map(|end| self.flows[end].delivered());
         let last_end = self.last_wait_end;
         let Some(talk) = self.talk.as_deref_mut() else { return };
         talk.is_concurrent = true;
@@ -163,7 +163,7 @@ impl Connection {
             ask.question = Passed { first: ask.question.first, ..question };
         }
         if open.reply_first.is_some() {
-            ask.answer = passed(&open.reply, open.reply_bytes, self.halves[1 - open.initiator].snd_nxt);
+            ask.answer = passed(&open.reply, open.reply_bytes, self.flows[1 - open.initiator].snd_nxt);
         }
         talk.parts[ask.asker] = Part { of: Some((ask.n, false)), end: waiting.end, last: false };
         let answer = Part { of: Some((ask.n, true)), end: waiting.answer_end, last: waiting.answer_is_last };
@@ -183,7 +183,7 @@ impl Connection {
         ledger: &mut Ledger,
     ) {
         let mut verdict = Verdict { split: Split::of(Duration::ZERO), trigger: Trigger::Write };
-        if let Some(last) = self.halves[from].last_data {
+        if let Some(last) = self.flows[from].last_data {
             let wait = self.wait(segment, from, order, mss, &last, 0);
             verdict = rules::judge(&wait);
             if verdict.split.has(Cause::Nagle.bit() | Cause::NagleDelayedAck.bit()) && self.just_asked(from) {
@@ -215,7 +215,7 @@ impl Connection {
     /// What passed for its sender's own time may have been a wait for its protocol's window.
     fn charge_credit(&mut self, segment: &Segment, from: usize, verdict: &mut Verdict) {
         let now = self.now;
-        let (since, stopped) = self.halves[from].last_data.map_or((now, 0), |last| (last.at, last.packet));
+        let (since, stopped) = self.flows[from].last_data.map_or((now, 0), |last| (last.at, last.packet));
         let Some(talk) = self.talk.as_deref_mut() else { return };
         let waited = talk.wait_for_credit(from, segment.seq, since, now);
         if !waited.is_positive() || verdict.split.has(REPAIRS) {
@@ -232,13 +232,13 @@ impl Connection {
 
     /// Whether the other end's last packet had data: not only an acknowledgement.
     fn just_asked(&self, from: usize) -> bool {
-        let asked = self.halves[1 - from].last_data.map(|last| last.at);
+        let asked = self.flows[1 - from].last_data.map(|last| last.at);
         asked.is_some() && asked == self.last_packet[1 - from]
     }
 
     /// Gives the bytes up to the first that is missing to the messages that they belong to.
     fn deliver(&mut self, segment: &Segment, from: usize, ledger: &mut Ledger) {
-        let Some(end) = self.halves[from].delivered() else { return };
+        let Some(end) = self.flows[from].delivered() else { return };
         let Some(unread) = self.talk.as_deref_mut().map(|talk| &mut talk.unread[from]) else { return };
         let mut at = unread.begin.unwrap_or(segment.seq);
         let mut marks = std::mem::take(&mut unread.marks);
@@ -369,7 +369,7 @@ impl Connection {
         if let Some(talk) = self.talk.as_deref_mut() {
             talk.settle_resent(ack, 1 - from, OWN);
         }
-        let una = [0, 1].map(|end| self.halves[end].una);
+        let una = [0, 1].map(|end| self.flows[end].una);
         let is_over = |ask: &Ask| ask.is_over(una);
         while let Some(talk) = self.talk.as_deref_mut()
             && let Some(place) = talk.asked.iter().position(is_over)
@@ -489,7 +489,7 @@ impl Connection {
     fn think_confidence(&self, ask: &Ask) -> Confidence {
         let (own, away) = (self.delay(1 - ask.asker), self.delay(ask.asker));
         let near = own.times(9) <= own + away || own < Duration::from_millis(1);
-        let missed = self.halves.iter().any(|half| half.dropped || half.missed_since_data > 0);
+        let missed = self.flows.iter().any(|flow| flow.dropped || flow.missed_since_data > 0);
         let missed = missed || self.beyond().is_some();
         // An order that is out by one stays so.
         match (missed, near && ask.id.is_some()) {

@@ -35,12 +35,12 @@ impl Connection {
         if syn_ack.ack.before(end) {
             return;
         }
-        let went_on = self.halves.iter().any(|half| half.bytes > 0);
+        let went_on = self.flows.iter().any(|flow| flow.bytes > 0);
         let Some(setup) = self.setup.as_mut() else { return };
         if setup.is_repeated() || went_on {
             // Which of the SYNs the server had it from, and since when it works on it, is not known; what came between the
             // two is an exchange by now, and its beginning stands.
-            let next = &mut self.halves[CLIENT].snd_nxt;
+            let next = &mut self.flows[CLIENT].snd_nxt;
             *next = Some(next.map_or(end, |next| next.latest(end)));
             return;
         }

@@ -30,12 +30,12 @@ impl Connection {
     #[cold]
     fn charge_missing(&self, open: &mut Open, wait: Duration, packet: u64) {
         let speaker = 1 - open.initiator;
-        let half = &self.halves[speaker];
-        let Some(form) = black_hole::unrepaired(half, self.mss(speaker)).filter(|_| wait >= RTO_MIN) else {
+        let flow = &self.flows[speaker];
+        let Some(form) = black_hole::unrepaired(flow, self.mss(speaker)).filter(|_| wait >= RTO_MIN) else {
             return;
         };
         let detail = Detail { form: Some(form), ..Detail::default() };
-        let charge = Charge::new(Cause::Rto, half.side, wait, Confidence::Likely);
+        let charge = Charge::new(Cause::Rto, flow.side, wait, Confidence::Likely);
         open.last_path().settle().charge(&charge.evidence(packet, packet).detail(detail));
     }
 }

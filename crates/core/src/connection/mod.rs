@@ -32,8 +32,8 @@ use crate::bill::split::Split;
 use crate::connection::ladder::Ladder;
 use crate::estimate::rounds::{self, Rounds};
 use crate::estimate::tsecr_rtt::EchoProbe;
+use crate::flow::direction::Flow;
 use crate::flow::ends::{CLIENT, SERVER};
-use crate::flow::half::Half;
 use crate::flow::handshake::Setup;
 use crate::flow::order::Order;
 use crate::flow::sighting::Sighting;
@@ -71,7 +71,7 @@ pub(crate) struct Connection {
     midway: bool,
     /// The capture's clock is finer than milliseconds.
     fine: bool,
-    pub halves: [Half; 2],
+    pub flows: [Flow; 2],
     habits: [Habits; 2],
     /// The largest payload of one packet of each end.
     sizes: [u32; 2],
@@ -131,7 +131,7 @@ impl Connection {
             midway: !first.flags.syn() || first.flags.ack(),
             fine: false,
             ttl: [0; 2],
-            halves: [Half::new(Side::Client), Half::new(Side::Server)],
+            flows: [Flow::new(Side::Client), Flow::new(Side::Server)],
             habits: [Habits::default(), Habits::default()],
             sizes: [0; 2],
             delay: [None; 2],
@@ -165,20 +165,20 @@ impl Connection {
             scales: [0; 2],
         };
         let on_one_host = connection.is_on_one_host();
-        connection.halves.iter_mut().for_each(|half| half.on_one_host = on_one_host);
+        connection.flows.iter_mut().for_each(|flow| flow.on_one_host = on_one_host);
         connection.learn_sizes();
         connection
     }
 
-    /// See `flow/half/touch.rs`.
+    /// See `flow/direction/touch.rs`.
     #[inline]
     pub(crate) fn touch(&self) -> u64 {
         let own = self.next_n.wrapping_add(self.packets).wrapping_add(u64::from(self.sizes[0]));
         let ends = u64::from(self.ends[0].port) + u64::from(self.ends[1].port);
-        let halves = self.halves.iter().map(Half::touch).fold(own ^ ends, u64::wrapping_add);
+        let flows = self.flows.iter().map(Flow::touch).fold(own ^ ends, u64::wrapping_add);
         let habits = self.habits.iter().map(|habits| u64::from(habits.quick_replies ^ habits.nagle_held));
         let open = self.open.as_deref().map_or(0, Open::touch);
-        habits.fold(halves, u64::wrapping_add).wrapping_add(open)
+        habits.fold(flows, u64::wrapping_add).wrapping_add(open)
     }
 
     /// How long ago it spoke, to compare with others: the last time, and the first packet.
@@ -193,7 +193,7 @@ impl Connection {
         self.talk = None;
         self.roles.take_parked();
         self.roles.row = None;
-        self.halves.iter_mut().for_each(Half::free);
+        self.flows.iter_mut().for_each(Flow::free);
         self.heap = 0;
     }
 
@@ -205,8 +205,8 @@ impl Connection {
         }
         let open = [&self.open, &self.spare].into_iter().flatten().map(|open| open.memory()).sum::<usize>();
         let talk = self.talk.as_ref().map_or(0, |talk| talk.heap());
-        let halves = self.halves.iter().map(Half::heap).sum::<usize>();
-        let heap = open + talk + self.roles.heap() + halves;
+        let flows = self.flows.iter().map(Flow::heap).sum::<usize>();
+        let heap = open + talk + self.roles.heap() + flows;
         Some(std::mem::replace(&mut self.heap, heap))
     }
 
@@ -239,21 +239,21 @@ impl Connection {
 
     /// What the largest payloads are follows from the handshake, the options and, without a handshake, from what is sent.
     fn learn_sizes(&mut self) {
-        let [client, server] = &self.halves;
+        let [client, server] = &self.flows;
         self.sizes = [client.mss(server.mss_announced), server.mss(client.mss_announced)];
     }
 
     /// A segment is full that lacks to the MSS what its options take (RFC 6691; tcp_current_mss, net/ipv4/tcp_output.c).
     #[cold]
     fn on_other_options(&mut self, segment: &Segment, from: usize) {
-        let half = &mut self.halves[from];
+        let flow = &mut self.flows[from];
         let others = segment.options.beside_stamps;
-        let known = std::mem::replace(&mut half.other_options, others);
-        let full = self.halves[from].mss(self.halves[1 - from].mss_announced);
-        if self.halves[from].mss_announced.is_some() && segment.payload_len == full {
+        let known = std::mem::replace(&mut flow.other_options, others);
+        let full = self.flows[from].mss(self.flows[1 - from].mss_announced);
+        if self.flows[from].mss_announced.is_some() && segment.payload_len == full {
             self.learn_sizes();
         } else {
-            self.halves[from].other_options = known;
+            self.flows[from].other_options = known;
         }
     }
 
@@ -279,33 +279,33 @@ impl Connection {
         if !segment.flags.syn() || segment.flags.ack() {
             return false;
         }
-        let half = &self.halves[from];
-        match half.first {
+        let flow = &self.flows[from];
+        match flow.first {
             Some(first) => segment.seq + 1 != first,
-            None => half.snd_nxt.is_some() || (self.packets > 0 && !self.only_syns_of(1 - from)),
+            None => flow.snd_nxt.is_some() || (self.packets > 0 && !self.only_syns_of(1 - from)),
         }
     }
 
     /// Whether nothing but SYNs of one end have been seen: a SYN of the other end is then a simultaneous open
     /// (RFC 9293, 3.5).
     fn only_syns_of(&self, end: usize) -> bool {
-        let (half, other) = (&self.halves[end], &self.halves[1 - end]);
-        let syn_only = half.first.is_some_and(|first| half.snd_nxt == Some(first));
-        syn_only && half.una.is_none() && other.una.is_none() && other.snd_nxt.is_none()
+        let (flow, other) = (&self.flows[end], &self.flows[1 - end]);
+        let syn_only = flow.first.is_some_and(|first| flow.snd_nxt == Some(first));
+        syn_only && flow.una.is_none() && other.una.is_none() && other.snd_nxt.is_none()
     }
 
-    /// Whether this packet has passed before (`flow/sighting.rs`, `flow/half/seen_again.rs`).
+    /// Whether this packet has passed before (`flow/sighting.rs`, `flow/direction/seen_again.rs`).
     pub(crate) fn has_seen(&mut self, segment: &Segment, from: usize) -> bool {
         let from = from & 1;
-        let peer = &self.halves[1 - from];
+        let peer = &self.flows[1 - from];
         let same_window = || peer.last_window() == self.window(segment, from);
         let doubled = self.doubled && (segment.seq_len() > 0 || same_window());
         let syn_again = segment.flags.syn()
-            && self.halves[from].first == Some(segment.seq + 1)
+            && self.flows[from].first == Some(segment.seq + 1)
             && self.setup.as_ref().is_some_and(|setup| setup.has_just_seen(segment));
         let again = syn_again
             || self.sighting.as_ref().is_some_and(|sighting| sighting.again(segment, from))
-            || peer.knows_acknowledgement(segment) && self.halves[from].is_seen_again(segment, doubled);
+            || peer.knows_acknowledgement(segment) && self.flows[from].is_seen_again(segment, doubled);
         self.doubled |= again && segment.payload_len > 0;
         again
     }
@@ -325,11 +325,11 @@ impl Connection {
 
     fn on_general(&mut self, segment: &Segment, marks: &[Mark], from: usize, ledger: &mut Ledger) -> bool {
         let from = from & 1; // so that the compiler sees that there are two of everything
-        let not_captured = segment.payload_len > 0 && self.halves[from].not_captured(segment);
+        let not_captured = segment.payload_len > 0 && self.flows[from].not_captured(segment);
         // Time does not run backwards inside a connection, whatever the capture's clock did: it stands until the clock
         // has caught up.
         if self.now - segment.at.min(self.last_at) > HOST_VARIATION {
-            self.halves.iter_mut().for_each(Half::on_clock_step);
+            self.flows.iter_mut().for_each(Flow::on_clock_step);
             self.echoes.iter_mut().for_each(EchoProbe::interrupt);
         }
         self.fine |= segment.at.as_nanos() % COARSE_NS != 0;
@@ -352,7 +352,7 @@ impl Connection {
             self.ttl[from] = segment.ttl;
         }
         self.last_packet[from] = Some(self.now);
-        if segment.options.beside_stamps > self.halves[from].other_options {
+        if segment.options.beside_stamps > self.flows[from].other_options {
             self.on_other_options(segment, from);
         }
         if self.is_stray(segment, from) {
@@ -360,16 +360,16 @@ impl Connection {
             return not_captured;
         }
         let mss = self.mss(from);
-        let stamped = self.halves[from].timestamps;
-        let missed = self.halves[from].on_packet(segment, mss);
+        let stamped = self.flows[from].timestamps;
+        let missed = self.flows[from].on_packet(segment, mss);
         self.on_missed(missed, from);
         // Whoever has more to send is the one who fills a queue.
         if segment.payload_len >= mss
-            && let Some(queued) = self.halves[from].queued_on_way.filter(|&queued| queued >= QUEUED_MIN)
+            && let Some(queued) = self.flows[from].queued_on_way.filter(|&queued| queued >= QUEUED_MIN)
         {
             self.way.on_queued(from, self.now, queued);
         }
-        if stamped != self.halves[from].timestamps {
+        if stamped != self.flows[from].timestamps {
             self.learn_sizes();
         }
         if segment.flags.rst() {
@@ -403,12 +403,12 @@ impl Connection {
             self.on_data(segment, from, ledger);
         } else {
             if !segment.flags.syn() {
-                self.halves[from].on_pure(segment);
+                self.flows[from].on_pure(segment);
             }
             self.rung(segment, from, Trigger::Control, None, ledger);
         }
         if segment.flags.fin() {
-            self.halves[from].on_control(segment);
+            self.flows[from].on_control(segment);
             self.on_close(segment.at, from, ledger);
         }
         not_captured
@@ -418,19 +418,19 @@ impl Connection {
     /// 3.10.7.4). A balancer may answer each copy of a SYN.
     fn is_stray(&self, segment: &Segment, from: usize) -> bool {
         let is_done = self.setup.as_ref().is_some_and(|setup| setup.done);
-        let others = self.halves[from].first.is_some_and(|first| first != segment.seq + 1);
+        let others = self.flows[from].first.is_some_and(|first| first != segment.seq + 1);
         segment.flags.syn() && segment.flags.ack() && from == SERVER && is_done && others
     }
 
     fn on_syn(&mut self, segment: &Segment, from: usize) {
-        let half = &mut self.halves[from];
+        let flow = &mut self.flows[from];
         // RFC 9293, 3.7.1: the default without the option.
-        half.mss_announced = segment.options.mss.or((!segment.options.cut).then_some(536));
-        half.window_scale = segment.options.window_scale;
-        half.options_cut = segment.options.cut;
-        half.timestamps = segment.options.timestamps.is_some();
-        half.first = Some(segment.seq + 1);
-        half.on_control(segment);
+        flow.mss_announced = segment.options.mss.or((!segment.options.cut).then_some(536));
+        flow.window_scale = segment.options.window_scale;
+        flow.options_cut = segment.options.cut;
+        flow.timestamps = segment.options.timestamps.is_some();
+        flow.first = Some(segment.seq + 1);
+        flow.on_control(segment);
         match (&mut self.setup, segment.flags.ack()) {
             (None, false) if from == CLIENT => self.setup = Some(Setup::new(segment)),
             (Some(setup), false) if from == CLIENT => setup.on_syn(segment),
@@ -438,18 +438,18 @@ impl Connection {
             _ => {}
         }
         if segment.flags.ack() {
-            let unscaled = self.halves.iter().any(|half| half.window_scale.is_none() && !half.options_cut);
-            self.halves.iter_mut().for_each(|half| half.peer_unscaled = unscaled);
-            self.halves[1 - from].on_timestamps_answered(segment);
+            let unscaled = self.flows.iter().any(|flow| flow.window_scale.is_none() && !flow.options_cut);
+            self.flows.iter_mut().for_each(|flow| flow.peer_unscaled = unscaled);
+            self.flows[1 - from].on_timestamps_answered(segment);
         }
         self.learn_sizes();
     }
 
     /// The scale of the windows of `from`; nothing where the handshake is not in the capture.
     fn window_scale(&self, from: usize) -> Option<u8> {
-        let [client, server] = &self.halves;
+        let [client, server] = &self.flows;
         match (client.window_scale, server.window_scale) {
-            (Some(_), Some(_)) => self.halves[from].window_scale.map(|scale| scale.min(14)),
+            (Some(_), Some(_)) => self.flows[from].window_scale.map(|scale| scale.min(14)),
             _ if client.options_cut || server.options_cut => None,
             _ if client.mss_announced.is_some() && server.mss_announced.is_some() => Some(0),
             _ => None,
@@ -461,7 +461,7 @@ impl Connection {
         let scale = match self.window_scale(from) {
             _ if segment.flags.syn() => 0,
             Some(scale) => scale,
-            None => self.halves[1 - from].scale_bounds.scale(),
+            None => self.flows[1 - from].scale_bounds.scale(),
         };
         u32::from(segment.window) << scale
     }
@@ -473,33 +473,32 @@ impl Connection {
         }
         let mss = self.mss(from);
         let own = self.delay(from);
-        self.halves[from].learn(segment.at, own, mss);
-        let order = self.halves[from].order(segment);
+        self.flows[from].learn(segment.at, own, mss);
+        let order = self.flows[from].order(segment);
         if matches!(order, Order::Retransmission { .. }) {
             self.count_unanswered(from);
         }
         if matches!(order, Order::Duplicate | Order::Probe) {
-            self.halves[from].on_data(segment, order, mss, Duration::ZERO);
-            if self.halves[from].mss_announced.is_none() {
+            self.flows[from].on_data(segment, order, mss, Duration::ZERO);
+            if self.flows[from].mss_announced.is_none() {
                 self.learn_sizes();
             }
             self.rung(segment, from, Trigger::Timer, None, ledger);
             return;
         }
-        let overtaken =
-            matches!(order, Order::HoleFill { .. }) && self.halves[from].left_before(segment, mss);
+        let overtaken = matches!(order, Order::HoleFill { .. }) && self.flows[from].left_before(segment, mss);
         if matches!(order, Order::Retransmission { .. } | Order::HoleFill { .. }) && !overtaken {
             self.habits[from].rounds.on_loss();
         }
-        let half = &self.halves[from];
+        let flow = &self.flows[from];
         // What was lost before the capture was sent meanwhile.
-        let sent = half.missed_since_data > 1;
-        let silent = half.last_data.map_or(Duration::ZERO, |last| segment.at - last.at);
-        let rto = half.rto.rto();
-        if half.flight() == 0 && silent > rounds::idle_min(rto) && !sent {
+        let sent = flow.missed_since_data > 1;
+        let silent = flow.last_data.map_or(Duration::ZERO, |last| segment.at - last.at);
+        let rto = flow.rto.rto();
+        if flow.flight() == 0 && silent > rounds::idle_min(rto) && !sent {
             self.habits[from].rounds.on_idle(silent, rto, mss);
             self.habits[from].may_be_restarted = true;
-        } else if half.flight() > 0 && order == Order::New {
+        } else if flow.flight() > 0 && order == Order::New {
             self.habits[from].may_be_restarted = false;
         }
         if self.is_concurrent() {
@@ -526,7 +525,7 @@ impl Connection {
             Silence::Piece => {
                 let rate = self.shown_rate(from);
                 if let Some(open) = self.open.as_deref_mut() {
-                    open.request.charge_early(rate, self.halves[from].side);
+                    open.request.charge_early(rate, self.flows[from].side);
                     open.set_piece_aside(&verdict.split, segment);
                 }
                 verdict.split = Split::of(Duration::ZERO);
@@ -543,12 +542,11 @@ impl Connection {
             }
         }
         let repairs = verdict.split.has(Cause::Rto.bit() | Cause::Loss.bit());
-        if !repairs && nagle::is_off(&self.halves[from], segment, order, mss) {
+        if !repairs && nagle::is_off(&self.flows[from], segment, order, mss) {
             self.habits[from].on_nagle_ignored();
         }
         let new_bytes = u64::from(self.take_data(segment, from, order, mss));
-        let last =
-            self.halves[from].last_data.unwrap_or_else(|| unreachable!("it is the segment just taken"));
+        let last = self.flows[from].last_data.unwrap_or_else(|| unreachable!("it is the segment just taken"));
         if let Some(open) = self.open.as_mut().filter(|_| !left_out) {
             open.count(segment, from, new_bytes);
         }
@@ -560,14 +558,14 @@ impl Connection {
     #[inline]
     fn take_data(&mut self, segment: &Segment, from: usize, order: Order, mss: u32) -> u32 {
         if order == Order::New {
-            let half = &self.halves[from];
-            let (flight, una) = (half.flight() + segment.payload_len, half.view.una);
-            let room = half.room_behind(segment.payload_len);
+            let flow = &self.flows[from];
+            let (flight, una) = (flow.flight() + segment.payload_len, flow.view.una);
+            let room = flow.room_behind(segment.payload_len);
             self.habits[from].rounds.on_flight(segment.seq, flight, una, room, mss);
         }
         let path_rtt = self.delay(CLIENT) + self.delay(SERVER);
-        let new_bytes = self.halves[from].on_data(segment, order, mss, path_rtt);
-        if self.halves[from].mss_announced.is_none() {
+        let new_bytes = self.flows[from].on_data(segment, order, mss, path_rtt);
+        if self.flows[from].mss_announced.is_none() {
             self.learn_sizes();
         }
         new_bytes
@@ -575,7 +573,7 @@ impl Connection {
 
     /// Whether the capture has one direction only, with data in it.
     pub(crate) fn is_one_sided(&self) -> bool {
-        self.last_packet.iter().any(Option::is_none) && self.halves.iter().any(|half| half.bytes > 0)
+        self.last_packet.iter().any(Option::is_none) && self.flows.iter().any(|flow| flow.bytes > 0)
     }
 
     /// A note about a connection that never came about.
@@ -592,8 +590,8 @@ impl Connection {
     pub(crate) fn is_finished(&self) -> bool {
         self.closed
             || self
-                .halves
+                .flows
                 .iter()
-                .all(|half| half.fin.is_some_and(|fin| half.una.is_some_and(|una| una.at_or_after(fin))))
+                .all(|flow| flow.fin.is_some_and(|fin| flow.una.is_some_and(|una| una.at_or_after(fin))))
     }
 }

@@ -50,7 +50,7 @@ impl Connection {
     #[cold]
     pub(super) fn on_reset(&mut self, from: usize) {
         let closed_at = self.roles.closed_at[from];
-        let una = self.halves[1 - from].una;
+        let una = self.flows[1 - from].una;
         let Some(open) = self.open.as_deref_mut().filter(|open| open.initiator == from) else { return };
         let Some(first) = open.reply_first else { return };
         let came_at = open.request_at() + open.waited;

@@ -29,7 +29,7 @@ impl Connection {
 
     #[cold]
     fn add_rung(&mut self, segment: &Segment, from: usize, trigger: Trigger, split: Option<&Split>) {
-        let firsts = [from, 1 - from].map(|end| self.halves[end].first);
+        let firsts = [from, 1 - from].map(|end| self.flows[end].first);
         let Some(ladder) = &mut self.ladder else { return };
         let offset = ladder.offset(from, firsts[0], segment.seq);
         let ack_offset = segment.flags.ack().then(|| ladder.offset(1 - from, firsts[1], segment.ack));
@@ -39,7 +39,7 @@ impl Connection {
             packet: segment.packet,
             at: segment.at,
             exchange: self.open.as_ref().map(|open| open.n).or((segment.flags.syn()).then_some(0)),
-            from: self.halves[from].side,
+            from: self.flows[from].side,
             offset,
             len: segment.payload_len,
             ack_offset,

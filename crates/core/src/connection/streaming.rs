@@ -15,7 +15,7 @@ impl Connection {
     /// The exchange that a part of an answer belongs to. Behind a silence in the middle of an answer it is news, for which nobody
     /// waits: the answer ended before.
     pub(super) fn answer_of(&mut self, mark: &Mark, from: usize, ledger: &mut Ledger) -> Answered {
-        let (now, una) = (self.now, self.halves[from].una);
+        let (now, una) = (self.now, self.flows[from].una);
         let Some(talk) = self.talk.as_deref_mut() else { return Answered::Nothing };
         let open = talk.answered_by(mark, from).or_else(|| talk.told_by(mark, from));
         let Some(ask) = open.and_then(|n| talk.find(n)) else { return Answered::Nothing };
@@ -35,7 +35,7 @@ impl Connection {
 
     /// Whether a part of a question on a stream that is open asks anew: its answer so far has been read, or it comes behind a silence.
     pub(super) fn asks_anew(&mut self, n: u64, from: usize, ledger: &mut Ledger) -> bool {
-        let (now, una) = (self.now, [0, 1].map(|end| self.halves[end].una));
+        let (now, una) = (self.now, [0, 1].map(|end| self.flows[end].una));
         let Some(ask) = self.talk.as_deref_mut().and_then(|talk| talk.find(n)) else { return false };
         let is_read = |said: &Passed| una[1 - from].is_some_and(|una| una.at_or_after(said.end));
         let anew = match &ask.answer {

@@ -37,7 +37,7 @@ impl Connection {
         order: Order,
         verdict: &mut Verdict,
     ) -> Option<Silence> {
-        let last = self.halves[from].last_data?;
+        let last = self.flows[from].last_data?;
         let quiet = segment.at - last.at;
         if quiet < DISTANCE_MIN || !self.is_push(segment, from, order) {
             return None;
@@ -67,12 +67,12 @@ impl Connection {
         order == Order::New
             && segment.flags.psh()
             && segment.payload_len < self.mss(from)
-            && (self.halves[from].flight() < self.mss(from) || self.is_silent(segment.at, from))
+            && (self.flows[from].flight() < self.mss(from) || self.is_silent(segment.at, from))
     }
 
     /// Whether an end has sent nothing for so long that what it sent last is acknowledged, whether the capture has that or not.
     fn is_silent(&self, at: Instant, from: usize) -> bool {
-        self.halves[from].last_data.is_some_and(|last| at - last.at >= SILENT_MIN)
+        self.flows[from].last_data.is_some_and(|last| at - last.at >= SILENT_MIN)
     }
 
     #[cold]

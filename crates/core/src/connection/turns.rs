@@ -54,7 +54,7 @@ impl Connection {
             let answered = open.reply_first.is_some() && segment.at - self.last_of(from) >= BURST_GAP;
             let begun = open.reply_first.is_none();
             return begun && (open.initiator == SERVER || self.is_unasked(open, segment))
-                || (answered && self.halves[open.initiator].acked_unseen());
+                || (answered && self.flows[open.initiator].acked_unseen());
         }
         match open.reply_first {
             // It had seen some of the answer, and more of it than when it sent last. Bytes sent before that belong to the
@@ -73,14 +73,14 @@ impl Connection {
 
     /// When the last data of an end passed.
     fn last_of(&self, end: usize) -> Instant {
-        self.halves[end].last_data.map_or(Instant::MIN, |last| last.at)
+        self.flows[end].last_data.map_or(Instant::MIN, |last| last.at)
     }
 
     /// Whether the answer is missing from the capture: when it came is in no packet, and what it took in no bill.
     fn has_seen_missing_answer(&self, open: &Open, segment: &Segment, from: usize) -> bool {
         // Two queues of a capture may hand over an answer behind the packet that it causes.
         let at_once = segment.at - open.request_at() < BURST_GAP;
-        self.halves[1 - from].acked_unseen()
+        self.flows[1 - from].acked_unseen()
             && !at_once
             && open.request_acks.is_some_and(|acks| segment.ack.after(acks))
     }
@@ -88,8 +88,8 @@ impl Connection {
     /// Whether its sender has had more to send all along, and a window let this go: the request goes on, though some of
     /// its answer is there.
     fn was_queued(&self, segment: &Segment, from: usize, order: Order) -> bool {
-        let half = &self.halves[from];
-        let Some(last) = half.last_data.as_ref().filter(|last| last.queue != Queue::Emptied) else {
+        let flow = &self.flows[from];
+        let Some(last) = flow.last_data.as_ref().filter(|last| last.queue != Queue::Emptied) else {
             return false;
         };
         let wait = self.wait(segment, from, order, self.mss(from), last, 0);
@@ -97,7 +97,7 @@ impl Connection {
         // acknowledgements let that go on is not known, and so many bytes end so by chance hardly ever.
         let long = !wait.near_sender() && last.flight >= LONG_SEGMENTS * wait.mss;
         let more = |release: &Release| release.left > 0 || long;
-        half.view.advanced().is_some_and(|release| more(&release) && wait.follows(&release))
+        flow.view.advanced().is_some_and(|release| more(&release) && wait.follows(&release))
     }
 
     /// Whether this is the rest of the request, written with its beginning and held until the answer to that.
@@ -124,19 +124,19 @@ impl Connection {
         let quiet = segment.at - last.at;
         if quiet < PIECE_AFTER
             && open.pieces.len() < PIECES_MAX
-            && !self.halves[from].plain
+            && !self.flows[from].plain
             && segment.payload_len > KEYS_MAX
         {
             return Silence::None;
         }
         let own_time = verdict.split.has_only(Cause::SenderThink.bit());
-        let left_out = self.halves[from].last_data.filter(|latest| latest.packet != last.packet);
+        let left_out = self.flows[from].last_data.filter(|latest| latest.packet != last.packet);
         let unheard =
-            left_out.map_or(self.halves[from].flight(), |latest| latest.flight.saturating_sub(latest.len));
+            left_out.map_or(self.flows[from].flight(), |latest| latest.flight.saturating_sub(latest.len));
         let emptied = last.queue != Queue::More && unheard == 0;
         // What was lost had not been sent yet when a packet of its sender said that nothing was under way.
         if matches!(order, Order::HoleFill { .. })
-            && self.halves[from].nothing_out_at - last.at >= NEW_MESSAGE_AFTER
+            && self.flows[from].nothing_out_at - last.at >= NEW_MESSAGE_AFTER
         {
             return Silence::Message;
         }
@@ -186,7 +186,7 @@ impl Connection {
         quiet: Duration,
     ) -> bool {
         let path = self.delay(CLIENT) + self.delay(SERVER);
-        let many = quiet >= path.times(4) && self.halves[from].outstanding() == 0;
+        let many = quiet >= path.times(4) && self.flows[from].outstanding() == 0;
         let small = segment.payload_len < self.mss(from) && last.len < self.mss(from);
         if from != open.initiator {
             return many && small && quiet >= PIECE_AFTER && self.roles.pushes_often();
@@ -212,7 +212,7 @@ impl Connection {
         if self.next_n == 0 && self.setup.is_some() {
             self.next_n = 1; // 0 is the setup
         }
-        let greeting = from == SERVER && self.halves[CLIENT].bytes == 0 && self.halves[SERVER].bytes == 0;
+        let greeting = from == SERVER && self.flows[CLIENT].bytes == 0 && self.flows[SERVER].bytes == 0;
         let (start, idle_since) = match self.handshake_end() {
             // The server speaks first: the client waits from the handshake's end.
             Some(end) if greeting => (end, None),
@@ -225,7 +225,7 @@ impl Connection {
         open.request_first = (initiator == from).then_some(segment.seq);
         // What comes when it is its time was not late.
         let by_timer = from == SERVER && self.roles.is_tick(segment.at);
-        open.way_base = self.halves[from]
+        open.way_base = self.flows[from]
             .clock
             .base_with_last()
             .filter(|_| self.delay(from) >= self.delay(1 - from) && initiator == from && !by_timer);
@@ -259,7 +259,7 @@ impl Connection {
         idle_since: Option<Instant>,
     ) -> Option<Charge> {
         let is_far = self.delay(from) >= self.delay(1 - from);
-        late_start::on_its_way(&self.halves[from], is_far, segment, idle_since)
+        late_start::on_its_way(&self.flows[from], is_far, segment, idle_since)
     }
 
     /// When the client had the SYN-ACK.

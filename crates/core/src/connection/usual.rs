@@ -56,7 +56,7 @@ impl Connection {
             && self.delay.iter().all(Option::is_some)
             && self.setup.as_ref().is_none_or(|setup| setup.done)
             && self.beyond().is_none()
-            && self.halves.iter().all(super::Half::is_calm)
+            && self.flows.iter().all(super::Flow::is_calm)
     }
 
     /// Takes a usual segment. Returns whether it is one: if not, nothing has changed.
@@ -75,11 +75,11 @@ impl Connection {
         self.on_usual_packet(segment, from);
         self.on_usual_ack(segment, from);
         if segment.payload_len == 0 {
-            self.halves[from].on_usual_pure(segment.at);
+            self.flows[from].on_usual_pure(segment.at);
         } else {
             self.take_usual_marks(marks, segment, from, ledger);
             let (own, mss) = (self.delay(from), self.sizes[from]);
-            self.halves[from].learn(segment.at, own, mss);
+            self.flows[from].learn(segment.at, own, mss);
             match self.shape(segment, from) {
                 Shape::Request => {
                     self.before_usual_data(segment, from);
@@ -101,7 +101,7 @@ impl Connection {
             }
         }
         if segment.flags.fin() {
-            self.halves[from].on_control(&segment.unpack());
+            self.flows[from].on_control(&segment.unpack());
             self.on_close(segment.at, from, ledger);
         }
         true
@@ -138,23 +138,23 @@ impl Connection {
     /// Whether it is the next one of its direction on a quiet connection, and acknowledges what was sent or nothing new.
     #[inline]
     fn is_usual(&self, segment: &Packed, from: usize) -> bool {
-        let (half, peer) = (&self.halves[from], &self.halves[1 - from]);
+        let (flow, peer) = (&self.flows[from], &self.flows[1 - from]);
         self.calm
             && segment.at >= self.now
             && segment.is_usual()
             // A single byte may probe a window, and leaves what comes next as it was: a copy of it would look new.
             && segment.payload_len != 1
-            && half.expects(segment)
+            && flow.expects(segment)
             && (peer.is_acknowledging(segment) || peer.is_repeated(segment, self.usual_window(segment, from)))
     }
 
     /// What its data is, once the acknowledgement that it carries has been taken.
     #[inline]
     fn shape(&self, segment: &Packed, from: usize) -> Shape {
-        let half = &self.halves[from];
+        let flow = &self.flows[from];
         let len = segment.payload_len;
         // Packets that the capture does not have may be copies.
-        let plain = half.missed_since_data == 0 && !half.suspects_missing() && !segment.flags.fin();
+        let plain = flow.missed_since_data == 0 && !flow.suspects_missing() && !segment.flags.fin();
         let watched = self.is_concurrent() || (from == SERVER && self.roles.watch());
         if !plain || watched || !self.frames.passes(len, from) {
             return Shape::General;
@@ -166,7 +166,7 @@ impl Connection {
                 Shape::General
             };
         };
-        if half.has_emptied_its_queue() {
+        if flow.has_emptied_its_queue() {
             if open.initiator == CLIENT && self.is_small(segment, from) {
                 if from == CLIENT && self.ends_usual(open, segment) {
                     return Shape::Request;
@@ -184,20 +184,20 @@ impl Connection {
     /// Whether it is a small segment that nothing holds back, with nothing behind it.
     #[inline]
     fn is_small(&self, segment: &Packed, from: usize) -> bool {
-        let half = &self.halves[from];
+        let flow = &self.flows[from];
         segment.payload_len < self.sizes[from]
             && segment.flags.psh()
-            && half.is_acknowledged()
-            && half.has_emptied_its_queue()
+            && flow.is_acknowledged()
+            && flow.has_emptied_its_queue()
     }
 
     /// Whether a full segment leaves together with the one before it.
     #[inline]
     fn goes_on(&self, open: &Open, segment: &Packed, from: usize) -> bool {
-        let half = &self.halves[from];
+        let flow = &self.flows[from];
         let (own, other) =
             if from == open.initiator { (&open.request, &open.reply) } else { (&open.reply, &open.request) };
-        let (Some(last), Some(sent)) = (&own.last, &half.last_data) else { return false };
+        let (Some(last), Some(sent)) = (&own.last, &flow.last_data) else { return false };
         if last.packet != sent.packet || segment.at - last.at >= BURST_GAP || own.has_pending() {
             return false;
         }
@@ -212,7 +212,7 @@ impl Connection {
         // In so many pieces it is a stream, in which a moment may begin a message (`Connection::silence`).
         turn && open.pieces.len() < PIECES_MAX
             && self.habits[from].copies_due == 0
-            && half.may_go_on(last, self.sizes[from])
+            && flow.may_go_on(last, self.sizes[from])
     }
 
     /// Whether the client's next request ends what is under way.
@@ -240,11 +240,11 @@ impl Connection {
         self.learn_from_echo(segment.stamps, from, true);
         self.last_packet[from] = Some(segment.at);
         let mss = self.sizes[from];
-        self.halves[from].on_usual_packet(segment, mss);
+        self.flows[from].on_usual_packet(segment, mss);
         self.habits[1 - from].on_peer_packet(0);
         // Whoever has more to send is the one who fills a queue.
         if segment.payload_len >= mss
-            && let Some(queued) = self.halves[from].queued_on_way.filter(|&queued| queued >= QUEUED_MIN)
+            && let Some(queued) = self.flows[from].queued_on_way.filter(|&queued| queued >= QUEUED_MIN)
         {
             self.way.on_queued(from, segment.at, queued);
         }
@@ -253,14 +253,14 @@ impl Connection {
     #[inline]
     fn on_usual_ack(&mut self, segment: &Packed, from: usize) {
         let to = 1 - from;
-        if self.halves[to].is_acknowledging(segment) {
+        if self.flows[to].is_acknowledging(segment) {
             let window = self.usual_window(segment, from);
             let (mss, peer) = (self.sizes[to], self.delay(from));
-            if let Some(rtt) = self.halves[to].on_usual_ack(segment, window, mss, peer) {
+            if let Some(rtt) = self.flows[to].on_usual_ack(segment, window, mss, peer) {
                 self.on_round_trip(rtt, from);
             }
         } else {
-            self.halves[to].on_repeated();
+            self.flows[to].on_repeated();
         }
         self.discard_if_answered(to, Some(segment.stamps.ecr));
     }
@@ -269,12 +269,12 @@ impl Connection {
     #[inline]
     fn before_usual_data(&mut self, segment: &Packed, from: usize) {
         let mss = self.sizes[from];
-        let half = &self.halves[from];
-        if half.flight() > 0 {
+        let flow = &self.flows[from];
+        if flow.flight() > 0 {
             self.habits[from].may_be_restarted = false;
         } else {
-            let silent = half.last_data.as_ref().map_or(Duration::ZERO, |last| segment.at - last.at);
-            let rto = half.rto.rto();
+            let silent = flow.last_data.as_ref().map_or(Duration::ZERO, |last| segment.at - last.at);
+            let rto = flow.rto.rto();
             if silent > rounds::idle_min(rto) {
                 self.habits[from].rounds.on_idle(silent, rto, mss);
                 self.habits[from].may_be_restarted = true;
@@ -294,16 +294,16 @@ impl Connection {
         }
         let Some(mut open) = self.open.take() else { return };
         if let Some(last) = &open.reply.last
-            && self.halves[SERVER].link.busy_from(last.at).is_positive()
+            && self.flows[SERVER].link.busy_from(last.at).is_positive()
         {
-            drain::charge(&self.halves[SERVER], [self.delay(SERVER), self.delay(CLIENT)], &mut open);
+            drain::charge(&self.flows[SERVER], [self.delay(SERVER), self.delay(CLIENT)], &mut open);
         }
         if open.way_base.is_some() || open.late.is_some() {
-            late_start::charge(&self.halves[open.initiator], &mut open);
+            late_start::charge(&self.flows[open.initiator], &mut open);
         }
         let packet = open.packets[1];
         let own = self.delay(CLIENT);
-        let side = self.halves[SERVER].side;
+        let side = self.flows[SERVER].side;
         let is_session = self.is_session(&open);
         let asked_at = open.request_at();
         let account = open.reply.settle();
@@ -314,7 +314,7 @@ impl Connection {
             account.charge(&way.evidence(packet, 0));
         }
         if is_session {
-            account.rename(Cause::RoundTrip, Cause::TlsHandshake, self.halves[CLIENT].side);
+            account.rename(Cause::RoundTrip, Cause::TlsHandshake, self.flows[CLIENT].side);
         }
         if self.assumed {
             account.doubt_ends();
@@ -325,7 +325,7 @@ impl Connection {
         let closed = Closed {
             n: open.n,
             kind: Kind::Exchange,
-            initiator: self.halves[CLIENT].side,
+            initiator: self.flows[CLIENT].side,
             by: Some(Pairing::OnlyOpen),
             start: open.start,
             client_idle: open.client_idle,
@@ -353,8 +353,8 @@ impl Connection {
         self.next_n += 1;
         open.request_first = Some(segment.seq);
         if self.delay(CLIENT) >= self.delay(SERVER) {
-            open.way_base = self.halves[CLIENT].clock.base_with_last();
-            if self.halves[CLIENT].queued_on_way.is_some_and(Duration::is_positive)
+            open.way_base = self.flows[CLIENT].clock.base_with_last();
+            if self.flows[CLIENT].queued_on_way.is_some_and(Duration::is_positive)
                 && let Some(late) = self.late_on_its_way(&segment.unpack(), CLIENT, idle_since)
             {
                 open.late = Some(late);
@@ -368,13 +368,13 @@ impl Connection {
     fn answer_usual(&mut self, segment: &Packed) {
         let Some(open) = self.open.as_deref() else { return };
         let Some(asked) = open.request.last.as_ref() else { return };
-        let (half, client) = (&self.halves[SERVER], &self.halves[CLIENT]);
+        let (flow, client) = (&self.flows[SERVER], &self.flows[CLIENT]);
         let own = self.delay(SERVER);
         let gap = (segment.at - asked.at).at_least_zero();
         let path = own.at_least_zero().min(gap);
         let think = gap - path;
         let stood = self.way.min(SERVER).is_some_and(|least| own - least >= QUEUED_MIN);
-        let queued = half.queued_on_way.is_some_and(Duration::is_positive);
+        let queued = flow.queued_on_way.is_some_and(Duration::is_positive);
         let late = think >= HELD_BACK_MIN || self.way.queued_lately(SERVER, self.now).is_some();
         let link = client.link.busy_from(asked.at).is_positive();
         let split = if stood || queued || late || think >= SHORTEST || link {
@@ -384,7 +384,7 @@ impl Connection {
             self.weigh_answer(open, segment.payload_len, &mut verdict);
             self.habits[SERVER].rounds.on_message(segment.seq);
             let blur = cork::blur(own, self.delay(CLIENT));
-            let timer = self.halves[SERVER].rto.rto();
+            let timer = self.flows[SERVER].rto.rto();
             self.habits[SERVER].on_first_reply(&verdict, true, (segment.at, blur), timer);
             Some(verdict.split)
         } else {
@@ -395,7 +395,7 @@ impl Connection {
         } else {
             let packets = (asked.packet, segment.packet);
             let confidence = self.usual_confidence(open, think);
-            let side = half.side;
+            let side = flow.side;
             let path = Charge::new(Cause::RoundTrip, side, path, Confidence::Certain);
             let own = Charge::new(Cause::ServerThink, side, think, confidence);
             let habits = &mut self.habits[SERVER];
@@ -414,7 +414,7 @@ impl Connection {
         let (own, away) = (self.delay(SERVER), self.delay(CLIENT));
         if own > away {
             let most = think.max(server_think::VARIED_MIN);
-            if self.halves.iter().any(|half| half.queued_peak >= most) {
+            if self.flows.iter().any(|flow| flow.queued_peak >= most) {
                 return Confidence::Possible;
             }
         }
@@ -428,30 +428,30 @@ impl Connection {
     fn on_burst(&mut self, segment: &Packed, from: usize) {
         self.before_usual_data(segment, from);
         let mss = self.sizes[from];
-        let half = &self.halves[from];
-        let Some(before) = &half.last_data else { return };
+        let flow = &self.flows[from];
+        let Some(before) = &flow.last_data else { return };
         let gap = (segment.at - before.at).at_least_zero();
-        let busy = half.busy_in_burst(segment, before, gap, self.is_near(from), mss);
-        let sure = if half.dropped { Confidence::Possible } else { Confidence::Likely };
+        let busy = flow.busy_in_burst(segment, before, gap, self.is_near(from), mss);
+        let sure = if flow.dropped { Confidence::Possible } else { Confidence::Likely };
         let charges = [(busy, sure), (gap - busy, Confidence::Likely)].map(|(ns, confidence)| {
-            Charge::new(Cause::Bandwidth, half.side, ns, confidence).evidence(before.packet, segment.packet)
+            Charge::new(Cause::Bandwidth, flow.side, ns, confidence).evidence(before.packet, segment.packet)
         });
         self.count_flight(segment, from, mss);
         let path_rtt = self.delay(CLIENT) + self.delay(SERVER);
-        self.halves[from].on_burst_data(segment, mss, path_rtt);
+        self.flows[from].on_burst_data(segment, mss, path_rtt);
         let Some(open) = self.open.as_deref_mut() else { return };
         open.count_usual(segment, from);
         let path = if from == open.initiator { &mut open.request } else { &mut open.reply };
-        path.advance_in_burst(&charges, self.halves[from].last_data.as_ref());
+        path.advance_in_burst(&charges, self.flows[from].last_data.as_ref());
     }
 
     /// The flight that its sender has under way with this segment.
     #[expect(clippy::inline_always, reason = "its callers are large, and each segment passes it")]
     #[inline(always)]
     fn count_flight(&mut self, segment: &Packed, from: usize, mss: u32) {
-        let half = &self.halves[from];
-        let (flight, una) = (half.flight() + segment.payload_len, half.view.una);
-        let room = half.room_behind(segment.payload_len);
+        let flow = &self.flows[from];
+        let (flight, una) = (flow.flight() + segment.payload_len, flow.view.una);
+        let room = flow.room_behind(segment.payload_len);
         self.habits[from].rounds.on_flight(segment.seq, flight, una, room, mss);
     }
 
@@ -463,10 +463,10 @@ impl Connection {
             self.habits[from].rounds.on_message(segment.seq);
         }
         self.count_flight(segment, from, mss);
-        self.halves[from].on_usual_data(segment, mss);
+        self.flows[from].on_usual_data(segment, mss);
         let Some(open) = self.open.as_deref_mut() else { return };
         open.count_usual(segment, from);
         let path = if from == CLIENT { &mut open.request } else { &mut open.reply };
-        path.begin_at(self.halves[from].last_data.as_ref());
+        path.begin_at(self.flows[from].last_data.as_ref());
     }
 }

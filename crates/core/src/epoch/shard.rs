@@ -175,7 +175,7 @@ impl Shard {
         }
     }
 
-    /// The slot of the connection that a hash most likely belongs to. See `flow/half/touch.rs`.
+    /// The slot of the connection that a hash most likely belongs to. See `flow/direction/touch.rs`.
     #[inline]
     fn fetch(&mut self, hash: u32) -> Option<Slot> {
         let slot = self.table.find(hash, |slot| slot < FINISHED)?;
@@ -321,7 +321,7 @@ impl Shard {
         let ladder = self.ledger.is_chosen(segment.packet)
             || self.in_order && self.ledger.wants_ladder(before + self.opened.len() as u64);
         let mut connection = Connection::new(id, ends, segment, ladder);
-        connection.halves.iter_mut().for_each(|half| half.plain = self.plain);
+        connection.flows.iter_mut().for_each(|flow| flow.plain = self.plain);
         let slot = self.connections.insert(connection);
         self.opened.push((segment.packet, slot));
         self.table.insert(hash, slot);
@@ -332,7 +332,7 @@ impl Shard {
     fn finish_one(&mut self, slot: Slot, hash: u32, clock: Instant) {
         let connection = self.connections.get(slot);
         let (reset, sighting) = (connection.closed, connection.sighting);
-        let (ends, first) = (connection.ends, connection.halves.each_ref().map(|half| half.first));
+        let (ends, first) = (connection.ends, connection.flows.each_ref().map(|flow| flow.first));
         let listed = self.end(slot).filter(|_| !reset);
         self.generation += 1;
         let generation = self.generation;
@@ -368,7 +368,7 @@ impl Shard {
         }
         let connection = self.connections.get_mut(slot);
         let totals = self.ledger.connection(id);
-        let [client, server] = &connection.halves;
+        let [client, server] = &connection.flows;
         let connection = report::Connection {
             id,
             client: connection.ends[CLIENT],

@@ -25,14 +25,14 @@ const STAMP_TICK: Duration = Duration::from_millis(1);
 /// could have done. Near the sender, one that waited did so in a queue of its own host's (a token bucket on its interface:
 /// captures are taken behind that, dev_hard_start_xmit, net/core/dev.c).
 pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
-    let half = wait.half;
-    if wait.order != Order::New || wait.gap < BURST_GAP || half.on_one_host {
+    let flow = wait.flow;
+    if wait.order != Order::New || wait.gap < BURST_GAP || flow.on_one_host {
         return None;
     }
-    let queued = half.queued_on_way.filter(|queued| queued.is_positive()).unwrap_or_default();
+    let queued = flow.queued_on_way.filter(|queued| queued.is_positive()).unwrap_or_default();
     let near = wait.near_sender();
     let waiting = queued.is_positive() && (queued >= wait.gap || !near && queued + STAMP_TICK >= wait.gap);
-    let since = half.clock.same_stamp_for(wait.segment.at);
+    let since = flow.clock.same_stamp_for(wait.segment.at);
     let stamped_before = since.is_some_and(|since| since >= wait.gap + STAMP_TICK);
     if near && !waiting && !(stamped_before && wait.last.queue == Queue::More) {
         return None;
@@ -41,14 +41,14 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     let apart_max =
         if wait.last.queue == Queue::More { wait.gap.divided_by(2) } else { wait.gap.divided_by(4) };
     let stretched =
-        half.sent_apart(wait.last, wait.segment.options.timestamps).is_some_and(|apart| apart <= apart_max);
+        flow.sent_apart(wait.last, wait.segment.options.timestamps).is_some_and(|apart| apart <= apart_max);
     let whole = waiting || stretched || stamped_before || keeps_pace(wait);
     if !whole && queued < wait.gap.divided_by(2) {
         return None;
     }
     let detail = Detail { rate_bps: link_share::rate(wait).map(Rate::bits_per_second), ..Detail::default() };
     let share = if whole { wait.gap } else { queued };
-    let charge = Charge::new(Cause::Bandwidth, half.side, share, Confidence::Likely)
+    let charge = Charge::new(Cause::Bandwidth, flow.side, share, Confidence::Likely)
         .evidence(wait.last.packet, wait.segment.packet)
         .detail(detail);
     let mut split = Split::of(wait.gap);
@@ -62,9 +62,9 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
 /// that can have let them go one by one: a backlog comes so out of a bottleneck, however slow that is.
 fn keeps_pace(wait: &Wait<'_>) -> bool {
     let difference = wait.gap - wait.last.spacing;
-    let released = wait.half.view.advanced().is_some_and(|release| wait.follows(&release));
+    let released = wait.flow.view.advanced().is_some_and(|release| wait.follows(&release));
     wait.last.queue == Queue::More
-        && !wait.half.is_paced()
+        && !wait.flow.is_paced()
         && wait.last.len == wait.segment.payload_len
         && difference.max(-difference) <= wait.gap.divided_by(32)
         && wait.gap < RTO_MIN

@@ -8,7 +8,7 @@
 use tcpwhy_wire::Segment;
 
 use super::wait::Wait;
-use crate::flow::half::Half;
+use crate::flow::direction::Flow;
 use crate::flow::order::Order;
 
 /// The form of what such a path loses.
@@ -16,30 +16,30 @@ pub(crate) const FORM: &str = "black-hole";
 
 /// Whether the segment repairs what was too large for the path.
 pub(super) fn is_repaired(wait: &Wait<'_>) -> bool {
-    let half = wait.half;
+    let flow = wait.flow;
     match wait.order {
         Order::Retransmission { .. } => {
-            half.large.is_stuck(wait.segment.payload_len, wait.mss, half.signalled)
+            flow.large.is_stuck(wait.segment.payload_len, wait.mss, flow.signalled)
         }
-        Order::HoleFill { .. } | Order::New => !wait.midway && is_first_small(half, wait.segment, wait.mss),
+        Order::HoleFill { .. } | Order::New => !wait.midway && is_first_small(flow, wait.segment, wait.mss),
         Order::Duplicate | Order::Probe => false,
     }
 }
 
 /// Whether bytes of this direction are still missing when nothing more comes, and are too large for the path as far as that can be
 /// told.
-pub(crate) fn unrepaired(half: &Half, mss: u32) -> Option<&'static str> {
-    let repeated = half.sent.front().is_some_and(|sent| sent.retransmitted) || half.large.is_repeated();
-    if !half.has_hole() && !repeated {
+pub(crate) fn unrepaired(flow: &Flow, mss: u32) -> Option<&'static str> {
+    let repeated = flow.sent.front().is_some_and(|sent| sent.retransmitted) || flow.large.is_repeated();
+    if !flow.has_hole() && !repeated {
         return None;
     }
-    let stuck = half.large.is_stuck(mss, mss, half.signalled);
-    let none_came = half.has_hole() && half.mss_announced.is_some() && half.large.is_none_seen();
+    let stuck = flow.large.is_stuck(mss, mss, flow.signalled);
+    let none_came = flow.has_hole() && flow.mss_announced.is_some() && flow.large.is_none_seen();
     Some(if stuck || none_came { FORM } else { "unrepaired" })
 }
 
 /// Near the receiver: whether the segment is cut short by a sender none of whose full ones has arrived.
-pub(super) fn is_first_small(half: &Half, segment: &Segment, mss: u32) -> bool {
-    let known = half.mss_announced.is_some();
-    known && half.large.is_none_seen() && segment.payload_len < mss && !segment.flags.psh()
+pub(super) fn is_first_small(flow: &Flow, segment: &Segment, mss: u32) -> bool {
+    let known = flow.mss_announced.is_some();
+    known && flow.large.is_none_seen() && segment.payload_len < mss && !segment.flags.psh()
 }

@@ -24,28 +24,28 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     if wait.order != Order::New || wait.gap < BURST_GAP {
         return None;
     }
-    let advanced = wait.half.view.advanced();
+    let advanced = wait.flow.view.advanced();
     let release = advanced.filter(|release| wait.follows(release) || follows_late(wait, release));
     let Some(release) = release else {
         let queued = match wait.last.queue {
-            Queue::More => wait.half.flight() > 0,
+            Queue::More => wait.flow.flight() > 0,
             // A duplicate acknowledgement lets one segment more leave (limited transmit, RFC 3042).
             Queue::Unknown if after_loss_signal(wait) => true,
             // Segments in quick succession with several in flight are a queue being sent.
-            Queue::Unknown if wait.half.flight() > 2 * wait.mss && wait.gap < wait.rtt().divided_by(2) => {
+            Queue::Unknown if wait.flow.flight() > 2 * wait.mss && wait.gap < wait.rtt().divided_by(2) => {
                 true
             }
             // So are full ones and nothing else, as fast as the bottleneck or in a recovery.
             Queue::Unknown
                 if wait.is_full()
-                    && wait.half.is_backlogged(wait.mss)
+                    && wait.flow.is_backlogged(wait.mss)
                     && (pacing::near_rate(wait) || wait.recovering()) =>
             {
                 true
             }
             // So are full ones to a beat, where nothing in flight could hold them.
             Queue::Unknown => {
-                wait.is_full() && wait.half.flight() <= wait.last.len && wait.half.cadence.is_steady()
+                wait.is_full() && wait.flow.flight() <= wait.last.len && wait.flow.cadence.is_steady()
             }
             Queue::Emptied => false,
         };
@@ -62,7 +62,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         _ => which(wait, &release),
     };
     // Where no handshake says how the windows are scaled, it may be one of those.
-    let confidence = if wait.half.scale_bounds.is_in_use() { Confidence::Possible } else { confidence };
+    let confidence = if wait.flow.scale_bounds.is_in_use() { Confidence::Possible } else { confidence };
     let detail = Detail {
         flight_bytes: Some(u64::from(wait.habits.rounds.flight_with(release.flight))),
         window_bytes: (release.window > 0).then(|| u64::from(release.window)),
@@ -81,7 +81,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     } else if !wait.follows(&release) {
         split.take(queueing::behind(wait, &release));
     }
-    let charge = Charge::new(cause, wait.half.side, Duration::ZERO, confidence)
+    let charge = Charge::new(cause, wait.flow.side, Duration::ZERO, confidence)
         .evidence(release.packet, wait.segment.packet)
         .detail(detail);
     Some(Verdict { split: split.rest(charge), trigger: Trigger::Packet(release.packet) })
@@ -107,5 +107,5 @@ fn follows_late(wait: &Wait<'_>, release: &Release) -> bool {
 
 /// Whether the segment left as a duplicate or selective acknowledgement arrived.
 fn after_loss_signal(wait: &Wait<'_>) -> bool {
-    wait.half.view.loss_signal.is_some_and(|at| at > wait.last.at && wait.segment.at - at <= wait.hair())
+    wait.flow.view.loss_signal.is_some_and(|at| at > wait.last.at && wait.segment.at - at <= wait.hair())
 }

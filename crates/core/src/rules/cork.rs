@@ -16,7 +16,7 @@ use super::wait::Wait;
 use crate::bill::charge::Charge;
 use crate::bill::split::Split;
 use crate::estimate::timer_hits::is_of_timer;
-use crate::flow::half::Half;
+use crate::flow::direction::Flow;
 use crate::flow::order::{Order, Queue};
 use crate::words::cause::Cause;
 use crate::words::limits::{BURST_GAP, RTO_MIN};
@@ -30,24 +30,24 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     if wait.order != Order::New || !small || wait.last.queue == Queue::Emptied || wait.gap < RTO_MIN {
         return None;
     }
-    let half = wait.half;
-    if half.room_left().is_some_and(|room| room < wait.mss as i32) {
+    let flow = wait.flow;
+    if flow.room_left().is_some_and(|room| room < wait.mss as i32) {
         return None; // the window probe timer's other job: a window smaller than a segment
     }
     // One full segment that is pushed was the end of a write; several are pushed all the same (__tcp_transmit_skb, since 5.4).
     if wait.last.queue == Queue::Unknown && wait.last.len <= wait.mss {
         return None;
     }
-    let idle_since = half.view.all_acked().filter(|release| release.effective >= wait.last.at)?;
+    let idle_since = flow.view.all_acked().filter(|release| release.effective >= wait.last.at)?;
     let waited = wait.segment.at - idle_since.effective;
-    let timer = half.rto.rto().max(RTO_MIN);
+    let timer = flow.rto.rto().max(RTO_MIN);
     if !agrees(waited, timer, wait.rtt(), wait.hair()) {
         return None;
     }
     let confidence = Confidence::Likely;
     let detail =
         Detail { held_bytes: Some(wait.segment.payload_len), timer: Some(timer), ..Detail::default() };
-    let charge = Charge::new(Cause::Cork, half.side, Duration::ZERO, confidence)
+    let charge = Charge::new(Cause::Cork, flow.side, Duration::ZERO, confidence)
         .evidence(idle_since.packet, wait.segment.packet)
         .detail(detail);
     Some(Verdict { split: Split::of(wait.gap).rest(charge), trigger: Trigger::Timer })
@@ -56,7 +56,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
 /// MSG_MORE holds for one call (tcp_push, net/ipv4/tcp.c): the next acknowledgement takes the partial segment along. It
 /// leaves without PSH although nothing but the end of what was written can have made it small.
 fn announced_more(wait: &Wait<'_>) -> Option<Verdict> {
-    let (half, segment) = (wait.half, wait.segment);
+    let (flow, segment) = (wait.flow, wait.segment);
     let partial = segment.payload_len < wait.mss;
     let flags = segment.flags;
     if wait.order != Order::New
@@ -68,8 +68,8 @@ fn announced_more(wait: &Wait<'_>) -> Option<Verdict> {
     {
         return None;
     }
-    let release = half.view.advanced().filter(|release| wait.follows(release))?;
-    if half.room_left().is_some_and(|room| room < wait.mss as i32) || release.room < wait.mss as i32 {
+    let release = flow.view.advanced().filter(|release| wait.follows(release))?;
+    if flow.room_left().is_some_and(|room| room < wait.mss as i32) || release.room < wait.mss as i32 {
         return None; // the window cut it
     }
     let detail = Detail {
@@ -77,7 +77,7 @@ fn announced_more(wait: &Wait<'_>) -> Option<Verdict> {
         form: Some("until-acknowledged"),
         ..Detail::default()
     };
-    let charge = Charge::new(Cause::Cork, half.side, Duration::ZERO, Confidence::Likely)
+    let charge = Charge::new(Cause::Cork, flow.side, Duration::ZERO, Confidence::Likely)
         .evidence(release.packet, segment.packet)
         .detail(detail);
     Some(Verdict { split: Split::of(wait.gap).rest(charge), trigger: Trigger::Packet(release.packet) })
@@ -96,12 +96,12 @@ pub(crate) fn agrees(waited: Duration, timer: Duration, rtt: Duration, variation
 /// Whether a small reply that came `waited` behind its request leaves with the timer as others before it did, each on the tick of
 /// its sender's kernel.
 pub(crate) fn on_tick(pair: &Pair<'_>, server: usize, at: Instant, waited: Duration) -> bool {
-    let (half, habits) = (&pair.halves[server], &pair.habits[server]);
+    let (flow, habits) = (&pair.flows[server], &pair.habits[server]);
     let mut hits = habits.timer_hits();
     hits.on_hit(at, waited, blur(pair.delay[server], pair.delay[1 - server]));
     // With the cork in, no small segment leaves beside another.
     let refuted = habits.quick_replies > 0 || habits.nagle_ignored > 0;
-    !refuted && hits.are_proven() && is_of_timer(waited, half.rto.rto(), true)
+    !refuted && hits.are_proven() && is_of_timer(waited, flow.rto.rto(), true)
 }
 
 /// By how much a capture blurs the tick on which a packet left its sender, which is `own` away from it, and its peer `away`.
@@ -113,14 +113,14 @@ pub(crate) fn blur(own: Duration, away: Duration) -> Duration {
 const TICK_BLUR: Duration = Duration::from_micros(100);
 
 /// The charge for a reply that was corked as a whole.
-pub(crate) fn alone(half: &Half, held_bytes: u32) -> Charge {
+pub(crate) fn alone(flow: &Flow, held_bytes: u32) -> Charge {
     let detail = Detail {
         held_bytes: Some(held_bytes),
-        timer: Some(half.rto.rto()),
+        timer: Some(flow.rto.rto()),
         form: Some("whole-reply"),
         ..Detail::default()
     };
-    Charge::new(Cause::Cork, half.side, Duration::ZERO, Confidence::Likely).detail(detail)
+    Charge::new(Cause::Cork, flow.side, Duration::ZERO, Confidence::Likely).detail(detail)
 }
 
 #[cfg(test)]

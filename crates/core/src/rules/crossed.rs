@@ -7,7 +7,7 @@ use super::wait::Wait;
 use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
 use crate::bill::split::Split;
-use crate::flow::half::Half;
+use crate::flow::direction::Flow;
 use crate::words::cause::Cause;
 use crate::words::report::{Confidence, Trigger};
 
@@ -17,7 +17,7 @@ use crate::words::report::{Confidence, Trigger};
 pub(crate) fn judge(
     open: &Open,
     wait: &Wait<'_>,
-    peer: &Half,
+    peer: &Flow,
     from: usize,
     verdict: &Verdict,
 ) -> Option<Verdict> {
@@ -31,10 +31,10 @@ pub(crate) fn judge(
     }
     let mut split = Split::of(wait.gap);
     split.take(
-        Charge::new(Cause::RoundTrip, wait.half.side, arrived - wait.last.at, Confidence::Likely)
+        Charge::new(Cause::RoundTrip, wait.flow.side, arrived - wait.last.at, Confidence::Likely)
             .evidence(last.packet, wait.segment.packet),
     );
-    let own = Charge::new(Cause::SenderThink, wait.half.side, Duration::ZERO, Confidence::Likely)
+    let own = Charge::new(Cause::SenderThink, wait.flow.side, Duration::ZERO, Confidence::Likely)
         .evidence(last.packet, wait.segment.packet);
     Some(Verdict { split: split.rest(own), trigger: Trigger::Packet(last.packet) })
 }

@@ -5,28 +5,28 @@ use tcpwhy_wire::Duration;
 use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
 use crate::estimate::rate::Rate;
-use crate::flow::half::Half;
+use crate::flow::direction::Flow;
 use crate::words::cause::Cause;
 use crate::words::report::{Confidence, Detail};
 
-/// Behind the capture the last flight still has to pass the bottleneck: its acknowledgements show for how long. `half` is its
+/// Behind the capture the last flight still has to pass the bottleneck: its acknowledgements show for how long. `flow` is its
 /// sender, `own` away from the capture, and its peer `peer`.
-pub(crate) fn charge(half: &Half, [own, peer]: [Duration; 2], open: &mut Open) {
+pub(crate) fn charge(flow: &Flow, [own, peer]: [Duration; 2], open: &mut Open) {
     let Some(last) = open.last_path().last.filter(|_| peer > own) else { return };
     // Until it is acknowledged nobody knows; a FIN behind it counts as a byte.
-    if half.outstanding() > u32::from(half.fin.is_some()) {
+    if flow.outstanding() > u32::from(flow.fin.is_some()) {
         return;
     }
     // What passes the link behind the last byte that was acknowledged is copies, for which nobody waits.
-    let late = match half.acknowledgements.last() {
-        Some(acked) => half.link.busy_between(last.at, acked - peer),
-        None => half.link.busy_from(last.at),
+    let late = match flow.acknowledgements.last() {
+        Some(acked) => flow.link.busy_between(last.at, acked - peer),
+        None => flow.link.busy_from(last.at),
     };
     if !late.is_positive() {
         return;
     }
-    let detail = Detail { rate_bps: half.rate(true).map(Rate::bits_per_second), ..Detail::default() };
-    let drain = Charge::new(Cause::Bandwidth, half.side, late, Confidence::Likely)
+    let detail = Detail { rate_bps: flow.rate(true).map(Rate::bits_per_second), ..Detail::default() };
+    let drain = Charge::new(Cause::Bandwidth, flow.side, late, Confidence::Likely)
         .evidence(last.packet, last.packet)
         .detail(detail);
     open.last_path().settle().charge(&drain);

@@ -4,7 +4,7 @@ use tcpwhy_wire::{Duration, Instant, Segment};
 
 use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
-use crate::flow::half::Half;
+use crate::flow::direction::Flow;
 use crate::words::cause::Cause;
 use crate::words::limits::QUEUED_MIN;
 use crate::words::report::{Confidence, Detail};
@@ -19,35 +19,35 @@ const LATE_MAX: Duration = Duration::from_secs(1);
 const GONE_SOON: i64 = 10;
 
 /// Far from its sender, a message began earlier than its first segment passed by what that waited on its way.
-/// What came before it was over by then. `half` is that sender, and `is_far` whether it is at least as far away as its peer.
+/// What came before it was over by then. `flow` is that sender, and `is_far` whether it is at least as far away as its peer.
 pub(crate) fn on_its_way(
-    half: &Half,
+    flow: &Flow,
     is_far: bool,
     segment: &Segment,
     idle_since: Option<Instant>,
 ) -> Option<Charge> {
     let most = idle_since.map_or(Duration::MAX, |since| segment.at - since);
-    let queued = half.proven_late(segment.at).filter(|queued| *queued >= STAMPED_LATE_MIN)?;
+    let queued = flow.proven_late(segment.at).filter(|queued| *queued >= STAMPED_LATE_MIN)?;
     let late = (queued + HALF_TICK).min(most);
     if !is_far {
         return None;
     }
     let detail = Detail { form: Some("request"), ..Detail::default() };
-    let late = Charge::new(Cause::Queueing, half.side, late, Confidence::Likely);
+    let late = Charge::new(Cause::Queueing, flow.side, late, Confidence::Likely);
     Some(late.evidence(segment.packet, 0).detail(detail))
 }
 
-/// A packet that was on its way here for less than any before it shows that the first segment had waited longer. `half` is
+/// A packet that was on its way here for less than any before it shows that the first segment had waited longer. `flow` is
 /// its sender.
-pub(crate) fn charge(half: &Half, open: &mut Open) {
+pub(crate) fn charge(flow: &Flow, open: &mut Open) {
     open.charge_late();
-    let (Some(then), Some(now)) = (open.way_base, half.clock.base()) else { return };
+    let (Some(then), Some(now)) = (open.way_base, flow.clock.base()) else { return };
     let more = then - now;
-    if more < QUEUED_MIN || more > LATE_MAX || half.on_one_host {
+    if more < QUEUED_MIN || more > LATE_MAX || flow.on_one_host {
         return;
     }
     let detail = Detail { form: Some("request"), ..Detail::default() };
-    let late = Charge::new(Cause::Queueing, half.side, more, Confidence::Likely)
+    let late = Charge::new(Cause::Queueing, flow.side, more, Confidence::Likely)
         .evidence(open.packets[0], open.packets[1])
         .detail(detail);
     open.last_path().settle().charge(&late);

@@ -13,7 +13,7 @@ use crate::words::report::{Confidence, Detail};
 
 /// The bottleneck's rate as this vantage shows it.
 pub(crate) fn rate(wait: &Wait<'_>) -> Option<Rate> {
-    wait.half.rate(wait.near_sender())
+    wait.flow.rate(wait.near_sender())
 }
 
 /// A wait less the time in which the bottleneck was busy with bytes of this transfer: whatever else held the sender
@@ -24,19 +24,19 @@ pub(crate) fn split(wait: &Wait<'_>) -> Split {
     if busy.is_positive() {
         // What the capture did not see makes acknowledgements look late; and where they come by fits and starts, how fast the
         // link is is a guess.
-        let half = wait.half;
+        let flow = wait.flow;
         let uneven = wait.gap >= BURST_GAP
             && if wait.near_sender() {
-                let few = half.acknowledgements.is_outrun() && !half.acknowledgements.is_settled();
-                half.acknowledgements.is_uneven() || half.acknowledgements.is_guess() || few
+                let few = flow.acknowledgements.is_outrun() && !flow.acknowledgements.is_settled();
+                flow.acknowledgements.is_uneven() || flow.acknowledgements.is_guess() || few
             } else {
                 // What the path holds up of paced segments comes together behind that: it shows no link.
-                half.is_paced() && !half.arrivals.has_whole_runs()
-                    || !half.timestamps && (half.arrivals.is_uneven() || half.arrivals.is_outrun())
+                flow.is_paced() && !flow.arrivals.has_whole_runs()
+                    || !flow.timestamps && (flow.arrivals.is_uneven() || flow.arrivals.is_outrun())
             };
-        let guessed = wait.half.dropped || uneven;
+        let guessed = wait.flow.dropped || uneven;
         let confidence = if guessed { Confidence::Possible } else { Confidence::Likely };
-        let mut charge = Charge::new(Cause::Bandwidth, wait.half.side, busy, confidence)
+        let mut charge = Charge::new(Cause::Bandwidth, wait.flow.side, busy, confidence)
             .evidence(wait.last.packet, wait.segment.packet);
         if wait.gap >= BURST_GAP {
             let rate_bps = rate(wait).map(Rate::bits_per_second);
@@ -51,20 +51,20 @@ pub(crate) fn split(wait: &Wait<'_>) -> Split {
 /// then; near the receiver, with the second one.
 fn busy(wait: &Wait<'_>) -> Duration {
     if wait.near_sender() {
-        if matches!(wait.order, Order::Retransmission { .. }) && wait.half.was_timed() {
+        if matches!(wait.order, Order::Retransmission { .. }) && wait.flow.was_timed() {
             return Duration::ZERO;
         }
-        let busy = wait.half.link.busy_from(wait.last.at).min(wait.gap);
-        let silent = wait.half.silent_from(wait.last.at, wait.segment.at, wait.peer);
+        let busy = wait.flow.link.busy_from(wait.last.at).min(wait.gap);
+        let silent = wait.flow.silent_from(wait.last.at, wait.segment.at, wait.peer);
         return silent.map_or(busy, |silent| busy.min(silent));
     }
     // Without time stamps nothing but the spacing itself tells a link from a sender that paces.
-    if !wait.half.timestamps && wait.half.arrivals.is_rising() {
+    if !wait.flow.timestamps && wait.flow.arrivals.is_rising() {
         return Duration::ZERO;
     }
     let Some(rate) = rate(wait) else { return Duration::ZERO };
-    let needed = rate.time_for(wait.half.on_wire(wait.segment.payload_len, 1, wait.mss));
+    let needed = rate.time_for(wait.flow.on_wire(wait.segment.payload_len, 1, wait.mss));
     // Where it hardly stood idle, it did not.
-    let idle = wait.half.is_paced() || wait.gap > needed.times(2) + Duration::from_micros(300);
+    let idle = wait.flow.is_paced() || wait.gap > needed.times(2) + Duration::from_micros(300);
     if idle { needed.min(wait.gap) } else { wait.gap }
 }

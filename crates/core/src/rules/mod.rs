@@ -56,7 +56,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Verdict {
 
 fn ask(wait: &Wait<'_>) -> Verdict {
     // Within a burst, that is for nearly every packet of a transfer, the others have nothing to say.
-    if wait.gap < BURST_GAP && wait.order == Order::New && !wait.half.plain {
+    if wait.gap < BURST_GAP && wait.order == Order::New && !wait.flow.plain {
         return receive_window::judge(wait).unwrap_or_else(|| think::judge(wait));
     }
     not_captured::judge(wait)

@@ -17,7 +17,7 @@ use super::wait::Wait;
 use super::{link_share, queueing, receive_window};
 use crate::bill::charge::Charge;
 use crate::bill::split::Split;
-use crate::flow::half::Half;
+use crate::flow::direction::Flow;
 use crate::flow::order::{LastData, Order, Queue};
 use crate::flow::view::Release;
 use crate::words::cause::Cause;
@@ -59,8 +59,8 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         (_, Some(_)) => Confidence::Possible,
         // Without the connection's first exchanges, which are acknowledged at once, the application's own pause may be all
         // of it.
-        _ if wait.half.mss_announced.is_none() && pause.is_none() => Confidence::Possible,
-        _ if wait.half.mss_announced.is_none() => Confidence::Likely,
+        _ if wait.flow.mss_announced.is_none() && pause.is_none() => Confidence::Possible,
+        _ if wait.flow.mss_announced.is_none() => Confidence::Likely,
         // A window of one segment after an idle time waits for the same acknowledgement.
         // How long the application pauses by itself must have shown where nothing held it.
         (Cause::NagleDelayedAck, None)
@@ -80,7 +80,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         let copied = release.effective - wait.own - rtt - wait.last.at;
         if copied >= RTO_MIN {
             let detail = Detail { retransmits: Some(1), form: Some("timeout"), ..Detail::default() };
-            let charge = Charge::new(Cause::Rto, wait.half.side, copied, Confidence::Likely).detail(detail);
+            let charge = Charge::new(Cause::Rto, wait.flow.side, copied, Confidence::Likely).detail(detail);
             split.take(charge.evidence(wait.last.packet, release.packet));
         }
     }
@@ -90,7 +90,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
             confidence = Confidence::Possible;
         }
         split.take(if wait.near_sender() {
-            Charge::new(Cause::SenderThink, wait.half.side, late, Confidence::Possible)
+            Charge::new(Cause::SenderThink, wait.flow.side, late, Confidence::Possible)
                 .evidence(release.packet, segment.packet)
         } else {
             queueing::behind(wait, &release)
@@ -101,13 +101,13 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     // the whole wait was another one's.
     // Far from its sender, what came before may have been late, and the wait so much shorter.
     let late =
-        if wait.near_sender() { Duration::ZERO } else { wait.half.queued_peak.min(wait.gap.divided_by(8)) };
+        if wait.near_sender() { Duration::ZERO } else { wait.flow.queued_peak.min(wait.gap.divided_by(8)) };
     let pause_max = wait.gap + wait.hair() + late;
     if let Some(pause) = pause.filter(|&pause| pause >= PAUSE_MIN && pause <= pause_max) {
         confidence = confidence.min(Confidence::Likely);
         let usual = if habits.pauses_again(wait.index) { Confidence::Likely } else { Confidence::Possible };
         split.take(
-            Charge::new(Cause::SenderThink, wait.half.side, pause, usual)
+            Charge::new(Cause::SenderThink, wait.flow.side, pause, usual)
                 .evidence(wait.last.packet, segment.packet),
         );
     }
@@ -118,7 +118,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         form,
         ..Detail::default()
     };
-    let charge = Charge::new(cause, wait.half.side, Duration::ZERO, confidence)
+    let charge = Charge::new(cause, wait.flow.side, Duration::ZERO, confidence)
         .evidence(release.packet, segment.packet)
         .detail(detail);
     Some(Verdict { split: split.rest(charge), trigger: Trigger::Packet(release.packet) })
@@ -128,7 +128,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
 /// acknowledged. An acknowledgement that came with the request, or before it, released nothing of its answer, and one that
 /// came soon behind it held little.
 pub(crate) fn holds_answer(wait: &Wait<'_>, request: &LastData) -> Option<Verdict> {
-    let release = wait.half.view.small_acked()?;
+    let release = wait.flow.view.small_acked()?;
     let held = release.effective - wait.own - request.at;
     let little = held < wait.gap.divided_by(2);
     if wait.last.len == 0 || release.packet <= request.packet || little || !wait.follows(&release) {
@@ -145,7 +145,7 @@ pub(crate) fn holds_rest(wait: &Wait<'_>, reply_first: Seq) -> bool {
     is_usual(wait)
         && wait.order == Order::New
         && wait.habits.nagle_ignored <= wait.habits.nagle_held
-        && wait.half.view.small_acked().is_some_and(|release| answered(&release))
+        && wait.flow.view.small_acked().is_some_and(|release| answered(&release))
 }
 
 /// Far from the sender the segment may have been late on its way, and beside it its host may have been. After a long hold that is likelier than a write that
@@ -161,7 +161,7 @@ fn follows_late(wait: &Wait<'_>, release: &Release) -> bool {
     let soon = late <= wait.gap.divided_by(8)
         && (wait.habits.nagle_held > 0 || late <= wait.own.divided_by(2) || prompt());
     // The rest of a write waits for nothing else.
-    let rest = wait.last.queue == Queue::More && late <= wait.half.queued_peak.max(wait.own.divided_by(2));
+    let rest = wait.last.queue == Queue::More && late <= wait.flow.queued_peak.max(wait.own.divided_by(2));
     // The same two pieces were held before, and the first one's own acknowledgement is what was late.
     let usual = is_usual(wait)
         && late <= wait.own.max(wait.gap.divided_by(4))
@@ -182,7 +182,7 @@ fn follows_late(wait: &Wait<'_>, release: &Release) -> bool {
 fn came_by_itself(wait: &Wait<'_>, late: Duration) -> bool {
     let pause = wait.habits.pause(wait.index, wait.last.len);
     pause.is_some_and(|pause| pause >= wait.gap - late.divided_by(2))
-        && wait.half.left_late(wait.last, wait.segment, late)
+        && wait.flow.left_late(wait.last, wait.segment, late)
 }
 
 /// Whether the same two pieces of a message were seen before with the second one held, and nothing between them.
@@ -201,42 +201,42 @@ pub(crate) fn may_have_held(wait: &Wait<'_>) -> bool {
     wait.habits.nagle_ignored == 0
         && !wait.is_full()
         && !wait.segment.flags.fin()
-        && wait.half.view.small_acked().is_some_and(|release| soon(&release))
+        && wait.flow.view.small_acked().is_some_and(|release| soon(&release))
 }
 
 fn released_by(wait: &Wait<'_>) -> Option<(Release, Option<&'static str>)> {
-    let small_acked = wait.half.view.small_acked();
+    let small_acked = wait.flow.view.small_acked();
     if let Some(release) = small_acked.filter(|release| wait.follows(release) || follows_late(wait, release))
     {
         return Some((release, None));
     }
     // RFC 896: a full segment was outstanding, and all of it had to be acknowledged first. The segment before it was
     // pushed, so no window stopped the sender; a lone acknowledgement held back is the only thing that passed.
-    let release = wait.half.view.all_acked().filter(|release| wait.follows(release))?;
+    let release = wait.flow.view.all_acked().filter(|release| wait.follows(release))?;
     let held_back = wait.ack_delay(&release).is_some_and(|delay| delay >= HELD_BACK_MIN);
     (held_back && release.flight <= 2 * wait.mss).then_some((release, Some("rfc896")))
 }
 
 /// Whether a small segment leaves while a small one is outstanding.
-pub(crate) fn is_off(half: &Half, segment: &Segment, order: Order, mss: u32) -> bool {
+pub(crate) fn is_off(flow: &Flow, segment: &Segment, order: Order, mss: u32) -> bool {
     order == Order::New
-        && !half.is_full(segment.payload_len, mss)
+        && !flow.is_full(segment.payload_len, mss)
         && !segment.flags.fin()
-        && half.last_data.is_some()
-        && small_outstanding(half)
-        && half.shows_nodelay(segment.payload_len)
+        && flow.last_data.is_some()
+        && small_outstanding(flow)
+        && flow.shows_nodelay(segment.payload_len)
 }
 
 /// Whether a sender that is known to mind Nagle went on with a small segment while one was outstanding: its
 /// acknowledgement is missing from the capture, and with it what the sender waited for.
 pub(crate) fn release_unseen(wait: &Wait<'_>) -> bool {
     wait.habits.nagle_held > wait.habits.nagle_ignored
-        && is_off(wait.half, wait.segment, wait.order, wait.mss)
+        && is_off(wait.flow, wait.segment, wait.order, wait.mss)
 }
 
 /// Whether a small segment leaves while one is outstanding, of a sender that has never done so by itself.
 pub(crate) fn would_hold(wait: &Wait<'_>) -> bool {
-    wait.habits.nagle_ignored == 0 && is_off(wait.half, wait.segment, wait.order, wait.mss)
+    wait.habits.nagle_ignored == 0 && is_off(wait.flow, wait.segment, wait.order, wait.mss)
 }
 
 /// Whether this is the first small segment of its sender that leaves while one is outstanding: Nagle is off, or an
@@ -246,8 +246,8 @@ pub(crate) fn is_off_for_the_first_time(wait: &Wait<'_>) -> bool {
 }
 
 /// `una` is what passed the capture, not what reached the sender: no acknowledgement existed at all.
-fn small_outstanding(half: &Half) -> bool {
-    half.snd_sml.is_some_and(|end| half.una.is_none_or(|una| end.after(una)))
+fn small_outstanding(flow: &Flow) -> bool {
+    flow.snd_sml.is_some_and(|end| flow.una.is_none_or(|una| end.after(una)))
 }
 
 /// Learns from a small segment whether its sender minds Nagle at all, and how long its application pauses by itself.
@@ -256,14 +256,14 @@ pub(crate) fn lesson(wait: &Wait<'_>, verdict: &Verdict) -> NagleLesson {
     if wait.order != Order::New || wait.last.len == 0 {
         return lesson;
     }
-    let half = wait.half;
+    let flow = wait.flow;
     let billed = |cause: Cause| verdict.split.has(cause.bit());
     // Counted even while the sender is thought not to mind: an acknowledgement that the capture missed made it seem so.
     let follows_held_back = || {
-        let release = half.view.small_acked().filter(|release| wait.follows(release));
+        let release = flow.view.small_acked().filter(|release| wait.follows(release));
         release.and_then(|release| wait.ack_delay(&release)).is_some_and(|delay| delay >= HELD_BACK_MIN)
     };
-    let off = is_off(half, wait.segment, wait.order, wait.mss);
+    let off = is_off(flow, wait.segment, wait.order, wait.mss);
     let may_be_held = !wait.is_full() && !off && wait.gap >= BURST_GAP;
     lesson.held = billed(Cause::NagleDelayedAck) || (may_be_held && follows_held_back());
     if lesson.held || billed(Cause::Nagle) {
@@ -273,7 +273,7 @@ pub(crate) fn lesson(wait: &Wait<'_>, verdict: &Verdict) -> NagleLesson {
         return lesson;
     }
     // Whatever held it, the application did not pause longer than this.
-    if !lesson.held && wait.gap < PAUSE_MIN && !half.is_full(wait.last.len, wait.mss) {
+    if !lesson.held && wait.gap < PAUSE_MIN && !flow.is_full(wait.last.len, wait.mss) {
         lesson.pause = Some(wait.gap);
     }
     if lesson.shape.is_some() || lesson.pause.is_some() {
@@ -282,8 +282,8 @@ pub(crate) fn lesson(wait: &Wait<'_>, verdict: &Verdict) -> NagleLesson {
     // Nothing held it: the small one before it had been acknowledged at once. Where packets are late on their way, that and
     // this one may have been.
     let varies = wait.own.divided_by(2).min(PAUSE_LATE_MAX);
-    let late_max = if wait.near_sender() { Duration::ZERO } else { half.queued_peak.max(varies) };
-    let acked_at_once = half.view.small_acked().is_some_and(|release| {
+    let late_max = if wait.near_sender() { Duration::ZERO } else { flow.queued_peak.max(varies) };
+    let acked_at_once = flow.view.small_acked().is_some_and(|release| {
         release.effective > wait.last.at
             && release.effective + late_max < wait.segment.at
             && !wait.follows(&release)

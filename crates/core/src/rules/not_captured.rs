@@ -16,13 +16,13 @@ pub(super) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     if wait.gap < BURST_GAP {
         return None;
     }
-    if !wait.half.not_captured(wait.segment)
+    if !wait.flow.not_captured(wait.segment)
         && (!nagle::release_unseen(wait) || repair::is_probe(wait))
         && !receive_window::update_unseen(wait)
     {
         return None;
     }
-    let charge = charge(wait.half.side).evidence(wait.last.packet, wait.segment.packet);
+    let charge = charge(wait.flow.side).evidence(wait.last.packet, wait.segment.packet);
     Some(Verdict { split: Split::of(wait.gap).rest(charge), trigger: burst(wait.last, wait.segment.at) })
 }
 

@@ -19,7 +19,7 @@ const FRESH: Duration = Duration::from_millis(200);
 /// What of `left`, the wait for a reply less all else, the request spent on its way.
 pub(super) fn judge(pair: &Pair<'_>, open: &Open, left: Duration) -> Option<Charge> {
     let server = 1 - open.initiator;
-    let (asked, answering) = (&pair.halves[open.initiator], &pair.halves[server]);
+    let (asked, answering) = (&pair.flows[open.initiator], &pair.flows[server]);
     let own = pair.delay[server];
     // Packets that the capture does not have, or none of their kind, may have been acknowledgements.
     let whole = answering.missed_since_data == 0 && !answering.acked_unseen();

@@ -20,10 +20,10 @@ use crate::words::report::{Confidence, Detail};
 /// Whether the sender keeps a beat of its own, to which acknowledgements come by chance: no queue that would give them one
 /// stands in front of the bottleneck.
 pub(super) fn paced(wait: &Wait<'_>, release: &Release) -> bool {
-    let half = wait.half;
-    let waited = if wait.near_sender() { wait.ack_delay(release) } else { half.queued_on_way };
+    let flow = wait.flow;
+    let waited = if wait.near_sender() { wait.ack_delay(release) } else { flow.queued_on_way };
     wait.last.queue != Queue::Emptied
-        && half.cadence.is_kept(wait.rtt())
+        && flow.cadence.is_kept(wait.rtt())
         && waited.is_some_and(|waited| waited < wait.gap)
 }
 
@@ -33,11 +33,11 @@ pub(super) fn spaced(wait: &Wait<'_>) -> Verdict {
     let split = link_share::split(wait);
     let (cause, form) = if wait.recovering() {
         (Cause::CongestionWindow, Some("recovery"))
-    } else if wait.habits.rounds.fill(wait.habits.rounds.flight, wait.half.view.window)
+    } else if wait.habits.rounds.fill(wait.habits.rounds.flight, wait.flow.view.window)
         && !wait.habits.rounds.growing
     {
-        (Cause::ReceiveWindow, Some(receive_window::form(wait.half, wait)))
-    } else if wait.gap >= wait.rtt().divided_by(2) && (wait.half.cadence.is_steady() || near_rate(wait)) {
+        (Cause::ReceiveWindow, Some(receive_window::form(wait.flow, wait)))
+    } else if wait.gap >= wait.rtt().divided_by(2) && (wait.flow.cadence.is_steady() || near_rate(wait)) {
         (Cause::Pacing, None)
     } else if wait.gap >= wait.rtt().divided_by(2) {
         (Cause::Unexplained, None)
@@ -48,7 +48,7 @@ pub(super) fn spaced(wait: &Wait<'_>) -> Verdict {
     } else {
         (Cause::Pacing, None)
     };
-    let charge = Charge::new(cause, wait.half.side, Duration::ZERO, Confidence::Possible)
+    let charge = Charge::new(cause, wait.flow.side, Duration::ZERO, Confidence::Possible)
         .evidence(wait.last.packet, wait.segment.packet)
         .detail(Detail { form, ..Detail::default() });
     Verdict { split: split.rest(charge), trigger: burst(wait.last, wait.segment.at) }
@@ -56,13 +56,13 @@ pub(super) fn spaced(wait: &Wait<'_>) -> Verdict {
 
 /// Whether its sender spaces segments all over the round trip: what looks like its window may be its pace.
 pub(super) fn spans_round(wait: &Wait<'_>) -> bool {
-    wait.half.is_paced() && wait.gap.times(4) <= wait.rtt()
+    wait.flow.is_paced() && wait.gap.times(4) <= wait.rtt()
 }
 
 /// Whether the last segment took hardly longer than the bottleneck needs for it: pacing keeps near that rate, at three quarters of
 /// it while a queue is to be drained and below it while the rate is taken for lower (bbr_pacing_gain, net/ipv4/tcp_bbr.c).
 pub(super) fn near_rate(wait: &Wait<'_>) -> bool {
     let needed =
-        link_share::rate(wait).map(|rate| rate.time_for(wait.half.on_wire(wait.last.len, 0, wait.mss)));
+        link_share::rate(wait).map(|rate| rate.time_for(wait.flow.on_wire(wait.last.len, 0, wait.mss)));
     needed.is_some_and(|needed| wait.gap <= needed.times(3))
 }

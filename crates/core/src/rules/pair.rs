@@ -4,13 +4,13 @@ use tcpwhy_wire::{Duration, Instant};
 
 use super::model::Habits;
 use super::proxy::Beyond;
-use crate::flow::half::Half;
+use crate::flow::direction::Flow;
 use crate::flow::way::Way;
 
 /// Both ends, client and server, and the way between them.
 #[derive(Clone, Copy)]
 pub(crate) struct Pair<'a> {
-    pub halves: &'a [Half; 2],
+    pub flows: &'a [Flow; 2],
     pub habits: &'a [Habits; 2],
     /// The largest payload of one packet of each end.
     pub sizes: [u32; 2],

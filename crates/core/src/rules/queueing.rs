@@ -22,7 +22,7 @@ const LATE_MIN: Duration = Duration::from_millis(1);
 /// By how much the segment came later than what let it go allows.
 pub(super) fn behind(wait: &Wait<'_>, release: &Release) -> Charge {
     let late = wait.segment.at - release.effective;
-    Charge::new(Cause::Queueing, wait.half.side, late, Confidence::Possible)
+    Charge::new(Cause::Queueing, wait.flow.side, late, Confidence::Possible)
         .evidence(release.packet, wait.segment.packet)
 }
 
@@ -31,12 +31,12 @@ pub(super) fn behind(wait: &Wait<'_>, release: &Release) -> Charge {
 pub(super) fn late_acknowledgement(wait: &Wait<'_>, release: &Release) -> Option<Charge> {
     let rate = link_share::rate(wait)?;
     let acked = release.flight.saturating_sub(release.left);
-    let unread = wait.half.view.window < release.window_peak - release.window_peak / 4;
-    let own = rate.time_for(wait.half.on_wire(release.flight.max(wait.last.flight), 0, wait.mss));
+    let unread = wait.flow.view.window < release.window_peak - release.window_peak / 4;
+    let own = rate.time_for(wait.flow.on_wire(release.flight.max(wait.last.flight), 0, wait.mss));
     let late = wait.ack_delay(release)? - own;
     if acked < 2 * wait.mss || wait.habits.rounds.lost || unread || late < LATE_MIN || late >= HELD_BACK_MIN {
         return None;
     }
-    let charge = Charge::new(Cause::Queueing, wait.half.side, late, Confidence::Possible);
+    let charge = Charge::new(Cause::Queueing, wait.flow.side, late, Confidence::Possible);
     Some(charge.evidence(release.packet, wait.segment.packet))
 }

@@ -10,7 +10,7 @@ use super::verdict::Verdict;
 use super::wait::{SLOW_HOST, Wait};
 use super::{link_share, queueing, receiver_think};
 use crate::bill::charge::Charge;
-use crate::flow::half::Half;
+use crate::flow::direction::Flow;
 use crate::flow::order::{Order, Queue};
 use crate::flow::view::Release;
 use crate::words::cause::Cause;
@@ -24,7 +24,7 @@ const UNSCALED_MAX: u32 = 65_535;
 const LARGE_SEGMENTS: u32 = 16;
 
 pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
-    let half = wait.half;
+    let flow = wait.flow;
     // No gap is too short for it: within a host a round trip takes microseconds.
     if wait.order != Order::New {
         return None;
@@ -43,7 +43,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     };
     let limited =
         |release: &Release| release.effective > wait.last.at && (!fits(release) || put_off(release));
-    let release = half.view.window_opened().filter(limited)?;
+    let release = flow.view.window_opened().filter(limited)?;
     let follows = wait.follows(&release);
     // A writer that slept for room is woken, however short the way is.
     let late = wait.segment.at - release.effective;
@@ -62,17 +62,17 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         form,
         ..Detail::default()
     };
-    let certain = follows && !fits(&release) && !half.scale_bounds.is_in_use();
+    let certain = follows && !fits(&release) && !flow.scale_bounds.is_in_use();
     // A window stands still while something before it is missing: without the loss it might not have held anything.
     let behind_hole =
-        half.view.loss_signal.is_some_and(|at| at + wait.rtt() + wait.hair() >= wait.segment.at);
+        flow.view.loss_signal.is_some_and(|at| at + wait.rtt() + wait.hair() >= wait.segment.at);
     let confidence = match (behind_hole, certain) {
         (true, _) => Confidence::Possible,
         (false, true) => Confidence::Certain,
         (false, false) => Confidence::Likely,
     };
     let split = link_share::split(wait);
-    let charge = Charge::new(cause, half.side, Duration::ZERO, confidence)
+    let charge = Charge::new(cause, flow.side, Duration::ZERO, confidence)
         .evidence(release.packet, wait.segment.packet)
         .detail(detail);
     Some(Verdict { split: split.rest(charge), trigger: Trigger::Packet(release.packet) })
@@ -88,7 +88,7 @@ fn went_on_late(wait: &Wait<'_>, release: &Release) -> Option<Verdict> {
     }
     let mut split = link_share::split(wait);
     split.take(if wait.near_sender() {
-        let late = Charge::new(Cause::SenderThink, wait.half.side, late, Confidence::Possible);
+        let late = Charge::new(Cause::SenderThink, wait.flow.side, late, Confidence::Possible);
         late.evidence(release.packet, wait.segment.packet)
     } else {
         queueing::behind(wait, release)
@@ -100,7 +100,7 @@ fn went_on_late(wait: &Wait<'_>, release: &Release) -> Option<Verdict> {
         form,
         ..Detail::default()
     };
-    let charge = Charge::new(cause, wait.half.side, Duration::ZERO, Confidence::Likely)
+    let charge = Charge::new(cause, wait.flow.side, Duration::ZERO, Confidence::Likely)
         .evidence(wait.last.packet, release.packet)
         .detail(detail);
     Some(Verdict { split: split.rest(charge), trigger: Trigger::Packet(release.packet) })
@@ -108,7 +108,7 @@ fn went_on_late(wait: &Wait<'_>, release: &Release) -> Option<Verdict> {
 
 /// What a used-up window held of a small segment before it opened, where Nagle held that until `release`.
 pub(crate) fn before_nagle(wait: &Wait<'_>, release: &Release) -> Option<Charge> {
-    let opened = wait.half.view.window_opened().filter(|opened| {
+    let opened = wait.flow.view.window_opened().filter(|opened| {
         opened.effective > wait.last.at
             && opened.packet < release.packet
             && opened.room < wait.segment.payload_len as i32
@@ -121,32 +121,32 @@ pub(crate) fn before_nagle(wait: &Wait<'_>, release: &Release) -> Option<Charge>
         ..Detail::default()
     };
     let held = opened.effective - wait.last.at;
-    let charge = Charge::new(cause, wait.half.side, held, Confidence::Likely);
+    let charge = Charge::new(cause, wait.flow.side, held, Confidence::Likely);
     Some(charge.evidence(wait.last.packet, opened.packet).detail(detail))
 }
 
 /// Whether the segment goes beyond any window that passed the capture: the one that let it go is missing.
 pub(crate) fn update_unseen(wait: &Wait<'_>) -> bool {
-    let half = wait.half;
+    let flow = wait.flow;
     let beyond = |edge: Seq| (wait.segment.seq + wait.segment.payload_len).after(edge);
-    wait.order == Order::New && !half.scale_bounds.is_in_use() && half.edge_seen().is_some_and(beyond)
+    wait.order == Order::New && !flow.scale_bounds.is_in_use() && flow.edge_seen().is_some_and(beyond)
 }
 
 /// A window that stands at its ceiling is the buffer's; one that had shrunk is the reader's.
 fn whose(wait: &Wait<'_>, release: &Release) -> (Cause, Option<&'static str>) {
     match receiver_think::form(wait, release) {
         Some(form) => (Cause::ReceiverThink, Some(form)),
-        None => (Cause::ReceiveWindow, Some(form(wait.half, wait))),
+        None => (Cause::ReceiveWindow, Some(form(wait.flow, wait))),
     }
 }
 
-pub(crate) fn form(half: &Half, wait: &Wait<'_>) -> &'static str {
-    let first = half.window_first.unwrap_or(half.window_max);
-    if half.peer_unscaled && half.window_max > UNSCALED_MAX / 2 {
+pub(crate) fn form(flow: &Flow, wait: &Wait<'_>) -> &'static str {
+    let first = flow.window_first.unwrap_or(flow.window_max);
+    if flow.peer_unscaled && flow.window_max > UNSCALED_MAX / 2 {
         "unscaled"
-    } else if wait.segment.at - half.window_grew_at < wait.rtt().times(3) {
+    } else if wait.segment.at - flow.window_grew_at < wait.rtt().times(3) {
         "growing"
-    } else if half.window_max <= first + first / 2 {
+    } else if flow.window_max <= first + first / 2 {
         // Linux opens from the first window to the ratio of payload to memory, a quarter more, without autotuning
         // (tcp_grow_window, net/ipv4/tcp_input.c).
         "locked"

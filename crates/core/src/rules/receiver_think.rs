@@ -37,7 +37,7 @@ pub(super) fn form(wait: &Wait<'_>, release: &Release) -> Option<&'static str> {
 /// (__tcp_ack_snd_check, net/ipv4/tcp_input.c: the window would shrink).
 pub(super) fn on_one_host(wait: &Wait<'_>, release: &Release, held_back: Duration) -> bool {
     let several = release.flight > 2 * wait.mss && release.left < release.flight / 4;
-    wait.half.on_one_host && several && held_back >= HELD_BACK_MIN
+    wait.flow.on_one_host && several && held_back >= HELD_BACK_MIN
 }
 
 /// For how long one acknowledgement of a whole flight waited at a receiver whose application does not read. Several segments
@@ -45,15 +45,15 @@ pub(super) fn on_one_host(wait: &Wait<'_>, release: &Release, held_back: Duratio
 pub(super) fn unread(wait: &Wait<'_>, release: &Release) -> Option<Charge> {
     let acked = release.flight.saturating_sub(release.left);
     let whole = acked > 4 * wait.mss && release.left < release.flight / 4;
-    let shrunk = release.window.saturating_sub(wait.half.view.window);
+    let shrunk = release.window.saturating_sub(wait.flow.view.window);
     // Beside the receiver nothing but it can have held it; far away it may have been the path.
     let least = if wait.near_sender() { HELD_BACK_MIN } else { UNREAD_MIN };
     let held_back = wait.ack_delay(release).filter(|&delay| delay >= least)?;
-    if !whole || shrunk < acked / 2 || wait.half.scale_bounds.is_in_use() {
+    if !whole || shrunk < acked / 2 || wait.flow.scale_bounds.is_in_use() {
         return None;
     }
     let detail = Detail { ack_delay: Some(held_back), form: Some("slow-reader"), ..Detail::default() };
-    let charge = Charge::new(Cause::ReceiverThink, wait.half.side, held_back, Confidence::Likely);
+    let charge = Charge::new(Cause::ReceiverThink, wait.flow.side, held_back, Confidence::Likely);
     Some(charge.evidence(release.packet, wait.segment.packet).detail(detail))
 }
 
@@ -61,30 +61,30 @@ pub(super) fn unread(wait: &Wait<'_>, release: &Release) -> Option<Charge> {
 /// of its window free it waits for an acknowledgement (tcp_tso_should_defer, net/ipv4/tcp_output.c), and so it does with the small congestion
 /// window behind a loss, until a timer makes it go on. That is held back until the application reads (__tcp_ack_snd_check, net/ipv4/tcp_input.c).
 pub(super) fn withheld(wait: &Wait<'_>) -> Option<Verdict> {
-    let half = wait.half;
+    let flow = wait.flow;
     let held_back = wait.gap - wait.peer.at_least_zero();
     if wait.order != Order::New
         || wait.last.queue == Queue::Emptied
         || held_back < HELD_BACK_MIN
-        || half.in_order() <= 2 * wait.mss
+        || flow.in_order() <= 2 * wait.mss
         || wait.recovering()
-        || half.scale_bounds.is_in_use()
+        || flow.scale_bounds.is_in_use()
     {
         return None;
     }
-    let little = |room: &i32| *room >= 0 && (*room as u32) < half.view.window / 3;
-    if !half.room_left().is_some_and(|room| little(&room)) && !wait.habits.rounds.lost {
+    let little = |room: &i32| *room >= 0 && (*room as u32) < flow.view.window / 3;
+    if !flow.room_left().is_some_and(|room| little(&room)) && !wait.habits.rounds.lost {
         return None;
     }
     // Beside the sender nobody knows whether they arrived.
     let confidence = if wait.near_sender() { Confidence::Possible } else { Confidence::Likely };
     let detail = Detail {
         ack_delay: Some(held_back),
-        window_bytes: Some(u64::from(half.view.window)),
+        window_bytes: Some(u64::from(flow.view.window)),
         form: Some("slow-reader"),
         ..Detail::default()
     };
-    let charge = Charge::new(Cause::ReceiverThink, half.side, Duration::ZERO, confidence)
+    let charge = Charge::new(Cause::ReceiverThink, flow.side, Duration::ZERO, confidence)
         .evidence(wait.last.packet, wait.segment.packet)
         .detail(detail);
     Some(Verdict { split: Split::of(wait.gap).rest(charge), trigger: Trigger::Timer })
@@ -93,18 +93,18 @@ pub(super) fn withheld(wait: &Wait<'_>) -> Option<Verdict> {
 /// A window that stays smaller than a segment: the sender holds out for more (silly window avoidance, RFC 9293,
 /// 3.8.6.2.1) until its probe timer makes it send what fits.
 pub(super) fn forced_into_small_window(wait: &Wait<'_>) -> Option<Verdict> {
-    let half = wait.half;
-    let room = half.room_left()?;
+    let flow = wait.flow;
+    let room = flow.room_left()?;
     let fills = room > 0 && room < wait.mss as i32 && wait.segment.payload_len as i32 == room;
-    if !fills || half.flight() > 0 || half.view.window >= half.view.window_peak / 2 {
+    if !fills || flow.flight() > 0 || flow.view.window >= flow.view.window_peak / 2 {
         return None;
     }
     let detail = Detail {
-        window_bytes: Some(u64::from(half.view.window)),
+        window_bytes: Some(u64::from(flow.view.window)),
         form: Some("small-window"),
         ..Detail::default()
     };
-    let charge = Charge::new(Cause::ReceiverThink, half.side, Duration::ZERO, Confidence::Likely)
+    let charge = Charge::new(Cause::ReceiverThink, flow.side, Duration::ZERO, Confidence::Likely)
         .evidence(wait.last.packet, wait.segment.packet)
         .detail(detail);
     Some(Verdict { split: Split::of(wait.gap).rest(charge), trigger: Trigger::Timer })

@@ -14,7 +14,7 @@ use super::wait::Wait;
 use super::{black_hole, link_share, nagle, used_up};
 use crate::bill::charge::Charge;
 use crate::bill::split::Split;
-use crate::flow::half::Half;
+use crate::flow::direction::Flow;
 use crate::flow::order::{Order, Queue};
 use crate::words::cause::Cause;
 use crate::words::limits::{BURST_GAP, HELD_BACK_MIN, RTO_MIN, TIMER_TICK};
@@ -26,7 +26,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         Order::HoleFill { noticed_at } => {
             // Sooner than any signal could reach the sender: overtaken on the way, not lost.
             let sooner = wait.segment.at - noticed_at < wait.own - wait.own.divided_by(8);
-            if sooner || wait.half.left_before(wait.segment, wait.mss) {
+            if sooner || wait.flow.left_before(wait.segment, wait.mss) {
                 return Some(overtaken(wait));
             }
             Confidence::Certain
@@ -36,7 +36,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         Order::New if is_probe(wait) || is_probe_from_afar(wait) => Confidence::Possible,
         Order::New if came_elsewhere(wait) => Confidence::Likely,
         // A lost tail leaves no gap in the sequence space. Near its sender it would have been seen.
-        Order::New if !wait.near_sender() && wait.half.missed_since_data > 0 && timed(wait) => {
+        Order::New if !wait.near_sender() && wait.flow.missed_since_data > 0 && timed(wait) => {
             Confidence::Likely
         }
         Order::New if wait.habits.copies_due > 0 && continues(wait) && may_repair(wait) => Confidence::Likely,
@@ -50,20 +50,20 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     };
     // A probe may find that nothing was lost, and the D-SACK that says so is not in the capture.
     let confidence =
-        if form == "tail-probe" && wait.half.options_cut { Confidence::Possible } else { confidence };
+        if form == "tail-probe" && wait.flow.options_cut { Confidence::Possible } else { confidence };
     let detail = Detail {
         retransmits: (form != "new-data-probe").then_some(1),
-        timer: (cause == Cause::Rto).then(|| wait.half.rto.rto()),
+        timer: (cause == Cause::Rto).then(|| wait.flow.rto.rto()),
         form: Some(form),
         ..Detail::default()
     };
-    let charge = Charge::new(cause, wait.half.side, Duration::ZERO, confidence)
+    let charge = Charge::new(cause, wait.flow.side, Duration::ZERO, confidence)
         .evidence(wait.last.packet, wait.segment.packet)
         .detail(detail);
     let trigger = if cause == Cause::Rto { Trigger::Timer } else { burst(wait.last, wait.segment.at) };
     let mut split = link_share::split(wait);
     if let Some(quiet) = before_loss(wait) {
-        let own = Charge::new(Cause::SenderThink, wait.half.side, quiet, Confidence::Possible);
+        let own = Charge::new(Cause::SenderThink, wait.flow.side, quiet, Confidence::Possible);
         split.take(own.evidence(wait.last.packet, wait.segment.packet));
     }
     // Of what is left for the repair, it takes two round trips and more in any case.
@@ -79,8 +79,8 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
 /// number says so, and that no timers in a row take so long as until a packet beyond the hole.
 fn before_loss(wait: &Wait<'_>) -> Option<Duration> {
     let Order::HoleFill { noticed_at } = wait.order else { return None };
-    let quiet = wait.half.nothing_out_at.min(noticed_at) - wait.last.at;
-    let longest = timer_slack(timers_of(wait.half.rto.rto().max(RTO_MIN + wait.rtt()), COPIES_MAX));
+    let quiet = wait.flow.nothing_out_at.min(noticed_at) - wait.last.at;
+    let longest = timer_slack(timers_of(wait.flow.rto.rto().max(RTO_MIN + wait.rtt()), COPIES_MAX));
     let noticed = noticed_at - wait.last.at;
     let quiet = if noticed > longest { noticed } else { quiet };
     (quiet > HELD_BACK_MIN).then_some(quiet)
@@ -89,15 +89,15 @@ fn before_loss(wait: &Wait<'_>) -> Option<Duration> {
 /// Near the sender: whether the segment begins with bytes that it has sent before, and goes on with others that may have been lost before
 /// the capture: small segments are sent again as one (tcp_retrans_try_collapse, net/ipv4/tcp_output.c).
 fn repeats(wait: &Wait<'_>) -> bool {
-    let half = wait.half;
-    let sent = half.snd_nxt.is_some_and(|next| wait.segment.seq.before(next));
-    let unacked = half.una.is_some_and(|una| wait.segment.seq.at_or_after(una));
+    let flow = wait.flow;
+    let sent = flow.snd_nxt.is_some_and(|next| wait.segment.seq.before(next));
+    let unacked = flow.una.is_some_and(|una| wait.segment.seq.at_or_after(una));
     sent && unacked && wait.near_sender() && wait.gap >= RTO_MIN
 }
 
 /// Whether the peer acknowledged late what the capture has not, behind a hole: it came, and not here.
 fn came_elsewhere(wait: &Wait<'_>) -> bool {
-    let acked_at = wait.half.unseen_acked_at;
+    let acked_at = wait.flow.unseen_acked_at;
     wait.gap >= RTO_MIN + wait.rtt()
         && acked_at > wait.last.at
         && acked_at - wait.last.at >= wait.gap.divided_by(2)
@@ -106,20 +106,20 @@ fn came_elsewhere(wait: &Wait<'_>) -> bool {
 /// Whether what was lost may still be sent again one by one, as acknowledgements and timers let it: nothing has shown since that all
 /// had arrived, and no timers in a row take so long.
 fn may_repair(wait: &Wait<'_>) -> bool {
-    let longest = timers_of(wait.half.rto.rto().max(RTO_MIN + wait.rtt()), COPIES_MAX);
-    wait.gap >= BURST_GAP && wait.gap <= timer_slack(longest) && wait.half.nothing_out_at <= wait.last.at
+    let longest = timers_of(wait.flow.rto.rto().max(RTO_MIN + wait.rtt()), COPIES_MAX);
+    wait.gap >= BURST_GAP && wait.gap <= timer_slack(longest) && wait.flow.nothing_out_at <= wait.last.at
 }
 
 /// Which repair it was, by how long it took.
 fn kind(wait: &Wait<'_>) -> (Cause, &'static str) {
-    let srtt = wait.half.rto.srtt().unwrap_or(wait.rtt()).max(wait.rtt());
+    let srtt = wait.flow.rto.srtt().unwrap_or(wait.rtt()).max(wait.rtt());
     // The estimate of the timer may be above the kernel's; its floor of 200 ms above the round trip is not.
     let timer = RTO_MIN + srtt - Duration::from_millis(10) - srtt.divided_by(8);
     let missing_for = missing_since(wait.order).map_or(Duration::ZERO, |since| wait.segment.at - since);
     if wait.gap >= timer || (missing_for >= timer && by_itself(wait)) {
         return (Cause::Rto, "timeout");
     }
-    let signalled = wait.half.view.loss_signal.is_some_and(|at| at + wait.hair() >= wait.last.at);
+    let signalled = wait.flow.view.loss_signal.is_some_and(|at| at + wait.hair() >= wait.last.at);
     (
         Cause::Loss,
         if signalled || matches!(wait.order, Order::HoleFill { .. }) { "fast" } else { "tail-probe" },
@@ -133,20 +133,20 @@ const PROBE_SLACK: Duration = Duration::from_millis(16);
 /// net/ipv4/tcp_output.c). It leaves two round trips behind the last segment or acknowledgement, 200 ms later where one packet
 /// is in flight, and no later than the timer would (tcp_schedule_loss_probe).
 pub(super) fn is_probe(wait: &Wait<'_>) -> bool {
-    let half = wait.half;
-    if !wait.near_sender() || half.flight() == 0 || wait.segment.payload_len > wait.mss {
+    let flow = wait.flow;
+    if !wait.near_sender() || flow.flight() == 0 || wait.segment.payload_len > wait.mss {
         return false;
     }
-    let srtt = half.rto.srtt().unwrap_or(wait.rtt()).max(wait.rtt());
-    let lone = half.sent.len() == 1 && half.flight() <= wait.mss;
+    let srtt = flow.rto.srtt().unwrap_or(wait.rtt()).max(wait.rtt());
+    let lone = flow.sent.len() == 1 && flow.flight() <= wait.mss;
     let (least, most) = if lone {
-        (RTO_MIN + srtt - Duration::from_millis(10), (srtt.times(2) + RTO_MIN).min(half.rto.rto()))
+        (RTO_MIN + srtt - Duration::from_millis(10), (srtt.times(2) + RTO_MIN).min(flow.rto.rto()))
     } else {
         (srtt.times(2), srtt.times(2))
     };
     // What a window or a cork holds shows in the segment before it; what Nagle holds was written later.
-    let queued = wait.last.queue != Queue::Emptied && half.view.unanswered_since.is_none();
-    let advanced = half.view.advanced().map_or(wait.last.at, |release| release.effective.max(wait.last.at));
+    let queued = wait.last.queue != Queue::Emptied && flow.view.unanswered_since.is_none();
+    let advanced = flow.view.advanced().map_or(wait.last.at, |release| release.effective.max(wait.last.at));
     let since = if queued { wait.last.at } else { advanced };
     let waited = wait.segment.at - since;
     waited >= (least - srtt.divided_by(8)).max(HELD_BACK_MIN)
@@ -157,11 +157,11 @@ pub(super) fn is_probe(wait: &Wait<'_>) -> bool {
 /// Far from the sender the acknowledgement that it misses was seen, and a probe with new data is one segment that nothing let
 /// go, two round trips behind a segment with more of its write behind it. Segments that are all as far apart come out of a link.
 fn is_probe_from_afar(wait: &Wait<'_>) -> bool {
-    let half = wait.half;
-    let srtt = half.rto.srtt().unwrap_or(wait.rtt()).max(wait.rtt());
+    let flow = wait.flow;
+    let srtt = flow.rto.srtt().unwrap_or(wait.rtt()).max(wait.rtt());
     let (least, most) = (srtt.times(2), srtt.times(2) + srtt.divided_by(4) + TIMER_TICK.times(3));
-    let queued = wait.last.queue == Queue::More && half.flight() == 0 && half.missed_since_data == 0;
-    let opened = half.view.window_opened().is_some_and(|opened| opened.effective > wait.last.at);
+    let queued = wait.last.queue == Queue::More && flow.flight() == 0 && flow.missed_since_data == 0;
+    let opened = flow.view.window_opened().is_some_and(|opened| opened.effective > wait.last.at);
     !wait.near_sender()
         && queued
         && !opened
@@ -182,10 +182,10 @@ pub(super) fn copies_due(wait: &Wait<'_>, verdict: &Verdict) -> u16 {
         return 0; // they are a hole now
     }
     let due = match wait.order {
-        Order::New if repaired && wait.half.missed_since_data > 0 && !wait.near_sender() => {
-            wait.half.missed_since_data
+        Order::New if repaired && wait.flow.missed_since_data > 0 && !wait.near_sender() => {
+            wait.flow.missed_since_data
         }
-        Order::New if wait.half.nothing_out_at <= wait.last.at => wait.habits.copies_due,
+        Order::New if wait.flow.nothing_out_at <= wait.last.at => wait.habits.copies_due,
         Order::New => 0,
         _ => return wait.habits.copies_due,
     };
@@ -194,7 +194,7 @@ pub(super) fn copies_due(wait: &Wait<'_>, verdict: &Verdict) -> u16 {
 
 /// Whether no hole is left before the segment.
 fn continues(wait: &Wait<'_>) -> bool {
-    wait.order != Order::New || wait.half.snd_nxt.is_none_or(|next| wait.segment.seq.at_or_before(next))
+    wait.order != Order::New || wait.flow.snd_nxt.is_none_or(|next| wait.segment.seq.at_or_before(next))
 }
 
 /// Since when the bytes of a segment were on their way or missing.
@@ -209,7 +209,7 @@ fn missing_since(order: Order) -> Option<Instant> {
 /// Whether no acknowledgement let the segment leave: other segments had left since the one that is sent again, and the
 /// timer that began with that one ran on (tcp_rearm_rto, net/ipv4/tcp_input.c).
 fn by_itself(wait: &Wait<'_>) -> bool {
-    let view = &wait.half.view;
+    let view = &wait.flow.view;
     let latest = view.advanced().map(|release| release.effective).max(view.loss_signal);
     wait.gap >= HELD_BACK_MIN.max(wait.own) && latest.is_none_or(|at| wait.segment.at - at > wait.hair())
 }
@@ -220,33 +220,33 @@ fn by_itself(wait: &Wait<'_>) -> bool {
 pub(crate) fn timer_from(
     order: Order,
     split: &Split,
-    half: &Half,
+    flow: &Flow,
     probed_at: Option<Instant>,
 ) -> Option<Instant> {
     let since = missing_since(order).filter(|_| split.has(Cause::Rto.bit()))?;
-    let arrived = |probe: &Instant| half.view.loss_signal.is_some_and(|signalled| signalled > *probe);
+    let arrived = |probe: &Instant| flow.view.loss_signal.is_some_and(|signalled| signalled > *probe);
     Some(probed_at.filter(arrived).map_or(since, |probe| probe.max(since)))
 }
 
 /// The part of the wait for a reply's first byte that went into its repair: the first copy was lost before the capture
 /// saw it. A later segment's sequence number or the sender's IP identification shows that there was one.
 pub(crate) fn first_reply(
-    half: &Half,
-    client: &Half,
+    flow: &Flow,
+    client: &Flow,
     (order, at): (Order, Instant),
     wait: Duration,
     own: Duration,
     rtt: Duration,
 ) -> Option<Charge> {
-    if order == Order::New && half.missed_since_data == 0 {
+    if order == Order::New && flow.missed_since_data == 0 {
         return None;
     }
-    let timer = half.rto.rto().max(RTO_MIN + rtt);
+    let timer = flow.rto.rto().max(RTO_MIN + rtt);
     // As long as the timers of several copies in a row is that many, of what the sequence space or the count of packets
     // shows to be missing.
     let off = |copies| wait - timers_of(timer, copies);
     let doubled = |&copies: &u16| off(copies).max(-off(copies)) <= timer_play(timer);
-    let missed = if order == Order::New { half.missed_since_data } else { COPIES_MAX };
+    let missed = if order == Order::New { flow.missed_since_data } else { COPIES_MAX };
     let repeated = (2..=missed.min(COPIES_MAX)).find(doubled);
     // It had been sent before it was noticed to be missing: as many timers ran as take that long.
     let missing_for = missing_since(order).map_or(Duration::ZERO, |since| at - since);
@@ -260,7 +260,7 @@ pub(crate) fn first_reply(
     let confidence = match order {
         Order::HoleFill { .. } if repeated.is_some() => Confidence::Likely,
         Order::HoleFill { .. } => Confidence::Certain,
-        Order::New if own > rtt - own && half.missed_since_data > 0 && wait >= RTO_MIN && short => {
+        Order::New if own > rtt - own && flow.missed_since_data > 0 && wait >= RTO_MIN && short => {
             Confidence::Likely
         }
         _ => return None,
@@ -269,7 +269,7 @@ pub(crate) fn first_reply(
     let ns = if wait < timers + timer_play(timers) { wait } else { timers };
     let (cause, form) = if wait >= RTO_MIN { (Cause::Rto, "timeout") } else { (Cause::Loss, "fast") };
     let detail = Detail { timer: Some(timer), retransmits: Some(1), form: Some(form), ..Detail::default() };
-    Some(Charge::new(cause, half.side, ns, confidence).detail(detail))
+    Some(Charge::new(cause, flow.side, ns, confidence).detail(detail))
 }
 
 /// Copies of one segment that are taken to be lost in a row, at most: with each further one the estimate doubles.
@@ -294,23 +294,23 @@ fn timed(wait: &Wait<'_>) -> bool {
     }
     let rtt = wait.rtt();
     let probe = rtt.max(Duration::from_millis(1)) + rtt.divided_by(2);
-    let longest = timer_slack(wait.half.rto.rto().max(RTO_MIN + rtt));
+    let longest = timer_slack(wait.flow.rto.rto().max(RTO_MIN + rtt));
     if wait.gap <= probe || wait.gap > longest.times(3) {
         return false; // lost twice, two timers ran, the second one twice as long
     }
     if wait.last.queue != Queue::Emptied || wait.gap <= rtt.times(3) + PROBE_SLACK {
         return true; // a sender that has more does not pause by itself
     }
-    let srtt = wait.half.rto.srtt().unwrap_or(rtt).max(rtt);
+    let srtt = wait.flow.rto.srtt().unwrap_or(rtt).max(rtt);
     let shortest = RTO_MIN + srtt - srtt.divided_by(8) - Duration::from_millis(10);
     // A packet that is missing may be an acknowledgement as well.
-    let twice = wait.half.missed_since_data > 1 && wait.gap >= shortest.times(3);
+    let twice = wait.flow.missed_since_data > 1 && wait.gap >= shortest.times(3);
     twice || (shortest..=longest).contains(&wait.gap)
 }
 
 /// Whether an acknowledgement let the segment leave, and no timer.
 fn was_let_go(wait: &Wait<'_>) -> bool {
-    let view = &wait.half.view;
+    let view = &wait.flow.view;
     [view.window_opened(), view.advanced()].iter().flatten().any(|release| wait.follows(release))
 }
 
@@ -321,7 +321,7 @@ fn timer_slack(timer: Duration) -> Duration {
 
 fn overtaken(wait: &Wait<'_>) -> Verdict {
     let detail = Detail { form: Some("reordered"), ..Detail::default() };
-    let charge = Charge::new(Cause::Queueing, wait.half.side, Duration::ZERO, Confidence::Likely)
+    let charge = Charge::new(Cause::Queueing, wait.flow.side, Duration::ZERO, Confidence::Likely)
         .evidence(wait.last.packet, wait.segment.packet)
         .detail(detail);
     Verdict { split: Split::of(wait.gap).rest(charge), trigger: Trigger::Burst }

@@ -24,7 +24,7 @@ pub(crate) fn way(pair: &Pair<'_>, end: usize, sender: Side) -> (Charge, Option<
     let Some(path) = pair.way.min(end).filter(|path| own - *path >= QUEUED_MIN) else {
         return (round_trip(own), None);
     };
-    let varied = pair.halves.iter().map(|half| half.queued_peak).max().unwrap_or_default();
+    let varied = pair.flows.iter().map(|flow| flow.queued_peak).max().unwrap_or_default();
     let queued = own - path;
     // A longer way that never varies is another way (another host behind the same address), not a queue.
     let seen = pair.way.stood(end, pair.now, queued);

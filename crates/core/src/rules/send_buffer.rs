@@ -21,14 +21,14 @@ use crate::words::report::Confidence;
 pub(super) fn flat(wait: &Wait<'_>, release: &Release, confidence: Confidence) -> Held {
     let little = release.window / 8;
     if release.window > 0 && i64::from(release.room) <= i64::from(little) {
-        return (Cause::ReceiveWindow, Some(receive_window::form(wait.half, wait)), confidence);
+        return (Cause::ReceiveWindow, Some(receive_window::form(wait.flow, wait)), confidence);
     }
     // What fills a buffer leaves in trains, as room comes; who spaces segments all over the round trip paces them.
     if pacing::spans_round(wait) {
         return (Cause::Pacing, None, Confidence::Possible);
     }
     // Whoever keeps a beat looks the same if that is nearly as slow as the path is long.
-    let beat = wait.half.is_paced() || wait.half.cadence.is_steady();
+    let beat = wait.flow.is_paced() || wait.flow.cadence.is_steady();
     (Cause::SendBuffer, None, if beat { Confidence::Possible } else { confidence })
 }
 
@@ -36,20 +36,20 @@ pub(super) fn flat(wait: &Wait<'_>, release: &Release, confidence: Confidence) -
 /// of them; a writer that sleeps for room in its send buffer is woken when a third of it is free (sk_stream_write_space,
 /// net/core/stream.c).
 pub(super) fn drained(wait: &Wait<'_>, release: &Release) -> bool {
-    let half = wait.half;
+    let flow = wait.flow;
     let by_release = release.flight.saturating_sub(release.left);
-    let passed = half.acked_since(wait.last).saturating_sub(by_release);
+    let passed = flow.acked_since(wait.last).saturating_sub(by_release);
     // Far from the sender, the time at which it had them is known as well as the way to it.
     let blurred = if wait.near_sender() { BURST_GAP } else { wait.hair().times(3) };
     let went_on = release.effective.min(wait.segment.at); // what it was late by on its way is no part of it
-    let since = half.view.unanswered_since.filter(|&since| went_on - since >= blurred);
+    let since = flow.view.unanswered_since.filter(|&since| went_on - since >= blurred);
     since.is_some() && !wait.recovering() && passed >= release.flight.saturating_add(passed) / 2
 }
 
 /// How many bytes were left in flight when a sender went on that had let acknowledgements pass.
 pub(super) fn drained_to(wait: &Wait<'_>, verdict: &Verdict) -> Option<u32> {
     let by_buffer = verdict.split.has(Cause::SendBuffer.bit());
-    let release = wait.half.view.advanced().filter(|_| by_buffer)?;
+    let release = wait.flow.view.advanced().filter(|_| by_buffer)?;
     drained(wait, &release).then_some(release.left)
 }
 
@@ -58,7 +58,7 @@ pub(super) fn drained_to(wait: &Wait<'_>, verdict: &Verdict) -> Option<u32> {
 /// acknowledgement that makes it a third. What is acknowledged as a whole long after it arrived had not been read.
 pub(super) fn mid_write(wait: &Wait<'_>, release: &Release) -> Option<Held> {
     let by_release = release.flight.saturating_sub(release.left);
-    let before = wait.half.acked_since(wait.last).saturating_sub(by_release);
+    let before = wait.flow.acked_since(wait.last).saturating_sub(by_release);
     let third = wait.last.flight / 3;
     let full = wait.last.flight >= SEND_BUFFER_MIN && wait.is_full() && wait.gap >= HELD_BACK_MIN;
     if !full || before >= third || before + by_release < third || !wait.follows(release) {

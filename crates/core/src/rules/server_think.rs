@@ -48,27 +48,27 @@ pub(crate) fn judge(
     let Some(from) = from else {
         return Verdict { split: Split::of(Duration::ZERO), trigger: Trigger::Write };
     };
-    let half = &pair.halves[server];
-    let client = &pair.halves[open.initiator];
+    let flow = &pair.flows[server];
+    let client = &pair.flows[open.initiator];
     let since = if from_beginning { open.start } else { from.at };
     let mut split = Split::of(segment.at - since);
-    let (path, stood) = round_trip::way(pair, server, half.side);
+    let (path, stood) = round_trip::way(pair, server, flow.side);
     split.take(path.evidence(from.packet, segment.packet));
     if let Some(stood) = stood {
         split.take(stood.evidence(from.packet, segment.packet));
     }
-    if client.acked_unseen() || half.not_captured(segment) {
+    if client.acked_unseen() || flow.not_captured(segment) {
         // The request ended, or the reply began, with packets that are missing from the capture.
-        let charge = not_captured::charge(half.side).evidence(from.packet, segment.packet);
+        let charge = not_captured::charge(flow.side).evidence(from.packet, segment.packet);
         return Verdict { split: split.rest(charge), trigger: Trigger::Packet(from.packet) };
     }
     let rtt = own + pair.delay[open.initiator];
-    let overtaken = half.left_before(segment, pair.sizes[server]);
+    let overtaken = flow.left_before(segment, pair.sizes[server]);
     let order = if overtaken { Order::New } else { order };
-    if let Some(mut charge) = repair::first_reply(half, client, (order, segment.at), split.left(), own, rtt) {
+    if let Some(mut charge) = repair::first_reply(flow, client, (order, segment.at), split.left(), own, rtt) {
         if charge.cause == Cause::Rto
             && !pair.midway
-            && black_hole::is_first_small(half, segment, pair.sizes[server])
+            && black_hole::is_first_small(flow, segment, pair.sizes[server])
             && let Some(detail) = &mut charge.detail
         {
             detail.form = Some(black_hole::FORM);
@@ -85,10 +85,10 @@ pub(crate) fn judge(
                 .detail(detail),
         );
     }
-    if let Some(queued) = half.proven_late(segment.at) {
+    if let Some(queued) = flow.proven_late(segment.at) {
         let detail = Detail { form: Some("reply"), ..Detail::default() };
         split.take(
-            Charge::new(Cause::Queueing, half.side, queued, Confidence::Likely)
+            Charge::new(Cause::Queueing, flow.side, queued, Confidence::Likely)
                 .evidence(from.packet, segment.packet)
                 .detail(detail),
         );
@@ -96,7 +96,7 @@ pub(crate) fn judge(
     if let Some(late) = on_its_way::judge(pair, open, split.left()) {
         split.take(late.evidence(from.packet, segment.packet));
     }
-    let beyond = pair.beyond.filter(|_| server == SERVER).and_then(|way| way.charge(split.left(), half.side));
+    let beyond = pair.beyond.filter(|_| server == SERVER).and_then(|way| way.charge(split.left(), flow.side));
     let mut behind = Confidence::Certain;
     if let Some(way) = beyond {
         // What is left is the server's anyway where it is much longer than that.
@@ -105,13 +105,12 @@ pub(crate) fn judge(
         split.take(way.evidence(from.packet, segment.packet));
     }
     // Of a request of several segments a slow link behind the capture may have taken a part.
-    let short =
-        open.request_bytes <= u64::from(pair.sizes[open.initiator]) || pair.halves[server].on_one_host;
+    let short = open.request_bytes <= u64::from(pair.sizes[open.initiator]) || pair.flows[server].on_one_host;
     let near = own.times(9) <= rtt || (own < Duration::from_millis(1) && short);
     let habits = &pair.habits[server];
     let small = segment.payload_len < pair.sizes[server];
     if small && cork::on_tick(pair, server, segment.at, split.left()) {
-        let charge = cork::alone(half, segment.payload_len);
+        let charge = cork::alone(flow, segment.payload_len);
         return Verdict {
             split: split.rest(charge.evidence(from.packet, segment.packet)),
             trigger: Trigger::Timer,
@@ -120,12 +119,12 @@ pub(crate) fn judge(
     let slow = split.left() >= RTO_MIN;
     // What the server's kernel measured before the capture began is not known, and how long its timer runs.
     let unknown = slow && pair.midway && habits.quick_replies == 0;
-    let or_cork = small && (unknown || is_of_timer(split.left(), half.rto.rto(), true));
+    let or_cork = small && (unknown || is_of_timer(split.left(), flow.rto.rto(), true));
     // A packet that is missing before it may be the first copy, or an acknowledgement that held it.
-    let missed = half.missed_since_data > 0 && slow;
+    let missed = flow.missed_since_data > 0 && slow;
     // Near the client, a request that was late on its way looks like a server that took longer.
     let varied = own > pair.delay[open.initiator]
-        && pair.halves.iter().any(|half| half.queued_peak >= split.left().max(VARIED_MIN));
+        && pair.flows.iter().any(|flow| flow.queued_peak >= split.left().max(VARIED_MIN));
     let most = surest(open, split.left());
     let confidence = match (missed || varied, near && !or_cork) {
         (true, _) => Confidence::Possible,
@@ -135,7 +134,7 @@ pub(crate) fn judge(
         (false, false) => Confidence::Likely,
     };
     let confidence = confidence.min(most).min(behind);
-    let mut think = Charge::new(Cause::ServerThink, half.side, Duration::ZERO, confidence)
+    let mut think = Charge::new(Cause::ServerThink, flow.side, Duration::ZERO, confidence)
         .evidence(from.packet, segment.packet);
     if or_cork || missed {
         think = think.detail(Detail { form: Some("or-cork"), ..Detail::default() });

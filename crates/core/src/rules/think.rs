@@ -38,7 +38,7 @@ const CHANCE: i64 = 16;
 pub(crate) fn rest(wait: &Wait<'_>, split: Split) -> Split {
     let (cause, confidence) = match wait.last.queue {
         // A window that was used up may have opened just then, how large windows are not being known.
-        Queue::Emptied if wait.half.scale_bounds.is_in_use() && follows_ack(wait) => {
+        Queue::Emptied if wait.flow.scale_bounds.is_in_use() && follows_ack(wait) => {
             (Cause::SenderThink, Confidence::Possible)
         }
         Queue::Emptied if may_be_woken(wait) => (Cause::SenderThink, Confidence::Possible),
@@ -56,12 +56,12 @@ pub(crate) fn rest(wait: &Wait<'_>, split: Split) -> Split {
         Queue::Unknown => (Cause::SenderThink, Confidence::Possible),
         // With the last segment all that is in flight, no window holds the next one, and a cork had no timer yet: a
         // segment that leaves because it is full waited for the bytes of its own (MSG_MORE, SPLICE_F_MORE).
-        Queue::More if wait.half.flight() <= wait.last.len && wait.gap < RTO_MIN => {
+        Queue::More if wait.flow.flight() <= wait.last.len && wait.gap < RTO_MIN => {
             (Cause::SenderThink, Confidence::Possible)
         }
         Queue::More => (Cause::Unexplained, Confidence::Possible),
     };
-    let charge = Charge::new(cause, wait.half.side, Duration::ZERO, confidence)
+    let charge = Charge::new(cause, wait.flow.side, Duration::ZERO, confidence)
         .evidence(wait.last.packet, wait.segment.packet);
     let charge =
         if cause == Cause::SenderThink && may_begin_another(wait) && wait.last.queue == Queue::Emptied {
@@ -75,7 +75,7 @@ pub(crate) fn rest(wait: &Wait<'_>, split: Split) -> Split {
 /// Whether everything before it had been acknowledged without an answer for so long that it may be a message of its own.
 fn may_begin_another(wait: &Wait<'_>) -> bool {
     let usual = (wait.own + wait.peer).times(REACTIONS);
-    wait.half.flight() == 0
+    wait.flow.flight() == 0
         && wait.last.len < wait.mss
         && (wait.gap >= MESSAGE_AFTER || wait.gap >= REACTION_MIN.max(usual))
 }
@@ -84,9 +84,9 @@ fn may_begin_another(wait: &Wait<'_>) -> bool {
 /// that is known from above, and without time stamps from a few packets. Chance alone seldom lets a write fall into so short
 /// a time, or so near to the end of a longer one.
 fn may_be_released(wait: &Wait<'_>) -> bool {
-    wait.half.acked_in_transit(wait.last.at).is_some_and(|passed| {
+    wait.flow.acked_in_transit(wait.last.at).is_some_and(|passed| {
         let nearly = (wait.segment.at - passed).times(4) >= wait.own.times(3);
-        wait.gap >= wait.own.times(CHANCE) || nearly && !wait.half.timestamps
+        wait.gap >= wait.own.times(CHANCE) || nearly && !wait.flow.timestamps
     })
 }
 
@@ -97,5 +97,5 @@ fn may_be_woken(wait: &Wait<'_>) -> bool {
 }
 
 fn follows_ack(wait: &Wait<'_>) -> bool {
-    wait.half.view.advanced().is_some_and(|release| wait.follows(&release))
+    wait.flow.view.advanced().is_some_and(|release| wait.follows(&release))
 }

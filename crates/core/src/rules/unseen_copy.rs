@@ -20,13 +20,13 @@ pub(crate) fn judge(
     order: Order,
     idle_since: Option<Instant>,
 ) -> Option<Charge> {
-    let half = &pair.halves[from];
-    let peer = &pair.halves[1 - from];
+    let flow = &pair.flows[from];
+    let peer = &pair.flows[1 - from];
     let since = idle_since?;
     if segment.flags.fin() && matches!(order, Order::HoleFill { .. }) {
         return None; // last words: nobody waits for them
     }
-    let mut rto = half.rto;
+    let mut rto = flow.rto;
     if rto.srtt().is_none() {
         rto.on_sample(pair.delay[CLIENT] + pair.delay[SERVER]); // of the handshake, as its sender has it
     }
@@ -38,7 +38,7 @@ pub(crate) fn judge(
         silent >= timers - TIMER_TICK.times(2) && silent <= timers + timer
     };
     // Some of the packets that are missing may have been acknowledgements.
-    let missed = half.missed_since_data;
+    let missed = flow.missed_since_data;
     let by_time = (1..=missed.min(repair::COPIES_MAX)).rev().find(|&copies| timed(copies));
     let lost = if let Order::HoleFill { .. } = order {
         true
@@ -48,13 +48,13 @@ pub(crate) fn judge(
         // Of a client that has sent two packets before, the numbers say less than the timer.
         let soon = silent <= timer + timer.divided_by(8);
         let ran = silent >= timer - TIMER_TICK.times(2);
-        missed > 0 && (data && ran && half.numbers_its_packets() || by_time.is_some())
-            || half.suspects_missing() && timed(1) && soon
+        missed > 0 && (data && ran && flow.numbers_its_packets() || by_time.is_some())
+            || flow.suspects_missing() && timed(1) && soon
     };
     if !lost || pair.delay[from] < pair.delay[1 - from] {
         return None;
     }
-    let copies = if half.numbers_its_packets() { missed.max(1) } else { by_time.unwrap_or(1) };
+    let copies = if flow.numbers_its_packets() { missed.max(1) } else { by_time.unwrap_or(1) };
     let ns = repair::timers_of(timer, copies).min(segment.at - since);
     let detail = Detail {
         retransmits: Some(u32::from(copies)),
@@ -63,7 +63,7 @@ pub(crate) fn judge(
         ..Detail::default()
     };
     Some(
-        Charge::new(Cause::Rto, half.side, ns, Confidence::Possible)
+        Charge::new(Cause::Rto, flow.side, ns, Confidence::Possible)
             .evidence(segment.packet, 0)
             .detail(detail),
     )

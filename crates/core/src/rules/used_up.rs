@@ -32,7 +32,7 @@ pub(super) fn which(wait: &Wait<'_>, release: &Release) -> Held {
         return (Cause::SendBuffer, Some("drained"), confidence);
     }
     let serialised = link_share::rate(wait)
-        .map_or(Duration::ZERO, |rate| rate.time_for(wait.half.on_wire(release.flight, 0, wait.mss)));
+        .map_or(Duration::ZERO, |rate| rate.time_for(wait.flow.on_wire(release.flight, 0, wait.mss)));
     let held_back = wait.ack_delay(release).map_or(Duration::ZERO, |delay| delay - serialised);
     if receiver_think::on_one_host(wait, release, held_back) {
         return (Cause::ReceiverThink, Some("slow-reader"), Confidence::Likely);
@@ -56,8 +56,8 @@ pub(super) fn which(wait: &Wait<'_>, release: &Release) -> Held {
         return (cause, form.or(Some("uneven")), confidence);
     }
     let (cause, form) = phase(rounds, flight);
-    if form == Some("avoidance") && rounds.fill(flight, wait.half.view.window) && !rounds.lost {
-        return (Cause::ReceiveWindow, Some(receive_window::form(wait.half, wait)), Confidence::Likely);
+    if form == Some("avoidance") && rounds.fill(flight, wait.flow.view.window) && !rounds.lost {
+        return (Cause::ReceiveWindow, Some(receive_window::form(wait.flow, wait)), Confidence::Likely);
     }
     if cause == Cause::SlowStartAfterIdle && slow_start::was_kept(rounds, flight) {
         return (Cause::CongestionWindow, Some("avoidance"), Confidence::Possible);
@@ -86,23 +86,23 @@ fn phase(rounds: &Rounds, flight: u32) -> (Cause, Option<&'static str>) {
 /// so long: a window begins with ten segments and is twice the largest flight at most (RFC 6928; RFC 5681, 3.1). So what
 /// was lost left with the first acknowledgements of that one, and the repair began there.
 pub(super) fn before_lost(wait: &Wait<'_>) -> Option<Charge> {
-    let (half, rounds) = (wait.half, &wait.habits.rounds);
-    let hole = (wait.segment.seq - half.snd_nxt?).max(0) as u32;
+    let (flow, rounds) = (wait.flow, &wait.habits.rounds);
+    let hole = (wait.segment.seq - flow.snd_nxt?).max(0) as u32;
     // Where all of it goes out again, its packets are missing by their identification, and a copy or two with them.
-    let counted = u32::from(half.missed_since_data.saturating_sub(2)).saturating_mul(wait.mss);
-    let (lost, confidence) = if hole >= counted || half.numbers_its_packets() {
+    let counted = u32::from(flow.missed_since_data.saturating_sub(2)).saturating_mul(wait.mss);
+    let (lost, confidence) = if hole >= counted || flow.numbers_its_packets() {
         (hole.max(counted), Confidence::Likely)
     } else {
         (counted, Confidence::Possible)
     };
     let most = (INITIAL_WINDOW_SEGMENTS * wait.mss).max(rounds.largest.saturating_mul(2));
     let released =
-        half.view.unanswered_since.filter(|_| !wait.near_sender() && wait.last.queue != Queue::Emptied)?;
+        flow.view.unanswered_since.filter(|_| !wait.near_sender() && wait.last.queue != Queue::Emptied)?;
     if lost == 0 || rounds.flight.saturating_add(lost).saturating_add(wait.segment.payload_len) <= most {
         return None;
     }
     let (cause, form) = phase(rounds, rounds.flight);
     let detail = Detail { flight_bytes: Some(u64::from(rounds.flight)), form, ..Detail::default() };
-    let charge = Charge::new(cause, half.side, released - wait.last.at, confidence);
+    let charge = Charge::new(cause, flow.side, released - wait.last.at, confidence);
     Some(charge.evidence(wait.last.packet, wait.segment.packet).detail(detail))
 }

@@ -3,7 +3,7 @@
 use tcpwhy_wire::{Duration, Segment};
 
 use super::model::Habits;
-use crate::flow::half::Half;
+use crate::flow::direction::Flow;
 use crate::flow::order::{LastData, Order};
 use crate::flow::view::Release;
 use crate::words::limits::HOST_VARIATION;
@@ -14,7 +14,7 @@ pub(super) const SLOW_HOST: Duration = Duration::from_millis(4);
 /// An interval in which a sender in the middle of a message sent nothing.
 #[expect(clippy::struct_excessive_bools, reason = "each says something of its own")]
 pub(crate) struct Wait<'a> {
-    pub half: &'a Half,
+    pub flow: &'a Flow,
     /// The segment that ended it.
     pub segment: &'a Segment,
     pub order: Order,
@@ -55,13 +55,13 @@ impl Wait<'_> {
         let after = self.segment.at - release.effective;
         let not_before = HOST_VARIATION + self.own.divided_by(16);
         // What the segment itself waited on its way to the capture says nothing about when it left.
-        let queued = self.half.queued_on_way.unwrap_or_default();
+        let queued = self.flow.queued_on_way.unwrap_or_default();
         release.effective > self.last.at - not_before && after >= -not_before && after <= self.hair() + queued
     }
 
     /// Whether the segment is as large as they get.
     pub(crate) fn is_full(&self) -> bool {
-        self.half.is_full(self.segment.payload_len, self.mss)
+        self.flow.is_full(self.segment.payload_len, self.mss)
     }
 
     /// By how much the peer held back this acknowledgement.
@@ -80,6 +80,6 @@ impl Wait<'_> {
 
     /// Whether a loss was signalled within the last round trip.
     pub(super) fn recovering(&self) -> bool {
-        self.half.view.loss_signal.is_some_and(|at| at + self.rtt() + self.hair() >= self.segment.at)
+        self.flow.view.loss_signal.is_some_and(|at| at + self.rtt() + self.hair() >= self.segment.at)
     }
 }

@@ -14,7 +14,7 @@ pub(super) const WHOLE_ROUND_MIN: Duration = Duration::from_millis(1);
 /// The flight of a round behind which its sender was silent, held by what only it can know.
 pub(crate) fn flight(wait: &Wait<'_>, verdict: &Verdict) -> Option<u32> {
     let held = verdict.split.has(DOUBTED | Cause::SendBuffer.bit());
-    let release = wait.half.view.advanced().filter(|_| held && is_whole_round(wait))?;
+    let release = wait.flow.view.advanced().filter(|_| held && is_whole_round(wait))?;
     Some(wait.habits.rounds.flight_with(release.flight))
 }
 

@@ -7,12 +7,12 @@
 
 use tcpwhy_wire::{Duration, Segment};
 
-use super::Half;
+use super::Flow;
 
 /// A packet crosses a host's interfaces, or a router, in less; the shortest tail loss probe takes as long.
 const WITHIN: Duration = Duration::from_millis(2);
 
-impl Half {
+impl Flow {
     /// Whether this packet of the peer acknowledges no more than others before it.
     pub(crate) fn knows_acknowledgement(&self, segment: &Segment) -> bool {
         !segment.flags.ack() || self.una.is_some_and(|una| segment.ack.at_or_before(una))

@@ -6,9 +6,9 @@
 
 use tcpwhy_wire::{Duration, Instant};
 
-use super::Half;
+use super::Flow;
 
-impl Half {
+impl Flow {
     #[inline]
     pub(crate) fn touch(&self) -> u64 {
         let rates = [true, false].map(|near| self.rate(near).map_or(0, |rate| rate.time_for(1).as_nanos()));

@@ -2,7 +2,7 @@
 
 use tcpwhy_wire::{Duration, Instant, Segment, Timestamps};
 
-use super::{Half, LastData, Order, Queue};
+use super::{Flow, LastData, Order, Queue};
 use crate::estimate::rate::RateEstimator;
 use crate::estimate::stamp_clock::StampClock;
 use crate::estimate::stamp_pacing::STAMP_BLUR;
@@ -11,7 +11,7 @@ use crate::words::limits::BURST_GAP;
 /// Stamps count milliseconds or less where it is asked how far they are apart.
 const TICK: Duration = Duration::from_millis(1);
 
-impl Half {
+impl Flow {
     /// Time stamps that its SYN offered and the peer's did not take up are in no segment (RFC 7323, 3.2).
     pub(crate) fn on_timestamps_answered(&mut self, syn_ack: &Segment) {
         if syn_ack.options.timestamps.is_none() && !syn_ack.options.cut {

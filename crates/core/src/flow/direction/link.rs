@@ -5,7 +5,7 @@
 
 use tcpwhy_wire::{Duration, Instant, SackBlock, Segment};
 
-use super::{Half, TIMESTAMP_OPTION_LEN};
+use super::{Flow, TIMESTAMP_OPTION_LEN};
 use crate::estimate::bottleneck::{Acked, Link, Passed, is_gathered};
 use crate::estimate::rate::Rate;
 use crate::words::limits::{HELD_BACK_MIN, HOST_VARIATION};
@@ -29,7 +29,7 @@ const WINDOW_MAX: u32 = 1 << 28;
 /// TCP_DELACK_MIN (include/net/tcp.h) less a jiffy: the shortest timer of a delayed acknowledgement that many have.
 const DELACK_MIN: Duration = Duration::from_millis(36);
 
-impl Half {
+impl Flow {
     /// The bottleneck's rate as the arrivals or the acknowledgements show it.
     pub(crate) fn rate(&self, near_sender: bool) -> Option<Rate> {
         if near_sender { self.acknowledgements.best() } else { self.arrivals.best() }

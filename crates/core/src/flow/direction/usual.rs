@@ -1,16 +1,16 @@
 //! What does a usual segment change in the state of a direction?
 //!
 //! A request, a reply or an acknowledgement where nothing is missing, out of order or unknown changes little: what follows
-//! does just that, in the order and with the results of the general path (`Half::on_packet`, `on_ack`, `learn`, `on_data`),
-//! whose every other question has its answer beforehand ([`Half::is_calm`]).
+//! does just that, in the order and with the results of the general path (`Flow::on_packet`, `on_ack`, `learn`, `on_data`),
+//! whose every other question has its answer beforehand ([`Flow::is_calm`]).
 
 use tcpwhy_wire::{Duration, Instant};
 
-use super::{AckSeen, Half, LastData, Order, Queue, REMEMBERED_MAX, Sent};
+use super::{AckSeen, Flow, LastData, Order, Queue, REMEMBERED_MAX, Sent};
 use crate::estimate::bottleneck::Acked;
 use crate::flow::packed::Packed;
 
-impl Half {
+impl Flow {
     /// Whether nothing is known of this direction that makes its next segment unusual.
     pub(crate) fn is_calm(&self) -> bool {
         let told = self.mss_announced.is_some() && self.timestamps && !self.options_cut;
@@ -42,7 +42,7 @@ impl Half {
         self.last_data.as_ref().is_none_or(|last| last.queue == Queue::Emptied)
     }
 
-    /// Every packet of this direction: [`Half::on_packet`] of one that follows the one before it.
+    /// Every packet of this direction: [`Flow::on_packet`] of one that follows the one before it.
     #[inline]
     pub(crate) fn on_usual_packet(&mut self, segment: &Packed, mss: u32) {
         let one = segment.payload_len <= mss; // as nearly always, and is not divided then
@@ -53,7 +53,7 @@ impl Half {
         self.learn_peak(segment.at);
     }
 
-    /// [`Half::on_pure`] of a packet that nothing is missing before.
+    /// [`Flow::on_pure`] of a packet that nothing is missing before.
     #[inline]
     pub(crate) fn on_usual_pure(&mut self, at: Instant) {
         self.sent_bare = true;
@@ -87,7 +87,7 @@ impl Half {
             && self.in_transit.len() < REMEMBERED_MAX
     }
 
-    /// [`Half::on_ack`] of an acknowledgement of new data, where nothing was missing.
+    /// [`Flow::on_ack`] of an acknowledgement of new data, where nothing was missing.
     #[inline]
     pub(crate) fn on_usual_ack(
         &mut self,
@@ -162,7 +162,7 @@ impl Half {
         rtt.filter(|_| !repaired)
     }
 
-    /// [`Half::on_data`] of a small pushed segment behind an empty queue.
+    /// [`Flow::on_data`] of a small pushed segment behind an empty queue.
     #[inline]
     pub(crate) fn on_usual_data(&mut self, segment: &Packed, mss: u32) {
         let (at, len, end) = (segment.at, segment.payload_len, segment.seq + segment.payload_len);
@@ -213,7 +213,7 @@ impl Half {
         if last.queue == Queue::More || busy == gap { busy } else { Duration::ZERO }
     }
 
-    /// [`Half::on_data`] of a full segment behind another one.
+    /// [`Flow::on_data`] of a full segment behind another one.
     #[inline]
     pub(crate) fn on_burst_data(&mut self, segment: &Packed, mss: u32, path_rtt: Duration) {
         let (at, len, end) = (segment.at, segment.payload_len, segment.seq + segment.payload_len);

@@ -2,13 +2,13 @@
 
 use tcpwhy_wire::{Segment, Seq};
 
-use super::Half;
+use super::Flow;
 use crate::flow::order::LastData;
 
 /// The window that a sender knows early in a connection.
 const EARLY_WINDOW_MAX: u32 = 65_536;
 
-impl Half {
+impl Flow {
     /// Learns from the peer's acknowledgement how its windows are scaled, where no handshake says it.
     pub(crate) fn learn_scale(&mut self, ack: &Segment, mss: u32) {
         let before = self.scale_bounds.scale();

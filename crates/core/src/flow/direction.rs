@@ -1,6 +1,6 @@
 //! What has one end sent, and what did it know when it sent it?
 //!
-//! A capture shows an acknowledgement when it passes, not when it reaches the sender. `Half` keeps acknowledgements in
+//! A capture shows an acknowledgement when it passes, not when it reaches the sender. `Flow` keeps acknowledgements in
 //! transit until the time that they need from the capture to the sender and back has gone by, so that every rule about
 //! a sender ("was it blocked until then?") is asked of what that sender knew, from whichever end the capture was taken.
 
@@ -42,7 +42,7 @@ pub(crate) const TIMESTAMP_OPTION_LEN: u32 = 12;
 /// One direction of a connection.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "each says something of its own")]
-pub(crate) struct Half {
+pub(crate) struct Flow {
     pub side: Side,
     /// First payload byte, for offsets.
     pub first: Option<Seq>,
@@ -116,7 +116,7 @@ pub(crate) struct Half {
     pub on_one_host: bool,
 }
 
-impl Half {
+impl Flow {
     pub(crate) fn new(side: Side) -> Self {
         Self {
             side,

@@ -2,13 +2,13 @@
 
 use tcpwhy_wire::{Duration, Segment};
 
-use super::{HOLE_BYTES_MAX, Half};
+use super::{Flow, HOLE_BYTES_MAX};
 use crate::words::limits::{HELD_BACK_MIN, TIMER_TICK};
 
 /// No timer of delayed acknowledgements runs longer: 200 ms (TCP_DELACK_MAX, include/net/tcp.h; Windows), 100 ms (BSD).
 const PEER_TIMER_MAX: Duration = Duration::from_millis(200);
 
-impl Half {
+impl Flow {
     /// Whether bytes are missing that neither came nor were acknowledged.
     pub(crate) fn has_hole(&self) -> bool {
         self.holes.first().is_some()
