@@ -59,13 +59,13 @@ pub(crate) struct Ask {
 
 impl Ask {
     /// Whether its last byte has been acknowledged, by what each end's other one has.
-    pub(crate) fn is_over(&self, una: [Option<Seq>; 2]) -> bool {
+    pub(crate) fn is_over(&self, acked: [Option<Seq>; 2]) -> bool {
         let (speaker, last) = match self.expects {
             Expects::Nothing => (self.asker, Some(self.question)),
             _ => (1 - self.asker, self.answer),
         };
         let end = last.filter(|_| self.is_answered).map(|last| last.end);
-        end.zip(una[speaker]).is_some_and(|(end, una)| una.at_or_after(end))
+        end.zip(acked[speaker]).is_some_and(|(end, acked)| acked.at_or_after(end))
     }
 
     /// Until when its account goes.

@@ -353,8 +353,8 @@ impl Path {
         }
         let Some(aside) = &mut self.aside else { return };
         if let Some(last) = aside.pending_last.take() {
-            let una = self.last.and_then(|before| before.una);
-            self.last = Some(LastData { una, ..last });
+            let snd_una = self.last.and_then(|before| before.snd_una);
+            self.last = Some(LastData { snd_una, ..last });
             self.account.absorb(&mut aside.blocked);
             self.account.absorb(&mut aside.pending);
         }

@@ -51,18 +51,18 @@ pub(super) fn of(seen: &Seen<'_>) -> Vec<Round> {
             acked = acked.max(Some(ack));
             window = offered;
         }
-        let una = *acked.get_or_insert(rung.offset);
+        let snd_una = *acked.get_or_insert(rung.offset);
         if !rounds.is_empty() {
             add(&mut billed, &rung.billed);
         }
-        if rounds.is_empty() || (una > began_at && end_of(rung) > sent) {
+        if rounds.is_empty() || (snd_una > began_at && end_of(rung) > sent) {
             end(rounds.last_mut(), rung.at, &mut billed);
             rounds.push(Round { start: rung.at, took: Duration::ZERO, flight: 0, window, billed: None });
             began_at = rung.offset;
         }
         sent = sent.max(end_of(rung));
         if let Some(round) = rounds.last_mut() {
-            round.flight = round.flight.max(sent.saturating_sub(una));
+            round.flight = round.flight.max(sent.saturating_sub(snd_una));
             round.window = round.window.max(window);
         }
     }

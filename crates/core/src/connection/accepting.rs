@@ -19,7 +19,7 @@ impl Connection {
     /// The first data of the client's has gone out again, and the server has not acknowledged any.
     pub(super) fn count_unanswered(&mut self, from: usize) {
         let flow = &self.flows[CLIENT];
-        let none = flow.first.is_some() && flow.una.is_none_or(|una| Some(una) == flow.first);
+        let none = flow.first.is_some() && flow.highest_ack.is_none_or(|acked| Some(acked) == flow.first);
         if let Some(setup) = self.setup.as_mut().filter(|_| from == CLIENT && none) {
             setup.copies = setup.copies.saturating_add(1);
         }
@@ -42,7 +42,7 @@ impl Connection {
     #[cold]
     fn settle_acceptance(&mut self) {
         let flow = &self.flows[CLIENT];
-        let accepted = flow.first.zip(flow.una).is_some_and(|(first, una)| una.after(first));
+        let accepted = flow.first.zip(flow.highest_ack).is_some_and(|(first, acked)| acked.after(first));
         let beside = self.is_beside(SERVER);
         let full = u64::from(self.mss(CLIENT));
         let Some(setup) = self.setup.as_mut().filter(|_| accepted) else { return };

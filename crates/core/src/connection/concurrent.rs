@@ -369,8 +369,8 @@ impl Connection {
         if let Some(talk) = self.talk.as_deref_mut() {
             talk.settle_resent(ack, 1 - from, OWN);
         }
-        let una = [0, 1].map(|end| self.flows[end].una);
-        let is_over = |ask: &Ask| ask.is_over(una);
+        let acked = [0, 1].map(|end| self.flows[end].highest_ack);
+        let is_over = |ask: &Ask| ask.is_over(acked);
         while let Some(talk) = self.talk.as_deref_mut()
             && let Some(place) = talk.asked.iter().position(is_over)
             && let Some(ask) = talk.asked.remove(place)

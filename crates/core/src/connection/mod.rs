@@ -291,7 +291,7 @@ impl Connection {
     fn only_syns_of(&self, end: usize) -> bool {
         let (flow, other) = (&self.flows[end], &self.flows[1 - end]);
         let syn_only = flow.first.is_some_and(|first| flow.snd_nxt == Some(first));
-        syn_only && flow.una.is_none() && other.una.is_none() && other.snd_nxt.is_none()
+        syn_only && flow.highest_ack.is_none() && other.highest_ack.is_none() && other.snd_nxt.is_none()
     }
 
     /// Whether this packet has passed before (`flow/sighting.rs`, `flow/direction/seen_again.rs`).
@@ -559,9 +559,9 @@ impl Connection {
     fn take_data(&mut self, segment: &Segment, from: usize, order: Order, mss: u32) -> u32 {
         if order == Order::New {
             let flow = &self.flows[from];
-            let (flight, una) = (flow.flight() + segment.payload_len, flow.view.una);
+            let (flight, snd_una) = (flow.flight() + segment.payload_len, flow.view.snd_una);
             let room = flow.room_behind(segment.payload_len);
-            self.habits[from].rounds.on_flight(segment.seq, flight, una, room, mss);
+            self.habits[from].rounds.on_flight(segment.seq, flight, snd_una, room, mss);
         }
         let path_rtt = self.delay(CLIENT) + self.delay(SERVER);
         let new_bytes = self.flows[from].on_data(segment, order, mss, path_rtt);
@@ -589,9 +589,8 @@ impl Connection {
     /// Whether both directions ended and nothing is expected any more.
     pub(crate) fn is_finished(&self) -> bool {
         self.closed
-            || self
-                .flows
-                .iter()
-                .all(|flow| flow.fin.is_some_and(|fin| flow.una.is_some_and(|una| una.at_or_after(fin))))
+            || self.flows.iter().all(|flow| {
+                flow.fin.is_some_and(|fin| flow.highest_ack.is_some_and(|acked| acked.at_or_after(fin)))
+            })
     }
 }

@@ -50,11 +50,11 @@ impl Connection {
     #[cold]
     pub(super) fn on_reset(&mut self, from: usize) {
         let closed_at = self.roles.closed_at[from];
-        let una = self.flows[1 - from].una;
+        let acked = self.flows[1 - from].highest_ack;
         let Some(open) = self.open.as_deref_mut().filter(|open| open.initiator == from) else { return };
         let Some(first) = open.reply_first else { return };
         let came_at = open.request_at() + open.waited;
-        let taken = una.is_some_and(|una| una.after(first));
+        let taken = acked.is_some_and(|acked| acked.after(first));
         if closed_at.is_some_and(|closed_at| closed_at <= came_at) && !taken {
             open.drop_reply();
         }

@@ -15,14 +15,14 @@ impl Connection {
     /// The exchange that a part of an answer belongs to. Behind a silence in the middle of an answer it is news, for which nobody
     /// waits: the answer ended before.
     pub(super) fn answer_of(&mut self, mark: &Mark, from: usize, ledger: &mut Ledger) -> Answered {
-        let (now, una) = (self.now, self.flows[from].una);
+        let (now, acked) = (self.now, self.flows[from].highest_ack);
         let Some(talk) = self.talk.as_deref_mut() else { return Answered::Nothing };
         let open = talk.answered_by(mark, from).or_else(|| talk.told_by(mark, from));
         let Some(ask) = open.and_then(|n| talk.find(n)) else { return Answered::Nothing };
         let said = if ask.expects == Expects::Nothing { Some(ask.question) } else { ask.answer };
         let begun = ask.parts[1] > 1 || ask.expects == Expects::Nothing;
         let n = ask.n;
-        if !mark.first && begun && said.is_some_and(|said| fell_silent(&said, now, una)) {
+        if !mark.first && begun && said.is_some_and(|said| fell_silent(&said, now, acked)) {
             self.close_asked_number(n, ledger);
             return Answered::ByNews;
         }
@@ -35,12 +35,12 @@ impl Connection {
 
     /// Whether a part of a question on a stream that is open asks anew: its answer so far has been read, or it comes behind a silence.
     pub(super) fn asks_anew(&mut self, n: u64, from: usize, ledger: &mut Ledger) -> bool {
-        let (now, una) = (self.now, [0, 1].map(|end| self.flows[end].una));
+        let (now, acked) = (self.now, [0, 1].map(|end| self.flows[end].highest_ack));
         let Some(ask) = self.talk.as_deref_mut().and_then(|talk| talk.find(n)) else { return false };
-        let is_read = |said: &Passed| una[1 - from].is_some_and(|una| una.at_or_after(said.end));
+        let is_read = |said: &Passed| acked[1 - from].is_some_and(|acked| acked.at_or_after(said.end));
         let anew = match &ask.answer {
             Some(answer) => is_read(answer),
-            None => ask.parts[0] > 1 && fell_silent(&ask.question, now, una[from]),
+            None => ask.parts[0] > 1 && fell_silent(&ask.question, now, acked[from]),
         };
         if anew {
             self.close_asked_number(n, ledger);
@@ -78,6 +78,6 @@ pub(super) enum Answered {
     Nothing,
 }
 
-fn fell_silent(said: &Passed, now: Instant, una: Option<Seq>) -> bool {
-    now - said.last.0 >= SILENCE_MIN && una.is_some_and(|una| una.at_or_after(said.end))
+fn fell_silent(said: &Passed, now: Instant, acked: Option<Seq>) -> bool {
+    now - said.last.0 >= SILENCE_MIN && acked.is_some_and(|acked| acked.at_or_after(said.end))
 }

@@ -239,7 +239,7 @@ impl Connection {
                 flight_segments: 0,
                 unheard: 0,
                 stamp: None,
-                una: None,
+                snd_una: None,
                 spacing: Duration::ZERO,
             });
         } else if let Some(lost) = unseen_copy::judge(&self.pair(), segment, from, order, idle_since) {

@@ -450,9 +450,9 @@ impl Connection {
     #[inline(always)]
     fn count_flight(&mut self, segment: &Packed, from: usize, mss: u32) {
         let flow = &self.flows[from];
-        let (flight, una) = (flow.flight() + segment.payload_len, flow.view.una);
+        let (flight, snd_una) = (flow.flight() + segment.payload_len, flow.view.snd_una);
         let room = flow.room_behind(segment.payload_len);
-        self.habits[from].rounds.on_flight(segment.seq, flight, una, room, mss);
+        self.habits[from].rounds.on_flight(segment.seq, flight, snd_una, room, mss);
     }
 
     /// The segment becomes part of its direction and of the message under way.

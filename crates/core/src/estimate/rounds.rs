@@ -72,13 +72,13 @@ impl Rounds {
         self.growth = Growth::default();
     }
 
-    /// A segment that begins with `seq` makes it `flight` bytes in flight, `una` being acknowledged, and leaves `room` in the
+    /// A segment that begins with `seq` makes it `flight` bytes in flight, `snd_una` being acknowledged, and leaves `room` in the
     /// peer's window.
     #[inline]
-    pub(crate) fn on_flight(&mut self, seq: Seq, flight: u32, una: Option<Seq>, room: i32, mss: u32) {
-        match (self.started, una) {
+    pub(crate) fn on_flight(&mut self, seq: Seq, flight: u32, snd_una: Option<Seq>, room: i32, mss: u32) {
+        match (self.started, snd_una) {
             (None, _) => self.started = Some(seq),
-            (Some(started), Some(una)) if una.after(started) => self.end(seq, mss),
+            (Some(started), Some(snd_una)) if snd_una.after(started) => self.end(seq, mss),
             _ => {}
         }
         self.flight = self.flight.max(flight);

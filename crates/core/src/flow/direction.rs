@@ -48,7 +48,7 @@ pub(crate) struct Flow {
     pub first: Option<Seq>,
     pub snd_nxt: Option<Seq>, // after the highest byte seen
     /// Highest acknowledgement of this direction's data that passed the capture.
-    pub una: Option<Seq>,
+    pub highest_ack: Option<Seq>,
     pub bytes: u64, // of payload, each once
     pub mss_announced: Option<u16>,
     pub window_scale: Option<u8>,
@@ -122,7 +122,7 @@ impl Flow {
             side,
             first: None,
             snd_nxt: None,
-            una: None,
+            highest_ack: None,
             bytes: 0,
             mss_announced: None,
             window_scale: None,
@@ -204,16 +204,16 @@ impl Flow {
 
     /// Bytes on their way as the sender knew it.
     pub(crate) fn flight(&self) -> u32 {
-        match (self.snd_nxt, self.view.una) {
-            (Some(nxt), Some(una)) => (nxt - una).max(0) as u32,
+        match (self.snd_nxt, self.view.snd_una) {
+            (Some(nxt), Some(snd_una)) => (nxt - snd_una).max(0) as u32,
             _ => 0,
         }
     }
 
     /// Bytes that passed the capture and were not acknowledged there.
     pub(crate) fn outstanding(&self) -> u32 {
-        match (self.snd_nxt, self.una) {
-            (Some(nxt), Some(una)) => (nxt - una).max(0) as u32,
+        match (self.snd_nxt, self.highest_ack) {
+            (Some(nxt), Some(acked)) => (nxt - acked).max(0) as u32,
             (Some(nxt), None) => self.first.map_or(0, |first| (nxt - first).max(0) as u32),
             _ => 0,
         }
@@ -296,7 +296,7 @@ impl Flow {
 
     fn take_effect(&mut self, ack: &AckSeen, own: Duration, mss: u32) {
         // Where the capture starts later than the connection, what it saw first was not acknowledged before.
-        let una_before = self.view.una.or(self.first).unwrap_or(ack.ack);
+        let snd_una_before = self.view.snd_una.or(self.first).unwrap_or(ack.ack);
         let flight = self.flight();
         let view = &mut self.view;
         let release = Release {
@@ -319,10 +319,10 @@ impl Flow {
         if ack.signals_loss {
             view.loss_signal = Some(ack.at + own);
         }
-        if view.una.is_none() || ack.ack.after(una_before) {
-            view.una = Some(ack.ack);
+        if view.snd_una.is_none() || ack.ack.after(snd_una_before) {
+            view.snd_una = Some(ack.ack);
             let small_acked =
-                self.snd_sml.is_some_and(|small| small.after(una_before) && small.at_or_before(ack.ack));
+                self.snd_sml.is_some_and(|small| small.after(snd_una_before) && small.at_or_before(ack.ack));
             let all_acked = self.snd_nxt.is_some_and(|nxt| ack.ack.at_or_after(nxt));
             view.advance(release, small_acked, all_acked);
         }
@@ -337,7 +337,7 @@ impl Flow {
         mss: u32,
         peer: Duration,
     ) -> Option<Duration> {
-        let advanced = self.una.is_none_or(|una| ack.ack.after(una));
+        let advanced = self.highest_ack.is_none_or(|acked| ack.ack.after(acked));
         let (mut rtt, mut repaired) = (None, false);
         self.newly_acked = 0;
         let sacked = !ack.options.sack().is_empty();
@@ -353,11 +353,11 @@ impl Flow {
         let beyond = ack.options.sack().iter().any(|block| block.end.after(ack.ack));
         let filled = std::mem::replace(&mut self.signalled, beyond) || beyond;
         if advanced {
-            let acked = self.una.map_or(0, |una| (ack.ack - una).max(0) as u32);
+            let acked = self.highest_ack.map_or(0, |before| (ack.ack - before).max(0) as u32);
             self.newly_acked = acked;
             self.large.on_acknowledged(acked, mss);
             self.link.on_advance(acked, beyond);
-            self.una = Some(ack.ack);
+            self.highest_ack = Some(ack.ack);
             if self.holes.first().is_some_and(|first| ack.ack.after(first)) {
                 self.unseen_acked_at = ack.at;
             }
@@ -457,12 +457,13 @@ impl Flow {
         if let Some(noticed_at) = self.holes.noticed_at(segment.seq, end) {
             return Order::HoleFill { noticed_at };
         }
-        if self.una.is_some_and(|una| end.at_or_before(una)) {
-            let probe = segment.payload_len <= 1 && self.una.is_some_and(|una| segment.seq + 1 == una);
+        if self.highest_ack.is_some_and(|acked| end.at_or_before(acked)) {
+            let probe =
+                segment.payload_len <= 1 && self.highest_ack.is_some_and(|acked| segment.seq + 1 == acked);
             return if probe { Order::Probe } else { Order::Duplicate };
         }
         // Nobody has acknowledged anything yet where the capture starts in the middle.
-        if segment.payload_len == 1 && end == nxt && !segment.flags.psh() && self.una.is_none() {
+        if segment.payload_len == 1 && end == nxt && !segment.flags.psh() && self.highest_ack.is_none() {
             return Order::Probe;
         }
         let original = self.sent.get(self.sent_before(segment.seq));
@@ -485,7 +486,7 @@ impl Flow {
             len if len <= mss => len > 0 && len < mss, // not divided
             len => !len.is_multiple_of(mss.max(1)),
         };
-        if self.snd_nxt.is_some() && self.snd_nxt == self.view.una {
+        if self.snd_nxt.is_some() && self.snd_nxt == self.view.snd_una {
             self.arrivals.interrupt(); // the sender had waited for the last acknowledgement
         }
         let new_bytes = match order {
@@ -524,7 +525,7 @@ impl Flow {
             self.arrivals.on_bytes(segment.at, self.on_wire(new_bytes, 1, mss), mss, behind);
         }
         let again = matches!(order, Order::Retransmission { .. });
-        self.large.on_segment(segment.payload_len, mss, again && self.una == Some(start));
+        self.large.on_segment(segment.payload_len, mss, again && self.highest_ack == Some(start));
         if again {
             self.resend(segment.payload_len);
         }
@@ -543,8 +544,8 @@ impl Flow {
                 flight: self.outstanding(),
                 flight_segments: self.sent.len() as u32,
                 stamp: segment.options.timestamps.map(|stamps| stamps.val),
-                una: self.view.una,
-                unheard: self.last_data.map_or(0, |last| last.unheard_with(self.view.una)) + 1,
+                snd_una: self.view.snd_una,
+                unheard: self.last_data.map_or(0, |last| last.unheard_with(self.view.snd_una)) + 1,
                 spacing: self.last_data.map_or(Duration::ZERO, |before| segment.at - before.at),
             });
             self.missed_since_data = 0;

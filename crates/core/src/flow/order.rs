@@ -31,7 +31,7 @@ pub(crate) struct LastData {
     /// The sender's clock.
     pub stamp: Option<u32>,
     /// What its sender had been acknowledged when it left.
-    pub una: Option<Seq>,
+    pub snd_una: Option<Seq>,
     /// How many segments, this one included, it has sent since it heard of that.
     pub unheard: u32,
     /// How long after the one before it.
@@ -39,9 +39,9 @@ pub(crate) struct LastData {
 }
 
 impl LastData {
-    /// `unheard`, if `una` is still all that its sender has heard of.
-    pub(crate) fn unheard_with(&self, una: Option<Seq>) -> u32 {
-        if self.una == una { self.unheard } else { 0 }
+    /// `unheard`, if `snd_una` is still all that its sender has heard of.
+    pub(crate) fn unheard_with(&self, snd_una: Option<Seq>) -> u32 {
+        if self.snd_una == snd_una { self.unheard } else { 0 }
     }
 }
 

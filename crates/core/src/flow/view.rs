@@ -49,7 +49,7 @@ struct Older {
 /// What the sender knew.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct View {
-    pub una: Option<Seq>,
+    pub snd_una: Option<Seq>,
     pub edge: Option<Seq>,
     /// The ones before it.
     edges: [Option<Seq>; 4],
@@ -128,7 +128,7 @@ impl View {
     pub(crate) fn shrink_windows(&mut self, powers: u8) {
         self.window >>= powers;
         self.window_peak >>= powers;
-        self.edge = self.una.map(|una| una + self.window);
+        self.edge = self.snd_una.map(|snd_una| snd_una + self.window);
     }
 
     /// Takes an acknowledgement of new data, and which of the others it is as well.

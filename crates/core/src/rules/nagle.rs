@@ -245,9 +245,9 @@ pub(crate) fn is_off_for_the_first_time(wait: &Wait<'_>) -> bool {
     would_hold(wait)
 }
 
-/// `una` is what passed the capture, not what reached the sender: no acknowledgement existed at all.
+/// Asked of what passed the capture, not what reached the sender: no acknowledgement existed at all.
 fn small_outstanding(flow: &Flow) -> bool {
-    flow.snd_sml.is_some_and(|end| flow.una.is_none_or(|una| end.after(una)))
+    flow.snd_sml.is_some_and(|end| flow.highest_ack.is_none_or(|acked| end.after(acked)))
 }
 
 /// Learns from a small segment whether its sender minds Nagle at all, and how long its application pauses by itself.

@@ -26,7 +26,7 @@ pub(super) fn between_pieces(wait: &Wait<'_>, release: &Release) -> Option<Held>
 /// on each (sk_wmem_alloc counts truesize).
 pub(super) fn counted_out(wait: &Wait<'_>, release: &Release) -> Option<Held> {
     let segments = wait.last.flight_segments.max(wait.last.unheard);
-    let unheard = wait.last.una.map_or(0, |una| (wait.segment.seq - una).max(0) as u32);
+    let unheard = wait.last.snd_una.map_or(0, |snd_una| (wait.segment.seq - snd_una).max(0) as u32);
     // With Nagle, one small segment is in flight at most (tcp_minshall_check, net/ipv4/tcp_output.c).
     let small = wait.last.flight.max(unheard) < segments.saturating_sub(1) * wait.mss;
     let nagle_is_off = wait.habits.nagle_ignored > 0 || small;

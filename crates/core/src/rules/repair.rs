@@ -91,7 +91,7 @@ fn before_loss(wait: &Wait<'_>) -> Option<Duration> {
 fn repeats(wait: &Wait<'_>) -> bool {
     let flow = wait.flow;
     let sent = flow.snd_nxt.is_some_and(|next| wait.segment.seq.before(next));
-    let unacked = flow.una.is_some_and(|una| wait.segment.seq.at_or_after(una));
+    let unacked = flow.highest_ack.is_some_and(|acked| wait.segment.seq.at_or_after(acked));
     sent && unacked && wait.near_sender() && wait.gap >= RTO_MIN
 }
 

@@ -58,7 +58,10 @@ impl Flow {
         if windows.is_some_and(|[_, now]| now < self.window_max - self.window_max / 4) {
             let windows = self.window_max.min(WINDOW_MAX) * UNREAD_WINDOWS;
             self.unread_until = self.snd_nxt.map(|nxt| nxt + windows);
-        } else if self.unread_until.is_some_and(|until| self.una.is_some_and(|una| una.at_or_after(until))) {
+        } else if self
+            .unread_until
+            .is_some_and(|until| self.highest_ack.is_some_and(|acked| acked.at_or_after(until)))
+        {
             self.unread_until = None;
         }
     }
@@ -182,7 +185,7 @@ impl Flow {
     fn begin_link(&mut self, passed: Instant, rate: Rate, mss: u32) {
         let Some(first) = self.sent.front().map(|sent| sent.at) else { return };
         self.link = Link::begin(first.min(passed), passed);
-        let mut from = self.una;
+        let mut from = self.highest_ack;
         for n in 0..self.sent.len() {
             let Some(&sent) = self.sent.get(n) else { return };
             let payload = from.replace(sent.end).map_or(0, |from| (sent.end - from).max(0) as u32);

@@ -15,7 +15,7 @@ const WITHIN: Duration = Duration::from_millis(2);
 impl Flow {
     /// Whether this packet of the peer acknowledges no more than others before it.
     pub(crate) fn knows_acknowledgement(&self, segment: &Segment) -> bool {
-        !segment.flags.ack() || self.una.is_some_and(|una| segment.ack.at_or_before(una))
+        !segment.flags.ack() || self.highest_ack.is_some_and(|acked| segment.ack.at_or_before(acked))
     }
 
     /// The window that the peer advertised last.

@@ -17,7 +17,7 @@ impl Flow {
     /// Whether the peer has acknowledged bytes that the capture does not have. They may still come, where the capture
     /// took the packets of two queues out of order.
     pub(crate) fn acked_unseen(&self) -> bool {
-        self.una.zip(self.snd_nxt).is_some_and(|(una, nxt)| una.after(nxt))
+        self.highest_ack.zip(self.snd_nxt).is_some_and(|(acked, nxt)| acked.after(nxt))
     }
 
     /// A segment without data carries the sequence number that comes next: bytes before it that the capture has not
@@ -47,7 +47,8 @@ impl Flow {
 
     /// Bytes that passed the capture without a hole before them, and were not acknowledged there.
     pub(crate) fn in_order(&self) -> u32 {
-        let missing = self.holes.first().zip(self.una).map(|(first, una)| (first - una).max(0) as u32);
+        let missing =
+            self.holes.first().zip(self.highest_ack).map(|(first, acked)| (first - acked).max(0) as u32);
         missing.unwrap_or(u32::MAX).min(self.outstanding())
     }
 
@@ -84,6 +85,6 @@ impl Flow {
 
     /// Whether the peer's last segment was its first acknowledgement of what was sent last.
     pub(crate) fn acked_just_now(&self) -> bool {
-        self.newly_acked > 0 && self.una == self.snd_nxt
+        self.newly_acked > 0 && self.highest_ack == self.snd_nxt
     }
 }

@@ -18,7 +18,7 @@ impl Flow {
         told && whole
             && !self.signalled
             && self.snd_nxt.is_some()
-            && self.una.is_some()
+            && self.highest_ack.is_some()
             && !self.acked_unseen()
             && !self.plain
             && !self.on_one_host
@@ -33,7 +33,7 @@ impl Flow {
     /// Whether everything that it has sent was acknowledged when it passed the capture.
     #[inline]
     pub(crate) fn is_acknowledged(&self) -> bool {
-        self.una == self.snd_nxt
+        self.highest_ack == self.snd_nxt
     }
 
     /// Whether nothing was queued behind what it sent last.
@@ -67,7 +67,7 @@ impl Flow {
     pub(crate) fn is_repeated(&self, segment: &Packed, window: u32) -> bool {
         let last_window = self.last_window();
         segment.payload_len > 0
-            && self.una == Some(segment.ack)
+            && self.highest_ack == Some(segment.ack)
             && last_window == window
             && self.window_first.is_some()
             && window <= self.window_max
@@ -82,7 +82,7 @@ impl Flow {
     /// Whether this segment acknowledges something new, and nothing that was not sent.
     #[inline]
     pub(crate) fn is_acknowledging(&self, segment: &Packed) -> bool {
-        self.una.is_some_and(|una| segment.ack.after(una))
+        self.highest_ack.is_some_and(|acked| segment.ack.after(acked))
             && self.snd_nxt.is_some_and(|nxt| segment.ack.at_or_before(nxt))
             && self.in_transit.len() < REMEMBERED_MAX
     }
@@ -98,10 +98,10 @@ impl Flow {
     ) -> Option<Duration> {
         let (at, ack) = (segment.at, segment.ack);
         let last_window = self.last_window();
-        let acked = self.una.map_or(0, |una| (ack - una).max(0) as u32);
+        let acked = self.highest_ack.map_or(0, |before| (ack - before).max(0) as u32);
         self.newly_acked = acked;
         self.large.on_acknowledged(acked, mss);
-        self.una = Some(ack);
+        self.highest_ack = Some(ack);
         let oldest = self.sent.front().map(|sent| sent.at);
         let (mut newest, mut segments) = (None, 0);
         while let Some(&sent) = self.sent.front() {
@@ -217,7 +217,7 @@ impl Flow {
     #[inline]
     pub(crate) fn on_burst_data(&mut self, segment: &Packed, mss: u32, path_rtt: Duration) {
         let (at, len, end) = (segment.at, segment.payload_len, segment.seq + segment.payload_len);
-        if self.snd_nxt == self.view.una {
+        if self.snd_nxt == self.view.snd_una {
             self.arrivals.interrupt(); // the sender had waited for the last acknowledgement
         }
         self.snd_nxt = Some(end);
@@ -243,7 +243,7 @@ impl Flow {
         self.view.unanswered_since = None;
         self.missed_since_data = 0;
         self.learn_beat(segment.at, Order::New);
-        let una = self.view.una;
+        let snd_una = self.view.snd_una;
         let before = self.last_data.as_ref();
         self.last_data = Some(LastData {
             at: segment.at,
@@ -253,8 +253,8 @@ impl Flow {
             flight: self.outstanding(),
             flight_segments: self.sent.len() as u32,
             stamp: Some(segment.stamps.val),
-            una,
-            unheard: before.map_or(0, |last| last.unheard_with(una)) + 1,
+            snd_una,
+            unheard: before.map_or(0, |last| last.unheard_with(snd_una)) + 1,
             spacing: before.map_or(Duration::ZERO, |before| segment.at - before.at),
         });
     }

@@ -58,7 +58,7 @@ impl Flow {
 
     /// Bytes that the sender learned to have arrived since it sent `last`.
     pub(crate) fn acked_since(&self, last: &LastData) -> u32 {
-        match (self.view.una, last.una) {
+        match (self.view.snd_una, last.snd_una) {
             (Some(now), Some(then)) => (now - then).max(0) as u32,
             _ => 0,
         }
