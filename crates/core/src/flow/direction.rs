@@ -308,12 +308,12 @@ impl Flow {
             window: view.window,
             window_peak: view.window_peak,
             left: self.snd_nxt.map_or(0, |nxt| (nxt - ack.ack).max(0) as u32),
-            room: view.edge.zip(self.snd_nxt).map_or(i32::MAX, |(edge, nxt)| edge - nxt),
+            room: view.right_edge.zip(self.snd_nxt).map_or(i32::MAX, |(right_edge, nxt)| right_edge - nxt),
         };
-        if view.edge.is_some_and(|edge| ack.edge.after(edge)) {
+        if view.right_edge.is_some_and(|right_edge| ack.right_edge.after(right_edge)) {
             view.open_window(release, self.last_data.as_ref(), mss);
         }
-        view.reach(ack.edge);
+        view.reach(ack.right_edge);
         view.window = ack.window;
         view.window_peak = view.window_peak.max(ack.window);
         if ack.signals_loss {
@@ -428,7 +428,7 @@ impl Flow {
             at: ack.at,
             packet: ack.packet,
             ack: ack.ack,
-            edge: ack.ack + window,
+            right_edge: ack.ack + window,
             window,
             rtt,
             repaired,

@@ -17,7 +17,7 @@ pub(crate) struct AckSeen {
     pub packet: u64,
     pub ack: Seq,
     /// First byte beyond the advertised window.
-    pub edge: Seq,
+    pub right_edge: Seq,
     pub window: u32,
     /// Time from the newest segment that it acknowledges to itself, at the capture; `None` where it acknowledges
     /// nothing new, or what had arrived before.

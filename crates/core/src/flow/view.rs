@@ -49,10 +49,12 @@ struct Older {
 /// What the sender knew.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct View {
+    /// What its sender has been acknowledged, as far as that can have reached it (RFC 9293, 3.3.1).
     pub snd_una: Option<Seq>,
-    pub edge: Option<Seq>,
-    /// The ones before it.
-    edges: [Option<Seq>; 4],
+    /// Of the send window: SND.UNA + SND.WND (RFC 9293, 3.3.1).
+    pub right_edge: Option<Seq>,
+    /// The ones before it, the newest first.
+    right_edges_before: [Option<Seq>; 4],
     pub window: u32,
     pub window_peak: u32,
     /// When the first acknowledgement came since the sender sent last.
@@ -102,15 +104,15 @@ impl View {
     /// exactly.
     #[inline]
     pub(crate) fn cuts(&self, end: Seq) -> bool {
-        self.edge == Some(end) || self.edges.contains(&Some(end))
+        self.right_edge == Some(end) || self.right_edges_before.contains(&Some(end))
     }
 
     /// The window reaches so far now.
     #[inline]
-    pub(crate) fn reach(&mut self, edge: Seq) {
-        if self.edge.is_none_or(|before| edge.after(before)) {
-            self.edges.rotate_right(1);
-            self.edges[0] = self.edge.replace(edge);
+    pub(crate) fn reach(&mut self, right_edge: Seq) {
+        if self.right_edge.is_none_or(|before| right_edge.after(before)) {
+            self.right_edges_before.rotate_right(1);
+            self.right_edges_before[0] = self.right_edge.replace(right_edge);
         }
     }
 
@@ -128,7 +130,7 @@ impl View {
     pub(crate) fn shrink_windows(&mut self, powers: u8) {
         self.window >>= powers;
         self.window_peak >>= powers;
-        self.edge = self.snd_una.map(|snd_una| snd_una + self.window);
+        self.right_edge = self.snd_una.map(|snd_una| snd_una + self.window);
     }
 
     /// Takes an acknowledgement of new data, and which of the others it is as well.

@@ -128,8 +128,8 @@ pub(crate) fn before_nagle(wait: &Wait<'_>, release: &Release) -> Option<Charge>
 /// Whether the segment goes beyond any window that passed the capture: the one that let it go is missing.
 pub(crate) fn update_unseen(wait: &Wait<'_>) -> bool {
     let flow = wait.flow;
-    let beyond = |edge: Seq| (wait.segment.seq + wait.segment.payload_len).after(edge);
-    wait.order == Order::New && !flow.scale_bounds.is_in_use() && flow.edge_seen().is_some_and(beyond)
+    let beyond = |right_edge: Seq| (wait.segment.seq + wait.segment.payload_len).after(right_edge);
+    wait.order == Order::New && !flow.scale_bounds.is_in_use() && flow.right_edge_seen().is_some_and(beyond)
 }
 
 /// A window that stands at its ceiling is the buffer's; one that had shrunk is the reader's.

@@ -14,9 +14,9 @@ impl Flow {
         let rates = [true, false].map(|near| self.rate(near).map_or(0, |rate| rate.time_for(1).as_nanos()));
         let clock = self.clock.base().map_or(0, Duration::as_nanos);
         let times = rates[0] ^ rates[1] ^ clock ^ self.link.busy_from(Instant::MAX).as_nanos();
-        let edge = self.edge_seen().map_or(0, |edge| edge.0);
+        let right_edge = self.right_edge_seen().map_or(0, |right_edge| right_edge.0);
         let numbers =
-            u64::from(self.view.window ^ self.window_max ^ edge ^ u32::from(self.missed_since_data));
+            u64::from(self.view.window ^ self.window_max ^ right_edge ^ u32::from(self.missed_since_data));
         let last = self.last_data.as_ref().map_or(0, |last| last.packet);
         times.cast_unsigned() ^ numbers ^ last ^ self.bytes ^ self.sent.len() as u64
     }

@@ -153,7 +153,7 @@ impl Flow {
             at,
             packet: segment.packet,
             ack,
-            edge: ack + window,
+            right_edge: ack + window,
             window,
             rtt,
             repaired,

@@ -23,7 +23,7 @@ impl Flow {
     fn shrink_windows(&mut self, powers: u8) {
         for ack in self.in_transit.iter_mut() {
             ack.window >>= powers;
-            ack.edge = ack.ack + ack.window;
+            ack.right_edge = ack.ack + ack.window;
         }
         self.window_max >>= powers;
         self.window_first = self.window_first.map(|window| window >> powers);
@@ -32,7 +32,7 @@ impl Flow {
 
     /// Bytes that fit the window as the sender knows it.
     pub(crate) fn room_left(&self) -> Option<i32> {
-        Some(self.view.edge? - self.snd_nxt?)
+        Some(self.view.right_edge? - self.snd_nxt?)
     }
 
     /// Bytes that still fit behind `len` more; below zero where these go beyond it. A window that nobody knows has no end.
@@ -41,8 +41,8 @@ impl Flow {
     }
 
     /// First byte beyond every window that passed the capture, whether the sender had it yet or not.
-    pub(crate) fn edge_seen(&self) -> Option<Seq> {
-        self.in_transit.iter().map(|ack| ack.edge).chain(self.view.edge).reduce(Seq::latest)
+    pub(crate) fn right_edge_seen(&self) -> Option<Seq> {
+        self.in_transit.iter().map(|ack| ack.right_edge).chain(self.view.right_edge).reduce(Seq::latest)
     }
 
     /// Half of the largest window that the sender can have known early in the connection.
