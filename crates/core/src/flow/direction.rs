@@ -283,7 +283,7 @@ impl Flow {
         if self.in_transit.is_empty() {
             return;
         }
-        // An estimate of the round trip may be a hair too long; an acknowledgement is not missed for that.
+        // An estimate of the round trip may be slightly too long; an acknowledgement is not missed for that.
         let early = (own - own.divided_by(16) - HOST_VARIATION).at_least_zero();
         while let Some(&ack) = self.in_transit.front() {
             if ack.at + early > now {

@@ -107,5 +107,5 @@ fn follows_late(wait: &Wait<'_>, release: &Release) -> bool {
 
 /// Whether the segment left as a duplicate or selective acknowledgement arrived.
 fn after_loss_signal(wait: &Wait<'_>) -> bool {
-    wait.flow.view.loss_signal.is_some_and(|at| at > wait.last.at && wait.segment.at - at <= wait.hair())
+    wait.flow.view.loss_signal.is_some_and(|at| at > wait.last.at && wait.segment.at - at <= wait.tolerance())
 }

@@ -41,7 +41,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     let idle_since = flow.view.all_acked().filter(|release| release.effective >= wait.last.at)?;
     let waited = wait.segment.at - idle_since.effective;
     let timer = flow.rto.rto().max(RTO_MIN);
-    if !agrees(waited, timer, wait.rtt(), wait.hair()) {
+    if !agrees(waited, timer, wait.rtt(), wait.tolerance()) {
         return None;
     }
     let confidence = Confidence::Likely;

@@ -26,7 +26,7 @@ pub(crate) fn judge(
     let arrived = last.at + wait.own;
     let late = wait.segment.at - arrived;
     let read = peer.snd_nxt.is_some_and(|next| wait.segment.ack.at_or_after(next));
-    if !read || arrived <= wait.last.at || late > wait.hair() || late < -wait.hair() {
+    if !read || arrived <= wait.last.at || late > wait.tolerance() || late < -wait.tolerance() {
         return None;
     }
     let mut split = Split::of(wait.gap);

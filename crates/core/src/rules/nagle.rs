@@ -102,7 +102,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     // Far from its sender, what came before may have been late, and the wait so much shorter.
     let late =
         if wait.near_sender() { Duration::ZERO } else { wait.flow.queued_peak.min(wait.gap.divided_by(8)) };
-    let pause_max = wait.gap + wait.hair() + late;
+    let pause_max = wait.gap + wait.tolerance() + late;
     if let Some(pause) = pause.filter(|&pause| pause >= PAUSE_MIN && pause <= pause_max) {
         confidence = confidence.min(Confidence::Likely);
         let usual = if habits.pauses_again(wait.index) { Confidence::Likely } else { Confidence::Possible };

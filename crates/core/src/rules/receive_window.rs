@@ -48,7 +48,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     // A writer that slept for room is woken, however short the way is.
     let late = wait.segment.at - release.effective;
     let woken = release.room == 0 && late <= wait.gap.divided_by(8).min(SLOW_HOST);
-    let long_open = late > wait.rtt() + wait.hair() && !woken;
+    let long_open = late > wait.rtt() + wait.tolerance() && !woken;
     // What fills the window to its last byte was cut there (tcp_mss_split_point, net/ipv4/tcp_output.c) and is pushed all the
     // same where it is several packets (__tcp_transmit_skb, since 5.4).
     let emptied = wait.last.queue == Queue::Emptied && release.room != 0;
@@ -65,7 +65,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     let certain = follows && !fits(&release) && !flow.scale_bounds.is_in_use();
     // A window stands still while something before it is missing: without the loss it might not have held anything.
     let behind_hole =
-        flow.view.loss_signal.is_some_and(|at| at + wait.rtt() + wait.hair() >= wait.segment.at);
+        flow.view.loss_signal.is_some_and(|at| at + wait.rtt() + wait.tolerance() >= wait.segment.at);
     let confidence = match (behind_hole, certain) {
         (true, _) => Confidence::Possible,
         (false, true) => Confidence::Certain,

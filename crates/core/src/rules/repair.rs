@@ -119,7 +119,7 @@ fn kind(wait: &Wait<'_>) -> (Cause, &'static str) {
     if wait.gap >= timer || (missing_for >= timer && by_itself(wait)) {
         return (Cause::Rto, "timeout");
     }
-    let signalled = wait.flow.view.loss_signal.is_some_and(|at| at + wait.hair() >= wait.last.at);
+    let signalled = wait.flow.view.loss_signal.is_some_and(|at| at + wait.tolerance() >= wait.last.at);
     (
         Cause::Loss,
         if signalled || matches!(wait.order, Order::HoleFill { .. }) { "fast" } else { "tail-probe" },
@@ -211,7 +211,7 @@ fn missing_since(order: Order) -> Option<Instant> {
 fn by_itself(wait: &Wait<'_>) -> bool {
     let view = &wait.flow.view;
     let latest = view.advanced().map(|release| release.effective).max(view.loss_signal);
-    wait.gap >= HELD_BACK_MIN.max(wait.own) && latest.is_none_or(|at| wait.segment.at - at > wait.hair())
+    wait.gap >= HELD_BACK_MIN.max(wait.own) && latest.is_none_or(|at| wait.segment.at - at > wait.tolerance())
 }
 
 /// When the timer began that ended with this segment. A tail loss probe begins it anew (tcp_send_loss_probe,

@@ -40,7 +40,7 @@ pub(super) fn drained(wait: &Wait<'_>, release: &Release) -> bool {
     let by_release = release.flight.saturating_sub(release.left);
     let passed = flow.acked_since(wait.last).saturating_sub(by_release);
     // Far from the sender, the time at which it had them is known as well as the way to it.
-    let blurred = if wait.near_sender() { BURST_GAP } else { wait.hair().times(3) };
+    let blurred = if wait.near_sender() { BURST_GAP } else { wait.tolerance().times(3) };
     let went_on = release.effective.min(wait.segment.at); // what it was late by on its way is no part of it
     let since = flow.view.unanswered_since.filter(|&since| went_on - since >= blurred);
     since.is_some() && !wait.recovering() && passed >= release.flight.saturating_add(passed) / 2

@@ -45,7 +45,7 @@ pub(crate) struct Wait<'a> {
 impl Wait<'_> {
     /// How closely a segment follows what released it: the host's own latency near the sender, the path's variation
     /// on top far from it.
-    pub(crate) fn hair(&self) -> Duration {
+    pub(crate) fn tolerance(&self) -> Duration {
         let host = self.gap.divided_by(8).max(Duration::from_micros(150)).min(Duration::from_millis(1));
         host + self.own.divided_by(16)
     }
@@ -56,7 +56,9 @@ impl Wait<'_> {
         let not_before = HOST_VARIATION + self.own.divided_by(16);
         // What the segment itself waited on its way to the capture says nothing about when it left.
         let queued = self.flow.queued_on_way.unwrap_or_default();
-        release.effective > self.last.at - not_before && after >= -not_before && after <= self.hair() + queued
+        release.effective > self.last.at - not_before
+            && after >= -not_before
+            && after <= self.tolerance() + queued
     }
 
     /// Whether the segment is as large as they get.
@@ -80,6 +82,6 @@ impl Wait<'_> {
 
     /// Whether a loss was signalled within the last round trip.
     pub(super) fn recovering(&self) -> bool {
-        self.flow.view.loss_signal.is_some_and(|at| at + self.rtt() + self.hair() >= self.segment.at)
+        self.flow.view.loss_signal.is_some_and(|at| at + self.rtt() + self.tolerance() >= self.segment.at)
     }
 }

@@ -121,7 +121,7 @@ fn one_direction_is_noted() {
 
 /// Three time zones away, 9 ms of an acknowledgement's delay are not what the window's round trip was spent on.
 #[test]
-fn a_hair_of_a_long_round_trip_is_no_delayed_acknowledgement() {
+fn a_little_of_a_long_round_trip_is_no_delayed_acknowledgement() {
     let far = log("handshake
          +5 C 100
          +0 S 1448x3 more

@@ -10,7 +10,7 @@ use tcpwhy_wire::{Duration, Segment};
 use crate::invariants;
 use crate::packet_log::{End, PacketLog};
 
-/// How far a line may be off: engines look for a release within a hair, never to the ns.
+/// How far a line may be off: engines look for a release with a tolerance, never to the ns.
 pub(crate) const HAIR: Duration = Duration::from_micros(500);
 
 /// One line of an expected bill.
@@ -155,21 +155,21 @@ pub(crate) struct Bill<'a> {
 }
 
 impl Bill<'_> {
-    /// These lines and no others, each within a hair. Lines below a hair do not count.
+    /// These lines and no others, each within `tolerance`. Lines below it do not count.
     pub(crate) fn is(self, expected: &[Cost]) -> Self {
         self.is_within(HAIR, expected)
     }
 
-    pub(crate) fn is_within(self, hair: Duration, expected: &[Cost]) -> Self {
+    pub(crate) fn is_within(self, tolerance: Duration, expected: &[Cost]) -> Self {
         let total: Duration = expected.iter().map(|cost| cost.2).sum();
-        self.elapsed(total, hair);
+        self.elapsed(total, tolerance);
         for &(cause, side, ns) in expected {
-            self.close(&format!("{cause} at the {side}"), self.ns(cause, side), ns, hair);
+            self.close(&format!("{cause} at the {side}"), self.ns(cause, side), ns, tolerance);
         }
         for line in &self.exchange.bill {
             let known = expected.iter().any(|&(cause, side, _)| (cause, side) == (line.cause, line.side));
             assert!(
-                known || line.ns <= hair,
+                known || line.ns <= tolerance,
                 "not expected: {} {} {}\n{}{}",
                 line.cause,
                 line.side,
@@ -181,8 +181,8 @@ impl Bill<'_> {
         self
     }
 
-    pub(crate) fn elapsed(self, expected: Duration, hair: Duration) -> Self {
-        self.close("elapsed", self.exchange.elapsed, expected, hair);
+    pub(crate) fn elapsed(self, expected: Duration, tolerance: Duration) -> Self {
+        self.close("elapsed", self.exchange.elapsed, expected, tolerance);
         self
     }
 
@@ -209,10 +209,10 @@ impl Bill<'_> {
         self
     }
 
-    fn close(self, what: &str, seen: Duration, expected: Duration, hair: Duration) {
+    fn close(self, what: &str, seen: Duration, expected: Duration, tolerance: Duration) {
         let off = seen - expected;
         assert!(
-            off.max(-off) <= hair,
+            off.max(-off) <= tolerance,
             "{what}: {seen} instead of {expected}\n{}{}",
             show(&self.exchange.bill),
             self.seen

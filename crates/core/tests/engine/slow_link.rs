@@ -258,7 +258,7 @@ fn a_pacing_sender_is_no_slow_link() {
     });
 }
 
-/// Nine of its intervals are a round trip and a hair: each of its segments leaves just behind the acknowledgement of the
+/// Nine of its intervals are hardly more than a round trip: each of its segments leaves just behind the acknowledgement of the
 /// ninth before it. What it keeps is its own beat.
 #[test]
 fn acknowledgements_at_the_beat_of_a_pacing_sender_hold_nothing() {
