@@ -74,9 +74,10 @@ pub(crate) struct Flow {
     /// The peer offered no window scaling, so that its window ends at 65,535 bytes.
     pub peer_unscaled: bool,
     pub clock: StampClock,
-    /// The last acknowledgement said that something is missing.
-    pub signalled: bool,
-    pub signalled_at: Instant,
+    /// The last acknowledgement reported bytes behind a hole by SACK.
+    pub sack_pending: bool,
+    /// When the last SACK or duplicate acknowledgement passed.
+    pub sack_or_dupack_at: Instant,
     /// How much longer than the fastest recent one the present packet was on its way here; nothing on one host, where there is none.
     pub queued_on_way: Option<Duration>,
     /// The longest that any packet so far was on its way here above the fastest one.
@@ -144,8 +145,8 @@ impl Flow {
             window_grew_at: Instant::MIN,
             peer_unscaled: false,
             clock: StampClock::default(),
-            signalled: false,
-            signalled_at: Instant::MIN,
+            sack_pending: false,
+            sack_or_dupack_at: Instant::MIN,
             queued_on_way: None,
             queued_peak: Duration::ZERO,
             acked_with_data: 0,
@@ -346,12 +347,12 @@ impl Flow {
         let repeated = !advanced && !window_changed && !sacked && ack.payload_len > 0;
         let known = self.window_first.is_some() && window <= self.window_max;
         if repeated && known && !self.plain {
-            self.signalled = false;
+            self.sack_pending = false;
             return None; // as on each segment of a burst
         }
         // What was behind a hole had arrived before, and is acknowledged when the hole is filled.
         let beyond = ack.options.sack().iter().any(|block| block.end.after(ack.ack));
-        let filled = std::mem::replace(&mut self.signalled, beyond) || beyond;
+        let filled = std::mem::replace(&mut self.sack_pending, beyond) || beyond;
         if advanced {
             let acked = self.highest_ack.map_or(0, |before| (ack.ack - before).max(0) as u32);
             self.newly_acked = acked;
@@ -417,7 +418,7 @@ impl Flow {
         }
         if sacked || duplicate {
             self.acknowledgements.interrupt(); // what it will jump by later did not arrive at once
-            self.signalled_at = ack.at;
+            self.sack_or_dupack_at = ack.at;
             let sacked = self.passed_or_lost(ack);
             self.on_passed(ack.at - peer, 0, None, None, sacked, mss);
         }
@@ -531,7 +532,7 @@ impl Flow {
         }
         if let Some(rate) = self.acknowledgements.best() {
             let bytes = self.on_wire(segment.payload_len, 1, mss);
-            self.link.on_sent(segment.at, bytes, again && !self.signalled, rate);
+            self.link.on_sent(segment.at, bytes, again && !self.sack_pending, rate);
         }
         if !matches!(order, Order::Duplicate | Order::Probe) {
             self.view.unanswered_since = None;

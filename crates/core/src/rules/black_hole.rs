@@ -19,7 +19,7 @@ pub(super) fn is_repaired(wait: &Wait<'_>) -> bool {
     let flow = wait.flow;
     match wait.order {
         Order::Retransmission { .. } => {
-            flow.large.is_stuck(wait.segment.payload_len, wait.mss, flow.signalled)
+            flow.large.is_stuck(wait.segment.payload_len, wait.mss, flow.sack_pending)
         }
         Order::HoleFill { .. } | Order::New => !wait.midway && is_first_small(flow, wait.segment, wait.mss),
         Order::Duplicate | Order::Probe => false,
@@ -33,7 +33,7 @@ pub(crate) fn unrepaired(flow: &Flow, mss: u32) -> Option<&'static str> {
     if !flow.has_hole() && !repeated {
         return None;
     }
-    let stuck = flow.large.is_stuck(mss, mss, flow.signalled);
+    let stuck = flow.large.is_stuck(mss, mss, flow.sack_pending);
     let none_came = flow.has_hole() && flow.mss_announced.is_some() && flow.large.is_none_seen();
     Some(if stuck || none_came { FORM } else { "unrepaired" })
 }

@@ -138,10 +138,10 @@ impl Flow {
     /// is missing a receiver acknowledges each packet at once (RFC 5681, 4.2), or what comes within a twentieth of the round trip
     /// together (tcp_comp_sack_delay_ns, net/ipv4/tcp_input.c): none comes, none has passed.
     pub(crate) fn silent_from(&self, last: Instant, now: Instant, peer: Duration) -> Option<Duration> {
-        if !self.signalled {
+        if !self.sack_pending {
             return None;
         }
-        let heard = self.signalled_at;
+        let heard = self.sack_or_dupack_at;
         let usual = self.acknowledgements.usual_spacing()?;
         let together = peer.divided_by(20).min(Duration::from_millis(1));
         let idle_from = (heard - peer).max(last) + usual.times(SILENT) + together + OWN_QUEUE_SLACK;

@@ -44,7 +44,7 @@ impl Flow {
         }
         // What was acknowledged since then costs nobody anything.
         let sent = self.sent.iter().find(|sent| sent.end.at_or_after(end));
-        let soon = |at| segment.at - at < WITHIN && self.signalled_at < at;
+        let soon = |at| segment.at - at < WITHIN && self.sack_or_dupack_at < at;
         let acked = || (doubled || segment.flags.syn()) && !self.is_newer(segment);
         sent.map_or_else(acked, |sent| soon(sent.at))
     }

@@ -16,7 +16,7 @@ impl Flow {
         let told = self.mss_announced.is_some() && self.timestamps && !self.options_cut;
         let whole = self.holes.is_empty() && self.untimed_until.is_none() && !self.link.has_resent();
         told && whole
-            && !self.signalled
+            && !self.sack_pending
             && self.snd_nxt.is_some()
             && self.highest_ack.is_some()
             && !self.acked_unseen()
