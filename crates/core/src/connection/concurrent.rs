@@ -489,7 +489,7 @@ impl Connection {
     fn think_confidence(&self, ask: &Ask) -> Confidence {
         let (own, away) = (self.delay(1 - ask.asker), self.delay(ask.asker));
         let near = own.times(9) <= own + away || own < Duration::from_millis(1);
-        let missed = self.flows.iter().any(|flow| flow.dropped || flow.missed_since_data > 0);
+        let missed = self.flows.iter().any(|flow| flow.missing_from_capture || flow.missed_since_data > 0);
         let missed = missed || self.beyond().is_some();
         // An order that is out by one stays so.
         match (missed, near && ask.id.is_some()) {

@@ -432,7 +432,7 @@ impl Connection {
         let Some(before) = &flow.last_data else { return };
         let gap = (segment.at - before.at).at_least_zero();
         let busy = flow.busy_in_burst(segment, before, gap, self.is_near(from), mss);
-        let sure = if flow.dropped { Confidence::Possible } else { Confidence::Likely };
+        let sure = if flow.missing_from_capture { Confidence::Possible } else { Confidence::Likely };
         let charges = [(busy, sure), (gap - busy, Confidence::Likely)].map(|(ns, confidence)| {
             Charge::new(Cause::Bandwidth, flow.side, ns, confidence).evidence(before.packet, segment.packet)
         });

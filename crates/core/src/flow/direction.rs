@@ -101,7 +101,8 @@ pub(crate) struct Flow {
     unread_until: Option<Seq>,
     /// Times of what was sent before this byte are not to be measured with: the capture's clock stepped.
     untimed_until: Option<Seq>,
-    pub dropped: bool, // by the capture, of what did arrive
+    /// Bytes that its peer acknowledged are missing from the capture.
+    pub missing_from_capture: bool,
     ip_id: IpIdCounter,
     /// Packets of this direction that the capture did not see since the last data segment, by IP identification.
     pub missed_since_data: u16,
@@ -163,7 +164,7 @@ impl Flow {
             link: Link::default(),
             unread_until: None,
             untimed_until: None,
-            dropped: false,
+            missing_from_capture: false,
             ip_id: IpIdCounter::default(),
             missed_since_data: 0,
             sent_bare: false,
@@ -389,7 +390,7 @@ impl Flow {
                 newest_at = Some(split.at);
             }
             self.untimed_until = self.untimed_until.filter(|until| until.after(ack.ack));
-            self.dropped |= self.holes.on_ack(ack.ack);
+            self.missing_from_capture |= self.holes.on_ack(ack.ack);
             let count = if ack.payload_len > 0 { &mut self.acked_with_data } else { &mut self.acked_bare };
             *count = count.saturating_add(1);
             // One that comes with an answer may have waited for that.

@@ -34,7 +34,7 @@ pub(crate) fn split(wait: &Wait<'_>) -> Split {
                 flow.is_paced() && !flow.arrivals.has_whole_runs()
                     || !flow.timestamps && (flow.arrivals.is_uneven() || flow.arrivals.is_outrun())
             };
-        let guessed = wait.flow.dropped || uneven;
+        let guessed = wait.flow.missing_from_capture || uneven;
         let confidence = if guessed { Confidence::Possible } else { Confidence::Likely };
         let mut charge = Charge::new(Cause::Bandwidth, wait.flow.side, busy, confidence)
             .evidence(wait.last.packet, wait.segment.packet);
