@@ -33,10 +33,10 @@ use crate::connection::ladder::Ladder;
 use crate::estimate::rounds::{self, Rounds};
 use crate::estimate::tsecr_rtt::EchoProbe;
 use crate::flow::direction::Flow;
+use crate::flow::duplicate_filter::DuplicateFilter;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::handshake::Setup;
 use crate::flow::order::Order;
-use crate::flow::sighting::Sighting;
 use crate::flow::way::Way;
 use crate::rules::model::Habits;
 use crate::rules::nagle;
@@ -95,7 +95,7 @@ pub(crate) struct Connection {
     next_n: u64,
     last_wait_end: Option<Instant>,
     pub now: Instant,
-    pub sighting: Option<Sighting>,
+    pub duplicates: Option<DuplicateFilter>,
     /// Packets have been seen twice.
     doubled: bool,
     /// What the first packet of each end has left to live.
@@ -149,7 +149,7 @@ impl Connection {
             next_n: 0,
             last_wait_end: None,
             now: first.at,
-            sighting: None,
+            duplicates: None,
             doubled: false,
             last_packet: [None; 2],
             reactions: [[Duration::MAX; 2]; 2],
@@ -294,7 +294,7 @@ impl Connection {
         syn_only && flow.highest_ack.is_none() && other.highest_ack.is_none() && other.snd_nxt.is_none()
     }
 
-    /// Whether this packet has passed before (`flow/sighting.rs`, `flow/direction/seen_again.rs`).
+    /// Whether this packet has passed before (`flow/duplicate_filter.rs`, `flow/direction/seen_again.rs`).
     pub(crate) fn has_seen(&mut self, segment: &Segment, from: usize) -> bool {
         let from = from & 1;
         let peer = &self.flows[1 - from];
@@ -304,7 +304,7 @@ impl Connection {
             && self.flows[from].first == Some(segment.seq + 1)
             && self.setup.as_ref().is_some_and(|setup| setup.has_just_seen(segment));
         let again = syn_again
-            || self.sighting.as_ref().is_some_and(|sighting| sighting.again(segment, from))
+            || self.duplicates.as_ref().is_some_and(|duplicates| duplicates.is_again(segment, from))
             || peer.knows_acknowledgement(segment) && self.flows[from].is_seen_again(segment, doubled);
         self.doubled |= again && segment.payload_len > 0;
         again

@@ -17,9 +17,9 @@ use crate::epoch::roles::roles;
 use crate::epoch::slab::{Marks, Slab, Slot};
 use crate::epoch::table::Table;
 use crate::epoch::ways::Ways;
+use crate::flow::duplicate_filter::DuplicateFilter;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::packed::{Packed, PackedSegments};
-use crate::flow::sighting::Sighting;
 use crate::tally::ledger::{Ledger, Listing};
 use crate::tally::listed::Listed;
 use crate::words::ids::{PACKET, UNLISTED, UNNUMBERED};
@@ -48,7 +48,7 @@ struct Finished {
     hash: u32,
     /// The capture's clock, which does not run back, when it finished.
     clock: Instant,
-    sighting: Option<Sighting>,
+    duplicates: Option<DuplicateFilter>,
     /// Tells it from others in the same place; 0 once it is forgotten.
     generation: u64,
     /// Where it is listed, unless a reset ended it: its stragglers are still counted there.
@@ -206,7 +206,7 @@ impl Shard {
         if let Some((copy, ledger)) = copy {
             copy.assert_alike(packed, marks, from, ledger, connection, &self.ledger);
         }
-        connection.sighting = Some(Sighting::of_packed(packed, from));
+        connection.duplicates = Some(DuplicateFilter::of_packed(packed, from));
         if let Some(before) = connection.count_heap() {
             self.heap = self.heap - before + connection.heap;
         }
@@ -231,7 +231,7 @@ impl Shard {
         if segment.payload_len > 0 && connection.wants_news(segment.at, from) {
             self.ways.share(connection);
         }
-        connection.sighting = Some(Sighting::of(segment, from));
+        connection.duplicates = Some(DuplicateFilter::of(segment, from));
         let before = connection.delay;
         let not_captured = connection.on_segment(segment, marks, from, &mut self.ledger);
         if let Some(before) = connection.count_heap() {
@@ -281,11 +281,15 @@ impl Shard {
                 let place = slot - FINISHED;
                 let finished = self.finished.get_mut(place);
                 if !finished.is_other_incarnation(segment, clock) {
-                    if finished.sighting.as_ref().is_some_and(|sighting| sighting.again(segment, from)) {
+                    if finished
+                        .duplicates
+                        .as_ref()
+                        .is_some_and(|duplicates| duplicates.is_again(segment, from))
+                    {
                         self.note("duplicates", segment.packet);
                         return None;
                     }
-                    finished.sighting = Some(Sighting::of(segment, from));
+                    finished.duplicates = Some(DuplicateFilter::of(segment, from));
                     if let Some(listed) = finished.listed.and_then(|i| self.listed.get_mut(i)) {
                         listed.connection.packets += 1;
                         listed.connection.packet_range[1] = segment.packet;
@@ -331,12 +335,13 @@ impl Shard {
     /// A connection has said its last word: its bill is closed, and little of it is kept for a while.
     fn finish_one(&mut self, slot: Slot, hash: u32, clock: Instant) {
         let connection = self.connections.get(slot);
-        let (reset, sighting) = (connection.closed, connection.sighting);
+        let (reset, duplicates) = (connection.closed, connection.duplicates);
         let (ends, first) = (connection.ends, connection.flows.each_ref().map(|flow| flow.first));
         let listed = self.end(slot).filter(|_| !reset);
         self.generation += 1;
         let generation = self.generation;
-        let place = self.finished.insert(Finished { ends, first, hash, clock, sighting, generation, listed });
+        let place =
+            self.finished.insert(Finished { ends, first, hash, clock, duplicates, generation, listed });
         self.table.replace(hash, slot, FINISHED + place);
         self.finished_now += 1;
         self.lingering.push_back(Lingering { clock, epoch: self.epoch, place, generation });

@@ -2,12 +2,12 @@
 //! state that segments leave behind, kept by the estimators; nothing here says what a wait was spent on.
 
 pub(crate) mod direction;
+pub(crate) mod duplicate_filter;
 pub(crate) mod ends;
 pub(crate) mod handshake;
 pub(crate) mod holes;
 pub(crate) mod order;
 pub(crate) mod packed;
 pub(crate) mod passing;
-pub(crate) mod sighting;
 pub(crate) mod view;
 pub(crate) mod way;

@@ -1,6 +1,6 @@
 //! Is this the packet before it, seen again on another interface (`-i any`) or after a hop?
 //!
-//! Asked of the packets of one connection, because on a busy host those of others pass between the two sightings.
+//! Asked of the packets of one connection, because on a busy host those of others pass in between.
 
 use tcpwhy_wire::{Duration, Flags, Instant, Segment, Seq};
 
@@ -9,9 +9,9 @@ use crate::flow::packed::Packed;
 /// A packet crosses a host's interfaces in less.
 const WITHIN: Duration = Duration::from_millis(1);
 
-/// What tells a packet from the one after it.
+/// The last packet, by what tells it from the one after it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Sighting {
+pub(crate) struct DuplicateFilter {
     at: Instant,
     seq: Seq,
     ack: Seq,
@@ -22,7 +22,7 @@ pub(crate) struct Sighting {
     from: usize,
 }
 
-impl Sighting {
+impl DuplicateFilter {
     pub(crate) fn of(segment: &Segment, from: usize) -> Self {
         Self {
             at: segment.at,
@@ -52,7 +52,7 @@ impl Sighting {
     /// Whether `segment` is the same packet. Without an identification (IPv6, or 0 as in a SYN-ACK of Linux) an
     /// acknowledgement may well be repeated within the millisecond; what takes sequence space is not, without a packet
     /// of the peer in between.
-    pub(crate) fn again(&self, segment: &Segment, from: usize) -> bool {
+    pub(crate) fn is_again(&self, segment: &Segment, from: usize) -> bool {
         let identified = segment.ip_id.is_some_and(|id| id != 0) || segment.seq_len() > 0;
         identified
             && self.from == from
