@@ -2,7 +2,7 @@
 
 use tcpwhy_wire::Segment;
 
-use crate::epoch::conductor::Conductor;
+use crate::epoch::coordinator::Coordinator;
 use crate::epoch::front::Front;
 use crate::epoch::options::Options;
 use crate::epoch::orders::Orders;
@@ -13,16 +13,16 @@ use crate::words::report::Report;
 impl Options {
     /// The parts of an analysis whose shards may each work on a thread of their own. Every segment passes the front,
     /// then goes to the shard that owns its [`Arrival::place`](crate::Arrival::place), or into the [`Groups`](crate::Groups) that this one is given
-    /// at the end of the epoch. After each [`Conductor::epoch`], which the front counts, and at the end,
+    /// at the end of the epoch. After each [`Coordinator::epoch`], which the front counts, and at the end,
     /// every shard calls its roll ([`Shard::end_epoch`]), then takes the orders about the epoch before, which
-    /// [`Conductor::settle`] gives. When it has those about the last epoch too, the report can be drawn up. The listing
+    /// [`Coordinator::settle`] gives. When it has those about the last epoch too, the report can be drawn up. The listing
     /// of a single connection works with one shard only.
-    pub fn parts(self, shards: usize) -> (Front, Vec<Shard>, Conductor) {
+    pub fn parts(self, shards: usize) -> (Front, Vec<Shard>, Coordinator) {
         let shards = shards.max(1);
         (
             Front::new(self.seed),
             (0..shards).map(|_| Shard::new(&self, shards)).collect(),
-            Conductor::new(self),
+            Coordinator::new(self),
         )
     }
 }
@@ -32,7 +32,7 @@ impl Options {
 pub struct Analysis {
     front: Front,
     shard: Shard,
-    conductor: Conductor,
+    coordinator: Coordinator,
     /// What was settled about the last epoch.
     orders: Option<Orders>,
     /// Epochs so far, and the last packet of the present one.
@@ -43,10 +43,10 @@ pub struct Analysis {
 impl Analysis {
     /// An analysis that has seen nothing yet.
     pub fn new(options: Options) -> Self {
-        let conductor = Conductor::new(options);
+        let coordinator = Coordinator::new(options);
         let mut front = Front::new(options.seed);
-        front.begin_epoch(conductor.epoch(0));
-        Self { front, shard: Shard::new(&options, 1), conductor, orders: None, epochs: 0, packet: 0 }
+        front.begin_epoch(coordinator.epoch(0));
+        Self { front, shard: Shard::new(&options, 1), coordinator, orders: None, epochs: 0, packet: 0 }
     }
 
     /// Takes the next segment, in order of capture.
@@ -83,9 +83,9 @@ impl Analysis {
         if let Some(orders) = self.orders.take() {
             self.shard.take_orders(&orders);
         }
-        self.orders = self.conductor.settle(&[roll], self.front.now(), self.packet).pop();
+        self.orders = self.coordinator.settle(&[roll], self.front.now(), self.packet).pop();
         self.epochs = self.epochs.saturating_add(1);
-        self.front.begin_epoch(self.conductor.epoch(self.epochs));
+        self.front.begin_epoch(self.coordinator.epoch(self.epochs));
     }
 
     /// Closes everything and says what was found.
@@ -94,6 +94,6 @@ impl Analysis {
         if let Some(orders) = self.orders.take() {
             self.shard.take_orders(&orders);
         }
-        self.conductor.report(vec![self.shard], &self.front)
+        self.coordinator.report(vec![self.shard], &self.front)
     }
 }

@@ -20,7 +20,7 @@ mod words;
 
 pub use analysis::Analysis;
 pub use epoch::asked::Asked;
-pub use epoch::conductor::Conductor;
+pub use epoch::coordinator::Coordinator;
 pub use epoch::front::{Arrival, Front};
 pub use epoch::groups::Groups;
 pub use epoch::options::Options;

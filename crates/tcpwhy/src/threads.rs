@@ -3,14 +3,14 @@
 //! The calling thread reads and decodes, and gathers the segments of an epoch by shard. At its end each shard's segments are a
 //! task, which whoever is free takes: the workers, and the calling thread when it has read the next epoch before all is
 //! done. What changes hands are the lists, not the segments. What concerns all connections is settled at fixed packets
-//! (`tcpwhy_core::Conductor`): the report is the same, byte for byte, with any number of threads.
+//! (`tcpwhy_core::Coordinator`): the report is the same, byte for byte, with any number of threads.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use tcpwhy_core::{Analysis, Conductor, Front, Groups, Listing, Options, Orders, Report, Roll, Shard};
+use tcpwhy_core::{Analysis, Coordinator, Front, Groups, Listing, Options, Orders, Report, Roll, Shard};
 use tcpwhy_wire::{Instant, Segment};
 
 /// More threads wait for the one that reads.
@@ -30,7 +30,7 @@ pub enum Engine {
 /// The calling thread and workers.
 pub struct Several {
     front: Front,
-    conductor: Conductor,
+    coordinator: Coordinator,
     /// The segments of the present epoch, by shard.
     gathered: Vec<Groups>,
     /// Where the shards are while no task has them.
@@ -107,12 +107,12 @@ impl Engine {
 impl Several {
     fn new(options: Options, threads: usize) -> Self {
         let count = SHARDS_A_THREAD * threads;
-        let (mut front, shards, conductor) = options.parts(count);
+        let (mut front, shards, coordinator) = options.parts(count);
         let home = |shard| Home { shard: Some(Box::new(shard)), ..Home::default() };
-        front.begin_epoch(conductor.epoch(0));
+        front.begin_epoch(coordinator.epoch(0));
         Self {
             front,
-            conductor,
+            coordinator,
             gathered: (0..count).map(|_| Groups::new(count)).collect(),
             homes: shards.into_iter().map(home).collect(),
             workers: Workers::start(threads - 1),
@@ -151,7 +151,7 @@ impl Several {
         self.workers.give(tasks);
         self.ended = (self.front.now(), self.packet);
         self.epochs = self.epochs.saturating_add(1);
-        self.front.begin_epoch(self.conductor.epoch(self.epochs));
+        self.front.begin_epoch(self.coordinator.epoch(self.epochs));
     }
 
     /// Helps until the last epoch that was handed over has been worked on. Returns the orders about it.
@@ -164,7 +164,7 @@ impl Several {
         }
         let rolls: Vec<Roll> = self.homes.iter_mut().map(|home| std::mem::take(&mut home.roll)).collect();
         let (now, packet) = self.ended;
-        self.conductor.settle(&rolls, now, packet)
+        self.coordinator.settle(&rolls, now, packet)
     }
 
     fn finish(mut self) -> Report {
@@ -172,7 +172,7 @@ impl Several {
         let orders = self.settle();
         let mut shards: Vec<Shard> = self.homes.into_iter().filter_map(|home| Some(*home.shard?)).collect();
         shards.iter_mut().zip(&orders).for_each(|(shard, orders)| shard.take_orders(orders));
-        self.conductor.report(shards, &self.front)
+        self.coordinator.report(shards, &self.front)
     }
 }
 

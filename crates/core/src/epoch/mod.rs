@@ -3,7 +3,7 @@
 
 pub(crate) mod asked;
 pub(crate) mod budget;
-pub(crate) mod conductor;
+pub(crate) mod coordinator;
 pub(crate) mod front;
 pub(crate) mod groups;
 pub(crate) mod hash;

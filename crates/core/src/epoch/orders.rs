@@ -1,4 +1,4 @@
-//! What do shards and their conductor tell each other between epochs?
+//! What do shards and their coordinator tell each other between epochs?
 
 use tcpwhy_wire::{Duration, Endpoint, Instant};
 

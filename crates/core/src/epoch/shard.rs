@@ -1,7 +1,7 @@
 //! One part of the connections: which of them does each segment belong to?
 //!
 //! All connections between two hosts are in one shard, because they share what they learn about the path. Shards know
-//! nothing of each other; what concerns all of them is settled between epochs, see [`crate::epoch::conductor`], so that the
+//! nothing of each other; what concerns all of them is settled between epochs, see [`crate::epoch::coordinator`], so that the
 //! number of shards changes nothing in the report, and the order in which pairs of hosts are worked on neither.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -397,7 +397,7 @@ impl Shard {
         Some(self.listed.len() - 1)
     }
 
-    /// What the conductor has to know at the end of an epoch.
+    /// What the coordinator has to know at the end of an epoch.
     pub fn end_epoch(&mut self) -> Roll {
         let mut groups = std::mem::replace(&mut self.groups, Groups::none());
         let roll = self.end_epoch_with(&mut groups);

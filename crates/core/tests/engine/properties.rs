@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use tcpwhy_core::cause::{Cause, Side};
 use tcpwhy_core::report::{Connection, Exchange, Report};
-use tcpwhy_core::{Analysis, Conductor, Credit, Front, Listing, Mark, Options, Role, Shard};
+use tcpwhy_core::{Analysis, Coordinator, Credit, Front, Listing, Mark, Options, Role, Shard};
 use tcpwhy_wire::{Duration, Segment, Seq, TcpOptions};
 
 use crate::generate::{conversation, conversation_with_steps, crowd, ends, merge, number};
@@ -167,16 +167,16 @@ proptest! {
 
 /// The report of so many shards, as threads would draw it up.
 pub(crate) fn spread(segments: &[Segment], options: Options, shards: usize) -> Report {
-    let (mut front, mut shards, mut conductor) = options.parts(shards);
+    let (mut front, mut shards, mut coordinator) = options.parts(shards);
     let mut packet = 0;
     let mut epochs = 0;
-    front.begin_epoch(conductor.epoch(epochs));
+    front.begin_epoch(coordinator.epoch(epochs));
     // Orders come an epoch late.
     let mut orders = Vec::new();
-    let mut settle = |front: &Front, shards: &mut Vec<Shard>, conductor: &mut Conductor, packet, last| {
+    let mut settle = |front: &Front, shards: &mut Vec<Shard>, coordinator: &mut Coordinator, packet, last| {
         let rolls: Vec<_> = shards.iter_mut().map(Shard::end_epoch).collect();
         shards.iter_mut().zip(&orders).for_each(|(shard, orders)| shard.take_orders(orders));
-        orders = conductor.settle(&rolls, front.now(), packet);
+        orders = coordinator.settle(&rolls, front.now(), packet);
         if last {
             shards.iter_mut().zip(&orders).for_each(|(shard, orders)| shard.take_orders(orders));
         }
@@ -187,13 +187,13 @@ pub(crate) fn spread(segments: &[Segment], options: Options, shards: usize) -> R
         shards[owner].take(arrival, segment, &[]);
         packet = segment.packet;
         if arrival.is_last {
-            settle(&front, &mut shards, &mut conductor, packet, false);
+            settle(&front, &mut shards, &mut coordinator, packet, false);
             epochs += 1;
-            front.begin_epoch(conductor.epoch(epochs));
+            front.begin_epoch(coordinator.epoch(epochs));
         }
     }
-    settle(&front, &mut shards, &mut conductor, packet, true);
-    conductor.report(shards, &front)
+    settle(&front, &mut shards, &mut coordinator, packet, true);
+    coordinator.report(shards, &front)
 }
 
 /// A mark, where in its segment it begins, and how long its message is.

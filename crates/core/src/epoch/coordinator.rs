@@ -37,7 +37,7 @@ const CLOSED_AT_ONCE: usize = 16_384;
 
 /// Numbers connections and keeps their number within bounds.
 #[derive(Clone, Debug)]
-pub struct Conductor {
+pub struct Coordinator {
     listing: Listing,
     budget: Budget,
     /// Connections that may be open.
@@ -58,7 +58,7 @@ pub struct Conductor {
     level: u32,
 }
 
-impl Conductor {
+impl Coordinator {
     pub(crate) fn new(options: Options) -> Self {
         let budget = Budget::new(&options);
         Self {
