@@ -30,7 +30,7 @@ impl Connection {
         if known.is_none_or(|known| bound < known) {
             self.set_delay(from, bound);
             if self.midway {
-                self.habits[from].forget_pauses();
+                self.models[from].forget_pauses();
             }
             if known.is_some_and(|known| known - bound >= HELD_BACK_MIN) {
                 self.was_held_back(1 - from);
@@ -42,7 +42,7 @@ impl Connection {
     /// either end, as a filter or an export leaves them, these are what is missing.
     #[inline]
     pub(super) fn on_missed(&mut self, missed: u16, from: usize) {
-        self.habits[1 - from].on_peer_packet(missed);
+        self.models[1 - from].on_peer_packet(missed);
         if self.midway && self.flows.iter().all(|flow| !flow.sent_bare) {
             self.flows[from].forget_missed();
         }
@@ -69,7 +69,7 @@ impl Connection {
         let second = *second;
         if let Some(known) = self.delay[from].filter(|known| second < *known) {
             self.delay[from] = Some(second.min(self.distance_max(from)));
-            self.habits[from].forget_pauses();
+            self.models[from].forget_pauses();
             if known - second >= HELD_BACK_MIN {
                 self.was_held_back(1 - from);
             }
@@ -79,7 +79,7 @@ impl Connection {
     /// The way to the peer of `sender` proves to be shorter by the least that an acknowledgement is held back: what the
     /// longer one was measured with had taken held-back acknowledgements for prompt ones.
     pub(super) fn was_held_back(&mut self, sender: usize) {
-        self.habits[sender].forget_pauses();
+        self.models[sender].forget_pauses();
         let side = self.flows[sender].side;
         if let Some(open) = &mut self.open {
             open.request.hold_back_acknowledgements(side);
@@ -111,7 +111,7 @@ impl Connection {
                 && least < known
             {
                 self.set_delay(end, least);
-                self.habits[end].forget_pauses();
+                self.models[end].forget_pauses();
             }
         }
     }

@@ -39,12 +39,12 @@ impl Connection {
             // What a second request let the server write may have been held beside the first reply.
             let held = wait.as_ref().and_then(|wait| nagle::holds_answer(wait, open.request.last.as_ref()?));
             if let (Some(verdict), Some(wait)) = (held, &wait) {
-                let lessons = rules::lessons(wait, &verdict);
-                self.habits[from].take(&lessons);
+                let observation = rules::observe(wait, &verdict);
+                self.models[from].take(&observation);
                 return (verdict, Follows::Own);
             }
             let timing = open.timing(segment);
-            let own_time = timing.is_some_and(|timing| self.habits[from].answers.is_own(timing))
+            let own_time = timing.is_some_and(|timing| self.models[from].answers.is_own(timing))
                 || self.came_too_soon(open, segment, from);
             let mut verdict = server_think::judge(&self.pair(), open, segment, order, own_time);
             if from == SERVER && self.beyond().is_some() {
@@ -59,16 +59,16 @@ impl Connection {
             let small = segment.payload_len < mss;
             let blur = cork::blur(self.delay(from), self.delay(1 - from));
             let timer = self.flows[from].rto.rto();
-            let habits = &mut self.habits[from];
-            habits.rounds.on_message(segment.seq);
-            habits.on_first_reply(&verdict, small, (segment.at, blur), timer);
+            let model = &mut self.models[from];
+            model.rounds.on_message(segment.seq);
+            model.on_first_reply(&verdict, small, (segment.at, blur), timer);
             if let Some(timing) = timing {
-                habits.answers.on_answer(timing, own_time);
+                model.answers.on_answer(timing, own_time);
             }
             return (verdict, if own_time { Follows::Beginning } else { Follows::Request });
         }
         let Some(wait) = wait else {
-            self.habits[from].rounds.on_message(segment.seq);
+            self.models[from].rounds.on_message(segment.seq);
             return (nothing(), Follows::Own);
         };
         if self.flows[1 - from].acked_unseen() && segment.at - wait.last.at >= BURST_GAP {
@@ -84,13 +84,13 @@ impl Connection {
         if from != open.initiator && open.request_at() > wait.last.at - wait.own {
             verdict.split.doubt(); // it may have waited for what still came
         }
-        let mut lessons = rules::lessons(&wait, &verdict);
+        let mut observation = rules::observe(&wait, &verdict);
         // Nothing of an answer had arrived: the application wrote all of it before it read.
         let read = open.reply_first.is_some_and(|first| segment.ack.after(first));
         if read || from != open.initiator || open.request.index > 0 {
-            lessons.forget_shape();
+            observation.forget_shape();
         }
-        self.habits[from].take(&lessons);
+        self.models[from].take(&observation);
         (verdict, Follows::Own)
     }
 
@@ -108,7 +108,7 @@ impl Connection {
     pub(super) fn pair(&self) -> Pair<'_> {
         Pair {
             flows: &self.flows,
-            habits: &self.habits,
+            models: &self.models,
             sizes: self.sizes,
             delay: [self.delay(CLIENT), self.delay(SERVER)],
             way: &self.way,
@@ -148,7 +148,7 @@ impl Connection {
             mss,
             own: self.delay(from),
             peer: self.delay(1 - from),
-            habits: &self.habits[from],
+            model: &self.models[from],
             index,
             beside_answer,
             far_unknown: self.far_unknown(from),
@@ -209,7 +209,7 @@ impl Connection {
         let path = if from == open.initiator { &open.request } else { &open.reply };
         let timer_from = repair::timer_from(order, &verdict.split, flow, path.probed_at());
         let held = verdict.split.has(DOUBTED | Cause::SendBuffer.bit());
-        let shape = self.habits[from].rounds.growth.shape();
+        let shape = self.models[from].rounds.growth.shape();
         let (side, beat) = (flow.side, flow.cadence.lasts());
         let Some(open) = self.open.as_deref_mut() else { return };
         if from != open.initiator {

@@ -191,9 +191,9 @@ impl Connection {
                 let think = Charge::new(Cause::ServerThink, side(from), Duration::ZERO, Confidence::Possible);
                 verdict.split = Split::of(wait.gap).rest(think.evidence(last.packet, segment.packet));
             }
-            let mut lessons = rules::lessons(&wait, &verdict);
-            lessons.forget_shape();
-            self.habits[from].take(&lessons);
+            let mut observation = rules::observe(&wait, &verdict);
+            observation.forget_shape();
+            self.models[from].take(&observation);
         }
         self.charge_credit(segment, from, &mut verdict);
         let new_bytes = self.take_data(segment, from, order, mss);

@@ -38,9 +38,9 @@ use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::handshake::Setup;
 use crate::flow::order::Order;
 use crate::flow::way::Way;
-use crate::rules::model::Habits;
 use crate::rules::nagle;
 use crate::rules::proxy::Answers;
+use crate::rules::sender_model::SenderModel;
 use crate::rules::verdict::Verdict;
 use crate::tally::closed::ServiceKey;
 use crate::tally::ledger::Ledger;
@@ -72,7 +72,7 @@ pub(crate) struct Connection {
     /// The capture's clock is finer than milliseconds.
     fine: bool,
     pub flows: [Flow; 2],
-    habits: [Habits; 2],
+    models: [SenderModel; 2],
     /// The largest payload of one packet of each end.
     sizes: [u32; 2],
     /// Smallest round trip seen between the capture and each end.
@@ -132,7 +132,7 @@ impl Connection {
             fine: false,
             ttl: [0; 2],
             flows: [Flow::new(Side::Client), Flow::new(Side::Server)],
-            habits: [Habits::default(), Habits::default()],
+            models: [SenderModel::default(), SenderModel::default()],
             sizes: [0; 2],
             delay: [None; 2],
             delay_since: [Instant::MIN; 2],
@@ -176,9 +176,9 @@ impl Connection {
         let own = self.next_n.wrapping_add(self.packets).wrapping_add(u64::from(self.sizes[0]));
         let ends = u64::from(self.ends[0].port) + u64::from(self.ends[1].port);
         let flows = self.flows.iter().map(Flow::touch).fold(own ^ ends, u64::wrapping_add);
-        let habits = self.habits.iter().map(|habits| u64::from(habits.quick_replies ^ habits.nagle_held));
+        let models = self.models.iter().map(|model| u64::from(model.quick_replies ^ model.nagle_held));
         let open = self.open.as_deref().map_or(0, Open::touch);
-        habits.fold(flows, u64::wrapping_add).wrapping_add(open)
+        models.fold(flows, u64::wrapping_add).wrapping_add(open)
     }
 
     /// How long ago it spoke, to compare with others: the last time, and the first packet.
@@ -219,7 +219,7 @@ impl Connection {
         if self.midway && self.delay[end].is_none() {
             // Until now it was taken to know at once what passed.
             self.delay_since[end] = self.now;
-            self.habits[end].rounds = Rounds::default();
+            self.models[end].rounds = Rounds::default();
         }
         self.delay[end] = Some(delay.min(self.distance_max(end)));
     }
@@ -488,7 +488,7 @@ impl Connection {
         }
         let overtaken = matches!(order, Order::HoleFill { .. }) && self.flows[from].left_before(segment, mss);
         if matches!(order, Order::Retransmission { .. } | Order::HoleFill { .. }) && !overtaken {
-            self.habits[from].rounds.on_loss();
+            self.models[from].rounds.on_loss();
         }
         let flow = &self.flows[from];
         // What was lost before the capture was sent meanwhile.
@@ -496,10 +496,10 @@ impl Connection {
         let silent = flow.last_data.map_or(Duration::ZERO, |last| segment.at - last.at);
         let rto = flow.rto.rto();
         if flow.flight() == 0 && silent > rounds::idle_min(rto) && !sent {
-            self.habits[from].rounds.on_idle(silent, rto, mss);
-            self.habits[from].may_be_restarted = true;
+            self.models[from].rounds.on_idle(silent, rto, mss);
+            self.models[from].may_be_restarted = true;
         } else if flow.flight() > 0 && order == Order::New {
-            self.habits[from].may_be_restarted = false;
+            self.models[from].may_be_restarted = false;
         }
         if self.is_concurrent() {
             self.on_concurrent_data(segment, from, order, mss, ledger);
@@ -543,7 +543,7 @@ impl Connection {
         }
         let repairs = verdict.split.has(Cause::Rto.bit() | Cause::Loss.bit());
         if !repairs && nagle::is_off(&self.flows[from], segment, order, mss) {
-            self.habits[from].on_nagle_ignored();
+            self.models[from].on_nagle_ignored();
         }
         let new_bytes = u64::from(self.take_data(segment, from, order, mss));
         let last = self.flows[from].last_data.unwrap_or_else(|| unreachable!("it is the segment just taken"));
@@ -561,7 +561,7 @@ impl Connection {
             let flow = &self.flows[from];
             let (flight, snd_una) = (flow.flight() + segment.payload_len, flow.view.snd_una);
             let room = flow.room_behind(segment.payload_len);
-            self.habits[from].rounds.on_flight(segment.seq, flight, snd_una, room, mss);
+            self.models[from].rounds.on_flight(segment.seq, flight, snd_una, room, mss);
         }
         let path_rtt = self.delay(CLIENT) + self.delay(SERVER);
         let new_bytes = self.flows[from].on_data(segment, order, mss, path_rtt);

@@ -211,7 +211,7 @@ impl Connection {
         };
         // In so many pieces it is a stream, in which a moment may begin a message (`Connection::silence`).
         turn && open.pieces.len() < PIECES_MAX
-            && self.habits[from].copies_due == 0
+            && self.models[from].copies_due == 0
             && flow.may_go_on(last, self.sizes[from])
     }
 
@@ -220,7 +220,7 @@ impl Connection {
     fn ends_usual(&self, open: &Open, segment: &Packed) -> bool {
         open.reply_first.is_some_and(|first| segment.ack.after(first))
             && open.request_acks.is_none_or(|acks| segment.ack.after(acks))
-            && self.habits[CLIENT].held_shape.is_none()
+            && self.models[CLIENT].held_shape.is_none()
             && open.reply.is_settled()
             && open.waited < crate::estimate::polls::WAIT_MIN
             && !self.roles.watch()
@@ -241,7 +241,7 @@ impl Connection {
         self.last_packet[from] = Some(segment.at);
         let mss = self.sizes[from];
         self.flows[from].on_usual_packet(segment, mss);
-        self.habits[1 - from].on_peer_packet(0);
+        self.models[1 - from].on_peer_packet(0);
         // Whoever has more to send is the one who fills a queue.
         if segment.payload_len >= mss
             && let Some(queued) = self.flows[from].queued_on_way.filter(|&queued| queued >= QUEUED_MIN)
@@ -271,13 +271,13 @@ impl Connection {
         let mss = self.sizes[from];
         let flow = &self.flows[from];
         if flow.flight() > 0 {
-            self.habits[from].may_be_restarted = false;
+            self.models[from].may_be_restarted = false;
         } else {
             let silent = flow.last_data.as_ref().map_or(Duration::ZERO, |last| segment.at - last.at);
             let rto = flow.rto.rto();
             if silent > rounds::idle_min(rto) {
-                self.habits[from].rounds.on_idle(silent, rto, mss);
-                self.habits[from].may_be_restarted = true;
+                self.models[from].rounds.on_idle(silent, rto, mss);
+                self.models[from].may_be_restarted = true;
             }
         }
         self.frames.on_passing(segment.payload_len, from);
@@ -382,10 +382,10 @@ impl Connection {
             let mut verdict =
                 server_think::judge(&self.pair(), open, &segment.unpack(), super::Order::New, false);
             self.weigh_answer(open, segment.payload_len, &mut verdict);
-            self.habits[SERVER].rounds.on_message(segment.seq);
+            self.models[SERVER].rounds.on_message(segment.seq);
             let blur = cork::blur(own, self.delay(CLIENT));
             let timer = self.flows[SERVER].rto.rto();
-            self.habits[SERVER].on_first_reply(&verdict, true, (segment.at, blur), timer);
+            self.models[SERVER].on_first_reply(&verdict, true, (segment.at, blur), timer);
             Some(verdict.split)
         } else {
             None
@@ -398,9 +398,9 @@ impl Connection {
             let side = flow.side;
             let path = Charge::new(Cause::RoundTrip, side, path, Confidence::Certain);
             let own = Charge::new(Cause::ServerThink, side, think, confidence);
-            let habits = &mut self.habits[SERVER];
-            habits.rounds.on_message(segment.seq);
-            habits.on_quick_reply(think);
+            let model = &mut self.models[SERVER];
+            model.rounds.on_message(segment.seq);
+            model.on_quick_reply(think);
             Some([path, own].map(|charge| charge.evidence(packets.0, packets.1)))
         };
         let Some(open) = self.open.as_deref_mut() else { return };
@@ -452,7 +452,7 @@ impl Connection {
         let flow = &self.flows[from];
         let (flight, snd_una) = (flow.flight() + segment.payload_len, flow.view.snd_una);
         let room = flow.room_behind(segment.payload_len);
-        self.habits[from].rounds.on_flight(segment.seq, flight, snd_una, room, mss);
+        self.models[from].rounds.on_flight(segment.seq, flight, snd_una, room, mss);
     }
 
     /// The segment becomes part of its direction and of the message under way.
@@ -460,7 +460,7 @@ impl Connection {
     fn on_usual_data(&mut self, segment: &Packed, from: usize) {
         let mss = self.sizes[from];
         if from == CLIENT {
-            self.habits[from].rounds.on_message(segment.seq);
+            self.models[from].rounds.on_message(segment.seq);
         }
         self.count_flight(segment, from, mss);
         self.flows[from].on_usual_data(segment, mss);

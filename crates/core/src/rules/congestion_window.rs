@@ -64,7 +64,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     // Where no handshake says how the windows are scaled, it may be one of those.
     let confidence = if wait.flow.scale_bounds.is_in_use() { Confidence::Possible } else { confidence };
     let detail = Detail {
-        flight_bytes: Some(u64::from(wait.habits.rounds.flight_with(release.flight))),
+        flight_bytes: Some(u64::from(wait.model.rounds.flight_with(release.flight))),
         window_bytes: (release.window > 0).then(|| u64::from(release.window)),
         ack_delay: (cause == Cause::DelayedAckCwnd).then(|| wait.ack_delay(&release)).flatten(),
         form,

@@ -96,11 +96,11 @@ pub(crate) fn agrees(waited: Duration, timer: Duration, rtt: Duration, variation
 /// Whether a small reply that came `waited` behind its request leaves with the timer as others before it did, each on the tick of
 /// its sender's kernel.
 pub(crate) fn on_tick(pair: &Pair<'_>, server: usize, at: Instant, waited: Duration) -> bool {
-    let (flow, habits) = (&pair.flows[server], &pair.habits[server]);
-    let mut hits = habits.timer_hits();
+    let (flow, model) = (&pair.flows[server], &pair.models[server]);
+    let mut hits = model.timer_hits();
     hits.on_hit(at, waited, blur(pair.delay[server], pair.delay[1 - server]));
     // With the cork in, no small segment leaves beside another.
-    let refuted = habits.quick_replies > 0 || habits.nagle_ignored > 0;
+    let refuted = model.quick_replies > 0 || model.nagle_ignored > 0;
     !refuted && hits.are_proven() && is_of_timer(waited, flow.rto.rto(), true)
 }
 

@@ -21,7 +21,7 @@ pub(crate) fn judge(
     from: usize,
     verdict: &Verdict,
 ) -> Option<Verdict> {
-    let unanswered = from == open.initiator && open.reply_first.is_none() && wait.habits.nagle_held == 0;
+    let unanswered = from == open.initiator && open.reply_first.is_none() && wait.model.nagle_held == 0;
     let last = peer.last_data.filter(|_| unanswered && verdict.split.has(Cause::Nagle.bit()))?;
     let arrived = last.at + wait.own;
     let late = wait.segment.at - arrived;

@@ -14,7 +14,6 @@ pub(crate) mod drain;
 pub(crate) mod handshake;
 pub(crate) mod late_start;
 mod link_share;
-pub(crate) mod model;
 pub(crate) mod nagle;
 pub(crate) mod not_captured;
 mod on_its_way;
@@ -28,6 +27,7 @@ mod receiver_think;
 pub(crate) mod repair;
 pub(crate) mod round_trip;
 mod send_buffer;
+pub(crate) mod sender_model;
 pub(crate) mod server_think;
 mod slow_start;
 mod think;
@@ -39,7 +39,7 @@ mod whole_round;
 
 use crate::flow::order::Order;
 use crate::words::limits::BURST_GAP;
-use model::Lessons;
+use sender_model::Observation;
 use verdict::Verdict;
 use wait::Wait;
 
@@ -71,9 +71,9 @@ fn ask(wait: &Wait<'_>) -> Verdict {
 }
 
 /// What a verdict teaches about its sender.
-pub(crate) fn lessons(wait: &Wait<'_>, verdict: &Verdict) -> Lessons {
-    Lessons {
-        nagle: nagle::lesson(wait, verdict),
+pub(crate) fn observe(wait: &Wait<'_>, verdict: &Verdict) -> Observation {
+    Observation {
+        nagle: nagle::observe(wait, verdict),
         index: wait.index,
         before: wait.last.len,
         copies_due: repair::copies_due(wait, verdict),

@@ -11,7 +11,7 @@
 
 use tcpwhy_wire::{Duration, Segment, Seq};
 
-use super::model::NagleLesson;
+use super::sender_model::NagleObservation;
 use super::verdict::Verdict;
 use super::wait::Wait;
 use super::{link_share, queueing, receive_window};
@@ -46,14 +46,14 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     }
     // It could as well be the next request, of a client that reads before it writes again.
     let form = form.or(wait.beside_answer.then_some("beside-answer"));
-    let habits = wait.habits;
-    if habits.nagle_ignored > habits.nagle_held {
+    let model = wait.model;
+    if model.nagle_ignored > model.nagle_held {
         return None;
     }
     let held_back = wait.ack_delay(&release).unwrap_or(Duration::ZERO);
     let cause = if held_back >= HELD_BACK_MIN { Cause::NagleDelayedAck } else { Cause::Nagle };
     // With more of the same write behind the last segment, its application did not pause.
-    let pause = habits.pause(wait.index, wait.last.len).filter(|_| wait.last.queue != Queue::More);
+    let pause = model.pause(wait.index, wait.last.len).filter(|_| wait.last.queue != Queue::More);
     // A hold of about the application's own latency cannot be told from a write that came by itself.
     let mut confidence = match (cause, form) {
         (_, Some(_)) => Confidence::Possible,
@@ -64,7 +64,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         // A window of one segment after an idle time waits for the same acknowledgement.
         // How long the application pauses by itself must have shown where nothing held it.
         (Cause::NagleDelayedAck, None)
-            if habits.nagle_held > 0 && !habits.may_be_restarted && pause.is_some() =>
+            if model.nagle_held > 0 && !model.may_be_restarted && pause.is_some() =>
         {
             Confidence::Certain
         }
@@ -105,7 +105,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     let pause_max = wait.gap + wait.tolerance() + late;
     if let Some(pause) = pause.filter(|&pause| pause >= PAUSE_MIN && pause <= pause_max) {
         confidence = confidence.min(Confidence::Likely);
-        let usual = if habits.pauses_again(wait.index) { Confidence::Likely } else { Confidence::Possible };
+        let usual = if model.pauses_again(wait.index) { Confidence::Likely } else { Confidence::Possible };
         split.take(
             Charge::new(Cause::SenderThink, wait.flow.side, pause, usual)
                 .evidence(wait.last.packet, segment.packet),
@@ -144,7 +144,7 @@ pub(crate) fn holds_rest(wait: &Wait<'_>, reply_first: Seq) -> bool {
     let answered = |release: &Release| wait.segment.ack.after(reply_first) && wait.follows(release);
     is_usual(wait)
         && wait.order == Order::New
-        && wait.habits.nagle_ignored <= wait.habits.nagle_held
+        && wait.model.nagle_ignored <= wait.model.nagle_held
         && wait.flow.view.small_acked().is_some_and(|release| answered(&release))
 }
 
@@ -155,11 +155,11 @@ fn follows_late(wait: &Wait<'_>, release: &Release) -> bool {
     let held_back = wait.ack_delay(release).is_some_and(|delay| delay >= HELD_BACK_MIN);
     // Its application has shown that it pauses less by itself.
     let prompt = || {
-        let pause = wait.habits.pause(wait.index, wait.last.len);
+        let pause = wait.model.pause(wait.index, wait.last.len);
         pause.is_some_and(|pause| pause <= wait.gap.divided_by(4))
     };
     let soon = late <= wait.gap.divided_by(8)
-        && (wait.habits.nagle_held > 0 || late <= wait.own.divided_by(2) || prompt());
+        && (wait.model.nagle_held > 0 || late <= wait.own.divided_by(2) || prompt());
     // The rest of a write waits for nothing else.
     let rest = wait.last.queue == Queue::More && late <= wait.flow.queued_peak.max(wait.own.divided_by(2));
     // The same two pieces were held before, and the first one's own acknowledgement is what was late.
@@ -169,9 +169,9 @@ fn follows_late(wait: &Wait<'_>, release: &Release) -> bool {
     // Near its sender that host stood still between the two, as a virtual machine's does: the same two pieces were held before.
     let near = wait.near_sender();
     let stood_still =
-        is_usual(wait) && held_back && wait.habits.nagle_held > 0 && late <= wait.gap.divided_by(8);
+        is_usual(wait) && held_back && wait.model.nagle_held > 0 && late <= wait.gap.divided_by(8);
     (if near { stood_still } else { held_back && soon || rest || usual })
-        && wait.habits.nagle_ignored == 0
+        && wait.model.nagle_ignored == 0
         && release.effective > wait.last.at
         && late.is_positive()
         && !came_by_itself(wait, late)
@@ -180,14 +180,14 @@ fn follows_late(wait: &Wait<'_>, release: &Release) -> bool {
 /// Whether its stamp says that it left `late` behind the acknowledgement, as long after the piece before it as its application
 /// pauses by itself. Without that pause, its host was slow.
 fn came_by_itself(wait: &Wait<'_>, late: Duration) -> bool {
-    let pause = wait.habits.pause(wait.index, wait.last.len);
+    let pause = wait.model.pause(wait.index, wait.last.len);
     pause.is_some_and(|pause| pause >= wait.gap - late.divided_by(2))
         && wait.flow.left_late(wait.last, wait.segment, late)
 }
 
 /// Whether the same two pieces of a message were seen before with the second one held, and nothing between them.
 fn is_usual(wait: &Wait<'_>) -> bool {
-    wait.habits.held_shape == Some((wait.last.len, wait.segment.payload_len))
+    wait.model.held_shape == Some((wait.last.len, wait.segment.payload_len))
 }
 
 /// Whether a small segment left soon after an acknowledgement that had been held back for long, though not with it: a host that
@@ -198,7 +198,7 @@ pub(crate) fn may_have_held(wait: &Wait<'_>) -> bool {
         let held_back = wait.ack_delay(release).is_some_and(|delay| delay >= HELD_BACK_MIN);
         held_back && release.effective > wait.last.at && late.is_positive() && late <= wait.gap.divided_by(16)
     };
-    wait.habits.nagle_ignored == 0
+    wait.model.nagle_ignored == 0
         && !wait.is_full()
         && !wait.segment.flags.fin()
         && wait.flow.view.small_acked().is_some_and(|release| soon(&release))
@@ -230,13 +230,12 @@ pub(crate) fn is_off(flow: &Flow, segment: &Segment, order: Order, mss: u32) -> 
 /// Whether a sender that is known to mind Nagle went on with a small segment while one was outstanding: its
 /// acknowledgement is missing from the capture, and with it what the sender waited for.
 pub(crate) fn release_unseen(wait: &Wait<'_>) -> bool {
-    wait.habits.nagle_held > wait.habits.nagle_ignored
-        && is_off(wait.flow, wait.segment, wait.order, wait.mss)
+    wait.model.nagle_held > wait.model.nagle_ignored && is_off(wait.flow, wait.segment, wait.order, wait.mss)
 }
 
 /// Whether a small segment leaves while one is outstanding, of a sender that has never done so by itself.
 pub(crate) fn would_hold(wait: &Wait<'_>) -> bool {
-    wait.habits.nagle_ignored == 0 && is_off(wait.flow, wait.segment, wait.order, wait.mss)
+    wait.model.nagle_ignored == 0 && is_off(wait.flow, wait.segment, wait.order, wait.mss)
 }
 
 /// Whether this is the first small segment of its sender that leaves while one is outstanding: Nagle is off, or an
@@ -251,10 +250,10 @@ fn small_outstanding(flow: &Flow) -> bool {
 }
 
 /// Learns from a small segment whether its sender minds Nagle at all, and how long its application pauses by itself.
-pub(crate) fn lesson(wait: &Wait<'_>, verdict: &Verdict) -> NagleLesson {
-    let mut lesson = NagleLesson::default();
+pub(crate) fn observe(wait: &Wait<'_>, verdict: &Verdict) -> NagleObservation {
+    let mut observation = NagleObservation::default();
     if wait.order != Order::New || wait.last.len == 0 {
-        return lesson;
+        return observation;
     }
     let flow = wait.flow;
     let billed = |cause: Cause| verdict.split.has(cause.bit());
@@ -265,19 +264,19 @@ pub(crate) fn lesson(wait: &Wait<'_>, verdict: &Verdict) -> NagleLesson {
     };
     let off = is_off(flow, wait.segment, wait.order, wait.mss);
     let may_be_held = !wait.is_full() && !off && wait.gap >= BURST_GAP;
-    lesson.held = billed(Cause::NagleDelayedAck) || (may_be_held && follows_held_back());
-    if lesson.held || billed(Cause::Nagle) {
-        lesson.shape = Some((wait.last.len, wait.segment.payload_len));
+    observation.held = billed(Cause::NagleDelayedAck) || (may_be_held && follows_held_back());
+    if observation.held || billed(Cause::Nagle) {
+        observation.shape = Some((wait.last.len, wait.segment.payload_len));
     }
     if wait.last.queue == Queue::More {
-        return lesson;
+        return observation;
     }
     // Whatever held it, the application did not pause longer than this.
-    if !lesson.held && wait.gap < PAUSE_MIN && !flow.is_full(wait.last.len, wait.mss) {
-        lesson.pause = Some(wait.gap);
+    if !observation.held && wait.gap < PAUSE_MIN && !flow.is_full(wait.last.len, wait.mss) {
+        observation.pause = Some(wait.gap);
     }
-    if lesson.shape.is_some() || lesson.pause.is_some() {
-        return lesson;
+    if observation.shape.is_some() || observation.pause.is_some() {
+        return observation;
     }
     // Nothing held it: the small one before it had been acknowledged at once. Where packets are late on their way, that and
     // this one may have been.
@@ -289,6 +288,6 @@ pub(crate) fn lesson(wait: &Wait<'_>, verdict: &Verdict) -> NagleLesson {
             && !wait.follows(&release)
             && wait.ack_delay(&release).is_some_and(|delay| delay < HELD_BACK_MIN)
     });
-    lesson.pause = acked_at_once.then_some(wait.gap);
-    lesson
+    observation.pause = acked_at_once.then_some(wait.gap);
+    observation
 }

@@ -33,18 +33,18 @@ pub(super) fn spaced(wait: &Wait<'_>) -> Verdict {
     let split = link_share::split(wait);
     let (cause, form) = if wait.recovering() {
         (Cause::CongestionWindow, Some("recovery"))
-    } else if wait.habits.rounds.fill(wait.habits.rounds.flight, wait.flow.view.window)
-        && !wait.habits.rounds.growing
+    } else if wait.model.rounds.fill(wait.model.rounds.flight, wait.flow.view.window)
+        && !wait.model.rounds.growing
     {
         (Cause::ReceiveWindow, Some(receive_window::form(wait.flow, wait)))
     } else if wait.gap >= wait.rtt().divided_by(2) && (wait.flow.cadence.is_steady() || near_rate(wait)) {
         (Cause::Pacing, None)
     } else if wait.gap >= wait.rtt().divided_by(2) {
         (Cause::Unexplained, None)
-    } else if wait.habits.rounds.growing {
+    } else if wait.model.rounds.growing {
         // The pace follows the window: twice of it in a round trip (tcp_update_pacing_rate, net/ipv4/tcp_input.c), or what
         // BBR's startup has found so far.
-        (slow_start::cause(&wait.habits.rounds, wait.habits.rounds.flight), Some("paced"))
+        (slow_start::cause(&wait.model.rounds, wait.model.rounds.flight), Some("paced"))
     } else {
         (Cause::Pacing, None)
     };

@@ -2,8 +2,8 @@
 
 use tcpwhy_wire::{Duration, Instant};
 
-use super::model::Habits;
 use super::proxy::Beyond;
+use super::sender_model::SenderModel;
 use crate::flow::direction::Flow;
 use crate::flow::way::Way;
 
@@ -11,7 +11,7 @@ use crate::flow::way::Way;
 #[derive(Clone, Copy)]
 pub(crate) struct Pair<'a> {
     pub flows: &'a [Flow; 2],
-    pub habits: &'a [Habits; 2],
+    pub models: &'a [SenderModel; 2],
     /// The largest payload of one packet of each end.
     pub sizes: [u32; 2],
     /// Round trip between the capture and each end; nothing where nothing shows it yet.

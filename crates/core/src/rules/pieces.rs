@@ -13,7 +13,7 @@ use crate::words::report::Confidence;
 pub(super) fn between_pieces(wait: &Wait<'_>, release: &Release) -> Option<Held> {
     let many = wait.last.flight >= INITIAL_WINDOW_SEGMENTS * wait.mss && wait.last.len > wait.mss;
     let whole_round = wait.gap >= wait.rtt() - wait.rtt().divided_by(4) && wait.gap >= WHOLE_ROUND_MIN;
-    if !(wait.habits.writes_on && many && whole_round && wait.is_full()) {
+    if !(wait.model.writes_on && many && whole_round && wait.is_full()) {
         return None;
     }
     let (cause, form, _) = which(wait, release);
@@ -29,7 +29,7 @@ pub(super) fn counted_out(wait: &Wait<'_>, release: &Release) -> Option<Held> {
     let unheard = wait.last.snd_una.map_or(0, |snd_una| (wait.segment.seq - snd_una).max(0) as u32);
     // With Nagle, one small segment is in flight at most (tcp_minshall_check, net/ipv4/tcp_output.c).
     let small = wait.last.flight.max(unheard) < segments.saturating_sub(1) * wait.mss;
-    let nagle_is_off = wait.habits.nagle_ignored > 0 || small;
+    let nagle_is_off = wait.model.nagle_ignored > 0 || small;
     if segments < INITIAL_WINDOW_SEGMENTS || !nagle_is_off || !wait.follows(release) {
         return None;
     }

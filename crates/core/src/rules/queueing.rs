@@ -34,7 +34,7 @@ pub(super) fn late_acknowledgement(wait: &Wait<'_>, release: &Release) -> Option
     let unread = wait.flow.view.window < release.window_peak - release.window_peak / 4;
     let own = rate.time_for(wait.flow.on_wire(release.flight.max(wait.last.flight), 0, wait.mss));
     let late = wait.ack_delay(release)? - own;
-    if acked < 2 * wait.mss || wait.habits.rounds.lost || unread || late < LATE_MIN || late >= HELD_BACK_MIN {
+    if acked < 2 * wait.mss || wait.model.rounds.lost || unread || late < LATE_MIN || late >= HELD_BACK_MIN {
         return None;
     }
     let charge = Charge::new(Cause::Queueing, wait.flow.side, late, Confidence::Possible);

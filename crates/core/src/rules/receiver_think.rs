@@ -73,7 +73,7 @@ pub(super) fn withheld(wait: &Wait<'_>) -> Option<Verdict> {
         return None;
     }
     let little = |room: &i32| *room >= 0 && (*room as u32) < flow.view.window / 3;
-    if !flow.room_left().is_some_and(|room| little(&room)) && !wait.habits.rounds.lost {
+    if !flow.room_left().is_some_and(|room| little(&room)) && !wait.model.rounds.lost {
         return None;
     }
     // Beside the sender nobody knows whether they arrived.

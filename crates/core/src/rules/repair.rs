@@ -39,7 +39,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         Order::New if !wait.near_sender() && wait.flow.missed_since_data > 0 && timed(wait) => {
             Confidence::Likely
         }
-        Order::New if wait.habits.copies_due > 0 && continues(wait) && may_repair(wait) => Confidence::Likely,
+        Order::New if wait.model.copies_due > 0 && continues(wait) && may_repair(wait) => Confidence::Likely,
         _ => return None,
     };
     let (cause, form) = match kind(wait) {
@@ -185,9 +185,9 @@ pub(super) fn copies_due(wait: &Wait<'_>, verdict: &Verdict) -> u16 {
         Order::New if repaired && wait.flow.missed_since_data > 0 && !wait.near_sender() => {
             wait.flow.missed_since_data
         }
-        Order::New if wait.flow.nothing_out_at <= wait.last.at => wait.habits.copies_due,
+        Order::New if wait.flow.nothing_out_at <= wait.last.at => wait.model.copies_due,
         Order::New => 0,
-        _ => return wait.habits.copies_due,
+        _ => return wait.model.copies_due,
     };
     due.saturating_sub(wait.segment.payload_len.div_ceil(wait.mss.max(1)) as u16)
 }

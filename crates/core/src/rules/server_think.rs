@@ -107,7 +107,7 @@ pub(crate) fn judge(
     // Of a request of several segments a slow link behind the capture may have taken a part.
     let short = open.request_bytes <= u64::from(pair.sizes[open.initiator]) || pair.flows[server].on_one_host;
     let near = own.times(9) <= rtt || (own < Duration::from_millis(1) && short);
-    let habits = &pair.habits[server];
+    let model = &pair.models[server];
     let small = segment.payload_len < pair.sizes[server];
     if small && cork::on_tick(pair, server, segment.at, split.left()) {
         let charge = cork::alone(flow, segment.payload_len);
@@ -118,7 +118,7 @@ pub(crate) fn judge(
     }
     let slow = split.left() >= RTO_MIN;
     // What the server's kernel measured before the capture began is not known, and how long its timer runs.
-    let unknown = slow && pair.midway && habits.quick_replies == 0;
+    let unknown = slow && pair.midway && model.quick_replies == 0;
     let or_cork = small && (unknown || is_of_timer(split.left(), flow.rto.rto(), true));
     // A packet that is missing before it may be the first copy, or an acknowledgement that held it.
     let missed = flow.missed_since_data > 0 && slow;

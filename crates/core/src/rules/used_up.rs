@@ -20,7 +20,7 @@ const FLAT_ROUNDS: u8 = 3;
 
 /// What held a sender that went on with `release`.
 pub(super) fn which(wait: &Wait<'_>, release: &Release) -> Held {
-    let rounds = &wait.habits.rounds;
+    let rounds = &wait.model.rounds;
     let flight = rounds.flight_with(release.flight);
     // In the middle of a round its flight is not complete: what the last ones did says more.
     if rounds.growing && wait.gap < wait.rtt() - wait.rtt().divided_by(4) {
@@ -86,7 +86,7 @@ fn phase(rounds: &Rounds, flight: u32) -> (Cause, Option<&'static str>) {
 /// so long: a window begins with ten segments and is twice the largest flight at most (RFC 6928; RFC 5681, 3.1). So what
 /// was lost left with the first acknowledgements of that one, and the repair began there.
 pub(super) fn before_lost(wait: &Wait<'_>) -> Option<Charge> {
-    let (flow, rounds) = (wait.flow, &wait.habits.rounds);
+    let (flow, rounds) = (wait.flow, &wait.model.rounds);
     let hole = (wait.segment.seq - flow.snd_nxt?).max(0) as u32;
     // Where all of it goes out again, its packets are missing by their identification, and a copy or two with them.
     let counted = u32::from(flow.missed_since_data.saturating_sub(2)).saturating_mul(wait.mss);

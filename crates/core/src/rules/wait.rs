@@ -2,7 +2,7 @@
 
 use tcpwhy_wire::{Duration, Segment};
 
-use super::model::Habits;
+use super::sender_model::SenderModel;
 use crate::flow::direction::Flow;
 use crate::flow::order::{LastData, Order};
 use crate::flow::view::Release;
@@ -28,7 +28,7 @@ pub(crate) struct Wait<'a> {
     /// Round trip between the capture and the peer.
     pub peer: Duration,
     /// What is known of this sender from earlier in the connection.
-    pub habits: &'a Habits,
+    pub model: &'a SenderModel,
     /// Which gap of the message it is, from 0.
     pub index: usize,
     /// It continues a request although some of the answer had arrived.

@@ -15,7 +15,7 @@ pub(super) const WHOLE_ROUND_MIN: Duration = Duration::from_millis(1);
 pub(crate) fn flight(wait: &Wait<'_>, verdict: &Verdict) -> Option<u32> {
     let held = verdict.split.has(DOUBTED | Cause::SendBuffer.bit());
     let release = wait.flow.view.advanced().filter(|_| held && is_whole_round(wait))?;
-    Some(wait.habits.rounds.flight_with(release.flight))
+    Some(wait.model.rounds.flight_with(release.flight))
 }
 
 /// Whether a wait was about a round trip, and not the link's.

@@ -11,7 +11,7 @@ use crate::words::limits::RTO_MIN;
 
 /// What a sender does when nothing holds it back.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Habits {
+pub(crate) struct SenderModel {
     /// Pauses of the application before the n-th further write of a message, seen where nothing could hold it.
     pauses: Option<Box<[PauseMemory; 4]>>,
     /// Small segments sent while a small one was outstanding: Nagle is off.
@@ -38,7 +38,7 @@ pub(crate) struct Habits {
     pub rounds: Rounds,
 }
 
-impl Habits {
+impl SenderModel {
     /// How long the application pauses by itself before the n-th further write of a message that went on so far with
     /// `before` bytes.
     pub(crate) fn pause(&self, index: usize, before: u32) -> Option<Duration> {
@@ -107,18 +107,18 @@ impl Habits {
         }
     }
 
-    pub(crate) fn take(&mut self, lessons: &Lessons) {
-        self.nagle_held = self.nagle_held.saturating_add(u32::from(lessons.nagle.held));
-        if let Some(pause) = lessons.nagle.pause {
-            self.pauses.get_or_insert_default()[lessons.index.min(3)].push(pause, lessons.before);
+    pub(crate) fn take(&mut self, observation: &Observation) {
+        self.nagle_held = self.nagle_held.saturating_add(u32::from(observation.nagle.held));
+        if let Some(pause) = observation.nagle.pause {
+            self.pauses.get_or_insert_default()[observation.index.min(3)].push(pause, observation.before);
         }
-        self.held_shape = lessons.nagle.shape.or(self.held_shape);
-        self.copies_due = lessons.copies_due;
-        self.writes_on |= lessons.writes_on;
-        if let Some((left, mss)) = lessons.drained_to {
+        self.held_shape = observation.nagle.shape.or(self.held_shape);
+        self.copies_due = observation.copies_due;
+        self.writes_on |= observation.writes_on;
+        if let Some((left, mss)) = observation.drained_to {
             self.rounds.on_drained(left, mss);
         }
-        if let Some((flight, mss)) = lessons.silent_behind {
+        if let Some((flight, mss)) = observation.silent_behind {
             self.rounds.growth.on_silence(flight, mss);
         }
     }
@@ -162,8 +162,8 @@ impl PauseMemory {
 }
 
 /// What one segment taught about its sender.
-pub(crate) struct Lessons {
-    pub nagle: NagleLesson,
+pub(crate) struct Observation {
+    pub nagle: NagleObservation,
     pub index: usize,
     pub before: u32,
     pub copies_due: u16,
@@ -173,7 +173,7 @@ pub(crate) struct Lessons {
     pub silent_behind: Option<(u32, u32)>,
 }
 
-impl Lessons {
+impl Observation {
     /// What was held says nothing about what the application does in other exchanges.
     pub(crate) fn forget_shape(&mut self) {
         self.nagle.shape = None;
@@ -182,7 +182,7 @@ impl Lessons {
 
 /// What a segment teaches about its sender's way with small writes.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct NagleLesson {
+pub(crate) struct NagleObservation {
     /// A small segment was held until an acknowledgement that had been held back.
     pub held: bool,
     /// The application's own pause, where nothing can have held the write.
