@@ -16,7 +16,7 @@ use crate::bill::held::HOLDS;
 use crate::bill::split::Split;
 use crate::estimate::rate::Rate;
 use crate::flow::direction::Flow;
-use crate::flow::order::LastData;
+use crate::flow::segment_class::LastData;
 use crate::words::cause::{Cause, Side};
 use crate::words::report::{Confidence, Detail};
 

@@ -23,7 +23,7 @@ use crate::bill::tail::Tail;
 use crate::estimate::growth::Shape;
 use crate::estimate::rate::Rate;
 use crate::flow::direction::Flow;
-use crate::flow::order::LastData;
+use crate::flow::segment_class::LastData;
 use crate::words::cause::{Cause, Side};
 use crate::words::limits::SEND_BUFFER_MIN;
 use crate::words::report::{Confidence, Detail, Kind};

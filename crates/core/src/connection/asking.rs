@@ -11,7 +11,7 @@ use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
 use crate::bill::split::Split;
 use crate::flow::ends::{CLIENT, SERVER, side};
-use crate::flow::order::Order;
+use crate::flow::segment_class::SegmentClass;
 use crate::rules::round_trip;
 use crate::rules::verdict::Verdict;
 use crate::tally::closed::Closed;
@@ -30,7 +30,13 @@ const REACTS: i64 = 10;
 
 impl Connection {
     /// A segment begins a message of its own: what was under way is over.
-    pub(super) fn turn_over(&mut self, segment: &Segment, from: usize, order: Order, ledger: &mut Ledger) {
+    pub(super) fn turn_over(
+        &mut self,
+        segment: &Segment,
+        from: usize,
+        class: SegmentClass,
+        ledger: &mut Ledger,
+    ) {
         let unasked = |open: &&Open| from == SERVER && open.initiator == CLIENT && open.reply_first.is_none();
         let answer = self.open.as_deref().filter(unasked).map(|open| open.request_bytes as u32);
         if self.may_be_answered(segment, from) {
@@ -41,7 +47,7 @@ impl Connection {
         if let Some(len) = answer {
             self.roles.on_answer(len);
         }
-        self.begin(segment, from, order);
+        self.begin(segment, from, class);
     }
 
     /// Whether what the client says now may answer what the server sent by itself: not a greeting, and not the first message

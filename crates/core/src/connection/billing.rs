@@ -9,7 +9,7 @@ use crate::bill::held::{DOUBTED, KEPT};
 use crate::bill::split::Split;
 use crate::estimate::rate::Rate;
 use crate::flow::ends::{CLIENT, SERVER};
-use crate::flow::order::{LastData, Order};
+use crate::flow::segment_class::{LastData, SegmentClass};
 use crate::rules::pair::Pair;
 use crate::rules::proxy::Beyond;
 use crate::rules::verdict::Verdict;
@@ -28,14 +28,14 @@ impl Connection {
         &mut self,
         segment: &Segment,
         from: usize,
-        order: Order,
+        class: SegmentClass,
         mss: u32,
     ) -> (Verdict, Follows) {
         let nothing = || Verdict { split: Split::of(Duration::ZERO), trigger: Trigger::Write };
         let Some(open) = self.open.as_deref() else { return (nothing(), Follows::Own) };
         let path = if from == open.initiator { &open.request } else { &open.reply };
-        let wait = path.frontier().map(|last| self.wait(segment, from, order, mss, last, path.index));
-        if self.answers(open, segment, from, order) {
+        let wait = path.frontier().map(|last| self.wait(segment, from, class, mss, last, path.index));
+        if self.answers(open, segment, from, class) {
             // What a second request let the server write may have been held beside the first reply.
             let held = wait.as_ref().and_then(|wait| nagle::holds_answer(wait, open.request.last.as_ref()?));
             if let (Some(verdict), Some(wait)) = (held, &wait) {
@@ -46,7 +46,7 @@ impl Connection {
             let timing = open.timing(segment);
             let own_time = timing.is_some_and(|timing| self.models[from].answers.is_own(timing))
                 || self.came_too_soon(open, segment, from);
-            let mut verdict = server_think::judge(&self.pair(), open, segment, order, own_time);
+            let mut verdict = server_think::judge(&self.pair(), open, segment, class, own_time);
             if from == SERVER && self.beyond().is_some() {
                 let wait = segment.at - open.request_at();
                 self.answers.on_answer(wait);
@@ -131,7 +131,7 @@ impl Connection {
         &'a self,
         segment: &'a Segment,
         from: usize,
-        order: Order,
+        class: SegmentClass,
         mss: u32,
         last: &'a LastData,
         index: usize,
@@ -142,7 +142,7 @@ impl Connection {
         Wait {
             flow: &self.flows[from],
             segment,
-            order,
+            class,
             last,
             gap: (segment.at - last.at).at_least_zero(),
             mss,
@@ -168,18 +168,18 @@ impl Connection {
     }
 
     /// Whether a segment of the responder answers request bytes that came since its last one.
-    pub(super) fn answers(&self, open: &Open, segment: &Segment, from: usize, order: Order) -> bool {
+    pub(super) fn answers(&self, open: &Open, segment: &Segment, from: usize, class: SegmentClass) -> bool {
         if from == open.initiator {
             return false;
         }
         let Some(request) = &open.request.last else { return false };
         let server = self.delay(1 - open.initiator);
         match open.reply.frontier() {
-            None => matches!(order, Order::New | Order::HoleFill { .. }),
+            None => matches!(class, SegmentClass::New | SegmentClass::OutOfOrderOrRepair { .. }),
             Some(_) if self.frames.answers() => true,
             Some(reply) => {
                 let reached = request.at + (server - server.divided_by(8));
-                order == Order::New
+                class == SegmentClass::New
                     && reached <= segment.at
                     && reached > reply.at
                     && request.at > reply.at - server
@@ -192,7 +192,7 @@ impl Connection {
         &mut self,
         segment: &Segment,
         from: usize,
-        order: Order,
+        class: SegmentClass,
         last: LastData,
         verdict: &Verdict,
         follows: Follows,
@@ -207,7 +207,7 @@ impl Connection {
         let early = early.then(|| (full_size, [self.delay(from), self.delay(1 - from)]));
         let asked_rate = self.shown_rate(open.initiator);
         let path = if from == open.initiator { &open.request } else { &open.reply };
-        let timer_from = repair::timer_from(order, &verdict.split, flow, path.probed_at());
+        let timer_from = repair::timer_from(class, &verdict.split, flow, path.probed_at());
         let held = verdict.split.has(DOUBTED | Cause::SendBuffer.bit());
         let shape = self.models[from].rounds.growth.shape();
         let (side, beat) = (flow.side, flow.cadence.lasts());
@@ -231,8 +231,8 @@ impl Connection {
             return;
         }
         let path = if from == open.initiator { &mut open.request } else { &mut open.reply };
-        match order {
-            Order::Retransmission { .. } => {
+        match class {
+            SegmentClass::Retransmission { .. } => {
                 path.repair(&verdict.split, last, segment, timer_from.map(|at| (at, flow.side)));
             }
             _ if path.last.is_none() => path.begin(last),

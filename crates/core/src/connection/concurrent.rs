@@ -22,7 +22,7 @@ use crate::bill::exchange::Path;
 use crate::bill::split::Split;
 use crate::bill::waits::fill;
 use crate::flow::ends::side;
-use crate::flow::order::Order;
+use crate::flow::segment_class::SegmentClass;
 use crate::rules::verdict::Verdict;
 use crate::rules::{self, round_trip};
 use crate::tally::closed::Closed;
@@ -172,19 +172,19 @@ impl Connection {
         self.spare = Some(open);
     }
 
-    /// A data segment while exchanges are billed here: [`Connection::on_data`], from the order on.
+    /// A data segment while exchanges are billed here: [`Connection::on_data`], from its class on.
     #[cold]
     pub(super) fn on_concurrent_data(
         &mut self,
         segment: &Segment,
         from: usize,
-        order: Order,
+        class: SegmentClass,
         mss: u32,
         ledger: &mut Ledger,
     ) {
         let mut verdict = Verdict { split: Split::of(Duration::ZERO), trigger: Trigger::Write };
         if let Some(last) = self.flows[from].last_data {
-            let wait = self.wait(segment, from, order, mss, &last, 0);
+            let wait = self.wait(segment, from, class, mss, &last, 0);
             verdict = rules::judge(&wait);
             if verdict.split.has(Cause::Nagle.bit() | Cause::NagleDelayedAck.bit()) && self.just_asked(from) {
                 // What came with the acknowledgement is a reason to send as well: a server may go on when it is asked.
@@ -196,11 +196,11 @@ impl Connection {
             self.models[from].take(&observation);
         }
         self.charge_credit(segment, from, &mut verdict);
-        let new_bytes = self.take_data(segment, from, order, mss);
+        let new_bytes = self.take_data(segment, from, class, mss);
         let now = self.now;
         if let Some(talk) = self.talk.as_deref_mut() {
             talk.unread[from].seen += new_bytes;
-            if !matches!(order, Order::Retransmission { .. }) {
+            if !matches!(class, SegmentClass::Retransmission { .. }) {
                 talk.waits[from].keep(&verdict.split, OWN, now);
             } else if talk.resent[from].len() < RESENT_MAX {
                 let stamp = segment.options.timestamps.map(|stamps| stamps.val);

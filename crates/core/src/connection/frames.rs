@@ -13,7 +13,7 @@ use tcpwhy_wire::{Duration, Instant, Segment};
 
 use crate::bill::exchange::Open;
 use crate::flow::ends::CLIENT;
-use crate::flow::order::Order;
+use crate::flow::segment_class::SegmentClass;
 
 /// What a record adds to what is in it: nothing, TLS 1.3, TLS 1.2.
 const RECORDS: [u32; 3] = [0, 22, 29];
@@ -205,19 +205,19 @@ impl Frames {
         open: Option<&Open>,
         segment: &Segment,
         from: usize,
-        order: Order,
+        class: SegmentClass,
     ) -> bool {
         let is_known = self.record.is_some() || self.counted[from] < SETTINGS_WITHIN;
         if !is_known && !self.may_be_echo(from, segment.payload_len) {
             return false;
         }
-        self.is_frame(open, segment, from, order)
+        self.is_frame(open, segment, from, class)
     }
 
-    fn is_frame(&mut self, open: Option<&Open>, segment: &Segment, from: usize, order: Order) -> bool {
+    fn is_frame(&mut self, open: Option<&Open>, segment: &Segment, from: usize, class: SegmentClass) -> bool {
         (self.answers, self.goes_on) = (false, false);
-        let Some(open) = open.filter(|_| order == Order::New) else {
-            if order == Order::New {
+        let Some(open) = open.filter(|_| class == SegmentClass::New) else {
+            if class == SegmentClass::New {
                 self.on_data(segment.payload_len, from, 0);
             }
             return false;

@@ -36,7 +36,7 @@ use crate::flow::direction::Flow;
 use crate::flow::duplicate_filter::DuplicateFilter;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::handshake::Setup;
-use crate::flow::order::Order;
+use crate::flow::segment_class::SegmentClass;
 use crate::flow::way::Way;
 use crate::rules::nagle;
 use crate::rules::proxy::Answers;
@@ -474,20 +474,23 @@ impl Connection {
         let mss = self.mss(from);
         let own = self.delay(from);
         self.flows[from].learn(segment.at, own, mss);
-        let order = self.flows[from].order(segment);
-        if matches!(order, Order::Retransmission { .. }) {
+        let class = self.flows[from].classify(segment);
+        if matches!(class, SegmentClass::Retransmission { .. }) {
             self.count_unanswered(from);
         }
-        if matches!(order, Order::Duplicate | Order::Probe) {
-            self.flows[from].on_data(segment, order, mss, Duration::ZERO);
+        if matches!(class, SegmentClass::Duplicate | SegmentClass::Probe) {
+            self.flows[from].on_data(segment, class, mss, Duration::ZERO);
             if self.flows[from].mss_announced.is_none() {
                 self.learn_sizes();
             }
             self.rung(segment, from, Trigger::Timer, None, ledger);
             return;
         }
-        let overtaken = matches!(order, Order::HoleFill { .. }) && self.flows[from].left_before(segment, mss);
-        if matches!(order, Order::Retransmission { .. } | Order::HoleFill { .. }) && !overtaken {
+        let overtaken = matches!(class, SegmentClass::OutOfOrderOrRepair { .. })
+            && self.flows[from].left_before(segment, mss);
+        if matches!(class, SegmentClass::Retransmission { .. } | SegmentClass::OutOfOrderOrRepair { .. })
+            && !overtaken
+        {
             self.models[from].rounds.on_loss();
         }
         let flow = &self.flows[from];
@@ -498,17 +501,17 @@ impl Connection {
         if flow.flight() == 0 && silent > rounds::idle_min(rto) && !sent {
             self.models[from].rounds.on_idle(silent, rto, mss);
             self.models[from].may_be_restarted = true;
-        } else if flow.flight() > 0 && order == Order::New {
+        } else if flow.flight() > 0 && class == SegmentClass::New {
             self.models[from].may_be_restarted = false;
         }
         if self.is_concurrent() {
-            self.on_concurrent_data(segment, from, order, mss, ledger);
+            self.on_concurrent_data(segment, from, class, mss, ledger);
             return;
         }
-        let left_out = self.frames.is_left_out(self.open.as_deref(), segment, from, order)
-            || self.passes_tick(segment, from, order, ledger);
-        if !left_out && self.starts_message(segment, from, order) {
-            self.turn_over(segment, from, order, ledger);
+        let left_out = self.frames.is_left_out(self.open.as_deref(), segment, from, class)
+            || self.passes_tick(segment, from, class, ledger);
+        if !left_out && self.starts_message(segment, from, class) {
+            self.turn_over(segment, from, class, ledger);
         }
         let crosses =
             self.open.as_deref().is_some_and(|open| from != open.initiator && open.crosses(segment));
@@ -516,10 +519,10 @@ impl Connection {
             // It belongs to no request that is under way, and nobody waits for it that it could be charged to.
             (Verdict { split: Split::of(Duration::ZERO), trigger: Trigger::Write }, Follows::Nothing)
         } else {
-            self.bill(segment, from, order, mss)
+            self.bill(segment, from, class, mss)
         };
-        let push = if left_out { None } else { self.on_push(segment, from, order, &mut verdict) };
-        match push.unwrap_or_else(|| self.silence(segment, from, order, &verdict)) {
+        let push = if left_out { None } else { self.on_push(segment, from, class, &mut verdict) };
+        match push.unwrap_or_else(|| self.silence(segment, from, class, &verdict)) {
             _ if left_out => {}
             Silence::None => {}
             Silence::Piece => {
@@ -532,39 +535,39 @@ impl Connection {
             }
             Silence::Message => {
                 self.close(Some(segment), ledger);
-                self.begin(segment, from, order);
+                self.begin(segment, from, class);
                 verdict.split = Split::of(Duration::ZERO);
             }
             Silence::Stream => {
                 self.close_stream(from, ledger);
-                self.begin(segment, from, order);
+                self.begin(segment, from, class);
                 verdict.split = Split::of(Duration::ZERO);
             }
         }
         let repairs = verdict.split.has(Cause::Rto.bit() | Cause::Loss.bit());
-        if !repairs && nagle::is_off(&self.flows[from], segment, order, mss) {
+        if !repairs && nagle::is_off(&self.flows[from], segment, class, mss) {
             self.models[from].on_nagle_ignored();
         }
-        let new_bytes = u64::from(self.take_data(segment, from, order, mss));
+        let new_bytes = u64::from(self.take_data(segment, from, class, mss));
         let last = self.flows[from].last_data.unwrap_or_else(|| unreachable!("it is the segment just taken"));
         if let Some(open) = self.open.as_mut().filter(|_| !left_out) {
             open.count(segment, from, new_bytes);
         }
-        self.extend(segment, from, order, last, &verdict, follows);
+        self.extend(segment, from, class, last, &verdict, follows);
         self.rung(segment, from, verdict.trigger, Some(&verdict.split), ledger);
     }
 
     /// The segment becomes part of its direction. Returns how many bytes of it are new.
     #[inline]
-    fn take_data(&mut self, segment: &Segment, from: usize, order: Order, mss: u32) -> u32 {
-        if order == Order::New {
+    fn take_data(&mut self, segment: &Segment, from: usize, class: SegmentClass, mss: u32) -> u32 {
+        if class == SegmentClass::New {
             let flow = &self.flows[from];
             let (flight, snd_una) = (flow.flight() + segment.payload_len, flow.view.snd_una);
             let room = flow.room_behind(segment.payload_len);
             self.models[from].rounds.on_flight(segment.seq, flight, snd_una, room, mss);
         }
         let path_rtt = self.delay(CLIENT) + self.delay(SERVER);
-        let new_bytes = self.flows[from].on_data(segment, order, mss, path_rtt);
+        let new_bytes = self.flows[from].on_data(segment, class, mss, path_rtt);
         if self.flows[from].mss_announced.is_none() {
             self.learn_sizes();
         }

@@ -4,7 +4,7 @@ use tcpwhy_wire::{Instant, Seq};
 
 use crate::bill::account::Account;
 use crate::estimate::grid::Grid;
-use crate::flow::order::LastData;
+use crate::flow::segment_class::LastData;
 
 /// Small segments in a row at equal distances, and what the message was before them.
 #[derive(Clone, Debug, PartialEq)]

@@ -13,7 +13,7 @@ use crate::bill::account::Account;
 use crate::bill::exchange::Open;
 use crate::estimate::grid::{DISTANCE_MIN, Grid, MAY_MIN};
 use crate::flow::ends::{CLIENT, SERVER, side};
-use crate::flow::order::{LastData, Order, Queue};
+use crate::flow::segment_class::{LastData, SegmentClass, SendQueue};
 use crate::rules::round_trip;
 use crate::rules::verdict::Verdict;
 use crate::tally::closed::Closed;
@@ -34,12 +34,12 @@ impl Connection {
         &mut self,
         segment: &Segment,
         from: usize,
-        order: Order,
+        class: SegmentClass,
         verdict: &mut Verdict,
     ) -> Option<Silence> {
         let last = self.flows[from].last_data?;
         let quiet = segment.at - last.at;
-        if quiet < DISTANCE_MIN || !self.is_push(segment, from, order) {
+        if quiet < DISTANCE_MIN || !self.is_push(segment, from, class) {
             return None;
         }
         let open = self.open.as_deref()?;
@@ -57,14 +57,14 @@ impl Connection {
             self.roles.on_unasked(segment.at, segment.payload_len);
             return Some(Silence::Message);
         }
-        if last.queue == Queue::More || !verdict.split.has_only(BY_ITSELF) {
+        if last.queue == SendQueue::More || !verdict.split.has_only(BY_ITSELF) {
             return None;
         }
         self.on_row(segment, from, quiet, last, verdict)
     }
 
-    fn is_push(&self, segment: &Segment, from: usize, order: Order) -> bool {
-        order == Order::New
+    fn is_push(&self, segment: &Segment, from: usize, class: SegmentClass) -> bool {
+        class == SegmentClass::New
             && segment.flags.psh()
             && segment.payload_len < self.mss(from)
             && (self.flows[from].flight() < self.mss(from) || self.is_silent(segment.at, from))
@@ -153,10 +153,10 @@ impl Connection {
         &mut self,
         segment: &Segment,
         from: usize,
-        order: Order,
+        class: SegmentClass,
         ledger: &mut Ledger,
     ) -> bool {
-        let passes = from == SERVER && self.roles.watch() && self.is_next_tick(segment, order);
+        let passes = from == SERVER && self.roles.watch() && self.is_next_tick(segment, class);
         if passes {
             self.pass_tick(segment, ledger);
         }
@@ -164,10 +164,10 @@ impl Connection {
     }
 
     #[cold]
-    fn is_next_tick(&self, segment: &Segment, order: Order) -> bool {
+    fn is_next_tick(&self, segment: &Segment, class: SegmentClass) -> bool {
         let asked = |open: &&Open| open.initiator == CLIENT && open.reply_first.is_none();
         self.roles.is_on_grid(SERVER, segment.at)
-            && self.is_push(segment, SERVER, order)
+            && self.is_push(segment, SERVER, class)
             && self
                 .open
                 .as_deref()

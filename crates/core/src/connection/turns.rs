@@ -7,7 +7,7 @@ use super::turn::Silence;
 use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
 use crate::flow::ends::{CLIENT, SERVER};
-use crate::flow::order::{LastData, Order, Queue};
+use crate::flow::segment_class::{LastData, SegmentClass, SendQueue};
 use crate::flow::view::Release;
 use crate::rules::verdict::Verdict;
 use crate::rules::{late_start, nagle, unseen_copy};
@@ -38,12 +38,12 @@ pub(super) const PIECES_MAX: usize = 32;
 
 impl Connection {
     /// Whether new bytes begin something of their own instead of continuing or answering what is under way.
-    pub(super) fn starts_message(&self, segment: &Segment, from: usize, order: Order) -> bool {
-        let Some(open) = &self.open else { return order == Order::New };
-        match order {
-            Order::New => {}
+    pub(super) fn starts_message(&self, segment: &Segment, from: usize, class: SegmentClass) -> bool {
+        let Some(open) = &self.open else { return class == SegmentClass::New };
+        match class {
+            SegmentClass::New => {}
             // Beyond all that this message has sent: the first copy was lost before the capture saw it.
-            Order::HoleFill { .. }
+            SegmentClass::OutOfOrderOrRepair { .. }
                 if from == open.initiator
                     && open.request_end.is_none_or(|end| segment.seq.at_or_after(end)) => {}
             _ => return false,
@@ -64,8 +64,8 @@ impl Connection {
                     && !self.frames.goes_on()
                     && segment.ack.after(first)
                     && open.request_acks.is_none_or(|acks| segment.ack.after(acks))
-                    && !self.was_held(open, segment, from, order, first)
-                    && !self.was_queued(segment, from, order)
+                    && !self.was_held(open, segment, from, class, first)
+                    && !self.was_queued(segment, from, class)
             }
             None => self.has_seen_missing_answer(open, segment, from),
         }
@@ -87,12 +87,12 @@ impl Connection {
 
     /// Whether its sender has had more to send all along, and a window let this go: the request goes on, though some of
     /// its answer is there.
-    fn was_queued(&self, segment: &Segment, from: usize, order: Order) -> bool {
+    fn was_queued(&self, segment: &Segment, from: usize, class: SegmentClass) -> bool {
         let flow = &self.flows[from];
-        let Some(last) = flow.last_data.as_ref().filter(|last| last.queue != Queue::Emptied) else {
+        let Some(last) = flow.last_data.as_ref().filter(|last| last.queue != SendQueue::Emptied) else {
             return false;
         };
-        let wait = self.wait(segment, from, order, self.mss(from), last, 0);
+        let wait = self.wait(segment, from, class, self.mss(from), last, 0);
         // A request that ends with a full segment is answered before the next one. Far from its sender, which of several
         // acknowledgements let that go on is not known, and so many bytes end so by chance hardly ever.
         let long = !wait.near_sender() && last.flight >= LONG_SEGMENTS * wait.mss;
@@ -101,11 +101,11 @@ impl Connection {
     }
 
     /// Whether this is the rest of the request, written with its beginning and held until the answer to that.
-    fn was_held(&self, open: &Open, segment: &Segment, from: usize, order: Order, first: Seq) -> bool {
+    fn was_held(&self, open: &Open, segment: &Segment, from: usize, class: SegmentClass, first: Seq) -> bool {
         let (Some(last), 0, Kind::Exchange) = (&open.request.last, open.request.index, open.kind()) else {
             return false;
         };
-        let wait = self.wait(segment, from, order, self.mss(from), last, 0);
+        let wait = self.wait(segment, from, class, self.mss(from), last, 0);
         nagle::holds_rest(&wait, first)
     }
 
@@ -114,7 +114,7 @@ impl Connection {
         &mut self,
         segment: &Segment,
         from: usize,
-        order: Order,
+        class: SegmentClass,
         verdict: &Verdict,
     ) -> Silence {
         let Some(open) = self.open.as_deref() else { return Silence::None };
@@ -133,14 +133,14 @@ impl Connection {
         let left_out = self.flows[from].last_data.filter(|latest| latest.packet != last.packet);
         let unheard =
             left_out.map_or(self.flows[from].flight(), |latest| latest.flight.saturating_sub(latest.len));
-        let emptied = last.queue != Queue::More && unheard == 0;
+        let emptied = last.queue != SendQueue::More && unheard == 0;
         // What was lost had not been sent yet when a packet of its sender said that nothing was under way.
-        if matches!(order, Order::HoleFill { .. })
+        if matches!(class, SegmentClass::OutOfOrderOrRepair { .. })
             && self.flows[from].nothing_out_at - last.at >= NEW_MESSAGE_AFTER
         {
             return Silence::Message;
         }
-        if order != Order::New {
+        if class != SegmentClass::New {
             return Silence::None;
         }
         // Whatever was on its way has arrived by now: nobody has asked for it since, and nobody has sent it again.
@@ -205,7 +205,7 @@ impl Connection {
     }
 
     /// Starts the account of a message with its first segment.
-    pub(super) fn begin(&mut self, segment: &Segment, from: usize, order: Order) {
+    pub(super) fn begin(&mut self, segment: &Segment, from: usize, class: SegmentClass) {
         let mut open = self.spare.take().unwrap_or_else(|| Box::new(Open::new()));
         self.frames.on_message();
         let at = self.now;
@@ -233,7 +233,7 @@ impl Connection {
             open.request.begin(LastData {
                 at: open.start,
                 packet: segment.packet,
-                queue: Queue::Emptied,
+                queue: SendQueue::Emptied,
                 len: 0,
                 flight: 0,
                 flight_segments: 0,
@@ -242,7 +242,7 @@ impl Connection {
                 snd_una: None,
                 spacing: Duration::ZERO,
             });
-        } else if let Some(lost) = unseen_copy::judge(&self.pair(), segment, from, order, idle_since) {
+        } else if let Some(lost) = unseen_copy::judge(&self.pair(), segment, from, class, idle_since) {
             open.begin_earlier(at, lost.ns);
             open.request.charge(&lost);
         } else {

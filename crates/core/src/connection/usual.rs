@@ -380,7 +380,7 @@ impl Connection {
         let split = if stood || queued || late || think >= SHORTEST || link {
             // What else may have delayed it is asked as always.
             let mut verdict =
-                server_think::judge(&self.pair(), open, &segment.unpack(), super::Order::New, false);
+                server_think::judge(&self.pair(), open, &segment.unpack(), super::SegmentClass::New, false);
             self.weigh_answer(open, segment.payload_len, &mut verdict);
             self.models[SERVER].rounds.on_message(segment.seq);
             let blur = cork::blur(own, self.delay(CLIENT));

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 /// A queue that is short most of the time.
 #[derive(Clone, Debug)]
-pub(crate) struct Queue<T> {
+pub(crate) struct ShortDeque<T> {
     /// The oldest is at `head`; what nothing waits in is left as it was.
     near: [T; 2],
     head: u8,
@@ -18,13 +18,13 @@ pub(crate) struct Queue<T> {
 }
 
 /// By what waits, wherever that is: a copy takes no more memory than it needs.
-impl<T: Copy + Default + PartialEq> PartialEq for Queue<T> {
+impl<T: Copy + Default + PartialEq> PartialEq for ShortDeque<T> {
     fn eq(&self, other: &Self) -> bool {
         self.iter().eq(other.iter())
     }
 }
 
-impl<T: Copy + Default> Default for Queue<T> {
+impl<T: Copy + Default> Default for ShortDeque<T> {
     fn default() -> Self {
         Self { near: [T::default(); 2], head: 0, count: 0, far: None }
     }
@@ -33,7 +33,7 @@ impl<T: Copy + Default> Default for Queue<T> {
 /// A queue this long keeps its memory when it is empty: the next flight is as long.
 const KEPT: usize = 64;
 
-impl<T: Copy + Default> Queue<T> {
+impl<T: Copy + Default> ShortDeque<T> {
     /// The place of the n-th in `near`.
     #[inline]
     fn place(&self, n: usize) -> usize {
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn keeps_the_order_over_both_places() {
-        let (mut queue, mut model) = (Queue::default(), VecDeque::new());
+        let (mut queue, mut model) = (ShortDeque::default(), VecDeque::new());
         for n in 0..2_000_u32 {
             // Grows to 60 and shrinks to nothing, again and again.
             if n % 120 < 60 {

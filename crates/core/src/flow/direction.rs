@@ -21,13 +21,13 @@ use crate::estimate::large::LargeSegments;
 use crate::estimate::mss::FullSize;
 use crate::estimate::rate::RateEstimator;
 use crate::estimate::rto::RtoEstimator;
-use crate::estimate::short_deque;
+use crate::estimate::short_deque::ShortDeque;
 use crate::estimate::stamp_clock::StampClock;
 use crate::estimate::stamp_pacing::Pace;
 use crate::estimate::window_scale::ScaleBounds;
 use crate::flow::holes::Holes;
-use crate::flow::order::{LastData, Order, Queue};
 use crate::flow::passing::{AckSeen, Sent};
+use crate::flow::segment_class::{LastData, SegmentClass};
 use crate::flow::view::{Release, View};
 use crate::words::cause::Side;
 use crate::words::limits::HOST_VARIATION;
@@ -62,8 +62,8 @@ pub(crate) struct Flow {
     pub last_data: Option<LastData>,
     pub view: View,
     pub rto: RtoEstimator,
-    pub sent: short_deque::Queue<Sent>,
-    in_transit: short_deque::Queue<AckSeen>,
+    pub sent: ShortDeque<Sent>,
+    in_transit: ShortDeque<AckSeen>,
     holes: Holes,
     /// Where no handshake says how large segments are, and by how much the peer's windows are scaled.
     full_size: FullSize,
@@ -136,8 +136,8 @@ impl Flow {
             last_data: None,
             view: View::default(),
             rto: RtoEstimator::default(),
-            sent: short_deque::Queue::default(),
-            in_transit: short_deque::Queue::default(),
+            sent: ShortDeque::default(),
+            in_transit: ShortDeque::default(),
             holes: Holes::default(),
             full_size: FullSize::default(),
             scale_bounds: ScaleBounds::default(),
@@ -199,8 +199,8 @@ impl Flow {
 
     /// Gives these bytes up.
     pub(crate) fn free(&mut self) {
-        self.sent = short_deque::Queue::default();
-        self.in_transit = short_deque::Queue::default();
+        self.sent = ShortDeque::default();
+        self.in_transit = ShortDeque::default();
         self.holes = Holes::default();
     }
 
@@ -439,46 +439,52 @@ impl Flow {
         rtt.filter(|_| !repaired)
     }
 
-    /// Where a data segment stands in the order of its direction.
-    pub(crate) fn order(&self, segment: &Segment) -> Order {
+    /// What a data segment is in the sequence space of its direction.
+    pub(crate) fn classify(&self, segment: &Segment) -> SegmentClass {
         let (Some(nxt), end) = (self.snd_nxt, segment.seq + segment.payload_len) else {
             // The first packet that the capture has: data leaves with PSH where one byte is all that there is.
             let probe = segment.payload_len == 1 && !segment.flags.psh();
-            return if probe { Order::Probe } else { Order::New };
+            return if probe { SegmentClass::Probe } else { SegmentClass::New };
         };
         if end.after(nxt) {
             // A byte beyond a closed window asks whether it is still closed. Who takes it acknowledges it, and the data
             // behind it begins one later; who does not gets it again with the data.
             let closed = self.room_left().is_some_and(|room| room <= 0);
             return if closed && segment.payload_len == 1 && segment.seq == nxt {
-                Order::Probe
+                SegmentClass::Probe
             } else {
-                Order::New
+                SegmentClass::New
             };
         }
         if let Some(noticed_at) = self.holes.noticed_at(segment.seq, end) {
-            return Order::HoleFill { noticed_at };
+            return SegmentClass::OutOfOrderOrRepair { noticed_at };
         }
         if self.highest_ack.is_some_and(|acked| end.at_or_before(acked)) {
             let probe =
                 segment.payload_len <= 1 && self.highest_ack.is_some_and(|acked| segment.seq + 1 == acked);
-            return if probe { Order::Probe } else { Order::Duplicate };
+            return if probe { SegmentClass::Probe } else { SegmentClass::Duplicate };
         }
         // Nobody has acknowledged anything yet where the capture starts in the middle.
         if segment.payload_len == 1 && end == nxt && !segment.flags.psh() && self.highest_ack.is_none() {
-            return Order::Probe;
+            return SegmentClass::Probe;
         }
         let original = self.sent.get(self.sent_before(segment.seq));
-        Order::Retransmission { original_at: original.map_or(segment.at, |sent| sent.at) }
+        SegmentClass::Retransmission { original_at: original.map_or(segment.at, |sent| sent.at) }
     }
 
-    /// Takes a data segment into the state. Returns how many of its bytes were new.
     /// The byte behind all that an application can have been given.
     pub(crate) fn delivered(&self) -> Option<Seq> {
         self.holes.first().or(self.snd_nxt)
     }
 
-    pub(crate) fn on_data(&mut self, segment: &Segment, order: Order, mss: u32, path_rtt: Duration) -> u32 {
+    /// Takes a data segment into the state. Returns how many of its bytes were new.
+    pub(crate) fn on_data(
+        &mut self,
+        segment: &Segment,
+        class: SegmentClass,
+        mss: u32,
+        path_rtt: Duration,
+    ) -> u32 {
         let (start, end) = (segment.seq, segment.seq + segment.payload_len);
         self.first.get_or_insert(start);
         if self.mss_announced.is_none() && !segment.flags.psh() && !segment.flags.fin() {
@@ -491,8 +497,8 @@ impl Flow {
         if self.snd_nxt.is_some() && self.snd_nxt == self.view.snd_una {
             self.arrivals.interrupt(); // the sender had waited for the last acknowledgement
         }
-        let new_bytes = match order {
-            Order::New => {
+        let new_bytes = match class {
+            SegmentClass::New => {
                 let nxt = self.snd_nxt.unwrap_or(start);
                 if start.after(nxt) {
                     self.holes.push(nxt, start, segment.at);
@@ -504,8 +510,8 @@ impl Flow {
                 self.remember(Sent { end, at: segment.at, retransmitted: start.before(nxt) });
                 (end - start.latest(nxt)).max(0) as u32
             }
-            Order::HoleFill { .. } => self.holes.fill(start, end),
-            Order::Retransmission { .. } => {
+            SegmentClass::OutOfOrderOrRepair { .. } => self.holes.fill(start, end),
+            SegmentClass::Retransmission { .. } => {
                 let first = self.sent_before(start);
                 for n in first..self.sent.len() {
                     let Some(sent) = self.sent.get_mut(n).filter(|sent| sent.end.at_or_before(end)) else {
@@ -516,17 +522,17 @@ impl Flow {
                 }
                 0
             }
-            Order::Duplicate | Order::Probe => 0,
+            SegmentClass::Duplicate | SegmentClass::Probe => 0,
         };
         self.bytes += u64::from(new_bytes);
         let stamps = segment.options.timestamps;
-        self.learn_pace(segment.at, stamps, order);
+        self.learn_pace(segment.at, stamps, class);
         let behind =
             self.arrivals.last().is_some_and(|last| self.was_behind(stamps, segment.at - last, path_rtt));
         if !self.on_one_host {
             self.arrivals.on_bytes(segment.at, self.on_wire(new_bytes, 1, mss), mss, behind);
         }
-        let again = matches!(order, Order::Retransmission { .. });
+        let again = matches!(class, SegmentClass::Retransmission { .. });
         self.large.on_segment(segment.payload_len, mss, again && self.highest_ack == Some(start));
         if again {
             self.resend(segment.payload_len);
@@ -535,9 +541,9 @@ impl Flow {
             let bytes = self.on_wire(segment.payload_len, 1, mss);
             self.link.on_sent(segment.at, bytes, again && !self.sack_pending, rate);
         }
-        if !matches!(order, Order::Duplicate | Order::Probe) {
+        if !matches!(class, SegmentClass::Duplicate | SegmentClass::Probe) {
             self.view.unanswered_since = None;
-            self.learn_beat(segment.at, order);
+            self.learn_beat(segment.at, class);
             self.last_data = Some(LastData {
                 at: segment.at,
                 packet: segment.packet,
@@ -555,16 +561,6 @@ impl Flow {
                 if segment.flags.psh() { 0 } else { self.pushed_run.saturating_add(segment.payload_len) };
         }
         new_bytes
-    }
-
-    fn queue_behind(&self, segment: &Segment, small: bool) -> Queue {
-        let forced = self.pushed_run.saturating_add(segment.payload_len) >= self.forced_push_after();
-        match (segment.flags.psh(), small && !forced) {
-            (false, _) => Queue::More,
-            (true, true) if self.snd_nxt.is_some_and(|nxt| self.view.cuts(nxt)) => Queue::Unknown,
-            (true, true) => Queue::Emptied,
-            (true, false) => Queue::Unknown,
-        }
     }
 
     /// A SYN or FIN takes one number of the sequence space and is acknowledged like data.

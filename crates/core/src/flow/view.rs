@@ -5,7 +5,7 @@
 
 use tcpwhy_wire::{Duration, Instant, Seq};
 
-use crate::flow::order::LastData;
+use crate::flow::segment_class::LastData;
 
 /// The moment at which a rule stopped holding the sender back.
 #[derive(Clone, Copy, Debug, PartialEq)]

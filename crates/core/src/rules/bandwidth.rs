@@ -12,7 +12,7 @@ use super::{link_share, think};
 use crate::bill::charge::Charge;
 use crate::bill::split::Split;
 use crate::estimate::rate::Rate;
-use crate::flow::order::{Order, Queue};
+use crate::flow::segment_class::{SegmentClass, SendQueue};
 use crate::words::cause::Cause;
 use crate::words::limits::{BURST_GAP, RTO_MIN};
 use crate::words::report::{Confidence, Detail};
@@ -26,7 +26,7 @@ const STAMP_TICK: Duration = Duration::from_millis(1);
 /// captures are taken behind that, dev_hard_start_xmit, net/core/dev.c).
 pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     let flow = wait.flow;
-    if wait.order != Order::New || wait.gap < BURST_GAP || flow.on_one_host {
+    if wait.class != SegmentClass::New || wait.gap < BURST_GAP || flow.on_one_host {
         return None;
     }
     let queued = flow.queued_on_way.filter(|queued| queued.is_positive()).unwrap_or_default();
@@ -34,12 +34,12 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     let waiting = queued.is_positive() && (queued >= wait.gap || !near && queued + STAMP_TICK >= wait.gap);
     let since = flow.clock.same_stamp_for(wait.segment.at);
     let stamped_before = since.is_some_and(|since| since >= wait.gap + STAMP_TICK);
-    if near && !waiting && !(stamped_before && wait.last.queue == Queue::More) {
+    if near && !waiting && !(stamped_before && wait.last.queue == SendQueue::More) {
         return None;
     }
     // With more queued behind the last one, its sender did not wait of its own accord.
     let apart_max =
-        if wait.last.queue == Queue::More { wait.gap.divided_by(2) } else { wait.gap.divided_by(4) };
+        if wait.last.queue == SendQueue::More { wait.gap.divided_by(2) } else { wait.gap.divided_by(4) };
     let stretched =
         flow.sent_apart(wait.last, wait.segment.options.timestamps).is_some_and(|apart| apart <= apart_max);
     let whole = waiting || stretched || stamped_before || keeps_pace(wait);
@@ -63,7 +63,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
 fn keeps_pace(wait: &Wait<'_>) -> bool {
     let difference = wait.gap - wait.last.spacing;
     let released = wait.flow.view.advanced().is_some_and(|release| wait.follows(&release));
-    wait.last.queue == Queue::More
+    wait.last.queue == SendQueue::More
         && !wait.flow.is_paced()
         && wait.last.len == wait.segment.payload_len
         && difference.max(-difference) <= wait.gap.divided_by(32)

@@ -9,7 +9,7 @@ use tcpwhy_wire::Segment;
 
 use super::wait::Wait;
 use crate::flow::direction::Flow;
-use crate::flow::order::Order;
+use crate::flow::segment_class::SegmentClass;
 
 /// The form of what such a path loses.
 pub(crate) const FORM: &str = "black-hole";
@@ -17,12 +17,14 @@ pub(crate) const FORM: &str = "black-hole";
 /// Whether the segment repairs what was too large for the path.
 pub(super) fn is_repaired(wait: &Wait<'_>) -> bool {
     let flow = wait.flow;
-    match wait.order {
-        Order::Retransmission { .. } => {
+    match wait.class {
+        SegmentClass::Retransmission { .. } => {
             flow.large.is_stuck(wait.segment.payload_len, wait.mss, flow.sack_pending)
         }
-        Order::HoleFill { .. } | Order::New => !wait.midway && is_first_small(flow, wait.segment, wait.mss),
-        Order::Duplicate | Order::Probe => false,
+        SegmentClass::OutOfOrderOrRepair { .. } | SegmentClass::New => {
+            !wait.midway && is_first_small(flow, wait.segment, wait.mss)
+        }
+        SegmentClass::Duplicate | SegmentClass::Probe => false,
     }
 }
 

@@ -14,29 +14,31 @@ use super::verdict::Verdict;
 use super::wait::{SLOW_HOST, Wait};
 use super::{link_share, pacing, queueing, receiver_think, send_buffer};
 use crate::bill::charge::Charge;
-use crate::flow::order::{Order, Queue};
+use crate::flow::segment_class::{SegmentClass, SendQueue};
 use crate::flow::view::Release;
 use crate::words::cause::Cause;
 use crate::words::limits::BURST_GAP;
 use crate::words::report::{Confidence, Detail, Trigger};
 
 pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
-    if wait.order != Order::New || wait.gap < BURST_GAP {
+    if wait.class != SegmentClass::New || wait.gap < BURST_GAP {
         return None;
     }
     let advanced = wait.flow.view.advanced();
     let release = advanced.filter(|release| wait.follows(release) || follows_late(wait, release));
     let Some(release) = release else {
         let queued = match wait.last.queue {
-            Queue::More => wait.flow.flight() > 0,
+            SendQueue::More => wait.flow.flight() > 0,
             // A duplicate acknowledgement lets one segment more leave (limited transmit, RFC 3042).
-            Queue::Unknown if after_loss_signal(wait) => true,
+            SendQueue::Unknown if after_loss_signal(wait) => true,
             // Segments in quick succession with several in flight are a queue being sent.
-            Queue::Unknown if wait.flow.flight() > 2 * wait.mss && wait.gap < wait.rtt().divided_by(2) => {
+            SendQueue::Unknown
+                if wait.flow.flight() > 2 * wait.mss && wait.gap < wait.rtt().divided_by(2) =>
+            {
                 true
             }
             // So are full ones and nothing else, as fast as the bottleneck or in a recovery.
-            Queue::Unknown
+            SendQueue::Unknown
                 if wait.is_full()
                     && wait.flow.is_backlogged(wait.mss)
                     && (pacing::near_rate(wait) || wait.recovering()) =>
@@ -44,10 +46,10 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
                 true
             }
             // So are full ones to a beat, where nothing in flight could hold them.
-            Queue::Unknown => {
+            SendQueue::Unknown => {
                 wait.is_full() && wait.flow.flight() <= wait.last.len && wait.flow.cadence.is_steady()
             }
-            Queue::Emptied => false,
+            SendQueue::Emptied => false,
         };
         return queued.then(|| pacing::spaced(wait));
     };
@@ -55,8 +57,8 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         return Some(pacing::spaced(wait));
     }
     let (cause, form, confidence) = match wait.last.queue {
-        Queue::Emptied if piled_up(wait) => which(wait, &release),
-        Queue::Emptied => send_buffer::mid_write(wait, &release)
+        SendQueue::Emptied if piled_up(wait) => which(wait, &release),
+        SendQueue::Emptied => send_buffer::mid_write(wait, &release)
             .or_else(|| counted_out(wait, &release))
             .or_else(|| between_pieces(wait, &release))?,
         _ => which(wait, &release),
@@ -99,7 +101,7 @@ fn follows_late(wait: &Wait<'_>, release: &Release) -> bool {
     let late = wait.segment.at - release.effective;
     let most =
         if wait.near_sender() { wait.gap.divided_by(8).min(SLOW_HOST) } else { wait.own.divided_by(2) };
-    wait.last.queue != Queue::Emptied
+    wait.last.queue != SendQueue::Emptied
         && release.effective > wait.last.at
         && late.is_positive()
         && late <= most

@@ -17,7 +17,7 @@ use crate::bill::charge::Charge;
 use crate::bill::split::Split;
 use crate::estimate::timer_hits::is_of_timer;
 use crate::flow::direction::Flow;
-use crate::flow::order::{Order, Queue};
+use crate::flow::segment_class::{SegmentClass, SendQueue};
 use crate::words::cause::Cause;
 use crate::words::limits::{BURST_GAP, RTO_MIN};
 use crate::words::report::{Confidence, Detail, Trigger};
@@ -27,7 +27,11 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         return Some(verdict);
     }
     let small = wait.segment.payload_len < wait.mss;
-    if wait.order != Order::New || !small || wait.last.queue == Queue::Emptied || wait.gap < RTO_MIN {
+    if wait.class != SegmentClass::New
+        || !small
+        || wait.last.queue == SendQueue::Emptied
+        || wait.gap < RTO_MIN
+    {
         return None;
     }
     let flow = wait.flow;
@@ -35,7 +39,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         return None; // the window probe timer's other job: a window smaller than a segment
     }
     // One full segment that is pushed was the end of a write; several are pushed all the same (__tcp_transmit_skb, since 5.4).
-    if wait.last.queue == Queue::Unknown && wait.last.len <= wait.mss {
+    if wait.last.queue == SendQueue::Unknown && wait.last.len <= wait.mss {
         return None;
     }
     let idle_since = flow.view.all_acked().filter(|release| release.effective >= wait.last.at)?;
@@ -59,11 +63,11 @@ fn announced_more(wait: &Wait<'_>) -> Option<Verdict> {
     let (flow, segment) = (wait.flow, wait.segment);
     let partial = segment.payload_len < wait.mss;
     let flags = segment.flags;
-    if wait.order != Order::New
+    if wait.class != SegmentClass::New
         || !partial
         || flags.psh()
         || flags.fin()
-        || wait.last.queue == Queue::Emptied
+        || wait.last.queue == SendQueue::Emptied
         || wait.gap < BURST_GAP
     {
         return None;

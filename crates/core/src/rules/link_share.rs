@@ -6,7 +6,7 @@ use super::wait::Wait;
 use crate::bill::charge::Charge;
 use crate::bill::split::Split;
 use crate::estimate::rate::Rate;
-use crate::flow::order::Order;
+use crate::flow::segment_class::SegmentClass;
 use crate::words::cause::Cause;
 use crate::words::limits::BURST_GAP;
 use crate::words::report::{Confidence, Detail};
@@ -51,7 +51,7 @@ pub(crate) fn split(wait: &Wait<'_>) -> Split {
 /// then; near the receiver, with the second one.
 fn busy(wait: &Wait<'_>) -> Duration {
     if wait.near_sender() {
-        if matches!(wait.order, Order::Retransmission { .. }) && wait.flow.was_timed() {
+        if matches!(wait.class, SegmentClass::Retransmission { .. }) && wait.flow.was_timed() {
             return Duration::ZERO;
         }
         let busy = wait.flow.link.busy_from(wait.last.at).min(wait.gap);

@@ -37,7 +37,7 @@ pub(crate) mod verdict;
 pub(crate) mod wait;
 mod whole_round;
 
-use crate::flow::order::Order;
+use crate::flow::segment_class::SegmentClass;
 use crate::words::limits::BURST_GAP;
 use sender_model::Observation;
 use verdict::Verdict;
@@ -56,7 +56,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Verdict {
 
 fn ask(wait: &Wait<'_>) -> Verdict {
     // Within a burst, that is for nearly every packet of a transfer, the others have nothing to say.
-    if wait.gap < BURST_GAP && wait.order == Order::New && !wait.flow.plain {
+    if wait.gap < BURST_GAP && wait.class == SegmentClass::New && !wait.flow.plain {
         return receive_window::judge(wait).unwrap_or_else(|| think::judge(wait));
     }
     not_captured::judge(wait)

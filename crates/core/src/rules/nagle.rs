@@ -18,7 +18,7 @@ use super::{link_share, queueing, receive_window};
 use crate::bill::charge::Charge;
 use crate::bill::split::Split;
 use crate::flow::direction::Flow;
-use crate::flow::order::{LastData, Order, Queue};
+use crate::flow::segment_class::{LastData, SegmentClass, SendQueue};
 use crate::flow::view::Release;
 use crate::words::cause::Cause;
 use crate::words::limits::{BURST_GAP, HELD_BACK_MIN, RTO_MIN};
@@ -31,7 +31,7 @@ const PAUSE_MIN: Duration = Duration::from_millis(3);
 const PAUSE_LATE_MAX: Duration = Duration::from_millis(2);
 
 pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
-    if wait.order != Order::New || wait.gap < BURST_GAP {
+    if wait.class != SegmentClass::New || wait.gap < BURST_GAP {
         return None;
     }
     let segment = wait.segment;
@@ -53,7 +53,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     let held_back = wait.ack_delay(&release).unwrap_or(Duration::ZERO);
     let cause = if held_back >= HELD_BACK_MIN { Cause::NagleDelayedAck } else { Cause::Nagle };
     // With more of the same write behind the last segment, its application did not pause.
-    let pause = model.pause(wait.index, wait.last.len).filter(|_| wait.last.queue != Queue::More);
+    let pause = model.pause(wait.index, wait.last.len).filter(|_| wait.last.queue != SendQueue::More);
     // A hold of about the application's own latency cannot be told from a write that came by itself.
     let mut confidence = match (cause, form) {
         (_, Some(_)) => Confidence::Possible,
@@ -143,7 +143,7 @@ pub(crate) fn holds_answer(wait: &Wait<'_>, request: &LastData) -> Option<Verdic
 pub(crate) fn holds_rest(wait: &Wait<'_>, reply_first: Seq) -> bool {
     let answered = |release: &Release| wait.segment.ack.after(reply_first) && wait.follows(release);
     is_usual(wait)
-        && wait.order == Order::New
+        && wait.class == SegmentClass::New
         && wait.model.nagle_ignored <= wait.model.nagle_held
         && wait.flow.view.small_acked().is_some_and(|release| answered(&release))
 }
@@ -161,7 +161,8 @@ fn follows_late(wait: &Wait<'_>, release: &Release) -> bool {
     let soon = late <= wait.gap.divided_by(8)
         && (wait.model.nagle_held > 0 || late <= wait.own.divided_by(2) || prompt());
     // The rest of a write waits for nothing else.
-    let rest = wait.last.queue == Queue::More && late <= wait.flow.queued_peak.max(wait.own.divided_by(2));
+    let rest =
+        wait.last.queue == SendQueue::More && late <= wait.flow.queued_peak.max(wait.own.divided_by(2));
     // The same two pieces were held before, and the first one's own acknowledgement is what was late.
     let usual = is_usual(wait)
         && late <= wait.own.max(wait.gap.divided_by(4))
@@ -218,8 +219,8 @@ fn released_by(wait: &Wait<'_>) -> Option<(Release, Option<&'static str>)> {
 }
 
 /// Whether a small segment leaves while a small one is outstanding.
-pub(crate) fn is_off(flow: &Flow, segment: &Segment, order: Order, mss: u32) -> bool {
-    order == Order::New
+pub(crate) fn is_off(flow: &Flow, segment: &Segment, class: SegmentClass, mss: u32) -> bool {
+    class == SegmentClass::New
         && !flow.is_full(segment.payload_len, mss)
         && !segment.flags.fin()
         && flow.last_data.is_some()
@@ -230,12 +231,12 @@ pub(crate) fn is_off(flow: &Flow, segment: &Segment, order: Order, mss: u32) -> 
 /// Whether a sender that is known to mind Nagle went on with a small segment while one was outstanding: its
 /// acknowledgement is missing from the capture, and with it what the sender waited for.
 pub(crate) fn release_unseen(wait: &Wait<'_>) -> bool {
-    wait.model.nagle_held > wait.model.nagle_ignored && is_off(wait.flow, wait.segment, wait.order, wait.mss)
+    wait.model.nagle_held > wait.model.nagle_ignored && is_off(wait.flow, wait.segment, wait.class, wait.mss)
 }
 
 /// Whether a small segment leaves while one is outstanding, of a sender that has never done so by itself.
 pub(crate) fn would_hold(wait: &Wait<'_>) -> bool {
-    wait.model.nagle_ignored == 0 && is_off(wait.flow, wait.segment, wait.order, wait.mss)
+    wait.model.nagle_ignored == 0 && is_off(wait.flow, wait.segment, wait.class, wait.mss)
 }
 
 /// Whether this is the first small segment of its sender that leaves while one is outstanding: Nagle is off, or an
@@ -252,7 +253,7 @@ fn small_outstanding(flow: &Flow) -> bool {
 /// Learns from a small segment whether its sender minds Nagle at all, and how long its application pauses by itself.
 pub(crate) fn observe(wait: &Wait<'_>, verdict: &Verdict) -> NagleObservation {
     let mut observation = NagleObservation::default();
-    if wait.order != Order::New || wait.last.len == 0 {
+    if wait.class != SegmentClass::New || wait.last.len == 0 {
         return observation;
     }
     let flow = wait.flow;
@@ -262,13 +263,13 @@ pub(crate) fn observe(wait: &Wait<'_>, verdict: &Verdict) -> NagleObservation {
         let release = flow.view.small_acked().filter(|release| wait.follows(release));
         release.and_then(|release| wait.ack_delay(&release)).is_some_and(|delay| delay >= HELD_BACK_MIN)
     };
-    let off = is_off(flow, wait.segment, wait.order, wait.mss);
+    let off = is_off(flow, wait.segment, wait.class, wait.mss);
     let may_be_held = !wait.is_full() && !off && wait.gap >= BURST_GAP;
     observation.held = billed(Cause::NagleDelayedAck) || (may_be_held && follows_held_back());
     if observation.held || billed(Cause::Nagle) {
         observation.shape = Some((wait.last.len, wait.segment.payload_len));
     }
-    if wait.last.queue == Queue::More {
+    if wait.last.queue == SendQueue::More {
         return observation;
     }
     // Whatever held it, the application did not pause longer than this.

@@ -12,7 +12,7 @@ use super::verdict::{Verdict, burst};
 use super::wait::Wait;
 use super::{link_share, receive_window, slow_start};
 use crate::bill::charge::Charge;
-use crate::flow::order::Queue;
+use crate::flow::segment_class::SendQueue;
 use crate::flow::view::Release;
 use crate::words::cause::Cause;
 use crate::words::report::{Confidence, Detail};
@@ -22,7 +22,7 @@ use crate::words::report::{Confidence, Detail};
 pub(super) fn paced(wait: &Wait<'_>, release: &Release) -> bool {
     let flow = wait.flow;
     let waited = if wait.near_sender() { wait.ack_delay(release) } else { flow.queued_on_way };
-    wait.last.queue != Queue::Emptied
+    wait.last.queue != SendQueue::Emptied
         && flow.cadence.is_kept(wait.rtt())
         && waited.is_some_and(|waited| waited < wait.gap)
 }

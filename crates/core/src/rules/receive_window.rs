@@ -11,7 +11,7 @@ use super::wait::{SLOW_HOST, Wait};
 use super::{link_share, queueing, receiver_think};
 use crate::bill::charge::Charge;
 use crate::flow::direction::Flow;
-use crate::flow::order::{Order, Queue};
+use crate::flow::segment_class::{SegmentClass, SendQueue};
 use crate::flow::view::Release;
 use crate::words::cause::Cause;
 use crate::words::limits::{BURST_GAP, RTO_MIN};
@@ -26,7 +26,7 @@ const LARGE_SEGMENTS: u32 = 16;
 pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     let flow = wait.flow;
     // No gap is too short for it: within a host a round trip takes microseconds.
-    if wait.order != Order::New {
+    if wait.class != SegmentClass::New {
         return None;
     }
     if wait.gap >= RTO_MIN
@@ -36,7 +36,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     }
     // With more to send, Linux puts off what is less than two segments (tcp_tso_autosize and tcp_tso_should_defer,
     // net/ipv4/tcp_output.c). A small window ends so near to a congestion window's end by chance: 5,840 bytes to three segments.
-    let backlog = wait.is_full() && wait.last.queue != Queue::Emptied && wait.gap >= BURST_GAP;
+    let backlog = wait.is_full() && wait.last.queue != SendQueue::Emptied && wait.gap >= BURST_GAP;
     let fits = |release: &Release| release.room >= wait.segment.payload_len.min(wait.mss) as i32;
     let put_off = |release: &Release| {
         backlog && release.window >= LARGE_SEGMENTS * wait.mss && release.room < 2 * wait.mss as i32
@@ -51,7 +51,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     let long_open = late > wait.rtt() + wait.tolerance() && !woken;
     // What fills the window to its last byte was cut there (tcp_mss_split_point, net/ipv4/tcp_output.c) and is pushed all the
     // same where it is several packets (__tcp_transmit_skb, since 5.4).
-    let emptied = wait.last.queue == Queue::Emptied && release.room != 0;
+    let emptied = wait.last.queue == SendQueue::Emptied && release.room != 0;
     if !follows && (long_open || emptied) {
         return went_on_late(wait, &release).filter(|_| !emptied);
     }
@@ -82,7 +82,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
 /// came then is shorter, or it would be the sender's own pause.
 fn went_on_late(wait: &Wait<'_>, release: &Release) -> Option<Verdict> {
     let late = wait.segment.at - release.effective;
-    let shut = release.room <= 0 || wait.last.queue == Queue::More;
+    let shut = release.room <= 0 || wait.last.queue == SendQueue::More;
     if !shut || late > wait.gap.divided_by(2) {
         return None;
     }
@@ -129,7 +129,9 @@ pub(crate) fn before_nagle(wait: &Wait<'_>, release: &Release) -> Option<Charge>
 pub(crate) fn update_unseen(wait: &Wait<'_>) -> bool {
     let flow = wait.flow;
     let beyond = |right_edge: Seq| (wait.segment.seq + wait.segment.payload_len).after(right_edge);
-    wait.order == Order::New && !flow.scale_bounds.is_in_use() && flow.right_edge_seen().is_some_and(beyond)
+    wait.class == SegmentClass::New
+        && !flow.scale_bounds.is_in_use()
+        && flow.right_edge_seen().is_some_and(beyond)
 }
 
 /// A window that stands at its ceiling is the buffer's; one that had shrunk is the reader's.

@@ -12,7 +12,7 @@ use super::verdict::Verdict;
 use super::wait::Wait;
 use crate::bill::charge::Charge;
 use crate::bill::split::Split;
-use crate::flow::order::{Order, Queue};
+use crate::flow::segment_class::{SegmentClass, SendQueue};
 use crate::flow::view::Release;
 use crate::words::cause::Cause;
 use crate::words::limits::HELD_BACK_MIN;
@@ -63,8 +63,8 @@ pub(super) fn unread(wait: &Wait<'_>, release: &Release) -> Option<Charge> {
 pub(super) fn withheld(wait: &Wait<'_>) -> Option<Verdict> {
     let flow = wait.flow;
     let held_back = wait.gap - wait.peer.at_least_zero();
-    if wait.order != Order::New
-        || wait.last.queue == Queue::Emptied
+    if wait.class != SegmentClass::New
+        || wait.last.queue == SendQueue::Emptied
         || held_back < HELD_BACK_MIN
         || flow.in_order() <= 2 * wait.mss
         || wait.recovering()

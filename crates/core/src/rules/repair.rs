@@ -15,15 +15,15 @@ use super::{black_hole, link_share, nagle, used_up};
 use crate::bill::charge::Charge;
 use crate::bill::split::Split;
 use crate::flow::direction::Flow;
-use crate::flow::order::{Order, Queue};
+use crate::flow::segment_class::{SegmentClass, SendQueue};
 use crate::words::cause::Cause;
 use crate::words::limits::{BURST_GAP, HELD_BACK_MIN, RTO_MIN, TIMER_TICK};
 use crate::words::report::{Confidence, Detail, Trigger};
 
 pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
-    let confidence = match wait.order {
-        Order::Retransmission { .. } => Confidence::Certain,
-        Order::HoleFill { noticed_at } => {
+    let confidence = match wait.class {
+        SegmentClass::Retransmission { .. } => Confidence::Certain,
+        SegmentClass::OutOfOrderOrRepair { noticed_at } => {
             // Sooner than any signal could reach the sender: overtaken on the way, not lost.
             let sooner = wait.segment.at - noticed_at < wait.own - wait.own.divided_by(8);
             if sooner || wait.flow.left_before(wait.segment, wait.mss) {
@@ -31,20 +31,24 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
             }
             Confidence::Certain
         }
-        Order::New if repeats(wait) => Confidence::Likely,
+        SegmentClass::New if repeats(wait) => Confidence::Likely,
         // It probes; what it finds is no part of it (RFC 8985, 7.3). A reader that holds back acknowledgements is probed too.
-        Order::New if is_probe(wait) || is_probe_from_afar(wait) => Confidence::Possible,
-        Order::New if came_elsewhere(wait) => Confidence::Likely,
+        SegmentClass::New if is_probe(wait) || is_probe_from_afar(wait) => Confidence::Possible,
+        SegmentClass::New if came_elsewhere(wait) => Confidence::Likely,
         // A lost tail leaves no gap in the sequence space. Near its sender it would have been seen.
-        Order::New if !wait.near_sender() && wait.flow.missed_since_data > 0 && timed(wait) => {
+        SegmentClass::New if !wait.near_sender() && wait.flow.missed_since_data > 0 && timed(wait) => {
             Confidence::Likely
         }
-        Order::New if wait.model.copies_due > 0 && continues(wait) && may_repair(wait) => Confidence::Likely,
+        SegmentClass::New if wait.model.copies_due > 0 && continues(wait) && may_repair(wait) => {
+            Confidence::Likely
+        }
         _ => return None,
     };
     let (cause, form) = match kind(wait) {
         // It took what was queued: nothing was sent twice (tcp_send_loss_probe, net/ipv4/tcp_output.c).
-        (cause, "tail-probe") if wait.order == Order::New && wait.near_sender() => (cause, "new-data-probe"),
+        (cause, "tail-probe") if wait.class == SegmentClass::New && wait.near_sender() => {
+            (cause, "new-data-probe")
+        }
         (Cause::Rto, _) if black_hole::is_repaired(wait) => (Cause::Rto, black_hole::FORM),
         kind => kind,
     };
@@ -67,7 +71,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         split.take(own.evidence(wait.last.packet, wait.segment.packet));
     }
     // Of what is left for the repair, it takes two round trips and more in any case.
-    if let Some(held) = used_up::before_lost(wait).filter(|_| wait.order == Order::New)
+    if let Some(held) = used_up::before_lost(wait).filter(|_| wait.class == SegmentClass::New)
         && split.left() - held.ns >= wait.rtt()
     {
         split.take(held);
@@ -78,7 +82,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
 /// How long its sender had nothing under way before it sent what was lost: a packet without data that carries the next sequence
 /// number says so, and that no timers in a row take so long as until a packet beyond the hole.
 fn before_loss(wait: &Wait<'_>) -> Option<Duration> {
-    let Order::HoleFill { noticed_at } = wait.order else { return None };
+    let SegmentClass::OutOfOrderOrRepair { noticed_at } = wait.class else { return None };
     let quiet = wait.flow.nothing_out_at.min(noticed_at) - wait.last.at;
     let longest = timer_slack(timers_of(wait.flow.rto.rto().max(RTO_MIN + wait.rtt()), COPIES_MAX));
     let noticed = noticed_at - wait.last.at;
@@ -115,14 +119,18 @@ fn kind(wait: &Wait<'_>) -> (Cause, &'static str) {
     let srtt = wait.flow.rto.srtt().unwrap_or(wait.rtt()).max(wait.rtt());
     // The estimate of the timer may be above the kernel's; its floor of 200 ms above the round trip is not.
     let timer = RTO_MIN + srtt - Duration::from_millis(10) - srtt.divided_by(8);
-    let missing_for = missing_since(wait.order).map_or(Duration::ZERO, |since| wait.segment.at - since);
+    let missing_for = missing_since(wait.class).map_or(Duration::ZERO, |since| wait.segment.at - since);
     if wait.gap >= timer || (missing_for >= timer && by_itself(wait)) {
         return (Cause::Rto, "timeout");
     }
     let signalled = wait.flow.view.loss_signal.is_some_and(|at| at + wait.tolerance() >= wait.last.at);
     (
         Cause::Loss,
-        if signalled || matches!(wait.order, Order::HoleFill { .. }) { "fast" } else { "tail-probe" },
+        if signalled || matches!(wait.class, SegmentClass::OutOfOrderOrRepair { .. }) {
+            "fast"
+        } else {
+            "tail-probe"
+        },
     )
 }
 
@@ -145,7 +153,7 @@ pub(super) fn is_probe(wait: &Wait<'_>) -> bool {
         (srtt.times(2), srtt.times(2))
     };
     // What a window or a cork holds shows in the segment before it; what Nagle holds was written later.
-    let queued = wait.last.queue != Queue::Emptied && flow.view.unanswered_since.is_none();
+    let queued = wait.last.queue != SendQueue::Emptied && flow.view.unanswered_since.is_none();
     let advanced = flow.view.advanced().map_or(wait.last.at, |release| release.effective.max(wait.last.at));
     let since = if queued { wait.last.at } else { advanced };
     let waited = wait.segment.at - since;
@@ -160,7 +168,7 @@ fn is_probe_from_afar(wait: &Wait<'_>) -> bool {
     let flow = wait.flow;
     let srtt = flow.rto.srtt().unwrap_or(wait.rtt()).max(wait.rtt());
     let (least, most) = (srtt.times(2), srtt.times(2) + srtt.divided_by(4) + TIMER_TICK.times(3));
-    let queued = wait.last.queue == Queue::More && flow.flight() == 0 && flow.missed_since_data == 0;
+    let queued = wait.last.queue == SendQueue::More && flow.flight() == 0 && flow.missed_since_data == 0;
     let opened = flow.view.window_opened().is_some_and(|opened| opened.effective > wait.last.at);
     !wait.near_sender()
         && queued
@@ -181,12 +189,12 @@ pub(super) fn copies_due(wait: &Wait<'_>, verdict: &Verdict) -> u16 {
     if !continues(wait) {
         return 0; // they are a hole now
     }
-    let due = match wait.order {
-        Order::New if repaired && wait.flow.missed_since_data > 0 && !wait.near_sender() => {
+    let due = match wait.class {
+        SegmentClass::New if repaired && wait.flow.missed_since_data > 0 && !wait.near_sender() => {
             wait.flow.missed_since_data
         }
-        Order::New if wait.flow.nothing_out_at <= wait.last.at => wait.model.copies_due,
-        Order::New => 0,
+        SegmentClass::New if wait.flow.nothing_out_at <= wait.last.at => wait.model.copies_due,
+        SegmentClass::New => 0,
         _ => return wait.model.copies_due,
     };
     due.saturating_sub(wait.segment.payload_len.div_ceil(wait.mss.max(1)) as u16)
@@ -194,14 +202,15 @@ pub(super) fn copies_due(wait: &Wait<'_>, verdict: &Verdict) -> u16 {
 
 /// Whether no hole is left before the segment.
 fn continues(wait: &Wait<'_>) -> bool {
-    wait.order != Order::New || wait.flow.snd_nxt.is_none_or(|next| wait.segment.seq.at_or_before(next))
+    wait.class != SegmentClass::New
+        || wait.flow.snd_nxt.is_none_or(|next| wait.segment.seq.at_or_before(next))
 }
 
 /// Since when the bytes of a segment were on their way or missing.
-fn missing_since(order: Order) -> Option<Instant> {
-    match order {
-        Order::Retransmission { original_at } => Some(original_at),
-        Order::HoleFill { noticed_at } => Some(noticed_at),
+fn missing_since(class: SegmentClass) -> Option<Instant> {
+    match class {
+        SegmentClass::Retransmission { original_at } => Some(original_at),
+        SegmentClass::OutOfOrderOrRepair { noticed_at } => Some(noticed_at),
         _ => None,
     }
 }
@@ -218,12 +227,12 @@ fn by_itself(wait: &Wait<'_>) -> bool {
 /// net/ipv4/tcp_output.c), and had repaired something if it arrived. One that was lost itself had not: all the while the
 /// sender waited for its timer, and far from it nothing else is seen.
 pub(crate) fn timer_from(
-    order: Order,
+    class: SegmentClass,
     split: &Split,
     flow: &Flow,
     probed_at: Option<Instant>,
 ) -> Option<Instant> {
-    let since = missing_since(order).filter(|_| split.has(Cause::Rto.bit()))?;
+    let since = missing_since(class).filter(|_| split.has(Cause::Rto.bit()))?;
     let arrived = |probe: &Instant| flow.view.loss_signal.is_some_and(|signalled| signalled > *probe);
     Some(probed_at.filter(arrived).map_or(since, |probe| probe.max(since)))
 }
@@ -233,12 +242,12 @@ pub(crate) fn timer_from(
 pub(crate) fn first_reply(
     flow: &Flow,
     client: &Flow,
-    (order, at): (Order, Instant),
+    (class, at): (SegmentClass, Instant),
     wait: Duration,
     own: Duration,
     rtt: Duration,
 ) -> Option<Charge> {
-    if order == Order::New && flow.missed_since_data == 0 {
+    if class == SegmentClass::New && flow.missed_since_data == 0 {
         return None;
     }
     let timer = flow.rto.rto().max(RTO_MIN + rtt);
@@ -246,10 +255,10 @@ pub(crate) fn first_reply(
     // shows to be missing.
     let off = |copies| wait - timers_of(timer, copies);
     let doubled = |&copies: &u16| off(copies).max(-off(copies)) <= timer_play(timer);
-    let missed = if order == Order::New { flow.missed_since_data } else { COPIES_MAX };
+    let missed = if class == SegmentClass::New { flow.missed_since_data } else { COPIES_MAX };
     let repeated = (2..=missed.min(COPIES_MAX)).find(doubled);
     // It had been sent before it was noticed to be missing: as many timers ran as take that long.
-    let missing_for = missing_since(order).map_or(Duration::ZERO, |since| at - since);
+    let missing_for = missing_since(class).map_or(Duration::ZERO, |since| at - since);
     let enough = |&copies: &u16| timers_of(timer, copies) + timer_play(timer) >= missing_for;
     let least = (1..COPIES_MAX).find(enough).unwrap_or(COPIES_MAX);
     let timers = timers_of(timer, repeated.unwrap_or(least));
@@ -257,10 +266,10 @@ pub(crate) fn first_reply(
     // a long silence need not have been a reply.
     // One that acknowledges a request before it answers may have sent no more than that.
     let short = wait <= timer_slack(timers).times(2) && !client.is_acked_bare();
-    let confidence = match order {
-        Order::HoleFill { .. } if repeated.is_some() => Confidence::Likely,
-        Order::HoleFill { .. } => Confidence::Certain,
-        Order::New if own > rtt - own && flow.missed_since_data > 0 && wait >= RTO_MIN && short => {
+    let confidence = match class {
+        SegmentClass::OutOfOrderOrRepair { .. } if repeated.is_some() => Confidence::Likely,
+        SegmentClass::OutOfOrderOrRepair { .. } => Confidence::Certain,
+        SegmentClass::New if own > rtt - own && flow.missed_since_data > 0 && wait >= RTO_MIN && short => {
             Confidence::Likely
         }
         _ => return None,
@@ -298,7 +307,7 @@ fn timed(wait: &Wait<'_>) -> bool {
     if wait.gap <= probe || wait.gap > longest.times(3) {
         return false; // lost twice, two timers ran, the second one twice as long
     }
-    if wait.last.queue != Queue::Emptied || wait.gap <= rtt.times(3) + PROBE_SLACK {
+    if wait.last.queue != SendQueue::Emptied || wait.gap <= rtt.times(3) + PROBE_SLACK {
         return true; // a sender that has more does not pause by itself
     }
     let srtt = wait.flow.rto.srtt().unwrap_or(rtt).max(rtt);

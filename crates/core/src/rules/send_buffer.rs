@@ -9,7 +9,7 @@
 use super::verdict::{Held, Verdict};
 use super::wait::Wait;
 use super::{pacing, receive_window};
-use crate::flow::order::Queue;
+use crate::flow::segment_class::SendQueue;
 use crate::flow::view::Release;
 use crate::words::cause::Cause;
 use crate::words::limits::{BURST_GAP, HELD_BACK_MIN, SEND_BUFFER_MIN};
@@ -74,5 +74,8 @@ pub(super) fn mid_write(wait: &Wait<'_>, release: &Release) -> Option<Held> {
 /// Whether a sender went on at once behind a piece that had emptied its queue: sendfile hands over what its pipe holds (16 pages
 /// of 4 KB; splice_direct_to_actor, fs/splice.c), and the last packet of each such piece is small and pushed.
 pub(super) fn writes_on(wait: &Wait<'_>) -> bool {
-    wait.last.queue == Queue::Emptied && wait.last.len > wait.mss && wait.is_full() && wait.gap < BURST_GAP
+    wait.last.queue == SendQueue::Emptied
+        && wait.last.len > wait.mss
+        && wait.is_full()
+        && wait.gap < BURST_GAP
 }

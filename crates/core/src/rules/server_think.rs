@@ -15,7 +15,7 @@ use crate::bill::split::Split;
 use crate::estimate::rate::Rate;
 use crate::estimate::timer_hits::is_of_timer;
 use crate::flow::ends::SERVER;
-use crate::flow::order::Order;
+use crate::flow::segment_class::SegmentClass;
 use crate::words::cause::Cause;
 use crate::words::limits::RTO_MIN;
 use crate::words::report::{Confidence, Detail, Trigger};
@@ -36,7 +36,7 @@ pub(crate) fn judge(
     pair: &Pair<'_>,
     open: &Open,
     segment: &Segment,
-    order: Order,
+    class: SegmentClass,
     from_beginning: bool,
 ) -> Verdict {
     let server = 1 - open.initiator;
@@ -64,8 +64,8 @@ pub(crate) fn judge(
     }
     let rtt = own + pair.delay[open.initiator];
     let overtaken = flow.left_before(segment, pair.sizes[server]);
-    let order = if overtaken { Order::New } else { order };
-    if let Some(mut charge) = repair::first_reply(flow, client, (order, segment.at), split.left(), own, rtt) {
+    let class = if overtaken { SegmentClass::New } else { class };
+    if let Some(mut charge) = repair::first_reply(flow, client, (class, segment.at), split.left(), own, rtt) {
         if charge.cause == Cause::Rto
             && !pair.midway
             && black_hole::is_first_small(flow, segment, pair.sizes[server])

@@ -11,7 +11,7 @@ use super::wait::Wait;
 use super::{link_share, nagle};
 use crate::bill::charge::Charge;
 use crate::bill::split::Split;
-use crate::flow::order::Queue;
+use crate::flow::segment_class::SendQueue;
 use crate::words::cause::Cause;
 use crate::words::limits::{BURST_GAP, HELD_BACK_MIN, RTO_MIN};
 use crate::words::report::{Confidence, Detail};
@@ -20,7 +20,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Verdict {
     let split = link_share::split(wait);
     // Far from the sender, a part of a wait is as well what the application took: only what came as fast as the bottleneck
     // lets it through was no wait of its own.
-    let linked = wait.near_sender() || wait.last.queue == Queue::More || !split.left().is_positive();
+    let linked = wait.near_sender() || wait.last.queue == SendQueue::More || !split.left().is_positive();
     let split = if linked { split } else { Split::of(wait.gap) };
     let split = rest(wait, split);
     Verdict { split, trigger: burst(wait.last, wait.segment.at) }
@@ -38,33 +38,33 @@ const CHANCE: i64 = 16;
 pub(crate) fn rest(wait: &Wait<'_>, split: Split) -> Split {
     let (cause, confidence) = match wait.last.queue {
         // A window that was used up may have opened just then, how large windows are not being known.
-        Queue::Emptied if wait.flow.scale_bounds.is_in_use() && follows_ack(wait) => {
+        SendQueue::Emptied if wait.flow.scale_bounds.is_in_use() && follows_ack(wait) => {
             (Cause::SenderThink, Confidence::Possible)
         }
-        Queue::Emptied if may_be_woken(wait) => (Cause::SenderThink, Confidence::Possible),
-        Queue::Emptied if may_be_released(wait) => (Cause::SenderThink, Confidence::Possible),
-        Queue::Emptied if nagle::may_have_held(wait) => (Cause::SenderThink, Confidence::Possible),
+        SendQueue::Emptied if may_be_woken(wait) => (Cause::SenderThink, Confidence::Possible),
+        SendQueue::Emptied if may_be_released(wait) => (Cause::SenderThink, Confidence::Possible),
+        SendQueue::Emptied if nagle::may_have_held(wait) => (Cause::SenderThink, Confidence::Possible),
         // It may have had nothing more to say, and what follows is another message.
-        Queue::Emptied if may_begin_another(wait) => (Cause::SenderThink, Confidence::Possible),
-        Queue::Emptied if wait.gap >= MESSAGE_AFTER => (Cause::SenderThink, Confidence::Likely),
-        Queue::Emptied if wait.near_sender() && !nagle::is_off_for_the_first_time(wait) => {
+        SendQueue::Emptied if may_begin_another(wait) => (Cause::SenderThink, Confidence::Possible),
+        SendQueue::Emptied if wait.gap >= MESSAGE_AFTER => (Cause::SenderThink, Confidence::Likely),
+        SendQueue::Emptied if wait.near_sender() && !nagle::is_off_for_the_first_time(wait) => {
             (Cause::SenderThink, Confidence::Certain)
         }
-        Queue::Emptied => (Cause::SenderThink, Confidence::Likely),
+        SendQueue::Emptied => (Cause::SenderThink, Confidence::Likely),
         _ if wait.gap < BURST_GAP => (Cause::Bandwidth, Confidence::Likely),
         // The queue behind it may have been empty or not.
-        Queue::Unknown => (Cause::SenderThink, Confidence::Possible),
+        SendQueue::Unknown => (Cause::SenderThink, Confidence::Possible),
         // With the last segment all that is in flight, no window holds the next one, and a cork had no timer yet: a
         // segment that leaves because it is full waited for the bytes of its own (MSG_MORE, SPLICE_F_MORE).
-        Queue::More if wait.flow.flight() <= wait.last.len && wait.gap < RTO_MIN => {
+        SendQueue::More if wait.flow.flight() <= wait.last.len && wait.gap < RTO_MIN => {
             (Cause::SenderThink, Confidence::Possible)
         }
-        Queue::More => (Cause::Unexplained, Confidence::Possible),
+        SendQueue::More => (Cause::Unexplained, Confidence::Possible),
     };
     let charge = Charge::new(cause, wait.flow.side, Duration::ZERO, confidence)
         .evidence(wait.last.packet, wait.segment.packet);
     let charge =
-        if cause == Cause::SenderThink && may_begin_another(wait) && wait.last.queue == Queue::Emptied {
+        if cause == Cause::SenderThink && may_begin_another(wait) && wait.last.queue == SendQueue::Emptied {
             charge.detail(Detail { form: Some("or-messages"), ..Detail::default() })
         } else {
             charge

@@ -6,7 +6,7 @@ use super::pair::Pair;
 use super::repair;
 use crate::bill::charge::Charge;
 use crate::flow::ends::{CLIENT, SERVER};
-use crate::flow::order::Order;
+use crate::flow::segment_class::SegmentClass;
 use crate::words::cause::Cause;
 use crate::words::limits::TIMER_TICK;
 use crate::words::report::{Confidence, Detail};
@@ -17,13 +17,13 @@ pub(crate) fn judge(
     pair: &Pair<'_>,
     segment: &Segment,
     from: usize,
-    order: Order,
+    class: SegmentClass,
     idle_since: Option<Instant>,
 ) -> Option<Charge> {
     let flow = &pair.flows[from];
     let peer = &pair.flows[1 - from];
     let since = idle_since?;
-    if segment.flags.fin() && matches!(order, Order::HoleFill { .. }) {
+    if segment.flags.fin() && matches!(class, SegmentClass::OutOfOrderOrRepair { .. }) {
         return None; // last words: nobody waits for them
     }
     let mut rto = flow.rto;
@@ -40,7 +40,7 @@ pub(crate) fn judge(
     // Some of the packets that are missing may have been acknowledgements.
     let missed = flow.missed_since_data;
     let by_time = (1..=missed.min(repair::COPIES_MAX)).rev().find(|&copies| timed(copies));
-    let lost = if let Order::HoleFill { .. } = order {
+    let lost = if let SegmentClass::OutOfOrderOrRepair { .. } = class {
         true
     } else {
         // With nothing to acknowledge, the packets that are missing by their identification carried data.

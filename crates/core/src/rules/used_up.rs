@@ -9,7 +9,7 @@ use super::{delayed_ack_cwnd, link_share, pacing, receive_window, receiver_think
 use crate::bill::charge::Charge;
 use crate::estimate::growth::Shape;
 use crate::estimate::rounds::Rounds;
-use crate::flow::order::Queue;
+use crate::flow::segment_class::SendQueue;
 use crate::flow::view::Release;
 use crate::words::cause::Cause;
 use crate::words::limits::INITIAL_WINDOW_SEGMENTS;
@@ -96,8 +96,10 @@ pub(super) fn before_lost(wait: &Wait<'_>) -> Option<Charge> {
         (counted, Confidence::Possible)
     };
     let most = (INITIAL_WINDOW_SEGMENTS * wait.mss).max(rounds.largest.saturating_mul(2));
-    let released =
-        flow.view.unanswered_since.filter(|_| !wait.near_sender() && wait.last.queue != Queue::Emptied)?;
+    let released = flow
+        .view
+        .unanswered_since
+        .filter(|_| !wait.near_sender() && wait.last.queue != SendQueue::Emptied)?;
     if lost == 0 || rounds.flight.saturating_add(lost).saturating_add(wait.segment.payload_len) <= most {
         return None;
     }

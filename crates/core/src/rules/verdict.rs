@@ -3,7 +3,7 @@
 use tcpwhy_wire::Instant;
 
 use crate::bill::split::Split;
-use crate::flow::order::LastData;
+use crate::flow::segment_class::LastData;
 use crate::words::cause::Cause;
 use crate::words::limits::BURST_GAP;
 use crate::words::report::{Confidence, Trigger};

@@ -4,7 +4,7 @@ use tcpwhy_wire::{Duration, Segment};
 
 use super::sender_model::SenderModel;
 use crate::flow::direction::Flow;
-use crate::flow::order::{LastData, Order};
+use crate::flow::segment_class::{LastData, SegmentClass};
 use crate::flow::view::Release;
 use crate::words::limits::HOST_VARIATION;
 
@@ -17,7 +17,7 @@ pub(crate) struct Wait<'a> {
     pub flow: &'a Flow,
     /// The segment that ended it.
     pub segment: &'a Segment,
-    pub order: Order,
+    pub class: SegmentClass,
     /// The segment before it on the path.
     pub last: &'a LastData,
     pub gap: Duration,

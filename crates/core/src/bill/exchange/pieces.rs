@@ -5,7 +5,7 @@ use tcpwhy_wire::{Instant, Segment, Seq};
 use super::{Open, Piece};
 use crate::bill::account::Account;
 use crate::bill::split::Split;
-use crate::flow::order::LastData;
+use crate::flow::segment_class::LastData;
 
 impl Open {
     /// The reply begins with a segment that passes at `at`.

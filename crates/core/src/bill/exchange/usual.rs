@@ -3,8 +3,8 @@
 use super::{Open, Path};
 use crate::bill::charge::Charge;
 use crate::bill::split::Split;
-use crate::flow::order::LastData;
 use crate::flow::packed::Packed;
+use crate::flow::segment_class::LastData;
 
 impl Path {
     /// Whether something was sent again that may have repaired nothing, a timer ran, or Nagle seems to have held what was sent last.

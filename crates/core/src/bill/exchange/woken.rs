@@ -3,7 +3,7 @@
 use super::Path;
 use crate::bill::charge::Charge;
 use crate::bill::tail::Tail;
-use crate::flow::order::LastData;
+use crate::flow::segment_class::LastData;
 use crate::words::cause::{Cause, Side};
 use crate::words::report::{Confidence, Detail};
 

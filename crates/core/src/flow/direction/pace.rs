@@ -2,10 +2,11 @@
 
 use tcpwhy_wire::{Duration, Instant, Segment, Timestamps};
 
-use super::{Flow, LastData, Order, Queue};
+use super::{Flow, LastData, SegmentClass};
 use crate::estimate::rate::RateEstimator;
 use crate::estimate::stamp_clock::StampClock;
 use crate::estimate::stamp_pacing::STAMP_BLUR;
+use crate::flow::segment_class::SendQueue;
 use crate::words::limits::BURST_GAP;
 
 /// Stamps count milliseconds or less where it is asked how far they are apart.
@@ -21,8 +22,9 @@ impl Flow {
 
     /// Whether the sender had more behind the segment before this one and spaced them itself.
     #[inline]
-    pub(crate) fn learn_pace(&mut self, at: Instant, stamps: Option<Timestamps>, order: Order) {
-        let Some(last) = self.last_data.filter(|last| order == Order::New && last.queue != Queue::Emptied)
+    pub(crate) fn learn_pace(&mut self, at: Instant, stamps: Option<Timestamps>, class: SegmentClass) {
+        let Some(last) =
+            self.last_data.filter(|last| class == SegmentClass::New && last.queue != SendQueue::Emptied)
         else {
             return;
         };
@@ -40,9 +42,9 @@ impl Flow {
 
     /// A segment leaves at `at` behind the last one: the beat goes on, or it had nothing more to send, or sent something again.
     #[inline]
-    pub(super) fn learn_beat(&mut self, at: Instant, order: Order) {
+    pub(super) fn learn_beat(&mut self, at: Instant, class: SegmentClass) {
         match &self.last_data {
-            Some(last) if order == Order::New && last.queue != Queue::Emptied => {
+            Some(last) if class == SegmentClass::New && last.queue != SendQueue::Emptied => {
                 self.cadence.on_segment(at - last.at, last.len);
             }
             _ => self.cadence.interrupt(),
@@ -107,7 +109,7 @@ impl Flow {
     /// than those before it.
     #[inline]
     pub(crate) fn was_behind(&self, stamps: Option<Timestamps>, gap: Duration, path_rtt: Duration) -> bool {
-        let Some(last) = self.last_data.as_ref().filter(|last| last.queue != Queue::Emptied) else {
+        let Some(last) = self.last_data.as_ref().filter(|last| last.queue != SendQueue::Emptied) else {
             return false;
         };
         let soon = path_rtt.divided_by(4).max(Duration::from_micros(200));

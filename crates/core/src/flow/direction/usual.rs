@@ -6,9 +6,10 @@
 
 use tcpwhy_wire::{Duration, Instant};
 
-use super::{AckSeen, Flow, LastData, Order, Queue, REMEMBERED_MAX, Sent};
+use super::{AckSeen, Flow, LastData, REMEMBERED_MAX, SegmentClass, Sent};
 use crate::estimate::bottleneck::Acked;
 use crate::flow::packed::Packed;
+use crate::flow::segment_class::SendQueue;
 
 impl Flow {
     /// Whether nothing is known of this direction that makes its next segment unusual.
@@ -39,7 +40,7 @@ impl Flow {
     /// Whether nothing was queued behind what it sent last.
     #[inline]
     pub(crate) fn has_emptied_its_queue(&self) -> bool {
-        self.last_data.as_ref().is_none_or(|last| last.queue == Queue::Emptied)
+        self.last_data.as_ref().is_none_or(|last| last.queue == SendQueue::Emptied)
     }
 
     /// Every packet of this direction: [`Flow::on_packet`] of one that follows the one before it.
@@ -175,7 +176,7 @@ impl Flow {
             self.link.on_sent(at, self.on_wire(len, 1, mss), false, rate);
         }
         let forced = self.pushed_run.saturating_add(len) >= self.forced_push_after();
-        let queue = if forced || self.view.cuts(end) { Queue::Unknown } else { Queue::Emptied };
+        let queue = if forced || self.view.cuts(end) { SendQueue::Unknown } else { SendQueue::Emptied };
         self.pushed_run = 0;
         self.on_last(segment, queue);
     }
@@ -188,7 +189,7 @@ impl Flow {
             let acked = self.view.small_acked();
             last.len >= mss && acked.is_none_or(|acked| acked.effective <= last.at)
         };
-        (last.queue == Queue::More || last.queue == Queue::Unknown && shows_no_pause())
+        (last.queue == SendQueue::More || last.queue == SendQueue::Unknown && shows_no_pause())
             && self.view.window_opened().is_none_or(|opened| opened.effective <= last.at)
     }
 
@@ -210,7 +211,7 @@ impl Flow {
         let needed = rate.time_for(self.on_wire(segment.payload_len, 1, mss));
         let idle = self.is_paced() || gap > needed.times(2) + Duration::from_micros(300);
         let busy = if idle { needed.min(gap) } else { gap };
-        if last.queue == Queue::More || busy == gap { busy } else { Duration::ZERO }
+        if last.queue == SendQueue::More || busy == gap { busy } else { Duration::ZERO }
     }
 
     /// [`Flow::on_data`] of a full segment behind another one.
@@ -225,7 +226,7 @@ impl Flow {
         self.bytes += u64::from(len);
         self.large.on_full();
         let stamps = Some(segment.stamps);
-        self.learn_pace(at, stamps, Order::New);
+        self.learn_pace(at, stamps, SegmentClass::New);
         let behind = self.arrivals.last().is_some_and(|last| self.was_behind(stamps, at - last, path_rtt));
         let wire = self.on_wire(len, 1, mss);
         self.arrivals.on_bytes(at, wire, mss, behind);
@@ -234,15 +235,15 @@ impl Flow {
         }
         let pushed = segment.flags.psh();
         self.pushed_run = if pushed { 0 } else { self.pushed_run.saturating_add(len) };
-        self.on_last(segment, if pushed { Queue::Unknown } else { Queue::More });
+        self.on_last(segment, if pushed { SendQueue::Unknown } else { SendQueue::More });
     }
 
     /// Keeps a segment as the last one with data, and what it says of the queue behind it.
     #[inline]
-    fn on_last(&mut self, segment: &Packed, queue: Queue) {
+    fn on_last(&mut self, segment: &Packed, queue: SendQueue) {
         self.view.unanswered_since = None;
         self.missed_since_data = 0;
-        self.learn_beat(segment.at, Order::New);
+        self.learn_beat(segment.at, SegmentClass::New);
         let snd_una = self.view.snd_una;
         let before = self.last_data.as_ref();
         self.last_data = Some(LastData {

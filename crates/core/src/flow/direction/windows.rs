@@ -3,7 +3,7 @@
 use tcpwhy_wire::{Segment, Seq};
 
 use super::Flow;
-use crate::flow::order::LastData;
+use crate::flow::segment_class::{LastData, SendQueue};
 
 /// The window that a sender knows early in a connection.
 const EARLY_WINDOW_MAX: u32 = 65_536;
@@ -61,6 +61,17 @@ impl Flow {
         match (self.view.snd_una, last.snd_una) {
             (Some(now), Some(then)) => (now - then).max(0) as u32,
             _ => 0,
+        }
+    }
+
+    /// What a segment says about its sender's queue behind it.
+    pub(super) fn queue_behind(&self, segment: &Segment, small: bool) -> SendQueue {
+        let forced = self.pushed_run.saturating_add(segment.payload_len) >= self.forced_push_after();
+        match (segment.flags.psh(), small && !forced) {
+            (false, _) => SendQueue::More,
+            (true, true) if self.snd_nxt.is_some_and(|nxt| self.view.cuts(nxt)) => SendQueue::Unknown,
+            (true, true) => SendQueue::Emptied,
+            (true, false) => SendQueue::Unknown,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What is a data segment in the order of its direction, and what does it say about the queue behind it?
+//! What is a data segment in the sequence space of its direction, and what does it say about the queue behind it?
 
 use tcpwhy_wire::{Duration, Instant, Seq};
 
@@ -8,7 +8,7 @@ use tcpwhy_wire::{Duration, Instant, Seq};
 /// The other way round it proves less: Linux also sets it on every segment that TSO splits (since 5.4,
 /// __tcp_transmit_skb) and every half window of a long write (forced_push, net/ipv4/tcp.c).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Queue {
+pub(crate) enum SendQueue {
     /// Nothing was behind it.
     Emptied,
     /// Nothing can be said.
@@ -23,7 +23,7 @@ pub(crate) struct LastData {
     pub at: Instant,
     pub packet: u64,
     /// What it says about the queue behind it.
-    pub queue: Queue,
+    pub queue: SendQueue,
     pub len: u32,
     /// Bytes that passed the capture and were not acknowledged there, this segment included, and in how many segments.
     pub flight: u32,
@@ -45,15 +45,15 @@ impl LastData {
     }
 }
 
-/// What a data segment is in the order of its direction.
+/// What a data segment is in the sequence space of its direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
+pub(crate) enum SegmentClass {
     /// Bytes never seen before, following or leaving a hole behind the ones seen.
     New,
     /// Bytes seen before and not yet acknowledged when they passed again.
     Retransmission { original_at: Instant },
-    /// Bytes missing so far, older than others already seen.
-    HoleFill { noticed_at: Instant },
+    /// Bytes not seen so far, older than others already seen: out of order, or a repair of what was lost before the capture.
+    OutOfOrderOrRepair { noticed_at: Instant },
     /// Bytes already acknowledged: nothing waits for them.
     Duplicate,
     /// Keep-alive or window probe: a byte just below the window (RFC 9293, 3.8.6.1).
