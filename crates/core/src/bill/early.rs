@@ -98,7 +98,7 @@ impl EarlyWaits {
         let before = self.waits.last().map_or(0, |before| before.sent);
         let more = u32::try_from(sent.saturating_sub(before)).unwrap_or(u32::MAX);
         let left = |bytes| sender.on_wire(bytes, at.flight_segments.saturating_sub(1), mss);
-        let release = sender.view.advanced().filter(|release| release.effective > last.at);
+        let ack = sender.view.clocking_ack().filter(|ack| ack.earliest_departure > last.at);
         self.waits.push(EarlyWait {
             from: last.at,
             until: at.at,
@@ -106,7 +106,7 @@ impl EarlyWaits {
             sent,
             more: sender.on_wire(more, 0, mss),
             flight: sender.on_wire(last.flight, last.flight_segments, mss),
-            passed: release.map(|release| (release.effective - own - peer, left(release.left))),
+            passed: ack.map(|ack| (ack.earliest_departure - own - peer, left(ack.left))),
             cause: held.cause,
             confidence: held.confidence,
             ns: held.ns,

@@ -8,7 +8,7 @@ use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::segment_class::{LastData, SegmentClass, SendQueue};
-use crate::flow::view::Release;
+use crate::flow::view::ClockingAck;
 use crate::rules::verdict::Verdict;
 use crate::rules::{late_start, nagle, unseen_copy};
 use crate::words::cause::Cause;
@@ -96,8 +96,8 @@ impl Connection {
         // A request that ends with a full segment is answered before the next one. Far from its sender, which of several
         // acknowledgements let that go on is not known, and so many bytes end so by chance hardly ever.
         let long = !wait.near_sender() && last.flight >= LONG_SEGMENTS * wait.mss;
-        let more = |release: &Release| release.left > 0 || long;
-        flow.view.advanced().is_some_and(|release| more(&release) && wait.follows(&release))
+        let more = |ack: &ClockingAck| ack.left > 0 || long;
+        flow.view.clocking_ack().is_some_and(|ack| more(&ack) && wait.follows(&ack))
     }
 
     /// Whether this is the rest of the request, written with its beginning and held until the answer to that.

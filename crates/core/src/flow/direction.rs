@@ -28,7 +28,7 @@ use crate::estimate::window_scale::ScaleBounds;
 use crate::flow::holes::Holes;
 use crate::flow::passing::{AckSeen, Sent};
 use crate::flow::segment_class::{LastData, SegmentClass};
-use crate::flow::view::{Release, View};
+use crate::flow::view::{ClockingAck, View};
 use crate::words::cause::Side;
 use crate::words::limits::HOST_VARIATION;
 
@@ -301,8 +301,8 @@ impl Flow {
         let snd_una_before = self.view.snd_una.or(self.first).unwrap_or(ack.ack);
         let flight = self.flight();
         let view = &mut self.view;
-        let release = Release {
-            effective: ack.at + own,
+        let clocking = ClockingAck {
+            earliest_departure: ack.at + own,
             packet: ack.packet,
             rtt: ack.rtt,
             repaired: ack.repaired,
@@ -313,7 +313,7 @@ impl Flow {
             room: view.right_edge.zip(self.snd_nxt).map_or(i32::MAX, |(right_edge, nxt)| right_edge - nxt),
         };
         if view.right_edge.is_some_and(|right_edge| ack.right_edge.after(right_edge)) {
-            view.open_window(release, self.last_data.as_ref(), mss);
+            view.open_window(clocking, self.last_data.as_ref(), mss);
         }
         view.reach(ack.right_edge);
         view.window = ack.window;
@@ -326,7 +326,7 @@ impl Flow {
             let small_acked =
                 self.snd_sml.is_some_and(|small| small.after(snd_una_before) && small.at_or_before(ack.ack));
             let all_acked = self.snd_nxt.is_some_and(|nxt| ack.ack.at_or_after(nxt));
-            view.advance(release, small_acked, all_acked);
+            view.advance(clocking, small_acked, all_acked);
         }
     }
 

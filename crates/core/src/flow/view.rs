@@ -1,18 +1,18 @@
 //! What did a sender know when it sent: what was acknowledged, how far the window reached, what last released it?
 //!
-//! Four kinds of release are asked for. In most connections one acknowledgement is the latest of three of them, so that
-//! it is kept once, next to the rest; where they differ, the older ones have memory of their own.
+//! Four kinds of acknowledgement are asked for that may have clocked a segment out. In most connections one is the latest
+//! of three of them, so that it is kept once, next to the rest; where they differ, the older ones have memory of their own.
 
 use tcpwhy_wire::{Duration, Instant, Seq};
 
 use crate::flow::segment_class::LastData;
 
-/// The moment at which a rule stopped holding the sender back.
+/// The acknowledgement that clocked a segment out, or could have: at that moment something stopped holding the sender back.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Release {
+pub(crate) struct ClockingAck {
     /// When a segment that waited for it passes the capture at the earliest.
-    pub effective: Instant,
-    /// The acknowledgement.
+    pub earliest_departure: Instant,
+    /// Of the acknowledgement.
     pub packet: u64,
     pub rtt: Option<Duration>,
     /// It acknowledges a retransmission, and is timed from the last copy: the time may be longer (Karn).
@@ -29,7 +29,7 @@ pub(crate) struct Release {
     pub left: u32,
 }
 
-/// Where a release is kept.
+/// Where such an acknowledgement is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Place {
     #[default]
@@ -38,12 +38,12 @@ enum Place {
     Older,
 }
 
-/// Releases that are not the latest.
+/// Those that are not the latest.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Older {
-    small_acked: Option<Release>,
-    all_acked: Option<Release>,
-    window_opened: Option<Release>,
+    small_acked: Option<ClockingAck>,
+    all_acked: Option<ClockingAck>,
+    window_opened: Option<ClockingAck>,
 }
 
 /// What the sender knew.
@@ -61,7 +61,7 @@ pub(crate) struct View {
     pub unanswered_since: Option<Instant>,
     /// The last acknowledgement that signals a loss.
     pub loss_signal: Option<Instant>,
-    latest: Option<Release>,
+    latest: Option<ClockingAck>,
     small_acked: Place,
     all_acked: Place,
     older: Option<Box<Older>>,
@@ -70,13 +70,13 @@ pub(crate) struct View {
 impl View {
     /// The last acknowledgement of new data.
     #[inline]
-    pub(crate) fn advanced(&self) -> Option<Release> {
+    pub(crate) fn clocking_ack(&self) -> Option<ClockingAck> {
         self.latest
     }
 
     /// The acknowledgement after which no small segment was outstanding (Minshall's form of Nagle).
     #[inline]
-    pub(crate) fn small_acked(&self) -> Option<Release> {
+    pub(crate) fn small_acked(&self) -> Option<ClockingAck> {
         match self.small_acked {
             Place::Nowhere => None,
             Place::Latest => self.latest,
@@ -86,7 +86,7 @@ impl View {
 
     /// The acknowledgement after which nothing was outstanding.
     #[inline]
-    pub(crate) fn all_acked(&self) -> Option<Release> {
+    pub(crate) fn all_acked(&self) -> Option<ClockingAck> {
         match self.all_acked {
             Place::Nowhere => None,
             Place::Latest => self.latest,
@@ -96,7 +96,7 @@ impl View {
 
     /// The acknowledgement that opened a window too small for the next segment.
     #[inline]
-    pub(crate) fn window_opened(&self) -> Option<Release> {
+    pub(crate) fn window_opened(&self) -> Option<ClockingAck> {
         self.older.as_ref()?.window_opened
     }
 
@@ -118,11 +118,12 @@ impl View {
 
     /// The window opened. Where there was room for no segment that held its sender since `last`; and where there was for one
     /// but not for two, with more to send, if nothing else did (tcp_tso_should_defer, net/ipv4/tcp_output.c).
-    pub(crate) fn open_window(&mut self, release: Release, last: Option<&LastData>, mss: u32) {
-        let room = i64::from(release.room);
-        let opened = self.window_opened().zip(last).is_some_and(|(opened, last)| opened.effective > last.at);
+    pub(crate) fn open_window(&mut self, ack: ClockingAck, last: Option<&LastData>, mss: u32) {
+        let room = i64::from(ack.room);
+        let opened =
+            self.window_opened().zip(last).is_some_and(|(opened, last)| opened.earliest_departure > last.at);
         if room < i64::from(mss) || room < 2 * i64::from(mss) && !opened {
-            self.older.get_or_insert_default().window_opened = Some(release);
+            self.older.get_or_insert_default().window_opened = Some(ack);
         }
     }
 
@@ -135,7 +136,7 @@ impl View {
 
     /// Takes an acknowledgement of new data, and which of the others it is as well.
     #[inline]
-    pub(crate) fn advance(&mut self, release: Release, small_acked: bool, all_acked: bool) {
+    pub(crate) fn advance(&mut self, ack: ClockingAck, small_acked: bool, all_acked: bool) {
         if self.small_acked == Place::Latest && !small_acked {
             self.older.get_or_insert_default().small_acked = self.latest;
             self.small_acked = Place::Older;
@@ -150,7 +151,7 @@ impl View {
         if all_acked {
             self.all_acked = Place::Latest;
         }
-        self.unanswered_since.get_or_insert(release.effective);
-        self.latest = Some(release);
+        self.unanswered_since.get_or_insert(ack.earliest_departure);
+        self.latest = Some(ack);
     }
 }

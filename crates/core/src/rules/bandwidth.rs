@@ -62,7 +62,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
 /// that can have let them go one by one: a backlog comes so out of a bottleneck, however slow that is.
 fn keeps_pace(wait: &Wait<'_>) -> bool {
     let difference = wait.gap - wait.last.spacing;
-    let released = wait.flow.view.advanced().is_some_and(|release| wait.follows(&release));
+    let released = wait.flow.view.clocking_ack().is_some_and(|ack| wait.follows(&ack));
     wait.last.queue == SendQueue::More
         && !wait.flow.is_paced()
         && wait.last.len == wait.segment.payload_len

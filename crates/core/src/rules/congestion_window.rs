@@ -15,7 +15,7 @@ use super::wait::{SLOW_HOST, Wait};
 use super::{link_share, pacing, queueing, receiver_think, send_buffer};
 use crate::bill::charge::Charge;
 use crate::flow::segment_class::{SegmentClass, SendQueue};
-use crate::flow::view::Release;
+use crate::flow::view::ClockingAck;
 use crate::words::cause::Cause;
 use crate::words::limits::BURST_GAP;
 use crate::words::report::{Confidence, Detail, Trigger};
@@ -24,9 +24,8 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     if wait.class != SegmentClass::New || wait.gap < BURST_GAP {
         return None;
     }
-    let advanced = wait.flow.view.advanced();
-    let release = advanced.filter(|release| wait.follows(release) || follows_late(wait, release));
-    let Some(release) = release else {
+    let newest = wait.flow.view.clocking_ack();
+    let Some(ack) = newest.filter(|ack| wait.follows(ack) || follows_late(wait, ack)) else {
         let queued = match wait.last.queue {
             SendQueue::More => wait.flow.flight() > 0,
             // A duplicate acknowledgement lets one segment more leave (limited transmit, RFC 3042).
@@ -53,40 +52,40 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         };
         return queued.then(|| pacing::spaced(wait));
     };
-    if pacing::paced(wait, &release) {
+    if pacing::paced(wait, &ack) {
         return Some(pacing::spaced(wait));
     }
     let (cause, form, confidence) = match wait.last.queue {
-        SendQueue::Emptied if piled_up(wait) => which(wait, &release),
-        SendQueue::Emptied => send_buffer::mid_write(wait, &release)
-            .or_else(|| counted_out(wait, &release))
-            .or_else(|| between_pieces(wait, &release))?,
-        _ => which(wait, &release),
+        SendQueue::Emptied if piled_up(wait) => which(wait, &ack),
+        SendQueue::Emptied => send_buffer::mid_write(wait, &ack)
+            .or_else(|| counted_out(wait, &ack))
+            .or_else(|| between_pieces(wait, &ack))?,
+        _ => which(wait, &ack),
     };
     // Where no handshake says how the windows are scaled, it may be one of those.
     let confidence = if wait.flow.scale_bounds.is_in_use() { Confidence::Possible } else { confidence };
     let detail = Detail {
-        flight_bytes: Some(u64::from(wait.model.rounds.flight_with(release.flight))),
-        window_bytes: (release.window > 0).then(|| u64::from(release.window)),
-        ack_delay: (cause == Cause::DelayedAckCwnd).then(|| wait.ack_delay(&release)).flatten(),
+        flight_bytes: Some(u64::from(wait.model.rounds.flight_with(ack.flight))),
+        window_bytes: (ack.window > 0).then(|| u64::from(ack.window)),
+        ack_delay: (cause == Cause::DelayedAckCwnd).then(|| wait.ack_delay(&ack)).flatten(),
         form,
         ..Detail::default()
     };
     let mut split = link_share::split(wait);
-    if let Some(held) = receiver_think::unread(wait, &release) {
+    if let Some(held) = receiver_think::unread(wait, &ack) {
         split.take(held);
     }
     if wait.near_sender() {
-        if let Some(late) = queueing::late_acknowledgement(wait, &release) {
+        if let Some(late) = queueing::late_acknowledgement(wait, &ack) {
             split.take(late);
         }
-    } else if !wait.follows(&release) {
-        split.take(queueing::behind(wait, &release));
+    } else if !wait.follows(&ack) {
+        split.take(queueing::behind(wait, &ack));
     }
     let charge = Charge::new(cause, wait.flow.side, Duration::ZERO, confidence)
-        .evidence(release.packet, wait.segment.packet)
+        .evidence(ack.packet, wait.segment.packet)
         .detail(detail);
-    Some(Verdict { split: split.rest(charge), trigger: Trigger::Packet(release.packet) })
+    Some(Verdict { split: split.rest(charge), trigger: Trigger::Packet(ack.packet) })
 }
 
 /// Whether writes have piled up behind small segments, each of which emptied the queue: a full segment that leaves with
@@ -97,12 +96,12 @@ fn piled_up(wait: &Wait<'_>) -> bool {
 
 /// Far from the sender, a segment of a queue that was not empty may have been late on its way, or the acknowledgement
 /// was: nothing else can have let it leave. Near a slow host it comes shortly behind, as nothing paced would.
-fn follows_late(wait: &Wait<'_>, release: &Release) -> bool {
-    let late = wait.segment.at - release.effective;
+fn follows_late(wait: &Wait<'_>, ack: &ClockingAck) -> bool {
+    let late = wait.segment.at - ack.earliest_departure;
     let most =
         if wait.near_sender() { wait.gap.divided_by(8).min(SLOW_HOST) } else { wait.own.divided_by(2) };
     wait.last.queue != SendQueue::Emptied
-        && release.effective > wait.last.at
+        && ack.earliest_departure > wait.last.at
         && late.is_positive()
         && late <= most
 }

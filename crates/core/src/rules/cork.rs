@@ -42,8 +42,8 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     if wait.last.queue == SendQueue::Unknown && wait.last.len <= wait.mss {
         return None;
     }
-    let idle_since = flow.view.all_acked().filter(|release| release.effective >= wait.last.at)?;
-    let waited = wait.segment.at - idle_since.effective;
+    let idle_since = flow.view.all_acked().filter(|ack| ack.earliest_departure >= wait.last.at)?;
+    let waited = wait.segment.at - idle_since.earliest_departure;
     let timer = flow.rto.rto().max(RTO_MIN);
     if !agrees(waited, timer, wait.rtt(), wait.tolerance()) {
         return None;
@@ -72,8 +72,8 @@ fn announced_more(wait: &Wait<'_>) -> Option<Verdict> {
     {
         return None;
     }
-    let release = flow.view.advanced().filter(|release| wait.follows(release))?;
-    if flow.room_left().is_some_and(|room| room < wait.mss as i32) || release.room < wait.mss as i32 {
+    let ack = flow.view.clocking_ack().filter(|ack| wait.follows(ack))?;
+    if flow.room_left().is_some_and(|room| room < wait.mss as i32) || ack.room < wait.mss as i32 {
         return None; // the window cut it
     }
     let detail = Detail {
@@ -82,9 +82,9 @@ fn announced_more(wait: &Wait<'_>) -> Option<Verdict> {
         ..Detail::default()
     };
     let charge = Charge::new(Cause::Cork, flow.side, Duration::ZERO, Confidence::Likely)
-        .evidence(release.packet, segment.packet)
+        .evidence(ack.packet, segment.packet)
         .detail(detail);
-    Some(Verdict { split: Split::of(wait.gap).rest(charge), trigger: Trigger::Packet(release.packet) })
+    Some(Verdict { split: Split::of(wait.gap).rest(charge), trigger: Trigger::Packet(ack.packet) })
 }
 
 /// Whether a wait from the last acknowledgement (or from the write, with nothing in flight) is the timer's.

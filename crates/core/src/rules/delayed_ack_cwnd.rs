@@ -9,15 +9,15 @@
 use tcpwhy_wire::Duration;
 
 use super::wait::Wait;
-use crate::flow::view::Release;
+use crate::flow::view::ClockingAck;
 use crate::words::limits::HELD_BACK_MIN;
 
 /// Whether an acknowledgement that was held back for so long is what the window had waited for.
-pub(super) fn is_cause(wait: &Wait<'_>, release: &Release, held_back: Duration) -> bool {
+pub(super) fn is_cause(wait: &Wait<'_>, ack: &ClockingAck, held_back: Duration) -> bool {
     // What left a round trip and more before a lone segment has been acknowledged, and that was lost: the tail loss probe may
     // be new data. After a timeout all but what was sent again counts as lost.
-    let few = release.flight <= 4 * wait.mss
+    let few = ack.flight <= 4 * wait.mss
         || (wait.last.len <= wait.mss && wait.last.spacing > wait.rtt() + HELD_BACK_MIN)
-        || (release.repaired && release.flight.saturating_sub(release.left) <= 2 * wait.mss);
+        || (ack.repaired && ack.flight.saturating_sub(ack.left) <= 2 * wait.mss);
     held_back >= HELD_BACK_MIN.max(wait.gap.divided_by(4)) && few
 }

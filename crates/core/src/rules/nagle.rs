@@ -19,7 +19,7 @@ use crate::bill::charge::Charge;
 use crate::bill::split::Split;
 use crate::flow::direction::Flow;
 use crate::flow::segment_class::{LastData, SegmentClass, SendQueue};
-use crate::flow::view::Release;
+use crate::flow::view::ClockingAck;
 use crate::words::cause::Cause;
 use crate::words::limits::{BURST_GAP, HELD_BACK_MIN, RTO_MIN};
 use crate::words::report::{Confidence, Detail, Trigger};
@@ -39,9 +39,9 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     if wait.is_full() || segment.flags.fin() {
         return None;
     }
-    let (release, form) = released_by(wait)?;
+    let (ack, form) = released_by(wait)?;
     // The window is asked before Nagle (tcp_snd_wnd_test in tcp_write_xmit).
-    if i64::from(release.room) < i64::from(segment.payload_len) {
+    if i64::from(ack.room) < i64::from(segment.payload_len) {
         return None;
     }
     // It could as well be the next request, of a client that reads before it writes again.
@@ -50,7 +50,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     if model.nagle_ignored > model.nagle_held {
         return None;
     }
-    let held_back = wait.ack_delay(&release).unwrap_or(Duration::ZERO);
+    let held_back = wait.ack_delay(&ack).unwrap_or(Duration::ZERO);
     let cause = if held_back >= HELD_BACK_MIN { Cause::NagleDelayedAck } else { Cause::Nagle };
     // With more of the same write behind the last segment, its application did not pause.
     let pause = model.pause(wait.index, wait.last.len).filter(|_| wait.last.queue != SendQueue::More);
@@ -72,28 +72,28 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     };
     // While the bottleneck works off what left before, the tail would have waited there.
     let mut split = if wait.near_sender() { link_share::split(wait) } else { Split::of(wait.gap) };
-    if let Some(held) = receive_window::before_nagle(wait, &release) {
+    if let Some(held) = receive_window::before_nagle(wait, &ack) {
         split.take(held);
     }
     // It came because what it acknowledges went out again: until then it was lost, or what it acknowledges.
-    if let Some(rtt) = release.rtt.filter(|_| release.repaired) {
-        let copied = release.effective - wait.own - rtt - wait.last.at;
+    if let Some(rtt) = ack.rtt.filter(|_| ack.repaired) {
+        let copied = ack.earliest_departure - wait.own - rtt - wait.last.at;
         if copied >= RTO_MIN {
             let detail = Detail { retransmits: Some(1), form: Some("timeout"), ..Detail::default() };
             let charge = Charge::new(Cause::Rto, wait.flow.side, copied, Confidence::Likely).detail(detail);
-            split.take(charge.evidence(wait.last.packet, release.packet));
+            split.take(charge.evidence(wait.last.packet, ack.packet));
         }
     }
-    if !wait.follows(&release) {
-        let late = wait.segment.at - release.effective;
+    if !wait.follows(&ack) {
+        let late = wait.segment.at - ack.earliest_departure;
         if late > wait.gap.divided_by(8) {
             confidence = Confidence::Possible;
         }
         split.take(if wait.near_sender() {
             Charge::new(Cause::SenderThink, wait.flow.side, late, Confidence::Possible)
-                .evidence(release.packet, segment.packet)
+                .evidence(ack.packet, segment.packet)
         } else {
-            queueing::behind(wait, &release)
+            queueing::behind(wait, &ack)
         });
     }
     // Where the acknowledgement came at once (the first exchange on Linux: quick acknowledgements), the application
@@ -114,24 +114,24 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     let detail = Detail {
         held_bytes: Some(segment.payload_len),
         ack_delay: Some(held_back),
-        flight_bytes: Some(u64::from(release.flight)),
+        flight_bytes: Some(u64::from(ack.flight)),
         form,
         ..Detail::default()
     };
     let charge = Charge::new(cause, wait.flow.side, Duration::ZERO, confidence)
-        .evidence(release.packet, segment.packet)
+        .evidence(ack.packet, segment.packet)
         .detail(detail);
-    Some(Verdict { split: split.rest(charge), trigger: Trigger::Packet(release.packet) })
+    Some(Verdict { split: split.rest(charge), trigger: Trigger::Packet(ack.packet) })
 }
 
 /// A reply to a request that arrived while an earlier reply was outstanding: whether it left because that one was
 /// acknowledged. An acknowledgement that came with the request, or before it, released nothing of its answer, and one that
 /// came soon behind it held little.
 pub(crate) fn holds_answer(wait: &Wait<'_>, request: &LastData) -> Option<Verdict> {
-    let release = wait.flow.view.small_acked()?;
-    let held = release.effective - wait.own - request.at;
+    let ack = wait.flow.view.small_acked()?;
+    let held = ack.earliest_departure - wait.own - request.at;
     let little = held < wait.gap.divided_by(2);
-    if wait.last.len == 0 || release.packet <= request.packet || little || !wait.follows(&release) {
+    if wait.last.len == 0 || ack.packet <= request.packet || little || !wait.follows(&ack) {
         return None;
     }
     judge(wait)
@@ -141,18 +141,18 @@ pub(crate) fn holds_answer(wait: &Wait<'_>, request: &LastData) -> Option<Verdic
 /// go, and what looks like the next request was written before. That its application writes so must have shown where
 /// the acknowledgement came alone.
 pub(crate) fn holds_rest(wait: &Wait<'_>, reply_first: Seq) -> bool {
-    let answered = |release: &Release| wait.segment.ack.after(reply_first) && wait.follows(release);
+    let answered = |ack: &ClockingAck| wait.segment.ack.after(reply_first) && wait.follows(ack);
     is_usual(wait)
         && wait.class == SegmentClass::New
         && wait.model.nagle_ignored <= wait.model.nagle_held
-        && wait.flow.view.small_acked().is_some_and(|release| answered(&release))
+        && wait.flow.view.small_acked().is_some_and(|ack| answered(&ack))
 }
 
 /// Far from the sender the segment may have been late on its way, and beside it its host may have been. After a long hold that is likelier than a write that
 /// happened to come just then, unless this sender is known not to mind Nagle.
-fn follows_late(wait: &Wait<'_>, release: &Release) -> bool {
-    let late = wait.segment.at - release.effective;
-    let held_back = wait.ack_delay(release).is_some_and(|delay| delay >= HELD_BACK_MIN);
+fn follows_late(wait: &Wait<'_>, ack: &ClockingAck) -> bool {
+    let late = wait.segment.at - ack.earliest_departure;
+    let held_back = wait.ack_delay(ack).is_some_and(|delay| delay >= HELD_BACK_MIN);
     // Its application has shown that it pauses less by itself.
     let prompt = || {
         let pause = wait.model.pause(wait.index, wait.last.len);
@@ -166,14 +166,14 @@ fn follows_late(wait: &Wait<'_>, release: &Release) -> bool {
     // The same two pieces were held before, and the first one's own acknowledgement is what was late.
     let usual = is_usual(wait)
         && late <= wait.own.max(wait.gap.divided_by(4))
-        && release.effective - wait.own >= wait.last.at;
+        && ack.earliest_departure - wait.own >= wait.last.at;
     // Near its sender that host stood still between the two, as a virtual machine's does: the same two pieces were held before.
     let near = wait.near_sender();
     let stood_still =
         is_usual(wait) && held_back && wait.model.nagle_held > 0 && late <= wait.gap.divided_by(8);
     (if near { stood_still } else { held_back && soon || rest || usual })
         && wait.model.nagle_ignored == 0
-        && release.effective > wait.last.at
+        && ack.earliest_departure > wait.last.at
         && late.is_positive()
         && !came_by_itself(wait, late)
 }
@@ -194,28 +194,30 @@ fn is_usual(wait: &Wait<'_>) -> bool {
 /// Whether a small segment left soon after an acknowledgement that had been held back for long, though not with it: a host that
 /// was busy just then would have been as late.
 pub(crate) fn may_have_held(wait: &Wait<'_>) -> bool {
-    let soon = |release: &Release| {
-        let late = wait.segment.at - release.effective;
-        let held_back = wait.ack_delay(release).is_some_and(|delay| delay >= HELD_BACK_MIN);
-        held_back && release.effective > wait.last.at && late.is_positive() && late <= wait.gap.divided_by(16)
+    let soon = |ack: &ClockingAck| {
+        let late = wait.segment.at - ack.earliest_departure;
+        let held_back = wait.ack_delay(ack).is_some_and(|delay| delay >= HELD_BACK_MIN);
+        held_back
+            && ack.earliest_departure > wait.last.at
+            && late.is_positive()
+            && late <= wait.gap.divided_by(16)
     };
     wait.model.nagle_ignored == 0
         && !wait.is_full()
         && !wait.segment.flags.fin()
-        && wait.flow.view.small_acked().is_some_and(|release| soon(&release))
+        && wait.flow.view.small_acked().is_some_and(|ack| soon(&ack))
 }
 
-fn released_by(wait: &Wait<'_>) -> Option<(Release, Option<&'static str>)> {
+fn released_by(wait: &Wait<'_>) -> Option<(ClockingAck, Option<&'static str>)> {
     let small_acked = wait.flow.view.small_acked();
-    if let Some(release) = small_acked.filter(|release| wait.follows(release) || follows_late(wait, release))
-    {
-        return Some((release, None));
+    if let Some(ack) = small_acked.filter(|ack| wait.follows(ack) || follows_late(wait, ack)) {
+        return Some((ack, None));
     }
     // RFC 896: a full segment was outstanding, and all of it had to be acknowledged first. The segment before it was
     // pushed, so no window stopped the sender; a lone acknowledgement held back is the only thing that passed.
-    let release = wait.flow.view.all_acked().filter(|release| wait.follows(release))?;
-    let held_back = wait.ack_delay(&release).is_some_and(|delay| delay >= HELD_BACK_MIN);
-    (held_back && release.flight <= 2 * wait.mss).then_some((release, Some("rfc896")))
+    let ack = wait.flow.view.all_acked().filter(|ack| wait.follows(ack))?;
+    let held_back = wait.ack_delay(&ack).is_some_and(|delay| delay >= HELD_BACK_MIN);
+    (held_back && ack.flight <= 2 * wait.mss).then_some((ack, Some("rfc896")))
 }
 
 /// Whether a small segment leaves while a small one is outstanding.
@@ -260,8 +262,8 @@ pub(crate) fn observe(wait: &Wait<'_>, verdict: &Verdict) -> NagleObservation {
     let billed = |cause: Cause| verdict.split.has(cause.bit());
     // Counted even while the sender is thought not to mind: an acknowledgement that the capture missed made it seem so.
     let follows_held_back = || {
-        let release = flow.view.small_acked().filter(|release| wait.follows(release));
-        release.and_then(|release| wait.ack_delay(&release)).is_some_and(|delay| delay >= HELD_BACK_MIN)
+        let ack = flow.view.small_acked().filter(|ack| wait.follows(ack));
+        ack.and_then(|ack| wait.ack_delay(&ack)).is_some_and(|delay| delay >= HELD_BACK_MIN)
     };
     let off = is_off(flow, wait.segment, wait.class, wait.mss);
     let may_be_held = !wait.is_full() && !off && wait.gap >= BURST_GAP;
@@ -283,11 +285,11 @@ pub(crate) fn observe(wait: &Wait<'_>, verdict: &Verdict) -> NagleObservation {
     // this one may have been.
     let varies = wait.own.divided_by(2).min(PAUSE_LATE_MAX);
     let late_max = if wait.near_sender() { Duration::ZERO } else { flow.queued_peak.max(varies) };
-    let acked_at_once = flow.view.small_acked().is_some_and(|release| {
-        release.effective > wait.last.at
-            && release.effective + late_max < wait.segment.at
-            && !wait.follows(&release)
-            && wait.ack_delay(&release).is_some_and(|delay| delay < HELD_BACK_MIN)
+    let acked_at_once = flow.view.small_acked().is_some_and(|ack| {
+        ack.earliest_departure > wait.last.at
+            && ack.earliest_departure + late_max < wait.segment.at
+            && !wait.follows(&ack)
+            && wait.ack_delay(&ack).is_some_and(|delay| delay < HELD_BACK_MIN)
     });
     observation.pause = acked_at_once.then_some(wait.gap);
     observation

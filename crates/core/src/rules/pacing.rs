@@ -13,15 +13,15 @@ use super::wait::Wait;
 use super::{link_share, receive_window, slow_start};
 use crate::bill::charge::Charge;
 use crate::flow::segment_class::SendQueue;
-use crate::flow::view::Release;
+use crate::flow::view::ClockingAck;
 use crate::words::cause::Cause;
 use crate::words::report::{Confidence, Detail};
 
 /// Whether the sender keeps a beat of its own, to which acknowledgements come by chance: no queue that would give them one
 /// stands in front of the bottleneck.
-pub(super) fn paced(wait: &Wait<'_>, release: &Release) -> bool {
+pub(super) fn paced(wait: &Wait<'_>, ack: &ClockingAck) -> bool {
     let flow = wait.flow;
-    let waited = if wait.near_sender() { wait.ack_delay(release) } else { flow.queued_on_way };
+    let waited = if wait.near_sender() { wait.ack_delay(ack) } else { flow.queued_on_way };
     wait.last.queue != SendQueue::Emptied
         && flow.cadence.is_kept(wait.rtt())
         && waited.is_some_and(|waited| waited < wait.gap)

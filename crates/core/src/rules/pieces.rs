@@ -4,19 +4,19 @@ use super::used_up::which;
 use super::verdict::Held;
 use super::wait::Wait;
 use super::whole_round::WHOLE_ROUND_MIN;
-use crate::flow::view::Release;
+use crate::flow::view::ClockingAck;
 use crate::words::cause::Cause;
 use crate::words::limits::INITIAL_WINDOW_SEGMENTS;
 use crate::words::report::Confidence;
 
 /// Whoever goes on at once behind a piece that had emptied its queue (`send_buffer::writes_on`) waits behind such a one for the same acknowledgements as behind any other.
-pub(super) fn between_pieces(wait: &Wait<'_>, release: &Release) -> Option<Held> {
+pub(super) fn between_pieces(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Held> {
     let many = wait.last.flight >= INITIAL_WINDOW_SEGMENTS * wait.mss && wait.last.len > wait.mss;
     let whole_round = wait.gap >= wait.rtt() - wait.rtt().divided_by(4) && wait.gap >= WHOLE_ROUND_MIN;
     if !(wait.model.writes_on && many && whole_round && wait.is_full()) {
         return None;
     }
-    let (cause, form, _) = which(wait, release);
+    let (cause, form, _) = which(wait, ack);
     Some((cause, form, Confidence::Possible))
 }
 
@@ -24,17 +24,17 @@ pub(super) fn between_pieces(wait: &Wait<'_>, release: &Release) -> Option<Held>
 /// 10, at first); what the application writes from then on is joined and leaves with the next acknowledgement. If it goes
 /// on as before instead, the application was waiting too: small packets fill a send buffer by what the kernel spends
 /// on each (sk_wmem_alloc counts truesize).
-pub(super) fn counted_out(wait: &Wait<'_>, release: &Release) -> Option<Held> {
+pub(super) fn counted_out(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Held> {
     let segments = wait.last.flight_segments.max(wait.last.unheard);
     let unheard = wait.last.snd_una.map_or(0, |snd_una| (wait.segment.seq - snd_una).max(0) as u32);
     // With Nagle, one small segment is in flight at most (tcp_minshall_check, net/ipv4/tcp_output.c).
     let small = wait.last.flight.max(unheard) < segments.saturating_sub(1) * wait.mss;
     let nagle_is_off = wait.model.nagle_ignored > 0 || small;
-    if segments < INITIAL_WINDOW_SEGMENTS || !nagle_is_off || !wait.follows(release) {
+    if segments < INITIAL_WINDOW_SEGMENTS || !nagle_is_off || !wait.follows(ack) {
         return None;
     }
     if wait.segment.payload_len > wait.last.len {
-        return Some(which(wait, release));
+        return Some(which(wait, ack));
     }
     let whole_round = wait.gap >= wait.rtt() - wait.rtt().divided_by(4) && wait.gap >= WHOLE_ROUND_MIN;
     whole_round.then_some((Cause::SendBuffer, Some("small-writes"), Confidence::Possible))

@@ -11,7 +11,7 @@ use tcpwhy_wire::Duration;
 use super::link_share;
 use super::wait::Wait;
 use crate::bill::charge::Charge;
-use crate::flow::view::Release;
+use crate::flow::view::ClockingAck;
 use crate::words::cause::Cause;
 use crate::words::limits::HELD_BACK_MIN;
 use crate::words::report::Confidence;
@@ -20,23 +20,23 @@ use crate::words::report::Confidence;
 const LATE_MIN: Duration = Duration::from_millis(1);
 
 /// By how much the segment came later than what let it go allows.
-pub(super) fn behind(wait: &Wait<'_>, release: &Release) -> Charge {
-    let late = wait.segment.at - release.effective;
+pub(super) fn behind(wait: &Wait<'_>, ack: &ClockingAck) -> Charge {
+    let late = wait.segment.at - ack.earliest_departure;
     Charge::new(Cause::Queueing, wait.flow.side, late, Confidence::Possible)
-        .evidence(release.packet, wait.segment.packet)
+        .evidence(ack.packet, wait.segment.packet)
 }
 
 /// By how much an acknowledgement came later than the path and the flight before it allow. Two segments and more are acknowledged
 /// at once (RFC 9293, 3.8.6.3) unless their receiver does not read, and then its window is smaller.
-pub(super) fn late_acknowledgement(wait: &Wait<'_>, release: &Release) -> Option<Charge> {
+pub(super) fn late_acknowledgement(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Charge> {
     let rate = link_share::rate(wait)?;
-    let acked = release.flight.saturating_sub(release.left);
-    let unread = wait.flow.view.window < release.window_peak - release.window_peak / 4;
-    let own = rate.time_for(wait.flow.on_wire(release.flight.max(wait.last.flight), 0, wait.mss));
-    let late = wait.ack_delay(release)? - own;
+    let acked = ack.flight.saturating_sub(ack.left);
+    let unread = wait.flow.view.window < ack.window_peak - ack.window_peak / 4;
+    let own = rate.time_for(wait.flow.on_wire(ack.flight.max(wait.last.flight), 0, wait.mss));
+    let late = wait.ack_delay(ack)? - own;
     if acked < 2 * wait.mss || wait.model.rounds.lost || unread || late < LATE_MIN || late >= HELD_BACK_MIN {
         return None;
     }
     let charge = Charge::new(Cause::Queueing, wait.flow.side, late, Confidence::Possible);
-    Some(charge.evidence(release.packet, wait.segment.packet))
+    Some(charge.evidence(ack.packet, wait.segment.packet))
 }

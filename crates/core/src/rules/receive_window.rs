@@ -12,7 +12,7 @@ use super::{link_share, queueing, receiver_think};
 use crate::bill::charge::Charge;
 use crate::flow::direction::Flow;
 use crate::flow::segment_class::{SegmentClass, SendQueue};
-use crate::flow::view::Release;
+use crate::flow::view::ClockingAck;
 use crate::words::cause::Cause;
 use crate::words::limits::{BURST_GAP, RTO_MIN};
 use crate::words::report::{Confidence, Detail, Trigger};
@@ -37,32 +37,31 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     // With more to send, Linux puts off what is less than two segments (tcp_tso_autosize and tcp_tso_should_defer,
     // net/ipv4/tcp_output.c). A small window ends so near to a congestion window's end by chance: 5,840 bytes to three segments.
     let backlog = wait.is_full() && wait.last.queue != SendQueue::Emptied && wait.gap >= BURST_GAP;
-    let fits = |release: &Release| release.room >= wait.segment.payload_len.min(wait.mss) as i32;
-    let put_off = |release: &Release| {
-        backlog && release.window >= LARGE_SEGMENTS * wait.mss && release.room < 2 * wait.mss as i32
+    let fits = |ack: &ClockingAck| ack.room >= wait.segment.payload_len.min(wait.mss) as i32;
+    let put_off = |ack: &ClockingAck| {
+        backlog && ack.window >= LARGE_SEGMENTS * wait.mss && ack.room < 2 * wait.mss as i32
     };
-    let limited =
-        |release: &Release| release.effective > wait.last.at && (!fits(release) || put_off(release));
-    let release = flow.view.window_opened().filter(limited)?;
-    let follows = wait.follows(&release);
+    let limited = |ack: &ClockingAck| ack.earliest_departure > wait.last.at && (!fits(ack) || put_off(ack));
+    let ack = flow.view.window_opened().filter(limited)?;
+    let follows = wait.follows(&ack);
     // A writer that slept for room is woken, however short the way is.
-    let late = wait.segment.at - release.effective;
-    let woken = release.room == 0 && late <= wait.gap.divided_by(8).min(SLOW_HOST);
+    let late = wait.segment.at - ack.earliest_departure;
+    let woken = ack.room == 0 && late <= wait.gap.divided_by(8).min(SLOW_HOST);
     let long_open = late > wait.rtt() + wait.tolerance() && !woken;
     // What fills the window to its last byte was cut there (tcp_mss_split_point, net/ipv4/tcp_output.c) and is pushed all the
     // same where it is several packets (__tcp_transmit_skb, since 5.4).
-    let emptied = wait.last.queue == SendQueue::Emptied && release.room != 0;
+    let emptied = wait.last.queue == SendQueue::Emptied && ack.room != 0;
     if !follows && (long_open || emptied) {
-        return went_on_late(wait, &release).filter(|_| !emptied);
+        return went_on_late(wait, &ack).filter(|_| !emptied);
     }
-    let (cause, form) = whose(wait, &release);
+    let (cause, form) = whose(wait, &ack);
     let detail = Detail {
-        window_bytes: Some(u64::from(release.window)),
-        flight_bytes: Some(u64::from(release.flight)),
+        window_bytes: Some(u64::from(ack.window)),
+        flight_bytes: Some(u64::from(ack.flight)),
         form,
         ..Detail::default()
     };
-    let certain = follows && !fits(&release) && !flow.scale_bounds.is_in_use();
+    let certain = follows && !fits(&ack) && !flow.scale_bounds.is_in_use();
     // A window stands still while something before it is missing: without the loss it might not have held anything.
     let behind_hole =
         flow.view.loss_signal.is_some_and(|at| at + wait.rtt() + wait.tolerance() >= wait.segment.at);
@@ -73,44 +72,44 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     };
     let split = link_share::split(wait);
     let charge = Charge::new(cause, flow.side, Duration::ZERO, confidence)
-        .evidence(release.packet, wait.segment.packet)
+        .evidence(ack.packet, wait.segment.packet)
         .detail(detail);
-    Some(Verdict { split: split.rest(charge), trigger: Trigger::Packet(release.packet) })
+    Some(Verdict { split: split.rest(charge), trigger: Trigger::Packet(ack.packet) })
 }
 
 /// A window without room for a byte lets nothing go, whatever else its sender does: until it opened, the wait was that window's. What
 /// came then is shorter, or it would be the sender's own pause.
-fn went_on_late(wait: &Wait<'_>, release: &Release) -> Option<Verdict> {
-    let late = wait.segment.at - release.effective;
-    let shut = release.room <= 0 || wait.last.queue == SendQueue::More;
+fn went_on_late(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Verdict> {
+    let late = wait.segment.at - ack.earliest_departure;
+    let shut = ack.room <= 0 || wait.last.queue == SendQueue::More;
     if !shut || late > wait.gap.divided_by(2) {
         return None;
     }
     let mut split = link_share::split(wait);
     split.take(if wait.near_sender() {
         let late = Charge::new(Cause::SenderThink, wait.flow.side, late, Confidence::Possible);
-        late.evidence(release.packet, wait.segment.packet)
+        late.evidence(ack.packet, wait.segment.packet)
     } else {
-        queueing::behind(wait, release)
+        queueing::behind(wait, ack)
     });
-    let (cause, form) = whose(wait, release);
+    let (cause, form) = whose(wait, ack);
     let detail = Detail {
-        window_bytes: Some(u64::from(release.window)),
-        flight_bytes: Some(u64::from(release.flight)),
+        window_bytes: Some(u64::from(ack.window)),
+        flight_bytes: Some(u64::from(ack.flight)),
         form,
         ..Detail::default()
     };
     let charge = Charge::new(cause, wait.flow.side, Duration::ZERO, Confidence::Likely)
-        .evidence(wait.last.packet, release.packet)
+        .evidence(wait.last.packet, ack.packet)
         .detail(detail);
-    Some(Verdict { split: split.rest(charge), trigger: Trigger::Packet(release.packet) })
+    Some(Verdict { split: split.rest(charge), trigger: Trigger::Packet(ack.packet) })
 }
 
-/// What a used-up window held of a small segment before it opened, where Nagle held that until `release`.
-pub(crate) fn before_nagle(wait: &Wait<'_>, release: &Release) -> Option<Charge> {
+/// What a used-up window held of a small segment before it opened, where Nagle held that until `ack`.
+pub(crate) fn before_nagle(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Charge> {
     let opened = wait.flow.view.window_opened().filter(|opened| {
-        opened.effective > wait.last.at
-            && opened.packet < release.packet
+        opened.earliest_departure > wait.last.at
+            && opened.packet < ack.packet
             && opened.room < wait.segment.payload_len as i32
     })?;
     let (cause, form) = whose(wait, &opened);
@@ -120,7 +119,7 @@ pub(crate) fn before_nagle(wait: &Wait<'_>, release: &Release) -> Option<Charge>
         form,
         ..Detail::default()
     };
-    let held = opened.effective - wait.last.at;
+    let held = opened.earliest_departure - wait.last.at;
     let charge = Charge::new(cause, wait.flow.side, held, Confidence::Likely);
     Some(charge.evidence(wait.last.packet, opened.packet).detail(detail))
 }
@@ -135,8 +134,8 @@ pub(crate) fn update_unseen(wait: &Wait<'_>) -> bool {
 }
 
 /// A window that stands at its ceiling is the buffer's; one that had shrunk is the reader's.
-fn whose(wait: &Wait<'_>, release: &Release) -> (Cause, Option<&'static str>) {
-    match receiver_think::form(wait, release) {
+fn whose(wait: &Wait<'_>, ack: &ClockingAck) -> (Cause, Option<&'static str>) {
+    match receiver_think::form(wait, ack) {
         Some(form) => (Cause::ReceiverThink, Some(form)),
         None => (Cause::ReceiveWindow, Some(form(wait.flow, wait))),
     }

@@ -13,7 +13,7 @@ use super::wait::Wait;
 use crate::bill::charge::Charge;
 use crate::bill::split::Split;
 use crate::flow::segment_class::{SegmentClass, SendQueue};
-use crate::flow::view::Release;
+use crate::flow::view::ClockingAck;
 use crate::words::cause::Cause;
 use crate::words::limits::HELD_BACK_MIN;
 use crate::words::report::{Confidence, Detail, Trigger};
@@ -22,39 +22,39 @@ use crate::words::report::{Confidence, Detail, Trigger};
 const UNREAD_MIN: Duration = Duration::from_millis(2);
 
 /// How a used-up window shows a reader that is slow.
-pub(super) fn form(wait: &Wait<'_>, release: &Release) -> Option<&'static str> {
+pub(super) fn form(wait: &Wait<'_>, ack: &ClockingAck) -> Option<&'static str> {
     // One acknowledgement for all that was in flight, long after it arrived, opens the window by as much as was read: two
     // segments that were read are acknowledged at once (RFC 9293, 3.8.6.3).
-    let held_back = wait.ack_delay(release).is_some_and(|delay| delay >= HELD_BACK_MIN);
-    if held_back && release.left < release.flight / 4 && release.flight > wait.mss {
+    let held_back = wait.ack_delay(ack).is_some_and(|delay| delay >= HELD_BACK_MIN);
+    if held_back && ack.left < ack.flight / 4 && ack.flight > wait.mss {
         return Some("slow-reader");
     }
-    let shrunk = release.window < release.window_peak / 2;
-    shrunk.then_some(if release.window < wait.mss { "zero-window" } else { "slow-reader" })
+    let shrunk = ack.window < ack.window_peak / 2;
+    shrunk.then_some(if ack.window < wait.mss { "zero-window" } else { "slow-reader" })
 }
 
 /// On one host nothing but its reader holds back the acknowledgement of several segments that have long arrived
 /// (__tcp_ack_snd_check, net/ipv4/tcp_input.c: the window would shrink).
-pub(super) fn on_one_host(wait: &Wait<'_>, release: &Release, held_back: Duration) -> bool {
-    let several = release.flight > 2 * wait.mss && release.left < release.flight / 4;
+pub(super) fn on_one_host(wait: &Wait<'_>, ack: &ClockingAck, held_back: Duration) -> bool {
+    let several = ack.flight > 2 * wait.mss && ack.left < ack.flight / 4;
     wait.flow.on_one_host && several && held_back >= HELD_BACK_MIN
 }
 
 /// For how long one acknowledgement of a whole flight waited at a receiver whose application does not read. Several segments
 /// are acknowledged at once unless that makes the window smaller (__tcp_ack_snd_check, net/ipv4/tcp_input.c): then by the timer.
-pub(super) fn unread(wait: &Wait<'_>, release: &Release) -> Option<Charge> {
-    let acked = release.flight.saturating_sub(release.left);
-    let whole = acked > 4 * wait.mss && release.left < release.flight / 4;
-    let shrunk = release.window.saturating_sub(wait.flow.view.window);
+pub(super) fn unread(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Charge> {
+    let acked = ack.flight.saturating_sub(ack.left);
+    let whole = acked > 4 * wait.mss && ack.left < ack.flight / 4;
+    let shrunk = ack.window.saturating_sub(wait.flow.view.window);
     // Beside the receiver nothing but it can have held it; far away it may have been the path.
     let least = if wait.near_sender() { HELD_BACK_MIN } else { UNREAD_MIN };
-    let held_back = wait.ack_delay(release).filter(|&delay| delay >= least)?;
+    let held_back = wait.ack_delay(ack).filter(|&delay| delay >= least)?;
     if !whole || shrunk < acked / 2 || wait.flow.scale_bounds.is_in_use() {
         return None;
     }
     let detail = Detail { ack_delay: Some(held_back), form: Some("slow-reader"), ..Detail::default() };
     let charge = Charge::new(Cause::ReceiverThink, wait.flow.side, held_back, Confidence::Likely);
-    Some(charge.evidence(release.packet, wait.segment.packet).detail(detail))
+    Some(charge.evidence(ack.packet, wait.segment.packet).detail(detail))
 }
 
 /// Several segments that arrived long ago, and nothing before them is missing, are not acknowledged, of a sender that has more to send and little room: with less than a third

@@ -154,7 +154,8 @@ pub(super) fn is_probe(wait: &Wait<'_>) -> bool {
     };
     // What a window or a cork holds shows in the segment before it; what Nagle holds was written later.
     let queued = wait.last.queue != SendQueue::Emptied && flow.view.unanswered_since.is_none();
-    let advanced = flow.view.advanced().map_or(wait.last.at, |release| release.effective.max(wait.last.at));
+    let advanced =
+        flow.view.clocking_ack().map_or(wait.last.at, |ack| ack.earliest_departure.max(wait.last.at));
     let since = if queued { wait.last.at } else { advanced };
     let waited = wait.segment.at - since;
     waited >= (least - srtt.divided_by(8)).max(HELD_BACK_MIN)
@@ -169,7 +170,7 @@ fn is_probe_from_afar(wait: &Wait<'_>) -> bool {
     let srtt = flow.rto.srtt().unwrap_or(wait.rtt()).max(wait.rtt());
     let (least, most) = (srtt.times(2), srtt.times(2) + srtt.divided_by(4) + TIMER_TICK.times(3));
     let queued = wait.last.queue == SendQueue::More && flow.flight() == 0 && flow.missed_since_data == 0;
-    let opened = flow.view.window_opened().is_some_and(|opened| opened.effective > wait.last.at);
+    let opened = flow.view.window_opened().is_some_and(|opened| opened.earliest_departure > wait.last.at);
     !wait.near_sender()
         && queued
         && !opened
@@ -219,7 +220,7 @@ fn missing_since(class: SegmentClass) -> Option<Instant> {
 /// timer that began with that one ran on (tcp_rearm_rto, net/ipv4/tcp_input.c).
 fn by_itself(wait: &Wait<'_>) -> bool {
     let view = &wait.flow.view;
-    let latest = view.advanced().map(|release| release.effective).max(view.loss_signal);
+    let latest = view.clocking_ack().map(|ack| ack.earliest_departure).max(view.loss_signal);
     wait.gap >= HELD_BACK_MIN.max(wait.own) && latest.is_none_or(|at| wait.segment.at - at > wait.tolerance())
 }
 
@@ -320,7 +321,7 @@ fn timed(wait: &Wait<'_>) -> bool {
 /// Whether an acknowledgement let the segment leave, and no timer.
 fn was_let_go(wait: &Wait<'_>) -> bool {
     let view = &wait.flow.view;
-    [view.window_opened(), view.advanced()].iter().flatten().any(|release| wait.follows(release))
+    [view.window_opened(), view.clocking_ack()].iter().flatten().any(|ack| wait.follows(ack))
 }
 
 /// A timer as late as it may be: the estimate lags the kernel's, and the wheel is coarse (kernel/time/timer.c).

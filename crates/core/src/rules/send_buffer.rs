@@ -10,7 +10,7 @@ use super::verdict::{Held, Verdict};
 use super::wait::Wait;
 use super::{pacing, receive_window};
 use crate::flow::segment_class::SendQueue;
-use crate::flow::view::Release;
+use crate::flow::view::ClockingAck;
 use crate::words::cause::Cause;
 use crate::words::limits::{BURST_GAP, HELD_BACK_MIN, SEND_BUFFER_MIN};
 use crate::words::report::Confidence;
@@ -18,9 +18,9 @@ use crate::words::report::Confidence;
 /// Rounds of one flight: the advertised window's, or the send buffer's. A sender that has less room than it likes to send
 /// at once waits for more of it (tcp_tso_should_defer, net/ipv4/tcp_output.c), so that a window is used up when little
 /// is left of it.
-pub(super) fn flat(wait: &Wait<'_>, release: &Release, confidence: Confidence) -> Held {
-    let little = release.window / 8;
-    if release.window > 0 && i64::from(release.room) <= i64::from(little) {
+pub(super) fn flat(wait: &Wait<'_>, ack: &ClockingAck, confidence: Confidence) -> Held {
+    let little = ack.window / 8;
+    if ack.window > 0 && i64::from(ack.room) <= i64::from(little) {
         return (Cause::ReceiveWindow, Some(receive_window::form(wait.flow, wait)), confidence);
     }
     // What fills a buffer leaves in trains, as room comes; who spaces segments all over the round trip paces them.
@@ -35,37 +35,37 @@ pub(super) fn flat(wait: &Wait<'_>, release: &Release, confidence: Confidence) -
 /// Whether the sender let acknowledgements of half its flight pass before it went on. Whom a window holds sends for each
 /// of them; a writer that sleeps for room in its send buffer is woken when a third of it is free (sk_stream_write_space,
 /// net/core/stream.c).
-pub(super) fn drained(wait: &Wait<'_>, release: &Release) -> bool {
+pub(super) fn drained(wait: &Wait<'_>, ack: &ClockingAck) -> bool {
     let flow = wait.flow;
-    let by_release = release.flight.saturating_sub(release.left);
+    let by_release = ack.flight.saturating_sub(ack.left);
     let passed = flow.acked_since(wait.last).saturating_sub(by_release);
     // Far from the sender, the time at which it had them is known as well as the way to it.
     let blurred = if wait.near_sender() { BURST_GAP } else { wait.tolerance().times(3) };
-    let went_on = release.effective.min(wait.segment.at); // what it was late by on its way is no part of it
+    let went_on = ack.earliest_departure.min(wait.segment.at); // what it was late by on its way is no part of it
     let since = flow.view.unanswered_since.filter(|&since| went_on - since >= blurred);
-    since.is_some() && !wait.recovering() && passed >= release.flight.saturating_add(passed) / 2
+    since.is_some() && !wait.recovering() && passed >= ack.flight.saturating_add(passed) / 2
 }
 
 /// How many bytes were left in flight when a sender went on that had let acknowledgements pass.
 pub(super) fn drained_to(wait: &Wait<'_>, verdict: &Verdict) -> Option<u32> {
     let by_buffer = verdict.split.has(Cause::SendBuffer.bit());
-    let release = wait.flow.view.advanced().filter(|_| by_buffer)?;
-    drained(wait, &release).then_some(release.left)
+    let ack = wait.flow.view.clocking_ack().filter(|_| by_buffer)?;
+    drained(wait, &ack).then_some(ack.left)
 }
 
 /// A writer that finds its send buffer full pushes what fitted (tcp_sendmsg_locked, net/ipv4/tcp.c), as if that were the end of
 /// the message, and goes on when a third of it is free (sk_stream_write_space, net/core/stream.c): with the very
 /// acknowledgement that makes it a third. What is acknowledged as a whole long after it arrived had not been read.
-pub(super) fn mid_write(wait: &Wait<'_>, release: &Release) -> Option<Held> {
-    let by_release = release.flight.saturating_sub(release.left);
+pub(super) fn mid_write(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Held> {
+    let by_release = ack.flight.saturating_sub(ack.left);
     let before = wait.flow.acked_since(wait.last).saturating_sub(by_release);
     let third = wait.last.flight / 3;
     let full = wait.last.flight >= SEND_BUFFER_MIN && wait.is_full() && wait.gap >= HELD_BACK_MIN;
-    if !full || before >= third || before + by_release < third || !wait.follows(release) {
+    if !full || before >= third || before + by_release < third || !wait.follows(ack) {
         return None;
     }
-    let held_back = wait.ack_delay(release).is_some_and(|delay| delay >= HELD_BACK_MIN);
-    if held_back && release.left < release.flight / 4 {
+    let held_back = wait.ack_delay(ack).is_some_and(|delay| delay >= HELD_BACK_MIN);
+    if held_back && ack.left < ack.flight / 4 {
         return Some((Cause::ReceiverThink, Some("slow-reader"), Confidence::Possible));
     }
     Some((Cause::SendBuffer, Some("drained"), Confidence::Possible))

@@ -97,5 +97,5 @@ fn may_be_woken(wait: &Wait<'_>) -> bool {
 }
 
 fn follows_ack(wait: &Wait<'_>) -> bool {
-    wait.flow.view.advanced().is_some_and(|release| wait.follows(&release))
+    wait.flow.view.clocking_ack().is_some_and(|ack| wait.follows(&ack))
 }

@@ -10,7 +10,7 @@ use crate::bill::charge::Charge;
 use crate::estimate::growth::Shape;
 use crate::estimate::rounds::Rounds;
 use crate::flow::segment_class::SendQueue;
-use crate::flow::view::Release;
+use crate::flow::view::ClockingAck;
 use crate::words::cause::Cause;
 use crate::words::limits::INITIAL_WINDOW_SEGMENTS;
 use crate::words::report::{Confidence, Detail};
@@ -18,41 +18,41 @@ use crate::words::report::{Confidence, Detail};
 /// Rounds of the same flight that no congestion window explains.
 const FLAT_ROUNDS: u8 = 3;
 
-/// What held a sender that went on with `release`.
-pub(super) fn which(wait: &Wait<'_>, release: &Release) -> Held {
+/// What held a sender that went on with `ack`.
+pub(super) fn which(wait: &Wait<'_>, ack: &ClockingAck) -> Held {
     let rounds = &wait.model.rounds;
-    let flight = rounds.flight_with(release.flight);
+    let flight = rounds.flight_with(ack.flight);
     // In the middle of a round its flight is not complete: what the last ones did says more.
     if rounds.growing && wait.gap < wait.rtt() - wait.rtt().divided_by(4) {
         return (slow_start::cause(rounds, flight), None, Confidence::Likely);
     }
-    if send_buffer::drained(wait, release) {
+    if send_buffer::drained(wait, ack) {
         let again = rounds.drained > 1;
         let confidence = if again { Confidence::Likely } else { Confidence::Possible };
         return (Cause::SendBuffer, Some("drained"), confidence);
     }
     let serialised = link_share::rate(wait)
-        .map_or(Duration::ZERO, |rate| rate.time_for(wait.flow.on_wire(release.flight, 0, wait.mss)));
-    let held_back = wait.ack_delay(release).map_or(Duration::ZERO, |delay| delay - serialised);
-    if receiver_think::on_one_host(wait, release, held_back) {
+        .map_or(Duration::ZERO, |rate| rate.time_for(wait.flow.on_wire(ack.flight, 0, wait.mss)));
+    let held_back = wait.ack_delay(ack).map_or(Duration::ZERO, |delay| delay - serialised);
+    if receiver_think::on_one_host(wait, ack, held_back) {
         return (Cause::ReceiverThink, Some("slow-reader"), Confidence::Likely);
     }
     // A window of a segment or two opens with the next acknowledgements, however late they come.
     if !rounds.lost && rounds.flatness(flight, wait.mss) >= FLAT_ROUNDS {
-        return send_buffer::flat(wait, release, Confidence::Likely);
+        return send_buffer::flat(wait, ack, Confidence::Likely);
     }
-    if delayed_ack_cwnd::is_cause(wait, release, held_back) {
+    if delayed_ack_cwnd::is_cause(wait, ack, held_back) {
         return (Cause::DelayedAckCwnd, None, Confidence::Likely);
     }
     if !rounds.lost && !rounds.opens(flight) {
         match rounds.flatness(flight, wait.mss) {
             0 => {}
-            1 => return send_buffer::flat(wait, release, Confidence::Possible),
-            _ => return send_buffer::flat(wait, release, Confidence::Likely),
+            1 => return send_buffer::flat(wait, ack, Confidence::Possible),
+            _ => return send_buffer::flat(wait, ack, Confidence::Likely),
         }
     }
     if !rounds.lost && rounds.growth.with(flight, wait.mss) == Shape::Uneven && is_whole_round(wait) {
-        let (cause, form, confidence) = send_buffer::flat(wait, release, Confidence::Possible);
+        let (cause, form, confidence) = send_buffer::flat(wait, ack, Confidence::Possible);
         return (cause, form.or(Some("uneven")), confidence);
     }
     let (cause, form) = phase(rounds, flight);

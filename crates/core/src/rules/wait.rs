@@ -5,7 +5,7 @@ use tcpwhy_wire::{Duration, Segment};
 use super::sender_model::SenderModel;
 use crate::flow::direction::Flow;
 use crate::flow::segment_class::{LastData, SegmentClass};
-use crate::flow::view::Release;
+use crate::flow::view::ClockingAck;
 use crate::words::limits::HOST_VARIATION;
 
 /// What a slow host takes to answer an acknowledgement with the next segment.
@@ -50,13 +50,13 @@ impl Wait<'_> {
         host + self.own.divided_by(16)
     }
 
-    /// Whether the segment left because `release` reached its sender.
-    pub(crate) fn follows(&self, release: &Release) -> bool {
-        let after = self.segment.at - release.effective;
+    /// Whether the segment left because `ack` reached its sender.
+    pub(crate) fn follows(&self, ack: &ClockingAck) -> bool {
+        let after = self.segment.at - ack.earliest_departure;
         let not_before = HOST_VARIATION + self.own.divided_by(16);
         // What the segment itself waited on its way to the capture says nothing about when it left.
         let queued = self.flow.queued_on_way.unwrap_or_default();
-        release.effective > self.last.at - not_before
+        ack.earliest_departure > self.last.at - not_before
             && after >= -not_before
             && after <= self.tolerance() + queued
     }
@@ -67,8 +67,8 @@ impl Wait<'_> {
     }
 
     /// By how much the peer held back this acknowledgement.
-    pub(crate) fn ack_delay(&self, release: &Release) -> Option<Duration> {
-        release.rtt.map(|rtt| (rtt - self.peer).at_least_zero())
+    pub(crate) fn ack_delay(&self, ack: &ClockingAck) -> Option<Duration> {
+        ack.rtt.map(|rtt| (rtt - self.peer).at_least_zero())
     }
 
     pub(crate) fn rtt(&self) -> Duration {

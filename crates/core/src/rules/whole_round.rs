@@ -14,8 +14,8 @@ pub(super) const WHOLE_ROUND_MIN: Duration = Duration::from_millis(1);
 /// The flight of a round behind which its sender was silent, held by what only it can know.
 pub(crate) fn flight(wait: &Wait<'_>, verdict: &Verdict) -> Option<u32> {
     let held = verdict.split.has(DOUBTED | Cause::SendBuffer.bit());
-    let release = wait.flow.view.advanced().filter(|_| held && is_whole_round(wait))?;
-    Some(wait.model.rounds.flight_with(release.flight))
+    let ack = wait.flow.view.clocking_ack().filter(|_| held && is_whole_round(wait))?;
+    Some(wait.model.rounds.flight_with(ack.flight))
 }
 
 /// Whether a wait was about a round trip, and not the link's.

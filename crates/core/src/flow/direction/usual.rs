@@ -187,10 +187,10 @@ impl Flow {
     pub(crate) fn may_go_on(&self, last: &LastData, mss: u32) -> bool {
         let shows_no_pause = || {
             let acked = self.view.small_acked();
-            last.len >= mss && acked.is_none_or(|acked| acked.effective <= last.at)
+            last.len >= mss && acked.is_none_or(|acked| acked.earliest_departure <= last.at)
         };
         (last.queue == SendQueue::More || last.queue == SendQueue::Unknown && shows_no_pause())
-            && self.view.window_opened().is_none_or(|opened| opened.effective <= last.at)
+            && self.view.window_opened().is_none_or(|opened| opened.earliest_departure <= last.at)
     }
 
     /// For how much of the moment between `last` and this segment the bottleneck was busy: `bandwidth::split`, and what
