@@ -63,7 +63,7 @@ pub(super) fn of(seen: &Seen<'_>) -> Option<Acknowledging> {
             every.push(packets);
             continue;
         }
-        let delay = rung.at - newest - seen.way;
+        let delay = rung.at - newest - seen.tap_rtt;
         if !alone || rung.flags.fin() || rung.flags.rst() || delay > HELD_BACK_MAX {
             continue;
         }

@@ -38,7 +38,7 @@ pub struct Conduct {
 impl Connection {
     /// How one end behaved. Says nothing where the connection has no ladder.
     pub fn conduct(&self, end: Side) -> Conduct {
-        let seen = Seen { rungs: &self.ladder, end, way: self.way(end), segment: self.segment() };
+        let seen = Seen { rungs: &self.ladder, end, tap_rtt: self.tap_rtt(end), segment: self.segment() };
         Conduct {
             acknowledging: acknowledging::of(&seen),
             window: window::of(&seen),
@@ -55,11 +55,11 @@ impl Connection {
         let responder = if exchange.initiator == Side::Client { Side::Server } else { Side::Client };
         let end = if exchange.reply_bytes > exchange.request_bytes { responder } else { exchange.initiator };
         let rungs = self.ladder.get(from..to).unwrap_or_default();
-        rounds::of(&Seen { rungs, end, way: self.way(end), segment: self.segment() })
+        rounds::of(&Seen { rungs, end, tap_rtt: self.tap_rtt(end), segment: self.segment() })
     }
 
     /// Round trip between the capture and one end, as the vantage says it.
-    fn way(&self, end: Side) -> Duration {
+    fn tap_rtt(&self, end: Side) -> Duration {
         let rtt = self.rtt_min.unwrap_or_default();
         match (self.vantage, end) {
             (Vantage::Client, Side::Client) | (Vantage::Server, Side::Server) | (Vantage::Unknown, _) => {

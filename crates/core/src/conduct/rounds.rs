@@ -26,13 +26,13 @@ pub struct Round {
 }
 
 /// By how much an acknowledgement may reach its sender sooner than the smallest round trip says.
-fn blur(way: Duration) -> Duration {
-    way.divided_by(16) + HOST_VARIATION
+fn blur(tap_rtt: Duration) -> Duration {
+    tap_rtt.divided_by(16) + HOST_VARIATION
 }
 
 pub(super) fn of(seen: &Seen<'_>) -> Vec<Round> {
     let mut rounds: Vec<Round> = Vec::new();
-    let reaches = seen.way - blur(seen.way);
+    let reaches = seen.tap_rtt - blur(seen.tap_rtt);
     // Acknowledgements under way to the sender: when they count, up to where, the window.
     let mut coming = VecDeque::<(Instant, u64, u64)>::new();
     let (mut acked, mut window, mut began_at, mut sent) = (None, 0, 0, 0);

@@ -10,7 +10,7 @@ pub(super) struct Seen<'a> {
     pub rungs: &'a [Rung],
     pub end: Side,
     /// Round trip between the capture and that end.
-    pub way: Duration,
+    pub tap_rtt: Duration,
     pub segment: u64,
 }
 

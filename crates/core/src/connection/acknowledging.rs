@@ -100,14 +100,14 @@ impl Connection {
             let asked =
                 open.request.last.as_ref().filter(|_| from != open.initiator && open.reply_first.is_none());
             asked.is_some_and(|asked| at - asked.at - self.delay(from) >= HELD_BACK_MIN)
-        }) && self.way.is_old(at)
+        }) && self.path_memory.is_old(at)
     }
 
     /// Another connection between these hosts knows better how far away an end is.
-    pub(crate) fn take_shorter_way(&mut self) {
+    pub(crate) fn take_shorter_path(&mut self) {
         for end in [CLIENT, SERVER] {
             if self.is_bound(end)
-                && let (Some(known), Some(least)) = (self.delay[end], self.way.min(end))
+                && let (Some(known), Some(least)) = (self.delay[end], self.path_memory.min(end))
                 && least < known
             {
                 self.set_delay(end, least);
@@ -126,7 +126,7 @@ impl Connection {
         }
         // One end's packets have passed routers, the other one's none: the capture stands beside that.
         let beside = is_unaged(self.ttl[end]) && self.ttl[1 - end] != 0 && !is_unaged(self.ttl[1 - end]);
-        let least = self.way.min(end).filter(|_| self.is_bound(end)).unwrap_or(Duration::MAX);
+        let least = self.path_memory.min(end).filter(|_| self.is_bound(end)).unwrap_or(Duration::MAX);
         if beside { least.min(BESIDE_MAX) } else { least }
     }
 
@@ -190,9 +190,9 @@ impl Connection {
             }
         }
         if self.flows[to].newly_acked > self.mss(to) && rtt - least >= QUEUED_MIN {
-            self.way.on_queued(from, self.now, rtt - least); // so much is acknowledged at once
+            self.path_memory.on_queued(from, self.now, rtt - least); // so much is acknowledged at once
         }
-        self.way.on_least(from, self.now, least, QUEUED_MIN);
+        self.path_memory.on_least(from, self.now, least, QUEUED_MIN);
         if known.is_some_and(|known| known - rtt >= HELD_BACK_MIN) {
             self.was_held_back(to);
         }

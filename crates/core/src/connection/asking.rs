@@ -206,7 +206,7 @@ impl Connection {
         let mut account = parked.account;
         let asked = parked.packets[1];
         let mut split = Split::of(start - parked.last_at);
-        let (path, stood) = round_trip::way(&self.pair(), CLIENT, side(CLIENT));
+        let (path, stood) = round_trip::of_path(&self.pair(), CLIENT, side(CLIENT));
         for charge in [Some(path), stood].into_iter().flatten() {
             split.take(charge.evidence(asked, first));
         }

@@ -111,7 +111,7 @@ impl Connection {
             models: &self.models,
             sizes: self.sizes,
             delay: [self.delay(CLIENT), self.delay(SERVER)],
-            way: &self.way,
+            path_memory: &self.path_memory,
             now: self.now,
             midway: self.midway,
             bound: [CLIENT, SERVER].map(|end| self.is_bound(end)),

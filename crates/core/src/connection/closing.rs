@@ -216,9 +216,9 @@ impl Connection {
         if setup.is_given_up() {
             return;
         }
-        let stood = [CLIENT, SERVER].map(|end| round_trip::way(&self.pair(), end, side).1);
+        let stood = [CLIENT, SERVER].map(|end| round_trip::of_path(&self.pair(), end, side).1);
         let server = handshake::round_trip(setup, self.delay(SERVER), self.reactions[SERVER][0]);
-        let server = self.way.min(SERVER).map_or(server, |known| known.min(server));
+        let server = self.path_memory.min(SERVER).map_or(server, |known| known.min(server));
         handshake::bill(setup, self.delay(CLIENT), server, stood.into_iter().flatten(), &mut account);
         if setup.is_last_answered() && self.is_beside(SERVER) {
             account.blame(Cause::SynRetransmit, Side::Server, accepting::FORM); // all had arrived

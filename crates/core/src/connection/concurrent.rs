@@ -410,7 +410,7 @@ impl Connection {
         let ends = if kind == Kind::OneWay { [Some(0), Some(1)] } else { [Some(ask.asker), None] };
         let before = ask.account.total();
         for end in ends.into_iter().flatten() {
-            let (path, stood) = round_trip::way(&self.pair(), end, side(speaker));
+            let (path, stood) = round_trip::of_path(&self.pair(), end, side(speaker));
             for charge in [Some(path), stood].into_iter().flatten() {
                 ask.account.charge(&charge.evidence(packet, 0));
             }
@@ -464,7 +464,7 @@ impl Connection {
         if ask.until() < answer.first.0 {
             let pair = self.pair();
             let mut way = Split::of(answer.first.0 - ask.until());
-            let (path, stood) = round_trip::way(&pair, other, side(other));
+            let (path, stood) = round_trip::of_path(&pair, other, side(other));
             for charge in [Some(path), stood].into_iter().flatten() {
                 way.take(charge.evidence(packets[0], packets[1]));
             }

@@ -36,8 +36,8 @@ use crate::flow::direction::Flow;
 use crate::flow::duplicate_filter::DuplicateFilter;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::handshake::Setup;
+use crate::flow::path_memory::PathMemory;
 use crate::flow::segment_class::SegmentClass;
-use crate::flow::way::Way;
 use crate::rules::nagle;
 use crate::rules::proxy::Answers;
 use crate::rules::sender_model::SenderModel;
@@ -80,7 +80,7 @@ pub(crate) struct Connection {
     /// Since when that is known, where it was not from the beginning.
     delay_since: [Instant; 2],
     /// What all connections between these hosts know.
-    pub way: Way,
+    pub path_memory: PathMemory,
     frames: Frames,
     /// What its messages say of each other, where their protocol is read.
     talk: Option<Box<Talk>>,
@@ -136,7 +136,7 @@ impl Connection {
             sizes: [0; 2],
             delay: [None; 2],
             delay_since: [Instant::MIN; 2],
-            way: Way::default(),
+            path_memory: PathMemory::default(),
             frames: Frames::default(),
             talk: None,
             unpaired: false,
@@ -367,7 +367,7 @@ impl Connection {
         if segment.payload_len >= mss
             && let Some(queued) = self.flows[from].queued_on_way.filter(|&queued| queued >= QUEUED_MIN)
         {
-            self.way.on_queued(from, self.now, queued);
+            self.path_memory.on_queued(from, self.now, queued);
         }
         if stamped != self.flows[from].timestamps {
             self.learn_sizes();

@@ -246,7 +246,7 @@ impl Connection {
         if segment.payload_len >= mss
             && let Some(queued) = self.flows[from].queued_on_way.filter(|&queued| queued >= QUEUED_MIN)
         {
-            self.way.on_queued(from, segment.at, queued);
+            self.path_memory.on_queued(from, segment.at, queued);
         }
     }
 
@@ -307,7 +307,7 @@ impl Connection {
         let is_session = self.is_session(&open);
         let asked_at = open.request_at();
         let account = open.reply.settle();
-        if self.way.min(CLIENT).is_some_and(|path| own - path >= QUEUED_MIN) {
+        if self.path_memory.min(CLIENT).is_some_and(|path| own - path >= QUEUED_MIN) {
             round_trip::charge_way_back(&self.pair(), account, Kind::Exchange, SERVER, packet);
         } else {
             let way = Charge::new(Cause::RoundTrip, side, own, Confidence::Certain);
@@ -373,9 +373,9 @@ impl Connection {
         let gap = (segment.at - asked.at).at_least_zero();
         let path = own.at_least_zero().min(gap);
         let think = gap - path;
-        let stood = self.way.min(SERVER).is_some_and(|least| own - least >= QUEUED_MIN);
+        let stood = self.path_memory.min(SERVER).is_some_and(|least| own - least >= QUEUED_MIN);
         let queued = flow.queued_on_way.is_some_and(Duration::is_positive);
-        let late = think >= HELD_BACK_MIN || self.way.queued_lately(SERVER, self.now).is_some();
+        let late = think >= HELD_BACK_MIN || self.path_memory.queued_lately(SERVER, self.now).is_some();
         let link = client.link.busy_from(asked.at).is_positive();
         let split = if stood || queued || late || think >= SHORTEST || link {
             // What else may have delayed it is asked as always.

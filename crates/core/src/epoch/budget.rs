@@ -5,15 +5,15 @@
 
 use crate::connection::Connection;
 use crate::epoch::options::Options;
-use crate::flow::way::Way;
+use crate::flow::path_memory::PathMemory;
 
 /// A connection takes so many bytes; one with more under way counts for several.
 pub(crate) const CONNECTION: usize = size_of::<Connection>();
 /// What is remembered of a finished one: about so many bytes, with its places in the table and among those that linger.
 const FINISHED: usize = 256;
-/// A pair of hosts whose way is known, in a map that is half full.
-const WAY: usize = 2 * (size_of::<Way>() + 48);
-/// Pairs of hosts whose ways are remembered at most, or as many more for a moment as an epoch may bring.
+/// A pair of hosts whose path is known, in a map that is half full.
+const WAY: usize = 2 * (size_of::<PathMemory>() + 48);
+/// Pairs of hosts whose paths are remembered at most, or as many more for a moment as an epoch may bring.
 const WAYS_MAX: usize = 65_536;
 
 /// What may be kept, in all shards together.
@@ -49,8 +49,8 @@ impl Budget {
         self.bytes / 16 / FINISHED
     }
 
-    /// Pairs of hosts in both generations of ways.
-    pub(crate) fn ways(self) -> usize {
+    /// Pairs of hosts in both generations of path memories.
+    pub(crate) fn path_memories(self) -> usize {
         WAYS_MAX.min(self.bytes / 8 / WAY)
     }
 }

@@ -49,8 +49,8 @@ pub struct Coordinator {
     open: [usize; 4],
     /// Connections that finished in each of the last epochs, as far as they may be remembered.
     finished: VecDeque<usize>,
-    /// A generation of ways was over when the last epoch was settled, which the present rolls do not know yet.
-    ways_age: bool,
+    /// A generation of path memories was over when the last epoch was settled, which the present rolls do not know yet.
+    memories_age: bool,
     /// Servers with findings of their own, and how many were given up.
     servers: BTreeSet<Endpoint>,
     given_up: u64,
@@ -70,7 +70,7 @@ impl Coordinator {
             level: 0,
             settled: 0,
             open: [0; 4],
-            ways_age: false,
+            memories_age: false,
             servers: BTreeSet::new(),
             given_up: 0,
         }
@@ -122,8 +122,8 @@ impl Coordinator {
         self.servers.extend(rolls.iter().flat_map(|roll| &roll.servers));
         let costs = rolls.iter().flat_map(|roll| roll.costs.iter().copied());
         let given_up = self.give_up(costs);
-        let ways: usize = rolls.iter().map(|roll| roll.ways).sum();
-        self.ways_age = !self.ways_age && ways >= self.budget.ways() / 2;
+        let memories: usize = rolls.iter().map(|roll| roll.path_memories).sum();
+        self.memories_age = !self.memories_age && memories >= self.budget.path_memories() / 2;
         let mut orders: Vec<Orders> = rolls
             .iter()
             .map(|roll| Orders {
@@ -136,7 +136,7 @@ impl Coordinator {
                 listed_enough,
                 level: self.level,
                 lists_bytes,
-                ways_age: self.ways_age,
+                memories_age: self.memories_age,
                 given_up: given_up.clone(),
                 asked: Asked { ages: over, costs: self.servers.len() > SERVERS_MAX },
             })

@@ -20,8 +20,8 @@ pub struct Roll {
     /// Connections open now, and the bytes that they take besides their own.
     pub(crate) open: usize,
     pub(crate) heap: usize,
-    /// Pairs of hosts whose ways were told or asked of since the last generation of them.
-    pub(crate) ways: usize,
+    /// Pairs of hosts whose paths were told or asked of since the last generation of them.
+    pub(crate) path_memories: usize,
     /// Where it was asked: of each open connection the last time and the first packet, and its part of those bytes.
     pub(crate) ages: Vec<((Instant, u64), usize)>,
     /// Connections that have finished in this epoch.
@@ -57,8 +57,8 @@ pub struct Orders {
     pub(crate) level: u32,
     /// What the lists of the one connection may take.
     pub(crate) lists_bytes: usize,
-    /// A generation of ways is over.
-    pub(crate) ways_age: bool,
+    /// A generation of path memories is over.
+    pub(crate) memories_age: bool,
     /// Let these servers share their findings.
     pub(crate) given_up: Vec<Endpoint>,
     pub(crate) asked: Asked,

@@ -13,10 +13,10 @@ use crate::epoch::front::{Arrival, LATE};
 use crate::epoch::groups::Groups;
 use crate::epoch::options::Options;
 use crate::epoch::orders::{Asked, Orders, Roll};
+use crate::epoch::path_memories::PathMemories;
 use crate::epoch::roles::roles;
 use crate::epoch::slab::{Marks, Slab, Slot};
 use crate::epoch::table::Table;
-use crate::epoch::ways::Ways;
 use crate::flow::duplicate_filter::DuplicateFilter;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::packed::{Packed, PackedSegments};
@@ -88,7 +88,7 @@ pub struct Shard {
     finished_now: usize,
     pub(crate) ledger: Ledger,
     /// Smallest round trip between the capture and either host, by pair of hosts.
-    ways: Ways,
+    path_memories: PathMemories,
     /// Connections begun in this epoch: first packet and place.
     opened: Vec<(u64, Slot)>,
     /// The same of earlier epochs whose connections have no number yet, and how many they are.
@@ -122,7 +122,7 @@ impl Shard {
             epoch: 0,
             finished_now: 0,
             ledger: Ledger::new(options.listing, options.memory / 4),
-            ways: Ways::new(options.seed),
+            path_memories: PathMemories::new(options.seed),
             opened: Vec::new(),
             unnumbered: VecDeque::new(),
             unnumbered_count: 0,
@@ -195,7 +195,7 @@ impl Shard {
         }
         let Some(from) = packed.sender(&connection.ends) else { return false };
         if packed.is_usual() && packed.payload_len > 0 && connection.wants_news(packed.at, from) {
-            self.ways.share(connection);
+            self.path_memories.share(connection);
         }
         let copy = self.checked.then(|| (connection.clone(), self.ledger.clone()));
         let before = connection.delay;
@@ -210,8 +210,8 @@ impl Shard {
         if let Some(before) = connection.count_heap() {
             self.heap = self.heap - before + connection.heap;
         }
-        if connection.delay != before || connection.way.news {
-            self.ways.share(connection);
+        if connection.delay != before || connection.path_memory.news {
+            self.path_memories.share(connection);
         }
         if connection.is_finished() {
             self.finish_one(slot, packed.hash, packed.clock());
@@ -229,7 +229,7 @@ impl Shard {
             return;
         }
         if segment.payload_len > 0 && connection.wants_news(segment.at, from) {
-            self.ways.share(connection);
+            self.path_memories.share(connection);
         }
         connection.duplicates = Some(DuplicateFilter::of(segment, from));
         let before = connection.delay;
@@ -237,8 +237,8 @@ impl Shard {
         if let Some(before) = connection.count_heap() {
             self.heap = self.heap - before + connection.heap;
         }
-        if connection.delay != before || connection.way.news {
-            self.ways.share(connection);
+        if connection.delay != before || connection.path_memory.news {
+            self.path_memories.share(connection);
         }
         if connection.is_finished() {
             self.finish_one(slot, hash, clock);
@@ -316,7 +316,7 @@ impl Shard {
         if segment.flags.rst() && segment.payload_len == 0 {
             return None; // the answer to a connection that the capture does not have
         }
-        let accepts = |client: Endpoint, server: Endpoint| self.ways.accepts(client, server);
+        let accepts = |client: Endpoint, server: Endpoint| self.path_memories.accepts(client, server);
         let ends = roles(segment, accepts);
         // In which order those of this epoch began is not known yet.
         let before = self.unnumbered_count as u64;
@@ -421,7 +421,7 @@ impl Shard {
             opened: opened.iter().map(|(packet, _)| *packet).collect(),
             open: self.connections.len(),
             heap: self.heap,
-            ways: self.ways.younger(),
+            path_memories: self.path_memories.younger(),
             finished: std::mem::take(&mut self.finished_now),
             listed: self.ledger.listed(),
             kept: self.ledger.kept(),
@@ -479,8 +479,8 @@ impl Shard {
         self.asked = orders.asked;
         self.ledger.services.give_up(&orders.given_up);
         self.forget(orders);
-        if orders.ways_age {
-            self.ways.age();
+        if orders.memories_age {
+            self.path_memories.age();
         }
         self.sweep(orders);
         if let Some(youngest) = orders.evicted {

@@ -8,6 +8,6 @@ pub(crate) mod handshake;
 pub(crate) mod holes;
 pub(crate) mod packed;
 pub(crate) mod passing;
+pub(crate) mod path_memory;
 pub(crate) mod segment_class;
 pub(crate) mod view;
-pub(crate) mod way;

@@ -37,7 +37,7 @@ pub(super) fn judge(pair: &Pair<'_>, open: &Open, left: Duration) -> Option<Char
     let lone = asked.newly_acked <= pair.sizes[open.initiator];
     // Packets keep their order in a queue: what passes much sooner found none.
     let stands = |queued: Duration| queued >= QUEUED_MIN && left >= queued.divided_by(2);
-    let seen = pair.way.queued_lately(server, pair.now).filter(|(queued, _)| lone && stands(*queued));
+    let seen = pair.path_memory.queued_lately(server, pair.now).filter(|(queued, _)| lone && stands(*queued));
     let (ns, form, confidence) = match seen {
         // It was the same queue, as far as it shows how long that was.
         Some((queued, ago)) if queued >= left - left.divided_by(4) => {

@@ -5,7 +5,7 @@ use tcpwhy_wire::{Duration, Instant};
 use super::proxy::Beyond;
 use super::sender_model::SenderModel;
 use crate::flow::direction::Flow;
-use crate::flow::way::Way;
+use crate::flow::path_memory::PathMemory;
 
 /// Both ends, client and server, and the way between them.
 #[derive(Clone, Copy)]
@@ -17,7 +17,7 @@ pub(crate) struct Pair<'a> {
     /// Round trip between the capture and each end; nothing where nothing shows it yet.
     pub delay: [Duration; 2],
     /// What all connections between these hosts know.
-    pub way: &'a Way,
+    pub path_memory: &'a PathMemory,
     pub now: Instant,
     /// The connection's beginning is not in the capture.
     pub midway: bool,

@@ -12,7 +12,7 @@ use crate::words::report::{Confidence, Detail, Kind};
 
 /// The way between the capture and an end and back: the path's smallest round trip, and what stood in its queues
 /// during this whole connection, where other connections between the same hosts have seen it shorter.
-pub(crate) fn way(pair: &Pair<'_>, end: usize, sender: Side) -> (Charge, Option<Charge>) {
+pub(crate) fn of_path(pair: &Pair<'_>, end: usize, sender: Side) -> (Charge, Option<Charge>) {
     let own = pair.delay[end];
     // Without the handshake an end may be nearer than its quickest answer says, and is if it never answers without data.
     let sure = match pair.bound[end] || is_timers(own) {
@@ -21,13 +21,13 @@ pub(crate) fn way(pair: &Pair<'_>, end: usize, sender: Side) -> (Charge, Option<
         false => Confidence::Likely,
     };
     let round_trip = |path| Charge::new(Cause::RoundTrip, sender, path, sure);
-    let Some(path) = pair.way.min(end).filter(|path| own - *path >= QUEUED_MIN) else {
+    let Some(path) = pair.path_memory.min(end).filter(|path| own - *path >= QUEUED_MIN) else {
         return (round_trip(own), None);
     };
     let varied = pair.flows.iter().map(|flow| flow.queued_peak).max().unwrap_or_default();
     let queued = own - path;
     // A longer way that never varies is another way (another host behind the same address), not a queue.
-    let seen = pair.way.stood(end, pair.now, queued);
+    let seen = pair.path_memory.stood(end, pair.now, queued);
     if queued < path.divided_by(4) || (varied < queued.divided_by(4) && !seen) {
         return (round_trip(own), None);
     }
@@ -51,7 +51,7 @@ pub(crate) fn charge_way_back(
         if pair.bound[end] || pair.midway && is_timers(pair.delay[end]) {
             continue;
         }
-        let (path, stood) = way(pair, end, side(speaker));
+        let (path, stood) = of_path(pair, end, side(speaker));
         account.charge(&path.evidence(packet, 0));
         if let Some(stood) = stood {
             account.charge(&stood.evidence(packet, 0));

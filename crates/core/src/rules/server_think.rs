@@ -52,7 +52,7 @@ pub(crate) fn judge(
     let client = &pair.flows[open.initiator];
     let since = if from_beginning { open.start } else { from.at };
     let mut split = Split::of(segment.at - since);
-    let (path, stood) = round_trip::way(pair, server, flow.side);
+    let (path, stood) = round_trip::of_path(pair, server, flow.side);
     split.take(path.evidence(from.packet, segment.packet));
     if let Some(stood) = stood {
         split.take(stood.evidence(from.packet, segment.packet));

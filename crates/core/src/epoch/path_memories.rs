@@ -1,4 +1,4 @@
-//! What is remembered of the ways between pairs of hosts, and for how long?
+//! What is remembered of the paths between pairs of hosts, and for how long?
 //!
 //! Those that nobody has told or asked of for longest are forgotten where there are too many: all of them are in one of two
 //! generations, and as soon as the younger one of all shards together is half of what there is room for, it takes the place of the
@@ -11,18 +11,18 @@ use tcpwhy_wire::Endpoint;
 use crate::connection::Connection;
 use crate::epoch::hash::Keys;
 use crate::flow::ends::{CLIENT, SERVER};
-use crate::flow::way::Way;
+use crate::flow::path_memory::PathMemory;
 
-type Known = HashMap<(u128, u128), Way, Keys>;
+type Known = HashMap<(u128, u128), PathMemory, Keys>;
 
-/// The ways between pairs of hosts, of one shard.
+/// The paths between pairs of hosts, of one shard.
 #[derive(Clone, Debug)]
-pub(crate) struct Ways {
+pub(crate) struct PathMemories {
     younger: Known,
     older: Known,
 }
 
-impl Ways {
+impl PathMemories {
     pub(crate) fn new(seed: u64) -> Self {
         let [younger, older] = [(); 2].map(|()| HashMap::with_hasher(Keys::new(seed)));
         Self { younger, older }
@@ -42,20 +42,20 @@ impl Ways {
     /// Whether the server is known to have accepted a connection of the client's host at this port.
     pub(crate) fn accepts(&self, client: Endpoint, server: Endpoint) -> bool {
         let hosts = (client.addr, server.addr);
-        let way = self.younger.get(&hosts).or_else(|| self.older.get(&hosts));
-        way.is_some_and(|way| way.accepts(server.port))
+        let known = self.younger.get(&hosts).or_else(|| self.older.get(&hosts));
+        known.is_some_and(|known| known.accepts(server.port))
     }
 
-    /// What one connection learns about the way to its hosts holds for all connections between them.
+    /// What one connection learns about the path to its hosts holds for all connections between them.
     pub(crate) fn share(&mut self, connection: &mut Connection) {
-        connection.way.news = false;
+        connection.path_memory.news = false;
         let hosts = (connection.ends[CLIENT].addr, connection.ends[SERVER].addr);
         let older = &mut self.older;
         let known = self.younger.entry(hosts).or_insert_with(|| older.remove(&hosts).unwrap_or_default());
         if !connection.assumed {
             known.on_accepted(connection.ends[SERVER].port);
         }
-        known.share(&mut connection.way, connection.delay, connection.now);
-        connection.take_shorter_way();
+        known.share(&mut connection.path_memory, connection.delay, connection.now);
+        connection.take_shorter_path();
     }
 }

@@ -1,7 +1,7 @@
-//! What do all connections between two hosts know together about the way between them?
+//! What do all connections between two hosts know together about the path between them?
 //!
 //! The smallest round trip that any of them saw, and the queue that any of them saw last: a connection that is opened into a
-//! queue that stands knows no shorter way of its own, and sees nothing vary.
+//! queue that stands knows no shorter path of its own, and sees nothing vary.
 
 use tcpwhy_wire::{Duration, Instant};
 
@@ -10,9 +10,9 @@ const LASTS: Duration = Duration::from_secs(1);
 /// How often a connection tells and asks.
 const NEWS_AFTER: Duration = Duration::from_millis(50);
 
-/// The way between the capture and client and server.
+/// The path between the capture and client and server.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Way {
+pub(crate) struct PathMemory {
     /// Smallest round trip.
     min: [Option<Duration>; 2],
     /// By how much the last packet that waited was later than the fastest of its connection.
@@ -24,7 +24,7 @@ pub(crate) struct Way {
     pub news: bool,
 }
 
-impl Way {
+impl PathMemory {
     /// Smallest round trip between the capture and one end over all connections.
     pub(crate) fn min(&self, end: usize) -> Option<Duration> {
         self.min[end]
@@ -54,7 +54,7 @@ impl Way {
         }
     }
 
-    /// A connection knows no shorter way than `least`: others who know one that is shorter by `much` are to be asked, unless they
+    /// A connection knows no shorter path than `least`: others who know one that is shorter by `much` are to be asked, unless they
     /// were just now.
     #[inline]
     pub(crate) fn on_least(&mut self, end: usize, now: Instant, least: Duration, much: Duration) {
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn a_long_queue_is_not_forgotten_for_a_short_one_until_it_is_old() {
-        let [mut shared, mut bulk, mut asking] = [Way::default(); 3];
+        let [mut shared, mut bulk, mut asking] = [PathMemory::default(); 3];
         let [long, short] = [40, 3].map(Duration::from_millis);
         bulk.on_queued(0, at(0), long);
         assert!(bulk.news);
