@@ -74,7 +74,7 @@ impl EarlyWaits {
         self.waits.capacity() * size_of::<EarlyWait>()
     }
 
-    /// `sender`, which is `own` away from the capture and its peer `peer`, waited from `last` to `at`, and `split` says
+    /// `sender`, which is `rtt_to_sender` away from the capture and its peer `rtt_to_receiver`, waited from `last` to `at`, and `split` says
     /// for what.
     pub(crate) fn keep(
         &mut self,
@@ -83,14 +83,14 @@ impl EarlyWaits {
         at: &LastData,
         sender: &Flow,
         mss: u32,
-        [own, peer]: [Duration; 2],
+        [rtt_to_sender, rtt_to_receiver]: [Duration; 2],
     ) {
         let of = |causes: u32| split.charges().find(move |charge| causes & charge.cause.bit() != 0);
         let link = of(Cause::Bandwidth.bit()).map_or(Duration::ZERO, |charge| charge.ns);
         // What an application took is only the longer for it where the link was taken for too slow.
         let pause = of(Cause::SenderThink.bit()).filter(|_| link.is_positive());
         let Some(held) = of(HOLDS).or(pause) else { return };
-        let far = own > peer;
+        let far = rtt_to_sender > rtt_to_receiver;
         if far && sender.rate(false).is_some() {
             return;
         }
@@ -106,7 +106,7 @@ impl EarlyWaits {
             sent,
             more: sender.on_wire(more, 0, mss),
             flight: sender.on_wire(last.flight, last.flight_segments, mss),
-            passed: ack.map(|ack| (ack.earliest_departure - own - peer, left(ack.left))),
+            passed: ack.map(|ack| (ack.earliest_departure - rtt_to_sender - rtt_to_receiver, left(ack.left))),
             cause: held.cause,
             confidence: held.confidence,
             ns: held.ns,

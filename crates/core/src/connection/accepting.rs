@@ -35,7 +35,8 @@ impl Connection {
 
     /// Whether what passes the capture has reached this end's host.
     pub(super) fn is_beside(&self, end: usize) -> bool {
-        let near = self.delay[end].zip(self.delay[1 - end]).is_some_and(|(own, other)| own.times(9) <= other);
+        let near =
+            self.tap_rtt[end].zip(self.tap_rtt[1 - end]).is_some_and(|(own, other)| own.times(9) <= other);
         self.is_on_one_host() || near
     }
 

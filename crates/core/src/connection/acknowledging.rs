@@ -22,13 +22,13 @@ impl Connection {
         if !echoes {
             return;
         }
-        let Some(bound) = self.echoes[1 - from].on_echo(stamps.ecr, self.now, self.delay[from].is_some())
+        let Some(bound) = self.echoes[1 - from].on_echo(stamps.ecr, self.now, self.tap_rtt[from].is_some())
         else {
             return;
         };
-        let known = self.delay[from];
+        let known = self.tap_rtt[from];
         if known.is_none_or(|known| bound < known) {
-            self.set_delay(from, bound);
+            self.set_tap_rtt(from, bound);
             if self.midway {
                 self.models[from].forget_pauses();
             }
@@ -52,14 +52,16 @@ impl Connection {
     /// the quickest such reaction bounds its distance. One may be chance; the second quickest counts.
     pub(super) fn learn_from_reaction(&mut self, from: usize) {
         // A handshake that took so long may have lost a SYN.
-        if !self.midway && self.delay[from].is_none_or(|known| known < handshake::LOST_AFTER) {
+        if !self.midway && self.tap_rtt[from].is_none_or(|known| known < handshake::LOST_AFTER) {
             return;
         }
-        let (Some(own), Some(peer)) = (self.last_packet[from], self.last_packet[1 - from]) else { return };
-        if peer - own < REACTION_AFTER_SILENCE {
+        let (Some(spoke), Some(peer_spoke)) = (self.last_packet[from], self.last_packet[1 - from]) else {
+            return;
+        };
+        if peer_spoke - spoke < REACTION_AFTER_SILENCE {
             return;
         }
-        let reaction = self.now - peer;
+        let reaction = self.now - peer_spoke;
         let [quickest, second] = &mut self.reactions[from];
         if reaction < *quickest {
             (*quickest, *second) = (reaction, *quickest);
@@ -67,8 +69,8 @@ impl Connection {
             *second = reaction;
         }
         let second = *second;
-        if let Some(known) = self.delay[from].filter(|known| second < *known) {
-            self.delay[from] = Some(second.min(self.distance_max(from)));
+        if let Some(known) = self.tap_rtt[from].filter(|known| second < *known) {
+            self.tap_rtt[from] = Some(second.min(self.distance_max(from)));
             self.models[from].forget_pauses();
             if known - second >= HELD_BACK_MIN {
                 self.was_held_back(1 - from);
@@ -99,7 +101,7 @@ impl Connection {
         self.open.as_deref().is_some_and(|open| {
             let asked =
                 open.request.last.as_ref().filter(|_| from != open.initiator && open.reply_first.is_none());
-            asked.is_some_and(|asked| at - asked.at - self.delay(from) >= HELD_BACK_MIN)
+            asked.is_some_and(|asked| at - asked.at - self.tap_rtt(from) >= HELD_BACK_MIN)
         }) && self.path_memory.is_old(at)
     }
 
@@ -107,10 +109,10 @@ impl Connection {
     pub(crate) fn take_shorter_path(&mut self) {
         for end in [CLIENT, SERVER] {
             if self.is_bound(end)
-                && let (Some(known), Some(least)) = (self.delay[end], self.path_memory.min(end))
+                && let (Some(known), Some(least)) = (self.tap_rtt[end], self.path_memory.min(end))
                 && least < known
             {
-                self.set_delay(end, least);
+                self.set_tap_rtt(end, least);
                 self.models[end].forget_pauses();
             }
         }
@@ -145,11 +147,11 @@ impl Connection {
         {
             setup.done = true;
         }
-        let peer = self.delay(from);
+        let peer = self.tap_rtt(from);
         if let Some(rtt) = self.flows[to].on_ack(segment, window, mss, peer) {
             // The first of all that comes with data or FIN may have waited for these: the handshake's own may be missing.
             let waited = rtt >= DISTANCE_MAX && segment.seq_len() > 0;
-            if self.delay[from].is_some() || !waited {
+            if self.tap_rtt[from].is_some() || !waited {
                 self.on_round_trip(rtt, from);
             }
         }
@@ -180,9 +182,9 @@ impl Connection {
         }
         // An end that is seen to answer within `rtt` is at most that far away.
         let to = 1 - from;
-        let known = self.delay[from];
+        let known = self.tap_rtt[from];
         let least = known.map_or(rtt, |known| known.min(rtt));
-        self.set_delay(from, least);
+        self.set_tap_rtt(from, least);
         if known.is_some() {
             self.flows[from].bound_late(shown - least);
             if let Some(open) = self.open.as_deref_mut().filter(|open| open.initiator == from) {
@@ -196,8 +198,8 @@ impl Connection {
         if known.is_some_and(|known| known - rtt >= HELD_BACK_MIN) {
             self.was_held_back(to);
         }
-        if let Some(own) = self.delay[to] {
-            self.flows[to].rto.on_sample(rtt + own);
+        if let Some(rtt_to_sender) = self.tap_rtt[to] {
+            self.flows[to].rto.on_sample(rtt + rtt_to_sender);
         }
     }
 

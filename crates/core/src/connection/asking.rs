@@ -66,16 +66,16 @@ impl Connection {
     /// How long the client took for what it began at `at`, if it reacted to the last thing that the server sent.
     fn reaction(&self, at: Instant) -> Option<Duration> {
         let before = self.flows[SERVER].last_data.as_ref()?;
-        let away = self.delay(CLIENT);
-        let reaction = at - before.at - away;
-        (reaction >= -HOST_VARIATION - away.divided_by(8)).then(|| reaction.at_least_zero())
+        let rtt_to_client = self.tap_rtt(CLIENT);
+        let reaction = at - before.at - rtt_to_client;
+        (reaction >= -HOST_VARIATION - rtt_to_client.divided_by(8)).then(|| reaction.at_least_zero())
     }
 
     fn turn(&self, open: &Open, at: Instant) -> Turn {
         Turn {
             len: open.request_bytes as u32,
             reaction: self.reaction(open.passed),
-            wait: (at - open.request_at() - self.delay(SERVER)).at_least_zero(),
+            wait: (at - open.request_at() - self.tap_rtt(SERVER)).at_least_zero(),
         }
     }
 

@@ -57,7 +57,7 @@ impl Connection {
             self.weigh_answer(open, segment.payload_len, &mut verdict);
             self.doubt_turn(segment, from, &mut verdict);
             let small = segment.payload_len < mss;
-            let blur = cork::blur(self.delay(from), self.delay(1 - from));
+            let blur = cork::blur(self.tap_rtt(from), self.tap_rtt(1 - from));
             let timer = self.flows[from].rto.rto();
             let model = &mut self.models[from];
             model.rounds.on_message(segment.seq);
@@ -81,7 +81,7 @@ impl Connection {
         let verdict = rules::judge(&wait);
         let verdict = crossed::judge(open, &wait, &self.flows[1 - from], from, &verdict).unwrap_or(verdict);
         let mut verdict = verdict;
-        if from != open.initiator && open.request_at() > wait.last.at - wait.own {
+        if from != open.initiator && open.request_at() > wait.last.at - wait.rtt_to_sender {
             verdict.split.doubt(); // it may have waited for what still came
         }
         let mut observation = rules::observe(&wait, &verdict);
@@ -96,11 +96,11 @@ impl Connection {
 
     /// Whether an answer came sooner than the last of its request can have caused it: it had waited for the first part alone.
     fn came_too_soon(&self, open: &Open, segment: &Segment, from: usize) -> bool {
-        let away = self.delay(from);
+        let rtt_to_sender = self.tap_rtt(from);
         open.request.index == 1
             && open.pieces.is_empty()
             && open.reply_first.is_none()
-            && segment.at - open.request_at() < away - away.divided_by(8)
+            && segment.at - open.request_at() < rtt_to_sender - rtt_to_sender.divided_by(8)
     }
 
     /// Both ends, for rules that ask about both.
@@ -110,7 +110,7 @@ impl Connection {
             flows: &self.flows,
             models: &self.models,
             sizes: self.sizes,
-            delay: [self.delay(CLIENT), self.delay(SERVER)],
+            tap_rtt: [self.tap_rtt(CLIENT), self.tap_rtt(SERVER)],
             path_memory: &self.path_memory,
             now: self.now,
             midway: self.midway,
@@ -123,7 +123,7 @@ impl Connection {
     #[inline]
     pub(super) fn beyond(&self) -> Option<Beyond> {
         let opened = self.setup.as_ref()?.opened()?;
-        self.answers.beyond(opened, self.delay[SERVER]?)
+        self.answers.beyond(opened, self.tap_rtt[SERVER]?)
     }
 
     /// The interval before a segment that continues what its sender sent at `last`.
@@ -146,8 +146,8 @@ impl Connection {
             last,
             gap: (segment.at - last.at).at_least_zero(),
             mss,
-            own: self.delay(from),
-            peer: self.delay(1 - from),
+            rtt_to_sender: self.tap_rtt(from),
+            rtt_to_receiver: self.tap_rtt(1 - from),
             model: &self.models[from],
             index,
             beside_answer,
@@ -159,7 +159,7 @@ impl Connection {
 
     /// Whether the capture stands at least as near to this end as to the other.
     pub(super) fn is_near(&self, end: usize) -> bool {
-        self.delay(end) <= self.delay(1 - end)
+        self.tap_rtt(end) <= self.tap_rtt(1 - end)
     }
 
     /// The rate at which the path lets this end's bytes through, as far as it has shown.
@@ -173,7 +173,7 @@ impl Connection {
             return false;
         }
         let Some(request) = &open.request.last else { return false };
-        let server = self.delay(1 - open.initiator);
+        let server = self.tap_rtt(1 - open.initiator);
         match open.reply.frontier() {
             None => matches!(class, SegmentClass::New | SegmentClass::OutOfOrderOrRepair { .. }),
             Some(_) if self.frames.answers() => true,
@@ -198,13 +198,13 @@ impl Connection {
         follows: Follows,
     ) {
         let Some(open) = self.open.as_deref().filter(|_| follows != Follows::Nothing) else { return };
-        let spurious = server_think::is_spurious(self.delay(1 - open.initiator), open, segment);
+        let spurious = server_think::is_spurious(self.tap_rtt(1 - open.initiator), open, segment);
         let flow = &self.flows[from];
         let full_size = self.mss(from);
         let unsettled =
             if self.is_near(from) { !flow.acknowledgements.is_settled() } else { flow.rate(false).is_none() };
         let early = verdict.split.has(KEPT) && unsettled;
-        let early = early.then(|| (full_size, [self.delay(from), self.delay(1 - from)]));
+        let early = early.then(|| (full_size, [self.tap_rtt(from), self.tap_rtt(1 - from)]));
         let asked_rate = self.shown_rate(open.initiator);
         let path = if from == open.initiator { &open.request } else { &open.reply };
         let timer_from = repair::timer_from(class, &verdict.split, flow, path.probed_at());

@@ -92,7 +92,7 @@ impl Connection {
     ) -> usize {
         let speaker = open.last_speaker();
         let listener = 1 - speaker;
-        let away = self.delay(listener);
+        let rtt_to_listener = self.tap_rtt(listener);
         let heard = self.ends[listener];
         let rate = self.shown_rate(speaker);
         let path = open.last_path();
@@ -101,7 +101,7 @@ impl Connection {
             stamps.is_some_and(|stamps| path.answers_repair(stamps.ecr))
         };
         if let (Some(next), Some(repaired)) = (next, path.repaired_at())
-            && next.at - repaired < away - away.divided_by(8)
+            && next.at - repaired < rtt_to_listener - rtt_to_listener.divided_by(8)
             && !echoes(next)
         {
             path.discard(); // the peer went on before the retransmission can have reached it
@@ -113,7 +113,7 @@ impl Connection {
             open.reply_bytes = 0; // what crossed it on its way
         }
         self.charge_unrepaired(open);
-        drain::charge(&self.flows[speaker], [self.delay(speaker), self.delay(listener)], open);
+        drain::charge(&self.flows[speaker], [self.tap_rtt(speaker), self.tap_rtt(listener)], open);
         late_start::charge(&self.flows[open.initiator], open);
         speaker
     }
@@ -143,7 +143,7 @@ impl Connection {
             _ if open.initiator != CLIENT => {}
             Kind::OneWay => self.roles.on_unanswered(len, open.passed),
             _ => {
-                let wait = open.waited - self.delay(SERVER);
+                let wait = open.waited - self.tap_rtt(SERVER);
                 self.roles.on_question(len, wait, open.is_guess, open.client_idle, open.request_at());
             }
         }
@@ -217,9 +217,9 @@ impl Connection {
             return;
         }
         let stood = [CLIENT, SERVER].map(|end| round_trip::of_path(&self.pair(), end, side).1);
-        let server = handshake::round_trip(setup, self.delay(SERVER), self.reactions[SERVER][0]);
+        let server = handshake::round_trip(setup, self.tap_rtt(SERVER), self.reactions[SERVER][0]);
         let server = self.path_memory.min(SERVER).map_or(server, |known| known.min(server));
-        handshake::bill(setup, self.delay(CLIENT), server, stood.into_iter().flatten(), &mut account);
+        handshake::bill(setup, self.tap_rtt(CLIENT), server, stood.into_iter().flatten(), &mut account);
         if setup.is_last_answered() && self.is_beside(SERVER) {
             account.blame(Cause::SynRetransmit, Side::Server, accepting::FORM); // all had arrived
         }

@@ -76,7 +76,7 @@ impl Connection {
             }
             self.begin_concurrency(segment, ledger);
         }
-        let learned = self.now + self.delay(1 - from);
+        let learned = self.now + self.tap_rtt(1 - from);
         let talk = self.talk.get_or_insert_default();
         for mark in marks.iter().filter(|mark| !mark.by_peer) {
             talk.note_credit(mark, from, learned);
@@ -487,8 +487,9 @@ impl Connection {
 
     /// How sure it is that the answering side took the time that nothing else did.
     fn think_confidence(&self, ask: &Ask) -> Confidence {
-        let (own, away) = (self.delay(1 - ask.asker), self.delay(ask.asker));
-        let near = own.times(9) <= own + away || own < Duration::from_millis(1);
+        let (rtt_to_server, rtt_to_asker) = (self.tap_rtt(1 - ask.asker), self.tap_rtt(ask.asker));
+        let near = rtt_to_server.times(9) <= rtt_to_server + rtt_to_asker
+            || rtt_to_server < Duration::from_millis(1);
         let missed = self.flows.iter().any(|flow| flow.missing_from_capture || flow.missed_since_data > 0);
         let missed = missed || self.beyond().is_some();
         // An order that is out by one stays so.

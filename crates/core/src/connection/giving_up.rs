@@ -19,10 +19,10 @@ impl Connection {
         if let Some(closed_at) =
             self.roles.closed_at[open.initiator].filter(|_| open.kind() == Kind::Exchange)
         {
-            let away = self.delay(open.initiator);
+            let rtt_to_asker = self.tap_rtt(open.initiator);
             let last = open.last_path().frontier().map(|last| (last.at, last.packet));
             if let Some((at, packet)) = last {
-                self.charge_missing(open, closed_at - away - at, packet);
+                self.charge_missing(open, closed_at - rtt_to_asker - at, packet);
             }
         }
     }

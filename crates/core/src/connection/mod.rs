@@ -76,9 +76,9 @@ pub(crate) struct Connection {
     /// The largest payload of one packet of each end.
     sizes: [u32; 2],
     /// Smallest round trip seen between the capture and each end.
-    pub delay: [Option<Duration>; 2],
+    pub tap_rtt: [Option<Duration>; 2],
     /// Since when that is known, where it was not from the beginning.
-    delay_since: [Instant; 2],
+    tap_rtt_since: [Instant; 2],
     /// What all connections between these hosts know.
     pub path_memory: PathMemory,
     frames: Frames,
@@ -134,8 +134,8 @@ impl Connection {
             flows: [Flow::new(Side::Client), Flow::new(Side::Server)],
             models: [SenderModel::default(), SenderModel::default()],
             sizes: [0; 2],
-            delay: [None; 2],
-            delay_since: [Instant::MIN; 2],
+            tap_rtt: [None; 2],
+            tap_rtt_since: [Instant::MIN; 2],
             path_memory: PathMemory::default(),
             frames: Frames::default(),
             talk: None,
@@ -211,26 +211,26 @@ impl Connection {
     }
 
     /// The round trip between the capture and one end; nothing where nothing shows it yet.
-    fn delay(&self, end: usize) -> Duration {
-        self.delay[end].unwrap_or(Duration::ZERO)
+    fn tap_rtt(&self, end: usize) -> Duration {
+        self.tap_rtt[end].unwrap_or(Duration::ZERO)
     }
 
-    fn set_delay(&mut self, end: usize, delay: Duration) {
-        if self.midway && self.delay[end].is_none() {
+    fn set_tap_rtt(&mut self, end: usize, rtt: Duration) {
+        if self.midway && self.tap_rtt[end].is_none() {
             // Until now it was taken to know at once what passed.
-            self.delay_since[end] = self.now;
+            self.tap_rtt_since[end] = self.now;
             self.models[end].rounds = Rounds::default();
         }
-        self.delay[end] = Some(delay.min(self.distance_max(end)));
+        self.tap_rtt[end] = Some(rtt.min(self.distance_max(end)));
     }
 
     /// Whether what an end knows now passed before anything had shown how far away it is.
     fn far_unknown(&self, end: usize) -> bool {
-        self.delay[end].is_none_or(|delay| self.midway && self.now - delay <= self.delay_since[end])
+        self.tap_rtt[end].is_none_or(|rtt| self.midway && self.now - rtt <= self.tap_rtt_since[end])
     }
 
     pub(crate) fn rtt_min(&self) -> Option<Duration> {
-        Some(self.delay[CLIENT]? + self.delay[SERVER]?)
+        Some(self.tap_rtt[CLIENT]? + self.tap_rtt[SERVER]?)
     }
 
     fn mss(&self, sender: usize) -> u32 {
@@ -262,7 +262,7 @@ impl Connection {
     }
 
     pub(crate) fn vantage(&self) -> Vantage {
-        let [Some(client), Some(server)] = self.delay else { return Vantage::Unknown };
+        let [Some(client), Some(server)] = self.tap_rtt else { return Vantage::Unknown };
         if self.is_on_one_host() || client + server < Duration::from_micros(100) {
             Vantage::Unknown
         } else if client.times(9) <= server {
@@ -472,8 +472,8 @@ impl Connection {
             setup.done = true;
         }
         let mss = self.mss(from);
-        let own = self.delay(from);
-        self.flows[from].learn(segment.at, own, mss);
+        let rtt_to_sender = self.tap_rtt(from);
+        self.flows[from].learn(segment.at, rtt_to_sender, mss);
         let class = self.flows[from].classify(segment);
         if matches!(class, SegmentClass::Retransmission { .. }) {
             self.count_unanswered(from);
@@ -566,7 +566,7 @@ impl Connection {
             let room = flow.room_behind(segment.payload_len);
             self.models[from].rounds.on_flight(segment.seq, flight, snd_una, room, mss);
         }
-        let path_rtt = self.delay(CLIENT) + self.delay(SERVER);
+        let path_rtt = self.tap_rtt(CLIENT) + self.tap_rtt(SERVER);
         let new_bytes = self.flows[from].on_data(segment, class, mss, path_rtt);
         if self.flows[from].mss_announced.is_none() {
             self.learn_sizes();

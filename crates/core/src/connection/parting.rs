@@ -24,7 +24,7 @@ impl Connection {
     pub(super) fn on_close(&mut self, at: Instant, from: usize, ledger: &mut Ledger) {
         self.roles.closed_at[from].get_or_insert(at);
         let Some(open) = self.open.as_deref() else { return };
-        let wait = open.waited - self.delay(from);
+        let wait = open.waited - self.tap_rtt(from);
         let long = wait >= SILENCE_MIN
             && wait >= self.roles.longest_wait.times(SOONER)
             && self.roles.question_len > 0;

@@ -25,8 +25,8 @@ impl Connection {
     fn weigh_long_wait(&mut self, open: &mut Open, next: Option<&Segment>) -> Duration {
         let server = 1 - open.initiator;
         let len = open.request_bytes as u32;
-        let wait = open.waited - self.delay(server);
-        let read_at = open.reply.last.map(|last| last.at + self.delay(CLIENT));
+        let wait = open.waited - self.tap_rtt(server);
+        let read_at = open.reply.last.map(|last| last.at + self.tap_rtt(CLIENT));
         let again = next.zip(read_at).map(|(next, read_at)| {
             next.src == self.ends[CLIENT] && next.payload_len == len && next.at - read_at <= AT_ONCE
         });

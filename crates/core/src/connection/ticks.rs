@@ -136,7 +136,7 @@ impl Connection {
         open.end_before(from != open.initiator, &row.account, row.first, bytes, row.packet);
         let first = Push { at: row.first.at, packet: row.first.packet, len: row.first.len };
         // It came when it was its time.
-        let by_timer = row.is_answer && row.grid.is_step(open.waited - self.delay(from));
+        let by_timer = row.is_answer && row.grid.is_step(open.waited - self.tap_rtt(from));
         if by_timer && let Some(open) = self.open.as_deref_mut() {
             open.drop_reply();
         }

@@ -185,7 +185,7 @@ impl Connection {
         from: usize,
         quiet: Duration,
     ) -> bool {
-        let path = self.delay(CLIENT) + self.delay(SERVER);
+        let path = self.tap_rtt(CLIENT) + self.tap_rtt(SERVER);
         let many = quiet >= path.times(4) && self.flows[from].outstanding() == 0;
         let small = segment.payload_len < self.mss(from) && last.len < self.mss(from);
         if from != open.initiator {
@@ -228,7 +228,7 @@ impl Connection {
         open.way_base = self.flows[from]
             .clock
             .base_with_last()
-            .filter(|_| self.delay(from) >= self.delay(1 - from) && initiator == from && !by_timer);
+            .filter(|_| self.tap_rtt(from) >= self.tap_rtt(1 - from) && initiator == from && !by_timer);
         if initiator != from {
             open.request.begin(LastData {
                 at: open.start,
@@ -258,14 +258,14 @@ impl Connection {
         from: usize,
         idle_since: Option<Instant>,
     ) -> Option<Charge> {
-        let is_far = self.delay(from) >= self.delay(1 - from);
+        let is_far = self.tap_rtt(from) >= self.tap_rtt(1 - from);
         late_start::on_its_way(&self.flows[from], is_far, segment, idle_since)
     }
 
     /// When the client had the SYN-ACK.
     fn handshake_end(&self) -> Option<Instant> {
         let (syn_ack, _) = self.setup.as_ref()?.last_syn_ack?;
-        Some(syn_ack + self.delay(CLIENT))
+        Some(syn_ack + self.tap_rtt(CLIENT))
     }
 
     /// Since when nothing was under way.

@@ -53,7 +53,7 @@ impl Connection {
             && !self.is_concurrent()
             && self.ladder.is_none()
             && self.last_at == self.now
-            && self.delay.iter().all(Option::is_some)
+            && self.tap_rtt.iter().all(Option::is_some)
             && self.setup.as_ref().is_none_or(|setup| setup.done)
             && self.beyond().is_none()
             && self.flows.iter().all(super::Flow::is_calm)
@@ -78,8 +78,8 @@ impl Connection {
             self.flows[from].on_usual_pure(segment.at);
         } else {
             self.take_usual_marks(marks, segment, from, ledger);
-            let (own, mss) = (self.delay(from), self.sizes[from]);
-            self.flows[from].learn(segment.at, own, mss);
+            let (rtt_to_sender, mss) = (self.tap_rtt(from), self.sizes[from]);
+            self.flows[from].learn(segment.at, rtt_to_sender, mss);
             match self.shape(segment, from) {
                 Shape::Request => {
                     self.before_usual_data(segment, from);
@@ -205,8 +205,8 @@ impl Connection {
             open.reply_first.is_none()
         } else {
             // Nothing of the request has reached it since.
-            let away = self.delay(from);
-            let asked = other.last.as_ref().map(|asked| asked.at + away);
+            let rtt_to_sender = self.tap_rtt(from);
+            let asked = other.last.as_ref().map(|asked| asked.at + rtt_to_sender);
             open.reply_first.is_some() && asked.is_some_and(|asked| asked <= last.at)
         };
         // In so many pieces it is a stream, in which a moment may begin a message (`Connection::silence`).
@@ -255,7 +255,7 @@ impl Connection {
         let to = 1 - from;
         if self.flows[to].is_acknowledging(segment) {
             let window = self.usual_window(segment, from);
-            let (mss, peer) = (self.sizes[to], self.delay(from));
+            let (mss, peer) = (self.sizes[to], self.tap_rtt(from));
             if let Some(rtt) = self.flows[to].on_usual_ack(segment, window, mss, peer) {
                 self.on_round_trip(rtt, from);
             }
@@ -296,21 +296,21 @@ impl Connection {
         if let Some(last) = &open.reply.last
             && self.flows[SERVER].link.busy_from(last.at).is_positive()
         {
-            drain::charge(&self.flows[SERVER], [self.delay(SERVER), self.delay(CLIENT)], &mut open);
+            drain::charge(&self.flows[SERVER], [self.tap_rtt(SERVER), self.tap_rtt(CLIENT)], &mut open);
         }
         if open.way_base.is_some() || open.late.is_some() {
             late_start::charge(&self.flows[open.initiator], &mut open);
         }
         let packet = open.packets[1];
-        let own = self.delay(CLIENT);
+        let rtt_to_client = self.tap_rtt(CLIENT);
         let side = self.flows[SERVER].side;
         let is_session = self.is_session(&open);
         let asked_at = open.request_at();
         let account = open.reply.settle();
-        if self.path_memory.min(CLIENT).is_some_and(|path| own - path >= QUEUED_MIN) {
+        if self.path_memory.min(CLIENT).is_some_and(|path| rtt_to_client - path >= QUEUED_MIN) {
             round_trip::charge_way_back(&self.pair(), account, Kind::Exchange, SERVER, packet);
         } else {
-            let way = Charge::new(Cause::RoundTrip, side, own, Confidence::Certain);
+            let way = Charge::new(Cause::RoundTrip, side, rtt_to_client, Confidence::Certain);
             account.charge(&way.evidence(packet, 0));
         }
         if is_session {
@@ -320,7 +320,7 @@ impl Connection {
             account.doubt_ends();
         }
         self.last_wait_end = Some(open.start + account.total());
-        let wait = open.waited - self.delay(SERVER);
+        let wait = open.waited - self.tap_rtt(SERVER);
         self.roles.on_question(open.request_bytes as u32, wait, false, open.client_idle, asked_at);
         let closed = Closed {
             n: open.n,
@@ -352,7 +352,7 @@ impl Connection {
         open.restart(self.next_n, CLIENT, at, idle, (at, segment.packet));
         self.next_n += 1;
         open.request_first = Some(segment.seq);
-        if self.delay(CLIENT) >= self.delay(SERVER) {
+        if self.tap_rtt(CLIENT) >= self.tap_rtt(SERVER) {
             open.way_base = self.flows[CLIENT].clock.base_with_last();
             if self.flows[CLIENT].queued_on_way.is_some_and(Duration::is_positive)
                 && let Some(late) = self.late_on_its_way(&segment.unpack(), CLIENT, idle_since)
@@ -369,11 +369,11 @@ impl Connection {
         let Some(open) = self.open.as_deref() else { return };
         let Some(asked) = open.request.last.as_ref() else { return };
         let (flow, client) = (&self.flows[SERVER], &self.flows[CLIENT]);
-        let own = self.delay(SERVER);
+        let rtt_to_server = self.tap_rtt(SERVER);
         let gap = (segment.at - asked.at).at_least_zero();
-        let path = own.at_least_zero().min(gap);
+        let path = rtt_to_server.at_least_zero().min(gap);
         let think = gap - path;
-        let stood = self.path_memory.min(SERVER).is_some_and(|least| own - least >= QUEUED_MIN);
+        let stood = self.path_memory.min(SERVER).is_some_and(|least| rtt_to_server - least >= QUEUED_MIN);
         let queued = flow.queued_on_way.is_some_and(Duration::is_positive);
         let late = think >= HELD_BACK_MIN || self.path_memory.queued_lately(SERVER, self.now).is_some();
         let link = client.link.busy_from(asked.at).is_positive();
@@ -383,7 +383,7 @@ impl Connection {
                 server_think::judge(&self.pair(), open, &segment.unpack(), super::SegmentClass::New, false);
             self.weigh_answer(open, segment.payload_len, &mut verdict);
             self.models[SERVER].rounds.on_message(segment.seq);
-            let blur = cork::blur(own, self.delay(CLIENT));
+            let blur = cork::blur(rtt_to_server, self.tap_rtt(CLIENT));
             let timer = self.flows[SERVER].rto.rto();
             self.models[SERVER].on_first_reply(&verdict, true, (segment.at, blur), timer);
             Some(verdict.split)
@@ -411,15 +411,16 @@ impl Connection {
     /// How sure it is that the server took the time before a reply: what [`server_think::judge`] says of a short one.
     #[inline]
     fn usual_confidence(&self, open: &Open, think: Duration) -> Confidence {
-        let (own, away) = (self.delay(SERVER), self.delay(CLIENT));
-        if own > away {
+        let (rtt_to_server, rtt_to_client) = (self.tap_rtt(SERVER), self.tap_rtt(CLIENT));
+        if rtt_to_server > rtt_to_client {
             let most = think.max(server_think::VARIED_MIN);
             if self.flows.iter().any(|flow| flow.queued_peak >= most) {
                 return Confidence::Possible;
             }
         }
         let short = open.request_bytes <= u64::from(self.sizes[CLIENT]);
-        let near = own.times(9) <= own + away || (own < Duration::from_millis(1) && short);
+        let near = rtt_to_server.times(9) <= rtt_to_server + rtt_to_client
+            || (rtt_to_server < Duration::from_millis(1) && short);
         if near { Confidence::Certain } else { Confidence::Likely }
     }
 
@@ -437,7 +438,7 @@ impl Connection {
             Charge::new(Cause::Bandwidth, flow.side, ns, confidence).evidence(before.packet, segment.packet)
         });
         self.count_flight(segment, from, mss);
-        let path_rtt = self.delay(CLIENT) + self.delay(SERVER);
+        let path_rtt = self.tap_rtt(CLIENT) + self.tap_rtt(SERVER);
         self.flows[from].on_burst_data(segment, mss, path_rtt);
         let Some(open) = self.open.as_deref_mut() else { return };
         open.count_usual(segment, from);

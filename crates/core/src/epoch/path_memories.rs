@@ -55,7 +55,7 @@ impl PathMemories {
         if !connection.assumed {
             known.on_accepted(connection.ends[SERVER].port);
         }
-        known.share(&mut connection.path_memory, connection.delay, connection.now);
+        known.share(&mut connection.path_memory, connection.tap_rtt, connection.now);
         connection.take_shorter_path();
     }
 }

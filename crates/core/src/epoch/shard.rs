@@ -198,7 +198,7 @@ impl Shard {
             self.path_memories.share(connection);
         }
         let copy = self.checked.then(|| (connection.clone(), self.ledger.clone()));
-        let before = connection.delay;
+        let before = connection.tap_rtt;
         self.ledger.packet = packed.packet;
         if !connection.on_usual(packed, marks, from, &mut self.ledger) {
             return false;
@@ -210,7 +210,7 @@ impl Shard {
         if let Some(before) = connection.count_heap() {
             self.heap = self.heap - before + connection.heap;
         }
-        if connection.delay != before || connection.path_memory.news {
+        if connection.tap_rtt != before || connection.path_memory.news {
             self.path_memories.share(connection);
         }
         if connection.is_finished() {
@@ -232,12 +232,12 @@ impl Shard {
             self.path_memories.share(connection);
         }
         connection.duplicates = Some(DuplicateFilter::of(segment, from));
-        let before = connection.delay;
+        let before = connection.tap_rtt;
         let not_captured = connection.on_segment(segment, marks, from, &mut self.ledger);
         if let Some(before) = connection.count_heap() {
             self.heap = self.heap - before + connection.heap;
         }
-        if connection.delay != before || connection.path_memory.news {
+        if connection.tap_rtt != before || connection.path_memory.news {
             self.path_memories.share(connection);
         }
         if connection.is_finished() {

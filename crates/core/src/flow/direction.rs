@@ -41,7 +41,7 @@ pub(crate) const TIMESTAMP_OPTION_LEN: u32 = 12;
 
 /// One direction of a connection.
 #[derive(Clone, Debug, PartialEq)]
-#[expect(clippy::struct_excessive_bools, reason = "each says something of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "each says something of its rtt_to_sender")]
 pub(crate) struct Flow {
     pub side: Side,
     /// First payload byte, for offsets.
@@ -280,29 +280,29 @@ impl Flow {
     }
 
     /// Lets every acknowledgement take effect that the sender can have had when a segment of its passed at `now`.
-    /// `own` is the round trip between the capture and the sender.
-    pub(crate) fn learn(&mut self, now: Instant, own: Duration, mss: u32) {
+    /// `rtt_to_sender` is the round trip between the capture and the sender.
+    pub(crate) fn learn(&mut self, now: Instant, rtt_to_sender: Duration, mss: u32) {
         if self.in_transit.is_empty() {
             return;
         }
         // An estimate of the round trip may be slightly too long; an acknowledgement is not missed for that.
-        let early = (own - own.divided_by(16) - HOST_VARIATION).at_least_zero();
+        let early = (rtt_to_sender - rtt_to_sender.divided_by(16) - HOST_VARIATION).at_least_zero();
         while let Some(&ack) = self.in_transit.front() {
             if ack.at + early > now {
                 break;
             }
             self.in_transit.pop_front();
-            self.take_effect(&ack, own, mss);
+            self.take_effect(&ack, rtt_to_sender, mss);
         }
     }
 
-    fn take_effect(&mut self, ack: &AckSeen, own: Duration, mss: u32) {
+    fn take_effect(&mut self, ack: &AckSeen, rtt_to_sender: Duration, mss: u32) {
         // Where the capture starts later than the connection, what it saw first was not acknowledged before.
         let snd_una_before = self.view.snd_una.or(self.first).unwrap_or(ack.ack);
         let flight = self.flight();
         let view = &mut self.view;
         let clocking = ClockingAck {
-            earliest_departure: ack.at + own,
+            earliest_departure: ack.at + rtt_to_sender,
             packet: ack.packet,
             rtt: ack.rtt,
             repaired: ack.repaired,
@@ -319,7 +319,7 @@ impl Flow {
         view.window = ack.window;
         view.window_peak = view.window_peak.max(ack.window);
         if ack.signals_loss {
-            view.loss_signal = Some(ack.at + own);
+            view.loss_signal = Some(ack.at + rtt_to_sender);
         }
         if view.snd_una.is_none() || ack.ack.after(snd_una_before) {
             view.snd_una = Some(ack.ack);
@@ -330,14 +330,14 @@ impl Flow {
         }
     }
 
-    /// The peer, `peer` away as far as that is known, acknowledged data of this direction. Returns the round trip that
+    /// The peer, `rtt_to_receiver` away as far as that is known, acknowledged data of this direction. Returns the round trip that
     /// it shows between the capture and the peer, where it shows one.
     pub(crate) fn on_ack(
         &mut self,
         ack: &Segment,
         window: u32,
         mss: u32,
-        peer: Duration,
+        rtt_to_receiver: Duration,
     ) -> Option<Duration> {
         let advanced = self.highest_ack.is_none_or(|acked| ack.ack.after(acked));
         let (mut rtt, mut repaired) = (None, false);
@@ -396,14 +396,14 @@ impl Flow {
             // One that comes with an answer may have waited for that.
             let bare = !filled && ack.payload_len == 0;
             if bare && acked <= mss && !repaired && !ack.flags.syn() {
-                self.learn_timer(rtt, peer);
+                self.learn_timer(rtt, rtt_to_receiver);
             }
             let windows = bare.then_some([last_window, window]);
             self.learn_unread(windows);
             self.learn_link(
                 Acked { at: ack.at, bytes: acked, segments, oldest, newest_at, rtt, windows },
                 mss,
-                peer,
+                rtt_to_receiver,
             );
         }
         let duplicate = !advanced && !window_changed && ack.payload_len == 0 && !self.sent.is_empty();
@@ -421,7 +421,7 @@ impl Flow {
             self.acknowledgements.interrupt(); // what it will jump by later did not arrive at once
             self.sack_or_dupack_at = ack.at;
             let sacked = self.passed_or_lost(ack);
-            self.on_passed(ack.at - peer, 0, None, None, sacked, mss);
+            self.on_passed(ack.at - rtt_to_receiver, 0, None, None, sacked, mss);
         }
         if self.in_transit.len() >= REMEMBERED_MAX {
             self.in_transit.pop_back();

@@ -80,9 +80,9 @@ impl PathMemory {
     }
 
     /// Takes in what a connection of these round trips knows at `now`, and gives it what the others do.
-    pub(crate) fn share(&mut self, own: &mut Self, delay: [Option<Duration>; 2], now: Instant) {
-        for (end, delay) in delay.into_iter().enumerate() {
-            self.min[end] = [self.min[end], delay].into_iter().flatten().min();
+    pub(crate) fn share(&mut self, own: &mut Self, tap_rtt: [Option<Duration>; 2], now: Instant) {
+        for (end, rtt) in tap_rtt.into_iter().enumerate() {
+            self.min[end] = [self.min[end], rtt].into_iter().flatten().min();
             self.queued[end] = [self.queued[end], own.queued[end]].into_iter().flatten().reduce(longer);
         }
         *own = Self { shared: Some(now), news: false, ..*self };

@@ -98,8 +98,11 @@ fn piled_up(wait: &Wait<'_>) -> bool {
 /// was: nothing else can have let it leave. Near a slow host it comes shortly behind, as nothing paced would.
 fn follows_late(wait: &Wait<'_>, ack: &ClockingAck) -> bool {
     let late = wait.segment.at - ack.earliest_departure;
-    let most =
-        if wait.near_sender() { wait.gap.divided_by(8).min(SLOW_HOST) } else { wait.own.divided_by(2) };
+    let most = if wait.near_sender() {
+        wait.gap.divided_by(8).min(SLOW_HOST)
+    } else {
+        wait.rtt_to_sender.divided_by(2)
+    };
     wait.last.queue != SendQueue::Emptied
         && ack.earliest_departure > wait.last.at
         && late.is_positive()

@@ -102,15 +102,15 @@ pub(crate) fn agrees(waited: Duration, timer: Duration, rtt: Duration, variation
 pub(crate) fn on_tick(pair: &Pair<'_>, server: usize, at: Instant, waited: Duration) -> bool {
     let (flow, model) = (&pair.flows[server], &pair.models[server]);
     let mut hits = model.timer_hits();
-    hits.on_hit(at, waited, blur(pair.delay[server], pair.delay[1 - server]));
+    hits.on_hit(at, waited, blur(pair.tap_rtt[server], pair.tap_rtt[1 - server]));
     // With the cork in, no small segment leaves beside another.
     let refuted = model.quick_replies > 0 || model.nagle_ignored > 0;
     !refuted && hits.are_proven() && is_of_timer(waited, flow.rto.rto(), true)
 }
 
-/// By how much a capture blurs the tick on which a packet left its sender, which is `own` away from it, and its peer `away`.
-pub(crate) fn blur(own: Duration, away: Duration) -> Duration {
-    if own <= away { TICK_BLUR } else { TICK_BLUR.times(2) }
+/// By how much a capture blurs the tick on which a packet left its sender, which is `rtt_to_sender` away from it, and its peer `rtt_to_receiver`.
+pub(crate) fn blur(rtt_to_sender: Duration, rtt_to_receiver: Duration) -> Duration {
+    if rtt_to_sender <= rtt_to_receiver { TICK_BLUR } else { TICK_BLUR.times(2) }
 }
 
 /// What a host takes from its timer to its interface. Source: recordings of corked replies, of 20 to 80 us.

@@ -23,7 +23,7 @@ pub(crate) fn judge(
 ) -> Option<Verdict> {
     let unanswered = from == open.initiator && open.reply_first.is_none() && wait.model.nagle_held == 0;
     let last = peer.last_data.filter(|_| unanswered && verdict.split.has(Cause::Nagle.bit()))?;
-    let arrived = last.at + wait.own;
+    let arrived = last.at + wait.rtt_to_sender;
     let late = wait.segment.at - arrived;
     let read = peer.snd_nxt.is_some_and(|next| wait.segment.ack.at_or_after(next));
     if !read || arrived <= wait.last.at || late > wait.tolerance() || late < -wait.tolerance() {

@@ -10,16 +10,16 @@ use crate::words::cause::Cause;
 use crate::words::report::{Confidence, Detail};
 
 /// Behind the capture the last flight still has to pass the bottleneck: its acknowledgements show for how long. `flow` is its
-/// sender, `own` away from the capture, and its peer `peer`.
-pub(crate) fn charge(flow: &Flow, [own, peer]: [Duration; 2], open: &mut Open) {
-    let Some(last) = open.last_path().last.filter(|_| peer > own) else { return };
+/// sender, `rtt_to_sender` away from the capture, and its peer `rtt_to_receiver`.
+pub(crate) fn charge(flow: &Flow, [rtt_to_sender, rtt_to_receiver]: [Duration; 2], open: &mut Open) {
+    let Some(last) = open.last_path().last.filter(|_| rtt_to_receiver > rtt_to_sender) else { return };
     // Until it is acknowledged nobody knows; a FIN behind it counts as a byte.
     if flow.outstanding() > u32::from(flow.fin.is_some()) {
         return;
     }
     // What passes the link behind the last byte that was acknowledged is copies, for which nobody waits.
     let late = match flow.acknowledgements.last() {
-        Some(acked) => flow.link.busy_between(last.at, acked - peer),
+        Some(acked) => flow.link.busy_between(last.at, acked - rtt_to_receiver),
         None => flow.link.busy_from(last.at),
     };
     if !late.is_positive() {

@@ -55,7 +55,7 @@ fn busy(wait: &Wait<'_>) -> Duration {
             return Duration::ZERO;
         }
         let busy = wait.flow.link.busy_from(wait.last.at).min(wait.gap);
-        let silent = wait.flow.silent_from(wait.last.at, wait.segment.at, wait.peer);
+        let silent = wait.flow.silent_from(wait.last.at, wait.segment.at, wait.rtt_to_receiver);
         return silent.map_or(busy, |silent| busy.min(silent));
     }
     // Without time stamps nothing but the spacing itself tells a link from a sender that paces.

@@ -77,7 +77,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     }
     // It came because what it acknowledges went out again: until then it was lost, or what it acknowledges.
     if let Some(rtt) = ack.rtt.filter(|_| ack.repaired) {
-        let copied = ack.earliest_departure - wait.own - rtt - wait.last.at;
+        let copied = ack.earliest_departure - wait.rtt_to_sender - rtt - wait.last.at;
         if copied >= RTO_MIN {
             let detail = Detail { retransmits: Some(1), form: Some("timeout"), ..Detail::default() };
             let charge = Charge::new(Cause::Rto, wait.flow.side, copied, Confidence::Likely).detail(detail);
@@ -129,7 +129,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
 /// came soon behind it held little.
 pub(crate) fn holds_answer(wait: &Wait<'_>, request: &LastData) -> Option<Verdict> {
     let ack = wait.flow.view.small_acked()?;
-    let held = ack.earliest_departure - wait.own - request.at;
+    let held = ack.earliest_departure - wait.rtt_to_sender - request.at;
     let little = held < wait.gap.divided_by(2);
     if wait.last.len == 0 || ack.packet <= request.packet || little || !wait.follows(&ack) {
         return None;
@@ -159,14 +159,14 @@ fn follows_late(wait: &Wait<'_>, ack: &ClockingAck) -> bool {
         pause.is_some_and(|pause| pause <= wait.gap.divided_by(4))
     };
     let soon = late <= wait.gap.divided_by(8)
-        && (wait.model.nagle_held > 0 || late <= wait.own.divided_by(2) || prompt());
+        && (wait.model.nagle_held > 0 || late <= wait.rtt_to_sender.divided_by(2) || prompt());
     // The rest of a write waits for nothing else.
-    let rest =
-        wait.last.queue == SendQueue::More && late <= wait.flow.queued_peak.max(wait.own.divided_by(2));
+    let rest = wait.last.queue == SendQueue::More
+        && late <= wait.flow.queued_peak.max(wait.rtt_to_sender.divided_by(2));
     // The same two pieces were held before, and the first one's own acknowledgement is what was late.
     let usual = is_usual(wait)
-        && late <= wait.own.max(wait.gap.divided_by(4))
-        && ack.earliest_departure - wait.own >= wait.last.at;
+        && late <= wait.rtt_to_sender.max(wait.gap.divided_by(4))
+        && ack.earliest_departure - wait.rtt_to_sender >= wait.last.at;
     // Near its sender that host stood still between the two, as a virtual machine's does: the same two pieces were held before.
     let near = wait.near_sender();
     let stood_still =
@@ -283,7 +283,7 @@ pub(crate) fn observe(wait: &Wait<'_>, verdict: &Verdict) -> NagleObservation {
     }
     // Nothing held it: the small one before it had been acknowledged at once. Where packets are late on their way, that and
     // this one may have been.
-    let varies = wait.own.divided_by(2).min(PAUSE_LATE_MAX);
+    let varies = wait.rtt_to_sender.divided_by(2).min(PAUSE_LATE_MAX);
     let late_max = if wait.near_sender() { Duration::ZERO } else { flow.queued_peak.max(varies) };
     let acked_at_once = flow.view.small_acked().is_some_and(|ack| {
         ack.earliest_departure > wait.last.at

@@ -20,10 +20,10 @@ const FRESH: Duration = Duration::from_millis(200);
 pub(super) fn judge(pair: &Pair<'_>, open: &Open, left: Duration) -> Option<Charge> {
     let server = 1 - open.initiator;
     let (asked, answering) = (&pair.flows[open.initiator], &pair.flows[server]);
-    let own = pair.delay[server];
+    let rtt_to_server = pair.tap_rtt[server];
     // Packets that the capture does not have, or none of their kind, may have been acknowledgements.
     let whole = answering.missed_since_data == 0 && !answering.acked_unseen();
-    if own <= pair.delay[open.initiator]
+    if rtt_to_server <= pair.tap_rtt[open.initiator]
         || !whole
         || !asked.acked_just_now()
         || asked.on_one_host
@@ -31,7 +31,7 @@ pub(super) fn judge(pair: &Pair<'_>, open: &Open, left: Duration) -> Option<Char
     {
         return None;
     }
-    let timer = asked.peer_timer(own + pair.delay[open.initiator]);
+    let timer = asked.peer_timer(rtt_to_server + pair.tap_rtt[open.initiator]);
     let unacknowledged = timer.map_or(Duration::ZERO, |timer| left - timer);
     // What fills the queue is another connection's.
     let lone = asked.newly_acked <= pair.sizes[open.initiator];

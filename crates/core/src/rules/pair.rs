@@ -15,7 +15,7 @@ pub(crate) struct Pair<'a> {
     /// The largest payload of one packet of each end.
     pub sizes: [u32; 2],
     /// Round trip between the capture and each end; nothing where nothing shows it yet.
-    pub delay: [Duration; 2],
+    pub tap_rtt: [Duration; 2],
     /// What all connections between these hosts know.
     pub path_memory: &'a PathMemory,
     pub now: Instant,

@@ -62,7 +62,7 @@ pub(super) fn unread(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Charge> {
 /// window behind a loss, until a timer makes it go on. That is held back until the application reads (__tcp_ack_snd_check, net/ipv4/tcp_input.c).
 pub(super) fn withheld(wait: &Wait<'_>) -> Option<Verdict> {
     let flow = wait.flow;
-    let held_back = wait.gap - wait.peer.at_least_zero();
+    let held_back = wait.gap - wait.rtt_to_receiver.at_least_zero();
     if wait.class != SegmentClass::New
         || wait.last.queue == SendQueue::Emptied
         || held_back < HELD_BACK_MIN

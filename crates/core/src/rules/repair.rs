@@ -25,7 +25,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         SegmentClass::Retransmission { .. } => Confidence::Certain,
         SegmentClass::OutOfOrderOrRepair { noticed_at } => {
             // Sooner than any signal could reach the sender: overtaken on the way, not lost.
-            let sooner = wait.segment.at - noticed_at < wait.own - wait.own.divided_by(8);
+            let sooner = wait.segment.at - noticed_at < wait.rtt_to_sender - wait.rtt_to_sender.divided_by(8);
             if sooner || wait.flow.left_before(wait.segment, wait.mss) {
                 return Some(overtaken(wait));
             }
@@ -221,7 +221,8 @@ fn missing_since(class: SegmentClass) -> Option<Instant> {
 fn by_itself(wait: &Wait<'_>) -> bool {
     let view = &wait.flow.view;
     let latest = view.clocking_ack().map(|ack| ack.earliest_departure).max(view.loss_signal);
-    wait.gap >= HELD_BACK_MIN.max(wait.own) && latest.is_none_or(|at| wait.segment.at - at > wait.tolerance())
+    wait.gap >= HELD_BACK_MIN.max(wait.rtt_to_sender)
+        && latest.is_none_or(|at| wait.segment.at - at > wait.tolerance())
 }
 
 /// When the timer began that ended with this segment. A tail loss probe begins it anew (tcp_send_loss_probe,
@@ -245,7 +246,7 @@ pub(crate) fn first_reply(
     client: &Flow,
     (class, at): (SegmentClass, Instant),
     wait: Duration,
-    own: Duration,
+    rtt_to_server: Duration,
     rtt: Duration,
 ) -> Option<Charge> {
     if class == SegmentClass::New && flow.missed_since_data == 0 {
@@ -270,7 +271,12 @@ pub(crate) fn first_reply(
     let confidence = match class {
         SegmentClass::OutOfOrderOrRepair { .. } if repeated.is_some() => Confidence::Likely,
         SegmentClass::OutOfOrderOrRepair { .. } => Confidence::Certain,
-        SegmentClass::New if own > rtt - own && flow.missed_since_data > 0 && wait >= RTO_MIN && short => {
+        SegmentClass::New
+            if rtt_to_server > rtt - rtt_to_server
+                && flow.missed_since_data > 0
+                && wait >= RTO_MIN
+                && short =>
+        {
             Confidence::Likely
         }
         _ => return None,

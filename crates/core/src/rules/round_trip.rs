@@ -13,23 +13,23 @@ use crate::words::report::{Confidence, Detail, Kind};
 /// The way between the capture and an end and back: the path's smallest round trip, and what stood in its queues
 /// during this whole connection, where other connections between the same hosts have seen it shorter.
 pub(crate) fn of_path(pair: &Pair<'_>, end: usize, sender: Side) -> (Charge, Option<Charge>) {
-    let own = pair.delay[end];
+    let tap_rtt = pair.tap_rtt[end];
     // Without the handshake an end may be nearer than its quickest answer says, and is if it never answers without data.
-    let sure = match pair.bound[end] || is_timers(own) {
+    let sure = match pair.bound[end] || is_timers(tap_rtt) {
         _ if !pair.midway => Confidence::Certain,
         true => Confidence::Possible,
         false => Confidence::Likely,
     };
     let round_trip = |path| Charge::new(Cause::RoundTrip, sender, path, sure);
-    let Some(path) = pair.path_memory.min(end).filter(|path| own - *path >= QUEUED_MIN) else {
-        return (round_trip(own), None);
+    let Some(path) = pair.path_memory.min(end).filter(|path| tap_rtt - *path >= QUEUED_MIN) else {
+        return (round_trip(tap_rtt), None);
     };
     let varied = pair.flows.iter().map(|flow| flow.queued_peak).max().unwrap_or_default();
-    let queued = own - path;
+    let queued = tap_rtt - path;
     // A longer way that never varies is another way (another host behind the same address), not a queue.
     let seen = pair.path_memory.stood(end, pair.now, queued);
     if queued < path.divided_by(4) || (varied < queued.divided_by(4) && !seen) {
-        return (round_trip(own), None);
+        return (round_trip(tap_rtt), None);
     }
     let confidence = if seen { Confidence::Likely } else { Confidence::Possible };
     let stood = Charge::new(Cause::Queueing, sender, queued, confidence);
@@ -48,7 +48,7 @@ pub(crate) fn charge_way_back(
     let ends = if kind == Kind::OneWay { CLIENT..=SERVER } else { 1 - speaker..=1 - speaker };
     for end in ends {
         // What is known from above only may be the next question's pause, or a timer: nobody waited for that.
-        if pair.bound[end] || pair.midway && is_timers(pair.delay[end]) {
+        if pair.bound[end] || pair.midway && is_timers(pair.tap_rtt[end]) {
             continue;
         }
         let (path, stood) = of_path(pair, end, side(speaker));

@@ -41,9 +41,9 @@ pub(crate) fn judge(
 ) -> Verdict {
     let server = 1 - open.initiator;
     let request = &open.request;
-    let own = pair.delay[server];
+    let rtt_to_server = pair.tap_rtt[server];
     // A retransmission that the reply cannot have answered had repaired nothing.
-    let spurious = is_spurious(own, open, segment);
+    let spurious = is_spurious(rtt_to_server, open, segment);
     let from = if spurious { request.last.as_ref() } else { request.frontier() };
     let Some(from) = from else {
         return Verdict { split: Split::of(Duration::ZERO), trigger: Trigger::Write };
@@ -62,10 +62,12 @@ pub(crate) fn judge(
         let charge = not_captured::charge(flow.side).evidence(from.packet, segment.packet);
         return Verdict { split: split.rest(charge), trigger: Trigger::Packet(from.packet) };
     }
-    let rtt = own + pair.delay[open.initiator];
+    let rtt = rtt_to_server + pair.tap_rtt[open.initiator];
     let overtaken = flow.left_before(segment, pair.sizes[server]);
     let class = if overtaken { SegmentClass::New } else { class };
-    if let Some(mut charge) = repair::first_reply(flow, client, (class, segment.at), split.left(), own, rtt) {
+    if let Some(mut charge) =
+        repair::first_reply(flow, client, (class, segment.at), split.left(), rtt_to_server, rtt)
+    {
         if charge.cause == Cause::Rto
             && !pair.midway
             && black_hole::is_first_small(flow, segment, pair.sizes[server])
@@ -77,7 +79,7 @@ pub(crate) fn judge(
     }
     // Near the client, the request's last flight had to pass the bottleneck behind the capture.
     let busy = client.link.busy_from(from.at);
-    if own > pair.delay[open.initiator] && busy.is_positive() {
+    if rtt_to_server > pair.tap_rtt[open.initiator] && busy.is_positive() {
         let detail = Detail { rate_bps: client.rate(true).map(Rate::bits_per_second), ..Detail::default() };
         split.take(
             Charge::new(Cause::Bandwidth, client.side, busy, Confidence::Likely)
@@ -106,7 +108,7 @@ pub(crate) fn judge(
     }
     // Of a request of several segments a slow link behind the capture may have taken a part.
     let short = open.request_bytes <= u64::from(pair.sizes[open.initiator]) || pair.flows[server].on_one_host;
-    let near = own.times(9) <= rtt || (own < Duration::from_millis(1) && short);
+    let near = rtt_to_server.times(9) <= rtt || (rtt_to_server < Duration::from_millis(1) && short);
     let model = &pair.models[server];
     let small = segment.payload_len < pair.sizes[server];
     if small && cork::on_tick(pair, server, segment.at, split.left()) {
@@ -123,7 +125,7 @@ pub(crate) fn judge(
     // A packet that is missing before it may be the first copy, or an acknowledgement that held it.
     let missed = flow.missed_since_data > 0 && slow;
     // Near the client, a request that was late on its way looks like a server that took longer.
-    let varied = own > pair.delay[open.initiator]
+    let varied = rtt_to_server > pair.tap_rtt[open.initiator]
         && pair.flows.iter().any(|flow| flow.queued_peak >= split.left().max(VARIED_MIN));
     let most = surest(open, split.left());
     let confidence = match (missed || varied, near && !or_cork) {
@@ -160,8 +162,8 @@ fn surest(open: &Open, wait: Duration) -> Confidence {
 
 /// Whether the last of a request that went out again cannot be what the peer reacted to with `segment`: it came sooner
 /// than that can have reached the peer, as far as the way there is known, and does not echo its time stamp.
-pub(crate) fn is_spurious(away: Duration, open: &Open, segment: &Segment) -> bool {
+pub(crate) fn is_spurious(rtt_to_server: Duration, open: &Open, segment: &Segment) -> bool {
     let echoed = segment.options.timestamps.is_some_and(|stamps| open.request.answers_repair(stamps.ecr));
-    let too_late = |at| segment.at - at < away - away.divided_by(8);
+    let too_late = |at| segment.at - at < rtt_to_server - rtt_to_server.divided_by(8);
     !echoed && open.request.repaired_at().is_some_and(too_late)
 }

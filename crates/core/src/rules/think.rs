@@ -74,7 +74,7 @@ pub(crate) fn rest(wait: &Wait<'_>, split: Split) -> Split {
 
 /// Whether everything before it had been acknowledged without an answer for so long that it may be a message of its own.
 fn may_begin_another(wait: &Wait<'_>) -> bool {
-    let usual = (wait.own + wait.peer).times(REACTIONS);
+    let usual = (wait.rtt_to_sender + wait.rtt_to_receiver).times(REACTIONS);
     wait.flow.flight() == 0
         && wait.last.len < wait.mss
         && (wait.gap >= MESSAGE_AFTER || wait.gap >= REACTION_MIN.max(usual))
@@ -85,8 +85,8 @@ fn may_begin_another(wait: &Wait<'_>) -> bool {
 /// a time, or so near to the end of a longer one.
 fn may_be_released(wait: &Wait<'_>) -> bool {
     wait.flow.acked_in_transit(wait.last.at).is_some_and(|passed| {
-        let nearly = (wait.segment.at - passed).times(4) >= wait.own.times(3);
-        wait.gap >= wait.own.times(CHANCE) || nearly && !wait.flow.timestamps
+        let nearly = (wait.segment.at - passed).times(4) >= wait.rtt_to_sender.times(3);
+        wait.gap >= wait.rtt_to_sender.times(CHANCE) || nearly && !wait.flow.timestamps
     })
 }
 

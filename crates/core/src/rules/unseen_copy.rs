@@ -28,7 +28,7 @@ pub(crate) fn judge(
     }
     let mut rto = flow.rto;
     if rto.srtt().is_none() {
-        rto.on_sample(pair.delay[CLIENT] + pair.delay[SERVER]); // of the handshake, as its sender has it
+        rto.on_sample(pair.tap_rtt[CLIENT] + pair.tap_rtt[SERVER]); // of the handshake, as its sender has it
     }
     let timer = rto.rto() + TIMER_TICK;
     // A packet is missing, and the sender was silent for about as long as its timer runs, or a little before it wrote.
@@ -51,7 +51,7 @@ pub(crate) fn judge(
         missed > 0 && (data && ran && flow.numbers_its_packets() || by_time.is_some())
             || flow.suspects_missing() && timed(1) && soon
     };
-    if !lost || pair.delay[from] < pair.delay[1 - from] {
+    if !lost || pair.tap_rtt[from] < pair.tap_rtt[1 - from] {
         return None;
     }
     let copies = if flow.numbers_its_packets() { missed.max(1) } else { by_time.unwrap_or(1) };

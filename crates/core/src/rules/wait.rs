@@ -24,9 +24,9 @@ pub(crate) struct Wait<'a> {
     /// Where the message's part of the path stood before: the gap is billed from here.
     pub mss: u32,
     /// Round trip between the capture and the sender.
-    pub own: Duration,
+    pub rtt_to_sender: Duration,
     /// Round trip between the capture and the peer.
-    pub peer: Duration,
+    pub rtt_to_receiver: Duration,
     /// What is known of this sender from earlier in the connection.
     pub model: &'a SenderModel,
     /// Which gap of the message it is, from 0.
@@ -47,13 +47,13 @@ impl Wait<'_> {
     /// on top far from it.
     pub(crate) fn tolerance(&self) -> Duration {
         let host = self.gap.divided_by(8).max(Duration::from_micros(150)).min(Duration::from_millis(1));
-        host + self.own.divided_by(16)
+        host + self.rtt_to_sender.divided_by(16)
     }
 
     /// Whether the segment left because `ack` reached its sender.
     pub(crate) fn follows(&self, ack: &ClockingAck) -> bool {
         let after = self.segment.at - ack.earliest_departure;
-        let not_before = HOST_VARIATION + self.own.divided_by(16);
+        let not_before = HOST_VARIATION + self.rtt_to_sender.divided_by(16);
         // What the segment itself waited on its way to the capture says nothing about when it left.
         let queued = self.flow.queued_on_way.unwrap_or_default();
         ack.earliest_departure > self.last.at - not_before
@@ -68,16 +68,16 @@ impl Wait<'_> {
 
     /// By how much the peer held back this acknowledgement.
     pub(crate) fn ack_delay(&self, ack: &ClockingAck) -> Option<Duration> {
-        ack.rtt.map(|rtt| (rtt - self.peer).at_least_zero())
+        ack.rtt.map(|rtt| (rtt - self.rtt_to_receiver).at_least_zero())
     }
 
     pub(crate) fn rtt(&self) -> Duration {
-        self.own + self.peer
+        self.rtt_to_sender + self.rtt_to_receiver
     }
 
     /// Whether the capture stands nearer to the sender than to its peer.
     pub(crate) fn near_sender(&self) -> bool {
-        self.own <= self.peer
+        self.rtt_to_sender <= self.rtt_to_receiver
     }
 
     /// Whether a loss was signalled within the last round trip.

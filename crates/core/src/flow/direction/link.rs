@@ -68,19 +68,19 @@ impl Flow {
 
     /// Learns from an acknowledgement how fast the bottleneck is, and what it is busy with.
     #[inline]
-    pub(crate) fn learn_link(&mut self, acked: Acked, mss: u32, peer: Duration) {
+    pub(crate) fn learn_link(&mut self, acked: Acked, mss: u32, rtt_to_receiver: Duration) {
         let Acked { at, bytes, segments, oldest, newest_at, rtt, windows } = acked;
         let since = self.acknowledgements.last().map(|last| at - last);
         let at_once = self.unread_until.is_none()
             && windows.is_some_and(|windows| self.was_read(windows))
             && !is_gathered(segments, bytes, mss, since)
-            && self.is_at_once(at - peer, bytes, segments, mss);
-        let late = rtt.filter(|_| at_once).map(|rtt| rtt - peer);
+            && self.is_at_once(at - rtt_to_receiver, bytes, segments, mss);
+        let late = rtt.filter(|_| at_once).map(|rtt| rtt - rtt_to_receiver);
         // The bottleneck had no break since the last one if the oldest of these bytes were waiting then, the newest
         // before those were through, and it spreads what left together or has a queue: it is no sender's own pace.
         let before = self.newest_acked_at;
         let behind = |last: Instant| {
-            let waited = oldest.is_some_and(|sent| sent + peer <= last + HOST_VARIATION);
+            let waited = oldest.is_some_and(|sent| sent + rtt_to_receiver <= last + HOST_VARIATION);
             let Some(late) = late.filter(|_| waited) else { return false };
             let gap = at - last;
             let newest = gap.times(i64::from(mss.min(bytes))).divided_by(i64::from(bytes.max(1)));
@@ -91,8 +91,8 @@ impl Flow {
         let timed = bytes <= mss && behind.is_some_and(|since| since >= DELACK_MIN);
         self.newest_acked_at = newest_at;
         let passed = self.on_wire(bytes, segments, mss);
-        self.on_acknowledged(at, passed, mss, behind.is_some(), peer);
-        self.on_passed(at - peer, passed, late, behind, 0, mss);
+        self.on_acknowledged(at, passed, mss, behind.is_some(), rtt_to_receiver);
+        self.on_passed(at - rtt_to_receiver, passed, late, behind, 0, mss);
         if timed {
             self.link.on_timer(at);
         } else {
@@ -137,15 +137,21 @@ impl Flow {
     /// After how long from `last` on, when the sender sent last before `now`, the bottleneck had nothing more to do. While something
     /// is missing a receiver acknowledges each packet at once (RFC 5681, 4.2), or what comes within a twentieth of the round trip
     /// together (tcp_comp_sack_delay_ns, net/ipv4/tcp_input.c): none comes, none has passed.
-    pub(crate) fn silent_from(&self, last: Instant, now: Instant, peer: Duration) -> Option<Duration> {
+    pub(crate) fn silent_from(
+        &self,
+        last: Instant,
+        now: Instant,
+        rtt_to_receiver: Duration,
+    ) -> Option<Duration> {
         if !self.sack_pending {
             return None;
         }
         let heard = self.sack_or_dupack_at;
         let usual = self.acknowledgements.usual_spacing()?;
-        let together = peer.divided_by(20).min(Duration::from_millis(1));
-        let idle_from = (heard - peer).max(last) + usual.times(SILENT) + together + OWN_QUEUE_SLACK;
-        (idle_from + peer < now).then(|| idle_from - last)
+        let together = rtt_to_receiver.divided_by(20).min(Duration::from_millis(1));
+        let idle_from =
+            (heard - rtt_to_receiver).max(last) + usual.times(SILENT) + together + OWN_QUEUE_SLACK;
+        (idle_from + rtt_to_receiver < now).then(|| idle_from - last)
     }
 
     /// What so many payload bytes in so many segments as captured come to on the link: each packet has its headers.
@@ -167,7 +173,7 @@ impl Flow {
         bytes: u32,
         mss: u32,
         behind: bool,
-        peer: Duration,
+        rtt_to_receiver: Duration,
     ) {
         if self.on_one_host {
             return;
@@ -175,7 +181,7 @@ impl Flow {
         let known = self.rate(true).is_some();
         self.acknowledgements.on_bytes(at, bytes, mss, behind);
         if let Some(rate) = self.rate(true).filter(|_| !known) {
-            self.begin_link(at - peer, rate, mss);
+            self.begin_link(at - rtt_to_receiver, rate, mss);
         }
     }
 

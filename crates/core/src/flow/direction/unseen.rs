@@ -66,11 +66,11 @@ impl Flow {
             || stamps.is_some_and(|(last, now)| (now.val.wrapping_sub(last) as i32) < 0)
     }
 
-    /// The peer took so long for a bare acknowledgement, and is `peer` away.
+    /// The peer took so long for a bare acknowledgement, and is `rtt_to_receiver` away.
     #[inline]
-    pub(super) fn learn_timer(&mut self, rtt: Option<Duration>, peer: Duration) {
-        let held = rtt.map_or(Duration::ZERO, |rtt| rtt - peer);
-        if held >= HELD_BACK_MIN && held > self.peer_timer && peer.is_positive() {
+    pub(super) fn learn_timer(&mut self, rtt: Option<Duration>, rtt_to_receiver: Duration) {
+        let held = rtt.map_or(Duration::ZERO, |rtt| rtt - rtt_to_receiver);
+        if held >= HELD_BACK_MIN && held > self.peer_timer && rtt_to_receiver.is_positive() {
             self.peer_timer = held;
         }
     }

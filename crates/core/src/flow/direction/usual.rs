@@ -95,7 +95,7 @@ impl Flow {
         segment: &Packed,
         window: u32,
         mss: u32,
-        peer: Duration,
+        rtt_to_receiver: Duration,
     ) -> Option<Duration> {
         let (at, ack) = (segment.at, segment.ack);
         let last_window = self.last_window();
@@ -131,7 +131,7 @@ impl Flow {
         let count = if segment.payload_len > 0 { &mut self.acked_with_data } else { &mut self.acked_bare };
         *count = count.saturating_add(1);
         if segment.payload_len == 0 && acked <= mss && !repaired {
-            self.learn_timer(rtt, peer);
+            self.learn_timer(rtt, rtt_to_receiver);
         }
         let windows = (segment.payload_len == 0).then_some([last_window, window]);
         self.learn_unread(windows);
@@ -141,7 +141,11 @@ impl Flow {
             self.acknowledgements.on_lone(at);
             self.link.forget_timer();
         } else {
-            self.learn_link(Acked { at, bytes: acked, segments, oldest, newest_at, rtt, windows }, mss, peer);
+            self.learn_link(
+                Acked { at, bytes: acked, segments, oldest, newest_at, rtt, windows },
+                mss,
+                rtt_to_receiver,
+            );
         }
         self.window_first.get_or_insert(window);
         if window > self.window_max {
