@@ -1,7 +1,10 @@
 //! Does a server begin to answer with the first piece of a request, or when it has all of it?
 //!
-//! Where the rest came at quite another time and the answer at the same, counted from the first piece, nothing in it had
-//! waited for the rest.
+//! Proof: of two requests in pieces the rest came at quite another time, and the answer at the same, counted from the first
+//! piece: nothing in it had waited for the rest.
+//! Refuted by: an answer that moves with the rest of its request.
+//! Source: arithmetic on this server's own answers; no stack decides it, the program does.
+//! Seen from: both ends; the pieces as they pass the capture.
 
 use tcpwhy_wire::Duration;
 

@@ -1,8 +1,16 @@
 //! Was a segment held by the bottleneck alone?
 //!
-//! How much of any wait the bottleneck needed for the bytes themselves is `link_share`. In a round that a window stopped, the time that the bottleneck needed for the round's bytes is bandwidth; only the
-//! rest belongs to the window. Where a queue of the transfer's own stands at the bottleneck, acknowledgements come at
-//! its rate and nothing else delays the sender.
+//! Proof: near the receiver, by its time stamp it left soon after the one before and came late behind it, or was on its way
+//! already when that arrived; or segments of one size keep one distance with more queued behind each.
+//! Refuted by: an acknowledgement that let it go, a pace of its sender's own, one host at both ends (there is no link in
+//! between).
+//! Source: RFC 7323, 4 (time stamps as a one-way clock); captures are taken behind the queues of the host
+//! (dev_hard_start_xmit, net/core/dev.c, Linux 6.12).
+//! Seen from: near the receiver; near the sender only what waited in its host's own queue.
+//!
+//! How much of any wait the bottleneck needed for the bytes themselves is `link_share`. In a round that a window stopped, the
+//! time that the bottleneck needed for the round's bytes is bandwidth; only the rest belongs to the window. Where a queue of
+//! the transfer's own stands at the bottleneck, acknowledgements come at its rate and nothing else delays the sender.
 
 use tcpwhy_wire::Duration;
 

@@ -1,9 +1,11 @@
 //! Does the path lose all large packets and no small one?
 //!
-//! What proves it, near the sender: of the first full segments none was acknowledged, the one that is waited for went out three times
-//! at least, and what lies behind it has arrived, or a smaller copy passes at once (RFC 2923, 2.1; tcp_mtu_probing,
-//! net/ipv4/tcp_timer.c). Near the receiver: of a sender that has more to send no full segment ever arrived, and what repairs the
-//! hole is smaller. What refutes it: an acknowledgement of as much as a full segment.
+//! Proof: near the sender, of the first full segments none was acknowledged, the one that is waited for went out three times
+//! at least, and what lies behind it has arrived, or a smaller copy passes at once; near the receiver, of a sender that has
+//! more to send no full segment ever arrived, and what repairs the hole is smaller.
+//! Refuted by: an acknowledgement of as much as a full segment.
+//! Source: RFC 2923, 2.1; tcp_mtu_probing, net/ipv4/tcp_timer.c, Linux 6.12.
+//! Seen from: both ends; near the receiver only where the handshake is captured.
 
 use tcpwhy_wire::Segment;
 

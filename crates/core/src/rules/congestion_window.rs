@@ -1,10 +1,15 @@
 //! Was the congestion window used up, and which part of its life was it in?
 //!
-//! The sender had more to send, neither Nagle nor the advertised window stopped it, and it went on when an
-//! acknowledgement of new data arrived. The bytes of each round tell the rest, each in its own file: growing by half or more is
-//! `slow_start`, a lone segment's late acknowledgement `delayed_ack_cwnd`, exactly flat without a loss the `send_buffer`: a
-//! congestion window that is used up always grows. What is left is congestion avoidance (RFC 5681, 3.1), and after a loss its
-//! recovery. Without an acknowledgement to follow, the sender keeps its own pace (`pacing`).
+//! Proof: more was queued, neither Nagle nor the advertised window stopped it, and it went on when an acknowledgement of new
+//! data arrived.
+//! Refuted by: a queue that had been emptied, unless segments had piled up; no acknowledgement to follow (then the sender
+//! keeps its own pace, `pacing`).
+//! Source: RFC 5681, 3.1 and 3.2; RFC 3042 (limited transmit).
+//! Seen from: both ends; far from the sender less exactly, by the variation of the path.
+//!
+//! The bytes of each round tell the rest, each in its own file: growing by half or more is `slow_start`, a lone segment's
+//! late acknowledgement `delayed_ack_cwnd`, exactly flat without a loss the `send_buffer`: a congestion window that is used
+//! up always grows. What is left is congestion avoidance, and after a loss its recovery.
 
 use tcpwhy_wire::Duration;
 

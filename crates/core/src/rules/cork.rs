@@ -1,12 +1,15 @@
 //! Was a partial segment held by TCP_CORK or MSG_MORE until the timer?
 //!
-//! A corked tail leaves when the zero-window probe timer fires: max(RTO, 200 ms) after everything before it was
-//! acknowledged (tcp_check_probe_timer and tcp_probe0_base, include/net/tcp.h, 4.19 to 6.18; 2.6.18 used the plain
-//! RTO). The 200 ms of tcp(7) hold only where the round trip is close to nothing.
+//! Proof: a full segment of the same write before, and the timer's time; a partial segment without PSH; or for whole replies
+//! several that leave at their connection's timer and on its kernel's tick (`timer_hits`).
+//! Refuted by: small segments that leave beside one another, or replies that come sooner. A whole reply that comes as late as
+//! a timer is its server's time.
+//! Source: tcp_check_probe_timer and tcp_probe0_base, include/net/tcp.h, Linux 4.19 to 6.18 (2.6.18 used the plain RTO);
+//! tcp_push, net/ipv4/tcp.c; tcp(7).
+//! Seen from: both ends; the tick of whole replies is blurred twice as much far from the sender.
 //!
-//! What proves it: a full segment of the same write before, and the timer's time; a partial segment without PSH; or for whole
-//! replies several that leave at their connection's timer and on its kernel's tick (`timer_hits`). What refutes it: small segments
-//! that leave beside one another, or replies that come sooner. A whole reply that comes as late as a timer is its server's time.
+//! A corked tail leaves when the zero-window probe timer fires: max(RTO, 200 ms) after everything before it was acknowledged.
+//! The 200 ms of tcp(7) hold only where the round trip is close to nothing.
 
 use tcpwhy_wire::{Duration, Instant};
 

@@ -1,4 +1,10 @@
 //! Did a sender that looks held wait for what its peer sent by itself, and not for an acknowledgement?
+//!
+//! Proof: the segment leaves just as the peer's own first message reaches its sender, and acknowledges it, before any of the
+//! request was answered.
+//! Refuted by: a sender that was seen to mind Nagle: then it may have written before.
+//! Source: RFC 9113, 3.4 (both ends of HTTP/2 begin with their settings).
+//! Seen from: both ends; as exactly as the round trip to the sender is known.
 
 use tcpwhy_wire::Duration;
 

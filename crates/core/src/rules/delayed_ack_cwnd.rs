@@ -1,10 +1,14 @@
 //! Was a window of a segment or two waiting for an acknowledgement that the receiver held back?
 //!
-//! A receiver may hold back the acknowledgement of a lone segment (RFC 9293, 3.8.6.3), and a window that lets no second one leave
-//! waits for its timer: a new connection's of one segment (before RFC 6928), or one after a timeout. What proves it: few bytes
-//! in flight, and their acknowledgement late by more than the link needed for them. A prompt one, or a flight of more than four
-//! segments, refutes it. On a long path the window costs its round trip with a prompt acknowledgement too: a hold below a quarter
-//! of the wait is not named.
+//! Proof: few bytes in flight, and their acknowledgement late by more than the link needed for them.
+//! Refuted by: a prompt acknowledgement, or a flight of more than four segments. On a long path the window costs its round
+//! trip with a prompt one too: a hold below a quarter of the wait is not named.
+//! Source: RFC 9293, 3.8.6.3 (delayed acknowledgements); RFC 5681, 3.1 and RFC 6928 (initial windows of one segment before,
+//! ten since).
+//! Seen from: both ends.
+//!
+//! A receiver may hold back the acknowledgement of a lone segment, and a window that lets no second one leave waits for its
+//! timer: a new connection's of one segment, or one after a timeout.
 
 use tcpwhy_wire::Duration;
 

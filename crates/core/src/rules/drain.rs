@@ -1,4 +1,9 @@
 //! For how long did the bottleneck work on a message's last flight after that had passed the capture?
+//!
+//! Proof: all of it is acknowledged, and the acknowledgements show the bottleneck busy behind its last segment.
+//! Refuted by: bytes that are not acknowledged yet; copies behind the last byte that was, for which nobody waits.
+//! Source: arithmetic: bytes over the rate that acknowledgements show (`estimate/rate.rs`).
+//! Seen from: near the sender; near the receiver the bottleneck is in front of the capture.
 
 use tcpwhy_wire::Duration;
 

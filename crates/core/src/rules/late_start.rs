@@ -1,4 +1,11 @@
 //! Did a message begin before its first segment passed the capture, because that had waited on its way?
+//!
+//! Proof: its time stamp is older than the path's fastest packets allow, or a later packet was on its way for less than any
+//! before it.
+//! Refuted by: the next packet of its sender comes at once without such a wait: what stands behind the first takes as long as
+//! what stands before it.
+//! Source: RFC 7323, 4 (the time stamp clock); the estimate of the clock is `estimate/stamp_clock.rs`.
+//! Seen from: far from the message's sender; beside it nothing has had time to wait.
 
 use tcpwhy_wire::{Duration, Instant, Segment};
 

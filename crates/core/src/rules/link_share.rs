@@ -1,4 +1,11 @@
 //! What part of a wait did the bottleneck need for the bytes themselves, whatever else held the sender?
+//!
+//! Proof: near the sender, the acknowledgements' rate and what had passed the capture say for how long the link was busy;
+//! near the receiver, the segment's bytes over the rate at which bytes arrive.
+//! Refuted by: acknowledgements that stay away for longer than the link's usual distance (it stood idle); a rate that still
+//! rises, without time stamps.
+//! Source: arithmetic: bytes over rate (`estimate/bottleneck.rs`, `estimate/rate.rs`).
+//! Seen from: both ends; where acknowledgements come by fits and starts it is no more than possible.
 
 use tcpwhy_wire::Duration;
 

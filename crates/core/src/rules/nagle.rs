@@ -1,13 +1,16 @@
 //! Was a small write held until an acknowledgement?
 //!
-//! Linux holds the last segment of its queue while it is below the MSS and another small one is unacknowledged
-//! (Minshall's variant: tcp_nagle_check and tcp_minshall_check, net/ipv4/tcp_output.c, 2.6.11 to 6.18). Other stacks
-//! hold it while anything is unacknowledged (RFC 896). When the peer holds back the acknowledgement at the same time
-//! (RFC 1122, 4.2.3.2), the two wait for each other until its timer fires.
+//! Proof: the small segment follows the acknowledgement, not its own time.
+//! Refuted by: the same sender elsewhere sends small segments while a small one is outstanding, or it answers what the peer
+//! sent by itself (`crossed`).
+//! Source: tcp_nagle_check and tcp_minshall_check, net/ipv4/tcp_output.c, Linux 2.6.11 to 6.18; RFC 896; RFC 1122, 4.2.3.2
+//! (delayed acknowledgements).
+//! Seen from: both ends; far from the sender the segment may have been late on its way, so that a write by itself and a hold
+//! look alike more often.
 //!
-//! What proves it: the small segment follows the acknowledgement, not its own time. What refutes it: the same sender
-//! elsewhere sends small segments while a small one is outstanding, or it answers what the peer sent by itself
-//! (`crossed`).
+//! Linux holds the last segment of its queue while it is below the MSS and another small one is unacknowledged (Minshall's
+//! variant). Other stacks hold it while anything is unacknowledged (RFC 896). When the peer holds back the acknowledgement at
+//! the same time, the two wait for each other until its timer fires.
 
 use tcpwhy_wire::{Duration, Segment, Seq};
 

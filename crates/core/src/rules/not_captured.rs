@@ -1,4 +1,12 @@
 //! Is what a sender waited for missing from the capture?
+//!
+//! Proof: the peer acknowledges bytes that did not pass, a sender that minds Nagle goes on beside a small segment, or a
+//! segment goes beyond every window that passed.
+//! Refuted by: a tail loss probe, which explains a segment that no acknowledgement let go.
+//! Source: RFC 9293, 3.8.6 (nobody sends beyond the window) and 3.10.7.4 (nobody acknowledges what was not sent).
+//! Seen from: both ends.
+//!
+//! What it charges is `unexplained`: packets would say what it was.
 
 use tcpwhy_wire::Duration;
 

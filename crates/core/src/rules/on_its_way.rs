@@ -1,8 +1,11 @@
 //! Was a request late on its way, where the capture stands before that way?
 //!
-//! A host that thinks acknowledges first: its timer of delayed acknowledgements runs for 40 to 200 ms, however long its program takes. A
-//! reply that comes later than that, and is the first thing to acknowledge the request, answers one that had just arrived. And what
-//! others between these hosts waited for at the time, it waited for as well.
+//! Proof: a reply later than its server's own timer of delayed acknowledgements is the first thing to acknowledge the
+//! request: that had just arrived. Or others between these hosts waited as long in a queue at the time.
+//! Refuted by: an acknowledgement before the reply; packets missing from the capture that may have been one.
+//! Source: TCP_DELACK_MIN and TCP_DELACK_MAX (40 to 200 ms), include/net/tcp.h, Linux 6.12: a host that thinks acknowledges
+//! first, however long its program takes.
+//! Seen from: near the asking end.
 
 use tcpwhy_wire::Duration;
 

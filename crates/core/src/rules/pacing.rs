@@ -1,10 +1,13 @@
 //! Did the sender space its segments by its own pace?
 //!
-//! BBR sends at the rate that it has measured (bbr_set_pacing_rate, net/ipv4/tcp_bbr.c), and SO_MAX_PACING_RATE at one that is
-//! given. What proves it: more was queued, no acknowledgement let the segment go, and the spacing is a beat, or near the
-//! bottleneck's rate. A segment that follows an acknowledgement, a recovery, and a window that each round uses up refute it.
-//! What a sender with a queue waits for otherwise does not show, so that it is never more than possible. A beat that has shown was
-//! kept before (`Path::keep_beat`).
+//! Proof: more was queued, no acknowledgement let the segment go, and the spacing is a beat, or near the bottleneck's rate.
+//! Refuted by: a segment that follows an acknowledgement, a recovery, a window that each round uses up.
+//! Source: bbr_set_pacing_rate and bbr_pacing_gain, net/ipv4/tcp_bbr.c; tcp_update_pacing_rate, net/ipv4/tcp_input.c, Linux
+//! 6.12; SO_MAX_PACING_RATE, socket(7).
+//! Seen from: both ends; a bottleneck near the receiver makes the same distances, so that it is never more than possible.
+//!
+//! What a sender with a queue waits for otherwise does not show. A beat that has shown was kept before (`bill/revise.rs`,
+//! `Beat`).
 
 use tcpwhy_wire::Duration;
 

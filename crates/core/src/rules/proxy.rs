@@ -1,10 +1,14 @@
 //! Does whoever acknowledges stand nearer than whoever answers?
 //!
-//! A host that ends TCP in the middle acknowledges at once what it has still to carry: the user networks of VirtualBox, QEMU (slirp) and
-//! Docker Desktop, transparent proxies, PEPs (RFC 3135). It takes a connection only once its own to the server is open, so that the
-//! handshake shows the whole way, and acknowledgements the way to itself. What proves it: a handshake ten times as long as the quickest
-//! acknowledgement, and no answer sooner than it; with answers that take about as long, it is likely. What refutes it: one answer
-//! that comes sooner (the handshake had waited for ARP, or for a radio).
+//! Proof: a handshake ten times as long as the quickest acknowledgement, and no answer sooner than it; with answers that take
+//! about as long, it is likely.
+//! Refuted by: one answer that comes sooner (the handshake had waited for ARP, or for a radio).
+//! Source: RFC 3135 (PEPs); observed of VirtualBox, QEMU (slirp) and Docker Desktop, which take a connection only once their
+//! own to the server is open.
+//! Seen from: near the client.
+//!
+//! A host that ends TCP in the middle acknowledges at once what it has still to carry. It takes a connection only once its
+//! own to the server is open, so that the handshake shows the whole way, and acknowledgements the way to itself.
 
 use tcpwhy_wire::Duration;
 

@@ -1,8 +1,14 @@
 //! Was the advertised window used up, and whose doing was that?
 //!
-//! The limit held if flight and the next segment exceeded the window (RFC 9293, 3.8.6) until an acknowledgement opened
-//! it. A window that stands at its ceiling while the data is acknowledged at once is a buffer too small for the path;
-//! a window that shrinks while the data is acknowledged is an application that does not read.
+//! Proof: flight and the next segment exceeded the window until an acknowledgement opened it.
+//! Refuted by: room for the segment, a queue that had been emptied before the window ended, a segment that comes long behind
+//! the opening.
+//! Source: RFC 9293, 3.8.6; tcp_tso_should_defer and tcp_mss_split_point, net/ipv4/tcp_output.c; tcp_grow_window,
+//! net/ipv4/tcp_input.c, Linux 6.12.
+//! Seen from: both ends; without the handshake the scale of windows is an estimate, and it is no more than likely.
+//!
+//! A window that stands at its ceiling while the data is acknowledged at once is a buffer too small for the path; a window
+//! that shrinks while the data is acknowledged is an application that does not read (`receiver_think`).
 
 use tcpwhy_wire::{Duration, Seq};
 

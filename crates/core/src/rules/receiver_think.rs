@@ -1,10 +1,15 @@
 //! Did the receiving application leave what had arrived unread?
 //!
-//! A receiver's window is what its buffer has left. What proves a slow reader: a window that shrinks well below what it was while all
-//! data is acknowledged (zero in the end; RFC 9293, 3.8.6.1), or an acknowledgement of several segments that comes long after they
-//! arrived: Linux acknowledges two segments at once unless that makes the window smaller (__tcp_ack_snd_check,
-//! net/ipv4/tcp_input.c). A window that stands at its ceiling, and data that is acknowledged at once, refute it: then the buffer is
-//! too small for the path.
+//! Proof: a window that shrinks well below what it was while all data is acknowledged (zero in the end), or an
+//! acknowledgement of several segments that comes long after they arrived.
+//! Refuted by: a window that stands at its ceiling, and data that is acknowledged at once: then the buffer is too small for
+//! the path.
+//! Source: RFC 9293, 3.8.6.1 and 3.8.6.2.1; __tcp_ack_snd_check, net/ipv4/tcp_input.c, Linux 6.12: two segments are
+//! acknowledged at once unless that makes the window smaller.
+//! Seen from: both ends; beside the sender nobody knows when the segments arrived, and a withheld acknowledgement is no more
+//! than possible.
+//!
+//! A receiver's window is what its buffer has left.
 
 use tcpwhy_wire::Duration;
 

@@ -1,11 +1,14 @@
 //! Was the sender waiting to repair a loss, and how: fast, or by its timer?
 //!
-//! Fast repair follows a signal (duplicate or selective acknowledgements, RFC 6675 and 8985) or the tail loss probe,
-//! two round trips after the last segment (RFC 8985, 7). The timer takes RTO, 200 ms and a round trip at least on
-//! Linux; with one segment in flight the probe waits as long (tcp_schedule_loss_probe, net/ipv4/tcp_output.c).
+//! Proof: near the sender the original and its copy; near the receiver the gap in the sequence space, or at the end of a
+//! message the gap in the sender's IP identification.
+//! Refuted by: a copy that comes sooner than any signal can reach its sender (it was overtaken), or by its IP identification
+//! left before what overtook it.
+//! Source: RFC 6675 and RFC 8985 (fast, and the probe two round trips behind the last segment, 7); RFC 6298;
+//! tcp_schedule_loss_probe and tcp_send_loss_probe, net/ipv4/tcp_output.c, tcp_rearm_rto, net/ipv4/tcp_input.c, Linux 6.12.
+//! Seen from: both ends; near the receiver of a lost tail only timers and missing packets tell, and it is likely.
 //!
-//! Near the sender the original and its copy are both seen. Near the receiver only the copy is: the gap in the
-//! sequence space, or at the end of a message the gap in the sender's IP identification, shows that it is one.
+//! The timer takes RTO, 200 ms and a round trip at least on Linux; with one segment in flight the probe waits as long.
 
 use tcpwhy_wire::{Duration, Instant};
 

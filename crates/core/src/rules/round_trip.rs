@@ -1,4 +1,11 @@
 //! What of the time between the capture and an end is the path's own, and what stood in its queues for all of a connection?
+//!
+//! Proof: the smallest round trip of all connections between these hosts is the path's own; what this one exceeds it by stood
+//! in queues, where a queue of about that length was seen.
+//! Refuted by: a longer way that never varies: it is another way (another host behind the same address).
+//! Source: arithmetic; timers of delayed acknowledgements that look like a round trip: TCP_DELACK_MIN and TCP_DELACK_MAX,
+//! include/net/tcp.h, Linux 6.12.
+//! Seen from: both ends; without the handshake an end may be nearer than its quickest answer says.
 
 use tcpwhy_wire::Duration;
 

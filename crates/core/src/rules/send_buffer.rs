@@ -1,10 +1,14 @@
 //! Was the sending socket's buffer full, so that its application could not write on?
 //!
-//! A buffer holds what is not acknowledged (sk_wmem_queued against sk_sndbuf), so that no more than its size is ever in flight. What
-//! proves it: flights that stay the same where a congestion window would have grown (RFC 5681, 3.1), or a sender that lets
-//! acknowledgements pass and goes on when a third of its buffer is free (sk_stream_write_space, net/core/stream.c). An advertised
-//! window that the same flight uses up refutes it; whoever paces its segments, or keeps a beat of its own, makes it no more
-//! than possible. How flights grow is told in `growth`.
+//! Proof: flights that stay the same where a congestion window would have grown, or a sender that lets acknowledgements pass
+//! and goes on when a third of its buffer is free.
+//! Refuted by: an advertised window that the same flight uses up; whoever paces its segments, or keeps a beat of its own,
+//! makes it no more than possible.
+//! Source: RFC 5681, 3.1; sk_stream_write_space, net/core/stream.c; tcp_sendmsg_locked, net/ipv4/tcp.c, Linux 6.12.
+//! Seen from: both ends; far from the sender, when it had the acknowledgements is known as well as the way to it.
+//!
+//! A buffer holds what is not acknowledged (sk_wmem_queued against sk_sndbuf), so that no more than its size is ever in
+//! flight. How flights grow is told in `estimate/growth.rs`.
 
 use super::verdict::{Held, Verdict};
 use super::wait::Wait;

@@ -1,8 +1,11 @@
 //! What was the time before a reply's first byte spent on: the way, the server, or what it did not say?
 //!
-//! What proves that a server thought: nothing else is left of the wait from the request's last byte, less one round trip. What refutes
-//! it: packets that are missing, a repair, a queue on either way, or replies that were corked as a whole and left with the timer, each
-//! on its tick. A reply that only comes as late as a timer is the server's: that is what replies are late for.
+//! Proof: nothing else is left of the wait from the request's last byte, less one round trip.
+//! Refuted by: packets that are missing, a repair, a queue on either way, or replies that were corked as a whole and left
+//! with the timer, each on its tick. A reply that only comes as late as a timer is the server's: that is what replies are
+//! late for.
+//! Source: arithmetic; what it excludes has its source in the file of that rule.
+//! Seen from: both ends; certain near the server, near the client no more than likely where the path varies.
 
 use tcpwhy_wire::{Duration, Segment};
 

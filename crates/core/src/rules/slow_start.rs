@@ -1,10 +1,13 @@
 //! Was the window that was used up still opening, from its beginning or after an idle time?
 //!
-//! A window that is used up doubles with each round (RFC 5681, 3.1): a flight larger by an eighth than any before it proves it,
-//! one that is not, or a loss, refutes it. After an idle time longer than the retransmission timeout Linux halves the window for
-//! each of them, down to the initial one (RFC 5681, 4.1; tcp_cwnd_restart, net/ipv4/tcp_output.c;
-//! net.ipv4.tcp_slow_start_after_idle): flights well below the largest one before that show it. A first flight that fits no
-//! window that was reset says that its sender has kept it.
+//! Proof: a flight larger by an eighth than any before it; after an idle time, flights well below the largest one before it.
+//! Refuted by: a flight that is not larger, a loss, or a first flight that fits no window that was reset (its sender has kept
+//! it).
+//! Source: RFC 5681, 3.1 and 4.1; tcp_cwnd_restart, net/ipv4/tcp_output.c, Linux 6.12; net.ipv4.tcp_slow_start_after_idle.
+//! Seen from: both ends.
+//!
+//! A window that is used up doubles with each round. After an idle time longer than the retransmission timeout Linux halves
+//! the window for each of them, down to the initial one.
 
 use crate::estimate::rounds::Rounds;
 use crate::words::cause::Cause;

@@ -1,8 +1,11 @@
 //! Had the application simply not written yet?
 //!
-//! Stacks set PSH when the send queue is empty behind a segment (tcp_mark_push from tcp_push, net/ipv4/tcp.c; RFC 9293,
-//! 3.9.1). A pushed segment followed by silence means that the application had nothing to send. Silence behind a
-//! segment without PSH means that more was queued, and that something else held it.
+//! Proof: a pushed segment followed by silence: the send queue was empty behind it.
+//! Refuted by: a segment without PSH: more was queued, and something else held it.
+//! Source: tcp_mark_push from tcp_push, net/ipv4/tcp.c, Linux 6.12; RFC 9293, 3.9.1.
+//! Seen from: both ends; certain near the sender, likely far from it.
+//!
+//! It is asked last, and charges what no other rule explains.
 
 use tcpwhy_wire::Duration;
 

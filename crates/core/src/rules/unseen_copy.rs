@@ -1,4 +1,13 @@
 //! Was the first copy of a message's beginning lost before the capture saw it?
+//!
+//! Proof: a packet of the sender is missing by its IP identification, and it was silent for about as long as its timer runs;
+//! or the first segment fills a hole.
+//! Refuted by: an acknowledgement that may have been the missing packet, a silence that is no timer's, a FIN (nobody waits
+//! for last words).
+//! Source: RFC 6298, 2 and 5.5; RFC 6864 (IP identification); tcp_schedule_loss_probe, net/ipv4/tcp_output.c, Linux 6.12.
+//! Seen from: near the receiver; near the sender the first copy would have passed.
+//!
+//! Only the timer's length can be said, and it is an estimate: no more than possible.
 
 use tcpwhy_wire::{Instant, Segment};
 

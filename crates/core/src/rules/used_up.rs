@@ -1,4 +1,10 @@
-//! What used up a window that an acknowledgement opened: which part of a congestion window's life was it, or was it another limit?
+//! What used up a window that an acknowledgement opened: which part of a congestion window's life was it, or was it another
+//! limit?
+//!
+//! Proof: how the bytes of each round go on: growing, flat, uneven, or below what was lost.
+//! Refuted by: each reading is refuted by the next flight that does not go on so.
+//! Source: RFC 5681, 3.1 and 3.2; RFC 6928.
+//! Seen from: both ends; a flight that was lost to its end shows near the receiver only.
 
 use tcpwhy_wire::Duration;
 

@@ -1,4 +1,9 @@
 //! Did a wait take about a round trip, so that the flight before it is all that its sender was let send?
+//!
+//! Proof: the wait is three quarters of the round trip at least, and the link needed less than half of it.
+//! Refuted by: a silence below 1 ms, which may end with an acknowledgement by chance.
+//! Source: RFC 5681, 3.1: a window is used up once a round trip.
+//! Seen from: both ends.
 
 use tcpwhy_wire::Duration;
 

@@ -1,6 +1,9 @@
-//! Are the house rules kept? What clippy cannot see: sizes of files, purity of crates, direction of dependencies.
+//! Are the house rules kept? What clippy cannot see: sizes of files, purity of crates, direction of dependencies; `engine.rs` has
+//! those of the engine.
 //!
 //! Each rule names its replacement in its message. Exceptions stand in the lists here, each with its reason.
+
+mod engine;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -33,21 +36,6 @@ const MAY_USE: [(&str, &[&str]); 15] = [
         &["wire", "core", "twin", "remedy", "report", "page", "host", "lab", "sandbox", "sockets", "fix"],
     ),
     ("python", &["wire", "core", "twin", "remedy", "report"]),
-];
-
-/// Rooms of the engine, lowest first: a file uses its own and those before it (ARCHITECTURE: rooms).
-const ROOMS: [&str; 11] = [
-    "words",
-    "conduct",
-    "estimate",
-    "flow",
-    "bill",
-    "rules",
-    "tally",
-    "connection",
-    "epoch",
-    "analysis",
-    "lib",
 ];
 
 /// What a pure crate must not mention, and what it does instead.
@@ -172,48 +160,6 @@ fn dependencies_point_one_way() {
 }
 
 #[test]
-fn rooms_of_the_engine_use_those_below_them() {
-    let files = engine_files();
-    let mut wrong = Vec::new();
-    for file in &files {
-        let Some(place) = ROOMS.iter().position(|room| *room == room_of(&file.name)) else {
-            wrong.push(format!("{}: say in ROOMS and in ARCHITECTURE where its room stands", file.name));
-            continue;
-        };
-        for named in named_files(file, &files) {
-            let (from, to) = (room_of(&file.name), room_of(&named.file));
-            // Nothing that bills knows how ends behaved.
-            if !ROOMS[..=place].contains(&to) || (to == "conduct" && !["conduct", "lib"].contains(&from)) {
-                wrong.push(format!(
-                    "{}:{}: `{}` is in {to}, which {from} must not use: move down what both need, or \
-                     this up (ROOMS)",
-                    file.name, named.line, named.path
-                ));
-            }
-        }
-    }
-    none(&wrong);
-}
-
-#[test]
-fn files_of_the_engine_form_no_circle() {
-    let files = engine_files();
-    let uses: BTreeMap<String, BTreeSet<String>> = files
-        .iter()
-        .map(|file| (file.name.clone(), named_files(file, &files).into_iter().map(|named| named.file)))
-        .map(|(name, named)| (name, named.collect()))
-        .collect();
-    let wrong: Vec<String> = circles(&uses)
-        .into_iter()
-        .map(|circle| {
-            let names = circle.join(" uses ");
-            format!("{names}: a circle; put what both need into a file below both")
-        })
-        .collect();
-    none(&wrong);
-}
-
-#[test]
 fn the_rules_find_what_they_are_for() {
     let walk = "struct A { table: HashMap<u8, u8> }\nfn f(a: &A) {\n    for (k, v) in &a.table {}\n    a.table.keys()\n}";
     assert_eq!(walks_over_hash_maps(walk), [(3, "table".to_owned()), (4, "table".to_owned())]);
@@ -223,33 +169,6 @@ fn the_rules_find_what_they_are_for() {
     let code: Vec<_> =
         code_lines("//! Instant::now\nlet a = 1; // SystemTime\n").map(|(_, line)| line).collect();
     assert_eq!(code, ["", "let a = 1; "]);
-    let file = |name: &str, text: &str| File { name: format!("{ENGINE}{name}.rs"), text: text.to_owned() };
-    let files = [
-        file("lib", "mod rules;\npub use words::cause::Cause;"),
-        file("words/mod", "pub mod cause;"),
-        file("words/cause", "//! See [`crate::rules::cork`].\npub enum Cause {}"),
-        file("rules/mod", "mod cork;\nmod wait;\nuse wait::Wait;\nfn ask() {\n    cork::judge();\n}"),
-        file(
-            "rules/cork",
-            "use super::{\n    super::words::cause::Cause,\n    wait::{self, Wait},\n};\nuse std::fmt;",
-        ),
-        file("rules/wait", "fn a() -> crate::Cause {}\n#[cfg(test)]\nmod tests {\n    use super::*;\n}"),
-    ];
-    let named = |n: usize| {
-        let short = |named: Named| format!("{} {}", named.line, &named.file[ENGINE.len()..]);
-        named_files(&files[n], &files).into_iter().map(short).collect::<Vec<_>>()
-    };
-    assert_eq!(named(0), ["2 words/cause.rs"]);
-    assert!(named(1).is_empty() && named(2).is_empty());
-    assert_eq!(named(3), ["3 rules/wait.rs", "5 rules/cork.rs"]);
-    assert_eq!(named(4), ["1 words/cause.rs", "1 rules/wait.rs", "1 rules/wait.rs"]);
-    assert_eq!(named(5), ["1 lib.rs"]);
-    let uses = [("a", "b"), ("b", "c"), ("c", "b"), ("c", "d")];
-    let mut graph = BTreeMap::<String, BTreeSet<String>>::new();
-    for (from, to) in uses {
-        graph.entry(from.to_owned()).or_default().insert(to.to_owned());
-    }
-    assert_eq!(circles(&graph), [["b", "c", "b"]]);
 }
 
 struct File {
@@ -363,146 +282,6 @@ fn uses(manifest: &str) -> BTreeSet<String> {
         }
     }
     used
-}
-
-/// Where the engine's source is.
-const ENGINE: &str = "crates/core/src/";
-
-fn engine_files() -> Vec<File> {
-    rust_files().into_iter().filter(|file| file.name.starts_with(ENGINE)).collect()
-}
-
-/// `rules` of `crates/core/src/rules/nagle.rs`, `lib` of `crates/core/src/lib.rs`.
-fn room_of(name: &str) -> &str {
-    let inside = name.strip_prefix(ENGINE).unwrap_or(name);
-    inside.split('/').next().unwrap_or_default().trim_end_matches(".rs")
-}
-
-/// `["rules", "nagle"]` of `crates/core/src/rules/nagle.rs`, `["rules"]` of its `mod.rs`, nothing of `lib.rs`.
-fn module_of(name: &str) -> Vec<&str> {
-    let inside = name.strip_prefix(ENGINE).unwrap_or(name).trim_end_matches(".rs");
-    let mut module: Vec<&str> = inside.split('/').collect();
-    if module.last().is_some_and(|last| *last == "mod" || *last == "lib") {
-        module.pop();
-    }
-    module
-}
-
-/// Another file of the crate that one names.
-struct Named {
-    line: usize,
-    path: String,
-    file: String,
-}
-
-/// The other files that a file names outside comments and tests, from the crate, from where it is, or as one of its own modules.
-fn named_files(file: &File, files: &[File]) -> Vec<Named> {
-    let code = file.text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
-    let code = code_lines(code).map(|(_, line)| line).collect::<Vec<_>>().join("\n");
-    let modules: BTreeMap<Vec<&str>, &str> =
-        files.iter().map(|file| (module_of(&file.name), file.name.as_str())).collect();
-    let here = module_of(&file.name);
-    let mut named = Vec::new();
-    for (line, path) in paths(&code) {
-        let mut parts: Vec<&str> = path.split("::").collect();
-        let mut base = here.clone();
-        match parts[0] {
-            "crate" => base.clear(),
-            "super" | "self" => {}
-            child if modules.contains_key(&[&here[..], &[child]].concat()) => parts.insert(0, "self"),
-            _ => continue,
-        }
-        for part in parts {
-            match part {
-                "crate" | "self" => {}
-                "super" => drop(base.pop()),
-                part => base.push(part),
-            }
-        }
-        // Of a path the longest beginning that is a module.
-        let module = (0..=base.len()).rev().find_map(|len| modules.get(&base[..len]));
-        if let Some(other) = module.filter(|other| **other != file.name) {
-            named.push(Named { line, path: path.clone(), file: (*other).to_owned() });
-        }
-    }
-    named
-}
-
-/// Every path of two parts and more, and each of a `use`, with its line.
-fn paths(code: &str) -> Vec<(usize, String)> {
-    let is_name = |c: char| c.is_alphanumeric() || c == '_';
-    let line_of = |at: usize| code[..at].matches('\n').count() + 1;
-    let mut paths = Vec::new();
-    let mut at = 0;
-    while let Some(start) = code[at..].find(is_name).map(|found| at + found) {
-        let is_part = |c: char| is_name(c) || c == ':';
-        let mut end = code[start..].find(|c| !is_part(c)).map_or(code.len(), |len| start + len);
-        let word = &code[start..end];
-        if word == "use" {
-            let tree_end = code[end..].find(';').map_or(code.len(), |len| end + len);
-            let tree: String = code[end..tree_end].split_whitespace().collect();
-            paths.extend(leaves(&tree).into_iter().map(|path| (line_of(start), path)));
-            end = tree_end;
-        } else if let Some((_, rest)) = word.split_once("::")
-            && !rest.is_empty()
-        {
-            paths.push((line_of(start), word.trim_end_matches(':').to_owned()));
-        }
-        at = end;
-    }
-    paths
-}
-
-/// `a::b` and `a::c::d` of `a::{b,c::{d}}`.
-fn leaves(tree: &str) -> Vec<String> {
-    let Some((before, inside)) = tree.split_once('{') else { return vec![tree.to_owned()] };
-    let inside = inside.strip_suffix('}').unwrap_or(inside);
-    let (mut depth, mut from, mut parts) = (0, 0, Vec::new());
-    for (at, c) in inside.char_indices() {
-        match c {
-            '{' => depth += 1,
-            '}' => depth -= 1,
-            ',' if depth == 0 => {
-                parts.push(&inside[from..at]);
-                from = at + 1;
-            }
-            _ => {}
-        }
-    }
-    parts.push(&inside[from..]);
-    let full =
-        |part: &str| leaves(part).into_iter().map(|leaf| format!("{before}{leaf}")).collect::<Vec<_>>();
-    parts.into_iter().filter(|part| !part.is_empty()).flat_map(full).collect()
-}
-
-/// Circles in what uses what, each from a file back to that.
-fn circles(uses: &BTreeMap<String, BTreeSet<String>>) -> Vec<Vec<String>> {
-    fn walk(
-        name: &str,
-        uses: &BTreeMap<String, BTreeSet<String>>,
-        way: &mut Vec<String>,
-        done: &mut BTreeSet<String>,
-        circles: &mut Vec<Vec<String>>,
-    ) {
-        if let Some(from) = way.iter().position(|before| before == name) {
-            circles.push(way[from..].iter().cloned().chain([name.to_owned()]).collect());
-            return;
-        }
-        if done.contains(name) {
-            return;
-        }
-        way.push(name.to_owned());
-        for used in uses.get(name).into_iter().flatten() {
-            walk(used, uses, way, done, circles);
-        }
-        way.pop();
-        done.insert(name.to_owned());
-    }
-    let (mut done, mut circles) = (BTreeSet::new(), Vec::new());
-    for name in uses.keys() {
-        walk(name, uses, &mut Vec::new(), &mut done, &mut circles);
-    }
-    circles
 }
 
 fn none(wrong: &[String]) {

@@ -1,0 +1,319 @@
+//! Is the engine laid out as ARCHITECTURE.md says? Its rooms, what each rule opens with, and how long a function may be.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{File, code_lines, none, rust_files};
+
+/// Rooms of the engine, lowest first: a file uses its own and those before it (ARCHITECTURE: rooms).
+const ROOMS: [&str; 11] = [
+    "words",
+    "conduct",
+    "estimate",
+    "flow",
+    "bill",
+    "rules",
+    "tally",
+    "connection",
+    "epoch",
+    "analysis",
+    "lib",
+];
+
+/// What every rule says of itself, in this order, before its code begins.
+const SAYS: [&str; 4] = ["Proof: ", "Refuted by: ", "Source: ", "Seen from: "];
+
+/// Files among the rules that are none: what rules are asked with, and what they answer with.
+const NO_RULES: [&str; 5] = ["mod", "pair", "sender_model", "verdict", "wait"];
+
+/// Lines of code that a function of the engine may have: what fits a screen is read in one go.
+const FUNCTION_LINES_MAX: usize = 60;
+
+/// Functions that may have more, and why.
+const LONG_FUNCTIONS: [(&str, &str); 13] = [
+    ("connection/billing.rs::bill", "its parts have no names yet"),
+    ("connection/billing.rs::extend", "its parts have no names yet"),
+    ("connection/closing.rs::close", "its parts have no names yet"),
+    ("connection/mod.rs::on_general", "its parts have no names yet"),
+    ("connection/mod.rs::on_data", "its parts have no names yet"),
+    ("connection/turns.rs::silence", "its parts have no names yet"),
+    ("flow/direction.rs::on_ack", "its parts have no names yet"),
+    ("flow/direction.rs::on_data", "its parts have no names yet"),
+    ("flow/direction/usual.rs::on_usual_ack", "its parts have no names yet"),
+    ("flow/packed.rs::comes_back_as_it_was", "a test: its table of segments"),
+    ("rules/congestion_window.rs::judge", "its parts have no names yet"),
+    ("rules/nagle.rs::judge", "its parts have no names yet"),
+    ("rules/server_think.rs::judge", "its parts have no names yet"),
+];
+
+#[test]
+fn rooms_of_the_engine_use_those_below_them() {
+    let files = engine_files();
+    let mut wrong = Vec::new();
+    for file in &files {
+        let Some(place) = ROOMS.iter().position(|room| *room == room_of(&file.name)) else {
+            wrong.push(format!("{}: say in ROOMS and in ARCHITECTURE where its room stands", file.name));
+            continue;
+        };
+        for named in named_files(file, &files) {
+            let (from, to) = (room_of(&file.name), room_of(&named.file));
+            // Nothing that bills knows how ends behaved.
+            if !ROOMS[..=place].contains(&to) || (to == "conduct" && !["conduct", "lib"].contains(&from)) {
+                wrong.push(format!(
+                    "{}:{}: `{}` is in {to}, which {from} must not use: move down what both need, or \
+                     this up (ROOMS)",
+                    file.name, named.line, named.path
+                ));
+            }
+        }
+    }
+    none(&wrong);
+}
+
+#[test]
+fn files_of_the_engine_form_no_circle() {
+    let files = engine_files();
+    let uses: BTreeMap<String, BTreeSet<String>> = files
+        .iter()
+        .map(|file| (file.name.clone(), named_files(file, &files).into_iter().map(|named| named.file)))
+        .map(|(name, named)| (name, named.collect()))
+        .collect();
+    let wrong: Vec<String> = circles(&uses)
+        .into_iter()
+        .map(|circle| {
+            let names = circle.join(" uses ");
+            format!("{names}: a circle; put what both need into a file below both")
+        })
+        .collect();
+    none(&wrong);
+}
+
+#[test]
+fn every_rule_opens_with_its_proof_and_its_source() {
+    let mut wrong = Vec::new();
+    for file in engine_files() {
+        let Some(rule) = file.name.strip_prefix(ENGINE).and_then(|name| name.strip_prefix("rules/")) else {
+            continue;
+        };
+        if NO_RULES.contains(&rule.trim_end_matches(".rs")) {
+            continue;
+        }
+        let mut doc = file.text.lines().map_while(|line| line.strip_prefix("//!")).map(str::trim);
+        for says in SAYS {
+            if !doc.any(|line| line.starts_with(says)) {
+                wrong.push(format!("{}: open with {} in this order", file.name, SAYS.join("..., ")));
+                break;
+            }
+        }
+    }
+    none(&wrong);
+}
+
+#[test]
+fn functions_of_the_engine_fit_a_screen() {
+    let mut wrong = Vec::new();
+    let mut excused: BTreeSet<&str> = LONG_FUNCTIONS.iter().map(|(name, _)| *name).collect();
+    for file in engine_files() {
+        for (line, name, lines) in functions(&file.text) {
+            let known = format!("{}::{name}", &file.name[ENGINE.len()..]);
+            if lines > FUNCTION_LINES_MAX && !excused.remove(known.as_str()) {
+                wrong.push(format!("{}:{line}: {name} has {lines} lines; give its parts names", file.name));
+            }
+        }
+    }
+    wrong.extend(excused.iter().map(|name| format!("{name} is short again; take it off LONG_FUNCTIONS")));
+    none(&wrong);
+}
+
+#[test]
+fn what_is_said_of_the_engine_is_found() {
+    let file = |name: &str, text: &str| File { name: format!("{ENGINE}{name}.rs"), text: text.to_owned() };
+    let files = [
+        file("lib", "mod rules;\npub use words::cause::Cause;"),
+        file("words/mod", "pub mod cause;"),
+        file("words/cause", "//! See [`crate::rules::cork`].\npub enum Cause {}"),
+        file("rules/mod", "mod cork;\nmod wait;\nuse wait::Wait;\nfn ask() {\n    cork::judge();\n}"),
+        file(
+            "rules/cork",
+            "use super::{\n    super::words::cause::Cause,\n    wait::{self, Wait},\n};\nuse std::fmt;",
+        ),
+        file("rules/wait", "fn a() -> crate::Cause {}\n#[cfg(test)]\nmod tests {\n    use super::*;\n}"),
+    ];
+    let named = |n: usize| {
+        let short = |named: Named| format!("{} {}", named.line, &named.file[ENGINE.len()..]);
+        named_files(&files[n], &files).into_iter().map(short).collect::<Vec<_>>()
+    };
+    assert_eq!(named(0), ["2 words/cause.rs"]);
+    assert!(named(1).is_empty() && named(2).is_empty());
+    assert_eq!(named(3), ["3 rules/wait.rs", "5 rules/cork.rs"]);
+    assert_eq!(named(4), ["1 words/cause.rs", "1 rules/wait.rs", "1 rules/wait.rs"]);
+    assert_eq!(named(5), ["1 lib.rs"]);
+    let uses = [("a", "b"), ("b", "c"), ("c", "b"), ("c", "d")];
+    let mut graph = BTreeMap::<String, BTreeSet<String>>::new();
+    for (from, to) in uses {
+        graph.entry(from.to_owned()).or_default().insert(to.to_owned());
+    }
+    assert_eq!(circles(&graph), [["b", "c", "b"]]);
+    let code = "impl A {\n    fn a() -> u8 {\n        // why\n\n        1\n    }\n\n    const fn b() {}\n}\nfn c(\n    d: u8,\n) {\n}";
+    assert_eq!(functions(code), [(2, "a", 3), (8, "b", 1), (10, "c", 4)]);
+}
+
+/// Each function, where it begins, and its lines of code: rustfmt closes it at the depth at which it began.
+fn functions(text: &str) -> Vec<(usize, &str, usize)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut functions = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        let Some((before, rest)) = line.split_once("fn ") else { continue };
+        let words = before.trim_start().split(' ').filter(|word| !word.is_empty());
+        if words.into_iter().any(|word| !["pub", "pub(crate)", "pub(super)", "const"].contains(&word)) {
+            continue;
+        }
+        let name = rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
+        let depth = &line[..line.len() - line.trim_start().len()];
+        let closes = |line: &&str| **line == format!("{depth}}}");
+        let one_line = line.trim_end().ends_with(['}', ';']);
+        let len = if one_line { 0 } else { lines[at..].iter().position(|line| closes(&line)).unwrap_or(0) };
+        let is_code = |line: &&&str| !line.trim().is_empty() && !line.trim_start().starts_with("//");
+        functions.push((at + 1, name, lines[at..=at + len].iter().filter(is_code).count()));
+    }
+    functions
+}
+
+/// Where the engine's source is.
+const ENGINE: &str = "crates/core/src/";
+
+fn engine_files() -> Vec<File> {
+    rust_files().into_iter().filter(|file| file.name.starts_with(ENGINE)).collect()
+}
+
+/// `rules` of `crates/core/src/rules/nagle.rs`, `lib` of `crates/core/src/lib.rs`.
+fn room_of(name: &str) -> &str {
+    let inside = name.strip_prefix(ENGINE).unwrap_or(name);
+    inside.split('/').next().unwrap_or_default().trim_end_matches(".rs")
+}
+
+/// `["rules", "nagle"]` of `crates/core/src/rules/nagle.rs`, `["rules"]` of its `mod.rs`, nothing of `lib.rs`.
+fn module_of(name: &str) -> Vec<&str> {
+    let inside = name.strip_prefix(ENGINE).unwrap_or(name).trim_end_matches(".rs");
+    let mut module: Vec<&str> = inside.split('/').collect();
+    if module.last().is_some_and(|last| *last == "mod" || *last == "lib") {
+        module.pop();
+    }
+    module
+}
+
+/// Another file of the crate that one names.
+struct Named {
+    line: usize,
+    path: String,
+    file: String,
+}
+
+/// The other files that a file names outside comments and tests, from the crate, from where it is, or as one of its own modules.
+fn named_files(file: &File, files: &[File]) -> Vec<Named> {
+    let code = file.text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+    let code = code_lines(code).map(|(_, line)| line).collect::<Vec<_>>().join("\n");
+    let modules: BTreeMap<Vec<&str>, &str> =
+        files.iter().map(|file| (module_of(&file.name), file.name.as_str())).collect();
+    let here = module_of(&file.name);
+    let mut named = Vec::new();
+    for (line, path) in paths(&code) {
+        let mut parts: Vec<&str> = path.split("::").collect();
+        let mut base = here.clone();
+        match parts[0] {
+            "crate" => base.clear(),
+            "super" | "self" => {}
+            child if modules.contains_key(&[&here[..], &[child]].concat()) => parts.insert(0, "self"),
+            _ => continue,
+        }
+        for part in parts {
+            match part {
+                "crate" | "self" => {}
+                "super" => drop(base.pop()),
+                part => base.push(part),
+            }
+        }
+        // Of a path the longest beginning that is a module.
+        let module = (0..=base.len()).rev().find_map(|len| modules.get(&base[..len]));
+        if let Some(other) = module.filter(|other| **other != file.name) {
+            named.push(Named { line, path: path.clone(), file: (*other).to_owned() });
+        }
+    }
+    named
+}
+
+/// Every path of two parts and more, and each of a `use`, with its line.
+fn paths(code: &str) -> Vec<(usize, String)> {
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    let line_of = |at: usize| code[..at].matches('\n').count() + 1;
+    let mut paths = Vec::new();
+    let mut at = 0;
+    while let Some(start) = code[at..].find(is_name).map(|found| at + found) {
+        let is_part = |c: char| is_name(c) || c == ':';
+        let mut end = code[start..].find(|c| !is_part(c)).map_or(code.len(), |len| start + len);
+        let word = &code[start..end];
+        if word == "use" {
+            let tree_end = code[end..].find(';').map_or(code.len(), |len| end + len);
+            let tree: String = code[end..tree_end].split_whitespace().collect();
+            paths.extend(leaves(&tree).into_iter().map(|path| (line_of(start), path)));
+            end = tree_end;
+        } else if let Some((_, rest)) = word.split_once("::")
+            && !rest.is_empty()
+        {
+            paths.push((line_of(start), word.trim_end_matches(':').to_owned()));
+        }
+        at = end;
+    }
+    paths
+}
+
+/// `a::b` and `a::c::d` of `a::{b,c::{d}}`.
+fn leaves(tree: &str) -> Vec<String> {
+    let Some((before, inside)) = tree.split_once('{') else { return vec![tree.to_owned()] };
+    let inside = inside.strip_suffix('}').unwrap_or(inside);
+    let (mut depth, mut from, mut parts) = (0, 0, Vec::new());
+    for (at, c) in inside.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            ',' if depth == 0 => {
+                parts.push(&inside[from..at]);
+                from = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&inside[from..]);
+    let full =
+        |part: &str| leaves(part).into_iter().map(|leaf| format!("{before}{leaf}")).collect::<Vec<_>>();
+    parts.into_iter().filter(|part| !part.is_empty()).flat_map(full).collect()
+}
+
+/// Circles in what uses what, each from a file back to that.
+fn circles(uses: &BTreeMap<String, BTreeSet<String>>) -> Vec<Vec<String>> {
+    fn walk(
+        name: &str,
+        uses: &BTreeMap<String, BTreeSet<String>>,
+        way: &mut Vec<String>,
+        done: &mut BTreeSet<String>,
+        circles: &mut Vec<Vec<String>>,
+    ) {
+        if let Some(from) = way.iter().position(|before| before == name) {
+            circles.push(way[from..].iter().cloned().chain([name.to_owned()]).collect());
+            return;
+        }
+        if done.contains(name) {
+            return;
+        }
+        way.push(name.to_owned());
+        for used in uses.get(name).into_iter().flatten() {
+            walk(used, uses, way, done, circles);
+        }
+        way.pop();
+        done.insert(name.to_owned());
+    }
+    let (mut done, mut circles) = (BTreeSet::new(), Vec::new());
+    for name in uses.keys() {
+        walk(name, uses, &mut Vec::new(), &mut done, &mut circles);
+    }
+    circles
+}
