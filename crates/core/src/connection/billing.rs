@@ -43,29 +43,7 @@ impl Connection {
                 self.models[from].take(&observation);
                 return (verdict, Follows::Own);
             }
-            let timing = open.timing(segment);
-            let own_time = timing.is_some_and(|timing| self.models[from].answers.is_own(timing))
-                || self.came_too_soon(open, segment, from);
-            let mut verdict = server_think::judge(&self.pair(), open, segment, class, own_time);
-            if from == SERVER && self.beyond().is_some() {
-                let wait = segment.at - open.request_at();
-                self.answers.on_answer(wait);
-            }
-            if self.frames.is_doubtful() || self.unpaired {
-                verdict.split.doubt();
-            }
-            self.weigh_answer(open, segment.payload_len, &mut verdict);
-            self.doubt_turn(segment, from, &mut verdict);
-            let small = segment.payload_len < mss;
-            let blur = cork::blur(self.tap_rtt(from), self.tap_rtt(1 - from));
-            let timer = self.flows[from].rto.rto();
-            let model = &mut self.models[from];
-            model.rounds.on_message(segment.seq);
-            model.on_first_reply(&verdict, small, (segment.at, blur), timer);
-            if let Some(timing) = timing {
-                model.answers.on_answer(timing, own_time);
-            }
-            return (verdict, if own_time { Follows::Beginning } else { Follows::Request });
+            return self.bill_answer(segment, from, class);
         }
         let Some(wait) = wait else {
             self.models[from].rounds.on_message(segment.seq);
@@ -92,6 +70,34 @@ impl Connection {
         }
         self.models[from].take(&observation);
         (verdict, Follows::Own)
+    }
+
+    /// The interval before an answer: from the request's last byte, or from its first piece where the rest delayed nothing.
+    fn bill_answer(&mut self, segment: &Segment, from: usize, class: SegmentClass) -> (Verdict, Follows) {
+        let Some(open) = self.open.as_deref() else { unreachable!("it answers something") };
+        let timing = open.timing(segment);
+        let own_time = timing.is_some_and(|timing| self.models[from].answers.is_own(timing))
+            || self.came_too_soon(open, segment, from);
+        let mut verdict = server_think::judge(&self.pair(), open, segment, class, own_time);
+        if from == SERVER && self.beyond().is_some() {
+            let wait = segment.at - open.request_at();
+            self.answers.on_answer(wait);
+        }
+        if self.frames.is_doubtful() || self.unpaired {
+            verdict.split.doubt();
+        }
+        self.weigh_answer(open, segment.payload_len, &mut verdict);
+        self.doubt_turn(segment, from, &mut verdict);
+        let small = segment.payload_len < self.mss(from);
+        let blur = cork::blur(self.tap_rtt(from), self.tap_rtt(1 - from));
+        let timer = self.flows[from].rto.rto();
+        let model = &mut self.models[from];
+        model.rounds.on_message(segment.seq);
+        model.on_first_reply(&verdict, small, (segment.at, blur), timer);
+        if let Some(timing) = timing {
+            model.answers.on_answer(timing, own_time);
+        }
+        (verdict, if own_time { Follows::Beginning } else { Follows::Request })
     }
 
     /// Whether an answer came sooner than the last of its request can have caused it: it had waited for the first part alone.
@@ -219,15 +225,8 @@ impl Connection {
             if spurious {
                 open.request.discard();
             }
-            let asked = &self.flows[open.initiator];
-            open.request.charge_early(asked_rate, asked.side);
-            open.join_pieces();
-            let Open { request, reply, .. } = open;
-            if follows == Follows::Beginning {
-                reply.begin_with(&verdict.split, last);
-            } else {
-                reply.branch(request, &verdict.split, last);
-            }
+            open.request.charge_early(asked_rate, self.flows[open.initiator].side);
+            open.begin_reply(&verdict.split, last, follows == Follows::Beginning);
             return;
         }
         let path = if from == open.initiator { &mut open.request } else { &mut open.reply };

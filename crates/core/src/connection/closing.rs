@@ -50,17 +50,8 @@ impl Connection {
             kind = Kind::Subscription;
         }
         self.learn_roles(&open, kind);
-        let asker = side(open.initiator);
-        let is_session = kind == Kind::Exchange && self.is_session(&open);
-        let account = open.last_path().settle();
-        let end = round_trip::charge_way_back(&self.pair(), account, kind, speaker, packet);
-        if is_session {
-            account.rename(Cause::RoundTrip, Cause::TlsHandshake, asker);
-        }
-        if self.assumed {
-            account.doubt_ends();
-        }
-        let elapsed = account.total();
+        let end = self.charge_way_back(&mut open, kind, speaker);
+        let elapsed = open.last_path().settle().total();
         // A one-way message is over for its sender when it is written.
         let own = if kind == Kind::OneWay { elapsed - end } else { elapsed + awaited };
         self.last_wait_end = Some(start + own);
@@ -79,6 +70,21 @@ impl Connection {
         };
         ledger.close(&meta, open.last_path().settle());
         self.spare = Some(open);
+    }
+
+    /// Charges the way that the capture did not see, behind the last word. Returns how long that is.
+    fn charge_way_back(&mut self, open: &mut Open, kind: Kind, speaker: usize) -> Duration {
+        let is_session = kind == Kind::Exchange && self.is_session(open);
+        let (asker, packet) = (side(open.initiator), open.packets[1]);
+        let account = open.last_path().settle();
+        let end = round_trip::charge_way_back(&self.pair(), account, kind, speaker, packet);
+        if is_session {
+            account.rename(Cause::RoundTrip, Cause::TlsHandshake, asker);
+        }
+        if self.assumed {
+            account.doubt_ends();
+        }
+        end
     }
 
     /// Nothing more belongs to it: what is still in doubt is charged or not. Returns who has the last word. Pieces that nobody

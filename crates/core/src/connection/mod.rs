@@ -11,6 +11,7 @@ mod closing;
 mod concurrent;
 mod fast_open;
 mod frames;
+mod general;
 mod giving_up;
 pub(crate) mod ladder;
 mod parting;
@@ -28,9 +29,8 @@ mod usual;
 use tcpwhy_wire::{Duration, Endpoint, Instant, Segment};
 
 use crate::bill::exchange::Open;
-use crate::bill::split::Split;
 use crate::connection::ladder::Ladder;
-use crate::estimate::rounds::{self, Rounds};
+use crate::estimate::rounds::Rounds;
 use crate::estimate::tsecr_rtt::EchoProbe;
 use crate::flow::direction::Flow;
 use crate::flow::duplicate_filter::DuplicateFilter;
@@ -38,23 +38,16 @@ use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::handshake::Setup;
 use crate::flow::path_memory::PathMemory;
 use crate::flow::segment_class::SegmentClass;
-use crate::rules::nagle;
 use crate::rules::proxy::Answers;
 use crate::rules::sender_model::SenderModel;
-use crate::rules::verdict::Verdict;
 use crate::tally::closed::ServiceKey;
 use crate::tally::ledger::Ledger;
-use crate::words::cause::{Cause, Side};
-use crate::words::limits::{HOST_VARIATION, QUEUED_MIN};
+use crate::words::cause::Side;
 use crate::words::mark::Mark;
-use crate::words::report::{Trigger, Vantage};
+use crate::words::report::Vantage;
 use frames::Frames;
 use roles::Roles;
 use talk::Talk;
-use turn::{Follows, Silence};
-
-/// Clocks of captures that count milliseconds; of a finer one, one time in a thousand looks like that.
-const COARSE_NS: i64 = 1_000_000;
 
 /// One connection while it is open.
 #[derive(Clone, Debug, PartialEq)]
@@ -323,97 +316,6 @@ impl Connection {
         not_captured
     }
 
-    fn on_general(&mut self, segment: &Segment, marks: &[Mark], from: usize, ledger: &mut Ledger) -> bool {
-        let from = from & 1; // so that the compiler sees that there are two of everything
-        let not_captured = segment.payload_len > 0 && self.flows[from].not_captured(segment);
-        // Time does not run backwards inside a connection, whatever the capture's clock did: it stands until the clock
-        // has caught up.
-        if self.now - segment.at.min(self.last_at) > HOST_VARIATION {
-            self.flows.iter_mut().for_each(Flow::on_clock_step);
-            self.echoes.iter_mut().for_each(EchoProbe::interrupt);
-        }
-        self.fine |= segment.at.as_nanos() % COARSE_NS != 0;
-        self.last_at = segment.at;
-        self.now = self.now.max(segment.at);
-        let held_back;
-        let segment = if segment.at == self.now {
-            segment
-        } else {
-            held_back = Segment { at: self.now, ..*segment };
-            &held_back
-        };
-        self.packets += 1;
-        self.packet_range[1] = segment.packet;
-        match segment.options.timestamps {
-            Some(stamps) => self.learn_from_echo(stamps, from, segment.flags.ack()),
-            None => self.learn_from_reaction(from),
-        }
-        if self.last_packet[from].is_none() {
-            self.ttl[from] = segment.ttl;
-        }
-        self.last_packet[from] = Some(self.now);
-        if segment.options.beside_stamps > self.flows[from].other_options {
-            self.on_other_options(segment, from);
-        }
-        if self.is_stray(segment, from) {
-            self.rung(segment, from, Trigger::Control, None, ledger);
-            return not_captured;
-        }
-        let mss = self.mss(from);
-        let stamped = self.flows[from].timestamps;
-        let missed = self.flows[from].on_packet(segment, mss);
-        self.on_missed(missed, from);
-        // Whoever has more to send is the one who fills a queue.
-        if segment.payload_len >= mss
-            && let Some(queued) = self.flows[from].queued_on_way.filter(|&queued| queued >= QUEUED_MIN)
-        {
-            self.path_memory.on_queued(from, self.now, queued);
-        }
-        if stamped != self.flows[from].timestamps {
-            self.learn_sizes();
-        }
-        if segment.flags.rst() {
-            self.rung(segment, from, Trigger::Control, None, ledger);
-            self.on_reset(from);
-            self.on_close(segment.at, from, ledger);
-            self.close(None, ledger);
-            self.closed = true;
-            return not_captured;
-        }
-        let bare;
-        let segment = if segment.flags.syn() {
-            self.answer_syn_data(segment, from, ledger);
-            bare = Segment { payload_len: 0, ..*segment };
-            self.on_syn(&bare, from);
-            if segment.payload_len > 0 {
-                self.keep_syn_data(segment, from);
-            }
-            &bare
-        } else {
-            segment
-        };
-        if segment.flags.ack() {
-            self.on_ack(segment, from);
-            if self.is_concurrent() {
-                self.close_answered(segment, from, ledger);
-            }
-        }
-        if segment.payload_len > 0 {
-            self.take_marks(marks, segment, from, ledger);
-            self.on_data(segment, from, ledger);
-        } else {
-            if !segment.flags.syn() {
-                self.flows[from].on_pure(segment);
-            }
-            self.rung(segment, from, Trigger::Control, None, ledger);
-        }
-        if segment.flags.fin() {
-            self.flows[from].on_control(segment);
-            self.on_close(segment.at, from, ledger);
-        }
-        not_captured
-    }
-
     /// A SYN-ACK of another connection's, behind the handshake: answered by an acknowledgement, and without any effect (RFC 9293,
     /// 3.10.7.4). A balancer may answer each copy of a SYN.
     fn is_stray(&self, segment: &Segment, from: usize) -> bool {
@@ -464,114 +366,6 @@ impl Connection {
             None => self.flows[1 - from].scale_bounds.scale(),
         };
         u32::from(segment.window) << scale
-    }
-
-    #[inline]
-    fn on_data(&mut self, segment: &Segment, from: usize, ledger: &mut Ledger) {
-        if let Some(setup) = self.setup.as_mut().filter(|_| !segment.flags.syn()) {
-            setup.done = true;
-        }
-        let mss = self.mss(from);
-        let rtt_to_sender = self.tap_rtt(from);
-        self.flows[from].learn(segment.at, rtt_to_sender, mss);
-        let class = self.flows[from].classify(segment);
-        if matches!(class, SegmentClass::Retransmission { .. }) {
-            self.count_unanswered(from);
-        }
-        if matches!(class, SegmentClass::Duplicate | SegmentClass::Probe) {
-            self.flows[from].on_data(segment, class, mss, Duration::ZERO);
-            if self.flows[from].mss_announced.is_none() {
-                self.learn_sizes();
-            }
-            self.rung(segment, from, Trigger::Timer, None, ledger);
-            return;
-        }
-        let overtaken = matches!(class, SegmentClass::OutOfOrderOrRepair { .. })
-            && self.flows[from].left_before(segment, mss);
-        if matches!(class, SegmentClass::Retransmission { .. } | SegmentClass::OutOfOrderOrRepair { .. })
-            && !overtaken
-        {
-            self.models[from].rounds.on_loss();
-        }
-        let flow = &self.flows[from];
-        // What was lost before the capture was sent meanwhile.
-        let sent = flow.missed_since_data > 1;
-        let silent = flow.last_data.map_or(Duration::ZERO, |last| segment.at - last.at);
-        let rto = flow.rto.rto();
-        if flow.flight() == 0 && silent > rounds::idle_min(rto) && !sent {
-            self.models[from].rounds.on_idle(silent, rto, mss);
-            self.models[from].may_be_restarted = true;
-        } else if flow.flight() > 0 && class == SegmentClass::New {
-            self.models[from].may_be_restarted = false;
-        }
-        if self.is_concurrent() {
-            self.on_concurrent_data(segment, from, class, mss, ledger);
-            return;
-        }
-        let left_out = self.frames.is_left_out(self.open.as_deref(), segment, from, class)
-            || self.passes_tick(segment, from, class, ledger);
-        if !left_out && self.starts_message(segment, from, class) {
-            self.turn_over(segment, from, class, ledger);
-        }
-        let crosses =
-            self.open.as_deref().is_some_and(|open| from != open.initiator && open.crosses(segment));
-        let (mut verdict, follows) = if crosses || left_out {
-            // It belongs to no request that is under way, and nobody waits for it that it could be charged to.
-            (Verdict { split: Split::of(Duration::ZERO), trigger: Trigger::Write }, Follows::Nothing)
-        } else {
-            self.bill(segment, from, class, mss)
-        };
-        let push = if left_out { None } else { self.on_push(segment, from, class, &mut verdict) };
-        match push.unwrap_or_else(|| self.silence(segment, from, class, &verdict)) {
-            _ if left_out => {}
-            Silence::None => {}
-            Silence::Piece => {
-                let rate = self.shown_rate(from);
-                if let Some(open) = self.open.as_deref_mut() {
-                    open.request.charge_early(rate, self.flows[from].side);
-                    open.set_piece_aside(&verdict.split, segment);
-                }
-                verdict.split = Split::of(Duration::ZERO);
-            }
-            Silence::Message => {
-                self.close(Some(segment), ledger);
-                self.begin(segment, from, class);
-                verdict.split = Split::of(Duration::ZERO);
-            }
-            Silence::Stream => {
-                self.close_stream(from, ledger);
-                self.begin(segment, from, class);
-                verdict.split = Split::of(Duration::ZERO);
-            }
-        }
-        let repairs = verdict.split.has(Cause::Rto.bit() | Cause::Loss.bit());
-        if !repairs && nagle::is_off(&self.flows[from], segment, class, mss) {
-            self.models[from].on_nagle_ignored();
-        }
-        let new_bytes = u64::from(self.take_data(segment, from, class, mss));
-        let last = self.flows[from].last_data.unwrap_or_else(|| unreachable!("it is the segment just taken"));
-        if let Some(open) = self.open.as_mut().filter(|_| !left_out) {
-            open.count(segment, from, new_bytes);
-        }
-        self.extend(segment, from, class, last, &verdict, follows);
-        self.rung(segment, from, verdict.trigger, Some(&verdict.split), ledger);
-    }
-
-    /// The segment becomes part of its direction. Returns how many bytes of it are new.
-    #[inline]
-    fn take_data(&mut self, segment: &Segment, from: usize, class: SegmentClass, mss: u32) -> u32 {
-        if class == SegmentClass::New {
-            let flow = &self.flows[from];
-            let (flight, snd_una) = (flow.flight() + segment.payload_len, flow.view.snd_una);
-            let room = flow.room_behind(segment.payload_len);
-            self.models[from].rounds.on_flight(segment.seq, flight, snd_una, room, mss);
-        }
-        let path_rtt = self.tap_rtt(CLIENT) + self.tap_rtt(SERVER);
-        let new_bytes = self.flows[from].on_data(segment, class, mss, path_rtt);
-        if self.flows[from].mss_announced.is_none() {
-            self.learn_sizes();
-        }
-        new_bytes
     }
 
     /// Whether the capture has one direction only, with data in it.

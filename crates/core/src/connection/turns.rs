@@ -151,22 +151,21 @@ impl Connection {
             return Silence::None;
         }
         let asking = from == open.initiator && open.reply_first.is_none();
-        if asking && quiet >= PIECE_AFTER && self.is_second_try(open, segment, from) {
+        if asking && quiet >= PIECE_AFTER && self.is_second_try(open, segment, from)
+            || own_time && emptied && self.ends_by_habit(open, last, segment, from, quiet)
+        {
             return Silence::Message;
         }
-        if own_time && emptied && self.ends_by_habit(open, last, segment, from, quiet) {
-            return Silence::Message;
-        }
-        if asking && from == CLIENT && quiet >= PIECE_AFTER && open.pieces.is_empty() {
+        let pieces = open.pieces.len();
+        if asking && from == CLIENT && quiet >= PIECE_AFTER && pieces == 0 {
             let by_timer = self.roles.asks.is_due(segment.at, ASKED_MIN);
             self.roles.asks.on_moment(segment.at);
             if by_timer {
                 return Silence::Message;
             }
         }
-        let Some(open) = self.open.as_deref() else { return Silence::None };
         let end = if asking { NEW_REQUEST_AFTER } else { NEW_MESSAGE_AFTER };
-        if quiet >= end || open.pieces.len() >= PIECES_MAX {
+        if quiet >= end || pieces >= PIECES_MAX {
             Silence::Message
         } else if quiet >= PIECE_AFTER && asking {
             Silence::Piece

@@ -31,31 +31,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     }
     let newest = wait.flow.view.clocking_ack();
     let Some(ack) = newest.filter(|ack| wait.follows(ack) || follows_late(wait, ack)) else {
-        let queued = match wait.last.queue {
-            SendQueue::More => wait.flow.flight() > 0,
-            // A duplicate acknowledgement lets one segment more leave (limited transmit, RFC 3042).
-            SendQueue::Unknown if after_loss_signal(wait) => true,
-            // Segments in quick succession with several in flight are a queue being sent.
-            SendQueue::Unknown
-                if wait.flow.flight() > 2 * wait.mss && wait.gap < wait.rtt().divided_by(2) =>
-            {
-                true
-            }
-            // So are full ones and nothing else, as fast as the bottleneck or in a recovery.
-            SendQueue::Unknown
-                if wait.is_full()
-                    && wait.flow.is_backlogged(wait.mss)
-                    && (pacing::near_rate(wait) || wait.recovering()) =>
-            {
-                true
-            }
-            // So are full ones to a beat, where nothing in flight could hold them.
-            SendQueue::Unknown => {
-                wait.is_full() && wait.flow.flight() <= wait.last.len && wait.flow.cadence.is_steady()
-            }
-            SendQueue::Emptied => false,
-        };
-        return queued.then(|| pacing::spaced(wait));
+        return is_queued(wait).then(|| pacing::spaced(wait));
     };
     if pacing::paced(wait, &ack) {
         return Some(pacing::spaced(wait));
@@ -91,6 +67,32 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         .evidence(ack.packet, wait.segment.packet)
         .detail(detail);
     Some(Verdict { split: split.rest(charge), trigger: Trigger::Packet(ack.packet) })
+}
+
+/// Whether more was queued behind the last segment, where no acknowledgement let the next one go.
+fn is_queued(wait: &Wait<'_>) -> bool {
+    match wait.last.queue {
+        SendQueue::More => wait.flow.flight() > 0,
+        // A duplicate acknowledgement lets one segment more leave (limited transmit, RFC 3042).
+        SendQueue::Unknown if after_loss_signal(wait) => true,
+        // Segments in quick succession with several in flight are a queue being sent.
+        SendQueue::Unknown if wait.flow.flight() > 2 * wait.mss && wait.gap < wait.rtt().divided_by(2) => {
+            true
+        }
+        // So are full ones and nothing else, as fast as the bottleneck or in a recovery.
+        SendQueue::Unknown
+            if wait.is_full()
+                && wait.flow.is_backlogged(wait.mss)
+                && (pacing::near_rate(wait) || wait.recovering()) =>
+        {
+            true
+        }
+        // So are full ones to a beat, where nothing in flight could hold them.
+        SendQueue::Unknown => {
+            wait.is_full() && wait.flow.flight() <= wait.last.len && wait.flow.cadence.is_steady()
+        }
+        SendQueue::Emptied => false,
+    }
 }
 
 /// Whether writes have piled up behind small segments, each of which emptied the queue: a full segment that leaves with

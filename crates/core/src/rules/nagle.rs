@@ -39,53 +39,27 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     }
     let segment = wait.segment;
     // Full segments and the last one before a FIN are never held (tcp_nagle_test).
-    if wait.is_full() || segment.flags.fin() {
-        return None;
-    }
-    let (ack, form) = released_by(wait)?;
+    let model = wait.model;
+    let may_be_held = !wait.is_full() && !segment.flags.fin() && model.nagle_ignored <= model.nagle_held;
+    let (ack, form) = may_be_held.then(|| released_by(wait))??;
     // The window is asked before Nagle (tcp_snd_wnd_test in tcp_write_xmit).
     if i64::from(ack.room) < i64::from(segment.payload_len) {
         return None;
     }
     // It could as well be the next request, of a client that reads before it writes again.
     let form = form.or(wait.beside_answer.then_some("beside-answer"));
-    let model = wait.model;
-    if model.nagle_ignored > model.nagle_held {
-        return None;
-    }
     let held_back = wait.ack_delay(&ack).unwrap_or(Duration::ZERO);
     let cause = if held_back >= HELD_BACK_MIN { Cause::NagleDelayedAck } else { Cause::Nagle };
     // With more of the same write behind the last segment, its application did not pause.
     let pause = model.pause(wait.index, wait.last.len).filter(|_| wait.last.queue != SendQueue::More);
-    // A hold of about the application's own latency cannot be told from a write that came by itself.
-    let mut confidence = match (cause, form) {
-        (_, Some(_)) => Confidence::Possible,
-        // Without the connection's first exchanges, which are acknowledged at once, the application's own pause may be all
-        // of it.
-        _ if wait.flow.mss_announced.is_none() && pause.is_none() => Confidence::Possible,
-        _ if wait.flow.mss_announced.is_none() => Confidence::Likely,
-        // A window of one segment after an idle time waits for the same acknowledgement.
-        // How long the application pauses by itself must have shown where nothing held it.
-        (Cause::NagleDelayedAck, None)
-            if model.nagle_held > 0 && !model.may_be_restarted && pause.is_some() =>
-        {
-            Confidence::Certain
-        }
-        _ => Confidence::Likely,
-    };
+    let mut confidence = confidence(wait, cause, form.is_some(), pause.is_some());
     // While the bottleneck works off what left before, the tail would have waited there.
     let mut split = if wait.near_sender() { link_share::split(wait) } else { Split::of(wait.gap) };
     if let Some(held) = receive_window::before_nagle(wait, &ack) {
         split.take(held);
     }
-    // It came because what it acknowledges went out again: until then it was lost, or what it acknowledges.
-    if let Some(rtt) = ack.rtt.filter(|_| ack.repaired) {
-        let copied = ack.earliest_departure - wait.rtt_to_sender - rtt - wait.last.at;
-        if copied >= RTO_MIN {
-            let detail = Detail { retransmits: Some(1), form: Some("timeout"), ..Detail::default() };
-            let charge = Charge::new(Cause::Rto, wait.flow.side, copied, Confidence::Likely).detail(detail);
-            split.take(charge.evidence(wait.last.packet, ack.packet));
-        }
+    if let Some(lost) = until_repaired(wait, &ack) {
+        split.take(lost);
     }
     if !wait.follows(&ack) {
         let late = wait.segment.at - ack.earliest_departure;
@@ -125,6 +99,32 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         .evidence(ack.packet, segment.packet)
         .detail(detail);
     Some(Verdict { split: split.rest(charge), trigger: Trigger::Packet(ack.packet) })
+}
+
+/// A hold of about the application's own latency cannot be told from a write that came by itself: how long it `pauses` must have shown
+/// where nothing held it.
+fn confidence(wait: &Wait<'_>, cause: Cause, has_form: bool, pauses: bool) -> Confidence {
+    let model = wait.model;
+    match cause {
+        _ if has_form => Confidence::Possible,
+        // Without the connection's first exchanges, which are acknowledged at once, the application's own pause may be all of it.
+        _ if wait.flow.mss_announced.is_none() && !pauses => Confidence::Possible,
+        _ if wait.flow.mss_announced.is_none() => Confidence::Likely,
+        // A window of one segment after an idle time waits for the same acknowledgement.
+        Cause::NagleDelayedAck if model.nagle_held > 0 && !model.may_be_restarted && pauses => {
+            Confidence::Certain
+        }
+        _ => Confidence::Likely,
+    }
+}
+
+/// The acknowledgement came because what it acknowledges went out again: until then it was lost, or what it acknowledges.
+fn until_repaired(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Charge> {
+    let rtt = ack.rtt.filter(|_| ack.repaired)?;
+    let copied = ack.earliest_departure - wait.rtt_to_sender - rtt - wait.last.at;
+    let detail = Detail { retransmits: Some(1), form: Some("timeout"), ..Detail::default() };
+    let charge = Charge::new(Cause::Rto, wait.flow.side, copied, Confidence::Likely).detail(detail);
+    (copied >= RTO_MIN).then(|| charge.evidence(wait.last.packet, ack.packet))
 }
 
 /// A reply to a request that arrived while an earlier reply was outstanding: whether it left because that one was

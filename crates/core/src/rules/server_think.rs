@@ -18,7 +18,7 @@ use crate::bill::split::Split;
 use crate::estimate::rate::Rate;
 use crate::estimate::timer_hits::is_of_timer;
 use crate::flow::ends::SERVER;
-use crate::flow::segment_class::SegmentClass;
+use crate::flow::segment_class::{LastData, SegmentClass};
 use crate::words::cause::Cause;
 use crate::words::limits::RTO_MIN;
 use crate::words::report::{Confidence, Detail, Trigger};
@@ -65,6 +65,38 @@ pub(crate) fn judge(
         let charge = not_captured::charge(flow.side).evidence(from.packet, segment.packet);
         return Verdict { split: split.rest(charge), trigger: Trigger::Packet(from.packet) };
     }
+    take_what_was_late(pair, open, segment, class, from, &mut split);
+    let beyond = pair.beyond.filter(|_| server == SERVER).and_then(|way| way.charge(split.left(), flow.side));
+    let mut behind = Confidence::Certain;
+    if let Some(way) = beyond {
+        // What is left is the server's anyway where it is much longer than that.
+        let long = split.left() >= way.ns.times(3);
+        behind = if long { Confidence::Likely } else { way.confidence };
+        split.take(way.evidence(from.packet, segment.packet));
+    }
+    if segment.payload_len < pair.sizes[server] && cork::on_tick(pair, server, segment.at, split.left()) {
+        let charge = cork::alone(flow, segment.payload_len);
+        return Verdict {
+            split: split.rest(charge.evidence(from.packet, segment.packet)),
+            trigger: Trigger::Timer,
+        };
+    }
+    let think = own_time(pair, open, segment, split.left(), behind).evidence(from.packet, segment.packet);
+    Verdict { split: split.rest(think), trigger: Trigger::Packet(from.packet) }
+}
+
+/// What of the wait behind the request was lost, late on its way, or the link's. `from` is the packet that the reply answers.
+fn take_what_was_late(
+    pair: &Pair<'_>,
+    open: &Open,
+    segment: &Segment,
+    class: SegmentClass,
+    from: &LastData,
+    split: &mut Split,
+) {
+    let server = 1 - open.initiator;
+    let (flow, client) = (&pair.flows[server], &pair.flows[open.initiator]);
+    let rtt_to_server = pair.tap_rtt[server];
     let rtt = rtt_to_server + pair.tap_rtt[open.initiator];
     let overtaken = flow.left_before(segment, pair.sizes[server]);
     let class = if overtaken { SegmentClass::New } else { class };
@@ -101,36 +133,29 @@ pub(crate) fn judge(
     if let Some(late) = on_its_way::judge(pair, open, split.left()) {
         split.take(late.evidence(from.packet, segment.packet));
     }
-    let beyond = pair.beyond.filter(|_| server == SERVER).and_then(|way| way.charge(split.left(), flow.side));
-    let mut behind = Confidence::Certain;
-    if let Some(way) = beyond {
-        // What is left is the server's anyway where it is much longer than that.
-        let long = split.left() >= way.ns.times(3);
-        behind = if long { Confidence::Likely } else { way.confidence };
-        split.take(way.evidence(from.packet, segment.packet));
-    }
+}
+
+/// The server's own time, `left` of the wait, and how sure that is: `behind` at most.
+fn own_time(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration, behind: Confidence) -> Charge {
+    let server = 1 - open.initiator;
+    let flow = &pair.flows[server];
+    let rtt_to_server = pair.tap_rtt[server];
+    let rtt = rtt_to_server + pair.tap_rtt[open.initiator];
     // Of a request of several segments a slow link behind the capture may have taken a part.
     let short = open.request_bytes <= u64::from(pair.sizes[open.initiator]) || pair.flows[server].on_one_host;
     let near = rtt_to_server.times(9) <= rtt || (rtt_to_server < Duration::from_millis(1) && short);
     let model = &pair.models[server];
     let small = segment.payload_len < pair.sizes[server];
-    if small && cork::on_tick(pair, server, segment.at, split.left()) {
-        let charge = cork::alone(flow, segment.payload_len);
-        return Verdict {
-            split: split.rest(charge.evidence(from.packet, segment.packet)),
-            trigger: Trigger::Timer,
-        };
-    }
-    let slow = split.left() >= RTO_MIN;
+    let slow = left >= RTO_MIN;
     // What the server's kernel measured before the capture began is not known, and how long its timer runs.
     let unknown = slow && pair.midway && model.quick_replies == 0;
-    let or_cork = small && (unknown || is_of_timer(split.left(), flow.rto.rto(), true));
+    let or_cork = small && (unknown || is_of_timer(left, flow.rto.rto(), true));
     // A packet that is missing before it may be the first copy, or an acknowledgement that held it.
     let missed = flow.missed_since_data > 0 && slow;
     // Near the client, a request that was late on its way looks like a server that took longer.
     let varied = rtt_to_server > pair.tap_rtt[open.initiator]
-        && pair.flows.iter().any(|flow| flow.queued_peak >= split.left().max(VARIED_MIN));
-    let most = surest(open, split.left());
+        && pair.flows.iter().any(|flow| flow.queued_peak >= left.max(VARIED_MIN));
+    let most = surest(open, left);
     let confidence = match (missed || varied, near && !or_cork) {
         (true, _) => Confidence::Possible,
         // Without the handshake nothing tells whether whoever acknowledges is as far away as whoever answers (`proxy`).
@@ -139,14 +164,13 @@ pub(crate) fn judge(
         (false, false) => Confidence::Likely,
     };
     let confidence = confidence.min(most).min(behind);
-    let mut think = Charge::new(Cause::ServerThink, flow.side, Duration::ZERO, confidence)
-        .evidence(from.packet, segment.packet);
+    let mut think = Charge::new(Cause::ServerThink, flow.side, Duration::ZERO, confidence);
     if or_cork || missed {
         think = think.detail(Detail { form: Some("or-cork"), ..Detail::default() });
     } else if most == Confidence::Possible {
         think = think.detail(Detail { form: Some("or-news"), ..Detail::default() });
     }
-    Verdict { split: split.rest(think), trigger: Trigger::Packet(from.packet) }
+    think
 }
 
 /// How sure it can be that somebody waited all that time for an answer: it may have been news, or the initiator's message an

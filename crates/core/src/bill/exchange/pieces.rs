@@ -17,6 +17,16 @@ impl Open {
         }
     }
 
+    /// The reply's path starts after `split`: where the request's ends, or `from_beginning` where that began.
+    pub(crate) fn begin_reply(&mut self, split: &Split, last: LastData, from_beginning: bool) {
+        self.join_pieces();
+        if from_beginning {
+            self.reply.begin_with(split, last);
+        } else {
+            self.reply.branch(&mut self.request, split, last);
+        }
+    }
+
     /// The reply was none.
     pub(crate) fn drop_reply(&mut self) {
         self.reply.clear();

@@ -1,0 +1,313 @@
+//! What does any segment change, and in which order?
+//!
+//! The general path: what [`usual`](super::usual) does not take, from its first step or from its data on. Each step says why it comes
+//! before the next one.
+
+use tcpwhy_wire::{Duration, Segment};
+
+use super::Connection;
+use super::turn::{Follows, Silence};
+use crate::bill::split::Split;
+use crate::estimate::rounds;
+use crate::estimate::tsecr_rtt::EchoProbe;
+use crate::flow::direction::Flow;
+use crate::flow::ends::{CLIENT, SERVER};
+use crate::flow::segment_class::SegmentClass;
+use crate::rules::nagle;
+use crate::rules::verdict::Verdict;
+use crate::tally::ledger::Ledger;
+use crate::words::cause::Cause;
+use crate::words::limits::{HOST_VARIATION, QUEUED_MIN};
+use crate::words::mark::Mark;
+use crate::words::report::Trigger;
+
+/// Clocks of captures that count milliseconds; of a finer one, one time in a thousand looks like that.
+const COARSE_NS: i64 = 1_000_000;
+
+impl Connection {
+    /// Takes a segment, step by step. Returns whether packets before it are missing from the capture.
+    pub(super) fn on_general(
+        &mut self,
+        segment: &Segment,
+        marks: &[Mark],
+        from: usize,
+        ledger: &mut Ledger,
+    ) -> bool {
+        let from = from & 1; // so that the compiler sees that there are two of everything
+        // What is missing before it: asked of the direction as it was.
+        let not_captured = segment.payload_len > 0 && self.flows[from].not_captured(segment);
+        // Its time: all that follows measures from `now`.
+        self.keep_time(segment);
+        let held_back;
+        let segment = if segment.at == self.now {
+            segment
+        } else {
+            held_back = Segment { at: self.now, ..*segment };
+            &held_back
+        };
+        // How far away its sender is, before anything of it is judged by that.
+        self.learn_distance(segment, from);
+        // How large full segments are, before any is counted.
+        if segment.options.beside_stamps > self.flows[from].other_options {
+            self.on_other_options(segment, from);
+        }
+        // Whether it is this connection's at all, before it changes a direction.
+        if self.is_stray(segment, from) {
+            self.rung(segment, from, Trigger::Control, None, ledger);
+            return not_captured;
+        }
+        // Its time stamp and IP identification, which say of every packet what was late or is missing before it.
+        self.on_any_packet(segment, from);
+        // A reset ends all that is under way: nothing that it carries counts.
+        if segment.flags.rst() {
+            self.on_rst(segment, from, ledger);
+            return not_captured;
+        }
+        // A SYN opens its direction before data can have a place in that.
+        let bare;
+        let segment = if segment.flags.syn() {
+            bare = self.take_syn(segment, from, ledger);
+            &bare
+        } else {
+            segment
+        };
+        // Its acknowledgement before its data: what it acknowledges had come before its sender wrote.
+        if segment.flags.ack() {
+            self.on_ack(segment, from);
+            if self.is_concurrent() {
+                self.close_answered(segment, from, ledger);
+            }
+        }
+        // What its messages say before its bytes, for they decide whose bytes those are.
+        if segment.payload_len > 0 {
+            self.take_marks(marks, segment, from, ledger);
+            self.on_data(segment, from, ledger);
+        } else {
+            if !segment.flags.syn() {
+                self.flows[from].on_pure(segment);
+            }
+            self.rung(segment, from, Trigger::Control, None, ledger);
+        }
+        // Its end last: a FIN stands behind the data that comes with it.
+        if segment.flags.fin() {
+            self.flows[from].on_control(segment);
+            self.on_close(segment.at, from, ledger);
+        }
+        not_captured
+    }
+
+    /// Time does not run backwards inside a connection, whatever the capture's clock did: it stands until the clock has caught up.
+    #[inline]
+    fn keep_time(&mut self, segment: &Segment) {
+        if self.now - segment.at.min(self.last_at) > HOST_VARIATION {
+            self.flows.iter_mut().for_each(Flow::on_clock_step);
+            self.echoes.iter_mut().for_each(EchoProbe::interrupt);
+        }
+        self.fine |= segment.at.as_nanos() % COARSE_NS != 0;
+        self.last_at = segment.at;
+        self.now = self.now.max(segment.at);
+    }
+
+    /// Counts the packet, and learns from its time stamp's echo or its sender's reaction how far away its sender is.
+    #[inline]
+    fn learn_distance(&mut self, segment: &Segment, from: usize) {
+        self.packets += 1;
+        self.packet_range[1] = segment.packet;
+        match segment.options.timestamps {
+            Some(stamps) => self.learn_from_echo(stamps, from, segment.flags.ack()),
+            None => self.learn_from_reaction(from),
+        }
+        if self.last_packet[from].is_none() {
+            self.ttl[from] = segment.ttl;
+        }
+        self.last_packet[from] = Some(self.now);
+    }
+
+    /// What any packet says of its direction, with data or without.
+    #[inline]
+    fn on_any_packet(&mut self, segment: &Segment, from: usize) {
+        let mss = self.mss(from);
+        let stamped = self.flows[from].timestamps;
+        let missed = self.flows[from].on_packet(segment, mss);
+        self.on_missed(missed, from);
+        // Whoever has more to send is the one who fills a queue.
+        if segment.payload_len >= mss
+            && let Some(queued) = self.flows[from].queued_on_way.filter(|&queued| queued >= QUEUED_MIN)
+        {
+            self.path_memory.on_queued(from, self.now, queued);
+        }
+        if stamped != self.flows[from].timestamps {
+            self.learn_sizes();
+        }
+    }
+
+    fn on_rst(&mut self, segment: &Segment, from: usize, ledger: &mut Ledger) {
+        self.rung(segment, from, Trigger::Control, None, ledger);
+        self.on_reset(from);
+        self.on_close(segment.at, from, ledger);
+        self.close(None, ledger);
+        self.closed = true;
+    }
+
+    /// Takes a SYN, and the data that it may carry (RFC 7413). Returns the SYN without them.
+    #[inline]
+    fn take_syn(&mut self, segment: &Segment, from: usize, ledger: &mut Ledger) -> Segment {
+        self.answer_syn_data(segment, from, ledger);
+        let bare = Segment { payload_len: 0, ..*segment };
+        self.on_syn(&bare, from);
+        if segment.payload_len > 0 {
+            self.keep_syn_data(segment, from);
+        }
+        bare
+    }
+
+    /// Takes a data segment, step by step.
+    #[inline]
+    pub(super) fn on_data(&mut self, segment: &Segment, from: usize, ledger: &mut Ledger) {
+        if let Some(setup) = self.setup.as_mut().filter(|_| !segment.flags.syn()) {
+            setup.done = true;
+        }
+        let mss = self.mss(from);
+        // What its sender knew when it sent it, before anything is asked of that sender.
+        let rtt_to_sender = self.tap_rtt(from);
+        self.flows[from].learn(segment.at, rtt_to_sender, mss);
+        // Its class: whether its bytes are new is asked of the sequence space before they are in it.
+        let class = self.flows[from].classify(segment);
+        if matches!(class, SegmentClass::Retransmission { .. }) {
+            self.count_unanswered(from);
+        }
+        if matches!(class, SegmentClass::Duplicate | SegmentClass::Probe) {
+            self.on_nothing_new(segment, from, class, ledger);
+            return;
+        }
+        // What it says of its sender's window, before a rule asks which part of its life that is in.
+        self.learn_rounds(segment, from, class, mss);
+        if self.is_concurrent() {
+            self.on_concurrent_data(segment, from, class, mss, ledger);
+            return;
+        }
+        // Whose turn it is: an exchange that it ends is closed, and one that it begins opened, before the interval is billed.
+        let left_out = self.frames.is_left_out(self.open.as_deref(), segment, from, class)
+            || self.passes_tick(segment, from, class, ledger);
+        if !left_out && self.starts_message(segment, from, class) {
+            self.turn_over(segment, from, class, ledger);
+        }
+        // What the interval before it was spent on: of the state that its own bytes have not changed yet.
+        let (mut verdict, follows) = self.bill_or_leave_out(segment, from, class, left_out);
+        // What the silence before it means: that needs the verdict, and may take the interval out of the bill.
+        let push = if left_out { None } else { self.on_push(segment, from, class, &mut verdict) };
+        let silence = push.unwrap_or_else(|| self.silence(segment, from, class, &verdict));
+        if !left_out && self.ends_part(silence, &verdict, segment, from, class, ledger) {
+            verdict.split = Split::of(Duration::ZERO);
+        }
+        let repairs = verdict.split.has(Cause::Rto.bit() | Cause::Loss.bit());
+        if !repairs && nagle::is_off(&self.flows[from], segment, class, mss) {
+            self.models[from].on_nagle_ignored();
+        }
+        // Its bytes become part of its direction, and then it part of its exchange, where the next interval begins with it.
+        let new_bytes = u64::from(self.take_data(segment, from, class, mss));
+        let last = self.flows[from].last_data.unwrap_or_else(|| unreachable!("it is the segment just taken"));
+        if let Some(open) = self.open.as_mut().filter(|_| !left_out) {
+            open.count(segment, from, new_bytes);
+        }
+        self.extend(segment, from, class, last, &verdict, follows);
+        self.rung(segment, from, verdict.trigger, Some(&verdict.split), ledger);
+    }
+
+    /// Bytes that had arrived before, or a probe: nobody waits for them.
+    fn on_nothing_new(&mut self, segment: &Segment, from: usize, class: SegmentClass, ledger: &mut Ledger) {
+        self.flows[from].on_data(segment, class, self.mss(from), Duration::ZERO);
+        if self.flows[from].mss_announced.is_none() {
+            self.learn_sizes();
+        }
+        self.rung(segment, from, Trigger::Timer, None, ledger);
+    }
+
+    /// What a data segment says of its sender's congestion window: a loss, an idle time, or neither.
+    #[inline]
+    fn learn_rounds(&mut self, segment: &Segment, from: usize, class: SegmentClass, mss: u32) {
+        let late = matches!(class, SegmentClass::OutOfOrderOrRepair { .. });
+        let overtaken = late && self.flows[from].left_before(segment, mss);
+        if (late || matches!(class, SegmentClass::Retransmission { .. })) && !overtaken {
+            self.models[from].rounds.on_loss();
+        }
+        let flow = &self.flows[from];
+        // What was lost before the capture was sent meanwhile.
+        let sent = flow.missed_since_data > 1;
+        let silent = flow.last_data.map_or(Duration::ZERO, |last| segment.at - last.at);
+        let rto = flow.rto.rto();
+        if flow.flight() == 0 && silent > rounds::idle_min(rto) && !sent {
+            self.models[from].rounds.on_idle(silent, rto, mss);
+            self.models[from].may_be_restarted = true;
+        } else if flow.flight() > 0 && class == SegmentClass::New {
+            self.models[from].may_be_restarted = false;
+        }
+    }
+
+    /// What belongs to no request that is under way is charged to nobody: nobody waits for it.
+    #[inline]
+    fn bill_or_leave_out(
+        &mut self,
+        segment: &Segment,
+        from: usize,
+        class: SegmentClass,
+        left_out: bool,
+    ) -> (Verdict, Follows) {
+        let crosses =
+            self.open.as_deref().is_some_and(|open| from != open.initiator && open.crosses(segment));
+        if crosses || left_out {
+            let nothing = Verdict { split: Split::of(Duration::ZERO), trigger: Trigger::Write };
+            return (nothing, Follows::Nothing);
+        }
+        self.bill(segment, from, class, self.mss(from))
+    }
+
+    /// The silence before a segment ended a piece, a message, or a stream of them. Returns whether the interval is nobody's then.
+    #[inline]
+    fn ends_part(
+        &mut self,
+        silence: Silence,
+        verdict: &Verdict,
+        segment: &Segment,
+        from: usize,
+        class: SegmentClass,
+        ledger: &mut Ledger,
+    ) -> bool {
+        match silence {
+            Silence::None => return false,
+            Silence::Piece => {
+                let rate = self.shown_rate(from);
+                if let Some(open) = self.open.as_deref_mut() {
+                    open.request.charge_early(rate, self.flows[from].side);
+                    open.set_piece_aside(&verdict.split, segment);
+                }
+            }
+            Silence::Message => {
+                self.close(Some(segment), ledger);
+                self.begin(segment, from, class);
+            }
+            Silence::Stream => {
+                self.close_stream(from, ledger);
+                self.begin(segment, from, class);
+            }
+        }
+        true
+    }
+
+    /// The segment becomes part of its direction. Returns how many bytes of it are new.
+    #[inline]
+    pub(super) fn take_data(&mut self, segment: &Segment, from: usize, class: SegmentClass, mss: u32) -> u32 {
+        if class == SegmentClass::New {
+            let flow = &self.flows[from];
+            let (flight, snd_una) = (flow.flight() + segment.payload_len, flow.view.snd_una);
+            let room = flow.room_behind(segment.payload_len);
+            self.models[from].rounds.on_flight(segment.seq, flight, snd_una, room, mss);
+        }
+        let path_rtt = self.tap_rtt(CLIENT) + self.tap_rtt(SERVER);
+        let new_bytes = self.flows[from].on_data(segment, class, mss, path_rtt);
+        if self.flows[from].mss_announced.is_none() {
+            self.learn_sizes();
+        }
+        new_bytes
+    }
+}
