@@ -68,8 +68,27 @@ pub struct OtherEnd {
     pub connections: u64,
     /// By how much the clock of this one is ahead of the other's, and the round trip between both, half of which that may be off.
     pub clock: Option<[Duration; 2]>,
+    /// By how many parts in 10^9 its clock runs faster than the other's; `None` where both directions do not agree on it.
+    pub drift_ppb: Option<i64>,
+    /// What happened between both places to the client's packets, and to the server's.
+    pub ways: Option<[OneWay; 2]>,
     /// Their bill from both, by how far it is apart.
     pub bill: Vec<OtherLine>,
+}
+
+/// Packets in one direction between two places that both saw them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OneWay {
+    /// How many were compared.
+    pub packets: u64,
+    /// How many more the place that they pass first has and the other has not; `None` where packets were put together or cut.
+    pub missing: Option<u64>,
+    /// By how much they were later than the fastest of their direction: the median.
+    pub median: Duration,
+    /// All but one in a hundred were not later than this.
+    pub p99: Duration,
+    /// The latest.
+    pub max: Duration,
 }
 
 /// What a cause takes as seen from two places.

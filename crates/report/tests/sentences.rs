@@ -14,7 +14,7 @@ use common::{SERVER, capture, finding, of};
 use pieces::pieces;
 use tcpwhy_core::report::{Confidence, Detail, Finding, Note, Omitted, Report, SlowHits};
 use tcpwhy_core::{Cause, Side};
-use tcpwhy_report::capture::OtherEnd;
+use tcpwhy_report::capture::{OneWay, OtherEnd};
 use tcpwhy_report::{CaptureInfo, Style, answer, text};
 use tcpwhy_wire::{Duration, Instant};
 
@@ -247,7 +247,14 @@ fn page() -> String {
         here: ms(44),
         there: ms(43),
     };
-    let behind = OtherEnd { connections: 2, clock: Some([ms(-5), ms(26)]), ..OtherEnd::default() };
+    let way = |missing| OneWay { packets: 1_203, missing, median: ms(1), p99: ms(17), max: ms(29) };
+    let behind = OtherEnd {
+        connections: 2,
+        clock: Some([ms(-5), ms(26)]),
+        drift_ppb: Some(-12_300),
+        ways: Some([way(Some(3)), way(None)]),
+        ..OtherEnd::default()
+    };
     for files in [
         vec![CaptureInfo { failure: Some("there is no such file".to_owned()), ..capture("b.pcap") }],
         vec![CaptureInfo { drops: 3, ..capture("a.pcap") }],

@@ -180,3 +180,65 @@ fn packets_of_several_files_are_told_by_file() {
     assert_eq!(of(&alone), of(&both));
     assert!(both.split_whitespace().collect::<Vec<_>>().join(" ").contains("} of "), "{both}");
 }
+
+/// Packets of a file by who sent them: how many the client did.
+fn sent_by_client(scenario: &str, end: &str) -> usize {
+    let is_clients = |packet: &&Packet| packet.data.windows(8).take(40).any(|at| at == CLIENT_TO_SERVER);
+    packets(&recording(scenario, end)).iter().filter(is_clients).count()
+}
+
+/// Source and destination address of the laboratory's client.
+const CLIENT_TO_SERVER: [u8; 8] = [10, 77, 0, 1, 10, 77, 0, 2];
+
+#[test]
+fn each_direction_of_the_path_is_told_by_itself() {
+    // Other traffic fills the queue in front of the server; the way back is free.
+    let [client, server] = ["client", "server"].map(|end| recording("queueing", end));
+    let both = read(&[&client, &server]);
+    let ways = &other_end(&both).expect("recognised")["one_way"];
+    assert!(ways["to_server"]["median_ns"].as_i64() > Some(5_000_000), "{ways}");
+    assert!(ways["to_client"]["max_ns"].as_i64() < Some(1_000_000), "{ways}");
+    // Seen from the client alone it may be the server's time; beside the server it is none.
+    let think: f64 = list(&both, "bill")
+        .iter()
+        .filter(|line| line["cause"] == "server-think")
+        .filter_map(|line| line["share"].as_f64())
+        .sum();
+    assert!(think < 0.05, "{think} of the time");
+
+    let [client, server] = ["client", "server"].map(|end| recording("lost-request", end));
+    let lost = sent_by_client("lost-request", "client") - sent_by_client("lost-request", "server");
+    let both = read(&[&client, &server]);
+    let ways = &other_end(&both).expect("recognised")["one_way"];
+    assert_eq!(ways["to_server"]["missing"], lost);
+    assert_eq!(ways["to_client"]["missing"], 0);
+    assert!(said(&[&client, &server], &[]).contains("1 more lost on the way"));
+}
+
+/// The server's clock is ten seconds ahead and gains 40 µs a second.
+#[test]
+fn a_clock_that_runs_faster_is_no_queue() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let (scenario, client) = ("corked-tail@rtt-200", recording("corked-tail@rtt-200", "client"));
+    let mut gaining = packets(&recording(scenario, "server"));
+    let first = gaining[0].ns;
+    for packet in &mut gaining {
+        packet.ns += (packet.ns - first) / 1_000_000 * 40;
+    }
+    let server = directory.path().join("server.pcap");
+    written(&server, &gaining, 10_000_000_000);
+    let both = read(&[&client, &server]);
+    let other = other_end(&both).expect("recognised");
+    let drift = other["clock_drift_ppb"].as_i64().expect("a drift");
+    // Told of whichever of the two is not billed.
+    let drift = drift * other["clock_ahead_ns"].as_i64().expect("a clock").signum();
+    assert!((drift - 40_000).abs() < 1_000, "{drift}");
+    // 11 s of it would be 440 µs.
+    let plain = read(&[&client, &recording(scenario, "server")]);
+    let plain = other_end(&plain).expect("recognised");
+    assert_eq!(plain["clock_drift_ppb"], Value::Null);
+    for way in ["to_server", "to_client"] {
+        let median = |other: &Value| other["one_way"][way]["median_ns"].as_i64().expect("a median");
+        assert!((median(other) - median(plain)).abs() < 20_000, "{way}: {other} {plain}");
+    }
+}

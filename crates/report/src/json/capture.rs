@@ -6,7 +6,7 @@ use serde::Serialize;
 use tcpwhy_wire::{Duration, Instant};
 
 use super::moment::Exact;
-use crate::capture::{CaptureInfo, OtherEnd, OtherLine};
+use crate::capture::{CaptureInfo, OneWay, OtherEnd, OtherLine};
 
 #[derive(Debug, Serialize)]
 pub(super) struct CaptureDto {
@@ -41,10 +41,42 @@ struct OtherEndDto {
     of: usize,
     connections: u64,
     clock_ahead_ns: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    clock_drift_ppb: Option<i64>,
     round_trip_ns: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    one_way: Option<OneWaysDto>,
     elapsed_ns: i64,
     there_elapsed_ns: i64,
     bill: Vec<OtherLineDto>,
+}
+
+/// The path's two directions.
+#[derive(Debug, Serialize)]
+struct OneWaysDto {
+    to_server: OneWayDto,
+    to_client: OneWayDto,
+}
+
+#[derive(Debug, Serialize)]
+struct OneWayDto {
+    packets: u64,
+    missing: Option<u64>,
+    median_ns: i64,
+    p99_ns: i64,
+    max_ns: i64,
+}
+
+impl From<&OneWay> for OneWayDto {
+    fn from(way: &OneWay) -> Self {
+        Self {
+            packets: way.packets,
+            missing: way.missing,
+            median_ns: way.median.as_nanos(),
+            p99_ns: way.p99.as_nanos(),
+            max_ns: way.max.as_nanos(),
+        }
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -68,7 +100,12 @@ impl From<&OtherEnd> for OtherEndDto {
             of: other.of,
             connections: other.connections,
             clock_ahead_ns: other.clock.map(|[ahead, _]| ahead.as_nanos()),
+            clock_drift_ppb: other.drift_ppb,
             round_trip_ns: other.clock.map(|[_, round_trip]| round_trip.as_nanos()),
+            one_way: other.ways.as_ref().map(|[to_server, to_client]| OneWaysDto {
+                to_server: to_server.into(),
+                to_client: to_client.into(),
+            }),
             elapsed_ns: here,
             there_elapsed_ns: there,
             bill: other.bill.iter().map(line).collect(),

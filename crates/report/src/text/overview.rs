@@ -10,7 +10,7 @@ use super::findings::findings;
 use super::layout::wrap;
 use super::{Style, requests};
 use crate::answer::{answer, nothing};
-use crate::capture::{CaptureInfo, OtherEnd, total};
+use crate::capture::{CaptureInfo, OneWay, OtherEnd, total};
 use crate::clock::moment;
 use crate::escape::visible;
 use crate::quantity::{bytes, count, counted, time};
@@ -108,6 +108,7 @@ pub(super) fn limits(report: &Report, files: &[CaptureInfo]) -> Vec<String> {
     for (file, other) in files.iter().filter_map(|file| Some((file, file.other_end.as_ref()?))) {
         let of = files.get(other.of).map_or("another file", |file| &file.path);
         out.push(both_ends(&file.path, of, other));
+        out.extend(other.ways.as_ref().map(one_way));
     }
     for file in files {
         let path = visible(&file.path);
@@ -186,8 +187,27 @@ fn both_ends(path: &str, of: &str, other: &OtherEnd) -> String {
         let by = time(Duration::from_nanos(ahead.as_nanos().abs()));
         let off = time(Duration::from_nanos(round_trip.as_nanos() / 2));
         let _ = write!(text, ". Its clock is {by} {way}, give or take {off}");
+        if let Some(ppb) = other.drift_ppb {
+            let (ppm, way) = (ppb.abs() as f64 / 1e3, if ppb < 0 { "loses" } else { "gains" });
+            let _ = write!(text, ", and {way} {ppm:.1} µs a second");
+        }
     }
     text
+}
+
+/// What happened to packets between two places, in each direction.
+fn one_way([to_server, to_client]: &[OneWay; 2]) -> String {
+    let way = |way: &OneWay| {
+        let [median, p99, max] = [way.median, way.p99, way.max].map(time);
+        let missing = way.missing.filter(|missing| *missing > 0);
+        let lost = missing.map_or(String::new(), |missing| format!(", {missing} more lost on the way"));
+        format!("median {median}, p99 {p99}, max {max} ({}{lost})", counted(way.packets, "packet"))
+    };
+    format!(
+        "between these two places, delay above the fastest packet: client to server {}; server to client {}",
+        way(to_server),
+        way(to_client)
+    )
 }
 
 /// A reason for which packets were not analysed, as a sentence.

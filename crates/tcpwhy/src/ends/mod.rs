@@ -2,27 +2,32 @@
 //!
 //! Packets of one connection from two places on its path, put together, look like copies that were lost or sent twice. So a first pass
 //! finds the connections that several inputs saw (`sketch.rs`), a second one bills each from every place by itself, and one place is
-//! chosen: near the client, who is the one that waits, unless less of the bill is only possible from elsewhere. What is read then has
-//! each connection once; what the others say of it is compared.
+//! chosen: near the client, who is the one that waits, unless less of the bill is only possible from elsewhere, or refuted: how long a
+//! program took is seen at its own host, and only inferred at the other. What is read then has each connection once; what the others say of it is compared, and what happened to packets between both places (`transit.rs`).
 
 mod sketch;
+mod transit;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use tcpwhy::input::{Inputs, WindowError};
 use tcpwhy::threads::Engine;
 use tcpwhy_core::report::{Confidence, Connection};
-use tcpwhy_core::{Cause, Listing, Report};
+use tcpwhy_core::{Cause, Listing, Report, Side};
 use tcpwhy_report::capture::OtherEnd;
 use tcpwhy_wire::{Duration, Segment};
 
 use crate::cli::InputArgs;
 use sketch::{Roll, Sighting, Sketches};
+use transit::{Passages, Transit};
 
 /// Exchanges and connections compared, of each place.
 const COMPARED: u64 = 50_000;
 /// By how much less of a bill has to be only possible from another place, to be billed from there.
 const CLEARLY: f64 = 0.02;
+
+/// What passed at two places of each connection.
+type Places = HashMap<Sighting, Passages>;
 
 /// The connections that several inputs saw.
 #[derive(Debug, Default)]
@@ -71,9 +76,13 @@ impl Ends {
             group.sort_by_key(|sighting| (-sketches.all[sighting].nearer_to_client(), *sighting));
         }
         let mut ends = Self::passing_over(&groups);
+        // Of three places, the third is compared with none.
         let second = groups.iter().filter_map(|group| group.get(1).copied()).collect();
-        let [here, there] = ends.reports(args, inputs, &second)?;
-        ends.choose(&mut groups, &sketches, &here, &there);
+        let compared = groups.iter().flat_map(|group| group.iter().take(2)).copied();
+        let mut passages: Places =
+            compared.map(|sighting| (sighting, Passages::one_of(2 * groups.len()))).collect();
+        let [here, there] = ends.reports(args, inputs, &second, &mut passages)?;
+        ends.choose(&mut groups, &sketches, &here, &there, &passages);
         Ok(Some(ends))
     }
 
@@ -88,16 +97,20 @@ impl Ends {
         args: &InputArgs,
         inputs: &Inputs,
         second: &HashSet<Sighting>,
+        passages: &mut Places,
     ) -> Result<[Report; 2], WindowError> {
         let mut options = args.listing(Listing::UpTo(COMPARED));
         options.memory /= 2;
         let mut engines = [0, 1].map(|_| Engine::new(options, 1));
-        let mut chosen = self.choice();
+        let mut roll = Roll::default();
         pass(args, inputs, |input, segment, captured| {
-            if chosen.has(input, segment) {
+            let sighting = roll.sighting(input, segment);
+            if let Some(passages) = passages.get_mut(&sighting) {
+                passages.add(segment, segment.src == sighting.ends[0]);
+            }
+            if !self.passed_over.contains(&sighting) {
                 engines[0].on_segment(segment, captured);
-            } else if second.contains(&chosen.roll.sighting(input, segment)) {
-                // Of three places, the third is compared with none.
+            } else if second.contains(&sighting) {
                 engines[1].on_segment(segment, captured);
             }
         })?;
@@ -115,7 +128,15 @@ impl Ends {
     }
 
     /// Puts that place first from which each is to be billed, and says what the other ones say.
-    fn choose(&mut self, groups: &mut [Vec<Sighting>], sketches: &Sketches, here: &Report, there: &Report) {
+    fn choose(
+        &mut self,
+        groups: &mut [Vec<Sighting>],
+        sketches: &Sketches,
+        here: &Report,
+        there: &Report,
+        passages: &Places,
+    ) {
+        let mut transits: BTreeMap<usize, Transit> = BTreeMap::new();
         let by_packet = |report: &Report| -> HashMap<u64, Connection> {
             report.connections.iter().map(|c| (c.packet_range[0], c.clone())).collect()
         };
@@ -128,7 +149,13 @@ impl Ends {
             let (Some(mut billed), Some(mut other)) = (of(first, &here), of(second, &there)) else {
                 continue;
             };
-            if doubtful(&other) + CLEARLY < doubtful(&billed) {
+            let mut wrong = [doubtful(&billed), doubtful(&other)];
+            // Of two captures at the same place, neither sees more of a program.
+            if sketches.all[first].nearer_to_client() > sketches.all[second].nearer_to_client() {
+                wrong[0] += refuted(&billed, &other, Side::Server);
+                wrong[1] += refuted(&other, &billed, Side::Client);
+            }
+            if wrong[1] + CLEARLY < wrong[0] {
                 group.swap(0, 1);
                 std::mem::swap(&mut billed, &mut other);
             }
@@ -142,11 +169,22 @@ impl Ends {
                 let clock = sketches.all[&first].clock(&sketches.all[&second]);
                 told.clock = clock.map(|(ahead, rtt)| [ahead, rtt].map(Duration::from_nanos));
             }
+            transits.entry(second.input).or_default().add(
+                &passages[&first],
+                &passages[&second],
+                billed.client == first.ends[0],
+            );
             for line in &billed.bill {
                 told.line(line.cause, line.side).here += line.ns;
             }
             for line in &other.bill {
                 told.line(line.cause, line.side).there += line.ns;
+            }
+        }
+        for (input, transit) in transits {
+            if let Some(told) = self.told.get_mut(&input) {
+                told.drift_ppb = transit.drift_ppb();
+                told.ways = transit.told();
             }
         }
         self.passed_over = Self::passing_over(groups).passed_over;
@@ -169,6 +207,18 @@ fn doubtful(connection: &Connection) -> f64 {
         }
     }
     doubtful as f64 / all.max(1) as f64
+}
+
+/// The part of a bill that says otherwise about the program at this end than the place beside it.
+fn refuted(far: &Connection, near: &Connection, side: Side) -> f64 {
+    let program_ns = |connection: &Connection| -> i64 {
+        let is_program =
+            |cause| matches!(cause, Cause::ServerThink | Cause::SenderThink | Cause::ReceiverThink);
+        let lines = connection.bill.iter().filter(|line| line.side == side && is_program(line.cause));
+        lines.map(|line| line.ns.as_nanos()).sum()
+    };
+    let all: i64 = far.bill.iter().map(|line| line.ns.as_nanos()).sum();
+    program_ns(far).abs_diff(program_ns(near)) as f64 / all.max(1) as f64
 }
 
 /// Reads everything that is asked for from the beginning; false where that cannot be done more than once.

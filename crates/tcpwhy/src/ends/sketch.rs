@@ -19,7 +19,7 @@ const CONNECTIONS_MAX: usize = 200_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Sighting {
     pub(super) input: usize,
-    ends: [Endpoint; 2],
+    pub(super) ends: [Endpoint; 2],
     /// The how many'th on these ports.
     incarnation: u32,
 }
@@ -108,7 +108,7 @@ impl Sketch {
 }
 
 /// What no translation of addresses changes.
-fn hash(segment: &Segment) -> u64 {
+pub(super) fn hash(segment: &Segment) -> u64 {
     let stamp = segment.options.timestamps.map_or(0, |stamps| stamps.val);
     let numbers = u64::from(segment.seq.0) << 32 | u64::from(segment.ack.0);
     // ECN's bits are changed on the way.
