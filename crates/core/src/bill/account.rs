@@ -1,6 +1,7 @@
 //! Where has the time gone so far? The running account of one exchange along its critical path.
 //!
-//! Every interval is charged exactly once, so an account's lines sum to the time between its first and its last event.
+//! Every interval is charged exactly once, so an account's lines sum to the time between its first and its last event. What changes
+//! a charge that was made is in `revise.rs`.
 
 use tcpwhy_wire::Duration;
 
@@ -15,21 +16,21 @@ const NO_DETAIL: u8 = u8::MAX;
 const EVIDENCE_MAX: usize = 6;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct AccountLine {
-    cause: Cause,
-    side: Side,
-    ns: Duration,
-    by_confidence: [Duration; 3],
-    evidence: [u64; EVIDENCE_MAX],
-    waits: u32,
+pub(super) struct AccountLine {
+    pub cause: Cause,
+    pub side: Side,
+    pub ns: Duration,
+    pub by_confidence: [Duration; 3],
+    pub evidence: [u64; EVIDENCE_MAX],
+    pub waits: u32,
     /// Where the detail of the longest wait is, and whether it has one.
-    detail: u8,
-    detailed: bool,
+    pub detail: u8,
+    pub detailed: bool,
 }
 
 impl AccountLine {
     /// Takes another wait's detail instead of its own.
-    fn take_detail(&mut self, detail: Option<Detail>, details: &mut Vec<Detail>) {
+    pub(super) fn take_detail(&mut self, detail: Option<Detail>, details: &mut Vec<Detail>) {
         self.detailed = detail.is_some();
         let Some(detail) = detail else { return };
         if let Some(place) = details.get_mut(usize::from(self.detail)) {
@@ -59,10 +60,10 @@ impl AccountLine {
 /// The running account. Reused from exchange to exchange, so that the per-packet path does not allocate.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Account {
-    lines: Vec<AccountLine>,
+    pub(super) lines: Vec<AccountLine>,
     /// Most lines have none.
-    details: Vec<Detail>,
-    total: Duration,
+    pub(super) details: Vec<Detail>,
+    pub(super) total: Duration,
 }
 
 impl Account {
@@ -164,105 +165,6 @@ impl Account {
         });
     }
 
-    /// Takes back up to `ns` of what was charged to a cause. Returns how much that was.
-    pub(crate) fn take_back(&mut self, cause: Cause, sender: Side, ns: Duration) -> Duration {
-        let side = cause.side(sender);
-        let Some(place) = self.lines.iter().position(|line| line.cause == cause && line.side == side) else {
-            return Duration::ZERO;
-        };
-        let line = &mut self.lines[place];
-        let taken = ns.min(line.ns);
-        line.ns -= taken;
-        line.waits = line.waits.saturating_sub(1).max(1);
-        let mut left = taken;
-        for of in &mut line.by_confidence {
-            let part = left.min(*of);
-            *of -= part;
-            left -= part;
-        }
-        if !line.ns.is_positive() {
-            self.remove_line(place);
-        }
-        self.total -= taken;
-        taken
-    }
-
-    /// What was charged to one cause belongs to another, as far as could be told likely.
-    pub(crate) fn rename(&mut self, from: Cause, to: Cause, sender: Side) {
-        let side = from.side(sender);
-        let Some(place) = self.lines.iter().position(|line| line.cause == from && line.side == side) else {
-            return;
-        };
-        let detail = LineView(&self.lines[place], &self.details).own_detail();
-        let line = self.remove_line(place);
-        self.total -= line.ns;
-        self.absorb_line(&AccountLine { cause: to, side: to.side(sender), ..line }, detail);
-    }
-
-    /// What was charged to the path was likely this end's, of this form.
-    pub(crate) fn blame(&mut self, cause: Cause, side: Side, form: &'static str) {
-        let Some(place) = self.lines.iter().position(|line| line.cause == cause && line.side == Side::Path)
-        else {
-            return;
-        };
-        let detail = LineView(&self.lines[place], &self.details).own_detail().unwrap_or_default();
-        let mut line = self.remove_line(place);
-        self.total -= line.ns;
-        let [_, likely, certain] = &mut line.by_confidence;
-        *likely += std::mem::take(certain);
-        let line = AccountLine { side, detailed: true, ..line };
-        self.absorb_line(&line, Some(Detail { form: Some(form), ..detail }));
-    }
-
-    /// What was charged to a cause of the path is no more than likely that.
-    pub(crate) fn temper(&mut self, cause: Cause) {
-        let line = self.lines.iter_mut().find(|line| line.cause == cause && line.side == Side::Path);
-        if let Some([_, likely, certain]) = line.map(|line| &mut line.by_confidence) {
-            *likely += std::mem::take(certain);
-        }
-    }
-
-    /// What was charged to a cause because it may have been that proves to be likely.
-    pub(crate) fn confirm(&mut self, cause: Cause, sender: Side) {
-        let side = cause.side(sender);
-        if let Some(line) = self.lines.iter_mut().find(|line| line.cause == cause && line.side == side) {
-            let possible = std::mem::take(&mut line.by_confidence[Confidence::Possible as usize]);
-            line.by_confidence[Confidence::Likely as usize] += possible;
-        }
-    }
-
-    /// What was charged to a cause was no more than possibly that, of this form.
-    pub(crate) fn doubt(&mut self, cause: Cause, sender: Side, form: &'static str) {
-        let side = cause.side(sender);
-        let line = self.lines.iter_mut().find(|line| line.cause == cause && line.side == side);
-        if let Some(line) = line {
-            line.by_confidence = [line.ns, Duration::ZERO, Duration::ZERO];
-            line.take_detail(Some(Detail { form: Some(form), ..Detail::default() }), &mut self.details);
-        }
-    }
-
-    /// Nothing that names an end is more than likely.
-    pub(crate) fn doubt_ends(&mut self) {
-        for line in self.lines.iter_mut().filter(|line| matches!(line.side, Side::Client | Side::Server)) {
-            let [_, likely, certain] = &mut line.by_confidence;
-            *likely += std::mem::take(certain);
-        }
-    }
-
-    /// Takes a line out, and its detail: a message may be held and forgiven without end.
-    fn remove_line(&mut self, place: usize) -> AccountLine {
-        let line = self.lines.remove(place);
-        if usize::from(line.detail) < self.details.len() {
-            self.details.swap_remove(usize::from(line.detail));
-            let moved = self.details.len() as u8;
-            self.lines
-                .iter_mut()
-                .filter(|other| other.detail == moved)
-                .for_each(|other| other.detail = line.detail);
-        }
-        line
-    }
-
     /// Takes over another account's lines and empties it.
     pub(crate) fn absorb(&mut self, other: &mut Self) {
         if other.lines.is_empty() {
@@ -274,7 +176,7 @@ impl Account {
         other.clear();
     }
 
-    fn absorb_line(&mut self, line: &AccountLine, detail: Option<Detail>) {
+    pub(super) fn absorb_line(&mut self, line: &AccountLine, detail: Option<Detail>) {
         self.total += line.ns;
         let known = self.lines.iter_mut().find(|known| (known.cause, known.side) == (line.cause, line.side));
         let Some(known) = known else {
@@ -322,7 +224,7 @@ fn make_room<T>(items: &mut Vec<T>) {
 
 /// One line of an account, read without copying it.
 #[derive(Clone, Copy)]
-pub(crate) struct LineView<'a>(&'a AccountLine, &'a [Detail]);
+pub(crate) struct LineView<'a>(pub(super) &'a AccountLine, pub(super) &'a [Detail]);
 
 impl LineView<'_> {
     pub(crate) fn cause(self) -> Cause {
@@ -344,7 +246,7 @@ impl LineView<'_> {
         Detail { waits: Some(self.0.waits), retransmits, ..own }
     }
 
-    fn own_detail(self) -> Option<Detail> {
+    pub(super) fn own_detail(self) -> Option<Detail> {
         self.0.detailed.then(|| self.1.get(usize::from(self.0.detail)).copied()).flatten()
     }
 
@@ -374,35 +276,5 @@ impl LineView<'_> {
             evidence: self.evidence().collect(),
             detail: self.detail(),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn ms(n: i64) -> Duration {
-        Duration::from_millis(n)
-    }
-
-    /// A stream that Nagle holds is charged and forgiven again and again.
-    #[test]
-    fn what_is_taken_back_leaves_nothing_behind() {
-        let mut account = Account::default();
-        let hold = |bytes, cause| {
-            let detail = Detail { held_bytes: Some(bytes), ..Detail::default() };
-            Charge::new(cause, Side::Client, ms(40), Confidence::Likely).detail(detail)
-        };
-        account.charge(&hold(1, Cause::Nagle));
-        for bytes in 2..1_000 {
-            account.charge(&hold(bytes, Cause::NagleDelayedAck));
-            account.charge(&hold(7, Cause::Cork));
-            let taken = account.take_back(Cause::NagleDelayedAck, Side::Client, Duration::MAX);
-            assert_eq!((taken, account.details.len()), (ms(40), 2));
-            account.rename(Cause::Nagle, Cause::NagleDelayedAck, Side::Client);
-            account.rename(Cause::NagleDelayedAck, Cause::Nagle, Side::Client);
-        }
-        let held = |cause| account.summary().find(|line| line.cause() == cause)?.detail().held_bytes;
-        assert_eq!([held(Cause::Nagle), held(Cause::Cork)], [Some(1), Some(7)]);
     }
 }

@@ -13,6 +13,7 @@ use tcpwhy_wire::{Duration, Instant};
 use crate::bill::account::Account;
 use crate::bill::charge::Charge;
 use crate::bill::held::HOLDS;
+use crate::bill::revise::{Accounts, Revision};
 use crate::bill::split::Split;
 use crate::estimate::rate::Rate;
 use crate::flow::direction::Flow;
@@ -121,8 +122,8 @@ impl EarlyWaits {
     pub(crate) fn settle(&mut self, rate: Rate, sender: Side, [aside, account]: [&mut Account; 2]) {
         let mut busy_before: Option<Instant> = None;
         let mut take_back = |cause, ns| {
-            let taken = aside.take_back(cause, sender, ns);
-            taken + account.take_back(cause, sender, ns - taken)
+            let accounts = Accounts { pending: None, blocked: Some(&mut *aside), settled: &mut *account };
+            Revision::RateShown { cause, ns, sender }.apply(accounts)
         };
         let mut charges: [Option<Charge>; WAITS_MAX] = [const { None }; WAITS_MAX];
         for (wait, charge) in self.waits.drain(..).zip(&mut charges) {

@@ -5,7 +5,6 @@
 //! the request's account and the server's part. Every account spans the time from the exchange's first byte to its
 //! path's last segment, so that whichever path the reply took, its lines sum to what passed.
 
-mod dropped;
 mod late;
 mod pieces;
 mod usual;
@@ -17,8 +16,9 @@ use crate::bill::account::Account;
 use crate::bill::charge::Charge;
 use crate::bill::early::EarlyWaits;
 use crate::bill::held::DOUBTED;
+use crate::bill::revise::{Accounts, Revision};
 use crate::bill::split::Split;
-use crate::bill::suspects::Suspects;
+use crate::bill::suspects::{Suspect, Suspects};
 use crate::bill::tail::Tail;
 use crate::estimate::growth::Shape;
 use crate::estimate::rate::Rate;
@@ -26,7 +26,7 @@ use crate::flow::direction::Flow;
 use crate::flow::segment_class::LastData;
 use crate::words::cause::{Cause, Side};
 use crate::words::limits::SEND_BUFFER_MIN;
-use crate::words::report::{Confidence, Detail, Kind};
+use crate::words::report::{Confidence, Kind};
 
 /// An application that writes again within this after a wait may have been waiting too.
 const OWN_PACE_MIN: Duration = Duration::from_millis(1);
@@ -89,15 +89,6 @@ impl Aside {
         self.early.clear();
         self.doubts.clear();
         self.held_tail = None;
-    }
-
-    /// What Nagle held left whole when it was released: bytes that Nagle holds later were written later, and the hold
-    /// before them had delayed nothing.
-    fn forgive_nagle(&mut self, sender: Side, packet: u64) {
-        let holds = [Cause::Nagle, Cause::NagleDelayedAck];
-        let held = holds.map(|cause| self.blocked.take_back(cause, sender, Duration::MAX)).into_iter().sum();
-        let pace = Charge::new(Cause::SenderThink, sender, held, Confidence::Likely);
-        self.blocked.charge(&pace.evidence(packet, 0));
     }
 }
 
@@ -168,23 +159,17 @@ impl Path {
             // unless it also kept the application from going on, or there was more in its queue.
             let shown = |charge: &Charge| charge.confidence > Confidence::Possible;
             let own_pace = split.charges().any(|charge| charge.ns >= OWN_PACE_MIN && shown(charge));
-            if own_pace
-                && self.blocked_bytes < SEND_BUFFER_MIN
-                && let Some(aside) = &mut self.aside
-            {
-                let blocked = aside.blocked.total();
-                let hidden = Charge::new(Cause::SenderThink, sender.side, blocked, Confidence::Likely);
-                self.account.charge(&hidden.evidence(at.packet, 0));
-                aside.blocked.clear();
+            if own_pace && self.blocked_bytes < SEND_BUFFER_MIN {
+                self.revise(Revision::OwnPace { packet: at.packet, sender: sender.side });
             }
             self.absorb_blocked();
             self.account.charge_split(split);
             self.blocked_bytes = 0;
         } else {
-            let aside = self.aside.get_or_insert_default();
             if self.blocked_bytes < SEND_BUFFER_MIN && split.charges().any(|charge| is_nagle(charge.cause)) {
-                aside.forgive_nagle(sender.side, at.packet);
+                self.revise(Revision::TailLeftWhole { packet: at.packet, sender: sender.side });
             }
+            let aside = self.aside.get_or_insert_default();
             aside.blocked.charge_split(split);
             aside.suspects.push(split, at.at);
             aside.held_tail = Tail::of(split, at.packet).or(aside.held_tail);
@@ -249,8 +234,7 @@ impl Path {
                 Cause::SenderThink if charge.confidence == Confidence::Possible => self.unsure += charge.ns,
                 Cause::Pacing => {
                     let unsure = std::mem::take(&mut self.unsure).min(beat);
-                    let taken = self.account.take_back(Cause::SenderThink, sender, unsure);
-                    self.account.charge(&Charge { ns: taken, ..charge.clone() });
+                    self.account.revise(Revision::BeatShown { pacing: charge, unsure, sender });
                 }
                 _ => {}
             }
@@ -270,23 +254,19 @@ impl Path {
                 aside.doubts.extend(doubted.take(room).map(keep));
             }
             Shape::Uneven => {
-                for doubt in aside.doubts.drain(..) {
-                    let mut left = doubt.ns;
-                    for account in [&mut aside.blocked, &mut self.account] {
-                        left -= account.take_back(doubt.cause, sender, left);
-                    }
-                    let [stopped, released] = doubt.packets;
-                    let detail = Detail { form: Some("uneven"), ..Detail::default() };
-                    let charge =
-                        Charge::new(Cause::SendBuffer, sender, doubt.ns - left, Confidence::Possible);
-                    self.account.charge(&charge.evidence(stopped, released).detail(detail));
+                for Doubt { cause, ns, packets } in aside.doubts.drain(..) {
+                    let (blocked, settled) = (Some(&mut aside.blocked), &mut self.account);
+                    Revision::NoWindow { cause, ns, packets, sender }.apply(Accounts {
+                        pending: None,
+                        blocked,
+                        settled,
+                    });
                 }
                 let shown = |charge: &Charge| {
                     charge.cause == Cause::SendBuffer && charge.confidence > Confidence::Possible
                 };
                 if split.charges().any(shown) {
-                    aside.blocked.confirm(Cause::SendBuffer, sender);
-                    self.account.confirm(Cause::SendBuffer, sender);
+                    self.revise(Revision::BufferShown { sender });
                 }
             }
         }
@@ -295,17 +275,8 @@ impl Path {
     /// What the sender waited for from `from` to `until` was the timer that ran meanwhile.
     fn bill_to_timer(&mut self, from: Instant, until: Instant, sender: Side) {
         let Some(aside) = &mut self.aside else { return };
-        let mut waited = Duration::ZERO;
-        for suspect in aside.suspects.drain(from, until) {
-            let mut left = suspect.ns.min(suspect.ended - from);
-            for account in [&mut aside.pending, &mut aside.blocked, &mut self.account] {
-                let taken = account.take_back(suspect.cause, suspect.sender, left);
-                waited += taken;
-                left -= taken;
-            }
-        }
-        let detail = Detail { form: Some("timeout"), ..Detail::default() };
-        self.account.charge(&Charge::new(Cause::Rto, sender, waited, Confidence::Likely).detail(detail));
+        let waits: Vec<Suspect> = aside.suspects.drain(from, until).collect();
+        self.revise(Revision::TimerRan { waits: &waits, from, sender });
     }
 
     /// Whether an acknowledgement of everything, which echoes this time stamp, answers the first copy (the Eifel
@@ -355,8 +326,7 @@ impl Path {
         if let Some(last) = aside.pending_last.take() {
             let snd_una = self.last.and_then(|before| before.snd_una);
             self.last = Some(LastData { snd_una, ..last });
-            self.account.absorb(&mut aside.blocked);
-            self.account.absorb(&mut aside.pending);
+            self.revise(Revision::RepairNeeded);
         }
     }
 
@@ -364,16 +334,8 @@ impl Path {
     pub(crate) fn discard(&mut self) {
         if let Some(aside) = &mut self.aside {
             aside.pending_last = None;
-            aside.pending.clear();
             aside.timer = None;
-        }
-    }
-
-    /// What `sender` was charged for prompt acknowledgements had waited for ones that were held back.
-    pub(crate) fn hold_back_acknowledgements(&mut self, sender: Side) {
-        let aside = self.aside.as_deref_mut().map(|aside| [&mut aside.blocked, &mut aside.pending]);
-        for account in aside.into_iter().flatten().chain([&mut self.account]) {
-            account.rename(Cause::Nagle, Cause::NagleDelayedAck, sender);
+            self.revise(Revision::RepairUnneeded);
         }
     }
 
@@ -386,9 +348,16 @@ impl Path {
         account
     }
 
-    /// What was charged to a cause is no more than possibly that, of this form.
-    pub(crate) fn doubt(&mut self, cause: Cause, sender: Side, form: &'static str) {
-        self.settle().doubt(cause, sender, form);
+    /// Revises what it has cost so far, whether that counts already or may not in the end.
+    pub(crate) fn revise(&mut self, revision: Revision<'_>) {
+        let settled = &mut self.account;
+        let accounts = match self.aside.as_deref_mut() {
+            Some(Aside { pending, blocked, .. }) => {
+                Accounts { pending: Some(pending), blocked: Some(blocked), settled }
+            }
+            None => Accounts { pending: None, blocked: None, settled },
+        };
+        revision.apply(accounts);
     }
 
     #[inline]

@@ -8,6 +8,7 @@ pub(crate) mod covered;
 pub(crate) mod early;
 pub(crate) mod exchange;
 pub(crate) mod held;
+pub(crate) mod revise;
 pub(crate) mod split;
 pub(crate) mod suspects;
 pub(crate) mod tail;

@@ -30,6 +30,13 @@ pub(crate) struct Suspect {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Suspects(Vec<Suspect>);
 
+impl Suspect {
+    #[cfg(test)]
+    pub(crate) fn of(ended: Instant, cause: Cause, sender: Side, ns: Duration) -> Self {
+        Self { ended, cause, sender, ns, is_probe: false }
+    }
+}
+
 impl Suspects {
     pub(crate) fn clear(&mut self) {
         self.0.clear();

@@ -8,6 +8,7 @@
 //! loses four small packets in a row, right behind a handshake, is rarer than that.
 
 use super::Connection;
+use crate::bill::revise::Revision;
 use crate::flow::ends::{CLIENT, SERVER, side};
 
 /// Copies in a row that are rather dropped by a host than lost by a path.
@@ -49,11 +50,12 @@ impl Connection {
         let Some(setup) = self.setup.as_mut().filter(|_| accepted) else { return };
         let copies = std::mem::take(&mut setup.copies);
         let Some(open) = self.open.as_deref_mut().filter(|open| open.initiator == CLIENT) else { return };
+        open.request.commit();
         // What loses large packets alone lets those of a handshake through.
         if beside || copies >= COPIES_MIN && open.request_bytes < full {
-            open.request.blame(side(SERVER), FORM);
+            open.request.revise(Revision::Dropped { by: side(SERVER), form: FORM });
         } else {
-            open.request.temper_repairs();
+            open.request.revise(Revision::MayBeDropped);
         }
     }
 }

@@ -3,6 +3,7 @@
 use tcpwhy_wire::{Duration, Instant, Segment, Timestamps};
 
 use super::Connection;
+use crate::bill::revise::Revision;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::rules::{handshake, late_start};
 use crate::words::limits::{HELD_BACK_MIN, HOST_VARIATION, QUEUED_MIN};
@@ -84,8 +85,8 @@ impl Connection {
         self.models[sender].forget_pauses();
         let side = self.flows[sender].side;
         if let Some(open) = &mut self.open {
-            open.request.hold_back_acknowledgements(side);
-            open.reply.hold_back_acknowledgements(side);
+            open.request.revise(Revision::AcknowledgementsHeldBack { sender: side });
+            open.reply.revise(Revision::AcknowledgementsHeldBack { sender: side });
         }
     }
 

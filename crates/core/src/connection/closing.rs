@@ -6,12 +6,13 @@ use super::roles::Parked;
 use super::{Connection, accepting};
 use crate::bill::account::Account;
 use crate::bill::exchange::Open;
+use crate::bill::revise::Revision;
 use crate::flow::ends::{CLIENT, SERVER, side};
 use crate::rules::handshake;
 use crate::rules::{drain, late_start, round_trip};
 use crate::tally::closed::Closed;
 use crate::tally::ledger::Ledger;
-use crate::words::cause::{Cause, Side};
+use crate::words::cause::Side;
 use crate::words::report::{Kind, Pairing};
 
 impl Connection {
@@ -79,10 +80,10 @@ impl Connection {
         let account = open.last_path().settle();
         let end = round_trip::charge_way_back(&self.pair(), account, kind, speaker, packet);
         if is_session {
-            account.rename(Cause::RoundTrip, Cause::TlsHandshake, asker);
+            account.revise(Revision::SetUpTls { asker });
         }
         if self.assumed {
-            account.doubt_ends();
+            account.revise(Revision::RolesAssumed);
         }
         end
     }
@@ -227,7 +228,7 @@ impl Connection {
         let server = self.path_memory.min(SERVER).map_or(server, |known| known.min(server));
         handshake::bill(setup, self.tap_rtt(CLIENT), server, stood.into_iter().flatten(), &mut account);
         if setup.is_last_answered() && self.is_beside(SERVER) {
-            account.blame(Cause::SynRetransmit, Side::Server, accepting::FORM); // all had arrived
+            account.revise(Revision::Dropped { by: Side::Server, form: accepting::FORM }); // all had arrived
         }
         let meta =
             Closed { start: setup.first_syn.0, packets: [setup.first_syn.1, last], ..self.closed(ledger) };

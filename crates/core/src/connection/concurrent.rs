@@ -19,6 +19,7 @@ use crate::bill::asked::{Ask, Expects, Passed};
 use crate::bill::charge::Charge;
 use crate::bill::covered::Covered;
 use crate::bill::exchange::Path;
+use crate::bill::revise::Revision;
 use crate::bill::split::Split;
 use crate::bill::waits::fill;
 use crate::flow::ends::side;
@@ -402,9 +403,7 @@ impl Connection {
         let packet = ask.answer.map_or(ask.question.last.1, |answer| answer.last.1);
         self.bill_ask(&mut ask);
         let awaited = match kind {
-            Kind::Subscription => {
-                ask.account.take_back(Cause::ServerThink, side(1 - ask.asker), Duration::MAX)
-            }
+            Kind::Subscription => ask.account.revise(Revision::News { server: side(1 - ask.asker) }),
             _ => Duration::ZERO,
         };
         let ends = if kind == Kind::OneWay { [Some(0), Some(1)] } else { [Some(ask.asker), None] };
@@ -416,7 +415,7 @@ impl Connection {
             }
         }
         if self.assumed {
-            ask.account.doubt_ends();
+            ask.account.revise(Revision::RolesAssumed);
         }
         let elapsed = ask.account.total();
         let over = ask.start + if kind == Kind::OneWay { before } else { elapsed + awaited };

@@ -4,9 +4,9 @@ use tcpwhy_wire::{Duration, Segment};
 
 use super::Connection;
 use crate::bill::exchange::Open;
+use crate::bill::revise::Revision;
 use crate::estimate::polls::{For, WAIT_MIN};
 use crate::flow::ends::{CLIENT, side};
-use crate::words::cause::Cause;
 use crate::words::report::Kind;
 
 /// Whoever polls asks again within this.
@@ -35,10 +35,10 @@ impl Connection {
         match told {
             For::Answer => Duration::ZERO,
             For::Either => {
-                account.doubt(Cause::ServerThink, side(server), "or-news");
+                account.revise(Revision::MayBeNews { server: side(server) });
                 Duration::ZERO
             }
-            For::News => account.take_back(Cause::ServerThink, side(server), Duration::MAX),
+            For::News => account.revise(Revision::News { server: side(server) }),
         }
     }
 }

@@ -11,6 +11,7 @@ use super::row::{Push, Row};
 use super::turn::Silence;
 use crate::bill::account::Account;
 use crate::bill::exchange::Open;
+use crate::bill::revise::Revision;
 use crate::estimate::grid::{DISTANCE_MIN, Grid, MAY_MIN};
 use crate::flow::ends::{CLIENT, SERVER, side};
 use crate::flow::segment_class::{LastData, SegmentClass, SendQueue};
@@ -120,7 +121,7 @@ impl Connection {
             return Some(Silence::Stream);
         }
         if count >= MAY_MIN {
-            path.doubt(Cause::SenderThink, side(from), "or-pushes");
+            path.settle().revise(Revision::MayBePushes { sender: side(from) });
             verdict.split.doubt();
         }
         self.roles.row = Some(row);

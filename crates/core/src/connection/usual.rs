@@ -11,6 +11,7 @@ use super::Connection;
 use super::turns::PIECES_MAX;
 use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
+use crate::bill::revise::Revision;
 use crate::estimate::rounds;
 use crate::estimate::timer_hits::SHORTEST;
 use crate::flow::ends::{CLIENT, SERVER};
@@ -314,10 +315,10 @@ impl Connection {
             account.charge(&way.evidence(packet, 0));
         }
         if is_session {
-            account.rename(Cause::RoundTrip, Cause::TlsHandshake, self.flows[CLIENT].side);
+            account.revise(Revision::SetUpTls { asker: self.flows[CLIENT].side });
         }
         if self.assumed {
-            account.doubt_ends();
+            account.revise(Revision::RolesAssumed);
         }
         self.last_wait_end = Some(open.start + account.total());
         let wait = open.waited - self.tap_rtt(SERVER);

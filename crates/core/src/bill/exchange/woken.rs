@@ -1,11 +1,10 @@
 //! Did Nagle hold a tail, or did its writer sleep for room in its send buffer all the while?
 
 use super::Path;
-use crate::bill::charge::Charge;
+use crate::bill::revise::Revision;
 use crate::bill::tail::Tail;
 use crate::flow::segment_class::LastData;
-use crate::words::cause::{Cause, Side};
-use crate::words::report::{Confidence, Detail};
+use crate::words::cause::Side;
 
 impl Path {
     /// A full segment left right behind a tail that Nagle had held. What is written while Nagle holds a tail is joined to it
@@ -15,14 +14,7 @@ impl Path {
         let Some(aside) = &mut self.aside else { return };
         let behind = |tail: &Tail| self.last.is_some_and(|last| last.packet == tail.packet);
         let Some(held) = aside.held_tail.filter(behind).filter(|tail| tail.flight > 3 * mss) else { return };
-        let Tail { packet: tail, cause, ns, .. } = held;
         aside.held_tail = None;
-        let mut left = ns;
-        for account in [&mut aside.pending, &mut aside.blocked, &mut self.account] {
-            left -= account.take_back(cause, sender, left);
-        }
-        let detail = Detail { form: Some("behind-tail"), ..Detail::default() };
-        let charge = Charge::new(Cause::SendBuffer, sender, ns - left, Confidence::Possible);
-        aside.blocked.charge(&charge.evidence(tail, at.packet).detail(detail));
+        self.revise(Revision::WriterSlept { tail: held, packet: at.packet, sender });
     }
 }
