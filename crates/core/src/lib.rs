@@ -30,6 +30,7 @@ pub use epoch::shard::Shard;
 pub use tally::ledger::{LADDERS_MAX, Listing};
 pub use tally::thinning::stands_for;
 pub use words::cause::{Cause, Side};
+pub use words::form::Form;
 pub use words::mark::{Credit, Mark, Role};
 pub use words::report::Report;
 pub use words::{cause, report};

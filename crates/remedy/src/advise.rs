@@ -3,6 +3,7 @@
 //! The saving is the bill's own: what the cause took, as far as the fix takes it away. Where the bill cannot tell (a
 //! larger window runs into the next limit), it says so instead of guessing.
 
+use tcpwhy_core::Form;
 use tcpwhy_core::report::{Confidence, Finding};
 use tcpwhy_core::{Cause, Side};
 use tcpwhy_wire::Duration;
@@ -102,9 +103,9 @@ pub(crate) struct Step {
     saves: Rule,
     confidence: Confidence,
     /// Only for these sub-forms of the cause; none for all of them.
-    pub(crate) forms: &'static [&'static str],
+    pub(crate) forms: &'static [Form],
     /// Not for these.
-    unless: &'static [&'static str],
+    unless: &'static [Form],
     /// It is for what such a form can be instead of its cause.
     other_reading: bool,
 }
@@ -169,25 +170,25 @@ impl Rule {
 }
 
 /// What a server's host drops while its program does not accept.
-const ACCEPT_QUEUE: &[&str] = &["accept-queue"];
+const ACCEPT_QUEUE: &[Form] = &[Form::AcceptQueue];
 /// What is too large for the path.
-const BLACK_HOLE: &[&str] = &["black-hole"];
+const BLACK_HOLE: &[Form] = &[Form::BlackHole];
 /// What no repair helps, however soon it is.
-const NO_CHANCE: &[&str] = &["accept-queue", "black-hole", "unrepaired"];
+const NO_CHANCE: &[Form] = &[Form::AcceptQueue, Form::BlackHole, Form::Unrepaired];
 
 const fn step(fix: &'static Fix, who: Who, saves: Rule, confidence: Confidence) -> Step {
     Step { fix, who, saves, confidence, forms: &[], unless: &[], other_reading: false }
 }
 
-const fn only(forms: &'static [&'static str], step: Step) -> Step {
+const fn only(forms: &'static [Form], step: Step) -> Step {
     Step { forms, ..step }
 }
 
-const fn unless(unless: &'static [&'static str], step: Step) -> Step {
+const fn unless(unless: &'static [Form], step: Step) -> Step {
     Step { unless, ..step }
 }
 
-const fn or_else(forms: &'static [&'static str], step: Step) -> Step {
+const fn or_else(forms: &'static [Form], step: Step) -> Step {
     Step { forms, other_reading: true, ..step }
 }
 
@@ -253,7 +254,7 @@ pub(crate) const fn plan(cause: Cause) -> &'static [Step] {
             const {
                 &[
                     step(&PROFILE_SERVER, Who::Server, Rule::Unknown, Certain),
-                    or_else(&["or-cork"], step(&UNCORK, Who::Server, Rule::Unknown, Possible)),
+                    or_else(&[Form::OrCork], step(&UNCORK, Who::Server, Rule::Unknown, Possible)),
                 ]
             }
         }
@@ -314,10 +315,10 @@ pub(crate) const fn plan(cause: Cause) -> &'static [Step] {
         Cause::ReceiveWindow => {
             const {
                 &[
-                    only(&["locked", "capped"], step(&NO_RCVBUF, Who::Named, Rule::AtMost, Likely)),
-                    only(&["unscaled"], step(&WINDOW_SCALING, Who::Named, Rule::AtMost, Likely)),
-                    only(&["locked", "capped"], step(&RAISE_RMEM, Who::Named, Rule::AtMost, Likely)),
-                    only(&["growing"], step(&KEEP_WINDOW, Who::Client, Rule::AtMost, Likely)),
+                    only(&[Form::Locked, Form::Capped], step(&NO_RCVBUF, Who::Named, Rule::AtMost, Likely)),
+                    only(&[Form::Unscaled], step(&WINDOW_SCALING, Who::Named, Rule::AtMost, Likely)),
+                    only(&[Form::Locked, Form::Capped], step(&RAISE_RMEM, Who::Named, Rule::AtMost, Likely)),
+                    only(&[Form::Growing], step(&KEEP_WINDOW, Who::Client, Rule::AtMost, Likely)),
                 ]
             }
         }
@@ -407,7 +408,7 @@ mod tests {
         let mut finding = finding(Cause::ReceiveWindow, Side::Server);
         assert_eq!(finding.side, Side::Client);
         // Which of the two bounds a window that stands still, packets hardly tell: neither alone, neither for certain.
-        for form in ["locked", "capped"] {
+        for form in [Form::Locked, Form::Capped] {
             finding.detail.form = Some(form);
             let remedies = remedies_for(&finding);
             assert_eq!(ids(&remedies), [("no-rcvbuf", Side::Client), ("raise-tcp-rmem", Side::Client)]);
@@ -416,9 +417,9 @@ mod tests {
                 remedies.iter().all(|remedy| remedy.caveat.is_some_and(|caveat| caveat.contains("ss -tm")))
             );
         }
-        finding.detail.form = Some("growing");
+        finding.detail.form = Some(Form::Growing);
         assert_eq!(ids(&remedies_for(&finding)), [("keep-connection", Side::Client)]);
-        finding.detail.form = Some("a-form-without-a-fix-of-its-own");
+        finding.detail.form = Some(Form::Timeout);
         assert_eq!(remedies_for(&finding).len(), 4);
     }
 
@@ -426,7 +427,7 @@ mod tests {
     fn a_reply_as_late_as_a_cork_s_timer_is_answered_with_the_other_reading_too() {
         let mut finding = finding(Cause::ServerThink, Side::Server);
         assert_eq!(ids(&remedies_for(&finding)), [("profile-server", Side::Server)]);
-        finding.detail.form = Some("or-cork");
+        finding.detail.form = Some(Form::OrCork);
         let remedies = remedies_for(&finding);
         assert_eq!(ids(&remedies), [("profile-server", Side::Server), ("uncork", Side::Server)]);
         assert_eq!(remedies[1].confidence, Confidence::Possible);

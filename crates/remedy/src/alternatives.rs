@@ -3,6 +3,7 @@
 //! A line that is `possible`, or whose form names another reading, is told with them: each is what an engineer can
 //! rule out with one command or one more capture. What is certain has none.
 
+use tcpwhy_core::Form;
 use tcpwhy_core::report::{Confidence, Detail};
 use tcpwhy_core::{Cause, Side};
 
@@ -101,11 +102,11 @@ const BOTH_ENDS: &str = "captures at both ends, given together, show the time on
 const BACKLOG: &str = "nstat on the server shows whether TcpExtListenDrops grows";
 
 /// What a form says of itself.
-fn by_form(form: Option<&str>) -> &'static [Other] {
+fn by_form(form: Option<Form>) -> &'static [Other] {
     match form {
-        Some("or-cork") => &[Other(Cause::Cork, Of::Same, STRACE_CORK)],
-        Some("accept-queue") => &[Other(Cause::Rto, Of::Path, BACKLOG)],
-        Some("or-news" | "or-pushes" | "or-messages") => &[NOBODY],
+        Some(Form::OrCork) => &[Other(Cause::Cork, Of::Same, STRACE_CORK)],
+        Some(Form::AcceptQueue) => &[Other(Cause::Rto, Of::Path, BACKLOG)],
+        Some(Form::OrNews | Form::OrPushes | Form::OrMessages) => &[NOBODY],
         _ => &[],
     }
 }
@@ -172,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_form_that_names_another_reading_comes_first_and_once() {
-        let detail = Detail { form: Some("or-cork"), ..Detail::default() };
+        let detail = Detail { form: Some(Form::OrCork), ..Detail::default() };
         let readings = |confidence| -> Vec<&str> {
             alternatives(Cause::ServerThink, Side::Server, confidence, &detail)
                 .iter()

@@ -87,7 +87,7 @@ fn fixes(cause: Cause) -> String {
         let form = match step.forms {
             [] => String::new(),
             forms => {
-                let words = forms.iter().map(|form| form_in_words(form).unwrap_or(form));
+                let words = forms.iter().map(|form| form_in_words(*form).unwrap_or(form.name()));
                 format!(", where it says \"{}\"", words.collect::<Vec<_>>().join("\" or \""))
             }
         };

@@ -1,43 +1,51 @@
 //! What does a form of a cause say to people? Its name is for programs.
 
+use tcpwhy_core::Form;
+
 /// What a form adds to the name of its cause; nothing where the sentence or the numbers say it.
-pub fn form_in_words(form: &str) -> Option<&'static str> {
+pub fn form_in_words(form: Form) -> Option<&'static str> {
     Some(match form {
-        "or-cork" => "a cork's timer would look the same",
-        "or-news" => "a question that is answered when there is news would look the same",
-        "or-pushes" => "messages that nobody asked for, each of its own, would look the same",
-        "or-messages" => "what follows may be a message of its own that nobody waits for",
-        "whole-reply" => "the whole reply was held",
-        "until-acknowledged" => "held until all before it was acknowledged",
-        "uneven" => "rounds of unequal size",
-        "timeout" => "as after a timeout",
-        "request" => "in the request",
-        "reply" => "in the reply",
-        "tail-probe" => "repaired by a tail loss probe",
-        "new-data-probe" => "a tail loss probe took new data; nothing was sent twice",
-        "tail" => "the end of a message was lost",
-        "small-writes" => "many small writes fill the buffer",
-        "recovery" => "during recovery from a loss",
-        "paced" => "the segments are paced",
-        "slow-reader" => "the program reads slowly",
-        "small-window" => "the window is below two segments",
-        "not-captured" => "the segment is not in the capture",
-        "drained" => "the flight drained before more was sent",
-        "avoidance" => "in congestion avoidance",
-        "after-loss" => "after a loss",
-        "unseen-first-copy" => "the first copy was lost before the capture saw it",
-        "standing" => "the queue stood before",
-        "rfc896" => "Nagle's rule as in RFC 896",
-        "reordered" => "others overtook it",
-        "unanswered" => "no answer ever came",
-        "proxy" => "a proxy, or a NAT that ends TCP, acknowledges for the server",
-        "black-hole" => "no full segment has passed, smaller ones do",
-        "unrepaired" => "the bytes never came",
-        "accept-queue" => "the server's host drops what opens a connection",
-        "locked" => "the window never grows",
-        "unscaled" => "without window scaling",
-        "capped" => "the window is at its limit",
-        "growing" => "the window is still growing",
-        _ => return None,
+        Form::OrCork => "a cork's timer would look the same",
+        Form::OrNews => "a question that is answered when there is news would look the same",
+        Form::OrPushes => "messages that nobody asked for, each of its own, would look the same",
+        Form::OrMessages => "what follows may be a message of its own that nobody waits for",
+        Form::WholeReply => "the whole reply was held",
+        Form::UntilAcknowledged => "held until all before it was acknowledged",
+        Form::Uneven => "rounds of unequal size",
+        Form::Timeout => "as after a timeout",
+        Form::Request => "in the request",
+        Form::Reply => "in the reply",
+        Form::TailProbe => "repaired by a tail loss probe",
+        Form::NewDataProbe => "a tail loss probe took new data; nothing was sent twice",
+        Form::SmallWrites => "many small writes fill the buffer",
+        Form::Recovery => "during recovery from a loss",
+        Form::Paced => "the segments are paced",
+        Form::SlowReader => "the program reads slowly",
+        Form::SmallWindow => "the window is below two segments",
+        Form::NotCaptured => "the segment is not in the capture",
+        Form::Drained => "the flight drained before more was sent",
+        Form::Avoidance => "in congestion avoidance",
+        Form::AfterLoss => "after a loss",
+        Form::UnseenFirstCopy => "the first copy was lost before the capture saw it",
+        Form::Standing => "the queue stood before",
+        Form::Rfc896 => "Nagle's rule as in RFC 896",
+        Form::Reordered => "others overtook it",
+        Form::Unanswered => "no answer ever came",
+        Form::Proxy => "a proxy, or a NAT that ends TCP, acknowledges for the server",
+        Form::BlackHole => "no full segment has passed, smaller ones do",
+        Form::Unrepaired => "the bytes never came",
+        Form::AcceptQueue => "the server's host drops what opens a connection",
+        Form::Locked => "the window never grows",
+        Form::Unscaled => "without window scaling",
+        Form::Capped => "the window is at its limit",
+        Form::Growing => "the window is still growing",
+        Form::BehindTail
+        | Form::BesideAnswer
+        | Form::Fast
+        | Form::Queue
+        | Form::Syn
+        | Form::SynAck
+        | Form::Unacknowledged
+        | Form::ZeroWindow => return None,
     })
 }

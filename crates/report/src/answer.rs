@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use tcpwhy_core::Form;
 use tcpwhy_core::report::{Confidence, Connection, Finding, Kind, Report, Servers};
 use tcpwhy_core::{Cause, Side};
 use tcpwhy_wire::Duration;
@@ -224,7 +225,7 @@ fn clause(report: &Report, finding: &Finding) -> String {
             spend(&format!("while the {side}'s congestion window grows again: it was reset while idle"))
         }
         Cause::CongestionWindow => {
-            let why = if detail.form == Some("after-loss") { ", which losses keep small" } else { "" };
+            let why = if detail.form == Some(Form::AfterLoss) { ", which losses keep small" } else { "" };
             spend(&format!("for room in the {side}'s congestion window{why}"))
         }
         Cause::ReceiveWindow => spend(&receive_window(finding)),
@@ -243,24 +244,24 @@ fn clause(report: &Report, finding: &Finding) -> String {
         Cause::Pacing => {
             format!("the {side} {hedge}spaces its segments: {wait} more than windows and path need, in {who}")
         }
-        Cause::Loss | Cause::Rto | Cause::SynRetransmit if detail.form == Some("accept-queue") => {
+        Cause::Loss | Cause::Rto | Cause::SynRetransmit if detail.form == Some(Form::AcceptQueue) => {
             spend(&format!(
                 "for the {side} to take the connection: its accept queue is full and drops what arrives"
             ))
         }
-        Cause::Rto if detail.form == Some("black-hole") => spend(
+        Cause::Rto if detail.form == Some(Form::BlackHole) => spend(
             "for large packets that never arrive: small ones pass, so the path takes no packets of this size and nothing says so",
         ),
-        Cause::Rto if detail.form == Some("unrepaired") => {
+        Cause::Rto if detail.form == Some(Form::Unrepaired) => {
             spend("for lost segments, and give up before these are sent again")
         }
         Cause::Loss => spend(&format!("for lost segments to be sent again{}", resent(finding))),
         Cause::Rto => spend(&format!("for a retransmission timeout after a loss{}", resent(finding))),
-        Cause::SynRetransmit if detail.form == Some("unanswered") => spend(
+        Cause::SynRetransmit if detail.form == Some(Form::Unanswered) => spend(
             "for an answer to the SYN, which never comes: the server is down or its queue is full, or a firewall drops it",
         ),
         Cause::SynRetransmit => spend("for a lost SYN or SYN-ACK to be sent again"),
-        Cause::Queueing if detail.form == Some("reordered") => {
+        Cause::Queueing if detail.form == Some(Form::Reordered) => {
             spend("for segments that others overtook on the path")
         }
         Cause::Queueing => spend("in queues on the path that this traffic did not fill"),
@@ -319,27 +320,27 @@ fn receive_window(finding: &Finding) -> String {
     let size = finding.detail.window_bytes.map(bytes);
     let of_size = size.as_ref().map_or_else(String::new, |size| format!(" of {size}"));
     match finding.detail.form {
-        Some("locked") => {
+        Some(Form::Locked) => {
             format!(
                 "for the {side}'s receive window{of_size}, which does not grow: SO_RCVBUF is set, or the maximum of tcp_rmem is small"
             )
         }
-        Some("unscaled") => {
+        Some(Form::Unscaled) => {
             format!("for the {side}'s receive window{of_size}: the connection has no window scaling")
         }
-        Some("capped") => {
+        Some(Form::Capped) => {
             format!(
                 "for the {side}'s receive window{of_size}, which has stopped growing: the maximum of tcp_rmem, or SO_RCVBUF"
             )
         }
-        Some("growing") => format!("for the {side}'s receive window, which is still opening"),
+        Some(Form::Growing) => format!("for the {side}'s receive window, which is still opening"),
         _ => format!("for room in the {side}'s receive window{of_size}"),
     }
 }
 
 fn resent(finding: &Finding) -> String {
     match (finding.detail.form, finding.detail.retransmits) {
-        (Some("tail" | "tail-probe"), _) => ": the end of a message was lost".to_owned(),
+        (Some(Form::TailProbe), _) => ": the end of a message was lost".to_owned(),
         (_, Some(n)) if n > 0 => format!(" ({} in the worst)", counted(u64::from(n), "retransmission")),
         _ => String::new(),
     }

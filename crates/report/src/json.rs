@@ -15,6 +15,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 use serde_json::Serializer;
+use tcpwhy_core::Form;
 use tcpwhy_core::Side;
 use tcpwhy_core::report::{Connection, Detail, Exchange, Line, Pairing, Report, Rung, TotalLine, Trigger};
 use tcpwhy_wire::Duration;
@@ -369,7 +370,7 @@ impl From<&Detail> for DetailDto {
             retransmits: detail.retransmits,
             timer_ns: detail.timer.map(Duration::as_nanos),
             rate_bps: detail.rate_bps,
-            form: detail.form,
+            form: detail.form.map(Form::name),
         }
     }
 }

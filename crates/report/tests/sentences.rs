@@ -12,50 +12,14 @@ use std::path::{Path, PathBuf};
 
 use common::{SERVER, capture, finding, of};
 use pieces::pieces;
+use tcpwhy_core::Form;
 use tcpwhy_core::report::{Confidence, Detail, Finding, Note, Omitted, Report, SlowHits};
 use tcpwhy_core::{Cause, Side};
+use tcpwhy_remedy::form_in_words;
 use tcpwhy_report::capture::{OneWay, OtherEnd};
 use tcpwhy_report::{CaptureInfo, Style, answer, text};
 use tcpwhy_wire::{Duration, Instant};
 
-/// Forms that change a sentence or are told in words.
-const FORMS: [&str; 35] = [
-    "proxy",
-    "black-hole",
-    "unrepaired",
-    "accept-queue",
-    "or-messages",
-    "or-pushes",
-    "new-data-probe",
-    "or-cork",
-    "or-news",
-    "whole-reply",
-    "until-acknowledged",
-    "uneven",
-    "timeout",
-    "request",
-    "reply",
-    "tail-probe",
-    "tail",
-    "small-writes",
-    "recovery",
-    "paced",
-    "slow-reader",
-    "small-window",
-    "not-captured",
-    "drained",
-    "avoidance",
-    "after-loss",
-    "unseen-first-copy",
-    "standing",
-    "rfc896",
-    "reordered",
-    "unanswered",
-    "locked",
-    "unscaled",
-    "capped",
-    "growing",
-];
 const NOTES: [&str; 8] = [
     "capture-drops",
     "one-direction",
@@ -84,7 +48,7 @@ fn ms(ms: i64) -> Duration {
     Duration::from_millis(ms)
 }
 
-fn with(form: Option<&'static str>) -> Detail {
+fn with(form: Option<Form>) -> Detail {
     Detail {
         held_bytes: Some(100),
         ack_delay: Some(ms(40)),
@@ -136,7 +100,7 @@ fn page() -> String {
     );
     page.part("The answer: what each cause says");
     for cause in Cause::ALL {
-        for form in std::iter::once(None).chain(FORMS.map(Some)) {
+        for form in std::iter::once(None).chain(Form::ALL.map(Some)) {
             let detail = Detail { form, ..with(None) };
             page.add(&answer(&of(vec![Finding { detail, ..finding(cause, Side::Server, ms(44), 40, 40) }])));
         }
@@ -199,7 +163,7 @@ fn page() -> String {
     for finding in findings {
         page.lines(&shown(&of(vec![finding]), &[capture("a.pcap")]), "cost");
     }
-    for form in std::iter::once(None).chain(FORMS.map(Some)) {
+    for form in std::iter::once(None).chain(Form::ALL.map(Some)) {
         let detail = Detail { form, ..if form.is_some() { Detail::default() } else { with(None) } };
         let one = Finding { detail, ..held(39, 40) };
         page.lines(&shown(&of(vec![one]), &[capture("a.pcap")]), "measured");
@@ -323,7 +287,9 @@ fn the_words_are_those_of_the_field() {
     for word in words {
         assert!(!format!(" {bare} ").contains(&format!(" {word} ")), "{word}");
     }
-    for form in FORMS.iter().filter(|form| form.contains('-')) {
+    // What is told in words is not told by its name.
+    let told = Form::ALL.into_iter().filter(|form| form_in_words(*form).is_some());
+    for form in told.map(Form::name).filter(|form| form.contains('-')) {
         assert!(!bare.contains(form), "{form}");
     }
 }

@@ -3,6 +3,7 @@
 mod common;
 
 use common::{SERVER, capture, finding, of, stall, with_limits};
+use tcpwhy_core::Form;
 use tcpwhy_core::report::{Confidence, Detail, Finding, Report, Servers, SlowHits};
 use tcpwhy_core::{Cause, Side};
 use tcpwhy_report::{Style, answer, text};
@@ -216,10 +217,10 @@ fn a_connection_is_a_table_of_its_exchanges() {
 
 #[test]
 fn every_cause_side_and_form_has_a_sentence_within_the_width() {
-    let forms = [None, Some("locked"), Some("unscaled"), Some("capped"), Some("growing"), Some("tail")];
+    let forms = [None].into_iter().chain(Form::ALL.map(Some));
     for cause in Cause::ALL {
         for sender in [Side::Client, Side::Server] {
-            for form in forms {
+            for form in forms.clone() {
                 for (hits, of_all) in [(1, 1), (1, 40), (39, 40), (40, 40)] {
                     let mut one = finding(cause, sender, ms(123), hits, of_all);
                     one.detail = Detail {

@@ -14,6 +14,7 @@ use crate::bill::charge::Charge;
 use crate::bill::suspects::Suspect;
 use crate::bill::tail::Tail;
 use crate::words::cause::{Cause, Side};
+use crate::words::form::Form;
 use crate::words::report::{Confidence, Detail};
 
 /// What changes, and what shows it.
@@ -43,7 +44,7 @@ pub(crate) enum Revision<'a> {
     /// ... and what it may have held, it has likely held.
     BufferShown { sender: Side },
     /// What was repaired had arrived: a host dropped it, in this form.
-    Dropped { by: Side, form: &'static str },
+    Dropped { by: Side, form: Form },
     /// What was repaired may have arrived: it is no more than likely the path's.
     MayBeDropped,
     /// What may have been one message may be pushes of a timer's.
@@ -77,6 +78,15 @@ impl Accounts<'_> {
         }
         ns - left
     }
+
+    /// Moves to a timer what was waited for while it ran.
+    fn on_timer(mut self, waits: &[Suspect], from: Instant, sender: Side) -> Duration {
+        let of = |wait: &Suspect| self.take_back(wait.cause, wait.sender, wait.ns.min(wait.ended - from));
+        let waited = waits.iter().map(of).sum();
+        let detail = Detail { form: Some(Form::Timeout), ..Detail::default() };
+        self.settled.charge(&Charge::new(Cause::Rto, sender, waited, Confidence::Likely).detail(detail));
+        waited
+    }
 }
 
 impl Account {
@@ -96,15 +106,7 @@ impl Revision<'_> {
                 }
             }
             Self::RepairUnneeded => on.pending.into_iter().for_each(Account::clear),
-            Self::TimerRan { waits, from, sender } => {
-                let of =
-                    |wait: &Suspect| on.take_back(wait.cause, wait.sender, wait.ns.min(wait.ended - from));
-                let waited = waits.iter().map(of).sum();
-                let detail = Detail { form: Some("timeout"), ..Detail::default() };
-                let timer = Charge::new(Cause::Rto, sender, waited, Confidence::Likely);
-                on.settled.charge(&timer.detail(detail));
-                return waited;
-            }
+            Self::TimerRan { waits, from, sender } => return on.on_timer(waits, from, sender),
             Self::AcknowledgementsHeldBack { sender } => {
                 for account in [on.blocked, on.pending, Some(on.settled)].into_iter().flatten() {
                     account.rename(Cause::Nagle, Cause::NagleDelayedAck, sender);
@@ -119,11 +121,8 @@ impl Revision<'_> {
             }
             Self::WriterSlept { tail, packet, sender } => {
                 let slept = on.take_back(tail.cause, sender, tail.ns);
-                let detail = Detail { form: Some("behind-tail"), ..Detail::default() };
-                let charge = Charge::new(Cause::SendBuffer, sender, slept, Confidence::Possible);
-                if let Some(blocked) = on.blocked {
-                    blocked.charge(&charge.evidence(tail.packet, packet).detail(detail));
-                }
+                let by = send_buffer(slept, sender, [tail.packet, packet], Form::BehindTail);
+                on.blocked.into_iter().for_each(|blocked| blocked.charge(&by));
                 return slept;
             }
             Self::OwnPace { packet, sender } => {
@@ -137,11 +136,9 @@ impl Revision<'_> {
                 return ns;
             }
             Self::RateShown { cause, ns, sender } => return on.take_back(cause, sender, ns),
-            Self::NoWindow { cause, ns, packets: [stopped, released], sender } => {
+            Self::NoWindow { cause, ns, packets, sender } => {
                 let ns = on.take_back(cause, sender, ns);
-                let detail = Detail { form: Some("uneven"), ..Detail::default() };
-                let charge = Charge::new(Cause::SendBuffer, sender, ns, Confidence::Possible);
-                on.settled.charge(&charge.evidence(stopped, released).detail(detail));
+                on.settled.charge(&send_buffer(ns, sender, packets, Form::Uneven));
                 return ns;
             }
             Self::BufferShown { sender } => {
@@ -153,11 +150,9 @@ impl Revision<'_> {
                 REPAIRS.into_iter().for_each(|cause| on.settled.blame(cause, by, form));
             }
             Self::MayBeDropped => REPAIRS.into_iter().for_each(|cause| on.settled.temper(cause)),
-            Self::MayBePushes { sender } => on.settled.doubt(Cause::SenderThink, sender, "or-pushes"),
-            Self::MayBeNews { server } => on.settled.doubt(Cause::ServerThink, server, "or-news"),
-            Self::News { server } => {
-                return on.settled.take_back(Cause::ServerThink, server, Duration::MAX);
-            }
+            Self::MayBePushes { sender } => on.settled.doubt(Cause::SenderThink, sender, Form::OrPushes),
+            Self::MayBeNews { server } => on.settled.doubt(Cause::ServerThink, server, Form::OrNews),
+            Self::News { server } => return on.settled.take_back(Cause::ServerThink, server, Duration::MAX),
             Self::SetUpTls { asker } => on.settled.rename(Cause::RoundTrip, Cause::TlsHandshake, asker),
             Self::RolesAssumed => on.settled.doubt_ends(),
         }
@@ -170,6 +165,12 @@ const REPAIRS: [Cause; 3] = [Cause::Rto, Cause::Loss, Cause::SynRetransmit];
 
 fn own_pace(ns: Duration, packet: u64, sender: Side) -> Charge {
     Charge::new(Cause::SenderThink, sender, ns, Confidence::Likely).evidence(packet, 0)
+}
+
+fn send_buffer(ns: Duration, sender: Side, [stopped, released]: [u64; 2], form: Form) -> Charge {
+    let detail = Detail { form: Some(form), ..Detail::default() };
+    let charge = Charge::new(Cause::SendBuffer, sender, ns, Confidence::Possible);
+    charge.evidence(stopped, released).detail(detail)
 }
 
 /// What changes one account: nobody else may.
@@ -210,7 +211,7 @@ impl Account {
     }
 
     /// What was charged to the path was likely this end's, of this form.
-    fn blame(&mut self, cause: Cause, side: Side, form: &'static str) {
+    fn blame(&mut self, cause: Cause, side: Side, form: Form) {
         let Some(place) = self.lines.iter().position(|line| line.cause == cause && line.side == Side::Path)
         else {
             return;
@@ -242,7 +243,7 @@ impl Account {
     }
 
     /// What was charged to a cause was no more than possibly that, of this form.
-    fn doubt(&mut self, cause: Cause, sender: Side, form: &'static str) {
+    fn doubt(&mut self, cause: Cause, sender: Side, form: Form) {
         let side = cause.side(sender);
         let line = self.lines.iter_mut().find(|line| line.cause == cause && line.side == side);
         if let Some(line) = line {
@@ -443,7 +444,7 @@ mod tests {
     fn what_had_arrived_and_was_repaired_the_host_dropped() {
         let settled: &[_] = &[(Rto, CLIENT, 1_000, Certain), (Loss, CLIENT, 30, Certain)];
         let (_, [_, _, dropped]) =
-            revised(Revision::Dropped { by: SERVER, form: "accept-queue" }, [&[], &[], settled]);
+            revised(Revision::Dropped { by: SERVER, form: Form::AcceptQueue }, [&[], &[], settled]);
         assert_eq!(dropped, ["loss server 30 Likely", "rto server 1000 Likely"]);
         let (_, [_, _, doubted]) = revised(Revision::MayBeDropped, [&[], &[], settled]);
         assert_eq!(doubted, ["loss path 30 Likely", "rto path 1000 Likely"]);

@@ -6,6 +6,7 @@ use crate::bill::charge::Charge;
 use crate::bill::held::HOLDS;
 use crate::bill::split::Split;
 use crate::words::cause::{Cause, Side};
+use crate::words::form::Form;
 
 /// Waits that are remembered, and the shortest of them.
 const SUSPECTS_MAX: usize = 8;
@@ -59,7 +60,7 @@ impl Suspects {
             }
             let Charge { cause, sender, ns, .. } = *charge;
             let form = charge.detail.as_ref().and_then(|detail| detail.form);
-            let is_probe = matches!(form, Some("tail-probe" | "new-data-probe"));
+            let is_probe = matches!(form, Some(Form::TailProbe | Form::NewDataProbe));
             self.0.push(Suspect { ended, cause, sender, ns, is_probe });
         }
     }

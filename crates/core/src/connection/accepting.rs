@@ -10,11 +10,12 @@
 use super::Connection;
 use crate::bill::revise::Revision;
 use crate::flow::ends::{CLIENT, SERVER, side};
+use crate::words::form::Form;
 
 /// Copies in a row that are rather dropped by a host than lost by a path.
 const COPIES_MIN: u8 = 3;
 /// What the server's queue drops.
-pub(crate) const FORM: &str = "accept-queue";
+pub(crate) const FORM: Form = Form::AcceptQueue;
 
 impl Connection {
     /// The first data of the client's has gone out again, and the server has not acknowledged any.

@@ -12,9 +12,10 @@ use tcpwhy_wire::Segment;
 use super::wait::Wait;
 use crate::flow::direction::Flow;
 use crate::flow::segment_class::SegmentClass;
+use crate::words::form::Form;
 
 /// The form of what such a path loses.
-pub(crate) const FORM: &str = "black-hole";
+pub(crate) const FORM: Form = Form::BlackHole;
 
 /// Whether the segment repairs what was too large for the path.
 pub(super) fn is_repaired(wait: &Wait<'_>) -> bool {
@@ -32,14 +33,14 @@ pub(super) fn is_repaired(wait: &Wait<'_>) -> bool {
 
 /// Whether bytes of this direction are still missing when nothing more comes, and are too large for the path as far as that can be
 /// told.
-pub(crate) fn unrepaired(flow: &Flow, mss: u32) -> Option<&'static str> {
+pub(crate) fn unrepaired(flow: &Flow, mss: u32) -> Option<Form> {
     let repeated = flow.sent.front().is_some_and(|sent| sent.retransmitted) || flow.large.is_repeated();
     if !flow.has_hole() && !repeated {
         return None;
     }
     let stuck = flow.large.is_stuck(mss, mss, flow.sack_pending);
     let none_came = flow.has_hole() && flow.mss_announced.is_some() && flow.large.is_none_seen();
-    Some(if stuck || none_came { FORM } else { "unrepaired" })
+    Some(if stuck || none_came { FORM } else { Form::Unrepaired })
 }
 
 /// Near the receiver: whether the segment is cut short by a sender none of whose full ones has arrived.

@@ -22,6 +22,7 @@ use crate::estimate::timer_hits::is_of_timer;
 use crate::flow::direction::Flow;
 use crate::flow::segment_class::{SegmentClass, SendQueue};
 use crate::words::cause::Cause;
+use crate::words::form::Form;
 use crate::words::limits::{BURST_GAP, RTO_MIN};
 use crate::words::report::{Confidence, Detail, Trigger};
 
@@ -81,7 +82,7 @@ fn announced_more(wait: &Wait<'_>) -> Option<Verdict> {
     }
     let detail = Detail {
         held_bytes: Some(segment.payload_len),
-        form: Some("until-acknowledged"),
+        form: Some(Form::UntilAcknowledged),
         ..Detail::default()
     };
     let charge = Charge::new(Cause::Cork, flow.side, Duration::ZERO, Confidence::Likely)
@@ -124,7 +125,7 @@ pub(crate) fn alone(flow: &Flow, held_bytes: u32) -> Charge {
     let detail = Detail {
         held_bytes: Some(held_bytes),
         timer: Some(flow.rto.rto()),
-        form: Some("whole-reply"),
+        form: Some(Form::WholeReply),
         ..Detail::default()
     };
     Charge::new(Cause::Cork, flow.side, Duration::ZERO, Confidence::Likely).detail(detail)

@@ -14,6 +14,7 @@ use crate::bill::charge::Charge;
 use crate::bill::split::Split;
 use crate::flow::handshake::Setup;
 use crate::words::cause::{Cause, Side};
+use crate::words::form::Form;
 use crate::words::report::{Confidence, Detail};
 
 /// No SYN-ACK that was not lost takes this long to be repeated (TCP_TIMEOUT_INIT, 1 s since Linux 3.1).
@@ -34,7 +35,7 @@ pub(crate) fn round_trip(setup: &Setup, known: Duration, quickest: Duration) -> 
 
 /// What a client waited that has no SYN-ACK: until its last SYN.
 fn bill_syns(setup: &Setup, account: &mut Account) {
-    let form = if setup.done { "syn" } else { "unanswered" };
+    let form = if setup.done { Form::Syn } else { Form::Unanswered };
     let detail = Detail { retransmits: Some(setup.syn_count - 1), form: Some(form), ..Detail::default() };
     let waited = setup.last_syn.0 - setup.first_syn.0;
     let charge = Charge::new(Cause::SynRetransmit, Side::Client, waited, Confidence::Certain);
@@ -62,7 +63,7 @@ pub(crate) fn bill(
         let shown = setup.answered.map_or(Duration::ZERO, |at| at - setup.first_syn.0);
         let repeated = setup.first_syn_ack.map_or(Duration::ZERO, |at| syn_ack_at - at);
         let sure = if repeats { Confidence::Certain } else { Confidence::Likely };
-        let form = if setup.syn_count > 1 && shown.is_positive() { "syn" } else { "syn-ack" };
+        let form = if setup.syn_count > 1 && shown.is_positive() { Form::Syn } else { Form::SynAck };
         let detail = Detail {
             retransmits: Some(
                 setup.syn_count.saturating_sub(1).max(setup.syn_ack_count.saturating_sub(1)).max(1),

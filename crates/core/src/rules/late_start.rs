@@ -13,6 +13,7 @@ use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
 use crate::flow::direction::Flow;
 use crate::words::cause::Cause;
+use crate::words::form::Form;
 use crate::words::limits::QUEUED_MIN;
 use crate::words::report::{Confidence, Detail};
 
@@ -39,7 +40,7 @@ pub(crate) fn on_its_way(
     if !is_far {
         return None;
     }
-    let detail = Detail { form: Some("request"), ..Detail::default() };
+    let detail = Detail { form: Some(Form::Request), ..Detail::default() };
     let late = Charge::new(Cause::Queueing, flow.side, late, Confidence::Likely);
     Some(late.evidence(segment.packet, 0).detail(detail))
 }
@@ -53,7 +54,7 @@ pub(crate) fn charge(flow: &Flow, open: &mut Open) {
     if more < QUEUED_MIN || more > LATE_MAX || flow.on_one_host {
         return;
     }
-    let detail = Detail { form: Some("request"), ..Detail::default() };
+    let detail = Detail { form: Some(Form::Request), ..Detail::default() };
     let late = Charge::new(Cause::Queueing, flow.side, more, Confidence::Likely)
         .evidence(open.packets[0], open.packets[1])
         .detail(detail);

@@ -24,6 +24,7 @@ use crate::flow::direction::Flow;
 use crate::flow::segment_class::{LastData, SegmentClass, SendQueue};
 use crate::flow::view::ClockingAck;
 use crate::words::cause::Cause;
+use crate::words::form::Form;
 use crate::words::limits::{BURST_GAP, HELD_BACK_MIN, RTO_MIN};
 use crate::words::report::{Confidence, Detail, Trigger};
 
@@ -47,7 +48,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         return None;
     }
     // It could as well be the next request, of a client that reads before it writes again.
-    let form = form.or(wait.beside_answer.then_some("beside-answer"));
+    let form = form.or(wait.beside_answer.then_some(Form::BesideAnswer));
     let held_back = wait.ack_delay(&ack).unwrap_or(Duration::ZERO);
     let cause = if held_back >= HELD_BACK_MIN { Cause::NagleDelayedAck } else { Cause::Nagle };
     // With more of the same write behind the last segment, its application did not pause.
@@ -122,7 +123,7 @@ fn confidence(wait: &Wait<'_>, cause: Cause, has_form: bool, pauses: bool) -> Co
 fn until_repaired(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Charge> {
     let rtt = ack.rtt.filter(|_| ack.repaired)?;
     let copied = ack.earliest_departure - wait.rtt_to_sender - rtt - wait.last.at;
-    let detail = Detail { retransmits: Some(1), form: Some("timeout"), ..Detail::default() };
+    let detail = Detail { retransmits: Some(1), form: Some(Form::Timeout), ..Detail::default() };
     let charge = Charge::new(Cause::Rto, wait.flow.side, copied, Confidence::Likely).detail(detail);
     (copied >= RTO_MIN).then(|| charge.evidence(wait.last.packet, ack.packet))
 }
@@ -211,7 +212,7 @@ pub(crate) fn may_have_held(wait: &Wait<'_>) -> bool {
         && wait.flow.view.small_acked().is_some_and(|ack| soon(&ack))
 }
 
-fn released_by(wait: &Wait<'_>) -> Option<(ClockingAck, Option<&'static str>)> {
+fn released_by(wait: &Wait<'_>) -> Option<(ClockingAck, Option<Form>)> {
     let small_acked = wait.flow.view.small_acked();
     if let Some(ack) = small_acked.filter(|ack| wait.follows(ack) || follows_late(wait, ack)) {
         return Some((ack, None));
@@ -220,7 +221,7 @@ fn released_by(wait: &Wait<'_>) -> Option<(ClockingAck, Option<&'static str>)> {
     // pushed, so no window stopped the sender; a lone acknowledgement held back is the only thing that passed.
     let ack = wait.flow.view.all_acked().filter(|ack| wait.follows(ack))?;
     let held_back = wait.ack_delay(&ack).is_some_and(|delay| delay >= HELD_BACK_MIN);
-    (held_back && ack.flight <= 2 * wait.mss).then_some((ack, Some("rfc896")))
+    (held_back && ack.flight <= 2 * wait.mss).then_some((ack, Some(Form::Rfc896)))
 }
 
 /// Whether a small segment leaves while a small one is outstanding.

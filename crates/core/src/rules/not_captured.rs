@@ -16,6 +16,7 @@ use super::{nagle, receive_window, repair};
 use crate::bill::charge::Charge;
 use crate::bill::split::Split;
 use crate::words::cause::{Cause, Side};
+use crate::words::form::Form;
 use crate::words::limits::BURST_GAP;
 use crate::words::report::{Confidence, Detail};
 
@@ -36,6 +37,6 @@ pub(super) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
 
 /// The charge for time that packets would explain which are missing from the capture.
 pub(crate) fn charge(sender: Side) -> Charge {
-    let detail = Detail { form: Some("not-captured"), ..Detail::default() };
+    let detail = Detail { form: Some(Form::NotCaptured), ..Detail::default() };
     Charge::new(Cause::Unexplained, sender, Duration::ZERO, Confidence::Possible).detail(detail)
 }

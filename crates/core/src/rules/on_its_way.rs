@@ -13,6 +13,7 @@ use super::pair::Pair;
 use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
 use crate::words::cause::Cause;
+use crate::words::form::Form;
 use crate::words::limits::QUEUED_MIN;
 use crate::words::report::{Confidence, Detail};
 
@@ -44,10 +45,10 @@ pub(super) fn judge(pair: &Pair<'_>, open: &Open, left: Duration) -> Option<Char
     let (ns, form, confidence) = match seen {
         // It was the same queue, as far as it shows how long that was.
         Some((queued, ago)) if queued >= left - left.divided_by(4) => {
-            (left, "queue", if ago <= FRESH { Confidence::Likely } else { Confidence::Possible })
+            (left, Form::Queue, if ago <= FRESH { Confidence::Likely } else { Confidence::Possible })
         }
-        Some((queued, _)) if queued > unacknowledged => (queued, "queue", Confidence::Possible),
-        _ => (unacknowledged, "unacknowledged", Confidence::Possible),
+        Some((queued, _)) if queued > unacknowledged => (queued, Form::Queue, Confidence::Possible),
+        _ => (unacknowledged, Form::Unacknowledged, Confidence::Possible),
     };
     let detail = Detail { form: Some(form), ..Detail::default() };
     let late = Charge::new(Cause::Queueing, asked.side, ns, confidence).detail(detail);

@@ -18,6 +18,7 @@ use crate::bill::charge::Charge;
 use crate::flow::segment_class::SendQueue;
 use crate::flow::view::ClockingAck;
 use crate::words::cause::Cause;
+use crate::words::form::Form;
 use crate::words::report::{Confidence, Detail};
 
 /// Whether the sender keeps a beat of its own, to which acknowledgements come by chance: no queue that would give them one
@@ -35,7 +36,7 @@ pub(super) fn paced(wait: &Wait<'_>, ack: &ClockingAck) -> bool {
 pub(super) fn spaced(wait: &Wait<'_>) -> Verdict {
     let split = link_share::split(wait);
     let (cause, form) = if wait.recovering() {
-        (Cause::CongestionWindow, Some("recovery"))
+        (Cause::CongestionWindow, Some(Form::Recovery))
     } else if wait.model.rounds.fill(wait.model.rounds.flight, wait.flow.view.window)
         && !wait.model.rounds.growing
     {
@@ -47,7 +48,7 @@ pub(super) fn spaced(wait: &Wait<'_>) -> Verdict {
     } else if wait.model.rounds.growing {
         // The pace follows the window: twice of it in a round trip (tcp_update_pacing_rate, net/ipv4/tcp_input.c), or what
         // BBR's startup has found so far.
-        (slow_start::cause(&wait.model.rounds, wait.model.rounds.flight), Some("paced"))
+        (slow_start::cause(&wait.model.rounds, wait.model.rounds.flight), Some(Form::Paced))
     } else {
         (Cause::Pacing, None)
     };

@@ -13,6 +13,7 @@ use super::wait::Wait;
 use super::whole_round::WHOLE_ROUND_MIN;
 use crate::flow::view::ClockingAck;
 use crate::words::cause::Cause;
+use crate::words::form::Form;
 use crate::words::limits::INITIAL_WINDOW_SEGMENTS;
 use crate::words::report::Confidence;
 
@@ -44,5 +45,5 @@ pub(super) fn counted_out(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Held> {
         return Some(which(wait, ack));
     }
     let whole_round = wait.gap >= wait.rtt() - wait.rtt().divided_by(4) && wait.gap >= WHOLE_ROUND_MIN;
-    whole_round.then_some((Cause::SendBuffer, Some("small-writes"), Confidence::Possible))
+    whole_round.then_some((Cause::SendBuffer, Some(Form::SmallWrites), Confidence::Possible))
 }

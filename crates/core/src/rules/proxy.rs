@@ -14,6 +14,7 @@ use tcpwhy_wire::Duration;
 
 use crate::bill::charge::Charge;
 use crate::words::cause::{Cause, Side};
+use crate::words::form::Form;
 use crate::words::report::{Confidence, Detail};
 
 /// Shorter handshakes are late for other reasons.
@@ -21,7 +22,7 @@ const OPENED_MIN: Duration = Duration::from_millis(10);
 const NEARER: i64 = 10;
 /// As many answers about as late as the handshake are no chance.
 const ANSWERS_MIN: u8 = 2;
-pub(crate) const FORM: &str = "proxy";
+pub(crate) const FORM: Form = Form::Proxy;
 
 /// What answers have shown of the way behind whoever acknowledges.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -20,6 +20,7 @@ use crate::flow::direction::Flow;
 use crate::flow::segment_class::{SegmentClass, SendQueue};
 use crate::flow::view::ClockingAck;
 use crate::words::cause::Cause;
+use crate::words::form::Form;
 use crate::words::limits::{BURST_GAP, RTO_MIN};
 use crate::words::report::{Confidence, Detail, Trigger};
 
@@ -140,24 +141,24 @@ pub(crate) fn update_unseen(wait: &Wait<'_>) -> bool {
 }
 
 /// A window that stands at its ceiling is the buffer's; one that had shrunk is the reader's.
-fn whose(wait: &Wait<'_>, ack: &ClockingAck) -> (Cause, Option<&'static str>) {
+fn whose(wait: &Wait<'_>, ack: &ClockingAck) -> (Cause, Option<Form>) {
     match receiver_think::form(wait, ack) {
         Some(form) => (Cause::ReceiverThink, Some(form)),
         None => (Cause::ReceiveWindow, Some(form(wait.flow, wait))),
     }
 }
 
-pub(crate) fn form(flow: &Flow, wait: &Wait<'_>) -> &'static str {
+pub(crate) fn form(flow: &Flow, wait: &Wait<'_>) -> Form {
     let first = flow.window_first.unwrap_or(flow.window_max);
     if flow.peer_unscaled && flow.window_max > UNSCALED_MAX / 2 {
-        "unscaled"
+        Form::Unscaled
     } else if wait.segment.at - flow.window_grew_at < wait.rtt().times(3) {
-        "growing"
+        Form::Growing
     } else if flow.window_max <= first + first / 2 {
         // Linux opens from the first window to the ratio of payload to memory, a quarter more, without autotuning
         // (tcp_grow_window, net/ipv4/tcp_input.c).
-        "locked"
+        Form::Locked
     } else {
-        "capped"
+        Form::Capped
     }
 }

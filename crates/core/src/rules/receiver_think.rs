@@ -20,6 +20,7 @@ use crate::bill::split::Split;
 use crate::flow::segment_class::{SegmentClass, SendQueue};
 use crate::flow::view::ClockingAck;
 use crate::words::cause::Cause;
+use crate::words::form::Form;
 use crate::words::limits::HELD_BACK_MIN;
 use crate::words::report::{Confidence, Detail, Trigger};
 
@@ -27,15 +28,15 @@ use crate::words::report::{Confidence, Detail, Trigger};
 const UNREAD_MIN: Duration = Duration::from_millis(2);
 
 /// How a used-up window shows a reader that is slow.
-pub(super) fn form(wait: &Wait<'_>, ack: &ClockingAck) -> Option<&'static str> {
+pub(super) fn form(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Form> {
     // One acknowledgement for all that was in flight, long after it arrived, opens the window by as much as was read: two
     // segments that were read are acknowledged at once (RFC 9293, 3.8.6.3).
     let held_back = wait.ack_delay(ack).is_some_and(|delay| delay >= HELD_BACK_MIN);
     if held_back && ack.left < ack.flight / 4 && ack.flight > wait.mss {
-        return Some("slow-reader");
+        return Some(Form::SlowReader);
     }
     let shrunk = ack.window < ack.window_peak / 2;
-    shrunk.then_some(if ack.window < wait.mss { "zero-window" } else { "slow-reader" })
+    shrunk.then_some(if ack.window < wait.mss { Form::ZeroWindow } else { Form::SlowReader })
 }
 
 /// On one host nothing but its reader holds back the acknowledgement of several segments that have long arrived
@@ -57,7 +58,7 @@ pub(super) fn unread(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Charge> {
     if !whole || shrunk < acked / 2 || wait.flow.scale_bounds.is_in_use() {
         return None;
     }
-    let detail = Detail { ack_delay: Some(held_back), form: Some("slow-reader"), ..Detail::default() };
+    let detail = Detail { ack_delay: Some(held_back), form: Some(Form::SlowReader), ..Detail::default() };
     let charge = Charge::new(Cause::ReceiverThink, wait.flow.side, held_back, Confidence::Likely);
     Some(charge.evidence(ack.packet, wait.segment.packet).detail(detail))
 }
@@ -86,7 +87,7 @@ pub(super) fn withheld(wait: &Wait<'_>) -> Option<Verdict> {
     let detail = Detail {
         ack_delay: Some(held_back),
         window_bytes: Some(u64::from(flow.view.window)),
-        form: Some("slow-reader"),
+        form: Some(Form::SlowReader),
         ..Detail::default()
     };
     let charge = Charge::new(Cause::ReceiverThink, flow.side, Duration::ZERO, confidence)
@@ -106,7 +107,7 @@ pub(super) fn forced_into_small_window(wait: &Wait<'_>) -> Option<Verdict> {
     }
     let detail = Detail {
         window_bytes: Some(u64::from(flow.view.window)),
-        form: Some("small-window"),
+        form: Some(Form::SmallWindow),
         ..Detail::default()
     };
     let charge = Charge::new(Cause::ReceiverThink, flow.side, Duration::ZERO, Confidence::Likely)

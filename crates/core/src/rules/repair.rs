@@ -20,6 +20,7 @@ use crate::bill::split::Split;
 use crate::flow::direction::Flow;
 use crate::flow::segment_class::{SegmentClass, SendQueue};
 use crate::words::cause::Cause;
+use crate::words::form::Form;
 use crate::words::limits::{BURST_GAP, HELD_BACK_MIN, RTO_MIN, TIMER_TICK};
 use crate::words::report::{Confidence, Detail, Trigger};
 
@@ -49,17 +50,17 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     };
     let (cause, form) = match kind(wait) {
         // It took what was queued: nothing was sent twice (tcp_send_loss_probe, net/ipv4/tcp_output.c).
-        (cause, "tail-probe") if wait.class == SegmentClass::New && wait.near_sender() => {
-            (cause, "new-data-probe")
+        (cause, Form::TailProbe) if wait.class == SegmentClass::New && wait.near_sender() => {
+            (cause, Form::NewDataProbe)
         }
         (Cause::Rto, _) if black_hole::is_repaired(wait) => (Cause::Rto, black_hole::FORM),
         kind => kind,
     };
     // A probe may find that nothing was lost, and the D-SACK that says so is not in the capture.
     let confidence =
-        if form == "tail-probe" && wait.flow.options_cut { Confidence::Possible } else { confidence };
+        if form == Form::TailProbe && wait.flow.options_cut { Confidence::Possible } else { confidence };
     let detail = Detail {
-        retransmits: (form != "new-data-probe").then_some(1),
+        retransmits: (form != Form::NewDataProbe).then_some(1),
         timer: (cause == Cause::Rto).then(|| wait.flow.rto.rto()),
         form: Some(form),
         ..Detail::default()
@@ -118,21 +119,21 @@ fn may_repair(wait: &Wait<'_>) -> bool {
 }
 
 /// Which repair it was, by how long it took.
-fn kind(wait: &Wait<'_>) -> (Cause, &'static str) {
+fn kind(wait: &Wait<'_>) -> (Cause, Form) {
     let srtt = wait.flow.rto.srtt().unwrap_or(wait.rtt()).max(wait.rtt());
     // The estimate of the timer may be above the kernel's; its floor of 200 ms above the round trip is not.
     let timer = RTO_MIN + srtt - Duration::from_millis(10) - srtt.divided_by(8);
     let missing_for = missing_since(wait.class).map_or(Duration::ZERO, |since| wait.segment.at - since);
     if wait.gap >= timer || (missing_for >= timer && by_itself(wait)) {
-        return (Cause::Rto, "timeout");
+        return (Cause::Rto, Form::Timeout);
     }
     let signalled = wait.flow.view.loss_signal.is_some_and(|at| at + wait.tolerance() >= wait.last.at);
     (
         Cause::Loss,
         if signalled || matches!(wait.class, SegmentClass::OutOfOrderOrRepair { .. }) {
-            "fast"
+            Form::Fast
         } else {
-            "tail-probe"
+            Form::TailProbe
         },
     )
 }
@@ -286,7 +287,7 @@ pub(crate) fn first_reply(
     };
     // The server may have thought before it sent the first copy; its timers' length of the wait is the repair's.
     let ns = if wait < timers + timer_play(timers) { wait } else { timers };
-    let (cause, form) = if wait >= RTO_MIN { (Cause::Rto, "timeout") } else { (Cause::Loss, "fast") };
+    let (cause, form) = if wait >= RTO_MIN { (Cause::Rto, Form::Timeout) } else { (Cause::Loss, Form::Fast) };
     let detail = Detail { timer: Some(timer), retransmits: Some(1), form: Some(form), ..Detail::default() };
     Some(Charge::new(cause, flow.side, ns, confidence).detail(detail))
 }
@@ -339,7 +340,7 @@ fn timer_slack(timer: Duration) -> Duration {
 }
 
 fn overtaken(wait: &Wait<'_>) -> Verdict {
-    let detail = Detail { form: Some("reordered"), ..Detail::default() };
+    let detail = Detail { form: Some(Form::Reordered), ..Detail::default() };
     let charge = Charge::new(Cause::Queueing, wait.flow.side, Duration::ZERO, Confidence::Likely)
         .evidence(wait.last.packet, wait.segment.packet)
         .detail(detail);

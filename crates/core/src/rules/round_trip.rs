@@ -14,6 +14,7 @@ use crate::bill::account::Account;
 use crate::bill::charge::Charge;
 use crate::flow::ends::{CLIENT, SERVER, side};
 use crate::words::cause::{Cause, Side};
+use crate::words::form::Form;
 use crate::words::limits::QUEUED_MIN;
 use crate::words::report::{Confidence, Detail, Kind};
 
@@ -40,7 +41,7 @@ pub(crate) fn of_path(pair: &Pair<'_>, end: usize, sender: Side) -> (Charge, Opt
     }
     let confidence = if seen { Confidence::Likely } else { Confidence::Possible };
     let stood = Charge::new(Cause::Queueing, sender, queued, confidence);
-    (round_trip(path), Some(stood.detail(Detail { form: Some("standing"), ..Detail::default() })))
+    (round_trip(path), Some(stood.detail(Detail { form: Some(Form::Standing), ..Detail::default() })))
 }
 
 /// The way from the capture to whoever asked; for a one-way message to the receiver and back.

@@ -16,6 +16,7 @@ use super::{pacing, receive_window};
 use crate::flow::segment_class::SendQueue;
 use crate::flow::view::ClockingAck;
 use crate::words::cause::Cause;
+use crate::words::form::Form;
 use crate::words::limits::{BURST_GAP, HELD_BACK_MIN, SEND_BUFFER_MIN};
 use crate::words::report::Confidence;
 
@@ -70,9 +71,9 @@ pub(super) fn mid_write(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Held> {
     }
     let held_back = wait.ack_delay(ack).is_some_and(|delay| delay >= HELD_BACK_MIN);
     if held_back && ack.left < ack.flight / 4 {
-        return Some((Cause::ReceiverThink, Some("slow-reader"), Confidence::Possible));
+        return Some((Cause::ReceiverThink, Some(Form::SlowReader), Confidence::Possible));
     }
-    Some((Cause::SendBuffer, Some("drained"), Confidence::Possible))
+    Some((Cause::SendBuffer, Some(Form::Drained), Confidence::Possible))
 }
 
 /// Whether a sender went on at once behind a piece that had emptied its queue: sendfile hands over what its pipe holds (16 pages

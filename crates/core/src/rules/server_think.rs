@@ -20,6 +20,7 @@ use crate::estimate::timer_hits::is_of_timer;
 use crate::flow::ends::SERVER;
 use crate::flow::segment_class::{LastData, SegmentClass};
 use crate::words::cause::Cause;
+use crate::words::form::Form;
 use crate::words::limits::RTO_MIN;
 use crate::words::report::{Confidence, Detail, Trigger};
 
@@ -123,7 +124,7 @@ fn take_what_was_late(
         );
     }
     if let Some(queued) = flow.proven_late(segment.at) {
-        let detail = Detail { form: Some("reply"), ..Detail::default() };
+        let detail = Detail { form: Some(Form::Reply), ..Detail::default() };
         split.take(
             Charge::new(Cause::Queueing, flow.side, queued, Confidence::Likely)
                 .evidence(from.packet, segment.packet)
@@ -166,9 +167,9 @@ fn own_time(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration, beh
     let confidence = confidence.min(most).min(behind);
     let mut think = Charge::new(Cause::ServerThink, flow.side, Duration::ZERO, confidence);
     if or_cork || missed {
-        think = think.detail(Detail { form: Some("or-cork"), ..Detail::default() });
+        think = think.detail(Detail { form: Some(Form::OrCork), ..Detail::default() });
     } else if most == Confidence::Possible {
-        think = think.detail(Detail { form: Some("or-news"), ..Detail::default() });
+        think = think.detail(Detail { form: Some(Form::OrNews), ..Detail::default() });
     }
     think
 }

@@ -16,6 +16,7 @@ use crate::bill::charge::Charge;
 use crate::bill::split::Split;
 use crate::flow::segment_class::SendQueue;
 use crate::words::cause::Cause;
+use crate::words::form::Form;
 use crate::words::limits::{BURST_GAP, HELD_BACK_MIN, RTO_MIN};
 use crate::words::report::{Confidence, Detail};
 
@@ -68,7 +69,7 @@ pub(crate) fn rest(wait: &Wait<'_>, split: Split) -> Split {
         .evidence(wait.last.packet, wait.segment.packet);
     let charge =
         if cause == Cause::SenderThink && may_begin_another(wait) && wait.last.queue == SendQueue::Emptied {
-            charge.detail(Detail { form: Some("or-messages"), ..Detail::default() })
+            charge.detail(Detail { form: Some(Form::OrMessages), ..Detail::default() })
         } else {
             charge
         };

@@ -17,6 +17,7 @@ use crate::bill::charge::Charge;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::segment_class::SegmentClass;
 use crate::words::cause::Cause;
+use crate::words::form::Form;
 use crate::words::limits::TIMER_TICK;
 use crate::words::report::{Confidence, Detail};
 
@@ -68,7 +69,7 @@ pub(crate) fn judge(
     let detail = Detail {
         retransmits: Some(u32::from(copies)),
         timer: Some(timer),
-        form: Some("unseen-first-copy"),
+        form: Some(Form::UnseenFirstCopy),
         ..Detail::default()
     };
     Some(

@@ -18,6 +18,7 @@ use crate::estimate::rounds::Rounds;
 use crate::flow::segment_class::SendQueue;
 use crate::flow::view::ClockingAck;
 use crate::words::cause::Cause;
+use crate::words::form::Form;
 use crate::words::limits::INITIAL_WINDOW_SEGMENTS;
 use crate::words::report::{Confidence, Detail};
 
@@ -35,13 +36,13 @@ pub(super) fn which(wait: &Wait<'_>, ack: &ClockingAck) -> Held {
     if send_buffer::drained(wait, ack) {
         let again = rounds.drained > 1;
         let confidence = if again { Confidence::Likely } else { Confidence::Possible };
-        return (Cause::SendBuffer, Some("drained"), confidence);
+        return (Cause::SendBuffer, Some(Form::Drained), confidence);
     }
     let serialised = link_share::rate(wait)
         .map_or(Duration::ZERO, |rate| rate.time_for(wait.flow.on_wire(ack.flight, 0, wait.mss)));
     let held_back = wait.ack_delay(ack).map_or(Duration::ZERO, |delay| delay - serialised);
     if receiver_think::on_one_host(wait, ack, held_back) {
-        return (Cause::ReceiverThink, Some("slow-reader"), Confidence::Likely);
+        return (Cause::ReceiverThink, Some(Form::SlowReader), Confidence::Likely);
     }
     // A window of a segment or two opens with the next acknowledgements, however late they come.
     if !rounds.lost && rounds.flatness(flight, wait.mss) >= FLAT_ROUNDS {
@@ -59,16 +60,16 @@ pub(super) fn which(wait: &Wait<'_>, ack: &ClockingAck) -> Held {
     }
     if !rounds.lost && rounds.growth.with(flight, wait.mss) == Shape::Uneven && is_whole_round(wait) {
         let (cause, form, confidence) = send_buffer::flat(wait, ack, Confidence::Possible);
-        return (cause, form.or(Some("uneven")), confidence);
+        return (cause, form.or(Some(Form::Uneven)), confidence);
     }
     let (cause, form) = phase(rounds, flight);
-    if form == Some("avoidance") && rounds.fill(flight, wait.flow.view.window) && !rounds.lost {
+    if form == Some(Form::Avoidance) && rounds.fill(flight, wait.flow.view.window) && !rounds.lost {
         return (Cause::ReceiveWindow, Some(receive_window::form(wait.flow, wait)), Confidence::Likely);
     }
     if cause == Cause::SlowStartAfterIdle && slow_start::was_kept(rounds, flight) {
-        return (Cause::CongestionWindow, Some("avoidance"), Confidence::Possible);
+        return (Cause::CongestionWindow, Some(Form::Avoidance), Confidence::Possible);
     }
-    if form == Some("avoidance") && pacing::spans_round(wait) {
+    if form == Some(Form::Avoidance) && pacing::spans_round(wait) {
         // A window that never closes has let more pass: its pace holds it, not that.
         let below = rounds.is_below_peak(flight, wait.mss);
         let (cause, form) = if below { (Cause::Pacing, None) } else { (cause, form) };
@@ -78,12 +79,12 @@ pub(super) fn which(wait: &Wait<'_>, ack: &ClockingAck) -> Held {
 }
 
 /// Which part of its life a congestion window is in that `flight` bytes have used up.
-fn phase(rounds: &Rounds, flight: u32) -> (Cause, Option<&'static str>) {
+fn phase(rounds: &Rounds, flight: u32) -> (Cause, Option<Form>) {
     if rounds.lost {
-        return (Cause::CongestionWindow, Some("after-loss"));
+        return (Cause::CongestionWindow, Some(Form::AfterLoss));
     }
     if !rounds.opens(flight) {
-        return (Cause::CongestionWindow, Some("avoidance"));
+        return (Cause::CongestionWindow, Some(Form::Avoidance));
     }
     (slow_start::cause(rounds, flight), None)
 }

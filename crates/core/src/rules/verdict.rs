@@ -5,6 +5,7 @@ use tcpwhy_wire::Instant;
 use crate::bill::split::Split;
 use crate::flow::segment_class::LastData;
 use crate::words::cause::Cause;
+use crate::words::form::Form;
 use crate::words::limits::BURST_GAP;
 use crate::words::report::{Confidence, Trigger};
 
@@ -15,7 +16,7 @@ pub(crate) struct Verdict {
 }
 
 /// What held a sender, in which form, and how sure that is.
-pub(super) type Held = (Cause, Option<&'static str>, Confidence);
+pub(super) type Held = (Cause, Option<Form>, Confidence);
 
 /// Which earlier packet a segment that followed `at` answers, for the ladder.
 pub(crate) fn burst(last: &LastData, at: Instant) -> Trigger {

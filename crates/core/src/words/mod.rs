@@ -2,6 +2,7 @@
 //! the output; nothing is decided.
 
 pub mod cause;
+pub(crate) mod form;
 pub(crate) mod ids;
 pub(crate) mod limits;
 pub(crate) mod mark;

@@ -7,6 +7,7 @@ use std::fmt;
 use tcpwhy_wire::{Duration, Endpoint, Instant};
 
 use crate::words::cause::{Cause, Side};
+use crate::words::form::Form;
 use crate::words::limits::SERVERS_MAX;
 
 /// Everything one run found out.
@@ -353,8 +354,8 @@ pub struct Detail {
     pub timer: Option<Duration>,
     /// Estimated rate of the bottleneck, bits per second.
     pub rate_bps: Option<u64>,
-    /// The cause's own sub-form, kebab-case: `locked`, `unscaled`, `capped`, `growing`, `tail`, `fast`, `rfc896`, ...
-    pub form: Option<&'static str>,
+    /// The cause's own sub-form.
+    pub form: Option<Form>,
 }
 
 /// One segment on the packet ladder.

@@ -1,5 +1,6 @@
 //! A server whose accept queue is full, against a path that loses what opens a connection.
 
+use tcpwhy_core::Form;
 use tcpwhy_core::Report;
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Path, Server};
@@ -30,7 +31,7 @@ fn a_full_accept_queue_is_the_server_s() {
             let bill = seen.exchange(1).is(&[&expected[..], &[(Cause::ServerThink, Server, ms(1))]].concat());
             let line = bill.of(Cause::Rto);
             assert_eq!(line.confidence, Likely, "{copies:?} at the {end:?}: {seen}");
-            assert_eq!(line.detail.form == Some("accept-queue"), whose == Server, "{seen}");
+            assert_eq!(line.detail.form == Some(Form::AcceptQueue), whose == Server, "{seen}");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! A path that takes no large packets and does not say so, against one that loses packets of any size.
 
+use tcpwhy_core::Form;
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Path, Server};
 use tcpwhy_core::report::Confidence::Likely;
@@ -24,7 +25,7 @@ fn what_passes_only_in_smaller_pieces_was_too_large() {
         let bill = seen.exchange(1);
         assert_eq!(bill.exchange.elapsed, ms(20 + 7093 + 20), "{seen}");
         let line = bill.of(Cause::Rto);
-        assert_eq!((line.side, line.detail.form), (Path, Some("black-hole")), "{seen}");
+        assert_eq!((line.side, line.detail.form), (Path, Some(Form::BlackHole)), "{seen}");
         assert!(line.ns >= ms(7000), "{seen}");
     });
 }
@@ -35,7 +36,7 @@ fn an_asker_that_gives_up_has_waited_until_then() {
     log(stuck("hang+8000 C fin")).rtt(ms(20)).both_ends(|seen| {
         let bill = seen.exchange(1);
         let line = bill.of(Cause::Rto);
-        assert_eq!((line.side, line.detail.form), (Path, Some("black-hole")), "{seen}");
+        assert_eq!((line.side, line.detail.form), (Path, Some(Form::BlackHole)), "{seen}");
         let waited = bill.exchange.elapsed - ms(8010);
         assert!(waited.max(-waited) <= ms(11), "{}: {seen}", bill.exchange.elapsed);
     });
@@ -59,7 +60,7 @@ fn what_has_passed_before_is_not_too_large() {
     for text in [passed, small] {
         let seen = log(text).rtt(ms(20)).seen_at(End::Server);
         let forms: Vec<_> = seen.report.findings.iter().filter_map(|finding| finding.detail.form).collect();
-        assert!(forms.contains(&"timeout") && !forms.contains(&"black-hole"), "{forms:?} {seen}");
+        assert!(forms.contains(&Form::Timeout) && !forms.contains(&Form::BlackHole), "{forms:?} {seen}");
     }
 }
 
@@ -82,6 +83,6 @@ fn a_hole_that_nobody_fills_is_waited_for() {
     let seen = log(text).rtt(ms(20)).seen_at(End::Client);
     let bill = seen.exchange(1);
     let line = bill.of(Cause::Rto);
-    assert_eq!((line.detail.form, line.confidence), (Some("unrepaired"), Likely), "{seen}");
+    assert_eq!((line.detail.form, line.confidence), (Some(Form::Unrepaired), Likely), "{seen}");
     assert!(line.ns - ms(2000) <= Duration::from_micros(10), "{seen}");
 }

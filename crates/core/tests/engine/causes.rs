@@ -1,6 +1,7 @@
 //! One minimal log per cause: the reason why its code exists. Each is judged from both ends; where one end cannot see
 //! the cause, the test says what it sees instead.
 
+use tcpwhy_core::Form;
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server, Unknown};
 
@@ -119,7 +120,7 @@ fn receiver_think_is_the_wait_for_a_closed_window() {
         let bill = seen
             .exchange(1)
             .is(&[(Cause::RoundTrip, Path, rtt), (Cause::ReceiverThink, Client, rtt + ms(300))]);
-        assert_eq!(bill.of(Cause::ReceiverThink).detail.form, Some("zero-window"));
+        assert_eq!(bill.of(Cause::ReceiverThink).detail.form, Some(Form::ZeroWindow));
     });
 }
 
@@ -337,7 +338,7 @@ fn receive_window_is_a_round_trip_for_each_full_window() {
         seen.exchange(1).is(&expected);
         // That the window never grows shows only after a while.
         let later = seen.exchange(2).is(&expected);
-        assert_eq!(later.of(Cause::ReceiveWindow).detail.form, Some("locked"), "{seen}");
+        assert_eq!(later.of(Cause::ReceiveWindow).detail.form, Some(Form::Locked), "{seen}");
     });
 }
 

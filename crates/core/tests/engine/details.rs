@@ -1,6 +1,7 @@
 //! What does a line say beside its time: how much was held, which window was full, which timer ran? Each figure is one of the
 //! log's own.
 
+use tcpwhy_core::Form;
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::report::Detail;
 use tcpwhy_wire::Duration;
@@ -45,12 +46,12 @@ fn a_cork_says_what_it_held_and_its_timer() {
     });
     for detail in details(&log(format!("handshake\n {whole}")).rtt(rtt), 6, Cause::Cork) {
         assert!(is_timer(detail.timer, rtt), "{detail:?}");
-        let held = Detail { held_bytes: Some(200), form: Some("whole-reply"), ..Detail::default() };
+        let held = Detail { held_bytes: Some(200), form: Some(Form::WholeReply), ..Detail::default() };
         assert_eq!(Detail { timer: None, ..detail }, held);
     }
     let more = log("handshake\n +5 C 100\n +0 S 1448x3\n +0 C ack\n +0 S 656 more\n +0 C ack").rtt(rtt);
     for detail in details(&more, 1, Cause::Cork) {
-        let held = Detail { held_bytes: Some(656), form: Some("until-acknowledged"), ..Detail::default() };
+        let held = Detail { held_bytes: Some(656), form: Some(Form::UntilAcknowledged), ..Detail::default() };
         assert_eq!(detail, held);
     }
 }
@@ -90,7 +91,7 @@ fn a_full_window_says_how_large_it_is_and_that_the_flight_is_as_large() {
     .window(End::Client, 29_056);
     for detail in details(&tail, 1, Cause::ReceiveWindow) {
         assert_eq!((detail.window_bytes, detail.flight_bytes), (Some(29_056), Some(29_056)));
-        assert_eq!(detail.form, Some("growing"));
+        assert_eq!(detail.form, Some(Form::Growing));
     }
 }
 
@@ -110,11 +111,12 @@ fn a_repair_says_which_it_was() {
     ));
     let repair = Detail { retransmits: Some(1), ..Detail::default() };
     for detail in details(&fast.rtt(rtt), 1, Cause::Loss) {
-        assert_eq!(detail, Detail { form: Some("fast"), ..repair });
+        assert_eq!(detail, Detail { form: Some(Form::Fast), ..repair });
     }
     let timeout = log(settled(20) + "+5 C 100 lost #request\n request+240 C 2000..2100\n +0 S 200").rtt(rtt);
     // The server's capture sees the second copy only.
-    for (detail, form) in details(&timeout, 21, Cause::Rto).into_iter().zip(["timeout", "unseen-first-copy"])
+    for (detail, form) in
+        details(&timeout, 21, Cause::Rto).into_iter().zip([Form::Timeout, Form::UnseenFirstCopy])
     {
         assert!(detail.timer.is_none_or(|timer| is_timer(Some(timer), rtt)), "{detail:?}");
         assert_eq!(Detail { timer: None, ..detail }, Detail { form: Some(form), ..repair });
@@ -122,7 +124,7 @@ fn a_repair_says_which_it_was() {
     let probe = settled(20)
         + "+5 C 100\n +0 S 1448x3 #first\n +0 S 1000 lost\n first+0 C ack\n first+82 S 8344..9344\n +0 C ack";
     for detail in details(&log(probe).rtt(rtt), 21, Cause::Loss) {
-        assert_eq!(detail, Detail { form: Some("tail-probe"), ..repair });
+        assert_eq!(detail, Detail { form: Some(Form::TailProbe), ..repair });
     }
 }
 

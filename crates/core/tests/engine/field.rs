@@ -1,6 +1,7 @@
 //! What captures from other people's networks showed to be wrong: other systems' clocks and counters, long pauses, and
 //! captures that have not everything (docs/public-captures.md has the captures).
 
+use tcpwhy_core::Form;
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server, Unknown};
 use tcpwhy_wire::{Duration, Segment, Timestamps};
@@ -105,7 +106,7 @@ fn what_the_capture_dropped_is_unexplained() {
         {
             bill.never(cause);
         }
-        assert_eq!(bill.of(Cause::Unexplained).detail.form, Some("not-captured"));
+        assert_eq!(bill.of(Cause::Unexplained).detail.form, Some(Form::NotCaptured));
     }
 }
 

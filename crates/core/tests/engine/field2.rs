@@ -1,6 +1,7 @@
 //! What everyday traffic showed to be wrong: clocks that are no measure of a queue, counters that a host shares among its
 //! connections, captures without bare acknowledgements, holes that were taken for a reader.
 
+use tcpwhy_core::Form;
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
 use tcpwhy_wire::{Duration, Endpoint, Segment};
@@ -199,5 +200,5 @@ fn a_probe_with_new_data_is_no_retransmission() {
         + "+5 C 100\n +0 S 1448x2 more #reply\n +0 C ack late=100\n reply+82 S 500\n +0 C ack late=40\n +500 C 100\n +0 S 100\n +0 C ack";
     let seen = log(text).rtt(ms(40)).seen_at(End::Server);
     let probe = seen.exchange(7).of(Cause::Loss).detail;
-    assert_eq!((probe.form, probe.retransmits), (Some("new-data-probe"), None), "{seen}");
+    assert_eq!((probe.form, probe.retransmits), (Some(Form::NewDataProbe), None), "{seen}");
 }

@@ -1,5 +1,6 @@
 //! Was a small write held, or did its program pause, and how sure is that? The same two pieces a few ms apart, with one thing changed.
 
+use tcpwhy_core::Form;
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
 use tcpwhy_core::report::Confidence::{self, Certain, Likely, Possible};
@@ -187,7 +188,7 @@ fn a_tail_is_held_behind_two_full_segments_on_other_stacks() {
     log("handshake\n +5 C 100\n +0 S 1448x2\n +200 C ack\n +0 S 100\n +0 C ack").rtt(rtt).both_ends(|seen| {
         let bill =
             seen.exchange(1).is(&[(Cause::RoundTrip, Path, rtt), (Cause::NagleDelayedAck, Server, ms(220))]);
-        assert_eq!(bill.of(Cause::NagleDelayedAck).detail.form, Some("rfc896"), "{seen}");
+        assert_eq!(bill.of(Cause::NagleDelayedAck).detail.form, Some(Form::Rfc896), "{seen}");
     });
 }
 

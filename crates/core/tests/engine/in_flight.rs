@@ -1,6 +1,7 @@
 //! Several small things under way at once: requests sent without waiting, frames behind frames, tails, and a slow link
 //! that all of them share.
 
+use tcpwhy_core::Form;
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
 use tcpwhy_core::report::{Confidence, Kind};
@@ -190,7 +191,7 @@ fn a_tail_with_more_to_come_leaves_with_the_next_acknowledgement() {
              +0 C ack");
         more.rtt(rtt).both_ends(|seen| {
             let bill = seen.exchange(1).is(&[(Cause::RoundTrip, Path, rtt), (Cause::Cork, Server, rtt)]);
-            assert_eq!(bill.of(Cause::Cork).detail.form, Some("until-acknowledged"));
+            assert_eq!(bill.of(Cause::Cork).detail.form, Some(Form::UntilAcknowledged));
         });
     }
 }

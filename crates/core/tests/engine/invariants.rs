@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tcpwhy_core::Form;
 use tcpwhy_core::cause::{Cause, Side};
 use tcpwhy_core::report::{Connection, Exchange, Kind, Report, Servers, TotalLine};
 use tcpwhy_core::{Analysis, Listing, Mark, Options};
@@ -84,7 +85,7 @@ fn check_exchange(connection: &Connection, exchange: &Exchange) {
         assert!(line.ns.is_positive(), "{at}: a line of {} ns", line.ns.as_nanos());
         assert!(seen.insert((line.cause, line.side)), "{at}: {} twice", line.cause);
         let sides = [Side::Client, Side::Server].map(|sender| line.cause.side(sender));
-        let dropped = line.side == Side::Server && line.detail.form == Some("accept-queue");
+        let dropped = line.side == Side::Server && line.detail.form == Some(Form::AcceptQueue);
         assert!(dropped || sides.contains(&line.side), "{at}: {} at the {}", line.cause, line.side);
         for packet in &line.evidence {
             let [first, last] = connection.packet_range;

@@ -1,5 +1,6 @@
 //! What does a connection teach about its ends? The same exchange, behind others that show something or do not.
 
+use tcpwhy_core::Form;
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
 use tcpwhy_core::report::Confidence::{Likely, Possible};
@@ -81,7 +82,7 @@ fn replies_as_late_as_a_cork_s_timer_are_its_server_s_unless_they_keep_its_tick(
             let first =
                 seen.exchange(1).is(&[(Cause::RoundTrip, Path, rtt), (Cause::ServerThink, Server, ms(208))]);
             let first = first.of(Cause::ServerThink);
-            assert_eq!((first.confidence, first.detail.form), (Likely, Some("or-cork")), "{seen}");
+            assert_eq!((first.confidence, first.detail.form), (Likely, Some(Form::OrCork)), "{seen}");
         });
     }
 }

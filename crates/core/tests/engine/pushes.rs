@@ -1,5 +1,6 @@
 //! What comes by a timer, and what is said in pieces: does anybody wait for it? In each log the programs' own times say so.
 
+use tcpwhy_core::Form;
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Path, Server};
 use tcpwhy_core::report::{Confidence, Kind};
@@ -74,7 +75,7 @@ fn a_short_row_of_equal_distances_is_not_surely_an_answer() {
         let pause = exchange.of(Cause::SenderThink);
         assert_eq!(
             (pause.confidence, pause.detail.form),
-            (Confidence::Possible, Some("or-pushes")),
+            (Confidence::Possible, Some(Form::OrPushes)),
             "{seen}"
         );
     });
@@ -158,7 +159,7 @@ fn a_pause_with_everything_acknowledged_is_no_more_than_possibly_a_programs() {
             let pause = exchange.of(Cause::SenderThink);
             assert_eq!(
                 (pause.confidence, pause.detail.form),
-                (Confidence::Possible, Some("or-messages")),
+                (Confidence::Possible, Some(Form::OrMessages)),
                 "{seen}"
             );
         });

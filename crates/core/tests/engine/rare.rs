@@ -1,5 +1,6 @@
 //! What is a rule for that few captures need? One log for each, of a sender or a path that is rare and real.
 
+use tcpwhy_core::Form;
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
 
@@ -65,7 +66,7 @@ fn a_window_smaller_than_a_segment_is_the_reader_s() {
     slow.rtt(rtt).window(End::Client, 48 * MSS as u32).both_ends(|seen| {
         let bill = seen.exchange(1);
         bill.is(&[(Cause::RoundTrip, Path, rtt), (Cause::ReceiverThink, Client, (rtt + ms(220)).times(2))]);
-        assert_eq!(bill.of(Cause::ReceiverThink).detail.form, Some("small-window"));
+        assert_eq!(bill.of(Cause::ReceiverThink).detail.form, Some(Form::SmallWindow));
     });
 }
 

@@ -1,6 +1,7 @@
 //! Is it the reader that is slow, or is its buffer too small for the path, or is it neither? Windows and acknowledgements that differ in
 //! one thing.
 
+use tcpwhy_core::Form;
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
 use tcpwhy_wire::{Duration, Endpoint};
@@ -13,7 +14,7 @@ fn segments(n: i64) -> u32 {
 }
 
 /// What was billed to a receiver's side, and in which form.
-fn reader(text: &str, window: u32, rtt: Duration, end: End) -> (Duration, Duration, Option<&'static str>) {
+fn reader(text: &str, window: u32, rtt: Duration, end: End) -> (Duration, Duration, Option<Form>) {
     let seen = log(text).rtt(rtt).window(End::Client, window).seen_at(end);
     let bill = seen.exchange(1);
     let [slow, full] = [Cause::ReceiverThink, Cause::ReceiveWindow].map(|cause| bill.ns(cause, Client));
@@ -26,7 +27,7 @@ fn reader(text: &str, window: u32, rtt: Duration, end: End) -> (Duration, Durati
 #[test]
 fn a_full_window_is_the_reader_s_if_it_shrank_or_was_acknowledged_late() {
     let rtt = ms(20);
-    let [slow, zero] = ["slow-reader", "zero-window"].map(Some);
+    let [slow, zero] = [Form::SlowReader, Form::ZeroWindow].map(Some);
     let late =
         |delay: i32| format!("handshake\n +5 C 100\n +0 S 1448x32 more\n +{delay} C ack\n +0 S 1448x8");
     let half = "handshake\n +5 C 100\n +0 S 1448x32 more\n +40 C ack ack=23168\n +0 S 1448x16\n +0 C ack";

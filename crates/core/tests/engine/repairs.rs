@@ -1,6 +1,7 @@
 //! Was something sent again, and how long did that take, or did its sender only pause for as long? What the capture does not see it has
 //! to tell from numbers and times.
 
+use tcpwhy_core::Form;
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
 use tcpwhy_core::report::Confidence::{Certain, Likely, Possible};
@@ -35,7 +36,7 @@ fn a_reply_that_nobody_saw_waited_for_its_timers() {
         let seen = log(lost_reply(copies)).rtt(rtt).seen_at(End::Client);
         let bill = seen.exchange(BEFORE + 1).is(&[(Cause::RoundTrip, Path, rtt), (Cause::Rto, Path, waited)]);
         let line = bill.of(Cause::Rto);
-        assert_eq!((line.detail.form, line.confidence), (Some("timeout"), Likely), "{seen}");
+        assert_eq!((line.detail.form, line.confidence), (Some(Form::Timeout), Likely), "{seen}");
     }
     // What is missing before a reply that took so long need not have been one.
     let seen = log(lost_reply(&[900])).rtt(rtt).seen_at(End::Client);
@@ -82,7 +83,7 @@ fn a_probe_whose_answer_cannot_be_read_is_possible() {
         settled(BEFORE),
         SENT as i64 + MSS
     );
-    for (text, form, cut_sure) in [(probe, "tail-probe", Possible), (fast, "fast", Certain)] {
+    for (text, form, cut_sure) in [(probe, Form::TailProbe, Possible), (fast, Form::Fast, Certain)] {
         for (cut, sure) in [(false, Certain), (true, cut_sure)] {
             let mut segments = log(text.clone()).rtt(ms(40)).capture(End::Server);
             for segment in segments.iter_mut().filter(|segment| segment.flags.syn()) {
@@ -106,7 +107,7 @@ fn a_gap_that_is_filled_is_a_fast_repair_whatever_was_signalled() {
     let mut segments: Vec<Segment> = log(text).rtt(ms(40)).capture(End::Client);
     segments.retain(|segment| segment.flags.syn() || segment.src.port == 80 || segment.payload_len > 0);
     let seen = Seen::of(segments, "the client, without its acknowledgements");
-    assert_eq!(seen.exchange(1).of(Cause::Loss).detail.form, Some("fast"), "{seen}");
+    assert_eq!(seen.exchange(1).of(Cause::Loss).detail.form, Some(Form::Fast), "{seen}");
 }
 
 /// The kernel's estimate of the round trip may be below this one's: a copy a little before the timer that is expected is the timer's.

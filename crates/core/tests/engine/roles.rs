@@ -1,5 +1,6 @@
 //! Who asks, who answers, and who waits? In each log the programs' own times say so.
 
+use tcpwhy_core::Form;
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
 use tcpwhy_core::report::{Confidence, Kind, Report, Servers};
@@ -151,7 +152,11 @@ fn a_question_that_is_answered_when_there_is_news_is_a_subscription() {
         assert_eq!((seen.count(Kind::Exchange), seen.count(Kind::Subscription)), (3, 3), "{seen}");
         let first = seen.exchange(2);
         let think = first.of(Cause::ServerThink);
-        assert_eq!((think.confidence, think.detail.form), (Confidence::Possible, Some("or-news")), "{seen}");
+        assert_eq!(
+            (think.confidence, think.detail.form),
+            (Confidence::Possible, Some(Form::OrNews)),
+            "{seen}"
+        );
         let subscriptions = seen.connection().exchanges.iter().filter(|e| e.kind == Kind::Subscription);
         for (subscription, wait) in subscriptions.zip([10_002, 7_100, 1_200]) {
             let off = subscription.awaited - ms(wait);
@@ -166,7 +171,11 @@ fn a_very_long_wait_is_no_more_than_possibly_a_servers() {
     let text = settled(2) + "+5 C 40 #subscribe\n subscribe+40 S ack\n subscribe+694000 S 300\n +0 C ack";
     log(text).rtt(ms(RTT)).both_ends(|seen| {
         let think = seen.exchange(3).of(Cause::ServerThink).clone();
-        assert_eq!((think.confidence, think.detail.form), (Confidence::Possible, Some("or-news")), "{seen}");
+        assert_eq!(
+            (think.confidence, think.detail.form),
+            (Confidence::Possible, Some(Form::OrNews)),
+            "{seen}"
+        );
     });
 }
 

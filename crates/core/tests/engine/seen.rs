@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use tcpwhy_core::Form;
 use tcpwhy_core::Mark;
 use tcpwhy_core::cause::{Cause, Side};
 use tcpwhy_core::report::{Connection, Exchange, Kind, Line, Report};
@@ -140,7 +141,7 @@ impl std::fmt::Display for Seen {
 fn show(bill: &[Line]) -> String {
     let mut text = String::new();
     for line in bill {
-        let form = line.detail.form.unwrap_or("-");
+        let form = line.detail.form.map_or("-", Form::name);
         let _ =
             write!(text, "{} {} {} ({}, {form}); ", line.cause, line.side, line.ns, line.confidence.name());
     }

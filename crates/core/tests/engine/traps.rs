@@ -1,5 +1,6 @@
 //! Where the easy answer is wrong: the same milliseconds with another cause behind them.
 
+use tcpwhy_core::Form;
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
 use tcpwhy_core::report::{Confidence, Kind};
@@ -83,7 +84,7 @@ fn a_reply_slightly_over_one_segment_stalls_on_other_stacks() {
                 .is(&[(Cause::RoundTrip, Path, rtt), (Cause::NagleDelayedAck, Server, rtt + ms(200))]);
             let line = bill.of(Cause::NagleDelayedAck);
             // A window of one segment would look the same.
-            assert_eq!((line.confidence, line.detail.form), (Confidence::Possible, Some("rfc896")));
+            assert_eq!((line.confidence, line.detail.form), (Confidence::Possible, Some(Form::Rfc896)));
         },
     );
 }

@@ -1,5 +1,6 @@
 //! Connections that never come about: a server that is down, a full queue, a firewall.
 
+use tcpwhy_core::Form;
 use tcpwhy_core::report::{Report, TotalLine};
 use tcpwhy_core::{Analysis, Cause, Listing, Options, Side};
 use tcpwhy_wire::{Duration, Endpoint, Flags, Instant, Segment, Seq, TcpOptions};
@@ -46,7 +47,7 @@ fn a_syn_that_nobody_answers_is_waited_for() {
     assert_eq!(report.bill, [TotalLine { cause: Cause::SynRetransmit, side: Side::Path, ns, hits: 1 }]);
     assert_eq!((report.elapsed, report.setups), (ns, 1));
     let finding = &report.findings[0];
-    assert_eq!((finding.detail.form, finding.detail.retransmits), (Some("unanswered"), Some(3)));
+    assert_eq!((finding.detail.form, finding.detail.retransmits), (Some(Form::Unanswered), Some(3)));
     assert_eq!(finding.evidence, [1, 4]);
     assert_eq!(notes(&report), [("unanswered-connections", 1)]);
 }

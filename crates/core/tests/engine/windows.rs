@@ -1,6 +1,7 @@
 //! Which window held the sender, or was it none: the receiver's, the congestion window, the send buffer, the program? Logs that differ
 //! by one thing.
 
+use tcpwhy_core::Form;
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
 use tcpwhy_core::report::Confidence::{self, Certain, Likely, Possible};
@@ -9,7 +10,7 @@ use crate::packet_log::{End, MSS, each, log, ms};
 use crate::seen::Bill;
 
 /// A line's form and how sure it is.
-fn form(bill: &Bill<'_>, cause: Cause) -> (Option<&'static str>, Confidence) {
+fn form(bill: &Bill<'_>, cause: Cause) -> (Option<Form>, Confidence) {
     let line = bill.of(cause);
     (line.detail.form, line.confidence)
 }
@@ -71,7 +72,7 @@ fn a_full_window_is_certain_and_its_size_says_why() {
         let flight = format!("\n +0 S 1448x{segments} more\n +0 C ack");
         format!("handshake{}", format!("\n +5 C 100{}\n +0 S 100\n +0 C ack", flight.repeat(5)).repeat(2))
     };
-    for (segments, why) in [(44, "unscaled"), (20, "locked")] {
+    for (segments, why) in [(44, Form::Unscaled), (20, Form::Locked)] {
         let log = log(fetch(segments)).rtt(rtt).without_window_scale();
         log.window(End::Client, (i64::from(segments) * MSS) as u32).both_ends(|seen| {
             let bill = seen.exchange(2);
@@ -118,7 +119,7 @@ fn segments_that_duplicate_acknowledgements_let_go_are_a_recovery() {
     );
     let seen = log(text).rtt(rtt).seen_at(End::Server);
     let bill = seen.exchange(1).never(Cause::SenderThink);
-    assert_eq!(form(&bill, Cause::CongestionWindow), (Some("recovery"), Possible), "{seen}");
+    assert_eq!(form(&bill, Cause::CongestionWindow), (Some(Form::Recovery), Possible), "{seen}");
     assert!(bill.ns(Cause::CongestionWindow, Server) >= rtt, "{seen}");
 }
 
@@ -187,7 +188,7 @@ fn a_flat_round_may_be_chance() {
     );
     log(text).rtt(rtt).both_ends(|seen| {
         let bill = seen.exchange(1).never(Cause::SendBuffer);
-        assert_eq!(form(&bill, Cause::CongestionWindow), (Some("after-loss"), Likely), "{seen}");
+        assert_eq!(form(&bill, Cause::CongestionWindow), (Some(Form::AfterLoss), Likely), "{seen}");
     });
 }
 
@@ -198,7 +199,7 @@ fn a_window_that_grows_by_a_segment_a_round_is_in_avoidance() {
     let text = format!("handshake\n +5 C 100\n {}", flights(&[10, 20, 40, 42, 43, 44, 45]));
     log(text).rtt(rtt).both_ends(|seen| {
         let bill = seen.exchange(1);
-        assert_eq!(form(&bill, Cause::CongestionWindow), (Some("avoidance"), Likely), "{seen}");
+        assert_eq!(form(&bill, Cause::CongestionWindow), (Some(Form::Avoidance), Likely), "{seen}");
     });
 }
 
@@ -229,13 +230,13 @@ fn a_sender_that_lets_acknowledgements_pass_again_does_so_for_its_buffer() {
         .rtt(ms(20))
         .seen_at(End::Server);
     let sure = [1, 2, 3].map(|n| form(&seen.exchange(n), Cause::SendBuffer));
-    assert_eq!(sure, [Possible, Possible, Likely].map(|sure| (Some("drained"), sure)), "{seen}");
+    assert_eq!(sure, [Possible, Possible, Likely].map(|sure| (Some(Form::Drained), sure)), "{seen}");
 }
 
 /// A buffer that is locked opens from its first window by a half at most; one that has opened to twice as much has its ceiling there.
 #[test]
 fn a_window_that_has_opened_is_capped_and_one_that_hardly_has_is_locked() {
-    for (segments, why) in [(48, "locked"), (64, "capped")] {
+    for (segments, why) in [(48, Form::Locked), (64, Form::Capped)] {
         let round = format!("\n +0 S 1448x{segments} more\n +0 C ack win={}", segments * MSS);
         let fetch = format!("\n +5 C 100{}\n +0 S 100\n +0 C ack win={}", round.repeat(5), segments * MSS);
         let first = format!(

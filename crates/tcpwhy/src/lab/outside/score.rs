@@ -23,7 +23,7 @@ impl fmt::Display for Bill<'_> {
             let class = Class::of(line.cause).name();
             let (ms, sure) = (line.ns.as_nanos() as f64 / 1e6, line.confidence);
             let rate = line.detail.rate_bps.map(|bps| format!("{:.2} Mbit/s", bps as f64 / 1e6));
-            let form = line.detail.form.map(str::to_owned).or(rate).unwrap_or_default();
+            let form = line.detail.form.map(|form| form.name().to_owned()).or(rate).unwrap_or_default();
             writeln!(
                 f,
                 "    billed {ms:10.1} ms  {class:12} {} {form} {sure:?} {:?}",

@@ -1,0 +1,186 @@
+//! In which form does a cause show? The cause's own sub-form, which programs read and people are told in words.
+
+/// A sub-form of a cause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Form {
+    /// What had arrived at a host that dropped it: its program does not accept.
+    AcceptQueue,
+    /// A congestion window that a loss has made small.
+    AfterLoss,
+    /// A congestion window in congestion avoidance (RFC 5681, 3.1).
+    Avoidance,
+    /// A writer that slept for room behind a tail that Nagle held.
+    BehindTail,
+    /// What looks held may be the next request of a client that reads before it writes again.
+    BesideAnswer,
+    /// The path loses all large packets and no small one (RFC 2923, 2.1).
+    BlackHole,
+    /// A receive window that has stopped growing.
+    Capped,
+    /// A sender that let acknowledgements pass until a third of its buffer was free.
+    Drained,
+    /// Repaired upon duplicate or selective acknowledgements.
+    Fast,
+    /// A receive window that is still growing.
+    Growing,
+    /// A receive window that never grew.
+    Locked,
+    /// A tail loss probe that took new data: nothing was sent twice.
+    NewDataProbe,
+    /// Packets that would explain it are missing from the capture.
+    NotCaptured,
+    /// A cork's timer would look the same.
+    OrCork,
+    /// What follows may be a message of its own.
+    OrMessages,
+    /// A question that is answered when there is news would look the same.
+    OrNews,
+    /// Messages that nobody asked for would look the same.
+    OrPushes,
+    /// A growing window whose segments are spaced by its pace.
+    Paced,
+    /// Whoever acknowledges stands nearer than whoever answers.
+    Proxy,
+    /// A queue in which others stood at the time.
+    Queue,
+    /// A recovery from a loss is under way.
+    Recovery,
+    /// Others overtook it.
+    Reordered,
+    /// The reply was late.
+    Reply,
+    /// The request was late.
+    Request,
+    /// Nagle's rule as in RFC 896: anything unacknowledged holds a small segment.
+    Rfc896,
+    /// The application reads slowly.
+    SlowReader,
+    /// A window smaller than a segment, until the probe's timer (RFC 9293, 3.8.6.2.1).
+    SmallWindow,
+    /// Many small writes fill the buffer by what the kernel spends on each.
+    SmallWrites,
+    /// A queue that stood for all of the connection.
+    Standing,
+    /// The SYN was lost.
+    Syn,
+    /// The SYN-ACK was lost.
+    SynAck,
+    /// Repaired by a tail loss probe (RFC 8985, 7).
+    TailProbe,
+    /// Repaired by the retransmission timer.
+    Timeout,
+    /// A host that thinks acknowledges first: the request had just arrived.
+    Unacknowledged,
+    /// No answer ever came.
+    Unanswered,
+    /// Flights of unequal size, as no window makes them.
+    Uneven,
+    /// The bytes never came.
+    Unrepaired,
+    /// A window at its end without window scaling (RFC 7323, 2).
+    Unscaled,
+    /// The first copy was lost before the capture saw it.
+    UnseenFirstCopy,
+    /// MSG_MORE: held until all before it was acknowledged.
+    UntilAcknowledged,
+    /// A cork held the reply as a whole.
+    WholeReply,
+    /// A window without room for a segment.
+    ZeroWindow,
+}
+
+impl Form {
+    /// Every form, by its name.
+    pub const ALL: [Self; 42] = [
+        Self::AcceptQueue,
+        Self::AfterLoss,
+        Self::Avoidance,
+        Self::BehindTail,
+        Self::BesideAnswer,
+        Self::BlackHole,
+        Self::Capped,
+        Self::Drained,
+        Self::Fast,
+        Self::Growing,
+        Self::Locked,
+        Self::NewDataProbe,
+        Self::NotCaptured,
+        Self::OrCork,
+        Self::OrMessages,
+        Self::OrNews,
+        Self::OrPushes,
+        Self::Paced,
+        Self::Proxy,
+        Self::Queue,
+        Self::Recovery,
+        Self::Reordered,
+        Self::Reply,
+        Self::Request,
+        Self::Rfc896,
+        Self::SlowReader,
+        Self::SmallWindow,
+        Self::SmallWrites,
+        Self::Standing,
+        Self::Syn,
+        Self::SynAck,
+        Self::TailProbe,
+        Self::Timeout,
+        Self::Unacknowledged,
+        Self::Unanswered,
+        Self::Uneven,
+        Self::Unrepaired,
+        Self::Unscaled,
+        Self::UnseenFirstCopy,
+        Self::UntilAcknowledged,
+        Self::WholeReply,
+        Self::ZeroWindow,
+    ];
+
+    /// The name in JSON and in the documentation.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::AcceptQueue => "accept-queue",
+            Self::AfterLoss => "after-loss",
+            Self::Avoidance => "avoidance",
+            Self::BehindTail => "behind-tail",
+            Self::BesideAnswer => "beside-answer",
+            Self::BlackHole => "black-hole",
+            Self::Capped => "capped",
+            Self::Drained => "drained",
+            Self::Fast => "fast",
+            Self::Growing => "growing",
+            Self::Locked => "locked",
+            Self::NewDataProbe => "new-data-probe",
+            Self::NotCaptured => "not-captured",
+            Self::OrCork => "or-cork",
+            Self::OrMessages => "or-messages",
+            Self::OrNews => "or-news",
+            Self::OrPushes => "or-pushes",
+            Self::Paced => "paced",
+            Self::Proxy => "proxy",
+            Self::Queue => "queue",
+            Self::Recovery => "recovery",
+            Self::Reordered => "reordered",
+            Self::Reply => "reply",
+            Self::Request => "request",
+            Self::Rfc896 => "rfc896",
+            Self::SlowReader => "slow-reader",
+            Self::SmallWindow => "small-window",
+            Self::SmallWrites => "small-writes",
+            Self::Standing => "standing",
+            Self::Syn => "syn",
+            Self::SynAck => "syn-ack",
+            Self::TailProbe => "tail-probe",
+            Self::Timeout => "timeout",
+            Self::Unacknowledged => "unacknowledged",
+            Self::Unanswered => "unanswered",
+            Self::Uneven => "uneven",
+            Self::Unrepaired => "unrepaired",
+            Self::Unscaled => "unscaled",
+            Self::UnseenFirstCopy => "unseen-first-copy",
+            Self::UntilAcknowledged => "until-acknowledged",
+            Self::WholeReply => "whole-reply",
+            Self::ZeroWindow => "zero-window",
+        }
+    }
+}
