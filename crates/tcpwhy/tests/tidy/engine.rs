@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{File, code_lines, none, rust_files};
+use super::{File, code_lines, none, root, rust_files};
 
 /// Rooms of the engine, lowest first: a file uses its own and those before it (ARCHITECTURE: rooms).
 const ROOMS: [&str; 11] = [
@@ -121,6 +121,50 @@ fn functions_of_the_engine_fit_a_screen() {
     none(&wrong);
 }
 
+/// ARCHITECTURE.md shows which room uses which; `BLESS=1` draws it anew.
+#[test]
+fn the_picture_of_the_rooms_is_drawn_from_the_code() {
+    let files = engine_files();
+    let mut uses = BTreeSet::new();
+    for file in &files {
+        let from = room_of(&file.name);
+        let of = named_files(file, &files).into_iter().map(|named| room_of(&named.file).to_owned());
+        uses.extend(of.filter(|to| to != from && ROOMS.contains(&from)).map(|to| (place(from), place(&to))));
+    }
+    let drawn = picture(&uses);
+    let path = root().join("ARCHITECTURE.md");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let (before, rest) = text.split_once("```mermaid\n").expect("ARCHITECTURE.md has a picture");
+    let (shown, behind) = rest.split_once("```\n").expect("the picture ends");
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&path, format!("{before}```mermaid\n{drawn}```\n{behind}")).unwrap();
+    } else {
+        assert_eq!(shown, drawn, "BLESS=1 cargo test -p tcpwhy --test tidy draws it anew");
+    }
+}
+
+/// Each stop of a segment's walk, a row of the table with a file and what happens there in the first and the second pair of backquotes,
+/// is where ARCHITECTURE.md says.
+#[test]
+fn the_walk_of_a_segment_leads_through_files_that_there_are() {
+    let text = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let walk =
+        text.split("\n## ").find(|part| part.starts_with("The walk of one segment")).unwrap_or_default();
+    let stops: Vec<&str> =
+        walk.lines().filter(|line| line.starts_with("| ") && line.contains(".rs`")).collect();
+    let mut wrong = Vec::new();
+    for stop in &stops {
+        let named: Vec<&str> = stop.split('`').skip(1).step_by(2).collect();
+        let code = std::fs::read_to_string(root().join("crates").join(named[0])).unwrap_or_default();
+        let what = named.get(1).map_or("", |name| name.rsplit("::").next().unwrap_or_default());
+        if ["fn", "struct", "enum"].iter().all(|kind| !code.contains(&format!("{kind} {what}"))) {
+            wrong.push(format!("{}: no {what} there: say where it is now", named[0]));
+        }
+    }
+    assert!((8..=12).contains(&stops.len()), "a walk of {} stops", stops.len());
+    none(&wrong);
+}
+
 #[test]
 fn what_is_said_of_the_engine_is_found() {
     let file = |name: &str, text: &str| File { name: format!("{ENGINE}{name}.rs"), text: text.to_owned() };
@@ -152,6 +196,22 @@ fn what_is_said_of_the_engine_is_found() {
     assert_eq!(circles(&graph), [["b", "c", "b"]]);
     let code = "impl A {\n    fn a() -> u8 {\n        // why\n\n        1\n    }\n\n    const fn b() {}\n}\nfn c(\n    d: u8,\n) {\n}";
     assert_eq!(functions(code), [(2, "a", 3), (8, "b", 1), (10, "c", 4)]);
+}
+
+/// The place of a room among those that are drawn: what is below is uppermost in `ROOMS`.
+fn place(room: &str) -> usize {
+    ROOMS.iter().position(|known| *known == room).unwrap_or_default()
+}
+
+/// The rooms as Mermaid draws them. All of them use `words`: that is not drawn.
+fn picture(uses: &BTreeSet<(usize, usize)>) -> String {
+    let mut drawn = String::from("flowchart TD\n");
+    for (from, to) in uses.iter().rev().filter(|(from, _)| ROOMS[*from] != "lib") {
+        if ROOMS[*to] != "words" || ROOMS[*from] == "conduct" {
+            drawn += &format!("    {} --> {}\n", ROOMS[*from], ROOMS[*to]);
+        }
+    }
+    drawn
 }
 
 /// Each function, where it begins, and its lines of code: rustfmt closes it at the depth at which it began.
