@@ -59,14 +59,23 @@ fn ask(wait: &Wait<'_>) -> Verdict {
     if wait.gap < BURST_GAP && wait.class == SegmentClass::New && !wait.flow.plain {
         return receive_window::judge(wait).unwrap_or_else(|| think::judge(wait));
     }
+    // Nothing can be said of a sender whose packets, or what it waited for, are missing.
     not_captured::judge(wait)
+        // What goes out again says so itself, whatever else could have held it.
         .or_else(|| repair::judge(wait))
+        // What time stamps show of the path left before any rule about its sender could hold it.
         .or_else(|| bandwidth::judge(wait))
+        // A small segment that an acknowledgement let go: of all holds the one with the narrowest proof.
         .or_else(|| nagle::judge(wait))
+        // The advertised window is in the capture, and the congestion window is not.
         .or_else(|| receive_window::judge(wait))
+        // A timer's time, where neither window nor Nagle held a partial segment.
         .or_else(|| cork::judge(wait))
+        // Acknowledgements that stay away: before what is told from those that come.
         .or_else(|| receiver_think::withheld(wait))
+        // What is left of a queue that an acknowledgement let go.
         .or_else(|| congestion_window::judge(wait))
+        // The application, as soon as nothing else explains it.
         .unwrap_or_else(|| think::judge(wait))
 }
 

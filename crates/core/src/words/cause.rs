@@ -150,6 +150,9 @@ impl Cause {
     }
 }
 
+// The last one is in its place only if `ALL` has those before it too; a set of causes has 32 places.
+const _: () = assert!(Cause::Unexplained as usize + 1 == Cause::COUNT && Cause::COUNT <= 32);
+
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
