@@ -1,7 +1,7 @@
 # What a developer runs is what CI runs. `make help` lists the targets.
 CARGO ?= cargo
 
-.PHONY: help demo install dist test lint bench page page-pictures golden accuracy exam readme corpus public-captures fuzz mutants tools
+.PHONY: help demo install dist test lint bench page page-pictures golden accuracy exam readme corpus public-captures fuzz mutants thresholds tools
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -61,6 +61,9 @@ fuzz: ## every fuzz target for two minutes (FUZZ="20" for 20 seconds each, FUZZ=
 
 mutants: ## every rule changed in one place at a time: what do the engine's tests not notice? (docs/mutants.md; MUTANTS="nagle.rs" for one file)
 	tools/mutants.sh $(MUTANTS)
+
+thresholds: ## the list of the engine's thresholds (docs/thresholds.md; THRESHOLDS="HELD_BACK_MIN" or all: how far each may be moved)
+	python3 tools/thresholds.py $(THRESHOLDS)
 
 tools: ## the programs that the tests record and compare with
 	@tools/install.sh

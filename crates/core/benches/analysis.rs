@@ -2,7 +2,7 @@
 //!
 //! `cargo bench -p tcpwhy-core --bench analysis [SHAPE] [PACKETS]` shows the time over captures of a fixed seed; under
 //! callgrind it is what the instruction gate counts. With files instead of a shape it prints the reports, to compare
-//! what two versions say.
+//! what two versions say; behind `largest`, only what each exchange was spent on most.
 
 #![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock and its command line")]
 
@@ -30,10 +30,27 @@ fn main() -> std::io::Result<()> {
         println!("{:#?}", analyse(&std::fs::read(file)?, Listing::UpTo(u64::MAX)));
         return Ok(());
     }
+    if let [largest, files @ ..] = words.as_slice()
+        && largest == "largest"
+    {
+        return files.iter().try_for_each(|file| largest_lines(file));
+    }
     match words.first().map(|word| word.parse::<Shape>()) {
         Some(Err(_)) => return compare(&words),
         Some(Ok(shape)) => measure(shape, words.get(1).and_then(|n| n.parse().ok()).unwrap_or(200_000)),
         None => Shape::ALL.into_iter().for_each(|shape| measure(shape, 1_000_000)),
+    }
+    Ok(())
+}
+
+/// What each exchange of a capture was spent on most: what `tools/thresholds.py` compares.
+fn largest_lines(file: &str) -> std::io::Result<()> {
+    for connection in analyse(&std::fs::read(file)?, Listing::UpTo(u64::MAX)).connections {
+        for exchange in &connection.exchanges {
+            let [first, last] = exchange.packets;
+            let largest = exchange.bill.first().map(|line| format!("{} {}", line.cause, line.side));
+            println!("{file} {first}-{last} {}", largest.unwrap_or_default());
+        }
     }
     Ok(())
 }

@@ -8,8 +8,9 @@ use crate::bill::split::Split;
 use crate::words::cause::{Cause, Side};
 use crate::words::form::Form;
 
-/// Waits that are remembered, and the shortest of them.
+/// Waits that are remembered.
 const SUSPECTS_MAX: usize = 8;
+/// The shortest of them.
 const SUSPECT_MIN: Duration = Duration::from_millis(1);
 
 /// What a sender sends while its timer runs (a probe with new data, a segment for a late acknowledgement) does not make

@@ -11,6 +11,7 @@ use super::Connection;
 use crate::bill::revise::Revision;
 use crate::flow::ends::{CLIENT, SERVER, side};
 use crate::words::form::Form;
+use crate::words::limits::BESIDE;
 
 /// Copies in a row that are rather dropped by a host than lost by a path.
 const COPIES_MIN: u8 = 3;
@@ -37,8 +38,9 @@ impl Connection {
 
     /// Whether what passes the capture has reached this end's host.
     pub(super) fn is_beside(&self, end: usize) -> bool {
-        let near =
-            self.tap_rtt[end].zip(self.tap_rtt[1 - end]).is_some_and(|(own, other)| own.times(9) <= other);
+        let near = self.tap_rtt[end]
+            .zip(self.tap_rtt[1 - end])
+            .is_some_and(|(own, other)| own.times(BESIDE) <= other);
         self.is_on_one_host() || near
     }
 

@@ -17,7 +17,7 @@ use crate::rules::verdict::Verdict;
 use crate::tally::closed::Closed;
 use crate::tally::ledger::Ledger;
 use crate::words::cause::Cause;
-use crate::words::limits::HOST_VARIATION;
+use crate::words::limits::{HOST_VARIATION, ROUND_TRIP_PLAY};
 use crate::words::report::{Confidence, Kind};
 
 /// A program that answers a question hardly ever takes longer for certain: a second, as captures measure it.
@@ -68,7 +68,8 @@ impl Connection {
         let before = self.flows[SERVER].last_data.as_ref()?;
         let rtt_to_client = self.tap_rtt(CLIENT);
         let reaction = at - before.at - rtt_to_client;
-        (reaction >= -HOST_VARIATION - rtt_to_client.divided_by(8)).then(|| reaction.at_least_zero())
+        (reaction >= -HOST_VARIATION - rtt_to_client.divided_by(ROUND_TRIP_PLAY))
+            .then(|| reaction.at_least_zero())
     }
 
     fn turn(&self, open: &Open, at: Instant) -> Turn {

@@ -16,7 +16,7 @@ use crate::rules::verdict::Verdict;
 use crate::rules::wait::Wait;
 use crate::rules::{self, cork, crossed, nagle, not_captured, repair, server_think};
 use crate::words::cause::Cause;
-use crate::words::limits::BURST_GAP;
+use crate::words::limits::{BURST_GAP, ROUND_TRIP_PLAY};
 use crate::words::report::Trigger;
 
 /// What a writer that is woken takes to write on.
@@ -106,7 +106,7 @@ impl Connection {
         open.request.index == 1
             && open.pieces.is_empty()
             && open.reply_first.is_none()
-            && segment.at - open.request_at() < rtt_to_sender - rtt_to_sender.divided_by(8)
+            && segment.at - open.request_at() < rtt_to_sender - rtt_to_sender.divided_by(ROUND_TRIP_PLAY)
     }
 
     /// Both ends, for rules that ask about both.
@@ -184,7 +184,7 @@ impl Connection {
             None => matches!(class, SegmentClass::New | SegmentClass::OutOfOrderOrRepair { .. }),
             Some(_) if self.frames.answers() => true,
             Some(reply) => {
-                let reached = request.at + (server - server.divided_by(8));
+                let reached = request.at + (server - server.divided_by(ROUND_TRIP_PLAY));
                 class == SegmentClass::New
                     && reached <= segment.at
                     && reached > reply.at

@@ -13,6 +13,7 @@ use crate::rules::{drain, late_start, round_trip};
 use crate::tally::closed::Closed;
 use crate::tally::ledger::Ledger;
 use crate::words::cause::Side;
+use crate::words::limits::ROUND_TRIP_PLAY;
 use crate::words::report::{Kind, Pairing};
 
 impl Connection {
@@ -108,7 +109,7 @@ impl Connection {
             stamps.is_some_and(|stamps| path.answers_repair(stamps.ecr))
         };
         if let (Some(next), Some(repaired)) = (next, path.repaired_at())
-            && next.at - repaired < rtt_to_listener - rtt_to_listener.divided_by(8)
+            && next.at - repaired < rtt_to_listener - rtt_to_listener.divided_by(ROUND_TRIP_PLAY)
             && !echoes(next)
         {
             path.discard(); // the peer went on before the retransmission can have reached it

@@ -29,6 +29,7 @@ use crate::rules::{self, round_trip};
 use crate::tally::closed::Closed;
 use crate::tally::ledger::Ledger;
 use crate::words::cause::Cause;
+use crate::words::limits::BESIDE;
 use crate::words::mark::{Mark, Role};
 use crate::words::report::{Confidence, Kind, Pairing, Trigger};
 
@@ -487,7 +488,7 @@ impl Connection {
     /// How sure it is that the answering side took the time that nothing else did.
     fn think_confidence(&self, ask: &Ask) -> Confidence {
         let (rtt_to_server, rtt_to_asker) = (self.tap_rtt(1 - ask.asker), self.tap_rtt(ask.asker));
-        let near = rtt_to_server.times(9) <= rtt_to_server + rtt_to_asker
+        let near = rtt_to_server.times(BESIDE) <= rtt_to_server + rtt_to_asker
             || rtt_to_server < Duration::from_millis(1);
         let missed = self.flows.iter().any(|flow| flow.missing_from_capture || flow.missed_since_data > 0);
         let missed = missed || self.beyond().is_some();

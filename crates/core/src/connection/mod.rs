@@ -43,6 +43,7 @@ use crate::rules::sender_model::SenderModel;
 use crate::tally::closed::ServiceKey;
 use crate::tally::ledger::Ledger;
 use crate::words::cause::Side;
+use crate::words::limits::BESIDE;
 use crate::words::mark::Mark;
 use crate::words::report::Vantage;
 use frames::Frames;
@@ -50,6 +51,10 @@ use roles::Roles;
 use talk::Talk;
 
 /// One connection while it is open.
+///
+/// Its methods are of four kinds: `on_*` take something that happened and change its state, `learn_*` measure from it, those that
+/// are named for a question (`is_*`, `starts_message`, `silence`) decide and change nothing but memory of their own, and `close*` hand what is
+/// over to the ledger. From outside a segment comes in by `on_usual` or `on_segment`, and `close` ends it.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "each says something of its own")]
 pub(crate) struct Connection {
@@ -258,9 +263,9 @@ impl Connection {
         let [Some(client), Some(server)] = self.tap_rtt else { return Vantage::Unknown };
         if self.is_on_one_host() || client + server < Duration::from_micros(100) {
             Vantage::Unknown
-        } else if client.times(9) <= server {
+        } else if client.times(BESIDE) <= server {
             Vantage::Client
-        } else if server.times(9) <= client {
+        } else if server.times(BESIDE) <= client {
             Vantage::Server
         } else {
             Vantage::Middle

@@ -35,8 +35,9 @@ const UNANSWERED_MIN: u8 = 2;
 
 /// So many messages that nobody asked for are a habit.
 const PUSHES_MIN: u32 = 3;
-/// An answer that takes no longer comes at once, and so many are no chance.
+/// An answer that takes no longer comes at once.
 const QUICK: Duration = Duration::from_millis(2);
+/// So many of them are no chance.
 const QUICK_MIN: u32 = 3;
 
 /// A message of the server's that nobody asked for: what the client says next may be its answer.

@@ -26,8 +26,9 @@ const NEW_REQUEST_AFTER: Duration = Duration::from_millis(1_500);
 const SETTLED_AFTER: Duration = Duration::from_secs(10);
 /// Shorter silences end a message too, if no answer ever comes.
 const PIECE_AFTER: Duration = Duration::from_millis(200);
-/// So many bytes are a key that a person presses, or two, and so long the least time that it takes to find the next one.
+/// So many bytes are a key that a person presses, or two.
 const KEYS_MAX: u32 = 4;
+/// The least time that it takes to find the next key.
 const KEY_AFTER: Duration = Duration::from_millis(50);
 /// Questions whose second part came by a timer so many times in a row were messages of their own.
 const ASKED_MIN: u8 = 3;

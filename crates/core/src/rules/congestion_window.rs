@@ -22,7 +22,7 @@ use crate::bill::charge::Charge;
 use crate::flow::segment_class::{SegmentClass, SendQueue};
 use crate::flow::view::ClockingAck;
 use crate::words::cause::Cause;
-use crate::words::limits::BURST_GAP;
+use crate::words::limits::{BURST_GAP, LATE_SHARE};
 use crate::words::report::{Confidence, Detail, Trigger};
 
 pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
@@ -106,7 +106,7 @@ fn piled_up(wait: &Wait<'_>) -> bool {
 fn follows_late(wait: &Wait<'_>, ack: &ClockingAck) -> bool {
     let late = wait.segment.at - ack.earliest_departure;
     let most = if wait.near_sender() {
-        wait.gap.divided_by(8).min(SLOW_HOST)
+        wait.gap.divided_by(LATE_SHARE).min(SLOW_HOST)
     } else {
         wait.rtt_to_sender.divided_by(2)
     };

@@ -20,8 +20,9 @@ use crate::words::report::{Confidence, Detail};
 /// No SYN-ACK that was not lost takes this long to be repeated (TCP_TIMEOUT_INIT, 1 s since Linux 3.1).
 pub(crate) const LOST_AFTER: Duration = Duration::from_millis(900);
 
-/// The first timers of SYNs: 1 s (RFC 6298), 3 s before (RFC 1122, 4.2.3.1), and how much later they fire.
+/// The first timers of SYNs: 1 s (RFC 6298), 3 s before (RFC 1122, 4.2.3.1).
 const SYN_TIMERS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(3)];
+/// How much later they fire: a coarse wheel's eighth (kernel/time/timer.c).
 const SYN_TIMER_PLAY: Duration = Duration::from_millis(120);
 
 /// The round trip to the server: no more than its `quickest` reaction since, where the handshake of one SYN took a SYN's timer longer. It

@@ -1,6 +1,6 @@
 //! Was the sender blocked, and by what? One file for each mechanism, asked in the order of certainty.
 //!
-//! Every rule gets the same [`Wait`](wait::Wait): an interval in which a sender in the middle of a message sent nothing, and what
+//! Every rule gets the same [`Wait`]: an interval in which a sender in the middle of a message sent nothing, and what
 //! that sender knew by its end. A rule answers with the split of the interval, or with nothing.
 
 pub(crate) mod answers;

@@ -25,7 +25,7 @@ use crate::flow::segment_class::{LastData, SegmentClass, SendQueue};
 use crate::flow::view::ClockingAck;
 use crate::words::cause::Cause;
 use crate::words::form::Form;
-use crate::words::limits::{BURST_GAP, HELD_BACK_MIN, RTO_MIN};
+use crate::words::limits::{BURST_GAP, HELD_BACK_MIN, LATE_SHARE, RTO_MIN};
 use crate::words::report::{Confidence, Detail, Trigger};
 
 /// A pause seen elsewhere shorter than this says more about a cold start than about the application.
@@ -64,7 +64,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     }
     if !wait.follows(&ack) {
         let late = wait.segment.at - ack.earliest_departure;
-        if late > wait.gap.divided_by(8) {
+        if late > wait.gap.divided_by(LATE_SHARE) {
             confidence = Confidence::Possible;
         }
         split.take(if wait.near_sender() {
@@ -78,8 +78,8 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     // has shown how long it pauses by itself before this write; that part of the wait is not Nagle's. A pause longer than
     // the whole wait was another one's.
     // Far from its sender, what came before may have been late, and the wait so much shorter.
-    let late =
-        if wait.near_sender() { Duration::ZERO } else { wait.flow.queued_peak.min(wait.gap.divided_by(8)) };
+    let late = wait.flow.queued_peak.min(wait.gap.divided_by(LATE_SHARE));
+    let late = if wait.near_sender() { Duration::ZERO } else { late };
     let pause_max = wait.gap + wait.tolerance() + late;
     if let Some(pause) = pause.filter(|&pause| pause >= PAUSE_MIN && pause <= pause_max) {
         confidence = confidence.min(Confidence::Likely);
@@ -162,7 +162,7 @@ fn follows_late(wait: &Wait<'_>, ack: &ClockingAck) -> bool {
         let pause = wait.model.pause(wait.index, wait.last.len);
         pause.is_some_and(|pause| pause <= wait.gap.divided_by(4))
     };
-    let soon = late <= wait.gap.divided_by(8)
+    let soon = late <= wait.gap.divided_by(LATE_SHARE)
         && (wait.model.nagle_held > 0 || late <= wait.rtt_to_sender.divided_by(2) || prompt());
     // The rest of a write waits for nothing else.
     let rest = wait.last.queue == SendQueue::More
@@ -174,7 +174,7 @@ fn follows_late(wait: &Wait<'_>, ack: &ClockingAck) -> bool {
     // Near its sender that host stood still between the two, as a virtual machine's does: the same two pieces were held before.
     let near = wait.near_sender();
     let stood_still =
-        is_usual(wait) && held_back && wait.model.nagle_held > 0 && late <= wait.gap.divided_by(8);
+        is_usual(wait) && held_back && wait.model.nagle_held > 0 && late <= wait.gap.divided_by(LATE_SHARE);
     (if near { stood_still } else { held_back && soon || rest || usual })
         && wait.model.nagle_ignored == 0
         && ack.earliest_departure > wait.last.at

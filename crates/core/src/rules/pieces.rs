@@ -10,7 +10,7 @@
 use super::used_up::which;
 use super::verdict::Held;
 use super::wait::Wait;
-use super::whole_round::WHOLE_ROUND_MIN;
+use super::whole_round::{WHOLE_ROUND_MIN, lasts_a_round};
 use crate::flow::view::ClockingAck;
 use crate::words::cause::Cause;
 use crate::words::form::Form;
@@ -20,7 +20,7 @@ use crate::words::report::Confidence;
 /// Whoever goes on at once behind a piece that had emptied its queue (`send_buffer::writes_on`) waits behind such a one for the same acknowledgements as behind any other.
 pub(super) fn between_pieces(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Held> {
     let many = wait.last.flight >= INITIAL_WINDOW_SEGMENTS * wait.mss && wait.last.len > wait.mss;
-    let whole_round = wait.gap >= wait.rtt() - wait.rtt().divided_by(4) && wait.gap >= WHOLE_ROUND_MIN;
+    let whole_round = lasts_a_round(wait) && wait.gap >= WHOLE_ROUND_MIN;
     if !(wait.model.writes_on && many && whole_round && wait.is_full()) {
         return None;
     }
@@ -44,6 +44,6 @@ pub(super) fn counted_out(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Held> {
     if wait.segment.payload_len > wait.last.len {
         return Some(which(wait, ack));
     }
-    let whole_round = wait.gap >= wait.rtt() - wait.rtt().divided_by(4) && wait.gap >= WHOLE_ROUND_MIN;
+    let whole_round = lasts_a_round(wait) && wait.gap >= WHOLE_ROUND_MIN;
     whole_round.then_some((Cause::SendBuffer, Some(Form::SmallWrites), Confidence::Possible))
 }

@@ -19,6 +19,7 @@ use crate::words::report::{Confidence, Detail};
 
 /// Shorter handshakes are late for other reasons.
 const OPENED_MIN: Duration = Duration::from_millis(10);
+/// Whoever acknowledges is so many times nearer. Source: none written down.
 const NEARER: i64 = 10;
 /// As many answers about as late as the handshake are no chance.
 const ANSWERS_MIN: u8 = 2;

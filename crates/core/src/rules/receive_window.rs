@@ -21,7 +21,7 @@ use crate::flow::segment_class::{SegmentClass, SendQueue};
 use crate::flow::view::ClockingAck;
 use crate::words::cause::Cause;
 use crate::words::form::Form;
-use crate::words::limits::{BURST_GAP, RTO_MIN};
+use crate::words::limits::{BURST_GAP, LATE_SHARE, RTO_MIN};
 use crate::words::report::{Confidence, Detail, Trigger};
 
 /// The window field without scaling.
@@ -53,7 +53,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     let follows = wait.follows(&ack);
     // A writer that slept for room is woken, however short the way is.
     let late = wait.segment.at - ack.earliest_departure;
-    let woken = ack.room == 0 && late <= wait.gap.divided_by(8).min(SLOW_HOST);
+    let woken = ack.room == 0 && late <= wait.gap.divided_by(LATE_SHARE).min(SLOW_HOST);
     let long_open = late > wait.rtt() + wait.tolerance() && !woken;
     // What fills the window to its last byte was cut there (tcp_mss_split_point, net/ipv4/tcp_output.c) and is pushed all the
     // same where it is several packets (__tcp_transmit_skb, since 5.4).
@@ -62,12 +62,6 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         return went_on_late(wait, &ack).filter(|_| !emptied);
     }
     let (cause, form) = whose(wait, &ack);
-    let detail = Detail {
-        window_bytes: Some(u64::from(ack.window)),
-        flight_bytes: Some(u64::from(ack.flight)),
-        form,
-        ..Detail::default()
-    };
     let certain = follows && !fits(&ack) && !flow.scale_bounds.is_in_use();
     // A window stands still while something before it is missing: without the loss it might not have held anything.
     let behind_hole =
@@ -80,7 +74,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     let split = link_share::split(wait);
     let charge = Charge::new(cause, flow.side, Duration::ZERO, confidence)
         .evidence(ack.packet, wait.segment.packet)
-        .detail(detail);
+        .detail(measured(&ack, form));
     Some(Verdict { split: split.rest(charge), trigger: Trigger::Packet(ack.packet) })
 }
 
@@ -100,15 +94,9 @@ fn went_on_late(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Verdict> {
         queueing::behind(wait, ack)
     });
     let (cause, form) = whose(wait, ack);
-    let detail = Detail {
-        window_bytes: Some(u64::from(ack.window)),
-        flight_bytes: Some(u64::from(ack.flight)),
-        form,
-        ..Detail::default()
-    };
     let charge = Charge::new(cause, wait.flow.side, Duration::ZERO, Confidence::Likely)
         .evidence(wait.last.packet, ack.packet)
-        .detail(detail);
+        .detail(measured(ack, form));
     Some(Verdict { split: split.rest(charge), trigger: Trigger::Packet(ack.packet) })
 }
 
@@ -120,15 +108,9 @@ pub(crate) fn before_nagle(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Charge>
             && opened.room < wait.segment.payload_len as i32
     })?;
     let (cause, form) = whose(wait, &opened);
-    let detail = Detail {
-        window_bytes: Some(u64::from(opened.window)),
-        flight_bytes: Some(u64::from(opened.flight)),
-        form,
-        ..Detail::default()
-    };
     let held = opened.earliest_departure - wait.last.at;
     let charge = Charge::new(cause, wait.flow.side, held, Confidence::Likely);
-    Some(charge.evidence(wait.last.packet, opened.packet).detail(detail))
+    Some(charge.evidence(wait.last.packet, opened.packet).detail(measured(&opened, form)))
 }
 
 /// Whether the segment goes beyond any window that passed the capture: the one that let it go is missing.
@@ -138,6 +120,16 @@ pub(crate) fn update_unseen(wait: &Wait<'_>) -> bool {
     wait.class == SegmentClass::New
         && !flow.scale_bounds.is_in_use()
         && flow.right_edge_seen().is_some_and(beyond)
+}
+
+/// How large the window was, and how much of it was in flight.
+fn measured(ack: &ClockingAck, form: Option<Form>) -> Detail {
+    Detail {
+        window_bytes: Some(u64::from(ack.window)),
+        flight_bytes: Some(u64::from(ack.flight)),
+        form,
+        ..Detail::default()
+    }
 }
 
 /// A window that stands at its ceiling is the buffer's; one that had shrunk is the reader's.

@@ -21,15 +21,23 @@ use crate::flow::direction::Flow;
 use crate::flow::segment_class::{SegmentClass, SendQueue};
 use crate::words::cause::Cause;
 use crate::words::form::Form;
-use crate::words::limits::{BURST_GAP, HELD_BACK_MIN, RTO_MIN, TIMER_TICK};
+use crate::words::limits::{BURST_GAP, HELD_BACK_MIN, ROUND_TRIP_PLAY, RTO_MIN, TIMER_TICK};
 use crate::words::report::{Confidence, Detail, Trigger};
+
+/// By one part in so many the estimate of the smoothed round trip is off: it moves by an eighth with each sample (RFC 6298, 2.3), and the
+/// capture may miss the last one.
+const SRTT_PLAY: i64 = 8;
+
+/// The floor of 200 ms is counted in ticks of up to 10 ms (HZ=100): so much less may pass.
+const FLOOR_PLAY: Duration = Duration::from_millis(10);
 
 pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     let confidence = match wait.class {
         SegmentClass::Retransmission { .. } => Confidence::Certain,
         SegmentClass::OutOfOrderOrRepair { noticed_at } => {
             // Sooner than any signal could reach the sender: overtaken on the way, not lost.
-            let sooner = wait.segment.at - noticed_at < wait.rtt_to_sender - wait.rtt_to_sender.divided_by(8);
+            let sooner = wait.segment.at - noticed_at
+                < wait.rtt_to_sender - wait.rtt_to_sender.divided_by(ROUND_TRIP_PLAY);
             if sooner || wait.flow.left_before(wait.segment, wait.mss) {
                 return Some(overtaken(wait));
             }
@@ -122,7 +130,7 @@ fn may_repair(wait: &Wait<'_>) -> bool {
 fn kind(wait: &Wait<'_>) -> (Cause, Form) {
     let srtt = wait.flow.rto.srtt().unwrap_or(wait.rtt()).max(wait.rtt());
     // The estimate of the timer may be above the kernel's; its floor of 200 ms above the round trip is not.
-    let timer = RTO_MIN + srtt - Duration::from_millis(10) - srtt.divided_by(8);
+    let timer = RTO_MIN + srtt - FLOOR_PLAY - srtt.divided_by(SRTT_PLAY);
     let missing_for = missing_since(wait.class).map_or(Duration::ZERO, |since| wait.segment.at - since);
     if wait.gap >= timer || (missing_for >= timer && by_itself(wait)) {
         return (Cause::Rto, Form::Timeout);
@@ -152,7 +160,7 @@ pub(super) fn is_probe(wait: &Wait<'_>) -> bool {
     let srtt = flow.rto.srtt().unwrap_or(wait.rtt()).max(wait.rtt());
     let lone = flow.sent.len() == 1 && flow.flight() <= wait.mss;
     let (least, most) = if lone {
-        (RTO_MIN + srtt - Duration::from_millis(10), (srtt.times(2) + RTO_MIN).min(flow.rto.rto()))
+        (RTO_MIN + srtt - FLOOR_PLAY, (srtt.times(2) + RTO_MIN).min(flow.rto.rto()))
     } else {
         (srtt.times(2), srtt.times(2))
     };
@@ -162,7 +170,7 @@ pub(super) fn is_probe(wait: &Wait<'_>) -> bool {
         flow.view.clocking_ack().map_or(wait.last.at, |ack| ack.earliest_departure.max(wait.last.at));
     let since = if queued { wait.last.at } else { advanced };
     let waited = wait.segment.at - since;
-    waited >= (least - srtt.divided_by(8)).max(HELD_BACK_MIN)
+    waited >= (least - srtt.divided_by(SRTT_PLAY)).max(HELD_BACK_MIN)
         && waited <= most + srtt.divided_by(4) + TIMER_TICK.times(3)
         && (queued || nagle::would_hold(wait))
 }
@@ -181,7 +189,7 @@ fn is_probe_from_afar(wait: &Wait<'_>) -> bool {
         && wait.last.spacing.times(4) <= wait.gap
         && wait.is_full()
         && wait.segment.payload_len <= wait.mss
-        && wait.gap >= (least - srtt.divided_by(8)).max(HELD_BACK_MIN)
+        && wait.gap >= (least - srtt.divided_by(SRTT_PLAY)).max(HELD_BACK_MIN)
         && wait.gap <= most
         && !was_let_go(wait)
 }
@@ -303,7 +311,7 @@ pub(crate) fn timers_of(timer: Duration, copies: u16) -> Duration {
 
 /// How far the estimate of a timer is off.
 fn timer_play(timer: Duration) -> Duration {
-    timer.divided_by(8) + Duration::from_millis(8)
+    timer.divided_by(SRTT_PLAY) + TIMER_TICK.times(2)
 }
 
 /// Whether a wait is as long as a repair takes: a tail loss probe's time or the timer's, where nothing was queued and any
@@ -322,7 +330,7 @@ fn timed(wait: &Wait<'_>) -> bool {
         return true; // a sender that has more does not pause by itself
     }
     let srtt = wait.flow.rto.srtt().unwrap_or(rtt).max(rtt);
-    let shortest = RTO_MIN + srtt - srtt.divided_by(8) - Duration::from_millis(10);
+    let shortest = RTO_MIN + srtt - srtt.divided_by(SRTT_PLAY) - FLOOR_PLAY;
     // A packet that is missing may be an acknowledgement as well.
     let twice = wait.flow.missed_since_data > 1 && wait.gap >= shortest.times(3);
     twice || (shortest..=longest).contains(&wait.gap)

@@ -7,7 +7,9 @@ use super::verdict::Verdict;
 use crate::estimate::rounds::Rounds;
 use crate::estimate::timer_hits::{TimerHits, is_of_timer};
 use crate::words::cause::Cause;
-use crate::words::limits::RTO_MIN;
+
+/// A reply that comes sooner waited for no timer: half the shortest one's length. Source: RTO_MIN.
+const QUICK_REPLY_MAX: Duration = Duration::from_millis(100);
 
 /// What a sender does when nothing holds it back.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -83,7 +85,7 @@ impl SenderModel {
         if !small {
             return;
         }
-        if waited < RTO_MIN.divided_by(2) {
+        if waited < QUICK_REPLY_MAX {
             self.quick_replies = self.quick_replies.saturating_add(1);
         } else if is_of_timer(waited, timer, self.timer_hits().are_proven()) {
             self.timer_hits.get_or_insert_default().on_hit(at, waited, blur);
@@ -100,7 +102,7 @@ impl SenderModel {
     /// The same of a small one that took its server so long, sooner than any timer.
     #[inline]
     pub(crate) fn on_quick_reply(&mut self, thought: Duration) {
-        if thought < RTO_MIN.divided_by(2) {
+        if thought < QUICK_REPLY_MAX {
             self.quick_replies = self.quick_replies.saturating_add(1);
         } else if let Some(hits) = &mut self.timer_hits {
             hits.on_miss();

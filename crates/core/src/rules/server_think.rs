@@ -21,14 +21,16 @@ use crate::flow::ends::SERVER;
 use crate::flow::segment_class::{LastData, SegmentClass};
 use crate::words::cause::Cause;
 use crate::words::form::Form;
-use crate::words::limits::RTO_MIN;
+use crate::words::limits::{BESIDE, ROUND_TRIP_PLAY, RTO_MIN};
 use crate::words::report::{Confidence, Detail, Trigger};
 
 /// Few clients wait for an answer for so long; for news they do.
 const NEWS_MIN: Duration = Duration::from_secs(60);
+/// From here on it is no more than likely that somebody waited. Source: none written down.
 const TIMEOUT_MIN: Duration = Duration::from_secs(10);
 /// Whoever reacts takes a tenth of the time that the other end takes to ask again, or less.
 const REACTS: i64 = 10;
+/// Who takes longer than this to ask again may have answered first. Source: none written down.
 const ASKS_AGAIN_MIN: Duration = Duration::from_secs(1);
 /// A server that speaks first and takes longer may have nothing to say to somebody who waits.
 const GREETS_MAX: Duration = Duration::from_millis(200);
@@ -144,7 +146,7 @@ fn own_time(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration, beh
     let rtt = rtt_to_server + pair.tap_rtt[open.initiator];
     // Of a request of several segments a slow link behind the capture may have taken a part.
     let short = open.request_bytes <= u64::from(pair.sizes[open.initiator]) || pair.flows[server].on_one_host;
-    let near = rtt_to_server.times(9) <= rtt || (rtt_to_server < Duration::from_millis(1) && short);
+    let near = rtt_to_server.times(BESIDE) <= rtt || (rtt_to_server < Duration::from_millis(1) && short);
     let model = &pair.models[server];
     let small = segment.payload_len < pair.sizes[server];
     let slow = left >= RTO_MIN;
@@ -192,6 +194,6 @@ fn surest(open: &Open, wait: Duration) -> Confidence {
 /// than that can have reached the peer, as far as the way there is known, and does not echo its time stamp.
 pub(crate) fn is_spurious(rtt_to_server: Duration, open: &Open, segment: &Segment) -> bool {
     let echoed = segment.options.timestamps.is_some_and(|stamps| open.request.answers_repair(stamps.ecr));
-    let too_late = |at| segment.at - at < rtt_to_server - rtt_to_server.divided_by(8);
+    let too_late = |at| segment.at - at < rtt_to_server - rtt_to_server.divided_by(ROUND_TRIP_PLAY);
     !echoed && open.request.repaired_at().is_some_and(too_late)
 }

@@ -32,8 +32,9 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Verdict {
 
 /// Silence in which a message may have ended.
 const MESSAGE_AFTER: Duration = Duration::from_millis(200);
-/// ... or so many times what one end takes to react to the other, and no less than this.
+/// ... or so many times what one end takes to react to the other.
 const REACTIONS: i64 = 20;
+/// ... and no less than this.
 const REACTION_MIN: Duration = Duration::from_millis(50);
 /// A write that comes by itself falls into the time that an acknowledgement takes to the sender in one case of so many.
 const CHANCE: i64 = 16;

@@ -10,7 +10,7 @@ use tcpwhy_wire::Duration;
 
 use super::verdict::Held;
 use super::wait::Wait;
-use super::whole_round::is_whole_round;
+use super::whole_round::{is_whole_round, lasts_a_round};
 use super::{delayed_ack_cwnd, link_share, pacing, receive_window, receiver_think, send_buffer, slow_start};
 use crate::bill::charge::Charge;
 use crate::estimate::growth::Shape;
@@ -30,7 +30,7 @@ pub(super) fn which(wait: &Wait<'_>, ack: &ClockingAck) -> Held {
     let rounds = &wait.model.rounds;
     let flight = rounds.flight_with(ack.flight);
     // In the middle of a round its flight is not complete: what the last ones did says more.
-    if rounds.growing && wait.gap < wait.rtt() - wait.rtt().divided_by(4) {
+    if rounds.growing && !lasts_a_round(wait) {
         return (slow_start::cause(rounds, flight), None, Confidence::Likely);
     }
     if send_buffer::drained(wait, ack) {

@@ -6,7 +6,7 @@ use super::sender_model::SenderModel;
 use crate::flow::direction::Flow;
 use crate::flow::segment_class::{LastData, SegmentClass};
 use crate::flow::view::ClockingAck;
-use crate::words::limits::HOST_VARIATION;
+use crate::words::limits::{HOST_VARIATION, LATE_SHARE};
 
 /// What a slow host takes to answer an acknowledgement with the next segment.
 pub(super) const SLOW_HOST: Duration = Duration::from_millis(4);
@@ -46,7 +46,8 @@ impl Wait<'_> {
     /// How closely a segment follows what released it: the host's own latency near the sender, the path's variation
     /// on top far from it.
     pub(crate) fn tolerance(&self) -> Duration {
-        let host = self.gap.divided_by(8).max(Duration::from_micros(150)).min(Duration::from_millis(1));
+        let host =
+            self.gap.divided_by(LATE_SHARE).max(Duration::from_micros(150)).min(Duration::from_millis(1));
         host + self.rtt_to_sender.divided_by(16)
     }
 

@@ -13,6 +13,10 @@ use super::wait::Wait;
 use crate::bill::held::DOUBTED;
 use crate::words::cause::Cause;
 
+/// By one part in so many a wait for a round's acknowledgement may be shorter than the round trip that was measured. Source: none
+/// written down.
+const ROUND_SHARE: i64 = 4;
+
 /// A silence shorter than this may end with an acknowledgement by chance.
 pub(super) const WHOLE_ROUND_MIN: Duration = Duration::from_millis(1);
 
@@ -23,10 +27,14 @@ pub(crate) fn flight(wait: &Wait<'_>, verdict: &Verdict) -> Option<u32> {
     Some(wait.model.rounds.flight_with(ack.flight))
 }
 
+/// Whether a wait was about as long as a round trip.
+pub(super) fn lasts_a_round(wait: &Wait<'_>) -> bool {
+    wait.gap >= wait.rtt() - wait.rtt().divided_by(ROUND_SHARE)
+}
+
 /// Whether a wait was about a round trip, and not the link's.
 pub(crate) fn is_whole_round(wait: &Wait<'_>) -> bool {
-    let rtt = wait.rtt();
-    wait.gap >= rtt - rtt.divided_by(4)
+    lasts_a_round(wait)
         && wait.gap >= WHOLE_ROUND_MIN
         && link_share::split(wait).left() >= wait.gap.divided_by(2)
 }

@@ -1,7 +1,8 @@
 //! Which thresholds do several rooms share? What each is, and where it comes from; units are those of the types, or bytes,
 //! segments and servers.
 //!
-//! A threshold that one room uses stands there, beside what it decides.
+//! A threshold that one room uses stands there, beside what it decides. docs/thresholds.md lists them all, with how far each may be
+//! moved.
 
 use tcpwhy_wire::Duration;
 
@@ -14,6 +15,17 @@ pub(crate) const HELD_BACK_MIN: Duration = Duration::from_millis(8);
 
 /// By how much a host's answers vary, and with them the estimate of the way to it. Source: none written down.
 pub(crate) const HOST_VARIATION: Duration = Duration::from_micros(150);
+
+/// An estimate of a round trip is too long by one part in so many at most: what comes sooner than the rest of it was not caused by
+/// what it seems to answer. Source: none written down.
+pub(crate) const ROUND_TRIP_PLAY: i64 = 8;
+
+/// What comes late by no more than one part in so many of the wait before it is late by chance, or a busy host's. Source: none
+/// written down.
+pub(crate) const LATE_SHARE: i64 = 8;
+
+/// A capture stands beside an end where the other one is so many times as far away. Source: none written down.
+pub(crate) const BESIDE: i64 = 9;
 
 /// A path's smallest round trip was seen shorter by at least this on another connection, or a packet was late by as much: a
 /// queue. Source: none written down.

@@ -165,6 +165,29 @@ fn the_walk_of_a_segment_leads_through_files_that_there_are() {
     none(&wrong);
 }
 
+/// docs/thresholds.md lists every named threshold with the value that it has; `make thresholds` writes it anew.
+#[test]
+fn every_threshold_is_listed_with_its_value() {
+    let page = std::fs::read_to_string(root().join("docs/thresholds.md")).unwrap();
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for file in engine_files() {
+        let inside = &file.name[ENGINE.len()..];
+        if !["words/limits.rs", "rules/", "bill/", "connection/"].iter().any(|room| inside.starts_with(room))
+        {
+            continue;
+        }
+        for (name, value) in times(&file.text) {
+            count += 1;
+            if !page.contains(&format!("| `{name}` | `{inside}` | {value} |")) {
+                wrong.push(format!("{}: {name} is {value}: `make thresholds` lists it", file.name));
+            }
+        }
+    }
+    assert!(count > 40, "{count} thresholds are not all");
+    none(&wrong);
+}
+
 #[test]
 fn what_is_said_of_the_engine_is_found() {
     let file = |name: &str, text: &str| File { name: format!("{ENGINE}{name}.rs"), text: text.to_owned() };
@@ -195,7 +218,32 @@ fn what_is_said_of_the_engine_is_found() {
     }
     assert_eq!(circles(&graph), [["b", "c", "b"]]);
     let code = "impl A {\n    fn a() -> u8 {\n        // why\n\n        1\n    }\n\n    const fn b() {}\n}\nfn c(\n    d: u8,\n) {\n}";
+    assert_eq!(
+        times(
+            "const A: Duration = Duration::from_millis(1_500);\npub(crate) const B: Duration = Duration::from_secs(1);\n    const C: Duration = Duration::from_secs(2);"
+        ),
+        [("A".to_owned(), "1,500 ms".to_owned()), ("B".to_owned(), "1 s".to_owned())]
+    );
     assert_eq!(functions(code), [(2, "a", 3), (8, "b", 1), (10, "c", 4)]);
+}
+
+/// The times that a file has names for, as `8 ms`.
+fn times(text: &str) -> Vec<(String, String)> {
+    let units = [("nanos", "ns"), ("micros", "µs"), ("millis", "ms"), ("secs", "s")];
+    let time = |line: &str| {
+        let (unit, rest) = line.split_once('(')?;
+        let unit = units.iter().find(|(name, _)| *name == unit)?.1;
+        let number: u64 = rest.strip_suffix(");")?.replace('_', "").parse().ok()?;
+        let thousands = if number < 1_000 { String::new() } else { format!("{},", number / 1_000) };
+        let digits = if number < 1_000 { format!("{number}") } else { format!("{:03}", number % 1_000) };
+        Some(format!("{thousands}{digits} {unit}"))
+    };
+    let named = |line: &str| {
+        let (_, rest) = line.split_once("const ")?;
+        let (name, value) = rest.split_once(": Duration = Duration::from_")?;
+        Some((name.to_owned(), time(value)?))
+    };
+    text.lines().filter(|line| !line.starts_with(' ')).filter_map(named).collect()
 }
 
 /// The place of a room among those that are drawn: what is below is uppermost in `ROOMS`.
