@@ -7,18 +7,16 @@ use super::Connection;
 use super::frames;
 use super::roles::{PAUSE_MIN, Parked, Turn};
 use crate::bill::account::Account;
-use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
-use crate::bill::split::Split;
 use crate::flow::ends::{CLIENT, SERVER, side};
 use crate::flow::segment_class::SegmentClass;
-use crate::rules::round_trip;
 use crate::rules::verdict::Verdict;
+use crate::rules::{round_trip, server_think};
 use crate::tally::closed::Closed;
 use crate::tally::ledger::Ledger;
 use crate::words::cause::Cause;
 use crate::words::limits::{HOST_VARIATION, ROUND_TRIP_PLAY};
-use crate::words::report::{Confidence, Kind};
+use crate::words::report::Kind;
 
 /// A program that answers a question hardly ever takes longer for certain: a second, as captures measure it.
 const LONG_MIN: Duration = Duration::from_millis(950);
@@ -206,13 +204,8 @@ impl Connection {
     ) {
         let mut account = parked.account;
         let asked = parked.packets[1];
-        let mut split = Split::of(start - parked.last_at);
-        let (path, stood) = round_trip::of_path(&self.pair(), CLIENT, side(CLIENT));
-        for charge in [Some(path), stood].into_iter().flatten() {
-            split.take(charge.evidence(asked, first));
-        }
-        let own = Charge::new(Cause::ServerThink, side(CLIENT), Duration::ZERO, Confidence::Likely);
-        account.charge_split(&split.rest(own.evidence(asked, first)));
+        let wait = start - parked.last_at;
+        account.charge_split(&server_think::of_client(&self.pair(), wait, [asked, first]));
         account.absorb(answer);
         round_trip::charge_way_back(&self.pair(), &mut account, Kind::Exchange, CLIENT, last);
         self.last_wait_end = Some(parked.start + account.total());

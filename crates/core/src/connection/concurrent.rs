@@ -16,7 +16,6 @@ use super::streaming::Answered;
 use super::talk::{Part, Resent, Talk, Unread, expects};
 use crate::bill::account::Account;
 use crate::bill::asked::{Ask, Expects, Passed};
-use crate::bill::charge::Charge;
 use crate::bill::covered::Covered;
 use crate::bill::exchange::Path;
 use crate::bill::revise::Revision;
@@ -25,13 +24,12 @@ use crate::bill::waits::fill;
 use crate::flow::ends::side;
 use crate::flow::segment_class::SegmentClass;
 use crate::rules::verdict::Verdict;
-use crate::rules::{self, round_trip};
+use crate::rules::{self, application_window, round_trip, several_questions};
 use crate::tally::closed::Closed;
 use crate::tally::ledger::Ledger;
 use crate::words::cause::Cause;
-use crate::words::limits::BESIDE;
 use crate::words::mark::{Mark, Role};
-use crate::words::report::{Confidence, Kind, Pairing, Trigger};
+use crate::words::report::{Kind, Pairing, Trigger};
 
 /// Questions under way at once on one connection; protocols settle for less (RFC 9113, 6.5.2, recommends 100 streams or more).
 const ASKED_MAX: usize = 1024;
@@ -189,9 +187,8 @@ impl Connection {
             let wait = self.wait(segment, from, class, mss, &last, 0);
             verdict = rules::judge(&wait);
             if verdict.split.has(Cause::Nagle.bit() | Cause::NagleDelayedAck.bit()) && self.just_asked(from) {
-                // What came with the acknowledgement is a reason to send as well: a server may go on when it is asked.
-                let think = Charge::new(Cause::ServerThink, side(from), Duration::ZERO, Confidence::Possible);
-                verdict.split = Split::of(wait.gap).rest(think.evidence(last.packet, segment.packet));
+                let packets = [last.packet, segment.packet];
+                verdict.split = several_questions::or_asked(from, wait.gap, packets);
             }
             let mut observation = rules::observe(&wait, &verdict);
             observation.forget_shape();
@@ -223,13 +220,8 @@ impl Connection {
         if !waited.is_positive() || verdict.split.has(REPAIRS) {
             return;
         }
-        // All that it might send had left: neither Nagle nor a window of TCP's held anything.
-        let of = |cause| {
-            Charge::new(cause, side(from), waited, Confidence::Likely).evidence(stopped, segment.packet)
-        };
-        let mut split = Split::of(verdict.split.charges().map(|charge| charge.ns).sum());
-        split.take(of(Cause::ApplicationWindow));
-        verdict.split = split.rest(of(Cause::SenderThink));
+        let packets = [stopped, segment.packet];
+        verdict.split = application_window::judge(&verdict.split, waited, side(from), packets);
     }
 
     /// Whether the other end's last packet had data: not only an acknowledgement.
@@ -450,53 +442,34 @@ impl Connection {
         let Some(talk) = self.talk.as_deref() else { return };
         let (asker, other) = (ask.asker, 1 - ask.asker);
         let [asking, answering] = [&talk.waits[asker], &talk.waits[other]];
-        let pause = |by, packets: [u64; 2]| {
-            Charge::new(Cause::SenderThink, side(by), Duration::ZERO, Confidence::Likely)
-                .evidence(packets[0], packets[1])
-        };
         let question = ask.question;
         if ask.until() < question.last.0 {
             let span = [ask.until(), question.last.0];
-            fill(&mut ask.account, span, &[(asking, !0)], pause(asker, [question.first.1, question.last.1]));
+            fill(
+                &mut ask.account,
+                span,
+                &[(asking, !0)],
+                several_questions::pause(asker, [question.first.1, question.last.1]),
+            );
         }
         let Some(answer) = ask.answer else { return };
         let packets = [question.last.1, answer.first.1];
         if ask.until() < answer.first.0 {
             let pair = self.pair();
-            let mut way = Split::of(answer.first.0 - ask.until());
-            let (path, stood) = round_trip::of_path(&pair, other, side(other));
-            for charge in [Some(path), stood].into_iter().flatten() {
-                way.take(charge.evidence(packets[0], packets[1]));
-            }
+            let way = several_questions::way(&pair, ask, answer.first.0 - ask.until(), packets);
             way.charges().for_each(|charge| ask.account.charge(charge));
-            let think =
-                Charge::new(Cause::ServerThink, side(other), Duration::ZERO, self.think_confidence(ask));
+            let think = several_questions::think(&pair, ask, packets);
             let span = [ask.until(), answer.first.0];
-            fill(
-                &mut ask.account,
-                span,
-                &[(answering, !0), (asking, REPAIRS)],
-                think.evidence(packets[0], packets[1]),
-            );
+            fill(&mut ask.account, span, &[(answering, !0), (asking, REPAIRS)], think);
         }
         if ask.until() < answer.last.0 {
             let span = [ask.until(), answer.last.0];
-            fill(&mut ask.account, span, &[(answering, !0)], pause(other, [answer.first.1, answer.last.1]));
-        }
-    }
-
-    /// How sure it is that the answering side took the time that nothing else did.
-    fn think_confidence(&self, ask: &Ask) -> Confidence {
-        let (rtt_to_server, rtt_to_asker) = (self.tap_rtt(1 - ask.asker), self.tap_rtt(ask.asker));
-        let near = rtt_to_server.times(BESIDE) <= rtt_to_server + rtt_to_asker
-            || rtt_to_server < Duration::from_millis(1);
-        let missed = self.flows.iter().any(|flow| flow.missing_from_capture || flow.missed_since_data > 0);
-        let missed = missed || self.beyond().is_some();
-        // An order that is out by one stays so.
-        match (missed, near && ask.id.is_some()) {
-            (true, _) => Confidence::Possible,
-            (false, true) => Confidence::Certain,
-            (false, false) => Confidence::Likely,
+            fill(
+                &mut ask.account,
+                span,
+                &[(answering, !0)],
+                several_questions::pause(other, [answer.first.1, answer.last.1]),
+            );
         }
     }
 }

@@ -5,12 +5,9 @@
 use tcpwhy_wire::Duration;
 
 use super::Connection;
-use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
-use crate::rules::black_hole;
-use crate::words::cause::Cause;
-use crate::words::limits::RTO_MIN;
-use crate::words::report::{Confidence, Detail, Kind};
+use crate::rules::unrepaired;
+use crate::words::report::Kind;
 
 impl Connection {
     /// Charges the wait from the answer's last segment until its asker closed.
@@ -30,12 +27,8 @@ impl Connection {
     #[cold]
     fn charge_missing(&self, open: &mut Open, wait: Duration, packet: u64) {
         let speaker = 1 - open.initiator;
-        let flow = &self.flows[speaker];
-        let Some(form) = black_hole::unrepaired(flow, self.mss(speaker)).filter(|_| wait >= RTO_MIN) else {
-            return;
-        };
-        let detail = Detail { form: Some(form), ..Detail::default() };
-        let charge = Charge::new(Cause::Rto, flow.side, wait, Confidence::Likely);
-        open.last_path().settle().charge(&charge.evidence(packet, packet).detail(detail));
+        if let Some(charge) = unrepaired::judge(&self.flows[speaker], self.mss(speaker), wait, packet) {
+            open.last_path().settle().charge(&charge);
+        }
     }
 }

@@ -4,6 +4,7 @@
 //! that sender knew by its end. A rule answers with the split of the interval, or with nothing.
 
 pub(crate) mod answers;
+pub(crate) mod application_window;
 mod bandwidth;
 pub(crate) mod black_hole;
 mod congestion_window;
@@ -29,8 +30,10 @@ pub(crate) mod round_trip;
 mod send_buffer;
 pub(crate) mod sender_model;
 pub(crate) mod server_think;
+pub(crate) mod several_questions;
 mod slow_start;
 mod think;
+pub(crate) mod unrepaired;
 pub(crate) mod unseen_copy;
 mod used_up;
 pub(crate) mod verdict;

@@ -17,7 +17,7 @@ use crate::bill::exchange::Open;
 use crate::bill::split::Split;
 use crate::estimate::rate::Rate;
 use crate::estimate::timer_hits::is_of_timer;
-use crate::flow::ends::SERVER;
+use crate::flow::ends::{CLIENT, SERVER, side};
 use crate::flow::segment_class::{LastData, SegmentClass};
 use crate::words::cause::Cause;
 use crate::words::form::Form;
@@ -86,6 +86,17 @@ pub(crate) fn judge(
     }
     let think = own_time(pair, open, segment, split.left(), behind).evidence(from.packet, segment.packet);
     Verdict { split: split.rest(think), trigger: Trigger::Packet(from.packet) }
+}
+
+/// What a client's answer to what the server had asked took: the way, and the client's own time.
+pub(crate) fn of_client(pair: &Pair<'_>, wait: Duration, [asked, answer]: [u64; 2]) -> Split {
+    let mut split = Split::of(wait);
+    let (path, stood) = round_trip::of_path(pair, CLIENT, side(CLIENT));
+    for charge in [Some(path), stood].into_iter().flatten() {
+        split.take(charge.evidence(asked, answer));
+    }
+    let own = Charge::new(Cause::ServerThink, side(CLIENT), Duration::ZERO, Confidence::Likely);
+    split.rest(own.evidence(asked, answer))
 }
 
 /// What of the wait behind the request was lost, late on its way, or the link's. `from` is the packet that the reply answers.

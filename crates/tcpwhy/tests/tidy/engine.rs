@@ -25,6 +25,14 @@ const SAYS: [&str; 4] = ["Proof: ", "Refuted by: ", "Source: ", "Seen from: "];
 /// Files among the rules that are none: what rules are asked with, and what they answer with.
 const NO_RULES: [&str; 5] = ["mod", "pair", "sender_model", "verdict", "wait"];
 
+/// Files outside the rules that make charges, and why.
+const CHARGES: [(&str, &str); 4] = [
+    ("bill/revise.rs", "what changes a charge"),
+    ("bill/early.rs", "what was the link's once its rate has shown"),
+    ("bill/split.rs", "the place of none"),
+    ("connection/usual.rs", "what the rules say of usual segments, which do not come to them"),
+];
+
 /// Lines of code that a function of the engine may have: what fits a screen is read in one go.
 const FUNCTION_LINES_MAX: usize = 60;
 
@@ -100,6 +108,21 @@ fn every_rule_opens_with_its_proof_and_its_source() {
                 wrong.push(format!("{}: open with {} in this order", file.name, SAYS.join("..., ")));
                 break;
             }
+        }
+    }
+    none(&wrong);
+}
+
+#[test]
+fn what_bills_is_a_rule() {
+    let mut wrong = Vec::new();
+    for file in engine_files() {
+        let inside = &file.name[ENGINE.len()..];
+        let code = file.text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+        let makes = code_lines(code).any(|(_, line)| line.contains("Charge::new("));
+        let may = inside.starts_with("rules/") || CHARGES.iter().any(|(name, _)| *name == inside);
+        if makes && !may {
+            wrong.push(format!("{}: makes charges: give that a file in rules, with its proof", file.name));
         }
     }
     none(&wrong);
