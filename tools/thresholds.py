@@ -219,7 +219,8 @@ written by `make thresholds` from the sources; a test looks that none is missing
 `May be times` says how far one alone can be moved with nothing changed: all packet logs of the engine's tests pass, and every
 exchange of every recording in `corpus/` is spent most on the same cause at the same side. `0.5 to 2 (not 4)` was right at half and at
 twice its value, and wrong at four times; further than 0.25 and 4 is not tried. `-` is not measured: `make thresholds THRESHOLDS=NAME` does.
-A wide range says that no recording needs the value to be exact, not that any other would be as right elsewhere.
+A wide range says that no recording needs the value to be exact, not that any other would be as right elsewhere. Without a name are
+only halves (most of a wait, of a flight), and how many ticks or timers something lasts.
 
 """
 

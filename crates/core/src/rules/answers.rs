@@ -11,6 +11,13 @@ use tcpwhy_wire::Duration;
 use crate::bill::exchange::Timing;
 use crate::words::limits::HELD_BACK_MIN;
 
+/// The rest of a request came at quite another time if it moved by so many times what the answer did. Source: none written down.
+const MOVED_MORE: i64 = 8;
+/// Answers that differ by less than this took the same time, or by less than one part in `ALIKE_SHARE`. Source: none written down.
+const ALIKE_MIN: Duration = Duration::from_micros(500);
+/// See `ALIKE_MIN`.
+const ALIKE_SHARE: i64 = 64;
+
 /// How the answers of one server lie to requests in pieces.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Answers {
@@ -33,7 +40,7 @@ impl Answers {
         let shown = |last: Timing| {
             let moved = moved(last, timing);
             let differs = last.answer - timing.answer;
-            let much = moved >= HELD_BACK_MIN && moved >= differs.max(-differs).times(8);
+            let much = moved >= HELD_BACK_MIN && moved >= differs.max(-differs).times(MOVED_MORE);
             much && agree(last.answer, timing.answer)
         };
         let Some(seen) = &self.seen else { return false };
@@ -58,5 +65,5 @@ fn moved(a: Timing, b: Timing) -> Duration {
 
 fn agree(a: Duration, b: Duration) -> bool {
     let difference = a - b;
-    difference.max(-difference) <= Duration::from_micros(500).max(a.divided_by(64))
+    difference.max(-difference) <= ALIKE_MIN.max(a.divided_by(ALIKE_SHARE))
 }

@@ -28,6 +28,11 @@ use crate::words::report::{Confidence, Detail};
 /// What a time stamp leaves open.
 const STAMP_TICK: Duration = Duration::from_millis(1);
 
+/// A distance that was stretched on the way so many times is the path's, whatever was queued. Source: none written down.
+const STRETCHED: i64 = 4;
+/// Distances that differ by less than one part in so many are the same. Source: none written down.
+const SPACING_SHARE: i64 = 32;
+
 /// Near the receiver, packets' time stamps tell when they left. One that was waiting already when the one before it
 /// arrived, or that left soon after it and arrived late behind it, was held by the path alone, whatever the sender
 /// could have done. Near the sender, one that waited did so in a queue of its own host's (a token bucket on its interface:
@@ -46,8 +51,11 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         return None;
     }
     // With more queued behind the last one, its sender did not wait of its own accord.
-    let apart_max =
-        if wait.last.queue == SendQueue::More { wait.gap.divided_by(2) } else { wait.gap.divided_by(4) };
+    let apart_max = if wait.last.queue == SendQueue::More {
+        wait.gap.divided_by(2)
+    } else {
+        wait.gap.divided_by(STRETCHED)
+    };
     let stretched =
         flow.sent_apart(wait.last, wait.segment.options.timestamps).is_some_and(|apart| apart <= apart_max);
     let whole = waiting || stretched || stamped_before || keeps_pace(wait);
@@ -74,7 +82,7 @@ fn keeps_pace(wait: &Wait<'_>) -> bool {
     wait.last.queue == SendQueue::More
         && !wait.flow.is_paced()
         && wait.last.len == wait.segment.payload_len
-        && difference.max(-difference) <= wait.gap.divided_by(32)
+        && difference.max(-difference) <= wait.gap.divided_by(SPACING_SHARE)
         && wait.gap < RTO_MIN
         && !released
 }

@@ -95,10 +95,10 @@ fn announced_more(wait: &Wait<'_>) -> Option<Verdict> {
 pub(crate) fn agrees(waited: Duration, timer: Duration, rtt: Duration, variation: Duration) -> bool {
     let timer = timer.max(RTO_MIN);
     // A sleep of 200 ms starts with the write, a round trip before the acknowledgement, and ends sooner.
-    let floor = RTO_MIN + rtt + Duration::from_micros(800);
+    let floor = RTO_MIN + rtt + SLEEP_LATE;
     // The timer wheel rounds up by up to an eighth (kernel/time/timer.c), and the estimate lags the kernel's.
-    waited >= floor.max(timer - timer.divided_by(20))
-        && waited <= timer + timer.divided_by(6) + Duration::from_millis(16) + variation
+    waited >= floor.max(timer - timer.divided_by(EARLY_SHARE))
+        && waited <= timer + timer.divided_by(LATE_TIMER_SHARE) + WHEEL + variation
 }
 
 /// Whether a small reply that came `waited` behind its request leaves with the timer as others before it did, each on the tick of
@@ -119,6 +119,15 @@ pub(crate) fn blur(rtt_to_sender: Duration, rtt_to_receiver: Duration) -> Durati
 
 /// What a host takes from its timer to its interface. Source: recordings of corked replies, of 20 to 80 us.
 const TICK_BLUR: Duration = Duration::from_micros(100);
+
+/// A sleep of 200 ms ends within this. Source: none written down.
+const SLEEP_LATE: Duration = Duration::from_micros(800);
+/// The estimate of the timer is above the kernel's by one part in so many at most. Source: none written down.
+const EARLY_SHARE: i64 = 20;
+/// The timer wheel rounds up by an eighth (kernel/time/timer.c), and the estimate lags: one part in so many together.
+const LATE_TIMER_SHARE: i64 = 6;
+/// ... and by four ticks. Source: none written down.
+const WHEEL: Duration = Duration::from_millis(16);
 
 /// The charge for a reply that was corked as a whole.
 pub(crate) fn alone(flow: &Flow, held_bytes: u32) -> Charge {

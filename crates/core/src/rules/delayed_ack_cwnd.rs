@@ -16,6 +16,9 @@ use super::wait::Wait;
 use crate::flow::view::ClockingAck;
 use crate::words::limits::HELD_BACK_MIN;
 
+/// A hold that is less than one part in so many of the wait is not named: the window would have cost the rest without it.
+const NAMED_SHARE: i64 = 4;
+
 /// Whether an acknowledgement that was held back for so long is what the window had waited for.
 pub(super) fn is_cause(wait: &Wait<'_>, ack: &ClockingAck, held_back: Duration) -> bool {
     // What left a round trip and more before a lone segment has been acknowledged, and that was lost: the tail loss probe may
@@ -23,5 +26,5 @@ pub(super) fn is_cause(wait: &Wait<'_>, ack: &ClockingAck, held_back: Duration) 
     let few = ack.flight <= 4 * wait.mss
         || (wait.last.len <= wait.mss && wait.last.spacing > wait.rtt() + HELD_BACK_MIN)
         || (ack.repaired && ack.flight.saturating_sub(ack.left) <= 2 * wait.mss);
-    held_back >= HELD_BACK_MIN.max(wait.gap.divided_by(4)) && few
+    held_back >= HELD_BACK_MIN.max(wait.gap.divided_by(NAMED_SHARE)) && few
 }

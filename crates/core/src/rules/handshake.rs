@@ -22,7 +22,7 @@ pub(crate) const LOST_AFTER: Duration = Duration::from_millis(900);
 
 /// The first timers of SYNs: 1 s (RFC 6298), 3 s before (RFC 1122, 4.2.3.1).
 const SYN_TIMERS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(3)];
-/// How much later they fire: a coarse wheel's eighth (kernel/time/timer.c).
+/// How much earlier or later they seem to fire. Source: none written down; the wheel's eighth of a second (kernel/time/timer.c).
 const SYN_TIMER_PLAY: Duration = Duration::from_millis(120);
 
 /// The round trip to the server: no more than its `quickest` reaction since, where the handshake of one SYN took a SYN's timer longer. It

@@ -18,6 +18,9 @@ use crate::words::cause::Cause;
 use crate::words::limits::BURST_GAP;
 use crate::words::report::{Confidence, Detail};
 
+/// A link that was idle for less than this beside as long as it worked may not have been. Source: none written down.
+const IDLE_MIN: Duration = Duration::from_micros(300);
+
 /// The bottleneck's rate as this vantage shows it.
 pub(crate) fn rate(wait: &Wait<'_>) -> Option<Rate> {
     wait.flow.rate(wait.near_sender())
@@ -72,6 +75,6 @@ fn busy(wait: &Wait<'_>) -> Duration {
     let Some(rate) = rate(wait) else { return Duration::ZERO };
     let needed = rate.time_for(wait.flow.on_wire(wait.segment.payload_len, 1, wait.mss));
     // Where it hardly stood idle, it did not.
-    let idle = wait.flow.is_paced() || wait.gap > needed.times(2) + Duration::from_micros(300);
+    let idle = wait.flow.is_paced() || wait.gap > needed.times(2) + IDLE_MIN;
     if idle { needed.min(wait.gap) } else { wait.gap }
 }

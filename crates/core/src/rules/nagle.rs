@@ -31,6 +31,9 @@ use crate::words::report::{Confidence, Detail, Trigger};
 /// A pause seen elsewhere shorter than this says more about a cold start than about the application.
 const PAUSE_MIN: Duration = Duration::from_millis(3);
 
+/// A host that was busy when the acknowledgement came is late by less than one part in so many of the hold. Source: none written down.
+const BUSY_SHARE: i64 = 16;
+
 /// Far from its sender, a pause that is longer than the round trip by less than this may be none.
 const PAUSE_LATE_MAX: Duration = Duration::from_millis(2);
 
@@ -204,7 +207,7 @@ pub(crate) fn may_have_held(wait: &Wait<'_>) -> bool {
         held_back
             && ack.earliest_departure > wait.last.at
             && late.is_positive()
-            && late <= wait.gap.divided_by(16)
+            && late <= wait.gap.divided_by(BUSY_SHARE)
     };
     wait.model.nagle_ignored == 0
         && !wait.is_full()

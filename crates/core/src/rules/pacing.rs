@@ -21,6 +21,11 @@ use crate::words::cause::Cause;
 use crate::words::form::Form;
 use crate::words::report::{Confidence, Detail};
 
+/// Segments that stand so many times in a round trip are spread all over it. Source: none written down.
+const SPREAD: i64 = 4;
+/// A pace of one part in so many of the bottleneck's rate is near it (three quarters, bbr_pacing_gain, and an estimate below the rate).
+const NEAR_RATE: i64 = 3;
+
 /// Whether the sender keeps a beat of its own, to which acknowledgements come by chance: no queue that would give them one
 /// stands in front of the bottleneck.
 pub(super) fn paced(wait: &Wait<'_>, ack: &ClockingAck) -> bool {
@@ -60,7 +65,7 @@ pub(super) fn spaced(wait: &Wait<'_>) -> Verdict {
 
 /// Whether its sender spaces segments all over the round trip: what looks like its window may be its pace.
 pub(super) fn spans_round(wait: &Wait<'_>) -> bool {
-    wait.flow.is_paced() && wait.gap.times(4) <= wait.rtt()
+    wait.flow.is_paced() && wait.gap.times(SPREAD) <= wait.rtt()
 }
 
 /// Whether the last segment took hardly longer than the bottleneck needs for it: pacing keeps near that rate, at three quarters of
@@ -68,5 +73,5 @@ pub(super) fn spans_round(wait: &Wait<'_>) -> bool {
 pub(super) fn near_rate(wait: &Wait<'_>) -> bool {
     let needed =
         link_share::rate(wait).map(|rate| rate.time_for(wait.flow.on_wire(wait.last.len, 0, wait.mss)));
-    needed.is_some_and(|needed| wait.gap <= needed.times(3))
+    needed.is_some_and(|needed| wait.gap <= needed.times(NEAR_RATE))
 }

@@ -21,6 +21,10 @@ use crate::words::report::{Confidence, Detail};
 const OPENED_MIN: Duration = Duration::from_millis(10);
 /// Whoever acknowledges is so many times nearer. Source: none written down.
 const NEARER: i64 = 10;
+/// An answer that is sooner than the handshake by one part in so many shows that the way is shorter. Source: none written down.
+const SOONER_SHARE: i64 = 5;
+/// Answers that are later by less than one part in so many took about as long. Source: none written down.
+const ALIKE_SHARE: i64 = 4;
 /// As many answers about as late as the handshake are no chance.
 const ANSWERS_MIN: u8 = 2;
 pub(crate) const FORM: Form = Form::Proxy;
@@ -49,7 +53,7 @@ impl Answers {
     /// The way behind a host that is `near` away, of a connection that took `opened` to open.
     pub(crate) fn beyond(self, opened: Duration, near: Duration) -> Option<Beyond> {
         let suspect = opened >= OPENED_MIN && opened >= near.times(NEARER);
-        let refuted = self.quickest < opened - opened.divided_by(5);
+        let refuted = self.quickest < opened - opened.divided_by(SOONER_SHARE);
         (suspect && !refuted).then_some(Beyond { opened, near, answers: self })
     }
 }
@@ -68,8 +72,8 @@ impl Beyond {
         let mut answers = self.answers;
         answers.on_answer(wait + self.near);
         answers.beyond(self.opened, self.near)?;
-        let alike =
-            answers.count >= ANSWERS_MIN && answers.quickest <= self.opened + self.opened.divided_by(4);
+        let alike = answers.count >= ANSWERS_MIN
+            && answers.quickest <= self.opened + self.opened.divided_by(ALIKE_SHARE);
         let confidence = if alike { Confidence::Likely } else { Confidence::Possible };
         let ns = wait.min(self.opened - self.near);
         let detail = Detail { form: Some(FORM), ..Detail::default() };

@@ -27,6 +27,9 @@ use crate::words::report::{Confidence, Detail, Trigger};
 /// The window field without scaling.
 const UNSCALED_MAX: u32 = 65_535;
 
+/// A window that grew so many round trips ago is growing (tcp_rcv_space_adjust, net/ipv4/tcp_input.c, once a round trip).
+const GREW_LATELY: i64 = 3;
+
 /// A window of so many segments ends within one of another limit in few cases.
 const LARGE_SEGMENTS: u32 = 16;
 
@@ -144,7 +147,7 @@ pub(crate) fn form(flow: &Flow, wait: &Wait<'_>) -> Form {
     let first = flow.window_first.unwrap_or(flow.window_max);
     if flow.peer_unscaled && flow.window_max > UNSCALED_MAX / 2 {
         Form::Unscaled
-    } else if wait.segment.at - flow.window_grew_at < wait.rtt().times(3) {
+    } else if wait.segment.at - flow.window_grew_at < wait.rtt().times(GREW_LATELY) {
         Form::Growing
     } else if flow.window_max <= first + first / 2 {
         // Linux opens from the first window to the ratio of payload to memory, a quarter more, without autotuning

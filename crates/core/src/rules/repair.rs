@@ -24,11 +24,11 @@ use crate::words::form::Form;
 use crate::words::limits::{BURST_GAP, HELD_BACK_MIN, ROUND_TRIP_PLAY, RTO_MIN, TIMER_TICK};
 use crate::words::report::{Confidence, Detail, Trigger};
 
-/// By one part in so many the estimate of the smoothed round trip is off: it moves by an eighth with each sample (RFC 6298, 2.3), and the
-/// capture may miss the last one.
+/// By one part in so many the estimate of the smoothed round trip is off. Source: none written down; it moves by an eighth with each
+/// sample (RFC 6298, 2.3).
 const SRTT_PLAY: i64 = 8;
 
-/// The floor of 200 ms is counted in ticks of up to 10 ms (HZ=100): so much less may pass.
+/// The floor of 200 ms may be so much shorter. Source: none written down; a tick at HZ=100.
 const FLOOR_PLAY: Duration = Duration::from_millis(10);
 
 pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
@@ -149,6 +149,9 @@ fn kind(wait: &Wait<'_>) -> (Cause, Form) {
 /// The probe's own slack of 2 ms (tcp_schedule_loss_probe), or two ticks, and the wheel's rounding.
 const PROBE_SLACK: Duration = Duration::from_millis(16);
 
+/// A probe is late by one part in so many of the round trip, and by ticks. Source: none written down.
+const PROBE_SHARE: i64 = 4;
+
 /// A tail loss probe takes new data where there is some, whatever held that: a window, Nagle, a cork (tcp_send_loss_probe,
 /// net/ipv4/tcp_output.c). It leaves two round trips behind the last segment or acknowledgement, 200 ms later where one packet
 /// is in flight, and no later than the timer would (tcp_schedule_loss_probe).
@@ -171,7 +174,7 @@ pub(super) fn is_probe(wait: &Wait<'_>) -> bool {
     let since = if queued { wait.last.at } else { advanced };
     let waited = wait.segment.at - since;
     waited >= (least - srtt.divided_by(SRTT_PLAY)).max(HELD_BACK_MIN)
-        && waited <= most + srtt.divided_by(4) + TIMER_TICK.times(3)
+        && waited <= most + srtt.divided_by(PROBE_SHARE) + TIMER_TICK.times(3)
         && (queued || nagle::would_hold(wait))
 }
 
@@ -180,7 +183,7 @@ pub(super) fn is_probe(wait: &Wait<'_>) -> bool {
 fn is_probe_from_afar(wait: &Wait<'_>) -> bool {
     let flow = wait.flow;
     let srtt = flow.rto.srtt().unwrap_or(wait.rtt()).max(wait.rtt());
-    let (least, most) = (srtt.times(2), srtt.times(2) + srtt.divided_by(4) + TIMER_TICK.times(3));
+    let (least, most) = (srtt.times(2), srtt.times(2) + srtt.divided_by(PROBE_SHARE) + TIMER_TICK.times(3));
     let queued = wait.last.queue == SendQueue::More && flow.flight() == 0 && flow.missed_since_data == 0;
     let opened = flow.view.window_opened().is_some_and(|opened| opened.earliest_departure > wait.last.at);
     !wait.near_sender()
@@ -342,9 +345,14 @@ fn was_let_go(wait: &Wait<'_>) -> bool {
     [view.window_opened(), view.clocking_ack()].iter().flatten().any(|ack| wait.follows(ack))
 }
 
+/// A timer is late by one part in so many: the wheel rounds up by an eighth (kernel/time/timer.c), and the estimate lags the kernel's.
+const TIMER_SHARE: i64 = 4;
+/// ... and by a host that is busy. Source: none written down.
+const TIMER_SLACK: Duration = Duration::from_millis(30);
+
 /// A timer as late as it may be: the estimate lags the kernel's, and the wheel is coarse (kernel/time/timer.c).
 fn timer_slack(timer: Duration) -> Duration {
-    timer + timer.divided_by(4) + Duration::from_millis(30)
+    timer + timer.divided_by(TIMER_SHARE) + TIMER_SLACK
 }
 
 fn overtaken(wait: &Wait<'_>) -> Verdict {

@@ -18,6 +18,9 @@ use crate::words::form::Form;
 use crate::words::limits::QUEUED_MIN;
 use crate::words::report::{Confidence, Detail, Kind};
 
+/// A queue is one part in so many of the path at least, and varies by one part in so many. Source: none written down.
+const QUEUE_SHARE: i64 = 4;
+
 /// The way between the capture and an end and back: the path's smallest round trip, and what stood in its queues
 /// during this whole connection, where other connections between the same hosts have seen it shorter.
 pub(crate) fn of_path(pair: &Pair<'_>, end: usize, sender: Side) -> (Charge, Option<Charge>) {
@@ -36,7 +39,7 @@ pub(crate) fn of_path(pair: &Pair<'_>, end: usize, sender: Side) -> (Charge, Opt
     let queued = tap_rtt - path;
     // A longer way that never varies is another way (another host behind the same address), not a queue.
     let seen = pair.path_memory.stood(end, pair.now, queued);
-    if queued < path.divided_by(4) || (varied < queued.divided_by(4) && !seen) {
+    if queued < path.divided_by(QUEUE_SHARE) || (varied < queued.divided_by(QUEUE_SHARE) && !seen) {
         return (round_trip(tap_rtt), None);
     }
     let confidence = if seen { Confidence::Likely } else { Confidence::Possible };

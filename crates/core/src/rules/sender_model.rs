@@ -8,7 +8,7 @@ use crate::estimate::rounds::Rounds;
 use crate::estimate::timer_hits::{TimerHits, is_of_timer};
 use crate::words::cause::Cause;
 
-/// A reply that comes sooner waited for no timer: half the shortest one's length. Source: RTO_MIN.
+/// A reply that comes sooner waited for no timer: half the shortest one's length (`RTO_MIN`).
 const QUICK_REPLY_MAX: Duration = Duration::from_millis(100);
 
 /// What a sender does when nothing holds it back.

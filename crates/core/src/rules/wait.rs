@@ -11,6 +11,13 @@ use crate::words::limits::{HOST_VARIATION, LATE_SHARE};
 /// What a slow host takes to answer an acknowledgement with the next segment.
 pub(super) const SLOW_HOST: Duration = Duration::from_millis(4);
 
+/// However long a wait was, what follows it by more than this, and by what the path varies, does not follow closely. Source: none written
+/// down.
+const TOLERANCE_MAX: Duration = Duration::from_millis(1);
+
+/// A path varies by one part in so many of its round trip. Source: none written down.
+const PATH_VARIATION: i64 = 16;
+
 /// An interval in which a sender in the middle of a message sent nothing.
 #[expect(clippy::struct_excessive_bools, reason = "each says something of its own")]
 pub(crate) struct Wait<'a> {
@@ -46,15 +53,14 @@ impl Wait<'_> {
     /// How closely a segment follows what released it: the host's own latency near the sender, the path's variation
     /// on top far from it.
     pub(crate) fn tolerance(&self) -> Duration {
-        let host =
-            self.gap.divided_by(LATE_SHARE).max(Duration::from_micros(150)).min(Duration::from_millis(1));
-        host + self.rtt_to_sender.divided_by(16)
+        let host = self.gap.divided_by(LATE_SHARE).max(HOST_VARIATION).min(TOLERANCE_MAX);
+        host + self.rtt_to_sender.divided_by(PATH_VARIATION)
     }
 
     /// Whether the segment left because `ack` reached its sender.
     pub(crate) fn follows(&self, ack: &ClockingAck) -> bool {
         let after = self.segment.at - ack.earliest_departure;
-        let not_before = HOST_VARIATION + self.rtt_to_sender.divided_by(16);
+        let not_before = HOST_VARIATION + self.rtt_to_sender.divided_by(PATH_VARIATION);
         // What the segment itself waited on its way to the capture says nothing about when it left.
         let queued = self.flow.queued_on_way.unwrap_or_default();
         ack.earliest_departure > self.last.at - not_before
