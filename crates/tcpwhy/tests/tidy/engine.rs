@@ -36,6 +36,15 @@ const CHARGES: [(&str, &str); 4] = [
 /// Lines of code that a function of the engine may have: what fits a screen is read in one go.
 const FUNCTION_LINES_MAX: usize = 60;
 
+/// Lines that a file of the engine may have, comments and tests counted.
+const FILE_LINES_MAX: usize = 500;
+
+/// Files that may have more, and why.
+const LONG_FILES: [(&str, &str); 2] = [
+    ("flow/direction.rs", "the state of one direction, until its parts have owners of their own"),
+    ("epoch/shard.rs", "the way of a group from its table to the ledger, read in one go"),
+];
+
 /// Functions that may have more, and why.
 const LONG_FUNCTIONS: [(&str, &str); 4] = [
     (
@@ -123,6 +132,22 @@ fn what_bills_is_a_rule() {
         let may = inside.starts_with("rules/") || CHARGES.iter().any(|(name, _)| *name == inside);
         if makes && !may {
             wrong.push(format!("{}: makes charges: give that a file in rules, with its proof", file.name));
+        }
+    }
+    none(&wrong);
+}
+
+#[test]
+fn files_of_the_engine_are_short() {
+    let mut wrong = Vec::new();
+    for file in engine_files() {
+        let lines = file.text.lines().count();
+        let excused = LONG_FILES.iter().any(|(name, _)| *name == &file.name[ENGINE.len()..]);
+        if excused != (lines > FILE_LINES_MAX) {
+            wrong.push(format!(
+                "{}: {lines} lines; give its second mechanism a file, or see LONG_FILES",
+                file.name
+            ));
         }
     }
     none(&wrong);

@@ -1,6 +1,7 @@
 //! What does a usual segment change in the exchange under way?
 
-use super::{Open, Path};
+use super::Path;
+use super::open::Open;
 use crate::bill::charge::Charge;
 use crate::bill::split::Split;
 use crate::flow::packed::Packed;
