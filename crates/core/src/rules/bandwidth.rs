@@ -4,7 +4,7 @@
 //! already when that arrived; or segments of one size keep one distance with more queued behind each.
 //! Refuted by: an acknowledgement that let it go, a pace of its sender's own, one host at both ends (there is no link in
 //! between).
-//! Source: RFC 7323, 4 (time stamps as a one-way clock); captures are taken behind the queues of the host
+//! Source: RFC 7323, 5.4 (the clock of time stamps); captures are taken behind the queues of the host
 //! (dev_hard_start_xmit, net/core/dev.c, Linux 6.12).
 //! Seen from: near the receiver; near the sender only what waited in its host's own queue.
 //!

@@ -4,7 +4,7 @@
 //! before it.
 //! Refuted by: the next packet of its sender comes at once without such a wait: what stands behind the first takes as long as
 //! what stands before it.
-//! Source: RFC 7323, 4 (the time stamp clock); the estimate of the clock is `estimate/stamp_clock.rs`.
+//! Source: RFC 7323, 5.4 (the clock of time stamps); the estimate of the clock is `estimate/stamp_clock.rs`.
 //! Seen from: far from the message's sender; beside it nothing has had time to wait.
 
 use tcpwhy_wire::{Duration, Instant, Segment};

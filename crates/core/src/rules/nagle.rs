@@ -243,15 +243,10 @@ pub(crate) fn release_unseen(wait: &Wait<'_>) -> bool {
     wait.model.nagle_held > wait.model.nagle_ignored && is_off(wait.flow, wait.segment, wait.class, wait.mss)
 }
 
-/// Whether a small segment leaves while one is outstanding, of a sender that has never done so by itself.
+/// Whether a small segment leaves while one is outstanding, of a sender that has never done so by itself: Nagle is off, something
+/// forced it out, or an acknowledgement is missing from the capture.
 pub(crate) fn would_hold(wait: &Wait<'_>) -> bool {
     wait.model.nagle_ignored == 0 && is_off(wait.flow, wait.segment, wait.class, wait.mss)
-}
-
-/// Whether this is the first small segment of its sender that leaves while one is outstanding: Nagle is off, or an
-/// acknowledgement is missing from the capture.
-pub(crate) fn is_off_for_the_first_time(wait: &Wait<'_>) -> bool {
-    would_hold(wait)
 }
 
 /// Asked of what passed the capture, not what reached the sender: no acknowledgement existed at all.

@@ -4,7 +4,7 @@
 //! (`estimate/stamp_clock.rs`).
 //! Refuted by: a receiver that holds the acknowledgement back, or does not read (its window is smaller then); bytes of its
 //! own transfer in front of it are `bandwidth`.
-//! Source: RFC 7323, 4; RFC 9293, 3.8.6.3 (two segments and more are acknowledged at once).
+//! Source: RFC 7323, 5.4 (the clock of time stamps); RFC 9293, 3.8.6.3 (two segments and more are acknowledged at once).
 //! Seen from: far from the sender by time stamps; without them, and near the sender by acknowledgements, no more than
 //! possible.
 

@@ -52,7 +52,7 @@ pub(crate) fn rest(wait: &Wait<'_>, split: Split) -> Split {
         // It may have had nothing more to say, and what follows is another message.
         SendQueue::Emptied if may_begin_another(wait) => (Cause::SenderThink, Confidence::Possible),
         SendQueue::Emptied if wait.gap >= MESSAGE_AFTER => (Cause::SenderThink, Confidence::Likely),
-        SendQueue::Emptied if wait.near_sender() && !nagle::is_off_for_the_first_time(wait) => {
+        SendQueue::Emptied if wait.near_sender() && !nagle::would_hold(wait) => {
             (Cause::SenderThink, Confidence::Certain)
         }
         SendQueue::Emptied => (Cause::SenderThink, Confidence::Likely),

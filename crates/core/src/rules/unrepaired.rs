@@ -2,7 +2,7 @@
 //!
 //! Proof: it closes, and bytes of the answer are missing that were not repaired until then.
 //! Refuted by: nothing missing; a wait shorter than a timer.
-//! Source: RFC 6298, 2 and tcp_rto_min, include/net/tcp.h, Linux 6.12; what loses large packets alone is `black_hole`.
+//! Source: RFC 6298, 2; TCP_RTO_MIN, include/net/tcp.h, Linux 6.12; what loses large packets alone is `black_hole`.
 //! Seen from: both ends.
 
 use tcpwhy_wire::Duration;
