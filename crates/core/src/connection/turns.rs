@@ -30,6 +30,10 @@ const PIECE_AFTER: Duration = Duration::from_millis(200);
 const KEYS_MAX: u32 = 4;
 /// The least time that it takes to find the next key.
 const KEY_AFTER: Duration = Duration::from_millis(50);
+/// ... and so many round trips: who answers what has come back takes no longer. Source: none written down.
+const KEY_RTTS: i64 = 20;
+/// A silence of so many round trips ends a message where the connection's messages end so. Source: none written down.
+const ENDS_RTTS: i64 = 4;
 /// Questions whose second part came by a timer so many times in a row were messages of their own.
 const ASKED_MIN: u8 = 3;
 /// So many segments in flight are a long message.
@@ -186,14 +190,14 @@ impl Connection {
         quiet: Duration,
     ) -> bool {
         let path = self.tap_rtt(CLIENT) + self.tap_rtt(SERVER);
-        let many = quiet >= path.times(4) && self.flows[from].outstanding() == 0;
+        let many = quiet >= path.times(ENDS_RTTS) && self.flows[from].outstanding() == 0;
         let small = segment.payload_len < self.mss(from) && last.len < self.mss(from);
         if from != open.initiator {
             return many && small && quiet >= PIECE_AFTER && self.roles.pushes_often();
         }
         let typed = segment.payload_len <= KEYS_MAX
             && open.piece.2 <= u64::from(KEYS_MAX)
-            && quiet >= KEY_AFTER.max(path.times(20));
+            && quiet >= KEY_AFTER.max(path.times(KEY_RTTS));
         let confirmed = from == CLIENT && quiet >= PIECE_AFTER && self.roles.has_parked();
         many && open.reply_first.is_none() && open.pieces.is_empty() && (typed || confirmed)
     }

@@ -20,7 +20,7 @@ use crate::rules::{cork, drain, late_start, round_trip, server_think};
 use crate::tally::closed::Closed;
 use crate::tally::ledger::Ledger;
 use crate::words::cause::Cause;
-use crate::words::limits::{BESIDE, BURST_GAP, HELD_BACK_MIN, QUEUED_MIN};
+use crate::words::limits::{BESIDE, BURST_GAP, HELD_BACK_MIN, NEAR_MAX, QUEUED_MIN};
 use crate::words::mark::Mark;
 use crate::words::report::{Confidence, Kind, Pairing};
 
@@ -421,7 +421,7 @@ impl Connection {
         }
         let short = open.request_bytes <= u64::from(self.sizes[CLIENT]);
         let near = rtt_to_server.times(BESIDE) <= rtt_to_server + rtt_to_client
-            || (rtt_to_server < Duration::from_millis(1) && short);
+            || (rtt_to_server < NEAR_MAX && short);
         if near { Confidence::Certain } else { Confidence::Likely }
     }
 

@@ -312,6 +312,9 @@ pub(crate) fn timers_of(timer: Duration, copies: u16) -> Duration {
     timer.times(1 << (copies.clamp(1, COPIES_MAX) - 1))
 }
 
+/// No repair is quicker than this. Source: none written down.
+const PROBE_MIN: Duration = Duration::from_millis(1);
+
 /// How far the estimate of a timer is off.
 fn timer_play(timer: Duration) -> Duration {
     timer.divided_by(SRTT_PLAY) + TIMER_TICK.times(2)
@@ -324,7 +327,7 @@ fn timed(wait: &Wait<'_>) -> bool {
         return false;
     }
     let rtt = wait.rtt();
-    let probe = rtt.max(Duration::from_millis(1)) + rtt.divided_by(2);
+    let probe = rtt.max(PROBE_MIN) + rtt.divided_by(2);
     let longest = timer_slack(wait.flow.rto.rto().max(RTO_MIN + rtt));
     if wait.gap <= probe || wait.gap > longest.times(3) {
         return false; // lost twice, two timers ran, the second one twice as long

@@ -21,7 +21,7 @@ use crate::flow::ends::{CLIENT, SERVER, side};
 use crate::flow::segment_class::{LastData, SegmentClass};
 use crate::words::cause::Cause;
 use crate::words::form::Form;
-use crate::words::limits::{BESIDE, ROUND_TRIP_PLAY, RTO_MIN};
+use crate::words::limits::{BESIDE, NEAR_MAX, ROUND_TRIP_PLAY, RTO_MIN};
 use crate::words::report::{Confidence, Detail, Trigger};
 
 /// Few clients wait for an answer for so long; for news they do.
@@ -157,7 +157,7 @@ fn own_time(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration, beh
     let rtt = rtt_to_server + pair.tap_rtt[open.initiator];
     // Of a request of several segments a slow link behind the capture may have taken a part.
     let short = open.request_bytes <= u64::from(pair.sizes[open.initiator]) || pair.flows[server].on_one_host;
-    let near = rtt_to_server.times(BESIDE) <= rtt || (rtt_to_server < Duration::from_millis(1) && short);
+    let near = rtt_to_server.times(BESIDE) <= rtt || (rtt_to_server < NEAR_MAX && short);
     let model = &pair.models[server];
     let small = segment.payload_len < pair.sizes[server];
     let slow = left >= RTO_MIN;

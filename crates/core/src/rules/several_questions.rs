@@ -14,11 +14,8 @@ use crate::bill::charge::Charge;
 use crate::bill::split::Split;
 use crate::flow::ends::side;
 use crate::words::cause::Cause;
-use crate::words::limits::BESIDE;
+use crate::words::limits::{BESIDE, NEAR_MAX};
 use crate::words::report::Confidence;
-
-/// Nearer than this nobody can be told from beside the capture.
-const NEAR_MAX: Duration = Duration::from_millis(1);
 
 /// The way between the capture and who answers, in a wait so long.
 pub(crate) fn way(pair: &Pair<'_>, ask: &Ask, wait: Duration, packets: [u64; 2]) -> Split {

@@ -27,6 +27,9 @@ pub(crate) const LATE_SHARE: i64 = 8;
 /// A capture stands beside an end where the other one is so many times as far away. Source: none written down.
 pub(crate) const BESIDE: i64 = 9;
 
+/// Within this an end is as good as beside the capture, however near the other one is. Source: none written down.
+pub(crate) const NEAR_MAX: Duration = Duration::from_millis(1);
+
 /// A path's smallest round trip was seen shorter by at least this on another connection, or a packet was late by as much: a
 /// queue. Source: none written down.
 pub(crate) const QUEUED_MIN: Duration = Duration::from_millis(2);
