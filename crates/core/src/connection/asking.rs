@@ -7,7 +7,7 @@ use super::Connection;
 use super::frames;
 use super::roles::{PAUSE_MIN, Parked, Turn};
 use crate::bill::account::Account;
-use crate::bill::exchange::open::Open;
+use crate::bill::exchange::Open;
 use crate::flow::ends::{CLIENT, SERVER, side};
 use crate::flow::segment_class::SegmentClass;
 use crate::rules::verdict::Verdict;

@@ -4,7 +4,7 @@ use tcpwhy_wire::{Duration, Segment};
 
 use super::Connection;
 use super::turn::Follows;
-use crate::bill::exchange::open::Open;
+use crate::bill::exchange::Open;
 use crate::bill::held::{DOUBTED, KEPT};
 use crate::bill::split::Split;
 use crate::estimate::rate::Rate;

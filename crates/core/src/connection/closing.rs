@@ -5,7 +5,7 @@ use tcpwhy_wire::{Duration, Segment};
 use super::roles::Parked;
 use super::{Connection, accepting};
 use crate::bill::account::Account;
-use crate::bill::exchange::open::Open;
+use crate::bill::exchange::Open;
 use crate::bill::revise::Revision;
 use crate::flow::ends::{CLIENT, SERVER, side};
 use crate::rules::handshake;

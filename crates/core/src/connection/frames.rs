@@ -11,7 +11,7 @@
 
 use tcpwhy_wire::{Duration, Instant, Segment};
 
-use crate::bill::exchange::open::Open;
+use crate::bill::exchange::Open;
 use crate::flow::ends::CLIENT;
 use crate::flow::segment_class::SegmentClass;
 

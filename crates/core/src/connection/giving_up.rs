@@ -5,7 +5,7 @@
 use tcpwhy_wire::Duration;
 
 use super::Connection;
-use crate::bill::exchange::open::Open;
+use crate::bill::exchange::Open;
 use crate::rules::unrepaired;
 use crate::words::report::Kind;
 

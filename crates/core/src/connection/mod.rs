@@ -28,7 +28,7 @@ mod usual;
 
 use tcpwhy_wire::{Duration, Endpoint, Instant, Segment};
 
-use crate::bill::exchange::open::Open;
+use crate::bill::exchange::Open;
 use crate::connection::ladder::Ladder;
 use crate::estimate::rounds::Rounds;
 use crate::estimate::tsecr_rtt::EchoProbe;

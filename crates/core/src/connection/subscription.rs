@@ -3,7 +3,7 @@
 use tcpwhy_wire::{Duration, Segment};
 
 use super::Connection;
-use crate::bill::exchange::open::Open;
+use crate::bill::exchange::Open;
 use crate::bill::revise::Revision;
 use crate::estimate::polls::{For, WAIT_MIN};
 use crate::flow::ends::{CLIENT, side};

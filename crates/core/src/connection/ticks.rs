@@ -10,7 +10,7 @@ use super::Connection;
 use super::row::{Push, Row};
 use super::turn::Silence;
 use crate::bill::account::Account;
-use crate::bill::exchange::open::Open;
+use crate::bill::exchange::Open;
 use crate::bill::revise::Revision;
 use crate::estimate::grid::{DISTANCE_MIN, Grid, MAY_MIN};
 use crate::flow::ends::{CLIENT, SERVER, side};

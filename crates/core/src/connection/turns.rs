@@ -5,7 +5,7 @@ use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 use super::Connection;
 use super::turn::Silence;
 use crate::bill::charge::Charge;
-use crate::bill::exchange::open::Open;
+use crate::bill::exchange::Open;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::segment_class::{LastData, SegmentClass, SendQueue};
 use crate::flow::view::ClockingAck;

@@ -10,7 +10,7 @@ use tcpwhy_wire::Duration;
 use super::Connection;
 use super::turns::PIECES_MAX;
 use crate::bill::charge::Charge;
-use crate::bill::exchange::open::Open;
+use crate::bill::exchange::Open;
 use crate::bill::revise::Revision;
 use crate::estimate::rounds;
 use crate::estimate::timer_hits::SHORTEST;

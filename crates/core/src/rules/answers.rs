@@ -8,7 +8,7 @@
 
 use tcpwhy_wire::Duration;
 
-use crate::bill::exchange::open::Timing;
+use crate::bill::exchange::Timing;
 use crate::words::limits::HELD_BACK_MIN;
 
 /// The rest of a request came at quite another time if it moved by so many times what the answer did. Source: none written down.

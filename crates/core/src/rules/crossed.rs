@@ -11,7 +11,7 @@ use tcpwhy_wire::Duration;
 use super::verdict::Verdict;
 use super::wait::Wait;
 use crate::bill::charge::Charge;
-use crate::bill::exchange::open::Open;
+use crate::bill::exchange::Open;
 use crate::bill::split::Split;
 use crate::flow::direction::Flow;
 use crate::words::cause::Cause;

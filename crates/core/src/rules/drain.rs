@@ -8,7 +8,7 @@
 use tcpwhy_wire::Duration;
 
 use crate::bill::charge::Charge;
-use crate::bill::exchange::open::Open;
+use crate::bill::exchange::Open;
 use crate::estimate::rate::Rate;
 use crate::flow::direction::Flow;
 use crate::words::cause::Cause;

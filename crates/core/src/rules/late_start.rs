@@ -10,7 +10,7 @@
 use tcpwhy_wire::{Duration, Instant, Segment};
 
 use crate::bill::charge::Charge;
-use crate::bill::exchange::open::Open;
+use crate::bill::exchange::Open;
 use crate::flow::direction::Flow;
 use crate::words::cause::Cause;
 use crate::words::form::Form;

@@ -11,7 +11,7 @@ use tcpwhy_wire::Duration;
 
 use super::pair::Pair;
 use crate::bill::charge::Charge;
-use crate::bill::exchange::open::Open;
+use crate::bill::exchange::Open;
 use crate::words::cause::Cause;
 use crate::words::form::Form;
 use crate::words::limits::QUEUED_MIN;

@@ -13,7 +13,7 @@ use super::pair::Pair;
 use super::verdict::Verdict;
 use super::{black_hole, cork, not_captured, on_its_way, repair, round_trip};
 use crate::bill::charge::Charge;
-use crate::bill::exchange::open::Open;
+use crate::bill::exchange::Open;
 use crate::bill::split::Split;
 use crate::estimate::rate::Rate;
 use crate::estimate::timer_hits::is_of_timer;

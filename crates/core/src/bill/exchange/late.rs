@@ -2,7 +2,7 @@
 
 use tcpwhy_wire::{Duration, Instant};
 
-use super::open::Open;
+use super::Open;
 
 impl Open {
     /// It proves to have begun so much before its first segment passed.

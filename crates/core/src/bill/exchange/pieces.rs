@@ -2,7 +2,7 @@
 
 use tcpwhy_wire::{Instant, Segment, Seq};
 
-use super::open::{Open, Piece};
+use super::{Open, Piece};
 use crate::bill::account::Account;
 use crate::bill::split::Split;
 use crate::flow::segment_class::LastData;

@@ -1,7 +1,6 @@
 //! What does a usual segment change in the exchange under way?
 
-use super::Path;
-use super::open::Open;
+use super::{Open, Path};
 use crate::bill::charge::Charge;
 use crate::bill::split::Split;
 use crate::flow::packed::Packed;
