@@ -3,7 +3,7 @@
 //! The identifier is the channel: on each of them one question is open at a time. What is published and delivered is a push.
 
 use crate::head::{Head, Role};
-use crate::talk::{First, Out, Side, Step, Talk, u16_at, u32_at};
+use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, u16_at, u32_at};
 
 const PREFACE: &[u8; 8] = b"AMQP\0\0\x09\x01";
 const HEAD_LEN: usize = 7;
@@ -31,6 +31,8 @@ struct Content {
 }
 
 impl Talk for Amqp {
+    const FIRST: FirstBytes = FirstBytes::of(&[PREFACE[0], METHOD]);
+
     fn fits(client: First<'_>, server: First<'_>) -> bool {
         // A server that wants another version answers with its own header.
         if client.bytes.starts_with(PREFACE) {

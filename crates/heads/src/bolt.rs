@@ -1,7 +1,7 @@
 //! Which SOFA Bolt response belongs to which request? (SOFABolt: RpcProtocol and RpcProtocolV2)
 
 use crate::head::{Head, Role};
-use crate::talk::{First, Out, Side, Step, Talk, is_text, u16_at, u32_at};
+use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, is_text, u16_at, u32_at};
 
 const RESPONSE: u8 = 0;
 const REQUEST: u8 = 1;
@@ -64,6 +64,9 @@ impl Command {
 }
 
 impl Talk for Bolt {
+    // A version.
+    const FIRST: FirstBytes = FirstBytes::of(&[1, 2]);
+
     fn fits(client: First<'_>, server: First<'_>) -> bool {
         let asks = is_command(client).is_some_and(|command| command.kind != RESPONSE);
         asks && (server.is_empty() || is_command(server).is_some())

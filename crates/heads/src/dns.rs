@@ -1,7 +1,7 @@
 //! Which DNS message over TCP answers which? (RFC 1035, 4.1.1 and 4.2.2; RFC 7766)
 
 use crate::head::{Head, Role};
-use crate::talk::{First, Out, Side, Step, Talk, u16_at};
+use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, u16_at};
 
 /// Length, identifier, flags and four counts.
 const HEAD_LEN: usize = 14;
@@ -15,6 +15,9 @@ const RCODE: u16 = 0x000f;
 pub(crate) struct Dns;
 
 impl Talk for Dns {
+    // A length.
+    const FIRST: FirstBytes = FirstBytes::ANY;
+
     fn fits(client: First<'_>, server: First<'_>) -> bool {
         let answers = is_message(server, true) && u16_at(server.bytes, 2) == u16_at(client.bytes, 2);
         is_message(client, false) && (server.is_empty() || answers)

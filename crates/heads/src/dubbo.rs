@@ -1,7 +1,7 @@
 //! Which Dubbo response belongs to which request? (Apache Dubbo, Dubbo protocol: a header of 16 bytes)
 
 use crate::head::{Head, Role};
-use crate::talk::{First, Out, Side, Step, Talk, u32_at};
+use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, u32_at};
 
 const MAGIC: [u8; 2] = [0xda, 0xbb];
 const HEAD_LEN: usize = 16;
@@ -16,6 +16,8 @@ const DATA_LEN_MAX: u32 = 1 << 28;
 pub(crate) struct Dubbo;
 
 impl Talk for Dubbo {
+    const FIRST: FirstBytes = FirstBytes::of(&[MAGIC[0]]);
+
     fn fits(client: First<'_>, server: First<'_>) -> bool {
         let asks = is_message(client) && client.bytes[2] & REQUEST != 0;
         asks && (server.is_empty() || is_message(server))

@@ -6,7 +6,9 @@
 
 use crate::head::{Head, Role};
 use crate::protocol::Protocol;
-use crate::talk::{FOR_EVER, First, Line, Out, Side, Step, Talk, Turn, is_text, line, number, rest_of_line};
+use crate::talk::{
+    FOR_EVER, First, FirstBytes, Line, Out, Side, Step, Talk, Turn, is_text, line, number, rest_of_line,
+};
 
 /// Methods of RFC 9110, 9.3, RFC 5789 and RFC 4918.
 const METHODS: [&str; 16] = [
@@ -89,6 +91,9 @@ impl Asked {
 }
 
 impl Talk for Http1 {
+    // A method in capitals, or `HTTP/`.
+    const FIRST: FirstBytes = FirstBytes::of(b"H").and_range(b'A', b'Z');
+
     fn fits(client: First<'_>, server: First<'_>) -> bool {
         let both = client.is_empty() || server.is_empty() || is_request(client) && is_status(server.bytes);
         both && (is_request(client) || is_status(server.bytes))

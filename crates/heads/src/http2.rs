@@ -4,7 +4,7 @@
 //! blocks are not decoded; their first byte says whether they begin with the status (RFC 7541, appendix A).
 
 use crate::head::{Credit, Head, Role};
-use crate::talk::{CARRY, First, Out, Side, Step, Talk, u32_at};
+use crate::talk::{CARRY, First, FirstBytes, Out, Side, Step, Talk, u32_at};
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const FRAME_HEAD_LEN: usize = 9;
@@ -77,6 +77,8 @@ impl Frame {
 }
 
 impl Talk for Http2 {
+    const FIRST: FirstBytes = FirstBytes::of(b"P");
+
     fn fits(client: First<'_>, server: First<'_>) -> bool {
         let sound = |first: First<'_>| is_frame(first.bytes, Some(SETTINGS));
         client.bytes.starts_with(PREFACE) && (server.is_empty() || sound(server))

@@ -5,7 +5,7 @@
 
 use crate::head::{Head, Role};
 use crate::protocol::Protocol;
-use crate::talk::{First, Out, Side, Step, Talk, is_text};
+use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, is_text};
 
 /// Longer lines are none (RFC 7162, 4: 8,192 bytes and more).
 const LINE_LEN_MAX: u32 = 1 << 16;
@@ -105,6 +105,9 @@ const VERBS: [(&str, u64); 16] = [
 ];
 
 impl Talk for Imap {
+    // What the server says.
+    const FIRST: FirstBytes = FirstBytes::of(b"*+");
+
     fn fits(client: First<'_>, server: First<'_>) -> bool {
         let greets = server.bytes.starts_with(b"* OK ") || server.bytes.starts_with(b"* PREAUTH ");
         greets && (client.is_empty() || is_command(client.bytes))

@@ -1,7 +1,7 @@
 //! Which Kafka request does a response belong to? (Apache Kafka protocol guide: sizes, request header v1 and v2, response header)
 
 use crate::head::{Head, Role};
-use crate::talk::{CARRY, First, Out, Side, Step, Talk, is_text, u16_at, u32_at};
+use crate::talk::{CARRY, First, FirstBytes, Out, Side, Step, Talk, is_text, u16_at, u32_at};
 
 /// socket.request.max.bytes.
 const MESSAGE_LEN_MAX: u32 = 100 << 20;
@@ -53,6 +53,9 @@ pub(crate) struct Kafka {
 }
 
 impl Talk for Kafka {
+    // A length.
+    const FIRST: FirstBytes = FirstBytes::ANY;
+
     fn fits(client: First<'_>, server: First<'_>) -> bool {
         let answers = u32_at(server.bytes, 4) == u32_at(client.bytes, 8) && is_sized(server);
         is_request(client) && (server.is_empty() || answers)

@@ -2,7 +2,7 @@
 
 use crate::head::{Head, Role};
 use crate::protocol::Protocol;
-use crate::talk::{First, Out, Side, Step, Talk};
+use crate::talk::{First, FirstBytes, Out, Side, Step, Talk};
 
 const SEQUENCE: u8 = 0x30;
 const INTEGER: u8 = 2;
@@ -62,6 +62,8 @@ fn length(bytes: &[u8], at: usize) -> Result<Option<(u64, usize)>, ()> {
 }
 
 impl Talk for Ldap {
+    const FIRST: FirstBytes = FirstBytes::of(&[SEQUENCE]);
+
     fn fits(client: First<'_>, server: First<'_>) -> bool {
         let asks = is_message(client).is_some_and(|message| named(message.operation).1 == Role::Asks);
         let answers = is_message(server).is_some_and(|message| named(message.operation).1 == Role::Answers);

@@ -1,7 +1,7 @@
 //! Which memcached commands ask, and where do their answers end? (memcached doc/protocol.txt: text and meta; protocol-binary)
 
 use crate::head::{Head, Role};
-use crate::talk::{First, Out, Side, Step, Talk, is_text, u16_at, u32_at};
+use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, is_text, u16_at, u32_at};
 use crate::words::{Passed, Words};
 
 const BINARY_REQUEST: u8 = 0x80;
@@ -19,6 +19,8 @@ pub(crate) struct Memcached {
 }
 
 impl Talk for Memcached {
+    const FIRST: FirstBytes = FirstBytes::of(&[BINARY_REQUEST]).and_range(b'a', b'z');
+
     fn fits(client: First<'_>, server: First<'_>) -> bool {
         if is_binary(client, BINARY_REQUEST) {
             return server.is_empty() || is_binary(server, BINARY_RESPONSE);

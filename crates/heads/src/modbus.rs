@@ -1,7 +1,7 @@
 //! Which Modbus/TCP response belongs to which request? (MODBUS Messaging on TCP/IP Implementation Guide V1.0b, 3.1.3)
 
 use crate::head::{Head, Role};
-use crate::talk::{First, Out, Side, Step, Talk, u16_at};
+use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, u16_at};
 
 /// Transaction, protocol and length.
 const HEAD_LEN: u16 = 6;
@@ -14,6 +14,9 @@ const EXCEPTION: u8 = 0x80;
 pub(crate) struct Modbus;
 
 impl Talk for Modbus {
+    // A transaction.
+    const FIRST: FirstBytes = FirstBytes::ANY;
+
     fn fits(client: First<'_>, server: First<'_>) -> bool {
         // Seven bytes with three zeros are no proof: the other side must repeat transaction, unit and function.
         let same = |at: usize, but: u8| {

@@ -1,7 +1,7 @@
 //! Which MongoDB message answers which? (MongoDB Wire Protocol; OP_MSG, OP_COMPRESSED and the legacy OP_QUERY and OP_REPLY)
 
 use crate::head::{Head, Role};
-use crate::talk::{CARRY, First, Out, Side, Step, Talk, u32_le};
+use crate::talk::{CARRY, First, FirstBytes, Out, Side, Step, Talk, u32_le};
 
 const HEAD_LEN: usize = 16;
 /// MaxMessageSizeBytes.
@@ -28,6 +28,9 @@ pub(crate) struct MongoDb {
 }
 
 impl Talk for MongoDb {
+    // A length.
+    const FIRST: FirstBytes = FirstBytes::ANY;
+
     fn fits(client: First<'_>, server: First<'_>) -> bool {
         let asks = is_message(client)
             && u32_le(client.bytes, 8) == Some(0)

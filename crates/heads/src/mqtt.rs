@@ -3,7 +3,7 @@
 //! Either side publishes; with a quality of service above 0 it waits for the other to acknowledge, by packet identifier.
 
 use crate::head::{Head, Role};
-use crate::talk::{CARRY, First, Out, Side, Step, Talk, is_text, u16_at};
+use crate::talk::{CARRY, First, FirstBytes, Out, Side, Step, Talk, is_text, u16_at};
 
 const CONNECT: u8 = 1;
 const PUBLISH: u8 = 3;
@@ -13,6 +13,8 @@ const PUBLISH: u8 = 3;
 pub(crate) struct Mqtt;
 
 impl Talk for Mqtt {
+    const FIRST: FirstBytes = FirstBytes::of(&[CONNECT << 4]);
+
     fn fits(client: First<'_>, server: First<'_>) -> bool {
         let answers = matches!(server.bytes, [] | [0x20 | 0xf0, ..]);
         let Some((begin, _)) = length(client.bytes) else { return false };

@@ -5,7 +5,7 @@
 
 use crate::head::{Head, Role};
 use crate::protocol::Protocol;
-use crate::talk::{CARRY, First, Out, Side, Step, Talk, is_text, u32_le};
+use crate::talk::{CARRY, First, FirstBytes, Out, Side, Step, Talk, is_text, u32_le};
 
 const HEAD_LEN: usize = 4;
 const PACKET_LEN_MAX: u32 = 0xff_ffff;
@@ -60,6 +60,9 @@ enum Answer {
 }
 
 impl Talk for MySql {
+    // A length.
+    const FIRST: FirstBytes = FirstBytes::ANY;
+
     fn fits(client: First<'_>, server: First<'_>) -> bool {
         if is_greeting(server) {
             return client.is_empty() || client.bytes.get(3) == Some(&1);

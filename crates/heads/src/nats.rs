@@ -3,7 +3,7 @@
 //! A request names an inbox for its answer, which is published to that inbox: the inbox is the identifier.
 
 use crate::head::{Head, Role};
-use crate::talk::{First, Out, Side, Step, Talk};
+use crate::talk::{First, FirstBytes, Out, Side, Step, Talk};
 use crate::words::{Passed, Words};
 
 /// What both sides have said so far.
@@ -13,6 +13,8 @@ pub(crate) struct Nats {
 }
 
 impl Talk for Nats {
+    const FIRST: FirstBytes = FirstBytes::of(b"IC");
+
     fn fits(client: First<'_>, server: First<'_>) -> bool {
         let greets = server.bytes.starts_with(b"INFO {\"server_id\"");
         let connects = client.bytes.starts_with(b"CONNECT {\"");

@@ -4,7 +4,7 @@
 
 use crate::head::{Head, Role};
 use crate::protocol::Protocol;
-use crate::talk::{First, Out, Side, Step, Talk, is_text, line, rest_of_line};
+use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, is_text, line, rest_of_line};
 
 const VERBS: [&str; 16] = [
     "USER", "PASS", "APOP", "AUTH", "CAPA", "STLS", "STAT", "LIST", "UIDL", "RETR", "TOP", "DELE", "NOOP",
@@ -27,6 +27,9 @@ pub(crate) struct Pop3 {
 }
 
 impl Talk for Pop3 {
+    // What the server says.
+    const FIRST: FirstBytes = FirstBytes::of(b"+-");
+
     fn fits(client: First<'_>, server: First<'_>) -> bool {
         is_response(server.bytes) && is_command(client.bytes, &VERBS[..9])
     }

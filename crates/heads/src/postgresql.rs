@@ -5,7 +5,7 @@
 
 use crate::head::{Head, Role};
 use crate::protocol::Protocol;
-use crate::talk::{First, Out, Side, Step, Talk, Turn, is_text, u32_at};
+use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, Turn, is_text, u32_at};
 
 /// What takes the place of the version in a first message.
 const VERSION_3: u32 = 3 << 16;
@@ -34,6 +34,9 @@ pub(crate) struct PostgreSql {
 }
 
 impl Talk for PostgreSql {
+    // A startup's length, or a question.
+    const FIRST: FirstBytes = FirstBytes::of(b"\0QPB");
+
     fn fits(client: First<'_>, server: First<'_>) -> bool {
         if is_startup(client) {
             let answers = match *server.bytes {

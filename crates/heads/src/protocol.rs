@@ -1,6 +1,6 @@
 //! Which protocol is it?
 
-use crate::talk::{First, Out, Side, Step, Talk};
+use crate::talk::{First, FirstBytes, Out, Side, Step, Talk};
 use crate::{amqp, bolt, dns, dubbo, http1, http2, imap, kafka, ldap, memcached, modbus, mongodb, mqtt};
 use crate::{mysql, nats, pop3, postgresql, redis, smb2, smtp, ssh, thrift, tls, websocket};
 
@@ -26,6 +26,9 @@ macro_rules! protocols {
                 match self { $(Self::$name => <$talk>::fits(client, server),)* }
             }
         }
+
+        /// What may come first in each, in their order.
+        const FIRST: &[FirstBytes] = &[$(<$talk>::FIRST,)*];
 
         /// What two sides that speak one of them have said so far.
         #[derive(Clone, Copy, Debug, PartialEq)]
@@ -85,6 +88,23 @@ protocols! {
     Thrift = thrift::Thrift, "Thrift";
 }
 
+/// Some of the protocols, a bit for each.
+type Set = u32;
+
+/// Which protocols may begin with a byte: most bytes refuse most of them at once.
+const MAY_BEGIN: [Set; 256] = {
+    let (mut may_begin, mut byte) = ([0; 256], 0);
+    while byte < 256 {
+        let mut protocol = 0;
+        while protocol < FIRST.len() {
+            may_begin[byte] |= (FIRST[protocol].has(byte) as Set) << protocol;
+            protocol += 1;
+        }
+        byte += 1;
+    }
+    may_begin
+};
+
 /// A protocol that two sides speak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recognised {
@@ -97,9 +117,16 @@ pub struct Recognised {
 /// Which protocol begins with these bytes of the two sides, in either order; one of them may not have spoken yet. Says so
 /// only where no other reading is left.
 pub fn recognise(firsts: [First<'_>; 2]) -> Option<Recognised> {
+    let may_begin = |first: First<'_>| first.bytes.first().map_or(0, |byte| MAY_BEGIN[usize::from(*byte)]);
+    let may_be = may_begin(firsts[0]) | may_begin(firsts[1]);
     let mut found = None;
     for &protocol in Protocol::ALL {
-        let fits = [0, 1].map(|client| protocol.fits(firsts[client], firsts[1 - client]));
+        let fits = || [0, 1].map(|client| protocol.fits(firsts[client], firsts[1 - client]));
+        if may_be & 1 << protocol as u32 == 0 {
+            debug_assert!(fits() == [false, false], "{} may begin with another byte", protocol.name());
+            continue;
+        }
+        let fits = fits();
         if fits == [false, false] {
             continue;
         }

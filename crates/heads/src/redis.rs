@@ -4,7 +4,7 @@
 //! the commands; what a subscription brings is a push.
 
 use crate::head::{Head, Role};
-use crate::talk::{First, Line, Out, Side, Step, Talk, is_text, line, number, rest_of_line};
+use crate::talk::{First, FirstBytes, Line, Out, Side, Step, Talk, is_text, line, number, rest_of_line};
 
 /// Elements of one array; Redis itself refuses commands of more than a million.
 const ELEMENTS_MAX: u64 = 1 << 24;
@@ -32,6 +32,8 @@ struct Value {
 }
 
 impl Talk for Redis {
+    const FIRST: FirstBytes = FirstBytes::of(b"*");
+
     fn fits(client: First<'_>, server: First<'_>) -> bool {
         let both = client.is_empty() || server.is_empty() || is_command(client.bytes) && is_reply(server);
         both && is_command(client.bytes)

@@ -1,7 +1,7 @@
 //! Which SMB response belongs to which request? (MS-SMB2, 2.1 and 2.2.1; MS-CIFS, 2.2.3.1)
 
 use crate::head::{Head, Role};
-use crate::talk::{First, Out, Side, Step, Talk, u16_le, u32_le};
+use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, u16_le, u32_le};
 
 /// Of the transport: a zero and three bytes of length.
 const FRAME_LEN: usize = 4;
@@ -31,6 +31,8 @@ pub(crate) struct Smb2 {
 }
 
 impl Talk for Smb2 {
+    const FIRST: FirstBytes = FirstBytes::of(b"\0");
+
     fn fits(client: First<'_>, server: First<'_>) -> bool {
         let old = |first: First<'_>| first.bytes.get(FRAME_LEN..FRAME_LEN + 5) == Some(b"\xffSMBr");
         let asks = is_framed(client) && (old(client) || is_response(client) == Some(false));

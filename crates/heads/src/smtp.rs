@@ -5,7 +5,7 @@
 
 use crate::head::{Head, Role};
 use crate::protocol::Protocol;
-use crate::talk::{First, Line, Out, Side, Step, Talk, is_text, line, number, rest_of_line};
+use crate::talk::{First, FirstBytes, Line, Out, Side, Step, Talk, is_text, line, number, rest_of_line};
 
 const SMTP: [&str; 14] = [
     "EHLO", "HELO", "LHLO", "MAIL", "RCPT", "DATA", "RSET", "NOOP", "QUIT", "VRFY", "AUTH", "STARTTLS",
@@ -42,6 +42,9 @@ struct Replies {
 }
 
 impl Talk for Smtp {
+    // The server greets, or replies.
+    const FIRST: FirstBytes = FirstBytes::NONE.and_range(b'1', b'5');
+
     fn fits(client: First<'_>, server: First<'_>) -> bool {
         let greets = greeting(server, b"SMTP");
         greets && client.is_empty()
@@ -62,6 +65,9 @@ impl Talk for Smtp {
 }
 
 impl Talk for Ftp {
+    // The server greets, or replies.
+    const FIRST: FirstBytes = FirstBytes::NONE.and_range(b'1', b'5');
+
     fn fits(client: First<'_>, server: First<'_>) -> bool {
         let greets = greeting(server, b"FTP");
         greets && client.is_empty()

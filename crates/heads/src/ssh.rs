@@ -3,7 +3,7 @@
 //! Versions and the key exchange are in clear; behind NEWKEYS even the lengths are encrypted.
 
 use crate::head::{Head, Role};
-use crate::talk::{FOR_EVER, First, Out, Side, Step, Talk, line, rest_of_line, u32_at};
+use crate::talk::{FOR_EVER, First, FirstBytes, Out, Side, Step, Talk, line, rest_of_line, u32_at};
 
 const NEWKEYS: u8 = 21;
 /// RFC 4253, 6.1 wants 35,000 to be taken at least; OpenSSH takes 256 KB.
@@ -28,6 +28,8 @@ enum Place {
 }
 
 impl Talk for Ssh {
+    const FIRST: FirstBytes = FirstBytes::of(b"S");
+
     fn fits(client: First<'_>, server: First<'_>) -> bool {
         let version =
             |first: First<'_>| first.bytes.starts_with(b"SSH-2.0-") || first.bytes.starts_with(b"SSH-1.99-");

@@ -29,6 +29,39 @@ impl<'a> First<'a> {
     }
 }
 
+/// Bytes that may come first.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FirstBytes([bool; 256]);
+
+impl FirstBytes {
+    pub(crate) const NONE: Self = Self([false; 256]);
+    pub(crate) const ANY: Self = Self([true; 256]);
+
+    /// These.
+    pub(crate) const fn of(bytes: &[u8]) -> Self {
+        let (mut first, mut i) = (Self::NONE, 0);
+        while i < bytes.len() {
+            first.0[bytes[i] as usize] = true;
+            i += 1;
+        }
+        first
+    }
+
+    /// And all from one to another.
+    pub(crate) const fn and_range(mut self, from: u8, to: u8) -> Self {
+        let mut byte = from as usize;
+        while byte <= to as usize {
+            self.0[byte] = true;
+            byte += 1;
+        }
+        self
+    }
+
+    pub(crate) const fn has(&self, byte: usize) -> bool {
+        self.0[byte]
+    }
+}
+
 /// The side that asks as a rule, and the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
@@ -70,6 +103,9 @@ pub(crate) enum Turn {
 
 /// A protocol as spoken by two sides: what has to be remembered between heads.
 pub(crate) trait Talk: Copy + Default + PartialEq + Debug {
+    /// With one of these one side begins at least, or it does not fit.
+    const FIRST: FirstBytes;
+
     /// Whether this is what they speak, beyond doubt. Either side may not have spoken yet.
     fn fits(client: First<'_>, server: First<'_>) -> bool;
 

@@ -1,7 +1,7 @@
 //! Which framed Thrift reply belongs to which call? (Apache Thrift: framed transport, binary and compact protocol)
 
 use crate::head::{Head, Role, Span};
-use crate::talk::{First, Out, Side, Step, Talk, is_text, u32_at};
+use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, is_text, u32_at};
 
 /// maxFrameSize of the Java library is 16,384,000; others allow more.
 const FRAME_LEN_MAX: u32 = 1 << 28;
@@ -24,6 +24,9 @@ struct Named {
 }
 
 impl Talk for Thrift {
+    // Of a length.
+    const FIRST: FirstBytes = FirstBytes::NONE.and_range(0, (FRAME_LEN_MAX >> 24) as u8);
+
     fn fits(client: First<'_>, server: First<'_>) -> bool {
         let kind_of = |first| message(first).filter(|_| !first.is_empty());
         let asks = matches!(kind_of(client), Some(1 | 4));

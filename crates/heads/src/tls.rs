@@ -4,7 +4,7 @@
 //! nothing else.
 
 use crate::head::{Head, Role};
-use crate::talk::{First, Out, Side, Step, Talk, u16_at};
+use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, u16_at};
 
 const HEAD_LEN: usize = 5;
 /// 2^14 bytes and what encryption adds (RFC 5246, 6.2.3).
@@ -37,6 +37,8 @@ struct Flight {
 }
 
 impl Talk for Tls {
+    const FIRST: FirstBytes = FirstBytes::NONE.and_range(CHANGE_CIPHER_SPEC, APPLICATION_DATA);
+
     fn fits(client: First<'_>, server: First<'_>) -> bool {
         let hello = |first: First<'_>, kind| {
             // A hello begins its record and its own length agrees with that (RFC 8446, 4).

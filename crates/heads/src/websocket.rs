@@ -4,7 +4,7 @@
 //! known kinds, masked by one side and not by the other. The protocol knows no questions; a ping's pong is nobody's wait.
 
 use crate::head::{Head, Role};
-use crate::talk::{First, Out, Side, Step, Talk, u16_at};
+use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, u16_at};
 
 const FIN: u8 = 0x80;
 const MASKED: u8 = 0x80;
@@ -40,6 +40,8 @@ fn is_frame(first: First<'_>, side: Side) -> bool {
 pub(crate) struct WebSocket;
 
 impl Talk for WebSocket {
+    const FIRST: FirstBytes = FirstBytes::of(&WHOLE);
+
     fn fits(client: First<'_>, server: First<'_>) -> bool {
         is_frame(client, Side::Client) && is_frame(server, Side::Server)
     }
