@@ -36,6 +36,7 @@ use crate::flow::direction::Flow;
 use crate::flow::duplicate_filter::DuplicateFilter;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::handshake::Setup;
+use crate::flow::packed::PackedEnds;
 use crate::flow::path_memory::PathMemory;
 use crate::flow::segment_class::SegmentClass;
 use crate::rules::proxy::Answers;
@@ -66,6 +67,8 @@ pub(crate) struct Connection {
     service: Option<ServiceKey>,
     /// Client, server.
     pub ends: [Endpoint; 2],
+    /// The same as usual segments have them; nothing where none can be usual.
+    pub packed_ends: Option<PackedEnds>,
     /// Which end is which is a guess.
     pub assumed: bool,
     /// The capture does not have the connection's first packet.
@@ -128,6 +131,7 @@ impl Connection {
             id,
             service: None,
             ends,
+            packed_ends: PackedEnds::of(ends),
             assumed: !first.flags.syn(),
             midway: !first.flags.syn() || first.flags.ack(),
             fine: false,
@@ -201,14 +205,17 @@ impl Connection {
     /// Counts the bytes that it takes besides its own, now and then. Returns what there were before, if it has.
     #[inline]
     pub(crate) fn count_heap(&mut self) -> Option<usize> {
-        if !self.packets.is_multiple_of(16) && !self.packets.is_power_of_two() {
-            return None;
-        }
+        let now = self.packets.is_multiple_of(16) || self.packets < 16 && self.packets.is_power_of_two();
+        now.then(|| self.count_all_heap())
+    }
+
+    #[inline(never)]
+    fn count_all_heap(&mut self) -> usize {
         let open = [&self.open, &self.spare].into_iter().flatten().map(|open| open.memory()).sum::<usize>();
         let talk = self.talk.as_ref().map_or(0, |talk| talk.heap());
         let flows = self.flows.iter().map(Flow::heap).sum::<usize>();
         let heap = open + talk + self.roles.heap() + flows;
-        Some(std::mem::replace(&mut self.heap, heap))
+        std::mem::replace(&mut self.heap, heap)
     }
 
     /// The round trip between the capture and one end; nothing where nothing shows it yet.

@@ -3,7 +3,7 @@
 //! Header prediction (tcp_rcv_established, net/ipv4/tcp_input.c) for an observer: a few comparisons tell a request, a
 //! reply or an acknowledgement on a connection where nothing is missing, late or unknown. It takes the small path, which
 //! asks no question whose answer is known by then and changes the same state in the same order. Everything else takes
-//! the general path, at any segment: both work on one state, and [`Connection::assert_alike`] holds them to each other.
+//! the general path, at any segment: both work on one state, and [`Connection::on_usual_checked`] holds them to each other.
 
 use tcpwhy_wire::Duration;
 
@@ -116,24 +116,28 @@ impl Connection {
         }
     }
 
-    /// Takes a usual segment on the general path, and panics unless that leaves the same state.
-    pub(crate) fn assert_alike(
-        mut self,
+    /// As [`Self::on_usual`], and takes a usual segment on the general path too, on a copy: panics unless both leave the same state.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn on_usual_checked(
+        &mut self,
         segment: &Packed,
         marks: &[Mark],
         from: usize,
-        mut ledger: Ledger,
-        usual: &Self,
-        usual_ledger: &Ledger,
-    ) {
-        ledger.packet = segment.packet;
-        self.on_segment(&segment.unpack(), marks, from, &mut ledger);
-        if &self != usual {
-            let [general, usual] = [&self, usual].map(|state| format!("{state:#?}"));
+        ledger: &mut Ledger,
+    ) -> bool {
+        let (mut general, mut general_ledger) = (self.clone(), ledger.clone());
+        if !self.on_usual(segment, marks, from, ledger) {
+            return false;
+        }
+        general.on_segment(&segment.unpack(), marks, from, &mut general_ledger);
+        if &general != self {
+            let [general, usual] = [&general, self].map(|state| format!("{state:#?}"));
             let differ: Vec<_> = general.lines().zip(usual.lines()).filter(|(a, b)| a != b).collect();
             panic!("packet {}: the general path and the usual one leave {differ:#?}", segment.packet);
         }
-        assert!(&ledger == usual_ledger, "packet {}: the bills differ", segment.packet);
+        assert!(&general_ledger == ledger, "packet {}: the bills differ", segment.packet);
+        true
     }
 
     /// Whether it is the next one of its direction on a quiet connection, and acknowledges what was sent or nothing new.

@@ -193,18 +193,19 @@ impl Shard {
         if connection.id == 0 || packed.at - connection.now > IDLE_MAX {
             return false;
         }
-        let Some(from) = packed.sender(&connection.ends) else { return false };
+        let Some(from) = connection.packed_ends.and_then(|ends| packed.sender(ends)) else { return false };
         if packed.is_usual() && packed.payload_len > 0 && connection.wants_news(packed.at, from) {
             self.path_memories.share(connection);
         }
-        let copy = self.checked.then(|| (connection.clone(), self.ledger.clone()));
         let before = connection.tap_rtt;
         self.ledger.packet = packed.packet;
-        if !connection.on_usual(packed, marks, from, &mut self.ledger) {
+        let usual = if self.checked {
+            connection.on_usual_checked(packed, marks, from, &mut self.ledger)
+        } else {
+            connection.on_usual(packed, marks, from, &mut self.ledger)
+        };
+        if !usual {
             return false;
-        }
-        if let Some((copy, ledger)) = copy {
-            copy.assert_alike(packed, marks, from, ledger, connection, &self.ledger);
         }
         connection.duplicates = Some(DuplicateFilter::of_packed(packed, from));
         if let Some(before) = connection.count_heap() {

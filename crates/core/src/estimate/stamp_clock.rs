@@ -141,12 +141,66 @@ impl StampClock {
     /// its sequence number shows, is no measure for these.
     #[inline]
     pub(crate) fn on_packet(&mut self, at: Instant, val: u32, overtook: bool) -> Option<Duration> {
-        if self.tick == TICK_USEC && at - self.last >= CALM_AFTER && self.stands_still(at, val) {
-            *self = Self::default();
+        if let Some((passed, difference)) = self.goes_on(at, val) {
+            self.begin_stamp(at, val);
+            self.last = at;
+            return Some(self.compare(at, passed, difference, overtook));
         }
+        self.learn(at, val, overtook)
+    }
+
+    /// As nearly always, the packet says nothing of the clock itself: its rate is known and fits, and neither a silence nor
+    /// a period ends with it. Returns how long after the first packet it passed, and by how much more than its stamp says.
+    #[inline]
+    fn goes_on(&self, at: Instant, val: u32) -> Option<(Duration, Duration)> {
+        let known = self.tick > Duration::ZERO && !self.unknown;
+        let (first_val, first_at) = self.first.filter(|_| known)?;
+        if at - self.last >= CALM_AFTER || at - self.period_started >= REMEMBER_FOR {
+            return None;
+        }
+        let (passed, ticks) = (at - first_at, i64::from(val.wrapping_sub(first_val) as i32));
+        let difference = passed - self.tick.times(ticks);
+        let fits = difference >= Duration::ZERO || self.fits(passed, ticks);
+        (fits && difference <= FALLEN_BACK_MIN).then_some((passed, difference))
+    }
+
+    /// Whether its ticks are milliseconds, and cannot be microseconds.
+    #[inline]
+    fn fits(&self, passed: Duration, ticks: i64) -> bool {
+        self.tick == TICK_SHORTEST && passed >= MICROSECONDS_BELOW.times(ticks)
+    }
+
+    #[inline]
+    fn begin_stamp(&mut self, at: Instant, val: u32) {
         if self.stamp.is_none_or(|(stamp, _)| stamp != val) {
             self.stamp = Some((val, at));
         }
+    }
+
+    /// How late a packet is beside the fastest recent one.
+    #[inline]
+    fn compare(&mut self, at: Instant, passed: Duration, difference: Duration, overtook: bool) -> Duration {
+        self.difference = difference;
+        if !overtook {
+            self.smallest[0] = self.smallest[0].min(difference);
+        }
+        // In the first period the very first packet is a sample too: its difference is nothing by definition.
+        let first = if passed < REMEMBER_FOR { Duration::ZERO } else { Duration::MAX };
+        let smallest = self.smallest[0].min(self.smallest[1]).min(first);
+        let late = difference - smallest - self.tick;
+        if !late.is_positive() {
+            self.agreed = Some((at, difference));
+        }
+        late.at_least_zero()
+    }
+
+    /// [`Self::on_packet`] of one that may say something of the clock.
+    #[inline(never)]
+    fn learn(&mut self, at: Instant, val: u32, overtook: bool) -> Option<Duration> {
+        if self.tick == TICK_USEC && at - self.last >= CALM_AFTER && self.stands_still(at, val) {
+            *self = Self::default();
+        }
+        self.begin_stamp(at, val);
         let Some((first_val, first_at)) = self.first else {
             self.first = Some((val, at));
             return None;
@@ -161,7 +215,7 @@ impl StampClock {
         // A tick that fits is not revised.
         if ticks >= LEARN_FROM_TICKS
             && (self.tick == Duration::ZERO || difference < Duration::ZERO)
-            && !(self.tick == TICK_SHORTEST && passed >= MICROSECONDS_BELOW.times(ticks))
+            && !self.fits(passed, ticks)
         {
             self.revise(passed, ticks);
             difference = passed - self.tick.times(ticks);
@@ -186,17 +240,7 @@ impl StampClock {
             self.smallest = [Duration::MAX, self.smallest[0]];
             self.period_started = at;
         }
-        if !overtook {
-            self.smallest[0] = self.smallest[0].min(difference);
-        }
-        // In the first period the very first packet is a sample too: its difference is nothing by definition.
-        let first = if passed < REMEMBER_FOR { Duration::ZERO } else { Duration::MAX };
-        let smallest = self.smallest[0].min(self.smallest[1]).min(first);
-        let late = difference - smallest - self.tick;
-        if !late.is_positive() {
-            self.agreed = Some((at, difference));
-        }
-        Some(late.at_least_zero())
+        Some(self.compare(at, passed, difference, overtook))
     }
 
     /// The last packet seemed `late`, and can have waited for `most`: it left after something that had passed here. What its stamp

@@ -19,7 +19,7 @@ pub(crate) struct DuplicateFilter {
     window: u16,
     ip_id: Option<u16>,
     flags: Flags,
-    from: usize,
+    from: u8,
 }
 
 impl DuplicateFilter {
@@ -32,10 +32,11 @@ impl DuplicateFilter {
             window: segment.window,
             ip_id: segment.ip_id,
             flags: segment.flags,
-            from,
+            from: from as u8,
         }
     }
 
+    #[inline]
     pub(crate) fn of_packed(packed: &Packed, from: usize) -> Self {
         Self {
             at: packed.at,
@@ -45,7 +46,7 @@ impl DuplicateFilter {
             window: packed.window,
             ip_id: packed.ip_id,
             flags: packed.flags,
-            from,
+            from: from as u8,
         }
     }
 
@@ -53,11 +54,12 @@ impl DuplicateFilter {
     /// acknowledgement may well be repeated within the millisecond; what takes sequence space is not, without a packet
     /// of the peer in between.
     pub(crate) fn is_again(&self, segment: &Segment, from: usize) -> bool {
-        let identified = segment.ip_id.is_some_and(|id| id != 0) || segment.seq_len() > 0;
-        identified
-            && self.from == from
+        let identified = || segment.ip_id.is_some_and(|id| id != 0) || segment.seq_len() > 0;
+        self.seq == segment.seq // which tells most of them apart
             && self.ip_id == segment.ip_id
-            && (self.seq, self.ack, self.flags) == (segment.seq, segment.ack, segment.flags)
+            && usize::from(self.from) == from
+            && identified()
+            && (self.ack, self.flags) == (segment.ack, segment.flags)
             && (self.payload_len, self.window) == (segment.payload_len, segment.window)
             && segment.at - self.at < WITHIN
             && self.at - segment.at < WITHIN

@@ -32,9 +32,8 @@ pub(crate) struct Packed {
     pub stamps: Timestamps,
     /// What its endpoints are mixed to.
     pub hash: u32,
-    /// IPv4 addresses.
-    addrs: [u32; 2],
-    ports: [u16; 2],
+    /// Who sent it, and to whom.
+    ends: PackedEnds,
     pub payload_len: u32,
     pub ip_id: Option<u16>,
     pub window: u16,
@@ -43,6 +42,33 @@ pub(crate) struct Packed {
     pub flags: Flags,
     ttl: u8,
     has: u8,
+}
+
+/// Two endpoints with IPv4 addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PackedEnds {
+    addrs: [u32; 2],
+    ports: [u16; 2],
+}
+
+impl PackedEnds {
+    /// Nothing where one of them has another address.
+    pub(crate) fn of([a, b]: [Endpoint; 2]) -> Option<Self> {
+        let mapped = a.addr >> 32 == MAPPED && b.addr >> 32 == MAPPED;
+        mapped.then(|| Self::cut(a, b))
+    }
+
+    /// Of what is left of addresses that do not fit.
+    #[inline]
+    fn cut(a: Endpoint, b: Endpoint) -> Self {
+        Self { addrs: [a.addr as u32, b.addr as u32], ports: [a.port, b.port] }
+    }
+
+    #[inline]
+    fn turned(self) -> Self {
+        let ([a, b], [p, q]) = (self.addrs, self.ports);
+        Self { addrs: [b, a], ports: [q, p] }
+    }
 }
 
 /// A part of the segments, of fixed length.
@@ -74,8 +100,7 @@ impl PackedSegments {
             ack: segment.ack,
             stamps: options.timestamps.unwrap_or_default(),
             hash,
-            addrs: [src.addr as u32, dst.addr as u32],
-            ports: [src.port, dst.port],
+            ends: PackedEnds::cut(src, dst),
             payload_len: segment.payload_len,
             ip_id: segment.ip_id,
             window: segment.window,
@@ -202,13 +227,8 @@ impl Piece<'_> {
 impl Packed {
     /// Which of two ends it is from, if it is between these.
     #[inline]
-    pub(crate) fn sender(&self, ends: &[Endpoint; 2]) -> Option<usize> {
-        let (src, dst) = (self.end(0), self.end(1));
-        if src == ends[0] && dst == ends[1] {
-            Some(0)
-        } else {
-            (src == ends[1] && dst == ends[0]).then_some(1)
-        }
+    pub(crate) fn sender(&self, ends: PackedEnds) -> Option<usize> {
+        if self.ends == ends { Some(0) } else { (self.ends == ends.turned()).then_some(1) }
     }
 
     /// The capture's clock when it passed. What has no time of its own has no stamps either.
@@ -223,7 +243,8 @@ impl Packed {
 
     #[inline]
     fn end(&self, i: usize) -> Endpoint {
-        Endpoint { addr: MAPPED << 32 | u128::from(self.addrs[i]), port: self.ports[i] }
+        let PackedEnds { addrs, ports } = self.ends;
+        Endpoint { addr: MAPPED << 32 | u128::from(addrs[i]), port: ports[i] }
     }
 
     /// Whether it has time stamps and no other option, ACK and at most PSH and FIN.

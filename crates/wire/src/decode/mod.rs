@@ -79,8 +79,13 @@ impl fmt::Display for Skip {
 pub fn decode(packet: &RawPacket<'_>) -> Result<Segment, Skip> {
     match usual::Usual::recognise(packet) {
         Some(usual) => Ok(usual.segment(packet)),
-        None => step_by_step(packet),
+        None => less_usual(packet),
     }
+}
+
+#[inline(never)]
+fn less_usual(packet: &RawPacket<'_>) -> Result<Segment, Skip> {
+    usual::opening(packet).map_or_else(|| step_by_step(packet), Ok)
 }
 
 /// As much of the payload of the TCP segment in a packet as was captured; nothing where it carries none.

@@ -8,7 +8,7 @@ use crate::seq::Seq;
 const NEEDED_LEN: usize = 16;
 const HEADER_LEN: usize = 20;
 /// RFC 7323, 2.3: a larger shift is taken for 14.
-const MAX_WINDOW_SCALE: u8 = 14;
+pub(super) const MAX_WINDOW_SCALE: u8 = 14;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tcp<'a> {

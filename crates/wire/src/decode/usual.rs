@@ -1,25 +1,32 @@
 //! Is this what nearly every packet of a capture is, so that it can be read in one piece?
 //!
 //! Ethernet, IPv4 without options, not a fragment, TCP with time stamps and nothing else, in the order in which Linux
-//! and whoever follows RFC 7323, appendix A writes them. Every field has its fixed place then: one look at the length
+//! and whoever follows RFC 7323, appendix A writes them; or a SYN with the options of Linux in their order
+//! (tcp_options_write, net/ipv4/tcp_output.c). Every field has its fixed place then: one look at the length
 //! serves all of them, and a handful of comparisons says whether it is so. Whatever differs is read step by step; the
 //! test below holds the two to each other.
 
+use super::tcp::MAX_WINDOW_SCALE;
 use crate::capture::{LinkType, RawPacket};
 use crate::segment::{Flags, TcpOptions, Timestamps};
 use crate::{Endpoint, Segment, Seq};
 
 const ETHERNET_LEN: usize = 14;
 const TCP: usize = ETHERNET_LEN + 20;
-/// TCP header with time stamps, in bytes and in the words of its own length field.
-const TCP_LEN: usize = 32;
-const TCP_WORDS: u8 = 8;
+const OPTIONS: usize = TCP + 20;
+/// Up to the end of a TCP header with time stamps.
+const STAMPED: usize = OPTIONS + 12;
 /// Two bytes of padding, then kind and length of the time stamps.
 const STAMPS_ALONE: u32 = 0x0101_080a;
+/// Up to the end of a SYN's header with MSS, SACK permitted, time stamps, padding and window scale.
+const OPENING: usize = OPTIONS + 20;
+const MSS: u16 = 0x0204;
+const SACK_PERMITTED_AND_STAMPS: u32 = 0x0402_080a;
+const SCALE: [u8; 3] = [1, 3, 3];
 
 /// The bytes of such a packet up to its payload, whose length is known too.
 pub(super) struct Usual<'a> {
-    frame: &'a [u8; TCP + TCP_LEN],
+    frame: &'a [u8; STAMPED],
     payload_len: u32,
 }
 
@@ -27,17 +34,8 @@ impl<'a> Usual<'a> {
     #[expect(clippy::inline_always, reason = "a segment is not copied from step to step")]
     #[inline(always)]
     pub(super) fn recognise(packet: &RawPacket<'a>) -> Option<Self> {
-        let frame = packet.data.first_chunk()?;
-        let usual = packet.link == LinkType::ETHERNET
-            && half(frame, 12) == 0x0800
-            && frame[14] == 0x45
-            && frame[20] & 0x3f | frame[21] == 0
-            && frame[23] == 6
-            && frame[TCP + 12] >> 4 == TCP_WORDS
-            && word(frame, TCP + 20) == STAMPS_ALONE;
-        let total_len = u32::from(half(frame, 16));
-        let payload_len = total_len.checked_sub((frame.len() - ETHERNET_LEN) as u32)?;
-        usual.then_some(Self { frame, payload_len })
+        let (frame, payload_len) = headers(packet)?;
+        (word(frame, OPTIONS) == STAMPS_ALONE).then_some(Self { frame, payload_len })
     }
 
     /// As much of the payload as was captured, without what Ethernet padded.
@@ -50,36 +48,85 @@ impl<'a> Usual<'a> {
     #[expect(clippy::inline_always, reason = "a segment is not copied from step to step")]
     #[inline(always)]
     pub(super) fn segment(&self, packet: &RawPacket<'_>) -> Segment {
-        let Self { frame, payload_len } = *self;
-        let end = |addr, port| Endpoint {
-            addr: 0xffff_0000_0000 | u128::from(word(frame, addr)),
-            port: half(frame, port),
-        };
-        let stamps = Timestamps { val: word(frame, TCP + 24), ecr: word(frame, TCP + 28) };
-        Segment {
-            packet: packet.number,
-            at: packet.at,
-            src: end(26, TCP),
-            dst: end(30, TCP + 2),
-            seq: Seq(word(frame, TCP + 4)),
-            ack: Seq(word(frame, TCP + 8)),
-            window: half(frame, TCP + 14),
-            flags: Flags(frame[TCP + 13]),
-            payload_len,
-            options: TcpOptions { timestamps: Some(stamps), ..TcpOptions::default() },
-            ip_id: Some(half(frame, 18)),
-            ttl: frame[22],
-        }
+        let options =
+            TcpOptions { timestamps: Some(stamps(self.frame, OPTIONS + 4)), ..TcpOptions::default() };
+        segment(packet, self.frame, self.payload_len, options)
+    }
+}
+
+/// The segment, if it is a SYN as Linux writes it.
+#[inline]
+pub(super) fn opening(packet: &RawPacket<'_>) -> Option<Segment> {
+    let (frame, payload_len) = headers::<OPENING>(packet)?;
+    let usual = Flags(frame[TCP + 13]).syn()
+        && half(frame, OPTIONS) == MSS
+        && word(frame, OPTIONS + 4) == SACK_PERMITTED_AND_STAMPS
+        && frame[OPTIONS + 16..OPTIONS + 19] == SCALE;
+    let options = TcpOptions {
+        mss: Some(half(frame, OPTIONS + 2)),
+        sack_permitted: true,
+        timestamps: Some(stamps(frame, OPTIONS + 8)),
+        window_scale: Some(frame[OPTIONS + 19].min(MAX_WINDOW_SCALE)),
+        ..TcpOptions::default()
+    };
+    usual.then(|| segment(packet, frame, payload_len, options))
+}
+
+/// The headers of a packet, and how long its payload is, if they have their fixed places and are so long.
+#[expect(clippy::inline_always, reason = "a segment is not copied from step to step")]
+#[inline(always)]
+fn headers<'a, const LEN: usize>(packet: &RawPacket<'a>) -> Option<(&'a [u8; LEN], u32)> {
+    let frame: &[u8; LEN] = packet.data.first_chunk()?;
+    let usual = packet.link == LinkType::ETHERNET
+        && half(frame, 12) == 0x0800
+        && frame[14] == 0x45
+        && frame[20] & 0x3f | frame[21] == 0
+        && frame[23] == 6
+        && usize::from(frame[TCP + 12] >> 4) * 4 == LEN - TCP;
+    let payload_len = u32::from(half(frame, 16)).checked_sub((LEN - ETHERNET_LEN) as u32)?;
+    usual.then_some((frame, payload_len))
+}
+
+#[expect(clippy::inline_always, reason = "a segment is not copied from step to step")]
+#[inline(always)]
+fn segment<const LEN: usize>(
+    packet: &RawPacket<'_>,
+    frame: &[u8; LEN],
+    payload_len: u32,
+    options: TcpOptions,
+) -> Segment {
+    let end = |addr, port| Endpoint {
+        addr: 0xffff_0000_0000 | u128::from(word(frame, addr)),
+        port: half(frame, port),
+    };
+    Segment {
+        packet: packet.number,
+        at: packet.at,
+        src: end(26, TCP),
+        dst: end(30, TCP + 2),
+        seq: Seq(word(frame, TCP + 4)),
+        ack: Seq(word(frame, TCP + 8)),
+        window: half(frame, TCP + 14),
+        flags: Flags(frame[TCP + 13]),
+        payload_len,
+        options,
+        ip_id: Some(half(frame, 18)),
+        ttl: frame[22],
     }
 }
 
 #[inline]
-fn half(frame: &[u8; TCP + TCP_LEN], i: usize) -> u16 {
+fn stamps(frame: &[u8], i: usize) -> Timestamps {
+    Timestamps { val: word(frame, i), ecr: word(frame, i + 4) }
+}
+
+#[inline]
+fn half(frame: &[u8], i: usize) -> u16 {
     u16::from_be_bytes([frame[i], frame[i + 1]])
 }
 
 #[inline]
-fn word(frame: &[u8; TCP + TCP_LEN], i: usize) -> u32 {
+fn word(frame: &[u8], i: usize) -> u32 {
     u32::from_be_bytes([frame[i], frame[i + 1], frame[i + 2], frame[i + 3]])
 }
 
@@ -97,9 +144,28 @@ mod tests {
         1, 1, 8, 10, 9, 10, 11, 12, 13, 14, 15, 16, b'h', b'i',
     ];
 
-    fn agrees(data: &[u8], link: LinkType) -> bool {
+    /// A SYN of Linux.
+    const SYN: [u8; 74] = [
+        0x02, 0, 0, 0, 0, 2, 0x02, 0, 0, 0, 0, 1, 0x08, 0x00, // Ethernet
+        0x45, 0, 0, 60, 0x12, 0x34, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 192, 0, 2, 255, // IPv4
+        0x13, 0x88, 0, 80, 1, 2, 3, 4, 0, 0, 0, 0, 0xa0, 0x02, 0xfa, 0xf0, 0, 0, 0, 0, // TCP
+        2, 4, 5, 180, 4, 2, 8, 10, 9, 10, 11, 12, 0, 0, 0, 0, 1, 3, 3, 7,
+    ];
+
+    fn packet(data: &[u8], link: LinkType) -> RawPacket<'_> {
         let at = Instant::from_nanos(7);
-        let packet = RawPacket { number: 3, at, link, data, original_len: 76, interface: 0, dropped: 0 };
+        RawPacket { number: 3, at, link, data, original_len: 76, interface: 0, dropped: 0 }
+    }
+
+    fn opens(data: &[u8], link: LinkType) -> bool {
+        let packet = packet(data, link);
+        let opening = super::opening(&packet);
+        assert!(opening.is_none_or(|segment| Ok(segment) == step_by_step(&packet)), "{data:02x?}");
+        opening.is_some()
+    }
+
+    fn agrees(data: &[u8], link: LinkType) -> bool {
+        let packet = packet(data, link);
         let usual = super::Usual::recognise(&packet);
         let payload = usual.as_ref().map(|usual| usual.payload(&packet));
         let same = |bytes| crate::decode::headers(&packet).is_ok_and(|(_, tcp)| tcp.payload == bytes);
@@ -120,6 +186,20 @@ mod tests {
             let mut frame = FRAME;
             frame[i] = byte;
             agrees(&frame, LinkType::ETHERNET);
+        }
+    }
+
+    #[test]
+    fn says_of_a_handshake_what_reading_step_by_step_says() {
+        assert!(opens(&SYN, LinkType::ETHERNET));
+        assert!(!opens(&SYN, LinkType::RAW) && !opens(&FRAME, LinkType::ETHERNET));
+        for len in 0..SYN.len() {
+            assert!(!opens(&SYN[..len], LinkType::ETHERNET));
+        }
+        for (i, byte) in (0..SYN.len()).flat_map(|i| (0..=255).map(move |byte| (i, byte))) {
+            let mut frame = SYN;
+            frame[i] = byte;
+            opens(&frame, LinkType::ETHERNET);
         }
     }
 }
