@@ -13,7 +13,7 @@ use tcpwhy_core::{Analysis, Listing, Options, Report};
 use tcpwhy_gen::{Generator, Shape};
 use tcpwhy_wire::capture::writer::PcapWriter;
 use tcpwhy_wire::capture::{Event, LinkType, Reader};
-use tcpwhy_wire::decode::decode;
+use tcpwhy_wire::decode_usual;
 
 /// The best of them counts.
 const RUNS: usize = 3;
@@ -101,8 +101,8 @@ fn analyse(capture: &[u8], listing: Listing) -> Report {
         rest = &rest[step.consumed..];
         match step.event {
             Event::Packet(packet) => {
-                if let Ok(segment) = &decode(&packet) {
-                    analysis.on_segment(segment);
+                if let Ok(decoded) = &decode_usual(&packet) {
+                    analysis.on_decoded(decoded);
                 }
             }
             Event::Skipped | Event::Damaged(_) => {}

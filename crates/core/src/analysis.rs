@@ -1,9 +1,9 @@
 //! Segments in, report out.
 
-use tcpwhy_wire::Segment;
+use tcpwhy_wire::{Decoded, Segment};
 
 use crate::epoch::coordinator::Coordinator;
-use crate::epoch::front::Front;
+use crate::epoch::front::{Arrival, Front};
 use crate::epoch::options::Options;
 use crate::epoch::orders::Orders;
 use crate::epoch::shard::Shard;
@@ -60,9 +60,33 @@ impl Analysis {
     pub fn on_marked(&mut self, segment: &Segment, marks: &[Mark]) {
         let arrival = self.front.on_segment(segment);
         self.shard.take(arrival, segment, marks);
-        self.packet = segment.packet;
-        if arrival.is_last {
-            self.end_epoch();
+        self.end_segment(arrival, segment.packet);
+    }
+
+    /// Takes the next segment as it was decoded.
+    #[inline]
+    pub fn on_decoded(&mut self, decoded: &Decoded<'_>) {
+        match decoded {
+            Decoded::Usual(usual) => {
+                let arrival = self.front.on_usual(usual);
+                self.shard.take_usual(arrival, usual, &[]);
+                self.end_segment(arrival, usual.packet());
+            }
+            Decoded::Other(segment) => self.on_segment(segment),
+        }
+    }
+
+    /// The same, and reads the heads in as much of its payload as was captured.
+    #[inline]
+    pub fn on_captured_decoded(&mut self, decoded: &Decoded<'_>, captured: &[u8]) {
+        match decoded {
+            Decoded::Usual(usual) => {
+                let arrival = self.front.on_usual(usual);
+                let marks = self.front.read_usual_heads(arrival, usual, captured);
+                self.shard.take_usual(arrival, usual, marks);
+                self.end_segment(arrival, usual.packet());
+            }
+            Decoded::Other(segment) => self.on_captured(segment, captured),
         }
     }
 
@@ -72,7 +96,12 @@ impl Analysis {
         let arrival = self.front.on_segment(segment);
         let marks = self.front.read_heads(arrival, segment, captured);
         self.shard.take(arrival, segment, marks);
-        self.packet = segment.packet;
+        self.end_segment(arrival, segment.packet);
+    }
+
+    #[inline]
+    fn end_segment(&mut self, arrival: Arrival, packet: u64) {
+        self.packet = packet;
         if arrival.is_last {
             self.end_epoch();
         }

@@ -39,6 +39,7 @@ use tcpwhy::input::{InputSummary, Inputs, Span, WindowError, stop};
 use tcpwhy::threads::Engine;
 use tcpwhy_core::{Listing, Report};
 use tcpwhy_report::json::Gated;
+use tcpwhy_wire::Segment;
 
 use baseline::Baselines;
 use cli::{Cli, Command, Format, InputArgs, ListArgs, ReadArgs};
@@ -355,22 +356,25 @@ fn analyse(
     let mut progress = Progress::start();
     let interim = Interim::of(args);
     let style = args.style();
-    let summary = inputs.for_each_of_inputs(
+    let mut passes = |input, segment: &Segment| {
+        args.filter.as_ref().is_none_or(|filter| filter.matches_connection(segment.src, segment.dst))
+            && chosen.as_mut().is_none_or(|chosen| chosen.has(input, segment))
+    };
+    let all = args.filter.is_none() && ends.is_none();
+    let summary = inputs.for_each_decoded(
         &args.options(),
         |so_far| {
             progress.show(so_far);
             interim.on_progress();
         },
-        |input, segment, captured| {
-            if args.filter.as_ref().is_none_or(|filter| filter.matches_connection(segment.src, segment.dst))
-                && chosen.as_mut().is_none_or(|chosen| chosen.has(input, segment))
-            {
+        |input, decoded, captured| {
+            if all || passes(input, &decoded.segment()) {
                 if interim.is_due() {
-                    interim.show(&engine, segment.packet - 1, style);
+                    interim.show(&engine, decoded.segment().packet - 1, style);
                 }
                 match &mut names {
-                    None => engine.on_segment(segment, captured),
-                    Some(names) => engine.on_segment(&names.segment(segment), captured),
+                    None => engine.on_decoded(decoded, captured),
+                    Some(names) => engine.on_segment(&names.segment(&decoded.segment()), captured),
                 }
             }
         },

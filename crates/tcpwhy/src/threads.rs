@@ -10,8 +10,10 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use tcpwhy_core::{Analysis, Coordinator, Front, Groups, Listing, Options, Orders, Report, Roll, Shard};
-use tcpwhy_wire::{Instant, Segment};
+use tcpwhy_core::{
+    Analysis, Arrival, Coordinator, Front, Groups, Listing, Options, Orders, Report, Roll, Shard,
+};
+use tcpwhy_wire::{Decoded, Instant, Segment, Usual};
 
 /// More threads wait for the one that reads.
 pub const USEFUL_MAX: usize = 6;
@@ -87,6 +89,16 @@ impl Engine {
         }
     }
 
+    /// Takes the next segment as it was decoded.
+    #[inline]
+    pub fn on_decoded(&mut self, decoded: &Decoded<'_>, captured: &[u8]) {
+        match (self, decoded) {
+            (Self::Single(analysis), _) => analysis.on_captured_decoded(decoded, captured),
+            (Self::Several(several), Decoded::Usual(usual)) => several.on_usual(usual, captured),
+            (Self::Several(several), Decoded::Other(segment)) => several.on_segment(segment, captured),
+        }
+    }
+
     /// What would be found if this were the end; on one thread only.
     pub fn so_far(&self) -> Option<Report> {
         match self {
@@ -131,7 +143,24 @@ impl Several {
         if !marks.is_empty() {
             self.gathered[shard].mark(arrival, marks);
         }
-        self.packet = segment.packet;
+        self.end_segment(arrival, segment.packet);
+    }
+
+    #[inline]
+    fn on_usual(&mut self, usual: &Usual<'_>, captured: &[u8]) {
+        let arrival = self.front.on_usual(usual);
+        let marks = self.front.read_usual_heads(arrival, usual, captured);
+        let shard = (usize::from(arrival.place) * self.gathered.len()) >> 16;
+        self.gathered[shard].put_usual(arrival, usual);
+        if !marks.is_empty() {
+            self.gathered[shard].mark(arrival, marks);
+        }
+        self.end_segment(arrival, usual.packet());
+    }
+
+    #[inline]
+    fn end_segment(&mut self, arrival: Arrival, packet: u64) {
+        self.packet = packet;
         if arrival.is_last {
             self.end_epoch();
         }

@@ -13,7 +13,7 @@ pub mod seq;
 pub mod time;
 
 pub use anonymize::Anonymizer;
-pub use decode::{Skip, decode, payload};
+pub use decode::{Decoded, Skip, Usual, decode, decode_usual, payload};
 pub use filter::{Filter, FilterError};
 pub use segment::{Endpoint, Flags, SackBlock, Segment, TcpOptions, Timestamps};
 pub use seq::Seq;

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use tcpwhy_wire::{Duration, Instant, Segment};
+use tcpwhy_wire::{Duration, Endpoint, Flags, Instant, Segment, Usual};
 
 use crate::epoch::hash::Keys;
 use crate::epoch::listening::Listening;
 use crate::epoch::new_connections::NewConnections;
 use crate::epoch::orders::Epoch;
+use crate::flow::packed::PackedEnds;
 use crate::words::mark::Mark;
 use crate::words::report::{Note, Report};
 
@@ -58,18 +59,31 @@ impl Front {
     /// Takes note of a segment.
     #[inline]
     pub fn on_segment(&mut self, segment: &Segment) -> Arrival {
+        self.on_ends(segment.at, segment.packet, segment.src, segment.dst)
+    }
+
+    /// The same of a usual one.
+    #[inline]
+    pub fn on_usual(&mut self, usual: &Usual<'_>) -> Arrival {
+        let [src, dst] = PackedEnds::new(usual.addrs(), usual.ports()).ends();
+        self.on_ends(usual.at(), usual.packet(), src, dst)
+    }
+
+    #[expect(clippy::inline_always, reason = "what is known of usual addresses is known there")]
+    #[inline(always)]
+    fn on_ends(&mut self, at: Instant, packet: u64, src: Endpoint, dst: Endpoint) -> Arrival {
         self.segments += 1;
-        let mut clock = segment.at;
-        if segment.at < self.now {
-            self.note("time-steps-back", segment.packet);
-            if self.now - segment.at > LATE {
+        let mut clock = at;
+        if at < self.now {
+            self.note("time-steps-back", packet);
+            if self.now - at > LATE {
                 clock = self.now;
             }
         } else {
-            self.now = segment.at;
+            self.now = at;
         }
         self.left -= 1;
-        let mixed = self.keys.mix(segment.src, segment.dst);
+        let mixed = self.keys.mix(src, dst);
         let is_last = self.new_connections.on_segment(mixed.ends) || self.left == 0;
         Arrival { place: (mixed.hosts >> 48) as u16, hash: mixed.hash(), clock, ends: mixed.ends, is_last }
     }
@@ -78,6 +92,16 @@ impl Front {
     #[inline]
     pub fn read_heads(&mut self, arrival: Arrival, segment: &Segment, captured: &[u8]) -> &[Mark] {
         self.listening.on_segment(arrival.ends, segment, captured)
+    }
+
+    /// The same of a usual segment.
+    #[inline]
+    pub fn read_usual_heads(&mut self, arrival: Arrival, usual: &Usual<'_>, captured: &[u8]) -> &[Mark] {
+        let control = usual.flags().0 & (Flags::SYN | Flags::RST) != 0;
+        if usual.payload_len() == 0 && !control {
+            return &[]; // it has nothing to say
+        }
+        self.listening.on_segment(arrival.ends, &usual.segment(), captured)
     }
 
     /// The latest time so far.

@@ -4,7 +4,7 @@
 //! epoch's segments are worked on by pair of hosts, so that most of a connection's segments find its state at hand.
 //! Pairs of hosts know nothing of each other; those between the same two stay in order of capture.
 
-use tcpwhy_wire::Segment;
+use tcpwhy_wire::{Segment, Usual};
 
 use crate::epoch::front::Arrival;
 use crate::flow::packed::{Chunk, PackedSegments};
@@ -44,6 +44,16 @@ impl Groups {
             arrival.clock,
             &mut self.spare,
         );
+    }
+
+    /// The same of a usual one.
+    #[inline]
+    pub fn put_usual(&mut self, arrival: Arrival, usual: &Usual<'_>) {
+        if arrival.clock != usual.at() {
+            return self.put(arrival, &usual.segment());
+        }
+        let mask = self.segments.len() - 1;
+        self.segments[usize::from(arrival.place) & mask].push_usual(usual, arrival.hash, &mut self.spare);
     }
 
     /// The messages that begin in the segment that was put last.

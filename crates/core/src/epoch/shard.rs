@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use tcpwhy_wire::{Duration, Endpoint, Instant, Segment, Seq};
+use tcpwhy_wire::{Duration, Endpoint, Instant, Segment, Seq, Usual};
 
 use crate::connection::Connection;
 use crate::epoch::front::{Arrival, LATE};
@@ -147,6 +147,19 @@ impl Shard {
             self.on_segment(segment, marks, arrival.hash, arrival.clock);
         } else {
             self.groups.put(arrival, segment);
+            if !marks.is_empty() {
+                self.groups.mark(arrival, marks);
+            }
+        }
+    }
+
+    /// The same of a usual one.
+    #[inline]
+    pub(crate) fn take_usual(&mut self, arrival: Arrival, usual: &Usual<'_>, marks: &[Mark]) {
+        if self.in_order {
+            self.on_segment(&usual.segment(), marks, arrival.hash, arrival.clock);
+        } else {
+            self.groups.put_usual(arrival, usual);
             if !marks.is_empty() {
                 self.groups.mark(arrival, marks);
             }

@@ -3,7 +3,7 @@
 //! An epoch's segments are written once and read once, in another order and often by another thread. What nearly all of
 //! them are fits a cache line; the others (selective acknowledgements, IPv6) are kept whole beside it.
 
-use tcpwhy_wire::{Endpoint, Flags, Instant, Segment, Seq, TcpOptions, Timestamps};
+use tcpwhy_wire::{Endpoint, Flags, Instant, Segment, Seq, TcpOptions, Timestamps, Usual};
 
 use crate::words::mark::Mark;
 
@@ -56,6 +56,17 @@ impl PackedEnds {
     pub(crate) fn of([a, b]: [Endpoint; 2]) -> Option<Self> {
         let mapped = a.addr >> 32 == MAPPED && b.addr >> 32 == MAPPED;
         mapped.then(|| Self::cut(a, b))
+    }
+
+    #[inline]
+    pub(crate) fn new(addrs: [u32; 2], ports: [u16; 2]) -> Self {
+        Self { addrs, ports }
+    }
+
+    #[inline]
+    pub(crate) fn ends(self) -> [Endpoint; 2] {
+        let end = |i: usize| Endpoint { addr: MAPPED << 32 | u128::from(self.addrs[i]), port: self.ports[i] };
+        [end(0), end(1)]
     }
 
     /// Of what is left of addresses that do not fit.
@@ -124,6 +135,35 @@ impl PackedSegments {
             packed.mss = options.mss.unwrap_or(0);
             packed.window_scale = options.window_scale.unwrap_or(0);
         }
+        self.push_packed(packed, spare);
+    }
+
+    /// The same of a usual one that the capture's clock agrees with.
+    #[inline]
+    pub(crate) fn push_usual(&mut self, usual: &Usual<'_>, hash: u32, spare: &mut Vec<Chunk>) {
+        let packed = Packed {
+            at: usual.at(),
+            packet: usual.packet(),
+            seq: usual.seq(),
+            ack: usual.ack(),
+            stamps: usual.stamps(),
+            hash,
+            ends: PackedEnds::new(usual.addrs(), usual.ports()),
+            payload_len: usual.payload_len(),
+            ip_id: Some(usual.ip_id()),
+            window: usual.window(),
+            mss: 0,
+            window_scale: 0,
+            flags: usual.flags(),
+            ttl: usual.ttl(),
+            has: STAMPS,
+        };
+        self.push_packed(packed, spare);
+    }
+
+    #[expect(clippy::inline_always, reason = "a segment is put together where it is to lie")]
+    #[inline(always)]
+    fn push_packed(&mut self, packed: Packed, spare: &mut Vec<Chunk>) {
         match self.chunks.last_mut() {
             Some(chunk) if chunk.len() < CHUNK_LEN => chunk.push(packed),
             _ => self.push_chunk(packed, spare),
@@ -241,12 +281,6 @@ impl Packed {
         Instant::from_nanos(ns.cast_signed())
     }
 
-    #[inline]
-    fn end(&self, i: usize) -> Endpoint {
-        let PackedEnds { addrs, ports } = self.ends;
-        Endpoint { addr: MAPPED << 32 | u128::from(addrs[i]), port: ports[i] }
-    }
-
     /// Whether it has time stamps and no other option, ACK and at most PSH and FIN.
     #[inline]
     pub(crate) fn is_usual(&self) -> bool {
@@ -262,11 +296,12 @@ impl Packed {
             options.window_scale = (self.has & WINDOW_SCALE != 0).then_some(self.window_scale);
             options.sack_permitted = self.has & SACK_PERMITTED != 0;
         }
+        let [src, dst] = self.ends.ends();
         Segment {
             packet: self.packet,
             at: self.at,
-            src: self.end(0),
-            dst: self.end(1),
+            src,
+            dst,
             seq: self.seq,
             ack: self.ack,
             window: self.window,

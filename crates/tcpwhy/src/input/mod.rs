@@ -24,7 +24,7 @@ use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 
 use tcpwhy_wire::capture::{Format, RawPacket};
-use tcpwhy_wire::{Instant, Segment};
+use tcpwhy_wire::{Decoded, Instant, Segment};
 
 pub use moment::{Moment, Window};
 use reading::{Reading, Run};
@@ -351,7 +351,19 @@ impl Inputs {
         self,
         options: &Options,
         on_progress: impl FnMut(Progress),
-        on_segment: impl FnMut(usize, &Segment, &[u8]),
+        mut on_segment: impl FnMut(usize, &Segment, &[u8]),
+    ) -> InputSummary {
+        let on_decoded =
+            |input, decoded: &Decoded<'_>, captured: &[u8]| on_segment(input, &decoded.segment(), captured);
+        self.for_each_decoded(options, on_progress, on_decoded)
+    }
+
+    /// The same, each segment as it was decoded.
+    pub fn for_each_decoded(
+        self,
+        options: &Options,
+        on_progress: impl FnMut(Progress),
+        on_segment: impl FnMut(usize, &Decoded<'_>, &[u8]),
     ) -> InputSummary {
         self.read(options, on_progress, on_segment, None)
     }
@@ -365,7 +377,7 @@ impl Inputs {
         mut self,
         options: &Options,
         on_progress: impl FnMut(Progress),
-        on_segment: impl FnMut(usize, &Segment, &[u8]),
+        on_segment: impl FnMut(usize, &Decoded<'_>, &[u8]),
         on_block: Option<&mut dyn FnMut(Block<'_>)>,
     ) -> InputSummary {
         if self.span.is_none() {

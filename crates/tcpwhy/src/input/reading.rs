@@ -6,7 +6,7 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 
 use tcpwhy_wire::capture::{Damage, DamageKind, Event, Format, RawPacket, Reader};
-use tcpwhy_wire::{Duration, Instant, Segment, Skip, decode, payload};
+use tcpwhy_wire::{Decoded, Duration, Instant, Skip, decode_usual, payload};
 
 use super::buffer::Buffer;
 use super::search::Search;
@@ -238,7 +238,7 @@ impl Reading {
 
     /// Gives packets up to the limit, a time and the number of the input that has a packet then; `number` is this one's own.
     /// Returns the time of the next packet, whose turn has not come, or `None` at the end.
-    pub(super) fn advance<P: FnMut(Progress), S: FnMut(usize, &Segment, &[u8])>(
+    pub(super) fn advance<P: FnMut(Progress), S: FnMut(usize, &Decoded<'_>, &[u8])>(
         &mut self,
         limit: Option<(Instant, usize)>,
         number: usize,
@@ -403,17 +403,22 @@ impl Tally {
     }
 
     #[inline]
-    fn on_packet(&mut self, packet: &RawPacket<'_>, mut on_segment: impl FnMut(&Segment, &[u8])) {
+    fn on_packet(&mut self, packet: &RawPacket<'_>, mut on_segment: impl FnMut(&Decoded<'_>, &[u8])) {
         if self.packets == 0 {
             (self.first_number, self.first, self.last) = (packet.number, packet.at, packet.at);
         }
         self.packets += 1;
         self.first = self.first.min(packet.at);
         self.last = self.last.max(packet.at);
-        match &decode(packet) {
-            Ok(segment) => {
+        match &decode_usual(packet) {
+            Ok(decoded) => {
                 self.segments += 1;
-                on_segment(segment, if segment.payload_len > 0 { payload(packet) } else { &[] });
+                let captured = match decoded {
+                    Decoded::Usual(usual) => usual.payload(),
+                    Decoded::Other(segment) if segment.payload_len > 0 => payload(packet),
+                    Decoded::Other(_) => &[],
+                };
+                on_segment(decoded, captured);
             }
             Err(skip) => self.skipped[*skip as usize] += 1,
         }

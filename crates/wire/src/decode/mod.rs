@@ -13,6 +13,7 @@ use std::fmt;
 
 use crate::capture::RawPacket;
 use crate::{Endpoint, Segment};
+pub use usual::Usual;
 
 /// Why a packet gives no segment. The names are stable: they are the keys of `skipped` in reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -70,6 +71,39 @@ impl fmt::Display for Skip {
     }
 }
 
+/// A TCP segment, read or about to be read.
+#[derive(Clone, Copy, Debug)]
+pub enum Decoded<'a> {
+    /// As nearly all are: every field stands in its fixed place, and can be read there.
+    Usual(Usual<'a>),
+    /// Any other.
+    Other(Segment),
+}
+
+impl Decoded<'_> {
+    /// All of it.
+    #[inline]
+    pub fn segment(&self) -> Segment {
+        match self {
+            Self::Usual(usual) => usual.segment(),
+            Self::Other(segment) => *segment,
+        }
+    }
+}
+
+/// The TCP segment in a packet, for those who do not need all of it in the same form.
+///
+/// # Errors
+/// Says why the packet carries none, or none that can be read.
+#[expect(clippy::inline_always, reason = "a segment is not copied from step to step")]
+#[inline(always)]
+pub fn decode_usual<'a>(packet: &RawPacket<'a>) -> Result<Decoded<'a>, Skip> {
+    match Usual::recognise(packet) {
+        Some(usual) => Ok(Decoded::Usual(usual)),
+        None => less_usual(packet).map(Decoded::Other),
+    }
+}
+
 /// The TCP segment in a packet.
 ///
 /// # Errors
@@ -77,8 +111,8 @@ impl fmt::Display for Skip {
 #[expect(clippy::inline_always, reason = "a segment is not copied from step to step")]
 #[inline(always)]
 pub fn decode(packet: &RawPacket<'_>) -> Result<Segment, Skip> {
-    match usual::Usual::recognise(packet) {
-        Some(usual) => Ok(usual.segment(packet)),
+    match Usual::recognise(packet) {
+        Some(usual) => Ok(usual.segment()),
         None => less_usual(packet),
     }
 }
@@ -91,8 +125,8 @@ fn less_usual(packet: &RawPacket<'_>) -> Result<Segment, Skip> {
 /// As much of the payload of the TCP segment in a packet as was captured; nothing where it carries none.
 #[inline]
 pub fn payload<'a>(packet: &RawPacket<'a>) -> &'a [u8] {
-    match usual::Usual::recognise(packet) {
-        Some(usual) => usual.payload(packet),
+    match Usual::recognise(packet) {
+        Some(usual) => usual.payload(),
         None => headers(packet).map_or(&[], |(_, tcp)| tcp.payload),
     }
 }

@@ -9,9 +9,13 @@
 use super::tcp::MAX_WINDOW_SCALE;
 use crate::capture::{LinkType, RawPacket};
 use crate::segment::{Flags, TcpOptions, Timestamps};
-use crate::{Endpoint, Segment, Seq};
+use crate::{Endpoint, Instant, Segment, Seq};
 
 const ETHERNET_LEN: usize = 14;
+const IP_ID: usize = ETHERNET_LEN + 4;
+const TTL: usize = ETHERNET_LEN + 8;
+const SRC_ADDR: usize = ETHERNET_LEN + 12;
+const DST_ADDR: usize = ETHERNET_LEN + 16;
 const TCP: usize = ETHERNET_LEN + 20;
 const OPTIONS: usize = TCP + 20;
 /// Up to the end of a TCP header with time stamps.
@@ -24,33 +28,96 @@ const MSS: u16 = 0x0204;
 const SACK_PERMITTED_AND_STAMPS: u32 = 0x0402_080a;
 const SCALE: [u8; 3] = [1, 3, 3];
 
-/// The bytes of such a packet up to its payload, whose length is known too.
-pub(super) struct Usual<'a> {
+/// Such a packet: its segment field by field, each read where it stands. See [`Segment`] for what they say.
+#[derive(Clone, Copy, Debug)]
+pub struct Usual<'a> {
     frame: &'a [u8; STAMPED],
+    packet: RawPacket<'a>,
     payload_len: u32,
 }
 
+#[expect(clippy::inline_always, reason = "a field is read where it is needed, and its length is known there")]
+#[expect(missing_docs, reason = "they are those of a segment")]
 impl<'a> Usual<'a> {
-    #[expect(clippy::inline_always, reason = "a segment is not copied from step to step")]
     #[inline(always)]
     pub(super) fn recognise(packet: &RawPacket<'a>) -> Option<Self> {
         let (frame, payload_len) = headers(packet)?;
-        (word(frame, OPTIONS) == STAMPS_ALONE).then_some(Self { frame, payload_len })
+        (word(frame, OPTIONS) == STAMPS_ALONE).then_some(Self { frame, packet: *packet, payload_len })
     }
 
     /// As much of the payload as was captured, without what Ethernet padded.
     #[inline]
-    pub(super) fn payload(&self, packet: &RawPacket<'a>) -> &'a [u8] {
-        let captured = packet.data.get(self.frame.len()..).unwrap_or_default();
+    pub fn payload(&self) -> &'a [u8] {
+        let captured = self.packet.data.get(self.frame.len()..).unwrap_or_default();
         &captured[..captured.len().min(self.payload_len as usize)]
     }
 
-    #[expect(clippy::inline_always, reason = "a segment is not copied from step to step")]
     #[inline(always)]
-    pub(super) fn segment(&self, packet: &RawPacket<'_>) -> Segment {
-        let options =
-            TcpOptions { timestamps: Some(stamps(self.frame, OPTIONS + 4)), ..TcpOptions::default() };
-        segment(packet, self.frame, self.payload_len, options)
+    pub fn packet(&self) -> u64 {
+        self.packet.number
+    }
+
+    #[inline(always)]
+    pub fn at(&self) -> Instant {
+        self.packet.at
+    }
+
+    /// The IPv4 addresses of who sent it, and to whom.
+    #[inline(always)]
+    pub fn addrs(&self) -> [u32; 2] {
+        [word(self.frame, SRC_ADDR), word(self.frame, DST_ADDR)]
+    }
+
+    #[inline(always)]
+    pub fn ports(&self) -> [u16; 2] {
+        [half(self.frame, TCP), half(self.frame, TCP + 2)]
+    }
+
+    #[inline(always)]
+    pub fn seq(&self) -> Seq {
+        Seq(word(self.frame, TCP + 4))
+    }
+
+    #[inline(always)]
+    pub fn ack(&self) -> Seq {
+        Seq(word(self.frame, TCP + 8))
+    }
+
+    #[inline(always)]
+    pub fn flags(&self) -> Flags {
+        Flags(self.frame[TCP + 13])
+    }
+
+    #[inline(always)]
+    pub fn window(&self) -> u16 {
+        half(self.frame, TCP + 14)
+    }
+
+    #[inline(always)]
+    pub fn stamps(&self) -> Timestamps {
+        stamps(self.frame, OPTIONS + 4)
+    }
+
+    #[inline(always)]
+    pub fn payload_len(&self) -> u32 {
+        self.payload_len
+    }
+
+    #[inline(always)]
+    pub fn ip_id(&self) -> u16 {
+        half(self.frame, IP_ID)
+    }
+
+    #[inline(always)]
+    pub fn ttl(&self) -> u8 {
+        self.frame[TTL]
+    }
+
+    /// All of them.
+    #[inline(always)]
+    pub fn segment(&self) -> Segment {
+        let options = TcpOptions { timestamps: Some(self.stamps()), ..TcpOptions::default() };
+        segment(&self.packet, self.frame, self.payload_len, options)
     }
 }
 
@@ -102,16 +169,16 @@ fn segment<const LEN: usize>(
     Segment {
         packet: packet.number,
         at: packet.at,
-        src: end(26, TCP),
-        dst: end(30, TCP + 2),
+        src: end(SRC_ADDR, TCP),
+        dst: end(DST_ADDR, TCP + 2),
         seq: Seq(word(frame, TCP + 4)),
         ack: Seq(word(frame, TCP + 8)),
         window: half(frame, TCP + 14),
         flags: Flags(frame[TCP + 13]),
         payload_len,
         options,
-        ip_id: Some(half(frame, 18)),
-        ttl: frame[22],
+        ip_id: Some(half(frame, IP_ID)),
+        ttl: frame[TTL],
     }
 }
 
@@ -167,10 +234,23 @@ mod tests {
     fn agrees(data: &[u8], link: LinkType) -> bool {
         let packet = packet(data, link);
         let usual = super::Usual::recognise(&packet);
-        let payload = usual.as_ref().map(|usual| usual.payload(&packet));
+        let payload = usual.as_ref().map(super::Usual::payload);
         let same = |bytes| crate::decode::headers(&packet).is_ok_and(|(_, tcp)| tcp.payload == bytes);
         assert!(payload.is_none_or(same), "{data:02x?}");
-        let usual = usual.map(|usual| usual.segment(&packet));
+        let fields = |usual: &super::Usual<'_>| {
+            let segment = usual.segment();
+            let ends = [segment.src, segment.dst];
+            assert_eq!(usual.addrs().map(u128::from), ends.map(|end| end.addr ^ 0xffff << 32));
+            let told = (usual.packet(), usual.at(), usual.ports());
+            assert_eq!(told, (segment.packet, segment.at, ends.map(|end| end.port)));
+            let told = (usual.seq(), usual.ack(), usual.window());
+            assert_eq!(told, (segment.seq, segment.ack, segment.window));
+            assert_eq!((usual.flags(), usual.payload_len()), (segment.flags, segment.payload_len));
+            let told = (Some(usual.stamps()), Some(usual.ip_id()), usual.ttl());
+            assert_eq!(told, (segment.options.timestamps, segment.ip_id, segment.ttl));
+            segment
+        };
+        let usual = usual.as_ref().map(fields);
         assert!(usual.is_none_or(|usual| Ok(usual) == step_by_step(&packet)), "{data:02x?}");
         usual.is_some()
     }
