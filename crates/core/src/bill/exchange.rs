@@ -372,9 +372,12 @@ impl Path {
     }
 
     /// The account up to the last segment, with nothing left open.
+    #[inline]
     pub(crate) fn settle(&mut self) -> &mut Account {
-        self.commit();
-        self.absorb_blocked();
+        if self.aside.is_some() {
+            self.commit();
+            self.absorb_blocked();
+        }
         self.blocked_bytes = 0;
         &mut self.account
     }

@@ -175,6 +175,51 @@ impl Connection {
         connection
     }
 
+    /// [`Self::new`] in the place of one that is over, so that what is kept of a connection is not copied from place to place.
+    pub(crate) fn begin_again(&mut self, id: u64, ends: [Endpoint; 2], first: &Segment, ladder: bool) {
+        self.id = id;
+        self.ends = ends;
+        self.packed_ends = PackedEnds::of(ends);
+        self.assumed = !first.flags.syn();
+        self.midway = !first.flags.syn() || first.flags.ack();
+        (self.now, self.last_at, self.first_at) = (first.at, first.at, first.at);
+        (self.packets, self.packet_range) = (0, [first.packet; 2]);
+        self.ladder = ladder.then(Box::default);
+        self.forget();
+        let on_one_host = self.is_on_one_host();
+        self.flows.iter_mut().for_each(|flow| flow.on_one_host = on_one_host);
+        self.learn_sizes();
+        debug_assert_eq!(
+            self,
+            &Self::new(id, ends, first, ladder),
+            "something is left of another connection"
+        );
+    }
+
+    /// Forgets all that was known of another connection.
+    fn forget(&mut self) {
+        (self.service, self.talk, self.setup, self.open, self.spare) = (None, None, None, None, None);
+        for (flow, side) in self.flows.iter_mut().zip([Side::Client, Side::Server]) {
+            *flow = Flow::new(side);
+        }
+        self.models.iter_mut().for_each(|model| *model = SenderModel::default());
+        self.frames = Frames::default();
+        self.roles = Roles::default();
+        self.answers = Answers::default();
+        self.path_memory = PathMemory::default();
+        (self.fine, self.unpaired, self.setup_billed) = (false, false, false);
+        (self.doubled, self.closed, self.calm) = (false, false, false);
+        (self.ttl, self.scales) = ([0; 2], [0; 2]);
+        self.tap_rtt = [None; 2];
+        self.tap_rtt_since = [Instant::MIN; 2];
+        self.last_packet = [None; 2];
+        self.reactions = [[Duration::MAX; 2]; 2];
+        self.echoes = [EchoProbe::default(); 2];
+        (self.next_n, self.heap) = (0, 0);
+        self.last_wait_end = None;
+        self.duplicates = None;
+    }
+
     /// See `flow/direction/touch.rs`.
     #[inline]
     pub(crate) fn touch(&self) -> u64 {

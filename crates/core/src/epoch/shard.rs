@@ -338,9 +338,14 @@ impl Shard {
         let id = UNNUMBERED | unlisted | segment.packet;
         let ladder = self.ledger.is_chosen(segment.packet)
             || self.in_order && self.ledger.wants_ladder(before + self.opened.len() as u64);
-        let mut connection = Connection::new(id, ends, segment, ladder);
-        connection.flows.iter_mut().for_each(|flow| flow.plain = self.plain);
-        let slot = self.connections.insert(connection);
+        let slot = match self.connections.reuse() {
+            Some((slot, connection)) => {
+                connection.begin_again(id, ends, segment, ladder);
+                slot
+            }
+            None => self.connections.insert(Connection::new(id, ends, segment, ladder)),
+        };
+        self.connections.get_mut(slot).flows.iter_mut().for_each(|flow| flow.plain = self.plain);
         self.opened.push((segment.packet, slot));
         self.table.insert(hash, slot);
         Some((slot, if segment.src == ends[CLIENT] { CLIENT } else { SERVER }))

@@ -60,6 +60,13 @@ impl<T> Slab<T> {
         ((chunk << CHUNK_BITS) + self.chunks[chunk].len() - 1) as Slot
     }
 
+    /// A place that was given up, with what is still there, to be used again.
+    pub(crate) fn reuse(&mut self) -> Option<(Slot, &mut T)> {
+        let slot = self.free.pop()?;
+        self.len += 1;
+        Some((slot, self.get_mut(slot)))
+    }
+
     /// Gives a place up. The item stays until the place is used again.
     pub(crate) fn release(&mut self, slot: Slot) {
         self.len -= 1;

@@ -40,7 +40,10 @@ impl Spread {
     fn add_value(&mut self, ns: u64) {
         self.total += 1;
         self.largest = self.largest.max(ns);
-        if self.octaves.is_empty() && self.exact.len() < self.exact.capacity().min(EXACT) {
+        let (octave, step) = Self::place(Self::step(ns));
+        if let Some(count) = self.octaves.get_mut(octave).and_then(|steps| steps.get_mut(step)) {
+            *count += 1;
+        } else if self.octaves.is_empty() && self.exact.len() < self.exact.capacity().min(EXACT) {
             self.exact.push(ns);
         } else {
             self.add_to_many(ns);
@@ -68,8 +71,7 @@ impl Spread {
     }
 
     fn count(&mut self, step: u16, more: u64) {
-        let (octave, step) =
-            (usize::from(step >> Self::STEP_BITS), usize::from(step) % (1 << Self::STEP_BITS));
+        let (octave, step) = Self::place(step);
         if self.octaves.len() <= octave {
             self.octaves.resize(octave + 1, Vec::new());
         }
@@ -104,6 +106,7 @@ impl Spread {
         self.octaves.iter().enumerate().flat_map(octave).filter(|(_, count)| *count > 0)
     }
 
+    #[inline]
     fn step(ns: u64) -> u16 {
         if ns < 1 << Self::STEP_BITS {
             return ns as u16;
@@ -111,6 +114,12 @@ impl Spread {
         let octave = ns.ilog2() - Self::STEP_BITS;
         let mantissa = (ns >> octave) as u16 & ((1 << Self::STEP_BITS) - 1);
         ((octave as u16 + 1) << Self::STEP_BITS) + mantissa
+    }
+
+    /// Its octave, and which step of that it is.
+    #[inline]
+    fn place(step: u16) -> (usize, usize) {
+        (usize::from(step >> Self::STEP_BITS), usize::from(step) % (1 << Self::STEP_BITS))
     }
 
     /// The middle of a step.

@@ -120,6 +120,11 @@ impl<T: Copy + Default> ShortDeque<T> {
         self.count = 0;
     }
 
+    /// Drops all, and gives its memory up.
+    pub(crate) fn free(&mut self) {
+        (self.count, self.far) = (0, None);
+    }
+
     /// Bytes that it takes besides its own.
     pub(crate) fn heap(&self) -> usize {
         self.far.as_ref().map_or(0, |far| far.capacity() * size_of::<T>())

@@ -41,7 +41,7 @@ pub(crate) const TIMESTAMP_OPTION_LEN: u32 = 12;
 
 /// One direction of a connection.
 #[derive(Clone, Debug, PartialEq)]
-#[expect(clippy::struct_excessive_bools, reason = "each says something of its rtt_to_sender")]
+#[expect(clippy::struct_excessive_bools, reason = "each says something of its own")]
 pub(crate) struct Flow {
     pub side: Side,
     /// First payload byte, for offsets.
@@ -199,9 +199,11 @@ impl Flow {
 
     /// Gives these bytes up.
     pub(crate) fn free(&mut self) {
-        self.sent = ShortDeque::default();
-        self.in_transit = ShortDeque::default();
-        self.holes = Holes::default();
+        self.sent.free();
+        self.in_transit.free();
+        if self.holes.heap() > 0 {
+            self.holes = Holes::default();
+        }
     }
 
     /// Bytes on their way as the sender knew it.
@@ -313,7 +315,7 @@ impl Flow {
             room: view.right_edge.zip(self.snd_nxt).map_or(i32::MAX, |(right_edge, nxt)| right_edge - nxt),
         };
         if view.right_edge.is_some_and(|right_edge| ack.right_edge.after(right_edge)) {
-            view.open_window(clocking, self.last_data.as_ref(), mss);
+            view.open_window(&clocking, self.last_data.as_ref(), mss);
         }
         view.reach(ack.right_edge);
         view.window = ack.window;

@@ -2,6 +2,8 @@
 
 use tcpwhy_wire::{Duration, Instant, Segment};
 
+use crate::estimate::short_deque::ShortDeque;
+
 /// SYNs whose time stamps are remembered, to tell which of them was answered.
 const SYNS_REMEMBERED: usize = 8;
 /// A packet crosses a host's interfaces, or a router, in less.
@@ -14,7 +16,7 @@ const GIVEN_UP_AFTER: Duration = Duration::from_millis(3_300);
 pub(crate) struct Setup {
     pub first_syn: (Instant, u64),
     /// The first ones with a time stamp, and what it says.
-    syns: Vec<(Instant, u32)>,
+    syns: ShortDeque<(Instant, u32)>,
     pub syn_count: u32,
     pub last_syn: (Instant, u64),
     pub first_syn_ack: Option<Instant>,
@@ -35,7 +37,7 @@ impl Setup {
     pub(crate) fn new(syn: &Segment) -> Self {
         let mut setup = Self {
             first_syn: (syn.at, syn.packet),
-            syns: Vec::new(),
+            syns: ShortDeque::default(),
             syn_count: 0,
             last_syn: (syn.at, syn.packet),
             first_syn_ack: None,
@@ -55,7 +57,7 @@ impl Setup {
         if self.syns.len() < SYNS_REMEMBERED
             && let Some(stamps) = syn.options.timestamps
         {
-            self.syns.push((syn.at, stamps.val));
+            self.syns.push_back((syn.at, stamps.val));
         }
         self.syn_count = self.syn_count.saturating_add(1);
         self.last_syn = (syn.at, syn.packet);

@@ -111,20 +111,25 @@ impl View {
     #[inline]
     pub(crate) fn reach(&mut self, right_edge: Seq) {
         if self.right_edge.is_none_or(|before| right_edge.after(before)) {
-            self.right_edges_before.rotate_right(1);
-            self.right_edges_before[0] = self.right_edge.replace(right_edge);
+            let [last, second, third, _] = self.right_edges_before;
+            self.right_edges_before = [self.right_edge, last, second, third];
+            self.right_edge = Some(right_edge);
         }
     }
 
     /// The window opened. Where there was room for no segment that held its sender since `last`; and where there was for one
     /// but not for two, with more to send, if nothing else did (tcp_tso_should_defer, net/ipv4/tcp_output.c).
-    pub(crate) fn open_window(&mut self, ack: ClockingAck, last: Option<&LastData>, mss: u32) {
+    #[inline]
+    pub(crate) fn open_window(&mut self, ack: &ClockingAck, last: Option<&LastData>, mss: u32) {
         let room = i64::from(ack.room);
-        let opened =
-            self.window_opened().zip(last).is_some_and(|(opened, last)| opened.earliest_departure > last.at);
-        if room < i64::from(mss) || room < 2 * i64::from(mss) && !opened {
-            self.older.get_or_insert_default().window_opened = Some(ack);
+        if room < 2 * i64::from(mss) && (room < i64::from(mss) || !self.opened_since(last)) {
+            self.older.get_or_insert_default().window_opened = Some(*ack);
         }
+    }
+
+    /// Whether an acknowledgement that opened it counts for what is sent behind `last`.
+    fn opened_since(&self, last: Option<&LastData>) -> bool {
+        self.window_opened().zip(last).is_some_and(|(opened, last)| opened.earliest_departure > last.at)
     }
 
     /// Windows so far were taken for this many powers of two larger than they are.
