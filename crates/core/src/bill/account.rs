@@ -226,7 +226,7 @@ fn make_room<T>(items: &mut Vec<T>) {
 #[derive(Clone, Copy)]
 pub(crate) struct LineView<'a>(pub(super) &'a AccountLine, pub(super) &'a [Detail]);
 
-impl LineView<'_> {
+impl<'a> LineView<'a> {
     pub(crate) fn cause(self) -> Cause {
         self.0.cause
     }
@@ -250,8 +250,10 @@ impl LineView<'_> {
         self.0.detailed.then(|| self.1.get(usize::from(self.0.detail)).copied()).flatten()
     }
 
-    pub(crate) fn evidence(self) -> impl Iterator<Item = u64> {
-        self.0.evidence.into_iter().filter(|&packet| packet != 0)
+    /// The packets that show it: free places are behind them.
+    pub(crate) fn evidence(self) -> &'a [u64] {
+        let all = &self.0.evidence;
+        &all[..all.iter().position(|packet| *packet == 0).unwrap_or(all.len())]
     }
 
     /// The confidence that nine tenths of the time reach.
@@ -273,7 +275,7 @@ impl LineView<'_> {
             side: self.side(),
             ns: self.ns(),
             confidence: self.confidence(),
-            evidence: self.evidence().collect(),
+            evidence: self.evidence().to_vec(),
             detail: self.detail(),
         }
     }

@@ -90,6 +90,23 @@ impl<T: Copy + Default> ShortDeque<T> {
         }
     }
 
+    /// Takes the oldest out if `is_due` says so.
+    #[inline]
+    pub(crate) fn pop_front_if(&mut self, is_due: impl Fn(&T) -> bool) -> Option<T> {
+        if self.far.is_some() {
+            let item = self.front().copied().filter(is_due)?;
+            self.pop_front();
+            return Some(item);
+        }
+        let item = self.near[usize::from(self.head & 1)];
+        if self.count == 0 || !is_due(&item) {
+            return None;
+        }
+        self.head ^= 1;
+        self.count -= 1;
+        Some(item)
+    }
+
     /// Drops the newest.
     pub(crate) fn pop_back(&mut self) {
         match &mut self.far {

@@ -289,11 +289,7 @@ impl Flow {
         }
         // An estimate of the round trip may be slightly too long; an acknowledgement is not missed for that.
         let early = (rtt_to_sender - rtt_to_sender.divided_by(16) - HOST_VARIATION).at_least_zero();
-        while let Some(&ack) = self.in_transit.front() {
-            if ack.at + early > now {
-                break;
-            }
-            self.in_transit.pop_front();
+        while let Some(ack) = self.in_transit.pop_front_if(|ack| ack.at + early <= now) {
             self.take_effect(&ack, rtt_to_sender, mss);
         }
     }

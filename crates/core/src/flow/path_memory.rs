@@ -82,8 +82,14 @@ impl PathMemory {
     /// Takes in what a connection of these round trips knows at `now`, and gives it what the others do.
     pub(crate) fn share(&mut self, own: &mut Self, tap_rtt: [Option<Duration>; 2], now: Instant) {
         for (end, rtt) in tap_rtt.into_iter().enumerate() {
-            self.min[end] = [self.min[end], rtt].into_iter().flatten().min();
-            self.queued[end] = [self.queued[end], own.queued[end]].into_iter().flatten().reduce(longer);
+            if let Some(rtt) = rtt
+                && self.min[end].is_none_or(|min| rtt < min)
+            {
+                self.min[end] = Some(rtt);
+            }
+            if let Some(queued) = own.queued[end] {
+                self.queued[end] = Some(self.queued[end].map_or(queued, |known| longer(known, queued)));
+            }
         }
         *own = Self { shared: Some(now), news: false, ..*self };
     }

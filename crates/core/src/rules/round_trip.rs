@@ -26,10 +26,12 @@ const QUEUE_SHARE: i64 = 4;
 pub(crate) fn of_path(pair: &Pair<'_>, end: usize, sender: Side) -> (Charge, Option<Charge>) {
     let tap_rtt = pair.tap_rtt[end];
     // Without the handshake an end may be nearer than its quickest answer says, and is if it never answers without data.
-    let sure = match pair.bound[end] || is_timers(tap_rtt) {
-        _ if !pair.midway => Confidence::Certain,
-        true => Confidence::Possible,
-        false => Confidence::Likely,
+    let sure = if !pair.midway {
+        Confidence::Certain
+    } else if pair.bound[end] || is_timers(tap_rtt) {
+        Confidence::Possible
+    } else {
+        Confidence::Likely
     };
     let round_trip = |path| Charge::new(Cause::RoundTrip, sender, path, sure);
     let Some(path) = pair.path_memory.min(end).filter(|path| tap_rtt - *path >= QUEUED_MIN) else {

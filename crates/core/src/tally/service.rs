@@ -282,7 +282,7 @@ impl Service {
         found.kinds[closed.kind as usize] = true;
         let hit = (closed.packets[0], closed.n);
         if found.first.len() < EVIDENCE_HITS || found.first.last().is_some_and(|(last, _)| hit < *last) {
-            found.put_first(hit, line.evidence().collect());
+            found.put_first(hit, line.evidence().to_vec());
         }
         let this = (closed.connection, closed.n);
         if line.ns() > found.worst_ns || (line.ns() == found.worst_ns && this < found.worst) {
@@ -290,7 +290,7 @@ impl Service {
             found.worst = this;
             worst = true;
             found.worst_evidence.clear();
-            found.worst_evidence.extend(line.evidence());
+            found.worst_evidence.extend_from_slice(line.evidence());
             found.detail = line.detail();
         }
         (worst && closed.connection & UNNUMBERED != 0).then_some(i)

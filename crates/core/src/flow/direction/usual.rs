@@ -105,13 +105,9 @@ impl Flow {
         self.highest_ack = Some(ack);
         let oldest = self.sent.front().map(|sent| sent.at);
         let (mut newest, mut segments) = (None, 0);
-        while let Some(&sent) = self.sent.front() {
-            if sent.end.after(ack) {
-                break;
-            }
+        while let Some(sent) = self.sent.pop_front_if(|sent| !sent.end.after(ack)) {
             newest = Some(sent);
             segments += 1;
-            self.sent.pop_front();
         }
         let popped = newest.map(|sent| sent.end);
         if !self.sent.is_empty()
