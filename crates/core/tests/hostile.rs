@@ -38,6 +38,7 @@ fn packet(n: u64, from: Endpoint, seq: u32, len: u32) -> Segment {
         options: TcpOptions::default(),
         ip_id: None,
         ttl: 64,
+        damaged: false,
     }
 }
 

@@ -30,7 +30,7 @@ const NOTES: [&str; 8] = [
     "unanswered-connections",
     "duplicates",
 ];
-const SKIPPED: [&str; 11] = [
+const SKIPPED: [&str; 12] = [
     "not-tcp",
     "not-ip",
     "fragment",
@@ -41,6 +41,7 @@ const SKIPPED: [&str; 11] = [
     "too-many-headers",
     "outside-window",
     "damaged",
+    "wrong-checksum",
     "of-tomorrow",
 ];
 

@@ -186,6 +186,8 @@ pub struct Segment {
     pub ip_id: Option<u16>,
     /// Time to live (IPv4) or hop limit (IPv6): tells two sightings of one packet apart from two packets.
     pub ttl: u8,
+    /// Its checksum says that it is not as it was sent: whoever gets it drops it. Decoding does not know.
+    pub damaged: bool,
 }
 
 impl Segment {

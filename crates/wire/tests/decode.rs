@@ -44,6 +44,7 @@ fn syn() -> Segment {
         options,
         ip_id: Some(0x1234),
         ttl: 64,
+        damaged: false,
     }
 }
 
@@ -90,6 +91,7 @@ fn reads_an_ipv6_segment() {
         dst: "[2001:db8::2]:80".parse().map(endpoint).expect("an address"),
         ip_id: None,
         ttl: 61,
+        damaged: false,
         ..syn()
     };
     assert_eq!(segment(LinkType::RAW, &v6(6, TCP)), Ok(expected));
@@ -409,6 +411,7 @@ proptest! {
             options: read,
             ip_id: id,
             ttl,
+            damaged: false,
         });
     }
 

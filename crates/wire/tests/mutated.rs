@@ -116,6 +116,7 @@ fn theirs(tcp: &TcpSlice<'_>, src: Endpoint, dst: Endpoint, ip_id: Option<u16>, 
         options,
         ip_id,
         ttl,
+        damaged: false,
     };
     (segment, good)
 }

@@ -1,6 +1,7 @@
 //! Does the decoder say the same of a packet however much of it was captured?
 
 use tcpwhy_wire::capture::{LinkType, RawPacket};
+use tcpwhy_wire::decode::checksum;
 use tcpwhy_wire::{Instant, Segment, Skip, decode};
 
 const LINKS: [u16; 14] = [0, 1, 9, 12, 14, 50, 101, 108, 113, 228, 229, 276, 147, u16::MAX];
@@ -17,6 +18,7 @@ pub(super) fn packet(data: &[u8]) {
         dropped: 0,
     };
     let whole = decode(&packet);
+    assert!(checksum(&packet).is_none() || whole.is_ok(), "a checksum of no segment");
     if let Ok(segment) = &whole {
         assert!(segment.options.sack().len() <= 4);
         assert!(segment.seq_len() <= segment.payload_len + 2);

@@ -2,6 +2,7 @@
 
 mod decoder;
 mod filter;
+mod fragments;
 mod heads;
 #[path = "../../../crates/core/tests/engine/invariants.rs"]
 mod invariants;
@@ -13,11 +14,12 @@ mod tracker;
 pub(crate) type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub(crate) const ALL: [Target; 7] = [
+pub(crate) const ALL: [Target; 8] = [
     ("pcap", reader::pcap),
     ("pcapng", reader::pcapng),
     ("decoder", decoder::packet),
     ("filter", filter::text),
+    ("fragments", fragments::pieces),
     ("heads", heads::conversation),
     ("tracker", tracker::operations),
     ("pipeline", pipeline::capture),

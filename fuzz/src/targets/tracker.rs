@@ -129,6 +129,8 @@ impl Operation {
             options,
             ip_id: Some(ends[own].ip_id),
             ttl: 64,
+            // Now and then: nobody takes it.
+            damaged: self.window % 13 == 7,
         };
         let mut count = 1;
         match self.what {

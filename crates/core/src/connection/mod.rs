@@ -9,6 +9,7 @@ mod asking;
 mod billing;
 mod closing;
 mod concurrent;
+mod damaged;
 mod fast_open;
 mod frames;
 mod general;

@@ -139,7 +139,9 @@ impl Listening {
     #[inline]
     pub(crate) fn on_segment(&mut self, ends: u64, segment: &Segment, captured: &[u8]) -> &[Mark] {
         self.told.marks.clear();
-        if segment.flags.syn() || segment.flags.rst() {
+        if segment.damaged {
+            // Its bytes come again.
+        } else if segment.flags.syn() || segment.flags.rst() {
             self.on_control(ends, segment);
         } else if segment.payload_len > 0 {
             match self.heard.get_mut(&ends) {

@@ -236,6 +236,14 @@ impl Shard {
     #[inline]
     fn on_segment(&mut self, segment: &Segment, marks: &[Mark], hash: u32, clock: Instant) {
         self.ledger.packet = segment.packet;
+        let lost;
+        let segment = if segment.damaged {
+            let Some(same) = self.as_lost(hash, segment) else { return };
+            lost = same;
+            &lost
+        } else {
+            segment
+        };
         let Some((slot, from)) = self.find(hash, segment, clock) else { return };
         let connection = self.connections.get_mut(slot);
         if connection.has_seen(segment, from) {
@@ -260,6 +268,21 @@ impl Shard {
         if not_captured {
             self.note("capture-drops", segment.packet);
         }
+    }
+
+    /// What is left of a segment that nobody takes: it begins no connection and ends none.
+    #[cold]
+    fn as_lost(&self, hash: u32, segment: &Segment) -> Option<Segment> {
+        let ends = [segment.src, segment.dst];
+        let is_between = |slot| {
+            slot < FINISHED
+                && (self.connections.get(slot).ends == ends || {
+                    let [client, server] = self.connections.get(slot).ends;
+                    [server, client] == ends
+                })
+        };
+        let connection = self.connections.get(self.table.find(hash, is_between)?);
+        connection.as_lost(segment, usize::from(segment.src != connection.ends[CLIENT]))
     }
 
     /// The open connection that a segment belongs to, and which of its ends sent it; begins one where there is none.

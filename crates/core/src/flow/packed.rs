@@ -121,8 +121,11 @@ impl PackedSegments {
             ttl: segment.ttl,
             has: u8::from(options.timestamps.is_some()) * STAMPS,
         };
-        let more =
-            options.cut || options.beside_stamps > 0 || !options.sack().is_empty() || clock != segment.at;
+        let more = options.cut
+            || options.beside_stamps > 0
+            || !options.sack().is_empty()
+            || clock != segment.at
+            || segment.damaged;
         if src.addr >> 32 != MAPPED || dst.addr >> 32 != MAPPED || more {
             packed.has = WHOLE;
             packed.payload_len = self.push_whole(segment);
@@ -310,6 +313,7 @@ impl Packed {
             options,
             ip_id: self.ip_id,
             ttl: self.ttl,
+            damaged: false,
         }
     }
 }
@@ -334,6 +338,7 @@ mod tests {
             options: TcpOptions::default(),
             ip_id: Some(0),
             ttl: 64,
+            damaged: false,
         };
         let mut stamped = TcpOptions::default();
         stamped.timestamps = Some(Timestamps { val: 0, ecr: 9 });
@@ -351,6 +356,7 @@ mod tests {
         segments.extend([stamped, sacked].map(|options| Segment { options, ..plain }));
         segments.extend([stamped, mss, scaled, permitted, sacked].map(|options| Segment { options, ..syn }));
         segments.push(Segment { ip_id: None, ..plain });
+        segments.push(Segment { damaged: true, ..segments[0] });
         let mark = |n| Mark {
             seq: Seq(n),
             end: None,

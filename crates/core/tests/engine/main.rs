@@ -21,6 +21,7 @@ mod buffers;
 mod causes;
 mod concurrent;
 mod conduct;
+mod damaged;
 mod details;
 mod distance;
 mod fast_open;

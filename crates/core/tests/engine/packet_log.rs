@@ -7,7 +7,7 @@
 //!     +5    C 20    #head    the client sends 20 bytes, 5 ms after the line before
 //!     +40   S ack            40 ms after #head *arrived* at the server
 //!     head+1 C 100           1 ms after #head left
-//!     @250  C 20..120 lost   at 250 ms: bytes 20 to 120 again, lost on the path
+//!     @250  C 20..120 lost   at 250 ms: bytes 20 to 120 again, lost on the path (`damaged`: every capture sees it, nobody takes it)
 //! ```
 //!
 //! A time `+5` counts from the line before: from its departure where the same side sent it, from its arrival where the
@@ -73,6 +73,8 @@ pub(crate) struct Packet {
     pub departs: Duration,
     /// When it reaches the peer; `None` where it is lost.
     pub arrives: Option<Duration>,
+    /// When it passes the peer's place.
+    passes: Option<Duration>,
     /// In the path, not in the hosts: seen by no capture although it arrives.
     pub unseen: bool,
     /// Seen twice by the capture, as with `-i any`.
@@ -197,11 +199,11 @@ impl PacketLog {
         let mut seen: Vec<(Duration, Segment)> = Vec::new();
         for packet in self.packets() {
             let near = (packet.from == Client) == (sixteenths == 0);
-            if packet.unseen || (packet.arrives.is_none() && !near) {
+            if packet.unseen || (packet.passes.is_none() && !near) {
                 continue;
             }
             let share = if packet.from == Client { sixteenths } else { 16 - sixteenths };
-            let way = packet.arrives.map_or(Duration::ZERO, |arrives| arrives - packet.departs);
+            let way = packet.passes.map_or(Duration::ZERO, |passes| passes - packet.departs);
             let at = packet.departs + way.times(share).divided_by(16);
             seen.push((at, packet.segment));
             if packet.twice {
@@ -260,6 +262,7 @@ impl PacketLog {
             match name {
                 "more" => push = false,
                 "lost" => draft.lost = true,
+                "damaged" => (draft.lost, draft.damaged) = (true, true),
                 "unseen" => draft.unseen = true,
                 "twice" => draft.twice = true,
                 "fin" => draft.flags |= Flags::FIN,
@@ -354,6 +357,7 @@ impl PacketLog {
                 from: draft.from,
                 departs: draft.departs,
                 arrives: (!draft.lost).then_some(draft.arrives),
+                passes: (!draft.lost || draft.damaged).then_some(draft.arrives),
                 unseen: draft.unseen,
                 twice: draft.twice,
                 refused: draft.refused,
@@ -371,6 +375,7 @@ impl PacketLog {
                     options,
                     ip_id: self.ip_ids.then_some(id),
                     ttl: 64,
+                    damaged: draft.damaged,
                 },
             });
         }
@@ -394,6 +399,7 @@ struct Draft {
     /// Held up on the path by so much; others overtake it.
     late: Duration,
     lost: bool,
+    damaged: bool,
     unseen: bool,
     twice: bool,
     /// The peer does not take its data.
@@ -416,6 +422,7 @@ impl Draft {
             ack: None,
             late: Duration::ZERO,
             lost: false,
+            damaged: false,
             unseen: false,
             twice: false,
             refused: false,

@@ -27,6 +27,7 @@ fn ask(think_ms: impl IntoIterator<Item = i64>) -> Report {
                 options: TcpOptions::default(),
                 ip_id: None,
                 ttl: 64,
+                damaged: false,
             });
         };
         let (ack, push) = (Flags::ACK, Flags::ACK | Flags::PSH);

@@ -25,6 +25,7 @@ fn report(segments: &[(Endpoint, i64, u8)]) -> Report {
             options: TcpOptions::default(),
             ip_id: None,
             ttl: 64,
+            damaged: false,
         });
     }
     analysis.finish()

@@ -113,6 +113,7 @@ impl Packet {
             options,
             ip_id: None,
             ttl: 64,
+            damaged: false,
         };
         next[own] = Seq(next[own]).latest(segment.seq_end()).0;
         segment

@@ -215,7 +215,19 @@ fn skipped(reason: &str, n: u64) -> String {
     let what = match reason {
         "not-tcp" => "that are not TCP",
         "not-ip" => "that are not IP",
-        "fragment" => "that are fragments of IP packets, which are not put together",
+        "fragment" => {
+            return format!(
+                "{} of IP packets whose other fragments are not in the capture: what they carried is missing from the bill",
+                counted(n, "fragment")
+            );
+        }
+        "wrong-checksum" => {
+            return format!(
+                "{} with a wrong TCP checksum, though their sender fills it in: damaged on the way or made up. Nobody takes them, and \
+                 what they carried counts as lost (Wireshark: tcp.checksum.status == \"Bad\", with its check turned on)",
+                counted(n, "segment")
+            );
+        }
         "unsupported-link" => "of a link type that is not read",
         "truncated-header" => "cut before the end of the TCP header (a larger snap length keeps it)",
         "bad-ip-header" => "with an IP header that cannot be",

@@ -8,6 +8,7 @@
 //! Nothing is dropped silently: what cannot be read is counted in the [`FileSummary`] with its place.
 
 mod buffer;
+mod damaged;
 mod lz4;
 mod moment;
 mod reading;
@@ -80,8 +81,8 @@ pub struct FileSummary {
     pub last: Option<Instant>,
     /// Its end is missing.
     pub truncated: bool,
-    /// Packets that gave no segment, by reason; `outside-window`: read, but not of the wanted time; and `damaged`: places
-    /// that could not be read.
+    /// Packets that gave no segment, by reason; `outside-window`: read, but not of the wanted time; `damaged`: places
+    /// that could not be read; and `wrong-checksum`: segments that whoever got them has dropped.
     pub skipped: BTreeMap<&'static str, u64>,
     /// The first places where something was wrong, at most [`MAX_TROUBLES`]; `skipped["damaged"]` counts all.
     pub troubles: Vec<Trouble>,

@@ -6,9 +6,11 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 
 use tcpwhy_wire::capture::{Damage, DamageKind, Event, Format, RawPacket, Reader};
-use tcpwhy_wire::{Decoded, Duration, Instant, Skip, decode_usual, payload};
+use tcpwhy_wire::decode::{Fragments, Put};
+use tcpwhy_wire::{Decoded, Duration, Instant, Segment, Skip, decode_usual, payload};
 
 use super::buffer::Buffer;
+use super::damaged::Senders;
 use super::search::Search;
 use super::source::{Compression, Source};
 use super::trouble::{Failure, Trouble};
@@ -389,6 +391,10 @@ struct Tally {
     outside: u64,
     skipped: [u64; Skip::ALL.len()],
     damaged: u64,
+    /// Segments that nobody takes.
+    wrong_checksums: u64,
+    senders: Senders,
+    fragments: Fragments,
     troubles: Vec<Trouble>,
     failure: Option<Failure>,
     first_number: u64,
@@ -410,18 +416,60 @@ impl Tally {
         self.packets += 1;
         self.first = self.first.min(packet.at);
         self.last = self.last.max(packet.at);
-        match &decode_usual(packet) {
-            Ok(decoded) => {
-                self.segments += 1;
-                let captured = match decoded {
-                    Decoded::Usual(usual) => usual.payload(),
-                    Decoded::Other(segment) if segment.payload_len > 0 => payload(packet),
-                    Decoded::Other(_) => &[],
-                };
-                on_segment(decoded, captured);
-            }
-            Err(skip) => self.skipped[*skip as usize] += 1,
+        match &mut decode_usual(packet) {
+            Ok(decoded) => self.on_decoded(packet, decoded, on_segment),
+            Err(skip) => self.on_skipped(packet, *skip, &mut on_segment),
         }
+    }
+
+    #[inline]
+    fn on_decoded(
+        &mut self,
+        packet: &RawPacket<'_>,
+        decoded: &mut Decoded<'_>,
+        mut on_segment: impl FnMut(&Decoded<'_>, &[u8]),
+    ) {
+        self.segments += 1;
+        if self.senders.is_damaged(packet, decoded) {
+            *decoded = Decoded::Other(Segment { damaged: true, ..decoded.segment() });
+            self.wrong_checksums += 1;
+        }
+        let captured = match decoded {
+            Decoded::Usual(usual) => usual.payload(),
+            Decoded::Other(segment) if segment.payload_len > 0 => payload(packet),
+            Decoded::Other(_) => &[],
+        };
+        on_segment(decoded, captured);
+    }
+
+    /// A packet that is no segment, or a piece of one: the last piece makes it whole.
+    #[cold]
+    fn on_skipped(
+        &mut self,
+        packet: &RawPacket<'_>,
+        skip: Skip,
+        on_segment: &mut dyn FnMut(&Decoded<'_>, &[u8]),
+    ) {
+        self.skipped[skip as usize] += 1;
+        if skip != Skip::Fragment && (skip != Skip::NotTcp || self.fragments.is_empty()) {
+            return;
+        }
+        let mut fragments = std::mem::take(&mut self.fragments);
+        match fragments.put(packet, skip) {
+            Put::Refused => {}
+            put => {
+                self.skipped[skip as usize] -= 1;
+                self.skipped[Skip::Fragment as usize] += 1;
+                if let Put::Whole(whole, pieces) = put {
+                    self.skipped[Skip::Fragment as usize] -= pieces;
+                    match &mut decode_usual(&whole) {
+                        Ok(decoded) => self.on_decoded(&whole, decoded, on_segment),
+                        Err(skip) => self.skipped[*skip as usize] += pieces,
+                    }
+                }
+            }
+        }
+        self.fragments = fragments;
     }
 
     fn on_damage(&mut self, damage: Damage, after_error: bool) {
@@ -451,7 +499,11 @@ impl Tally {
         file.first = (self.packets > 0).then_some(self.first);
         file.last = (self.packets > 0).then_some(self.last);
         let reasons = Skip::ALL.map(Skip::name).into_iter().zip(self.skipped);
-        let more = [("damaged", self.damaged), ("outside-window", self.outside)];
+        let more = [
+            ("damaged", self.damaged),
+            ("outside-window", self.outside),
+            ("wrong-checksum", self.wrong_checksums),
+        ];
         file.skipped = reasons.chain(more).filter(|(_, count)| *count > 0).collect();
         file.truncated = self.troubles.iter().any(Trouble::is_truncation);
         file.troubles = self.troubles;

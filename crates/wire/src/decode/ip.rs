@@ -4,7 +4,7 @@ use super::link::Version;
 use super::{Skip, tunnel};
 
 /// RFC 8200 knows six extension headers, each once.
-const MAX_EXTENSION_HEADERS: usize = 8;
+pub(super) const MAX_EXTENSION_HEADERS: usize = 8;
 /// Linux's largest super-segment (`GSO_MAX_SIZE`, include/linux/netdevice.h) and its headers. An IP header without a
 /// length may stand for no more.
 const MAX_WITHOUT_LENGTH: u32 = 8 * 65536;

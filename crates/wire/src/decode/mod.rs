@@ -3,6 +3,8 @@
 //! One pass over link, IP and TCP header, each checked once; tunnels are looked through (`tunnel.rs`). Lengths come from the headers: what the snap length cut off and what
 //! Ethernet padded does not change what a segment says.
 
+mod checksum;
+mod fragment;
 mod ip;
 mod link;
 mod tcp;
@@ -13,6 +15,8 @@ use std::fmt;
 
 use crate::capture::RawPacket;
 use crate::{Endpoint, Segment};
+pub use checksum::{Checksum, checksum};
+pub use fragment::{Fragments, Put};
 pub use usual::Usual;
 
 /// Why a packet gives no segment. The names are stable: they are the keys of `skipped` in reports.
@@ -25,7 +29,7 @@ pub enum Skip {
     NotIp,
     /// IP, but not TCP.
     NotTcp,
-    /// A fragment of an IP packet: its length says nothing about the segment's.
+    /// A fragment of an IP packet: its length says nothing about the segment's. See [`Fragments`].
     Fragment,
     /// The captured bytes end inside a header.
     TruncatedHeader,
@@ -147,6 +151,7 @@ fn step_by_step(packet: &RawPacket<'_>) -> Result<Segment, Skip> {
         options: tcp.options,
         ip_id: ip.id,
         ttl: ip.ttl,
+        damaged: false,
     })
 }
 

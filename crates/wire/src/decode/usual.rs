@@ -179,6 +179,7 @@ fn segment<const LEN: usize>(
         options,
         ip_id: Some(half(frame, IP_ID)),
         ttl: frame[TTL],
+        damaged: false,
     }
 }
 

@@ -1,0 +1,30 @@
+//! What does a segment say that nobody takes, because its checksum is wrong?
+//!
+//! That its sender sent it, where it stands in the order of the stream: the data are lost on their way to the receiver, and what repairs
+//! them is billed as the repair of any other loss. Nothing else in its header is believed. A reset, an acknowledgement or a jump in the
+//! numbers may be what was damaged, or what somebody made up (`tcp_v4_rcv`, net/ipv4/tcp_ipv4.c, drops it unread).
+
+use tcpwhy_wire::{Flags, Segment, TcpOptions};
+
+use super::Connection;
+
+impl Connection {
+    /// The segment with nothing but its data, and what its sender had said before; `None` where it has no data that follow on what was
+    /// sent before.
+    #[cold]
+    pub(crate) fn as_lost(&self, segment: &Segment, from: usize) -> Option<Segment> {
+        let (flow, back) = (&self.flows[from], &self.flows[1 - from]);
+        let (next, acked) = (flow.snd_nxt?, flow.highest_ack.or(flow.first)?);
+        let in_order = segment.seq.at_or_after(acked) && segment.seq.at_or_before(next);
+        let is_data = segment.payload_len > 0 && !segment.flags.syn() && !segment.flags.rst();
+        let scale = self.window_scale(from).unwrap_or_else(|| back.scale_bounds.scale());
+        let same = Segment {
+            ack: back.highest_ack?,
+            window: u16::try_from(back.last_window() >> scale).ok()?,
+            flags: Flags(Flags::ACK | segment.flags.0 & Flags::PSH),
+            options: TcpOptions::default(),
+            ..*segment
+        };
+        (is_data && in_order).then_some(same)
+    }
+}

@@ -1,0 +1,87 @@
+//! What becomes of segments with a wrong checksum? The capture sees them, and nobody takes them: the wait for the next copy is a
+//! loss on the path, and nothing else that they say is true.
+
+use tcpwhy_core::cause::Cause;
+use tcpwhy_core::cause::Side::Path;
+use tcpwhy_core::report::Confidence::Certain;
+use tcpwhy_wire::{Duration, Flags, SackBlock, Segment};
+
+use crate::invariants::analyse;
+use crate::packet_log::{End, MSS, log, ms, settled};
+
+#[test]
+fn a_damaged_request_waits_for_its_timer() {
+    let rtt = ms(20);
+    let text = format!(
+        "{}+5 C 100 damaged #ask
+         ask+240 C 300..400 #again
+         again+0 S 200
+         +0 C ack",
+        settled(3)
+    );
+    log(text).rtt(rtt).both_ends(|seen| {
+        let bill = seen.exchange(4).is(&[(Cause::RoundTrip, Path, rtt), (Cause::Rto, Path, ms(240))]);
+        assert_eq!(bill.of(Cause::Rto).confidence, Certain, "{seen}");
+    });
+}
+
+/// The third of ten segments; selective acknowledgements of what came behind it bring its second copy.
+#[test]
+fn a_damaged_segment_of_a_reply_is_repaired_like_a_lost_one() {
+    let rtt = ms(40);
+    let reply = |third: &str| {
+        let begin = 600 + 2 * MSS;
+        let text = format!(
+            "{}+5 C 100
+             +0 S {MSS}x2 more #first
+             first+0 S {MSS} {third} more
+             first+0 S {MSS}x7 #rest
+             rest+0 C ack #told
+             told+0 S {begin}..{}
+             +0 C ack",
+            settled(3),
+            begin + MSS
+        );
+        log(text).rtt(rtt)
+    };
+    for end in End::BOTH {
+        let seen = reply("damaged").seen_at(end);
+        seen.exchange(4).is(&[(Cause::RoundTrip, Path, rtt), (Cause::Loss, Path, rtt)]);
+        assert_eq!(seen.exchange(4).of(Cause::Loss).confidence, Certain, "{seen}");
+    }
+    // As the capture at the sender has it, where it was lost behind that.
+    let (damaged, lost) = (reply("damaged").seen_at(End::Server), reply("lost").seen_at(End::Server));
+    assert_eq!(damaged.report.bill, lost.report.bill, "{damaged} but {lost}");
+}
+
+/// Resets, acknowledgements, windows, SYNs and data of anybody's making between the packets of a connection: the bill is the one without
+/// them.
+#[test]
+fn what_a_damaged_header_says_is_not_believed() {
+    let text =
+        settled(4) + "+5 C 100\n +30 S 20000 more\n +0 S 4344\n +0 C ack\n +5 C 100\n +0 S 200\n +0 C ack";
+    for end in End::BOTH {
+        let honest = log(text.clone()).rtt(ms(10)).capture(end);
+        let kinds: [fn(&mut Segment); 6] = [
+            |made_up| made_up.flags = Flags(Flags::RST | Flags::ACK),
+            |made_up| made_up.flags = Flags(Flags::SYN),
+            |made_up| made_up.ack += 50_000,
+            |made_up| made_up.options.push_sack(SackBlock { start: made_up.ack + 9, end: made_up.ack + 99 }),
+            |made_up| (made_up.seq, made_up.payload_len) = (made_up.seq + 70_000, 1_000),
+            |made_up| (made_up.window, made_up.flags) = (0, Flags(Flags::FIN | Flags::ACK)),
+        ];
+        for (n, change) in kinds.into_iter().enumerate() {
+            let mut mixed = Vec::new();
+            for segment in &honest {
+                mixed.push(*segment);
+                let at = segment.at + Duration::from_micros(1);
+                let mut made_up = Segment { at, payload_len: 0, damaged: true, ip_id: None, ..*segment };
+                change(&mut made_up);
+                mixed.push(made_up);
+            }
+            let (with, without) = (analyse(&mixed), analyse(&honest));
+            assert_eq!(with.bill, without.bill, "kind {n}, the {end:?}");
+            assert_eq!(with.connections, without.connections, "kind {n}, the {end:?}");
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Which segments have a wrong checksum although their sender fills it in?
+//!
+//! On the host that sends, checksums are usually not there yet when a packet is captured, and what some interfaces or tools leave in
+//! their place is as wrong as damage. Both directions of a connection tell: an address whose checksums are right shows that they
+//! are filled in by the time the capture sees them. Whoever gets such a segment drops it (`tcp_v4_rcv`, net/ipv4/tcp_ipv4.c).
+
+use tcpwhy_wire::capture::RawPacket;
+use tcpwhy_wire::decode::{Checksum, checksum};
+use tcpwhy_wire::{Decoded, Endpoint, Segment};
+
+/// Addresses that are remembered at a time, each in the place that its bits give.
+const ADDRESSES: usize = 1 << 12;
+/// So many right ones prove that they are filled in, and so many more for each one that was not: no link damages every fifth packet.
+const PROOF: u32 = 2;
+const PROOF_EACH: u32 = 4;
+/// After so many more that were not filled in, nobody looks any more.
+const HOPELESS: u32 = 16;
+
+/// What the packets from one address have shown.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sender {
+    address: u128,
+    right: u32,
+    /// Not filled in, or wrong.
+    other: u32,
+    /// The longest right one: longer ones may have been merged or not divided yet.
+    longest: u32,
+}
+
+/// What the packets of all inputs have shown.
+#[derive(Debug, Default)]
+pub(super) struct Senders {
+    /// Empty until a whole packet comes.
+    senders: Vec<Sender>,
+}
+
+/// What an Ethernet packet carries without time stamps: no interface that merges says how long its segments are.
+const USUAL_LEN: u32 = 1_460;
+
+impl Senders {
+    /// Whether a segment is not as it was sent.
+    #[inline]
+    pub(super) fn is_damaged(&mut self, packet: &RawPacket<'_>, decoded: &Decoded<'_>) -> bool {
+        packet.data.len() >= packet.original_len as usize && self.look(packet, &decoded.segment())
+    }
+
+    #[inline(never)]
+    fn look(&mut self, packet: &RawPacket<'_>, segment: &Segment) -> bool {
+        if self.senders.is_empty() {
+            self.senders = vec![Sender::default(); ADDRESSES];
+        }
+        let sender = &mut self.senders[place(segment.src)];
+        if sender.address != segment.src.addr {
+            *sender = Sender { address: segment.src.addr, ..Sender::default() };
+        }
+        if sender.other > sender.right.saturating_add(HOPELESS) {
+            return false;
+        }
+        match checksum(packet) {
+            None => false,
+            Some(Checksum::Right) => {
+                sender.right = sender.right.saturating_add(1);
+                sender.longest = sender.longest.max(segment.payload_len);
+                false
+            }
+            Some(Checksum::Unfilled) => {
+                sender.other = sender.other.saturating_add(1);
+                false
+            }
+            Some(Checksum::Wrong) => {
+                let proof = PROOF_EACH.saturating_mul(sender.other).saturating_add(PROOF);
+                let whole = segment.payload_len <= sender.longest.max(USUAL_LEN);
+                sender.other = sender.other.saturating_add(1);
+                whole && sender.right >= proof
+            }
+        }
+    }
+}
+
+/// The same in every run. Who makes addresses that share a place takes nothing but these addresses' proofs.
+fn place(end: Endpoint) -> usize {
+    let folded = (end.addr ^ end.addr >> 64) as u64;
+    (folded.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 52) as usize % ADDRESSES
+}

@@ -1,0 +1,244 @@
+//! What happened to packets on their way? Segments that arrived damaged, and packets in fragments: from the file to the bill, with tshark
+//! as a second opinion on which they are.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+use tcpwhy_wire::Instant;
+use tcpwhy_wire::capture::LinkType;
+use tcpwhy_wire::capture::writer::PcapWriter;
+
+const CLIENT: [u8; 4] = [10, 0, 0, 1];
+const SERVER: [u8; 4] = [10, 0, 0, 2];
+const START_NS: i64 = 1_795_255_200_000_000_000;
+
+/// What is done to a packet's checksum.
+#[derive(Clone, Copy, PartialEq)]
+enum Sum {
+    Right,
+    /// As Linux leaves it for the interface.
+    Partial,
+    /// A bit of the payload fell over on the way.
+    Damaged,
+}
+
+/// A packet: when, in ms; from the client or not; sequence and acknowledgement number, flags, length of the payload.
+type Sent = (f64, bool, u32, u32, u8, usize, Sum);
+
+const SYN: u8 = 0x02;
+const ACK: u8 = 0x10;
+const PSH: u8 = 0x18;
+const RST: u8 = 0x14;
+
+/// Handshake, a request and its reply, then a request whose first copy is `first`, sent again 240 ms later. 20 ms of round trip, at the
+/// client.
+fn talk(first: Sum) -> Vec<Sent> {
+    use Sum::Right;
+    vec![
+        (0.0, true, 0, 0, SYN, 0, Right),
+        (20.0, false, 0, 1, SYN | ACK, 0, Right),
+        (20.0, true, 1, 1, ACK, 0, Right),
+        (25.0, true, 1, 1, PSH, 100, Right),
+        (45.0, false, 1, 101, PSH, 1_400, Right),
+        (45.0, true, 101, 1_401, ACK, 0, Right),
+        (50.0, true, 101, 1_401, PSH, 100, first),
+        (290.0, true, 101, 1_401, PSH, 100, Right),
+        (310.0, false, 1_401, 201, PSH, 1_400, Right),
+        (310.0, true, 201, 2_801, ACK, 0, Right),
+    ]
+}
+
+fn sum(bytes: &[u8]) -> u16 {
+    let words = bytes.chunks(2).map(|word| u32::from(word[0]) << 8 | u32::from(*word.get(1).unwrap_or(&0)));
+    let mut sum: u32 = words.sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
+}
+
+/// The IPv4 packet, and its number there as its identification.
+fn packet(&(_, from_client, seq, ack, flags, len, checksum): &Sent, number: u16) -> Vec<u8> {
+    let ((src, from), (dst, to)) =
+        if from_client { ((CLIENT, 40_000u16), (SERVER, 80u16)) } else { ((SERVER, 80), (CLIENT, 40_000)) };
+    let mut tcp = [from.to_be_bytes(), to.to_be_bytes()].concat();
+    tcp.extend(seq.to_be_bytes());
+    tcp.extend(ack.to_be_bytes());
+    tcp.extend([0x50, flags, 0xff, 0xff, 0, 0, 0, 0]);
+    tcp.extend((0..len).map(|n| n as u8));
+    let mut pseudo = [src, dst].concat();
+    pseudo.extend([0, 6]);
+    pseudo.extend((tcp.len() as u16).to_be_bytes());
+    let field = if checksum == Sum::Partial { sum(&pseudo) } else { !sum(&[&pseudo[..], &tcp].concat()) };
+    tcp[16..18].copy_from_slice(&field.to_be_bytes());
+    if checksum == Sum::Damaged {
+        *tcp.last_mut().expect("a byte") ^= 0x40;
+    }
+    ip(6, number, 0, &tcp, (src, dst))
+}
+
+fn ip(protocol: u8, id: u16, fragment: u16, bytes: &[u8], (src, dst): ([u8; 4], [u8; 4])) -> Vec<u8> {
+    let mut header = vec![0x45, 0];
+    for word in [20 + bytes.len() as u16, id, fragment] {
+        header.extend(word.to_be_bytes());
+    }
+    header.extend([64, protocol, 0, 0]);
+    header.extend(src);
+    header.extend(dst);
+    let field = !sum(&header);
+    header[10..12].copy_from_slice(&field.to_be_bytes());
+    header.extend(bytes);
+    header
+}
+
+/// A packet in pieces of so many bytes.
+fn divided(packet: &[u8], len: usize) -> Vec<Vec<u8>> {
+    let (header, bytes) = packet.split_at(20);
+    let [_, _, _, _, a, b, _, _, _, protocol, ..] = *header else { panic!("a header") };
+    let ends = (packet[12..16].try_into().expect("4"), packet[16..20].try_into().expect("4"));
+    let pieces = bytes.chunks(len).enumerate().map(|(n, piece)| {
+        let more = u16::from((n + 1) * len < bytes.len()) << 13;
+        ip(protocol, u16::from_be_bytes([a, b]), (n * len / 8) as u16 | more, piece, ends)
+    });
+    pieces.collect()
+}
+
+fn write(to: &Path, packets: impl IntoIterator<Item = (f64, Vec<u8>)>) {
+    let mut pcap = PcapWriter::new(LinkType::RAW, 0);
+    for (at_ms, packet) in packets {
+        let at = Instant::from_nanos(START_NS + (at_ms * 1e6) as i64);
+        pcap.packet(at, packet.len() as u32, &packet);
+    }
+    std::fs::write(to, pcap.bytes()).expect("a file");
+}
+
+fn capture(to: &Path, talk: &[Sent]) {
+    write(to, talk.iter().zip(1..).map(|(sent, number)| (sent.0, packet(sent, number))));
+}
+
+fn json(path: &Path) -> Value {
+    let output = Command::new(env!("CARGO_BIN_EXE_tcpwhy"))
+        .args(["read", "--json"])
+        .arg(path)
+        .output()
+        .expect("tcpwhy runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+fn skipped(report: &Value, reason: &str) -> u64 {
+    report["capture"]["skipped"][reason].as_u64().unwrap_or(0)
+}
+
+/// What the bill has of a cause, in ms.
+fn bill_ms(report: &Value, cause: &str) -> f64 {
+    let lines = report["bill"].as_array().expect("a bill");
+    let line = lines.iter().find(|line| line["cause"] == cause);
+    line.map_or(0.0, |line| line["ns"].as_f64().expect("ns") / 1e6)
+}
+
+/// The frames that tshark shows with a filter; `None` where it is missing.
+fn tshark(path: &Path, filter: &str) -> Option<Vec<u64>> {
+    let output = Command::new("tshark")
+        .args(["-n", "-o", "tcp.check_checksum:TRUE", "-T", "fields", "-e", "frame.number", "-Y", filter])
+        .arg("-r")
+        .arg(path)
+        .output()
+        .ok()?;
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).expect("text");
+    Some(text.lines().map(|line| line.parse().expect("a number")).collect())
+}
+
+#[test]
+fn a_damaged_request_is_said_and_its_repair_is_the_path_s() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("damaged.pcap");
+    capture(&path, &talk(Sum::Damaged));
+    let report = json(&path);
+    assert_eq!(skipped(&report, "wrong-checksum"), 1);
+    assert!((bill_ms(&report, "rto") - 240.0).abs() < 0.5, "{report:#}");
+    if let Some(frames) = tshark(&path, "tcp.checksum.status == \"Bad\"") {
+        assert_eq!(frames, [7]);
+    }
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_tcpwhy")).arg("read").arg(&path).output().expect("tcpwhy runs");
+    let text = String::from_utf8(output.stdout).expect("text");
+    assert!(text.contains("1 segment with a wrong TCP checksum"), "{text}");
+}
+
+/// A reset that nobody takes, because its checksum is wrong, ends nothing.
+#[test]
+fn a_reset_that_nobody_takes_ends_nothing() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("reset.pcap");
+    let mut packets = talk(Sum::Right);
+    packets.remove(6);
+    let without = directory.path().join("without.pcap");
+    capture(&without, &packets);
+    packets.insert(6, (60.0, false, 1_401, 101, RST, 1, Sum::Damaged));
+    capture(&path, &packets);
+    let (report, without) = (json(&path), json(&without));
+    assert_eq!(skipped(&report, "wrong-checksum"), 1);
+    assert_eq!(report["bill"], without["bill"]);
+    assert_eq!(report["totals"], without["totals"]);
+}
+
+/// On the host that sends, none of its checksums is there yet; nor does one that looks wrong say anything then.
+#[test]
+fn what_an_interface_fills_in_later_is_not_wrong() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("offloaded.pcap");
+    let mut packets = talk(Sum::Right);
+    for packet in packets.iter_mut().filter(|packet| packet.1) {
+        packet.6 = Sum::Partial;
+    }
+    capture(&path, &packets);
+    let honest = json(&path);
+    assert_eq!(skipped(&honest, "wrong-checksum"), 0);
+    packets[6].6 = Sum::Damaged;
+    capture(&path, &packets);
+    let report = json(&path);
+    assert_eq!(skipped(&report, "wrong-checksum"), 0);
+    assert_eq!(report["bill"], honest["bill"]);
+}
+
+/// Packets of more than 500 bytes are divided, and the last piece of one comes first: the bill is that of whole packets. Where a piece is
+/// missing, it is said.
+#[test]
+fn fragments_are_put_together() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let [whole, pieces, missing] = ["whole", "pieces", "missing"].map(|name| directory.path().join(name));
+    let talk = talk(Sum::Right);
+    capture(&whole, &talk);
+    let mut divided: Vec<(f64, Vec<u8>)> = talk
+        .iter()
+        .zip(1..)
+        .flat_map(|(sent, number)| {
+            let mut pieces = divided(&packet(sent, number), 504);
+            if sent.5 > 1_000 && sent.0 < 50.0 {
+                pieces.reverse();
+            }
+            pieces.into_iter().map(|piece| (sent.0, piece))
+        })
+        .collect();
+    write(&pieces, divided.clone());
+    let (report, expected) = (json(&pieces), json(&whole));
+    assert_eq!(skipped(&report, "fragment"), 0);
+    assert_eq!(report["capture"]["segments"], expected["capture"]["segments"]);
+    assert_eq!(report["bill"], expected["bill"]);
+    if let Some(frames) = tshark(&pieces, "tcp && ip.reassembled.length") {
+        assert_eq!(frames, [7, 13], "the replies' last pieces");
+        let bad = tshark(&pieces, "tcp.checksum.status == \"Bad\"").expect("tshark");
+        assert_eq!(bad, [0u64; 0]);
+    }
+    divided.remove(5);
+    write(&missing, divided);
+    let report = json(&missing);
+    assert_eq!(skipped(&report, "fragment"), 2);
+    assert_eq!(
+        report["capture"]["segments"].as_u64(),
+        expected["capture"]["segments"].as_u64().map(|n| n - 1)
+    );
+}

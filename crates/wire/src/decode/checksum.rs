@@ -1,0 +1,81 @@
+//! Has the segment in this packet arrived as it was sent?
+//!
+//! Only whole packets can tell. One that was captured on the host that sent it usually has no checksum yet: the interface fills it in
+//! behind the capture. Linux leaves the sum over the pseudo-header there (`__tcp_v4_send_check`, net/ipv4/tcp_ipv4.c), others nothing
+//! or the same without the length; so does what an interface or the kernel has merged (`tcp_gro_complete`, net/ipv4/tcp_offload.c).
+
+use super::ip::{self, Ip};
+use crate::capture::RawPacket;
+
+/// What the checksum of a segment says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checksum {
+    /// It is that of these bytes (RFC 9293, 3.1).
+    Right,
+    /// It has not been filled in.
+    Unfilled,
+    /// It is that of other bytes: these were damaged, or are no segment of the connection.
+    Wrong,
+}
+
+/// No segment that is longer passes a link as it is: an interface will divide it, or has merged it. The largest jumbo frames carry 9,216
+/// bytes.
+const LONGEST: usize = 9_216;
+/// Where it is in the header.
+const PLACE: usize = 16;
+const HEADER_LEN: usize = 20;
+
+/// What the checksum of the segment in a packet says; `None` where not all of its bytes are there, or it carries none.
+#[inline]
+pub fn checksum(packet: &RawPacket<'_>) -> Option<Checksum> {
+    // Nearly all captures are cut, or none of their packets is.
+    if packet.data.len() < packet.original_len as usize {
+        return None;
+    }
+    let (ip, _) = super::headers(packet).ok()?;
+    of_segment(&ip)
+}
+
+fn of_segment(ip: &Ip<'_>) -> Option<Checksum> {
+    let segment = ip.payload;
+    if segment.len() != ip.payload_len as usize || !(HEADER_LEN..=LONGEST).contains(&segment.len()) {
+        return None;
+    }
+    // RFC 9293, 3.1 and RFC 8200, 8.1. The upper part of a mapped IPv4 address is all ones, which add nothing.
+    let pseudo = add(&ip.src.to_be_bytes()) + add(&ip.dst.to_be_bytes()) + add(&[0, ip::TCP]);
+    let len = add(&(segment.len() as u16).to_be_bytes());
+    if fold(pseudo + len + add(segment)) == 0xffff {
+        return Some(Checksum::Right);
+    }
+    let field = fold(add(segment.get(PLACE..PLACE + 2)?));
+    let unfilled = [0, fold(pseudo), fold(pseudo + len)].contains(&field);
+    Some(if unfilled { Checksum::Unfilled } else { Checksum::Wrong })
+}
+
+/// Adds up words of two bytes, in the machine's order, which changes nothing but the order of the sum's bytes (RFC 1071, 2). Words of four
+/// bytes in eight lanes are what compilers make the best of.
+fn add(bytes: &[u8]) -> u64 {
+    let mut lanes = [0u64; 8];
+    let (chunks, rest) = bytes.as_chunks::<32>();
+    for chunk in chunks {
+        for (lane, word) in lanes.iter_mut().zip(chunk.as_chunks::<4>().0) {
+            *lane += u64::from(u32::from_ne_bytes(*word));
+        }
+    }
+    let mut sum: u64 = lanes.iter().sum();
+    let (words, odd) = rest.as_chunks::<2>();
+    for word in words {
+        sum += u64::from(u16::from_ne_bytes(*word));
+    }
+    if let [last] = odd {
+        sum += u64::from(u16::from_ne_bytes([*last, 0]));
+    }
+    sum
+}
+
+fn fold(mut sum: u64) -> u16 {
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
+}
