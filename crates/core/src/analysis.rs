@@ -19,11 +19,7 @@ impl Options {
     /// of a single connection works with one shard only.
     pub fn parts(self, shards: usize) -> (Front, Vec<Shard>, Coordinator) {
         let shards = shards.max(1);
-        (
-            Front::new(self.seed),
-            (0..shards).map(|_| Shard::new(&self, shards)).collect(),
-            Coordinator::new(self),
-        )
+        (Front::new(&self), (0..shards).map(|_| Shard::new(&self, shards)).collect(), Coordinator::new(self))
     }
 }
 
@@ -44,7 +40,7 @@ impl Analysis {
     /// An analysis that has seen nothing yet.
     pub fn new(options: Options) -> Self {
         let coordinator = Coordinator::new(options);
-        let mut front = Front::new(options.seed);
+        let mut front = Front::new(&options);
         front.begin_epoch(coordinator.epoch(0));
         Self { front, shard: Shard::new(&options, 1), coordinator, orders: None, epochs: 0, packet: 0 }
     }
@@ -112,7 +108,7 @@ impl Analysis {
         if let Some(orders) = self.orders.take() {
             self.shard.take_orders(&orders);
         }
-        self.orders = self.coordinator.settle(&[roll], self.front.now(), self.packet).pop();
+        self.orders = self.coordinator.settle(&mut [roll], self.front.now(), self.packet).pop();
         self.epochs = self.epochs.saturating_add(1);
         self.front.begin_epoch(self.coordinator.epoch(self.epochs));
     }

@@ -16,6 +16,7 @@ use crate::epoch::orders::{Asked, Epoch, Orders, Roll};
 use crate::epoch::shard::Shard;
 use crate::tally::ledger::Listing;
 use crate::tally::listed;
+use crate::tally::service::Services;
 use crate::tally::thinning::Kept;
 use crate::words::limits::SERVERS_MAX;
 use crate::words::report::Report;
@@ -54,6 +55,8 @@ pub struct Coordinator {
     /// Servers with findings of their own, and how many were given up.
     servers: BTreeSet<Endpoint>,
     given_up: u64,
+    /// What shards have handed over.
+    services: Services,
     /// What lists are thinned to.
     level: u32,
 }
@@ -73,6 +76,7 @@ impl Coordinator {
             memories_age: false,
             servers: BTreeSet::new(),
             given_up: 0,
+            services: Services::new(),
         }
     }
 
@@ -98,7 +102,10 @@ impl Coordinator {
     }
 
     /// Orders for each shard by what all of them say at the end of an epoch, at this time and packet.
-    pub fn settle(&mut self, rolls: &[Roll], now: Instant, packet: u64) -> Vec<Orders> {
+    pub fn settle(&mut self, rolls: &mut [Roll], now: Instant, packet: u64) -> Vec<Orders> {
+        for roll in &mut *rolls {
+            self.services.take(std::mem::take(&mut roll.services));
+        }
         let open = rolls.iter().map(|roll| roll.open).sum::<usize>();
         let heap: usize = rolls.iter().map(|roll| roll.heap).sum();
         let open = open + heap / CONNECTION;
@@ -113,15 +120,19 @@ impl Coordinator {
         let listed_enough = matches!(self.listing, Listing::UpTo(most) if listed >= most);
         if let Listing::Thinned(most) = self.listing {
             let mut kept = Kept::default();
-            for roll in rolls {
+            for roll in &*rolls {
                 kept.add_all(&roll.kept);
             }
             self.level = kept.level(self.level, most);
         }
         let lists_bytes = self.budget.lists(open * CONNECTION);
         self.servers.extend(rolls.iter().flat_map(|roll| &roll.servers));
-        let costs = rolls.iter().flat_map(|roll| roll.costs.iter().copied());
-        let given_up = self.give_up(costs);
+        let given_up = if rolls.iter().any(|roll| roll.tells_costs) {
+            let costs: Vec<_> = rolls.iter_mut().flat_map(|roll| std::mem::take(&mut roll.costs)).collect();
+            self.give_up(costs.into_iter())
+        } else {
+            Vec::new()
+        };
         let memories: usize = rolls.iter().map(|roll| roll.path_memories).sum();
         self.memories_age = !self.memories_age && memories >= self.budget.path_memories() / 2;
         let mut orders: Vec<Orders> = rolls
@@ -177,6 +188,7 @@ impl Coordinator {
     /// Which servers' findings are to be shared: those that have cost least, so that a part of the limit becomes free.
     fn give_up(&mut self, costs: impl Iterator<Item = (Endpoint, Duration)>) -> Vec<Endpoint> {
         let mut sums: BTreeMap<Endpoint, Duration> = BTreeMap::new();
+        let costs = costs.chain(self.services.costs());
         for (endpoint, cost) in costs.filter(|(endpoint, _)| self.servers.contains(endpoint)) {
             *sums.entry(endpoint).or_default() += cost;
         }
@@ -190,6 +202,7 @@ impl Coordinator {
             self.servers.remove(server);
         }
         self.given_up += given_up.len() as u64;
+        self.services.give_up(&given_up);
         given_up
     }
 
@@ -213,6 +226,9 @@ impl Coordinator {
 
     /// One report of what all shards have found. They have been told of the last epoch.
     pub fn report(&mut self, mut shards: Vec<Shard>, front: &Front) -> Report {
+        for shard in &mut shards {
+            self.services.take(std::mem::take(&mut shard.handed_over));
+        }
         self.close(&mut shards);
         let mut shards = shards.into_iter();
         let mut report = Report::default();
@@ -226,6 +242,7 @@ impl Coordinator {
                 *first_packet = packet.min(*first_packet);
             }
         }
+        first.ledger.services.merge(std::mem::replace(&mut self.services, Services::new()));
         first.ledger.finish(&mut report, self.given_up);
         listed::put_into(&mut report, first.listed, self.listing, self.count);
         front.put_into(&mut report, first.notes);

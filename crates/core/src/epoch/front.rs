@@ -7,6 +7,7 @@ use tcpwhy_wire::{Duration, Endpoint, Flags, Instant, Segment, Usual};
 use crate::epoch::hash::Keys;
 use crate::epoch::listening::Listening;
 use crate::epoch::new_connections::NewConnections;
+use crate::epoch::options::Options;
 use crate::epoch::orders::Epoch;
 use crate::flow::packed::PackedEnds;
 use crate::words::mark::Mark;
@@ -44,9 +45,9 @@ pub struct Front {
 }
 
 impl Front {
-    pub(crate) fn new(seed: u64) -> Self {
-        let (keys, new_connections) = (Keys::new(seed), NewConnections::new());
-        let (listening, notes) = (Listening::default(), BTreeMap::new());
+    pub(crate) fn new(options: &Options) -> Self {
+        let (keys, new_connections) = (Keys::new(options.seed), NewConnections::new());
+        let (listening, notes) = (Listening::new(options.memory), BTreeMap::new());
         Self { segments: 0, now: Instant::MIN, keys, left: 0, new_connections, listening, notes }
     }
 

@@ -13,8 +13,11 @@ use tcpwhy_wire::{Segment, Seq};
 use crate::epoch::asked::{Asked, words};
 use crate::words::mark::{Credit, Mark, Role};
 
-/// Connections that are listened to at once; others are read by their timing alone.
+/// Connections that are listened to at once, where there is memory for them; others are read by their timing alone.
 const HEARD_MAX: usize = 1 << 16;
+/// This part of the memory is for them, and this one for segments that wait.
+const HEARD_SHARE: usize = 12;
+const WAITING_SHARE: usize = 32;
 /// Connections that are remembered not to be listened to.
 const DEAF_MAX: usize = 1 << 18;
 /// Segments of one direction that wait for the one before them.
@@ -29,12 +32,13 @@ const PIECES: u32 = 4;
 const MIDDLE: u64 = 1 << 32;
 
 /// What is heard of all connections.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Listening {
     /// By what the endpoints are mixed to under a key that the capture's author does not know.
     heard: HashMap<u64, Entry, BuildHasherDefault<Mixed>>,
-    /// How many of them are listened to, or will be.
+    /// How many of them are listened to, or will be, and how many may be.
     count: usize,
+    most: usize,
     told: Told,
 }
 
@@ -45,6 +49,8 @@ struct Told {
     marks: Vec<Mark>,
     /// What was asked, in words, since it was taken; where nobody wants to know, nothing is kept.
     asked: Option<Vec<Asked>>,
+    /// Bytes that segments may still take that wait for others.
+    room: usize,
 }
 
 /// One connection.
@@ -106,7 +112,19 @@ struct Waiting {
     payload_len: u32,
 }
 
+impl Waiting {
+    /// What one with so many bytes takes.
+    const fn memory(bytes: usize) -> usize {
+        size_of::<Self>() + bytes
+    }
+}
+
 impl Stream {
+    /// Forgets what waits. Returns the bytes that it took.
+    fn clear(&mut self) -> usize {
+        take(&mut self.waiting).iter().map(|waiting| Waiting::memory(waiting.captured.len())).sum()
+    }
+
     /// Whether it is known to begin there: the SYN came again.
     fn begins(&self, begin: Seq) -> bool {
         self.place.is_none_or(|(seq, place)| seq == begin && place == 0)
@@ -124,10 +142,18 @@ impl Stream {
 }
 
 impl Listening {
-    /// As the default, and it keeps what was asked.
-    pub(crate) fn keeping_words() -> Self {
-        let told = Told { asked: Some(Vec::new()), ..Told::default() };
-        Self { told, ..Self::default() }
+    /// In so much memory, about a tenth of what all of it may take.
+    pub(crate) fn new(memory: usize) -> Self {
+        let most = (memory / HEARD_SHARE / size_of::<(u64, Entry, Heard)>()).min(HEARD_MAX);
+        let told = Told { room: memory / WAITING_SHARE, ..Told::default() };
+        Self { heard: HashMap::default(), count: 0, most, told }
+    }
+
+    /// The same, and it keeps what was asked.
+    pub(crate) fn keeping_words(memory: usize) -> Self {
+        let mut listening = Self::new(memory);
+        listening.told.asked = Some(Vec::new());
+        listening
     }
 
     /// What was asked since this was called before.
@@ -155,7 +181,7 @@ impl Listening {
                     let begins = *begins;
                     self.begin(ends, begins, segment, captured);
                 }
-                None if self.count < HEARD_MAX => {
+                None if self.count < self.most => {
                     self.count += 1;
                     self.begin(ends, [None; 2], segment, captured);
                 }
@@ -178,7 +204,7 @@ impl Listening {
             _ => {}
         }
         self.forget(ends);
-        if segment.flags.syn() && self.count < HEARD_MAX {
+        if segment.flags.syn() && self.count < self.most {
             let mut begins = [None; 2];
             begins[from] = Some(begin);
             self.heard.insert(ends, Entry::Silent(begins));
@@ -197,8 +223,13 @@ impl Listening {
     }
 
     fn forget(&mut self, ends: u64) {
-        if let Some(Entry::Silent(_) | Entry::Heard(_)) = self.heard.remove(&ends) {
-            self.count -= 1;
+        match self.heard.remove(&ends) {
+            Some(Entry::Heard(mut heard)) => {
+                self.count -= 1;
+                self.told.room += heard.clear();
+            }
+            Some(Entry::Silent(_)) => self.count -= 1,
+            Some(Entry::Deaf) | None => {}
         }
     }
 
@@ -216,6 +247,7 @@ impl Listening {
                 self.told.marks.push(Mark::lost(segment.seq));
             }
             self.count -= 1;
+            self.told.room += heard.clear();
             if self.heard.len() - self.count < DEAF_MAX {
                 self.heard.insert(ends, Entry::Deaf);
             } else {
@@ -233,6 +265,11 @@ fn side(segment: &Segment) -> usize {
 }
 
 impl Heard {
+    /// Forgets what waits. Returns the bytes that it took.
+    fn clear(&mut self) -> usize {
+        self.streams.iter_mut().map(Stream::clear).sum()
+    }
+
     /// Whether nothing can be learned from this segment: whoever speaks has begun to, in whatever pieces, and what is spoken will
     /// show when the other one does.
     #[inline]
@@ -252,19 +289,26 @@ impl Heard {
             return; // again, or in the middle of a message
         }
         let missing = next > 0 && at > expected;
-        if missing && stream.waiting.len() < WAITING_MAX {
-            let captured = captured[..captured.len().min(WAITING_BYTES)].to_vec();
+        let captured_len = captured.len().min(WAITING_BYTES);
+        let takes = Waiting::memory(captured_len);
+        if missing && stream.waiting.len() < WAITING_MAX && takes <= told.room {
+            told.room -= takes;
+            let captured = captured[..captured_len].to_vec();
             stream.waiting.push(Waiting { at, captured, payload_len: segment.payload_len });
             return;
         }
         if missing {
-            stream.waiting.clear();
+            told.room += stream.clear();
             told.marks.push(Mark::lost(segment.seq));
         }
         self.feed(segment, from, at, captured, segment.payload_len, told);
         // What came before it can be read now.
         while let Some(place) = self.next_waiting(from) {
             let waiting = self.streams[from].waiting.swap_remove(place);
+            told.room += Waiting::memory(waiting.captured.len());
+            if self.streams[from].waiting.is_empty() {
+                self.streams[from].waiting = Vec::new();
+            }
             self.feed(segment, from, waiting.at, &waiting.captured, waiting.payload_len, told);
         }
     }

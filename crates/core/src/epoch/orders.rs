@@ -2,6 +2,7 @@
 
 use tcpwhy_wire::{Duration, Endpoint, Instant};
 
+use crate::tally::service::Service;
 use crate::tally::thinning::Kept;
 
 /// How long an epoch is.
@@ -35,6 +36,9 @@ pub struct Roll {
     pub(crate) servers: Vec<Endpoint>,
     /// Where it was asked: what each of its servers has come to.
     pub(crate) costs: Vec<(Endpoint, Duration)>,
+    pub(crate) tells_costs: bool,
+    /// What servers have come to of which a shard would have too many.
+    pub(crate) services: Vec<Service>,
 }
 
 /// What a shard is told about an epoch.

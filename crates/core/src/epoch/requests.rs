@@ -7,6 +7,7 @@ use tcpwhy_wire::Segment;
 use crate::epoch::asked::Asked;
 use crate::epoch::hash::Keys;
 use crate::epoch::listening::Listening;
+use crate::epoch::options::Options;
 
 /// Reads questions from the payload of all connections.
 #[derive(Clone, Debug)]
@@ -18,7 +19,7 @@ pub struct Requests {
 impl Requests {
     /// With a secret that the capture's author does not know.
     pub fn new(seed: u64) -> Self {
-        Self { keys: Keys::new(seed), listening: Listening::keeping_words() }
+        Self { keys: Keys::new(seed), listening: Listening::keeping_words(Options::default().memory) }
     }
 
     /// The questions in a segment, with as much of its payload as was captured, and in those that waited for it.

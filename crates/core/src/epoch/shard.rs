@@ -22,7 +22,9 @@ use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::packed::{Packed, PackedSegments};
 use crate::tally::ledger::{Ledger, Listing};
 use crate::tally::listed::Listed;
+use crate::tally::service::Service;
 use crate::words::ids::{PACKET, UNLISTED, UNNUMBERED};
+use crate::words::limits::SERVERS_MAX;
 use crate::words::mark::Mark;
 use crate::words::report;
 
@@ -108,6 +110,9 @@ pub struct Shard {
     plain: bool,
     /// Usual segments take the general path as well, on a copy.
     checked: bool,
+    /// Servers with findings in this shard, of which others may have the same ones.
+    servers_max: usize,
+    pub(crate) handed_over: Vec<Service>,
     pub(crate) notes: BTreeMap<&'static str, (u64, u64)>,
 }
 
@@ -136,6 +141,8 @@ impl Shard {
             in_order: options.plain || matches!(options.listing, Listing::Connection(_)),
             plain: options.plain,
             checked: options.checked,
+            servers_max: SERVERS_MAX / shards.clamp(1, 8),
+            handed_over: Vec::new(),
             notes: BTreeMap::new(),
         }
     }
@@ -471,6 +478,8 @@ impl Shard {
             ages,
             servers: self.ledger.services.take_begun(),
             costs: if self.asked.costs { self.ledger.services.costs().collect() } else { Vec::new() },
+            tells_costs: self.asked.costs,
+            services: std::mem::take(&mut self.handed_over),
         };
         self.unnumbered_count += opened.len();
         self.epoch = self.epoch.saturating_add(1);
@@ -520,6 +529,7 @@ impl Shard {
         self.ledger.packet = orders.packet;
         self.asked = orders.asked;
         self.ledger.services.give_up(&orders.given_up);
+        self.handed_over.extend(self.ledger.services.hand_over(self.servers_max));
         self.forget(orders);
         if orders.memories_age {
             self.path_memories.age();

@@ -46,7 +46,7 @@ struct Found {
 
 /// What is known of one server's exchanges.
 #[derive(Clone, Debug, PartialEq)]
-struct Service {
+pub(crate) struct Service {
     endpoint: Endpoint,
     /// Tells it from others in the same place.
     generation: u32,
@@ -173,6 +173,33 @@ impl Services {
         given_up.sort_unstable();
         self.unnumbered.retain(|(slot, _)| given_up.binary_search(slot).is_err());
         self.free.extend(given_up);
+    }
+
+    /// Where there are more servers than these, those whose connections all have their numbers: the others may come back, and are
+    /// added up again.
+    pub(crate) fn hand_over(&mut self, most: usize) -> Vec<Service> {
+        if self.slot_of.len() <= most {
+            return Vec::new();
+        }
+        let mut stay: Vec<u32> = self.unnumbered.iter().map(|(slot, _)| *slot).collect();
+        stay.sort_unstable();
+        let goes = |slot: u32| stay.binary_search(&slot).is_err();
+        let mut handed_over = Vec::new();
+        for (endpoint, slot) in self.slot_of.extract_if(.., |_, slot| goes(*slot)) {
+            let service = std::mem::replace(&mut self.slots[slot as usize], Service::new(endpoint, 0));
+            self.free.push(slot);
+            handed_over.push(service);
+        }
+        handed_over
+    }
+
+    /// Adds what others have handed over.
+    pub(crate) fn take(&mut self, services: Vec<Service>) {
+        for service in services {
+            let known = self.slot(service.endpoint) as usize;
+            self.slots[known].merge_all(Some(service));
+        }
+        self.begun.clear();
     }
 
     /// Takes over what another shard knows. All connections have their numbers.

@@ -174,9 +174,9 @@ pub(crate) fn spread(segments: &[Segment], options: Options, shards: usize) -> R
     // Orders come an epoch late.
     let mut orders = Vec::new();
     let mut settle = |front: &Front, shards: &mut Vec<Shard>, coordinator: &mut Coordinator, packet, last| {
-        let rolls: Vec<_> = shards.iter_mut().map(Shard::end_epoch).collect();
+        let mut rolls: Vec<_> = shards.iter_mut().map(Shard::end_epoch).collect();
         shards.iter_mut().zip(&orders).for_each(|(shard, orders)| shard.take_orders(orders));
-        orders = coordinator.settle(&rolls, front.now(), packet);
+        orders = coordinator.settle(&mut rolls, front.now(), packet);
         if last {
             shards.iter_mut().zip(&orders).for_each(|(shard, orders)| shard.take_orders(orders));
         }
