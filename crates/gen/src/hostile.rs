@@ -2,7 +2,9 @@
 //!
 //! Each shape aims at one table or loop, without end: what bounds it has to hold.
 
+mod bytes;
 mod conversations;
+mod ends;
 
 use std::io::{self, Write};
 
@@ -10,48 +12,126 @@ use tcpwhy_wire::Instant;
 use tcpwhy_wire::capture::LinkType;
 use tcpwhy_wire::capture::writer::PcapWriter;
 
-/// What is aimed at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hostile {
+macro_rules! hostile {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
+        /// What is aimed at.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Hostile {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl Hostile {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// The name on the command line.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+        }
+    };
+}
+
+hostile! {
     /// The table of connections: a SYN from an address of its own each microsecond.
-    SynFlood,
+    SynFlood = "syn-flood",
     /// The table of servers: a client asks one after the other, each once.
-    Servers,
+    Servers = "servers",
     /// What is kept of a connection: very many of them at a time, each with segments, holes and an answer under way.
-    Open,
+    Open = "open",
     /// What is kept of a flight: two thousand connections, whose segments nobody ever acknowledges.
-    Flights,
+    Flights = "flights",
     /// What is kept of a segment: one connection of segments of one byte, acknowledged late.
-    OneByte,
+    OneByte = "one-byte",
     /// What is kept of a hole: each segment leaves one behind it, each further on.
-    Gaps,
+    Gaps = "gaps",
     /// What is kept of SACK blocks: four of them in each acknowledgement, anywhere.
-    Sack,
+    Sack = "sack",
     /// Windows and their scale, which jump, and acknowledgements of anything.
-    Windows,
+    Windows = "windows",
     /// Time: from one edge of 64 bits to the other and back, in pcapng.
-    Clock,
+    Clock = "clock",
     /// Blocks of pcapng: every other one says that it has 4 GB.
-    Blocks,
+    Blocks = "blocks",
     /// VLAN tags to the end of each packet.
-    Vlan,
+    Vlan = "vlan",
     /// IPv6 extension headers to the end of each packet.
-    Extensions,
+    Extensions = "extensions",
     /// What lingers of finished connections: each is a SYN and the reset of it, and the clock stands.
-    Finished,
+    Finished = "finished",
     /// What is listed and drawn of one connection: requests and replies without end.
-    Exchanges,
+    Exchanges = "exchanges",
     /// What is kept of a server's times: nine thousand servers, whose answers take from a microsecond to a minute.
-    Spreads,
+    Spreads = "spreads",
     /// What a connection with one exchange takes: a hundred and fifty thousand at a time, each between hosts of its own, and
     /// all of them speak once more.
-    Once,
+    Once = "once",
     /// What is forgotten by the clock: it steps back by minutes again and again, and ports are used anew.
-    Steps,
+    Steps = "steps",
     /// What is looked up for each retransmission: two thousand segments are under way, and any of them is sent again.
-    Resent,
+    Resent = "resent",
     /// What is looked up of acknowledgements on their way: two thousand of them, each with another window.
-    Transit,
+    Transit = "transit",
+    /// What is kept of a server in each shard: eight thousand servers, each asked by clients of very many addresses.
+    Crowd = "crowd",
+    /// What is heard of conversations: sixty thousand that begin in HTTP, and go on with segments that wait for one before them.
+    Whispers = "whispers",
+    /// What is kept of a connection and of a segment that is unusual: [`Hostile::Open`] over IPv6 and with SACK blocks.
+    OpenV6 = "open-v6",
+    /// What waits of fragments: first pieces of 1,400 bytes, whose others never come.
+    Pieces = "pieces",
+    /// What is looked up for each fragment: pieces of eight bytes with holes between them.
+    Slivers = "slivers",
+    /// What is given up of fragments: each second piece lies across the one before it.
+    Overlaps = "overlaps",
+    /// What is remembered of senders: whole packets from addresses of their own, every third with a wrong checksum.
+    Sums = "sums",
+    /// What may be made up: SYNs, resets and FINs between the packets of an exchange after the other.
+    MadeUp = "made-up",
+    /// Segments' sizes: handshakes with an MSS of 0 to 15, and segments of any length.
+    Mss = "mss",
+    /// Sums of time: exchanges that take nearly three hours each.
+    Ages = "ages",
+    /// What is read at once of pcapng: blocks of nearly 16 MB before the packets.
+    LongBlocks = "long-blocks",
+    /// What is kept of interfaces: 65,536 of them, and more.
+    Interfaces = "interfaces",
+    /// What begins anew: a section of pcapng for each packet.
+    Sections = "sections",
+    /// Headers in headers: VXLAN in VXLAN, further than anybody looks.
+    Tunnels = "tunnels",
+    /// MPLS labels to the end of each packet.
+    Labels = "labels",
+    /// Options that nobody knows, forty bytes of one byte each.
+    TcpOptions = "options",
+    /// What is kept between two hosts: every port, again and again.
+    Ports = "ports",
+    /// Which end is which: a host and port that talks to itself.
+    Itself = "itself",
+    /// What is told of timers: a server that speaks by itself, at nearly equal distances, on many connections.
+    Pushes = "pushes",
+    /// What is kept of questions under way: one connection that asks on and on in Redis's protocol, and is hardly ever answered.
+    Pipeline = "pipeline",
+    /// What is kept of windows: they are shut, and probed without end.
+    Shut = "shut",
+    /// What is kept of handshakes: SYNs with data, sent again and again, answered by several SYN-ACKs.
+    Openings = "openings",
+    /// What is told of clocks: time stamps of any value.
+    Stamps = "stamps",
+    /// What is told of identifications: any of them.
+    Numbers = "numbers",
+    /// What is told of copies: each packet three times, with another time to live.
+    Copies = "copies",
+    /// Holes that are filled from their ends: each segment lies before the last one.
+    Backwards = "backwards",
+    /// Sequence numbers that leap by half of their space.
+    Leaps = "leaps",
+    /// What ends and begins: four packets to a connection, between the same two ends.
+    Reopened = "reopened",
+    /// Everything: each field of each header is any number.
+    Noise = "noise",
 }
 
 /// Bytes gathered before they are written.
@@ -63,60 +143,17 @@ const OPEN: u64 = 150_000;
 /// Packets of each of the first.
 const TURNS: u64 = 16;
 const FLIGHTS: u64 = 2_000;
+/// Long blocks, how long they are and how many packets apart.
+const LONG: usize = 16_000_000;
+const LONG_EVERY: u64 = 5_000;
+const LONG_MAX: u64 = 12;
+const INTERFACES: usize = 70_000;
 const START_NS: i64 = 1_795_255_200_000_000_000;
 
 impl Hostile {
-    /// All of them.
-    pub const ALL: [Self; 19] = [
-        Self::SynFlood,
-        Self::Servers,
-        Self::Open,
-        Self::Flights,
-        Self::OneByte,
-        Self::Gaps,
-        Self::Sack,
-        Self::Windows,
-        Self::Clock,
-        Self::Blocks,
-        Self::Vlan,
-        Self::Extensions,
-        Self::Finished,
-        Self::Exchanges,
-        Self::Spreads,
-        Self::Once,
-        Self::Steps,
-        Self::Resent,
-        Self::Transit,
-    ];
-
-    /// The name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::SynFlood => "syn-flood",
-            Self::Servers => "servers",
-            Self::Open => "open",
-            Self::Flights => "flights",
-            Self::OneByte => "one-byte",
-            Self::Gaps => "gaps",
-            Self::Sack => "sack",
-            Self::Windows => "windows",
-            Self::Clock => "clock",
-            Self::Blocks => "blocks",
-            Self::Vlan => "vlan",
-            Self::Extensions => "extensions",
-            Self::Finished => "finished",
-            Self::Exchanges => "exchanges",
-            Self::Spreads => "spreads",
-            Self::Once => "once",
-            Self::Steps => "steps",
-            Self::Resent => "resent",
-            Self::Transit => "transit",
-        }
-    }
-
     /// The one of this name.
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|hostile| hostile.name() == name)
+        Self::ALL.iter().copied().find(|hostile| hostile.name() == name)
     }
 
     /// Writes a capture of so many packets.
@@ -125,7 +162,9 @@ impl Hostile {
     /// Those of `to`.
     pub fn write(self, packets: u64, to: &mut impl Write) -> io::Result<()> {
         match self {
-            Self::Clock | Self::Blocks => self.write_pcapng(packets, to),
+            Self::Clock | Self::Blocks | Self::LongBlocks | Self::Interfaces | Self::Sections => {
+                self.write_pcapng(packets, to)
+            }
             _ => self.write_pcap(packets, to),
         }
     }
@@ -149,13 +188,9 @@ impl Hostile {
     /// Two interfaces, whose times begin at the first moment of 64 bits and in 1970, in nanoseconds.
     fn write_pcapng(self, packets: u64, to: &mut impl Write) -> io::Result<()> {
         let mut out = Vec::new();
-        block(&mut out, 0x0a0d_0d0a, &[&0x1a2b_3c4d_u32.to_le_bytes(), &[1, 0, 0, 0], &[0xff; 8]]);
-        for offset_s in [i64::MIN / 1_000_000_000, 0] {
-            // Ethernet; if_tsresol is 9 digits, if_tsoffset in seconds, the end of the options.
-            let resolution = [9, 0, 1, 0, 9, 0, 0, 0];
-            let offset = [&[14, 0, 8, 0], &offset_s.to_le_bytes()[..]].concat();
-            block(&mut out, 1, &[&[1, 0, 0, 0, 0, 0, 0, 0], &resolution, &offset, &[0; 4]]);
-        }
+        self.begin(&mut out);
+        to.write_all(&out)?;
+        out.clear();
         let mut frame = Vec::new();
         for n in 0..packets {
             frame.clear();
@@ -166,8 +201,13 @@ impl Hostile {
                 }
                 _ => (1, START_NS as u64 + n * 1_000),
             };
-            if self == Self::Blocks && n % 2 == 0 {
-                out.extend([6, 0, 0, 0, 0xfc, 0xff, 0xff, 0xff]);
+            match self {
+                Self::Blocks if n.is_multiple_of(2) => out.extend([6, 0, 0, 0, 0xfc, 0xff, 0xff, 0xff]),
+                Self::LongBlocks if n.is_multiple_of(LONG_EVERY) && n / LONG_EVERY < LONG_MAX => {
+                    block(&mut out, 4, &[&vec![0; LONG]]);
+                }
+                Self::Sections => self.begin(&mut out),
+                _ => {}
             }
             let fields =
                 [interface, (ticks >> 32) as u32, ticks as u32, frame.len() as u32, frame.len() as u32];
@@ -179,6 +219,22 @@ impl Hostile {
             }
         }
         to.write_all(&out)
+    }
+
+    /// A section, and its interfaces.
+    fn begin(self, out: &mut Vec<u8>) {
+        block(out, 0x0a0d_0d0a, &[&0x1a2b_3c4d_u32.to_le_bytes(), &[1, 0, 0, 0], &[0xff; 8]]);
+        for offset_s in [i64::MIN / 1_000_000_000, 0] {
+            // Ethernet; if_tsresol is 9 digits, if_tsoffset in seconds, the end of the options.
+            let resolution = [9, 0, 1, 0, 9, 0, 0, 0];
+            let offset = [&[14, 0, 8, 0], &offset_s.to_le_bytes()[..]].concat();
+            block(out, 1, &[&[1, 0, 0, 0, 0, 0, 0, 0], &resolution, &offset, &[0; 4]]);
+        }
+        if self == Self::Interfaces {
+            for _ in 0..INTERFACES {
+                block(out, 1, &[&[1, 0, 0, 0, 0, 0, 0, 0]]);
+            }
+        }
     }
 
     fn frame(self, n: u64, packets: u64, out: &mut Vec<u8>) {
@@ -257,7 +313,12 @@ impl Hostile {
                 }
                 packet.put(out);
             }
-            Self::Windows | Self::Clock | Self::Blocks => {
+            Self::Windows
+            | Self::Clock
+            | Self::Blocks
+            | Self::LongBlocks
+            | Self::Interfaces
+            | Self::Sections => {
                 if n < 2 {
                     packet.options = vec![2, 4, 0, 0, 3, 3, 255, 1];
                     packet.from_client = n == 0;
@@ -283,6 +344,8 @@ impl Hostile {
                     out.extend([60, 0, 1, 4, 0, 0, 0, 0]);
                 }
             }
+            _ if self.writes_bytes() => self.bytes(n, out),
+            _ if self.has_odd_ends() => self.odd(n, packet, out),
             _ => self.conversation(n, packets, packet).put(out),
         }
     }
@@ -302,10 +365,15 @@ struct Packet {
     len: u16,
     /// More than 40,000.
     port: u16,
+    id: u16,
+    /// None is 64.
+    ttl: Option<u8>,
+    /// Of `len` bytes these were captured.
+    payload: Vec<u8>,
 }
 
 impl Packet {
-    /// Without its payload, as a snap length would have it.
+    /// With as much of its payload as there is, as a snap length would have it.
     fn put(&self, out: &mut Vec<u8>) {
         let header_len = 20 + self.options.len() as u16;
         let (mut src, mut dst) = ((self.src, 40_000 + self.port), (self.server, 80_u16));
@@ -314,7 +382,8 @@ impl Packet {
         }
         out.extend([2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x08, 0x00, 0x45, 0]);
         out.extend((20 + header_len + self.len).to_be_bytes());
-        out.extend([0, 0, 0x40, 0, 64, 6, 0, 0]);
+        out.extend(self.id.to_be_bytes());
+        out.extend([0x40, 0, self.ttl.unwrap_or(64), 6, 0, 0]);
         out.extend(src.0);
         out.extend(dst.0);
         out.extend(src.1.to_be_bytes());
@@ -325,6 +394,7 @@ impl Packet {
         out.extend(self.window.to_be_bytes());
         out.extend([0; 4]);
         out.extend(&self.options);
+        out.extend(&self.payload);
     }
 }
 

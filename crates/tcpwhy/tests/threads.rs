@@ -83,7 +83,7 @@ fn what_is_given_up_is_the_same_with_any_number_of_threads() {
 /// Every hostile shape: what is kept where, and who works on it when, is nobody's business.
 #[test]
 fn threads_and_seeds_change_no_report_of_hostile_captures() {
-    for hostile in Hostile::ALL {
+    for &hostile in Hostile::ALL {
         let segments = segments(hostile, 60_000);
         for listing in [Listing::UpTo(2_000), Listing::Thinned(2_000)] {
             let mut first = None;
@@ -96,8 +96,8 @@ fn threads_and_seeds_change_no_report_of_hostile_captures() {
                     ..Options::default()
                 };
                 let mut engine = Engine::new(options, threads);
-                for segment in &segments {
-                    engine.on_segment(segment, &[]);
+                for (segment, captured) in &segments {
+                    engine.on_segment(segment, captured);
                 }
                 let report = engine.finish();
                 let first = first.get_or_insert_with(|| report.clone());
@@ -142,15 +142,16 @@ fn a_sample_is_of_the_whole_capture_and_the_same_with_any_number_of_threads() {
     assert!((told / whole - 1.0).abs() < 0.1, "{told} instead of {whole} ns");
 }
 
-fn segments(hostile: Hostile, packets: u64) -> Vec<Segment> {
+/// Its segments, with as much of each one's payload as was captured.
+fn segments(hostile: Hostile, packets: u64) -> Vec<(Segment, Vec<u8>)> {
     let mut file = tempfile::NamedTempFile::new().expect("a file");
     let mut to = BufWriter::new(file.as_file_mut());
     hostile.write(packets, &mut to).expect("a capture");
     to.flush().expect("a capture");
     drop(to);
     let mut segments = Vec::new();
-    let take = |segment: &Segment| segments.push(*segment);
-    Inputs::open(&[file.path()]).for_each_segment(&input::Options::default(), |_| {}, take);
+    let take = |segment: &Segment, captured: &[u8]| segments.push((*segment, captured.to_vec()));
+    Inputs::open(&[file.path()]).for_each_captured(&input::Options::default(), |_| {}, take);
     segments
 }
 

@@ -12,6 +12,8 @@ const OCTAVES: u64 = 26;
 const UNDER_WAY: u64 = 2_100;
 /// Packets of [`Hostile::Resent`] until everything is acknowledged.
 const RESENT: u64 = 60_000;
+/// Connections of [`Hostile::Ages`].
+pub(super) const AGING: u64 = 2_000;
 /// Packets of a connection with one exchange.
 const ONE_EXCHANGE: u64 = 5;
 
@@ -21,6 +23,11 @@ impl Hostile {
         let usual = n as i64 * 1_000;
         match self {
             Self::Finished => 0,
+            // Each end of a round of questions, and of one of answers, a little less than three hours later.
+            Self::Ages => {
+                let round = (n / AGING) as i64;
+                round / 2 * 10_799_000_000_000 + round % 2 * 10_798_000_000_000 + (n % AGING) as i64 * 1_000
+            }
             Self::Spreads => {
                 let think = if n % 2 == 1 { LONGEST_NS >> ((scatter(n) >> 32) % OCTAVES) } else { 0 };
                 (n / 2 * ASKED_EVERY_NS + think / 2 + scatter(n + 1) % (think / 2).max(1)) as i64
