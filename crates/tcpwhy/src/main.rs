@@ -344,11 +344,12 @@ fn analyse(
     args: &InputArgs,
     mut inputs: Inputs,
     ends: Option<&Ends>,
-    options: tcpwhy_core::Options,
+    mut options: tcpwhy_core::Options,
     threads: usize,
 ) -> Result<(InputSummary, Report, Option<Span>), WindowError> {
     // What has been read before is at its end.
     inputs.rewind();
+    options.memory -= inputs.set_memory(options.memory);
     let mut chosen = ends.map(Ends::choice);
     let span = args.window().map(|window| inputs.limit(&window)).transpose()?;
     let mut engine = Engine::new(options, if args.every.is_some() { 1 } else { threads });

@@ -191,9 +191,9 @@ impl Several {
         while let Some(Done { place, shard, groups, roll }) = self.workers.help() {
             self.homes[place] = Home { shard: Some(shard), empty: Some(groups), roll };
         }
-        let rolls: Vec<Roll> = self.homes.iter_mut().map(|home| std::mem::take(&mut home.roll)).collect();
+        let mut rolls: Vec<Roll> = self.homes.iter_mut().map(|home| std::mem::take(&mut home.roll)).collect();
         let (now, packet) = self.ended;
-        self.coordinator.settle(&rolls, now, packet)
+        self.coordinator.settle(&mut rolls, now, packet)
     }
 
     fn finish(mut self) -> Report {

@@ -5,6 +5,9 @@
 
 use std::io::{self, Read};
 
+use super::room::Held;
+use super::source::Source;
+
 /// Large enough that a system call per filling does not matter, small enough for the second-level cache.
 const LEN: usize = 512 << 10;
 /// Of many inputs, which may all be open at a time.
@@ -17,18 +20,20 @@ pub(super) struct Buffer {
     end: usize,
     at_eof: bool,
     len: usize,
+    /// What it takes beyond that for a large block.
+    held: Option<Held>,
 }
 
 impl Buffer {
     /// For one of `inputs` inputs. It takes no memory before it is filled.
     pub(super) fn one_of(inputs: usize) -> Self {
         let len = if inputs > MANY { LEN_OF_MANY } else { LEN };
-        Self { bytes: Vec::new(), start: 0, end: 0, at_eof: false, len }
+        Self { bytes: Vec::new(), start: 0, end: 0, at_eof: false, len, held: None }
     }
 
     /// As if nothing had been read; gives the memory back.
     pub(super) fn reset(&mut self) {
-        *self = Self { bytes: Vec::new(), start: 0, end: 0, at_eof: false, len: self.len };
+        *self = Self { bytes: Vec::new(), start: 0, end: 0, at_eof: false, len: self.len, held: None };
     }
 
     pub(super) fn unread(&self) -> &[u8] {
@@ -47,18 +52,11 @@ impl Buffer {
     /// Reads until `at_least` bytes are unread, or to the end.
     ///
     /// # Errors
-    /// Those of `source`. What was read before stays, and no more will come.
-    pub(super) fn fill(&mut self, source: &mut impl Read, at_least: usize) -> io::Result<()> {
-        if self.bytes.len() - self.start < at_least || self.start == self.end {
-            self.bytes.copy_within(self.start..self.end, 0);
-            self.end -= self.start;
-            self.start = 0;
-            // Twice of what is needed: otherwise one that asks for a few bytes more each time would have all moved each time.
-            let len = self.len.max(2 * at_least);
-            if self.bytes.len() < len {
-                self.bytes.resize(len, 0);
-            }
-        }
+    /// Those of `source`, or where there is no room. What was read before stays, and no more will come.
+    pub(super) fn fill(&mut self, source: &mut Source, at_least: usize) -> io::Result<()> {
+        let filled = self.make_room(source, at_least);
+        self.at_eof |= filled.is_err();
+        filled?;
         while !self.at_eof && self.end - self.start < at_least {
             match source.read(&mut self.bytes[self.end..]) {
                 Ok(0) => self.at_eof = true,
@@ -68,6 +66,30 @@ impl Buffer {
                     self.at_eof = true;
                     return Err(error);
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// For so many unread bytes.
+    fn make_room(&mut self, source: &Source, at_least: usize) -> io::Result<()> {
+        if self.bytes.len() - self.start < at_least || self.start == self.end {
+            self.bytes.copy_within(self.start..self.end, 0);
+            self.end -= self.start;
+            self.start = 0;
+            // Twice of what is needed: otherwise one that asks for a few bytes more each time would have all moved each time.
+            let len = self.len.max(2 * at_least);
+            if self.bytes.len() < len {
+                if self.held.as_ref().is_none_or(|held| held.bytes() < len - self.len) && len > self.len {
+                    self.held = None;
+                    self.held = Some(source.take_room(len - self.len)?);
+                }
+                self.bytes.resize(len, 0);
+            } else if self.held.is_some() && self.end <= self.len && at_least <= self.len / 2 {
+                // The large block is behind it.
+                self.bytes.truncate(self.len);
+                self.bytes.shrink_to_fit();
+                self.held = None;
             }
         }
         Ok(())

@@ -12,6 +12,7 @@ mod damaged;
 mod lz4;
 mod moment;
 mod reading;
+mod room;
 mod search;
 mod source;
 pub mod stop;
@@ -29,6 +30,7 @@ use tcpwhy_wire::{Decoded, Instant, Segment};
 
 pub use moment::{Moment, Window};
 use reading::{Reading, Run};
+use room::Room;
 pub use source::Compression;
 pub use trouble::{Failure, Trouble, WindowError};
 pub use zone::Zone;
@@ -185,10 +187,18 @@ pub struct Block<'a> {
     pub format: Option<Format>,
 }
 
+/// What decompressing and large blocks may take where nobody says how much.
+const ROOM: usize = 128 << 20;
+/// The parts of the memory that this may take.
+const ROOM_LEAST: usize = 16;
+const ROOM_MOST: usize = 4;
+
 /// Inputs, opened. After this no path is opened any more, so that the process can give up that right; what is in the files
 /// is looked at only later.
 pub struct Inputs {
     inputs: Vec<Input>,
+    /// For what decompressing them and large blocks need together.
+    room: Room,
     /// What is read, once it is known.
     span: Option<Span>,
 }
@@ -223,11 +233,24 @@ struct Input {
 impl Inputs {
     /// Opens all inputs.
     pub fn open<P: AsRef<Path>>(paths: &[P]) -> Self {
+        let room = Room::new(ROOM);
         let open = |path: &P| {
             let path = path.as_ref().to_owned();
-            Input { reading: Reading::open(&path, paths.len()), path, first: None }
+            Input { reading: Reading::open(&path, paths.len(), &room), path, first: None }
         };
-        Self { inputs: paths.iter().map(open).collect(), span: None }
+        Self { inputs: paths.iter().map(open).collect(), room, span: None }
+    }
+
+    /// Keeps what decompressing and large blocks take within a quarter of so many bytes. Returns how much of them that may be, with
+    /// these inputs: the rest is for the analysis.
+    pub fn set_memory(&mut self, memory: usize) -> usize {
+        let readings = self.inputs.iter_mut().filter_map(|input| input.reading.as_mut().ok());
+        let add =
+            |[needs, held]: [usize; 2], [more, has]: [usize; 2]| [needs.saturating_add(more), held + has];
+        let [needs, held] = readings.map(Reading::unpacking_needs).fold([0; 2], add);
+        let room = needs.clamp(memory / ROOM_LEAST, memory / ROOM_MOST);
+        self.room.set(room.saturating_sub(held));
+        room
     }
 
     /// The files that are open.
@@ -254,7 +277,8 @@ impl Inputs {
             };
             Some(Input { path: input.path.clone(), reading, first: None })
         };
-        Some(Self { inputs: self.inputs.iter().map(one).collect::<Option<_>>()?, span: None })
+        let inputs = self.inputs.iter().map(one).collect::<Option<_>>()?;
+        Some(Self { inputs, room: self.room.clone(), span: None })
     }
 
     /// Begins again where duplicates have read; nothing of these may have been read.

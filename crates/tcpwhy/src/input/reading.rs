@@ -11,6 +11,7 @@ use tcpwhy_wire::{Decoded, Duration, Instant, Segment, Skip, decode_usual, paylo
 
 use super::buffer::Buffer;
 use super::damaged::Senders;
+use super::room::Room;
 use super::search::Search;
 use super::source::{Compression, Source};
 use super::trouble::{Failure, Trouble};
@@ -70,8 +71,16 @@ const MAX_LOOK_AHEAD: usize = 1 << 20;
 
 impl Reading {
     /// One of `inputs` inputs.
-    pub(super) fn open(path: &Path, inputs: usize) -> Result<Self, Failure> {
-        Ok(Self::new(Source::open(path)?, Buffer::one_of(inputs)))
+    pub(super) fn open(path: &Path, inputs: usize, room: &Room) -> Result<Self, Failure> {
+        Ok(Self::new(Source::open(path, room)?, Buffer::one_of(inputs)))
+    }
+
+    /// What unpacking it needs at most, as far as that is known before, and what it has of that already. A file is then as if nobody had
+    /// looked.
+    pub(super) fn unpacking_needs(&mut self) -> [usize; 2] {
+        let needs = self.source.unpacking_needs();
+        self.rewind();
+        [needs, self.source.held_bytes()]
     }
 
     /// The same from its beginning; none of what can be read only once.

@@ -10,6 +10,7 @@ use flate2::read::MultiGzDecoder;
 use lzma_rust2::XzReader;
 
 use super::lz4::Lz4;
+use super::room::{Held, Room, window};
 use super::stop::{self, Waiting};
 use super::trouble::Failure;
 
@@ -53,11 +54,14 @@ impl Compression {
     }
 }
 
+/// A frame's header, behind a short skippable one, or a stream's and its first block's.
+const HEAD_LEN: usize = 40;
+
 /// The bytes as they are stored, counted.
 #[derive(Debug)]
 struct Stored {
-    /// Read ahead to recognise the compression, and given again.
-    head: [u8; 4],
+    /// Read ahead to recognise the compression and what it needs, and given again.
+    head: [u8; HEAD_LEN],
     head_len: usize,
     head_given: usize,
     from: From,
@@ -93,8 +97,11 @@ impl Read for From {
 
 impl Stored {
     fn new(mut from: From) -> io::Result<Self> {
-        let (mut head, mut head_len) = ([0; 4], 0);
-        while head_len < head.len() {
+        let (mut head, mut head_len) = ([0; HEAD_LEN], 0);
+        // A pipe may have a capture's header and nothing more for long: that is enough.
+        while head_len < head.len()
+            && (head_len < 4 || Compression::detect(&head[..head_len]) != Compression::None)
+        {
             match from.read(&mut head[head_len..]) {
                 Ok(0) => break,
                 Ok(n) => head_len += n,
@@ -125,6 +132,11 @@ impl Read for Stored {
 /// The bytes of a capture, decompressed.
 pub(super) struct Source {
     unpack: Unpack,
+    /// For what unpacking needs, and what it has of that.
+    room: Room,
+    held: Option<Held>,
+    /// Bytes that unpacking was seen to need.
+    pub(super) needs: usize,
     /// Stored bytes, where that is known beforehand.
     pub(super) stored_len: Option<u64>,
 }
@@ -155,11 +167,16 @@ impl Unpack {
 
 /// Compressed bytes are read in pieces of this size.
 const STORED_BUFFER_LEN: usize = 128 << 10;
-/// A dictionary of xz may take so much, in KiB: `xz -9` takes 64 MiB and what its tables take, and zstd's windows are bounded alike.
-const XZ_MEMORY_KIB: u32 = 130 << 10;
+/// No window may take more: `zstd --long=27` takes as much, `xz -9` half of it.
+const WINDOW_MAX: usize = 128 << 20;
+/// Later frames of the same input may have larger windows than the first, up to what all levels have that nobody must ask for twice
+/// (`zstd -19`, `xz -6`).
+const WINDOW_USUAL: usize = 8 << 20;
+/// What unpacking takes besides its window.
+const BESIDES: usize = 1 << 20;
 
 impl Source {
-    pub(super) fn open(path: &Path) -> Result<Self, Failure> {
+    pub(super) fn open(path: &Path, room: &Room) -> Result<Self, Failure> {
         if path.as_os_str() == "-" {
             let stdin = io::stdin();
             if stdin.is_terminal() {
@@ -172,7 +189,7 @@ impl Source {
             let from = From::Pipe(File::from(stdin.as_fd().try_clone_to_owned()?), Waiting::default());
             #[cfg(not(unix))]
             let from = From::Stdin(stdin);
-            return Ok(Self::unseen(from, None));
+            return Ok(Self::unseen(from, None, room));
         }
         let file = File::open(path).map_err(Failure::from_open)?;
         let metadata = file.metadata()?;
@@ -180,14 +197,14 @@ impl Source {
             return Err(Failure::Directory(PathBuf::from(path)));
         }
         if metadata.is_file() {
-            return Ok(Self::unseen(From::File(file), Some(metadata.len())));
+            return Ok(Self::unseen(From::File(file), Some(metadata.len()), room));
         }
-        Ok(Self::unseen(From::Pipe(file, Waiting::default()), None))
+        Ok(Self::unseen(From::Pipe(file, Waiting::default()), None, room))
     }
 
     /// Not a byte is read before somebody asks for one: that is when rights have been given up.
-    fn unseen(from: From, stored_len: Option<u64>) -> Self {
-        Self { unpack: Unpack::Unseen(Some(from)), stored_len }
+    fn unseen(from: From, stored_len: Option<u64>, room: &Room) -> Self {
+        Self { unpack: Unpack::Unseen(Some(from)), room: room.clone(), held: None, needs: 0, stored_len }
     }
 
     /// Looks at the first bytes, where nobody has: what are they wrapped in? The decompressor of gzip reads the whole header
@@ -197,17 +214,71 @@ impl Source {
         // It is gone where looking has failed.
         let Some(from) = from.take() else { return Ok(()) };
         let stored = Stored::new(from)?;
+        let head = &stored.head[..stored.head_len];
+        let compression = Compression::detect(head);
+        let window = self.take_window(compression, window(head).unwrap_or(WINDOW_USUAL))?;
         let buffered = |stored| BufReader::with_capacity(STORED_BUFFER_LEN, stored);
-        self.unpack = match Compression::detect(&stored.head[..stored.head_len]) {
+        self.unpack = match compression {
             Compression::None => Unpack::Plain(stored),
             Compression::Gzip => Unpack::Gzip(Box::new(MultiGzDecoder::new(buffered(stored)))),
-            Compression::Zstd => Unpack::Zstd(zstd::Decoder::with_buffer(buffered(stored))?),
+            Compression::Zstd => {
+                let mut decoder = zstd::Decoder::with_buffer(buffered(stored))?;
+                decoder.window_log_max(window.max(1 << 10).next_power_of_two().ilog2())?;
+                Unpack::Zstd(decoder)
+            }
             Compression::Xz => {
-                Unpack::Xz(Box::new(XzReader::new_mem_limit(buffered(stored), true, XZ_MEMORY_KIB)))
+                let kib = ((window + BESIDES) >> 10) as u32;
+                Unpack::Xz(Box::new(XzReader::new_mem_limit(buffered(stored), true, kib)))
             }
             Compression::Lz4 => Unpack::Lz4(Box::new(Lz4::new(buffered(stored)))),
         };
         Ok(())
+    }
+
+    /// Room for a window of so many bytes, and for the usual ones where there is enough. Returns how large it may be.
+    fn take_window(&mut self, compression: Compression, window: usize) -> io::Result<usize> {
+        self.held = None;
+        if !matches!(compression, Compression::Zstd | Compression::Xz) {
+            return Ok(0);
+        }
+        // What is larger than any may be is refused by whoever unpacks it.
+        let window = window.clamp(1 << 10, WINDOW_MAX);
+        self.needs = window + BESIDES;
+        let usual = window.max(WINDOW_USUAL);
+        let taken =
+            [usual, window].into_iter().find_map(|window| Some((window, self.room.take(window + BESIDES)?)));
+        let Some((window, held)) = taken else {
+            let mb = window.div_ceil(1_000_000);
+            let why = format!(
+                "unpacking it needs {mb} MB, for which --memory has no room beside the other inputs; raise it, unpack the file \
+                 before, or give fewer files at a time"
+            );
+            return Err(io::Error::other(why));
+        };
+        self.held = Some(held);
+        Ok(window)
+    }
+
+    /// What unpacking needs at most beside its buffers, as far as it can be told before it begins.
+    pub(super) fn unpacking_needs(&mut self) -> usize {
+        // Where looking fails, reading will say so.
+        let _ = self.look();
+        self.needs
+    }
+
+    /// Bytes of the room that it has.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.held.as_ref().map_or(0, Held::bytes)
+    }
+
+    /// Room for a buffer of so many bytes.
+    pub(super) fn take_room(&self, bytes: usize) -> io::Result<Held> {
+        self.room.take(bytes).ok_or_else(|| {
+            let mb = bytes.div_ceil(1_000_000);
+            io::Error::other(format!(
+                "a block of it needs {mb} MB, for which --memory has no room beside the other inputs"
+            ))
+        })
     }
 
     /// The descriptor, of a file.
@@ -237,7 +308,9 @@ impl Source {
         if let Some(From::File(file)) = self.from() {
             let mut file = file.try_clone()?;
             file.rewind()?;
-            *self = Self::unseen(From::File(file), self.stored_len);
+            let needs = self.needs;
+            *self = Self::unseen(From::File(file), self.stored_len, &self.room);
+            self.needs = needs;
         }
         Ok(())
     }
@@ -247,7 +320,7 @@ impl Source {
         let Some(From::File(file)) = self.from() else { return None };
         let mut file = file.try_clone().ok()?;
         file.rewind().ok()?;
-        Some(Self::unseen(From::File(file), self.stored_len))
+        Some(Self::unseen(From::File(file), self.stored_len, &self.room))
     }
 
     pub(super) fn can_rewind(&self) -> bool {
