@@ -146,9 +146,7 @@ impl Revision<'_> {
                     account.confirm(Cause::SendBuffer, sender);
                 }
             }
-            Self::Dropped { by, form } => {
-                REPAIRS.into_iter().for_each(|cause| on.settled.blame(cause, by, form));
-            }
+            Self::Dropped { by, form } => REPAIRS.into_iter().for_each(|of| on.settled.blame(of, by, form)),
             Self::MayBeDropped => REPAIRS.into_iter().for_each(|cause| on.settled.temper(cause)),
             Self::MayBePushes { sender } => on.settled.doubt(Cause::SenderThink, sender, Form::OrPushes),
             Self::MayBeNews { server } => on.settled.doubt(Cause::ServerThink, server, Form::OrNews),

@@ -1,6 +1,7 @@
 //! Is the engine laid out as ARCHITECTURE.md says? Its rooms, what each rule opens with, and how long a function may be.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 
 use super::{File, code_lines, none, root, rust_files};
 
@@ -308,7 +309,7 @@ fn picture(uses: &BTreeSet<(usize, usize)>) -> String {
     let mut drawn = String::from("flowchart TD\n");
     for (from, to) in uses.iter().rev().filter(|(from, _)| ROOMS[*from] != "lib") {
         if ROOMS[*to] != "words" || ROOMS[*from] == "conduct" {
-            drawn += &format!("    {} --> {}\n", ROOMS[*from], ROOMS[*to]);
+            let _ = writeln!(drawn, "    {} --> {}", ROOMS[*from], ROOMS[*to]);
         }
     }
     drawn
@@ -328,7 +329,7 @@ fn functions(text: &str) -> Vec<(usize, &str, usize)> {
         let depth = &line[..line.len() - line.trim_start().len()];
         let closes = |line: &&str| **line == format!("{depth}}}");
         let one_line = line.trim_end().ends_with(['}', ';']);
-        let len = if one_line { 0 } else { lines[at..].iter().position(|line| closes(&line)).unwrap_or(0) };
+        let len = if one_line { 0 } else { lines[at..].iter().position(closes).unwrap_or(0) };
         let is_code = |line: &&&str| !line.trim().is_empty() && !line.trim_start().starts_with("//");
         functions.push((at + 1, name, lines[at..=at + len].iter().filter(is_code).count()));
     }
