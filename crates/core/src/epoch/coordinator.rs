@@ -103,9 +103,7 @@ impl Coordinator {
 
     /// Orders for each shard by what all of them say at the end of an epoch, at this time and packet.
     pub fn settle(&mut self, rolls: &mut [Roll], now: Instant, packet: u64) -> Vec<Orders> {
-        for roll in &mut *rolls {
-            self.services.take(std::mem::take(&mut roll.services));
-        }
+        let given_up = self.settle_servers(rolls);
         let open = rolls.iter().map(|roll| roll.open).sum::<usize>();
         let heap: usize = rolls.iter().map(|roll| roll.heap).sum();
         let open = open + heap / CONNECTION;
@@ -126,13 +124,6 @@ impl Coordinator {
             self.level = kept.level(self.level, most);
         }
         let lists_bytes = self.budget.lists(open * CONNECTION);
-        self.servers.extend(rolls.iter().flat_map(|roll| &roll.servers));
-        let given_up = if rolls.iter().any(|roll| roll.tells_costs) {
-            let costs: Vec<_> = rolls.iter_mut().flat_map(|roll| std::mem::take(&mut roll.costs)).collect();
-            self.give_up(costs.into_iter())
-        } else {
-            Vec::new()
-        };
         let memories: usize = rolls.iter().map(|roll| roll.path_memories).sum();
         self.memories_age = !self.memories_age && memories >= self.budget.path_memories() / 2;
         let mut orders: Vec<Orders> = rolls
@@ -166,6 +157,18 @@ impl Coordinator {
             orders.count = self.count;
         }
         orders
+    }
+
+    /// Takes what shards hand over of servers, and those that are new. Returns which ones are to share their findings.
+    fn settle_servers(&mut self, rolls: &mut [Roll]) -> Vec<Endpoint> {
+        for roll in &mut *rolls {
+            self.services.take(std::mem::take(&mut roll.services));
+        }
+        self.servers.extend(rolls.iter().flat_map(|roll| &roll.servers));
+        if rolls.iter().all(|roll| !roll.tells_costs) {
+            return Vec::new();
+        }
+        self.give_up(rolls.iter_mut().flat_map(|roll| std::mem::take(&mut roll.costs)))
     }
 
     /// So many connections have finished in the epoch that is being settled. Returns the first epoch whose finished connections
@@ -214,6 +217,7 @@ impl Coordinator {
             for shard in &mut *shards {
                 shard.close(part.last().copied().unwrap_or(0));
                 self.servers.extend(shard.ledger.services.take_begun());
+                self.services.take(shard.ledger.services.hand_over(shard.servers_max));
             }
             if self.servers.len() > SERVERS_MAX {
                 let given_up = self.give_up(shards.iter().flat_map(|shard| shard.ledger.services.costs()));

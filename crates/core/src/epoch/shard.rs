@@ -4,6 +4,8 @@
 //! nothing of each other; what concerns all of them is settled between epochs, see [`crate::epoch::coordinator`], so that the
 //! number of shards changes nothing in the report, and the order in which pairs of hosts are worked on neither.
 
+mod lost;
+
 use std::collections::{BTreeMap, VecDeque};
 
 use tcpwhy_wire::{Duration, Endpoint, Instant, Segment, Seq, Usual};
@@ -111,7 +113,7 @@ pub struct Shard {
     /// Usual segments take the general path as well, on a copy.
     checked: bool,
     /// Servers with findings in this shard, of which others may have the same ones.
-    servers_max: usize,
+    pub(crate) servers_max: usize,
     pub(crate) handed_over: Vec<Service>,
     pub(crate) notes: BTreeMap<&'static str, (u64, u64)>,
 }
@@ -141,7 +143,7 @@ impl Shard {
             in_order: options.plain || matches!(options.listing, Listing::Connection(_)),
             plain: options.plain,
             checked: options.checked,
-            servers_max: SERVERS_MAX / shards.clamp(1, 8),
+            servers_max: SERVERS_MAX / shards.max(1),
             handed_over: Vec::new(),
             notes: BTreeMap::new(),
         }
@@ -243,14 +245,8 @@ impl Shard {
     #[inline]
     fn on_segment(&mut self, segment: &Segment, marks: &[Mark], hash: u32, clock: Instant) {
         self.ledger.packet = segment.packet;
-        let lost;
-        let segment = if segment.damaged {
-            let Some(same) = self.as_lost(hash, segment) else { return };
-            lost = same;
-            &lost
-        } else {
-            segment
-        };
+        let lost = segment.damaged.then(|| self.as_lost(hash, segment));
+        let Some(segment) = lost.as_ref().map_or(Some(segment), Option::as_ref) else { return };
         let Some((slot, from)) = self.find(hash, segment, clock) else { return };
         let connection = self.connections.get_mut(slot);
         if connection.has_seen(segment, from) {
@@ -275,21 +271,6 @@ impl Shard {
         if not_captured {
             self.note("capture-drops", segment.packet);
         }
-    }
-
-    /// What is left of a segment that nobody takes: it begins no connection and ends none.
-    #[cold]
-    fn as_lost(&self, hash: u32, segment: &Segment) -> Option<Segment> {
-        let ends = [segment.src, segment.dst];
-        let is_between = |slot| {
-            slot < FINISHED
-                && (self.connections.get(slot).ends == ends || {
-                    let [client, server] = self.connections.get(slot).ends;
-                    [server, client] == ends
-                })
-        };
-        let connection = self.connections.get(self.table.find(hash, is_between)?);
-        connection.as_lost(segment, usize::from(segment.src != connection.ends[CLIENT]))
     }
 
     /// The open connection that a segment belongs to, and which of its ends sent it; begins one where there is none.

@@ -94,7 +94,7 @@ impl Hostile {
             }
             Self::Ports => {
                 let port = (n / 4 % 20_000) as u16;
-                exchange((n / 80_000) as u32, Packet { port, from_client, ..packet })
+                exchange((n / 80_000) as u32, Packet { from_client, port, ..packet })
             }
             Self::Itself => {
                 let server = packet.src;
@@ -146,7 +146,7 @@ impl Hostile {
                 let ttl = Some(64 - (n % 3) as u8);
                 let id = (n / 3) as u16;
                 let from_client = (n / 3).is_multiple_of(2);
-                Packet { ttl, id, ..exchange((n / 6) as u32, Packet { from_client, ..packet }) }
+                Packet { id, ttl, ..exchange((n / 6) as u32, Packet { from_client, ..packet }) }
             }
             Self::Backwards => {
                 let seq = u32::MAX / 2 - (number % 1_000_000) * 1_000;

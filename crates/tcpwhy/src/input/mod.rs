@@ -195,6 +195,7 @@ const ROOM_MOST: usize = 4;
 
 /// Inputs, opened. After this no path is opened any more, so that the process can give up that right; what is in the files
 /// is looked at only later.
+#[expect(clippy::struct_field_names, reason = "inputs are what it has")]
 pub struct Inputs {
     inputs: Vec<Input>,
     /// For what decompressing them and large blocks need together.
