@@ -43,9 +43,18 @@ pub(super) struct Instruction {
 }
 
 impl Filter {
-    /// The program. It returns how many bytes to keep: `snaplen`, or none.
-    pub(super) fn assemble(&self, snaplen: u32) -> Vec<Instruction> {
+    /// The program. It returns how many bytes to keep: `snaplen`, or none. With `interfaces`, only of what passes one of these.
+    pub(super) fn assemble(&self, snaplen: u32, interfaces: &[i32]) -> Vec<Instruction> {
         let mut program = Program::default();
+        if !interfaces.is_empty() {
+            let one_of_them = program.label();
+            program.load_word(SKF_AD_IFINDEX);
+            for index in interfaces {
+                program.jump_if_equal(index.cast_unsigned(), one_of_them);
+            }
+            program.jump(DROP);
+            program.bind(one_of_them);
+        }
         // Loopback delivers each packet twice, on its way out and on its way in: the way in is kept, as libpcap does.
         // Every network namespace's loopback has index 1 (LOOPBACK_IFINDEX), so the rule holds on `any` as well.
         let not_loopback = program.label();
@@ -347,7 +356,7 @@ mod tests {
     }
 
     fn keeps(filter: Filter, protocol: u32, packet: &[u8]) -> bool {
-        run(&filter.assemble(96), protocol, 0, 2, packet) == 96
+        run(&filter.assemble(96, &[]), protocol, 0, 2, packet) == 96
     }
 
     #[test]
@@ -398,7 +407,7 @@ mod tests {
 
     #[test]
     fn loopback_is_kept_once() {
-        let program = Filter::default().assemble(96);
+        let program = Filter::default().assemble(96, &[]);
         let packet = v4(6, 0, 0, [1, 2]);
         assert_eq!(run(&program, ETH_P_IP, PACKET_OUTGOING, 1, &packet), 0, "loopback, on its way out");
         assert_eq!(run(&program, ETH_P_IP, 0, 1, &packet), 96, "loopback, on its way in");

@@ -20,6 +20,7 @@
 mod confined;
 mod error;
 mod filter;
+mod interfaces;
 mod link;
 mod order;
 mod pcapng;
@@ -28,6 +29,8 @@ mod ring;
 
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
 use rustix::event::{EventfdFlags, eventfd};
@@ -41,7 +44,8 @@ pub use ring::CallError;
 /// What to capture and how to describe it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// An interface of the calling thread's network namespace, or `any`.
+    /// An interface of the calling thread's network namespace, several with commas between them, or `any`. One that goes away is captured
+    /// again when it comes back.
     pub interface: String,
     /// What the kernel copies into the ring.
     pub filter: Filter,
@@ -122,6 +126,27 @@ pub struct Stats {
     pub stopped: Instant,
 }
 
+/// What a capture has seen so far.
+#[derive(Clone, Debug, Default)]
+pub struct Counts(Arc<[AtomicU64; 2]>);
+
+impl Counts {
+    /// Packets given to the sink, as of some milliseconds ago.
+    pub fn packets(&self) -> u64 {
+        self.0[0].load(Ordering::Relaxed)
+    }
+
+    /// Packets that found the ring full.
+    pub fn dropped(&self) -> u64 {
+        self.0[1].load(Ordering::Relaxed)
+    }
+
+    fn set(&self, packets: u64, dropped: u64) {
+        self.0[0].store(packets, Ordering::Relaxed);
+        self.0[1].store(dropped, Ordering::Relaxed);
+    }
+}
+
 /// Takes packets in the order in which they passed. Runs on the capture's own thread. An error ends the capture, and
 /// [`Capture::stop`] returns it.
 #[expect(clippy::missing_errors_doc, reason = "the sink's own errors; what they lead to stands on the trait")]
@@ -130,7 +155,8 @@ pub trait Sink: Send + 'static {
     fn begin(&mut self, description: &Description) -> io::Result<()>;
     /// Called for every packet.
     fn packet(&mut self, packet: Packet<'_>) -> io::Result<()>;
-    /// Called when no packet is waiting: whoever follows the capture should see what there is.
+    /// Called when no packet is waiting, and every 100 ms where packets never stop coming: whoever follows the capture should see what there
+    /// is.
     fn idle(&mut self) -> io::Result<()>;
     /// Called once, after the last packet.
     fn end(&mut self, stats: &Stats) -> io::Result<()>;
@@ -140,6 +166,7 @@ pub trait Sink: Send + 'static {
 #[derive(Debug)]
 pub struct Capture {
     wake: OwnedFd,
+    counts: Counts,
     reader: Option<JoinHandle<Result<Stats, Error>>>,
 }
 
@@ -170,7 +197,7 @@ impl Capture {
     /// # Errors
     /// As [`Capture::start`].
     pub fn start_into(options: Options, mut sink: impl Sink) -> Result<Self, Error> {
-        let (ring, link) = reader::open(&options)?;
+        let (ring, link, interfaces) = reader::open(&options)?;
         let started = reader::now();
         let system = rustix::system::uname();
         let part = |text: &std::ffi::CStr| text.to_string_lossy().into_owned();
@@ -189,11 +216,20 @@ impl Capture {
             |call| move |errno: rustix::io::Errno| Error::Kernel(CallError { call, source: errno.into() });
         let wake = eventfd(0, EventfdFlags::CLOEXEC).map_err(failed("eventfd"))?;
         let woken = wake.try_clone().map_err(|source| Error::Kernel(CallError { call: "dup", source }))?;
+        let counts = Counts::default();
+        let of_reader = counts.clone();
         let reader = std::thread::Builder::new()
             .name("tcpwhy-capture".to_owned())
-            .spawn(move || reader::Reader::new(ring, link, woken, started, sink).run())
+            .spawn(move || {
+                reader::Reader::new((ring, link, interfaces), (woken, of_reader), started, sink).run()
+            })
             .map_err(|source| Error::Kernel(CallError { call: "clone", source }))?;
-        Ok(Self { wake, reader: Some(reader) })
+        Ok(Self { wake, counts, reader: Some(reader) })
+    }
+
+    /// What it has seen so far, now and later.
+    pub fn counts(&self) -> Counts {
+        self.counts.clone()
     }
 
     /// Whether the capture has ended by itself: the sink failed. [`Capture::stop`] says why.

@@ -10,10 +10,11 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tcpwhy_wire::Instant;
 
 use super::filter;
+use super::interfaces::Interfaces;
 use super::link::Link;
 use super::order::{Held, Order};
-use super::ring::{Counted, Layout, PacketSocket, Ring, interface_names};
-use super::{CallError, Error, Options, Packet, Sink, Stats};
+use super::ring::{Counted, Layout, PacketSocket, Ring};
+use super::{CallError, Counts, Error, Options, Packet, Sink, Stats};
 
 /// A block with packets is handed over after this long: the delay of a live view, and of a stop.
 const RETIRE_MS: u32 = 20;
@@ -22,33 +23,26 @@ const BLOCK_BYTES: u32 = 256 << 10;
 const FEWEST_BLOCKS: u32 = 4;
 /// The kernel counts a packet into the ring before it hands the block over, at the latest after `RETIRE_MS`.
 const DRAIN_LIMIT: Duration = Duration::from_secs(2);
+/// Interfaces are looked for so often.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// Whoever follows a capture sees a packet after this time at the latest.
+const HAND_ON_EVERY: Duration = Duration::from_millis(100);
 /// Without packets, the sink hears about it this often.
 const IDLE_MS: u32 = 2 * RETIRE_MS;
 
-/// Opens the interface; the ring is live when this returns.
-pub(super) fn open(options: &Options) -> Result<(Ring, Link), Error> {
+/// Opens the interfaces; the ring is live when this returns.
+pub(super) fn open(options: &Options) -> Result<(Ring, Link, Interfaces), Error> {
     let name = options.interface.as_str();
     let socket = |link: Link| PacketSocket::open(link.framing()).map_err(|e| Error::from_socket(name, e));
-    let (index, link) = if name == "any" {
-        (0, Link::LinuxSll2)
-    } else {
-        let found = socket(Link::Raw)?.interface(name)?;
-        let interface = found
-            .ok_or_else(|| Error::NoInterface { interface: name.to_owned(), have: interface_names() })?;
-        if !interface.up {
-            return Err(Error::Down { interface: name.to_owned() });
-        }
-        (interface.index, Link::of_hardware(interface.hardware))
-    };
-    let program = options.filter.assemble(options.snaplen);
+    let (interfaces, link) = Interfaces::find(options, || socket(Link::Raw))?;
     let mut blocks =
         (options.ring_bytes as u64 / u64::from(BLOCK_BYTES)).clamp(FEWEST_BLOCKS.into(), 1 << 12) as u32;
     loop {
         let layout = Layout { block_bytes: BLOCK_BYTES, blocks, retire_ms: RETIRE_MS };
         let socket = socket(link)?;
-        socket.set_filter(&program)?;
-        match socket.into_ring(index, layout) {
-            Ok(ring) => return Ok((ring, link)),
+        socket.set_filter(&interfaces.program())?;
+        match socket.into_ring(interfaces.bound(), layout) {
+            Ok(ring) => return Ok((ring, link, interfaces)),
             Err(source) if source.source.raw_os_error() == Some(libc::ENOMEM) => {
                 if blocks <= FEWEST_BLOCKS {
                     return Err(Error::NoMemory { bytes: (BLOCK_BYTES * blocks) as usize, source });
@@ -63,6 +57,12 @@ pub(super) fn open(options: &Options) -> Result<(Ring, Link), Error> {
 /// Moves packets from the ring to the sink.
 pub(super) struct Reader<S> {
     ring: Ring,
+    interfaces: Interfaces,
+    /// When they were looked at.
+    looked: Instant,
+    /// When the sink was last told to hand on what it has.
+    handed_on: Instant,
+    counts: Counts,
     wake: OwnedFd,
     order: Order,
     output: Output<S>,
@@ -88,10 +88,27 @@ enum Woken {
 }
 
 impl<S: Sink> Reader<S> {
-    pub(super) fn new(ring: Ring, link: Link, wake: OwnedFd, started: Instant, sink: S) -> Self {
+    pub(super) fn new(
+        (ring, link, interfaces): (Ring, Link, Interfaces),
+        (wake, counts): (OwnedFd, Counts),
+        started: Instant,
+        sink: S,
+    ) -> Self {
         let stats = Stats { started, ..Stats::default() };
         let output = Output { sink, link, stats };
-        Self { ring, wake, order: Order::default(), output, taken: 0, counted: Counted::default() }
+        let (order, counted) = (Order::default(), Counted::default());
+        Self {
+            ring,
+            interfaces,
+            looked: started,
+            handed_on: started,
+            counts,
+            wake,
+            order,
+            output,
+            taken: 0,
+            counted,
+        }
     }
 
     pub(super) fn run(mut self) -> Result<Stats, Error> {
@@ -99,6 +116,8 @@ impl<S: Sink> Reader<S> {
             self.drain()?;
             // The kernel's counters have 32 bits: they are taken before they can wrap.
             self.count()?;
+            self.look_for_interfaces()?;
+            self.hand_on()?;
             match self.sleep()? {
                 Woken::Packets => {}
                 Woken::Nothing => self.idle()?,
@@ -143,7 +162,28 @@ impl<S: Sink> Reader<S> {
         let since = self.ring.count()?;
         self.counted.stored += since.stored;
         self.counted.dropped += since.dropped;
+        self.counts.set(self.output.stats.packets, self.counted.dropped);
         Ok(())
+    }
+
+    /// Where packets never stop coming, a sink would keep what it has until its buffer is full.
+    fn hand_on(&mut self) -> Result<(), Error> {
+        let now = now();
+        if (now.as_nanos() - self.handed_on.as_nanos()).unsigned_abs() < HAND_ON_EVERY.as_nanos() as u64 {
+            return Ok(());
+        }
+        self.handed_on = now;
+        self.output.sink.idle().map_err(Error::Write)
+    }
+
+    /// Interfaces come and go: one that is made anew has another index.
+    fn look_for_interfaces(&mut self) -> Result<(), Error> {
+        let now = now();
+        if (now.as_nanos() - self.looked.as_nanos()).unsigned_abs() < LOOK_EVERY.as_nanos() as u64 {
+            return Ok(());
+        }
+        self.looked = now;
+        Ok(self.interfaces.follow(&self.ring)?)
     }
 
     fn sleep(&mut self) -> Result<Woken, Error> {

@@ -113,7 +113,18 @@ impl PacketSocket {
         self.set("setsockopt(PACKET_RX_RING)", libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
         let bytes = layout.block_bytes as usize * layout.blocks as usize;
         let map = Mapping::new(self.fd.as_fd(), bytes)?;
+        self.bind(interface_index)?;
+        Ok(Ring {
+            socket: self,
+            map,
+            block_bytes: layout.block_bytes as usize,
+            blocks: layout.blocks as usize,
+            next: 0,
+        })
+    }
 
+    /// Receives what passes the interface with this index from now on (0: all), and nothing else any more. Takes no right but the socket.
+    fn bind(&self, interface_index: i32) -> Result<(), CallError> {
         // SAFETY: all zeroes is a valid sockaddr_ll.
         let mut address: libc::sockaddr_ll = unsafe { zeroed() };
         address.sll_family = libc::AF_PACKET as u16;
@@ -127,14 +138,7 @@ impl PacketSocket {
                 size_of_val(&address) as libc::socklen_t,
             )
         };
-        check("bind(AF_PACKET)", bound)?;
-        Ok(Ring {
-            socket: self,
-            map,
-            block_bytes: layout.block_bytes as usize,
-            blocks: layout.blocks as usize,
-            next: 0,
-        })
+        check("bind(AF_PACKET)", bound).map(drop)
     }
 
     fn set<T>(&self, call: &'static str, level: i32, option: i32, value: &T) -> Result<(), CallError> {
@@ -328,6 +332,16 @@ impl Ring {
 
     pub(super) fn set_filter(&self, program: &[Instruction]) -> Result<(), CallError> {
         self.socket.set_filter(program)
+    }
+
+    /// See [`PacketSocket::interface`].
+    pub(super) fn interface(&self, name: &str) -> Result<Option<Interface>, CallError> {
+        self.socket.interface(name)
+    }
+
+    /// Goes on with another interface.
+    pub(super) fn bind(&self, interface_index: i32) -> Result<(), CallError> {
+        self.socket.bind(interface_index)
     }
 }
 

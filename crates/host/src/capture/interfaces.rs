@@ -1,0 +1,78 @@
+//! Which interfaces are captured, and what if one goes and comes back? It then has another index, which the ring has to be told.
+//!
+//! One is bound to, so that nothing else runs through the filter. Of several, one ring takes what passes any, and the filter keeps theirs:
+//! so packets stay in the order in which they passed.
+
+use super::filter::Instruction;
+use super::link::Link;
+use super::ring::{PacketSocket, Ring, interface_names};
+use super::{CallError, Error, Filter, Options};
+
+/// The interfaces by name, and what they were the last time that somebody looked.
+pub(super) struct Interfaces {
+    /// Empty where all are meant.
+    names: Vec<String>,
+    indexes: Vec<i32>,
+    filter: Filter,
+    snaplen: u32,
+}
+
+impl Interfaces {
+    /// Those that the options name, and what is written of them.
+    pub(super) fn find(
+        options: &Options,
+        socket: impl FnOnce() -> Result<PacketSocket, Error>,
+    ) -> Result<(Self, Link), Error> {
+        let Options { filter, snaplen, .. } = *options;
+        let names: Vec<String> = options.interface.split(',').map(str::to_owned).collect();
+        let mut found = Self { names, indexes: Vec::new(), filter, snaplen };
+        if found.names.iter().any(|name| name == "any") {
+            found.names.clear();
+            return Ok((found, Link::LinuxSll2));
+        }
+        let socket = socket()?;
+        let mut link = Link::LinuxSll2;
+        for name in &found.names {
+            let interface = socket
+                .interface(name)?
+                .ok_or_else(|| Error::NoInterface { interface: name.clone(), have: interface_names() })?;
+            if !interface.up {
+                return Err(Error::Down { interface: name.clone() });
+            }
+            found.indexes.push(interface.index);
+            link = Link::of_hardware(interface.hardware);
+        }
+        let link = if found.names.len() == 1 { link } else { Link::LinuxSll2 };
+        Ok((found, link))
+    }
+
+    /// What the ring is bound to: an index, or 0 for any.
+    pub(super) fn bound(&self) -> i32 {
+        match self.indexes[..] {
+            [index] => index,
+            _ => 0,
+        }
+    }
+
+    /// The filter in the kernel.
+    pub(super) fn program(&self) -> Vec<Instruction> {
+        let several = if self.names.len() > 1 { &self.indexes[..] } else { &[] };
+        self.filter.assemble(self.snaplen, several)
+    }
+
+    /// Tells the ring where one is another now than the last time.
+    pub(super) fn follow(&mut self, ring: &Ring) -> Result<(), CallError> {
+        let mut changed = false;
+        for (name, index) in self.names.iter().zip(&mut self.indexes) {
+            if let Some(now) = ring.interface(name)?.filter(|now| now.index != *index) {
+                *index = now.index;
+                changed = true;
+            }
+        }
+        match (changed, self.names.len()) {
+            (false, _) => Ok(()),
+            (true, 1) => ring.bind(self.bound()),
+            (true, _) => ring.set_filter(&self.program()),
+        }
+    }
+}
