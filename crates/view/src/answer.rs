@@ -1,0 +1,148 @@
+//! What has been found so far, and what of it lately? The same for people, programs and the screen.
+
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+use tcpwhy_report::quantity::{count, percent, time};
+use tcpwhy_report::{Style, text};
+use tcpwhy_wire::Duration;
+
+use crate::socket::Fact;
+
+/// The name of the document.
+pub const SCHEMA: &str = "tcpwhy.live/1";
+
+/// What was found so far. Its fields are those of the JSON line.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    /// [`SCHEMA`]
+    pub schema: String,
+    /// Since the capture began.
+    pub after_us: u64,
+    /// Since the answer before.
+    pub span_us: u64,
+    /// Packets read.
+    pub packets: u64,
+    /// Packets that the kernel had no room for.
+    #[serde(default)]
+    pub dropped: u64,
+    /// Exchanges billed.
+    pub exchanges: u64,
+    /// Of these, since the answer before.
+    pub exchanges_lately: u64,
+    /// Time of them all.
+    pub elapsed_ns: i64,
+    /// The most expensive first.
+    pub findings: Vec<Finding>,
+}
+
+/// A cause at an endpoint.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// As `tcpwhy explain` names it.
+    pub cause: String,
+    /// Who can change it.
+    pub side: String,
+    /// The server's address and port; or how many servers.
+    pub endpoint: String,
+    /// Exchanges that have it.
+    pub hits: u64,
+    /// Of how many.
+    pub of: u64,
+    /// In all.
+    pub ns: i64,
+    /// Median of the hits.
+    pub p50_ns: i64,
+    /// 99th percentile.
+    pub p99_ns: i64,
+    /// The longest.
+    pub max_ns: i64,
+    /// `certain`, `likely`, `possible`
+    pub confidence: String,
+    /// Against the stretch before: `rising`, `falling`, `steady`, `over`.
+    pub trend: String,
+    /// Since the answer before.
+    pub lately: Lately,
+    /// What the socket says of it, where it is on this machine and may be asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub socket: Option<Fact>,
+}
+
+/// What was added.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lately {
+    /// Exchanges that have the cause.
+    pub hits: i64,
+    /// Their time.
+    pub ns: i64,
+}
+
+/// Findings that lines tell, the worst first.
+const SHOWN: usize = 10;
+
+impl Answer {
+    /// Reads a line; `None` where it is none of these documents.
+    pub fn parse(line: &[u8]) -> Option<Self> {
+        line.starts_with(br#"{"schema":"tcpwhy.live/1""#).then(|| serde_json::from_slice(line).ok()).flatten()
+    }
+
+    /// Addresses of the servers that findings are about.
+    pub fn endpoints(&self) -> impl Iterator<Item = &str> {
+        self.findings
+            .iter()
+            .map(|finding| finding.endpoint.as_str())
+            .filter(|endpoint| endpoint.contains(':'))
+    }
+}
+
+impl Finding {
+    /// The same finding in another answer.
+    pub fn is(&self, other: &Self) -> bool {
+        (&self.cause, &self.side, &self.endpoint) == (&other.cause, &other.side, &other.endpoint)
+    }
+}
+
+/// An answer in lines.
+pub fn lines(answer: &Answer, style: Style) -> String {
+    let lost = if answer.dropped > 0 {
+        format!("; {} more had no room in the ring", count(answer.dropped))
+    } else {
+        String::new()
+    };
+    let head = format!(
+        "== after {}: {} packets, {} exchanges, {} of them in the last {}{lost}",
+        micros(answer.after_us),
+        count(answer.packets),
+        count(answer.exchanges),
+        count(answer.exchanges_lately),
+        micros(answer.span_us)
+    );
+    let mut out = text::faint(&head, style) + "\n";
+    for finding in answer.findings.iter().take(SHOWN) {
+        let _ = writeln!(
+            out,
+            "  {:<20} {} of {}  {} of {}, median {}, {} of the time; {}; {}",
+            finding.cause,
+            finding.side,
+            finding.endpoint,
+            count(finding.hits),
+            count(finding.of),
+            nanos(finding.p50_ns),
+            percent(Duration::from_nanos(finding.ns), Duration::from_nanos(answer.elapsed_ns)),
+            finding.trend,
+            finding.confidence
+        );
+        if let Some(fact) = &finding.socket {
+            let _ = writeln!(out, "  {:<20} {}", "", fact.told());
+        }
+    }
+    if style.ascii { out.replace('µ', "u") } else { out }
+}
+
+pub(crate) fn micros(us: u64) -> String {
+    nanos(i64::try_from(us).unwrap_or(i64::MAX).saturating_mul(1_000))
+}
+
+pub(crate) fn nanos(ns: i64) -> String {
+    time(Duration::from_nanos(ns))
+}

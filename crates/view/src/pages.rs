@@ -1,0 +1,89 @@
+//! What can be opened above the findings? Connections, packets, explanations, the help.
+
+use tcpwhy_core::Cause;
+use tcpwhy_remedy::explain;
+
+use crate::cells::wrap;
+use crate::state::{Connection, moved};
+
+/// A page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Page {
+    /// The connections to a server, one of them selected.
+    Connections { title: String, connections: Vec<Connection>, at: usize },
+    /// Something to read.
+    Text(Text),
+}
+
+/// Something to read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Text {
+    pub(crate) title: String,
+    pub(crate) lines: Vec<String>,
+    /// The first line that is seen.
+    pub(crate) top: usize,
+    /// Its lines may be broken elsewhere.
+    pub(crate) is_prose: bool,
+}
+
+impl Text {
+    /// What `tcpwhy explain` says of a cause; `None` where it is none.
+    pub(crate) fn of_cause(cause: &str) -> Option<Self> {
+        let explanation = explain(cause.parse::<Cause>().ok()?);
+        let markdown = explanation.markdown();
+        // Paragraphs, so that they fit any width; lists and code stay as they are.
+        let mut lines: Vec<String> = Vec::new();
+        for line in markdown.lines() {
+            let is_new = line.is_empty() || line.starts_with(['#', '-', '|', '`', ' ', '>']);
+            match lines.last_mut() {
+                Some(last) if !is_new && !last.is_empty() && !last.starts_with(['#', '|', '`']) => {
+                    *last += " ";
+                    *last += line;
+                }
+                _ => lines.push(line.to_owned()),
+            }
+        }
+        Some(Self { title: format!("{cause}: {}", explanation.title), lines, top: 0, is_prose: true })
+    }
+
+    /// The lines as they are seen.
+    pub(crate) fn shown(&self, columns: u16) -> Vec<String> {
+        if self.is_prose {
+            self.lines.iter().flat_map(|line| wrap(line, usize::from(columns))).collect()
+        } else {
+            self.lines.clone()
+        }
+    }
+
+    /// So many lines down, and never beyond the last.
+    pub(crate) fn scroll(&mut self, lines: i64, [columns, height]: [u16; 2]) {
+        let room = usize::from(height.saturating_sub(3).max(1));
+        let tops = self.shown(columns).len().saturating_sub(room) + 1;
+        self.top = moved(self.top, lines, tops);
+    }
+}
+
+/// The keys.
+pub(crate) fn help() -> Text {
+    let lines = "\
+Findings: what waited for what, the most expensive first. `lately` is the stretch since the answer before, and bars are those before it.
+
+  up, down, j, k        select
+  PgUp, PgDn, g, G      a screen, the first, the last
+  enter                 the connections of this server in the last seconds; of a connection, its packets as a ladder
+  esc                   back; on the findings, no filter and no search any more
+  e                     explain the cause
+  o                     order by something else: time in all, time lately, median, exchanges, endpoint, cause
+  r                     the other way round
+  f                     only findings with these letters: a cause, a side, an address, a process
+  /                     search; n the next, N the one before
+  p, space              pause: what is seen stays as it is, and goes on being counted
+  s                     save the packets of the last seconds as pcapng
+  q, Ctrl-C             end, with the whole answer";
+    Text {
+        title: "Keys".to_owned(),
+        lines: lines.lines().map(str::to_owned).collect(),
+        top: 0,
+        is_prose: true,
+    }
+}
