@@ -30,6 +30,6 @@ mod target;
 
 pub use error::Error;
 pub use journal::{Applied, Entry, Journal, Undone};
-pub use route::Metric;
+pub use route::{Metric, RouteEnds, route_to};
 pub use socket::Knob;
 pub use target::{Change, Target};

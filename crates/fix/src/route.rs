@@ -124,6 +124,12 @@ impl Route {
 
     /// As a person writes it: `default via 10.0.0.1`, `10.0.0.0/24`.
     pub(crate) fn shown(&self) -> String {
+        let RouteEnds { to, via, .. } = self.ends();
+        let to = to.unwrap_or_else(|| "default".to_owned());
+        via.map_or_else(|| to.clone(), |via| format!("{to} via {via}"))
+    }
+
+    fn ends(&self) -> RouteEnds {
         let attribute = |wanted: fn(&RouteAttribute) -> Option<&RouteAddress>| {
             self.message.attributes.iter().find_map(wanted).and_then(|address| match address {
                 RouteAddress::Inet(v4) => Some(IpAddr::V4(*v4)),
@@ -140,8 +146,8 @@ impl Route {
             _ => None,
         });
         let length = self.message.header.destination_prefix_length;
-        let to = to.map_or_else(|| "default".to_owned(), |to| format!("{to}/{length}"));
-        via.map_or_else(|| to.clone(), |via| format!("{to} via {via}"))
+        let has_rto_min = self.metrics().iter().any(|metric| matches!(metric, RouteMetric::RtoMin(_)));
+        RouteEnds { to: to.map(|to| format!("{to}/{length}")), via, has_rto_min }
     }
 
     /// Gives it back with this metric, and no other difference.
@@ -173,6 +179,25 @@ impl Route {
             namespace.enter(|| exchange(message, NLM_F_REPLACE | NLM_F_ACK)).and_then(|result| result);
         answer.map(drop).map_err(Error::of(what, REMEDY))
     }
+}
+
+/// Where a route leads, and over whom.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RouteEnds {
+    /// `10.0.0.0/24`; none for the default route.
+    pub to: Option<String>,
+    /// The gateway, where it has one.
+    pub via: Option<IpAddr>,
+    /// It has an `rto_min`, which `ip route show` writes as `ip route change` does not read it (with `lock`).
+    pub has_rto_min: bool,
+}
+
+/// Of the route that is taken to an address.
+///
+/// # Errors
+/// There is none, or not one that can be changed.
+pub fn route_to(namespace: &Namespace, destination: IpAddr) -> Result<RouteEnds, Error> {
+    Ok(Route::to(namespace, destination)?.ends())
 }
 
 /// The entry of the table, not what it comes to for one packet.

@@ -60,6 +60,14 @@ pub(crate) struct FixArgs {
     #[arg(long, conflicts_with_all = ["yes", "keep"])]
     pub(crate) persist: bool,
 
+    /// With --persist: write what belongs into /etc/sysctl.d
+    #[arg(long, requires = "persist")]
+    pub(crate) write: bool,
+
+    /// The folder that /etc is in
+    #[arg(long, value_name = "DIR", hide = true, requires = "write")]
+    pub(crate) root: Option<PathBuf>,
+
     /// The folder that the journal's own is in
     #[arg(long, value_name = "DIR", hide = true)]
     pub(crate) journal: Option<PathBuf>,

@@ -54,7 +54,11 @@ mod linux {
     pub(crate) fn run(args: &FixArgs) -> anyhow::Result<u8> {
         let style = Style { color: args.color.is_on(), ..Style::default() };
         if args.persist {
-            print(&persist::told(args))?;
+            let lasting = persist::of(args)?;
+            print(&lasting.told)?;
+            if args.write {
+                print(&lasting.write(args.root.as_deref().unwrap_or(Path::new("/")))?)?;
+            }
             return Ok(ANALYSED);
         }
         let plan = Plan::of(args)?;

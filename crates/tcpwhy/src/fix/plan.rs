@@ -25,13 +25,7 @@ pub(super) struct Plan {
 
 impl Plan {
     pub(super) fn of(args: &FixArgs) -> anyhow::Result<Self> {
-        let namespace = match (args.pid, &args.netns) {
-            (Some(pid), _) => Namespace::of_process(pid).map_err(|error| gone_or_forbidden(pid, &error))?,
-            (None, Some(name)) => {
-                Namespace::named(name).with_context(|| format!("`ip netns` knows no namespace {name}"))?
-            }
-            (None, None) => Namespace::own()?,
-        };
+        let namespace = namespace_of(args)?;
         let mut plan =
             Self { changes: Vec::new(), already: 0, notes: Vec::new(), namespace, ends: Vec::new() };
         let sysctl = |plan: &mut Self, key: &str, to: &dyn Fn(&str) -> anyhow::Result<String>| {
@@ -153,8 +147,19 @@ impl Plan {
     }
 }
 
+/// The one that is meant.
+pub(super) fn namespace_of(args: &FixArgs) -> anyhow::Result<Namespace> {
+    Ok(match (args.pid, &args.netns) {
+        (Some(pid), _) => Namespace::of_process(pid).map_err(|error| gone_or_forbidden(pid, &error))?,
+        (None, Some(name)) => {
+            Namespace::named(name).with_context(|| format!("`ip netns` knows no namespace {name}"))?
+        }
+        (None, None) => Namespace::own()?,
+    })
+}
+
 /// The third of three values.
-fn ceiling(from: &str, most: u64) -> anyhow::Result<String> {
+pub(super) fn ceiling(from: &str, most: u64) -> anyhow::Result<String> {
     match from.split(' ').collect::<Vec<_>>()[..] {
         [least, usual, _] => Ok(format!("{least} {usual} {most}")),
         _ => bail!("expected three values, found {from}"),
