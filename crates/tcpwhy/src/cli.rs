@@ -23,6 +23,7 @@ use crate::gate::Gate;
 use crate::lab::LabArgs;
 use crate::live::LiveArgs;
 use crate::profile::ProfileArgs;
+use crate::size::memory;
 use crate::sockets::SocketsArgs;
 use crate::which::Which;
 
@@ -138,10 +139,10 @@ pub(crate) struct InputArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_every)]
     pub(crate) every: Option<std::time::Duration>,
 
-    /// The answers on the way are lines of `tcpwhy live`
+    /// The answers on the way are lines of `tcpwhy live --json`
     #[cfg(target_os = "linux")]
-    #[arg(long, value_enum, hide = true, requires = "every")]
-    pub(crate) live: Option<crate::live::lines::Form>,
+    #[arg(long, hide = true, requires = "every")]
+    pub(crate) live: bool,
 
     /// Threads; the result is the same with any number [default: one for each processor, as far as they help]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
@@ -193,30 +194,6 @@ pub(crate) struct InputArgs {
     /// Do not show by pages what is longer than the screen (`PAGER=cat` says the same; without PAGER it is less -FRX)
     #[arg(long)]
     pub(crate) no_pager: bool,
-}
-
-/// Less is not enough for the program itself.
-const MEMORY_LEAST: usize = 64_000_000;
-
-/// A size as people write it, in decimal units.
-pub(crate) fn memory(text: &str) -> Result<usize, String> {
-    let upper = text.trim().to_ascii_uppercase();
-    let units = [
-        ("KB", 1_000),
-        ("MB", 1_000_000),
-        ("GB", 1_000_000_000),
-        ("K", 1_000),
-        ("M", 1_000_000),
-        ("G", 1_000_000_000),
-    ];
-    let unit = units.into_iter().find_map(|(unit, bytes)| Some((upper.strip_suffix(unit)?, bytes)));
-    let (number, bytes) = unit.unwrap_or((&upper, 1));
-    let size = number.trim().parse::<usize>().ok().and_then(|number| number.checked_mul(bytes));
-    match size {
-        Some(size) if size >= MEMORY_LEAST => Ok(size),
-        Some(_) => Err("at least 64MB are needed".to_owned()),
-        None => Err("a size is a number and KB, MB or GB, as in 512MB".to_owned()),
-    }
 }
 
 #[derive(Debug, Args)]
@@ -382,6 +359,14 @@ impl InputArgs {
     /// How text looks.
     pub(crate) fn style(&self) -> Style {
         Style { color: self.color.is_on(), ascii: self.ascii, width: self.width(), ..Style::default() }
+    }
+
+    /// Whether `tcpwhy live` shows what is read.
+    pub(crate) fn is_live(&self) -> bool {
+        #[cfg(target_os = "linux")]
+        return self.live;
+        #[cfg(not(target_os = "linux"))]
+        false
     }
 
     /// What replaces addresses, where they are to be replaced. The key is read by the first call, which must be before rights are given
@@ -586,15 +571,5 @@ mod tests {
             assert!(Cli::try_parse_from(["tcpwhy", "explain", cause.name()]).is_ok(), "{cause}");
         }
         assert!(Cli::try_parse_from(["tcpwhy", "explain", "jitter"]).is_err());
-    }
-
-    #[test]
-    fn sizes_are_read_as_people_write_them() {
-        for (text, bytes) in [("512MB", 512_000_000), ("4 gb", 4_000_000_000), ("64M", 64_000_000)] {
-            assert_eq!(memory(text), Ok(bytes), "{text}");
-        }
-        for text in ["", "MB", "63MB", "-1GB", "1TB", "99999999999999GB"] {
-            assert!(memory(text).is_err(), "{text}");
-        }
     }
 }

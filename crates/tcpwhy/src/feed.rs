@@ -6,10 +6,19 @@ use std::io::{self, PipeWriter, Write};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use rustix::thread::{CapabilitySet, CapabilitySets};
-use tcpwhy_host::capture::{Capture, Options, Stats};
+use tcpwhy_host::capture::{Capture, Counts, Options, Stats};
 use tcpwhy_sockets::namespace::Namespace;
+
+use crate::live::Recent;
+
+/// Where packets go beside the reader.
+#[derive(Default)]
+pub(crate) struct Copies {
+    pub(crate) file: Option<File>,
+    pub(crate) recent: Option<Recent>,
+}
 
 /// A running capture and its reader.
 pub(crate) struct Feed {
@@ -29,30 +38,29 @@ pub(crate) fn give_up_rights() -> io::Result<()> {
 }
 
 impl Feed {
-    /// Starts a capture, and a reader of it with these words behind `tcpwhy`. What is captured goes into `file` as well. Once the
+    /// Starts a capture, and a reader of it with these words behind `tcpwhy`. What is captured goes into `copies` as well. Once the
     /// interface is open, neither has a capability.
     pub(crate) fn start(
         options: Options,
         namespace: &Namespace,
         words: &[String],
-        file: Option<File>,
+        copies: Copies,
         stdout: Stdio,
     ) -> anyhow::Result<Self> {
         let (input, pipe) = io::pipe()?;
-        let sink = Both { pipe, file };
+        let sink = All { copies, pipe };
         let capture = namespace
             .enter(|| Capture::start_confined(options, sink, give_up_rights))
-            .context("cannot enter the network namespace (root can)")??;
-        let this = std::env::current_exe().context("cannot find this program's own file")?;
-        let mut command = Command::new(this);
-        // Ctrl-C is for this process, which ends the input.
-        command.args(words).stdin(input).stdout(stdout).process_group(0);
-        let spawn = move || give_up_rights().and_then(|()| command.spawn());
-        let spawned = std::thread::scope(|scope| scope.spawn(spawn).join());
-        let reader = spawned
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            .context("cannot start the reader")?;
+            .context("cannot enter the network namespace (root can)")?
+            // It names its source itself.
+            .map_err(|error| anyhow!("{error}"))?;
+        let reader = reader(words, Stdio::from(input), stdout)?;
         Ok(Self { capture, reader })
+    }
+
+    /// What has been captured so far.
+    pub(crate) fn counts(&self) -> Counts {
+        self.capture.counts()
     }
 
     /// Whether the reader does not read any more.
@@ -66,22 +74,36 @@ impl Feed {
     }
 }
 
-/// Into the pipe and, where it is wanted, into a file, the file first.
-struct Both {
-    pipe: PipeWriter,
-    file: Option<File>,
+/// `tcpwhy` with these words and no rights: a reader, which goes on into its sandbox.
+pub(crate) fn reader(words: &[String], stdin: Stdio, stdout: Stdio) -> anyhow::Result<Child> {
+    let this = std::env::current_exe().context("cannot find this program's own file")?;
+    let mut command = Command::new(this);
+    // Ctrl-C is for this process, which ends the input.
+    command.args(words).stdin(stdin).stdout(stdout).process_group(0);
+    let spawn = move || give_up_rights().and_then(|()| command.spawn());
+    let spawned = std::thread::scope(|scope| scope.spawn(spawn).join());
+    spawned.unwrap_or_else(|panic| std::panic::resume_unwind(panic)).context("cannot start the reader")
 }
 
-impl Write for Both {
+/// Into the copies and then into the pipe.
+struct All {
+    copies: Copies,
+    pipe: PipeWriter,
+}
+
+impl Write for All {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if let Some(file) = &mut self.file {
+        if let Some(file) = &mut self.copies.file {
             file.write_all(bytes)?;
+        }
+        if let Some(recent) = &self.copies.recent {
+            recent.add(bytes);
         }
         self.pipe.write_all(bytes)?;
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.file.as_mut().map_or(Ok(()), Write::flush)
+        self.copies.file.as_mut().map_or(Ok(()), Write::flush)
     }
 }

@@ -12,7 +12,7 @@ use tcpwhy_report::{Style, answer, text};
 
 use crate::cli::InputArgs;
 #[cfg(target_os = "linux")]
-use crate::live::lines::{Before, Form};
+use crate::live::so_far::Before;
 
 /// When the next one is due.
 pub(crate) struct Interim {
@@ -20,9 +20,9 @@ pub(crate) struct Interim {
     began: Instant,
     last: Cell<Instant>,
     due: Cell<bool>,
-    /// As lines of `tcpwhy live`, with what the last ones said.
+    /// As lines of `tcpwhy live`, with what the last one said.
     #[cfg(target_os = "linux")]
-    live: Option<Form>,
+    is_live: bool,
     #[cfg(target_os = "linux")]
     before: RefCell<Before>,
 }
@@ -40,7 +40,7 @@ impl Interim {
             last: Cell::new(now),
             due: Cell::new(false),
             #[cfg(target_os = "linux")]
-            live: args.live,
+            is_live: args.live,
             #[cfg(target_os = "linux")]
             before: RefCell::default(),
         }
@@ -65,10 +65,12 @@ impl Interim {
         self.last.set(Instant::now());
         let Some(report) = engine.so_far() else { return };
         #[cfg(target_os = "linux")]
-        if let Some(form) = self.live {
-            let out = self.before.borrow_mut().tell(&report, packets, self.began.elapsed(), form, style);
+        if self.is_live {
+            let answer = self.before.borrow_mut().tell(&report, packets, self.began.elapsed());
             let mut stdout = std::io::stdout().lock();
-            let _ = stdout.write_all(out.as_bytes()).and_then(|()| stdout.flush());
+            if let Ok(line) = serde_json::to_string(&answer) {
+                let _ = stdout.write_all((line + "\n").as_bytes()).and_then(|()| stdout.flush());
+            }
             return;
         }
         let after = i64::try_from(self.began.elapsed().as_nanos()).unwrap_or(i64::MAX);

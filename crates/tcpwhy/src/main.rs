@@ -27,6 +27,7 @@ mod pager;
 mod profile;
 mod progress;
 mod requests;
+mod size;
 mod sockets;
 mod which;
 
@@ -354,7 +355,7 @@ fn analyse(
     let span = args.window().map(|window| inputs.limit(&window)).transpose()?;
     let mut engine = Engine::new(options, if args.every.is_some() { 1 } else { threads });
     let mut names = args.anonymizer().ok().flatten();
-    let mut progress = Progress::start();
+    let mut progress = Progress::start(args.is_live());
     let interim = Interim::of(args);
     let style = args.style();
     let mut passes = |input, segment: &Segment| {

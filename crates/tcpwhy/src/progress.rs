@@ -17,8 +17,9 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    pub(crate) fn start() -> Self {
-        Self { bar: ProgressBar::hidden(), shown: false }
+    /// Where others say how far it has come, it never shows.
+    pub(crate) fn start(is_silent: bool) -> Self {
+        Self { bar: ProgressBar::hidden(), shown: is_silent }
     }
 
     /// Takes note of how far reading has come.

@@ -15,7 +15,7 @@ use tcpwhy_sockets::namespace::Namespace;
 
 use super::args::FixArgs;
 use super::plan::Plan;
-use crate::feed::Feed;
+use crate::feed::{Copies, Feed};
 
 /// What was measured.
 #[derive(Debug, Default)]
@@ -67,7 +67,7 @@ pub(super) fn measure(args: &FixArgs, plan: &Plan, stop: &AtomicBool) -> anyhow:
     };
     let words = ["read", "-", "--json", "--threads", "1"].map(str::to_owned);
     let namespace: &Namespace = &plan.namespace;
-    let mut feed = Feed::start(options, namespace, &words, None, Stdio::piped())?;
+    let mut feed = Feed::start(options, namespace, &words, Copies::default(), Stdio::piped())?;
     let mut out = feed.reader.stdout.take().context("the reader has no output")?;
     let begun = now();
     while begun.elapsed() < args.measure && !stop.load(Ordering::Relaxed) && !feed.has_ended() {

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::cli::{Color, memory, parse_every};
+use crate::cli::{Color, parse_every};
+use crate::size::size;
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -16,20 +17,24 @@ pub(crate) struct LiveArgs {
     #[arg(value_name = "FILTER", trailing_var_arg = true)]
     pub(crate) filter: Vec<String>,
 
-    /// The interface
+    /// The interface; repeatable. One that goes away is captured again when it comes back
     #[arg(short, long, value_name = "NAME", default_value = "any")]
-    pub(crate) interface: String,
+    pub(crate) interface: Vec<String>,
 
     /// In the network namespace of this process, and only what it listens on and whom it is connected to when this starts
     #[arg(short, long, value_name = "PID")]
     pub(crate) pid: Option<u32>,
 
-    /// The same of the processes in this container, by the beginning of its identifier, or in a control group of this name
-    #[arg(long, visible_alias = "cgroup", value_name = "NAME", conflicts_with = "pid")]
+    /// The same of the processes in this container, by the beginning of its identifier
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["pid", "cgroup"])]
     pub(crate) container: Option<String>,
 
+    /// The same of the processes in this control group, or below it: `nginx.service`, /system.slice/nginx.service
+    #[arg(long, value_name = "NAME", conflicts_with = "pid")]
+    pub(crate) cgroup: Option<String>,
+
     /// In the network namespace that `ip netns` gave this name
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["pid", "container"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["pid", "container", "cgroup"])]
     pub(crate) netns: Option<String>,
 
     /// Tell so often what is found
@@ -48,12 +53,24 @@ pub(crate) struct LiveArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
+    /// Lines on a terminal as well, where it is the whole screen otherwise
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) lines: bool,
+
+    /// What the screen shows of single connections, and saves, is this much of the last packets
+    #[arg(long, value_name = "TIME", value_parser = parse_every, default_value = "30s")]
+    pub(crate) keep: Duration,
+
+    /// Do not ask the sockets of this machine whose they are and what they have set
+    #[arg(long)]
+    pub(crate) no_sockets: bool,
+
     /// Bytes kept of each packet: enough for the heads of messages
     #[arg(long, value_name = "BYTES", default_value = "256", value_parser = clap::value_parser!(u32).range(96..=262_144))]
     pub(crate) snaplen: u32,
 
     /// Memory for packets that have not been read yet
-    #[arg(long, value_name = "SIZE", value_parser = memory, default_value = "64MB")]
+    #[arg(long, value_name = "SIZE", value_parser = ring, default_value = "64MB")]
     pub(crate) ring: usize,
 
     /// Colours
@@ -61,9 +78,23 @@ pub(crate) struct LiveArgs {
     pub(crate) color: Color,
 }
 
+/// The ring in the kernel.
+fn ring(text: &str) -> Result<usize, String> {
+    size(text).and_then(|size| {
+        if (RING_LEAST..=RING_MOST).contains(&size) {
+            Ok(size)
+        } else {
+            Err("a ring has from 1MB to 1GB".to_owned())
+        }
+    })
+}
+
+const RING_LEAST: usize = 1_000_000;
+const RING_MOST: usize = 1_000_000_000;
+
 const EXAMPLES: &str = "\
 It needs CAP_NET_RAW (setcap cap_net_raw+ep) or root, gives it up once the interface is open, and reads packets in the sandbox of
-`tcpwhy read`. Ctrl-C ends it with the whole answer.
+`tcpwhy read`. On a terminal it is the whole screen (? tells the keys), lines otherwise. Ctrl-C ends it with the whole answer.
 
 Examples:
   tcpwhy live port 8080

@@ -1,13 +1,31 @@
 //! `tcpwhy live`: where does the time of what passes now go?
 //!
 //! This process opens the interface, gives up its rights, and hands on packets that it does not look into; another one reads them in the
-//! sandbox of `read`, of which it is the same code. So what is said at the end is what `read` says of the file.
+//! sandbox of `read`, of which it is the same code. So what is said at the end is what `read` says of the file. What the reader says on the
+//! way comes back as answers, which are told in lines, as JSON or on a screen. A third process keeps the rights to ask sockets, and has
+//! nothing to do with packets.
 
 mod args;
 #[cfg(target_os = "linux")]
-pub(crate) mod lines;
+mod facts;
+#[cfg(target_os = "linux")]
+mod look;
+#[cfg(target_os = "linux")]
+mod owned;
+#[cfg(target_os = "linux")]
+mod recent;
+#[cfg(target_os = "linux")]
+mod relay;
+#[cfg(target_os = "linux")]
+mod screen;
+#[cfg(target_os = "linux")]
+pub(crate) mod so_far;
+#[cfg(target_os = "linux")]
+mod terminal;
 
 pub(crate) use args::LiveArgs;
+#[cfg(target_os = "linux")]
+pub(crate) use recent::Recent;
 
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn run(_args: &LiveArgs) -> anyhow::Result<u8> {
@@ -16,28 +34,36 @@ pub(crate) fn run(_args: &LiveArgs) -> anyhow::Result<u8> {
 
 #[cfg(target_os = "linux")]
 pub(crate) use linux::run;
+#[cfg(target_os = "linux")]
+use linux::{Session, made_anew};
 
 #[cfg(target_os = "linux")]
 mod linux {
-    use std::collections::BTreeSet;
     use std::fs::File;
+    use std::io::{IsTerminal as _, Write as _};
     use std::path::Path;
     use std::process::Stdio;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::mpsc::{Receiver, RecvTimeoutError};
     use std::time::{Duration, Instant};
 
-    use anyhow::{Context as _, ensure};
+    use anyhow::Context as _;
     use tcpwhy_host::capture::{Filter as Kernel, Options};
     use tcpwhy_lab::Folder;
+    use tcpwhy_report::Style;
     use tcpwhy_report::quantity::counted;
     use tcpwhy_sockets::namespace::Namespace;
-    use tcpwhy_sockets::{Diag, State, States, owner};
+    use tcpwhy_view::{Answer, lines};
     use tcpwhy_wire::Filter;
 
     use super::args::LiveArgs;
-    use crate::feed::{Feed, give_up_rights};
-    use crate::output::complain;
+    use super::facts::Facts;
+    use super::recent::Recent;
+    use super::relay::{Said, listen};
+    use super::{owned, screen};
+    use crate::feed::{Copies, Feed, give_up_rights};
+    use crate::output::{complain, print};
     use crate::{NOT_ANALYSED, WRONG_USAGE};
 
     /// How long to sleep between two looks at what may end it.
@@ -51,7 +77,8 @@ mod linux {
             complain(&format!("the filter cannot be read:\n{error}"));
             return Ok(WRONG_USAGE);
         }
-        let pids = pids(args)?;
+        let interface = args.interface.join(",");
+        let pids = owned::pids(args)?;
         let namespace = match (pids.first(), &args.netns) {
             (Some(pid), _) => Namespace::of_process(*pid)
                 .with_context(|| format!("cannot look into process {pid} (root can)"))?,
@@ -63,15 +90,15 @@ mod linux {
         let mut filters: Vec<String> =
             Some(text).filter(|text| !text.trim().is_empty()).into_iter().collect();
         if !pids.is_empty() {
-            filters.push(theirs(&pids, &namespace)?);
+            filters.push(owned::filter(&pids, &namespace)?);
         }
         let filter = filters.iter().map(|one| format!("({one})")).collect::<Vec<_>>().join(" and ");
         let options = Options {
             filter: if pids.is_empty() { kernel(&args.filter) } else { Kernel::default() },
             snaplen: args.snaplen,
             ring_bytes: args.ring,
-            comment: format!("tcpwhy live -i {} {}", args.interface, args.filter.join(" ")),
-            ..Options::new(args.interface.as_str())
+            comment: format!("tcpwhy live -i {interface} {}", args.filter.join(" ")),
+            ..Options::new(interface.as_str())
         };
         let file = args.write.as_deref().map(made_anew).transpose()?;
         let stop = Arc::new(AtomicBool::new(false));
@@ -79,15 +106,28 @@ mod linux {
             signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&stop))?;
             signal_hook::flag::register(signal, Arc::clone(&stop))?;
         }
-        let feed = Feed::start(options, &namespace, &words(args, &filter), file, Stdio::inherit())?;
+        let is_screen =
+            !args.json && !args.lines && std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
+        let recent = is_screen.then(|| Recent::new(args.keep));
+        let copies = Copies { file, recent: recent.clone() };
+        let mut facts = if args.no_sockets { None } else { Facts::start() };
+        let mut feed = Feed::start(options, &namespace, &words(args, &filter), copies, Stdio::piped())?;
         drop(namespace);
         give_up_rights()?;
-        let begun = now();
-        let over = || args.lasting.is_some_and(|lasting| begun.elapsed() >= lasting);
-        while !over() && !stop.load(Ordering::Relaxed) && !feed.has_ended() {
-            std::thread::sleep(STEP);
-        }
+        facts.as_mut().map_or(Ok(()), Facts::listen)?;
+        let said = listen(feed.reader.stdout.take().context("the reader has no output")?)?;
+        let mut session = Session { args, said, facts, feed: &feed, stop: &stop, last: None, begun: now() };
+        let rest = match recent {
+            Some(recent) => {
+                let about = about(&interface, args, &filter);
+                screen::run(&mut session, about, &recent)?
+            }
+            None => session.tell()?,
+        };
+        let Session { said, last, facts, .. } = session;
         let (stats, mut reader) = feed.stop();
+        finish(args, &rest, &said, last.as_ref())?;
+        drop(facts);
         let code = reader.wait()?.code();
         let stats = stats.context("the capture failed")?;
         if stats.dropped + stats.unread > 0 {
@@ -97,14 +137,117 @@ mod linux {
             ));
         }
         if let Some(why) = stats.interrupted {
-            complain(&format!("{}: {why}", args.interface));
+            complain(&format!("{interface}: {why}"));
         }
         Ok(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(NOT_ANALYSED))
     }
 
-    /// The file of `--write`: made anew, as recordings of the laboratory are, so that nobody else decides what is overwritten. Devices and
-    /// pipes are written to.
-    fn made_anew(path: &Path) -> anyhow::Result<File> {
+    /// What goes on until somebody ends it.
+    pub(crate) struct Session<'a> {
+        pub(crate) args: &'a LiveArgs,
+        pub(crate) said: Receiver<Said>,
+        pub(crate) facts: Option<Facts>,
+        feed: &'a Feed,
+        stop: &'a AtomicBool,
+        last: Option<Answer>,
+        begun: Instant,
+    }
+
+    impl Session<'_> {
+        /// Whether it ends, whatever the reader says.
+        pub(crate) fn ends(&self) -> bool {
+            let is_over = self.args.lasting.is_some_and(|lasting| self.begun.elapsed() >= lasting);
+            is_over || self.stop.load(Ordering::Relaxed) || self.feed.has_ended()
+        }
+
+        /// Adds to an answer what others know: the kernel of its ring, sockets of themselves.
+        pub(crate) fn complete(&mut self, mut answer: Answer) -> Answer {
+            answer.dropped = self.feed.counts().dropped();
+            if let Some(facts) = &mut self.facts {
+                facts.join(&mut answer);
+            }
+            self.last = Some(answer.clone());
+            answer
+        }
+
+        /// Lines, for people or programs, until it ends. What the reader may already have said of its end is returned.
+        fn tell(&mut self) -> anyhow::Result<Vec<u8>> {
+            let style = Style { color: self.args.color.is_on(), ..Style::default() };
+            loop {
+                if self.ends() {
+                    return Ok(Vec::new());
+                }
+                match self.said.recv_timeout(STEP) {
+                    Ok(Said::Answer(answer)) => {
+                        let answer = self.complete(*answer);
+                        print(&told(&answer, self.args, style)?)?;
+                    }
+                    Ok(Said::Rest(rest)) => return Ok(rest),
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Disconnected) => return Ok(Vec::new()),
+                }
+            }
+        }
+    }
+
+    fn told(answer: &Answer, args: &LiveArgs, style: Style) -> anyhow::Result<String> {
+        Ok(if args.json { serde_json::to_string(answer)? + "\n" } else { lines(answer, style) })
+    }
+
+    /// The whole answer, as the reader gives it, and behind it what sockets say of the findings.
+    fn finish(
+        args: &LiveArgs,
+        rest: &[u8],
+        said: &Receiver<Said>,
+        last: Option<&Answer>,
+    ) -> anyhow::Result<()> {
+        let mut stdout = std::io::stdout().lock();
+        stdout.write_all(rest)?;
+        for said in said {
+            // Answers on the way that nobody has waited for are over.
+            if let Said::Rest(rest) = said {
+                stdout.write_all(&rest)?;
+            }
+        }
+        let facts: Vec<String> = last
+            .iter()
+            .flat_map(|last| &last.findings)
+            .filter_map(|finding| {
+                let fact = finding.socket.as_ref()?;
+                let mut told = format!(
+                    "  {}, {} of {}: {}\n",
+                    finding.cause, finding.side, finding.endpoint, fact.words
+                );
+                if let Some(fix) = &fact.fix {
+                    told += &["      ", fix, "\n"].concat();
+                }
+                Some(told)
+            })
+            .collect();
+        if !args.json && !facts.is_empty() {
+            let told = format!("What the sockets of this machine say:\n{}", facts.concat());
+            let told: Vec<_> = told.lines().map(tcpwhy_report::escape::visible).collect();
+            stdout.write_all((told.join("\n") + "\n").as_bytes())?;
+        }
+        Ok(stdout.flush()?)
+    }
+
+    /// What is captured, for the screen's first line.
+    fn about(interface: &str, args: &LiveArgs, filter: &str) -> String {
+        let of = |what: &str, name: &Option<String>| name.as_ref().map(|name| format!("{what} {name}"));
+        let whose = args.pid.map(|pid| format!("process {pid}"));
+        let whose =
+            whose.or_else(|| of("container", &args.container)).or_else(|| of("control group", &args.cgroup));
+        let narrowed = whose.or_else(|| (!filter.is_empty()).then(|| args.filter.join(" ")));
+        match narrowed {
+            Some(narrowed) => format!("{interface}, {narrowed}"),
+            None => interface.to_owned(),
+        }
+    }
+
+    /// A file of captured packets: made anew, as recordings of the laboratory are, so that nobody else decides what is overwritten. Devices
+    /// and pipes are written to.
+    pub(crate) fn made_anew(path: &Path) -> anyhow::Result<File> {
         let made = || {
             let there = path.symlink_metadata().map(|there| there.file_type());
             if there.is_ok_and(|kind| !kind.is_file() && !kind.is_symlink()) {
@@ -121,16 +264,17 @@ mod linux {
     /// What the reader is told.
     fn words(args: &LiveArgs, filter: &str) -> Vec<String> {
         let every = format!("{}ms", args.every.as_millis().max(1));
-        let form = if args.json { "json" } else { "text" };
-        let mut words = ["read", "-", "--every", &every, "--live", form].map(str::to_owned).to_vec();
+        let mut words = ["read", "-", "--every", &every, "--live"].map(str::to_owned).to_vec();
         if args.json {
             words.push("--json".to_owned());
         }
         if !filter.is_empty() {
             words.extend(["--filter".to_owned(), filter.to_owned()]);
         }
-        if args.color.is_on() {
-            words.extend(["--color", "always"].map(str::to_owned));
+        // It writes into a pipe, and does not see the terminal.
+        words.extend(["--color", if args.color.is_on() { "always" } else { "never" }].map(str::to_owned));
+        if let Some((width, _)) = terminal_size::terminal_size_of(std::io::stdout()) {
+            words.extend(["--width".to_owned(), width.0.clamp(40, 200).to_string()]);
         }
         words
     }
@@ -149,57 +293,6 @@ mod linux {
             }
             _ => Kernel::default(),
         }
-    }
-
-    fn pids(args: &LiveArgs) -> anyhow::Result<Vec<u32>> {
-        if let Some(pid) = args.pid {
-            ensure!(owner::processes().contains(&pid), "there is no process {pid}");
-            return Ok(vec![pid]);
-        }
-        let Some(name) = &args.container else { return Ok(Vec::new()) };
-        let is_in = |pid: &u32| {
-            let group = || std::fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
-            owner::container_of(*pid).is_some_and(|container| container.starts_with(name.as_str()))
-                || group().lines().any(|line| line.split('/').any(|part| part == name))
-        };
-        let pids: Vec<u32> = owner::processes().into_iter().filter(is_in).collect();
-        ensure!(!pids.is_empty(), "no process runs in a container or control group {name}");
-        Ok(pids)
-    }
-
-    /// The sockets of these processes as a filter: the ports they listen on, and the ends they are connected to.
-    fn theirs(pids: &[u32], namespace: &Namespace) -> anyhow::Result<String> {
-        let mut inodes = BTreeSet::new();
-        for pid in pids {
-            let seen = owner::each_socket(*pid, |_, inode| {
-                inodes.insert(inode);
-            });
-            ensure!(
-                seen.is_some(),
-                "the sockets of process {pid} may not be seen by this user: run it as root"
-            );
-        }
-        let (mut ports, mut peers) = (BTreeSet::new(), BTreeSet::new());
-        let mut diag =
-            namespace.enter(Diag::open).context("cannot enter its network namespace (root can)")??;
-        diag.each(States::CONNECTED | States::LISTENING, &mut |socket| {
-            if inodes.contains(&socket.inode) {
-                if socket.state == State::Listen {
-                    ports.insert(socket.local.port());
-                } else {
-                    peers.insert((socket.local.port(), socket.remote));
-                }
-            }
-        })?;
-        let mut parts: Vec<String> = ports.iter().map(|port| format!("port {port}")).collect();
-        let ends: BTreeSet<String> = peers
-            .iter()
-            .filter(|(local, _)| !ports.contains(local))
-            .map(|(_, remote)| format!("(host {} and port {})", remote.ip(), remote.port()))
-            .collect();
-        parts.extend(ends);
-        ensure!(!parts.is_empty(), "it has no TCP socket");
-        Ok(parts.join(" or "))
     }
 
     #[expect(clippy::disallowed_methods, reason = "how long to capture is a matter of the clock")]

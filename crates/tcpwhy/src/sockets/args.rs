@@ -13,7 +13,8 @@ use crate::cli::{Color, parse_every};
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "sock_diag needs Linux"))]
 #[expect(clippy::struct_excessive_bools, reason = "switches of a command line")]
 pub(crate) struct SocketsArgs {
-    /// Only these, as tcpdump writes it: `port 8080 and host 10.0.0.5`; `src` is this end, `dst` the other
+    /// Only these, as tcpdump writes it: `port 8080 and host 10.0.0.5`; `src` is this end, `dst` the other. Or as ss does:
+    /// `state established dport = :443`
     #[arg(value_name = "FILTER", trailing_var_arg = true)]
     filter: Vec<String>,
 
@@ -69,6 +70,10 @@ pub(crate) struct SocketsArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
+    /// Answer `tcpwhy live`, which gives addresses on standard input
+    #[arg(long, hide = true)]
+    pub(crate) facts: bool,
+
     /// Colours
     #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
     pub(crate) color: Color,
@@ -81,6 +86,7 @@ see what is theirs. Nothing is changed.
 Examples:
   tcpwhy sockets                                   what limits which connection now?
   tcpwhy sockets -v dst port 5432                  those to PostgreSQL, with the evidence
+  tcpwhy sockets state established dport = :443    as ss would be asked
   tcpwhy sockets --pid 4242 --every 200ms --for 5s
   tcpwhy sockets --process java --all              also those that have nothing to do
   tcpwhy sockets --listen                          who does not accept fast enough?
@@ -115,12 +121,18 @@ pub(crate) enum StateName {
 }
 
 impl SocketsArgs {
-    /// The filter, where there is one.
-    pub(crate) fn filter(&self) -> Result<Option<Filter>, String> {
-        let text = self.filter.join(" ");
+    /// The filter, where there is one, and the states that it names.
+    pub(crate) fn filter(&self) -> Result<(Option<Filter>, Vec<StateName>), String> {
+        let (states, text) = super::ss::translated(&self.filter.join(" "));
+        // `ss` has names for groups of them; those that are shown without any are `connected`.
+        let states = states.iter().filter(|name| !["all", "connected"].contains(&name.as_str()));
+        let states = states
+            .map(|name| StateName::from_str(name, true).map_err(|_| format!("there is no state {name}")));
+        let states = states.collect::<Result<_, _>>()?;
         if text.trim().is_empty() {
-            return Ok(None);
+            return Ok((None, states));
         }
-        text.parse().map(Some).map_err(|error| format!("the filter cannot be read:\n{error}"))
+        let filter = text.parse().map_err(|error| format!("the filter cannot be read:\n{error}"))?;
+        Ok((Some(filter), states))
     }
 }

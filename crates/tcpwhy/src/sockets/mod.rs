@@ -2,9 +2,12 @@
 
 mod args;
 #[cfg(target_os = "linux")]
+mod facts;
+#[cfg(target_os = "linux")]
 mod gather;
 #[cfg(target_os = "linux")]
 mod json;
+mod ss;
 #[cfg(target_os = "linux")]
 mod text;
 
@@ -34,7 +37,11 @@ mod linux {
 
     /// Looks, waits, looks again, and tells.
     pub(crate) fn run(args: &SocketsArgs) -> anyhow::Result<u8> {
-        let filter = match args.filter() {
+        if args.facts {
+            super::facts::run()?;
+            return Ok(ANALYSED);
+        }
+        let (filter, named) = match args.filter() {
             Ok(filter) => filter,
             Err(why) => {
                 complain(&why);
@@ -50,7 +57,7 @@ mod linux {
         }
         let idle = args.all || args.listen;
         let top = if args.all { usize::MAX } else { args.top.get() };
-        let wanted = Wanted { states: states(args), filter, of, idle, top, lately: !args.once };
+        let wanted = Wanted { states: states(args, &named), filter, of, idle, top, lately: !args.once };
         let mut places = places(args)?;
         let begun = now();
         if !args.once {
@@ -88,7 +95,7 @@ mod linux {
         Instant::now()
     }
 
-    fn states(args: &SocketsArgs) -> States {
+    fn states(args: &SocketsArgs, named: &[StateName]) -> States {
         if args.listen {
             return States::LISTENING;
         }
@@ -106,7 +113,7 @@ mod linux {
                 StateName::Listening => State::Listen,
             })
         };
-        args.state.iter().map(of).reduce(|all, one| all | one).unwrap_or(States::CONNECTED)
+        args.state.iter().chain(named).map(of).reduce(|all, one| all | one).unwrap_or(States::CONNECTED)
     }
 
     /// The namespaces that are asked for, opened. With a pid, the one that the process lives in.

@@ -1,0 +1,103 @@
+//! Whose are the sockets that findings are about, and what have they set? Asked of a process of its own, which keeps the rights for that and
+//! sees nothing of a packet but addresses.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tcpwhy_view::{Answer, Socket};
+
+/// Not asked more often: it walks all sockets and, for owners, all descriptors.
+const EVERY: Duration = Duration::from_secs(2);
+/// Endpoints asked about, those of the most expensive findings.
+const ENDPOINTS_MAX: usize = 32;
+/// An answer is a line, and not longer.
+const LINE_BYTES_MAX: u64 = 1 << 20;
+
+/// The process, and what it has said.
+pub(super) struct Facts {
+    child: Child,
+    /// Until somebody listens.
+    answers: Option<ChildStdout>,
+    asks: Option<ChildStdin>,
+    known: Arc<Mutex<Known>>,
+    asked: Option<Instant>,
+}
+
+#[derive(Default)]
+struct Known {
+    sockets: Vec<Socket>,
+    /// An answer is due.
+    is_due: bool,
+}
+
+impl Facts {
+    /// Starts it with the rights that this process still has; `None` where it cannot be.
+    pub(super) fn start() -> Option<Self> {
+        let this = std::env::current_exe().ok()?;
+        let mut command = Command::new(this);
+        command.args(["sockets", "--facts"]).process_group(0);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().ok()?;
+        let (asks, answers) = (child.stdin.take(), child.stdout.take());
+        Some(Self { child, answers, asks, known: Arc::default(), asked: None })
+    }
+
+    /// Listens to it, on a thread of its own. A thread has the rights of the one that starts it: this process has to have given up its own
+    /// before.
+    pub(super) fn listen(&mut self) -> std::io::Result<()> {
+        let Some(answers) = self.answers.take() else { return Ok(()) };
+        let told = Arc::clone(&self.known);
+        let listen = move || {
+            let mut answers = BufReader::new(answers);
+            loop {
+                let mut line = Vec::new();
+                match answers.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line) {
+                    Ok(0) | Err(_) => return,
+                    Ok(_) => {}
+                }
+                let Ok(sockets) = serde_json::from_slice(&line) else { return };
+                *told.lock().unwrap_or_else(PoisonError::into_inner) = Known { sockets, is_due: false };
+            }
+        };
+        std::thread::Builder::new().name("tcpwhy-facts".to_owned()).spawn(listen).map(drop)
+    }
+
+    /// Puts what is known to the answer, and asks what is to be known for the next one.
+    pub(super) fn join(&mut self, answer: &mut Answer) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        answer.join(&known.sockets);
+        let due = self.asked.is_none_or(|asked| asked.elapsed() >= EVERY);
+        if !due || known.is_due {
+            return;
+        }
+        let mut endpoints: Vec<&str> = answer.endpoints().collect();
+        endpoints.dedup();
+        endpoints.truncate(ENDPOINTS_MAX);
+        if endpoints.is_empty() {
+            return;
+        }
+        known.is_due = true;
+        self.asked = Some(now());
+        // A process that has ended knows nothing more; what it said stays.
+        let asked = self.asks.as_mut().map(|asks| writeln!(asks, "{}", endpoints.join(" ")));
+        if asked.is_some_and(|asked| asked.is_err()) {
+            self.asks = None;
+        }
+    }
+}
+
+impl Drop for Facts {
+    fn drop(&mut self) {
+        // It ends with its input.
+        self.asks = None;
+        let _ = self.child.wait();
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "how often to ask is a matter of the clock")]
+fn now() -> Instant {
+    Instant::now()
+}

@@ -1,0 +1,151 @@
+//! What did single connections do in the last seconds? Asked of a reader in its sandbox, as `tcpwhy read` answers.
+
+use std::io::Read as _;
+use std::net::SocketAddr;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+
+use anyhow::Context as _;
+use serde::Deserialize;
+use tcpwhy_view::Connection;
+
+use super::recent::Snapshot;
+use crate::feed::reader;
+
+/// More is not shown on a screen.
+const ANSWER_BYTES_MAX: u64 = 64 << 20;
+/// Lines of a ladder that are kept, the last ones.
+const LINES_MAX: usize = 4_000;
+
+/// What a reader has found out.
+pub(super) enum Seen {
+    Connections(Vec<Connection>),
+    /// The packets of one, as text.
+    Packets(Vec<String>),
+}
+
+/// The connections to a server.
+pub(super) fn connections(snapshot: &Arc<Snapshot>, server: SocketAddr) -> Receiver<anyhow::Result<Seen>> {
+    let words = ["read", "-", "--json", "--threads", "1", "--filter", &filter(server)].map(str::to_owned);
+    ask(snapshot, words.to_vec(), |out| {
+        let document: Document = serde_json::from_slice(out).context("the reader gave no answer")?;
+        Ok(Seen::Connections(document.connections.into_iter().map(Listed::told).collect()))
+    })
+}
+
+/// The packets of one of them, by its number there.
+pub(super) fn packets(
+    snapshot: &Arc<Snapshot>,
+    server: SocketAddr,
+    number: u64,
+    columns: u16,
+) -> Receiver<anyhow::Result<Seen>> {
+    let (number, columns) = (number.to_string(), columns.clamp(60, 200).to_string());
+    let filter = filter(server);
+    let words = [
+        "read",
+        "-",
+        "--threads",
+        "1",
+        "--filter",
+        &filter,
+        "--connection",
+        &number,
+        "-v",
+        "--width",
+        &columns,
+    ];
+    ask(snapshot, words.map(str::to_owned).to_vec(), |out| {
+        let text = String::from_utf8_lossy(out);
+        let lines: Vec<&str> = text.trim_end().lines().collect();
+        // The head says whose they are.
+        let kept = lines.len().saturating_sub(LINES_MAX);
+        let head = lines.iter().take(3.min(kept));
+        Ok(Seen::Packets(head.chain(&lines[kept..]).map(|line| (*line).to_owned()).collect()))
+    })
+}
+
+fn filter(server: SocketAddr) -> String {
+    format!("host {} and port {}", server.ip(), server.port())
+}
+
+/// Asks on threads of its own.
+fn ask(
+    snapshot: &Arc<Snapshot>,
+    words: Vec<String>,
+    tell: impl FnOnce(&[u8]) -> anyhow::Result<Seen> + Send + 'static,
+) -> Receiver<anyhow::Result<Seen>> {
+    let (sender, receiver) = channel();
+    let snapshot = Arc::clone(snapshot);
+    let work = move || {
+        let asked = answer(&snapshot, &words).and_then(|out| tell(&out));
+        // Nobody waits where the screen is gone.
+        let _ = sender.send(asked);
+    };
+    // Where there is no thread, the receiver hears of the sender's end.
+    let _ = std::thread::Builder::new().name("tcpwhy-look".to_owned()).spawn(work);
+    receiver
+}
+
+fn answer(snapshot: &Snapshot, words: &[String]) -> anyhow::Result<Vec<u8>> {
+    let mut child = reader(words, Stdio::piped(), Stdio::piped())?;
+    let mut input = child.stdin.take().context("the reader has no input")?;
+    let mut out = child.stdout.take().context("the reader has no output")?;
+    let mut said = Vec::new();
+    std::thread::scope(|scope| {
+        // It may have seen enough.
+        scope.spawn(move || drop(snapshot.write(&mut input)));
+        out.by_ref().take(ANSWER_BYTES_MAX).read_to_end(&mut said)
+    })?;
+    drop(out);
+    child.wait()?;
+    Ok(said)
+}
+
+/// The part of the document that is needed (`tcpwhy.report/1`).
+#[derive(Deserialize)]
+struct Document {
+    #[serde(default)]
+    connections: Vec<Listed>,
+}
+
+#[derive(Deserialize)]
+struct Listed {
+    id: u64,
+    client: String,
+    server: String,
+    packets: u64,
+    billed: u64,
+    #[serde(default)]
+    bill: Vec<Line>,
+    #[serde(default)]
+    exchanges: Vec<Exchange>,
+}
+
+#[derive(Deserialize)]
+struct Line {
+    cause: String,
+    ns: i64,
+}
+
+#[derive(Deserialize)]
+struct Exchange {
+    elapsed_ns: i64,
+}
+
+impl Listed {
+    fn told(self) -> Connection {
+        Connection {
+            elapsed_ns: self.bill.iter().map(|line| line.ns).sum(),
+            slowest_ns: self.exchanges.iter().map(|exchange| exchange.elapsed_ns).max().unwrap_or(0),
+            // The largest line comes first.
+            most: self.bill.into_iter().next().map(|line| (line.cause, line.ns)),
+            id: self.id,
+            client: self.client,
+            server: self.server,
+            packets: self.packets,
+            exchanges: self.billed,
+        }
+    }
+}
