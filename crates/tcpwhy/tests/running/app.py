@@ -108,6 +108,59 @@ def corked(port):
         connection.sendall(bytes(64))
 
 
+def node(port, script):
+    """Becomes Node, which inherits a listening socket with TCP_CORK set: so have its connections (tcp_sk(newsk)->nonagle is copied)."""
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
+    listener.bind(("0.0.0.0", port))
+    listener.listen(16)
+    if listener.fileno() != 3:
+        os.dup2(listener.fileno(), 3)
+    os.set_inheritable(3, True)
+    os.execvp("node", ["node", script])
+
+
+def get(host, port, path, buffer):
+    """Gets a file by HTTP again and again over one connection, SO_RCVBUF set behind the handshake; says how long each took."""
+    connection = socket.create_connection((host, port))
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer // 2)
+    say("ready")
+    while True:
+        began = time.monotonic()
+        connection.sendall(f"GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+        head = b""
+        while b"\r\n\r\n" not in head:
+            head += connection.recv(1 << 16)
+        head, body = head.split(b"\r\n\r\n", 1)
+        length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
+        read(connection, length - len(body))
+        say(time.monotonic() - began)
+
+
+def sip(host, port):
+    """Asks PostgreSQL (protocol 3.0) for 20 MB again and again, and reads them 20 kB each 5 ms."""
+    connection = socket.create_connection((host, port))
+
+    def message(kind, body):
+        return kind + (len(body) + 4).to_bytes(4, "big") + body
+
+    connection.sendall(message(b"", (3 << 16).to_bytes(4, "big") + b"user\0postgres\0database\0postgres\0\0"))
+    while b"Z\0\0\0\5I" not in connection.recv(1 << 16):
+        pass
+    say("ready")
+    query = message(b"Q", b"copy (select repeat('x', 1000) from generate_series(1, 20000)) to stdout\0")
+    while True:
+        connection.sendall(query)
+        tail = b""
+        while not tail.endswith(b"Z\0\0\0\5I"):
+            part = connection.recv(20_000)
+            if not part:
+                sys.exit(0)
+            tail = (tail + part)[-6:]
+            time.sleep(0.005)
+
+
 def deaf(port):
     """Accepts one connection and never reads."""
     connection, _ = listen(port).accept()

@@ -41,6 +41,15 @@ fn what_is_said_at_the_end_is_what_read_says_of_the_file() {
         let worst = &ways.last().expect("lines")["findings"][0];
         assert_eq!(worst["cause"], "nagle-delayed-ack", "{ways:#?}");
         assert!((0.03..0.06).contains(&(worst["p50_ns"].as_f64().expect("a time") / 1e9)), "{worst}");
+        let (words, fix) = (&worst["socket"]["words"], &worst["socket"]["fix"]);
+        assert_eq!(words, &format!("TCP_NODELAY is off at pid {pid} (python3)"), "{worst}");
+        assert_eq!(fix, &format!("tcpwhy fix nodelay --pid {pid} --port 8080"), "{worst}");
+        let schema = include_str!("../../../../docs/schema/tcpwhy.live.1.schema.json");
+        let schema = serde_json::from_str(schema).expect("a schema");
+        let schema = jsonschema::validator_for(&schema).expect("a schema");
+        for way in &ways {
+            assert!(schema.is_valid(way), "{way:#}");
+        }
         assert!(ways.iter().any(|way| way["findings"][0]["lately"]["hits"].as_i64() > Some(5)), "{ways:#?}");
         same(&file, &end);
     });
@@ -98,6 +107,28 @@ fn ctrl_c_ends_it_with_the_whole_answer_and_no_rights_were_left() {
             end.contains("delayed acknowledgement: the client writes") && end.contains("tcpwhy read"),
             "{end}"
         );
+    });
+}
+
+#[test]
+fn several_interfaces_and_the_processes_of_a_control_group() {
+    thrice(|| {
+        let Some(lab) = lab("several_interfaces_and_the_processes_of_a_control_group", 0) else { return };
+        let _server = App::start(lab.pair.server(), &["echo", "8080"]);
+        let client = App::start(lab.pair.client(), &["split", &Pair::SERVER_V4.to_string(), "8080"]);
+        client.wait_for(3);
+        let none = tcpwhy(&["live", "--cgroup", "no-such.service", "--for", "1s"]);
+        assert_eq!(text(&none.stderr), "tcpwhy: no process runs in control group no-such.service\n");
+        let pid = client.pid().to_string();
+        let whose = ["--pid", &pid];
+        let words = ["-i", "lo", "-i", lab.pair.client().interface(), "--for", "3s", "--json", "--lines"];
+        let refused = tcpwhy(&[&["live"], &whose[..], &words[..]].concat());
+        assert_eq!(refused.status.code(), Some(2), "JSON and lines are two things");
+        let output = tcpwhy(&[&["live"], &whose[..], &words[..words.len() - 1]].concat());
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let (_, end) = documents(&text(&output.stdout));
+        assert_eq!(end["findings"][0]["cause"], "nagle-delayed-ack", "{end:#}");
+        assert_eq!(end["connections"].as_array().map(Vec::len), Some(1), "{end:#}");
     });
 }
 

@@ -4,4 +4,6 @@
 mod fix;
 mod lab;
 mod live;
+mod programs;
+mod screen;
 mod sockets;
