@@ -1,7 +1,7 @@
 # What a developer runs is what CI runs. `make help` lists the targets.
 CARGO ?= cargo
 
-.PHONY: help demo install dist test lint bench page page-pictures golden accuracy exam readme corpus public-captures fuzz mutants thresholds tools
+.PHONY: help demo install dist test lint bench live-bench live-hour fix-rounds page page-pictures golden accuracy exam readme corpus public-captures fuzz mutants thresholds tools
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -27,6 +27,17 @@ lint: ## formatting and lints
 bench: tools ## speed beside tcpdump, tcptrace and tshark, printed as tables (BENCH="--packets rpc=9440000 --runs 9" for other sizes)
 	$(CARGO) build --locked --release -p tcpwhy -p tcpwhy-gen
 	python3 tools/bench.py $(BENCH)
+
+live-bench: ## what `live` costs, and what it does to the traffic that it watches (docs/running.md; as root; needs redis)
+	$(CARGO) build --locked --release -p tcpwhy
+	tools/live/bench.sh
+
+live-hour: ## an hour of `live` under load: memory, and its answer beside that of `read` (as root; HOUR="600 2000" for 10 minutes)
+	$(CARGO) build --locked --release -p tcpwhy
+	tools/live/hour.sh $(HOUR)
+
+fix-rounds: ## 200 changes of a running system that are killed in the middle, 50 of two at once, and pauses of 3 s (as root)
+	$(CARGO) test --locked --release -p tcpwhy --test running -- --ignored --nocapture two_hundred pauses_of_three
 
 page: ## build the page of --html from its sources (page/, needs node and npm)
 	page/build.sh
