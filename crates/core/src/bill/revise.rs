@@ -47,8 +47,8 @@ pub(crate) enum Revision<'a> {
     Dropped { by: Side, form: Form },
     /// What was repaired may have arrived: it is no more than likely the path's.
     MayBeDropped,
-    /// What may have been one message may be pushes of a timer's.
-    MayBePushes { sender: Side },
+    /// What may have been one message may be many, of this form.
+    MayBeMany { sender: Side, form: Form },
     /// What was billed to the server may have been the time until there was news.
     MayBeNews { server: Side },
     /// ... and was: nobody waited for an answer.
@@ -148,7 +148,7 @@ impl Revision<'_> {
             }
             Self::Dropped { by, form } => REPAIRS.into_iter().for_each(|of| on.settled.blame(of, by, form)),
             Self::MayBeDropped => REPAIRS.into_iter().for_each(|cause| on.settled.temper(cause)),
-            Self::MayBePushes { sender } => on.settled.doubt(Cause::SenderThink, sender, Form::OrPushes),
+            Self::MayBeMany { sender, form } => on.settled.doubt(Cause::SenderThink, sender, form),
             Self::MayBeNews { server } => on.settled.doubt(Cause::ServerThink, server, Form::OrNews),
             Self::News { server } => return on.settled.take_back(Cause::ServerThink, server, Duration::MAX),
             Self::SetUpTls { asker } => on.settled.rename(Cause::RoundTrip, Cause::TlsHandshake, asker),
@@ -455,8 +455,8 @@ mod tests {
         assert_eq!(doubted, ["round-trip path 10 Certain", "server-think server 30000 Possible"]);
         let (moved, [_, _, left]) = revised(Revision::News { server: SERVER }, [&[], &[], settled]);
         assert_eq!((moved, left), (30_000, vec!["round-trip path 10 Certain".to_owned()]));
-        let pauses: &[_] = &[(SenderThink, SERVER, 500, Certain)];
-        let (_, [_, _, pushes]) = revised(Revision::MayBePushes { sender: SERVER }, [&[], &[], pauses]);
+        let many = Revision::MayBeMany { sender: SERVER, form: Form::OrPushes };
+        let (_, [_, _, pushes]) = revised(many, [&[], &[], &[(SenderThink, SERVER, 500, Certain)]]);
         assert_eq!(pushes, ["sender-think server 500 Possible"]);
     }
 

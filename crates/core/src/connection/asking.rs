@@ -5,7 +5,7 @@ use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
 use super::Connection;
 use super::frames;
-use super::roles::{PAUSE_MIN, Parked, Turn};
+use super::roles::{PAUSE_LONG, PAUSE_MIN, Parked, Turn};
 use crate::bill::account::Account;
 use crate::bill::exchange::Open;
 use crate::flow::ends::{CLIENT, SERVER, side};
@@ -23,6 +23,13 @@ const LONG_MIN: Duration = Duration::from_millis(950);
 
 /// What nobody reads and comes later than this behind a question may be news: a person's word, an event.
 const NEWS_AFTER: Duration = Duration::from_secs(10);
+/// ... and where the capture does not have the beginning, so that nobody knows what the connection is for.
+const NEWS_AFTER_MIDWAY: Duration = Duration::from_secs(2);
+/// So short a question may be a word that needs no answer: a heart-beat within TLS, a line of a chat.
+const WORD_MAX: u64 = 128;
+/// ... and so short are the heart-beats themselves, which nobody keeps waiting for as long.
+const BEAT_MAX: u64 = 64;
+const BEAT_AFTER: Duration = Duration::from_secs(2);
 /// Whoever reacts takes a tenth of the time that the other end takes, or less.
 const REACTS: i64 = 10;
 
@@ -117,14 +124,24 @@ impl Connection {
         let push = acknowledged && self.roles.may_be_push(wait);
         let lens = [open.request_bytes, u64::from(len)];
         let asks = wait >= LONG_MIN && self.roles.may_ask(wait, open.client_idle, lens);
-        let news = wait >= NEWS_AFTER;
+        let news = wait >= if self.midway { NEWS_AFTER_MIDWAY } else { NEWS_AFTER };
         // An acknowledgement within HTTP/2, as it seems: what comes a second later answers nothing.
         let reacted = open.client_idle.times(REACTS) <= wait;
         let word = wait >= LONG_MIN && reacted && frames::is_control(open.request_bytes);
         let timer = wait >= LONG_MIN && self.roles.may_keep_time();
-        if push || asks || news || word || timer || self.roles.is_out_of_all_measure(wait, open.n) {
+        // A greeting is short: what begins with full segments was asked for elsewhere (the data of FTP), or is a stream.
+        let greets = wait >= LONG_MIN && open.request_bytes == 0 && len >= self.mss(SERVER);
+        // Who has been silent for longer than that does not wait for its answers one behind the other: a heart-beat, a word.
+        let seldom = acknowledged && open.client_idle >= wait && open.request_bytes <= WORD_MAX;
+        // Words of both ends, each on its own timer, look like questions and answers whose server takes its time.
+        let words = acknowledged && lens.iter().all(|&len| len <= BEAT_MAX);
+        let beats = words && (wait >= BEAT_AFTER || seldom && wait >= PAUSE_LONG);
+        let beside = beats || seldom && self.roles.is_out_of_measure(wait, open.n);
+        let none = greets || self.roles.may_need_none(open.request_bytes);
+        let measure = beside || self.roles.is_out_of_all_measure(wait, open.n);
+        if push || asks || news || word || timer || none || measure {
             verdict.split.doubt();
-        } else if wait >= LONG_MIN {
+        } else if seldom || wait >= LONG_MIN {
             verdict.split.temper();
         }
     }

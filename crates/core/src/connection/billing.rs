@@ -6,6 +6,7 @@ use super::Connection;
 use super::turn::Follows;
 use crate::bill::exchange::Open;
 use crate::bill::held::{DOUBTED, KEPT};
+use crate::bill::revise::Revision;
 use crate::bill::split::Split;
 use crate::estimate::rate::Rate;
 use crate::flow::ends::{CLIENT, SERVER};
@@ -79,6 +80,8 @@ impl Connection {
         let own_time = timing.is_some_and(|timing| self.models[from].answers.is_own(timing))
             || self.came_too_soon(open, segment, from);
         let mut verdict = server_think::judge(&self.pair(), open, segment, class, own_time);
+        let late = server_think::answers_late(&self.pair(), open, segment)
+            && !server_think::is_spurious(self.tap_rtt(from), open, segment);
         if from == SERVER && self.beyond().is_some() {
             let wait = segment.at - open.request_at();
             self.answers.on_answer(wait);
@@ -96,6 +99,9 @@ impl Connection {
         model.on_first_reply(&verdict, small, (segment.at, blur), timer);
         if let Some(timing) = timing {
             model.answers.on_answer(timing, own_time);
+        }
+        if let Some(open) = self.open.as_deref_mut().filter(|_| late) {
+            open.request.settle().revise(Revision::MayBeDropped);
         }
         (verdict, if own_time { Follows::Beginning } else { Follows::Request })
     }

@@ -4,7 +4,7 @@ use tcpwhy_wire::{Duration, Segment};
 
 use super::roles::Parked;
 use super::{Connection, accepting};
-use crate::bill::account::Account;
+use crate::bill::account::{Account, LineView};
 use crate::bill::exchange::Open;
 use crate::bill::revise::Revision;
 use crate::flow::ends::{CLIENT, SERVER, side};
@@ -12,9 +12,13 @@ use crate::rules::handshake;
 use crate::rules::{drain, late_start, round_trip};
 use crate::tally::closed::Closed;
 use crate::tally::ledger::Ledger;
-use crate::words::cause::Side;
+use crate::words::cause::{Cause, Side};
+use crate::words::form::Form;
 use crate::words::limits::ROUND_TRIP_PLAY;
 use crate::words::report::{Kind, Pairing};
+
+/// A program that writes one message seldom pauses for longer in it, as captures show; what sends messages does.
+const PAUSES_MIN: Duration = Duration::from_secs(1);
 
 impl Connection {
     /// Ends what is under way and hands it to the ledger. `next` is the segment that starts something else.
@@ -78,7 +82,14 @@ impl Connection {
     fn charge_way_back(&mut self, open: &mut Open, kind: Kind, speaker: usize) -> Duration {
         let is_session = kind == Kind::Exchange && self.is_session(open);
         let (asker, packet) = (side(open.initiator), open.packets[1]);
+        let mean = open.request_bytes / (open.request.index as u64 + 1);
+        let scattered = kind == Kind::OneWay && mean.saturating_mul(2) < u64::from(self.mss(speaker));
         let account = open.last_path().settle();
+        // What nobody answered, and came in small segments with pauses of a second and more in all, may be as many messages.
+        let pauses = |line: LineView<'_>| line.cause() == Cause::SenderThink && line.ns() >= PAUSES_MIN;
+        if scattered && account.summary().any(pauses) {
+            account.revise(Revision::MayBeMany { sender: asker, form: Form::OrMessages });
+        }
         let end = round_trip::charge_way_back(&self.pair(), account, kind, speaker, packet);
         if is_session {
             account.revise(Revision::SetUpTls { asker });

@@ -102,6 +102,7 @@ impl Connection {
         if self.now - segment.at.min(self.last_at) > HOST_VARIATION {
             self.flows.iter_mut().for_each(Flow::on_clock_step);
             self.echoes.iter_mut().for_each(EchoProbe::interrupt);
+            self.count_step(segment.at);
         }
         self.fine |= segment.at.as_nanos() % COARSE_NS != 0;
         self.last_at = segment.at;
@@ -259,7 +260,9 @@ impl Connection {
             let nothing = Verdict { split: Split::of(Duration::ZERO), trigger: Trigger::Write };
             return (nothing, Follows::Nothing);
         }
-        self.bill(segment, from, class, self.mss(from))
+        let (mut verdict, follows) = self.bill(segment, from, class, self.mss(from));
+        self.doubt_times(&mut verdict);
+        (verdict, follows)
     }
 
     /// The silence before a segment ended a piece, a message, or a stream of them. Returns whether the interval is nobody's then.

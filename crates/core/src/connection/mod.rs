@@ -7,6 +7,7 @@ mod accepting;
 mod acknowledging;
 mod asking;
 mod billing;
+mod clock;
 mod closing;
 mod concurrent;
 mod damaged;
@@ -113,6 +114,8 @@ pub(crate) struct Connection {
     echoes: [EchoProbe; 2],
     /// The last packet's time as the capture has it.
     last_at: Instant,
+    /// How often the capture's clock has stepped back by more than packets overtake each other.
+    steps: u8,
     pub packets: u64,
     pub packet_range: [u64; 2],
     pub first_at: Instant,
@@ -161,6 +164,7 @@ impl Connection {
             reactions: [[Duration::MAX; 2]; 2],
             echoes: [EchoProbe::default(); 2],
             last_at: first.at,
+            steps: 0,
             packets: 0,
             packet_range: [first.packet; 2],
             first_at: first.at,
@@ -216,7 +220,7 @@ impl Connection {
         self.last_packet = [None; 2];
         self.reactions = [[Duration::MAX; 2]; 2];
         self.echoes = [EchoProbe::default(); 2];
-        (self.next_n, self.heap) = (0, 0);
+        (self.next_n, self.heap, self.steps) = (0, 0, 0);
         self.last_wait_end = None;
         self.duplicates = None;
     }

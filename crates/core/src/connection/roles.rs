@@ -25,7 +25,7 @@ const IDLE_MIN: Duration = Duration::from_millis(50);
 /// A server that asks does not ask again sooner, unless it is known to.
 pub(super) const PAUSE_MIN: Duration = Duration::from_millis(200);
 /// A server that has not shown yet that it asks, and is silent for longer behind what may be an answer, waited for no one.
-const PAUSE_LONG: Duration = Duration::from_millis(500);
+pub(super) const PAUSE_LONG: Duration = Duration::from_millis(500);
 /// Turns in a row that may have been answers of one length; they were.
 const TURNS_MIN: u8 = 3;
 /// Nobody takes a wait that is ten times as long for anything but a wait.
@@ -103,6 +103,8 @@ struct Pushes {
 struct Unanswered {
     len: u32,
     count: u8,
+    /// Those in between that something followed, too.
+    ever: u8,
     last: Option<Instant>,
     every: Duration,
 }
@@ -225,6 +227,7 @@ impl Roles {
         let same = known.len == len;
         known.every = known.last.filter(|_| same).map_or(Duration::ZERO, |last| at - last);
         known.count = if same { known.count.saturating_add(1) } else { 1 };
+        known.ever = if same { known.ever.saturating_add(1) } else { 1 };
         (known.len, known.last) = (len, Some(at));
         self.look();
     }
@@ -298,6 +301,18 @@ impl Roles {
         wait >= QUICK.times(1_000)
             && self.quick >= QUICK_MIN
             && u64::from(self.quick).saturating_mul(2) >= questions
+    }
+
+    /// Whether messages of so many bytes went without an answer often enough to need none.
+    pub(super) fn may_need_none(&self, len: u64) -> bool {
+        self.unanswered.ever >= UNANSWERED_MIN && u64::from(self.unanswered.len) == len
+    }
+
+    /// Whether it is half a second and more, while so many questions were answered hundreds of times sooner.
+    pub(super) fn is_out_of_measure(&self, wait: Duration, questions: u64) -> bool {
+        wait >= PAUSE_LONG
+            && self.quick > 0
+            && u64::from(self.quick).saturating_mul(2) >= questions.saturating_sub(1)
     }
 
     fn on_long_wait(&mut self, wait: Duration, idle: Duration) {

@@ -20,6 +20,7 @@ use crate::rules::verdict::Verdict;
 use crate::tally::closed::Closed;
 use crate::tally::ledger::Ledger;
 use crate::words::cause::Cause;
+use crate::words::form::Form;
 use crate::words::report::Kind;
 
 /// Whatever else is billed before a segment, something in TCP held it.
@@ -121,7 +122,7 @@ impl Connection {
             return Some(Silence::Stream);
         }
         if count >= MAY_MIN {
-            path.settle().revise(Revision::MayBePushes { sender: side(from) });
+            path.settle().revise(Revision::MayBeMany { sender: side(from), form: Form::OrPushes });
             verdict.split.doubt();
         }
         self.roles.row = Some(row);

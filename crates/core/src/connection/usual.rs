@@ -54,6 +54,7 @@ impl Connection {
             && !self.is_concurrent()
             && self.ladder.is_none()
             && self.last_at == self.now
+            && !self.is_unsteady()
             && self.tap_rtt.iter().all(Option::is_some)
             && self.setup.as_ref().is_none_or(|setup| setup.done)
             && self.beyond().is_none()

@@ -5,7 +5,8 @@
 /// Linux numbers the packets of a connection from a random start, a super-segment taking one number a packet
 /// (`ip_select_ident_segs`). Windows counts the packets of the whole host in one row: as long as a connection has the
 /// host for itself that looks the same, and what the host sends elsewhere looks like packets that are missing. A counter
-/// that jumps often is such a one, or the capture does not have all packets anyway.
+/// that jumps often is such a one, or the capture does not have all packets anyway. So is one whose packets have more than 64 hops to
+/// live: Linux lets them begin with 64 (IPDEFTTL, include/uapi/linux/ip.h), Windows with 128.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct IpIdCounter {
     expected: Option<u16>,
@@ -13,9 +14,12 @@ pub(crate) struct IpIdCounter {
     jumps: u8,
     /// The last packet was the first that did not follow, too early in the connection to say more.
     suspect: bool,
+    /// It counts all packets of the host.
+    of_host: bool,
 }
 
 impl IpIdCounter {
+    const LINUX_TTL: u8 = 64;
     const TRUSTED: u8 = 2;
     const PLAUSIBLE_GAP: u16 = 256;
     /// Packets that follow one another for each jump.
@@ -24,12 +28,18 @@ impl IpIdCounter {
 
     /// Whether so many packets followed one another that a jump is this connection's own, whenever it comes.
     pub(crate) fn is_proven(self) -> bool {
-        self.hits >= Self::PROVEN && self.hits / Self::PROVEN >= self.jumps
+        !self.of_host && self.hits >= Self::PROVEN && self.hits / Self::PROVEN >= self.jumps
     }
 
     /// Whether a packet may be missing before the last one: it was the first not to follow, behind one or two that did.
     pub(crate) fn suspects(self) -> bool {
-        self.suspect
+        self.suspect && !self.of_host
+    }
+
+    /// A packet of this sender's has so many hops to live.
+    #[inline]
+    pub(crate) fn on_ttl(&mut self, ttl: u8) {
+        self.of_host |= ttl > Self::LINUX_TTL;
     }
 
     /// Nothing is missing before the last packet.
@@ -96,7 +106,7 @@ impl IpIdCounter {
         let trusted = self.hits >= Self::TRUSTED && self.hits / Self::STEADY >= self.jumps;
         self.suspect = !trusted && self.hits > 0 && self.jumps == 0;
         self.jumps = self.jumps.saturating_add(1);
-        if trusted { missed } else { 0 }
+        if trusted && !self.of_host { missed } else { 0 }
     }
 }
 
@@ -110,6 +120,15 @@ mod tests {
         let ids = [100_u16, 101, 102, 103, 108, 110, 114, 115, 119];
         let missed: Vec<u16> = ids.into_iter().map(|id| counter.on_packet(id, 1)).collect();
         assert_eq!(missed, [0, 0, 0, 0, 4, 1, 0, 0, 0]);
+    }
+
+    #[test]
+    fn a_host_of_another_kind_has_none() {
+        let mut counter = IpIdCounter::default();
+        counter.on_ttl(128);
+        let ids = [100_u16, 101, 102, 103, 108];
+        assert_eq!(ids.map(|id| counter.on_packet(id, 1)), [0; 5]);
+        assert!(!counter.suspects());
     }
 
     #[test]

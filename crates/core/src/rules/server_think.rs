@@ -34,6 +34,8 @@ const REACTS: i64 = 10;
 const ASKS_AGAIN_MIN: Duration = Duration::from_secs(1);
 /// A server that speaks first and takes longer may have nothing to say to somebody who waits.
 const GREETS_MAX: Duration = Duration::from_millis(200);
+/// No host holds back an acknowledgement for longer (TCP_DELACK_MAX, include/net/tcp.h; Windows' timer).
+const DELAYED_ACK_MAX: Duration = Duration::from_millis(200);
 /// A path whose packets were late by this much varies.
 pub(crate) const VARIED_MIN: Duration = Duration::from_millis(1);
 
@@ -169,7 +171,8 @@ fn own_time(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration, beh
     // Near the client, a request that was late on its way looks like a server that took longer.
     let varied = rtt_to_server > pair.tap_rtt[open.initiator]
         && pair.flows.iter().any(|flow| flow.queued_peak >= left.max(VARIED_MIN));
-    let most = surest(open, left);
+    let surest = surest(open, left);
+    let most = if answers_late(pair, open, segment) { Confidence::Possible } else { surest };
     let confidence = match (missed || varied, near && !or_cork) {
         (true, _) => Confidence::Possible,
         // Without the handshake nothing tells whether whoever acknowledges is as far away as whoever answers (`proxy`).
@@ -181,7 +184,7 @@ fn own_time(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration, beh
     let mut think = Charge::new(Cause::ServerThink, flow.side, Duration::ZERO, confidence);
     if or_cork || missed {
         think = think.detail(Detail { form: Some(Form::OrCork), ..Detail::default() });
-    } else if most == Confidence::Possible {
+    } else if surest == Confidence::Possible {
         think = think.detail(Detail { form: Some(Form::OrNews), ..Detail::default() });
     }
     think
@@ -199,6 +202,20 @@ fn surest(open: &Open, wait: Duration) -> Confidence {
     } else {
         Confidence::Certain
     }
+}
+
+/// Whether a request that went out again was acknowledged much later than the copy that arrived can have reached a host: that acknowledges
+/// within its timer, whatever its program does. The path held what was sent or the acknowledgement (a spurious timeout, RFC 3522), or lost
+/// another copy (Karn's ambiguity).
+pub(crate) fn answers_late(pair: &Pair<'_>, open: &Open, segment: &Segment) -> bool {
+    let Some(repaired) = open.request.repaired_at() else { return false };
+    let asked = &pair.flows[open.initiator];
+    let known = asked.view.clocking_ack().map(|ack| ack.earliest_departure).filter(|&at| at > repaired);
+    let acked = asked.acked_in_transit(repaired).or(known).unwrap_or(segment.at);
+    let echoed = segment.options.timestamps.map(|stamps| stamps.ecr);
+    let first = echoed.is_some_and(|echoed| open.request.answered_before_repair(echoed));
+    let from = open.request.last.filter(|_| first).map_or(repaired, |last| last.at);
+    acked - from > pair.tap_rtt[CLIENT] + pair.tap_rtt[SERVER] + DELAYED_ACK_MAX
 }
 
 /// Whether the last of a request that went out again cannot be what the peer reacted to with `segment`: it came sooner

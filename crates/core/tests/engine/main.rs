@@ -28,6 +28,7 @@ mod fast_open;
 mod field;
 mod field2;
 mod field3;
+mod field4;
 mod flows;
 mod frames;
 mod generate;
