@@ -1,13 +1,23 @@
 //! Is a difference of two means more than chance?
 //!
 //! A permutation test: were both samples of one kind, any division of them would give such a difference as often. What follows each
-//! other in time is alike (a queue, a burst of losses), so that not single values are exchanged but blocks of neighbours. The range is
-//! that of 95 % of bootstrap resamplings, of blocks as well. The seed is fixed: the same captures give the same answer.
+//! other in time is alike (a queue, a burst of losses), so that not single values are exchanged but blocks of neighbours, of three times the
+//! values for which one is like the next (the integrated autocorrelation time; Sokal, Monte Carlo Methods in Statistical Mechanics, 1997). The
+//! range is that of 95 % of bootstrap resamplings, of blocks as well. The seed is fixed: the same captures give the same answer.
 
 /// Divisions and resamplings tried.
 const TRIALS: usize = 4_999;
-/// A longer sample is cut into so many blocks.
+/// A longer sample is cut into so many blocks at most, and a shorter one into so many at least.
 const BLOCKS: usize = 64;
+const BLOCKS_MIN: f64 = VALUES_MIN as f64;
+/// Values of a block, by the autocorrelation time: then what goes on from one block into the next matters little.
+const APART: f64 = 3.0;
+/// Correlations are summed up to so many times what they come to (Sokal's window).
+const WINDOW: f64 = 2.0;
+/// Fewer values show no correlation, and neighbours are taken as independent.
+const CORRELATED_MIN: usize = 20;
+/// Of more values, the means of so many groups of neighbours are correlated.
+const CORRELATED_MAX: usize = 2_048;
 /// Below this many values on either side no division is rare enough to say anything (2 of the 252 divisions of five and five).
 pub(crate) const VALUES_MIN: usize = 5;
 
@@ -27,7 +37,12 @@ pub fn of(before: &[f64], after: &[f64]) -> Option<Chance> {
     if before.len() < VALUES_MIN || after.len() < VALUES_MIN {
         return None;
     }
-    let (before, after) = (blocks(before), blocks(after));
+    // With too few blocks to go by, chance has the benefit of the doubt.
+    let alike = alike(before, after);
+    let wanted = [before, after].map(|values| values.len() as f64 / alike);
+    let doubt = wanted.iter().map(|count| (BLOCKS_MIN / count).max(1.0)).fold(1.0, f64::max).powi(2);
+    let cut = |values: &[f64], count: f64| blocks(values, count.max(BLOCKS_MIN) as usize);
+    let (before, after) = (cut(before, wanted[0]), cut(after, wanted[1]));
     let seen = (mean(&after) - mean(&before)).abs();
     let mut random = Random(0x7463_7077_6879_0001);
     let mut all = [before.clone(), after.clone()].concat();
@@ -45,20 +60,55 @@ pub fn of(before: &[f64], after: &[f64]) -> Option<Chance> {
         (0..TRIALS).map(|_| resampled(&after, &mut random) - resampled(&before, &mut random)).collect();
     draws.sort_by(f64::total_cmp);
     let at = |share: f64| draws[((TRIALS - 1) as f64 * share) as usize];
-    Some(Chance { p: as_large as f64 / (TRIALS + 1) as f64, low: at(0.025), high: at(0.975) })
+    let p = (as_large as f64 / (TRIALS + 1) as f64 * doubt).min(1.0);
+    Some(Chance { p, low: at(0.025), high: at(0.975) })
 }
 
 /// Sum and number of neighbours.
 type Block = (f64, f64);
 
-fn blocks(values: &[f64]) -> Vec<Block> {
-    let count = values.len().min(BLOCKS);
+fn blocks(values: &[f64], most: usize) -> Vec<Block> {
+    groups(values, most.min(BLOCKS))
+}
+
+fn groups(values: &[f64], most: usize) -> Vec<Block> {
+    let count = values.len().min(most);
     (0..count)
         .map(|block| {
             let part = &values[block * values.len() / count..(block + 1) * values.len() / count];
             (part.iter().sum(), part.len() as f64)
         })
         .collect()
+}
+
+/// So many values in a row are taken as one block.
+fn alike(before: &[f64], after: &[f64]) -> f64 {
+    if before.len().min(after.len()) < CORRELATED_MIN {
+        return 1.0;
+    }
+    let size = (before.len().max(after.len()) as f64 / CORRELATED_MAX as f64).max(1.0);
+    let samples = [before, after].map(|values| {
+        let all = mean(&groups(values, values.len()));
+        let groups = groups(values, (values.len() as f64 / size).ceil() as usize);
+        groups.iter().map(|(sum, count)| sum / count - all).collect::<Vec<_>>()
+    });
+    // Of both samples, each about its own mean.
+    let covariance = |lag: usize| -> f64 {
+        samples.iter().map(|values| values.iter().zip(&values[lag..]).map(|(a, b)| a * b).sum::<f64>()).sum()
+    };
+    let variance = covariance(0);
+    if variance <= 0.0 {
+        return 1.0;
+    }
+    let longest = samples.iter().map(Vec::len).min().unwrap_or(0) / 2;
+    let mut time = 1.0;
+    for lag in 1..longest {
+        time += 2.0 * covariance(lag) / variance;
+        if lag as f64 >= WINDOW * time {
+            break;
+        }
+    }
+    APART * time.max(1.0) * size
 }
 
 fn mean(blocks: &[Block]) -> f64 {
@@ -105,6 +155,49 @@ mod tests {
                 .count();
             assert!((11..=42).contains(&below), "{below} of 500 with {count} values each");
         }
+    }
+
+    /// Exchanges of a service that is slow in episodes, of so many exchanges each.
+    fn service(seed: u64, count: usize, episode: usize) -> Vec<f64> {
+        let mut random = Random(seed);
+        let mut slow = 0;
+        (0..count)
+            .map(|_| {
+                if slow == 0 && random.below(50) == 0 {
+                    slow = episode;
+                }
+                let usual = 100_000.0 * f64::from(1_u32 << random.below(4)) + random.below(100_000) as f64;
+                let held = if slow > 0 { 20_000_000.0 + random.below(40_000_000) as f64 } else { 0.0 };
+                slow = slow.saturating_sub(1);
+                usual + held
+            })
+            .collect()
+    }
+
+    /// The same service twice: 95 of 100 comparisons at least call it chance, where there are exchanges enough for some episodes.
+    /// (With blocks of a 64th of the sample whatever it is like, 10 and 17 of 100 differed with episodes of 3 and of 10, and 49 with 40 exchanges.)
+    #[test]
+    fn episodes_are_chance_too() {
+        for (count, episode) in [(40, 1), (40, 3), (200, 1), (200, 3), (200, 10), (1_000, 10), (1_000, 30)] {
+            let differ = |seed: &u64| {
+                let of_one_kind = [0, 1].map(|half| service(2 * seed + half, count, episode));
+                of(&of_one_kind[0], &of_one_kind[1]).is_some_and(|chance| chance.p < 0.05)
+            };
+            let differ = (0..200).filter(differ).count();
+            assert!(differ <= 14, "{differ} of 200 with {count} exchanges and episodes of {episode}");
+        }
+    }
+
+    /// And what is no chance is found: ten milliseconds more, in an exchange of six on average.
+    #[test]
+    fn a_change_beside_episodes_is_found() {
+        let found = (0..50).filter(|seed| {
+            let before = service(2 * seed, 400, 3);
+            let after: Vec<f64> = service(2 * seed + 1, 400, 3).iter().map(|ns| ns + 10_000_000.0).collect();
+            of(&before, &after).is_some_and(|chance| chance.p < 0.05)
+        });
+        let found = found.count();
+        assert!(found >= 48, "{found} of 50");
     }
 
     #[test]
