@@ -28,7 +28,7 @@ pub use epoch::orders::{Epoch, Orders, Roll};
 pub use epoch::requests::Requests;
 pub use epoch::shard::Shard;
 pub use tally::ledger::{LADDERS_MAX, Listing};
-pub use tally::thinning::stands_for;
+pub use tally::thinning::{stands_for, thinned};
 pub use words::cause::{Cause, Side};
 pub use words::form::Form;
 pub use words::mark::{Credit, Mark, Role};

@@ -7,6 +7,7 @@ use tcpwhy_wire::Duration;
 use crate::bill::account::{Account, LineView};
 
 use crate::tally::closed::Closed;
+use crate::tally::numbers::ByNumber;
 use crate::tally::service::Services;
 use crate::tally::thinning::{self, Kept};
 use crate::words::cause::{Cause, Side};
@@ -145,7 +146,9 @@ pub(crate) struct Ledger {
     level: u32,
     thinned: u32,
     kept: Kept,
-    connections: BTreeMap<u64, ConnectionTotals>,
+    connections: ByNumber<ConnectionTotals>,
+    /// Of those that have no number yet, by their first packets.
+    unnumbered: BTreeMap<u64, ConnectionTotals>,
     /// Numbers of the connections that were asked for by their first packets.
     chosen: Vec<u64>,
     /// Connections that have their number, over all shards.
@@ -171,7 +174,8 @@ impl Ledger {
             level: 0,
             thinned: 0,
             kept: Kept::default(),
-            connections: BTreeMap::new(),
+            connections: ByNumber::default(),
+            unnumbered: BTreeMap::new(),
             chosen: Vec::new(),
             numbered: 0,
             packet: 0,
@@ -241,7 +245,8 @@ impl Ledger {
         self.level = level.max(self.level);
         if self.level > self.thinned {
             self.thinned = self.level;
-            self.connections.values_mut().chain(finished).for_each(|totals| totals.thin(self.thinned));
+            let kept = self.connections.values_mut().chain(self.unnumbered.values_mut());
+            kept.chain(finished).for_each(|totals| totals.thin(self.thinned));
         }
     }
 
@@ -253,7 +258,7 @@ impl Ledger {
     /// Connections get their numbers, by which `count` have one.
     pub(crate) fn number(&mut self, count: u64, number: impl Fn(u64) -> u64) {
         self.services.number(&number);
-        for (connection, mut totals) in self.connections.split_off(&UNNUMBERED) {
+        for (connection, mut totals) in std::mem::take(&mut self.unnumbered) {
             let connection = number(connection);
             if self.lists(connection) {
                 let numbered = connection & UNNUMBERED == 0;
@@ -263,7 +268,7 @@ impl Ledger {
                     self.listed += totals.exchanges.len() as u64;
                     self.lists_bytes += totals.exchanges.len() * LISTED;
                 }
-                self.connections.insert(connection, totals);
+                *self.list_of(connection) = totals;
             }
         }
         self.numbered = count;
@@ -294,7 +299,12 @@ impl Ledger {
     }
 
     pub(crate) fn connection(&mut self, connection: u64) -> ConnectionTotals {
-        self.connections.remove(&connection).unwrap_or_default()
+        let known = if connection & UNNUMBERED == 0 {
+            self.connections.remove(&connection)
+        } else {
+            self.unnumbered.remove(&connection)
+        };
+        known.unwrap_or_default()
     }
 
     /// Takes a finished setup, exchange or one-way message.
@@ -316,7 +326,7 @@ impl Ledger {
         if !self.lists(closed.connection) {
             return;
         }
-        let list = self.connections.entry(closed.connection).or_default();
+        let list = self.list_of(closed.connection);
         for line in account.summary() {
             list.add(line);
         }
@@ -326,6 +336,15 @@ impl Ledger {
             return;
         }
         self.list(closed, account, elapsed);
+    }
+
+    #[inline]
+    fn list_of(&mut self, connection: u64) -> &mut ConnectionTotals {
+        if connection & UNNUMBERED == 0 {
+            self.connections.entry(connection).or_default()
+        } else {
+            self.unnumbered.entry(connection).or_default()
+        }
     }
 
     /// Keeps the exchange itself, where there is room for it.
@@ -361,7 +380,8 @@ impl Ledger {
             request: None,
             bill: account.lines(),
         };
-        self.connections.entry(closed.connection).or_default().exchanges.push((self.packet, exchange));
+        let packet = self.packet;
+        self.list_of(closed.connection).exchanges.push((packet, exchange));
     }
 
     /// Takes over what another shard's ledger knows.

@@ -3,5 +3,6 @@
 pub(crate) mod closed;
 pub(crate) mod ledger;
 pub(crate) mod listed;
+pub(crate) mod numbers;
 pub(crate) mod service;
 pub(crate) mod thinning;

@@ -4,9 +4,9 @@
 //! Whether it is kept rests on its packets and its time alone, and what a level keeps, the levels below keep too: so what is listed at
 //! the end is the same however the work is spread.
 
-use tcpwhy_wire::Duration;
+use tcpwhy_wire::{Duration, Instant};
 
-use crate::words::report::{Exchange, Report};
+use crate::words::report::{Connection, Exchange, Omitted, Report};
 
 /// An exchange of no time has one lot of 2^level, and one more for each so long.
 const LOT: Duration = Duration::from_millis(1);
@@ -92,9 +92,111 @@ pub fn stands_for(report: &Report) -> Vec<u64> {
     listed().map(each).collect()
 }
 
+/// The same with no more than `most` exchanges in its lists, the slower the likelier; of those that began within a span, where one is given.
+/// Connections of which nothing is left are not in the list.
+pub fn thinned(report: &Report, most: usize, within: Option<[Instant; 2]>) -> Report {
+    let is_within =
+        |exchange: &Exchange| within.is_none_or(|[from, to]| exchange.start >= from && exchange.start <= to);
+    let listed = || report.connections.iter().flat_map(|connection| &connection.exchanges);
+    let (mut kept, mut all) = (Kept::default(), 0);
+    for (exchange, stands_for) in listed().zip(stands_for(report)).filter(|(exchange, _)| is_within(exchange))
+    {
+        kept.add(exchange.level());
+        all += stands_for;
+    }
+    let level = kept.level(report.thinned, most);
+    let connections: Vec<Connection> = report
+        .connections
+        .iter()
+        .filter_map(|connection| {
+            let keeps = |exchange: &&Exchange| is_within(exchange) && exchange.level() >= level;
+            let exchanges: Vec<Exchange> = connection.exchanges.iter().filter(keeps).cloned().collect();
+            let bill = connection.bill.clone();
+            (!exchanges.is_empty()).then_some(Connection {
+                exchanges,
+                bill,
+                ladder: Vec::new(),
+                ..*connection
+            })
+        })
+        .collect();
+    let left: u64 = connections.iter().map(|connection| connection.exchanges.len() as u64).sum();
+    let omitted = Omitted { exchanges: all.saturating_sub(left), ..report.omitted };
+    let (bill, findings, notes) = (report.bill.clone(), report.findings.clone(), report.notes.clone());
+    Report { connections, omitted, thinned: level, bill, findings, notes, ..*report }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::words::cause::Side;
+    use crate::words::report::{Kind, Vantage};
+    use tcpwhy_wire::Endpoint;
+
+    /// Exchanges of a microsecond each, one each microsecond, the tenth of a second.
+    fn report(count: u64) -> Report {
+        let exchange = |n: u64| Exchange {
+            n,
+            kind: Kind::Exchange,
+            initiator: Side::Client,
+            by: None,
+            start: Instant::from_nanos(1_000 * n as i64),
+            elapsed: if n.is_multiple_of(10) { Duration::from_secs(1) } else { Duration::from_micros(1) },
+            awaited: Duration::ZERO,
+            client_idle: Duration::ZERO,
+            request_bytes: 1,
+            reply_bytes: 1,
+            packets: [2 * n + 1, 2 * n + 2],
+            request: None,
+            bill: Vec::new(),
+        };
+        let end = Endpoint::v4([10, 0, 0, 1], 80);
+        let connection = Connection {
+            id: 1,
+            client: end,
+            server: end,
+            assumed: false,
+            vantage: Vantage::Client,
+            rtt_min: None,
+            mss: [None; 2],
+            packets: 2 * count,
+            bytes: [count; 2],
+            packet_range: [1, 2 * count],
+            span: [Instant::from_nanos(0), Instant::from_nanos(1_000 * count as i64)],
+            billed: count,
+            by_clock: Duration::ZERO,
+            bill: Vec::new(),
+            exchanges: (0..count).map(exchange).collect(),
+            ladder: Vec::new(),
+            ladder_omitted: 0,
+        };
+        Report { connections: vec![connection], ..Report::default() }
+    }
+
+    #[test]
+    fn what_is_left_stands_for_all_of_the_span_and_the_slow_stay() {
+        let all = report(10_000);
+        for (within, of, slow) in [(None, 10_000, 1_000), (Some([2_000_000, 3_999_999]), 2_000, 200)] {
+            let within = within.map(|ends| ends.map(Instant::from_nanos));
+            let some = thinned(&all, 500, within);
+            let left = &some.connections[0].exchanges;
+            let is_within =
+                |exchange: &Exchange| within.is_none_or(|[from, to]| (from..=to).contains(&exchange.start));
+            assert!(left.iter().all(is_within));
+            let kept = |exchange: &&Exchange| exchange.elapsed == Duration::from_secs(1);
+            let most = left.iter().filter(kept).count();
+            assert!(left.len() <= 500 && (most == slow || left.len() > 250), "{most} of {}", left.len());
+            assert_eq!(stands_for(&some).iter().sum::<u64>(), of, "{within:?}");
+            // What is thinned in two steps is what is thinned at once.
+            assert_eq!(thinned(&thinned(&all, 4_000, None), 500, within).connections, some.connections);
+        }
+        assert_eq!(thinned(&all, 10_000, None), all);
+        assert!(
+            thinned(&all, 500, Some([Instant::from_nanos(-9), Instant::from_nanos(-1)]))
+                .connections
+                .is_empty()
+        );
+    }
 
     #[test]
     fn a_level_keeps_half_of_the_one_below_and_nothing_else() {

@@ -1,0 +1,28 @@
+//! How is what a connection has come to found by its number, at the end of each exchange?
+//!
+//! Numbers are given out by this program, one after the other, so that a hash need not defend itself: the product with an odd number
+//! has each low bit of the next numbers differ (Knuth, The Art of Computer Programming 3, 6.4).
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// By a connection's number. Whoever walks over it does to each what depends on nothing else.
+pub(crate) type ByNumber<T> = HashMap<u64, T, BuildHasherDefault<NumberHasher>>;
+
+/// Of a single number.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct NumberHasher(u64);
+
+impl Hasher for NumberHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = (self.0 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
