@@ -1,6 +1,6 @@
 // How is a cause told apart? A hue for its class, a shade within it, a shape and its name: never by colour alone.
 
-import type { Data } from "./load"
+import type { Page } from "./contract"
 
 /** Hues that colour-blind people tell apart (Okabe and Ito), as OKLCH hue and chroma. */
 const HUES: Record<string, [number, number]> = {
@@ -23,11 +23,11 @@ export interface Cause {
   shape: Shape
 }
 
-export function causesOf(data: Data): Cause[] {
+export function causesOf(causes: Page["causes"]): Cause[] {
   const seen: Record<string, number> = {}
   const size: Record<string, number> = {}
-  for (const cause of data.page.causes) size[cause.class] = (size[cause.class] ?? 0) + 1
-  return data.page.causes.map((cause, at) => {
+  for (const cause of causes) size[cause.class] = (size[cause.class] ?? 0) + 1
+  return causes.map((cause, at) => {
     const n = (seen[cause.class] = (seen[cause.class] ?? -1) + 1)
     const [hue, chroma] = HUES[cause.class]
     const part = size[cause.class] > 1 ? n / (size[cause.class] - 1) : 0.5

@@ -28,6 +28,10 @@ export interface Page {
    */
   anonymized: boolean
   /**
+   * Whoever shows the page can be asked for what is not in it: `data?from=NS&to=NS` for the exchanges of a span since the origin, `data?connection=ID` for the packets of a connection, both together for those of a span.
+   */
+  served: boolean
+  /**
    * The document tcpwhy.report/1, with an empty list of connections.
    */
   report: {
@@ -139,6 +143,7 @@ export interface Packets {
   exchange: Column
   trigger: Column
   released_by: Column
+  ways: Ways
   [k: string]: unknown
 }
 /**
@@ -169,6 +174,14 @@ export interface Rounds {
   flight_bytes: Column
   window_bytes: Column
   cause: Column
+  ns: Column
+  [k: string]: unknown
+}
+/**
+ * One-way delays, of packets that two captures have: the time between both, as their clocks show it when each way is given half of the smallest round trip between them.
+ */
+export interface Ways {
+  row: Column
   ns: Column
   [k: string]: unknown
 }

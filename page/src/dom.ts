@@ -42,8 +42,8 @@ export function behind(summary: string, ...children: Child[]): HTMLElement {
   return h("details", {}, h("summary", {}, summary), ...children)
 }
 
-/** A command with a button that copies it. */
-export function command(text: string): HTMLElement {
+/** A button that copies a text. */
+export function copies(text: string): HTMLElement {
   const said = h("span", { role: "status", class: "said" })
   const copy = () => {
     const done = () => (said.textContent = "copied")
@@ -54,7 +54,12 @@ export function command(text: string): HTMLElement {
     if (document.execCommand("copy")) done()
     field.remove()
   }
-  return h("div", { class: "command" }, h("code", { tabindex: 0 }, text), h("button", { type: "button", click: copy, "aria-label": `Copy: ${text}` }, "Copy"), said)
+  return h("span", { class: "copies" }, h("button", { type: "button", class: "link", click: copy, "aria-label": `Copy: ${text}` }, "Copy"), " ", said)
+}
+
+/** A command to copy. */
+export function command(text: string): HTMLElement {
+  return h("div", { class: "command" }, h("code", { tabindex: 0 }, text), copies(text))
 }
 
 /** What may come behind the next picture: tables beside one that somebody moves. */

@@ -1,7 +1,7 @@
 // What is to be done? Each finding in the order of cost, drawn packet by packet where it shows best, with the fixes in the words of the reader's stack.
 
 import { swatch } from "./bill"
-import { behind, command, h } from "./dom"
+import { behind, command, copies, h } from "./dom"
 import { ladder } from "./ladder"
 import type { Finding, Remedy } from "./load"
 import { remembered } from "./state"
@@ -10,10 +10,19 @@ import { count, percent, sure, time } from "./words"
 
 /** So many are drawn; the others stand in the list. */
 const DRAWN = 6
+/** Of the rest so many are listed at once. */
+const LISTED = 8
+/** Stacks told at once. */
+const SHOWN = 4
 
 function saving(remedy: Remedy): string {
   if (remedy.saves_ns === null || remedy.saves_ns <= 0) return ""
   return ` Saves ${remedy.saves_kind === "at-most" ? "at most" : "about"} ${time(remedy.saves_ns)}.`
+}
+
+/** How it is said in each stack, to copy. */
+function words(how: Remedy["how"]): HTMLElement {
+  return h("dl", { class: "how" }, ...how.flatMap((how) => [h("dt", {}, how.stack), h("dd", {}, h("code", {}, how.text), " ", copies(how.text))]))
 }
 
 function fixes(finding: Finding, stack: string): HTMLElement {
@@ -24,13 +33,14 @@ function fixes(finding: Finding, stack: string): HTMLElement {
       h("p", {}, `${remedy.what}.`, h("strong", {}, saving(remedy))),
       remedy.caveat && h("p", { class: "quiet" }, remedy.caveat),
       none && h("p", { class: "quiet" }, `No words for ${stack}; choose another stack.`),
-      how.length > 0 && h("dl", { class: "how" }, ...how.flatMap((how) => [h("dt", {}, how.stack), h("dd", {}, h("code", {}, how.text))])))
+      how.length > 0 && words(how.slice(0, stack === "" ? SHOWN : undefined)),
+      stack === "" && how.length > SHOWN && behind(`In the words of ${how.length - SHOWN} more`, words(how.slice(SHOWN))))
   })
   return h("ol", { class: "fixes" }, ...items)
 }
 
 export function findingsView(context: Context): HTMLElement {
-  const { data, byName, store } = context
+  const { whole: data, byName, store } = context
   const { findings } = data.report
   const offered = data.page.stacks.filter((stack) => findings.some((finding) => finding.remedies.some((remedy) => remedy.how.some((how) => how.stack === stack))))
   const kept = remembered.get("stack") ?? ""
@@ -50,7 +60,7 @@ export function findingsView(context: Context): HTMLElement {
     const draw = () => place.replaceChildren(fixes(finding, select.value))
     redraw.push(draw)
     draw()
-    const drawn = () => ladder(context, connection, exchange) ?? h("p", { class: "quiet" }, "Its packets are not in this file; the command below shows them.")
+    const drawn = () => ladder({ ...context, data }, connection, exchange) ?? h("p", { class: "quiet" }, "Its packets are not in this file; the command below shows them.")
     const picture = h("div")
     const open = at < DRAWN && (matters || at === 0)
     const body = [
@@ -63,20 +73,22 @@ export function findingsView(context: Context): HTMLElement {
       behind("Where to look", command(`${data.page.again} --connection ${connection} --exchange ${exchange}`),
         finding.evidence.length > 0 && command(`frame.number in {${finding.evidence.join(",")}}`), command(`tcpwhy explain ${finding.cause}`)),
     ]
-    const head = h("h3", {}, swatch(cause), ` ${finding.cause}, ${whose}`)
-    const article = h("article", { class: "finding", "data-cause": finding.cause }, head, h("p", { class: "sentence" }, `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}.`))
+    const named = [swatch(cause), ` ${finding.cause}, ${whose}`]
+    const told = `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}.`
     if (open) {
       picture.append(drawn())
-      article.append(...body.filter((part) => part !== false))
-    } else {
-      const more = behind(`${time(finding.ns)}, ${percent(finding.ns, data.report.elapsed_ns)} of the time`, ...body)
-      more.addEventListener("toggle", () => picture.childElementCount === 0 && picture.append(drawn()), { once: true })
-      article.append(more)
+      return h("article", { class: "finding", "data-cause": finding.cause }, h("h3", {}, ...named), h("p", { class: "sentence" }, told), ...body)
     }
-    return article
+    // One line each for what takes little: it is there, and not in the way.
+    const more = h("details", {}, h("summary", {}, h("h3", { class: "small" }, ...named), h("span", { class: "quiet" }, ` ${time(finding.ns)}, ${percent(finding.ns, data.report.elapsed_ns)} of the time`)), h("p", { class: "sentence" }, told), ...body)
+    more.addEventListener("toggle", () => picture.childElementCount === 0 && picture.append(drawn()), { once: true })
+    return h("article", { class: "finding small", "data-cause": finding.cause }, more)
   })
+  const first = articles.slice(0, articles.findLastIndex((article) => !article.classList.contains("small")) + 1)
+  const rest = articles.slice(first.length)
   return h("section", { "aria-labelledby": "findings-head", id: "findings" },
     h("h2", { id: "findings-head" }, "What to act on"),
     findings.length === 0 ? h("p", {}, "No finding.") : h("p", {}, h("label", { for: "stack" }, "Fixes in the words of "), select),
-    ...articles)
+    ...first,
+    rest.length > 0 && h("div", { class: "rest" }, h("h3", {}, "Also billed, less to gain"), ...rest.slice(0, LISTED), rest.length > LISTED && behind(`${count(rest.length - LISTED)} more`, ...rest.slice(LISTED))))
 }

@@ -45,10 +45,10 @@ function mostly({ causes }: Context, group: Group): string {
 }
 
 export function groupsView(context: Context): HTMLElement {
-  const { data, causes, store } = context
-  const { connections } = data
+  const { causes, store } = context
   const place = h("div", { id: "groups" })
   const part = (title: string, which: keyof State | null, key: (row: number) => string, open: (group: Group) => void) => {
+    const { data } = context
     const rows = selected(data, causes, store.state, which ?? undefined)
     const all = groups(context, rows, key)
     const longest = all[0]?.ns ?? 1
@@ -60,6 +60,7 @@ export function groupsView(context: Context): HTMLElement {
   }
   const toggle = (which: "service" | "client") => (group: Group) => store.change({ [which]: store.state[which] === group.key ? null : group.key })
   const draw = () => {
+    const { connections } = context.data
     place.replaceChildren(
       h("h3", {}, "By service, client and connection"),
       part("Services", "service", (row) => connections.endpoints[connections.server[row]], toggle("service")),
@@ -68,8 +69,8 @@ export function groupsView(context: Context): HTMLElement {
       slowest(context))
   }
   const soon = later(draw)
-  store.on((state, before) => {
-    if (state.c === before.c && state.x === before.x) soon()
+  store.on((state, before, fresh) => {
+    if (fresh || state.c === before.c && state.x === before.x) soon()
   })
   draw()
   return place

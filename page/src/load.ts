@@ -1,5 +1,6 @@
 // How does the page get its data? Unpacked from the element that holds it, columns added up into typed arrays.
 
+import type { Comparison } from "./compare"
 import type { Column, Page } from "./contract"
 
 /** Each number of a column is what it adds to the one before. */
@@ -102,6 +103,7 @@ function packetsOf(packets: Page["packets"][number]) {
     gaps: unpackedTable(packets.gaps),
     sacks: unpackedTable(packets.sacks),
     rounds: unpackedTable(packets.rounds),
+    ways: unpackedTable(packets.ways),
   }
 }
 
@@ -117,16 +119,34 @@ function unpacked(page: Page) {
 
 export type Data = ReturnType<typeof unpacked>
 
+/** Two captures compared, and the causes of a page. */
+export interface Compared {
+  schema: "tcpwhy.compared/1"
+  causes: Page["causes"]
+  comparison: Comparison
+}
+
 /** What the file holds, as it was written. */
-export async function document_(): Promise<Page> {
+async function written(): Promise<Page | Compared> {
   const text = document.getElementById("data")?.textContent ?? ""
   const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0))
   const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))
-  const page = (await new Response(plain).json()) as Page
-  if (page.schema !== "tcpwhy.page/1") throw new Error(`data of the form ${page.schema}, which this page does not know`)
-  return page
+  return (await new Response(plain).json()) as Page | Compared
 }
 
-export async function load(): Promise<Data> {
-  return unpacked(await document_())
+export async function load(): Promise<Data | Compared> {
+  const document = await written()
+  if (document.schema === "tcpwhy.compared/1") return document
+  if (document.schema !== "tcpwhy.page/1") throw new Error("data of a form that this page does not know")
+  return unpacked(document)
+}
+
+/** What whoever serves the page answers; null where that is nothing. */
+export async function fetched(query: string): Promise<Data | null> {
+  try {
+    const answer = await fetch(query)
+    return answer.ok ? unpacked((await answer.json()) as Page) : null
+  } catch {
+    return null
+  }
 }

@@ -51,3 +51,12 @@ export function plot(place: HTMLElement, height: number, options: Omit<uPlot.Opt
   addEventListener("theme", () => drawn.redraw())
   return drawn
 }
+
+/** Bytes on an axis, in the unit of the largest tick. */
+export function byteTicks(ticks: number[]): string[] {
+  const most = Math.max(...ticks.map(Math.abs), 1)
+  const [unit, name] = most >= 1e9 ? [1e9, "GB"] : most >= 1e6 ? [1e6, "MB"] : most >= 1e4 ? [1e3, "kB"] : [1, "B"]
+  const step = ticks.length > 1 ? Math.abs(ticks[1] - ticks[0]) / unit : 1
+  const digits = Math.min(6, Math.max(0, Math.ceil(-Math.log10(step) - 1e-9) + (/^0?\.?0*25|^2\.5/.test(String(step)) ? 1 : 0)))
+  return ticks.map((tick) => `${(tick / unit).toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits })} ${name}`)
+}

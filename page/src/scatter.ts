@@ -1,6 +1,7 @@
 // How long did each exchange take, and when? Each is a point, coloured and shaped by what took most of it; drag to select.
 
 import uPlot from "uplot"
+import { swatch } from "./bill"
 import { trace } from "./causes"
 import { h } from "./dom"
 import { plot, spanAxis, timeAxis } from "./plot"
@@ -9,8 +10,10 @@ import type { Context } from "./view"
 import { clock, counted, count, kinds, percent, time } from "./words"
 
 export function scatterView(context: Context): HTMLElement {
-  const { data, causes, store } = context
-  const { exchanges, page } = { ...data }
+  const { causes, store } = context
+  const { page, report } = context.whole
+  let { data } = context
+  let { exchanges } = data
   const place = h("div", { class: "plot", "data-view": "scatter" })
   const hover = h("p", { class: "hover", "aria-live": "off", id: "scatter-hover" }, "Drag to select; point at an exchange to see what it is; click to open it.")
   const note = h("p", { class: "quiet" })
@@ -18,9 +21,8 @@ export function scatterView(context: Context): HTMLElement {
   let rows: Int32Array = new Int32Array()
   let [xs, ys] = [new Float64Array(), new Float64Array()]
   let [drawn, pointed] = [0, -1]
-  const all = data.report.setups + data.report.exchanges + data.report.one_way + data.report.subscriptions
+  const all = report.setups + report.exchanges + report.one_way + report.subscriptions
   const sum = exchanges.stands_for.reduce((a, b) => a + b, 0)
-  const shown = exchanges.stands_for.reduce((a, b) => a + (b > 0 ? 1 : 0), 0)
 
   const tell = (row: number) => {
     const cause = exchanges.cause[row] >= 0 ? causes[exchanges.cause[row]] : null
@@ -85,6 +87,7 @@ export function scatterView(context: Context): HTMLElement {
     }
     return found
   }
+  // What it takes as a whole.
   const slowest = exchanges.elapsed_ns.reduce((a, b) => Math.max(a, b), 1e3)
   const fastest = exchanges.elapsed_ns.reduce((a, b) => (b > 0 ? Math.min(a, b) : a), slowest)
   const start = (): uPlot => plot(place, 320, {
@@ -115,19 +118,24 @@ export function scatterView(context: Context): HTMLElement {
   }, [xs, ys] as unknown as uPlot.AlignedData)
 
   const update = () => {
+    if (data !== context.data) pointed = -1
+    ;({ data } = context)
+    ;({ exchanges } = data)
     rows = selected(data, causes, store.state)
     xs = Float64Array.from(rows, (row) => exchanges.start_ns[row])
     ys = Float64Array.from(rows, (row) => Math.max(1, exchanges.elapsed_ns[row]))
     place.dataset.selected = String(rows.length)
     const stands = rows.reduce((sum, row) => sum + exchanges.stands_for[row], 0)
-    const thin = shown < all ? ` ${counted(rows.length, "point")} stand for them, a sample of the whole capture: the longer an exchange took, the likelier it is one; the slowest are all there.` : ""
+    const isSample = rows.some((row) => exchanges.stands_for[row] > 1)
+    const more = context.more === null ? "" : " Select a shorter time to see more of them."
+    const thin = isSample ? ` ${counted(rows.length, "point")} stand for them, a sample${store.state.t === null ? " of the whole capture" : ""}: the longer an exchange took, the likelier it is one; the slowest are all there.${more}` : ""
     const omitted = all > sum ? ` ${count(all - sum)} more are in the bill and the findings, not in this picture.` : ""
-    note.textContent = `${shown < all && stands < sum ? "About " : ""}${count(stands)} of ${count(all)} selected.${thin}${omitted}`
+    note.textContent = `${isSample && stands < sum ? "About " : ""}${count(stands)} of ${count(all)} selected.${thin}${omitted}`
     u.setData([xs, ys] as unknown as uPlot.AlignedData)
   }
   const u = start()
-  store.on((state, before) => {
-    if (state.cause !== before.cause || state.service !== before.service || state.client !== before.client || state.t !== before.t || state.e !== before.e) update()
+  store.on((state, before, fresh) => {
+    if (fresh || state.cause !== before.cause || state.service !== before.service || state.client !== before.client || state.t !== before.t || state.e !== before.e) update()
   })
   u.over.addEventListener("click", () => {
     const row = nearest(u, u.cursor.left ?? -1, u.cursor.top ?? -1)
@@ -146,10 +154,19 @@ export function scatterView(context: Context): HTMLElement {
     else if (event.key === "Escape") store.clear()
   })
   queueMicrotask(update)
-  return h("div", {}, box, hover, note)
+  return h("div", {}, h("p", { class: "curve" }, h("strong", {}, "Elapsed time of each exchange, when it began"), legend(context)), box, hover, note)
 }
 
-export function lowerBound(sorted: Float64Array, value: number): number {
+/** What the points are: the causes that took most of some exchange, a click selects one. */
+function legend({ whole, causes, store }: Context): HTMLElement {
+  const points = new Float64Array(causes.length)
+  for (let row = 0; row < whole.exchanges.count; row++) if (whole.exchanges.cause[row] >= 0) points[whole.exchanges.cause[row]] += whole.exchanges.stands_for[row]
+  const there = causes.filter((cause) => points[cause.at] > 0).sort((a, b) => points[b.at] - points[a.at]).slice(0, 8)
+  const buttons = there.map((cause) => h("button", { type: "button", class: "mark", title: `Select what took time by ${cause.name}`, click: () => store.change({ cause: store.state.cause === cause.name ? null : cause.name }) }, swatch(cause), cause.name))
+  return h("span", { class: "marks" }, ...buttons)
+}
+
+export function lowerBound(sorted: ArrayLike<number>, value: number): number {
   let [from, to] = [0, sorted.length]
   while (from < to) {
     const middle = (from + to) >> 1

@@ -18,10 +18,11 @@ function ordered(context: Context, rows: Int32Array) {
 }
 
 export function spreadView(context: Context): HTMLElement {
-  const { data, causes, store } = context
-  const { exchanges } = data
+  const { causes, store } = context
   const place = h("div", { id: "spread" })
   const draw = () => {
+    const { data } = context
+    const { exchanges } = data
     const rows = selected(data, causes, store.state)
     if (rows.length === 0) {
       place.replaceChildren(h("p", {}, "Nothing is selected."))
@@ -46,7 +47,7 @@ export function spreadView(context: Context): HTMLElement {
       })
     })
     const every = Math.ceil(bins.length / 8)
-    const labels = bins.map((_, at) => (at % every === 0 ? s("text", { x: at * wideness, y: height + 16 }, edge(first + at)) : null))
+    const labels = bins.map((_, at) => (at % every === 0 ? s("text", { x: at * wideness, y: height + 16, "text-anchor": at * wideness > width - 50 ? "end" : at === 0 ? "start" : "middle" }, edge(first + at)) : null))
     const picture = s("svg", { viewBox: `0 0 ${width} ${height + 24}`, class: "histogram", "aria-hidden": "true" }, ...bars, ...labels)
     const whole = upTo[upTo.length - 1]
     const lines = PERCENTILES.map(([name, share]) => {
@@ -75,8 +76,8 @@ export function spreadView(context: Context): HTMLElement {
       table("Percentiles, and what took them", ["", "elapsed", "what took it (of the exchanges around it)", ""], stacked, [1]))
   }
   const soon = later(draw)
-  store.on((state, before) => {
-    if (state.c === before.c && state.x === before.x) soon()
+  store.on((state, before, fresh) => {
+    if (fresh || state.c === before.c && state.x === before.x) soon()
   })
   draw()
   return place

@@ -27,13 +27,14 @@ function read(): State {
 
 export class Store {
   state: State = read()
-  private readonly listeners: ((state: State, before: State) => void)[] = []
+  private readonly listeners: ((state: State, before: State, fresh: boolean) => void)[] = []
 
   constructor() {
     addEventListener("hashchange", () => this.take(read()))
   }
 
-  on(listener: (state: State, before: State) => void) {
+  /** `fresh`: nothing else is selected, and there is more to say of it. */
+  on(listener: (state: State, before: State, fresh: boolean) => void) {
     this.listeners.push(listener)
   }
 
@@ -51,10 +52,14 @@ export class Store {
     this.change({ ...NOTHING, c: this.state.c, x: this.state.x })
   }
 
+  refresh() {
+    for (const listener of this.listeners) listener(this.state, this.state, true)
+  }
+
   private take(state: State) {
     const before = this.state
     this.state = state
-    for (const listener of this.listeners) listener(state, before)
+    for (const listener of this.listeners) listener(state, before, false)
   }
 }
 

@@ -1,7 +1,8 @@
 // Is what the page draws what the other outputs say? Chromium on pages of real captures, compared with their JSON.
 //
 // node test/browser.mjs CASES.json: a list of {name, page, json, ladder, shots}; `json` is what `read --json` prints, `ladder` the same of
-// the first finding's connection, `shots` a folder for screenshots, of the views in `of`. Prints what failed, and how long pictures took.
+// the first finding's connection, `shots` a folder for screenshots, of the views in `of`. A case with `url` is served there, one with `kind`
+// "compare" is of two captures, and `json` what `compare --json` prints. Prints what failed, and how long pictures took.
 
 import assert from "node:assert/strict"
 import { readFileSync } from "node:fs"
@@ -22,9 +23,12 @@ const browser = await chromium.launch({ executablePath, args: ["--disable-gpu", 
 const documents = new Map()
 let failed = 0
 
+const views = { answer, bill, findings, scatter, groups, sequence, curves, tables, remembered, phone, dark, hostileFragment }
+const kinds = { compare: { compared, phone, dark }, served: { asked } }
+
 for (const one of cases) {
-  const view = await open(one.page)
-  for (const [name, check] of Object.entries({ answer, bill, findings, scatter, groups, sequence, remembered, phone, dark, hostileFragment })) {
+  const view = await open(one.page, one.url)
+  for (const [name, check] of Object.entries(kinds[one.kind] ?? views)) {
     try {
       await check(view, one)
     } catch (error) {
@@ -39,15 +43,15 @@ console.log(failed === 0 ? `${cases.length} pages hold` : `${failed} checks fail
 process.exit(failed === 0 ? 0 : 1)
 
 /** A page with all that must not happen on it watched for. */
-async function open(path, options = {}) {
-  const context = await browser.newContext({ viewport: { width: 1100, height: 900 }, colorScheme: "light", ...options })
+async function open(path, url = pathToFileURL(path).href) {
+  const context = await browser.newContext({ viewport: { width: 1100, height: 900 }, colorScheme: "light" })
   const page = await context.newPage()
   const wrong = []
   page.on("console", (message) => ["error", "warning"].includes(message.type()) && wrong.push(message.text()))
   page.on("pageerror", (error) => wrong.push(error.message))
   page.on("dialog", (dialog) => { wrong.push("a dialog"); void dialog.dismiss() })
-  page.on("request", (request) => !request.url().startsWith(pathToFileURL(path).href) && wrong.push(`loads ${request.url()}`))
-  const view = { page, wrong, url: pathToFileURL(path).href, data: dataOf(path) }
+  page.on("request", (request) => !request.url().startsWith(url) && wrong.push(`loads ${request.url()}`))
+  const view = { page, wrong, url, data: path === undefined ? null : dataOf(path) }
   await go(view, "")
   return view
 }
@@ -226,6 +230,111 @@ async function sequence(view, { json, ladder, name, shots, of }) {
   assert.equal(await page.locator("#connection .ladder-box").count(), 1, "the exchange is drawn packet by packet")
 }
 
+/** What stands beneath the graph, counted again from the ladder that the JSON has. */
+async function curves(view, { ladder, json }) {
+  const { page, data } = view
+  const document = readJson(json)
+  if (document.findings.length === 0) return
+  const packets = data.packets.find((packets) => packets.id === document.findings[0].worst.connection)
+  const side = await page.getAttribute("[data-view=sequence]", "data-from")
+  const count = async (name) => Number(await page.getAttribute(`[data-view=${name}]`, "data-points"))
+  assert.equal(await page.locator("[data-view=ways]").count(), packets.ways.row.length > 0 ? 1 : 0)
+  if (packets.ways.row.length > 0) assert.equal(await count("ways"), packets.ways.row.length)
+  assert.equal(await page.locator("[data-view=rounds]").count(), packets.rounds.start_ns.length > 0 ? 1 : 0)
+  if (packets.merged_ns > 0 || packets.omitted > 0) return
+  let [next, una, delays] = [0, -1, 0]
+  const waiting = []
+  for (const rung of readJson(ladder).connections[0].ladder) {
+    const end = rung.seq + rung.len
+    if (rung.from === side && rung.len > 0) {
+      if (una < 0) una = rung.seq
+      if (end > next) waiting.push((next = end))
+    } else if (rung.from !== side && rung.ack !== undefined && rung.ack > una && una >= 0) {
+      una = rung.ack
+      if (waiting.length > 0 && waiting[0] <= rung.ack) delays++
+      while (waiting.length > 0 && waiting[0] <= rung.ack) waiting.shift()
+    }
+  }
+  assert.equal(await count("delays"), delays, "each acknowledgement of new data is a point")
+  // What is pointed at is what the ladder has.
+  const area = await page.locator("[data-view=sequence] .u-over").boundingBox()
+  await page.mouse.move(area.x + area.width / 2, area.y + area.height / 2)
+  await page.mouse.move(area.x + area.width / 2 + 1, area.y + area.height / 2)
+  const pointed = Number(await page.getAttribute("#sequence-hover", "data-packet"))
+  const rung = readJson(ladder).connections[0].ladder.find((rung) => rung.packet === pointed)
+  assert.ok(rung.from === side && rung.len > 0)
+  assert.match(await page.textContent("#sequence-hover"), new RegExp(`frame ${pointed}, bytes `))
+}
+
+/** Each picture has a table behind it that says the same. */
+async function tables({ page, data }, { json }) {
+  const document = readJson(json)
+  if (document.findings.length === 0) return
+  const packets = data.packets.find((packets) => packets.id === document.findings[0].worst.connection)
+  const rows = async (name) => page.locator(`#connection [role=region][aria-label="${name}"] tbody tr`).count()
+  assert.equal(await rows("Packets of the connection"), Math.min(400, packets.packet.length))
+  assert.equal(await rows("What each round trip carried"), Math.min(400, packets.rounds.start_ns.length))
+  assert.equal(await rows("One-way delays, from both captures"), Math.min(400, packets.ways.row.length))
+  assert.ok(await rows("How long each acknowledgement took") > 0)
+  const frames = await page.locator('#connection [role=region][aria-label="Packets of the connection"] tbody tr td:nth-child(2)').allTextContents()
+  assert.deepEqual(frames.map(Number), numbers(packets.packet).slice(0, 400))
+  assert.equal(await page.locator("#spread details tbody tr").count() > 0, true)
+}
+
+/** Two captures: what the document of `compare --json` says. */
+async function compared({ page, wrong }, { json, shots, of, name }) {
+  const document = readJson(json)
+  assert.equal(await page.textContent("h1"), document.answer)
+  const sections = await page.$$eval("section.compared", (all) => all.map((one) => ({
+    is: [one.dataset.service, one.dataset.kind, one.dataset.verdict],
+    bars: [...one.querySelectorAll(".versus")].map((bar) => [...bar.querySelectorAll(".bar")].map((part) => [part.dataset.cause, Number(part.dataset.ns)])),
+    widths: [...one.querySelectorAll(".versus .stack")].map((bar) => bar.getBoundingClientRect().width),
+    rows: one.querySelectorAll("tbody tr").length,
+  })))
+  assert.deepEqual(sections.map((section) => section.is), document.rows.map((row) => [row.service, row.kind, row.elapsed.verdict]))
+  document.rows.forEach((row, at) => {
+    for (const side of [0, 1]) {
+      const wanted = row.causes.filter((line) => line.mean_ns[side] > 0).map((line) => [line.cause, line.mean_ns[side]]).sort((a, b) => b[1] - a[1])
+      assert.deepEqual(sections[at].bars[side].sort((a, b) => b[1] - a[1]), wanted)
+    }
+    const [before, after] = sections[at].widths
+    const [more, less] = row.elapsed.mean_ns
+    if (Math.min(more, less) > 0) assert.ok(Math.abs(before / after - more / less) <= (0.05 * more) / less + 2 / after, `${before} to ${after}`)
+    assert.equal(sections[at].rows, 3 + row.causes.length)
+  })
+  if (of.includes("page")) await page.screenshot({ path: `${shots}/${name}.png` })
+  assert.deepEqual(wrong, [])
+}
+
+/** A page that is served asks for what is zoomed into, and for the packets of a connection that it was not given. */
+async function asked(view, { name }) {
+  const { page, url, wrong } = view
+  const whole = JSON.parse(gunzipSync(Buffer.from((await (await fetch(url)).text()).match(/id="data">([^<]*)</)[1], "base64")))
+  const plot = page.locator("[data-view=scatter]")
+  const span = [Math.round(whole.span_ns * 0.4), Math.round(whole.span_ns * 0.5)]
+  const within = (data) => numbers(data.exchanges.start_ns).filter((at, row) => at >= span[0] && at <= span[1] && numbers_(data, row) > 0).length
+  const numbers_ = (data, row) => (data.stands ??= numbers(data.exchanges.stands_for))[row]
+  const all = await (await fetch(`${url}data?from=${span[0]}&to=${span[1]}`)).json()
+  assert.ok(within(all) > within(whole), "there is more than the page was given")
+  const start = Date.now()
+  await go(view, `#t=${span[0]}..${span[1]}`)
+  await page.waitForFunction((count) => Number(document.querySelector("[data-view=scatter]").dataset.selected) === count, within(all))
+  console.log(`${name}: ${within(all)} exchanges instead of ${within(whole)} drawn after ${Date.now() - start} ms, page and all`)
+  await page.click("#clear")
+  await page.waitForFunction((count) => Number(document.querySelector("[data-view=scatter]").dataset.selected) === count, numbers(whole.exchanges.stands_for).filter((stands) => stands > 0).length)
+  const given = new Set(whole.packets.map((packets) => packets.id))
+  const other = numbers(whole.connections.id).find((id) => !given.has(id))
+  await go(view, `#c=${other}`)
+  await page.waitForSelector("[data-view=sequence][data-drawn]")
+  const packets = (await (await fetch(`${url}data?connection=${other}`)).json()).packets[0]
+  const side = (await page.getAttribute("[data-view=sequence]", "data-from")) === "client" ? 0 : 1
+  const [from, len] = [numbers(packets.from), numbers(packets.len)]
+  assert.equal(Number(await page.getAttribute("[data-view=sequence]", "data-drawn")), from.filter((end, row) => end === side && len[row] > 0).length)
+  assert.ok(await plot.isVisible())
+  await noViolations(page)
+  assert.deepEqual(wrong, [])
+}
+
 async function remembered(view) {
   const { page } = view
   await go(view, "")
@@ -248,18 +357,18 @@ async function phone({ page }) {
 
 async function dark(view, { shots, of, name, json }) {
   const { page, wrong } = view
-  const { findings } = readJson(json)
+  const { findings = [] } = readJson(json)
   if (findings.length > 0) await go(view, `#c=${findings[0].worst.connection}&x=${findings[0].worst.exchange}`)
   await page.evaluate(() => scrollTo(0, 0))
   await noViolations(page)
   const light = await page.evaluate(() => getComputedStyle(document.body).backgroundColor)
   if (of.includes("page")) await page.screenshot({ path: `${shots}/${name}.png` })
-  await page.click(".brand button")
+  await page.click(".brand > button")
   await frame(page)
   assert.notEqual(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), light)
   await noViolations(page)
-  if (of.includes("dark")) await page.locator("article.finding .ladder-box").first().screenshot({ path: `${shots}/${name}-dark.png` })
-  await page.click(".brand button")
+  if (of.includes("dark") && findings.length > 0) await page.locator("article.finding .ladder-box").first().screenshot({ path: `${shots}/${name}-dark.png` })
+  await page.click(".brand > button")
   await page.emulateMedia({ media: "print" })
   assert.ok(await page.isVisible("h1"))
   await page.emulateMedia({ media: "screen" })

@@ -25,7 +25,8 @@ pub struct Choice {
 }
 
 impl Choice {
-    fn of(connection: &Connection) -> Self {
+    /// A connection of a report.
+    pub fn of(connection: &Connection) -> Self {
         Self {
             id: connection.id,
             first_packet: connection.packet_range[0],

@@ -34,6 +34,10 @@ pub struct Context<'a> {
     pub offset_s: i32,
     /// Addresses were replaced.
     pub is_anonymized: bool,
+    /// Whoever shows the page can be asked for what is not in it.
+    pub is_served: bool,
+    /// What times count from, where that is not to be found here.
+    pub origin: Option<Instant>,
 }
 
 /// The whole document.
@@ -46,6 +50,7 @@ pub struct Page<'a> {
     offset_s: i32,
     again: &'a str,
     anonymized: bool,
+    served: bool,
     /// The report's document, without its connections.
     report: Document<'a>,
     /// In the order of the numbers that columns have.
@@ -59,7 +64,7 @@ pub struct Page<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct CauseDto {
+pub(crate) struct CauseDto {
     name: &'static str,
     class: &'static str,
     title: &'static str,
@@ -74,27 +79,22 @@ struct Told {
 
 impl<'a> Page<'a> {
     /// The report, and of the connections in `drawn` the packets. These come from a second pass, in which they may have had other
-    /// numbers: what counts is their first packet, and that their bills are the same.
+    /// numbers: what counts is their first packet, and that their bills are the same. What no ladder has stands beside: SACK blocks by the
+    /// connection's first packet, and nanoseconds on the way by packet.
     pub fn new(
         report: &'a Report,
         drawn: &'a Report,
-        sacks: &BTreeMap<u64, Sacks>,
+        (sacks, ways): (&BTreeMap<u64, Sacks>, &BTreeMap<u64, i64>),
         context: Context<'a>,
     ) -> Self {
-        let capture = total(context.files);
-        let starts = report.connections.iter().map(|connection| connection.span[0]);
-        let origin = starts.chain(capture.first).min().unwrap_or(Instant::from_nanos(0));
-        let last = capture.last.unwrap_or(origin);
+        let origin = context.origin.unwrap_or_else(|| origin(report, context.files));
+        let last = total(context.files).last.unwrap_or(origin);
         let nothing = Sacks::new();
-        let same = |again: &'a Connection| {
-            let first = again.packet_range[0];
-            let of = report.connections.iter().find(|listed| listed.packet_range[0] == first)?;
-            (of.bill == again.bill && is_same(&of.exchanges, &again.exchanges)).then_some((of.id, again))
-        };
+        let same = |again: &'a Connection| known_as(report, again).map(|id| (id, again));
         let drawn: Vec<(u64, &Connection)> = drawn.connections.iter().filter_map(same).collect();
         let packets = drawn.iter().map(|(id, again)| {
             let sacks = sacks.get(&again.packet_range[0]).unwrap_or(&nothing);
-            Packets::of(again, *id, sacks, origin)
+            Packets::of(again, *id, (sacks, ways), origin)
         });
         let (connections, rows) = Connections::of(report, &drawn, origin);
         Self {
@@ -104,8 +104,9 @@ impl<'a> Page<'a> {
             offset_s: context.offset_s,
             again: context.again,
             anonymized: context.is_anonymized,
+            served: context.is_served,
             report: Document::new(report, context.files, context.version).without_connections(),
-            causes: Cause::ALL.map(CauseDto::of).into(),
+            causes: causes(),
             stacks: Stack::ALL.map(Stack::name),
             told: report.findings.iter().map(|finding| Told::of(report, finding)).collect(),
             packets: packets.collect(),
@@ -114,10 +115,34 @@ impl<'a> Page<'a> {
         }
     }
 
+    pub(crate) const fn is_served(&self) -> bool {
+        self.served
+    }
+
     /// Connections that are listed.
     pub fn connections(&self) -> usize {
         self.connections.len()
     }
+}
+
+/// All causes, in the order of their numbers.
+pub(crate) fn causes() -> Vec<CauseDto> {
+    Cause::ALL.map(CauseDto::of).into()
+}
+
+/// What a page's times count from: the first packet.
+pub fn origin(report: &Report, files: &[CaptureInfo]) -> Instant {
+    let starts = report.connections.iter().map(|connection| connection.span[0]);
+    starts.chain(total(files).first).min().unwrap_or(Instant::from_nanos(0))
+}
+
+/// The number that a connection of a later pass has in the report, where it begins with the same packet and came out the same.
+pub fn known_as(report: &Report, again: &Connection) -> Option<u64> {
+    let first = again.packet_range[0];
+    let of = report.connections.iter().find(|listed| listed.packet_range[0] == first)?;
+    let is_same =
+        of.client == again.client && of.bill == again.bill && is_same(&of.exchanges, &again.exchanges);
+    is_same.then_some(of.id)
 }
 
 /// Whether what both lists have is the same: either may have ended sooner for want of room, or been thinned.

@@ -7,6 +7,7 @@
 
 pub mod choice;
 mod columns;
+pub mod compared;
 mod connections;
 pub mod data;
 mod exchanges;
@@ -14,5 +15,6 @@ pub mod file;
 pub mod packets;
 
 pub use choice::{Choice, chosen};
-pub use data::{Context, Page, SCHEMA};
+pub use compared::Compared;
+pub use data::{Context, Page, SCHEMA, known_as, origin};
 pub use packets::Sacks;

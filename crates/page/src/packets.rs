@@ -62,6 +62,7 @@ pub(crate) struct Packets {
     gaps: Gaps,
     sacks: SackRows,
     rounds: Rounds,
+    ways: Ways,
 }
 
 /// What the time before a packet was billed to.
@@ -78,6 +79,13 @@ struct SackRows {
     row: Column,
     start: Column,
     end: Column,
+}
+
+/// How long packets were under way, where two captures have them.
+#[derive(Debug, Default, Serialize)]
+struct Ways {
+    row: Column,
+    ns: Column,
 }
 
 /// Round trips of transfers.
@@ -104,7 +112,12 @@ struct Row<'a> {
 
 impl Packets {
     /// Of a connection that has the number `id` in the report.
-    pub(crate) fn of(connection: &Connection, id: u64, sacks: &Sacks, origin: Instant) -> Self {
+    pub(crate) fn of(
+        connection: &Connection,
+        id: u64,
+        (sacks, ways): (&Sacks, &BTreeMap<u64, i64>),
+        origin: Instant,
+    ) -> Self {
         let mut table = Self { id, omitted: connection.ladder_omitted, ..Self::default() };
         let mut merged = Duration::ZERO;
         let mut rows = rows(&connection.ladder, sacks, merged);
@@ -118,8 +131,12 @@ impl Packets {
             table.seq_base[side as usize] =
                 own.map_or(1, |rung| i64::from(rung.seq) - i64::from(rung.offset as u32));
         }
-        for row in &rows {
+        for (at, row) in rows.iter().enumerate() {
             table.push(row, sacks, origin);
+            if let Some(ns) = ways.get(&row.first.packet) {
+                table.ways.row.push(at as i64);
+                table.ways.ns.push(*ns);
+            }
         }
         table.rounds = Rounds::of(connection, origin);
         table

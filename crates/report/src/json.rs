@@ -21,7 +21,7 @@ use tcpwhy_core::report::{Connection, Detail, Exchange, Line, Pairing, Report, R
 use tcpwhy_wire::Duration;
 
 use capture::CaptureDto;
-pub use compare::comparison;
+pub use compare::{ComparisonDto, compared, comparison};
 use conduct::{ConductDto, RoundDto};
 use finding::{AlternativeDto, FindingDto, others};
 use moment::Exact;

@@ -37,27 +37,40 @@ impl fmt::Display for Shortfall {
 /// Restricts the calling thread and those that it starts later, for good. Call it before the first thread starts, and
 /// after everything is open. Returns what could not be had, after doing what could; elsewhere than on Linux that is all of it.
 pub fn restrict() -> Vec<Shortfall> {
-    parts(None)
+    parts(None, Extra::Nothing)
+}
+
+/// The same, but connections to sockets that already listen may be taken and answered. No other socket is made.
+pub fn restrict_to_serving() -> Vec<Shortfall> {
+    parts(None, Extra::Serving)
 }
 
 /// The same, but files below `folder` may still be opened for reading, and no others: for more files than can be open. Links that
 /// lead out of it lead nowhere. Without Landlock, all files can be read.
 pub fn restrict_to_reading(folder: &Path) -> Vec<Shortfall> {
-    parts(Some(folder))
+    parts(Some(folder), Extra::Opening)
 }
 
-fn parts(readable: Option<&Path>) -> Vec<Shortfall> {
+/// What may be done besides reading what is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Extra {
+    Nothing,
+    Opening,
+    Serving,
+}
+
+fn parts(readable: Option<&Path>, extra: Extra) -> Vec<Shortfall> {
     #[cfg(target_os = "linux")]
     {
         // Landlock first: the filter of system calls does not let it in any more.
         let parts = [
             landlocked::restrict(readable).map_err(|why| Shortfall { what: "Landlock", why }),
-            system_calls::restrict(readable.is_some()).map_err(|why| Shortfall { what: "seccomp", why }),
+            system_calls::restrict(extra).map_err(|why| Shortfall { what: "seccomp", why }),
         ];
         parts.into_iter().filter_map(Result::err).collect()
     }
     #[cfg(not(target_os = "linux"))]
-    let _ = readable;
+    let _ = (readable, extra);
     #[cfg(not(target_os = "linux"))]
     ["Landlock", "seccomp"].map(|what| Shortfall { what, why: "it needs Linux".to_owned() }).into()
 }

@@ -10,6 +10,8 @@ use seccompiler::{
     SeccompRule, TargetArch,
 };
 
+use crate::Extra;
+
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// With any arguments.
@@ -63,13 +65,16 @@ const ALLOWED: &[i64] = &[
 /// architectures that seccompiler knows share.
 const TERMINAL_QUESTIONS: [u64; 3] = [0x5401, 0x802c_542a, 0x5413];
 
-/// Also to open files for reading, where that is wanted.
-pub(crate) fn restrict(may_open: bool) -> Result<(), String> {
-    let filters = filters(may_open).map_err(|error| error.to_string())?;
+/// Of connections to a socket that listens: they are taken, read and answered, and have only so long.
+const SERVING: &[i64] = &[libc::SYS_accept4, libc::SYS_recvfrom, libc::SYS_shutdown];
+
+/// Also to open files for reading, or to take connections, where that is wanted.
+pub(crate) fn restrict(extra: Extra) -> Result<(), String> {
+    let filters = filters(extra).map_err(|error| error.to_string())?;
     filters.iter().try_for_each(|filter| seccompiler::apply_filter(filter).map_err(|error| error.to_string()))
 }
 
-fn filters(may_open: bool) -> Result<[BpfProgram; 2], seccompiler::BackendError> {
+fn filters(extra: Extra) -> Result<[BpfProgram; 2], seccompiler::BackendError> {
     let arch = TargetArch::try_from(std::env::consts::ARCH)?;
     let errno = |errno: i32| SeccompAction::Errno(errno as u32);
     // Its arguments lie in memory, where no filter sees them. With this answer the C library takes clone instead.
@@ -79,7 +84,7 @@ fn filters(may_open: bool) -> Result<[BpfProgram; 2], seccompiler::BackendError>
         errno(libc::ENOSYS),
         arch,
     )?;
-    let allowed = SeccompFilter::new(rules(may_open)?, errno(libc::EPERM), SeccompAction::Allow, arch)?;
+    let allowed = SeccompFilter::new(rules(extra)?, errno(libc::EPERM), SeccompAction::Allow, arch)?;
     Ok([without_clone3.try_into()?, allowed.try_into()?])
 }
 
@@ -87,7 +92,7 @@ fn filters(may_open: bool) -> Result<[BpfProgram; 2], seccompiler::BackendError>
 const NOT_FOR_READING: i32 =
     libc::O_WRONLY | libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC | (libc::O_TMPFILE & !libc::O_DIRECTORY);
 
-fn rules(may_open: bool) -> Result<Rules, seccompiler::BackendError> {
+fn rules(extra: Extra) -> Result<Rules, seccompiler::BackendError> {
     let mut rules: Rules = ALLOWED.iter().map(|call| (*call, vec![])).collect();
     let argument = |index, op, value: u64| SeccompCondition::new(index, Len::Dword, op, value);
     let one_of = |index, values: &[u64]| {
@@ -109,7 +114,22 @@ fn rules(may_open: bool) -> Result<Rules, seccompiler::BackendError> {
     let fcntls = [libc::F_DUPFD_CLOEXEC, libc::F_GETFD, libc::F_GETFL].map(|what| what as u64);
     rules.insert(libc::SYS_fcntl, one_of(1, &fcntls)?);
     rules.insert(libc::SYS_prctl, one_of(0, &[libc::PR_SET_NAME as u64])?);
-    if may_open {
+    if extra == Extra::Serving {
+        rules.extend(SERVING.iter().map(|call| (*call, vec![])));
+        // To whom they are connected, and to nobody else.
+        rules.insert(
+            libc::SYS_sendto,
+            vec![SeccompRule::new(vec![SeccompCondition::new(4, Len::Qword, Op::Eq, 0)?])?],
+        );
+        let times = [libc::SO_RCVTIMEO, libc::SO_SNDTIMEO].map(|option| {
+            SeccompRule::new(vec![
+                argument(1, Op::Eq, libc::SOL_SOCKET as u64)?,
+                argument(2, Op::Eq, option as u64)?,
+            ])
+        });
+        rules.insert(libc::SYS_setsockopt, times.into_iter().collect::<Result<_, _>>()?);
+    }
+    if extra == Extra::Opening {
         rules.insert(libc::SYS_openat, bits(2, NOT_FOR_READING, 0)?);
         #[cfg(target_arch = "x86_64")]
         rules.insert(libc::SYS_open, bits(1, NOT_FOR_READING, 0)?);

@@ -66,6 +66,44 @@ fn no_file_is_opened_made_changed_or_removed() {
 }
 
 #[test]
+fn what_serves_takes_connections_and_makes_none() {
+    let path = file("serving");
+    let Ok(listener) = TcpListener::bind("127.0.0.1:0") else { panic!("a port") };
+    let Ok(address) = listener.local_addr() else { panic!("an address") };
+    let asks = std::thread::spawn(move || {
+        let mut answer = String::new();
+        let asked = TcpStream::connect(address).and_then(|mut stream| {
+            stream.write_all(b"word")?;
+            stream.read_to_string(&mut answer)
+        });
+        (asked.is_ok(), answer)
+    });
+    let serves = std::thread::spawn({
+        let path = path.clone();
+        move || {
+            assert_eq!(tcpwhy_sandbox::restrict_to_serving(), [], "this kernel has Landlock and seccomp");
+            let (mut stream, _) = listener.accept()?;
+            stream.set_read_timeout(Some(std::time::Duration::from_secs(10)))?;
+            let mut word = [0; 4];
+            stream.read_exact(&mut word)?;
+            stream.write_all(&word)?;
+            stream.shutdown(std::net::Shutdown::Both)?;
+            refused("connecting", TcpStream::connect(address));
+            refused("listening", TcpListener::bind("127.0.0.1:0"));
+            refused("a socket of datagrams", UdpSocket::bind("127.0.0.1:0"));
+            refused("other options", stream.set_nodelay(true));
+            refused("reading a file", fs::read(&path));
+            refused("a program", Command::new("/bin/true").status());
+            Ok::<_, io::Error>(())
+        }
+    });
+    let served = serves.join().unwrap_or_else(|_| panic!("nothing was allowed that must not be"));
+    assert!(served.is_ok(), "{served:?}");
+    assert_eq!(asks.join().ok(), Some((true, "word".to_owned())));
+    let _ = fs::remove_file(path);
+}
+
+#[test]
 fn below_one_folder_files_are_read_and_nothing_else_is_done() {
     let folder = std::env::temp_dir().join(format!("tcpwhy-escape-folder-{}", std::process::id()));
     let outside = file("outside");

@@ -27,12 +27,9 @@ use crate::size::memory;
 use crate::sockets::SocketsArgs;
 use crate::which::Which;
 
-/// Connections and exchanges listed one by one where only the overview is printed.
-const LISTED_FOR_TEXT: u64 = 1_000;
-/// In the JSON document; where all are compared or annotated, some 1 kB of memory each; and in the page, from the whole capture.
-const LISTED_FOR_JSON: u64 = 50_000;
-const LISTED_FOR_ALL: u64 = 200_000;
-const LISTED_FOR_PAGE: usize = 40_000;
+/// Connections and exchanges listed one by one in the JSON document; where all are compared or annotated, some 1 kB of memory each.
+pub(crate) const LISTED_FOR_JSON: u64 = 50_000;
+pub(crate) const LISTED_FOR_ALL: u64 = 200_000;
 
 /// Says where every millisecond of a TCP exchange went, whose it is, and what one change would save.
 #[derive(Debug, Parser)]
@@ -211,6 +208,14 @@ pub(crate) struct ReadArgs {
     /// all exchanges over time. Nothing of the capture but sizes, times and addresses is in it
     #[arg(long, value_name = "FILE", conflicts_with = "connection")]
     pub(crate) html: Option<PathBuf>,
+
+    /// Also show the page by HTTP until Ctrl-C: of long captures, it asks for the exchanges of what is zoomed into, and for the packets of any
+    /// connection. The address has a secret word in it; an address of loopback, unless another one is given [example: 127.0.0.1:0]
+    #[cfg(unix)]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = crate::serve::address,
+        conflicts_with_all = ["connection", "html", "annotate", "json", "every", "show_requests"])]
+    pub(crate) serve: Option<std::net::SocketAddr>,
+
     /// Text for a terminal, Markdown for an issue, JSON, or CSV: a row for each line of each exchange's bill
     #[arg(long, value_enum, value_name = "FORM", default_value_t)]
     format: Format,
@@ -415,33 +420,7 @@ impl ReadArgs {
 
     /// Whether it may be shown by pages.
     pub(crate) fn is_paged(&self) -> bool {
-        self.format() == Format::Text && self.input.every.is_none()
-    }
-
-    /// What the analysis has to keep for what was asked.
-    pub(crate) fn analysis(&self) -> Options {
-        let many = match self.format() {
-            _ if self.annotate.is_some() => Listing::UpTo(LISTED_FOR_ALL),
-            Format::Json | Format::Csv => Listing::UpTo(LISTED_FOR_JSON),
-            _ if self.html.is_some() => Listing::Thinned(LISTED_FOR_PAGE),
-            Format::Text | Format::Markdown => Listing::UpTo(LISTED_FOR_TEXT),
-        };
-        self.input.listing(match self.connection {
-            None => many,
-            Some(Which::Number(number)) => Listing::Connection(number),
-            // All of them, to see which it is.
-            Some(_) => Listing::UpTo(LISTED_FOR_JSON),
-        })
-    }
-
-    /// How often the inputs are read after the first pass: for packets of what it found to be expensive, or what has no number.
-    pub(crate) fn more_passes(&self) -> usize {
-        let files = usize::from(self.html.is_some() || self.annotate.is_some());
-        let shown = match self.connection {
-            None => self.verbose && self.format() == Format::Text,
-            Some(which) => !matches!(which, Which::Number(_)),
-        };
-        usize::from(shown) + usize::from(self.show_requests) + files + usize::from(self.annotate.is_some())
+        self.format() == Format::Text && self.input.every.is_none() && !self.serves()
     }
 }
 

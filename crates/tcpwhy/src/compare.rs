@@ -3,14 +3,17 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
+use anyhow::Context as _;
 use clap::Args;
 use tcpwhy::input::Inputs;
 use tcpwhy_core::Report;
+use tcpwhy_page::{Compared, file};
 use tcpwhy_report::compare::Comparison;
 use tcpwhy_report::escape::visible;
 use tcpwhy_report::{json, text};
 
 use crate::cli::InputArgs;
+use crate::out::OutFile;
 use crate::output::{Output, anonymous, complain, print, troubles};
 use crate::{ANALYSED, GATE_CLOSED, NOT_ANALYSED, NOTHING_ANALYSED, WRONG_USAGE, analyse, confined};
 
@@ -23,6 +26,10 @@ pub(crate) struct CompareArgs {
     /// Print the JSON document (schema tcpwhy.compare/1) instead of text
     #[arg(long)]
     pub(crate) json: bool,
+
+    /// Also write the comparison as one page that opens in any browser, offline
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
 }
 
 const EXAMPLES: &str = "\
@@ -32,6 +39,7 @@ at least.
 
 Examples:
   tcpwhy compare before.pcap after.pcap
+  tcpwhy compare before.pcap after.pcap --html gain.html
   tcpwhy compare main.pcap branch.pcap --filter 'port 8080' --json || echo slower
 
 Exit status:
@@ -47,10 +55,22 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<u8> {
         complain("two captures are compared: tcpwhy compare BEFORE AFTER");
         return Ok(WRONG_USAGE);
     };
+    let page = args.html.as_deref().map(|path| OutFile::create(path, "--html", &args.input.files));
+    let page = match page.transpose() {
+        Ok(page) => page,
+        Err(error) => {
+            complain(&format!("{error:#}"));
+            return Ok(WRONG_USAGE);
+        }
+    };
     #[cfg(target_os = "linux")]
     tcpwhy_sandbox::allow_many_files();
     let inputs = [before, after].map(|path| Inputs::open(&[path]));
-    let Some(threads) = confined(&args.input, &inputs.iter().collect::<Vec<_>>(), &[]) else {
+    #[cfg(unix)]
+    let keep: Vec<_> = page.iter().map(|page| std::os::fd::AsFd::as_fd(page.file())).collect();
+    #[cfg(not(unix))]
+    let keep = [];
+    let Some(threads) = confined(&args.input, &inputs.iter().collect::<Vec<_>>(), &keep, None) else {
         return Ok(NOT_ANALYSED);
     };
     let mut reports = Vec::new();
@@ -62,13 +82,19 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<u8> {
     }
     let [before_report, after_report] = reports.as_slice() else { unreachable!("two captures were read") };
     let comparison = Comparison::of(before_report, after_report);
+    let named = |path: &PathBuf, i| {
+        if args.input.anonymize { anonymous(i) } else { path.to_string_lossy().into_owned() }
+    };
+    let (names, version) = ([named(before, 0), named(after, 1)], env!("CARGO_PKG_VERSION"));
+    if let Some(page) = &page {
+        let shown = names.each_ref().map(|name| visible(name));
+        let data = Compared::new(&comparison, shown.each_ref().map(|name| &**name), version);
+        file::write_compared(&data, page.file())
+            .with_context(|| format!("{} cannot be written", page.path().display()))?;
+    }
     if args.json {
-        let named = |path: &PathBuf, i| {
-            if args.input.anonymize { anonymous(i) } else { path.to_string_lossy().into_owned() }
-        };
         let mut out = std::io::stdout().lock();
-        let version = env!("CARGO_PKG_VERSION");
-        json::comparison(&comparison, [&named(before, 0), &named(after, 1)], version, &mut out)?;
+        json::comparison(&comparison, names.each_ref().map(String::as_str), version, &mut out)?;
         out.flush()?;
     } else {
         print(&text::comparison(&comparison, args.input.style()))?;

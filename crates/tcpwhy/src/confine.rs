@@ -22,13 +22,19 @@ pub(crate) type Kept<'a> = &'a ();
 
 /// Gives it all up, as far as the arguments ask for it. Call it when everything is open and before the first thread starts. What
 /// is missing is said; says whether reading may go on.
-pub(crate) fn confine(args: &InputArgs, inputs: &[&Inputs], keep: &[Kept<'_>], threads: usize) -> bool {
+pub(crate) fn confine(
+    args: &InputArgs,
+    inputs: &[&Inputs],
+    keep: &[Kept<'_>],
+    threads: usize,
+    serves: bool,
+) -> bool {
     let required = args.sandbox() == Sandbox::Require;
     if args.sandbox() == Sandbox::Off || (!cfg!(target_os = "linux") && !required) {
         return true;
     }
     let mut shortfalls = before_reading(args, inputs, keep, threads);
-    let parts = tcpwhy_sandbox::restrict();
+    let parts = if serves { tcpwhy_sandbox::restrict_to_serving() } else { tcpwhy_sandbox::restrict() };
     // Where none of it is to be had, a warning is not enough.
     let fatal = parts.len() == PARTS || (required && !(parts.is_empty() && shortfalls.is_empty()));
     shortfalls.extend(parts);

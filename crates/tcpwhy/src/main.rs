@@ -24,14 +24,16 @@ mod output;
 mod page;
 #[cfg(unix)]
 mod pager;
+mod passes;
 mod profile;
 mod progress;
 mod requests;
+#[cfg(unix)]
+mod serve;
 mod size;
 mod sockets;
 mod which;
 
-use std::fs::File;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -39,6 +41,7 @@ use clap::Parser as _;
 use tcpwhy::input::{InputSummary, Inputs, Span, WindowError, stop};
 use tcpwhy::threads::Engine;
 use tcpwhy_core::{Listing, Report};
+use tcpwhy_page::chosen;
 use tcpwhy_report::json::Gated;
 use tcpwhy_wire::Segment;
 
@@ -117,7 +120,8 @@ fn open(
     args: &InputArgs,
     more: usize,
     is_paged: bool,
-    written: &[&File],
+    written: &[confine::Kept<'_>],
+    serves: Option<usize>,
 ) -> Result<Option<Opened>, WindowError> {
     #[cfg(target_os = "linux")]
     tcpwhy_sandbox::allow_many_files();
@@ -127,14 +131,11 @@ fn open(
     #[cfg(unix)]
     let pager = pager::Pager::start(is_paged && !args.no_pager);
     #[cfg(unix)]
-    let keep: Vec<_> = {
-        use std::os::fd::AsFd as _;
-        let written = written.iter().map(|file| file.as_fd());
-        written.chain(pager.iter().flat_map(pager::Pager::descriptors)).collect()
-    };
+    let keep: Vec<_> =
+        written.iter().copied().chain(pager.iter().flat_map(pager::Pager::descriptors)).collect();
     #[cfg(not(unix))]
     let (keep, _) = ([], (is_paged, written));
-    let Some(threads) = confined(args, &opened, &keep) else { return Ok(None) };
+    let Some(threads) = confined(args, &opened, &keep, serves) else { return Ok(None) };
     let ends = Ends::find(args, &inputs)?;
     Ok(Some(Opened {
         inputs,
@@ -146,8 +147,14 @@ fn open(
     }))
 }
 
-/// With all that will be read and written open, gives up the rest. The threads to use; `None` where nothing may be read.
-fn confined(args: &InputArgs, opened: &[&Inputs], keep: &[confine::Kept<'_>]) -> Option<usize> {
+/// With all that will be read and written open, gives up the rest but for threads that serve. The threads to use; `None` where nothing
+/// may be read.
+fn confined(
+    args: &InputArgs,
+    opened: &[&Inputs],
+    keep: &[confine::Kept<'_>],
+    serves: Option<usize>,
+) -> Option<usize> {
     #[cfg(unix)]
     if let Err(error) = stop::on_signals() {
         output::complain(&format!("warning: a signal will end this without an answer: {error}"));
@@ -159,13 +166,14 @@ fn confined(args: &InputArgs, opened: &[&Inputs], keep: &[confine::Kept<'_>]) ->
         output::complain(&format!("the key of --anonymize cannot be read: {error}"));
         return None;
     }
-    confine::confine(args, opened, keep, threads).then_some(threads)
+    let all = threads + serves.unwrap_or(0);
+    confine::confine(args, opened, keep, all, serves.is_some()).then_some(threads)
 }
 
 /// `tcpwhy list`: captures in, connections out.
 fn list(args: &ListArgs) -> anyhow::Result<u8> {
     let is_text = args.format == Format::Text;
-    let opened = match open(&args.input, 0, is_text, &[]) {
+    let opened = match open(&args.input, 0, is_text, &[], None) {
         Ok(Some(opened)) => opened,
         Ok(None) => return Ok(NOT_ANALYSED),
         Err(error) => return Ok(wrong(&error)),
@@ -211,9 +219,26 @@ fn read(args: &ReadArgs) -> anyhow::Result<u8> {
             return Ok(WRONG_USAGE);
         }
     };
-    let written: Vec<&File> =
-        page.iter().chain(&annotated).map(OutFile::file).chain(baselines.file()).collect();
-    let opened = match open(&args.input, args.more_passes(), args.is_paged(), &written) {
+    #[cfg(unix)]
+    let door = match args.serve.map(serve::Door::open).transpose() {
+        Ok(door) => door,
+        Err(error) => {
+            output::complain(&format!("--serve cannot listen there: {error}"));
+            return Ok(WRONG_USAGE);
+        }
+    };
+    let files = page.iter().chain(&annotated).map(OutFile::file).chain(baselines.file());
+    #[cfg(unix)]
+    let (written, serves) = {
+        let files = files.map(std::os::fd::AsFd::as_fd);
+        (files.chain(door.iter().map(serve::Door::descriptor)).collect(), door.as_ref())
+    };
+    #[cfg(unix)]
+    let serves = serves.map(|_| serve::THREADS);
+    #[cfg(not(unix))]
+    let (written, serves) = (files.map(|_| &()).collect(), None);
+    let written: Vec<confine::Kept<'_>> = written;
+    let opened = match open(&args.input, args.more_passes(), args.is_paged(), &written, serves) {
         Ok(Some(opened)) => opened,
         Ok(None) => return Ok(NOT_ANALYSED),
         Err(error) => return Ok(wrong(&error)),
@@ -263,7 +288,10 @@ fn read(args: &ReadArgs) -> anyhow::Result<u8> {
     gates.extend(baselines.judge(&report));
     baselines.save(&report)?;
     let files = [page.as_ref(), annotated.as_ref()];
-    write_files(args, (&mut again, ends, threads), &output, &report, files)?;
+    let drawn = draw(args, (&mut again, ends, threads), &report)?;
+    write_files(args, &mut again, &output, (&report, &drawn), files)?;
+    #[cfg(unix)]
+    let kept = door.as_ref().and_then(|_| again.pop());
     // What is written for others has nothing of it.
     if args.show_requests {
         match again.pop() {
@@ -277,6 +305,12 @@ fn read(args: &ReadArgs) -> anyhow::Result<u8> {
     let shown = show(args, last, &mut output, &report, wanted, &gates);
     output.finish();
     gate::say(&gates);
+    #[cfg(unix)]
+    if let (Some(door), Ok(())) = (&door, &shown) {
+        let around = page::Around::of(&output, true);
+        let library = serve::Library::new((&args.input, ends, threads), kept, &report, &drawn, around)?;
+        door.serve(&library)?;
+    }
     match shown {
         Err(error) if !output::is_broken_pipe(&error) => Err(error),
         // Whoever reads us has read enough; a pipeline that waits for the exit code wants to know all the same.
@@ -286,31 +320,38 @@ fn read(args: &ReadArgs) -> anyhow::Result<u8> {
     }
 }
 
-/// The page and the annotated capture, as far as they were asked for.
-fn write_files(
+/// The packets that a page shows and an annotated capture explains, where either was asked for.
+fn draw(
     args: &ReadArgs,
     (again, ends, threads): (&mut Vec<Inputs>, Option<&Ends>, usize),
-    output: &Output<'_>,
     report: &Report,
-    [page, annotated]: [Option<&OutFile>; 2],
-) -> anyhow::Result<()> {
-    if page.is_none() && annotated.is_none() {
-        return Ok(());
+) -> anyhow::Result<Drawn> {
+    if !args.draws() {
+        return Ok(Drawn::default());
     }
-    let drawn = if let Some(inputs) = again.pop() {
-        page::second_pass(&args.input, inputs, ends, report, threads)?
-    } else {
+    let Some(inputs) = again.pop() else {
         output::complain(
             "a pipe is read once: no packets are drawn or annotated; save the capture to see them",
         );
-        Drawn::default()
+        return Ok(Drawn::default());
     };
+    page::second_pass(&args.input, inputs, ends, (report, &chosen(report)), threads)
+}
+
+/// The page and the annotated capture, as far as they were asked for.
+fn write_files(
+    args: &ReadArgs,
+    again: &mut Vec<Inputs>,
+    output: &Output<'_>,
+    (report, drawn): (&Report, &Drawn),
+    [page, annotated]: [Option<&OutFile>; 2],
+) -> anyhow::Result<()> {
     if let Some(page) = page {
-        page::write(page, output, report, &drawn)?;
+        page::write(page, output, report, drawn)?;
     }
-    match annotated.map(|out| (out, again.pop())) {
-        Some((out, Some(inputs))) => annotate::write(out, &args.input, inputs, report, &drawn.report),
-        _ => Ok(()),
+    match annotated.and_then(|out| Some((out, again.pop()?))) {
+        Some((out, inputs)) => annotate::write(out, &args.input, inputs, report, &drawn.report),
+        None => Ok(()),
     }
 }
 

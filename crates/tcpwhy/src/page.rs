@@ -1,9 +1,10 @@
-//! `--html`: which packets does the page show, and what is known besides the report?
+//! `--html` and `--serve`: which packets does the page show, and what is known besides the report?
 //!
 //! What is drawn packet by packet is known only after the first pass; a second one
 //! looks at these connections, and at others between the same hosts.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
 use std::net::IpAddr;
 
 use anyhow::Context as _;
@@ -11,21 +12,80 @@ use tcpwhy::input::Inputs;
 use tcpwhy::threads::Engine;
 use tcpwhy_core::{LADDERS_MAX, Listing, Report};
 use tcpwhy_page::packets::note_sacks;
-use tcpwhy_page::{Choice, Context, Page, Sacks, chosen, file};
+use tcpwhy_page::{Choice, Context, Page, Sacks, file, known_as};
 use tcpwhy_report::CaptureInfo;
 use tcpwhy_report::escape::visible;
-use tcpwhy_wire::Endpoint;
+use tcpwhy_wire::{Endpoint, Instant, Segment};
 
 use crate::cli::InputArgs;
-use crate::ends::Ends;
+use crate::ends::{Ends, Ways};
 use crate::out::OutFile;
 use crate::output::Output;
 
 /// Connections of a report with their packets, and what no ladder has of these.
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Drawn {
     pub(crate) report: Report,
-    sacks: BTreeMap<u64, Sacks>,
+    pub(crate) sacks: BTreeMap<u64, Sacks>,
+    /// Nanoseconds that packets took from one capture to the other, where two have them.
+    pub(crate) ways: BTreeMap<u64, i64>,
+}
+
+impl Drawn {
+    /// Packets that are kept.
+    pub(crate) fn packets(&self) -> usize {
+        self.report.connections.iter().map(|connection| connection.ladder.len()).sum()
+    }
+}
+
+/// What the page says besides the report.
+#[derive(Debug)]
+pub(crate) struct Around {
+    files: Vec<CaptureInfo>,
+    again: String,
+    offset_s: i32,
+    is_served: bool,
+}
+
+impl Around {
+    pub(crate) fn of(output: &Output<'_>, is_served: bool) -> Self {
+        let harmless =
+            |info: &CaptureInfo| CaptureInfo { path: visible(&info.path).into_owned(), ..info.clone() };
+        Self {
+            files: output.files().iter().map(harmless).collect(),
+            again: visible(&output.again()).into_owned(),
+            offset_s: output.offset_s(),
+            is_served,
+        }
+    }
+
+    pub(crate) fn files(&self) -> &[CaptureInfo] {
+        &self.files
+    }
+
+    /// With times since `origin`, or since the beginning.
+    pub(crate) fn page<'a>(
+        &'a self,
+        report: &'a Report,
+        drawn: &'a Drawn,
+        origin: Option<Instant>,
+    ) -> Page<'a> {
+        let context = Context {
+            files: &self.files,
+            version: env!("CARGO_PKG_VERSION"),
+            again: &self.again,
+            offset_s: self.offset_s,
+            is_anonymized: self.files.iter().any(|file| file.is_anonymized),
+            is_served: self.is_served,
+            origin,
+        };
+        Page::new(report, &drawn.report, (&drawn.sacks, &drawn.ways), context)
+    }
+
+    /// The whole page.
+    pub(crate) fn write(&self, report: &Report, drawn: &Drawn, to: impl Write) -> std::io::Result<()> {
+        file::write(&self.page(report, drawn, None), to)
+    }
 }
 
 /// Writes the page.
@@ -35,66 +95,123 @@ pub(crate) fn write(
     report: &Report,
     drawn: &Drawn,
 ) -> anyhow::Result<()> {
-    let harmless =
-        |info: &CaptureInfo| CaptureInfo { path: visible(&info.path).into_owned(), ..info.clone() };
-    let files: Vec<CaptureInfo> = output.files().iter().map(harmless).collect();
-    let command = output.again();
-    let context = Context {
-        files: &files,
-        version: env!("CARGO_PKG_VERSION"),
-        again: &visible(&command),
-        offset_s: output.offset_s(),
-        is_anonymized: files.iter().any(|file| file.is_anonymized),
-    };
-    let page = Page::new(report, &drawn.report, &drawn.sacks, context);
-    file::write(&page, out.file()).with_context(|| format!("{} cannot be written", out.path().display()))
+    let written = Around::of(output, false).write(report, drawn, out.file());
+    written.with_context(|| format!("{} cannot be written", out.path().display()))
 }
 
-/// The connections that findings are about, and the most expensive ones, with their packets.
+/// The chosen connections, with their packets. Most are billed alike without the connections around them, which shows; where one is not,
+/// all are read again with those between the same hosts, which know of each other.
 pub(crate) fn second_pass(
     args: &InputArgs,
     mut inputs: Inputs,
     ends: Option<&Ends>,
-    report: &Report,
+    (report, choices): (&Report, &[Choice]),
     threads: usize,
 ) -> anyhow::Result<Drawn> {
-    let choices: Vec<Choice> = chosen(report);
+    if let Some(alone) = inputs.duplicate() {
+        let drawn = pass(args, alone, ends, (choices, Read::Chosen), threads)?;
+        let known: Vec<u64> =
+            drawn.report.connections.iter().filter_map(|again| known_as(report, again)).collect();
+        if choices.iter().all(|choice| known.contains(&choice.id)) {
+            return Ok(drawn);
+        }
+        inputs.rewind();
+    }
+    // Who is the client, where no handshake says it, all of the capture does.
+    let is_assumed = choices.iter().any(|choice| choice.assumed);
+    pass(args, inputs, ends, (choices, if is_assumed { Read::All } else { Read::Hosts }), threads)
+}
+
+/// Which connections a pass reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Read {
+    Chosen,
+    /// Those between the same hosts too.
+    Hosts,
+    All,
+}
+
+fn pass(
+    args: &InputArgs,
+    mut inputs: Inputs,
+    ends: Option<&Ends>,
+    (choices, read): (&[Choice], Read),
+    threads: usize,
+) -> anyhow::Result<Drawn> {
     let mut first_packets = [0; LADDERS_MAX];
-    first_packets.iter_mut().zip(&choices).for_each(|(packet, choice)| *packet = choice.first_packet);
+    first_packets.iter_mut().zip(choices).for_each(|(packet, choice)| *packet = choice.first_packet);
     if let Some(window) = args.window() {
         inputs.limit(&window)?;
     }
+    // A few connections are not worth the others' threads.
+    let threads = if read == Read::Chosen { 1 } else { threads };
     let mut engine = Engine::new(args.listing(Listing::Beginning(first_packets)), threads);
     let mut names = args.anonymizer()?;
-    let mut sacks: BTreeMap<u64, Sacks> = BTreeMap::new();
-    // Pairs of hosts know nothing of each other, but for who is the client where no handshake says it.
+    let (mut sacks, mut ways) = (BTreeMap::<u64, Sacks>::new(), Ways::default());
     let hosts: BTreeSet<[IpAddr; 2]> =
         choices.iter().map(|choice| ordered(choice.ends.map(Endpoint::ip))).collect();
-    let all = choices.iter().any(|choice| choice.assumed);
+    // What nearly all segments are told by.
+    let ports: Vec<u32> = choices.iter().map(|choice| both_ports(choice.ends)).collect();
+    let is_chosen = |segment: &Segment| {
+        ports.contains(&both_ports([segment.src, segment.dst]))
+            && is_between(choices, segment).next().is_some()
+    };
     let mut billed = ends.map(Ends::choice);
     inputs.for_each_of_inputs(
         &args.options(),
         |_| {},
         |input, segment, captured| {
-            let passes =
-                args.filter.as_ref().is_none_or(|filter| filter.matches_connection(segment.src, segment.dst))
-                    && billed.as_mut().is_none_or(|billed| billed.has(input, segment));
-            let other = names.as_mut().map(|names| names.segment(segment));
-            let segment = other.as_ref().unwrap_or(segment);
-            if !passes || !(all || hosts.contains(&ordered([segment.src.ip(), segment.dst.ip()]))) {
+            if !args.filter.as_ref().is_none_or(|filter| filter.matches_connection(segment.src, segment.dst))
+            {
                 return;
             }
-            if !segment.options.sack().is_empty() {
-                let ends = [segment.src, segment.dst];
-                let between = |choice: &&Choice| choice.ends == ends || choice.ends == [ends[1], ends[0]];
-                for choice in choices.iter().filter(between) {
+            if let Some(billed) = billed.as_mut()
+                && !billed.has(input, segment)
+            {
+                if let Some((ends, ahead)) = billed.elsewhere(input, segment) {
+                    let there = Segment { src: ends[0], dst: ends[1], ..*segment };
+                    let there = names.as_mut().map_or(there, |names| names.segment(&there));
+                    if is_chosen(&there) {
+                        ways.there(segment, ahead);
+                    }
+                }
+                return;
+            }
+            let other = names.as_mut().map(|names| names.segment(segment));
+            let segment = other.as_ref().unwrap_or(segment);
+            let is_chosen = is_chosen(segment);
+            let is_read = match read {
+                Read::Chosen => is_chosen,
+                Read::Hosts => hosts.contains(&ordered([segment.src.ip(), segment.dst.ip()])),
+                Read::All => true,
+            };
+            if !is_read {
+                return;
+            }
+            if is_chosen && !segment.options.sack().is_empty() {
+                for choice in is_between(choices, segment) {
                     note_sacks(sacks.entry(choice.first_packet).or_default(), segment);
                 }
+            }
+            if is_chosen && ends.is_some() {
+                ways.here(segment);
             }
             engine.on_segment(segment, captured);
         },
     );
-    Ok(Drawn { report: engine.finish(), sacks })
+    Ok(Drawn { report: engine.finish(), sacks, ways: ways.delays() })
+}
+
+/// The ports of both ends, the same for both directions.
+fn both_ports(ends: [Endpoint; 2]) -> u32 {
+    let [a, b] = ends.map(|end| u32::from(end.port));
+    a.min(b) << 16 | a.max(b)
+}
+
+/// The chosen connections that a segment may be of.
+fn is_between<'a>(choices: &'a [Choice], segment: &Segment) -> impl Iterator<Item = &'a Choice> {
+    let ends = [segment.src, segment.dst];
+    choices.iter().filter(move |choice| choice.ends == ends || choice.ends == [ends[1], ends[0]])
 }
 
 fn ordered(hosts: [IpAddr; 2]) -> [IpAddr; 2] {

@@ -15,7 +15,14 @@ use crate::text;
 ///
 /// Those of `to`.
 pub fn comparison(of: &Comparison, paths: [&str; 2], version: &str, mut to: impl Write) -> io::Result<()> {
-    let document = ComparisonDto {
+    let document = compared(of, paths, version);
+    document.serialize(&mut Serializer::with_formatter(&mut to, Visible::default()))?;
+    to.write_all(b"\n")
+}
+
+/// The document as it stands in others.
+pub fn compared<'a>(of: &'a Comparison, paths: [&'a str; 2], version: &'a str) -> ComparisonDto<'a> {
+    ComparisonDto {
         schema: "tcpwhy.compare/1",
         tcpwhy: version,
         before: paths[0],
@@ -29,13 +36,12 @@ pub fn comparison(of: &Comparison, paths: [&str; 2], version: &str, mut to: impl
             .map(|(service, before, after)| UnmatchedDto { service, before: *before, after: *after })
             .collect(),
         omitted: of.omitted,
-    };
-    document.serialize(&mut Serializer::with_formatter(&mut to, Visible::default()))?;
-    to.write_all(b"\n")
+    }
 }
 
+/// The document.
 #[derive(Debug, Serialize)]
-struct ComparisonDto<'a> {
+pub struct ComparisonDto<'a> {
     schema: &'static str,
     tcpwhy: &'a str,
     before: &'a str,

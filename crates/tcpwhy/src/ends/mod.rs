@@ -7,6 +7,7 @@
 
 mod sketch;
 mod transit;
+mod ways;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -15,11 +16,12 @@ use tcpwhy::threads::Engine;
 use tcpwhy_core::report::{Confidence, Connection};
 use tcpwhy_core::{Cause, Listing, Report, Side};
 use tcpwhy_report::capture::OtherEnd;
-use tcpwhy_wire::{Duration, Segment};
+use tcpwhy_wire::{Duration, Endpoint, Segment};
 
 use crate::cli::InputArgs;
 use sketch::{Roll, Sighting, Sketches};
 use transit::{Passages, Transit};
+pub(crate) use ways::Ways;
 
 /// Exchanges and connections compared, of each place.
 const COMPARED: u64 = 50_000;
@@ -32,8 +34,8 @@ type Places = HashMap<Sighting, Passages>;
 /// The connections that several inputs saw.
 #[derive(Debug, Default)]
 pub(crate) struct Ends {
-    /// Sightings that are not billed.
-    passed_over: HashSet<Sighting>,
+    /// Sightings that are not billed, with the ends of the connection as it is billed.
+    passed_over: HashMap<Sighting, [Endpoint; 2]>,
     /// What is said about an input, by its place in the summary.
     told: BTreeMap<usize, OtherEnd>,
 }
@@ -48,7 +50,16 @@ pub(crate) struct Chosen<'a> {
 impl Chosen<'_> {
     #[inline]
     pub(crate) fn has(&mut self, input: usize, segment: &Segment) -> bool {
-        self.ends.is_none_or(|ends| !ends.passed_over.contains(&self.roll.sighting(input, segment)))
+        self.ends.is_none_or(|ends| !ends.passed_over.contains_key(&self.roll.sighting(input, segment)))
+    }
+
+    /// Of a segment that is not billed, as far as the clock there is known: the connection's ends where it is billed, and by how much the
+    /// clock is ahead of that one's. To be asked behind `has`.
+    pub(crate) fn elsewhere(&mut self, input: usize, segment: &Segment) -> Option<([Endpoint; 2], Duration)> {
+        let ends = self.ends?;
+        let billed = ends.passed_over.get(&self.roll.sighting(input, segment))?;
+        let [ahead, _] = ends.told(input)?.clock?;
+        Some((*billed, ahead))
     }
 }
 
@@ -87,7 +98,10 @@ impl Ends {
     }
 
     fn passing_over(groups: &[Vec<Sighting>]) -> Self {
-        let passed_over = groups.iter().flat_map(|group| &group[1..]).copied().collect();
+        let passed_over = groups
+            .iter()
+            .flat_map(|group| group[1..].iter().map(|sighting| (*sighting, group[0].ends)))
+            .collect();
         Self { passed_over, told: BTreeMap::new() }
     }
 
@@ -108,7 +122,7 @@ impl Ends {
             if let Some(passages) = passages.get_mut(&sighting) {
                 passages.add(segment, segment.src == sighting.ends[0]);
             }
-            if !self.passed_over.contains(&sighting) {
+            if !self.passed_over.contains_key(&sighting) {
                 engines[0].on_segment(segment, captured);
             } else if second.contains(&sighting) {
                 engines[1].on_segment(segment, captured);

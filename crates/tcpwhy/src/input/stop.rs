@@ -51,7 +51,7 @@ pub fn leave_signals_alone() {
 }
 
 /// Whether the inputs are to end.
-pub(super) fn is_asked() -> bool {
+pub fn is_asked() -> bool {
     ASKED.get().is_some_and(|asked| asked.load(Ordering::Relaxed))
 }
 

@@ -9,9 +9,12 @@ use std::process::Command;
 use std::sync::Mutex;
 
 use crate::common::{json, root, tcpwhy, write_page};
+use crate::serve::Served;
 use serde_json::{Value, json as value};
 use tcpwhy::input::{self, Inputs};
-use tcpwhy_wire::capture::writer::{PacketNote, PcapngWriter, Section};
+use tcpwhy_gen::{Generator, Shape};
+use tcpwhy_wire::capture::LinkType;
+use tcpwhy_wire::capture::writer::{PacketNote, PcapWriter, PcapngWriter, Section};
 use tcpwhy_wire::decode;
 
 /// Of one `npm ci` at a time.
@@ -137,7 +140,40 @@ fn every_view_draws_what_the_json_says() {
         case(folder, "transfer-with-losses", &ends[1..], &[]),
         case(folder, "both-ends", &ends, &[]),
     ];
-    drive(folder, &cases);
+    let [before, after] =
+        ["split", "split+one-write"].map(|name| corpus(&format!("lab/{name}/client.pcapng.zst")));
+    let long = folder.join("long.pcap");
+    generate(&long, 200_000);
+    let served = Served::start(&long, &[]);
+    let more = [
+        compared(folder, "compared", [&before, &after], &[]),
+        value!({ "name": "served", "kind": "served", "url": served.url }),
+    ];
+    drive(folder, &[&cases[..], &more[..]].concat());
+}
+
+/// A case of two captures.
+fn compared(folder: &Path, name: &str, captures: [&Path; 2], of: &[&str]) -> Value {
+    let page = folder.join(format!("{name}.html"));
+    let [before, after] = captures.map(|path| path.to_string_lossy().into_owned());
+    let output = tcpwhy(&["compare", &before, &after, "--json", "--html", &page.to_string_lossy()]);
+    let json = folder.join(format!("{name}.json"));
+    let written = fs::write(&json, &output.stdout);
+    assert!(written.is_ok() && output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    value!({
+        "name": name, "kind": "compare", "page": page, "json": json, "shots": root().join("docs/pictures"), "of": of,
+    })
+}
+
+/// Requests and replies of 2,000 connections.
+fn generate(to: &Path, packets: u64) {
+    let mut capture = Generator::new(Shape::Rpc, packets, 1).with_connections(2_000);
+    let mut writer = PcapWriter::new(LinkType::ETHERNET, Shape::Rpc.snaplen());
+    while let Some(packet) = capture.next() {
+        writer.packet(packet.at, packet.original_len, packet.data);
+    }
+    let written = fs::write(to, writer.bytes());
+    assert!(written.is_ok(), "{written:?}");
 }
 
 /// A capture whose names, comments and requests would all act on a page, if a page let them.

@@ -37,7 +37,7 @@ pub(crate) fn data_of(page: &str) -> Value {
 }
 
 /// A column's numbers.
-fn column(table: &Value, name: &str) -> Vec<i64> {
+pub(crate) fn column(table: &Value, name: &str) -> Vec<i64> {
     let Some(differences) = table[name].as_array() else { panic!("no column {name}") };
     let mut sum = 0;
     let add = |difference: &Value| {
@@ -47,7 +47,7 @@ fn column(table: &Value, name: &str) -> Vec<i64> {
     differences.iter().map(add).collect()
 }
 
-fn ints(of: &Value, name: &str) -> i64 {
+pub(crate) fn ints(of: &Value, name: &str) -> i64 {
     of[name].as_i64().unwrap_or_else(|| panic!("no {name} in {of}"))
 }
 
@@ -174,6 +174,28 @@ fn packets_are_those_of_the_ladder() {
         }
         assert_eq!(gap, gaps[0].len());
     }
+}
+
+/// The laboratory's path takes 20 ms in each direction (scenarios/congestion-window.toml).
+#[test]
+fn ways_are_those_of_the_path_where_both_ends_are_given() {
+    let end = |end: &str| format!("corpus/lab/congestion-window/{end}.pcapng.zst");
+    let other = root().join(end("server")).to_string_lossy().into_owned();
+    let (data, _) = page_of(&end("client"), &[&other]);
+    let packets = &data["packets"][0];
+    let [from, row, ns] =
+        [column(packets, "from"), column(&packets["ways"], "row"), column(&packets["ways"], "ns")];
+    assert!(row.len() * 10 >= from.len() * 9, "{} of {} packets are in both", row.len(), from.len());
+    for side in [0, 1] {
+        let pairs = row.iter().zip(&ns).filter(|(row, _)| from[**row as usize] == side);
+        let mut ns: Vec<i64> = pairs.map(|(_, ns)| *ns).collect();
+        ns.sort_unstable();
+        for taken in [ns[0], ns[ns.len() / 2]] {
+            assert!((taken - 20_000_000).abs() < 1_000_000, "{taken} ns from end {side}");
+        }
+    }
+    let (alone, _) = page_of(&end("client"), &[]);
+    assert_eq!(column(&alone["packets"][0]["ways"], "row"), Vec::<i64>::new());
 }
 
 #[test]

@@ -6,3 +6,4 @@ mod browser;
 mod common;
 mod compare;
 mod data;
+mod serve;

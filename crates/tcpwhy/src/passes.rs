@@ -1,0 +1,57 @@
+//! How often is a capture read for what was asked, and what does each pass keep?
+
+use tcpwhy_core::{Listing, Options};
+
+use crate::cli::{Format, LISTED_FOR_ALL, LISTED_FOR_JSON, ReadArgs};
+use crate::which::Which;
+
+/// Connections and exchanges listed one by one where only the overview is printed.
+const LISTED_FOR_TEXT: u64 = 1_000;
+/// In the page, from the whole capture, and for a page that asks for more.
+pub(crate) const LISTED_FOR_PAGE: usize = 40_000;
+const LISTED_FOR_SERVING: usize = 200_000;
+
+impl ReadArgs {
+    #[cfg(unix)]
+    pub(crate) fn serves(&self) -> bool {
+        self.serve.is_some()
+    }
+
+    #[cfg(not(unix))]
+    #[expect(clippy::unused_self, reason = "nothing is served here")]
+    pub(crate) fn serves(&self) -> bool {
+        false
+    }
+
+    /// Whether packets are drawn or explained outside of the text.
+    pub(crate) fn draws(&self) -> bool {
+        self.html.is_some() || self.annotate.is_some() || self.serves()
+    }
+
+    /// What the analysis has to keep for what was asked.
+    pub(crate) fn analysis(&self) -> Options {
+        let many = match self.format() {
+            _ if self.serves() => Listing::Thinned(LISTED_FOR_SERVING),
+            _ if self.annotate.is_some() => Listing::UpTo(LISTED_FOR_ALL),
+            Format::Json | Format::Csv => Listing::UpTo(LISTED_FOR_JSON),
+            _ if self.html.is_some() => Listing::Thinned(LISTED_FOR_PAGE),
+            Format::Text | Format::Markdown => Listing::UpTo(LISTED_FOR_TEXT),
+        };
+        self.input.listing(match self.connection {
+            None => many,
+            Some(Which::Number(number)) => Listing::Connection(number),
+            // All of them, to see which it is.
+            Some(_) => Listing::UpTo(LISTED_FOR_JSON),
+        })
+    }
+
+    /// How often the inputs are read after the first pass: for packets of what it found to be expensive, or what has no number.
+    pub(crate) fn more_passes(&self) -> usize {
+        let files = usize::from(self.draws()) + usize::from(self.serves());
+        let shown = match self.connection {
+            None => self.verbose && self.format() == Format::Text,
+            Some(which) => !matches!(which, Which::Number(_)),
+        };
+        usize::from(shown) + usize::from(self.show_requests) + files + usize::from(self.annotate.is_some())
+    }
+}
