@@ -363,7 +363,7 @@ struct Packet {
     window: u16,
     options: Vec<u8>,
     len: u16,
-    /// More than 40,000.
+    /// More than 40,000; from 65,536 on, it begins anew.
     port: u16,
     id: u16,
     /// None is 64.
@@ -376,7 +376,7 @@ impl Packet {
     /// With as much of its payload as there is, as a snap length would have it.
     fn put(&self, out: &mut Vec<u8>) {
         let header_len = 20 + self.options.len() as u16;
-        let (mut src, mut dst) = ((self.src, 40_000 + self.port), (self.server, 80_u16));
+        let (mut src, mut dst) = ((self.src, 40_000_u16.wrapping_add(self.port)), (self.server, 80_u16));
         if !self.from_client {
             (src, dst) = (dst, src);
         }
