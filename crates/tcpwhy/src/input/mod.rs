@@ -187,11 +187,11 @@ pub struct Block<'a> {
     pub format: Option<Format>,
 }
 
-/// What decompressing and large blocks may take where nobody says how much.
-const ROOM: usize = 128 << 20;
+/// What decompressing and large blocks may take where nobody says how much: the largest window, and what is beside it.
+const ROOM: usize = 160 << 20;
 /// The parts of the memory that this may take.
 const ROOM_LEAST: usize = 16;
-const ROOM_MOST: usize = 4;
+const ROOM_MOST: usize = 3;
 
 /// Inputs, opened. After this no path is opened any more, so that the process can give up that right; what is in the files
 /// is looked at only later.
@@ -242,7 +242,7 @@ impl Inputs {
         Self { inputs: paths.iter().map(open).collect(), room, span: None }
     }
 
-    /// Keeps what decompressing and large blocks take within a quarter of so many bytes. Returns how much of them that may be, with
+    /// Keeps what decompressing and large blocks take within a third of so many bytes. Returns how much of them that may be, with
     /// these inputs: the rest is for the analysis.
     pub fn set_memory(&mut self, memory: usize) -> usize {
         let readings = self.inputs.iter_mut().filter_map(|input| input.reading.as_mut().ok());
