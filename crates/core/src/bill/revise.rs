@@ -146,8 +146,8 @@ impl Revision<'_> {
                     account.confirm(Cause::SendBuffer, sender);
                 }
             }
-            Self::Dropped { by, form } => REPAIRS.into_iter().for_each(|of| on.settled.blame(of, by, form)),
-            Self::MayBeDropped => REPAIRS.into_iter().for_each(|cause| on.settled.temper(cause)),
+            Self::Dropped { by, form } => on.settled.blame_repairs(by, form),
+            Self::MayBeDropped => on.settled.temper_repairs(),
             Self::MayBeMany { sender, form } => on.settled.doubt(Cause::SenderThink, sender, form),
             Self::MayBeNews { server } => on.settled.doubt(Cause::ServerThink, server, Form::OrNews),
             Self::News { server } => return on.settled.take_back(Cause::ServerThink, server, Duration::MAX),
@@ -173,12 +173,14 @@ fn send_buffer(ns: Duration, sender: Side, [stopped, released]: [u64; 2], form: 
 
 /// What changes one account: nobody else may.
 impl Account {
+    fn place_of(&self, cause: Cause, side: Side) -> Option<usize> {
+        self.lines.iter().position(|line| line.cause == cause && line.side == side)
+    }
+
     /// Takes back up to `ns` of what was charged to a cause. Returns how much that was.
     fn take_back(&mut self, cause: Cause, sender: Side, ns: Duration) -> Duration {
         let side = cause.side(sender);
-        let Some(place) = self.lines.iter().position(|line| line.cause == cause && line.side == side) else {
-            return Duration::ZERO;
-        };
+        let Some(place) = self.place_of(cause, side) else { return Duration::ZERO };
         let line = &mut self.lines[place];
         let taken = ns.min(line.ns);
         line.ns -= taken;
@@ -199,34 +201,32 @@ impl Account {
     /// What was charged to one cause belongs to another, as far as could be told likely.
     fn rename(&mut self, from: Cause, to: Cause, sender: Side) {
         let side = from.side(sender);
-        let Some(place) = self.lines.iter().position(|line| line.cause == from && line.side == side) else {
-            return;
-        };
+        let Some(place) = self.place_of(from, side) else { return };
         let detail = LineView(&self.lines[place], &self.details).own_detail();
         let line = self.remove_line(place);
         self.total -= line.ns;
         self.absorb_line(&AccountLine { cause: to, side: to.side(sender), ..line }, detail);
     }
 
-    /// What was charged to the path was likely this end's, of this form.
-    fn blame(&mut self, cause: Cause, side: Side, form: Form) {
-        let Some(place) = self.lines.iter().position(|line| line.cause == cause && line.side == Side::Path)
-        else {
-            return;
-        };
-        let detail = LineView(&self.lines[place], &self.details).own_detail().unwrap_or_default();
-        let mut line = self.remove_line(place);
-        self.total -= line.ns;
-        let [_, likely, certain] = &mut line.by_confidence;
-        *likely += std::mem::take(certain);
-        let line = AccountLine { side, detailed: true, ..line };
-        self.absorb_line(&line, Some(Detail { form: Some(form), ..detail }));
+    /// What repairs were charged to the path was likely this end's, of this form.
+    fn blame_repairs(&mut self, side: Side, form: Form) {
+        for cause in REPAIRS {
+            let Some(place) = self.place_of(cause, Side::Path) else { continue };
+            let detail = LineView(&self.lines[place], &self.details).own_detail().unwrap_or_default();
+            let mut line = self.remove_line(place);
+            self.total -= line.ns;
+            let [_, likely, certain] = &mut line.by_confidence;
+            *likely += std::mem::take(certain);
+            let line = AccountLine { side, detailed: true, ..line };
+            self.absorb_line(&line, Some(Detail { form: Some(form), ..detail }));
+        }
     }
 
-    /// What was charged to a cause of the path is no more than likely that.
-    fn temper(&mut self, cause: Cause) {
-        let line = self.lines.iter_mut().find(|line| line.cause == cause && line.side == Side::Path);
-        if let Some([_, likely, certain]) = line.map(|line| &mut line.by_confidence) {
+    /// What repairs were charged to the path is no more than likely its.
+    fn temper_repairs(&mut self) {
+        let repairs = |line: &&mut AccountLine| REPAIRS.contains(&line.cause) && line.side == Side::Path;
+        for line in self.lines.iter_mut().filter(repairs) {
+            let [_, likely, certain] = &mut line.by_confidence;
             *likely += std::mem::take(certain);
         }
     }

@@ -1,7 +1,6 @@
 //! Is the engine laid out as ARCHITECTURE.md says? Its rooms, what each rule opens with, and how long a function may be.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 
 use super::{File, code_lines, none, root, rust_files};
 
@@ -306,13 +305,12 @@ fn place(room: &str) -> usize {
 
 /// The rooms as Mermaid draws them. All of them use `words`: that is not drawn.
 fn picture(uses: &BTreeSet<(usize, usize)>) -> String {
-    let mut drawn = String::from("flowchart TD\n");
-    for (from, to) in uses.iter().rev().filter(|(from, _)| ROOMS[*from] != "lib") {
-        if ROOMS[*to] != "words" || ROOMS[*from] == "conduct" {
-            let _ = writeln!(drawn, "    {} --> {}", ROOMS[*from], ROOMS[*to]);
-        }
-    }
-    drawn
+    let drawn = |(from, to): &(usize, usize)| {
+        let (from, to) = (ROOMS[*from], ROOMS[*to]);
+        let is_drawn = from != "lib" && (to != "words" || from == "conduct");
+        is_drawn.then(|| format!("    {from} --> {to}\n"))
+    };
+    std::iter::once("flowchart TD\n".to_owned()).chain(uses.iter().rev().filter_map(drawn)).collect()
 }
 
 /// Each function, where it begins, and its lines of code: rustfmt closes it at the depth at which it began.
