@@ -88,7 +88,7 @@ fn every_hostile_shape_is_read_to_its_end_with_little_memory() {
             Hostile::Once | Hostile::Mss => 128,
             // The longest block is read into memory, in a buffer that is twice as long.
             Hostile::LongBlocks => 64,
-            _ => 48,
+            _ => 64,
         };
         assert!(cost.memory_mb < bound, "{name}: {} MB", cost.memory_mb);
         let read = match hostile {

@@ -35,9 +35,9 @@ impl Compression {
         match head {
             [0x1f, 0x8b, ..] => Self::Gzip,
             // A frame, or a skippable frame before the first (RFC 8878, 3.1).
-            [0x28, 0xb5, 0x2f, 0xfd] | [0x50..=0x5f, 0x2a, 0x4d, 0x18] => Self::Zstd,
-            [0xfd, b'7', b'z', b'X'] => Self::Xz,
-            [0x04, 0x22, 0x4d, 0x18] => Self::Lz4,
+            [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Self::Zstd,
+            [0xfd, b'7', b'z', b'X', ..] => Self::Xz,
+            [0x04, 0x22, 0x4d, 0x18, ..] => Self::Lz4,
             _ => Self::None,
         }
     }
