@@ -11,7 +11,10 @@ use crate::bill::charge::Charge;
 use crate::bill::split::Split;
 
 /// Waits remembered of one direction. What is older has no cause any more.
-const WAITS_MAX: usize = 128;
+const WAITS_MAX: usize = 512;
+/// Waits that follow one another, each spent on the same causes in turn, are one up to this length: where in it a cause had
+/// its part is not known any more.
+const TURNS_MAX: Duration = Duration::from_millis(10);
 
 /// The waits of one direction's sender that were not its application's, in order of time.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -30,6 +33,27 @@ impl Waited {
     fn from(&self) -> Instant {
         self.until - self.charges.iter().map(|charge| charge.ns).sum::<Duration>()
     }
+
+    /// Takes what held the same direction right behind it, if that was the same: segment by segment, a bottleneck holds a
+    /// transfer thousands of times.
+    fn goes_on(&mut self, charges: &[Charge], until: Instant) -> bool {
+        let ns: Duration = charges.iter().map(|charge| charge.ns).sum();
+        let alike = |(one, other): (&Charge, &Charge)| {
+            (one.cause, one.sender, one.confidence) == (other.cause, other.sender, other.confidence)
+        };
+        let is_same = self.until + ns == until
+            && self.charges.len() == charges.len()
+            && self.charges.iter().zip(charges).all(alike)
+            && (charges.len() == 1 || until - self.from() <= TURNS_MAX);
+        if is_same {
+            for (kept, more) in self.charges.iter_mut().zip(charges) {
+                kept.ns += more.ns;
+                kept.evidence[1] = more.evidence[1];
+            }
+            self.until = until;
+        }
+        is_same
+    }
 }
 
 impl Waits {
@@ -37,7 +61,7 @@ impl Waits {
     pub(crate) fn keep(&mut self, split: &Split, but: u32, until: Instant) {
         let held = |charge: &&Charge| charge.ns.is_positive() && charge.cause.bit() & but == 0;
         let charges: Vec<Charge> = split.charges().filter(held).cloned().collect();
-        if charges.is_empty() {
+        if charges.is_empty() || self.kept.back_mut().is_some_and(|last| last.goes_on(&charges, until)) {
             return;
         }
         if self.kept.len() == WAITS_MAX {
@@ -108,6 +132,19 @@ mod tests {
 
     fn spent(account: &Account, cause: Cause) -> Duration {
         account.summary().filter(|line| line.cause() == cause).map(super::super::account::LineView::ns).sum()
+    }
+
+    #[test]
+    fn what_holds_a_transfer_segment_by_segment_is_remembered_as_one_wait() {
+        let mut waits = Waits::default();
+        for n in 1..=5_000 {
+            let split = Split::of(Duration::from_millis(1)).rest(charge(Cause::Bandwidth, 0));
+            waits.keep(&split, Cause::SenderThink.bit(), at(n));
+        }
+        let mut account = Account::default();
+        fill(&mut account, [at(0), at(5_000)], &[(&waits, !0)], charge(Cause::SenderThink, 0));
+        assert_eq!(spent(&account, Cause::Bandwidth), Duration::from_millis(5_000));
+        assert_eq!(waits.kept.len(), 1);
     }
 
     #[test]
