@@ -1,6 +1,7 @@
 //! Which MQTT packets want an answer? (MQTT 3.1.1, 2 and 3; MQTT 5.0)
 //!
-//! Either side publishes; with a quality of service above 0 it waits for the other to acknowledge, by packet identifier.
+//! Either side publishes; with a quality of service above 0 it waits for the other to acknowledge, by packet identifier. Of the
+//! two round trips of quality 2 (MQTT 3.1.1, 4.3.3) each is a question: PUBLISH until PUBREC, PUBREL until PUBCOMP.
 
 use crate::head::{Head, Role};
 use crate::talk::{CARRY, First, FirstBytes, Out, Side, Step, Talk, is_text, u16_at};
@@ -98,15 +99,15 @@ fn length(bytes: &[u8]) -> Option<(usize, u32)> {
 }
 
 const fn named(kind: u8, flags: u8) -> (&'static str, Role) {
-    use Role::{Answers, Asks, Interim, Neither, Pushes};
+    use Role::{Answers, Asks, Neither, Pushes};
     match kind {
         CONNECT => ("CONNECT", Asks),
         2 => ("CONNACK", Answers),
         PUBLISH if flags & 6 != 0 => ("PUBLISH", Asks),
         PUBLISH => ("PUBLISH", Pushes),
         4 => ("PUBACK", Answers),
-        5 => ("PUBREC", Interim),
-        6 => ("PUBREL", Neither),
+        5 => ("PUBREC", Answers),
+        6 => ("PUBREL", Asks),
         7 => ("PUBCOMP", Answers),
         8 => ("SUBSCRIBE", Asks),
         9 => ("SUBACK", Answers),

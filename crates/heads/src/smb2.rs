@@ -9,6 +9,7 @@ const FRAME_LEN: usize = 4;
 const NEEDED: usize = 32;
 const STATUS_PENDING: u32 = 0x0000_0103;
 const SERVER_TO_REDIR: u32 = 1;
+const LOCK: u16 = 0xa;
 const CANCEL: u16 = 0xc;
 const CHANGE_NOTIFY: u16 = 0xf;
 /// MessageId of an oplock break that nobody asked for.
@@ -69,7 +70,8 @@ impl Talk for Smb2 {
         let id = u64::from(word(24)) | u64::from(word(28)) << 32;
         let role = match flags & SERVER_TO_REDIR != 0 {
             true if id == UNSOLICITED => Role::Pushes,
-            true if status == STATUS_PENDING => Role::Defers,
+            true if status == STATUS_PENDING && waits_for_news(command) => Role::Defers,
+            true if status == STATUS_PENDING => Role::Interim,
             true => Role::Answers,
             false if command == CANCEL => Role::Neither,
             false if command == CHANGE_NOTIFY => Role::Subscribes,
@@ -137,6 +139,12 @@ fn is_response(first: First<'_>) -> Option<bool> {
     sound.then_some(u32_le(header, 16)? & SERVER_TO_REDIR != 0)
 }
 
+/// Any request may be answered for the time being, a READ from a disk as well (MS-SMB2, 3.3.4.4). These are answered when
+/// somebody else does something: gives up a lock, changes a directory.
+const fn waits_for_news(command: u16) -> bool {
+    matches!(command, LOCK | CHANGE_NOTIFY)
+}
+
 /// MS-SMB2, 2.2.1.2.
 const fn name_of(command: u16) -> &'static str {
     match command {
@@ -150,7 +158,7 @@ const fn name_of(command: u16) -> &'static str {
         7 => "FLUSH",
         8 => "READ",
         9 => "WRITE",
-        0xa => "LOCK",
+        LOCK => "LOCK",
         0xb => "IOCTL",
         CANCEL => "CANCEL",
         0xd => "ECHO",

@@ -31,8 +31,8 @@ fn mqtt() {
         < 39 PUBACK answers #3 len 4 first last
         > 55 PUBACK answers #1 len 4 first last
         > 59 PUBLISH [a/b] asks #4 len 16 first last
-        < 43 PUBREC interim #4 len 4 first last
-        > 75 PUBREL neither #4 len 4 first last
+        < 43 PUBREC answers #4 len 4 first last
+        > 75 PUBREL asks #4 len 4 first last
         < 47 PUBLISH [a/b] asks #2 len 16 first last
         > 79 PUBACK answers #2 len 4 first last
         < 63 PUBCOMP answers #4 len 4 first last
