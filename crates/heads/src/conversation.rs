@@ -1,6 +1,6 @@
 //! What has been said on a connection, and what is each side's next byte of interest?
 
-use crate::head::Head;
+use crate::head::{Head, Role};
 use crate::protocol::{Protocol, Recognised, Talking, recognise};
 use crate::talk::{CARRY, First, Out, Side, Step, Turn};
 
@@ -306,7 +306,7 @@ impl Talk {
             let Some(rest) = captured.get(begin..).filter(|rest| !rest.is_empty()) else {
                 // A head is where nothing was captured.
                 reader.lose();
-                return End::Open;
+                return self.cut(side, seen, end, &mut out);
             };
             let step = reader.step(&mut self.talking, side, begin, rest, &mut out);
             match step {
@@ -329,6 +329,20 @@ impl Talk {
                 Some(Turn::Into(protocol)) => self.talking = Talking::new(protocol),
             }
         }
+    }
+}
+
+impl Talk {
+    /// The rest of a segment, from `seen` to `end`, was not captured, and has a head.
+    fn cut(&self, side: Side, seen: u64, end: u64, out: &mut Out<'_>) -> End {
+        if let Some(head) = self.talking.cut(side) {
+            out.put_at(seen, head);
+        }
+        if self.talking.turns(side).is_none() {
+            return End::Open;
+        }
+        out.put_at(seen, Head { len: Some(end - seen), last: true, ..Head::piece(Role::Answers, "cut") });
+        End::Anew
     }
 }
 

@@ -19,6 +19,9 @@ pub enum Role {
     Neither,
     /// Its bytes do not tell: ciphertext, or a protocol without questions.
     Unknown,
+    /// Not captured from here on, up to where a segment begins with a head again: the rest of the message with this
+    /// identifier, and whatever else.
+    Cut,
 }
 
 /// The protocol's own flow control.

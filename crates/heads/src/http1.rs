@@ -30,6 +30,8 @@ const METHODS: [&str; 16] = [
     "UNLOCK",
 ];
 
+const EVENTS: &[u8] = b"text/event-stream";
+
 /// What both sides have said so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Http1 {
@@ -44,6 +46,8 @@ struct Message {
     /// The rest of this line does not matter.
     in_line: bool,
     chunked: bool,
+    /// The body is events, each of them told when it occurs (WHATWG HTML, 9.2).
+    events: bool,
     upgrade: Option<Protocol>,
     length: Option<u64>,
     status: u16,
@@ -124,9 +128,16 @@ impl Talk for Http1 {
             }
             Place::Fields if line.text.is_empty() => return self.on_fields_end(side, line.len, out),
             Place::Fields => message.on_field(&line),
-            Place::Chunk => return message.on_chunk(&line),
+            Place::Chunk => {
+                let step = message.on_chunk(&line);
+                let more = message.events && message.place == Place::Chunk;
+                if let (true, Step::Skip(len)) = (more, step) {
+                    out.put(Head::whole(Role::Pushes, "event", len));
+                }
+                return step;
+            }
             Place::Trailers if line.text.is_empty() => {
-                let role = self.role(side);
+                let role = if message.events { Role::Pushes } else { self.role(side) };
                 out.put(Head { len: Some(line.len), last: true, ..Head::piece(role, "end") });
                 self.sides[side as usize] = Message::default();
             }
@@ -143,6 +154,12 @@ impl Talk for Http1 {
         self.sides[side as usize] = Message::default();
         // Which of the open requests are still to be answered is not known.
         self.asked = Asked { is_doubtful: true, ..Asked::default() };
+    }
+
+    fn turns(&self, side: Side) -> Option<Turn> {
+        let message = self.sides[side as usize];
+        let switches = message.status == 101 && message.place == Place::Fields;
+        switches.then(|| message.upgrade.map_or(Turn::Anew, Turn::Into))
     }
 }
 
@@ -221,7 +238,12 @@ impl Http1 {
         let chunked = message.chunked && has_body;
         if chunked {
             self.sides[side as usize] = Message { place: Place::Chunk, ..message };
-            out.put(Head::piece(role, "chunked"));
+            if message.events {
+                // The answer is that there will be events.
+                out.put(Head { len: Some(line_len), last: true, ..Head::piece(role, "end") });
+            } else {
+                out.put(Head::piece(role, "chunked"));
+            }
             return Step::Skip(line_len);
         }
         self.sides[side as usize] = Message::default();
@@ -261,6 +283,8 @@ impl Message {
         } else if name.eq_ignore_ascii_case(b"transfer-encoding") {
             let last = value.len().saturating_sub(b"chunked".len());
             self.chunked = value[last..].eq_ignore_ascii_case(b"chunked");
+        } else if name.eq_ignore_ascii_case(b"content-type") {
+            self.events = value.len() >= EVENTS.len() && value[..EVENTS.len()].eq_ignore_ascii_case(EVENTS);
         } else if name.eq_ignore_ascii_case(b"upgrade") {
             self.upgrade = match value {
                 value if value.eq_ignore_ascii_case(b"websocket") => Some(Protocol::WebSocket),

@@ -35,6 +35,8 @@ pub(crate) struct Http2 {
     opened: u32,
     /// Whether the header block under way ends its stream.
     ending: [bool; 2],
+    /// The stream of each side's latest frame, 0 where that ended it.
+    latest: [u32; 2],
 }
 
 /// The nine bytes in front of each frame.
@@ -124,6 +126,11 @@ impl Talk for Http2 {
     fn lose(&mut self, side: Side) {
         self.ending[side as usize] = false;
     }
+
+    fn cut(&self, side: Side) -> Option<Head> {
+        let stream = self.latest[side as usize];
+        Some(Head { id: (stream > 0).then_some(u64::from(stream)), ..Head::piece(Role::Cut, "cut") })
+    }
 }
 
 impl Http2 {
@@ -171,6 +178,7 @@ impl Http2 {
         // An interim answer is a message of its own.
         head.last = of_a_call && (ends || head.role == Role::Interim && frame.has(END_HEADERS));
         head.id = Some(u64::from(frame.stream));
+        self.latest[side as usize] = if head.last { 0 } else { frame.stream };
         head
     }
 

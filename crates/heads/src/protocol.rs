@@ -1,6 +1,7 @@
 //! Which protocol is it?
 
-use crate::talk::{First, FirstBytes, Out, Side, Step, Talk};
+use crate::head::Head;
+use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, Turn};
 use crate::{amqp, bolt, dns, dubbo, http1, http2, imap, kafka, ldap, memcached, modbus, mongodb, mqtt};
 use crate::{mysql, nats, pop3, postgresql, redis, smb2, smtp, ssh, thrift, tls, websocket};
 
@@ -55,6 +56,14 @@ macro_rules! protocols {
 
             pub(crate) fn lose(&mut self, side: Side) {
                 match self { $(Self::$name(talk) => talk.lose(side),)* }
+            }
+
+            pub(crate) fn cut(&self, side: Side) -> Option<Head> {
+                match self { $(Self::$name(talk) => talk.cut(side),)* }
+            }
+
+            pub(crate) fn turns(&self, side: Side) -> Option<Turn> {
+                match self { $(Self::$name(talk) => talk.turns(side),)* }
             }
         }
     };

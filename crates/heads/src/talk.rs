@@ -118,6 +118,17 @@ pub(crate) trait Talk: Copy + Default + PartialEq + Debug {
 
     /// Bytes of this side are missing, and a message of it begins.
     fn lose(&mut self, side: Side);
+
+    /// The rest of a segment was not captured. What is to be said of it, by a protocol whose heads are found again and say by
+    /// themselves what they belong to.
+    fn cut(&self, _: Side) -> Option<Head> {
+        None
+    }
+
+    /// Both sides speak something else behind the segment of which the rest was not captured.
+    fn turns(&self, _: Side) -> Option<Turn> {
+        None
+    }
 }
 
 /// Where heads go.

@@ -53,6 +53,8 @@ pub(crate) struct Ask {
     pub parts: [u8; 2],
     /// All of the answer has passed; all of the message itself where it expects none.
     pub is_answered: bool,
+    /// Where its answer ends was not captured.
+    pub is_cut: bool,
     /// What it has cost until then.
     pub account: Account,
 }
@@ -66,6 +68,13 @@ impl Ask {
         };
         let end = last.filter(|_| self.is_answered).map(|last| last.end);
         end.zip(acked[speaker]).is_some_and(|(end, acked)| acked.at_or_after(end))
+    }
+
+    /// Whether all that has passed of its answer has been acknowledged, and where that ends was not captured.
+    pub(crate) fn may_be_over(&self, una: [Option<Seq>; 2]) -> bool {
+        let end =
+            self.answer.filter(|_| self.is_cut && self.expects != Expects::Nothing).map(|answer| answer.end);
+        end.zip(una[1 - self.asker]).is_some_and(|(end, una)| una.at_or_after(end))
     }
 
     /// Until when its account goes.

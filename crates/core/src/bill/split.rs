@@ -4,6 +4,7 @@ use tcpwhy_wire::Duration;
 
 use crate::bill::charge::Charge;
 use crate::words::cause::{Cause, Side};
+use crate::words::form::Form;
 use crate::words::report::Confidence;
 
 /// Splits one interval into charges that sum to it, whatever amounts are asked for.
@@ -67,6 +68,18 @@ impl Split {
     pub(crate) fn doubt(&mut self) {
         let far = self.far.iter_mut().flat_map(|far| far.iter_mut());
         self.near.iter_mut().chain(far).for_each(|charge| charge.confidence = Confidence::Possible);
+    }
+
+    /// A pause is one in the middle of a message, and does not begin another.
+    #[cold]
+    pub(crate) fn settle_message(&mut self) {
+        let far = self.far.iter_mut().flat_map(|far| far.iter_mut());
+        for charge in self.near.iter_mut().chain(far) {
+            let doubted = charge.detail.as_ref().is_some_and(|detail| detail.form == Some(Form::OrMessages));
+            if doubted {
+                (charge.confidence, charge.detail) = (Confidence::Likely, None);
+            }
+        }
     }
 
     /// None of it is more than likely.

@@ -96,6 +96,16 @@ impl Connection {
         pending.is_some_and(|ask| ask.asker == CLIENT && first.is_none_or(|first| ask.seq.at_or_after(first)))
     }
 
+    /// Whether a segment belongs to a message under way that its head said to be longer.
+    pub(super) fn goes_on_by_its_bytes(&self, from: usize, seq: Seq) -> bool {
+        self.talk.as_ref().is_some_and(|talk| talk.goes_on(from, seq))
+    }
+
+    /// Whether messages are whole frames of either side that do not say who asks.
+    pub(super) fn is_framed(&self) -> bool {
+        self.talk.as_ref().is_some_and(|talk| talk.is_framed)
+    }
+
     #[cold]
     fn is_no_answer(&self, open: &Open, segment: &Segment) -> bool {
         !open.crosses(segment)

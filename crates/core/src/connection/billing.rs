@@ -63,6 +63,12 @@ impl Connection {
         if from != open.initiator && open.request_at() > wait.last.at - wait.rtt_to_sender {
             verdict.split.doubt(); // it may have waited for what still came
         }
+        let paused = verdict.split.has(Cause::SenderThink.bit());
+        if paused && self.is_framed() {
+            verdict.split.doubt(); // each frame is a message of its own
+        } else if paused && self.goes_on_by_its_bytes(from, segment.seq) {
+            verdict.split.settle_message();
+        }
         let mut observation = rules::observe(&wait, &verdict);
         // Nothing of an answer had arrived: the application wrote all of it before it read.
         let read = open.reply_first.is_some_and(|first| segment.ack.after(first));
@@ -88,6 +94,9 @@ impl Connection {
         }
         if self.frames.is_doubtful() || self.unpaired {
             verdict.split.doubt();
+        }
+        if self.is_framed() {
+            verdict.split.temper(); // several may be under way at once
         }
         self.weigh_answer(open, segment.payload_len, &mut verdict);
         self.doubt_turn(segment, from, &mut verdict);

@@ -24,7 +24,7 @@ use crate::bill::waits::fill;
 use crate::flow::ends::side;
 use crate::flow::segment_class::SegmentClass;
 use crate::rules::verdict::Verdict;
-use crate::rules::{self, application_window, round_trip, several_questions};
+use crate::rules::{self, application_window, nagle, round_trip, several_questions};
 use crate::tally::closed::Closed;
 use crate::tally::ledger::Ledger;
 use crate::words::cause::Cause;
@@ -59,8 +59,11 @@ impl Connection {
 
     #[cold]
     fn note_marks(&mut self, marks: &[Mark], segment: &Segment, from: usize, ledger: &mut Ledger) {
-        if marks.iter().any(|mark| mark.role == Role::Lost) {
+        if marks.iter().any(|mark| matches!(mark.role, Role::Lost | Role::Framed)) {
             self.lose_talk(marks, from, ledger);
+            if marks.iter().any(|mark| mark.role == Role::Framed) {
+                self.talk.get_or_insert_default().is_framed = true;
+            }
             return;
         }
         for mark in marks.iter().filter(|mark| mark.by_peer) {
@@ -153,6 +156,7 @@ impl Connection {
             answer: None,
             parts: [1, u8::from(open.reply_first.is_some())],
             is_answered: false,
+            is_cut: waiting.is_cut,
             account: open.last_path().settle().clone(),
         };
         let passed = |path: &Path, bytes: u64, end: Option<Seq>| {
@@ -193,6 +197,9 @@ impl Connection {
             let mut observation = rules::observe(&wait, &verdict);
             observation.forget_shape();
             self.models[from].take(&observation);
+        }
+        if !verdict.split.has(REPAIRS) && nagle::is_off(&self.flows[from], segment, class, mss) {
+            self.models[from].on_nagle_ignored();
         }
         self.charge_credit(segment, from, &mut verdict);
         let new_bytes = self.take_data(segment, from, class, mss);
@@ -297,7 +304,8 @@ impl Connection {
                 self.defer(mark, from);
                 None
             }
-            Role::Neither | Role::Lost => None,
+            Role::Cut => self.cut(mark, from),
+            Role::Neither | Role::Framed | Role::Lost => None,
         };
         let of = n.and_then(|n| {
             let ask = self.talk.as_deref_mut()?.find(n)?;
@@ -325,6 +333,7 @@ impl Connection {
         from: usize,
         ledger: &mut Ledger,
     ) -> u64 {
+        self.close_cut(from, ledger);
         let asked = self.talk.as_deref().map_or(0, |talk| talk.asked.len());
         if asked >= ASKED_MAX
             && let Some(oldest) = self.talk.as_deref_mut().and_then(|talk| talk.asked.pop_front())
@@ -349,6 +358,7 @@ impl Connection {
             answer: None,
             parts: [1, 0],
             is_answered: false,
+            is_cut: false,
             account: Account::default(),
         };
         if let Some(talk) = self.talk.as_deref_mut() {
@@ -449,7 +459,7 @@ impl Connection {
                 &mut ask.account,
                 span,
                 &[(asking, !0)],
-                several_questions::pause(asker, [question.first.1, question.last.1]),
+                several_questions::pause(ask.is_cut, asker, [question.first.1, question.last.1]),
             );
         }
         let Some(answer) = ask.answer else { return };
@@ -468,7 +478,7 @@ impl Connection {
                 &mut ask.account,
                 span,
                 &[(answering, !0)],
-                several_questions::pause(other, [answer.first.1, answer.last.1]),
+                several_questions::pause(ask.is_cut, other, [answer.first.1, answer.last.1]),
             );
         }
     }

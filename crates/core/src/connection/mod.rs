@@ -10,6 +10,7 @@ mod billing;
 mod clock;
 mod closing;
 mod concurrent;
+mod cut;
 mod damaged;
 mod fast_open;
 mod frames;

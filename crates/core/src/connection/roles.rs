@@ -16,6 +16,8 @@ use crate::flow::ends::SERVER;
 
 /// Whoever reacts takes a tenth of the time that the other one takes, or less.
 const SHARE: i64 = 10;
+/// ... or perhaps a quarter,
+const DOUBTED: i64 = 4;
 /// ... and of somebody who takes a person's time a hundredth.
 const STEADY: i64 = 100;
 /// So few bytes of both ends say as little of who asks.
@@ -132,6 +134,8 @@ pub(super) struct Roles {
     /// Bytes of the client's last question that was answered, and of its last answer.
     pub question_len: u32,
     answer_len: u32,
+    /// The server went on late behind its last answer.
+    spoken_late: bool,
     /// How often the server has asked, since anything spoke against it.
     server_asked: u8,
     /// The longest that an answer of the server's took, where that is long enough to count.
@@ -174,7 +178,15 @@ impl Roles {
     /// Whether it may have been an answer, and may have been a question.
     pub(super) fn is_doubtful(&self, turn: &Turn) -> bool {
         let begun = self.parked.is_some() || self.chain != Chain::Own;
-        begun && self.may_answer(turn) && turn.wait >= PAUSE_MIN && !self.is_answer(turn)
+        let reacted = turn.reaction.is_some_and(|reaction| reaction.times(DOUBTED) <= turn.wait);
+        let may_answer = reacted && turn.len != self.question_len;
+        begun && may_answer && turn.wait >= PAUSE_MIN && !self.is_answer(turn)
+    }
+
+    /// The server went on behind a silence with everything acknowledged: it may have spoken by itself, and what the client says
+    /// to that may be an answer.
+    pub(super) fn on_spoken_late(&mut self) {
+        self.spoken_late = true;
     }
 
     /// A message that needs no answer gets none but by chance, which seldom lets one follow right behind it.
@@ -244,7 +256,7 @@ impl Roles {
         asked_at: Instant,
     ) {
         self.quick = self.quick.saturating_add(u32::from(wait <= QUICK));
-        let tells = self.alert || is_guess || wait >= KEPT_MIN;
+        let tells = self.alert || self.spoken_late || is_guess || wait >= KEPT_MIN;
         if tells || self.unanswered.len == len || self.answer_len == len {
             if wait >= PAUSE_MIN {
                 self.on_long_answer(asked_at + wait, asked_at);
@@ -270,7 +282,8 @@ impl Roles {
             self.chain_on(len);
             return;
         }
-        self.chain = if len == 0 && wait >= PAUSE_MIN { Chain::Greeted } else { Chain::Own };
+        let greeted = std::mem::take(&mut self.spoken_late) || len == 0 && wait >= PAUSE_MIN;
+        self.chain = if greeted { Chain::Greeted } else { Chain::Own };
         self.question_len = len;
         if len == self.answer_len {
             self.server_asked = 0;

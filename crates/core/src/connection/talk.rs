@@ -19,6 +19,8 @@ pub(crate) struct Talk {
     /// Questions whose answer is not over, in the order in which they were asked, once there was more than one.
     pub asked: VecDeque<Ask>,
     pub is_concurrent: bool,
+    /// Messages are whole frames of either side, and do not say who asks.
+    pub is_framed: bool,
     /// What each end's next bytes belong to.
     pub parts: [Part; 2],
     pub waits: [Waits; 2],
@@ -71,6 +73,8 @@ pub(crate) struct Pending {
     pub answer_end: Option<Seq>,
     /// The answer ends there.
     pub answer_is_last: bool,
+    /// Where it ends was not captured.
+    pub is_cut: bool,
 }
 
 /// What the bytes of one end belong to that come next.
@@ -89,6 +93,7 @@ impl Pending {
     fn is_answered(&self, acked: Option<Seq>, unread: bool) -> bool {
         match self.answer_end {
             _ if !self.is_answering => false,
+            _ if self.is_cut => !unread,
             Some(end) if self.answer_is_last => acked.is_some_and(|acked| acked.at_or_after(end)),
             // An answer with an identifier says when it is over; one in order ends where nothing more comes.
             _ => self.id.is_none() && !unread,
@@ -97,6 +102,14 @@ impl Pending {
 }
 
 impl Talk {
+    /// Whether bytes of `from` belong to a message under way that is longer, as its head said.
+    pub(super) fn goes_on(&self, from: usize, seq: Seq) -> bool {
+        self.pending.is_some_and(|ask| {
+            let end = if ask.asker == from { ask.end } else { ask.answer_end.filter(|_| ask.answer_is_last) };
+            end.is_some_and(|end| seq.before(end))
+        })
+    }
+
     /// Whether these marks of one end say more than that one question has one answer: it asks beside a question that has no answer
     /// yet, or somebody says what answers nothing.
     pub(super) fn ends_turns(
@@ -134,12 +147,14 @@ impl Talk {
                         is_answering: false,
                         answer_end: None,
                         answer_is_last: false,
+                        is_cut: false,
                     });
                 }
                 (Role::Answers, Some(ask)) if ask.asker != from && ask.id == mark.id => {
                     ask.is_answering = true;
                     (ask.answer_end, ask.answer_is_last) = (mark.end, mark.last);
                 }
+                (Role::Cut, Some(ask)) if ask.asker != from => ask.is_cut = true,
                 _ => {}
             }
         }
@@ -256,6 +271,8 @@ pub(super) fn expects(role: Role) -> Expects {
     match role {
         Role::Subscribes => Expects::News,
         Role::Tells => Expects::Nothing,
-        Role::Asks | Role::Answers | Role::Defers | Role::Neither | Role::Lost => Expects::Answer,
+        Role::Asks | Role::Answers | Role::Defers | Role::Neither | Role::Cut | Role::Framed | Role::Lost => {
+            Expects::Answer
+        }
     }
 }

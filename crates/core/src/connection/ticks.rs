@@ -41,7 +41,10 @@ impl Connection {
     ) -> Option<Silence> {
         let last = self.flows[from].last_data?;
         let quiet = segment.at - last.at;
-        if quiet < DISTANCE_MIN || !self.is_push(segment, from, class) {
+        if quiet < DISTANCE_MIN
+            || !self.is_push(segment, from, class)
+            || self.goes_on_by_its_bytes(from, segment.seq)
+        {
             return None;
         }
         let open = self.open.as_deref()?;

@@ -26,6 +26,8 @@ const NEW_REQUEST_AFTER: Duration = Duration::from_millis(1_500);
 const SETTLED_AFTER: Duration = Duration::from_secs(10);
 /// Shorter silences end a message too, if no answer ever comes.
 const PIECE_AFTER: Duration = Duration::from_millis(200);
+/// ... and sooner, where each message is a frame of its own.
+const FRAME_AFTER: Duration = Duration::from_millis(50);
 /// So many bytes are a key that a person presses, or two.
 const KEYS_MAX: u32 = 4;
 /// The least time that it takes to find the next key.
@@ -127,11 +129,7 @@ impl Connection {
         // What was left out between them is no part of it.
         let Some(last) = path.frontier() else { return Silence::None };
         let quiet = segment.at - last.at;
-        if quiet < PIECE_AFTER
-            && open.pieces.len() < PIECES_MAX
-            && !self.flows[from].plain
-            && segment.payload_len > KEYS_MAX
-        {
+        if self.surely_goes_on(open, segment, from, quiet) {
             return Silence::None;
         }
         let own_time = verdict.split.has_only(Cause::SenderThink.bit());
@@ -169,6 +167,9 @@ impl Connection {
                 return Silence::Message;
             }
         }
+        if from == SERVER && !asking && quiet >= PIECE_AFTER {
+            self.roles.on_spoken_late();
+        }
         let end = if asking { NEW_REQUEST_AFTER } else { NEW_MESSAGE_AFTER };
         if quiet >= end || pieces >= PIECES_MAX {
             Silence::Message
@@ -179,7 +180,17 @@ impl Connection {
         }
     }
 
-    /// Whether the connection has shown that its messages end so: a word to confirm what the server sent by itself, keys that a person
+    /// Whether so short a silence ends nothing, or the head of the message says that it is longer.
+    fn surely_goes_on(&self, open: &Open, segment: &Segment, from: usize, quiet: Duration) -> bool {
+        quiet < PIECE_AFTER
+            && open.pieces.len() < PIECES_MAX
+            && !self.flows[from].plain
+            && segment.payload_len > KEYS_MAX
+            && !self.is_framed()
+            || self.goes_on_by_its_bytes(from, segment.seq)
+    }
+
+    /// Whether the connection has shown that its messages end so: a frame of its own for each, a word to confirm what the server sent by itself, keys that a person
     /// types, or anything behind the answer of a server that sends without being asked.
     fn ends_by_habit(
         &self,
@@ -191,6 +202,9 @@ impl Connection {
     ) -> bool {
         let path = self.tap_rtt(CLIENT) + self.tap_rtt(SERVER);
         let many = quiet >= path.times(ENDS_RTTS) && self.flows[from].outstanding() == 0;
+        if self.is_framed() && quiet >= FRAME_AFTER.max(path.times(ENDS_RTTS)) {
+            return true;
+        }
         let small = segment.payload_len < self.mss(from) && last.len < self.mss(from);
         if from != open.initiator {
             return many && small && quiet >= PIECE_AFTER && self.roles.pushes_often();

@@ -52,6 +52,7 @@ impl Connection {
             && !self.closed
             && !self.unpaired
             && !self.is_concurrent()
+            && !self.is_framed()
             && self.ladder.is_none()
             && self.last_at == self.now
             && !self.is_unsteady()

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::mem::take;
 
-use tcpwhy_heads::{Conversation, Credit as Flow, Head, Role as Said};
+use tcpwhy_heads::{Conversation, Credit as Flow, Head, Protocol, Role as Said};
 use tcpwhy_wire::{Segment, Seq};
 
 use crate::epoch::asked::{Asked, words};
@@ -243,7 +243,9 @@ impl Listening {
         heard.has_marks |= !self.told.marks.is_empty();
         heard.fins[from] |= segment.flags.fin();
         if heard.conversation.is_deaf() || heard.is_opaque || unheard {
-            if heard.has_marks {
+            if heard.conversation.protocol() == Some(Protocol::WebSocket) {
+                self.told.marks.push(Mark { role: Role::Framed, ..Mark::lost(segment.seq) });
+            } else if heard.has_marks {
                 self.told.marks.push(Mark::lost(segment.seq));
             }
             self.count -= 1;
@@ -342,7 +344,8 @@ impl Heard {
         });
         let stream = &mut self.streams[from];
         stream.fed = stream.fed.max(at.saturating_add(u64::from(payload_len)));
-        if heard && self.conversation.next_at(from) == 0 && self.conversation.protocol().is_some() {
+        let cut = told.marks.iter().any(|mark| mark.role == Role::Cut);
+        if heard && self.conversation.next_at(from) == 0 && self.conversation.protocol().is_some() && !cut {
             told.marks.push(Mark::lost(segment.seq)); // not all of a head was captured
         }
     }
@@ -357,6 +360,7 @@ fn mark(head: &Head, (seq, place): (Seq, u64), by_peer: bool) -> Option<Mark> {
         Said::Defers => Role::Defers,
         Said::Pushes => Role::Tells,
         Said::Neither => Role::Neither,
+        Said::Cut => Role::Cut,
         // What answers for the time being is waited for like an answer, and what follows it is a turn of its own.
         Said::Interim | Said::Unknown => return None,
     };

@@ -35,10 +35,10 @@ pub(crate) fn think(pair: &Pair<'_>, ask: &Ask, packets: [u64; 2]) -> Charge {
         .evidence(packets[0], packets[1])
 }
 
-/// A pause of the end that speaks, without its length.
-pub(crate) fn pause(by: usize, packets: [u64; 2]) -> Charge {
-    Charge::new(Cause::SenderThink, side(by), Duration::ZERO, Confidence::Likely)
-        .evidence(packets[0], packets[1])
+/// A pause of the end that speaks, without its length. What was not captured may say that it waited for something else.
+pub(crate) fn pause(is_cut: bool, by: usize, packets: [u64; 2]) -> Charge {
+    let confidence = if is_cut { Confidence::Possible } else { Confidence::Likely };
+    Charge::new(Cause::SenderThink, side(by), Duration::ZERO, confidence).evidence(packets[0], packets[1])
 }
 
 /// A hold of Nagle that ended with a question: that is a reason to send as well, and the server may have gone on when it was asked.

@@ -79,6 +79,10 @@ pub enum Role {
     Tells,
     /// It serves the protocol alone: pings, settings, windows.
     Neither,
+    /// Not captured from here on, up to the next mark: the rest of the message with this identifier, and whatever else.
+    Cut,
+    /// From here on messages are whole frames of either side, which do not say who asks (WebSocket).
+    Framed,
     /// From here on nothing is known of this connection's messages.
     Lost,
 }

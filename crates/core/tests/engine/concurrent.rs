@@ -1,7 +1,7 @@
 //! Several questions under way at once, where something says which message answers which.
 
 use tcpwhy_core::cause::Cause;
-use tcpwhy_core::cause::Side::{Path, Server};
+use tcpwhy_core::cause::Side::{Path, Server, Unknown};
 use tcpwhy_core::report::Kind;
 use tcpwhy_wire::Duration;
 
@@ -151,5 +151,20 @@ fn news_on_an_open_stream_are_no_part_of_the_answer() {
         let bills = seen.connection().exchanges.iter().flat_map(|exchange| &exchange.bill);
         let waits = bills.filter(|line| [Cause::ServerThink, Cause::SenderThink].contains(&line.cause));
         assert_eq!(waits.map(|line| line.ns).sum::<Duration>(), ms(8), "{seen}");
+    });
+}
+
+/// Answers that leave as an acknowledgement arrives may have been held by Nagle, or not: here three of them by chance. A server that goes
+/// on without one, again and again, has set TCP_NODELAY, and nothing is missing from the capture.
+#[test]
+fn a_server_that_sends_beside_small_ones_does_not_mind_nagle() {
+    let asks = each(0..20, |n| format!("@{} C 60 asks={n} #q{n}", 200 + n));
+    let chance = each(0..3, |n| format!("a{n}+0 C ack #k{n}\n k{n}+0 S 90 answers={} #a{}", n + 1, n + 1));
+    let others = each(4..20, |n| format!("q0+{} S 90 answers={n} #a{n}\n a{n}+0 C ack", 85 + 3 * n));
+    let text = format!("handshake\n {asks}\n q0+25 S 90 answers=0 #a0\n {chance}\n a3+0 C ack\n {others}");
+    log(text).rtt(ms(20)).both_ends(|seen| {
+        let bill = seen.number(20);
+        assert!(bill.ns(Cause::Unexplained, Unknown) <= ms(12), "{seen}");
+        assert!(bill.ns(Cause::ServerThink, Server) >= ms(60), "{seen}");
     });
 }

@@ -7,7 +7,7 @@ use tcpwhy_core::{Analysis, Options};
 use tcpwhy_wire::{Duration, Segment};
 
 use crate::invariants::{EVERYTHING, check};
-use crate::packet_log::{End, SERVER, log, ms};
+use crate::packet_log::{End, SERVER, each, log, ms};
 
 const REQUEST: &str = "GET /item HTTP/1.1\r\nHost: h\r\n\r\n";
 const HEADER: &str = "HTTP/1.1 200 OK\r\nContent-Length: 300\r\n\r\n";
@@ -45,6 +45,17 @@ fn payload(segment: &Segment) -> Vec<u8> {
 
 /// The report of a capture of which so much of each payload was kept.
 fn read(segments: &[Segment], snap: usize) -> Report {
+    read_streams(segments, snap, payload)
+}
+
+/// A segment's part of what its end sends in all.
+fn part_of(streams: [&[u8]; 2], segment: &Segment) -> Vec<u8> {
+    let (stream, first) = if segment.src == SERVER { (streams[1], 5_001) } else { (streams[0], 1_001) };
+    let begin = (segment.seq.0 - first) as usize;
+    stream[begin..begin + segment.payload_len as usize].to_vec()
+}
+
+fn read_streams(segments: &[Segment], snap: usize, payload: impl Fn(&Segment) -> Vec<u8>) -> Report {
     let mut analysis = Analysis::new(Options { ..EVERYTHING });
     for (segment, packet) in segments.iter().zip(1..) {
         let bytes = if segment.payload_len > 0 { payload(segment) } else { Vec::new() };
@@ -104,5 +115,131 @@ fn what_is_not_captured_makes_nothing_surer() {
         for line in think.filter(|line| line.ns > ms(65) + ms(1)) {
             assert_eq!(line.confidence, Confidence::Possible, "{exchange:#?}");
         }
+    }
+}
+
+/// RFC 9113, 4.1.
+fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0, 0, payload.len() as u8, kind, flags, 0, 0, 0, stream];
+    bytes.extend(payload);
+    bytes
+}
+
+/// Three calls of gRPC at once, each in one segment of three frames, and their answers out of order: 20, 60 and 35 ms of the server's.
+/// Of each segment 40 bytes were captured, which have the first of its frames and not the one that ends the stream.
+#[test]
+fn calls_are_paired_where_only_the_first_frame_of_each_segment_was_captured() {
+    let call = |stream| {
+        let path = [[0x83].as_slice(), &[0x86; 99]].concat();
+        let data = frame(0, 1, stream, &[0; 60]);
+        [frame(1, 4, stream, &path), frame(8, 0, stream, &[0, 0, 0, 5]), data].concat()
+    };
+    let answer = |stream| {
+        let status = [[0x88].as_slice(), &[0xc0; 50]].concat();
+        [frame(1, 4, stream, &status), frame(0, 0, stream, &[0; 90]), frame(1, 5, stream, &[0x40; 12])]
+            .concat()
+    };
+    let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+    let client = [preface, frame(4, 0, 0, &[]), call(1), call(3), call(5), call(7)].concat();
+    let server = [frame(4, 0, 0, &[]), answer(1), answer(5), answer(3), answer(7)].concat();
+    let (asked, answered) = (call(1).len(), answer(1).len());
+    let text = format!(
+        "handshake
+         @30 C 33 #p
+         p+0 S 9 #s
+         s+0 C ack
+         @50 C {asked} #q
+         q+5 C {asked}
+         q+10 C {asked}
+         q+20 S {answered} #a1
+         a1+0 C ack
+         q+45 S {answered} #a5
+         a5+0 C ack
+         q+65 S {answered} #a3
+         a3+0 C ack
+         @400 C {asked} #r
+         r+15 S {answered} #a7
+         a7+0 C ack"
+    );
+    for end in [End::Client, End::Server] {
+        let capture = log(&text).rtt(Duration::from_millis(RTT)).capture(end);
+        for snap in [usize::MAX, 40] {
+            let report = read_streams(&capture, snap, |segment| part_of([&client, &server], segment));
+            let exchanges = report.connections[0].exchanges.iter();
+            let mut calls: Vec<&Exchange> = exchanges.filter(|exchange| exchange.reply_bytes > 100).collect();
+            calls.sort_by_key(|call| call.n);
+            assert_eq!(calls.len(), 4, "{end:?}, {snap}: {:#?}", report.connections[0].exchanges);
+            for (call, think) in calls.iter().zip([20, 60, 35, 15]) {
+                let lines = [billed(call, Cause::ServerThink, Server), billed(call, Cause::RoundTrip, Path)];
+                assert_eq!(lines, [ms(think), ms(RTT as i32)], "{end:?}, {snap}: {call:#?}");
+                assert_eq!(call.elapsed, ms(think + RTT as i32), "{end:?}, {snap}");
+            }
+        }
+    }
+}
+
+/// RFC 9112, 6.3: an answer of a length that its head says goes on until then, however even its pieces come. 500 bytes every
+/// 250 ms are a throttled answer, and no timer's reports.
+#[test]
+fn an_answer_of_known_length_is_one_however_evenly_it_comes() {
+    let header = "HTTP/1.1 200 OK\r\nContent-Length: 6000\r\n\r\n";
+    let server = header.to_owned() + &"x".repeat(6_000);
+    let first = header.len() + 500;
+    let pieces = each(1..12, |n| format!("q+{} S 500 #a{n}\na{n}+0 C ack", n * 250));
+    let text = format!("handshake\n@50 C {} #q\nq+0 S {first} #a\na+0 C ack\n{pieces}", REQUEST.len());
+    for end in [End::Client, End::Server] {
+        let capture = log(&text).rtt(Duration::from_millis(RTT)).capture(end);
+        let streams = [REQUEST.as_bytes(), server.as_bytes()];
+        let report = read_streams(&capture, usize::MAX, |segment| part_of(streams, segment));
+        let [_, answered] = &report.connections[0].exchanges[..] else {
+            panic!("{end:?}: {:#?}", report.connections[0].exchanges)
+        };
+        assert_eq!(billed(answered, Cause::SenderThink, Server), ms(11 * 250), "{end:?}: {answered:#?}");
+        let pause = answered.bill.iter().find(|line| line.cause == Cause::SenderThink).unwrap();
+        assert!(pause.confidence >= Confidence::Likely, "{end:?}: {pause:#?}");
+    }
+}
+
+/// RFC 6455, 5.2: each frame is a message of its own, so that no silence between two of them is a pause within one; and who of
+/// several was answered no frame says.
+#[test]
+fn frames_of_a_websocket_are_messages() {
+    let asks = "GET /chat HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\n\r\n";
+    let takes = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n";
+    let sent = |len: u8| [[0x81, 0x80 | len, 1, 2, 3, 4].as_slice(), &vec![b'x'; usize::from(len)]].concat();
+    let told = |begin: u8, len: u8| [[begin, len].as_slice(), &vec![b'y'; usize::from(len)]].concat();
+    let pong = [0x8a, 0x84, 1, 2, 3, 4, 5, 6, 7, 8];
+    let client = [asks.as_bytes(), &sent(20), &pong, &sent(20)].concat();
+    let server = [takes.as_bytes(), &told(0x81, 30), &told(0x89, 4), &told(0x81, 30)].concat();
+    let text = format!(
+        "handshake
+         @50 C {} #u
+         u+1 S {} #v
+         v+0 C ack
+         @100 C 26 #q
+         q+40 S 32 #a
+         a+0 C ack
+         a+160 S 6 #ping
+         ping+1 C 10 #pong
+         pong+0 S ack
+         @500 C 26 #r
+         r+40 S 32 #b
+         b+0 C ack",
+        asks.len(),
+        takes.len()
+    );
+    for end in [End::Client, End::Server] {
+        let capture = log(&text).rtt(Duration::from_millis(RTT)).capture(end);
+        let report = read_streams(&capture, usize::MAX, |segment| part_of([&client, &server], segment));
+        for exchange in &report.connections[0].exchanges {
+            assert_eq!(
+                billed(exchange, Cause::SenderThink, Server),
+                Duration::ZERO,
+                "{end:?}: {exchange:#?}"
+            );
+            assert!(exchange.elapsed <= ms(40 + RTT as i32), "{end:?}: {exchange:#?}");
+        }
+        let think = report.bill.iter().find(|line| (line.cause, line.side) == (Cause::ServerThink, Server));
+        assert!(think.is_some_and(|line| line.ns >= ms(80)), "{end:?}: {:#?}", report.bill);
     }
 }

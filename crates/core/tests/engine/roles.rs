@@ -37,6 +37,23 @@ fn a_server_that_asks_is_answered_by_the_client() {
     });
 }
 
+/// The server goes on 300 ms behind its answer, and the client reacts to that: no packet tells whether what it says then is an
+/// answer, and the server asks again when it likes, or a question that the server takes its time for.
+#[test]
+fn a_server_that_went_on_behind_a_silence_may_be_asking() {
+    let turns =
+        each([800, 450, 640, 700], |pause| format!("+35 C 220\n +0 S ack\n +{pause} S 150\n +0 C ack"));
+    let text = format!("handshake\n +2 C 60\n +1 S 40\n +0 C ack\n +300 S 150\n +0 C ack\n {turns}");
+    log(text).rtt(ms(RTT)).both_ends(|seen| {
+        let lines = seen.report.connections[0].exchanges.iter().flat_map(|exchange| &exchange.bill);
+        let thinks = lines
+            .filter(|line| line.cause == Cause::ServerThink && line.side == Server && line.ns >= ms(200));
+        for line in thinks {
+            assert_eq!(line.confidence, Confidence::Possible, "{line:?}{seen}");
+        }
+    });
+}
+
 /// Heart-beats of the server's by the second, each answered at once: the first answer may be a question, and none is the
 /// server's time for certain.
 #[test]

@@ -2,7 +2,7 @@
 
 use tcpwhy_heads::Protocol;
 
-use crate::log::tells;
+use crate::log::{tells, tells_cut};
 
 pub(crate) const LOGS: &[(&str, Protocol, &str)] = &[
     ("http1", Protocol::Http1, HTTP1),
@@ -98,8 +98,8 @@ const PIPELINED: &str = r"
 /// What follows a body that ends with the connection is of the body.
 #[test]
 fn until_the_end() {
-    let shown = crate::log::shown(&[PIPELINED, r"< HTTP/1.1 200 OK\r\n\r\n"].concat());
-    assert_eq!(shown, crate::log::shown(PIPELINED));
+    let shown = crate::log::shown(&[PIPELINED, r"< HTTP/1.1 200 OK\r\n\r\n"].concat(), usize::MAX);
+    assert_eq!(shown, crate::log::shown(PIPELINED, usize::MAX));
 }
 
 #[test]
@@ -168,6 +168,58 @@ fn upgraded() {
     );
 }
 
+/// Of the answer only the first line was captured: it says that something else follows.
+#[test]
+fn upgraded_behind_a_snap_length() {
+    tells_cut(
+        &UPGRADED.replace("\\x81\\x05Hello\n    > ", "\n    < \\x81\\x05Hello\n    > "),
+        36,
+        "
+        > 0 GET [GET /chat] asks first
+        = HTTP/1
+        < 0 1xx [101 Switching Protocols] answers first
+        < 36 cut answers len 41 last
+        ?
+        < 77 text unknown len 7 first last
+        > 72 text unknown len 11 first last
+        = WebSocket
+        < 84 text unknown len 5 first
+        < 89 continuation unknown len 4 last
+        < 93 ping neither len 7 first last
+        > 83 pong neither len 11 first last
+        < 100 binary unknown len 132 first last
+        > 94 close neither len 8 first last
+        < 232 close neither len 4 first last
+        ",
+    );
+}
+
+/// WHATWG HTML, 9.2: the client has its answer with the head, and each event is told when it occurs.
+#[test]
+fn events() {
+    tells(
+        r"
+        > GET /events HTTP/1.1\r\nAccept: text/event-stream\r\n\r\n
+        < HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\nTransfer-Encoding: chunked\r\n\r\n
+        < 9\r\ndata: x\n\n\r\n
+        < a\r\ndata: yz\n\n\r\n0\r\n\r\n
+        > GET / HTTP/1.1\r\n\r\n
+        ",
+        "
+        > 0 GET [GET /events] asks first
+        > 51 end asks len 2 last
+        = HTTP/1
+        < 0 2xx [200 OK] answers first
+        < 95 end answers len 2 last
+        < 97 event pushes len 14 first last
+        < 111 event pushes len 15 first last
+        < 129 end pushes len 2 last
+        > 53 GET [GET /] asks first
+        > 69 end asks len 2 last
+        ",
+    );
+}
+
 /// The capture begins behind the upgrade: a ping of ten seconds and its pong are enough, half a frame and what is not masked are not.
 #[test]
 fn upgraded_before_the_capture() {
@@ -207,6 +259,37 @@ const GRPC: &str = r"
     > \x00\x00\x01\x01\x00\x00\x00\x00\x05\x83\x00\x00\x01\x09\x04\x00\x00\x00\x05\x86\x00\x00\x04\x03\x00\x00\x00\x00\x05\x00\x00\x00\x08
     < \x00\x00\x08\x07\x00\x00\x00\x00\x00\x00\x00\x00\x05\x00\x00\x00\x00
 ";
+
+/// Of each segment 30 bytes were captured, which have the first frame or two: calls are found again where segments begin with a
+/// frame, and what was cut belongs to the stream that it was cut in, unless that had ended.
+#[test]
+fn grpc_behind_a_snap_length() {
+    tells_cut(
+        GRPC,
+        30,
+        "
+        > 0 preface neither len 24 first last
+        = HTTP/2
+        > 24 cut cut
+        > 33 HEADERS asks #1 len 11 first
+        > 44 HEADERS asks #3 len 11 first
+        > 55 cut cut #3
+        < 0 SETTINGS neither #0 len 15 initial 16384
+        < 15 SETTINGS neither #0 len 9
+        < 24 HEADERS interim #3 len 14 first last
+        < 38 HEADERS answers #3 len 11 first
+        < 49 cut cut #3
+        > 83 WINDOW_UPDATE neither #0 len 13 grants 5
+        > 96 PING neither #0 len 17
+        < 75 HEADERS answers #1 len 11 first last
+        < 86 PUSH_PROMISE pushes #2 len 13 first
+        > 113 HEADERS asks #5 len 10 first
+        > 123 CONTINUATION asks #5 len 10
+        > 133 RST_STREAM neither #5 len 13 last
+        < 99 GOAWAY neither #0 len 17
+        ",
+    );
+}
 
 #[test]
 fn grpc() {

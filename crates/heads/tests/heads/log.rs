@@ -81,6 +81,10 @@ pub(crate) fn read_piece(
     let copy = conversation.clone();
     let count = told.len();
     conversation.on_bytes(piece.from, piece.at, captured, piece.bytes.len() as u32, |head, of| {
+        if head.kind == "cut" {
+            assert!(captured.len() < piece.bytes.len(), "all of it was captured");
+            return; // it says where nothing more is told
+        }
         assert!(head.name.is_none_or(|name| name.end as usize <= of.len()), "a name beyond what is at hand");
         told.push(Head { name: None, ..head });
     });
@@ -90,12 +94,13 @@ pub(crate) fn read_piece(
 }
 
 /// Each head in a line: where, what, and what else is known of it; names where they are at hand.
-pub(crate) fn shown(log: &str) -> Vec<String> {
+pub(crate) fn shown(log: &str, snap: usize) -> Vec<String> {
     let mut conversation = Conversation::new();
     let mut lines = Vec::new();
     let mut last = None;
     for piece in pieces(log) {
-        conversation.on_bytes(piece.from, piece.at, &piece.bytes, piece.bytes.len() as u32, |head, of| {
+        let captured = &piece.bytes[..snap.min(piece.bytes.len())];
+        conversation.on_bytes(piece.from, piece.at, captured, piece.bytes.len() as u32, |head, of| {
             let name = head.name.map(|name| String::from_utf8_lossy(name.of(of)).into_owned());
             lines.push(format!("{} {}", [">", "<"][head.from], show(&head, name)));
         });
@@ -119,6 +124,7 @@ fn show(head: &Head, name: Option<String>) -> String {
         Role::Pushes => "pushes",
         Role::Neither => "neither",
         Role::Unknown => "unknown",
+        Role::Cut => "cut",
     };
     words.push(role.to_owned());
     words.extend(head.id.map(|id| format!("#{id}")));
@@ -136,8 +142,14 @@ fn show(head: &Head, name: Option<String>) -> String {
 /// What a log must tell, line by line; the order of the protocol line (`=`) is where it became known.
 #[track_caller]
 pub(crate) fn tells(log: &str, expected: &str) {
+    tells_cut(log, usize::MAX, expected);
+}
+
+/// The same where so many bytes of each segment were captured.
+#[track_caller]
+pub(crate) fn tells_cut(log: &str, snap: usize, expected: &str) {
     let expected: Vec<&str> = expected.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let shown = shown(log);
+    let shown = shown(log, snap);
     assert!(shown == expected, "told:\n{}\nexpected:\n{}", shown.join("\n"), expected.join("\n"));
 }
 
