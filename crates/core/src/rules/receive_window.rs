@@ -65,7 +65,9 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         return went_on_late(wait, &ack).filter(|_| !emptied);
     }
     let (cause, form) = whose(wait, &ack);
-    let certain = follows && !fits(&ack) && !flow.scale_bounds.is_in_use();
+    // A window that shrinks without closing is a reader's as a rule; Linux takes back as well what a buffer that is set cannot hold
+    // (tcp_clamp_window, net/ipv4/tcp_input.c).
+    let certain = follows && !fits(&ack) && !flow.scale_bounds.is_in_use() && form != Some(Form::SlowReader);
     // A window stands still while something before it is missing: without the loss it might not have held anything.
     let behind_hole =
         flow.view.loss_signal.is_some_and(|at| at + wait.rtt() + wait.tolerance() >= wait.segment.at);

@@ -66,6 +66,15 @@ pub(super) fn which(wait: &Wait<'_>, ack: &ClockingAck) -> Held {
     if form == Some(Form::Avoidance) && rounds.fill(flight, wait.flow.view.window) && !rounds.lost {
         return (Cause::ReceiveWindow, Some(receive_window::form(wait.flow, wait)), Confidence::Likely);
     }
+    let is_reset = slow_start::cause(rounds, flight) == Cause::SlowStartAfterIdle;
+    if form == Some(Form::Avoidance)
+        && is_reset
+        && rounds.since_idle.is_some()
+        && !slow_start::was_kept(rounds, flight)
+    {
+        // It grows slowly from where its start has ended, and would be as large as before without the idle time.
+        return (Cause::SlowStartAfterIdle, None, Confidence::Likely);
+    }
     if cause == Cause::SlowStartAfterIdle && slow_start::was_kept(rounds, flight) {
         return (Cause::CongestionWindow, Some(Form::Avoidance), Confidence::Possible);
     }

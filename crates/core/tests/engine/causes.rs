@@ -295,6 +295,23 @@ fn slow_start_after_idle_is_the_same_rounds_again() {
     });
 }
 
+/// The start that follows the idle time ends at 36 segments, as HyStart ends them, and the window grows by two a round from there. A
+/// window of 80 would have let all of it leave at once: these rounds are the idle time's too (tcp_cwnd_restart).
+#[test]
+fn what_a_window_that_was_reset_lacks_behind_its_start_is_the_idle_time_s() {
+    let rtt = ms(40);
+    let flights = |segments: &[u32]| each(segments, |count| format!("+0 S 1448x{count} more\n +0 C ack"));
+    let text = format!(
+        "handshake\n +5 C 100\n {}\n +0 S 100\n +0 C ack\n +10000 C 100\n {}\n +0 S 100\n +0 C ack",
+        flights(&[10, 20, 40, 80]),
+        flights(&[10, 20, 36, 38, 40])
+    );
+    log(text).rtt(rtt).both_ends(|seen| {
+        let bill = seen.exchange(2).never(Cause::CongestionWindow);
+        assert!(bill.ns(Cause::SlowStartAfterIdle, Server) >= rtt.times(4) - ms(1), "{seen}");
+    });
+}
+
 /// After a loss the window grows by one segment a round.
 #[test]
 fn congestion_window_is_the_rounds_after_a_loss() {

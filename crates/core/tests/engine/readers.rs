@@ -4,6 +4,7 @@
 use tcpwhy_core::Form;
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
+use tcpwhy_core::report::Confidence;
 use tcpwhy_wire::{Duration, Endpoint};
 
 use crate::packet_log::{CLIENT, End, MSS, log, ms};
@@ -55,6 +56,9 @@ fn a_full_window_is_the_reader_s_if_it_shrank_or_was_acknowledged_late() {
                 "{end:?} {text}\n{seen:?} instead of {expected:?}"
             );
         }
+        // What the kernel takes back of a buffer that is set looks the same.
+        let seen = log(shrunk(16)).rtt(rtt).window(End::Client, segments(32)).seen_at(end);
+        assert_eq!(seen.exchange(1).of(Cause::ReceiverThink).confidence, Confidence::Likely, "{end:?}");
         let closed =
             "handshake\n +5 C 100\n +0 S 1448x32 more\n +0 C ack win=0 #full\n full+100 C ack\n +0 S 1448x8";
         assert_eq!(reader(closed, segments(32), rtt, end), (rtt + ms(100), ms(0), zero), "{end:?}");
