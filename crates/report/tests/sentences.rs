@@ -59,6 +59,7 @@ fn with(form: Option<Form>) -> Detail {
         retransmits: Some(1),
         timer: Some(ms(200)),
         rate_bps: Some(100_000_000),
+        round: None,
         form,
     }
 }

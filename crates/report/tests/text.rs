@@ -232,6 +232,7 @@ fn every_cause_side_and_form_has_a_sentence_within_the_width() {
                         retransmits: Some(1),
                         timer: Some(ms(200)),
                         rate_bps: Some(100_000_000),
+                        round: Some(ms(40)),
                         form,
                     };
                     let report = of(vec![one]);

@@ -185,6 +185,7 @@ impl Connection {
             request_bytes: 0,
             reply_bytes: 0,
             packets: [0; 2],
+            round: self.rtt_min(),
         }
     }
 

@@ -21,6 +21,8 @@ pub(crate) struct Closed {
     pub request_bytes: u64,
     pub reply_bytes: u64,
     pub packets: [u64; 2],
+    /// The connection's smallest round trip.
+    pub round: Option<Duration>,
 }
 
 /// The place of a service, as long as nobody has given it up.

@@ -318,7 +318,7 @@ impl Service {
             worst = true;
             found.worst_evidence.clear();
             found.worst_evidence.extend_from_slice(line.evidence());
-            found.detail = line.detail();
+            found.detail = Detail { round: closed.round, ..line.detail() };
         }
         (worst && closed.connection & UNNUMBERED != 0).then_some(i)
     }

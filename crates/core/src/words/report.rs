@@ -354,6 +354,8 @@ pub struct Detail {
     pub timer: Option<Duration>,
     /// Estimated rate of the bottleneck, bits per second.
     pub rate_bps: Option<u64>,
+    /// Of a finding: the smallest round trip of the connection that has its most expensive hit.
+    pub round: Option<Duration>,
     /// The cause's own sub-form.
     pub form: Option<Form>,
 }

@@ -89,6 +89,8 @@ struct RemedyDto {
     side: &'static str,
     what: String,
     saves_ns: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    saves_least_ns: Option<i64>,
     saves_kind: &'static str,
     confidence: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -106,14 +108,19 @@ impl From<Remedy> for RemedyDto {
     fn from(remedy: Remedy) -> Self {
         let (saves_ns, saves_kind) = match remedy.saves {
             Saves::Estimate(span) => (Some(span.as_nanos()), "estimate"),
-            Saves::AtMost(span) => (Some(span.as_nanos()), "at-most"),
+            Saves::AtMost(span) | Saves::Between(_, span) => (Some(span.as_nanos()), "at-most"),
             Saves::Unknown => (None, "unknown"),
+        };
+        let saves_least_ns = match remedy.saves {
+            Saves::Between(least, _) => Some(least.as_nanos()),
+            _ => None,
         };
         Self {
             id: remedy.id,
             side: remedy.side.name(),
             what: remedy.what,
             saves_ns,
+            saves_least_ns,
             saves_kind,
             confidence: remedy.confidence.name(),
             caveat: remedy.caveat,

@@ -286,7 +286,12 @@ fn words(how: &How, style: Style) -> Vec<String> {
 fn saving(remedy: &Remedy) -> String {
     match remedy.saves {
         Saves::Estimate(span) if span.is_positive() => format!(" (saves about {})", time(span)),
-        Saves::AtMost(span) if span.is_positive() => format!(" (saves at most {})", time(span)),
+        Saves::Between(least, most) if least.is_positive() => {
+            format!(" (saves {} to {})", time(least), time(most))
+        }
+        Saves::AtMost(span) | Saves::Between(_, span) if span.is_positive() => {
+            format!(" (saves at most {})", time(span))
+        }
         _ => String::new(),
     }
 }
