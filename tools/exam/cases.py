@@ -5,9 +5,8 @@ the path's delay and from the programs' clocks, never from packets. "rest" is wh
 None any amount, a tuple a range. What no term names may not exceed the tolerance.
 """
 
-import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Callable
 
 ALL = {}
@@ -25,12 +24,20 @@ class Case:
     near_sysctl: list = field(default_factory=list)
     far_sysctl: list = field(default_factory=list)
     tap: str = "tcp"
+    snap: int = 128
     offload: object = None
     host_setup: dict = field(default_factory=dict)
     files: object = None
     skip: tuple = ()
     settle: float = 0.4
     views: dict = field(default_factory=dict)
+    # The remedy of this name, and what it changes in the case: the same run without the fault.
+    fix: str = ""
+    changed: dict = field(default_factory=dict)
+    # What the asker waited for altogether, by its own clock.
+    clock: Callable = lambda t: t.waited()
+    # Start and end of each wait of the asker, where each exchange of the bill is compared with one.
+    each: object = None
 
     @property
     def rtt(self):
@@ -39,6 +46,11 @@ class Case:
 
 def case(name, near, far, expect, **options):
     ALL[name] = Case(name, near, far, lambda t, c=None: expect(t, ALL[name].rtt), **options)
+
+
+def repaired(case):
+    """The same case without its fault; it is recorded, not judged."""
+    return replace(case, name=f"{case.name}+fixed", **case.changed)
 
 
 def healthy(exchanges, setups=1, **more):
@@ -232,8 +244,9 @@ def chunks(count, size, pause_ms, nodelay, cork=False):
     return program
 
 
+# At equal distances: an answer in pieces, or reports by a timer that nobody waits for. No packet tells.
 case("chunks-every-100ms", download(10 * 400, times=2), chunks(10, 400, 100, True),
-     lambda t, rtt: {"handshake@": rtt, "round-trip@": 2 * rtt, "sender-think@server": t.sum("far", "think")}, views=VIEWS)
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": (2 * rtt, 20 * rtt), "sender-think@server": (0, t.sum("far", "think"))}, views=VIEWS)
 case("chunks-every-40ms-nagle", download(8 * 400, times=3), chunks(8, 400, 40, False),
      lambda t, rtt: {"handshake@": rtt, "round-trip@": 3 * rtt, "sender-think@server": t.sum("far", "think")})
 case("chunks-at-once-nagle", download(3 * 400, times=5, pause_ms=5), chunks(3, 400, 0, False),
@@ -286,8 +299,9 @@ def listens(p):
     p.close()
 
 
+# At equal distances they are a timer's, and nobody waits for the next one.
 case("pushes-every-60ms", listens, pushes,
-     lambda t, rtt: {"handshake@": rtt, "round-trip@": None, "sender-think@server": t.sum("far", "think")})
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": None, "sender-think@server": (0, t.sum("far", "think"))})
 
 
 def busy_server(command):
@@ -582,9 +596,9 @@ case("paced-30m-bbr", download(BULK), lambda p: tuned_server(p, BULK, SO_MAX_PAC
 case("two-slow-one-fast", lambda p: three_at_once(p), lambda p: serve_many(p, 3, 60),
      lambda t, rtt: {"handshake@": 3 * rtt, "round-trip@": 12 * rtt, "server-think@server": t.sum("far", "think")})
 case("stream-of-events", download(12 * 150), chunks(12, 150, 80, True),
-     lambda t, rtt: {"handshake@": rtt, "round-trip@": rtt, "sender-think@server": t.sum("far", "think")}, path="--delay 30ms")
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": (rtt, 12 * rtt), "sender-think@server": (0, t.sum("far", "think"))}, path="--delay 30ms")
 case("stream-of-events-nagle", download(12 * 150), chunks(12, 150, 80, False),
-     lambda t, rtt: {"handshake@": rtt, "round-trip@": rtt, "sender-think@server": t.sum("far", "think")}, path="--delay 20ms")
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": (rtt, 12 * rtt), "sender-think@server": (0, t.sum("far", "think"))}, path="--delay 20ms")
 case("pieces-of-16k-every-10ms", download(20 * 16_384), chunks(20, 16_384, 10, True),
      lambda t, rtt: {"handshake@": rtt, "round-trip@": rtt, "sender-think@server": (100, 260), "slow-start|receive-window@": (0, 3 * rtt)},
      path="--delay 20ms")

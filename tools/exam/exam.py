@@ -9,11 +9,12 @@ follows from the case's configuration and from the programs' clocks; it is writt
 """
 
 import argparse
-import glob
 import json
 import os
 import shlex
+import shutil
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -24,9 +25,13 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, HERE)
 
 import cases  # noqa: E402
+import fixes  # noqa: E402, F401
 import places  # noqa: E402, F401
 import programs  # noqa: E402, F401
+import readers  # noqa: E402, F401
 import services  # noqa: E402, F401
+import software  # noqa: E402, F401
+import waits  # noqa: E402, F401
 from peer import Peer  # noqa: E402
 
 ENDS = {"near": "client", "far": "server"}
@@ -36,11 +41,17 @@ CASE_SECONDS = 90
 LINK_MS = 60.0
 
 
+def named(name):
+    """A case, or with `+FIX` behind its name the case without its fault."""
+    base, _, fixed = name.partition("+")
+    return cases.repaired(cases.ALL[base]) if fixed else cases.ALL[base]
+
+
 # One host of a case, inside its namespace.
 
 
 def run_host(end, name):
-    case = cases.ALL[name]
+    case = named(name)
     device = "lo" if case.path == "lo" else next(d for d in os.listdir("/sys/class/net") if d != "lo")
     if case.offload is False:
         for what in ("tso", "gso", "gro"):
@@ -68,7 +79,7 @@ def run_host(end, name):
 
 def start_tap(case, end, device):
     command = ["tcpdump", "-i", device, "-U", "--immediate-mode", "-B", "65536", "-w", f"{end}.pcap"]
-    command += ["-s", "128", "-Z", "root"]
+    command += ["-s", str(case.snap), "-Z", "root"]
     tap = subprocess.Popen(command + shlex.split(case.tap.replace("DEV", device)), stderr=subprocess.PIPE, text=True)
     while "listening on" not in tap.stderr.readline():
         if tap.poll() is not None:
@@ -80,10 +91,8 @@ def start_tap(case, end, device):
 
 
 def record(case, directory, program):
-    os.makedirs(directory, exist_ok=True)
-    for old in glob.glob(f"{directory}/*"):
-        if os.path.isfile(old):
-            os.remove(old)
+    shutil.rmtree(directory, ignore_errors=True)
+    os.makedirs(directory)
     if case.files:
         case.files(directory)
     if case.path.startswith(("veth", "lo")):
@@ -111,6 +120,7 @@ def before_others():
     try:
         with open("/proc/self/autogroup", "w") as group:
             group.write("-20")
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(2))
     except OSError:
         pass  # a kernel without groups, or not root
 
@@ -181,6 +191,11 @@ class Truth:
         path = f"{self.directory}/{end}.json"
         return json.load(open(path)) if os.path.exists(path) else []
 
+    @property
+    def fixed(self):
+        """Of the same case without its fault."""
+        return Truth(f"{self.directory}+fixed")
+
     def text(self, name):
         with open(f"{self.directory}/{name}") as file:
             return file.read()
@@ -191,6 +206,40 @@ class Truth:
     def sum(self, end, op):
         return sum(self.spans(end, op))
 
+    def waited(self):
+        """What the near program waited for: its exchanges and connects, or what curl's clock or its own says of them."""
+        if self.log["near"]:
+            return self.sum("near", "exchange") + self.sum("near", "connect")
+        total = 0.0
+        for line in self.text("near.out").splitlines():
+            if line.startswith("{"):
+                total += 1e3 * json.loads(line)["time_total"]
+            elif line.startswith("ask "):
+                start, end = map(int, line.split()[1:3])
+                total += (end - start) / 1e6
+        return total
+
+    def arrived(self):
+        """From the first packet to the last with payload, at the near end: what a program reads later has arrived all the same."""
+        with open(f"{self.directory}/near.pcap", "rb") as file:
+            data = file.read()
+        times, at, link = [], 24, struct.unpack("<I", data[20:24])[0]
+        while at + 16 <= len(data):
+            seconds, fraction, size, _ = struct.unpack("<IIII", data[at : at + 16])
+            ip = data[at + 16 + {1: 14, 101: 0}[link] : at + 16 + size]
+            payload = int.from_bytes(ip[2:4], "big") - 20 - (ip[32] >> 4) * 4
+            if payload > 0 or not times:
+                times.append(1e3 * seconds + fraction / 1e3)
+            at += 16 + size
+        return times[-1] - times[0]
+
+    def asked(self):
+        """Start and end of each wait, in milliseconds since the epoch."""
+        if self.log["near"]:
+            return [(1e3 * e["start"], 1e3 * e["end"]) for e in self.log["near"] if e["op"] == "exchange"]
+        lines = [line.split() for line in self.text("near.out").splitlines() if line.startswith("ask ")]
+        return [(int(line[1]) / 1e6, int(line[2]) / 1e6) for line in lines]
+
     def at(self, end, op, n=0, edge="start"):
         return 1e3 * [e for e in self.log[end] if e["op"] == op][n][edge]
 
@@ -198,12 +247,17 @@ class Truth:
 # Judging.
 
 
-def bill(program, capture):
+def report(program, capture):
     ran = subprocess.run([program, "read", "--json", capture], capture_output=True, text=True)
-    if ran.returncode != 0 or not ran.stdout:
+    return json.loads(ran.stdout) if ran.returncode == 0 and ran.stdout else None
+
+
+def bill(program, capture):
+    read = report(program, capture)
+    if read is None:
         return None
     lines, elapsed = {}, 0.0
-    for connection in json.loads(ran.stdout)["connections"]:
+    for connection in read["connections"]:
         for exchange in connection["exchanges"]:
             elapsed += exchange["elapsed_ns"] / 1e6
             for line in exchange["bill"]:
@@ -234,6 +288,8 @@ def judge(expected, lines, elapsed):
             low = high = elapsed - known
         if ms == "rest-bandwidth":
             low -= min(LINK_MS, sum(amount(left.pop(k)) for k in mine("bandwidth@", left)))
+        if callable(ms):
+            ms = ms(elapsed)
         if isinstance(ms, tuple):
             low, high = ms
         if not low - tolerance <= billed <= high + tolerance:
@@ -339,6 +395,9 @@ def examine(case, directory, program):
             continue
         capture = f"{directory}/{end}.pcap"
         views = [(end, capture)] + [(f"{end}:{name}", view(capture, edit)) for name, edit in case.views.items()]
+        if case.each:
+            read = report(program, capture)
+            results.append((f"{end}:each", judge_each(case.each(truth), read, case.rtt) if read else ["cannot be read"], {}, {}))
         for label, path in views:
             found = bill(program, path)
             if found is None:
@@ -356,8 +415,104 @@ def view(capture, edit):
     return path
 
 
+# Each wait of the asker against the bill's exchanges.
+
+
+def judge_each(waits, read, rtt):
+    """What is wrong with single exchanges: each of the asker's waits is one of the bill, to within 1 ms or 2 %; what nobody
+    waited for takes no longer than its own way."""
+    billed = [
+        (e["start_ns"] / 1e6, (e["start_ns"] + e["elapsed_ns"]) / 1e6, e)
+        for connection in read["connections"]
+        for e in connection["exchanges"]
+        if e["kind"] != "setup"
+    ]
+    # What comes before and behind is the program's own beginning and end.
+    first, last = min(w[0] for w in waits), max(w[1] for w in waits)
+    billed = [b for b in billed if first - 5 <= b[0] <= last]
+    wrong, answered = [], sorted((b for b in billed if b[2]["kind"] != "one-way"), key=lambda b: (b[0], b[2]["n"]))
+    in_order = dict(zip(sorted(waits), answered)) if len(answered) == len(waits) else {}
+    for start, end in waits:
+        if not billed:
+            wrong.append(f"a wait of {end - start:.1f} is not billed")
+            continue
+        pair = in_order.get((start, end)) or min(billed, key=lambda b: abs(b[0] - start) + abs(b[1] - end))
+        billed.remove(pair)
+        took = pair[1] - pair[0]
+        if abs(took - (end - start)) > max(1.0, 0.02 * (end - start)):
+            wrong.append(f"{took:.1f} billed for a wait of {end - start:.1f}, exchange {pair[2]['n']}")
+    wrong += [f"{end - start:.1f} billed that nobody waited for, {e['kind']} {e['n']}" for start, end, e in billed if end - start > rtt + TOLERANCE_MS]
+    return [f"{len(wrong)} exchanges: {wrong[0]}"] if wrong else []
+
+
+# What fixes promise, and what they saved.
+
+
+def promise(read, fixes):
+    """What the report says that a fix would save, in milliseconds: least and most, or nothing where it does not say."""
+    least = most = 0.0
+    told = False
+    for finding in read["findings"]:
+        for remedy in finding["remedies"]:
+            if remedy["id"] in fixes.split("|") and remedy["saves_ns"] is not None:
+                told = True
+                most += remedy["saves_ns"] / 1e6
+                least += remedy["saves_ns"] / 1e6 if remedy["saves_kind"] == "estimate" else remedy.get("saves_least_ns", 0) / 1e6
+    return (least, most) if told else None
+
+
+def savings(case, out, program):
+    """A row for each end: promised and gained, in milliseconds."""
+    directory = f"{out}/{case.name}"
+    try:
+        before, after = (case.clock(Truth(f"{directory}{fixed}")) for fixed in ("", "+fixed"))
+    except Exception as error:
+        return [(case, "both", None, f"no truth: {error!r}")]
+    rows = []
+    for end in ENDS:
+        if end not in case.skip:
+            read = report(program, f"{directory}/{end}.pcap")
+            rows.append((case, end, promise(read, case.fix) if read else None, before - after))
+    return rows
+
+
+def kept(promised, gained, share):
+    """Whether what was gained is within a share (or 10 ms) of what was promised."""
+    slack = max(10.0, share * max(abs(gained), promised[1]))
+    return promised[0] - slack <= gained <= promised[1] + slack
+
+
+def show_savings(rows):
+    told = [(promised, gained) for _, _, promised, gained in rows if promised and isinstance(gained, float)]
+    print(f"\n{'case':32} {'end':6} {'fix':28} {'promised ms':>17} {'gained ms':>10}")
+    for case, end, promised, gained in rows:
+        said = "-" if promised is None else f"{promised[1]:.1f}" if promised[0] == promised[1] else f"{promised[0]:.1f} to {promised[1]:.1f}"
+        gain = f"{gained:10.1f}" if isinstance(gained, float) else gained
+        off = " off" if promised and isinstance(gained, float) and not kept(promised, gained, 0.3) else ""
+        print(f"{case.name:32} {end:6} {case.fix:28} {said:>17} {gain}{off}")
+    points = sorted(abs(p[1] - g) / max(abs(g), p[1], 1.0) for p, g in told if p[0] == p[1])
+    if points:
+        print(f"{len(points)} promises of one figure: median error {100 * points[len(points) // 2]:.1f} %")
+    print(f"{sum(kept(p, g, 0.3) for p, g in told)} of {len(told)} within 30 % or 10 ms")
+
+
 def show(values):
     return ", ".join(f"{k} {v:.1f}" if isinstance(v, (int, float)) else f"{k} {v}" for k, v in values.items())
+
+
+def keep(case, directory, out):
+    """Writes a recording small, with the asker's clock beside it, for the tests of every day (corpus/talks)."""
+    place = f"{out}/{case.name}"
+    os.makedirs(place, exist_ok=True)
+    for end, name in (("near", "client"), ("far", "server")):
+        shorter = f"{directory}/{name}.pcapng"
+        subprocess.run(["editcap", "-F", "pcapng", f"{directory}/{end}.pcap", shorter], check=True)
+        subprocess.run(["zstd", "-q", "-f", "-19", "--rm", shorter, "-o", f"{place}/{name}.pcapng.zst"], check=True)
+    with open(f"{place}/clock.txt", "w") as file:
+        if case.each is None:
+            file.write("unsettled\n")
+        else:
+            file.writelines(f"ask {start * 1e6:.0f} {end * 1e6:.0f}\n" for start, end in case.each(Truth(directory)))
 
 
 def main():
@@ -368,6 +523,7 @@ def main():
     options.add_argument("--program", default=f"{ROOT}/target/release/tcpwhy")
     options.add_argument("--recorder", help="the program that makes the path, where it is another one")
     options.add_argument("--congestion", help="for all cases, instead of their own: bbr is what some kernels begin with")
+    options.add_argument("--keep", help="write what is right at both ends to this directory (corpus/talks)")
     options.add_argument("--host", choices=ENDS, help=argparse.SUPPRESS)
     options.add_argument("--bills", action="store_true", help="show the bills of the right ones as well")
     options.add_argument("cases", nargs="*")
@@ -379,21 +535,30 @@ def main():
         return run_host(options.host, options.cases[0])
     chosen = [c for c in cases.ALL.values() if not options.cases or any(c.name.startswith(n) for n in options.cases)]
     right = total = 0
+    rows = []
     for case in chosen:
         directory = f"{options.out}/{case.name}"
         if not (options.again or options.partial) and not record(case, directory, options.recorder or options.program):
             print(f"{case.name:32} not recorded, see {directory}/shell.err", flush=True)
             continue
+        if case.fix and not options.partial:
+            fixed = named(f"{case.name}+fixed")
+            if options.again or record(fixed, f"{options.out}/{fixed.name}", options.recorder or options.program):
+                rows += savings(case, options.out, options.program)
         results = (examine_parts if options.partial else examine)(case, directory, options.program)
+        if options.keep and not any(wrong for _, wrong, _, _ in results):
+            keep(case, directory, options.keep)
         for label, wrong, expected, lines in results:
             total += 1
             right += not wrong
             if options.partial and not wrong:
                 continue
             print(f"{case.name:32} {label:14} {'right' if not wrong else 'WRONG  ' + '; '.join(wrong)}", flush=True)
-            if wrong or options.bills:
+            if expected and (wrong or options.bills):
                 print(f"{'':12} expected {show(expected)}")
                 print(f"{'':12} billed   {show({f'{c}@{s}': amount(sure) for (c, s), sure in lines.items() if amount(sure) >= 0.05})}")
+    if rows:
+        show_savings(rows)
     print(f"{right} of {total} right")
     return 0 if right == total else 3
 

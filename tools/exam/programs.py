@@ -85,10 +85,10 @@ case("curl-limit-rate", CURL + f"--limit-rate 1500k {URL}/big.bin", SERVE,
      lambda t, rtt: {"handshake@": rtt, "round-trip@": rtt, "receiver-think|receive-window@client": (1400, 2000), "slow-start|congestion-window@": (0, 8 * rtt), "bandwidth@": (0, 60)},
      files=nginx(), near_sysctl=["net.ipv4.tcp_rmem=4096 131072 262144"])
 case("nginx-tls", CURL + f"-k https://{FAR}:7000/small.txt", SERVE,
-     lambda t, rtt: {"handshake@": rtt, "round-trip@": (2 * rtt, 4 * rtt), "server-think|sender-think@": (0, 30)},
+     lambda t, rtt: {"handshake@": rtt, "round-trip|tls-handshake@": (2 * rtt, 4 * rtt), "server-think|sender-think@": (0, 30)},
      files=nginx("ssl", "ssl_certificate cert.pem; ssl_certificate_key key.pem;"), path="--delay 25ms")
 case("nginx-tls-big", CURL + f"-k https://{FAR}:7000/big.bin", SERVE,
-     lambda t, rtt: {"handshake@": rtt, "round-trip@": 2 * rtt, "bandwidth@": (1000, 1300), "slow-start|receive-window@": (0, 5 * rtt),
+     lambda t, rtt: {"handshake@": rtt, "round-trip|tls-handshake@": (2 * rtt, 4 * rtt), "bandwidth@": (1000, 1300), "slow-start|receive-window@": (0, 5 * rtt),
                      "server-think|sender-think@": (0, 40)},
      files=nginx("ssl", "ssl_certificate cert.pem; ssl_certificate_key key.pem;"), path="--delay 10ms --rate 20mbit --queue 100k")
 case("nginx-http2-parallel", CURL + "--http2-prior-knowledge -Z " + " ".join(f"{URL}/small.txt?{n}" for n in range(6)).replace(" ", " -o /dev/null "),

@@ -397,3 +397,6 @@ case("mariadb-slow-client", "mariadb -h 10.77.0.2 -P 7000 --skip-ssl --quick -N 
      __import__("programs").MARIA,
      lambda t, rtt: {"handshake@": rtt, "round-trip@": (3 * rtt, 6 * rtt), "receiver-think|receive-window@client": (300, 1200), "slow-start|congestion-window@": (0, 6 * rtt),
                      "server-think@server": (0, 60), "bandwidth@": (0, 60)}, near_sysctl=["net.ipv4.tcp_rmem=4096 65536 131072"])
+case("nginx-http2-big", CURL + f"--http2-prior-knowledge {URL}/big.bin", "nginx -p . -c nginx.conf",
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": (rtt, 2 * rtt), "bandwidth@": (1000, 1350), "slow-start|receive-window|application-window@": (0, 5 * rtt)},
+     files=nginx("http2"), path="--delay 10ms --rate 20mbit --queue 100k")
