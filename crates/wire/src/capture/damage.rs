@@ -63,7 +63,7 @@ impl fmt::Display for DamageKind {
                 write!(f, "not a pcap or pcapng capture (it starts with the bytes {magic:08x})")
             }
             Self::CutShort { needs, has } => {
-                write!(f, "the capture is cut short: {needs} bytes announced, {has} there")
+                write!(f, "the capture is truncated: {needs} bytes announced, {has} found")
             }
             Self::RecordTooLong(len) => write!(f, "a packet record claims {len} bytes; reading stops here"),
             Self::MoreCapturedThanSent { captured, original } => {
@@ -76,7 +76,7 @@ impl fmt::Display for DamageKind {
             Self::ByteOrderMagic => f.write_str("a section header without the byte-order magic"),
             Self::BlockBody(kind) => write!(f, "a block of type {kind:#x} is too short for what it claims"),
             Self::NoSuchInterface(id) => write!(f, "a packet of interface {id}, which is not described"),
-            Self::TooManyInterfaces => f.write_str("more interfaces than can be meant"),
+            Self::TooManyInterfaces => f.write_str("too many interfaces"),
         }
     }
 }

@@ -2,10 +2,8 @@
 //!
 //! The words are tcpdump's (pcap-filter(7)): `port 8080`, `port http`, `host 10.0.0.5`, `net 10.0.0.0/8` or `net 10`,
 //! `portrange 8000-8099`, `src`, `dst` and `tcp`, `ip`, `ip6` before them, `and`, `or`, `not` (`&&`, `||`, `!`) and parentheses. As there, a value without a word takes the words of the value
-//! before it: `port 80 or 443`. An endpoint as tcpwhy prints it stands for itself: `10.0.0.5:8080`, `[::1]:8080`.
-//!
-//! One difference: `and` and `or` do not mix without parentheses. tcpdump reads them from left to right, programming
-//! languages do not, and a filter that means something else than its writer thought is worse than an error.
+//! before it: `port 80 or 443`, and `and` and `or` have equal precedence, from left to right. An endpoint as tcpwhy prints it stands
+//! for itself: `10.0.0.5:8080`, `[::1]:8080`.
 
 mod parse;
 

@@ -1,6 +1,6 @@
 //! What do the words of a filter mean?
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use super::{Expr, FilterError, What, Which, mask};
 use crate::Endpoint;
@@ -13,8 +13,8 @@ pub(super) fn parse(text: &str) -> Result<Expr, FilterError> {
     let expr = parser.list(0)?;
     match parser.peek() {
         None => Ok(expr),
-        Some(")") => Err(parser.error("a `)` without its `(`")),
-        Some(_) => Err(parser.error("expected `and`, `or` or the end here")),
+        Some(")") => Err(parser.error("unmatched `)`")),
+        Some(_) => Err(parser.error("expected `and`, `or` or the end")),
     }
 }
 
@@ -121,23 +121,31 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Terms joined by `and`, or terms joined by `or`.
+    /// Terms joined by `and` and `or`, which have equal precedence and associate left to right (pcap-filter(7)).
     fn list(&mut self, depth: usize) -> Result<Expr, FilterError> {
-        let first = self.term(depth)?;
-        let (is_and, is_or) = (["and", "&&"], ["or", "||"]);
-        let (joins, other) = match self.peek() {
-            Some(word) if is_and.contains(&word) => (is_and, is_or),
-            Some(word) if is_or.contains(&word) => (is_or, is_and),
-            _ => return Ok(first),
-        };
-        let mut terms = vec![first];
-        while self.accept(&joins) {
+        let mut terms = vec![self.term(depth)?];
+        let mut joined: fn(Vec<Expr>) -> Expr = Expr::And;
+        let (mut is_and, mut nested) = (true, depth);
+        while let Some(and) = self.join() {
+            if and != is_and && terms.len() > 1 {
+                nested += 1;
+                if nested > MAX_DEPTH {
+                    return Err(self.error("nested too deeply"));
+                }
+                terms = vec![joined(terms)];
+            }
+            (is_and, joined) = (and, if and { Expr::And } else { Expr::Or });
             terms.push(self.term(depth)?);
         }
-        if self.peek().is_some_and(|word| other.contains(&word)) {
-            return Err(self.error("`and` and `or` together need parentheses to say which comes first"));
-        }
-        Ok(if joins == is_and { Expr::And(terms) } else { Expr::Or(terms) })
+        Ok(match terms.len() {
+            1 => terms.remove(0),
+            _ => joined(terms),
+        })
+    }
+
+    /// What joins the next term to those before it, where one follows: `and`?
+    fn join(&mut self) -> Option<bool> {
+        if self.accept(&["and", "&&"]) { Some(true) } else { self.accept(&["or", "||"]).then_some(false) }
     }
 
     fn term(&mut self, depth: usize) -> Result<Expr, FilterError> {
@@ -184,9 +192,7 @@ impl<'a> Parser<'a> {
             what => what?,
         };
         self.next += 1;
-        if words.kind == Kind::Net && self.peek() == Some("mask") {
-            return Err(self.error("write the mask as the number of its bits: `net 10.1.0.0/16`"));
-        }
+        let what = if words.kind == Kind::Net && self.accept(&["mask"]) { self.masked(what)? } else { what };
         self.last = Some(words);
         Ok(words.family.with(match words.which {
             Direction::One(which) => Expr::Is(which, what),
@@ -203,17 +209,15 @@ impl<'a> Parser<'a> {
                 "ip" => Some(Family::V4),
                 "ip6" => Some(Family::V6),
                 "udp" | "icmp" | "icmp6" | "arp" | "rarp" | "sctp" | "igmp" | "esp" | "ah" => {
-                    return Err(self.error("only TCP is read here"));
+                    return Err(self.error("only TCP is analysed"));
                 }
                 "proto" | "less" | "greater" | "len" | "ether" | "vlan" | "mpls" | "gateway"
                 | "broadcast" | "multicast" | "inbound" | "outbound" => {
-                    return Err(self.error(
-                        "a bill needs whole connections: they are chosen by their addresses and ports",
-                    ));
+                    return Err(self.error("connections can only be selected by addresses and ports"));
                 }
                 _ if word.contains('[') && !word.starts_with('[') => {
                     return Err(self.error(
-                        "a bill needs whole connections: not single packets, by what stands in them",
+                        "packets cannot be selected by their contents, only whole connections by addresses and ports",
                     ));
                 }
                 _ => break,
@@ -247,7 +251,7 @@ impl<'a> Parser<'a> {
         self.next += 1;
         let expr = self.list(depth + 1)?;
         if !self.accept(&[")"]) {
-            return Err(self.error("expected `and`, `or` or `)` here"));
+            return Err(self.error("expected `and`, `or` or `)`"));
         }
         self.last = before;
         Ok(expr)
@@ -263,7 +267,7 @@ impl<'a> Parser<'a> {
             Kind::Port => "a port number or the name of a well-known service",
             Kind::PortRange => "two port numbers, such as 8000-8099",
         };
-        let Some(word) = self.peek() else { return Err(self.error(format!("expected {expected} here"))) };
+        let Some(word) = self.peek() else { return Err(self.error(format!("expected {expected}"))) };
         let what = match kind {
             Kind::Port => port(word).map(|port| What::Ports(port, port)),
             Kind::PortRange => {
@@ -271,7 +275,7 @@ impl<'a> Parser<'a> {
                 if let Some((first, last)) = range
                     && first > last
                 {
-                    return Err(self.error(format!("the range is empty: {first} is more than {last}")));
+                    return Err(self.error(format!("empty range: {first} is greater than {last}")));
                 }
                 range.map(|(first, last)| What::Ports(first, last))
             }
@@ -290,10 +294,26 @@ impl<'a> Parser<'a> {
         };
         what.ok_or_else(|| match kind {
             Kind::Host | Kind::Net if is_name(word) => self.error(format!(
-                "names are not looked up: what they stood for when the capture was made, nobody knows here; expected {expected}"
+                "host names are not resolved, as they may have changed since the capture; expected {expected}"
             )),
-            _ => self.error(format!("expected {expected} here")),
+            _ => self.error(format!("expected {expected}")),
         })
+    }
+
+    /// `net 10.1.0.0 mask 255.255.0.0`.
+    fn masked(&mut self, net: What) -> Result<What, FilterError> {
+        let bits = self.peek().and_then(|word| word.parse::<Ipv4Addr>().ok()).map(u32::from);
+        let (What::Net { addr, .. }, Some(bits)) =
+            (net, bits.filter(|bits| bits.leading_ones() == bits.count_ones()))
+        else {
+            return Err(self.error("expected an IPv4 netmask, such as 255.255.0.0"));
+        };
+        let prefix = 96 + bits.leading_ones() as u8;
+        if addr & !mask(prefix) != 0 {
+            return Err(self.error("the mask does not cover all bits that are set in the network"));
+        }
+        self.next += 1;
+        Ok(What::Net { addr, prefix })
     }
 
     /// A network; `None` where the word does not look like one.
@@ -312,7 +332,7 @@ impl<'a> Parser<'a> {
         let (addr, prefix) = (number(ip), len + before);
         if addr & !mask(prefix) != 0 {
             let net = Endpoint { addr: addr & mask(prefix), port: 0 }.ip();
-            return Err(self.error(format!("bits are set behind the prefix; `{net}/{len}` is the network")));
+            return Err(self.error(format!("non-network bits set; did you mean `{net}/{len}`?")));
         }
         Ok(Some(What::Net { addr, prefix }))
     }
