@@ -12,8 +12,8 @@ use crate::words::report::{Confidence, Detail, Line};
 
 /// No line has this place: there are fewer causes and sides.
 const NO_DETAIL: u8 = u8::MAX;
-/// Packet numbers kept as evidence for one line.
-const EVIDENCE_MAX: usize = 6;
+/// Waits whose packets are kept as evidence for one line.
+const EVIDENCE_WAITS: usize = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct AccountLine {
@@ -21,7 +21,9 @@ pub(super) struct AccountLine {
     pub side: Side,
     pub ns: Duration,
     pub by_confidence: [Duration; 3],
-    pub evidence: [u64; EVIDENCE_MAX],
+    /// The packets of the longest wait, and of another one, as in [`Charge::evidence`].
+    pub evidence: [[u64; 3]; EVIDENCE_WAITS],
+    pub longest: Duration,
     pub waits: u32,
     /// Where the detail of the longest wait is, and whether it has one.
     pub detail: u8,
@@ -42,17 +44,15 @@ impl AccountLine {
         }
     }
 
-    fn cite(&mut self, packets: &[u64]) {
-        if self.evidence[EVIDENCE_MAX - 1] != 0 {
-            return;
-        }
-        for &packet in packets {
-            if packet != 0
-                && !self.evidence.contains(&packet)
-                && let Some(free) = self.evidence.iter_mut().find(|slot| **slot == 0)
-            {
-                *free = packet;
-            }
+    /// A wait so long is shown by these packets: before any other where none was longer.
+    fn cite(&mut self, packets: [u64; 3], ns: Duration) {
+        if packets == [0; 3] {
+            self.longest = self.longest.max(ns);
+        } else if ns > self.longest || self.evidence[0] == [0; 3] {
+            self.longest = self.longest.max(ns);
+            self.evidence = [packets, self.evidence[0]];
+        } else if self.evidence[1] == [0; 3] {
+            self.evidence[1] = packets;
         }
     }
 }
@@ -76,7 +76,7 @@ impl Account {
     /// See `flow/direction/touch.rs`.
     #[inline]
     pub(crate) fn touch(&self) -> u64 {
-        self.lines.iter().map(|line| u64::from(line.waits) ^ line.evidence[0]).fold(0, u64::wrapping_add)
+        self.lines.iter().map(|line| u64::from(line.waits) ^ line.evidence[0][0]).fold(0, u64::wrapping_add)
     }
 
     pub(crate) fn copy_from(&mut self, other: &Self) {
@@ -119,13 +119,13 @@ impl Account {
             return;
         };
         // The detail is that of the longest single wait.
-        if charge.ns.times(i64::from(line.waits)) > line.ns {
+        if charge.ns > line.longest {
             line.take_detail(charge.detail.as_deref().copied(), &mut self.details);
         }
         line.ns += charge.ns;
         line.by_confidence[charge.confidence as usize] += charge.ns;
         line.waits += 1;
-        line.cite(&charge.evidence);
+        line.cite(charge.evidence, charge.ns);
     }
 
     /// [`Self::charge`] of the first charge to its cause.
@@ -140,12 +140,6 @@ impl Account {
     fn begin_line(&mut self, charge: &Charge, side: Side) {
         let mut by_confidence = [Duration::ZERO; 3];
         by_confidence[charge.confidence as usize] = charge.ns;
-        let [stopped, released] = charge.evidence;
-        let mut evidence = [0; EVIDENCE_MAX];
-        evidence[0] = stopped;
-        if released != stopped {
-            evidence[usize::from(stopped != 0)] = released;
-        }
         let mut detail = NO_DETAIL;
         if let Some(measured) = &charge.detail {
             detail = self.details.len() as u8;
@@ -158,7 +152,8 @@ impl Account {
             side,
             ns: charge.ns,
             by_confidence,
-            evidence,
+            evidence: [charge.evidence, [0; 3]],
+            longest: charge.ns,
             waits: 1,
             detail,
             detailed: charge.detail.is_some(),
@@ -191,7 +186,7 @@ impl Account {
             self.lines.push(AccountLine { detail: place, ..*line });
             return;
         };
-        if line.ns.times(i64::from(known.waits)) > known.ns.times(i64::from(line.waits)) {
+        if line.longest > known.longest {
             known.take_detail(detail, &mut self.details);
         }
         known.ns += line.ns;
@@ -199,7 +194,9 @@ impl Account {
             *sum += more;
         }
         known.waits = known.waits.saturating_add(line.waits);
-        known.cite(&line.evidence);
+        for packets in line.evidence {
+            known.cite(packets, line.longest);
+        }
     }
 
     /// The bill, largest line first, ties in the order of [`Cause::ALL`].
@@ -226,7 +223,7 @@ fn make_room<T>(items: &mut Vec<T>) {
 #[derive(Clone, Copy)]
 pub(crate) struct LineView<'a>(pub(super) &'a AccountLine, pub(super) &'a [Detail]);
 
-impl<'a> LineView<'a> {
+impl LineView<'_> {
     pub(crate) fn cause(self) -> Cause {
         self.0.cause
     }
@@ -250,10 +247,15 @@ impl<'a> LineView<'a> {
         self.0.detailed.then(|| self.1.get(usize::from(self.0.detail)).copied()).flatten()
     }
 
-    /// The packets that show it: free places are behind them.
-    pub(crate) fn evidence(self) -> &'a [u64] {
-        let all = &self.0.evidence;
-        &all[..all.iter().position(|packet| *packet == 0).unwrap_or(all.len())]
+    /// Adds the packet with which a wait begins, the one that released the one that ends it, and that one; the longest wait first.
+    pub(crate) fn cite_in(self, cited: &mut Vec<u64>) {
+        for [begins, ends, released] in self.0.evidence {
+            for packet in [begins, released, ends] {
+                if packet != 0 && !cited.contains(&packet) {
+                    cited.push(packet);
+                }
+            }
+        }
     }
 
     /// The confidence that nine tenths of the time reach.
@@ -270,12 +272,14 @@ impl<'a> LineView<'a> {
     }
 
     fn to_line(self) -> Line {
+        let mut evidence = Vec::new();
+        self.cite_in(&mut evidence);
         Line {
             cause: self.cause(),
             side: self.side(),
             ns: self.ns(),
             confidence: self.confidence(),
-            evidence: self.evidence().to_vec(),
+            evidence,
             detail: self.detail(),
         }
     }

@@ -13,19 +13,26 @@ pub(crate) struct Charge {
     pub sender: Side,
     pub ns: Duration,
     pub confidence: Confidence,
-    /// The packets that show it, zero for none: what stopped the sender, what released it.
-    pub evidence: [u64; 2],
+    /// The packets that show it, zero for none: with which it begins, which ends it, and which let that one leave.
+    pub evidence: [u64; 3],
     /// `None` where nothing was measured: most charges are handed around without.
     pub detail: Option<Box<Detail>>,
 }
 
 impl Charge {
     pub(crate) const fn new(cause: Cause, sender: Side, ns: Duration, confidence: Confidence) -> Self {
-        Self { cause, sender, ns, confidence, evidence: [0; 2], detail: None }
+        Self { cause, sender, ns, confidence, evidence: [0; 3], detail: None }
     }
 
-    pub(crate) fn evidence(mut self, stopped: u64, released: u64) -> Self {
-        self.evidence = [stopped, released];
+    /// Shown by the packet with which it begins and the one that ends it.
+    pub(crate) fn evidence(mut self, begins: u64, ends: u64) -> Self {
+        self.evidence = [begins, ends, 0];
+        self
+    }
+
+    /// The packet that let the last one leave.
+    pub(crate) fn released_by(mut self, packet: u64) -> Self {
+        self.evidence[2] = packet;
         self
     }
 

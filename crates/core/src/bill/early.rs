@@ -34,7 +34,7 @@ pub(crate) struct EarlyWaits {
 struct EarlyWait {
     from: Instant,
     until: Instant,
-    packets: [u64; 2],
+    packets: [u64; 3],
     /// Payload bytes that had been sent in all when it began.
     sent: u64,
     /// What went to the link since the wait before it, and all that was not acknowledged, bytes on the link.
@@ -103,7 +103,7 @@ impl EarlyWaits {
         self.waits.push(EarlyWait {
             from: last.at,
             until: at.at,
-            packets: [last.packet, at.packet],
+            packets: held.evidence,
             sent,
             more: sender.on_wire(more, 0, mss),
             flight: sender.on_wire(last.flight, last.flight_segments, mss),
@@ -128,11 +128,11 @@ impl EarlyWaits {
         let mut charges: [Option<Charge>; WAITS_MAX] = [const { None }; WAITS_MAX];
         for (wait, charge) in self.waits.drain(..).zip(&mut charges) {
             let detail = Detail { rate_bps: Some(rate.bits_per_second()), ..Detail::default() };
-            let [stopped, released] = wait.packets;
+            let [begins, ends, released] = wait.packets;
             if let Some(bytes) = wait.alone {
                 let ns = take_back(wait.cause, rate.time_for(bytes).min(wait.ns));
                 let busy = Charge::new(Cause::Bandwidth, sender, ns, Confidence::Likely).detail(detail);
-                *charge = Some(busy.evidence(stopped, released));
+                *charge = Some(busy.evidence(begins, ends));
                 continue;
             }
             if wait.rate.is_some_and(|then| !rate.is_faster(then)) {
@@ -154,7 +154,7 @@ impl EarlyWaits {
                 let ns = take_back(wait.cause, busy);
                 Charge::new(Cause::Bandwidth, sender, ns, Confidence::Likely).detail(detail)
             };
-            *charge = Some(now.evidence(stopped, released));
+            *charge = Some(now.evidence(begins, ends).released_by(released));
         }
         charges.iter().flatten().for_each(|charge| account.charge(charge));
     }

@@ -75,7 +75,7 @@ struct Aside {
 struct Doubt {
     cause: Cause,
     ns: Duration,
-    packets: [u64; 2],
+    packets: [u64; 3],
 }
 
 impl Aside {

@@ -40,7 +40,7 @@ pub(crate) enum Revision<'a> {
     /// The link's rate has shown: so much of what was charged to this cause was not its. Whose it was says `bill/early.rs`.
     RateShown { cause: Cause, ns: Duration, sender: Side },
     /// Flights go on as no window's do: what a start was charged, the send buffer may have held.
-    NoWindow { cause: Cause, ns: Duration, packets: [u64; 2], sender: Side },
+    NoWindow { cause: Cause, ns: Duration, packets: [u64; 3], sender: Side },
     /// ... and what it may have held, it has likely held.
     BufferShown { sender: Side },
     /// What was repaired had arrived: a host dropped it, in this form.
@@ -121,7 +121,7 @@ impl Revision<'_> {
             }
             Self::WriterSlept { tail, packet, sender } => {
                 let slept = on.take_back(tail.cause, sender, tail.ns);
-                let by = send_buffer(slept, sender, [tail.packet, packet], Form::BehindTail);
+                let by = send_buffer(slept, sender, [tail.packet, packet, 0], Form::BehindTail);
                 on.blocked.into_iter().for_each(|blocked| blocked.charge(&by));
                 return slept;
             }
@@ -165,10 +165,10 @@ fn own_pace(ns: Duration, packet: u64, sender: Side) -> Charge {
     Charge::new(Cause::SenderThink, sender, ns, Confidence::Likely).evidence(packet, 0)
 }
 
-fn send_buffer(ns: Duration, sender: Side, [stopped, released]: [u64; 2], form: Form) -> Charge {
+fn send_buffer(ns: Duration, sender: Side, [begins, ends, released]: [u64; 3], form: Form) -> Charge {
     let detail = Detail { form: Some(form), ..Detail::default() };
     let charge = Charge::new(Cause::SendBuffer, sender, ns, Confidence::Possible);
-    charge.evidence(stopped, released).detail(detail)
+    charge.evidence(begins, ends).released_by(released).detail(detail)
 }
 
 /// What changes one account: nobody else may.
@@ -426,7 +426,8 @@ mod tests {
 
     #[test]
     fn flights_that_no_window_explains_are_the_send_buffers() {
-        let revision = Revision::NoWindow { cause: SlowStart, ns: ms(50), packets: [1, 2], sender: SERVER };
+        let revision =
+            Revision::NoWindow { cause: SlowStart, ns: ms(50), packets: [1, 2, 0], sender: SERVER };
         let accounts: [&[_]; 3] =
             [&[], &[(SlowStart, SERVER, 20, Likely)], &[(SlowStart, SERVER, 20, Likely)]];
         let (moved, [_, blocked, settled]) = revised(revision, accounts);

@@ -53,6 +53,10 @@ impl Connection {
             billed: split.map_or(Vec::new(), |split| {
                 split.charges().map(|charge| (charge.cause, charge.ns)).collect()
             }),
+            since: split.and_then(|split| {
+                let begins = split.charges().map(|charge| charge.evidence[0]);
+                begins.filter(|&packet| packet > 0 && packet < segment.packet).min()
+            }),
         };
         if let Some(ladder) = &mut self.ladder {
             ladder.rungs.push(rung);

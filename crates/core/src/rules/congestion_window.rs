@@ -64,7 +64,8 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         split.take(queueing::behind(wait, &ack));
     }
     let charge = Charge::new(cause, wait.flow.side, Duration::ZERO, confidence)
-        .evidence(ack.packet, wait.segment.packet)
+        .evidence(wait.last.packet, wait.segment.packet)
+        .released_by(ack.packet)
         .detail(detail);
     Some(Verdict { split: split.rest(charge), trigger: Trigger::Packet(ack.packet) })
 }

@@ -56,7 +56,8 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     let detail =
         Detail { held_bytes: Some(wait.segment.payload_len), timer: Some(timer), ..Detail::default() };
     let charge = Charge::new(Cause::Cork, flow.side, Duration::ZERO, confidence)
-        .evidence(idle_since.packet, wait.segment.packet)
+        .evidence(wait.last.packet, wait.segment.packet)
+        .released_by(idle_since.packet)
         .detail(detail);
     Some(Verdict { split: Split::of(wait.gap).rest(charge), trigger: Trigger::Timer })
 }
@@ -86,7 +87,8 @@ fn announced_more(wait: &Wait<'_>) -> Option<Verdict> {
         ..Detail::default()
     };
     let charge = Charge::new(Cause::Cork, flow.side, Duration::ZERO, Confidence::Likely)
-        .evidence(ack.packet, segment.packet)
+        .evidence(wait.last.packet, segment.packet)
+        .released_by(ack.packet)
         .detail(detail);
     Some(Verdict { split: Split::of(wait.gap).rest(charge), trigger: Trigger::Packet(ack.packet) })
 }

@@ -100,7 +100,8 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         ..Detail::default()
     };
     let charge = Charge::new(cause, wait.flow.side, Duration::ZERO, confidence)
-        .evidence(ack.packet, segment.packet)
+        .evidence(wait.last.packet, segment.packet)
+        .released_by(ack.packet)
         .detail(detail);
     Some(Verdict { split: split.rest(charge), trigger: Trigger::Packet(ack.packet) })
 }

@@ -40,5 +40,5 @@ pub(super) fn late_acknowledgement(wait: &Wait<'_>, ack: &ClockingAck) -> Option
         return None;
     }
     let charge = Charge::new(Cause::Queueing, wait.flow.side, late, Confidence::Possible);
-    Some(charge.evidence(ack.packet, wait.segment.packet))
+    Some(charge.evidence(wait.last.packet, wait.segment.packet).released_by(ack.packet))
 }

@@ -78,7 +78,8 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     };
     let split = link_share::split(wait);
     let charge = Charge::new(cause, flow.side, Duration::ZERO, confidence)
-        .evidence(ack.packet, wait.segment.packet)
+        .evidence(wait.last.packet, wait.segment.packet)
+        .released_by(ack.packet)
         .detail(measured(&ack, form));
     Some(Verdict { split: split.rest(charge), trigger: Trigger::Packet(ack.packet) })
 }

@@ -60,7 +60,8 @@ pub(super) fn unread(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Charge> {
     }
     let detail = Detail { ack_delay: Some(held_back), form: Some(Form::SlowReader), ..Detail::default() };
     let charge = Charge::new(Cause::ReceiverThink, wait.flow.side, held_back, Confidence::Likely);
-    Some(charge.evidence(ack.packet, wait.segment.packet).detail(detail))
+    let charge = charge.evidence(wait.last.packet, wait.segment.packet).released_by(ack.packet);
+    Some(charge.detail(detail))
 }
 
 /// Several segments that arrived long ago, and nothing before them is missing, are not acknowledged, of a sender that has more to send and little room: with less than a third

@@ -309,7 +309,9 @@ impl Service {
         found.kinds[closed.kind as usize] = true;
         let hit = (closed.packets[0], closed.n);
         if found.first.len() < EVIDENCE_HITS || found.first.last().is_some_and(|(last, _)| hit < *last) {
-            found.put_first(hit, line.evidence().to_vec());
+            let mut cited = Vec::new();
+            line.cite_in(&mut cited);
+            found.put_first(hit, cited);
         }
         let this = (closed.connection, closed.n);
         if line.ns() > found.worst_ns || (line.ns() == found.worst_ns && this < found.worst) {
@@ -317,7 +319,7 @@ impl Service {
             found.worst = this;
             worst = true;
             found.worst_evidence.clear();
-            found.worst_evidence.extend_from_slice(line.evidence());
+            line.cite_in(&mut found.worst_evidence);
             found.detail = Detail { round: closed.round, ..line.detail() };
         }
         (worst && closed.connection & UNNUMBERED != 0).then_some(i)

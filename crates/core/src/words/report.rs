@@ -393,6 +393,8 @@ pub struct Rung {
     pub trigger: Trigger,
     /// What the time before it was billed to.
     pub billed: Vec<(Cause, Duration)>,
+    /// The packet with which that time began; `None` where nothing was billed, or it began before the capture saw anything of it.
+    pub since: Option<u64>,
 }
 
 /// What allowed a segment to leave.

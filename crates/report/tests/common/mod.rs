@@ -101,6 +101,7 @@ pub(crate) fn stall() -> Report {
         flags: Flags(flags),
         trigger,
         billed: billed.to_vec(),
+        since: billed.first().map(|_| if packet == 14 { 12 } else { packet - 1 }),
     };
     let third = exchanges[3].start;
     let base = (third - at(0)).as_nanos() / 1_000;
