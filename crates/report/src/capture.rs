@@ -1,9 +1,11 @@
 //! What was read, and what of it could not be?
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tcpwhy_core::{Cause, Side};
 use tcpwhy_wire::{Duration, Instant};
+
+use crate::escape::visible;
 
 /// One input of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -50,13 +52,58 @@ pub struct CaptureInfo {
 
 /// The file that has this packet, and its frame there; `None` where that is not known.
 pub fn frame(files: &[CaptureInfo], packet: u64) -> Option<(&CaptureInfo, u64)> {
+    place(files, packet).map(|(file, frame)| (&files[file], frame))
+}
+
+/// The same with the place of the file among the others.
+fn place(files: &[CaptureInfo], packet: u64) -> Option<(usize, u64)> {
     let last = |file: &CaptureInfo| {
         let behind = file.turns.partition_point(|(first, _)| *first <= packet);
         file.turns[..behind].last().copied()
     };
-    let found = files.iter().filter_map(|file| Some((file, last(file)?)));
+    let found = files.iter().enumerate().filter_map(|(i, file)| Some((i, last(file)?)));
     let (file, (first, frame)) = found.max_by_key(|(_, (first, _))| *first)?;
     Some((file, frame + (packet - first)))
+}
+
+/// How packets are named on a screen: by their frame in the file, and by the file where there are several.
+#[derive(Debug)]
+pub(crate) struct Frames<'a> {
+    files: &'a [CaptureInfo],
+    /// The files that have some of the packets.
+    used: BTreeSet<usize>,
+}
+
+impl<'a> Frames<'a> {
+    /// For these packets of these files.
+    pub(crate) fn of(files: &'a [CaptureInfo], packets: impl IntoIterator<Item = u64>) -> Self {
+        let places = packets.into_iter().filter_map(|packet| place(files, packet));
+        Self { files, used: places.map(|(file, _)| file).collect() }
+    }
+
+    /// `15`; of several files `2:15`, the second one's.
+    pub(crate) fn name(&self, packet: u64) -> String {
+        match place(self.files, packet) {
+            Some((file, frame)) if self.used.len() > 1 => format!("{}:{frame}", file + 1),
+            Some((_, frame)) => frame.to_string(),
+            None => packet.to_string(),
+        }
+    }
+
+    /// Which files these are, where several were read.
+    pub(crate) fn legend(&self) -> Option<String> {
+        let path = |file: &usize| self.files.get(*file).map(|file| visible(&file.path));
+        match self.used.iter().collect::<Vec<_>>().as_slice() {
+            [] => None,
+            [_] if self.files.len() == 1 => None,
+            [one] => path(one).map(|path| format!("Frames of {path}.")),
+            several => {
+                let named: Vec<String> =
+                    several.iter().filter_map(|i| Some(format!("{}: {}", *i + 1, path(i)?))).collect();
+                Some(format!("Frames by file: {}.", named.join(", ")))
+            }
+        }
+    }
 }
 
 /// Connections that two inputs saw, and what they say of them.

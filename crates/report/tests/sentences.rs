@@ -97,8 +97,8 @@ impl Page {
 fn page() -> String {
     let mut page = Page::default();
     page.text.push_str(
-        "# Everything it can say\n\nEach sentence once, with an example. Written by `BLESS=1 cargo test -p tcpwhy-report --test sentences`, \
-         which also looks whether one is missing.\n",
+        "# All sentences of the answer\n\nEach sentence once, with an example. `BLESS=1 cargo test -p tcpwhy-report --test sentences` writes this page; the test fails \
+         if a sentence is missing.\n",
     );
     page.part("The answer: what each cause says");
     for cause in Cause::ALL {
@@ -188,7 +188,7 @@ fn page() -> String {
     page.part("What it may be instead");
     for cause in Cause::ALL {
         let one = possible(finding(cause, cause.side(Side::Server), ms(90), 40, 40));
-        page.lines(&shown(&of(vec![one]), &[capture("a.pcap")]), "or it is");
+        page.lines(&shown(&of(vec![one]), &[capture("a.pcap")]), "or maybe");
     }
     page.part("Notes");
     for kind in NOTES.into_iter().chain(["of-tomorrow"]) {
@@ -196,6 +196,12 @@ fn page() -> String {
             Report { notes: vec![Note { kind, count: 3, first_packet: 7 }], ..of(vec![held(40, 40)]) };
         page.lines(&shown(&report, &[capture("a.pcap")]), "note:");
     }
+    let twice = vec![
+        CaptureInfo { turns: vec![(1, 1)], ..capture("a.pcap") },
+        CaptureInfo { turns: vec![(5, 1)], ..capture("b.pcap") },
+    ];
+    let once = Note { kind: "capture-drops", count: 1, first_packet: 7 };
+    page.lines(&shown(&Report { notes: vec![once], ..of(vec![held(40, 40)]) }, &twice), "note:");
     for reason in SKIPPED {
         let file = CaptureInfo { skipped: [(reason.to_owned(), 3)].into(), ..capture("a.pcap") };
         page.lines(&shown(&of(vec![held(40, 40)]), &[file]), "note:");
@@ -222,7 +228,7 @@ fn page() -> String {
         ..OtherEnd::default()
     };
     for files in [
-        vec![CaptureInfo { failure: Some("there is no such file".to_owned()), ..capture("b.pcap") }],
+        vec![CaptureInfo { failure: Some("no such file".to_owned()), ..capture("b.pcap") }],
         vec![CaptureInfo { drops: 3, ..capture("a.pcap") }],
         vec![CaptureInfo { interrupted: true, ..capture("a.pcap") }],
         vec![CaptureInfo { truncated: true, ..capture("a.pcap") }],

@@ -22,8 +22,9 @@ use crate::cli::ReadArgs;
 const SCHEMA: &str = "tcpwhy.baseline/1";
 /// A thousand services with all causes take a tenth of it.
 const LEN_MAX: u64 = 4 << 20;
-/// Of what a service's exchanges took, a cause has to add so much before it is told from chance.
+/// A cause that adds less of what its service's exchanges take, or less time, is not told from noise.
 const NOISE: f64 = 0.01;
+const NOISE_NS: f64 = 100_000.0;
 
 /// What a run took.
 #[derive(Debug, Serialize, Deserialize)]
@@ -64,7 +65,7 @@ impl FromStr for Tolerance {
         let number = text.strip_suffix('%').map(|number| number.trim_end().parse::<f64>());
         match number {
             Some(Ok(value)) if (0.0..=10_000.0).contains(&value) => Ok(Self(value / 100.0)),
-            _ => Err(format!("{text}: a tolerance is per cent, as in 10%")),
+            _ => Err(format!("{text}: expected a percentage such as 10%")),
         }
     }
 }
@@ -84,7 +85,7 @@ impl Baselines {
             let same = |input: &PathBuf| matches!((path.canonicalize(), input.canonicalize()), (Ok(file), Ok(input)) if file == input);
             anyhow::ensure!(
                 !args.input.files.iter().any(same),
-                "{}: that is the capture; give the baseline a name of its own",
+                "{}: this is a capture; choose another name for the baseline",
                 path.display()
             );
         }
@@ -126,7 +127,7 @@ impl Baselines {
         let compared: Vec<&Service> = now.services.iter().filter(both).collect();
         if compared.is_empty() {
             let (now, before) = (services(&now).join(", "), services(before).join(", "));
-            return vec![gated(true, format!("no service is in both: {now} now, {before} before"))];
+            return vec![gated(true, format!("no service in common: now {now}, before {before}"))];
         }
         let mut worse: Vec<(f64, String)> = Vec::new();
         for service in &compared {
@@ -137,7 +138,8 @@ impl Baselines {
         if worse.is_empty() {
             let names: Vec<&str> = compared.iter().map(|service| service.service.as_str()).collect();
             let allowed = self.tolerance.0 * 100.0;
-            let reason = format!("no cause takes {allowed} % longer than before at {}", names.join(", "));
+            let reason =
+                format!("no cause takes over {allowed} % longer than before at {}", names.join(", "));
             return vec![gated(false, reason)];
         }
         worse.into_iter().map(|(_, reason)| gated(true, reason)).collect()
@@ -150,9 +152,9 @@ fn read(path: &Path) -> anyhow::Result<Baseline> {
     let mut text = String::new();
     File::open(path).with_context(name)?.take(LEN_MAX).read_to_string(&mut text).with_context(name)?;
     let advice =
-        || format!("{}: it is no baseline; `tcpwhy read FILE --save-baseline {0}` writes one", name());
+        || format!("{}: not a baseline; create one with `tcpwhy read FILE --save-baseline {0}`", name());
     let baseline: Baseline = serde_json::from_str(&text).ok().with_context(advice)?;
-    anyhow::ensure!(baseline.schema == SCHEMA, "{}: it is a {}, not a {SCHEMA}", name(), baseline.schema);
+    anyhow::ensure!(baseline.schema == SCHEMA, "{}: its schema is {}, not {SCHEMA}", name(), baseline.schema);
     Ok(baseline)
 }
 
@@ -199,10 +201,10 @@ impl Service {
             let more = now.mean() - was;
             let ns = |value: f64| Duration::from_nanos(value as i64);
             let grown = match before {
-                Some(_) => format!("{} before: {} more", time(ns(was)), percent(ns(more), ns(was))),
+                Some(_) => format!("{} before (+{})", time(ns(was)), percent(ns(more), ns(was))),
                 None => "nothing before".to_owned(),
             };
-            (more > tolerance.0 * was && more > NOISE * whole).then(|| {
+            (more > tolerance.0 * was && more > (NOISE * whole).max(NOISE_NS)).then(|| {
                 let Self { service, .. } = self;
                 let now_ns = time(ns(now.mean()));
                 (

@@ -117,7 +117,7 @@ impl<'a> Output<'a> {
         let omitted = report.omitted;
         if omitted.exchanges > 0 && !matches!(report.connections.as_slice(), [_]) {
             complain(&format!(
-                "{} exchanges are not listed: --filter or --from and --to ask for fewer",
+                "{} exchanges are not listed; narrow the input with --filter, --from or --to",
                 omitted.exchanges
             ));
         }
@@ -133,17 +133,17 @@ impl<'a> Output<'a> {
     /// One connection, its packets, or one exchange of it.
     pub(crate) fn drill_down(&mut self, report: &Report, number: u64, args: &ReadArgs) -> anyhow::Result<()> {
         let shown = match args.exchange {
-            Some(_) => text::ladder(report, number, args.exchange, self.style),
-            None if args.verbose => text::ladder(report, number, None, self.style),
-            None => text::connection(report, number, args.slowest, self.style),
+            Some(_) => text::ladder(report, &self.files, number, args.exchange, self.style),
+            None if args.verbose => text::ladder(report, &self.files, number, None, self.style),
+            None => text::connection(report, &self.files, number, args.slowest, self.style),
         };
         self.print(&shown.unwrap_or_default())
     }
 
     /// The packets of one exchange.
     pub(crate) fn exchange(&mut self, report: &Report, connection: u64, exchange: u64) -> anyhow::Result<()> {
-        let shown = text::ladder(report, connection, Some(exchange), self.style).unwrap_or_default();
-        self.print(&shown)
+        let shown = text::ladder(report, &self.files, connection, Some(exchange), self.style);
+        self.print(&shown.unwrap_or_default())
     }
 
     /// The connections, a line each.
@@ -212,13 +212,13 @@ pub(crate) fn anonymous(i: usize) -> String {
 pub(crate) fn lists(report: &Report, connection: u64, exchange: Option<u64>) -> bool {
     let Some(listed) = report.connections.iter().find(|listed| listed.id == connection) else {
         let there = report.omitted.connections;
-        complain(&format!("there is no connection {connection}; there are {there}, counted from 1"));
+        complain(&format!("no connection {connection}: the capture has {there}, counted from 1"));
         return false;
     };
     match exchange {
         Some(n) if listed.exchanges.iter().all(|exchange| exchange.n != n) => {
             let last = listed.exchanges.last().map_or(0, |exchange| exchange.n);
-            complain(&format!("connection {connection} has no exchange {n}; its last is {last}"));
+            complain(&format!("connection {connection} has no exchange {n}; the last is {last}"));
             false
         }
         _ => true,
@@ -233,14 +233,14 @@ pub(crate) fn found(report: &Report, which: Which) -> Option<u64> {
     found.sort_by_key(|connection| std::cmp::Reverse(cost(connection)));
     let Some(first) = found.first() else {
         let all = report.connections.len() as u64 + report.omitted.connections;
-        complain(&format!("there is no connection {which} among {all}; `tcpwhy list` shows them"));
+        complain(&format!("no connection matches {which} ({all} in the capture; see `tcpwhy list`)"));
         return None;
     };
     if found.len() > 1 {
         let others: Vec<String> = found[1..].iter().take(8).map(|other| other.id.to_string()).collect();
         let more = if found.len() > 9 { ", ..." } else { "" };
         complain(&format!(
-            "{} connections are {which}: this is number {}, the most expensive; the others are {}{more}",
+            "{} connections match {which}: showing {}, the most expensive; the others are {}{more}",
             found.len(),
             first.id,
             others.join(", ")
@@ -303,7 +303,7 @@ pub(crate) fn troubles(summary: &InputSummary) {
         }
         let all = file.skipped.get("damaged").copied().unwrap_or(0);
         if all > MAX_TROUBLES as u64 {
-            complain(&format!("{path}: and {} more places like these", all - MAX_TROUBLES as u64));
+            complain(&format!("{path}: and {} more such errors", all - MAX_TROUBLES as u64));
         }
     }
 }

@@ -67,6 +67,13 @@ fn text_is_as_wide_as_the_terminal() {
             );
         }
     }
+    // Narrow ones have the answer and the bill; a file's name is as long as it is.
+    for width in [40, 60] {
+        let Some(shown) = on_a_terminal(width, "--brief") else { return };
+        let lines = || shown.lines().filter(|line| !line.contains("split.pcap"));
+        assert!(lines().map(columns).max().unwrap_or(0) <= width, "{width}:\n{shown}");
+        assert!(lines().any(|line| line.contains("nagle-delayed-ack") && line.contains("99.6 %")), "{shown}");
+    }
     // Where there is no terminal, it is 100, or what was asked for.
     let wide = stdout(&split_in("UTC", &["--width", "60"]));
     assert!(wide.lines().take(4).all(|line| columns(line) <= 60), "{wide}");
@@ -173,7 +180,7 @@ fn fixes_are_told_for_three_stacks_or_for_all() {
     };
     assert_eq!((told(&[]), told(&["--stack", "go"])), (3, 1));
     assert!(told(&["--all-stacks"]) > 5);
-    assert!(stdout(&split_in("UTC", &[])).contains("--all-stacks: "));
+    assert!(stdout(&split_in("UTC", &[])).contains("more with --all-stacks"));
 }
 
 #[test]

@@ -209,3 +209,157 @@ fn parts_filters_and_several_files_keep_the_files_numbers() {
         assert!(compare(&document, &frames_of_both, "two files", true).0 > 5);
     }
 }
+
+/// Causes whose waits end with a packet that something let go, and begin with the one before it.
+const HOLDS: [&str; 10] = [
+    "nagle-delayed-ack",
+    "nagle",
+    "cork",
+    "delayed-ack-cwnd",
+    "slow-start",
+    "slow-start-after-idle",
+    "congestion-window",
+    "receive-window",
+    "receiver-think",
+    "send-buffer",
+];
+
+#[test]
+fn what_is_cited_of_a_wait_spans_it() {
+    if !has_tools() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
+    let mut waits = 0;
+    for name in RECORDINGS {
+        for end in ["client", "server"] {
+            let path = recording(dir.path(), name, end);
+            let frames = frames(&path);
+            let at = |packet: &Value| -> f64 {
+                frames[&packet.as_u64().unwrap_or(0)].1.parse().unwrap_or_else(|error| panic!("{error}"))
+            };
+            let document = document(&[&path], &[]);
+            let connections = document["connections"].as_array().into_iter().flatten();
+            let exchanges = connections.flat_map(|connection| connection["exchanges"].as_array()).flatten();
+            for line in exchanges.flat_map(|exchange| exchange["bill"].as_array()).flatten() {
+                let is_hold = HOLDS.iter().any(|cause| line["cause"] == *cause);
+                if !is_hold || line["detail"]["waits"] != 1 {
+                    continue;
+                }
+                let cited = line["evidence"].as_array().unwrap_or_else(|| panic!("{line}"));
+                let (Some(first), Some(last)) = (cited.first(), cited.last()) else { panic!("{line}") };
+                let gap_ns = (at(last) - at(first)) * 1e9;
+                let ns = line["ns"].as_f64().unwrap_or(f64::MAX);
+                // Times as 64-bit floats are off by a microsecond.
+                assert!(gap_ns + 2e3 >= ns, "{name} at the {end}: {gap_ns} ns between them\n{line}");
+                waits += 1;
+            }
+        }
+    }
+    println!("{waits} waits");
+    assert!(waits > 50, "{waits} waits");
+}
+
+/// Pasted into Wireshark, the filter of a finding shows the gap.
+#[test]
+fn the_display_filter_of_a_finding_shows_its_gap() {
+    if !has_tools() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
+    for (name, end, at_least) in [("split", "client", 0.047), ("lost-request", "client", 0.220)] {
+        let path = recording(dir.path(), name, end);
+        let mut tcpwhy = Command::new(env!("CARGO_BIN_EXE_tcpwhy"));
+        let said = run(tcpwhy.arg("read").arg(&path)).unwrap_or_default();
+        let filter = said.lines().find_map(|line| line.trim().strip_prefix("packets")).map(str::trim);
+        let filter = filter.unwrap_or_else(|| panic!("{said}"));
+        let mut tshark = Command::new("tshark");
+        tshark.arg("-r").arg(&path).args(["-Y", filter, "-T", "fields", "-e", "frame.time_delta_displayed"]);
+        let gaps = run(&mut tshark).unwrap_or_default();
+        let longest = gaps.lines().filter_map(|gap| gap.parse::<f64>().ok()).fold(0.0, f64::max);
+        assert!(longest >= at_least, "{name}: {longest} s with {filter}\n{said}");
+    }
+}
+
+/// A packet of a ladder, as text shows it.
+struct Row {
+    frame: String,
+    ms: f64,
+    /// Sequence number and length, where it says them.
+    data: Option<(i64, i64)>,
+    ack: Option<i64>,
+}
+
+fn rows(shown: &str) -> Vec<Row> {
+    let number = |text: &str| text.replace(',', "").parse::<i64>().ok();
+    let mut rows = Vec::new();
+    for line in shown.lines().skip_while(|line| !line.contains("  frame  ")).skip(1) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let Some(ms) = words.first().and_then(|ms| ms.replace(',', "").parse().ok()) else { continue };
+        let data = words.iter().find_map(|word| {
+            let (seq, len) = word.split_once('+')?;
+            Some((number(seq)?, number(len)?))
+        });
+        let ack = words.iter().position(|word| *word == "ack").and_then(|at| number(words.get(at + 1)?));
+        rows.push(Row { frame: words[1].to_owned(), ms, data, ack });
+    }
+    rows
+}
+
+/// Compares rows with the frames that they name.
+fn compare_rows(
+    rows: &[Row],
+    frame_of: &dyn Fn(&str) -> u64,
+    frames: &BTreeMap<u64, (u64, String, [i64; 5])>,
+) {
+    let at = |row: &Row| -> f64 {
+        frames[&frame_of(&row.frame)].1.parse().unwrap_or_else(|error| panic!("{error}"))
+    };
+    for row in rows {
+        let (_, _, [seq, ack, len, ..]) = frames[&frame_of(&row.frame)];
+        let since_ms = (at(row) - at(&rows[0])) * 1e3;
+        assert!((since_ms - (row.ms - rows[0].ms)).abs() < 0.002, "frame {}: {since_ms} ms", row.frame);
+        assert!(row.data.is_none_or(|data| data == (seq, len)), "frame {}: {:?}", row.frame, row.data);
+        assert!(row.ack.is_none_or(|shown| shown == ack), "frame {}: {:?}", row.frame, row.ack);
+    }
+}
+
+/// Several files: each row names its file's frame.
+#[test]
+fn ladders_of_several_files_name_the_frame_and_the_file() {
+    if !has_tools() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
+    let whole = recording(dir.path(), "split", "client");
+    let (first, second) = (dir.path().join("ring1.pcapng"), dir.path().join("ring2.pcapng"));
+    run(Command::new("editcap").arg("-r").args([&whole, &first]).arg("1-60"));
+    run(Command::new("editcap").arg("-r").args([&whole, &second]).arg("61-100000"));
+    let other = recording(dir.path(), "burst-whole", "client");
+    let ladder = |files: &[&Path], connection: &str| {
+        let mut tcpwhy = Command::new(env!("CARGO_BIN_EXE_tcpwhy"));
+        run(tcpwhy.arg("read").args(files).args(["-c", connection, "-v"])).unwrap_or_default()
+    };
+    // One connection over two pieces of a ring: file and frame.
+    let shown = ladder(&[&first, &second], "1");
+    assert!(shown.contains("Frames by file: 1: ") && shown.contains("ring2.pcapng"), "{shown}");
+    let pieces = rows(&shown);
+    let frames_of_whole = frames(&whole);
+    assert_eq!(pieces.len(), frames_of_whole.len());
+    let frame_of_whole = |name: &str| -> u64 {
+        let (file, frame) = name.split_once(':').unwrap_or_else(|| panic!("{name}"));
+        frame.parse::<u64>().unwrap_or(0) + if file == "2" { 60 } else { 0 }
+    };
+    compare_rows(&pieces, &frame_of_whole, &frames_of_whole);
+    assert!(pieces.iter().any(|row| row.frame == "1:60") && pieces.iter().any(|row| row.frame == "2:1"));
+    // Two captures of different connections: each has its file's frames.
+    for (connection, path) in [("1", &whole), ("2", &other), ("1", &other), ("2", &whole)] {
+        let shown = ladder(&[&whole, &other], connection);
+        if shown.contains(&format!("Frames of {}.", path.display())) {
+            let frames = frames(path);
+            compare_rows(&rows(&shown), &|name| name.parse().unwrap_or(0), &frames);
+        } else {
+            assert!(shown.contains("Frames of "), "{shown}");
+        }
+    }
+}

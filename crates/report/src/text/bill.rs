@@ -53,16 +53,25 @@ fn table(rows: &[Row], whole: Duration, last: &str, style: Style) -> Vec<String>
         ]);
     }
     let width = widths(&cells);
+    // On a narrow terminal the time and its share come before the rest.
+    let mut shown = [true; 5];
+    for left_out in [4, 1] {
+        let taken = |(width, shown): (&usize, &bool)| if *shown { width + 2 } else { 0 };
+        if width.iter().zip(&shown).map(taken).sum::<usize>() > style.width {
+            shown[left_out] = false;
+        }
+    }
     let mut out = Vec::with_capacity(cells.len());
     for (i, [cause, side, time, share, last]) in cells.into_iter().enumerate() {
-        let text = format!(
-            "  {}  {}  {}  {}  {}",
+        let cells = [
             left(&cause, width[0]),
             left(&side, width[1]),
             right(&time, width[2]),
             right(&share, width[3]),
-            right(&last, width[4])
-        );
+            right(&last, width[4]),
+        ];
+        let cells = cells.iter().zip(shown).filter(|(_, shown)| *shown).map(|(cell, _)| format!("  {cell}"));
+        let text: String = cells.collect();
         match i.checked_sub(1).and_then(|i| rows.get(i)) {
             None => out.push(style.faint(&text)),
             Some(row) => {

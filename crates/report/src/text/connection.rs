@@ -6,6 +6,7 @@ use tcpwhy_wire::Instant;
 use super::bill::totals;
 use super::layout::{cut, left, right, wrap};
 use super::{Style, conduct};
+use crate::capture::{CaptureInfo, Frames};
 use crate::clock::{moment, time_of_day};
 use crate::escape::visible;
 use crate::quantity::{bytes, count, counted, percent, time};
@@ -18,9 +19,15 @@ const ASKS_MAX: usize = 40;
 const BILL_MIN: usize = 24;
 
 /// One connection: its ends, its bill, and its exchanges with a bill each, in order of time, or so many of the slowest. `None` where the report does not list it.
-pub fn connection(report: &Report, id: u64, slowest: Option<usize>, style: Style) -> Option<String> {
+pub fn connection(
+    report: &Report,
+    files: &[CaptureInfo],
+    id: u64,
+    slowest: Option<usize>,
+    style: Style,
+) -> Option<String> {
     let connection = report.connections.iter().find(|connection| connection.id == id)?;
-    let mut out = head(connection, style);
+    let mut out = head(connection, files, style);
     out.push(String::new());
     let whole = connection.bill.iter().map(|line| line.ns).sum();
     out.extend(totals(&connection.bill, whole, style));
@@ -30,27 +37,28 @@ pub fn connection(report: &Report, id: u64, slowest: Option<usize>, style: Style
         out.extend(ends);
         out.push(String::new());
     }
-    out.extend(exchanges(connection, slowest, style));
+    out.extend(exchanges(connection, files, slowest, style));
     out.push(String::new());
     Some(style.finish(out).join("\n"))
 }
 
 /// Who talks to whom, and what is known of the path.
-pub(super) fn head(connection: &Connection, style: Style) -> Vec<String> {
+pub(super) fn head(connection: &Connection, files: &[CaptureInfo], style: Style) -> Vec<String> {
+    let frames = Frames::of(files, connection.packet_range);
     let title = format!(
         "Connection {}: {} -> {}{}",
         connection.id,
         connection.client,
         connection.server,
-        if connection.assumed { " (who is client is a guess)" } else { "" }
+        if connection.assumed { " (client and server are a guess)" } else { "" }
     );
     let rtt = connection.rtt_min.map_or_else(|| "unknown".to_owned(), time);
     let mss = |mss: Option<u16>| mss.map_or_else(|| "?".to_owned(), |mss| mss.to_string());
     let facts = format!(
-        "{} (frames {} to {}) from {} on, {} from the client, {} from the server; smallest round trip {rtt}; MSS {} and {}; {}",
+        "{} (frames {} to {}) from {}, {} from the client, {} from the server; minimum round trip {rtt}; MSS {} and {}; {}",
         counted(connection.packets, "packet"),
-        connection.packet_range[0],
-        connection.packet_range[1],
+        frames.name(connection.packet_range[0]),
+        frames.name(connection.packet_range[1]),
         moment(connection.span[0], style.offset_s),
         bytes(connection.bytes[0]),
         bytes(connection.bytes[1]),
@@ -59,8 +67,8 @@ pub(super) fn head(connection: &Connection, style: Style) -> Vec<String> {
         match connection.vantage {
             Vantage::Client => "captured at the client",
             Vantage::Server => "captured at the server",
-            Vantage::Middle => "captured between the two",
-            Vantage::Unknown => "where it was captured is not known",
+            Vantage::Middle => "captured between client and server",
+            Vantage::Unknown => "capture point unknown",
         }
     );
     let mut out = vec![style.strong(&title)];
@@ -68,14 +76,20 @@ pub(super) fn head(connection: &Connection, style: Style) -> Vec<String> {
     out
 }
 
-fn exchanges(connection: &Connection, slowest: Option<usize>, style: Style) -> Vec<String> {
+fn exchanges(
+    connection: &Connection,
+    files: &[CaptureInfo],
+    slowest: Option<usize>,
+    style: Style,
+) -> Vec<String> {
     let mut shown: Vec<&Exchange> = connection.exchanges.iter().collect();
     if slowest.is_some() {
         shown.sort_by_key(|exchange| std::cmp::Reverse(exchange.elapsed));
     }
     shown.truncate(slowest.unwrap_or(SHOWN));
     let origin = connection.exchanges.first().map(|exchange| exchange.start);
-    let mut columns = columns_of(&shown, origin, style);
+    let frames = Frames::of(files, shown.iter().flat_map(|exchange| exchange.packets));
+    let mut columns = columns_of(&shown, origin, &frames, style);
     columns.retain(|column| column.head != "asks" || column.cells.iter().any(|cell| !cell.is_empty()));
     let room_for_bill = |columns: &[Column]| {
         let taken: usize = columns.iter().map(|column| column.width + 2).sum();
@@ -87,6 +101,10 @@ fn exchanges(connection: &Connection, slowest: Option<usize>, style: Style) -> V
         }
     }
     let room = room_for_bill(&columns);
+    let mut out = Vec::new();
+    if let Some(legend) = frames.legend().filter(|_| columns.iter().any(|column| column.head == "frames")) {
+        out.extend(wrap(&legend, style.width, "  ", "    ").iter().map(|line| style.faint(line)));
+    }
     let line = |cell: &dyn Fn(&Column) -> String| {
         let mut line = String::new();
         for column in &columns {
@@ -95,7 +113,7 @@ fn exchanges(connection: &Connection, slowest: Option<usize>, style: Style) -> V
         }
         line
     };
-    let mut out = vec![style.faint(&format!("{}  bill", line(&|column| column.head.to_owned())))];
+    out.push(style.faint(&format!("{}  bill", line(&|column| column.head.to_owned()))));
     for (i, exchange) in shown.iter().enumerate() {
         let text = line(&|column| column.cells[i].clone());
         out.push(format!("{text}  {}", first_line(exchange, room, style)));
@@ -105,16 +123,13 @@ fn exchanges(connection: &Connection, slowest: Option<usize>, style: Style) -> V
         let how = if slowest.is_some() {
             "faster ones"
         } else {
-            "more: --slowest N sorts them, --json lists them all"
+            "more (--slowest N for the slowest, --json for all)"
         };
         out.push(format!("  ... and {} {how}", count(more as u64)));
     }
     let unlisted = connection.billed.saturating_sub(connection.exchanges.len() as u64);
     if unlisted > 0 {
-        out.push(format!(
-            "  ... and {} that are in the bill only: no list has room for them",
-            count(unlisted)
-        ));
+        out.push(format!("  ... and {} in the bill only, beyond the limit of the lists", count(unlisted)));
     }
     out
 }
@@ -132,7 +147,12 @@ impl Column {
     }
 }
 
-fn columns_of(exchanges: &[&Exchange], origin: Option<Instant>, style: Style) -> Vec<Column> {
+fn columns_of(
+    exchanges: &[&Exchange],
+    origin: Option<Instant>,
+    frames: &Frames<'_>,
+    style: Style,
+) -> Vec<Column> {
     let column = |head: &'static str, cell: &dyn Fn(&Exchange) -> String| {
         let cells: Vec<String> = exchanges.iter().map(|exchange| cell(exchange)).collect();
         let widest = cells.iter().map(|cell| super::layout::columns(cell)).max().unwrap_or(0);
@@ -150,7 +170,7 @@ fn columns_of(exchanges: &[&Exchange], origin: Option<Instant>, style: Style) ->
         column("idle before", &|exchange| time(exchange.client_idle)),
         column("request", &|exchange| bytes(exchange.request_bytes)),
         column("reply", &|exchange| bytes(exchange.reply_bytes)),
-        column("frames", &|exchange| format!("{}-{}", exchange.packets[0], exchange.packets[1])),
+        column("frames", &|exchange| exchange.packets.map(|packet| frames.name(packet)).join("-")),
         column("asks", &|exchange| cut(&visible(exchange.request.as_deref().unwrap_or_default()), ASKS_MAX)),
     ]
 }

@@ -21,8 +21,8 @@ const WORTH: Duration = Duration::from_millis(1);
 const ADVISED_PER_MILLE: u64 = 50;
 /// Stacks in whose words a fix is told, unless others are asked for.
 const STACKS: usize = 3;
-/// Packet numbers in the display filter.
-const PACKETS: usize = 8;
+/// Packet numbers in the display filter: three waits that something released.
+const PACKETS: usize = 9;
 /// Where the text of a finding starts.
 const INDENT: &str = "             ";
 
@@ -62,7 +62,8 @@ pub(super) fn all(report: &Report, files: &[CaptureInfo], again: &str, style: St
     let rest = if acted.is_empty() && !report.findings.is_empty() {
         Some("No finding is worth acting on.".to_owned())
     } else {
-        (more > 0).then(|| format!("{}: --json lists them.", counted(more as u64, "smaller finding")))
+        (more > 0)
+            .then(|| format!("{} not shown; --json lists all.", counted(more as u64, "smaller finding")))
     };
     All { told, rest }
 }
@@ -82,11 +83,11 @@ pub(super) fn findings(report: &Report, files: &[CaptureInfo], again: &str, styl
             out.extend(wrap(&fix.text, style.width, &name(if i == 0 { "fix" } else { "or" }), INDENT));
             out.extend(fix.how.iter().flat_map(|how| words(how, style)));
             if fix.more > 0 && !fix.how.is_empty() {
-                out.push(format!("{INDENT}{}", style.faint(&format!("--all-stacks: {} more", fix.more))));
+                out.push(format!("{INDENT}{}", style.faint(&format!("{} more with --all-stacks", fix.more))));
             }
         }
         if !fixes.is_empty() {
-            out.push(format!("{INDENT}{}", style.faint(&format!("tcpwhy explain {cause} tells more"))));
+            out.push(format!("{INDENT}{}", style.faint(&format!("more: tcpwhy explain {cause}"))));
         }
     }
     if let Some(rest) = rest {
@@ -142,9 +143,9 @@ fn tell(
     ));
     fields.extend(measured(finding.cause, &finding.detail).map(|measured| ("measured", measured)));
     let others = alternatives(finding.cause, finding.side, finding.confidence, &finding.detail);
-    fields.extend(others.iter().map(|other| ("or it is", instead(other))));
+    fields.extend(others.iter().map(|other| ("or maybe", instead(other))));
     fields.push(("packets", packets(finding, files)));
-    fields.push(("look", look(finding, again)));
+    fields.push(("details", look(finding, again)));
     // A line that takes little is told, and not what to do: there is more to be had elsewhere.
     let is_advised = matters(report, finding) || per_mille(finding.ns, report.elapsed) >= ADVISED_PER_MILLE;
     let fixes = if is_advised { fixes(finding, i == 0, style) } else { Vec::new() };
@@ -156,16 +157,16 @@ fn instead(other: &Alternative) -> String {
     let reading = match other.reading.side() {
         Some(Side::Unknown) => other.reading.name().to_owned(),
         Some(side) => format!("{} ({})", other.reading.name(), side.name()),
-        None => "nothing that anybody waits for".to_owned(),
+        None => "nothing anyone waits for".to_owned(),
     };
     format!("{reading}: {}", other.tell)
 }
 
 fn confidence(confidence: Confidence) -> &'static str {
     match confidence {
-        Confidence::Certain => "certain: the packets leave no other reading",
-        Confidence::Likely => "likely: the usual reading of these packets",
-        Confidence::Possible => "possible: something else would fit as well",
+        Confidence::Certain => "certain: the packets allow no other explanation",
+        Confidence::Likely => "likely: the usual explanation of such packets",
+        Confidence::Possible => "possible: other explanations fit as well",
     }
 }
 
@@ -176,7 +177,7 @@ pub(super) fn measured(cause: Cause, detail: &Detail) -> Option<String> {
         parts.push(format!("{} held", bytes(u64::from(held))));
     }
     if let Some(delay) = detail.ack_delay {
-        parts.push(format!("acknowledgement held back {}", time(delay)));
+        parts.push(format!("acknowledgement delayed by {}", time(delay)));
     }
     if let Some(window) = detail.window_bytes {
         parts.push(format!("window {}", bytes(window)));
@@ -202,14 +203,14 @@ pub(super) fn measured(cause: Cause, detail: &Detail) -> Option<String> {
     if parts.is_empty() {
         return None;
     }
-    let of = if cause == Cause::Unexplained { "" } else { " (the most expensive one)" };
+    let of = if cause == Cause::Unexplained { "" } else { " (in the slowest one)" };
     Some(format!("{}{of}", parts.join(", ")))
 }
 
 /// Evidence as a display filter that Wireshark and tshark take as it stands; of several files, one for each.
 fn packets(finding: &Finding, files: &[CaptureInfo]) -> String {
     if finding.evidence.is_empty() {
-        return "none kept".to_owned();
+        return "not kept".to_owned();
     }
     let mut by_file: Vec<(Option<&str>, Vec<String>)> = Vec::new();
     for packet in finding.evidence.iter().take(PACKETS) {
@@ -228,7 +229,7 @@ fn packets(finding: &Finding, files: &[CaptureInfo]) -> String {
     };
     let shown: Vec<String> = by_file.iter().map(told).collect();
     let more = finding.evidence.len().saturating_sub(PACKETS);
-    let more = if more > 0 { format!("  and {more} more in --json") } else { String::new() };
+    let more = if more > 0 { format!("; {more} more in --json") } else { String::new() };
     format!("{}{more}", shown.join("; "))
 }
 

@@ -13,6 +13,7 @@ use super::connection::head;
 use super::findings::measured;
 use super::layout::{columns, left, right, wrap};
 use super::{Style, conduct};
+use crate::capture::{CaptureInfo, Frames};
 use crate::clock::time_of_day;
 use crate::quantity::{bytes, count, counted, millis, time};
 
@@ -25,13 +26,19 @@ const TRIGGER: usize = 20;
 
 /// The packets of one exchange (or of the whole connection) as a ladder, with the bill above. `None` where the report
 /// does not list the connection or the exchange.
-pub fn ladder(report: &Report, id: u64, exchange: Option<u64>, style: Style) -> Option<String> {
+pub fn ladder(
+    report: &Report,
+    files: &[CaptureInfo],
+    id: u64,
+    exchange: Option<u64>,
+    style: Style,
+) -> Option<String> {
     let connection = report.connections.iter().find(|connection| connection.id == id)?;
     let chosen = match exchange {
         Some(n) => Some(connection.exchanges.iter().find(|exchange| exchange.n == n)?),
         None => None,
     };
-    let mut out = head(connection, style);
+    let mut out = head(connection, files, style);
     let rungs: Vec<&Rung> =
         connection.ladder.iter().filter(|rung| exchange.is_none() || rung.exchange == exchange).collect();
     if let Some(exchange) = chosen {
@@ -45,13 +52,23 @@ pub fn ladder(report: &Report, id: u64, exchange: Option<u64>, style: Style) -> 
     }
     out.push(String::new());
     if rungs.is_empty() {
-        out.push("No packets were kept for it.".to_owned());
+        out.push("Its packets were not kept.".to_owned());
     } else {
-        out.extend(rows(connection, &rungs, chosen.map_or(rungs[0].at, |exchange| exchange.start), style));
+        let start = chosen.map_or(rungs[0].at, |exchange| exchange.start);
+        let released = |rung: &&Rung| match rung.trigger {
+            Trigger::Packet(packet) => Some(packet),
+            _ => None,
+        };
+        let packets = rungs.iter().map(|rung| rung.packet);
+        let frames = Frames::of(files, packets.chain(rungs.iter().filter_map(released)));
+        if let Some(legend) = frames.legend() {
+            out.extend(wrap(&legend, style.width, "", "  ").iter().map(|line| style.faint(line)));
+        }
+        out.extend(rows(connection, &rungs, start, &frames, style));
     }
     if connection.ladder_omitted > 0 {
         let more = counted(connection.ladder_omitted, "packet");
-        out.push(format!("... and {more} of this connection, for which --memory had no room"));
+        out.push(format!("... and {more} of this connection, beyond the --memory limit"));
     }
     out.push(String::new());
     Some(style.finish(out).join("\n"))
@@ -59,7 +76,7 @@ pub fn ladder(report: &Report, id: u64, exchange: Option<u64>, style: Style) -> 
 
 fn summary(exchange: &Exchange, style: Style) -> Vec<String> {
     let title = format!(
-        "{} {} at {}: {}, request {}, reply {}, {} idle before it",
+        "{} {} at {}: {}, request {}, reply {}, after {} idle",
         match exchange.kind {
             tcpwhy_core::report::Kind::Setup => "Setup",
             tcpwhy_core::report::Kind::Exchange => "Exchange",
@@ -78,19 +95,28 @@ fn summary(exchange: &Exchange, style: Style) -> Vec<String> {
     out.extend(lines(&exchange.bill, exchange.elapsed, style));
     for line in &exchange.bill {
         if let Some(measured) = measured(line.cause, &line.detail) {
-            let text = measured.trim_end_matches(" (the most expensive one)");
+            let text = measured.trim_end_matches(" (in the slowest one)");
             out.extend(wrap(&format!("{}: {text}", line.cause), style.width, "  ", "    "));
         }
     }
     if exchange.awaited.is_positive() {
-        let waited = format!("It waited {} for news, which is in no bill.", time(exchange.awaited));
+        let waited = format!(
+            "It waited {} for the server to have something to say (long poll); not billed.",
+            time(exchange.awaited)
+        );
         out.extend(wrap(&waited, style.width, "  ", "  "));
     }
     out
 }
 
-fn rows(connection: &Connection, rungs: &[&Rung], start: Instant, style: Style) -> Vec<String> {
-    let numbers = rungs.iter().map(|rung| rung.packet.to_string().len()).max().unwrap_or(1).max(5);
+fn rows(
+    connection: &Connection,
+    rungs: &[&Rung],
+    start: Instant,
+    frames: &Frames<'_>,
+    style: Style,
+) -> Vec<String> {
+    let numbers = rungs.iter().map(|rung| frames.name(rung.packet).len()).max().unwrap_or(1).max(5);
     let times = rungs.iter().map(|rung| millis(rung.at - start).len()).max().unwrap_or(1).max(6);
     let (client, server) = (format!("client {}", connection.client), format!("server {}", connection.server));
     let lane = style.width.saturating_sub(times + numbers + 4 + TRIGGER).clamp(LANE_MIN, LANE);
@@ -102,9 +128,14 @@ fn rows(connection: &Connection, rungs: &[&Rung], start: Instant, style: Style) 
         " ".repeat(gap.max(2))
     ))];
     let margin = " ".repeat(times + numbers + 4);
+    let mut before = None;
     for rung in rungs {
+        // A wait that does not begin with the packet above it says with which it does.
+        let since = rung.since.filter(|since| before != Some(*since));
+        let since = since.map_or_else(String::new, |since| format!(" since #{}", frames.name(since)));
+        before = Some(rung.packet);
         for (cause, span) in &rung.billed {
-            let text = format!("{} {cause}", time(*span));
+            let text = format!("{} {cause}{since}", time(*span));
             let (before, after) = if style.ascii { ("|", "|") } else { ("┊", "┊") };
             let inner = format!("{text:^width$}", width = lane.saturating_sub(2));
             out.push(format!("{margin}{before}{}{after}", style.cause(*cause, &inner)));
@@ -112,9 +143,9 @@ fn rows(connection: &Connection, rungs: &[&Rung], start: Instant, style: Style) 
         let text = format!(
             "{}  {}  {}  {}",
             right(&millis(rung.at - start), times),
-            right(&rung.packet.to_string(), numbers),
+            right(&frames.name(rung.packet), numbers),
             arrow(rung, lane, style),
-            trigger(rung)
+            trigger(rung, frames)
         );
         out.push(text.trim_end().to_owned());
     }
@@ -148,11 +179,11 @@ fn arrow(rung: &Rung, lane: usize, style: Style) -> String {
     }
 }
 
-fn trigger(rung: &Rung) -> String {
+fn trigger(rung: &Rung, frames: &Frames<'_>) -> String {
     match rung.trigger {
         Trigger::Write => format!("{} writes", rung.from),
-        Trigger::Packet(packet) => format!("released by #{packet}"),
-        Trigger::Timer => "a timer ran out".to_owned(),
+        Trigger::Packet(packet) => format!("released by #{}", frames.name(packet)),
+        Trigger::Timer => "timer expired".to_owned(),
         Trigger::Burst => "same burst".to_owned(),
         Trigger::Control => String::new(),
     }

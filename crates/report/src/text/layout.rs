@@ -63,7 +63,7 @@ pub(super) fn widths<const N: usize>(rows: &[[String; N]]) -> [usize; N] {
 
 /// A bar of `part` of `whole` in `width` columns, in eighths of a column where the terminal can.
 pub(super) fn bar(part: i64, whole: i64, width: usize, ascii: bool) -> String {
-    if whole <= 0 || part <= 0 {
+    if whole <= 0 || part <= 0 || width == 0 {
         return String::new();
     }
     let eighths = i128::from(part) * 8 * width as i128 / i128::from(whole);
@@ -96,6 +96,7 @@ mod tests {
         assert_eq!(bar(1, 1_000_000, 10, false), "▏");
         assert_eq!(bar(55, 100, 10, false), "█████▌");
         assert_eq!(bar(0, 100, 10, false), "");
+        assert_eq!(bar(50, 100, 0, false), "");
         assert_eq!(bar(200, 100, 4, true), "####");
     }
 }

@@ -1,0 +1,188 @@
+//! What is promised to an engineer, a pipeline and a terminal, and shown by no other test: through the built binary.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
+}
+
+fn recording(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/lab").join(name).join("client.pcapng.zst")
+}
+
+fn read(path: &Path, args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tcpwhy"));
+    command.arg("read").arg(path).args(args).stdin(Stdio::null());
+    command.output().unwrap_or_else(|error| panic!("tcpwhy does not start: {error}"))
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn answer(name: &str) -> String {
+    let text = stdout(&read(&recording(name), &["--utc"]));
+    let lines: Vec<&str> = text.lines().take_while(|line| !line.is_empty()).collect();
+    lines.join(" ")
+}
+
+/// Nine requests of ten leave in one write, the tenth in two: the answer names the tenth and what the others take.
+#[test]
+fn where_the_tail_is_the_story_the_answer_tells_it() {
+    let said = answer("e-histogram");
+    assert!(said.contains(" of ") && said.contains("delayed acknowledgement"), "{said}");
+    assert!(said.contains("; the other ") && said.contains(" µs on average"), "{said}");
+    assert!(said.contains("client 10.77.0.1 -> server 10.77.0.2:8080"), "both ends with their roles: {said}");
+}
+
+/// The confidence of the document's first finding is in the sentence.
+#[test]
+fn the_answer_says_how_certain_it_is() {
+    let mut seen = Vec::new();
+    for name in ["split", "split@rtt-26", "server-think", "slow-reader", "d-sndbuf", "lost-request"] {
+        let document: Value =
+            serde_json::from_slice(&read(&recording(name), &["--json"]).stdout).unwrap_or_default();
+        let confidence = document["findings"][0]["confidence"].as_str().unwrap_or_default().to_owned();
+        let said = answer(name);
+        let hedge = match confidence.as_str() {
+            "certain" => !said.contains("probably") && !said.contains("possibly"),
+            "likely" => said.contains("probably "),
+            _ => said.contains("possibly "),
+        };
+        assert!(hedge, "{name} is {confidence}: {said}");
+        seen.push(confidence);
+    }
+    assert!(seen.iter().any(|one| one == "certain") && seen.iter().any(|one| one == "likely"), "{seen:?}");
+}
+
+/// Median, p99 and maximum of a finding are values of the exchanges that it counts.
+#[test]
+fn quantiles_are_exact_and_never_above_the_maximum() {
+    let mut compared = 0;
+    for name in
+        ["split", "split@rtt-26", "server-think", "connect-each", "e-histogram", "lost-request", "c-idle"]
+    {
+        let document: Value =
+            serde_json::from_slice(&read(&recording(name), &["--json"]).stdout).unwrap_or_default();
+        let findings = document["findings"].as_array().cloned().unwrap_or_default();
+        for finding in &findings {
+            let ns = |field: &str| finding[field].as_i64().unwrap_or(-1);
+            let [p50, p99, max] = ["p50_ns", "p99_ns", "max_ns"].map(ns);
+            assert!(0 <= p50 && p50 <= p99 && p99 <= max, "{name}: {p50} {p99} {max}");
+            let connections = document["connections"].as_array().into_iter().flatten();
+            let exchanges = connections.flat_map(|connection| connection["exchanges"].as_array()).flatten();
+            let lines = exchanges.flat_map(|exchange| exchange["bill"].as_array()).flatten();
+            let all: Vec<i64> = lines
+                .filter(|line| line["cause"] == finding["cause"] && line["side"] == finding["side"])
+                .filter_map(|line| line["ns"].as_i64())
+                .collect();
+            assert!([p50, p99, max].iter().all(|value| all.contains(value)), "{name}: {finding}");
+            compared += 1;
+        }
+    }
+    assert!(compared > 15, "{compared} findings");
+}
+
+/// `writer | tcpwhy read -` in one process group, as a shell runs it: Ctrl-C reaches both, and the answer is printed.
+#[cfg(unix)]
+#[test]
+fn an_interrupted_pipeline_prints_its_answer() {
+    // The writer sends all but the end, and goes on as tcpdump does until it is interrupted.
+    let script = format!(
+        "(cat '{}'; sleep 30) | '{}' read - --brief",
+        data("split.pcap").display(),
+        env!("CARGO_BIN_EXE_tcpwhy")
+    );
+    let mut command = Command::new("setsid");
+    // A shell that has no terminal would have its jobs ignore the signal.
+    command.args(["sh", "-c", &format!("trap 'exit 0' INT; {script}")]).stdin(Stdio::null());
+    let child = match command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn() {
+        Ok(child) => child,
+        Err(error) => {
+            println!("skipped: setsid: {error}");
+            return;
+        }
+    };
+    std::thread::sleep(Duration::from_secs(1));
+    let group = format!("-{}", child.id());
+    let status = Command::new("kill").args(["-INT", "--", &group]).status();
+    assert!(status.is_ok_and(|status| status.success()));
+    let output = child.wait_with_output().unwrap_or_else(|error| panic!("{error}"));
+    assert!(stdout(&output).contains("for the server's delayed acknowledgement"), "{output:?}");
+}
+
+/// A file that is still growing and never ends: the first signal ends it as well.
+#[cfg(unix)]
+#[test]
+fn a_signal_ends_a_file_as_it_ends_a_pipe() {
+    let dir = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
+    let path = dir.path().join("fifo.pcap");
+    assert!(Command::new("mkfifo").arg(&path).status().is_ok_and(|status| status.success()));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tcpwhy"));
+    command.arg("read").arg(&path).arg("--json").stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap_or_else(|error| panic!("{error}"));
+    let mut writer =
+        std::fs::OpenOptions::new().write(true).open(&path).unwrap_or_else(|error| panic!("{error}"));
+    let bytes = std::fs::read(data("split.pcap")).unwrap_or_else(|error| panic!("{error}"));
+    assert!(writer.write_all(&bytes).is_ok());
+    std::thread::sleep(Duration::from_millis(700));
+    let status = Command::new("kill").args(["-TERM", &child.id().to_string()]).status();
+    assert!(status.is_ok_and(|status| status.success()));
+    let output = child.wait_with_output().unwrap_or_else(|error| panic!("{error}"));
+    drop(writer);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    assert_eq!(document["capture"]["interrupted"], true);
+    assert_eq!(document["exchanges"], 12);
+}
+
+/// The same capture, packed by the programs that people use.
+#[test]
+fn compressed_captures_give_the_same_answer() {
+    let path = data("split.pcap");
+    let plain = stdout(&read(&path, &["--json"]));
+    let findings = |text: &str| -> Value {
+        serde_json::from_str::<Value>(text).map(|document| document["findings"].clone()).unwrap_or_default()
+    };
+    let dir = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
+    for (program, end) in [("gzip", "gz"), ("xz", "xz"), ("lz4", "lz4"), ("zstd", "zst")] {
+        let packed = match Command::new(program).arg("-c").arg(&path).output() {
+            Ok(output) if output.status.success() => output.stdout,
+            _ => {
+                println!("skipped: {program} is missing");
+                continue;
+            }
+        };
+        let file = dir.path().join(format!("split.pcap.{end}"));
+        std::fs::write(&file, packed).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(findings(&stdout(&read(&file, &["--json"]))), findings(&plain), "{program}");
+    }
+    assert!(!findings(&plain).is_null());
+}
+
+/// One command from the capture to the fix that the scenario's author had in mind (`[[fix]]` in its file, or what its description says).
+#[test]
+fn the_first_fix_is_the_right_one() {
+    for (name, fix) in [
+        ("split", "Write each message of the client to the socket at once"),
+        ("server-split", "Write each message of the server to the socket at once"),
+        ("corked-tail", "Uncork at the end of each message of the server"),
+        ("d-rcvbuf", "Do not set SO_RCVBUF on the client's socket"),
+        ("d-sndbuf", "Do not set SO_SNDBUF on the server's socket"),
+        ("c-idle", "net.ipv4.tcp_slow_start_after_idle=0"),
+        ("connect-each", "Keep connections open and reuse them"),
+        ("server-think", "Profile the server"),
+        ("slow-reader", "Make the client's application read as data arrives"),
+        ("lost-request", "Find where the packets are dropped"),
+        ("mtu-black-hole", "clamp the MSS"),
+    ] {
+        let text = stdout(&read(&recording(name), &["--width", "1000"]));
+        let first = text.lines().find_map(|line| line.trim().strip_prefix("fix ")).unwrap_or_default();
+        assert!(first.contains(fix), "{name}: {first}\n{text}");
+    }
+}
