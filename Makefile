@@ -6,25 +6,25 @@ CARGO ?= cargo
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
 
-demo: ## record the classic 40 ms stall on this machine, bill it, fix it, bill it again
-	@echo 'nothing is installed: cargo builds tcpwhy with the crates that Cargo.lock names'
+demo: ## record a 40 ms stall on this machine, diagnose it, fix it and measure again
+	@echo 'building tcpwhy with cargo, which downloads the crates in Cargo.lock; nothing is installed'
 	$(CARGO) run --locked --release -p tcpwhy -- demo
 
-install: ## the command, stripped, where cargo puts commands
+install: ## build the stripped binary and install it to ~/.cargo/bin
 	$(CARGO) install --locked --profile dist --path crates/tcpwhy
 
-dist: ## the command as `make install` builds it; it has to stay below 8 MB
+dist: ## build the binary as `make install` does; fails if it is not below 8 MB
 	$(CARGO) build --locked --profile dist -p tcpwhy
 	@size=$$(wc -c < $${CARGO_TARGET_DIR:-target}/dist/tcpwhy); echo "tcpwhy: $$size B"; test "$$size" -lt 8000000
 
-test: tools lint ## everything that must hold: formatting, lints, all tests
+test: tools lint ## formatting, lints and all tests; installs missing programs with apt-get as root
 	$(CARGO) test --locked --workspace
 
 lint: ## formatting and lints
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 
-bench: tools ## speed beside tcpdump, tcptrace and tshark, printed as tables (BENCH="--packets rpc=9440000 --runs 9" for other sizes)
+bench: tools ## compare the speed with tcpdump, tcptrace and tshark (BENCH="--packets rpc=9440000 --runs 9" for other sizes)
 	$(CARGO) build --locked --release -p tcpwhy -p tcpwhy-gen
 	python3 tools/bench.py $(BENCH)
 
@@ -39,42 +39,42 @@ live-hour: ## an hour of `live` under load: memory, and its answer beside that o
 fix-rounds: ## 200 changes of a running system that are killed in the middle, 50 of two at once, and pauses of 3 s (as root)
 	$(CARGO) test --locked --release -p tcpwhy --test running -- --ignored --nocapture two_hundred pauses_of_three
 
-page: ## build the page of --html from its sources (page/, needs node and npm)
+page: ## build the HTML page from its sources in page/; needs node and npm
 	page/build.sh
 
-page-pictures: tools ## the screenshots of the docs, and the page on large captures and transfers
+page-pictures: tools ## take the screenshots of the docs, and test the page on large captures
 	$(CARGO) build --locked --release -p tcpwhy -p tcpwhy-gen
 	$(CARGO) test --locked --release -p tcpwhy --test looks -- --ignored --nocapture pictures
 
-golden: ## the same bills, byte for byte, as the version before the engine was rebuilt (GOLDEN="DIR --base REVISION" for more)
+golden: ## check that bills are byte for byte those of an earlier revision (GOLDEN="DIR --base REVISION")
 	python3 tools/golden.py $(GOLDEN)
 
-accuracy: ## bills against the applications' own clocks, printed as a table
+accuracy: ## check the bills against the applications' own clocks (docs/accuracy.md)
 	$(CARGO) run --locked --release -p tcpwhy -- lab accuracy --write docs/accuracy.md
 
-exam: ## real programs over fresh paths, recorded at both ends with tcpdump, judged by their clocks (docs/exam.md; as root; EXAM="rpc" for some)
+exam: ## record real programs with tcpdump and check the bills against their clocks (docs/exam.md; as root; EXAM="rpc" for some)
 	$(CARGO) build --locked --release -p tcpwhy
 	python3 tools/exam/exam.py $(EXAM)
 
-readme: ## measure the table of the reference cases afresh, on this machine's kernel, and put it into docs/laboratory.md
+readme: ## measure the reference cases on this machine and update the table in docs/laboratory.md
 	$(CARGO) run --locked --release -p tcpwhy -- lab all --write docs/laboratory.md
 
-corpus: ## record the captures of the repository afresh, on this machine's kernel
+corpus: ## record the captures in corpus/ again, on this machine's kernel
 	$(CARGO) run --locked --release -p tcpwhy -- lab corpus corpus/lab
 	$(CARGO) run --locked --release -p tcpwhy -- lab real --corpus corpus/real
 
-public-captures: ## fetch other people's captures (docs/public-captures.md) and read them all; needs the network and tshark
+public-captures: ## download public captures (docs/public-captures.md) and read them all; needs the network and tshark
 	tools/public-captures.sh
 	$(CARGO) test --locked --release -p tcpwhy --test public_captures -- --ignored --nocapture
 
-fuzz: ## every fuzz target for two minutes (FUZZ="20" for 20 seconds each, FUZZ="600 pipeline" for one); no nightly needed
+fuzz: ## run each fuzz target for two minutes (FUZZ="20" for 20 seconds each, FUZZ="600 pipeline" for one); no nightly needed
 	tools/fuzz.sh $(FUZZ)
 
-mutants: ## every rule changed in one place at a time: what do the engine's tests not notice? (docs/mutants.md; MUTANTS="nagle.rs" for one file)
+mutants: ## mutation testing of the engine's rules (docs/mutants.md; MUTANTS="nagle.rs" for one file)
 	tools/mutants.sh $(MUTANTS)
 
 thresholds: ## the list of the engine's thresholds (docs/thresholds.md; THRESHOLDS="HELD_BACK_MIN" or all: how far each may be moved)
 	python3 tools/thresholds.py $(THRESHOLDS)
 
-tools: ## the programs that the tests record and compare with
+tools: ## install the programs that the tests use, or list them
 	@tools/install.sh

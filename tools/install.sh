@@ -25,7 +25,7 @@ need npm npm
 [ -n "$missing" ] || exit 0
 
 if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null 2>&1; then
-    echo "installing with apt-get, for the tests to record and compare with:$missing"
+    echo "installing with apt-get, for the tests:$missing"
     export DEBIAN_FRONTEND=noninteractive
     apt-get update -qq
     # shellcheck disable=SC2086  # a list of packages
@@ -34,6 +34,6 @@ elif [ "${CI:-}" = true ]; then
     echo "missing:$missing; in CI every test must run" >&2
     exit 1
 else
-    echo "not installed:$missing; tests that need them skip and say so"
+    echo "not installed:$missing; tests that need them are skipped and say so"
     echo "to install: sudo apt-get install$missing"
 fi

@@ -85,20 +85,23 @@ impl Other {
     }
 }
 
-const NOBODY: Other =
-    Other(Cause::Unexplained, Of::Nobody, "the application's log says whether it waited for this message");
+const NOBODY: Other = Other(
+    Cause::Unexplained,
+    Of::Nobody,
+    "the application's log shows whether it was waiting for this message",
+);
 const STRACE_CORK: &str =
     "strace -e trace=setsockopt,sendto,sendmsg on the sender shows TCP_CORK or MSG_MORE";
 const STRACE_WRITE: &str =
-    "strace -tt -e trace=write,sendto,sendmsg on the sender shows when the program wrote";
+    "strace -tt -e trace=write,sendto,sendmsg on the sender shows when the application wrote";
 const FOLLOWS: &str =
-    "a capture beside the sender shows whether the segment follows an acknowledgement at once";
+    "a capture at the sender shows whether the segment immediately follows an acknowledgement";
 const LIMITED: &str = "ss -tin on the sender shows which of busy, rwnd_limited and sndbuf_limited grows";
-const READER: &str = "ss -tn on the receiver shows a Recv-Q above zero where the program does not read";
+const READER: &str = "ss -tn on the receiver shows a non-zero Recv-Q while the application does not read";
 const BESIDE_ANSWERER: &str =
-    "a capture beside the side that answers shows when the request came and when the answer left";
-const FIRST_COPY: &str = "a capture beside the sender shows whether there was a first copy";
-const BOTH_ENDS: &str = "captures at both ends, given together, show the time on the way";
+    "a capture at the answering end shows when the request arrived and when the answer left";
+const FIRST_COPY: &str = "a capture at the sender shows whether there was a first copy";
+const BOTH_ENDS: &str = "captures from both ends, read together, show the transit time";
 const BACKLOG: &str = "nstat on the server shows whether TcpExtListenDrops grows";
 
 /// What a form says of itself.

@@ -11,9 +11,9 @@ use tcpwhy_core::Side;
 use crate::advise::{Who, plan, worded};
 use crate::form::form_in_words;
 
-/// The sections of every file, in order. The fixes are put in before `See it by hand`.
+/// The sections of every file, in order. The fixes are put in before `Check it yourself`.
 pub const SECTIONS: [&str; 5] =
-    ["Mechanism", "What proves it", "What refutes it", "See it by hand", "Sources"];
+    ["Mechanism", "What proves it", "What refutes it", "Check it yourself", "Sources"];
 
 /// Everything there is to say about one cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub fn explain(cause: Cause) -> Explanation {
     let title = file.lines().next().and_then(|line| line.split_once(": ")).map_or("", |(_, title)| title);
     let mut sections = Vec::with_capacity(SECTIONS.len() + 1);
     for heading in SECTIONS {
-        if heading == "See it by hand" {
+        if heading == "Check it yourself" {
             sections.push(("Fixes", fixes(cause)));
         }
         sections.push((heading, section(file, heading).to_owned()));
@@ -211,7 +211,7 @@ mod tests {
         for cause in Cause::ALL {
             let sources = section(file(cause), "Sources");
             assert!(sources.contains("RFC ") || sources.contains("net/ipv4/"), "{cause}: {sources}");
-            let by_hand = section(file(cause), "See it by hand");
+            let by_hand = section(file(cause), "Check it yourself");
             assert!(
                 ["tshark", "ss -", "nstat", "tcpdump", "strace"].iter().any(|tool| by_hand.contains(tool)),
                 "{cause}: {by_hand}"

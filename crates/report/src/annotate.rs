@@ -63,7 +63,7 @@ impl Notes {
         }
         let released = match rung.trigger {
             Trigger::Packet(packet) => format!("; released by frame {packet}"),
-            Trigger::Timer => "; a timer let it go".to_owned(),
+            Trigger::Timer => "; a timer expired".to_owned(),
             Trigger::Write | Trigger::Burst | Trigger::Control => String::new(),
         };
         self.add(rung.packet, &format!("{}{released}", told.join(", then ")));
@@ -106,17 +106,17 @@ fn held(cause: Cause, span: Duration) -> String {
         Cause::SlowStart | Cause::SlowStartAfterIdle => "held {} by slow start",
         Cause::CongestionWindow => "held {} by the congestion window",
         Cause::ReceiveWindow => "held {} by the peer's receive window",
-        Cause::ApplicationWindow => "held {} by the window of the protocol above TCP",
+        Cause::ApplicationWindow => "held {} by the application protocol's window",
         Cause::SendBuffer => "held {} by the send buffer",
         Cause::Pacing => "held {} by pacing",
-        Cause::Loss => "sent {} late for a loss",
-        Cause::Rto | Cause::SynRetransmit => "sent again after a timeout, {} late",
-        Cause::Queueing => "queued {}",
-        Cause::ServerThink | Cause::SenderThink => "its program took {}",
-        Cause::ReceiverThink => "waited {} for the peer's program to read",
-        Cause::RoundTrip | Cause::Handshake | Cause::TlsHandshake => "under way {}",
-        Cause::Bandwidth => "on the slowest link {}",
-        Cause::Unexplained => "came {} later than anything explains",
+        Cause::Loss => "delayed {} by a loss",
+        Cause::Rto | Cause::SynRetransmit => "retransmitted after a timeout, {} late",
+        Cause::Queueing => "queued for {}",
+        Cause::ServerThink | Cause::SenderThink => "the application took {}",
+        Cause::ReceiverThink => "waited {} for the peer's application to read",
+        Cause::RoundTrip | Cause::Handshake | Cause::TlsHandshake => "in transit for {}",
+        Cause::Bandwidth => "on the slowest link for {}",
+        Cause::Unexplained => "unexplained delay of {}",
     };
     format!("{} ({cause})", by.replace("{}", &time(span)))
 }

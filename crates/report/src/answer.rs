@@ -58,19 +58,19 @@ pub const fn class(cause: Cause) -> Class {
 /// The answer to "where did the time go", one line of any length, with the addresses it concerns.
 pub fn answer(report: &Report) -> String {
     if report.segments == 0 {
-        return "No TCP in this capture: nothing to bill.".to_owned();
+        return "No TCP in this capture.".to_owned();
     }
     let Some(first) = report.findings.first() else {
         let refused = report.notes.iter().find(|note| note.kind == "refused-connections");
         if let Some(refused) = refused {
             let were = if refused.count == 1 { "was" } else { "were" };
             return format!(
-                "Nothing to bill: {} {were} refused with a reset. Nothing listens there, or a firewall says so.",
+                "Nothing to analyse: {} {were} refused with a reset; nothing listens on that port, or a firewall rejects it.",
                 counted(refused.count, "connection")
             );
         }
         return format!(
-            "Nothing to bill: {} without a request, a reply or a handshake.",
+            "Nothing to analyse: {} without a request, a reply or a handshake.",
             counted(report.segments, "TCP segment")
         );
     };
@@ -98,22 +98,22 @@ fn told(report: &Report, first: &Finding, shown: Option<&Finding>, possible: Opt
     match (class(first.cause), shown) {
         (_, Some(finding)) if finding == first => format!("{}.", capital(&said(first))),
         (Class::Unknown, Some(finding)) => {
-            format!("{}. These packets do not explain {share} of the time.", capital(&said(finding)))
+            format!("{}. {share} of the time is unexplained.", capital(&said(finding)))
         }
         (Class::Unknown, None) => {
             format!("The packets do not show where most of the time goes: {}.", said(first))
         }
         (_, Some(finding)) if first.confidence == Confidence::Possible => format!(
-            "{}. {most} is not settled by these packets: {}.",
+            "{}. {most} has more than one possible explanation: {}.",
             capital(&said(finding)),
             also(first, finding)
         ),
         (_, None) if first.confidence == Confidence::Possible => {
-            format!("{most} is not settled by these packets: {}.", said(first))
+            format!("{most} has more than one possible explanation: {}.", said(first))
         }
         // The path takes most of it, as it has to; TCP takes a share worth a word.
         (Class::Path, Some(finding)) => {
-            format!("{}. {most} is the path's: {}.", capital(&said(finding)), also(first, finding))
+            format!("{}. {most} is the network path: {}.", capital(&said(finding)), also(first, finding))
         }
         // The program takes most of it, and TCP adds a share worth a word: both, the larger first.
         (_, Some(finding)) => {
@@ -121,7 +121,7 @@ fn told(report: &Report, first: &Finding, shown: Option<&Finding>, possible: Opt
         }
         (_, None) => match possible {
             Some(finding) => {
-                format!("{most} is not TCP's: {}. TCP may add to it: {}.", said(first), also(finding, first))
+                format!("{most} is not TCP: {}. TCP may add to it: {}.", said(first), also(finding, first))
             }
             None => format!("Nothing in TCP is slow here: {}.", said(first)),
         },
@@ -148,19 +148,19 @@ pub fn nothing(report: &Report, files: &[CaptureInfo]) -> Option<String> {
         format!("no TCP in {}{reasons}", counted(all.packets, "packet"))
     } else if all.unread_bytes > 0 {
         format!(
-            "no packet in the window of time; {} and {} of the capture are outside of it",
+            "no packets in the time window; {} and {} of the capture are outside it",
             counted(outside, "packet"),
             bytes(all.unread_bytes)
         )
     } else if outside > 0 {
         format!(
-            "no packet in the window of time; all {} of the capture are outside of it",
+            "no packets in the time window; all {} of the capture are outside it",
             counted(outside, "packet")
         )
     } else if all.interrupted {
-        "reading was interrupted before the first packet".to_owned()
+        "interrupted before the first packet".to_owned()
     } else {
-        "the capture has a header and no packets".to_owned()
+        "the capture contains no packets".to_owned()
     };
     Some(format!("Nothing analysed: {why}."))
 }
@@ -203,8 +203,7 @@ fn clause(report: &Report, finding: &Finding) -> String {
             message(side, finding, report)
         )),
         Cause::Nagle => spend(&format!(
-            "for an acknowledgement before the rest may leave: the {side} writes each {} in pieces and Nagle holds \
-             the last",
+            "for an acknowledgement: the {side} writes each {} in pieces, and Nagle's algorithm holds the last one",
             message(side, finding, report)
         )),
         Cause::Cork => spend(&format!(
@@ -221,19 +220,19 @@ fn clause(report: &Report, finding: &Finding) -> String {
         Cause::SlowStart => {
             spend(&format!("while the {side}'s congestion window grows from its initial size"))
         }
-        Cause::SlowStartAfterIdle => {
-            spend(&format!("while the {side}'s congestion window grows again: it was reset while idle"))
-        }
+        Cause::SlowStartAfterIdle => spend(&format!(
+            "while the {side}'s congestion window grows again after it was reset for being idle"
+        )),
         Cause::CongestionWindow => {
-            let why = if detail.form == Some(Form::AfterLoss) { ", which losses keep small" } else { "" };
+            let why = if detail.form == Some(Form::AfterLoss) { ", kept small by losses" } else { "" };
             spend(&format!("for room in the {side}'s congestion window{why}"))
         }
         Cause::ReceiveWindow => spend(&receive_window(finding)),
         Cause::ReceiverThink => {
-            spend(&format!("until the {side}'s program reads: it let the receive window close"))
+            spend(&format!("for the {side}'s application to read: it let the receive window close"))
         }
         Cause::ApplicationWindow => spend(&format!(
-            "until the {side}'s program gives credit: the window of the protocol above TCP is used up"
+            "for flow-control credit from the {side}'s application: the application protocol's window is used up"
         )),
         Cause::SendBuffer => {
             let flight = detail
@@ -242,29 +241,31 @@ fn clause(report: &Report, finding: &Finding) -> String {
             spend(&format!("because the {side}'s send buffer is used up{flight}"))
         }
         Cause::Pacing => {
-            format!("the {side} {hedge}spaces its segments: {wait} more than windows and path need, in {who}")
+            format!(
+                "the {side} {hedge}paces its segments: {wait} longer than the windows and the path require, in {who}"
+            )
         }
         Cause::Loss | Cause::Rto | Cause::SynRetransmit if detail.form == Some(Form::AcceptQueue) => {
             spend(&format!(
-                "for the {side} to take the connection: its accept queue is full and drops what arrives"
+                "for the {side} to accept the connection: its accept queue is full, so it drops packets"
             ))
         }
         Cause::Rto if detail.form == Some(Form::BlackHole) => spend(
-            "for large packets that never arrive: small ones pass, so the path takes no packets of this size and nothing says so",
+            "for large packets that never arrive although small ones do: the path drops packets of this size without an ICMP error (a path MTU black hole)",
         ),
         Cause::Rto if detail.form == Some(Form::Unrepaired) => {
-            spend("for lost segments, and give up before these are sent again")
+            spend("for lost segments that are not retransmitted before one side gives up")
         }
-        Cause::Loss => spend(&format!("for lost segments to be sent again{}", resent(finding))),
+        Cause::Loss => spend(&format!("for lost segments to be retransmitted{}", resent(finding))),
         Cause::Rto => spend(&format!("for a retransmission timeout after a loss{}", resent(finding))),
         Cause::SynRetransmit if detail.form == Some(Form::Unanswered) => spend(
-            "for an answer to the SYN, which never comes: the server is down or its queue is full, or a firewall drops it",
+            "for a SYN-ACK that never comes: the server is down, its queue is full, or a firewall drops the SYN",
         ),
-        Cause::SynRetransmit => spend("for a lost SYN or SYN-ACK to be sent again"),
+        Cause::SynRetransmit => spend("for a lost SYN or SYN-ACK to be retransmitted"),
         Cause::Queueing if detail.form == Some(Form::Reordered) => {
-            spend("for segments that others overtook on the path")
+            spend("for segments that were reordered on the path")
         }
-        Cause::Queueing => spend("in queues on the path that this traffic did not fill"),
+        Cause::Queueing => spend("in queues on the path that this connection did not fill"),
         Cause::Handshake if finding.hits > 1 => {
             format!("opening a connection {hedge}takes {wait}, and the client opened {}", count(finding.hits))
         }
@@ -273,17 +274,17 @@ fn clause(report: &Report, finding: &Finding) -> String {
         Cause::ServerThink => format!("the {side} {hedge}takes {wait} to answer, in {who}"),
         Cause::SenderThink => {
             format!(
-                "the {side}'s program {hedge}pauses {wait} in the middle of its {}, in {who}",
+                "the {side}'s application {hedge}pauses for {wait} in the middle of its {}, in {who}",
                 message(side, finding, report)
             )
         }
         Cause::RoundTrip => format!("the path's round trip {hedge}takes {wait} of {}", each(&who)),
         Cause::Bandwidth => {
             let at = detail.rate_bps.map_or_else(String::new, |bps| format!(" at {}", rate(bps)));
-            format!("the bytes themselves {hedge}take {wait} on the slowest link{at}, in {who}")
+            format!("transmitting the data {hedge}takes {wait} on the slowest link{at}, in {who}")
         }
         Cause::Unexplained => {
-            format!("{who} {} {wait} that nothing accounts for", who.verb("spend", "spends"))
+            format!("{who} {} {wait} that cannot be explained", who.verb("spend", "spends"))
         }
     }
 }
@@ -341,7 +342,7 @@ fn receive_window(finding: &Finding) -> String {
 fn resent(finding: &Finding) -> String {
     match (finding.detail.form, finding.detail.retransmits) {
         (Some(Form::TailProbe), _) => ": the end of a message was lost".to_owned(),
-        (_, Some(n)) if n > 0 => format!(" ({} in the worst)", counted(u64::from(n), "retransmission")),
+        (_, Some(n)) if n > 0 => format!(" ({} in the slowest)", counted(u64::from(n), "retransmission")),
         _ => String::new(),
     }
 }
@@ -440,7 +441,7 @@ fn place(report: &Report, finding: &Finding) -> String {
     clients.sort_unstable();
     clients.dedup();
     let guessed = report.connections.iter().filter(is_meant).all(|connection| connection.assumed);
-    let guessed = if guessed { "; a guess: no handshake" } else { "" };
+    let guessed = if guessed { "; roles guessed, no handshake captured" } else { "" };
     match clients.as_slice() {
         [] => format!(" ({server})"),
         [one] => format!(" (client {one} -> {server}{guessed})"),

@@ -30,7 +30,7 @@ pub struct Shortfall {
 
 impl fmt::Display for Shortfall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} cannot be had: {}", self.what, self.why)
+        write!(f, "{} is not available: {}", self.what, self.why)
     }
 }
 

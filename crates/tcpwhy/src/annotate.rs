@@ -37,11 +37,11 @@ pub(crate) fn write(
         error: None,
     };
     inputs.for_each_block(&args.options(), &mut |block| copy.on_block(&block));
-    copy.finish().with_context(|| format!("{} cannot be written", out.path().display()))?;
+    copy.finish().with_context(|| format!("cannot write {}", out.path().display()))?;
     let last = comments.keys().next_back().copied().unwrap_or(0);
     ensure!(
         last <= copy.packets,
-        "the input has changed between two passes: {} is incomplete",
+        "the input changed between two passes; {} is incomplete",
         out.path().display()
     );
     Ok(())
@@ -100,8 +100,7 @@ impl<W: Write> Copy<'_, W> {
     /// A packet in a block of ours.
     fn anew(&mut self, packet: &RawPacket<'_>, input: usize, comment: Option<&str>) -> io::Result<()> {
         if self.interfaces.is_empty() {
-            let comment =
-                self.names.as_ref().map(|_| "anonymized: addresses are replaced, payload is left out");
+            let comment = self.names.as_ref().map(|_| "anonymized: addresses replaced, payload removed");
             self.writer.section(&Section { application: Some("tcpwhy"), comment, ..Section::default() });
         }
         let next = self.interfaces.len() as u32;

@@ -31,7 +31,7 @@ use crate::which::Which;
 pub(crate) const LISTED_FOR_JSON: u64 = 50_000;
 pub(crate) const LISTED_FOR_ALL: u64 = 200_000;
 
-/// Says where every millisecond of a TCP exchange went, whose it is, and what one change would save.
+/// Find out where every millisecond of a TCP exchange went, who is responsible, and what to change.
 #[derive(Debug, Parser)]
 #[command(name = "tcpwhy", version, after_help = EXAMPLES, arg_required_else_help = true)]
 pub(crate) struct Cli {
@@ -41,12 +41,12 @@ pub(crate) struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
-  tcpwhy demo                                  see it find a stall, here and now
-  tcpwhy read slow.pcapng                      where did the time go? (`tcpwhy slow.pcapng` is the same)
-  tcpwhy list slow.pcapng                      which connections are there?
+  tcpwhy slow.pcapng                           where did the time go? (short for `tcpwhy read`)
+  tcpwhy list slow.pcapng                      which connections are in the capture?
   tcpwhy read slow.pcapng --connection 1       one connection, exchange by exchange
-  tcpwhy explain nagle-delayed-ack             what is this, and how is it fixed?
-  tcpwhy lab split                             recreate a problem on this kernel, and fix it
+  tcpwhy explain nagle-delayed-ack             what is this, and how do I fix it?
+  tcpwhy demo                                  see it find and fix a 40 ms stall on this machine
+  tcpwhy lab split                             reproduce a known problem on this kernel
 
 Record a capture with: tcpdump -i any -s 128 -w slow.pcap port 8080";
 
@@ -68,34 +68,34 @@ pub(crate) fn words() -> Vec<OsString> {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Bill captures: where did the time go, whose is it, what should be changed?
+    /// Analyse captures: where did the time go, who is responsible, what should change?
     Read(ReadArgs),
-    /// List connections, a line each: ends, times, what they took and what most of it was.
+    /// List the connections in a capture: endpoints, times, cost, top cause.
     List(ListArgs),
-    /// Bill what passes an interface now, as it passes.
+    /// Analyse live traffic on an interface.
     Live(LiveArgs),
-    /// Ask the running sockets of this machine: what limits each now, whose is it, which options are set?
+    /// Show what limits each TCP socket on this machine right now, and who owns it.
     Sockets(SocketsArgs),
-    /// Change a running system, measure whether it helps, and take it back where it does not.
+    /// Apply a fix to a running system, measure the effect, and revert it if it does not help.
     Fix(FixArgs),
-    /// List what `fix` has changed, and take it back.
+    /// List what `fix` has changed, and revert it.
     Undo(UndoArgs),
-    /// Compare two captures: what came, what went, and is it more than chance?
+    /// Compare two captures, before and after: what got slower or faster, and is it significant?
     Compare(CompareArgs),
-    /// Write a profile for Wireshark: columns, colours and buttons for what `read --annotate` says.
+    /// Write a Wireshark profile with columns, colours and buttons for `read --annotate`.
     WiresharkProfile(ProfileArgs),
-    /// Record the classic 40 ms stall on this machine, bill it, fix it, bill it again.
+    /// Record the classic 40 ms stall on this machine, diagnose it, fix it, and measure again.
     Demo(DemoArgs),
-    /// Recreate a problem on this machine's own kernel, with the truth beside it, and its fixes.
+    /// Reproduce known TCP problems and their fixes on this machine's kernel.
     Lab(LabArgs),
-    /// Explain a cause: mechanism, proof, fixes, commands; without a cause, list them all.
+    /// Explain a cause: mechanism, evidence, fixes, sources; without a cause, list them all.
     Explain(ExplainArgs),
-    /// Print the completion script of a shell.
+    /// Print a shell completion script.
     Completions {
         /// bash, zsh, fish, elvish or powershell
         shell: clap_complete::Shell,
     },
-    /// Print the man page of tcpwhy, or of one of its commands.
+    /// Print the man page of tcpwhy, or of one command.
     Man {
         /// read, list, explain, ...
         command: Option<String>,
@@ -106,33 +106,33 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct InputArgs {
-    /// Captures: pcap or pcapng, plain, .gz, .zst, .xz or .lz4; `-` for standard input. Several are read in order of time
+    /// Capture files: pcap or pcapng, optionally compressed (gzip, zstd, xz, lz4); `-` for standard input. Several files are merged by time
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 
-    /// Only these connections, as tcpdump writes it: `tcp port 8080`, `host 10.0.0.5`, `net 10/8`, with and, or, not
+    /// Only matching connections, in pcap-filter syntax: `tcp port 8080`, `host 10.0.0.5`, `net 10/8`, with and, or, not
     #[arg(short, long, value_name = "EXPR", value_parser = parse_filter)]
     pub(crate) filter: Option<Filter>,
 
-    /// Only packets of this time or later: 10:00:00, 2026-11-21 10:00 (local), 2026-11-21T10:00:00Z, seconds since 1970, +90s
-    /// (after the first packet), -5m (before the last; plain files only). Plain files are searched for it, others read and
-    /// passed over
+    /// Skip packets before this time: 10:00:00, 2026-11-21 10:00 (local time), 2026-11-21T10:00:00Z, seconds since 1970,
+    /// +90s (after the first packet) or -5m (before the last; uncompressed files only). Uncompressed files are searched, not
+    /// read through
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) from: Option<Moment>,
 
-    /// Only packets before this time, written as for --from; reading stops a second behind it
+    /// Skip packets from this time on, in the same formats as --from
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) to: Option<Moment>,
 
-    /// Times of day in UTC instead of this machine's zone: those that are shown, and those of --from and --to
+    /// Show times, and read those of --from and --to, in UTC instead of local time
     #[arg(long)]
     pub(crate) utc: bool,
 
-    /// Columns of the text [default: the terminal's, from 40 to 200; 100 where there is none]
+    /// Width of the output in columns [default: the terminal's, between 40 and 200; 100 without a terminal]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(40..=1000))]
     pub(crate) width: Option<u16>,
 
-    /// Print an answer of what was read so far so often, as it comes in: 10s, 1m
+    /// Print an interim answer at this interval while reading: 10s, 1m
     #[arg(long, value_name = "TIME", value_parser = parse_every)]
     pub(crate) every: Option<std::time::Duration>,
 
@@ -141,54 +141,54 @@ pub(crate) struct InputArgs {
     #[arg(long, hide = true, requires = "every")]
     pub(crate) live: bool,
 
-    /// Threads; the result is the same with any number [default: one for each processor, as far as they help]
+    /// Number of threads; the result does not depend on it [default: one per processor, as far as that helps]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) threads: Option<u16>,
 
-    /// Memory that all of it may take, as in 512MB or 4GB, whatever the captures. Beyond it the least valuable is given up
-    /// first, and counted: finished connections, packets and exchanges at the end of a list, those that spoke longest ago
+    /// Memory limit, as in 512MB or 4GB. When it is reached, the least valuable details are dropped first, and counted:
+    /// finished connections, the ends of lists, then the connections idle for longest
     #[arg(long, value_name = "SIZE", value_parser = memory, default_value = "512MB")]
     pub(crate) memory: usize,
 
-    /// Open connections kept at most, where --memory has room for more
+    /// Maximum number of open connections to track, within --memory
     #[arg(long, value_name = "N")]
     pub(crate) max_connections: Option<NonZeroUsize>,
 
-    /// Once the files are open and before a byte of them is read, Landlock and seccomp (Linux) take from the process:
-    /// opening, making or removing files, sockets, starting programs, touching other processes, memory as code
+    /// After opening its files and before reading a byte of them, tcpwhy drops the rights to open, create or remove files,
+    /// use sockets, start programs, touch other processes or map executable memory (Linux: Landlock and seccomp)
     #[arg(long, value_enum, value_name = "HOW", default_value_t)]
     pub(crate) sandbox: Sandbox,
 
-    /// Keep the rights of the user who runs it; the same as --sandbox=off
+    /// Keep all rights; same as --sandbox=off
     #[arg(long, conflicts_with = "sandbox")]
     pub(crate) no_sandbox: bool,
 
-    /// Compressed captures may unpack to so many times their size (and always to 1 GiB); what goes on is taken for a bomb
+    /// Refuse to decompress beyond this many times the compressed size (1 GiB is always allowed)
     #[arg(long, value_name = "TIMES", default_value_t = input::Options::default().unpacked_ratio_max)]
     pub(crate) max_ratio: u64,
 
-    /// Replace addresses and names of files in all that is written: networks stay networks, and one address is the same everywhere; times,
-    /// sizes and ports stay. Of packets (--annotate) only headers that timing needs are kept
+    /// Replace addresses and file names in all output. Prefixes are preserved, and an address maps to the same one everywhere;
+    /// times, sizes and ports stay. Packets written by --annotate keep only the headers needed for timing
     #[arg(long)]
     pub(crate) anonymize: bool,
 
-    /// Replace them alike whenever this file's bytes are the same; without it each run has a key of its own
+    /// Derive the replacement from this file, so that it is the same in every run [default: a random key]
     #[arg(long, value_name = "FILE", requires = "anonymize")]
     pub(crate) key: Option<PathBuf>,
 
-    /// Replace ports as well
+    /// Also replace ports
     #[arg(long, requires = "anonymize")]
     pub(crate) anonymize_ports: bool,
 
-    /// Colours
+    /// When to use colours
     #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
     pub(crate) color: Color,
 
-    /// Bars and arrows from ASCII characters
+    /// Draw bars and arrows with ASCII characters
     #[arg(long)]
     pub(crate) ascii: bool,
 
-    /// Do not show by pages what is longer than the screen (`PAGER=cat` says the same; without PAGER it is less -FRX)
+    /// Do not use a pager; the pager is $PAGER, or `less -FRX`
     #[arg(long)]
     pub(crate) no_pager: bool,
 }
@@ -200,12 +200,12 @@ pub(crate) struct ReadArgs {
     #[command(flatten)]
     pub(crate) input: InputArgs,
 
-    /// Print the JSON document (schema tcpwhy.report/1) instead of text; the same as --format json
+    /// Print JSON (schema tcpwhy.report/1); same as --format json
     #[arg(long, conflicts_with = "format")]
     pub(crate) json: bool,
 
-    /// Also write the report as one page that opens in any browser, offline: the answer, the bill, each finding drawn packet by packet,
-    /// all exchanges over time. Nothing of the capture but sizes, times and addresses is in it
+    /// Also write the report as a self-contained HTML page that works offline: the answer, the bill, each finding drawn packet
+    /// by packet, all exchanges over time. It contains sizes, times and addresses, never payload
     #[arg(long, value_name = "FILE", conflicts_with = "connection")]
     pub(crate) html: Option<PathBuf>,
 
@@ -216,64 +216,63 @@ pub(crate) struct ReadArgs {
         conflicts_with_all = ["connection", "html", "annotate", "json", "every", "show_requests"])]
     pub(crate) serve: Option<std::net::SocketAddr>,
 
-    /// Text for a terminal, Markdown for an issue, JSON, or CSV: a row for each line of each exchange's bill
+    /// Output format; CSV has one row per exchange and cause
     #[arg(long, value_enum, value_name = "FORM", default_value_t)]
     format: Format,
 
-    /// Also write the same packets as pcapng, with comments that Wireshark shows beside those that the text cites and those that
-    /// waited (`tcpwhy wireshark-profile` has columns, colours and buttons for them)
+    /// Also write the packets as pcapng with comments for Wireshark at those that waited or are cited as evidence (see
+    /// `tcpwhy wireshark-profile`)
     #[arg(long, value_name = "FILE", conflicts_with_all = ["connection", "from", "to"])]
     pub(crate) annotate: Option<PathBuf>,
 
-    /// Show this connection, exchange by exchange (with -v: packet by packet): its number, `host:port` of an end, or
-    /// `host:port-host:port`; of several, the most expensive
+    /// Show one connection, exchange by exchange (with -v, packet by packet): its number, `host:port` or `host:port-host:port`;
+    /// the most expensive one if several match
     #[arg(short, long, value_name = "WHICH")]
     pub(crate) connection: Option<Which>,
 
-    /// Show this exchange of the connection, packet by packet
+    /// Show one exchange of the connection, packet by packet
     #[arg(short, long, value_name = "N", requires = "connection")]
     pub(crate) exchange: Option<u64>,
 
-    /// Of the connection, show the so many slowest exchanges, the slowest first
+    /// Show the N slowest exchanges of the connection, slowest first
     #[arg(long, value_name = "N", requires = "connection", conflicts_with = "exchange")]
     pub(crate) slowest: Option<usize>,
 
-    /// Say what was asked, as far as protocols are read and payload was captured: method and path, statement, command; in text, Markdown
-    /// and JSON, by kind of question and in lists of exchanges. Reads the input twice. Without it nothing of what was said is shown
+    /// Show what each request asked for (method and path, SQL statement, command), where the protocol is known and the payload was
+    /// captured. Reads the input twice. Without this option no payload is shown
     #[arg(long, conflicts_with = "anonymize")]
     pub(crate) show_requests: bool,
 
-    /// Show packets: of the connection, or of the most expensive exchange
+    /// Show packets: those of the connection, or of the most expensive exchange
     #[arg(short, long)]
     pub(crate) verbose: bool,
 
-    /// The answer and the bill only
+    /// Print only the answer and the bill
     #[arg(long, conflicts_with_all = ["connection", "verbose"])]
     pub(crate) brief: bool,
 
-    /// Tell fixes in the words of these only: c, java, go, python, node, rust, nginx, apache, haproxy, redis, postgresql, linux,
-    /// windows
+    /// Show fixes only for these: c, java, go, python, node, rust, nginx, apache, haproxy, redis, postgresql, linux, windows
     #[arg(long, value_name = "STACK", value_delimiter = ',', value_parser = parse_stack)]
     pub(crate) stack: Vec<Stack>,
 
-    /// Tell the fix in the words of all of them; without this, of the three that fit the server best
+    /// Show fixes for all stacks [default: the three that fit the server best]
     #[arg(long, conflicts_with = "stack")]
     pub(crate) all_stacks: bool,
 
-    /// Exit with 3 where a cause takes more than this share of the time, or its waits are longer: `rto`,
-    /// `nagle-delayed-ack>5%`, `rto p99>100ms`, `server-think p50>20ms port 8080`; repeatable
+    /// Exit with status 3 if a cause exceeds this limit: `rto` (occurs at all), `nagle-delayed-ack>5%` (of the time),
+    /// `rto p99>100ms`, `server-think p50>20ms port 8080`; repeatable
     #[arg(long, value_name = "CONDITION")]
     pub(crate) fail_on: Vec<Gate>,
 
-    /// Write down what each service and cause takes of an exchange, for --against
+    /// Save the average time per exchange of each service and cause, for --against
     #[arg(long, value_name = "FILE")]
     pub(crate) save_baseline: Option<PathBuf>,
 
-    /// Exit with 3 where a cause takes longer of an exchange of the same service (port) than it did when this was saved
+    /// Exit with status 3 if a cause takes longer per exchange of a service (port) than in this baseline
     #[arg(long, value_name = "FILE")]
     pub(crate) against: Option<PathBuf>,
 
-    /// How much longer it may take
+    /// How much longer a cause may take before --against fails
     #[arg(long, value_name = "PERCENT", default_value = "10%", requires = "against")]
     pub(crate) tolerance: Tolerance,
 }
@@ -298,15 +297,15 @@ pub(crate) struct ListArgs {
     #[command(flatten)]
     pub(crate) input: InputArgs,
 
-    /// What comes first: the connections that took most of the time, the earliest, or those with the slowest exchange
+    /// Sort order
     #[arg(long, value_enum, value_name = "BY", default_value_t)]
     pub(crate) sort: Sort,
 
-    /// Show so many
+    /// Show at most N connections
     #[arg(long, value_name = "N", default_value = "50")]
     pub(crate) top: NonZeroUsize,
 
-    /// Text for a terminal, Markdown, or CSV with all connections
+    /// Output format; CSV lists all connections
     #[arg(long, value_name = "FORM", default_value = "text", value_parser = list_format())]
     pub(crate) format: Format,
 }
@@ -320,12 +319,12 @@ fn list_format() -> impl clap::builder::TypedValueParser<Value = Format> {
 /// The order of a list of connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Sort {
-    /// By the time billed
+    /// Most time billed first
     #[default]
     Cost,
-    /// By the first packet
+    /// Earliest first packet first
     Start,
-    /// By the slowest exchange
+    /// Slowest exchange first
     Slowest,
 }
 
@@ -434,22 +433,22 @@ impl ListArgs {
 #[derive(Debug, Args)]
 #[command(after_help = DEMO_EXAMPLES)]
 pub(crate) struct DemoArgs {
-    /// Where to leave the captures, the applications' clock readings and the bills
+    /// Directory for the captures, the clock readings of the applications and the bills
     #[arg(short, long, value_name = "DIR", default_value = "tcpwhy-demo")]
     pub(crate) out: PathBuf,
 
-    /// Colours
+    /// When to use colours
     #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
     pub(crate) color: Color,
 
-    /// Bars and arrows from ASCII characters
+    /// Draw bars and arrows with ASCII characters
     #[arg(long)]
     pub(crate) ascii: bool,
 }
 
 const DEMO_EXAMPLES: &str = "\
-A client sends each request in two writes, 20 and 100 bytes, and reads a reply of 64 bytes, 40 times over this
-machine's own kernel. Then the same client with one write. Both conversations are captured and billed.
+A client sends 40 requests over this machine's kernel, each in two writes (20 and 100 bytes), and reads a 64-byte reply.
+Then it does the same with one write per request. Both conversations are captured and analysed.
 
 Examples:
   tcpwhy demo
@@ -457,18 +456,18 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {
-    /// The cause, as `tcpwhy read` names it
+    /// A cause, as named by `tcpwhy read`
     #[arg(value_parser = cause_parser(), hide_possible_values = true)]
     pub(crate) cause: Option<Cause>,
 
-    /// Colours
+    /// When to use colours
     #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
     pub(crate) color: Color,
 }
 
 /// `10s`, `500ms`, `1m`.
 pub(crate) fn parse_every(text: &str) -> Result<std::time::Duration, String> {
-    let wrong = || format!("{text}: a time is a number with its unit, as in 10s (ms, s, m, h)");
+    let wrong = || format!("{text}: expected a number with a unit, such as 10s (ms, s, m, h)");
     let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(wrong)?;
     let (number, unit) = text.split_at(unit_at);
     let second = match unit.trim() {
@@ -487,7 +486,7 @@ pub(crate) fn parse_every(text: &str) -> Result<std::time::Duration, String> {
 fn parse_stack(text: &str) -> Result<Stack, String> {
     let names = || Stack::ALL.map(|stack| stack.name().to_lowercase()).join(", ");
     let found = Stack::ALL.into_iter().find(|stack| stack.name().eq_ignore_ascii_case(text));
-    found.ok_or_else(|| format!("it is none of {}", names()))
+    found.ok_or_else(|| format!("expected one of {}", names()))
 }
 
 /// A filter; what is wrong with it stands on lines of its own, so that the caret is where it belongs.
@@ -503,10 +502,10 @@ fn cause_parser() -> impl clap::builder::TypedValueParser<Value = Cause> {
 /// What happens where the system does not have all of the sandbox.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Sandbox {
-    /// Read with the part that is there, and say so; where none is there, do not read
+    /// Use whatever the kernel supports, and say what is missing; refuse to read without any
     #[default]
     Auto,
-    /// Do not read unless all of it is there
+    /// Refuse to read unless all of it is available
     Require,
     /// No sandbox
     Off,

@@ -23,7 +23,7 @@ pub(crate) struct CompareArgs {
     #[command(flatten)]
     pub(crate) input: InputArgs,
 
-    /// Print the JSON document (schema tcpwhy.compare/1) instead of text
+    /// Print JSON (schema tcpwhy.compare/1)
     #[arg(long)]
     pub(crate) json: bool,
 
@@ -33,9 +33,8 @@ pub(crate) struct CompareArgs {
 }
 
 const EXAMPLES: &str = "\
-The same service in two captures: how long its exchanges take, and what each cause takes of that. A difference counts where chance
-alone would give it in less than one of twenty comparisons (a permutation test), and where it is a twentieth of what it was and 0.1 ms
-at least.
+Compares the exchanges of each service (address and port) in two captures, and the time that each cause takes of them. A difference
+counts if it is significant (permutation test, p < 0.05) and at least 5 % and 0.1 ms.
 
 Examples:
   tcpwhy compare before.pcap after.pcap
@@ -43,16 +42,16 @@ Examples:
   tcpwhy compare main.pcap branch.pcap --filter 'port 8080' --json || echo slower
 
 Exit status:
-  0  compared, and nothing got slower beyond chance
+  0  nothing got significantly slower
   1  a capture could not be read
-  2  wrong usage
-  3  something got slower
+  2  invalid usage
+  3  something got significantly slower
   5  nothing to compare";
 
 /// `tcpwhy compare BEFORE AFTER`.
 pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<u8> {
     let [before, after] = args.input.files.as_slice() else {
-        complain("two captures are compared: tcpwhy compare BEFORE AFTER");
+        complain("expected two captures: tcpwhy compare BEFORE AFTER");
         return Ok(WRONG_USAGE);
     };
     let page = args.html.as_deref().map(|path| OutFile::create(path, "--html", &args.input.files));

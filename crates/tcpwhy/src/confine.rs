@@ -40,9 +40,7 @@ pub(crate) fn confine(
     shortfalls.extend(parts);
     say(&shortfalls, fatal);
     if fatal {
-        complain(
-            "nothing was read: it would have been outside of the sandbox; --no-sandbox reads all the same",
-        );
+        complain("refusing to read without the sandbox; use --no-sandbox to read anyway");
     }
     !fatal
 }
@@ -56,7 +54,7 @@ pub(crate) fn confine_to(from: &Path, out: Option<&File>) -> anyhow::Result<()> 
     let fatal = parts.len() == PARTS;
     shortfalls.extend(parts);
     say(&shortfalls, fatal);
-    anyhow::ensure!(!fatal, "recordings of others are not read outside of the sandbox");
+    anyhow::ensure!(!fatal, "untrusted captures are not read without the sandbox");
     Ok(())
 }
 
@@ -65,7 +63,7 @@ fn say(shortfalls: &[Shortfall], fatal: bool) {
         if fatal {
             complain(&shortfall.to_string());
         } else {
-            complain(&format!("warning: {shortfall}; going on without it"));
+            complain(&format!("warning: {shortfall}; continuing without it"));
         }
     }
 }
@@ -96,7 +94,7 @@ fn resources(ours: &[BorrowedFd<'_>], memory: u64) -> Vec<Shortfall> {
         tcpwhy_sandbox::close_others(ours);
     }
     let limited = tcpwhy_sandbox::limit_memory(memory);
-    let shortfall = |error: std::io::Error| Shortfall { what: "a limit of memory", why: error.to_string() };
+    let shortfall = |error: std::io::Error| Shortfall { what: "the memory limit", why: error.to_string() };
     limited.map_err(shortfall).err().into_iter().collect()
 }
 

@@ -27,8 +27,8 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<u8> {
     let conversations = match record(&args.out) {
         Ok(conversations) => conversations,
         Err(why) => {
-            output::complain(&format!("no capture is possible here: {why}"));
-            output::complain("showing recordings that come with tcpwhy instead");
+            output::complain(&format!("cannot capture here: {why}"));
+            output::complain("showing the recordings that come with tcpwhy instead");
             unpack(&args.out)?
         }
     };
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<u8> {
         save(&capture.with_extension("txt"), plain.as_bytes())?;
     }
     output::print(&format!(
-        "Captures (pcapng), bills (txt, json) and clock readings are in {}.\n",
+        "Captures (.pcapng), reports (.txt, .json) and the applications' clock readings are in {}.\n",
         args.out.display()
     ))?;
     Ok(ANALYSED)
@@ -58,7 +58,7 @@ fn bill(capture: &Path) -> anyhow::Result<(Vec<tcpwhy_report::CaptureInfo>, Repo
         |segment, captured| analysis.on_captured(segment, captured),
     );
     output::troubles(&summary);
-    anyhow::ensure!(!summary.is_failure(), "{} could not be read back", capture.display());
+    anyhow::ensure!(!summary.is_failure(), "cannot read {} back", capture.display());
     Ok((output::captures(&summary), analysis.finish()))
 }
 
@@ -91,25 +91,25 @@ fn record(dir: &Path) -> anyhow::Result<Vec<Conversation>> {
     let _ = tcpwhy_lab::enter_user_namespace();
     let demo = demo::record(dir)?;
     let place = match demo.place {
-        Place::OwnNamespace => "a network namespace of its own",
-        Place::Loopback => "this machine's loopback interface",
+        Place::OwnNamespace => "a private network namespace",
+        Place::Loopback => "the machine's own network namespace",
     };
     let heading = |number: u32, what: &str, recording: &Recording| {
         let mut clocked = recording.truth.elapsed();
         clocked.sort_unstable();
         let median = clocked.get(clocked.len() / 2).copied().unwrap_or_default();
         format!(
-            "== {number}. {what} ({} exchanges in {place}; the client's own clock: median {median})",
+            "== {number}. {what} ({} exchanges in {place}; median by the client's own clock: {median})",
             clocked.len()
         )
     };
     Ok(vec![
         Conversation {
-            heading: heading(1, "The client writes each request in two pieces", &demo.split),
+            heading: heading(1, "Before: the client sends each request in two writes", &demo.split),
             capture: demo.split.capture,
         },
         Conversation {
-            heading: heading(2, "Fixed: one write for each request", &demo.fixed),
+            heading: heading(2, "After the fix: one write per request", &demo.fixed),
             capture: demo.fixed.capture,
         },
     ])
@@ -126,12 +126,12 @@ fn unpack(dir: &Path) -> anyhow::Result<Vec<Conversation>> {
         (
             "split.pcapng",
             include_bytes!("../../../corpus/demo/split.pcapng"),
-            "== 1. The client writes each request in two pieces (recorded on Linux 6.18, loopback)",
+            "== 1. Before: the client sends each request in two writes (recorded on Linux 6.18, loopback)",
         ),
         (
             "fixed.pcapng",
             include_bytes!("../../../corpus/demo/fixed.pcapng"),
-            "== 2. Fixed: one write for each request (recorded on Linux 6.18, loopback)",
+            "== 2. After the fix: one write per request (recorded on Linux 6.18, loopback)",
         ),
     ];
     make_folder(dir)?;

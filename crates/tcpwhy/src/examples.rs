@@ -9,23 +9,23 @@ Examples:
 pub(crate) const READ_EXAMPLES: &str = "\
 Examples:
   tcpwhy read slow.pcapng
-  tcpwhy read slow.pcapng --connection 3 --exchange 7      its packets, and what each waited for
+  tcpwhy read slow.pcapng --connection 3 --exchange 7      the packets of one exchange, and what each waited for
   tcpwhy read ring*.pcap.zst --filter 'port 443 and not host 10.0.0.9'
   tcpwhy read huge.pcap --from 2026-11-21T10:00:00Z --to 2026-11-21T10:05:00Z
   ssh server tcpdump -U -s 128 -c 100000 -w - port 8080 | tcpwhy read -
-  tcpwhy read slow.pcapng --html report.html               a page to look at and to send
-  tcpwhy read slow.pcapng --annotate why.pcapng            the same packets, with comments for Wireshark
+  tcpwhy read slow.pcapng --html report.html               a page to share
+  tcpwhy read slow.pcapng --annotate why.pcapng            the packets, with comments for Wireshark
   tcpwhy read ci.pcap --json --fail-on nagle-delayed-ack --fail-on 'rto p99>100ms' > bill.json
   tcpwhy read good.pcap --save-baseline good.json; tcpwhy read new.pcap --against good.json --tolerance 20%
-  tcpwhy read client.pcap server.pcap                      both ends: each connection is billed once
+  tcpwhy read client.pcap server.pcap                      both ends of the path; each connection is billed once
 
-Ctrl-C (or SIGTERM) ends the input and prints the answer of what was read; a second one aborts.
+Ctrl-C (or SIGTERM) stops reading and prints the answer so far; a second one aborts.
 
 Exit status:
-  0  analysed
+  0  success
   1  no input could be read
-  2  wrong usage
-  3  a --fail-on was met, or something is slower than --against allows: what and why is on standard error, and under `gate` in --json
-  4  analysed, but for an input that could not be read at all
-  5  nothing to analyse: no packets, no TCP, or none that --filter, --from and --to ask for; no --fail-on is passed then
-The status is the same where nobody reads the output to its end.";
+  2  invalid usage
+  3  a --fail-on condition was met, or something is slower than --against allows; standard error says which, as does `gate` in --json
+  4  some inputs could not be read; the others were analysed
+  5  nothing to analyse: no packets, no TCP, or nothing that matches --filter, --from and --to; --fail-on does not pass
+The status does not depend on whether the output is read to the end.";

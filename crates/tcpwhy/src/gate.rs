@@ -37,16 +37,17 @@ enum Quantile {
 }
 
 const FORM: &str =
-    "a gate is written as in 'rto', 'rto>5%', 'rto p99>100ms', 'server-think p50>20ms port 8080'";
+    "expected a condition such as 'rto', 'rto>5%', 'rto p99>100ms' or 'server-think p50>20ms port 8080'";
 
 impl FromStr for Gate {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (rest, port) = match text.rsplit_once(" port ") {
-            Some((rest, port)) => {
-                (rest, Some(port.trim().parse().map_err(|_| format!("{port}: a port is a number to 65535"))?))
-            }
+            Some((rest, port)) => (
+                rest,
+                Some(port.trim().parse().map_err(|_| format!("{port}: expected a port number up to 65535"))?),
+            ),
             None => (text, None),
         };
         let (what, limit) = match rest.split_once(['>', ':']) {
@@ -61,7 +62,7 @@ impl FromStr for Gate {
             Some("p50" | "median") => Some(Quantile::P50),
             Some("p99") => Some(Quantile::P99),
             Some("max") => Some(Quantile::Max),
-            Some(other) => return Err(format!("{other}: p50, p99 or max; {FORM}")),
+            Some(other) => return Err(format!("{other}: expected p50, p99 or max; {FORM}")),
         };
         let limit = match (quantile, limit) {
             _ if words.next().is_some() => return Err(FORM.to_owned()),
@@ -82,13 +83,13 @@ fn parse_share(text: &str) -> Result<f64, String> {
     };
     match number.parse::<f64>() {
         Ok(value) if (0.0..=unit).contains(&value) => Ok(value / unit),
-        _ => Err(format!("{text}: a share is a number from 0 to 1, or per cent as in 5%")),
+        _ => Err(format!("{text}: expected a share such as 5% or 0.05")),
     }
 }
 
 /// `100ms`, `1.5 s`.
 fn parse_wait(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("{text}: a time is a number with its unit, as in 100ms (ns, us, ms, s)");
+    let wrong = || format!("{text}: expected a time with a unit, such as 100ms (ns, us, ms, s)");
     let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(wrong)?;
     let (number, unit) = text.split_at(unit_at);
     let ns = match unit.trim() {
@@ -118,7 +119,7 @@ impl Gate {
         let found: Vec<&Finding> = report.findings.iter().filter(|finding| self.concerns(finding)).collect();
         let (failed, reason) = match self.limit {
             _ if !report.elapsed.is_positive() => {
-                (true, "nothing was billed: there is nothing to judge".to_owned())
+                (true, "nothing was billed, so the condition cannot be checked".to_owned())
             }
             Limit::Share(share) => self.judge_share(share, &found, report),
             Limit::Wait(quantile, limit) => judge_wait(quantile, limit, &found),
@@ -172,7 +173,7 @@ pub(crate) fn judge(gates: &[Gate], report: &Report) -> Vec<Gated> {
 
 /// Where nothing was analysed, none of them can be passed.
 pub(crate) fn nothing_to_judge(gates: &[Gate]) -> Vec<Gated> {
-    let reason = "nothing was analysed: there is nothing to judge";
+    let reason = "nothing was analysed, so the condition cannot be checked";
     gates
         .iter()
         .map(|gate| Gated { gate: gate.text.clone(), failed: true, reason: reason.to_owned() })

@@ -157,13 +157,13 @@ fn confined(
 ) -> Option<usize> {
     #[cfg(unix)]
     if let Err(error) = stop::on_signals() {
-        output::complain(&format!("warning: a signal will end this without an answer: {error}"));
+        output::complain(&format!("warning: a signal will end the program without an answer: {error}"));
     }
     // What the system would be asked for later, while it still answers.
     let threads = args.threads();
     args.zone();
     if let Err(error) = args.anonymizer() {
-        output::complain(&format!("the key of --anonymize cannot be read: {error}"));
+        output::complain(&format!("cannot read the --key file: {error}"));
         return None;
     }
     let all = threads + serves.unwrap_or(0);
@@ -270,7 +270,7 @@ fn read(args: &ReadArgs) -> anyhow::Result<u8> {
             let Some(number) = output::found(&report, which) else { return Ok(WRONG_USAGE) };
             let Some(inputs) = again.pop() else {
                 output::complain(&format!(
-                    "a pipe is read once, and only then it is known which connection that is: use --connection {number}"
+                    "this needs a second pass, which a pipe does not allow: use --connection {number}"
                 ));
                 return Ok(WRONG_USAGE);
             };
@@ -296,7 +296,9 @@ fn read(args: &ReadArgs) -> anyhow::Result<u8> {
     if args.show_requests {
         match again.pop() {
             Some(inputs) => requests::name(&args.input, inputs, ends, &mut report)?,
-            None => output::complain("a pipe is read once: save the capture to see what was asked"),
+            None => output::complain(
+                "--show-requests reads the input twice, which a pipe does not allow: save the capture to a file",
+            ),
         }
     }
     #[cfg(unix)]
@@ -331,7 +333,7 @@ fn draw(
     }
     let Some(inputs) = again.pop() else {
         output::complain(
-            "a pipe is read once: no packets are drawn or annotated; save the capture to see them",
+            "packets are drawn and annotated in a second pass, which a pipe does not allow: save the capture to a file",
         );
         return Ok(Drawn::default());
     };
@@ -442,7 +444,7 @@ fn ladder_of_the_worst(
     let (_, second, _) =
         analyse(&args.input, again, ends, args.input.listing(Listing::Connection(connection)), 1)?;
     if second.segments != report.segments {
-        output::complain("the input has changed between the two passes of -v: use --connection N");
+        output::complain("the input changed between the two passes of -v: use --connection N");
         return Ok(());
     }
     output.exchange(&second, connection, exchange)

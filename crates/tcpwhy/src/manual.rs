@@ -24,7 +24,7 @@ pub(crate) fn page(command: Option<&str>) -> anyhow::Result<u8> {
         Some(name) => root.find_subcommand(name).map(|found| found.clone().name(format!("tcpwhy-{name}"))),
     };
     let Some(page) = page else {
-        output::complain(&format!("there is no command {}", command.unwrap_or_default()));
+        output::complain(&format!("no such command: {}", command.unwrap_or_default()));
         return Ok(WRONG_USAGE);
     };
     let mut roff = Vec::new();

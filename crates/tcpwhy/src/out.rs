@@ -20,12 +20,11 @@ impl OutFile {
         };
         ensure!(
             !inputs.iter().any(same),
-            "{}: that is the capture; name another file for {option}",
+            "{}: this is the capture; choose another file for {option}",
             path.display()
         );
-        let file = File::create(path).with_context(|| {
-            format!("{} cannot be written; name another file for {option}", path.display())
-        })?;
+        let file =
+            File::create(path).with_context(|| format!("cannot write {} for {option}", path.display()))?;
         Ok(Self { path: path.to_owned(), file })
     }
 

@@ -96,7 +96,7 @@ pub(crate) fn write(
     drawn: &Drawn,
 ) -> anyhow::Result<()> {
     let written = Around::of(output, false).write(report, drawn, out.file());
-    written.with_context(|| format!("{} cannot be written", out.path().display()))
+    written.with_context(|| format!("cannot write {}", out.path().display()))
 }
 
 /// The chosen connections, with their packets. Most are billed alike without the connections around them, which shows; where one is not,

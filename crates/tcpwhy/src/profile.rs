@@ -12,7 +12,7 @@ use crate::output::print;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ProfileArgs {
-    /// The folder of the profile, which is made; Wireshark looks in ~/.config/wireshark/profiles (Help, About, Folders)
+    /// Directory to create the profile in; Wireshark looks in ~/.config/wireshark/profiles (Help > About > Folders)
     #[arg(value_name = "DIR")]
     dir: PathBuf,
 }
@@ -24,7 +24,7 @@ Examples:
 
 pub(crate) fn run(args: &ProfileArgs) -> anyhow::Result<u8> {
     let dir = args.dir.display();
-    fs::create_dir_all(&args.dir).with_context(|| format!("{dir} cannot be made; name another folder"))?;
+    fs::create_dir_all(&args.dir).with_context(|| format!("cannot create {dir}"))?;
     for (name, text) in profile::files() {
         let path = args.dir.join(name);
         if name == profile::RECENT && path.exists() {
@@ -35,14 +35,14 @@ pub(crate) fn run(args: &ProfileArgs) -> anyhow::Result<u8> {
             fs::read_to_string(&path).is_ok_and(|old| old.contains("made by tcpwhy wireshark-profile"));
         anyhow::ensure!(
             ours || !path.exists(),
-            "{} is there and not of tcpwhy; name another folder",
+            "{} exists and was not written by tcpwhy; choose another directory",
             path.display()
         );
-        fs::write(&path, text).with_context(|| format!("{} cannot be written", path.display()))?;
+        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
     }
     let name = args.dir.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     print(&format!(
-        "{dir}: a profile for Wireshark; where it is in its folder of profiles: wireshark -C {name} FILE\n"
+        "Wrote a Wireshark profile to {dir}. If that is below its profiles directory: wireshark -C {name} FILE\n"
     ))?;
     Ok(crate::ANALYSED)
 }

@@ -7,7 +7,7 @@ const MEMORY_LEAST: usize = 64_000_000;
 pub(crate) fn memory(text: &str) -> Result<usize, String> {
     match size(text)? {
         size if size >= MEMORY_LEAST => Ok(size),
-        _ => Err("at least 64MB are needed".to_owned()),
+        _ => Err("at least 64MB is needed".to_owned()),
     }
 }
 
@@ -25,7 +25,7 @@ pub(crate) fn size(text: &str) -> Result<usize, String> {
     let unit = units.into_iter().find_map(|(unit, bytes)| Some((upper.strip_suffix(unit)?, bytes)));
     let (number, bytes) = unit.unwrap_or((&upper, 1));
     let size = number.trim().parse::<usize>().ok().and_then(|number| number.checked_mul(bytes));
-    size.ok_or_else(|| "a size is a number and KB, MB or GB, as in 512MB".to_owned())
+    size.ok_or_else(|| "expected a number and a unit (KB, MB, GB), such as 512MB".to_owned())
 }
 
 #[cfg(test)]

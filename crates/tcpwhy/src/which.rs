@@ -32,7 +32,7 @@ impl FromStr for Which {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        const FORM: &str = "a number, host:port, or host:port-host:port ([address]:port for IPv6)";
+        const FORM: &str = "expected a number, host:port, or host:port-host:port ([address]:port for IPv6)";
         if let Ok(number) = text.parse() {
             return Ok(Self::Number(number));
         }

@@ -54,7 +54,7 @@ fn what_is_no_baseline_or_has_no_service_in_common_is_said() {
     let other = r#"{"schema":"tcpwhy.baseline/1","services":[{"service":"port 1","causes":[]}]}"#;
     let (code, said) = against(other);
     assert_eq!(code, Some(3));
-    assert!(said.contains("no service is in both: port 8080 now, port 1 before"), "{said}");
+    assert!(said.contains("no service in common: now port 8080, before port 1"), "{said}");
     // Nothing analysed leaves what was saved alone.
     let nothing = Command::new(env!("CARGO_BIN_EXE_tcpwhy"))
         .args(["read", "/dev/null", "--save-baseline", name])

@@ -227,14 +227,14 @@ fn what_gives_nothing_says_what_to_do() {
     assert!(says(&gzip(b"")).starts_with("the capture is empty; "));
     assert!(says(b"10:00:00.1 IP 10.0.0.1.80").contains("it is text; tcpwhy reads what `tcpdump -w FILE`"));
     assert!(says(b"BZh9").contains("`bzip2 -dc FILE | tcpwhy read -`"));
-    assert!(says(b"\xfd7zXZ\0\0").contains("it cannot be read"));
-    assert!(says(b"\x04\x22\x4d\x18\xff").contains("it cannot be read"));
+    assert!(says(b"\xfd7zXZ\0\0").contains("cannot read"));
+    assert!(says(b"\x04\x22\x4d\x18\xff").contains("cannot read"));
     if let Some(packed) = packed("xz", &["-c", "--lzma2=dict=1GiB"], &pcap(0..3)) {
-        assert!(says(&packed).contains("it cannot be read"));
+        assert!(says(&packed).contains("cannot read"));
     }
-    assert!(says(b"\x7fELF\x02").contains("no known format"));
+    assert!(says(b"\x7fELF\x02").contains("unknown format"));
     assert!(says(&gzip(&gzip(&pcap(0..3)))).contains("gzip, twice"));
-    assert!(says(b"\x1f\x8b\x08 but no gzip").contains("it cannot be read"));
+    assert!(says(b"\x1f\x8b\x08 but no gzip").contains("cannot read"));
     let (summary, _) = read(&[files.0.path().join("nowhere"), files.0.path().to_owned()]);
     assert!(matches!(summary.files[0].failure, Some(Failure::NotFound)));
     let directory = summary.files[1].failure.as_ref().expect("a failure").to_string();
@@ -254,7 +254,7 @@ fn a_cut_input_gives_what_is_there_and_says_where_it_ends() {
     assert!(summary.truncated());
     let file = &summary.files[0];
     assert_eq!(file.skipped.get("damaged"), Some(&1));
-    let expected = format!("at byte {last}: the capture is cut short: 56 bytes announced, 55 there");
+    let expected = format!("at byte {last}: the capture is truncated: 56 bytes announced, 55 found");
     assert_eq!(file.troubles[0].to_string(), expected);
 
     let many = pcap(0..100_000);
@@ -273,7 +273,7 @@ fn a_cut_input_gives_what_is_there_and_says_where_it_ends() {
         let [trouble @ Trouble::CompressedCutShort { .. }] = &summary.files[0].troubles[..] else {
             panic!("one trouble, not {:?}", summary.files[0].troubles)
         };
-        assert!(trouble.to_string().ends_with("the compressed data are cut short"));
+        assert!(trouble.to_string().ends_with("the compressed data is truncated"));
     }
 }
 

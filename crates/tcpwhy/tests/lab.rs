@@ -137,7 +137,7 @@ fn what_is_expected_follows_what_is_set() {
         };
         let said = text(&output.stdout);
         assert!(said.contains(expected), "{set}: {said}{}", text(&output.stderr));
-        let is_judged = said.contains("not as it should be") || said.contains("not as expected");
+        let is_judged = said.contains("unexpected") || said.contains("not as expected");
         assert!(!expected.contains("nothing") || !is_judged, "{set}: {said}");
     }
     // Neither a prediction nor a surprise where nothing is stated.

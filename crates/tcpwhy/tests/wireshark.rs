@@ -272,6 +272,7 @@ fn the_display_filter_of_a_finding_shows_its_gap() {
         let mut tcpwhy = Command::new(env!("CARGO_BIN_EXE_tcpwhy"));
         let said = run(tcpwhy.arg("read").arg(&path)).unwrap_or_default();
         let filter = said.lines().find_map(|line| line.trim().strip_prefix("packets")).map(str::trim);
+        let filter = filter.and_then(|filter| filter.split_inclusive('}').next());
         let filter = filter.unwrap_or_else(|| panic!("{said}"));
         let mut tshark = Command::new("tshark");
         tshark.arg("-r").arg(&path).args(["-Y", filter, "-T", "fields", "-e", "frame.time_delta_displayed"]);

@@ -25,7 +25,7 @@ impl FromStr for Override {
             Some((key, value)) if !key.is_empty() => {
                 Ok(Self { key: key.trim().to_owned(), value: value.trim().to_owned() })
             }
-            _ => Err(format!("`{text}` sets nothing; write rtt=40ms")),
+            _ => Err(format!("`{text}`: expected NAME=VALUE, such as rtt=40ms")),
         }
     }
 }

@@ -125,7 +125,7 @@ fn text_of(name: &str) -> Result<Cow<'static, str>, ScenarioError> {
         return std::fs::read_to_string(name).map(Cow::Owned).map_err(|error| fail(error.to_string()));
     }
     let names: Vec<&str> = FILES.iter().map(|(file, _)| *file).collect();
-    Err(fail(format!("there is none of that name; there are: {}", names.join(", "))))
+    Err(fail(format!("no such scenario; available: {}", names.join(", "))))
 }
 
 impl Scenario {

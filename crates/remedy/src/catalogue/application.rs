@@ -5,7 +5,7 @@ use super::{Fix, Stack, how, server};
 /// TCP has nothing to fix here.
 pub const PROFILE_SERVER: Fix = Fix {
     id: "profile-server",
-    what: "Look inside the server: the request was there, the reply was not written yet. No TCP setting changes this",
+    what: "Profile the server: it had the request and had not yet written the reply. No TCP setting changes this",
     caveat: None,
     how: &[
         server(Stack::C, "perf record -g -p PID; strace -f -tt -p PID shows the recv and the late send"),
@@ -16,7 +16,7 @@ pub const PROFILE_SERVER: Fix = Fix {
         server(Stack::Rust, "perf record -g; tokio-console for tasks that wait"),
         server(
             Stack::Nginx,
-            "log $request_time against $upstream_response_time: is it nginx or what stands behind it?",
+            "log $request_time against $upstream_response_time: nginx itself or its upstream?",
         ),
         server(Stack::Postgres, "log_min_duration_statement, pg_stat_statements, EXPLAIN (ANALYZE, BUFFERS)"),
         server(Stack::Redis, "SLOWLOG GET; LATENCY DOCTOR"),
@@ -26,7 +26,7 @@ pub const PROFILE_SERVER: Fix = Fix {
 /// The message was begun and not finished.
 pub const PROFILE_SENDER: Fix = Fix {
     id: "write-without-pause",
-    what: "Look at what the {side}'s program does between two writes of one message, and have the rest ready first",
+    what: "Find out what the {side}'s application does between two writes of one message, and prepare all of it first",
     caveat: None,
     how: &[
         how(Stack::C, "strace -f -tt -e trace=network,read -p PID: what stands between the two sends?"),
@@ -42,8 +42,8 @@ pub const PROFILE_SENDER: Fix = Fix {
 /// A full receive buffer is a reader that does not read.
 pub const READ_PROMPTLY: Fix = Fix {
     id: "read-promptly",
-    what: "Have the {side}'s program read while data arrives: a thread of its own, larger reads, less work between them",
-    caveat: Some("A larger receive buffer only puts the same wait off."),
+    what: "Make the {side}'s application read as data arrives: a dedicated thread, larger reads, less work in between",
+    caveat: Some("A larger receive buffer only postpones the wait."),
     how: &[
         how(Stack::C, "recv into 64 KB and more; do the work in another thread; ss -tm shows rmem full"),
         how(Stack::Java, "read on one thread, work on another; Netty: never block in a handler"),
@@ -59,7 +59,7 @@ pub const READ_PROMPTLY: Fix = Fix {
 pub const RAISE_STREAM_WINDOW: Fix = Fix {
     id: "raise-stream-window",
     what: "Raise the {side}'s HTTP/2 windows (stream and connection) above rate times round trip",
-    caveat: Some("Each stream may then hold that much memory; a program that does not read stays slow."),
+    caveat: Some("Each stream may then use that much memory; an application that does not read stays slow."),
     how: &[
         how(Stack::C, "nghttp2: SETTINGS_INITIAL_WINDOW_SIZE and nghttp2_session_set_local_window_size"),
         how(
@@ -84,7 +84,7 @@ pub const RAISE_STREAM_WINDOW: Fix = Fix {
 /// The packets at hand are not enough.
 pub const OTHER_END: Fix = Fix {
     id: "capture-both-ends",
-    what: "Capture at the other end as well, without drops: what one end cannot show the other often can",
+    what: "Also capture at the other end, without drops: it often shows what one end cannot",
     caveat: None,
     how: &[how(
         Stack::Linux,

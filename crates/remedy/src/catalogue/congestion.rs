@@ -5,7 +5,7 @@ use super::{Fix, Stack, how};
 /// `tcp_slow_start_after_idle_check`: the window is halved once per RTO of silence.
 pub const SSAI_OFF: Fix = Fix {
     id: "slow-start-after-idle-off",
-    what: "On the {side}'s host, keep the congestion window over idle times: net.ipv4.tcp_slow_start_after_idle=0",
+    what: "On the {side}'s host, keep the congestion window across idle periods: net.ipv4.tcp_slow_start_after_idle=0",
     caveat: Some(
         "After a pause a whole window enters a path that may have changed: right inside a data centre and on stable \
          paths. It changes nothing for BBR, which does not restart. Applies to connections of this network namespace.",
@@ -59,7 +59,7 @@ pub const INITCWND: Fix = Fix {
 pub const PACING: Fix = Fix {
     id: "pacing-rate",
     what: "Find what paces the {side}: SO_MAX_PACING_RATE, a fq or tbf qdisc with a rate, or BBR's own estimate",
-    caveat: Some("Pacing protects short queues: lift a limit that nobody meant, not pacing itself."),
+    caveat: Some("Pacing protects short queues: remove an unintended limit, not pacing itself."),
     how: &[
         how(Stack::C, "look for setsockopt(SO_MAX_PACING_RATE)"),
         how(

@@ -35,7 +35,7 @@ pub const REUSE: Fix = Fix {
 /// Where the connection cannot be kept.
 pub const FAST_OPEN: Fix = Fix {
     id: "fast-open",
-    what: "If connections cannot be kept: TCP Fast Open, which sends the request with the SYN",
+    what: "If connections cannot be kept open: TCP Fast Open, which sends the request with the SYN",
     caveat: Some(
         "Only from the second connection on, only for requests that may arrive twice (RFC 7413, 6.1), and many \
          middleboxes drop it. Needs both sides.",
@@ -54,7 +54,7 @@ pub const FAST_OPEN: Fix = Fix {
 /// Fewer round trips where the connection has to be a new one.
 pub const RESUME_TLS: Fix = Fix {
     id: "resume-tls",
-    what: "If connections cannot be kept: TLS 1.3 and resumed sessions, which spare a round trip each",
+    what: "If connections cannot be kept open: TLS 1.3 and session resumption, which each save a round trip",
     caveat: Some(
         "Behind several servers all need the same ticket keys. 0-RTT data may arrive twice (RFC 8446, 8).",
     ),

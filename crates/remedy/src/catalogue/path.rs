@@ -22,11 +22,9 @@ pub const FIND_DROPS: Fix = Fix {
 /// Large packets die where a router may not say that they are too large.
 pub const PATH_MTU: Fix = Fix {
     id: "path-mtu",
-    what: "Let the path say how large packets may be (ICMP fragmentation needed, ICMPv6 packet too big), or clamp the MSS \
-           where the smaller link begins",
-    caveat: Some(
-        "Tunnels and VPNs are where it happens: each header that they add is taken from the packet.",
-    ),
+    what: "Let ICMP \"fragmentation needed\" (ICMPv6 \"packet too big\") through, or clamp the MSS at the start of the link with \
+           the smaller MTU",
+    caveat: Some("Usually a tunnel or VPN, whose headers leave less room for the packet."),
     how: &[
         how(Stack::Linux, "tracepath -n HOST shows the size that passes, and where a larger one is lost"),
         how(
@@ -44,10 +42,8 @@ pub const PATH_MTU: Fix = Fix {
 /// What turns a 200 ms timeout into a repair within two round trips.
 pub const KEEP_REPAIR: Fix = Fix {
     id: "fast-repair-on",
-    what: "Make sure that SACK, RACK and the tail loss probe are on at the sender (SACK at both ends)",
-    caveat: Some(
-        "They repair all but a single segment: with one segment in flight nothing is faster than the timeout.",
-    ),
+    what: "Make sure that SACK, RACK and tail loss probes are enabled at the sender (SACK at both ends)",
+    caveat: Some("With a single segment in flight nothing is faster than the timeout."),
     how: &[how(
         Stack::Linux,
         "sysctl net.ipv4.tcp_sack net.ipv4.tcp_recovery net.ipv4.tcp_early_retrans (1, 1, 3)",
@@ -57,7 +53,7 @@ pub const KEEP_REPAIR: Fix = Fix {
 /// The floor of the timer, per route.
 pub const RTO_MIN: Fix = Fix {
     id: "rto-min",
-    what: "Inside a data centre: lower the floor of the retransmission timeout on the sender's route",
+    what: "Within a data centre: lower the minimum retransmission timeout on the sender's route",
     caveat: Some(
         "Keep it above the peer's longest acknowledgement delay (40 ms on Linux, 200 ms on old Windows) plus the round \
          trip, or it retransmits what was only acknowledged late.",
@@ -82,7 +78,7 @@ pub const SYN_DROPS: Fix = Fix {
 /// Only fewer of them help.
 pub const FEWER_ROUND_TRIPS: Fix = Fix {
     id: "fewer-round-trips",
-    what: "Need fewer round trips: batch or pipeline requests, or run them in parallel",
+    what: "Use fewer round trips: batch or pipeline requests, or run them in parallel",
     caveat: None,
     how: &[
         client(
@@ -103,7 +99,7 @@ pub const FEWER_ROUND_TRIPS: Fix = Fix {
 /// Distance.
 pub const CLOSER: Fix = Fix {
     id: "closer",
-    what: "Bring the two ends closer: a replica, a cache or a proxy near the client",
+    what: "Move the two ends closer: a replica, cache or proxy near the client",
     caveat: None,
     how: &[server(Stack::Nginx, "proxy_cache on a host near the clients")],
 };

@@ -87,8 +87,8 @@ pub const RAISE_WMEM: Fix = Fix {
     id: "raise-tcp-wmem",
     what: "If nothing sets it: raise the {side}'s ceiling for send buffers, the third value of net.ipv4.tcp_wmem",
     caveat: Some(
-        "Only if `ss -tm` shows a buffer (rb) as large as that value: about twice bandwidth x round trip, the kernel counts \
-         its own overhead into it. A smaller one that does not grow was set by SO_RCVBUF.",
+        "Only if `ss -tm` shows a send buffer (tb) as large as that value. Allow about twice bandwidth x round trip, as the \
+         kernel includes its own overhead. A smaller one that does not grow was set with SO_SNDBUF.",
     ),
     how: &[how(Stack::Linux, "sysctl -w net.ipv4.tcp_wmem=\"4096 16384 16777216\" (per network namespace)")],
 };

@@ -5,7 +5,7 @@ use super::{Fix, Stack, client, how, server};
 /// The first choice wherever Nagle holds something: then there is nothing to hold.
 pub const ONE_WRITE: Fix = Fix {
     id: "one-write",
-    what: "Hand each message of the {side} to the socket in one write: one buffer, or writev",
+    what: "Write each message of the {side} to the socket at once: one buffer, or writev",
     caveat: None,
     how: &[
         how(Stack::C, "writev(2) or sendmsg(2) over head and body; or MSG_MORE on every send but the last"),
@@ -37,9 +37,9 @@ pub const ONE_WRITE: Fix = Fix {
 /// The second choice: right where a message cannot be known as a whole when its first byte must leave.
 pub const NODELAY: Fix = Fix {
     id: "nodelay",
-    what: "Where the message cannot be written at once, set TCP_NODELAY on the {side}'s socket; every write is a packet then",
+    what: "If the message cannot be written at once, set TCP_NODELAY on the {side}'s socket; each write then becomes a packet",
     caveat: Some(
-        "A program that writes a few bytes at a time then sends many tiny packets. \
+        "An application that writes a few bytes at a time then sends many tiny packets. \
          One write per message is the better fix; NODELAY is for spaced messages that must leave at once.",
     ),
     how: &[
@@ -94,8 +94,8 @@ pub const QUICKACK: Fix = Fix {
 /// A cork is a promise to pull it.
 pub const UNCORK: Fix = Fix {
     id: "uncork",
-    what: "Pull the cork at the end of each message of the {side}: clear TCP_CORK, or send the last piece without MSG_MORE",
-    caveat: Some("TCP_NODELAY does not help: a cork wins over it."),
+    what: "Uncork at the end of each message of the {side}: clear TCP_CORK, or send the last piece without MSG_MORE",
+    caveat: Some("TCP_NODELAY does not help: TCP_CORK overrides it."),
     how: &[
         how(
             Stack::C,

@@ -25,16 +25,14 @@ pub fn comparison(comparison: &Comparison, style: Style) -> String {
     for (service, before, after) in &comparison.unmatched {
         let when = if *before > 0 { "before" } else { "after" };
         let text = format!(
-            "{service}: {} {when} only; nothing to compare with",
+            "{service}: {} only {when}; nothing to compare with",
             counted(before + after, "exchange")
         );
         out.extend(wrap(&text, style.width, "", "  "));
     }
     if comparison.omitted > 0 {
-        let text = format!(
-            "{} are billed and not compared: there were too many to keep",
-            counted(comparison.omitted, "exchange")
-        );
+        let text =
+            format!("{} billed but not compared, beyond the limit", counted(comparison.omitted, "exchange"));
         out.extend(wrap(&text, style.width, "", "  "));
     }
     out.push(String::new());
@@ -55,10 +53,10 @@ pub(crate) fn answer(comparison: &Comparison) -> String {
         Verdict::Slower => mean("got slower"),
         Verdict::Faster => mean("got faster"),
         Verdict::Same => format!(
-            "No difference beyond chance: the {what} take {before} before and {after} after, on average."
+            "No significant difference: the {what} took {before} before and {after} after, on average."
         ),
         Verdict::TooFew => format!(
-            "Too few to tell: {} of {} before and {} after.",
+            "Too few samples: {} of {} before and {} after.",
             counted(first.elapsed.counts[0], name(first.kind)),
             first.service,
             count(first.elapsed.counts[1])
@@ -127,10 +125,10 @@ fn sentence(change: &Change) -> String {
     let difference = change.means[1] - change.means[0];
     let size = Duration::from_nanos(difference.as_nanos().abs());
     let Some(chance) = change.chance else {
-        return "Fewer than five on one side: no difference can be told from chance.".to_owned();
+        return "Fewer than five on one side; significance cannot be tested.".to_owned();
     };
     let range = format!(
-        "95 % of resamplings from {} to {}, p {:.4}",
+        "95 % interval from {} to {}, p {:.4}",
         signed(Duration::from_nanos(chance.low as i64)),
         signed(Duration::from_nanos(chance.high as i64)),
         chance.p
@@ -138,10 +136,14 @@ fn sentence(change: &Change) -> String {
     match change.verdict {
         Verdict::Slower | Verdict::Faster => {
             let word = if change.verdict == Verdict::Slower { "slower" } else { "faster" };
-            format!("{word} by {}, {} of what it was ({range})", time(size), percent(size, change.means[0]))
+            format!(
+                "{word} by {}, {} of the original time ({range})",
+                time(size),
+                percent(size, change.means[0])
+            )
         }
         Verdict::Same | Verdict::TooFew => {
-            format!("no difference that is more than chance and large enough to be noticed ({range})")
+            format!("no significant difference ({range})")
         }
     }
 }
@@ -152,7 +154,7 @@ fn words(change: &Change) -> String {
         Verdict::Faster if change.means[1] == Duration::ZERO => "gone".to_owned(),
         Verdict::Faster => "less".to_owned(),
         Verdict::Same => "no difference".to_owned(),
-        Verdict::TooFew => "too few to tell".to_owned(),
+        Verdict::TooFew => "too few samples".to_owned(),
     }
 }
 

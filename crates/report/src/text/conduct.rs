@@ -22,7 +22,7 @@ pub(super) fn ends(connection: &Connection, style: Style) -> Vec<String> {
             continue;
         }
         if out.is_empty() {
-            out.push(style.faint("  how the ends behave"));
+            out.push(style.faint("  endpoint behaviour"));
         }
         let first = format!("  {}  ", left(name, 6));
         out.extend(wrap(&said.join("; "), style.width, &first, &" ".repeat(first.len())));
@@ -56,30 +56,30 @@ fn acknowledging(conduct: &Acknowledging) -> Vec<String> {
         Some(delay) => {
             let quick = match conduct.quick {
                 0 => String::new(),
-                1 => "; the first at once".to_owned(),
-                quick => format!("; the first {quick} at once"),
+                1 => "; the first immediate".to_owned(),
+                quick => format!("; the first {quick} immediate"),
             };
             said.push(format!(
-                "holds back the acknowledgement of a single segment by {} ({} of {single} times{quick})",
+                "delays acknowledgements of single segments by {} ({} of {single} times{quick})",
                 time(delay),
                 conduct.held
             ));
         }
         None if single > 0 => {
-            said.push(format!("acknowledges single segments at once ({})", times(conduct.prompt)));
+            said.push(format!("acknowledges single segments immediately ({})", times(conduct.prompt)));
         }
         None => {}
     }
     if conduct.with_data > 0 {
-        said.push(format!("acknowledges with its own data ({})", times(conduct.with_data)));
+        said.push(format!("piggybacks acknowledgements on data ({})", times(conduct.with_data)));
     }
     said
 }
 
 fn window(history: WindowHistory) -> String {
     let grown = match history.grew_until {
-        Some(until) => format!("{} at most, last grown after {}", bytes(history.largest), time(until)),
-        None if history.largest > history.first => format!("never above {}", bytes(history.largest)),
+        Some(until) => format!("at most {}, last grown after {}", bytes(history.largest), time(until)),
+        None if history.largest > history.first => format!("at most {}", bytes(history.largest)),
         None => "never larger".to_owned(),
     };
     let shrunk = if history.closed > 0 {
@@ -89,18 +89,18 @@ fn window(history: WindowHistory) -> String {
     } else {
         String::new()
     };
-    format!("window {} at first, {grown}{shrunk}", bytes(history.first))
+    format!("initial window {}, {grown}{shrunk}", bytes(history.first))
 }
 
 fn controller(controller: Controller) -> String {
     let after = format!(
-        "goes on with {} % of its flight after a loss ({})",
+        "keeps {} % of its flight after a loss ({})",
         controller.kept_percent,
         times(controller.recoveries)
     );
     match controller.looks_like {
         Some(name) => format!("{after}, as {name} does"),
-        None => format!("{after}: which congestion controller that is, it does not show"),
+        None => format!("{after}: congestion control unknown"),
     }
 }
 
@@ -133,7 +133,7 @@ pub(super) fn rounds(connection: &Connection, exchange: &Exchange, style: Style)
         .collect();
     let more = rounds.len().saturating_sub(ROUNDS_SHOWN);
     if more > 0 {
-        out.push(format!("  ... and {} more: --json lists them", count(more as u64)));
+        out.push(format!("  ... and {} more in --json", count(more as u64)));
     }
     out
 }

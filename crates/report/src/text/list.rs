@@ -43,7 +43,7 @@ pub fn ordered(report: &Report, order: Order) -> Vec<&Connection> {
 /// What is said of each, under its heading.
 fn cells(connections: &[&Connection], top: usize, style: Style) -> Vec<[String; 9]> {
     let mut cells = vec![
-        ["n", "client", "server", "start", "lasts", "exch.", "billed", "slowest", "most of it"]
+        ["n", "client", "server", "start", "duration", "exch.", "billed", "slowest", "top cause"]
             .map(str::to_owned),
     ];
     for connection in connections.iter().take(top) {
@@ -106,18 +106,18 @@ pub fn list(report: &Report, order: Order, top: usize, is_whole: bool, style: St
     }
     let listed = connections.len();
     if listed > top {
-        out.push(format!("... and {} more: --top {listed} shows them", count((listed - top) as u64)));
+        out.push(format!("... and {} more (--top {listed} shows all)", count((listed - top) as u64)));
     }
     if report.omitted.connections > 0 {
         out.push(format!(
-            "{} more are in no list: the first {} are",
+            "{} more not listed, beyond the first {}",
             counted(report.omitted.connections, "connection"),
             count(listed as u64)
         ));
     }
     if is_whole && let Some(first) = connections.first() {
         out.push(format!(
-            "Number N is `tcp.stream eq N-1` in Wireshark: the first one here is tcp.stream eq {}.",
+            "Connection n is `tcp.stream eq n-1` in Wireshark: the first one listed is tcp.stream eq {}.",
             first.id - 1
         ));
     }

@@ -46,7 +46,7 @@ pub fn markdown(report: &Report, files: &[CaptureInfo], again: &str, style: Styl
 fn section(out: &mut String, told: &Told) {
     let _ = writeln!(out, "\n### {}\n", plain(&told.head));
     for (name, text) in &told.fields {
-        let text = if matches!(*name, "packets" | "look") { code(text) } else { plain(text) };
+        let text = if matches!(*name, "packets" | "details") { code(text) } else { plain(text) };
         let _ = writeln!(out, "- **{name}**: {text}");
     }
     for (i, fix) in told.fixes.iter().enumerate() {

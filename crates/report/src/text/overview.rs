@@ -10,7 +10,7 @@ use super::findings::findings;
 use super::layout::wrap;
 use super::{Style, requests};
 use crate::answer::{answer, nothing};
-use crate::capture::{CaptureInfo, OneWay, OtherEnd, total};
+use crate::capture::{CaptureInfo, OneWay, OtherEnd, frame, total};
 use crate::clock::moment;
 use crate::escape::visible;
 use crate::quantity::{bytes, count, counted, time};
@@ -80,7 +80,7 @@ pub(super) fn what_was_read(report: &Report, files: &[CaptureInfo], style: Style
         }
     }
     let by_clock = if report.by_clock < report.elapsed - report.elapsed.divided_by(20) {
-        format!(" ({} by the clock: several waited at once)", time(report.by_clock))
+        format!(" ({} of wall-clock time, as some waited at the same time)", time(report.by_clock))
     } else {
         String::new()
     };
@@ -98,12 +98,13 @@ pub(super) fn what_was_read(report: &Report, files: &[CaptureInfo], style: Style
 pub(super) fn limits(report: &Report, files: &[CaptureInfo]) -> Vec<String> {
     let mut out = Vec::new();
     for note in &report.notes {
-        out.push(format!(
-            "{} ({} times, first at packet {})",
-            note_in_words(note.kind),
-            count(note.count),
-            note.first_packet
-        ));
+        let first = match frame(files, note.first_packet) {
+            Some((file, frame)) if files.len() > 1 => format!("frame {frame} of {}", visible(&file.path)),
+            Some((_, frame)) => format!("frame {frame}"),
+            None => format!("frame {}", note.first_packet),
+        };
+        let times = if note.count == 1 { "once".to_owned() } else { format!("{} times", count(note.count)) };
+        out.push(format!("{} ({times}, first at {first})", note_in_words(note.kind)));
     }
     for (file, other) in files.iter().filter_map(|file| Some((file, file.other_end.as_ref()?))) {
         let of = files.get(other.of).map_or("another file", |file| &file.path);
@@ -117,47 +118,40 @@ pub(super) fn limits(report: &Report, files: &[CaptureInfo]) -> Vec<String> {
         }
         if file.drops > 0 {
             let lost = counted(file.drops, "packet");
-            out.push(format!("{path}: the capture itself lost {lost}: gaps are not losses of the network"));
+            out.push(format!("{path}: the capture dropped {lost}, so gaps in it are not network losses"));
         }
         if file.interrupted {
-            out.push(format!("{path} was read up to where the signal came, and not to its end"));
+            out.push(format!("{path} was read only until the interrupt"));
         }
         if file.truncated {
-            out.push(format!("{path} ends in the middle of a packet: it was billed as far as it goes"));
+            out.push(format!("{path} ends in the middle of a packet; everything before it was analysed"));
         }
         for (reason, n) in &file.skipped {
             out.push(format!("{path}: {}", skipped(reason, *n)));
         }
         if file.unread_bytes > 0 {
-            out.push(format!("{path}: {} outside of the window were not read", bytes(file.unread_bytes)));
+            out.push(format!("{path}: {} outside the time window not read", bytes(file.unread_bytes)));
         } else if file.stopped {
-            out.push(format!("{path}: reading stopped behind the window"));
+            out.push(format!("{path}: stopped reading after the time window"));
         }
     }
     if files.iter().any(|file| file.is_renumbered) {
         out.push(
-            "packet numbers count from the window's first packet, as in the file that `editcap -A FROM -B TO` writes: too many are in front of it"
-                .to_owned(),
-        );
-    }
-    if files.len() > 1 {
-        out.push(
-            "packet numbers of connections and ladders count over all files in time order, as in the file that mergecap writes; those of \
-             findings are their file's"
+            "packet numbers start at the time window, as in the output of `editcap -A FROM -B TO`: counting those before it would take too long"
                 .to_owned(),
         );
     }
     if report.connections.iter().any(|connection| connection.assumed) {
         let n = report.connections.iter().filter(|connection| connection.assumed).count() as u64;
         out.push(format!(
-            "{} without a handshake in the capture: who is client there is a guess",
+            "{} without a captured handshake; client and server are a guess",
             counted(n, "connection")
         ));
     }
     let omitted = report.omitted;
     if omitted.connections + omitted.exchanges > 0 {
         out.push(format!(
-            "{} and {} are in the bill but not listed one by one",
+            "{} and {} are in the bill but not listed individually",
             counted(omitted.connections, "connection"),
             counted(omitted.exchanges, "exchange")
         ));
@@ -171,22 +165,22 @@ fn both_ends(path: &str, of: &str, other: &OtherEnd) -> String {
     let OtherEnd { connections, clock, bill, .. } = other;
     let (them, come) = if *connections == 1 { ("it is", "it comes") } else { ("they are", "they come") };
     let mut text = format!(
-        "{path} has {} that {of} has too, from another place on the path: {them} billed once, from {of}",
+        "{path} and {of} both have {}, captured at different points of the path: {them} billed once, from {of}",
         counted(*connections, "connection")
     );
     let [here, there] = other.elapsed();
     let (there, here) = (time(there), time(here));
-    let apart = if there == here { format!("{there} as well") } else { format!("{there} instead of {here}") };
-    let _ = write!(text, ". From {path} {come} to {apart}");
+    let apart = if there == here { format!("also {there}") } else { format!("{there} instead of {here}") };
+    let _ = write!(text, ". Billed from {path}, {come} to {apart}");
     if let Some(line) = bill.first().filter(|line| line.here != line.there) {
         let (cause, there, here) = (line.cause, time(line.there), time(line.here));
-        let _ = write!(text, "; most of the difference is {cause}, {there} instead of {here}");
+        let _ = write!(text, "; the largest difference is {cause}, {there} instead of {here}");
     }
     if let Some([ahead, round_trip]) = clock {
         let way = if ahead.as_nanos() < 0 { "behind" } else { "ahead" };
         let by = time(Duration::from_nanos(ahead.as_nanos().abs()));
         let off = time(Duration::from_nanos(round_trip.as_nanos() / 2));
-        let _ = write!(text, ". Its clock is {by} {way}, give or take {off}");
+        let _ = write!(text, ". The clock of {path} is {by} {way} (within {off})");
         if let Some(ppb) = other.drift_ppb {
             let (ppm, way) = (ppb.abs() as f64 / 1e3, if ppb < 0 { "loses" } else { "gains" });
             let _ = write!(text, ", and {way} {ppm:.1} µs a second");
@@ -204,7 +198,7 @@ fn one_way([to_server, to_client]: &[OneWay; 2]) -> String {
         format!("median {median}, p99 {p99}, max {max} ({}{lost})", counted(way.packets, "packet"))
     };
     format!(
-        "between these two places, delay above the fastest packet: client to server {}; server to client {}",
+        "delay between these two captures, above that of the fastest packet: client to server {}; server to client {}",
         way(to_server),
         way(to_client)
     )
@@ -228,35 +222,33 @@ fn skipped(reason: &str, n: u64) -> String {
                 counted(n, "segment")
             );
         }
-        "unsupported-link" => "of a link type that is not read",
-        "truncated-header" => "cut before the end of the TCP header (a larger snap length keeps it)",
-        "bad-ip-header" => "with an IP header that cannot be",
-        "bad-tcp-header" => "with a TCP header that cannot be",
-        "too-many-headers" => "with headers nested too deeply",
-        "outside-window" => "outside of the window",
+        "unsupported-link" => "of an unsupported link type",
+        "truncated-header" => "cut off within the TCP header (capture with a larger snap length)",
+        "bad-ip-header" => "with an invalid IP header",
+        "bad-tcp-header" => "with an invalid TCP header",
+        "too-many-headers" => "with too many nested headers",
+        "outside-window" => "outside the time window",
         "damaged" => return format!("{} could not be read", counted(n, "place")),
-        other => return format!("{} passed over: {}", counted(n, "packet"), visible(other)),
+        other => return format!("{} skipped: {}", counted(n, "packet"), visible(other)),
     };
-    format!("{} {what}: passed over", counted(n, "packet"))
+    format!("skipped {} {what}", counted(n, "packet"))
 }
 
 /// A note's kind as a sentence; unknown kinds are shown by their name.
 pub(super) fn note_in_words(kind: &str) -> String {
     match kind {
-        "capture-drops" => "the capture itself dropped packets: gaps are not losses of the network",
-        "one-direction" => "only one direction was captured: what the other did is inferred",
-        "time-steps-back" => "time stamps step backwards: those intervals are counted as zero",
+        "capture-drops" => "the capture dropped packets, so gaps in it are not network losses",
+        "one-direction" => "only one direction was captured; the other is inferred",
+        "time-steps-back" => "time stamps go backwards; such intervals count as zero",
         "connections-over-limit" => {
-            "connections were closed before their end because more were open than --memory and --max-connections allow: those that spoke \
-             longest ago"
+            "connections were dropped before their end, those idle for longest first, because of --memory or --max-connections"
         }
         "finished-over-limit" => {
-            "connections were forgotten as soon as they had ended because --memory has no room for more: what came late of \
-             them counts as a connection of its own"
+            "connections were dropped as soon as they had ended because of --memory; their late packets count as new connections"
         }
-        "refused-connections" => "connections were refused with a reset: nothing listens there, or a firewall says so",
-        "unanswered-connections" => "connections never got an answer to their SYN",
-        "duplicates" => "packets appear twice, as with `-i any`: the second sighting is passed over",
+        "refused-connections" => "connections were refused with a reset: nothing listens on that port, or a firewall rejects it",
+        "unanswered-connections" => "connections got no answer to their SYN",
+        "duplicates" => "packets were captured twice, as with `-i any`; the second copy is ignored",
         other => return other.replace('-', " "),
     }
     .to_owned()

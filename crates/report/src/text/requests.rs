@@ -22,7 +22,7 @@ pub(super) fn table(report: &Report, style: Style) -> Vec<String> {
         return Vec::new();
     }
     let shown = &all[..all.len().min(SHOWN)];
-    let mut rows = vec![["request", "times", "median", "p99", "most of it"].map(str::to_owned)];
+    let mut rows = vec![["request", "times", "median", "p99", "top cause"].map(str::to_owned)];
     rows.extend(shown.iter().map(cells));
     let width = |i: usize| rows.iter().map(|row| columns(&row[i])).max().unwrap_or(0);
     let [_, times, median, p99, most] = [0, 1, 2, 3, 4].map(width);
@@ -44,7 +44,7 @@ pub(super) fn table(report: &Report, style: Style) -> Vec<String> {
         *head = style.faint(head);
     }
     if all.len() > shown.len() {
-        out.push(format!("  ... and {} more: --json lists them", count((all.len() - shown.len()) as u64)));
+        out.push(format!("  ... and {} more in --json", count((all.len() - shown.len()) as u64)));
     }
     out
 }
@@ -70,7 +70,7 @@ pub(super) fn markdown(report: &Report) -> String {
     if all.is_empty() {
         return String::new();
     }
-    let mut out = "\n| request | times | median | p99 | most of it |\n|---|--:|--:|--:|---|\n".to_owned();
+    let mut out = "\n| request | times | median | p99 | top cause |\n|---|--:|--:|--:|---|\n".to_owned();
     for requests in all.iter().take(SHOWN) {
         let [name, times, median, p99, most] = cells(requests);
         // A pipe would end the cell, and an accent the code.

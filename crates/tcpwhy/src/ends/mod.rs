@@ -74,9 +74,7 @@ impl Ends {
             return Ok(None);
         }
         if sketches.is_over {
-            crate::output::complain(
-                "warning: the inputs have too many connections to tell which of them were recorded at both ends",
-            );
+            crate::output::complain("warning: too many connections to detect those captured at both ends");
         }
         let mut groups = sketches.groups();
         if groups.is_empty() {

@@ -14,25 +14,24 @@ use crate::cli::{Color, parse_every};
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "running systems are changed on Linux"))]
 #[expect(clippy::struct_excessive_bools, reason = "switches of a command line")]
 pub(crate) struct FixArgs {
-    /// nodelay, uncork, unlock-rcvbuf, unlock-sndbuf, congestion=NAME, backlog=N: options of a process's sockets;
-    /// no-restart-after-idle, rmem=BYTES, wmem=BYTES: settings of a network namespace; initcwnd=N, initrwnd=N, quickack: the route --to
-    /// an address
+    /// Socket options of a process: nodelay, uncork, unlock-rcvbuf, unlock-sndbuf, congestion=NAME, backlog=N. Settings of a network
+    /// namespace: no-restart-after-idle, rmem=BYTES, wmem=BYTES. Attributes of the route given by --to: initcwnd=N, initrwnd=N, quickack
     #[arg(value_name = "FIX")]
     pub(crate) fix: Fix,
 
-    /// Of this process: its sockets, or its network namespace
+    /// The process whose sockets or network namespace to change
     #[arg(short, long, value_name = "PID")]
     pub(crate) pid: Option<u32>,
 
-    /// Only sockets with this port at either end; only its traffic is measured
+    /// Only sockets with this local or remote port; only their traffic is measured
     #[arg(long, value_name = "PORT")]
     pub(crate) port: Option<u16>,
 
-    /// The address whose route is changed
+    /// The address whose route to change
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) to: Option<IpAddr>,
 
-    /// In the network namespace that `ip netns` gave this name
+    /// Work in this named network namespace (`ip netns`)
     #[arg(long, value_name = "NAME", conflicts_with = "pid")]
     pub(crate) netns: Option<String>,
 
@@ -40,23 +39,23 @@ pub(crate) struct FixArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_every, default_value = "20s")]
     pub(crate) measure: Duration,
 
-    /// Change it and do not measure
+    /// Apply the change without measuring
     #[arg(long, conflicts_with = "measure")]
     pub(crate) no_measure: bool,
 
-    /// Where to measure [default: all interfaces]
+    /// Interface to measure on
     #[arg(short, long, value_name = "NAME", default_value = "any")]
     pub(crate) interface: String,
 
-    /// Do it without asking
+    /// Do not ask for confirmation
     #[arg(short, long)]
     pub(crate) yes: bool,
 
-    /// Leave it changed although it is not better, or nobody can tell
+    /// Keep the change even if it does not help or the effect cannot be measured
     #[arg(long)]
     pub(crate) keep: bool,
 
-    /// Print what makes it last (a sysctl.d file, ip route, code), and change nothing
+    /// Only print how to make the change permanent (sysctl.d file, ip route, code)
     #[arg(long, conflicts_with_all = ["yes", "keep"])]
     pub(crate) persist: bool,
 
@@ -72,29 +71,29 @@ pub(crate) struct FixArgs {
     #[arg(long, value_name = "DIR", hide = true)]
     pub(crate) journal: Option<PathBuf>,
 
-    /// Colours
+    /// When to use colours
     #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
     pub(crate) color: Color,
 }
 
 const FIX_EXAMPLES: &str = "\
-It shows what it will touch and asks; where standard input is no terminal, it goes on only with --yes. It measures, changes, measures
-again, and says what came of it: what is not better is taken back at once, unless --keep. What stays is listed and taken back by
-`tcpwhy undo`, also when this is killed in the middle.
+Shows what it will change and asks for confirmation; without a terminal, --yes is required. Then it measures, applies the change,
+measures again and reports the difference; a change that does not help is reverted at once, unless --keep is given. `tcpwhy undo` lists
+and reverts whatever remains, even if this command is killed half-way.
 
 Examples:
   tcpwhy fix nodelay --pid 4242 --port 8080
   tcpwhy fix unlock-rcvbuf --pid 4242 --measure 5s --yes
   tcpwhy fix no-restart-after-idle --pid 4242
   tcpwhy fix initcwnd=30 --to 10.0.0.5
-  tcpwhy fix nodelay --pid 4242 --persist          how it is made to last
-  tcpwhy undo --all                                all as it was";
+  tcpwhy fix nodelay --pid 4242 --persist          how to make it permanent
+  tcpwhy undo --all                                revert everything";
 
 #[derive(Debug, Args)]
 #[command(after_help = UNDO_EXAMPLES)]
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "running systems are changed on Linux"))]
 pub(crate) struct UndoArgs {
-    /// Take back those with these numbers
+    /// Revert the changes with these numbers
     #[arg(value_name = "NUMBER", conflicts_with_all = ["all", "forget"])]
     pub(crate) numbers: Vec<u64>,
 
@@ -102,24 +101,24 @@ pub(crate) struct UndoArgs {
     #[arg(long, value_name = "DIR", hide = true)]
     pub(crate) journal: Option<PathBuf>,
 
-    /// Take back all, the last one first
+    /// Revert all changes, the latest first
     #[arg(short, long)]
     pub(crate) all: bool,
 
-    /// Let this one stay, and do not list it any more
+    /// Keep this change and remove it from the list
     #[arg(long, value_name = "NUMBER", conflicts_with = "all")]
     pub(crate) forget: Option<u64>,
 }
 
 const UNDO_EXAMPLES: &str = "\
-What somebody else has changed since is left alone, and said. What is gone (a process that has ended, a namespace, all of it after a
-restart) needs no taking back, and is said too.
+Settings that someone else has changed in the meantime are left alone and reported, as are those that no longer exist: of processes
+that have ended, namespaces that are gone, or from before a reboot.
 
 Examples:
   tcpwhy undo              what has been changed?
-  tcpwhy undo 3            take back number 3
+  tcpwhy undo 3            revert change 3
   tcpwhy undo --all
-  tcpwhy undo --forget 3   let it stay";
+  tcpwhy undo --forget 3   keep change 3";
 
 /// A fix by its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -167,7 +166,7 @@ impl FromStr for Fix {
             ("wmem", _) => Self::SendMemory(number(65_536, 1 << 30)?),
             ("initcwnd", _) => Self::InitCwnd(number(1, 1_000)? as u32),
             ("initrwnd", _) => Self::InitRwnd(number(1, 1_000)? as u32),
-            _ => return Err(format!("it is none of {NAMES}")),
+            _ => return Err(format!("expected one of {NAMES}")),
         })
     }
 }

@@ -78,11 +78,15 @@ impl FromStr for Moment {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let anchor = if let Some(rest) = text.strip_prefix('+') {
-            Anchor::FromStart(span(rest).ok_or("a span is written as in +90s, +1m30s, +250ms")?)
+            Anchor::FromStart(
+                span(rest).ok_or("expected a time after the start, such as +90s, +1m30s or +250ms")?,
+            )
         } else if let Some(rest) = text.strip_prefix('-') {
-            Anchor::FromEnd(span(rest).ok_or("a span is written as in -5m, -1h30m, -2.5s")?)
+            Anchor::FromEnd(span(rest).ok_or("expected a time before the end, such as -5m, -1h30m or -2.5s")?)
         } else if text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
-            Anchor::Time(Instant::from_nanos(scaled(text, 1_000_000_000).ok_or("not a number of seconds")?))
+            Anchor::Time(Instant::from_nanos(
+                scaled(text, 1_000_000_000).ok_or("out of range for seconds since 1970")?,
+            ))
         } else if let Some(clock) = clock(text) {
             clock
         } else {
@@ -163,7 +167,7 @@ fn scaled(number: &str, unit: i64) -> Option<i64> {
 
 /// `2026-11-21T10:00:00Z`, `2026-11-21 12:00:00.25+02:00` (RFC 3339, 5.6).
 fn rfc3339(text: &str) -> Result<Instant, String> {
-    const FORM: &str = "a time is written as in 10:00:00, 2026-11-21 10:00 (local, or UTC with --utc), \
+    const FORM: &str = "expected a time such as 10:00:00 or 2026-11-21 10:00 (local, or UTC with --utc), \
                         2026-11-21T10:00:00Z, 2026-11-21T12:00:00.5+02:00, 1795255200 (seconds since 1970), +90s (after the start) or -5m (before the end)";
     let (date, clock) = text.split_once(['T', 't', ' ', '_']).ok_or(FORM)?;
     let [year, month, day] = numbers(date, '-', [4, 2, 2]).ok_or(FORM)?;
@@ -187,13 +191,11 @@ fn rfc3339(text: &str) -> Result<Instant, String> {
         && second <= 60
         && offset_min.abs() < 24 * 60;
     if !possible {
-        return Err(format!("there is no {text}"));
+        return Err(format!("{text} does not exist"));
     }
     let minutes = (days_since_1970(year, month, day) * 24 + hour) * 60 + minute - offset_min;
     let ns = i128::from(minutes * 60 + second) * 1_000_000_000 + i128::from(fraction_ns);
-    i64::try_from(ns)
-        .map(Instant::from_nanos)
-        .map_err(|_| format!("{text} is outside of what captures can say"))
+    i64::try_from(ns).map(Instant::from_nanos).map_err(|_| format!("{text} is out of range for captures"))
 }
 
 /// Unsigned numbers of these widths.

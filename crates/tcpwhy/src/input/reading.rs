@@ -156,8 +156,8 @@ impl Reading {
     /// Where that is known only after all has been read, or where reading fails.
     pub(super) fn last_time(&mut self) -> io::Result<Option<Instant>> {
         let Some(len) = self.source.searchable_len()? else {
-            let why = "its end is not known before it is read, as that of any pipe or compressed file; give the time, or a \
-                       span from the start";
+            let why = "a time before the end needs an uncompressed file, not a pipe or a compressed one; give an absolute time, \
+                       or one after the start (+90s)";
             return Err(io::Error::other(why));
         };
         let last = match self.search(len)? {

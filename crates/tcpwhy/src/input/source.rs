@@ -181,7 +181,7 @@ impl Source {
             let stdin = io::stdin();
             if stdin.is_terminal() {
                 return Err(Failure::NotACapture(
-                    "standard input is the terminal; pipe a capture in: `tcpdump -U -w - | tcpwhy read -`",
+                    "standard input is a terminal; pipe a capture in: `tcpdump -U -w - | tcpwhy read -`",
                 ));
             }
             // Its own descriptor: what the library's standard input has buffered, nobody can wait for.

@@ -10,21 +10,21 @@ use tcpwhy_wire::capture::{Damage, DamageKind};
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// No such file.
-    #[error("there is no such file")]
+    #[error("no such file")]
     NotFound,
     /// Not permitted.
-    #[error("this user may not read it; `sudo chmod a+r` it, or run as the user who recorded it")]
+    #[error("permission denied; run as the user who recorded it, or make it readable with `sudo chmod a+r`")]
     NotPermitted,
     /// A directory.
-    #[error("it is a directory; name the captures in it: {}", .0.join("*.pcap*").display())]
+    #[error("is a directory; name the captures in it: {}", .0.join("*.pcap*").display())]
     Directory(PathBuf),
     /// Nothing in it.
     #[error(
-        "the capture is empty; if it is still being recorded, stop the recording or use `tcpdump -U` so that packets reach the file"
+        "the capture is empty; if tcpdump is still running, stop it or use `tcpdump -U` to flush packets to the file"
     )]
     Empty,
     /// Not even the header of a capture.
-    #[error("it is cut short: {has} bytes are there, and its header alone has {needs}")]
+    #[error("truncated: {has} bytes, but the file header alone takes {needs}")]
     HeaderCutShort {
         /// Bytes of the header, as far as that is known.
         needs: u64,
@@ -33,11 +33,11 @@ pub enum Failure {
     },
     /// Too many files are open, of this process or of all.
     #[error(
-        "too many files are open; give fewer at a time, merge them with mergecap, or raise the limit (`ulimit -Hn`)"
+        "too many open files; read fewer at a time, merge them with mergecap, or raise the limit (`ulimit -Hn`)"
     )]
     TooManyOpen,
     /// Compressed in a way that is not read here.
-    #[error("it is compressed with {name}; pipe it in: `{command} FILE | tcpwhy read -`")]
+    #[error("compressed with {name}; pipe it in: `{command} FILE | tcpwhy read -`")]
     Compressed {
         /// The compression's name.
         name: &'static str,
@@ -45,10 +45,10 @@ pub enum Failure {
         command: &'static str,
     },
     /// The bytes are those of something else.
-    #[error("it is no pcap or pcapng capture: {}", .0)]
+    #[error("not a pcap or pcapng capture: {}", .0)]
     NotACapture(&'static str),
     /// Reading failed before the first packet.
-    #[error("it cannot be read: {0}")]
+    #[error("cannot read: {0}")]
     Io(#[from] io::Error),
 }
 
@@ -56,7 +56,7 @@ pub enum Failure {
 #[derive(Debug, thiserror::Error)]
 pub enum WindowError {
     /// Nothing can be in it.
-    #[error("the window is empty: it ends before it begins")]
+    #[error("the time window is empty: --to is before --from")]
     Empty,
     /// A time before the end of an input whose end cannot be looked at.
     #[error("{}: {why}", path.display())]
@@ -90,21 +90,21 @@ impl Failure {
             [0x1f, 0x8b, ..] => compressed("gzip, twice", "gzip -dc"),
             [0x28, 0xb5, 0x2f, 0xfd] => compressed("zstd inside another compression", "zstd -dc"),
             [b's', b'n', b'o', b'o'] => {
-                Self::NotACapture("it is a snoop file; `editcap -F pcapng FILE out.pcapng` converts it")
+                Self::NotACapture("it is a snoop file; convert it with `editcap -F pcapng FILE out.pcapng`")
             }
             [b'G', b'M', b'B', b'U'] => Self::NotACapture(
-                "it is a Microsoft Network Monitor file; `editcap -F pcapng FILE out.pcapng` converts it",
+                "it is a Microsoft Network Monitor file; convert it with `editcap -F pcapng FILE out.pcapng`",
             ),
             [b'R', b'T', b'S', b'S'] => Self::NotACapture(
-                "it is a Network Monitor 1 file; `editcap -F pcapng FILE out.pcapng` converts it",
+                "it is a Network Monitor 1 file; convert it with `editcap -F pcapng FILE out.pcapng`",
             ),
             [a, b, c, d]
                 if [a, b, c, d].iter().all(|byte| matches!(byte, b'\t' | b'\n' | b'\r' | 32..=126)) =>
             {
-                Self::NotACapture("it is text; tcpwhy reads what `tcpdump -w FILE` or Wireshark saves")
+                Self::NotACapture("it is text; tcpwhy reads files written by `tcpdump -w FILE` or Wireshark")
             }
             _ => Self::NotACapture(
-                "its first bytes are of no known format; if Wireshark opens it, `editcap -F pcapng FILE out.pcapng` converts it",
+                "unknown format; if Wireshark can open it, convert it with `editcap -F pcapng FILE out.pcapng`",
             ),
         }
     }
@@ -178,16 +178,16 @@ impl fmt::Display for Trouble {
         match self {
             Self::Damage(damage) => damage.fmt(f),
             Self::CompressedCutShort { offset } => {
-                write!(f, "at byte {offset}: the compressed data are cut short")
+                write!(f, "at byte {offset}: the compressed data is truncated")
             }
             Self::Unreadable { offset, why } => write!(f, "at byte {offset}: {why}"),
             Self::Shrunk { had, has } => {
-                write!(f, "at byte {has}: the file has shrunk from {had} bytes while it was read")
+                write!(f, "at byte {has}: the file shrank from {had} bytes while it was being read")
             }
             Self::Bomb { offset, compressed } => write!(
                 f,
-                "at byte {offset}: {compressed} compressed bytes unpack to more than is allowed; \
-                 if the file is trusted, raise --max-ratio"
+                "at byte {offset}: {compressed} compressed bytes exceed the decompression limit; \
+                 if you trust the file, raise --max-ratio"
             ),
         }
     }

@@ -385,34 +385,33 @@ fn markdown(
 }
 
 const HOW_MUCH: &str = "
-## How much of the time is right
+## How much of the time is attributed correctly
 
-Each setup, exchange and one-way message against what the path's record of each packet, TCP_INFO read every 2 ms and the
-applications' clocks say it was spent on; docs/draws.md says what counts as what. Beside that: a segment that is smaller than
-the MSS and waits in an open window is `held` (Nagle, a cork); what the application had not written yet is the application's,
-and where the hold began before, either's; time in which the application had not written the last byte, was in no call, and
-something else held what it had written is either's as well. 2 ms or 5 % of each exchange, whichever is more, and what other
-programs took of it, are forgiven. What is not judged: ends that cannot see what a scenario is for, and what one account has
-and the other has not.
+Each setup, exchange and one-way message is compared with what it was really spent on, according to the path's log of each packet, TCP_INFO
+sampled every 2 ms and the applications' clocks; docs/draws.md has the definitions. In addition, a segment smaller than the MSS that waits in an
+open window is `held` (Nagle, a cork). Time in which the application had not written yet is the application's; if the hold began before, it may be
+billed to either, as may time in which the application was outside any call, had not written the last byte, and something else held what it had
+written. The tolerance is 2 ms or 5 % of each exchange, whichever is larger, plus delays by other programs. Not evaluated are ends that cannot see
+the scenario's problem, and exchanges that only one of the two accounts contains.
 ";
 
 const ABOUT: &str = "\
 # Accuracy
 
-Written by `make accuracy`, or in parts: `tcpwhy lab accuracy --keep DIR --part 1/5` and so on, then
-`tcpwhy lab accuracy --from DIR --write docs/accuracy.md`. Every scenario of the laboratory is recorded on the real kernel, in every form, with a capture at
-each end and the applications' own clocks beside them; each capture is billed and judged. A bill is right where
+Written by `make accuracy`, or in parts by `tcpwhy lab accuracy --keep DIR --part 1/5` and so on, then
+`tcpwhy lab accuracy --from DIR --write docs/accuracy.md`. Every scenario of the laboratory is recorded in every form on the real kernel, with
+captures and the applications' own clocks at both ends, and each capture is analysed. A bill is right if
 
-- its lines sum to its elapsed time, exactly;
+- its lines add up to its elapsed time, exactly;
 - every setup and exchange is as long as the client's own clock says, within 1 ms or 2 %, also from the server's capture
   (a one-way message is billed until its acknowledgement is back, so it may be longer by that);
-- the causes that the scenario was built for are there, on the right side, with a share in the range that its file states;
+- the causes that the scenario was built for are there, on the right side, with a share in the range stated in its file;
 - at most 2 % of the time is unexplained.
 
 The error is the largest difference of a setup or exchange from the application's clock.
 
-The path is late where its packets' times say so: from the capture at the sender until the link had it, and from when it was due until
-the other host had it. A machine that stands still for some milliseconds shows each end something else. A recording in which that
-happened is made again, up to eleven times, and the one with the fewest such exchanges is judged, whatever its bills say; the ends
-and the kernel's counters are compared a second time where it did not happen at all.
+A path counts as late according to its packets' times: from the capture at the sender until the link had it, and from when it was due until the
+other host had it. When the machine stalls for some milliseconds, the two ends see different things. Such a recording is repeated, up to eleven
+times, and the one with the fewest late exchanges is evaluated, whatever its bills say. The agreement of the ends and with the kernel's counters
+is also given without late paths.
 ";

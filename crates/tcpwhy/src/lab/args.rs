@@ -20,13 +20,13 @@ pub(crate) struct LabArgs {
 #[derive(Debug, Subcommand)]
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "the laboratory needs Linux"))]
 pub(crate) enum LabCommand {
-    /// Run any program at the near end of a path, with the other end at 10.77.0.2 and by the name far-end.
+    /// Run your own programs over an emulated path; the other end is 10.77.0.2, also named far-end.
     Shell(ShellArgs),
-    /// Record every scenario afresh and judge the bills of both ends by the applications' own clocks.
+    /// Record every scenario and check the bills of both ends against the applications' own clocks.
     Accuracy(AccuracyArgs),
-    /// Record transfers over paths drawn at random and judge their bills by what path, kernels and applications say.
+    /// Record transfers over random paths and check their bills against path, kernel and application.
     Draws(DrawsArgs),
-    /// Record real programs over such a path: web servers, databases, runtimes, as far as they are installed.
+    /// Record real programs (web servers, databases, runtimes) over emulated paths, if installed.
     Real(RealArgs),
     /// Record the corpus of the repository.
     #[command(hide = true)]
@@ -37,32 +37,32 @@ pub(crate) enum LabCommand {
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "the laboratory needs Linux"))]
 #[expect(clippy::struct_excessive_bools, reason = "switches of a command line")]
 pub(crate) struct RunArgs {
-    /// Scenarios, variants of them (NAME@VARIANT), files of your own (FILE.toml), `all` for the table of the reference
-    /// cases, or `case-a` to `case-e` for a part of it; without one, lists them
+    /// Scenarios to run: NAME, NAME@VARIANT, your own FILE.toml, `all` for the table of reference cases, or `case-a` to
+    /// `case-e` for part of it; without one, lists them
     #[arg(value_name = "SCENARIO")]
     pub(crate) names: Vec<String>,
 
-    /// Leave client.pcapng, server.pcapng and truth.json of every run below this directory
+    /// Keep client.pcapng, server.pcapng and truth.json of every run in this directory
     #[arg(short, long, value_name = "DIR")]
     pub(crate) keep: Option<PathBuf>,
 
-    /// Settings that differ: `delay=20ms,rate=100mbit,rcvbuf=65536`; `client.` or `server.` before one for one host
+    /// Override settings: `delay=20ms,rate=100mbit,rcvbuf=65536`; prefix one with `client.` or `server.` for one host
     #[arg(short, long, value_name = "NAME=VALUE", value_delimiter = ',')]
     pub(crate) set: Vec<String>,
 
-    /// Run each form this often: median and spread over the runs
+    /// Run each form N times and report median and spread
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) repeat: u32,
 
-    /// Seed of the path's random elements; the second run of a form takes the next one
+    /// Seed of the path's random elements; repeated runs count up from it
     #[arg(long)]
     pub(crate) seed: Option<u64>,
 
-    /// Every variant as well; with `all`, the scenarios beyond the reference cases as well
+    /// Include all variants; with `all`, also scenarios beyond the reference cases
     #[arg(long)]
     pub(crate) every: bool,
 
-    /// Print one JSON document (tcpwhy.lab/1) instead of text
+    /// Print JSON (schema tcpwhy.lab/1)
     #[arg(long)]
     pub(crate) json: bool,
 
@@ -70,43 +70,43 @@ pub(crate) struct RunArgs {
     #[arg(long, hide = true, conflicts_with = "json")]
     pub(crate) markdown: bool,
 
-    /// With `all` or a case: put the table between the marks of this Markdown file as well
+    /// With `all` or a case: also update the table in this Markdown file
     #[arg(long, value_name = "FILE")]
     pub(crate) write: Option<PathBuf>,
 
-    /// Colours
+    /// When to use colours
     #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
     pub(crate) color: Color,
 
-    /// Bars from ASCII characters
+    /// Draw bars with ASCII characters
     #[arg(long)]
     pub(crate) ascii: bool,
 }
 
 const LAB_EXAMPLES: &str = "\
 Examples:
-  tcpwhy lab                                      which problems can be recreated?
-  tcpwhy lab split                                recreate one on this kernel, and its fixes
-  tcpwhy lab split@rtt-26 --repeat 5              a variant of it, five times
+  tcpwhy lab                                      which problems can be reproduced?
+  tcpwhy lab split                                reproduce one on this kernel, with its fixes
+  tcpwhy lab split@rtt-26 --repeat 5              one of its variants, five times
   tcpwhy lab d-rcvbuf --set delay=20ms,rcvbuf=65536 --keep out
-  tcpwhy lab all                                  theory, reported, measured here, after the fix
+  tcpwhy lab all                                  table: table: theory, reported, measured here, after the fix
   tcpwhy lab shell --delay 20ms --rate 100mbit --far 'nginx -g \"daemon off;\"' -- curl http://far-end/
 
-Hosts are network namespaces, the path between them is a process: nothing is left behind, whatever ends it.";
+Hosts are network namespaces and the path between them is a process, so nothing is left behind, even after kill -9.";
 
 #[derive(Debug, Args)]
 #[command(after_help = SHELL_EXAMPLES)]
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "the laboratory needs Linux"))]
 pub(crate) struct ShellArgs {
-    /// Delay of each direction: 20ms makes a round trip of 40 ms
+    /// One-way delay: 20ms gives a round trip of 40 ms
     #[arg(short, long, value_name = "TIME", default_value = "0")]
     pub(crate) delay: String,
 
-    /// Rate of each direction: `100mbit`
+    /// Bandwidth in each direction: `100mbit`
     #[arg(short, long, value_name = "RATE")]
     pub(crate) rate: Option<String>,
 
-    /// The queue before that rate: `64k`, `100p`, `50ms`
+    /// Queue size at the bottleneck: `64k`, `100p` (packets), `50ms`
     #[arg(short, long, value_name = "SIZE", requires = "rate")]
     pub(crate) queue: Option<String>,
 
@@ -114,15 +114,15 @@ pub(crate) struct ShellArgs {
     #[arg(short, long, value_name = "SHARE")]
     pub(crate) loss: Option<String>,
 
-    /// Random delay on top, in each direction: `5ms`
+    /// Additional random delay in each direction: `5ms`
     #[arg(short, long, value_name = "TIME")]
     pub(crate) jitter: Option<String>,
 
-    /// Any other element from the near end to the far end (docs/scenarios.md); repeatable
+    /// Another path element from the near end to the far end (docs/scenarios.md); repeatable
     #[arg(long, value_name = "ELEMENT")]
     pub(crate) forward: Vec<String>,
 
-    /// Any other element from the far end to the near end; repeatable
+    /// Another path element from the far end to the near end; repeatable
     #[arg(long, value_name = "ELEMENT")]
     pub(crate) backward: Vec<String>,
 
@@ -130,27 +130,27 @@ pub(crate) struct ShellArgs {
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
 
-    /// Congestion control of both ends
+    /// Congestion control at both ends
     #[arg(long, value_name = "NAME")]
     pub(crate) congestion: Option<String>,
 
-    /// A setting of the near end, as sysctl names it: `net.ipv4.tcp_rmem=4096 65536 65536`; repeatable
+    /// Sysctl at the near end: `net.ipv4.tcp_rmem=4096 65536 65536`; repeatable
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) near_sysctl: Vec<String>,
 
-    /// A setting of the far end; repeatable
+    /// Sysctl at the far end; repeatable
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) far_sysctl: Vec<String>,
 
-    /// A server to start at the far end, as a shell takes it
+    /// Shell command that starts a server at the far end
     #[arg(short, long, value_name = "COMMAND")]
     pub(crate) far: Option<String>,
 
-    /// Capture at both ends: near.pcapng and far.pcapng in this directory
+    /// Capture at both ends, to near.pcapng and far.pcapng in this directory
     #[arg(short, long, value_name = "DIR")]
     pub(crate) keep: Option<PathBuf>,
 
-    /// What to run at the near end; without it, your shell
+    /// Command to run at the near end [default: your shell]
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
 }
@@ -162,36 +162,36 @@ Examples:
       --far 'nginx -p . -c files.conf' -- curl -so /dev/null http://far-end/big.bin && tcpwhy read out/near.pcapng
   tcpwhy lab shell --loss 1%                      an interactive shell at the near end
 
-The near end is 10.77.0.1 (near-end), the far end 10.77.0.2 (far-end, also in $FAR_END). Files are the machine's own.";
+The near end is 10.77.0.1 (near-end), the far end 10.77.0.2 (far-end, also in $FAR_END). The file system is shared.";
 
 #[derive(Debug, Args)]
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "the laboratory needs Linux"))]
 pub(crate) struct AccuracyArgs {
-    /// Only these scenarios, in every form; NAME@VARIANT for one form
+    /// Only these scenarios in all forms; NAME@VARIANT for one form
     #[arg(value_name = "SCENARIO")]
     pub(crate) names: Vec<String>,
 
-    /// Write the tables to this file as well, as Markdown
+    /// Also write the tables to this file, as Markdown
     #[arg(long, value_name = "FILE")]
     pub(crate) write: Option<PathBuf>,
 
-    /// Leave the recordings below this directory
+    /// Keep the recordings in this directory
     #[arg(short, long, value_name = "DIR")]
     pub(crate) keep: Option<PathBuf>,
 
-    /// Print bill and truth of every exchange that is off
+    /// Print the bill and the truth of every exchange that is wrong
     #[arg(long)]
     pub(crate) bills: bool,
 
-    /// Only one part of the forms, for example the second of five: `2/5`; --from judges all parts together
+    /// Only part of the forms, such as the second of five: `2/5`; --from evaluates all parts together
     #[arg(long, value_name = "I/N")]
     pub(crate) part: Option<Part>,
 
-    /// Record only what the directory of --keep does not have yet
+    /// Record only what is not yet in the directory given by --keep
     #[arg(long, requires = "keep")]
     pub(crate) resume: bool,
 
-    /// Judge the recordings that an earlier run left below this directory instead of recording afresh
+    /// Evaluate the recordings of an earlier run in this directory instead of recording
     #[arg(long, value_name = "DIR", conflicts_with = "keep")]
     pub(crate) from: Option<PathBuf>,
 }
@@ -219,7 +219,7 @@ impl FromStr for Part {
         let numbers = text.split_once('/').and_then(|(n, of)| Some((n.parse().ok()?, of.parse().ok()?)));
         match numbers {
             Some((n, of)) if (1..=of).contains(&n) => Ok(Self { n, of }),
-            _ => Err(format!("`{text}` is no part; write 2/5 for the second of five")),
+            _ => Err(format!("expected a part such as 2/5, the second of five")),
         }
     }
 }
@@ -227,27 +227,27 @@ impl FromStr for Part {
 #[derive(Debug, Args)]
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "the laboratory needs Linux"))]
 pub(crate) struct DrawsArgs {
-    /// Decides every draw
+    /// Seed of all draws
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
 
-    /// How many draws
+    /// Number of draws
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) count: u64,
 
-    /// Leave out the draws before this one
+    /// Number of the first draw
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) first: u64,
 
-    /// Print both bills and the truth of every exchange that is off
+    /// Print both bills and the truth of every exchange that is wrong
     #[arg(long)]
     pub(crate) bills: bool,
 
-    /// Leave the recordings below this directory
+    /// Keep the recordings in this directory
     #[arg(short, long, value_name = "DIR")]
     pub(crate) keep: Option<PathBuf>,
 
-    /// Judge what an earlier run with the same seed left below this directory instead of recording afresh
+    /// Evaluate the recordings of an earlier run with the same seed in this directory instead of recording
     #[arg(long, value_name = "DIR", conflicts_with = "keep")]
     pub(crate) from: Option<PathBuf>,
 }
@@ -258,7 +258,7 @@ pub(crate) struct CorpusArgs {
     /// Where the recordings go, a folder each
     pub(crate) dir: PathBuf,
 
-    /// Only these scenarios, in every form; NAME@VARIANT for one form
+    /// Only these scenarios in all forms; NAME@VARIANT for one form
     #[arg(value_name = "SCENARIO")]
     pub(crate) names: Vec<String>,
 
@@ -286,7 +286,7 @@ pub(crate) struct RealArgs {
     #[arg(long)]
     pub(crate) list: bool,
 
-    /// Leave the recordings below this directory
+    /// Keep the recordings in this directory
     #[arg(short, long, value_name = "DIR")]
     pub(crate) keep: Option<PathBuf>,
 

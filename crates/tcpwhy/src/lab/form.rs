@@ -133,12 +133,14 @@ impl Run {
         let mut warnings = Vec::new();
         let captured = ["client", "server"].into_iter().zip(&recorded.stats);
         for (end, stats) in captured.filter(|(_, stats)| stats.dropped + stats.unread > 0) {
-            warnings.push(format!("the capture at the {end} lost {} packets", stats.dropped + stats.unread));
+            warnings
+                .push(format!("the capture at the {end} dropped {} packets", stats.dropped + stats.unread));
         }
         let overruns = recorded.truth.path.as_ref().map_or(0, |path| path.overruns);
         if overruns > 0 {
-            warnings
-                .push(format!("this machine is too slow for the path: {overruns} packets lost beside it"));
+            warnings.push(format!(
+                "this machine is too slow for the path: {overruns} packets dropped outside it"
+            ));
         }
         if let Some(failure) = &recorded.truth.failure {
             warnings.push(format!("the conversation ended early: {failure}"));
@@ -217,7 +219,7 @@ fn read(capture: &Path, mut on_segment: impl FnMut(&Segment)) -> anyhow::Result<
         },
     );
     output::troubles(&summary);
-    anyhow::ensure!(!summary.is_failure(), "{} could not be read back", capture.display());
+    anyhow::ensure!(!summary.is_failure(), "cannot read {} back", capture.display());
     Ok(analysis.finish())
 }
 

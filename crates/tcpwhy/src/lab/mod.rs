@@ -58,5 +58,5 @@ pub(crate) fn run(args: &LabArgs) -> anyhow::Result<u8> {
 
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn run(_args: &LabArgs) -> anyhow::Result<u8> {
-    anyhow::bail!("the laboratory needs Linux: it runs on the kernel's own TCP, in network namespaces")
+    anyhow::bail!("the laboratory needs Linux: it uses the kernel's own TCP, in network namespaces")
 }

@@ -62,7 +62,7 @@ fn options(args: &ShellArgs) -> Result<PairOptions, String> {
             .iter()
             .map(|setting| match setting.split_once('=') {
                 Some((key, value)) => Ok((key.trim().to_owned(), value.trim().to_owned())),
-                None => Err(format!("`{setting}` sets nothing; write net.ipv4.tcp_sack=0")),
+                None => Err(format!("`{setting}`: expected NAME=VALUE, such as net.ipv4.tcp_sack=0")),
             })
             .collect()
     };
@@ -126,7 +126,7 @@ pub(super) fn start_far(host: &Host, text: &str, dir: Option<&Path>) -> anyhow::
     if let Some(dir) = dir {
         command.current_dir(dir);
     }
-    let mut child = host.spawn(command).context("cannot start the far end's command")?;
+    let mut child = host.spawn(command).context("cannot start the command at the far end")?;
     let begun = now();
     loop {
         if !host.listening()?.is_empty() {
@@ -135,10 +135,10 @@ pub(super) fn start_far(host: &Host, text: &str, dir: Option<&Path>) -> anyhow::
         // A server that goes into the background ends its first process and listens all the same.
         let ended = child.try_wait()?;
         if let Some(status) = ended.filter(|status| !status.success()) {
-            bail!("the far end's command failed before it listened ({status}): {text}");
+            bail!("the command at the far end failed before it listened ({status}): {text}");
         }
         if now() - begun > LISTENS_WITHIN {
-            bail!("the far end's command does not listen after {} s: {text}", LISTENS_WITHIN.as_secs());
+            bail!("the command at the far end is not listening after {} s: {text}", LISTENS_WITHIN.as_secs());
         }
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -161,13 +161,13 @@ fn finish_captures(captures: [Tap; 2], args: &ShellArgs) -> anyhow::Result<()> {
     for capture in captures {
         let lost = capture.stop()?;
         if lost > 0 {
-            output::complain(&format!("a capture lost {lost} packets"));
+            output::complain(&format!("a capture dropped {lost} packets"));
         }
     }
     let Some(dir) = &args.keep else { return Ok(()) };
     let [near, far] = ["near.pcapng", "far.pcapng"].map(|name| dir.join(name).display().to_string());
     print(&format!("\n{}\n", tcpwhy_report::answer(&bill(Path::new(&near))?)))?;
-    print(&format!("tcpwhy read {near}    (and {far}, the same seen from the far end)\n"))
+    print(&format!("tcpwhy read {near}    (or {far}, captured at the far end)\n"))
 }
 
 /// The program's own exit code; as a shell reports it where a signal ended it.

@@ -53,7 +53,7 @@ pub(super) fn list(args: &RunArgs) -> anyhow::Result<u8> {
     }
     out.push('\n');
     let next =
-        "tcpwhy lab NAME recreates one on this kernel, with its fixes; tcpwhy lab all makes the table.";
+        "`tcpwhy lab NAME` reproduces one on this kernel, with its fixes; `tcpwhy lab all` prints the table.";
     for line in text::wrapped(next, style) {
         out.push_str(&line);
         out.push('\n');
@@ -95,7 +95,7 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<u8> {
     if args.json {
         print(&document.finish()?)?;
     } else if let Place::Kept(dir) = &place {
-        print(&format!("Captures and truth.json of every run are below {}.\n", dir.display()))?;
+        print(&format!("Captures and truth.json of every run are in {}.\n", dir.display()))?;
     }
     Ok(ANALYSED)
 }
@@ -117,14 +117,14 @@ fn heading(form: &Form, scenario: &Scenario, style: Style) -> String {
     }
     let mut out = text::strong(&format!("{}: {}", scenario.name, scenario.shows), style) + "\n";
     let path = |elements: &[tcpwhy_lab::ElementSpec]| match elements {
-        [] => "nothing between them".to_owned(),
+        [] => "no elements".to_owned(),
         some => some.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
     };
     let (forward, backward) = (path(&scenario.pair.path.forward), path(&scenario.pair.path.backward));
     let both =
         if forward == backward { forward } else { format!("to the server {forward}; back {backward}") };
     let facts = [
-        ("recreates", scenario.case.clone()),
+        ("case", scenario.case.clone()),
         ("reported", scenario.reported.clone()),
         ("theory", scenario.theory.clone()),
         ("note", scenario.note.clone()),
@@ -164,7 +164,7 @@ fn told(form: &Form, headline: Headline, unfixed: Option<Duration>, runs: &[Run]
         out.push_str(&line("expected", &format!("{} {}: {verdict}", headline.name(), range(expected))));
     }
     if Headline::is_unstated(&run.scenario.expect) {
-        out.push_str(&line("expected", "nothing: the scenario says nothing of these settings"));
+        out.push_str(&line("expected", "nothing, as the scenario does not cover these settings"));
     }
     let predicted = predict(&run.scenario, run.trace.window_bytes());
     if let Some((predicted, measured)) = predicted.zip(measured.map(|spread| spread.median)) {
@@ -194,7 +194,7 @@ fn told(form: &Form, headline: Headline, unfixed: Option<Duration>, runs: &[Run]
             }
             out.push_str(&text::bill(report, style));
             for fault in judge(end, &run.truth, report, &run.scenario.expect).faults() {
-                out.push_str(&line("not as it should be", &fault));
+                out.push_str(&line("unexpected", &fault));
             }
         }
     }

@@ -41,7 +41,7 @@ const TRIES: u32 = 4;
 
 pub(super) fn run(args: &RunArgs) -> anyhow::Result<u8> {
     if let Some(name) = args.names.iter().find(|name| !selection::is_of_the_table(name)) {
-        output::complain(&format!("`{name}` is no part of the table: all, or case-a to case-e"));
+        output::complain(&format!("`{name}`: expected `all`, or `case-a` to `case-e`"));
         return Ok(WRONG_USAGE);
     }
     let rows = selection::rows(&args.names, args.every)?;
@@ -88,9 +88,9 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<u8> {
     } else if !args.markdown {
         print(&match surprises.as_slice() {
             [] if judged => "Everything as expected.\n".to_owned(),
-            [] => "No figure is stated for these settings.\n".to_owned(),
+            [] => "The scenarios state no figures for these settings.\n".to_owned(),
             some => format!(
-                "{} of {} not as expected, by what is different about this kernel or this machine:\n{}",
+                "{} of {} not as expected on this kernel and machine:\n{}",
                 some.len(),
                 counted(count, "row"),
                 some.concat()
@@ -106,7 +106,7 @@ fn put(file: &Path, row: &Row) -> anyhow::Result<()> {
     let order = selection::rows(&["all".to_owned()], false)?;
     let labels: Vec<&str> = order.iter().map(|row| row.label.as_str()).collect();
     let written = page::with_rows(&page, HEADING, &labels, &[row.markdown()])
-        .with_context(|| format!("{} has no place for the table: {}", file.display(), page::BEGIN))?;
+        .with_context(|| format!("{} has no marker for the table: {}", file.display(), page::BEGIN))?;
     std::fs::write(file, written).with_context(|| format!("cannot write {}", file.display()))
 }
 

@@ -12,8 +12,7 @@ use crate::size::size;
 #[command(after_help = EXAMPLES)]
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "live capture needs Linux"))]
 pub(crate) struct LiveArgs {
-    /// Only these, as tcpdump writes it: `port 8080 and not host 10.0.0.9`. A port, a host or both are left to the kernel, the rest to the
-    /// reader
+    /// Only matching connections, in pcap-filter syntax: `port 8080 and not host 10.0.0.9`. Hosts and ports are filtered in the kernel
     #[arg(value_name = "FILTER", trailing_var_arg = true)]
     pub(crate) filter: Vec<String>,
 
@@ -21,7 +20,7 @@ pub(crate) struct LiveArgs {
     #[arg(short, long, value_name = "NAME", default_value = "any")]
     pub(crate) interface: Vec<String>,
 
-    /// In the network namespace of this process, and only what it listens on and whom it is connected to when this starts
+    /// Capture in the network namespace of this process, and only its listening ports and the connections it has at the start
     #[arg(short, long, value_name = "PID")]
     pub(crate) pid: Option<u32>,
 
@@ -33,23 +32,23 @@ pub(crate) struct LiveArgs {
     #[arg(long, value_name = "NAME", conflicts_with = "pid")]
     pub(crate) cgroup: Option<String>,
 
-    /// In the network namespace that `ip netns` gave this name
+    /// Capture in this named network namespace (`ip netns`)
     #[arg(long, value_name = "NAME", conflicts_with_all = ["pid", "container", "cgroup"])]
     pub(crate) netns: Option<String>,
 
-    /// Tell so often what is found
+    /// Interval between reports
     #[arg(long, value_name = "TIME", value_parser = parse_every, default_value = "1s")]
     pub(crate) every: Duration,
 
-    /// End after so long [default: at Ctrl-C]
+    /// Stop after this long [default: at Ctrl-C]
     #[arg(long = "for", value_name = "TIME", value_parser = parse_every)]
     pub(crate) lasting: Option<Duration>,
 
-    /// Write what is captured to this pcapng file as well
+    /// Also save the packets to this pcapng file
     #[arg(short, long, value_name = "FILE")]
     pub(crate) write: Option<PathBuf>,
 
-    /// A JSON line each time, and the JSON document at the end
+    /// Print one line of JSON per report, and the full JSON document at the end
     #[arg(long)]
     pub(crate) json: bool,
 
@@ -65,15 +64,15 @@ pub(crate) struct LiveArgs {
     #[arg(long)]
     pub(crate) no_sockets: bool,
 
-    /// Bytes kept of each packet: enough for the heads of messages
+    /// Bytes to capture of each packet; enough for the headers of messages
     #[arg(long, value_name = "BYTES", default_value = "256", value_parser = clap::value_parser!(u32).range(96..=262_144))]
     pub(crate) snaplen: u32,
 
-    /// Memory for packets that have not been read yet
+    /// Size of the kernel's packet buffer
     #[arg(long, value_name = "SIZE", value_parser = ring, default_value = "64MB")]
     pub(crate) ring: usize,
 
-    /// Colours
+    /// When to use colours
     #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
     pub(crate) color: Color,
 }

@@ -13,60 +13,60 @@ use crate::cli::{Color, parse_every};
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "sock_diag needs Linux"))]
 #[expect(clippy::struct_excessive_bools, reason = "switches of a command line")]
 pub(crate) struct SocketsArgs {
-    /// Only these, as tcpdump writes it: `port 8080 and host 10.0.0.5`; `src` is this end, `dst` the other. Or as ss does:
+    /// Only matching sockets, in pcap-filter syntax: `port 8080 and host 10.0.0.5`; `src` is the local end, `dst` the remote one. Or as ss does:
     /// `state established dport = :443`
     #[arg(value_name = "FILTER", trailing_var_arg = true)]
     filter: Vec<String>,
 
-    /// Only in this state; repeatable [default: those that are connected]
+    /// Only sockets in this state; repeatable [default: connected ones]
     #[arg(long, value_enum, value_name = "STATE", conflicts_with = "listen")]
     pub(crate) state: Vec<StateName>,
 
-    /// Only those of this process
+    /// Only sockets of this process
     #[arg(short, long, value_name = "PID")]
     pub(crate) pid: Option<u32>,
 
-    /// Only those of processes with this name, or in this container
+    /// Only sockets of processes with this name, or in this container
     #[arg(long, value_name = "NAME", conflicts_with = "pid")]
     pub(crate) process: Option<String>,
 
-    /// Listening sockets: how many connections wait to be accepted, what overflowed, SYN cookies
+    /// Show listening sockets: accept queues, overflows, SYN cookies
     #[arg(short, long)]
     pub(crate) listen: bool,
 
-    /// In the network namespace of this process, or the one that `ip netns` gave this name
+    /// Look in this network namespace: that of a process, or one named by `ip netns`
     #[arg(long, value_name = "PID|NAME", conflicts_with = "all_netns")]
     pub(crate) netns: Option<String>,
 
-    /// In all network namespaces that can be entered
+    /// Look in all network namespaces that can be entered
     #[arg(long)]
     pub(crate) all_netns: bool,
 
-    /// Time between two looks at the sockets: what is told is what happened in it
+    /// Sampling interval; the report covers what happened within it
     #[arg(long, value_name = "TIME", value_parser = parse_every, default_value = "1s")]
     pub(crate) every: Duration,
 
-    /// Look on for so long, and tell after each look
+    /// Keep sampling for this long, reporting after each interval
     #[arg(long = "for", value_name = "TIME", value_parser = parse_every)]
     pub(crate) lasting: Option<Duration>,
 
-    /// Look once: what is told is of the whole life of each connection
+    /// Sample once; the report covers each connection's whole lifetime
     #[arg(long, conflicts_with_all = ["lasting", "every"])]
     pub(crate) once: bool,
 
-    /// Those that have nothing to do as well
+    /// Also show idle sockets
     #[arg(short, long)]
     pub(crate) all: bool,
 
-    /// Show so many, the worst first
+    /// Show at most N sockets, the worst first
     #[arg(long, value_name = "N", default_value = "50")]
     pub(crate) top: NonZeroUsize,
 
-    /// The evidence, and the options of each socket
+    /// Show the evidence and the options of each socket
     #[arg(short, long)]
     pub(crate) verbose: bool,
 
-    /// One JSON document a look, in a line
+    /// Print one line of JSON per sample
     #[arg(long)]
     pub(crate) json: bool,
 
@@ -74,29 +74,29 @@ pub(crate) struct SocketsArgs {
     #[arg(long, hide = true)]
     pub(crate) facts: bool,
 
-    /// Colours
+    /// When to use colours
     #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
     pub(crate) color: Color,
 }
 
 const EXAMPLES: &str = "\
-The kernel is asked by netlink, and options of sockets by copies of their descriptors, where that is permitted: root sees all, others
-see what is theirs. Nothing is changed.
+Reads socket state from the kernel (netlink sock_diag) and socket options through duplicated descriptors, as far as permitted: root
+sees everything, other users their own sockets. Nothing is changed.
 
 Examples:
-  tcpwhy sockets                                   what limits which connection now?
-  tcpwhy sockets -v dst port 5432                  those to PostgreSQL, with the evidence
+  tcpwhy sockets                                   what limits each connection now?
+  tcpwhy sockets -v dst port 5432                  connections to PostgreSQL, with the evidence
   tcpwhy sockets state established dport = :443    as ss would be asked
   tcpwhy sockets --pid 4242 --every 200ms --for 5s
-  tcpwhy sockets --process java --all              also those that have nothing to do
-  tcpwhy sockets --listen                          who does not accept fast enough?
-  tcpwhy sockets --all-netns --json                containers too, for programs";
+  tcpwhy sockets --process java --all              including idle connections
+  tcpwhy sockets --listen                          which server does not accept fast enough?
+  tcpwhy sockets --all-netns --json                all containers, as JSON";
 
 /// A state as `ss` writes it in its filters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "kebab-case")]
 pub(crate) enum StateName {
-    /// Both ends may send
+    /// Open at both ends
     Established,
     /// The SYN has not been answered
     SynSent,

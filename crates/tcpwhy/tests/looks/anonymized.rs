@@ -110,7 +110,7 @@ fn both_ends_together_are_recognised_and_not_named() {
         assert_eq!(hidden["elapsed_ns"], open["elapsed_ns"], "{scenario}");
         let text = run(&[&anonymize[..], &["-v"]].concat());
         let told = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(told.contains("from another place on the path"), "{scenario}: {text}");
+        assert!(told.contains("captured at different points of the path"), "{scenario}: {text}");
         let outputs = [
             hidden.to_string(),
             text,

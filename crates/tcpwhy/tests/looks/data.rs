@@ -233,7 +233,7 @@ fn a_page_is_never_written_over_the_capture_and_says_where_it_cannot_be() {
     let nowhere = folder.path().join("no/such/folder.html");
     let missing = tcpwhy(&["read", &name, "--html", &nowhere.to_string_lossy()]);
     assert_eq!(missing.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&missing.stderr).contains("cannot be written"));
+    assert!(String::from_utf8_lossy(&missing.stderr).contains("cannot write"));
 }
 
 /// As all output: threads change nothing, and reading twice gives the same bytes.
