@@ -48,8 +48,8 @@ pub(super) fn capture(data: &[u8]) {
     for ascii in [false, true] {
         let style = Style { ascii, ..Style::default() };
         let mut shown = text::overview(&report, &files, "tcpwhy read -", style);
-        shown += &text::connection(&report, 1, Some(3), style).unwrap_or_default();
-        shown += &text::ladder(&first, 1, None, style).unwrap_or_default();
+        shown += &text::connection(&report, &files, 1, Some(3), style).unwrap_or_default();
+        shown += &text::ladder(&first, &files, 1, None, style).unwrap_or_default();
         let odd = shown.chars().find(|&c| c != '\n' && c.is_control());
         assert!(odd.is_none(), "{odd:?} in\n{shown}");
         assert!(!ascii || shown.is_ascii(), "{shown}");
