@@ -240,8 +240,8 @@ fn what_is_cited_of_a_wait_spans_it() {
             };
             let document = document(&[&path], &[]);
             let connections = document["connections"].as_array().into_iter().flatten();
-            let exchanges = connections.flat_map(|connection| connection["exchanges"].as_array()).flatten();
-            for line in exchanges.flat_map(|exchange| exchange["bill"].as_array()).flatten() {
+            let exchanges = connections.filter_map(|connection| connection["exchanges"].as_array()).flatten();
+            for line in exchanges.filter_map(|exchange| exchange["bill"].as_array()).flatten() {
                 let is_hold = HOLDS.iter().any(|cause| line["cause"] == *cause);
                 if !is_hold || line["detail"]["waits"] != 1 {
                     continue;

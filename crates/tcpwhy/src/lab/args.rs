@@ -219,7 +219,7 @@ impl FromStr for Part {
         let numbers = text.split_once('/').and_then(|(n, of)| Some((n.parse().ok()?, of.parse().ok()?)));
         match numbers {
             Some((n, of)) if (1..=of).contains(&n) => Ok(Self { n, of }),
-            _ => Err(format!("expected a part such as 2/5, the second of five")),
+            _ => Err("expected a part such as 2/5, the second of five".to_owned()),
         }
     }
 }
