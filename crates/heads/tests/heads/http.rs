@@ -207,15 +207,15 @@ fn events() {
         ",
         "
         > 0 GET [GET /events] asks first
-        > 51 end asks len 2 last
+        > 49 end asks len 2 last
         = HTTP/1
         < 0 2xx [200 OK] answers first
-        < 95 end answers len 2 last
-        < 97 event pushes len 14 first last
-        < 111 event pushes len 15 first last
-        < 129 end pushes len 2 last
-        > 53 GET [GET /] asks first
-        > 69 end asks len 2 last
+        < 93 end answers len 2 last
+        < 95 event pushes len 14 first last
+        < 109 event pushes len 15 first last
+        < 127 end pushes len 2 last
+        > 51 GET [GET /] asks first
+        > 67 end asks len 2 last
         ",
     );
 }
@@ -269,16 +269,16 @@ fn grpc_behind_a_snap_length() {
         30,
         "
         > 0 preface neither len 24 first last
+        > 30 cut cut
         = HTTP/2
-        > 24 cut cut
         > 33 HEADERS asks #1 len 11 first
         > 44 HEADERS asks #3 len 11 first
-        > 55 cut cut #3
+        > 63 cut cut #3
         < 0 SETTINGS neither #0 len 15 initial 16384
         < 15 SETTINGS neither #0 len 9
         < 24 HEADERS interim #3 len 14 first last
         < 38 HEADERS answers #3 len 11 first
-        < 49 cut cut #3
+        < 54 cut cut #3
         > 83 WINDOW_UPDATE neither #0 len 13 grants 5
         > 96 PING neither #0 len 17
         < 75 HEADERS answers #1 len 11 first last

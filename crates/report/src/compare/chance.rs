@@ -183,8 +183,9 @@ mod tests {
                 let of_one_kind = [0, 1].map(|half| service(2 * seed + half, count, episode));
                 of(&of_one_kind[0], &of_one_kind[1]).is_some_and(|chance| chance.p < 0.05)
             };
+            // Ten are expected, and three standard deviations more are chance.
             let differ = (0..200).filter(differ).count();
-            assert!(differ <= 14, "{differ} of 200 with {count} exchanges and episodes of {episode}");
+            assert!(differ <= 19, "{differ} of 200 with {count} exchanges and episodes of {episode}");
         }
     }
 
