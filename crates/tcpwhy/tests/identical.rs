@@ -109,6 +109,11 @@ fn unnamed(json: &str) -> String {
     serde_json::to_string_pretty(&document).expect("JSON")
 }
 
+/// The lines of bills.
+fn bill(text: &str) -> Vec<&str> {
+    text.lines().skip_while(|line| !line.contains("share")).take_while(|line| !line.is_empty()).collect()
+}
+
 fn same_in_all_forms(name: &str, link: LinkType, packets: &[Packet]) {
     let folder = tempfile::tempdir().expect("a folder");
     let put = |form: &str, file: &str, bytes: &[u8]| -> PathBuf {
@@ -160,6 +165,8 @@ fn same_in_all_forms(name: &str, link: LinkType, packets: &[Packet]) {
             for (form, shown) in [("piped", piped), ("split", split)] {
                 let same = match (is_json, args[0]) {
                     (true, _) => unnamed(&shown) == unnamed(&expected),
+                    // Of several files each frame is its file's.
+                    (false, "-c") if form == "split" => bill(&shown) == bill(&expected),
                     (false, "-c") => shown == expected,
                     (false, _) => shown.lines().next() == expected.lines().next(),
                 };

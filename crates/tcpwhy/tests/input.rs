@@ -225,7 +225,10 @@ fn what_gives_nothing_says_what_to_do() {
     };
     assert!(says(b"").starts_with("the capture is empty; "));
     assert!(says(&gzip(b"")).starts_with("the capture is empty; "));
-    assert!(says(b"10:00:00.1 IP 10.0.0.1.80").contains("it is text; tcpwhy reads what `tcpdump -w FILE`"));
+    assert!(
+        says(b"10:00:00.1 IP 10.0.0.1.80")
+            .contains("it is text; tcpwhy reads files written by `tcpdump -w FILE`")
+    );
     assert!(says(b"BZh9").contains("`bzip2 -dc FILE | tcpwhy read -`"));
     assert!(says(b"\xfd7zXZ\0\0").contains("cannot read"));
     assert!(says(b"\x04\x22\x4d\x18\xff").contains("cannot read"));

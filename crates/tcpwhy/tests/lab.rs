@@ -88,7 +88,7 @@ server = "accept\nrepeat\nread 10\nwrite 10\nend""#;
 #[test]
 fn what_does_not_exist_is_wrong_usage_and_is_told_what_does() {
     for (args, told) in [
-        (&["nonsense"][..], "there are: "),
+        (&["nonsense"][..], "available: "),
         (&["split@nonsense"], "there is no variant"),
         (&["split", "--set", "mss=9"], "What can: rtt"),
         (&["shell", "--delay", "soon", "--", "true"], "no duration"),
@@ -129,8 +129,8 @@ fn what_is_expected_follows_what_is_set() {
     for (set, expected) in [
         ("rtt=0", "expected   exchange 40.0 ms to 50.0 ms:"),
         ("rtt=2ms", "expected   exchange 44.0 ms to 54.0 ms:"),
-        ("rtt=60ms", "expected   nothing: the scenario says nothing of these settings"),
-        ("sndbuf=65536", "expected   nothing: the scenario says nothing of these settings"),
+        ("rtt=60ms", "expected   nothing, as the scenario does not cover these settings"),
+        ("sndbuf=65536", "expected   nothing, as the scenario does not cover these settings"),
     ] {
         let Some(output) = allowed("what_is_expected", &["split", "--set", set]) else {
             return;
@@ -143,7 +143,7 @@ fn what_is_expected_follows_what_is_set() {
     // Neither a prediction nor a surprise where nothing is stated.
     let Some(output) = allowed("what_is_expected", &["case-b", "--set", "rtt=5ms"]) else { return };
     let said = text(&output.stdout);
-    assert!(said.ends_with("No figure is stated for these settings.\n"), "{said}");
+    assert!(said.ends_with("The scenarios state no figures for these settings.\n"), "{said}");
 }
 
 #[test]

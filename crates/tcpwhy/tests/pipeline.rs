@@ -72,7 +72,7 @@ fn nothing_analysed_is_never_success_and_says_why() {
         (split(&["--from", "+1h"]), 5, "no packets in the time window"),
         (split(&["--to", "2001-01-01T00:00:00Z"]), 5, "no packets in the time window"),
         (read(&udp, &[]), 5, &format!("no TCP in {all} packets ({all} not-tcp)")),
-        (read(&header, &[]), 5, "a header and no packets"),
+        (read(&header, &[]), 5, "the capture contains no packets"),
         (read(&short, &[]), 1, "truncated"),
         (read(Path::new("/nonexistent.pcap"), &[]), 1, "no such file"),
     ] {

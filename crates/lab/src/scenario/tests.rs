@@ -132,7 +132,7 @@ fn a_mistake_is_told_with_what_would_be_right() {
     told("split", None, &["mss=9000"], "`mss` cannot be set here. What can: n, rtt; everywhere: rtt, delay");
     told("split", None, &["rtt=soon"], "`soon` is no duration");
     let error = Scenario::load("nonsense", None, &[]).unwrap_err();
-    assert!(error.what.contains("there are: "), "{error}");
+    assert!(error.what.contains("available: "), "{error}");
 }
 
 #[test]

@@ -126,6 +126,7 @@ fn all_packets_are_as_they_were_and_cited_ones_say_why() {
         let longest = ladder
             .lines()
             .filter_map(|line| Some(line.trim().strip_prefix('|')?.strip_suffix('|')?.trim()))
+            .map(|wait| wait.split(" since #").next().unwrap_or(wait))
             .find(|wait| wait.ends_with(cause));
         // A handshake's own round trip is no wait between two packets.
         let Some(wait) = longest.and_then(|wait| wait.strip_suffix(cause)) else { continue };
