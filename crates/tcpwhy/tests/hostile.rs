@@ -85,11 +85,9 @@ fn every_hostile_shape_is_read_to_its_end_with_little_memory() {
             Hostile::Whispers | Hostile::OpenV6 | Hostile::TcpOptions => 288,
             // As many connections, each with what it has asked.
             Hostile::Crowd | Hostile::Pushes | Hostile::Openings | Hostile::Sums | Hostile::Ports => 448,
-            Hostile::Once | Hostile::Mss => 128,
-            // As many interfaces as are remembered.
-            Hostile::Interfaces => 128,
+            // Interfaces: as many as are remembered.
+            Hostile::Once | Hostile::Mss | Hostile::Interfaces => 128,
             // The longest block is read into memory, in a buffer that is twice as long.
-            Hostile::LongBlocks => 64,
             _ => 64,
         };
         assert!(cost.memory_mb < bound, "{name}: {} MB", cost.memory_mb);

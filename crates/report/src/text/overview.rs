@@ -170,7 +170,8 @@ fn both_ends(path: &str, of: &str, other: &OtherEnd) -> String {
     );
     let [here, there] = other.elapsed();
     let (there, here) = (time(there), time(here));
-    let apart = if there == here { format!("also {there}") } else { format!("{there} instead of {here}") };
+    let apart =
+        if there == here { format!("the same {there}") } else { format!("{there} instead of {here}") };
     let _ = write!(text, ". Billed from {path}, {come} to {apart}");
     if let Some(line) = bill.first().filter(|line| line.here != line.there) {
         let (cause, there, here) = (line.cause, time(line.there), time(line.here));
