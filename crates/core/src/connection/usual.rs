@@ -162,7 +162,7 @@ impl Connection {
         let len = segment.payload_len;
         // Packets that the capture does not have may be copies.
         let plain = flow.missed_since_data == 0 && !flow.suspects_missing() && !segment.flags.fin();
-        let watched = self.is_concurrent() || (from == SERVER && self.roles.watch());
+        let watched = self.is_concurrent() || self.is_framed() || (from == SERVER && self.roles.watch());
         if !plain || watched || !self.frames.passes(len, from) {
             return Shape::General;
         }

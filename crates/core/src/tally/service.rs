@@ -213,7 +213,7 @@ impl Services {
     }
 
     /// What was found, most expensive first, of exchanges that took so long together. So many servers were given up
-    /// before; one that came back counts again.
+    /// before.
     pub(crate) fn findings(mut self, elapsed: Duration, mut given_up: u64) -> Vec<Finding> {
         if self.slot_of.len() > SHOWN_ALL || given_up > 0 {
             let small = |(endpoint, cost): (Endpoint, Duration)| {
@@ -228,7 +228,8 @@ impl Services {
         let mut findings = Vec::new();
         for service in self.slots.into_iter().filter(|service| !service.found.is_empty()) {
             let servers = match service.generation {
-                0 => Servers::Several(given_up),
+                // Those that came back were counted again, as often as it happened to be.
+                0 => Servers::Several(given_up.min(Servers::COUNTED + 1)),
                 _ => Servers::One(service.endpoint),
             };
             findings.extend(

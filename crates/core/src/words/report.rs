@@ -79,8 +79,8 @@ pub struct TotalLine {
 pub enum Servers {
     /// Those of one server.
     One(Endpoint),
-    /// Those of so many servers, none of which takes a twentieth of the time. Above [`Self::COUNTED`] it is an upper
-    /// bound.
+    /// Those of so many servers, none of which takes a twentieth of the time. Above [`Self::COUNTED`] they are not counted, and
+    /// it is one more than that.
     Several(u64),
 }
 

@@ -82,7 +82,7 @@ fn a_crawler_of_ten_thousand_servers_is_billed_in_full() {
     let found = thought(&report);
     assert_eq!(found[1], (server(9), 1, 1, 9_000));
     let (Servers::Several(count), hits, of, ms) = found[0] else { panic!("{found:?}") };
-    assert!(count >= 9_999);
+    assert!(count > Servers::COUNTED, "thousands");
     assert_eq!((hits, of, ms), (9_999, 9_999, 9_999 * 5));
     let billed: Duration = report.bill.iter().map(|line| line.ns).sum();
     assert_eq!(billed, report.elapsed);
