@@ -13,9 +13,10 @@ use tcpwhy_report::escape::visible;
 use tcpwhy_report::{json, text};
 
 use crate::cli::InputArgs;
+use crate::opened::{analyse, confined};
 use crate::out::OutFile;
-use crate::output::{Output, anonymous, complain, print, troubles};
-use crate::{ANALYSED, GATE_CLOSED, NOT_ANALYSED, NOTHING_ANALYSED, WRONG_USAGE, analyse, confined};
+use crate::output::{anonymous, complain, print, troubles};
+use crate::{ANALYSED, Exit, GATE_CLOSED, NOT_ANALYSED, NOTHING_ANALYSED};
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, override_usage = "tcpwhy compare [OPTIONS] BEFORE AFTER")]
@@ -51,17 +52,10 @@ Exit status:
 /// `tcpwhy compare BEFORE AFTER`.
 pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<u8> {
     let [before, after] = args.input.files.as_slice() else {
-        complain("expected two captures: tcpwhy compare BEFORE AFTER");
-        return Ok(WRONG_USAGE);
+        return Err(Exit::usage("expected two captures: tcpwhy compare BEFORE AFTER"));
     };
     let page = args.html.as_deref().map(|path| OutFile::create(path, "--html", &args.input.files));
-    let page = match page.transpose() {
-        Ok(page) => page,
-        Err(error) => {
-            complain(&format!("{error:#}"));
-            return Ok(WRONG_USAGE);
-        }
-    };
+    let page = page.transpose().map_err(|error| Exit::usage(format!("{error:#}")))?;
     #[cfg(target_os = "linux")]
     tcpwhy_sandbox::allow_many_files();
     let inputs = [before, after].map(|path| Inputs::open(&[path]));
@@ -74,10 +68,7 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<u8> {
     };
     let mut reports = Vec::new();
     for inputs in inputs {
-        match one(&args.input, inputs, threads) {
-            Ok(report) => reports.push(report),
-            Err(code) => return Ok(code),
-        }
+        reports.push(one(&args.input, inputs, threads)?);
     }
     let [before_report, after_report] = reports.as_slice() else { unreachable!("two captures were read") };
     let comparison = Comparison::of(before_report, after_report);
@@ -105,24 +96,19 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<u8> {
     })
 }
 
-/// The report of one capture, or the exit code where there is none.
-fn one(args: &InputArgs, inputs: Inputs, threads: usize) -> Result<Report, u8> {
-    let (summary, report, span) = match analyse(args, inputs, None, args.listing_all(), threads) {
-        Ok(analysed) => analysed,
-        Err(error) => {
-            complain(&error.to_string());
-            return Err(WRONG_USAGE);
-        }
-    };
-    troubles(&summary);
+/// The report of one capture.
+fn one(args: &InputArgs, inputs: Inputs, threads: usize) -> anyhow::Result<Report> {
+    let analysed = analyse(args, inputs, None, args.listing_all(), threads).map_err(Exit::usage)?;
+    let summary = &analysed.summary;
+    troubles(summary);
     if summary.is_failure() {
-        return Err(NOT_ANALYSED);
+        return Err(Exit(NOT_ANALYSED).into());
     }
-    if let Some(why) = Output::new(args, &summary, span, None).nothing(&report) {
+    if let Some(why) = analysed.output(args).nothing(&analysed.report) {
         let path =
             summary.files.first().map_or_else(String::new, |file| file.path.to_string_lossy().into_owned());
         complain(&format!("{}: {why}", visible(&path)));
-        return Err(NOTHING_ANALYSED);
+        return Err(Exit(NOTHING_ANALYSED).into());
     }
-    Ok(report)
+    Ok(analysed.report)
 }

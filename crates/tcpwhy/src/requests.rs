@@ -6,24 +6,27 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{BuildHasher as _, RandomState};
 
-use tcpwhy::input::{Inputs, WindowError};
+use tcpwhy::input::WindowError;
 use tcpwhy_core::report::Kind;
 use tcpwhy_core::{Asked, Report, Requests, Side};
 use tcpwhy_wire::Endpoint;
 
-use crate::cli::InputArgs;
 use crate::ends::Ends;
+use crate::opened::Opened;
+use crate::output::complain;
 
 /// Questions kept of one direction of one connection at once: more were asked than are listed.
 const KEPT_MAX: usize = 1 << 16;
 
 /// Fills in what each listed exchange asked for.
-pub(crate) fn name(
-    args: &InputArgs,
-    mut inputs: Inputs,
-    ends: Option<&Ends>,
-    report: &mut Report,
-) -> Result<(), WindowError> {
+pub(crate) fn name(opened: &mut Opened<'_>, report: &mut Report) -> Result<(), WindowError> {
+    let Some(mut inputs) = opened.again() else {
+        complain(
+            "--show-requests reads the input twice, which a pipe does not allow: save the capture to a file",
+        );
+        return Ok(());
+    };
+    let (args, ends) = (opened.args, opened.ends());
     if let Some(window) = args.window() {
         inputs.limit(&window)?;
     }

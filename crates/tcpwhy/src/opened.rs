@@ -1,0 +1,184 @@
+//! What is open, and what does a pass over it find? All is opened before the first byte is looked at, and nothing later.
+
+use anyhow::anyhow;
+use tcpwhy::input::{InputSummary, Inputs, Span, WindowError, stop};
+use tcpwhy::threads::Engine;
+use tcpwhy_core::{Options, Report};
+use tcpwhy_wire::Segment;
+
+use crate::cli::InputArgs;
+use crate::confine;
+use crate::ends::Ends;
+use crate::interim::Interim;
+use crate::output::{self, Output};
+#[cfg(unix)]
+use crate::pager::Pager;
+use crate::progress::Progress;
+use crate::{Exit, NOT_ANALYSED};
+
+/// Inputs as they are read: opened, and nothing else can be any more.
+pub(crate) struct Opened<'a> {
+    pub(crate) args: &'a InputArgs,
+    inputs: Option<Inputs>,
+    /// For further passes; none where they can be read only once.
+    again: Vec<Inputs>,
+    pub(crate) threads: usize,
+    #[cfg(unix)]
+    pager: Option<Pager>,
+    /// Connections that several of the inputs saw.
+    ends: Option<Ends>,
+}
+
+/// What a pass found.
+pub(crate) struct Analysed {
+    pub(crate) summary: InputSummary,
+    pub(crate) report: Report,
+    /// The part of the captures that was read, where it was not all.
+    span: Option<Span>,
+}
+
+impl<'a> Opened<'a> {
+    /// Opens the inputs, so many times more, and gives up the rest but for what is `kept` open and for threads that serve.
+    pub(crate) fn open(
+        args: &'a InputArgs,
+        more: usize,
+        is_paged: bool,
+        kept: &[confine::Kept<'_>],
+        serves: Option<usize>,
+    ) -> anyhow::Result<Self> {
+        #[cfg(target_os = "linux")]
+        tcpwhy_sandbox::allow_many_files();
+        let inputs = Inputs::open(&args.files);
+        let again: Vec<Inputs> = (0..more).map_while(|_| inputs.open_again()).collect();
+        let opened: Vec<&Inputs> = std::iter::once(&inputs).chain(&again).collect();
+        #[cfg(unix)]
+        let pager = Pager::start(is_paged && !args.no_pager);
+        #[cfg(unix)]
+        let kept: Vec<_> = kept.iter().copied().chain(pager.iter().flat_map(Pager::descriptors)).collect();
+        #[cfg(not(unix))]
+        let _ = is_paged;
+        let threads = confined(args, &opened, &kept, serves).ok_or_else(|| anyhow!(Exit(NOT_ANALYSED)))?;
+        let ends = Ends::find(args, &inputs).map_err(Exit::usage)?;
+        Ok(Self {
+            args,
+            inputs: Some(inputs),
+            again,
+            threads,
+            #[cfg(unix)]
+            pager,
+            ends,
+        })
+    }
+
+    pub(crate) fn ends(&self) -> Option<&Ends> {
+        self.ends.as_ref()
+    }
+
+    /// The inputs for one more pass, where they can be read again.
+    pub(crate) fn again(&mut self) -> Option<Inputs> {
+        self.again.pop()
+    }
+
+    /// Who shows the answer by pages, if there is somebody.
+    #[cfg(unix)]
+    pub(crate) fn pager(&mut self) -> Option<Pager> {
+        self.pager.take()
+    }
+
+    /// The first pass; says what could not be read.
+    pub(crate) fn analyse(&mut self, options: Options) -> anyhow::Result<Analysed> {
+        let inputs = self.inputs.take().unwrap_or_else(|| unreachable!("there is one first pass"));
+        let analysed = self.pass(inputs, options, self.threads)?;
+        output::troubles(&analysed.summary);
+        if analysed.summary.is_failure() {
+            return Err(Exit(NOT_ANALYSED).into());
+        }
+        Ok(analysed)
+    }
+
+    /// A further one.
+    pub(crate) fn pass(&self, inputs: Inputs, options: Options, threads: usize) -> anyhow::Result<Analysed> {
+        analyse(self.args, inputs, self.ends(), options, threads).map_err(Exit::usage)
+    }
+
+    /// Who prints it.
+    pub(crate) fn output(&self, analysed: &Analysed) -> Output<'a> {
+        Output::new(self.args, &analysed.summary, analysed.span, self.ends())
+    }
+}
+
+impl Analysed {
+    /// Who prints it, of one capture.
+    pub(crate) fn output<'a>(&self, args: &'a InputArgs) -> Output<'a> {
+        Output::new(args, &self.summary, self.span, None)
+    }
+}
+
+/// With all that will be read and written open, gives up the rest but for threads that serve. The threads to use; `None` where nothing
+/// may be read.
+pub(crate) fn confined(
+    args: &InputArgs,
+    opened: &[&Inputs],
+    keep: &[confine::Kept<'_>],
+    serves: Option<usize>,
+) -> Option<usize> {
+    #[cfg(unix)]
+    if let Err(error) = stop::on_signals() {
+        output::complain(&format!("warning: a signal will end the program without an answer: {error}"));
+    }
+    // What the system would be asked for later, while it still answers.
+    let threads = args.threads();
+    args.zone();
+    if let Err(error) = args.anonymizer() {
+        output::complain(&format!("cannot read the --key file: {error}"));
+        return None;
+    }
+    let all = threads + serves.unwrap_or(0);
+    confine::confine(args, opened, keep, all, serves.is_some()).then_some(threads)
+}
+
+/// One pass over the inputs: every segment that the filter lets through goes into the analysis; of connections that several inputs saw,
+/// those of one.
+pub(crate) fn analyse(
+    args: &InputArgs,
+    mut inputs: Inputs,
+    ends: Option<&Ends>,
+    mut options: Options,
+    threads: usize,
+) -> Result<Analysed, WindowError> {
+    // What has been read before is at its end.
+    inputs.rewind();
+    options.memory -= inputs.set_memory(options.memory);
+    let mut chosen = ends.map(Ends::choice);
+    let span = args.window().map(|window| inputs.limit(&window)).transpose()?;
+    let mut engine = Engine::new(options, if args.every.is_some() { 1 } else { threads });
+    let mut names = args.anonymizer().ok().flatten();
+    let mut progress = Progress::start(args.is_live());
+    let interim = Interim::of(args);
+    let style = args.style();
+    let mut passes = |input, segment: &Segment| {
+        args.filter.as_ref().is_none_or(|filter| filter.matches_connection(segment.src, segment.dst))
+            && chosen.as_mut().is_none_or(|chosen| chosen.has(input, segment))
+    };
+    let all = args.filter.is_none() && ends.is_none();
+    let summary = inputs.for_each_decoded(
+        &args.options(),
+        |so_far| {
+            progress.show(so_far);
+            interim.on_progress();
+        },
+        |input, decoded, captured| {
+            if all || passes(input, &decoded.segment()) {
+                if interim.is_due() {
+                    interim.show(&engine, decoded.segment().packet - 1, style);
+                }
+                match &mut names {
+                    None => engine.on_decoded(decoded, captured),
+                    Some(names) => engine.on_segment(&names.segment(&decoded.segment()), captured),
+                }
+            }
+        },
+    );
+    progress.finish();
+    Ok(Analysed { summary, report: engine.finish(), span })
+}
