@@ -15,7 +15,7 @@ use tcpwhy_page::packets::note_sacks;
 use tcpwhy_page::{Choice, Context, Page, Sacks, file, known_as};
 use tcpwhy_report::CaptureInfo;
 use tcpwhy_report::escape::visible;
-use tcpwhy_wire::{Endpoint, Instant, Segment};
+use tcpwhy_wire::{Decoded, Endpoint, Instant, Segment};
 
 use crate::cli::InputArgs;
 use crate::ends::{Ends, Ways};
@@ -157,10 +157,22 @@ fn pass(
             && is_between(choices, segment).next().is_some()
     };
     let mut billed = ends.map(Ends::choice);
-    inputs.for_each_of_inputs(
+    // Where a look at ports or addresses shows that a segment is none of them, it is passed over as it lies in the file.
+    let is_passed_over = |decoded: &Decoded<'_>| {
+        let [from, to] = ends_of(decoded);
+        ends.is_none()
+            && !args.anonymize
+            && match read {
+                Read::Chosen => !ports.contains(&both_ports([from, to])),
+                Read::Hosts => !hosts.contains(&ordered([from.ip(), to.ip()])),
+                Read::All => false,
+            }
+    };
+    inputs.for_each_wanted(
         &args.options(),
-        |_| {},
-        |input, segment, captured| {
+        |decoded| !is_passed_over(decoded),
+        |input, decoded, captured| {
+            let segment = &decoded.segment();
             if !args.filter.as_ref().is_none_or(|filter| filter.matches_connection(segment.src, segment.dst))
             {
                 return;
@@ -200,6 +212,15 @@ fn pass(
         },
     );
     Ok(Drawn { report: engine.finish(), sacks, ways: ways.delays() })
+}
+
+/// Both ends, of a usual segment without the rest of it.
+#[inline]
+fn ends_of(decoded: &Decoded<'_>) -> [Endpoint; 2] {
+    match decoded {
+        Decoded::Usual(usual) => usual.ends(),
+        Decoded::Other(segment) => [segment.src, segment.dst],
+    }
 }
 
 /// The ports of both ends, the same for both directions.

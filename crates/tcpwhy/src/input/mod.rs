@@ -29,7 +29,7 @@ use tcpwhy_wire::capture::{Format, RawPacket};
 use tcpwhy_wire::{Decoded, Instant, Segment};
 
 pub use moment::{Moment, Window};
-use reading::{Reading, Run};
+use reading::{All, Chosen, Reading, Run, Take};
 use room::Room;
 pub use source::Compression;
 pub use trouble::{Failure, Trouble, WindowError};
@@ -391,19 +391,29 @@ impl Inputs {
         on_progress: impl FnMut(Progress),
         on_segment: impl FnMut(usize, &Decoded<'_>, &[u8]),
     ) -> InputSummary {
-        self.read(options, on_progress, on_segment, None)
+        self.read(options, on_progress, All(on_segment), None)
+    }
+
+    /// The same of segments that are `wanted`. Others are passed over where they lie: counted, and nobody looks at their checksums.
+    pub fn for_each_wanted(
+        self,
+        options: &Options,
+        wanted: impl FnMut(&Decoded<'_>) -> bool,
+        on_segment: impl FnMut(usize, &Decoded<'_>, &[u8]),
+    ) -> InputSummary {
+        self.read(options, |_| {}, Chosen(wanted, on_segment), None)
     }
 
     /// Reads all inputs as they are stored: whatever could be read of them, in the same order and with the same numbers.
     pub fn for_each_block(self, options: &Options, on_block: &mut dyn FnMut(Block<'_>)) -> InputSummary {
-        self.read(options, |_| {}, |_, _, _| {}, Some(on_block))
+        self.read(options, |_| {}, All(|_, _: &Decoded<'_>, _: &[u8]| {}), Some(on_block))
     }
 
     fn read(
         mut self,
         options: &Options,
         on_progress: impl FnMut(Progress),
-        on_segment: impl FnMut(usize, &Decoded<'_>, &[u8]),
+        segments: impl Take,
         on_block: Option<&mut dyn FnMut(Block<'_>)>,
     ) -> InputSummary {
         if self.span.is_none() {
@@ -418,7 +428,7 @@ impl Inputs {
         let is_counted = readings().all(|reading| !reading.is_uncounted);
         let before = readings().map(|reading| reading.packets_before).sum();
         let number = if is_counted { before } else { 0 };
-        let mut run = Run { options: *options, span, number, progress, on_progress, on_segment, on_block };
+        let mut run = Run { options: *options, span, number, progress, on_progress, segments, on_block };
         let mut turns_taken = 0;
         let (mut files, mut readings, mut turns) = (Vec::new(), Vec::new(), BinaryHeap::new());
         for (number, input) in self.inputs.into_iter().enumerate() {

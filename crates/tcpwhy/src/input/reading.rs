@@ -18,23 +18,59 @@ use super::trouble::{Failure, Trouble};
 use super::{Block, FileSummary, MAX_TROUBLES, Options, Progress, Span};
 
 /// What all inputs of a run share.
-pub(super) struct Run<'a, P, S> {
+pub(super) struct Run<'a, P, T> {
     pub(super) options: Options,
     pub(super) span: Span,
     /// Of the last packet given.
     pub(super) number: u64,
     pub(super) progress: Progress,
     pub(super) on_progress: P,
-    pub(super) on_segment: S,
+    pub(super) segments: T,
     pub(super) on_block: Option<&'a mut dyn FnMut(Block<'_>)>,
 }
 
-impl<P, S> Run<'_, P, S> {
+impl<P, T> Run<'_, P, T> {
     #[inline]
     fn block(&mut self, bytes: &[u8], packet: Option<RawPacket<'_>>, input: usize, format: Option<Format>) {
         if let Some(on_block) = &mut self.on_block {
             on_block(Block { bytes, packet, input, format });
         }
+    }
+}
+
+/// Who gets the segments.
+pub(super) trait Take {
+    /// Whether it wants this one.
+    fn wants(&mut self, _: &Decoded<'_>) -> bool {
+        true
+    }
+
+    /// A segment of the input with this number, with as much of its payload as was captured.
+    fn take(&mut self, input: usize, decoded: &Decoded<'_>, captured: &[u8]);
+}
+
+/// Takes all.
+pub(super) struct All<S>(pub(super) S);
+
+impl<S: FnMut(usize, &Decoded<'_>, &[u8])> Take for All<S> {
+    #[inline]
+    fn take(&mut self, input: usize, decoded: &Decoded<'_>, captured: &[u8]) {
+        (self.0)(input, decoded, captured);
+    }
+}
+
+/// Takes what the first wants.
+pub(super) struct Chosen<W, S>(pub(super) W, pub(super) S);
+
+impl<W: FnMut(&Decoded<'_>) -> bool, S: FnMut(usize, &Decoded<'_>, &[u8])> Take for Chosen<W, S> {
+    #[inline]
+    fn wants(&mut self, decoded: &Decoded<'_>) -> bool {
+        (self.0)(decoded)
+    }
+
+    #[inline]
+    fn take(&mut self, input: usize, decoded: &Decoded<'_>, captured: &[u8]) {
+        (self.1)(input, decoded, captured);
     }
 }
 
@@ -249,11 +285,11 @@ impl Reading {
 
     /// Gives packets up to the limit, a time and the number of the input that has a packet then; `number` is this one's own.
     /// Returns the time of the next packet, whose turn has not come, or `None` at the end.
-    pub(super) fn advance<P: FnMut(Progress), S: FnMut(usize, &Decoded<'_>, &[u8])>(
+    pub(super) fn advance<P: FnMut(Progress), T: Take>(
         &mut self,
         limit: Option<(Instant, usize)>,
         number: usize,
-        run: &mut Run<'_, P, S>,
+        run: &mut Run<'_, P, T>,
     ) -> Option<Instant> {
         // Of packets at the same time, those of the earlier input come first.
         let limit = match limit {
@@ -295,9 +331,7 @@ impl Reading {
                             number,
                             self.reader.format(),
                         );
-                        let on_segment = &mut run.on_segment;
-                        self.tally
-                            .on_packet(&packet, |segment, captured| on_segment(number, segment, captured));
+                        self.tally.on_packet(&packet, number, &mut run.segments);
                     }
                     Event::Skipped => {
                         run.block(&unread[at - step.consumed..at], None, number, self.reader.format());
@@ -317,7 +351,7 @@ impl Reading {
     }
 
     /// Reads on, unless that is a bomb.
-    fn refill<P: FnMut(Progress), S>(&mut self, wanted: usize, run: &mut Run<'_, P, S>) -> bool {
+    fn refill<P: FnMut(Progress), T>(&mut self, wanted: usize, run: &mut Run<'_, P, T>) -> bool {
         if !self.source.is_stopped() {
             self.error = self.buffer.fill(&mut self.source, wanted).err();
             self.report(run);
@@ -338,7 +372,7 @@ impl Reading {
         !is_bomb
     }
 
-    fn report<P: FnMut(Progress), S>(&mut self, run: &mut Run<'_, P, S>) {
+    fn report<P: FnMut(Progress), T>(&mut self, run: &mut Run<'_, P, T>) {
         let stored = self.source.stored_read();
         run.progress.bytes += stored - self.reported;
         self.reported = stored;
@@ -369,7 +403,7 @@ impl Reading {
     }
 
     /// After the end: says what there was.
-    pub(super) fn finish<P: FnMut(Progress), S>(mut self, file: &mut FileSummary, run: &mut Run<'_, P, S>) {
+    pub(super) fn finish<P: FnMut(Progress), T>(mut self, file: &mut FileSummary, run: &mut Run<'_, P, T>) {
         let offset = self.unpacked();
         match self.error.take() {
             Some(error) if offset == 0 => self.tally.failure = Some(Failure::Io(error)),
@@ -418,7 +452,7 @@ impl Tally {
     }
 
     #[inline]
-    fn on_packet(&mut self, packet: &RawPacket<'_>, mut on_segment: impl FnMut(&Decoded<'_>, &[u8])) {
+    fn on_packet(&mut self, packet: &RawPacket<'_>, input: usize, segments: &mut impl Take) {
         if self.packets == 0 {
             (self.first_number, self.first, self.last) = (packet.number, packet.at, packet.at);
         }
@@ -426,8 +460,8 @@ impl Tally {
         self.first = self.first.min(packet.at);
         self.last = self.last.max(packet.at);
         match &mut decode_usual(packet) {
-            Ok(decoded) => self.on_decoded(packet, decoded, on_segment),
-            Err(skip) => self.on_skipped(packet, *skip, &mut on_segment),
+            Ok(decoded) => self.on_decoded(packet, decoded, input, segments),
+            Err(skip) => self.on_skipped(packet, *skip, input, segments),
         }
     }
 
@@ -436,9 +470,13 @@ impl Tally {
         &mut self,
         packet: &RawPacket<'_>,
         decoded: &mut Decoded<'_>,
-        mut on_segment: impl FnMut(&Decoded<'_>, &[u8]),
+        input: usize,
+        segments: &mut (impl Take + ?Sized),
     ) {
         self.segments += 1;
+        if !segments.wants(decoded) {
+            return;
+        }
         if self.senders.is_damaged(packet, decoded) {
             *decoded = Decoded::Other(Segment { damaged: true, ..decoded.segment() });
             self.wrong_checksums += 1;
@@ -448,17 +486,12 @@ impl Tally {
             Decoded::Other(segment) if segment.payload_len > 0 => payload(packet),
             Decoded::Other(_) => &[],
         };
-        on_segment(decoded, captured);
+        segments.take(input, decoded, captured);
     }
 
     /// A packet that is no segment, or a piece of one: the last piece makes it whole.
     #[cold]
-    fn on_skipped(
-        &mut self,
-        packet: &RawPacket<'_>,
-        skip: Skip,
-        on_segment: &mut dyn FnMut(&Decoded<'_>, &[u8]),
-    ) {
+    fn on_skipped(&mut self, packet: &RawPacket<'_>, skip: Skip, input: usize, segments: &mut dyn Take) {
         self.skipped[skip as usize] += 1;
         if skip != Skip::Fragment && (skip != Skip::NotTcp || self.fragments.is_empty()) {
             return;
@@ -472,7 +505,7 @@ impl Tally {
                 if let Put::Whole(whole, pieces) = put {
                     self.skipped[Skip::Fragment as usize] -= pieces;
                     match &mut decode_usual(&whole) {
-                        Ok(decoded) => self.on_decoded(&whole, decoded, on_segment),
+                        Ok(decoded) => self.on_decoded(&whole, decoded, input, segments),
                         Err(skip) => self.skipped[*skip as usize] += pieces,
                     }
                 }

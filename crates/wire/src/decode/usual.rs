@@ -73,6 +73,12 @@ impl<'a> Usual<'a> {
         [half(self.frame, TCP), half(self.frame, TCP + 2)]
     }
 
+    /// Who sent it, and to whom.
+    #[inline(always)]
+    pub fn ends(&self) -> [Endpoint; 2] {
+        [(SRC_ADDR, TCP), (DST_ADDR, TCP + 2)].map(|(addr, port)| end(self.frame, addr, port))
+    }
+
     #[inline(always)]
     pub fn seq(&self) -> Seq {
         Seq(word(self.frame, TCP + 4))
@@ -162,15 +168,11 @@ fn segment<const LEN: usize>(
     payload_len: u32,
     options: TcpOptions,
 ) -> Segment {
-    let end = |addr, port| Endpoint {
-        addr: 0xffff_0000_0000 | u128::from(word(frame, addr)),
-        port: half(frame, port),
-    };
     Segment {
         packet: packet.number,
         at: packet.at,
-        src: end(SRC_ADDR, TCP),
-        dst: end(DST_ADDR, TCP + 2),
+        src: end(frame, SRC_ADDR, TCP),
+        dst: end(frame, DST_ADDR, TCP + 2),
         seq: Seq(word(frame, TCP + 4)),
         ack: Seq(word(frame, TCP + 8)),
         window: half(frame, TCP + 14),
@@ -181,6 +183,11 @@ fn segment<const LEN: usize>(
         ttl: frame[TTL],
         damaged: false,
     }
+}
+
+#[inline]
+fn end(frame: &[u8], addr: usize, port: usize) -> Endpoint {
+    Endpoint { addr: 0xffff_0000_0000 | u128::from(word(frame, addr)), port: half(frame, port) }
 }
 
 #[inline]
@@ -242,6 +249,7 @@ mod tests {
             let segment = usual.segment();
             let ends = [segment.src, segment.dst];
             assert_eq!(usual.addrs().map(u128::from), ends.map(|end| end.addr ^ 0xffff << 32));
+            assert_eq!(usual.ends(), ends);
             let told = (usual.packet(), usual.at(), usual.ports());
             assert_eq!(told, (segment.packet, segment.at, ends.map(|end| end.port)));
             let told = (usual.seq(), usual.ack(), usual.window());
