@@ -39,7 +39,9 @@ pub fn write_compared(compared: &Compared<'_>, to: impl Write) -> io::Result<()>
     around(compared, false, to)
 }
 
-fn around(data: &impl Serialize, is_served: bool, mut to: impl Write) -> io::Result<()> {
+fn around(data: &impl Serialize, is_served: bool, to: impl Write) -> io::Result<()> {
+    // What is encoded comes in pieces of a kilobyte.
+    let mut to = io::BufWriter::with_capacity(1 << 16, to);
     let (before, behind) =
         BUILT.split_once(PLACE).unwrap_or_else(|| unreachable!("the built page has a place for the data"));
     if is_served {

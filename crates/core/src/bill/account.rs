@@ -199,9 +199,18 @@ impl Account {
         }
     }
 
-    /// The bill, largest line first, ties in the order of [`Cause::ALL`].
-    pub(crate) fn lines(&self) -> Vec<Line> {
-        let mut lines: Vec<Line> = self.summary().map(LineView::to_line).collect();
+    /// The bill, largest line first, ties in the order of [`Cause::ALL`], in the room of lines that nobody needs any more.
+    pub(crate) fn lines_in(&self, mut lines: Vec<Line>) -> Vec<Line> {
+        lines.reserve_exact(self.lines.len().saturating_sub(lines.len()));
+        let mut count = 0;
+        for view in self.summary() {
+            match lines.get_mut(count) {
+                Some(line) => *line = view.line_in(std::mem::take(&mut line.evidence)),
+                None => lines.push(view.line_in(Vec::new())),
+            }
+            count += 1;
+        }
+        lines.truncate(count);
         lines.sort_by(|a, b| b.ns.cmp(&a.ns).then(a.cause.cmp(&b.cause)).then(a.side.cmp(&b.side)));
         lines
     }
@@ -271,8 +280,8 @@ impl LineView<'_> {
         }
     }
 
-    fn to_line(self) -> Line {
-        let mut evidence = Vec::new();
+    fn line_in(self, mut evidence: Vec<u64>) -> Line {
+        evidence.clear();
         self.cite_in(&mut evidence);
         Line {
             cause: self.cause(),

@@ -104,10 +104,11 @@ impl ConnectionTotals {
         }
     }
 
-    /// Keeps what this level keeps.
-    pub(crate) fn thin(&mut self, level: u32) {
+    /// Keeps what this level keeps; the room of the others' bills is used again.
+    pub(crate) fn thin(&mut self, level: u32, spare: &mut Spare) {
         if level > 0 {
-            self.exchanges.retain(|(_, exchange)| exchange.level() >= level);
+            let left = self.exchanges.extract_if(.., |(_, exchange)| exchange.level() < level);
+            spare.0.extend(left.map(|(_, exchange)| exchange.bill));
         }
     }
 
@@ -116,6 +117,24 @@ impl ConnectionTotals {
         let mut lines = self.lines.clone();
         lines.sort_by(|a, b| b.ns.cmp(&a.ns).then(a.cause.cmp(&b.cause)).then(a.side.cmp(&b.side)));
         lines
+    }
+}
+
+/// Bills of exchanges that are listed no longer, for those of the next ones: what one thread takes and another one gives back makes them
+/// wait for each other.
+#[derive(Debug, Default)]
+pub(crate) struct Spare(Vec<Vec<Line>>);
+
+impl Clone for Spare {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+/// What is spare says nothing.
+impl PartialEq for Spare {
+    fn eq(&self, _: &Self) -> bool {
+        true
     }
 }
 
@@ -146,6 +165,7 @@ pub(crate) struct Ledger {
     level: u32,
     thinned: u32,
     kept: Kept,
+    spare: Spare,
     connections: ByNumber<ConnectionTotals>,
     /// Of those that have no number yet, by their first packets.
     unnumbered: BTreeMap<u64, ConnectionTotals>,
@@ -174,6 +194,7 @@ impl Ledger {
             level: 0,
             thinned: 0,
             kept: Kept::default(),
+            spare: Spare::default(),
             connections: ByNumber::default(),
             unnumbered: BTreeMap::new(),
             chosen: Vec::new(),
@@ -225,7 +246,7 @@ impl Ledger {
 
     /// Exchanges of a connection that was over before it got its number, and is listed.
     pub(crate) fn keep(&mut self, totals: &mut ConnectionTotals) {
-        totals.thin(self.level);
+        totals.thin(self.level, &mut self.spare);
         self.listed += totals.exchanges.len() as u64;
         self.count_levels(totals);
     }
@@ -246,7 +267,7 @@ impl Ledger {
         if self.level > self.thinned {
             self.thinned = self.level;
             let kept = self.connections.values_mut().chain(self.unnumbered.values_mut());
-            kept.chain(finished).for_each(|totals| totals.thin(self.thinned));
+            kept.chain(finished).for_each(|totals| totals.thin(self.thinned, &mut self.spare));
         }
     }
 
@@ -263,7 +284,7 @@ impl Ledger {
             if self.lists(connection) {
                 let numbered = connection & UNNUMBERED == 0;
                 if numbered {
-                    totals.thin(self.level);
+                    totals.thin(self.level, &mut self.spare);
                     self.count_levels(&totals);
                     self.listed += totals.exchanges.len() as u64;
                     self.lists_bytes += totals.exchanges.len() * LISTED;
@@ -378,7 +399,7 @@ impl Ledger {
             reply_bytes: closed.reply_bytes,
             packets: closed.packets,
             request: None,
-            bill: account.lines(),
+            bill: account.lines_in(self.spare.0.pop().unwrap_or_default()),
         };
         let packet = self.packet;
         self.list_of(closed.connection).exchanges.push((packet, exchange));

@@ -2,7 +2,7 @@
 //!
 //! Each shard keeps what may be wanted. What is, in the order of connections and of their bills, is known at the end.
 
-use crate::tally::ledger::{ConnectionTotals, Listing};
+use crate::tally::ledger::{ConnectionTotals, Listing, Spare};
 use crate::tally::thinning::Kept;
 use crate::words::report::{self, Report};
 
@@ -27,7 +27,8 @@ pub(crate) fn put_into(report: &mut Report, mut listed: Vec<Listed>, listing: Li
         return;
     }
     listed.retain(|listed| listed.connection.id != 0);
-    listed.sort_by_key(|listed| listed.connection.id);
+    // Large ones, each moved once.
+    listed.sort_by_cached_key(|listed| listed.connection.id);
     report.omitted.connections = connections - listed.len() as u64;
     let limit = match listing {
         Listing::UpTo(most) => usize::try_from(most).unwrap_or(usize::MAX),
@@ -73,8 +74,9 @@ fn thin(listed: &mut [Listed], from: u32, most: usize) -> u32 {
         kept.add(exchange.level());
     }
     let level = kept.level(from, most);
+    let mut spare = Spare::default();
     for listed in listed {
-        listed.totals.thin(level);
+        listed.totals.thin(level, &mut spare);
     }
     level
 }
