@@ -19,6 +19,9 @@ const MATTERS_PER_MILLE: u64 = 50;
 /// Every connection needs its handshake; only this share says that connections are opened too often.
 const HANDSHAKE_MATTERS_PER_MILLE: u64 = 200;
 
+/// So many times what is shown, a cause that is only possible is named first.
+const DWARFS: i64 = 4;
+
 /// What kind of reason a cause is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
@@ -83,7 +86,7 @@ pub fn answer(report: &Report) -> String {
 }
 
 /// The largest finding, the largest trouble that is more than possible, and the largest that is no more than that. What takes most
-/// of the time is always named; what is only possible never leads.
+/// of the time is always named; what is only possible leads only where it dwarfs the rest, as one of several explanations.
 fn told(report: &Report, first: &Finding, shown: Option<&Finding>, possible: Option<&Finding>) -> String {
     let bare = |finding: &Finding| sentence(report, finding);
     let said = |finding: &Finding| format!("{}{}", bare(finding), place(report, finding));
@@ -92,8 +95,8 @@ fn told(report: &Report, first: &Finding, shown: Option<&Finding>, possible: Opt
         if finding.servers == before.servers { bare(finding) } else { said(finding) }
     };
     let share = percent(first.ns, report.elapsed);
-    let most =
-        if per_mille(first.ns, report.elapsed) >= 500 { "Most of the time" } else { "The largest part" };
+    let is_most = per_mille(first.ns, report.elapsed) >= 500;
+    let most = if is_most { "Most of the time" } else { "The largest part" };
     let most = format!("{most} ({share})");
     match (class(first.cause), shown) {
         (_, Some(finding)) if finding == first => format!("{}.", capital(&said(first))),
@@ -102,6 +105,18 @@ fn told(report: &Report, first: &Finding, shown: Option<&Finding>, possible: Opt
         }
         (Class::Unknown, None) => {
             format!("The packets do not show where most of the time goes: {}.", said(first))
+        }
+        // What is known is little beside it.
+        (_, Some(finding))
+            if first.confidence == Confidence::Possible
+                && is_most
+                && first.ns >= finding.ns.times(DWARFS) =>
+        {
+            format!(
+                "{most} has more than one possible explanation: {}. In addition, {}.",
+                said(first),
+                also(finding, first)
+            )
         }
         (_, Some(finding)) if first.confidence == Confidence::Possible => format!(
             "{}. {most} has more than one possible explanation: {}.",

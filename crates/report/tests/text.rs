@@ -147,6 +147,16 @@ fn the_sentence_says_how_certain_it_is_and_what_is_only_possible_does_not_lead()
         both.contains("Most of the time (66.7 %) has more than one possible explanation: all 20"),
         "{both}"
     );
+    // A tenth that is known does not hide nine tenths that are not.
+    let mostly = answer(&of(vec![
+        with(Confidence::Possible, Cause::SendBuffer, 900),
+        with(Confidence::Likely, Cause::SlowStart, 100),
+    ]));
+    assert!(
+        mostly.starts_with("Most of the time (90.0 %) has more than one possible explanation: all 20")
+            && mostly.contains(". In addition, all 20 exchanges probably wait 100 ms while"),
+        "{mostly}"
+    );
     let small = answer(&of(vec![
         with(Confidence::Certain, Cause::ServerThink, 900),
         with(Confidence::Possible, Cause::Cork, 100),
