@@ -162,7 +162,7 @@ impl Change {
                 Duration::from_nanos(sorted.get(rank.max(1) - 1).copied().unwrap_or(0.0) as i64)
             })
         };
-        let chance = chance::of(&values[0], &values[1]);
+        let chance = chance::of(&values[0], &values[1], p_max);
         let difference = means[1] - means[0];
         let is_noticed = difference.abs() >= NOTICED_NS.max(NOTICED_SHARE * whole.unwrap_or(means[0]));
         let verdict = match chance {
