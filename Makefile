@@ -1,7 +1,7 @@
 # What a developer runs is what CI runs. `make help` lists the targets.
 CARGO ?= cargo
 
-.PHONY: help demo install dist test lint bench live-bench live-hour fix-rounds page page-pictures golden accuracy exam readme corpus public-captures fuzz mutants thresholds tools
+.PHONY: help demo install dist test lint bench live-bench live-hour fix-rounds page book page-pictures golden accuracy exam readme corpus public-captures fuzz mutants thresholds tools
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ fix-rounds: ## 200 changes of a running system that are killed in the middle, 50
 
 page: ## build the HTML page from its sources in page/; needs node and npm
 	page/build.sh
+
+book: ## build the site of docs/ into target/book and follow its links; installs mdbook with pip under target/ where it is missing
+	@python3 tools/book/book.py
 
 page-pictures: tools ## take the screenshots of the docs, and test the page on large captures
 	$(CARGO) build --locked --release -p tcpwhy -p tcpwhy-gen

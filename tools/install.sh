@@ -22,6 +22,7 @@ need lz4 lz4
 need chromium chromium
 need node nodejs
 need npm npm
+python3 -c "import ensurepip" 2>/dev/null || missing="$missing python3-venv"
 [ -n "$missing" ] || exit 0
 
 if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null 2>&1; then
