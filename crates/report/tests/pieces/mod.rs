@@ -1,11 +1,15 @@
 //! Which sentences are in a source? For the tests that look whether each is listed in the documents.
 
+/// Lines with these are about the code.
+const FOR_DEVELOPERS: [&str; 4] = ["expect(", "unreachable!(", "reason = \"", "assert!("];
+
 /// Text between quotation marks, without comments and tests, in pieces between what is put in.
 pub(crate) fn pieces(source: &str) -> Vec<String> {
     let source = source.split("#[cfg(test)]").next().unwrap_or_default();
     let code: String = source
         .lines()
-        .filter(|line| !line.trim_start().starts_with("//") && !line.contains("expect("))
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .filter(|line| !FOR_DEVELOPERS.iter().any(|mark| line.contains(mark)))
         .collect::<Vec<_>>()
         .join("\n");
     let mut literals = Vec::new();

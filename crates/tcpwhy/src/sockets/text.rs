@@ -44,10 +44,14 @@ pub(super) fn look(look: &Look, places: &[Place], at: Duration, args: &SocketsAr
         namespace(&mut out, place, places.len() > 1, args);
     }
     if look.hidden > 0 {
-        let whom = counted(look.hidden.into(), "process");
+        let whom = if look.hidden == 1 {
+            "1 process".to_owned()
+        } else {
+            format!("{} processes", count(look.hidden.into()))
+        };
         let _ = writeln!(
             out,
-            "owners and options of {whom}es' sockets are not to be seen by this user (root sees them)"
+            "owners and options of the sockets of {whom} are not to be seen by this user (root sees them)"
         );
     }
     out
