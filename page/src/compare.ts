@@ -41,9 +41,9 @@ function verdict(of: Change): HTMLElement {
 }
 
 function sentence(of: Change): string {
-  if (of.chance === undefined) return "Fewer than five on one side: no difference can be told from chance."
-  const range = `95 % of resamplings from ${signed(of.chance.low_ns)} to ${signed(of.chance.high_ns)}, p ${of.chance.p.toFixed(4)}`
-  if (of.verdict !== "slower" && of.verdict !== "faster") return `No difference that is more than chance and large enough to be noticed (${range}).`
+  if (of.chance === undefined) return "Fewer than five on one side: too few to test."
+  const range = `95 % range ${signed(of.chance.low_ns)} to ${signed(of.chance.high_ns)}, p ${of.chance.p.toFixed(4)}`
+  if (of.verdict !== "slower" && of.verdict !== "faster") return `No significant difference (${range}).`
   return `${VERDICTS[of.verdict][0].toUpperCase()}${VERDICTS[of.verdict].slice(1)} by ${time(Math.abs(change(of)))}, ${percent(Math.abs(change(of)), of.mean_ns[0])} of what it was (${range}).`
 }
 
@@ -92,7 +92,7 @@ export function compareView(of: Comparison, causes: Cause[]): HTMLElement[] {
       h("h2", { id: `row-${at}` }, `${row.service}, ${row.kind}: ${count(elapsed.counts[0])} before, ${count(elapsed.counts[1])} after `),
       h("p", { class: "sentence" }, verdict(elapsed), ` ${sentence(elapsed)}`),
       bars(row, byName),
-      table("By cause", ["", "before", "after", "change", "less or more, with the range of chance", "more than chance?"], rows, [1, 2, 3]),
+      table("By cause", ["", "before", "after", "change", "change, with its 95 % range", "significant?"], rows, [1, 2, 3]),
       behind("What these causes are", h("dl", {}, ...titles)))
   })
   return [

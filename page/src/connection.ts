@@ -44,7 +44,7 @@ export function connectionView(context: Context): HTMLElement {
     else if (context.more !== null) {
       const said = h("p", { role: "status", class: "notice" }, "Its packets are read from the capture …")
       place.append(said)
-      void context.more.askPackets(c).then((came) => (came ? draw(jump) : (said.textContent = "Its packets cannot be had.")))
+      void context.more.askPackets(c).then((came) => (came ? draw(jump) : (said.textContent = "Its packets are not available.")))
     } else place.append(h("p", {}, "Its packets are not in this file, which draws the connections that findings cite and the most expensive ones. To see them:"), command(`${data.page.again} --connection ${c}`))
     if (x !== null && packets !== undefined) place.append(ladder(within, c, x) ?? h("p", { class: "quiet" }, `No packets were kept of exchange ${x}.`))
     if (jump) place.querySelector<HTMLElement>(x === null || !packets ? "h2" : ".ladder-box")?.scrollIntoView({ block: "start" })
@@ -82,12 +82,12 @@ function graph(context: Context, packets: Packets, at: number): HTMLElement[] {
   return [
     h("fieldset", { class: "direction" }, h("legend", {}, "Time-sequence graph of"), ...radio),
     place,
-    h("p", { class: "quiet" }, `${merged}${omitted}Drag to zoom, double-click for all; the bands behind are exchanges, coloured by what most of each was: click one to see its packets.`),
+    h("p", { class: "quiet" }, `${merged}${omitted}Drag to zoom, double-click for all; the bands behind are exchanges, coloured by main cause: click one to see its packets.`),
   ]
 }
 
 const STROKES: [string, string, string][] = [
-  ["data", "--text", "M0 6H14"], ["sent again", "--again", "M0 6H14M7 2V10"], ["acknowledged", "--acked", "M0 9H7V3H14"], ["duplicate acknowledgement", "--acked", "M7 2V10"], ["window's edge", "--edge", "M0 9H7V3H14"], ["SACK block", "--sack", "M7 0V3M7 5V8M7 10V12"],
+  ["data", "--text", "M0 6H14"], ["retransmitted", "--again", "M0 6H14M7 2V10"], ["acknowledged", "--acked", "M0 9H7V3H14"], ["duplicate acknowledgement", "--acked", "M7 2V10"], ["window's edge", "--edge", "M0 9H7V3H14"], ["SACK block", "--sack", "M7 0V3M7 5V8M7 10V12"],
 ]
 
 function direction(context: Context, whole: Packets, at: number, from: number): HTMLElement[] {
@@ -177,7 +177,7 @@ function direction(context: Context, whole: Packets, at: number, from: number): 
     const many = packets.count[piece.row] > 1 ? `${counted(packets.count[piece.row], "packet")} from frame` : "frame"
     const [flight, delay] = [of.flight[nearestIn(flightTimes, t)], of.delays[nearestIn(delayTimes, t)]]
     const more = [flight && `${bytes(flight.bytes)} in flight`, delay && `acknowledged after ${time(delay.ns)}`].filter((part) => part !== undefined)
-    hover.textContent = `${time(piece.t - first)}: ${many} ${packets.packet[piece.row]}, bytes ${count(piece.from)} to ${count(piece.to)}${piece.again ? ", sent again" : ""}${more.length > 0 ? `; around it ${more.join(", ")}` : ""}`
+    hover.textContent = `${time(piece.t - first)}: ${many} ${packets.packet[piece.row]}, bytes ${count(piece.from)} to ${count(piece.to)}${piece.again ? ", retransmitted" : ""}${more.length > 0 ? `; around it ${more.join(", ")}` : ""}`
     hover.dataset.packet = String(packets.packet[piece.row])
   }
   const move = (part: number) => zoom([range[0] + part * (range[1] - range[0]), range[1] + part * (range[1] - range[0])])
@@ -209,7 +209,7 @@ function direction(context: Context, whole: Packets, at: number, from: number): 
   return [
     h("p", { class: "buttons" }, button("Zoom in", "+"), button("Zoom out", "-"), button("Left", "ArrowLeft"), button("Right", "ArrowRight"), button("All", "0")),
     box, hover,
-    h("p", {}, `${counted(of.packets, "packet")}, ${counted(of.resent, "packet")} sent again, ${counted(of.acks.filter((step) => step.again > 0).length, "duplicate acknowledgement")}, ${counted(of.sacks.length, "SACK block")}.`),
+    h("p", {}, `${counted(of.packets, "packet")}, ${counted(of.resent, "packet")} retransmitted, ${counted(of.acks.filter((step) => step.again > 0).length, "duplicate acknowledgement")}, ${counted(of.sacks.length, "SACK block")}.`),
     behind(some("Its exchanges", exchangeRows, bands.length), table("Exchanges of the connection", ["n", "at", "elapsed", "mostly"], exchangeRows, [1, 2])),
     ...(roundRows.length > 0 ? [behind(some("Round trips of the transfers", roundRows, rounds.start_ns.length), table("What each round trip carried", ["exchange", "at", "in flight", "window", "took", "mostly"], roundRows, [2, 3, 4]))] : []),
     behind(some("Its packets", packetRows, whole.packet.length), table("Packets of the connection", ["at", "frame", "packets", "from", "says"], packetRows, [0, 1, 2])),

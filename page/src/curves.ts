@@ -84,7 +84,7 @@ export function curves(context: Context, packets: Packets, of: Stream, other: St
   if (rounds.start_ns.length > 0) {
     const most = rounds.flight_bytes.reduce((a, b) => Math.max(a, b), 1)
     all.push({
-      view: "rounds", name: "Bytes in flight by round trip, coloured by what most of it was", tall: 130, legend: [],
+      view: "rounds", name: "Bytes in flight by round trip, coloured by main cause", tall: 130, legend: [],
       options: { axis: bytesAxis, y: { auto: false, range: () => [0, most * 1.08] }, series: [{}, none], draw: (u) => paintRounds(u, context, rounds) },
       data: [ends, [0, most]],
     })

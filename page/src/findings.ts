@@ -1,4 +1,4 @@
-// What is to be done? Each finding in the order of cost, drawn packet by packet where it shows best, with the fixes in the words of the reader's stack.
+// What is to be done? Each finding in the order of cost, drawn packet by packet where it shows best, with the fixes for the reader's stack.
 
 import { swatch } from "./bill"
 import { behind, command, copies, h } from "./dom"
@@ -6,7 +6,7 @@ import { ladder } from "./ladder"
 import type { Finding, Remedy } from "./load"
 import { remembered } from "./state"
 import type { Context } from "./view"
-import { count, percent, sure, time } from "./words"
+import { confidence, count, percent, time } from "./words"
 
 /** So many are drawn; the others stand in the list. */
 const DRAWN = 6
@@ -17,6 +17,7 @@ const SHOWN = 4
 
 function saving(remedy: Remedy): string {
   if (remedy.saves_ns === null || remedy.saves_ns <= 0) return ""
+  if ((remedy.saves_least_ns ?? 0) > 0) return ` Saves ${time(remedy.saves_least_ns!)} to ${time(remedy.saves_ns)}.`
   return ` Saves ${remedy.saves_kind === "at-most" ? "at most" : "about"} ${time(remedy.saves_ns)}.`
 }
 
@@ -32,9 +33,9 @@ function fixes(finding: Finding, stack: string): HTMLElement {
     return h("li", {},
       h("p", {}, `${remedy.what}.`, h("strong", {}, saving(remedy))),
       remedy.caveat && h("p", { class: "quiet" }, remedy.caveat),
-      none && h("p", { class: "quiet" }, `No words for ${stack}; choose another stack.`),
+      none && h("p", { class: "quiet" }, `Nothing for ${stack}; choose another stack.`),
       how.length > 0 && words(how.slice(0, stack === "" ? SHOWN : undefined)),
-      stack === "" && how.length > SHOWN && behind(`In the words of ${how.length - SHOWN} more`, words(how.slice(SHOWN))))
+      stack === "" && how.length > SHOWN && behind(`${how.length - SHOWN} more stacks`, words(how.slice(SHOWN))))
   })
   return h("ol", { class: "fixes" }, ...items)
 }
@@ -64,7 +65,7 @@ export function findingsView(context: Context): HTMLElement {
     const picture = h("div")
     const open = at < DRAWN && (matters || at === 0)
     const body = [
-      h("p", {}, `${time(finding.ns)} in all, ${percent(finding.ns, data.report.elapsed_ns)} of the time; median ${time(finding.p50_ns)}, p99 ${time(finding.p99_ns)}, longest ${time(finding.max_ns)}, on ${count(finding.hits)} of ${count(finding.of)}; ${sure[finding.confidence]}.`),
+      h("p", {}, `${time(finding.ns)} in all, ${percent(finding.ns, data.report.elapsed_ns)} of the time; median ${time(finding.p50_ns)}, p99 ${time(finding.p99_ns)}, longest ${time(finding.max_ns)}, on ${count(finding.hits)} of ${count(finding.of)}; ${confidence[finding.confidence]}.`),
       picture,
       h("p", {}, h("button", { type: "button", click: () => store.change({ c: connection, x: exchange }) }, `Show connection ${connection}`), " ",
         h("button", { type: "button", click: () => store.change({ cause: finding.cause, service: finding.servers === undefined ? finding.endpoint : null }) }, "Select its exchanges")),
@@ -88,7 +89,7 @@ export function findingsView(context: Context): HTMLElement {
   const rest = articles.slice(first.length)
   return h("section", { "aria-labelledby": "findings-head", id: "findings" },
     h("h2", { id: "findings-head" }, "What to act on"),
-    findings.length === 0 ? h("p", {}, "No finding.") : h("p", {}, h("label", { for: "stack" }, "Fixes in the words of "), select),
+    findings.length === 0 ? h("p", {}, "No finding.") : h("p", {}, h("label", { for: "stack" }, "Fixes for "), select),
     ...first,
     rest.length > 0 && h("div", { class: "rest" }, h("h3", {}, "Also billed, less to gain"), ...rest.slice(0, LISTED), rest.length > LISTED && behind(`${count(rest.length - LISTED)} more`, ...rest.slice(LISTED))))
 }

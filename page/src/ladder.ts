@@ -36,7 +36,7 @@ export function said(packets: Packets, row: number): string {
 
 export function trigger(packets: Packets, row: number): string {
   const side = packets.from[row] === 0 ? "client" : "server"
-  return [`${side} writes`, `released by #${packets.released_by[row]}`, "a timer ran out", "same burst", ""][packets.trigger[row]]
+  return [`${side} writes`, `released by #${packets.released_by[row]}`, "a timer expired", "same burst", ""][packets.trigger[row]]
 }
 
 function gapsOf(packets: Packets): Map<number, Gap[]> {

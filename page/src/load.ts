@@ -46,6 +46,7 @@ export interface Remedy {
   side: string
   what: string
   saves_ns: number | null
+  saves_least_ns?: number
   saves_kind: "estimate" | "at-most" | "unknown"
   caveat?: string
   how: { stack: string; text: string }[]

@@ -14,7 +14,7 @@ import { scatterView } from "./scatter"
 import { spreadView } from "./spread"
 import { remembered, Store } from "./state"
 import type { Context } from "./view"
-import { clock, counted, count, sure, time } from "./words"
+import { clock, counted, confidence, count, time } from "./words"
 
 function head(data: Data): HTMLElement {
   const { report, page } = data
@@ -29,10 +29,10 @@ function head(data: Data): HTMLElement {
       h("nav", { "aria-label": "Parts of the page" }, ...[["bill", "Bill"], ["findings", "To act on"], ["time", "Over time"], ["connection", "Connection"]].map(([id, name]) =>
         h("button", { type: "button", class: "link", click: () => document.getElementById(id)?.scrollIntoView() }, name))), themes()),
     h("h1", { id: "answer" }, report.answer),
-    report.findings.length > 0 && h("p", { class: "badges" }, h("span", { class: `badge is-${report.findings[0].confidence}` }, sure[report.findings[0].confidence])),
+    report.findings.length > 0 && h("p", { class: "badges" }, h("span", { class: `badge is-${report.findings[0].confidence}` }, confidence[report.findings[0].confidence])),
     h("p", { class: "facts" }, `${capture.path}: ${counted(capture.packets, "packet")} in ${time(page.span_ns)} from ${clock(page.origin, page.offset_s, 0)} on ${page.origin.slice(0, 10)}; billed ${time(report.elapsed_ns)}: ${counted(report.exchanges, "exchange")}, ${counted(report.setups, "setup")}, ${counted(report.one_way, "one-way message")}, ${counted(report.subscriptions, "subscription")}.`),
     page.anonymized && h("p", { class: "notice" }, "Anonymized: addresses are replaced, consistently within what was written with the same key; times, sizes and structure are those of the capture."),
-    limits.length > 0 && h("details", {}, h("summary", {}, "What limits what can be said"), h("ul", {}, ...limits.map((limit) => h("li", {}, limit as string)))))
+    limits.length > 0 && h("details", {}, h("summary", {}, "Limits of this capture"), h("ul", {}, ...limits.map((limit) => h("li", {}, limit as string)))))
 }
 
 function themes(): HTMLElement {

@@ -67,8 +67,8 @@ export function spreadView(context: Context): HTMLElement {
       return [name, time(elapsed), h("div", { class: "stack-room" }, stack), words]
     })
     place.replaceChildren(
-      h("h3", {}, "How the times are spread"),
-      h("figure", {}, picture, h("figcaption", { class: "quiet" }, "Exchanges by elapsed time, coloured by what took most of each.")),
+      h("h3", {}, "Distribution"),
+      h("figure", {}, picture, h("figcaption", { class: "quiet" }, "Exchanges by elapsed time, coloured by main cause.")),
       behind("The histogram as a table", table("Exchanges by elapsed time", ["from", "to", "exchanges", "mostly"], bins.map((bin, at) => {
         const mostly = causes.reduce((best, cause) => (bin[cause.at] > (bin[best] ?? 0) ? cause.at : best), -1)
         return [edge(first + at), edge(first + at + 1), count(totals[at]), mostly < 0 ? "" : causes[mostly].name]

@@ -48,8 +48,8 @@ export function clock(origin: string, offsetS: number, ns: number): string {
 export const kinds = ["setup", "exchange", "one-way", "subscription"]
 export const sides = ["client", "server", "path", "unknown"]
 export const confidences = ["possible", "likely", "certain"]
-export const sure: Record<string, string> = {
-  certain: "certain: the packets leave no other reading",
-  likely: "likely: the usual reading of these packets",
-  possible: "possible: something else would fit as well",
+export const confidence: Record<string, string> = {
+  certain: "certain: the packets allow no other explanation",
+  likely: "likely: the usual explanation of such packets",
+  possible: "possible: other explanations fit as well",
 }

@@ -70,6 +70,37 @@ fn what_people_read_has_the_words_of_the_field() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// What is between quotation marks and behind `${}` in a line of TypeScript.
+fn shown_by_the_page(line: &str) -> String {
+    let mut shown = String::new();
+    for (at, part) in line.split(['"', '`']).enumerate() {
+        if at % 2 == 1 {
+            // What is put in is code; its end may be on the other side of a quotation mark.
+            let plain = part.split("${").map(|part| part.split('}').next_back().unwrap_or(part));
+            shown += &plain.collect::<Vec<_>>().join(" ");
+            shown.push('\n');
+        }
+    }
+    shown
+}
+
+#[test]
+fn the_page_has_the_words_of_the_field() {
+    let mut wrong = Vec::new();
+    let mut read = 0;
+    for entry in fs::read_dir(root().join("page/src")).expect("a folder").flatten() {
+        let path = entry.path();
+        let text = fs::read_to_string(&path).expect("a text");
+        for line in text.lines().filter(|line| !line.trim_start().starts_with("//")) {
+            wrong.extend(found(&path.display().to_string(), &shown_by_the_page(line)));
+        }
+        read += 1;
+    }
+    assert!(read > 15, "{read} files");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert_eq!(shown_by_the_page("h(\"p\", `it ${felt} was`)"), "p\nit   was\n");
+}
+
 #[test]
 fn help_and_explanations_have_the_words_of_the_field() {
     let printed = |args: &[&str]| {
