@@ -2,7 +2,8 @@
 //
 // node test/browser.mjs CASES.json: a list of {name, page, json, ladder, shots}; `json` is what `read --json` prints, `ladder` the same of
 // the first finding's connection, `shots` a folder for screenshots, of the views in `of`. A case with `url` is served there, one with `kind`
-// "compare" is of two captures, and `json` what `compare --json` prints. Prints what failed, and how long pictures took.
+// "compare" is of two captures, and `json` what `compare --json` prints; of one with `within` the first picture and a zoom may take so many
+// milliseconds. Prints what failed, and how long pictures took.
 
 import assert from "node:assert/strict"
 import { readFileSync } from "node:fs"
@@ -24,7 +25,7 @@ const documents = new Map()
 let failed = 0
 
 const views = { answer, bill, findings, scatter, groups, sequence, curves, tables, remembered, phone, dark, hostileFragment }
-const kinds = { compare: { compared, phone, dark }, served: { asked } }
+const kinds = { compare: { compared, phone, dark }, served: { asked }, transfer: { zoomed } }
 
 for (const one of cases) {
   const view = await open(one.page, one.url)
@@ -77,12 +78,13 @@ function drawn(page, selector, key) {
   }), [selector, key])
 }
 
-async function answer({ page, data, wrong }, { json, name }) {
+async function answer({ page, data, wrong }, { json, name, within }) {
   const errors = validate(data) ? [] : validate.errors
   assert.deepEqual(errors, [])
   assert.equal(await page.textContent("h1"), readJson(json).answer)
   const first = await page.evaluate(() => performance.getEntriesByName("first-picture")[0].startTime)
   console.log(`${name}: first picture after ${first.toFixed(0)} ms`)
+  if (within !== undefined) assert.ok(first < within.first, `the first picture came after ${first} ms`)
   assert.deepEqual(wrong, [])
 }
 
@@ -197,7 +199,7 @@ async function groups({ page }, { json }) {
   for (const [server, count] of rows) assert.equal(Number(count.replaceAll(",", "")), byServer.get(server), server)
 }
 
-async function sequence(view, { json, ladder, name, shots, of }) {
+async function sequence(view, { json, ladder, name, shots, of, within }) {
   const { page, data } = view
   const document = readJson(json)
   if (document.findings.length === 0) return
@@ -219,6 +221,7 @@ async function sequence(view, { json, ladder, name, shots, of }) {
   for (let i = 0; i < 6; i++) {
     const took = await drawn(page, box, "+")
     if (i === 0) console.log(`${name}: a zoom drawn after ${took.toFixed(0)} ms`)
+    if (within !== undefined) assert.ok(took < within.zoom, `a zoom took ${took} ms`)
   }
   const [min, max] = (await plot.getAttribute("data-range")).split(" ").map(Number)
   const at = numbers(packets.at_ns)
@@ -332,6 +335,33 @@ async function asked(view, { name }) {
   assert.equal(Number(await page.getAttribute("[data-view=sequence]", "data-drawn")), from.filter((end, row) => end === side && len[row] > 0).length)
   assert.ok(await plot.isVisible())
   await noViolations(page)
+  assert.deepEqual(wrong, [])
+}
+
+/** A long transfer that is served has strokes of several packets; zoomed into, it asks for each of them. */
+async function zoomed(view, { name }) {
+  const { page, url, wrong } = view
+  const whole = JSON.parse(gunzipSync(Buffer.from((await (await fetch(url)).text()).match(/id="data">([^<]*)</)[1], "base64"))).packets[0]
+  assert.ok(whole.merged_ns > 0, "there are more packets than the page draws")
+  await go(view, `#c=${whole.id}`)
+  await page.waitForSelector("[data-view=sequence][data-drawn]")
+  const plot = page.locator("[data-view=sequence]")
+  const rows = (packets, [min, max], side) => {
+    const [at, from, len] = [packets.at_ns, packets.from, packets.len].map(numbers)
+    return at.filter((t, row) => t >= min && t <= max && from[row] === side && len[row] > 0).length
+  }
+  for (let i = 0; i < 5; i++) await drawn(page, "#connection [role=application]", "+")
+  const start = Date.now()
+  const range = (await plot.getAttribute("data-range")).split(" ").map(Number)
+  const side = (await plot.getAttribute("data-from")) === "client" ? 0 : 1
+  const part = (await (await fetch(`${url}data?connection=${whole.id}&from=${Math.floor(range[0])}&to=${Math.ceil(range[1])}`)).json()).packets[0]
+  const each = rows(part, range, side)
+  assert.ok(part.merged_ns === 0 && each > rows(whole, range, side), `${each} packets instead of ${rows(whole, range, side)} strokes`)
+  await page.waitForFunction((count) => Number(document.querySelector("[data-view=sequence]").dataset.drawn) === count, each)
+  console.log(`${name}: ${each} packets instead of ${rows(whole, range, side)} strokes drawn ${Date.now() - start} ms after the last zoom`)
+  await drawn(page, "#connection [role=application]", "0")
+  const all = rows(whole, [-Infinity, Infinity], side)
+  await page.waitForFunction((count) => Number(document.querySelector("[data-view=sequence]").dataset.drawn) === count, all)
   assert.deepEqual(wrong, [])
 }
 

@@ -143,11 +143,15 @@ fn every_view_draws_what_the_json_says() {
     let [before, after] =
         ["split", "split+one-write"].map(|name| corpus(&format!("lab/{name}/client.pcapng.zst")));
     let long = folder.join("long.pcap");
-    generate(&long, 200_000);
+    generate(&long, Shape::Rpc, 2_000, 200_000);
     let served = Served::start(&long, &[]);
+    let transfer = folder.join("transfer.pcap");
+    generate(&transfer, Shape::Bulk, 1, 200_000);
+    let transfer = Served::start(&transfer, &[]);
     let more = [
         compared(folder, "compared", [&before, &after], &[]),
         value!({ "name": "served", "kind": "served", "url": served.url }),
+        value!({ "name": "served transfer", "kind": "transfer", "url": transfer.url }),
     ];
     drive(folder, &[&cases[..], &more[..]].concat());
 }
@@ -165,10 +169,10 @@ fn compared(folder: &Path, name: &str, captures: [&Path; 2], of: &[&str]) -> Val
     })
 }
 
-/// Requests and replies of 2,000 connections.
-fn generate(to: &Path, packets: u64) {
-    let mut capture = Generator::new(Shape::Rpc, packets, 1).with_connections(2_000);
-    let mut writer = PcapWriter::new(LinkType::ETHERNET, Shape::Rpc.snaplen());
+/// A capture of so many connections.
+fn generate(to: &Path, shape: Shape, connections: u64, packets: u64) {
+    let mut capture = Generator::new(shape, packets, 1).with_connections(connections);
+    let mut writer = PcapWriter::new(LinkType::ETHERNET, shape.snaplen());
     while let Some(packet) = capture.next() {
         writer.packet(packet.at, packet.original_len, packet.data);
     }
@@ -252,7 +256,7 @@ fn pictures_of_the_docs_and_large_captures() {
     let demo = root().join("corpus/demo/split.pcapng");
     let ends = lossy(folder);
     let rpc = generated("rpc.pcap", &["rpc", "--packets", "200000", "--connections", "2000"]);
-    let cases = [
+    let mut cases = [
         case(folder, "demo", &[demo], &["page", "dark"]),
         case(folder, "transfer", &ends[1..], &["connection"]),
         case(folder, "both-ends", &ends, &[]),
@@ -264,5 +268,7 @@ fn pictures_of_the_docs_and_large_captures() {
             &["scatter"],
         ),
     ];
+    // What is promised of the largest, in milliseconds.
+    cases[4]["within"] = value!({ "first": 1_000, "zoom": 100 });
     drive(folder, &cases);
 }
