@@ -2,14 +2,17 @@
 //! applications' own clocks and by what its scenario must come to. Needs no root: the captures are in the repository.
 #![cfg(target_os = "linux")]
 
+mod bills;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use tcpwhy::input::{self, Inputs};
 use tcpwhy::judge::{End, judge};
-use tcpwhy_core::{Analysis, Cause, Listing, Options, Report};
+use tcpwhy_core::Cause;
 use tcpwhy_lab::scenario::{Expect, Scenario};
 use tcpwhy_lab::truth::Truth;
+
+use bills::bill;
 
 /// What is not right yet: recording, end, and what is wrong. One that has become right must be taken off.
 const KNOWN: &[(&str, &str, &str)] = &[
@@ -143,15 +146,4 @@ fn expectations(name: &str, truth: &Truth) -> Expect {
         .or_else(|_| Scenario::parse(name, definition, None, &[]))
         .unwrap_or_else(|error| panic!("{error}"))
         .expect
-}
-
-fn bill(capture: &Path) -> Report {
-    let mut analysis = Analysis::new(Options { listing: Listing::UpTo(u64::MAX), ..Options::default() });
-    let summary = Inputs::open(&[capture]).for_each_captured(
-        &input::Options::default(),
-        |_| {},
-        |segment, captured| analysis.on_captured(segment, captured),
-    );
-    assert!(!summary.is_failure() && !summary.truncated(), "{}: {summary:?}", capture.display());
-    analysis.finish()
 }

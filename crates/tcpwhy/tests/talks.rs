@@ -3,12 +3,15 @@
 //! as long as the asker says, at either end; and for what else is billed nobody waited longer than its own way.
 #![cfg(target_os = "linux")]
 
+mod bills;
+
 use std::path::{Path, PathBuf};
 
-use tcpwhy::input::{self, Inputs};
 use tcpwhy_core::report::{Confidence, Exchange, Kind};
-use tcpwhy_core::{Analysis, Cause, Listing, Options, Report};
+use tcpwhy_core::{Cause, Report};
 use tcpwhy_wire::{Duration, Instant};
+
+use bills::bill;
 
 /// A bill may differ from the asker's clock by this, or by a fiftieth.
 const TOLERANCE: Duration = Duration::from_millis(1);
@@ -125,15 +128,4 @@ fn talks() -> Vec<PathBuf> {
     dirs.retain(|dir| dir.is_dir());
     dirs.sort();
     dirs
-}
-
-fn bill(capture: &Path) -> Report {
-    let mut analysis = Analysis::new(Options { listing: Listing::UpTo(u64::MAX), ..Options::default() });
-    let summary = Inputs::open(&[capture]).for_each_captured(
-        &input::Options::default(),
-        |_| {},
-        |segment, captured| analysis.on_captured(segment, captured),
-    );
-    assert!(!summary.is_failure() && !summary.truncated(), "{}: {summary:?}", capture.display());
-    analysis.finish()
 }

@@ -259,14 +259,26 @@ fn beyond(expected: Span, measured: Duration) -> Option<String> {
 
 /// The load of the last minute and the processors, where it is more than the laboratory makes by itself: figures are worth less then.
 fn load() -> Option<(f64, u64)> {
-    let load: f64 = std::fs::read_to_string("/proc/loadavg").ok()?.split(' ').next()?.parse().ok()?;
     let processors = std::thread::available_parallelism().ok()?.get() as u64;
+    too_much(&std::fs::read_to_string("/proc/loadavg").ok()?, processors)
+}
+
+/// The same of what the kernel says (proc_loadavg(5)).
+fn too_much(loadavg: &str, processors: u64) -> Option<(f64, u64)> {
+    let load: f64 = loadavg.split(' ').next()?.parse().ok()?;
     (load > 1.5 * processors as f64).then_some((load, processors))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_load_is_said_where_the_laboratory_does_not_make_it() {
+        assert_eq!(too_much("2.90 1.00 0.50 1/200 4242", 2), None);
+        assert_eq!(too_much("3.10 1.00 0.50 1/200 4242", 2), Some((3.1, 2)));
+        assert_eq!(too_much("", 2), None);
+    }
 
     #[test]
     fn what_is_not_as_expected_says_by_how_much() {
