@@ -14,6 +14,8 @@ use crate::columns::Column;
 
 /// Rows of one connection at most, about.
 const ROWS_MAX: usize = 60_000;
+/// A wait that is so small a part of what a row may reach over is not drawn.
+const LITTLE: i64 = 4;
 /// Rounds of one connection at most.
 const ROUNDS_MAX: usize = 4_000;
 
@@ -203,8 +205,8 @@ impl Rounds {
     }
 }
 
-/// Rows of packets: each direction's packets go on one row as long as they follow each other without anything to say about them,
-/// and within so long a time.
+/// Rows of packets: each direction's packets go on one row as long as they follow each other without anything to say about them but
+/// little waits, and within so long a time.
 fn rows<'a>(ladder: &'a [Rung], sacks: &Sacks, within: Duration) -> Vec<Row<'a>> {
     let mut rows: Vec<Row<'a>> = Vec::new();
     let mut open: [Option<usize>; 2] = [None, None];
@@ -221,7 +223,8 @@ fn rows<'a>(ladder: &'a [Rung], sacks: &Sacks, within: Duration) -> Vec<Row<'a>>
                 && goes_on
                 && is_alike
                 && acks_on
-                && rung.billed.is_empty()
+                // Where the link spaces a transfer, each packet has waited a little.
+                && rung.billed.iter().all(|(_, span)| span.times(LITTLE) <= within)
                 && !sacks.contains_key(&rung.packet)
                 && !sacks.contains_key(&row.last.packet)
         });

@@ -143,10 +143,10 @@ fn every_view_draws_what_the_json_says() {
     let [before, after] =
         ["split", "split+one-write"].map(|name| corpus(&format!("lab/{name}/client.pcapng.zst")));
     let long = folder.join("long.pcap");
-    generate(&long, Shape::Rpc, 2_000, 200_000);
+    generate(&long, 200_000);
     let served = Served::start(&long, &[]);
     let transfer = folder.join("transfer.pcap");
-    generate(&transfer, Shape::Bulk, 1, 200_000);
+    write_transfer(&transfer);
     let transfer = Served::start(&transfer, &[]);
     let more = [
         compared(folder, "compared", [&before, &after], &[]),
@@ -169,12 +169,49 @@ fn compared(folder: &Path, name: &str, captures: [&Path; 2], of: &[&str]) -> Val
     })
 }
 
-/// A capture of so many connections.
-fn generate(to: &Path, shape: Shape, connections: u64, packets: u64) {
-    let mut capture = Generator::new(shape, packets, 1).with_connections(connections);
-    let mut writer = PcapWriter::new(LinkType::ETHERNET, shape.snaplen());
+/// Requests and replies of 2,000 connections.
+fn generate(to: &Path, packets: u64) {
+    let mut capture = Generator::new(Shape::Rpc, packets, 1).with_connections(2_000);
+    let mut writer = PcapWriter::new(LinkType::ETHERNET, Shape::Rpc.snaplen());
     while let Some(packet) = capture.next() {
         writer.packet(packet.at, packet.original_len, packet.data);
+    }
+    let written = fs::write(to, writer.bytes());
+    assert!(written.is_ok(), "{written:?}");
+}
+
+/// 80 MB in segments of 1,000 bytes, each second one acknowledged: more packets than a page draws of one connection.
+fn write_transfer(to: &Path) {
+    let mut writer = PcapWriter::new(LinkType::ETHERNET, 96);
+    let mut ns = 1_800_000_000_000_000_000;
+    let mut send = |is_server: bool, [seq, ack]: [u32; 2], flags: u8, len: u16| {
+        let mut frame = [0; 54];
+        frame[12..14].copy_from_slice(&[8, 0]);
+        frame[14] = 0x45;
+        frame[16..18].copy_from_slice(&(40 + len).to_be_bytes());
+        frame[22..24].copy_from_slice(&[64, 6]);
+        let (from, to) =
+            if is_server { ([10, 0, 0, 2], [10, 0, 0, 1]) } else { ([10, 0, 0, 1], [10, 0, 0, 2]) };
+        frame[26..30].copy_from_slice(&from);
+        frame[30..34].copy_from_slice(&to);
+        let ports: [u16; 2] = if is_server { [8080, 50_000] } else { [50_000, 8080] };
+        frame[34..36].copy_from_slice(&ports[0].to_be_bytes());
+        frame[36..38].copy_from_slice(&ports[1].to_be_bytes());
+        frame[38..42].copy_from_slice(&seq.to_be_bytes());
+        frame[42..46].copy_from_slice(&ack.to_be_bytes());
+        frame[46..50].copy_from_slice(&[0x50, flags, 0xff, 0xff]);
+        ns += 10_000;
+        writer.packet(tcpwhy_wire::Instant::from_nanos(ns), 54 + u32::from(len), &frame);
+    };
+    send(false, [0, 0], 2, 0);
+    send(true, [0, 1], 0x12, 0);
+    send(false, [1, 1], 0x10, 0);
+    send(false, [1, 1], 0x18, 100);
+    for segment in 0..80_000 {
+        send(true, [1 + 1_000 * segment, 101], 0x10, 1_000);
+        if segment % 2 == 1 {
+            send(false, [101, 1_001 + 1_000 * segment], 0x10, 0);
+        }
     }
     let written = fs::write(to, writer.bytes());
     assert!(written.is_ok(), "{written:?}");
