@@ -13,6 +13,18 @@ pub struct Column {
     pub rank: u8,
 }
 
+impl Column {
+    /// A column of words.
+    pub const fn text(head: &'static str, rank: u8) -> Self {
+        Self { head, is_number: false, rank }
+    }
+
+    /// A column of numbers.
+    pub const fn number(head: &'static str, rank: u8) -> Self {
+        Self { head, is_number: true, rank }
+    }
+}
+
 /// The head and a line for each row, none wider than `width`.
 pub fn table<const N: usize>(columns: &[Column; N], rows: &[[String; N]], width: usize) -> Vec<String> {
     let mut widths: [usize; N] = columns.map(|column| column.head.width());
@@ -91,11 +103,8 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
 mod tests {
     use super::*;
 
-    const COLUMNS: [Column; 3] = [
-        Column { head: "cause", is_number: false, rank: 0 },
-        Column { head: "share", is_number: true, rank: 1 },
-        Column { head: "sure", is_number: false, rank: 2 },
-    ];
+    const COLUMNS: [Column; 3] =
+        [Column::text("cause", 0), Column::number("share", 1), Column::text("sure", 2)];
 
     fn rows() -> Vec<[String; 3]> {
         vec![["nagle".to_owned(), "9.1 %".to_owned(), "likely".to_owned()]]

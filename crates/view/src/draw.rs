@@ -16,25 +16,25 @@ use crate::pages::{Page, Text};
 use crate::state::{Connection, Prompt, State};
 
 const FINDINGS: [Column; 9] = [
-    Column { head: "cause", is_number: false, rank: 0 },
-    Column { head: "whose", is_number: false, rank: 0 },
-    Column { head: "share", is_number: true, rank: 1 },
-    Column { head: "median", is_number: true, rank: 2 },
-    Column { head: "p99", is_number: true, rank: 6 },
-    Column { head: "exchanges", is_number: true, rank: 5 },
-    Column { head: "lately", is_number: true, rank: 3 },
-    Column { head: "trend", is_number: false, rank: 4 },
-    Column { head: "confidence", is_number: false, rank: 7 },
+    Column::text("cause", 0),
+    Column::text("whose", 0),
+    Column::number("share", 1),
+    Column::number("median", 2),
+    Column::number("p99", 6),
+    Column::number("exchanges", 5),
+    Column::number("lately", 3),
+    Column::text("trend", 4),
+    Column::text("confidence", 7),
 ];
 
 const CONNECTIONS: [Column; 7] = [
-    Column { head: "client", is_number: false, rank: 0 },
-    Column { head: "server", is_number: false, rank: 2 },
-    Column { head: "time", is_number: true, rank: 1 },
-    Column { head: "exchanges", is_number: true, rank: 3 },
-    Column { head: "slowest", is_number: true, rank: 4 },
-    Column { head: "packets", is_number: true, rank: 5 },
-    Column { head: "most of it", is_number: false, rank: 1 },
+    Column::text("client", 0),
+    Column::text("server", 2),
+    Column::number("time", 1),
+    Column::number("exchanges", 3),
+    Column::number("slowest", 4),
+    Column::number("packets", 5),
+    Column::text("most of it", 1),
 ];
 
 /// Lines below the table of findings that tell more of the selected one, where there is room.
