@@ -16,19 +16,23 @@ trap 'rm -r "$place"' EXIT
 redis-server --port 6379 --save "" --appendonly no --logfile "" --dir "$place" >/dev/null &
 until redis-cli -p 6379 ping >/dev/null 2>&1; do sleep 0.1; done
 load() { redis-benchmark -p 6379 -t ping_mbulk -n "$requests" -c 20 --csv | tail -1 >>"$place/$1"; }
+# Loopback: what is received is what passes.
+segments() { awk '/^Tcp: [0-9]/ { print $11 }' /proc/net/snmp; }
 load warm
 for _ in $(seq "$runs"); do
     load without
     /usr/bin/time -a -o "$place/cpu" -f "%e %U %S %M" "$tcpwhy" live -i lo --json port 6379 >"$place/said" 2>"$place/err" &
     sleep 0.7
+    before=$(segments)
     load with
+    echo "$(($(segments) - before))" >>"$place/passed"
     # The one that was started, below time(1).
     kill -INT "$(pgrep -P $! | head -1)"
     wait $! || true
     cat "$place/err" >>"$place/lost"
-    tail -1 "$place/said" >>"$place/ends"
+    grep -v tcpwhy.live/1 "$place/said" | python3 -c 'import json, sys; print(json.load(sys.stdin)["capture"]["packets"])' >>"$place/read"
 done
-echo "median of $runs runs of $(printf "%'d" "$requests") requests, $(uname -sr), $(nproc) processors"
+echo "median of $runs runs of $requests requests, $(uname -sr), $(nproc) processors"
 python3 - "$place" <<'P'
 import csv, json, re, statistics, sys
 place = sys.argv[1]
@@ -43,9 +47,6 @@ times = [[float(value) for value in line.split()] for line in open(f"{place}/cpu
 elapsed, user, system, memory = (statistics.median(column) for column in zip(*times))
 print(f"live     {(user + system) / elapsed:.2f} processors of its two processes together, {memory / 1000:.0f} MB")
 lost = [int(number.replace(",", "")) for number in re.findall(r"no room for ([\d,]+)", open(f"{place}/lost").read())]
-packets = []
-for line in open(f"{place}/ends"):
-    if line.startswith("{"):
-        packets.append(json.loads(line).get("capture", {}).get("packets", 0))
-print(f"lost     {sum(lost)} packets in all runs; read {packets}")
+passed, read = ([int(line) for line in open(f"{place}/{name}")] for name in ("passed", "read"))
+print(f"packets  {sum(passed)} passed by the kernel's count, {sum(read)} read, {sum(lost)} found no room in the ring")
 P

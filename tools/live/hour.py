@@ -21,8 +21,14 @@ if said.startswith("{"):
     ways = [line for line in said.splitlines() if '"tcpwhy.live/1"' in line]
     end = json.loads("\n".join(line for line in said.splitlines() if '"tcpwhy.live/1"' not in line))
     read, last = json.loads(read), json.loads(ways[-1])
-    parts = ["answer", "elapsed_ns", "bill", "findings", "connections", "exchanges", "notes", "omitted"]
+    parts = ["answer", "elapsed_ns", "bill", "findings", "exchanges"]
     differ = [part for part in parts if end.get(part) != read.get(part)]
+    # Its lists are the beginning of those of read.
+    lists = {one["id"]: one for one in read["connections"]}
+    for one in end["connections"]:
+        exchanges, other = one.pop("exchanges"), lists.pop(one["id"])
+        if exchanges != other.pop("exchanges")[: len(exchanges)] or one != other:
+            differ.append(f"connection {one['id']}")
     print(f"{len(ways)} answers; at the end {end['exchanges']} exchanges; different from read: {', '.join(differ) or 'nothing'}")
     print(f"the last answer on the way: {last['exchanges']} exchanges, {last['packets']} packets, {last['dropped']} dropped")
 else:

@@ -1,7 +1,6 @@
 #!/bin/sh
 # An hour of `tcpwhy live` under load: is its memory flat, and is what it says in the end what `read` says of the saved file? As root; in a
-# network namespace of its own.
-# With `json`, lists are as long as those of `read --json` (50,000 connections), and memory grows with them.
+# network namespace of its own. Lists of `json` are the beginning of those of `read --json`.
 # usage: tools/live/hour.sh [SECONDS [REQUESTS A SECOND [lines|json]]]
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)

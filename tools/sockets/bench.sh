@@ -22,23 +22,31 @@ run() { # NAME COMMAND...
     shift
     /usr/bin/time -o "$place/time" -f "%U %S %M" "$@" >/dev/null
     read -r user system kilobytes <"$place/time"
-    printf '%-28s %s %s %s\n' "$name" "$user" "$system" "$kilobytes" >>"$place/all"
+    printf '%-32s %s %s %s\n' "$name" "$user" "$system" "$kilobytes" >>"$place/all"
 }
 for _ in $(seq "$runs"); do
     run "ss -tinm" ss -tinm
     run "tcpwhy sockets --once" "$tcpwhy" sockets --once
     run "tcpwhy sockets" "$tcpwhy" sockets
 done
+# Ten connections come and go each second: the second look has to walk all sockets then.
+python3 "$here/connections.py" churn &
+churn=$!
+sleep 0.5
+for _ in $(seq "$runs"); do
+    run "tcpwhy sockets, others connect" "$tcpwhy" sockets
+done
+kill "$churn"
 echo "median of $runs runs, $connections connections, $(uname -sr), $(nproc) processors"
 python3 - "$place/all" <<'P'
 import collections, statistics, sys
 runs = collections.defaultdict(list)
 for line in open(sys.argv[1]):
-    name, (user, system, kilobytes) = line[:28].strip(), line[28:].split()
+    name, (user, system, kilobytes) = line[:32].strip(), line[32:].split()
     runs[name].append((float(user) + float(system), int(kilobytes)))
 whole = statistics.median(time for time, _ in runs["ss -tinm"])
-print(f"{'':28} {'CPU s':>6} {'of ss':>6} {'MB':>6}")
+print(f"{'':32} {'CPU s':>6} {'of ss':>6} {'MB':>6}")
 for name, all in runs.items():
     time, memory = (statistics.median(one) for one in zip(*all))
-    print(f"{name:28} {time:6.2f} {time / whole:6.2f} {memory / 1000:6.1f}")
+    print(f"{name:32} {time:6.2f} {time / whole:6.2f} {memory / 1000:6.1f}")
 P

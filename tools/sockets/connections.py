@@ -2,10 +2,12 @@
 """Holds so many established loopback connections, both ends of each, until its standard input ends.
 
 usage: connections.py COUNT      prints `ready` when all are there
+       connections.py churn      one at a time, ten each second, until it is killed
 """
 import os
 import socket
 import sys
+import time
 
 # Two descriptors a connection, below the usual hard limit of descriptors.
 A_PROCESS = 9_000
@@ -24,8 +26,18 @@ def hold(count: int, address: str, done: int, rest: int) -> None:
     os.read(rest, 1)
 
 
+def churn() -> None:
+    listener = socket.create_server(("127.0.0.99", 0))
+    while True:
+        with socket.create_connection(listener.getsockname()), listener.accept()[0]:
+            time.sleep(0.1)
+
+
 def main() -> None:
     import resource
+
+    if sys.argv[1] == "churn":
+        churn()
 
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -253,6 +253,10 @@ impl Journal {
     /// The line is on disk when this returns.
     fn append(&self, line: &Line) -> Result<(), Error> {
         let text = serde_json::to_string(line).map_err(|error| self.failed(&error.into()))?;
+        if text.len() > LINE_MAX {
+            // It would not be read again.
+            return Err(self.failed(&std::io::ErrorKind::InvalidData.into()));
+        }
         // A line feed in front: the line before may have been cut off.
         let bytes = format!("\n{text}\n");
         let mut file = &self.file;
@@ -302,7 +306,7 @@ mod tests {
     use crate::Target;
 
     fn begin(id: u64) -> Line {
-        let target = Target::Sysctl { namespace: 1, key: "net.ipv4.tcp_sack".to_owned() };
+        let target = Target::Sysctl { namespace: 1, cookie: 0, key: "net.ipv4.tcp_sack".to_owned() };
         let (fix, from, to) = ("test".to_owned(), "1".to_owned(), "0".to_owned());
         let change = Change { fix, target, from, to, memo: None };
         Line::Begin(Entry { id, at_s: 0, boot: "another".to_owned(), change })
@@ -321,6 +325,29 @@ mod tests {
         let again = Journal::open_in(place.path()).unwrap();
         let numbers: Vec<u64> = again.entries().unwrap().iter().map(|entry| entry.id).collect();
         assert_eq!(numbers, [3]);
+    }
+
+    #[test]
+    fn what_could_not_be_read_again_is_not_begun() {
+        let place = tempfile::tempdir().unwrap();
+        let journal = Journal::open_in(place.path()).unwrap();
+        let Line::Begin(mut entry) = begin(1) else { unreachable!() };
+        entry.change.from = "x".repeat(LINE_MAX);
+        assert!(matches!(journal.append(&Line::Begin(entry)), Err(Error::Journal { .. })));
+        assert!(journal.entries().unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_namespace_of_the_same_number_is_not_the_one_that_was_changed() {
+        use tcpwhy_sockets::namespace::Namespace;
+        let own = Namespace::own().unwrap();
+        let key = "net.ipv4.tcp_sack";
+        let target = Target::sysctl(&own, key);
+        let Target::Sysctl { namespace, cookie, .. } = target else { unreachable!() };
+        assert!(target.read().is_ok());
+        let later = Target::Sysctl { namespace, cookie: cookie + 1, key: key.to_owned() };
+        // A kernel without cookies cannot tell.
+        assert_eq!(matches!(later.read(), Err(Error::Gone(_))), cookie != 0);
     }
 
     #[test]

@@ -30,6 +30,9 @@ pub enum Target {
     Sysctl {
         /// The namespace.
         namespace: u64,
+        /// Tells it from a later one of the same number; 0 where that is not known.
+        #[serde(default)]
+        cookie: u64,
         /// `net.ipv4.tcp_slow_start_after_idle`
         key: String,
     },
@@ -37,6 +40,9 @@ pub enum Target {
     Route {
         /// The namespace.
         namespace: u64,
+        /// Tells it from a later one of the same number; 0 where that is not known.
+        #[serde(default)]
+        cookie: u64,
         /// The address.
         destination: IpAddr,
         /// The metric.
@@ -75,13 +81,20 @@ impl Target {
         Ok(Self::Socket { pid, descriptor, cookie, knob })
     }
 
+    /// A setting of a network namespace.
+    pub fn sysctl(namespace: &Namespace, key: &str) -> Self {
+        let cookie = namespace.cookie().unwrap_or(0);
+        Self::Sysctl { namespace: namespace.inode, cookie, key: key.to_owned() }
+    }
+
     /// A metric of the route to an address.
     ///
     /// # Errors
     /// There is none, or not one that can be changed.
     pub fn route(namespace: &Namespace, destination: IpAddr, metric: Metric) -> Result<Self, Error> {
         let identity = Route::to(namespace, destination)?.identity();
-        Ok(Self::Route { namespace: namespace.inode, destination, metric, identity })
+        let cookie = namespace.cookie().unwrap_or(0);
+        Ok(Self::Route { namespace: namespace.inode, cookie, destination, metric, identity })
     }
 
     /// As a person is told.
@@ -90,7 +103,7 @@ impl Target {
             Self::Socket { pid, descriptor, knob, .. } => {
                 format!("{} of descriptor {descriptor} of process {pid}", knob.name())
             }
-            Self::Sysctl { namespace, key } => format!("{key} of network namespace {namespace}"),
+            Self::Sysctl { namespace, key, .. } => format!("{key} of network namespace {namespace}"),
             Self::Route { namespace, destination, metric, .. } => {
                 let route = self.place().and_then(|place| Route::to(&place, *destination));
                 let route = route.map_or_else(|_| format!("to {destination}"), |route| route.shown());
@@ -149,10 +162,11 @@ impl Target {
 
     /// The network namespace that it belongs to.
     fn place(&self) -> Result<Namespace, Error> {
-        let (Self::Sysctl { namespace, .. } | Self::Route { namespace, .. }) = self else {
+        let (Self::Sysctl { namespace, cookie, .. } | Self::Route { namespace, cookie, .. }) = self else {
             unreachable!("sockets are found by their cookie")
         };
         let found = Namespace::all().into_iter().find(|place| place.inode == *namespace);
+        let found = found.filter(|place| *cookie == 0 || place.cookie().is_none_or(|now| now == *cookie));
         found.ok_or_else(|| Error::Gone(format!("network namespace {namespace}")))
     }
 

@@ -17,6 +17,8 @@ pub struct Counters {
     pub requests_dropped: u64,
     /// Acknowledgements that were held back and sent by the timer.
     pub delayed_acks: u64,
+    /// Segments received.
+    pub segments_in: u64,
     /// Segments sent.
     pub segments_out: u64,
     /// Segments sent again.
@@ -51,6 +53,7 @@ impl Counters {
             requests_answered_by_cookie: extended("TCPReqQFullDoCookies"),
             requests_dropped: extended("TCPReqQFullDrop"),
             delayed_acks: extended("DelayedACKs"),
+            segments_in: tcp("InSegs"),
             segments_out: tcp("OutSegs"),
             segments_retransmitted: tcp("RetransSegs"),
         }
@@ -68,6 +71,7 @@ impl Counters {
                 .saturating_sub(then.requests_answered_by_cookie),
             requests_dropped: self.requests_dropped.saturating_sub(then.requests_dropped),
             delayed_acks: self.delayed_acks.saturating_sub(then.delayed_acks),
+            segments_in: self.segments_in.saturating_sub(then.segments_in),
             segments_out: self.segments_out.saturating_sub(then.segments_out),
             segments_retransmitted: self.segments_retransmitted.saturating_sub(then.segments_retransmitted),
         }

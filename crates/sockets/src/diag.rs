@@ -12,6 +12,7 @@ use netlink_packet_sock_diag::SockDiagMessage;
 use netlink_packet_sock_diag::inet::{ExtensionFlags, InetRequest, SocketId, StateFlags};
 use netlink_sys::{Socket as Netlink, SocketAddr as Kernel, protocols::NETLINK_SOCK_DIAG};
 
+use crate::seen::Seen;
 use crate::socket::{Socket, State};
 
 /// The kernel fills what it is given room for, up to this (netlink_recvmsg, af_netlink.c).
@@ -82,8 +83,20 @@ impl Diag {
     /// # Errors
     /// Those of the kernel.
     pub fn each(&mut self, states: States, on_socket: &mut dyn FnMut(&Socket)) -> io::Result<()> {
+        self.each_seen(states, &mut |seen| {
+            if let Some(socket) = seen.socket() {
+                on_socket(&socket);
+            }
+        })
+    }
+
+    /// The same, before all that is said of each is worked out.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn each_seen(&mut self, states: States, on_seen: &mut dyn FnMut(&Seen<'_>)) -> io::Result<()> {
         self.ask_for_all(states)?;
-        self.answers(on_socket)
+        self.answers(on_seen)
     }
 
     /// The one socket that has these ends, where there is one.
@@ -93,14 +106,14 @@ impl Diag {
     pub fn one(&mut self, local: SocketAddr, remote: SocketAddr) -> io::Result<Option<Socket>> {
         self.ask_for_one(local, remote)?;
         let mut found = None;
-        match self.answers(&mut |socket| found = Some(socket.clone())) {
+        match self.answers(&mut |seen| found = seen.socket()) {
             Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(None),
             result => result.map(|()| found),
         }
     }
 
     /// Reads answers up to the last one.
-    fn answers(&mut self, on_socket: &mut dyn FnMut(&Socket)) -> io::Result<()> {
+    fn answers(&mut self, on_seen: &mut dyn FnMut(&Seen<'_>)) -> io::Result<()> {
         loop {
             let mut room = &mut self.room[..];
             let received = self.netlink.recv(&mut room, 0)?;
@@ -113,8 +126,8 @@ impl Diag {
                         NLMSG_DONE => return Ok(()),
                         NLMSG_ERROR => return Err(errno(payload)),
                         _ => {
-                            if let Some(socket) = Socket::parse(payload) {
-                                on_socket(&socket);
+                            if let Some(seen) = Seen::of(payload) {
+                                on_seen(&seen);
                             }
                             if message.flags() & NLM_F_MULTIPART == 0 {
                                 return Ok(());

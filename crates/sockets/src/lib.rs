@@ -9,7 +9,7 @@
 //!
 //! # fn main() -> std::io::Result<()> {
 //! let (mut diag, mut watch) = (Diag::open()?, Watch::default());
-//! diag.each(States::CONNECTED, &mut |socket| watch.note(socket, Duration::ZERO))?;
+//! diag.each_seen(States::CONNECTED, &mut |seen| watch.note(seen, Duration::ZERO))?;
 //! std::thread::sleep(Duration::from_secs(1));
 //! diag.each(States::CONNECTED, &mut |socket| {
 //!     let lately = watch.since(socket, Duration::from_secs(1));
@@ -25,6 +25,7 @@ pub mod limit;
 pub mod namespace;
 pub mod options;
 pub mod owner;
+mod seen;
 mod socket;
 mod sys;
 mod watch;
@@ -34,5 +35,6 @@ pub use limit::Limit;
 
 pub use options::Options;
 pub use owner::Owner;
+pub use seen::Seen;
 pub use socket::{Memory, Socket, State, Timer};
 pub use watch::{Lately, Watch};

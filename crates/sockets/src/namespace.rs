@@ -6,9 +6,14 @@ use std::os::fd::AsFd as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use rustix::net::{AddressFamily, SocketType, socket};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use crate::owner::{name_of, processes};
+use crate::sys::long_option;
+
+/// include/uapi/asm-generic/socket.h, Linux 5.14.
+const SO_NETNS_COOKIE: i32 = 71;
 
 /// A network namespace.
 #[derive(Debug)]
@@ -78,6 +83,16 @@ impl Namespace {
             }
         }
         all
+    }
+
+    /// Tells it from all others of this boot, also from later ones of the same number; `None` where it may not be entered, or before Linux
+    /// 5.14.
+    pub fn cookie(&self) -> Option<u64> {
+        let cookie = || {
+            let socket = socket(AddressFamily::INET, SocketType::DGRAM, None)?;
+            long_option(&socket, libc::SOL_SOCKET, SO_NETNS_COOKIE)
+        };
+        self.enter(cookie).and_then(|cookie| cookie).ok()
     }
 
     /// Runs `work` on a thread of its own inside the namespace.

@@ -3,10 +3,11 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use netlink_packet_core::{NlasIterator, Parseable as _};
-use netlink_packet_sock_diag::constants::{INET_DIAG_CONG, INET_DIAG_INFO, INET_DIAG_SKMEMINFO};
+use netlink_packet_core::Parseable as _;
 use netlink_packet_sock_diag::inet::{InetResponseHeader, Timer as Raw};
 use tcpwhy_host::TcpInfo;
+
+use crate::seen::{Seen, long_at, word_at};
 
 /// The state of a socket; the numbers are the kernel's (include/net/tcp_states.h).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -140,26 +141,17 @@ pub struct Socket {
     pub cgroup: u64,
 }
 
-/// INET_DIAG_CGROUP_ID, Linux 5.8.
-const CGROUP_ID: u16 = 21;
-/// `struct inet_diag_msg`.
-const HEADER_BYTES: usize = 72;
-
 impl Socket {
-    /// Reads an answer of sock_diag; `None` where it is none.
-    pub(crate) fn parse(payload: &[u8]) -> Option<Self> {
-        let header = InetResponseHeader::parse(payload).ok()?;
+    /// Works out an answer of sock_diag; `None` where it is none.
+    pub(crate) fn of(seen: &Seen<'_>) -> Option<Self> {
+        let header = InetResponseHeader::parse(seen.payload).ok()?;
         let id = &header.socket_id;
-        let mut socket = Self {
+        Some(Self {
             state: State::of(header.state)?,
             local: SocketAddr::new(id.source_address.to_canonical(), id.source_port),
             remote: SocketAddr::new(id.destination_address.to_canonical(), id.destination_port),
             interface: id.interface_id,
-            // Two words of 32 bits, the lower one first, on any machine (sock_diag_save_cookie).
-            cookie: {
-                let word = |at: usize| u64::from(word_at(&id.cookie, at));
-                word(0) | word(1) << 32
-            },
+            cookie: seen.cookie(),
             inode: header.inode,
             uid: header.uid,
             timer: header.timer.map(|timer| match timer {
@@ -170,36 +162,17 @@ impl Socket {
             }),
             receive_queue: header.recv_queue,
             send_queue: header.send_queue,
-            memory: Memory::default(),
-            congestion: Congestion::default(),
-            info: TcpInfo::default(),
-            cgroup: 0,
-        };
-        for attribute in NlasIterator::new(payload.get(HEADER_BYTES..)?) {
-            let attribute = attribute.ok()?;
-            let value = attribute.value();
-            match attribute.kind() {
-                INET_DIAG_INFO => socket.info = TcpInfo::parse(value),
-                INET_DIAG_SKMEMINFO => socket.memory = Memory::parse(value),
-                INET_DIAG_CONG => socket.congestion = Congestion::parse(value),
-                CGROUP_ID => {
-                    socket.cgroup = value.first_chunk().map_or(0, |bytes| u64::from_ne_bytes(*bytes));
-                }
-                _ => {}
-            }
-        }
-        Some(socket)
+            memory: Memory::parse(seen.memory),
+            congestion: Congestion::parse(seen.congestion),
+            info: TcpInfo::parse(seen.info),
+            cgroup: long_at(seen.cgroup, 0),
+        })
     }
 }
 
 impl Memory {
     fn parse(value: &[u8]) -> Self {
-        let word = |at: usize| {
-            value
-                .get(at * 4..)
-                .and_then(|rest| rest.first_chunk())
-                .map_or(0, |word| u32::from_ne_bytes(*word))
-        };
+        let word = |at: usize| word_at(value, at * 4);
         Self {
             receive_allocated: word(0),
             receive_max: word(1),
@@ -209,11 +182,6 @@ impl Memory {
             drops: word(8),
         }
     }
-}
-
-/// The word of 32 bits with this number; 0 where an older kernel says less.
-fn word_at(bytes: &[u8], at: usize) -> u32 {
-    bytes.get(at * 4..).and_then(|rest| rest.first_chunk()).map_or(0, |word| u32::from_ne_bytes(*word))
 }
 
 /// The name of a congestion control.

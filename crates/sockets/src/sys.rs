@@ -14,3 +14,14 @@ pub(crate) fn int_option(socket: &impl AsFd, level: i32, option: i32) -> io::Res
     };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(value) }
 }
+
+/// An option whose value has 64 bits.
+pub(crate) fn long_option(socket: &impl AsFd, level: i32, option: i32) -> io::Result<u64> {
+    let mut value: u64 = 0;
+    let mut length = size_of_val(&value) as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes into a live u64.
+    let result = unsafe {
+        libc::getsockopt(socket.as_fd().as_raw_fd(), level, option, (&raw mut value).cast(), &raw mut length)
+    };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(value) }
+}

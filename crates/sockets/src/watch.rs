@@ -1,8 +1,10 @@
 //! What has happened to a socket since it was last looked at? Counters of each, kept small.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::time::Duration;
 
+use crate::seen::{Seen, long_at, word_at};
 use crate::socket::Socket;
 
 /// What is kept of a socket between two looks at it.
@@ -26,7 +28,27 @@ struct Counters {
 /// Remembers the sockets of the last look, by cookie.
 #[derive(Debug, Default)]
 pub struct Watch {
-    seen: HashMap<u64, Counters>,
+    seen: HashMap<u64, Counters, BuildHasherDefault<OfCookie>>,
+}
+
+/// The kernel numbers cookies one after the other: a multiplication spreads them.
+#[derive(Default)]
+struct OfCookie(u64);
+
+impl Hasher for OfCookie {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
+    }
+
+    fn write_u64(&mut self, cookie: u64) {
+        // Its low half alone would be no more than the low half of the cookie.
+        let wide = u128::from(self.0 ^ cookie) * u128::from(0x9e37_79b9_7f4a_7c15_u64);
+        self.0 = wide as u64 ^ (wide >> 64) as u64;
+    }
 }
 
 /// A stretch of a socket's life: since the last look at it, or all of it where there was none.
@@ -71,8 +93,23 @@ impl Lately {
 
 impl Watch {
     /// Remembers the socket as it is at `now`, on any clock, for the next look.
-    pub fn note(&mut self, socket: &Socket, now: Duration) {
-        self.seen.insert(socket.cookie, Counters::of(socket, now));
+    pub fn note(&mut self, seen: &Seen<'_>, now: Duration) {
+        self.seen.insert(seen.cookie(), Counters::seen(seen, now));
+    }
+
+    /// Whether nothing has happened to the socket since it was noted, and nothing is queued or waited for: there was nothing to send.
+    pub fn is_idle(&self, seen: &Seen<'_>) -> bool {
+        let then = || self.seen.get(&seen.cookie());
+        seen.is_still()
+            && then().is_some_and(|then| {
+                *then == Counters { at_ms: then.at_ms, ..Counters::seen(seen, Duration::ZERO) }
+            })
+    }
+
+    /// Whether the same is to be said of all of its life, as far as anything is known of that: no window ever stopped it.
+    pub fn was_idle(seen: &Seen<'_>) -> bool {
+        let now = Counters::seen(seen, Duration::ZERO);
+        seen.is_still() && now.peer_window_us == 0 && now.send_buffer_us == 0
     }
 
     /// What has happened until `now`, on the same clock. Changes nothing.
@@ -116,6 +153,27 @@ impl Watch {
 }
 
 impl Counters {
+    /// From places in `struct tcp_info` (include/uapi/linux/tcp.h), as [`tcpwhy_host::TcpInfo`] has them.
+    fn seen(seen: &Seen<'_>, now: Duration) -> Self {
+        let (word, long) = (|at: usize| word_at(seen.info, at), |at: usize| long_at(seen.info, at));
+        Self {
+            at_ms: now.as_millis() as u32,
+            receive_queue: seen.receive_queue(),
+            notsent_bytes: word(144),
+            total_retrans: word(100),
+            segments_out: word(136),
+            segments_in: word(140),
+            data_segments_out: word(156),
+            // SK_MEMINFO_DROPS.
+            drops: word_at(seen.memory, 8 * 4),
+            busy_us: long(168),
+            peer_window_us: long(176),
+            send_buffer_us: long(184),
+            bytes_acked: long(120),
+            bytes_received: long(128),
+        }
+    }
+
     fn of(socket: &Socket, now: Duration) -> Self {
         let info = &socket.info;
         Self {
@@ -133,5 +191,79 @@ impl Counters {
             bytes_acked: info.bytes_acked.unwrap_or(0),
             bytes_received: info.bytes_received.unwrap_or(0),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limit::{self, Limit};
+
+    const INFO: usize = 76;
+
+    /// An open socket that has nothing to do, as the kernel says it (inet_diag_msg and three attributes).
+    fn still() -> Vec<u8> {
+        let mut bytes = vec![0; 72];
+        bytes[..2].copy_from_slice(&[2, 1]);
+        bytes[44] = 7;
+        let attribute = |kind: u16, value: Vec<u8>| {
+            let length = (value.len() + 4) as u16;
+            [&length.to_ne_bytes()[..], &kind.to_ne_bytes(), &value].concat()
+        };
+        let mut info = vec![0; 248];
+        for (at, value) in [(16, 1448_u32), (80, 10), (136, 20), (140, 21), (156, 9), (228, 65_536)] {
+            info[at..at + 4].copy_from_slice(&value.to_ne_bytes());
+        }
+        info[0] = 1;
+        info[168] = 200;
+        bytes.extend(attribute(2, info));
+        bytes.extend(attribute(7, vec![0; 36]));
+        bytes.extend(attribute(4, b"cubic\0\0\0".to_vec()));
+        bytes
+    }
+
+    #[test]
+    fn what_is_read_where_it_stands_is_what_is_worked_out() {
+        // Each byte another: a field that is read from another place has another value.
+        let mut bytes = still();
+        let ends = bytes.len() - 12 - 40;
+        for (at, byte) in bytes[INFO..ends].iter_mut().enumerate() {
+            *byte = at as u8;
+        }
+        for (at, byte) in bytes[ends + 4..ends + 40].iter_mut().enumerate() {
+            *byte = 100 + at as u8;
+        }
+        let seen = Seen::of(&bytes).expect("an answer");
+        let socket = seen.socket().expect("a socket");
+        let at = Duration::from_millis(5);
+        assert_eq!(Counters::seen(&seen, at), Counters::of(&socket, at));
+        assert_eq!((seen.cookie(), seen.inode()), (socket.cookie, socket.inode));
+    }
+
+    #[test]
+    fn what_is_called_idle_at_a_glance_is_idle() {
+        let before = still();
+        let mut watch = Watch::default();
+        watch.note(&Seen::of(&before).expect("an answer"), Duration::ZERO);
+        let mut idle = 0;
+        // Any one byte of the header or of TCP_INFO may have changed.
+        for at in (1..before.len() - 12).filter(|at| !(44..52).contains(at) && !(72..INFO).contains(at)) {
+            for value in 0..=u8::MAX {
+                let mut bytes = before.clone();
+                bytes[at] = value;
+                let Some(seen) = Seen::of(&bytes) else { continue };
+                let Some(socket) = seen.socket() else { continue };
+                if watch.is_idle(&seen) {
+                    let lately = watch.since(&socket, Duration::from_secs(1));
+                    assert_eq!(limit::of(&socket, &lately, None), Limit::Idle, "byte {at} is {value}");
+                    idle += 1;
+                }
+                if Watch::was_idle(&seen) {
+                    let life = Watch::default().since(&socket, Duration::from_secs(1));
+                    assert_eq!(limit::of(&socket, &life, None), Limit::Idle, "byte {at} is {value}");
+                }
+            }
+        }
+        assert!(idle > 10_000, "{idle}: most bytes say nothing of it");
     }
 }

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context as _, anyhow};
 use rustix::thread::{CapabilitySet, CapabilitySets};
-use tcpwhy_host::capture::{Capture, Counts, Options, Stats};
+use tcpwhy_host::capture::{Capture, Counts, Narrow, Options, Stats};
 use tcpwhy_sockets::namespace::Namespace;
 
 use crate::live::Recent;
@@ -61,6 +61,11 @@ impl Feed {
     /// What has been captured so far.
     pub(crate) fn counts(&self) -> Counts {
         self.capture.counts()
+    }
+
+    /// What replaces the filter in the kernel.
+    pub(crate) fn narrow(&self) -> Narrow {
+        self.capture.narrow()
     }
 
     /// Whether the reader does not read any more.

@@ -10,6 +10,8 @@ mod cli;
 mod compare;
 mod confine;
 mod demo;
+#[cfg(target_os = "linux")]
+mod document;
 mod ends;
 mod examples;
 #[cfg(target_os = "linux")]

@@ -7,6 +7,8 @@ use crate::which::Which;
 
 /// Connections and exchanges listed one by one where only the overview is printed.
 const LISTED_FOR_TEXT: u64 = 1_000;
+/// In the document at the end of `tcpwhy live --json`, however long it lasts.
+const LISTED_FOR_LIVE: u64 = 1_000;
 /// In the page, from the whole capture, and for a page that asks for more.
 pub(crate) const LISTED_FOR_PAGE: usize = 40_000;
 const LISTED_FOR_SERVING: usize = 200_000;
@@ -33,6 +35,7 @@ impl ReadArgs {
         let many = match self.format() {
             _ if self.serves() => Listing::Thinned(LISTED_FOR_SERVING),
             _ if self.annotate.is_some() => Listing::UpTo(LISTED_FOR_ALL),
+            Format::Json if self.input.is_live() => Listing::UpTo(LISTED_FOR_LIVE),
             Format::Json | Format::Csv => Listing::UpTo(LISTED_FOR_JSON),
             _ if self.html.is_some() => Listing::Thinned(LISTED_FOR_PAGE),
             Format::Text | Format::Markdown => Listing::UpTo(LISTED_FOR_TEXT),

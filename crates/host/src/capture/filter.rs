@@ -1,4 +1,5 @@
-//! Which packets should the kernel copy into the ring? Classic BPF, assembled for TCP and, where asked, one host or port.
+//! Which packets should the kernel copy into the ring? Classic BPF, assembled for TCP and, where asked, one host or port, or any of several
+//! ends.
 //!
 //! Every load is relative to the network header (`SKF_NET_OFF`) and the protocol comes from the packet's metadata
 //! (`SKF_AD_PROTOCOL`, Documentation/networking/filter.rst), so one program serves Ethernet, loopback, TUN and `any`.
@@ -10,13 +11,27 @@ use std::fmt;
 use std::net::IpAddr;
 
 /// What to keep. The default is every TCP packet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     /// Only packets from or to this address.
     pub host: Option<IpAddr>,
     /// Only packets from or to this TCP port.
     pub port: Option<u16>,
+    /// Only packets from or to one of these ends; with an empty list, none.
+    pub one_of: Option<Vec<End>>,
 }
+
+/// An end of a connection: a port, at an address or at any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct End {
+    /// The address.
+    pub host: Option<IpAddr>,
+    /// The TCP port.
+    pub port: u16,
+}
+
+/// The kernel takes no program that is longer than 4,096 instructions (BPF_MAXINSNS); an end takes 28 at most.
+const ENDS_MAX: usize = 128;
 
 impl fmt::Display for Filter {
     /// In tcpdump's language, as it stands in the capture's interface description.
@@ -28,7 +43,12 @@ impl fmt::Display for Filter {
         if let Some(port) = self.port {
             write!(f, " and port {port}")?;
         }
-        Ok(())
+        let Some(ends) = self.ends() else { return Ok(()) };
+        let told = ends.iter().map(|end| match end.host {
+            Some(host) => format!("(host {host} and port {})", end.port),
+            None => format!("port {}", end.port),
+        });
+        write!(f, " and ({})", told.collect::<Vec<_>>().join(" or "))
     }
 }
 
@@ -43,6 +63,17 @@ pub(super) struct Instruction {
 }
 
 impl Filter {
+    /// The ends, as far as they fit a program: of too many the ports alone, and of too many ports all.
+    fn ends(&self) -> Option<Vec<End>> {
+        let mut ends = self.one_of.clone()?;
+        if ends.len() > ENDS_MAX {
+            ends.iter_mut().for_each(|end| end.host = None);
+            ends.sort_unstable();
+            ends.dedup();
+        }
+        (ends.len() <= ENDS_MAX).then_some(ends)
+    }
+
     /// The program. It returns how many bytes to keep: `snaplen`, or none. With `interfaces`, only of what passes one of these.
     pub(super) fn assemble(&self, snaplen: u32, interfaces: &[i32]) -> Vec<Instruction> {
         let mut program = Program::default();
@@ -88,7 +119,10 @@ impl Filter {
             Some(IpAddr::V6(_)) => return program.jump(DROP),
             None => {}
         }
-        let Some(port) = self.port else { return program.jump(KEEP) };
+        let ends = self.ends();
+        if self.port.is_none() && ends.is_none() {
+            return program.jump(KEEP);
+        }
         // A later fragment has no ports.
         program.load_half(NET + 6);
         program.jump_if_any(0x1fff, KEEP);
@@ -96,10 +130,17 @@ impl Filter {
         program.and(0x0f);
         program.shift_left(2);
         program.copy_to_index();
-        program.load_half_indexed(NET);
-        program.jump_if_equal(u32::from(port), KEEP);
-        program.load_half_indexed(NET + 2);
-        program.jump_if_equal(u32::from(port), KEEP);
+        let ports: [Load; 2] =
+            [|program| program.load_half_indexed(NET), |program| program.load_half_indexed(NET + 2)];
+        self.has_port(program, ports, ends.is_some());
+        for End { host, port } in ends.unwrap_or_default() {
+            let words: &[u32] = match host {
+                Some(IpAddr::V4(host)) => &[u32::from(host)],
+                Some(IpAddr::V6(_)) => continue,
+                None => &[],
+            };
+            program.either_end([NET + 12, NET + 16], words, ports, port);
+        }
         program.jump(DROP);
     }
 
@@ -115,12 +156,37 @@ impl Filter {
             program.jump_if_equal(extension, KEEP);
         }
         program.jump_unless_equal(IPPROTO_TCP, DROP);
-        let Some(port) = self.port else { return program.jump(KEEP) };
-        program.load_half(NET + 40);
-        program.jump_if_equal(u32::from(port), KEEP);
-        program.load_half(NET + 42);
-        program.jump_if_equal(u32::from(port), KEEP);
+        let ends = self.ends();
+        if self.port.is_none() && ends.is_none() {
+            return program.jump(KEEP);
+        }
+        let ports: [Load; 2] = [|program| program.load_half(NET + 40), |program| program.load_half(NET + 42)];
+        self.has_port(program, ports, ends.is_some());
+        for End { host, port } in ends.unwrap_or_default() {
+            let words = match host {
+                Some(IpAddr::V6(host)) => {
+                    host.octets().as_chunks::<4>().0.iter().map(|word| u32::from_be_bytes(*word)).collect()
+                }
+                Some(IpAddr::V4(_)) => continue,
+                None => Vec::new(),
+            };
+            program.either_end([NET + 8, NET + 24], &words, ports, port);
+        }
         program.jump(DROP);
+    }
+
+    /// Goes on where there is no port to have, or where either has it and `more` is asked; leaves otherwise.
+    fn has_port(&self, program: &mut Program, ports: [Load; 2], more: bool) {
+        let Some(port) = self.port.map(u32::from) else { return };
+        let found = if more { program.label() } else { KEEP };
+        for load in ports {
+            load(program);
+            program.jump_if_equal(port, found);
+        }
+        program.jump(DROP);
+        if more {
+            program.bind(found);
+        }
     }
 }
 
@@ -149,6 +215,9 @@ struct Step {
     on_true: Option<Label>,
     on_false: Option<Label>,
 }
+
+/// Loads something into the accumulator.
+type Load = fn(&mut Program);
 
 impl Default for Program {
     fn default() -> Self {
@@ -211,8 +280,21 @@ impl Program {
     }
 
     fn jump(&mut self, to: Label) {
-        // Equal or not, it goes there: conditional so that one resolver serves all jumps.
-        self.steps.push(Step { code: JEQ_K, k: 0, on_true: Some(to), on_false: Some(to) });
+        self.steps.push(Step { code: JA, k: 0, on_true: Some(to), on_false: None });
+    }
+
+    /// Goes to KEEP where one side has the address at its place and the port, on otherwise.
+    fn either_end(&mut self, addresses: [u32; 2], words: &[u32], ports: [Load; 2], port: u16) {
+        for (address, load_port) in addresses.into_iter().zip(ports) {
+            let other = self.label();
+            for (at, word) in (address..).step_by(4).zip(words) {
+                self.load_word(at);
+                self.jump_unless_equal(*word, other);
+            }
+            load_port(self);
+            self.jump_if_equal(u32::from(port), KEEP);
+            self.bind(other);
+        }
     }
 
     /// Goes on where the word at either offset has the value, to DROP otherwise.
@@ -241,27 +323,66 @@ impl Program {
         self.bind(found);
     }
 
-    /// Adds the two ways out and turns labels into distances.
+    /// Adds the two ways out and turns labels into distances. A branch reaches 255 instructions far; one that leads farther becomes a
+    /// branch around an unconditional jump, which reaches any.
     fn finish(mut self, snaplen: u32) -> Vec<Instruction> {
         self.bind(KEEP);
         self.push(RET_K, snaplen);
         self.bind(DROP);
         self.push(RET_K, 0);
-        let distance = |from: usize, to: Option<Label>| {
-            let Some(label) = to else { return 0 };
-            let target = self.labels[label.0].expect("every label is bound before the program is finished");
-            u8::try_from(target - from - 1).expect("the longest program is far below 256 instructions")
-        };
-        self.steps
-            .iter()
-            .enumerate()
-            .map(|(i, step)| Instruction {
-                code: step.code,
-                jump_true: distance(i, step.on_true),
-                jump_false: distance(i, step.on_false),
-                k: step.k,
-            })
-            .collect()
+        let mut far = vec![false; self.steps.len()];
+        loop {
+            // Where each step stands.
+            let places: Vec<usize> = far
+                .iter()
+                .scan(0, |at, far| {
+                    let here = *at;
+                    *at += 1 + usize::from(*far);
+                    Some(here)
+                })
+                .collect();
+            let target = |label: Label| {
+                places[self.labels[label.0].expect("every label is bound before the program is finished")]
+            };
+            let distance = |i: usize, label: Label| target(label) - places[i] - 1;
+            let grown: Vec<bool> = self
+                .steps
+                .iter()
+                .enumerate()
+                .map(|(i, step)| {
+                    let reaches = |label: Label| u8::try_from(distance(i, label)).is_ok();
+                    step.code != JA && !step.on_true.or(step.on_false).is_none_or(reaches)
+                })
+                .collect();
+            if grown != far {
+                // More steps only push targets farther away, so that this ends.
+                far.iter_mut().zip(grown).for_each(|(far, grown)| *far |= grown);
+                continue;
+            }
+            return self
+                .steps
+                .iter()
+                .enumerate()
+                .flat_map(|(i, step)| step.resolved(far[i], |label| distance(i, label)))
+                .collect();
+        }
+    }
+}
+
+impl Step {
+    /// One instruction, or two where its target is far; `distance` is counted from the first of them.
+    fn resolved(&self, is_far: bool, distance: impl Fn(Label) -> usize) -> Vec<Instruction> {
+        let Self { code, k, on_true, on_false } = *self;
+        let plain = |code, k, jump_true, jump_false| Instruction { code, jump_true, jump_false, k };
+        let near = |label: Option<Label>| label.map_or(0, |label| distance(label) as u8);
+        match (on_true, on_false) {
+            (Some(to), _) if code == JA => vec![plain(JA, distance(to) as u32, 0, 0)],
+            (Some(to), _) if is_far => vec![plain(code, k, 0, 1), plain(JA, distance(to) as u32 - 1, 0, 0)],
+            (None, Some(to)) if is_far => {
+                vec![plain(code, k, 1, 0), plain(JA, distance(to) as u32 - 1, 0, 0)]
+            }
+            _ => vec![plain(code, k, near(on_true), near(on_false))],
+        }
     }
 }
 
@@ -290,6 +411,7 @@ const LD_H_IND: u16 = 0x48;
 const AND_K: u16 = 0x54;
 const LSH_K: u16 = 0x64;
 const TAX: u16 = 0x07;
+const JA: u16 = 0x05;
 const JEQ_K: u16 = 0x15;
 const JSET_K: u16 = 0x45;
 const RET_K: u16 = 0x06;
@@ -312,6 +434,10 @@ mod tests {
                 LSH_K => Some(a << k),
                 TAX => {
                     x = a;
+                    Some(a)
+                }
+                JA => {
+                    pc += k as usize;
                     Some(a)
                 }
                 JEQ_K | JSET_K => {
@@ -355,38 +481,38 @@ mod tests {
         packet
     }
 
-    fn keeps(filter: Filter, protocol: u32, packet: &[u8]) -> bool {
+    fn keeps(filter: &Filter, protocol: u32, packet: &[u8]) -> bool {
         run(&filter.assemble(96, &[]), protocol, 0, 2, packet) == 96
     }
 
     #[test]
     fn tcp_is_kept_and_the_rest_is_not() {
         let all = Filter::default();
-        assert!(keeps(all, ETH_P_IP, &v4(6, 0, 0, [1, 2])));
-        assert!(keeps(all, ETH_P_IPV6, &v6(6, [1, 2])));
-        assert!(!keeps(all, ETH_P_IP, &v4(17, 0, 0, [1, 2])));
-        assert!(!keeps(all, ETH_P_IPV6, &v6(17, [1, 2])));
-        assert!(!keeps(all, 0x0806, &[0; 28]));
+        assert!(keeps(&all, ETH_P_IP, &v4(6, 0, 0, [1, 2])));
+        assert!(keeps(&all, ETH_P_IPV6, &v6(6, [1, 2])));
+        assert!(!keeps(&all, ETH_P_IP, &v4(17, 0, 0, [1, 2])));
+        assert!(!keeps(&all, ETH_P_IPV6, &v6(17, [1, 2])));
+        assert!(!keeps(&all, 0x0806, &[0; 28]));
     }
 
     #[test]
     fn a_port_is_found_behind_ip_options_and_on_either_side() {
         let port = Filter { port: Some(8080), ..Filter::default() };
         for options in [0, 12] {
-            assert!(keeps(port, ETH_P_IP, &v4(6, options, 0, [8080, 2])));
-            assert!(keeps(port, ETH_P_IP, &v4(6, options, 0, [1, 8080])));
-            assert!(!keeps(port, ETH_P_IP, &v4(6, options, 0, [1, 2])));
+            assert!(keeps(&port, ETH_P_IP, &v4(6, options, 0, [8080, 2])));
+            assert!(keeps(&port, ETH_P_IP, &v4(6, options, 0, [1, 8080])));
+            assert!(!keeps(&port, ETH_P_IP, &v4(6, options, 0, [1, 2])));
         }
-        assert!(keeps(port, ETH_P_IPV6, &v6(6, [1, 8080])));
-        assert!(!keeps(port, ETH_P_IPV6, &v6(6, [1, 2])));
+        assert!(keeps(&port, ETH_P_IPV6, &v6(6, [1, 8080])));
+        assert!(!keeps(&port, ETH_P_IPV6, &v6(6, [1, 2])));
     }
 
     #[test]
     fn what_the_filter_cannot_see_passes() {
         let port = Filter { port: Some(8080), ..Filter::default() };
-        assert!(keeps(port, ETH_P_IP, &v4(6, 0, 185, [1, 2])), "a later fragment has no ports");
-        assert!(keeps(port, ETH_P_IPV6, &v6(60, [1, 2])), "ports stand behind an extension header");
-        assert!(keeps(port, ETH_P_8021Q, &[0; 40]), "a second VLAN tag");
+        assert!(keeps(&port, ETH_P_IP, &v4(6, 0, 185, [1, 2])), "a later fragment has no ports");
+        assert!(keeps(&port, ETH_P_IPV6, &v6(60, [1, 2])), "ports stand behind an extension header");
+        assert!(keeps(&port, ETH_P_8021Q, &[0; 40]), "a second VLAN tag");
     }
 
     #[test]
@@ -400,8 +526,8 @@ mod tests {
             ("fd00::3", false, false),
         ] {
             let filter = Filter { host: host.parse().ok(), ..Filter::default() };
-            assert_eq!(keeps(filter, ETH_P_IP, &v4(6, 0, 0, [1, 2])), v4_kept, "{filter}");
-            assert_eq!(keeps(filter, ETH_P_IPV6, &v6(6, [1, 2])), v6_kept, "{filter}");
+            assert_eq!(keeps(&filter, ETH_P_IP, &v4(6, 0, 0, [1, 2])), v4_kept, "{filter}");
+            assert_eq!(keeps(&filter, ETH_P_IPV6, &v6(6, [1, 2])), v6_kept, "{filter}");
         }
     }
 
@@ -418,9 +544,56 @@ mod tests {
         );
     }
 
+    const fn end(host: Option<IpAddr>, port: u16) -> End {
+        End { host, port }
+    }
+
+    #[test]
+    fn an_end_is_an_address_and_a_port_of_the_same_side() {
+        let of = |host: &str, port| Filter {
+            one_of: Some(vec![end(host.parse().ok(), port)]),
+            ..Filter::default()
+        };
+        for (filter, v4_kept, v6_kept) in [
+            (of("10.0.0.1", 1), true, false),
+            (of("10.0.0.2", 2), true, false),
+            (of("10.0.0.1", 2), false, false),
+            (of("fd00::1", 1), false, true),
+            (of("fd00::2", 2), false, true),
+            (of("fd00::2", 1), false, false),
+            (of("", 2), true, true),
+            (of("", 3), false, false),
+            (Filter { one_of: Some(Vec::new()), ..Filter::default() }, false, false),
+            (Filter { port: Some(2), ..of("", 1) }, true, true),
+            (Filter { port: Some(3), ..of("", 1) }, false, false),
+        ] {
+            assert_eq!(keeps(&filter, ETH_P_IP, &v4(6, 4, 0, [1, 2])), v4_kept, "{filter}");
+            assert_eq!(keeps(&filter, ETH_P_IPV6, &v6(6, [1, 2])), v6_kept, "{filter}");
+        }
+    }
+
+    #[test]
+    fn as_many_ends_as_may_be_fit_the_kernel_and_more_are_widened_to_their_ports() {
+        let many = |hosts: u16| {
+            let v6 = |n| end(Some(std::net::Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 1, n).into()), 443);
+            Filter { one_of: Some((0..hosts).map(v6).chain([end(None, 1)]).collect()), ..Filter::default() }
+        };
+        let most = many(ENDS_MAX as u16 - 1);
+        let length = most.assemble(96, &[3, 4]).len();
+        assert!((1_000..4_096).contains(&length), "{length}");
+        assert!(keeps(&most, ETH_P_IPV6, &v6(6, [1, 2])), "the last of them");
+        assert!(keeps(&most, ETH_P_IP, &v4(6, 0, 0, [9, 1])));
+        assert!(!keeps(&most, ETH_P_IPV6, &v6(6, [443, 2])), "another address");
+        assert!(keeps(&many(400), ETH_P_IPV6, &v6(6, [443, 2])), "any address");
+        assert!(!keeps(&many(400), ETH_P_IPV6, &v6(6, [444, 2])));
+    }
+
     #[test]
     fn the_filter_is_written_as_tcpdump_has_it() {
-        let filter = Filter { host: "fd00::1".parse().ok(), port: Some(80) };
+        let filter = Filter { host: "fd00::1".parse().ok(), port: Some(80), ..Filter::default() };
         assert_eq!(filter.to_string(), "tcp and host fd00::1 and port 80");
+        let ends = vec![end(None, 8080), end("10.0.0.2".parse().ok(), 5432)];
+        let filter = Filter { one_of: Some(ends), ..Filter::default() };
+        assert_eq!(filter.to_string(), "tcp and (port 8080 or (host 10.0.0.2 and port 5432))");
     }
 }

@@ -23,7 +23,7 @@ impl Interfaces {
         options: &Options,
         socket: impl FnOnce() -> Result<PacketSocket, Error>,
     ) -> Result<(Self, Link), Error> {
-        let Options { filter, snaplen, .. } = *options;
+        let (filter, snaplen) = (options.filter.clone(), options.snaplen);
         let names: Vec<String> = options.interface.split(',').map(str::to_owned).collect();
         let mut found = Self { names, indexes: Vec::new(), filter, snaplen };
         if found.names.iter().any(|name| name == "any") {
@@ -58,6 +58,12 @@ impl Interfaces {
     pub(super) fn program(&self) -> Vec<Instruction> {
         let several = if self.names.len() > 1 { &self.indexes[..] } else { &[] };
         self.filter.assemble(self.snaplen, several)
+    }
+
+    /// Replaces the filter; packets already in the ring stay.
+    pub(super) fn narrow(&mut self, filter: Filter, ring: &Ring) -> Result<(), CallError> {
+        self.filter = filter;
+        ring.set_filter(&self.program())
     }
 
     /// Tells the ring where one is another now than the last time.

@@ -29,8 +29,8 @@ mod ring;
 
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use rustix::event::{EventfdFlags, eventfd};
@@ -38,7 +38,7 @@ use tcpwhy_wire::Instant;
 use tcpwhy_wire::capture::LinkType;
 
 pub use error::Error;
-pub use filter::Filter;
+pub use filter::{End, Filter};
 pub use ring::CallError;
 
 /// What to capture and how to describe it.
@@ -162,11 +162,28 @@ pub trait Sink: Send + 'static {
     fn end(&mut self, stats: &Stats) -> io::Result<()>;
 }
 
+/// Replaces the filter of a running capture, which takes no right but the capture.
+#[derive(Clone, Debug, Default)]
+pub struct Narrow(Arc<Mutex<Option<Filter>>>);
+
+impl Narrow {
+    /// Some hundredths of a second later, for what passes from then on.
+    pub fn set(&self, filter: Filter) {
+        *self.slot() = Some(filter);
+    }
+
+    fn slot(&self) -> MutexGuard<'_, Option<Filter>> {
+        // Nobody panics while holding it.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// A running capture. Dropping it stops it, and loses what [`Capture::stop`] would have said.
 #[derive(Debug)]
 pub struct Capture {
     wake: OwnedFd,
     counts: Counts,
+    narrow: Narrow,
     reader: Option<JoinHandle<Result<Stats, Error>>>,
 }
 
@@ -216,15 +233,18 @@ impl Capture {
             |call| move |errno: rustix::io::Errno| Error::Kernel(CallError { call, source: errno.into() });
         let wake = eventfd(0, EventfdFlags::CLOEXEC).map_err(failed("eventfd"))?;
         let woken = wake.try_clone().map_err(|source| Error::Kernel(CallError { call: "dup", source }))?;
-        let counts = Counts::default();
-        let of_reader = counts.clone();
+        let (counts, narrow) = (Counts::default(), Narrow::default());
+        let of_reader = (woken, counts.clone(), narrow.clone());
         let reader = std::thread::Builder::new()
             .name("tcpwhy-capture".to_owned())
-            .spawn(move || {
-                reader::Reader::new((ring, link, interfaces), (woken, of_reader), started, sink).run()
-            })
+            .spawn(move || reader::Reader::new((ring, link, interfaces), of_reader, started, sink).run())
             .map_err(|source| Error::Kernel(CallError { call: "clone", source }))?;
-        Ok(Self { wake, counts, reader: Some(reader) })
+        Ok(Self { wake, counts, narrow, reader: Some(reader) })
+    }
+
+    /// What replaces its filter.
+    pub fn narrow(&self) -> Narrow {
+        self.narrow.clone()
     }
 
     /// What it has seen so far, now and later.

@@ -14,7 +14,7 @@ use super::interfaces::Interfaces;
 use super::link::Link;
 use super::order::{Held, Order};
 use super::ring::{Counted, Layout, PacketSocket, Ring};
-use super::{CallError, Counts, Error, Options, Packet, Sink, Stats};
+use super::{CallError, Counts, Error, Narrow, Options, Packet, Sink, Stats};
 
 /// A block with packets is handed over after this long: the delay of a live view, and of a stop.
 const RETIRE_MS: u32 = 20;
@@ -64,6 +64,7 @@ pub(super) struct Reader<S> {
     handed_on: Instant,
     counts: Counts,
     wake: OwnedFd,
+    narrow: Narrow,
     order: Order,
     output: Output<S>,
     /// Packets taken from the ring.
@@ -90,7 +91,7 @@ enum Woken {
 impl<S: Sink> Reader<S> {
     pub(super) fn new(
         (ring, link, interfaces): (Ring, Link, Interfaces),
-        (wake, counts): (OwnedFd, Counts),
+        (wake, counts, narrow): (OwnedFd, Counts, Narrow),
         started: Instant,
         sink: S,
     ) -> Self {
@@ -104,6 +105,7 @@ impl<S: Sink> Reader<S> {
             handed_on: started,
             counts,
             wake,
+            narrow,
             order,
             output,
             taken: 0,
@@ -117,6 +119,9 @@ impl<S: Sink> Reader<S> {
             // The kernel's counters have 32 bits: they are taken before they can wrap.
             self.count()?;
             self.look_for_interfaces()?;
+            if let Some(filter) = self.narrow.slot().take() {
+                self.interfaces.narrow(filter, &self.ring)?;
+            }
             self.hand_on()?;
             match self.sleep()? {
                 Woken::Packets => {}

@@ -137,6 +137,24 @@ pub(crate) enum Fix {
     QuickAck,
 }
 
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "running systems are changed on Linux"))]
+impl Fix {
+    /// The causes that it is for.
+    pub(crate) const fn addresses(&self) -> &'static [&'static str] {
+        match self {
+            Self::NoDelay => &["nagle-delayed-ack", "nagle"],
+            Self::Uncork => &["cork"],
+            Self::UnlockReceiveBuffer | Self::ReceiveMemory(_) | Self::InitRwnd(_) => &["receive-window"],
+            Self::UnlockSendBuffer | Self::SendMemory(_) => &["send-buffer"],
+            Self::Congestion(_) => &["congestion-window", "slow-start", "loss", "rto"],
+            Self::Backlog(_) => &["syn-retransmit", "handshake"],
+            Self::NoRestartAfterIdle => &["slow-start-after-idle"],
+            Self::InitCwnd(_) => &["slow-start", "slow-start-after-idle", "delayed-ack-cwnd"],
+            Self::QuickAck => &["nagle-delayed-ack", "delayed-ack-cwnd"],
+        }
+    }
+}
+
 const NAMES: &str = "nodelay, uncork, unlock-rcvbuf, unlock-sndbuf, congestion=NAME, backlog=N, no-restart-after-idle, rmem=BYTES, \
                      wmem=BYTES, initcwnd=N, initrwnd=N, quickack";
 

@@ -8,13 +8,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use serde::Deserialize;
-use tcpwhy_host::capture::{Filter, Options};
+use tcpwhy_host::capture::{End, Filter, Options};
 use tcpwhy_report::quantity::{count, time};
 use tcpwhy_sockets::namespace::Namespace;
 
 use super::args::FixArgs;
 use super::plan::Plan;
+use crate::document::Document;
 use crate::feed::{Copies, Feed};
 
 /// What was measured.
@@ -28,40 +28,10 @@ pub(super) struct Measured {
     pub(super) lost: u64,
 }
 
-/// The part of the document that is needed (`tcpwhy.report/1`).
-#[derive(Deserialize)]
-struct Document {
-    #[serde(default)]
-    connections: Vec<Connection>,
-}
-
-#[derive(Deserialize)]
-struct Connection {
-    client: String,
-    server: String,
-    last_ns: i64,
-    #[serde(default)]
-    bill: Vec<Line>,
-    #[serde(default)]
-    exchanges: Vec<Exchange>,
-}
-
-#[derive(Deserialize)]
-struct Line {
-    cause: String,
-    ns: u64,
-}
-
-#[derive(Deserialize)]
-struct Exchange {
-    kind: String,
-    elapsed_ns: u64,
-}
-
 /// Measures; stops early, with nothing, where somebody asks to.
 pub(super) fn measure(args: &FixArgs, plan: &Plan, stop: &AtomicBool) -> anyhow::Result<Option<Measured>> {
     let options = Options {
-        filter: Filter { port: args.port, ..Filter::default() },
+        filter: Filter { port: args.port, one_of: theirs(&plan.ends), ..Filter::default() },
         comment: "tcpwhy fix".to_owned(),
         ..Options::new(args.interface.as_str())
     };
@@ -86,6 +56,12 @@ pub(super) fn measure(args: &FixArgs, plan: &Plan, stop: &AtomicBool) -> anyhow:
     }
     let document: Document = serde_json::from_slice(&text).context("the reader gave no answer")?;
     Ok(Some(Measured::of(document, &plan.ends, stats.dropped)))
+}
+
+/// Of each connection the other end, which is enough to tell its packets; none where all are measured.
+fn theirs(ends: &[[SocketAddr; 2]]) -> Option<Vec<End>> {
+    let of = |[_, remote]: &[SocketAddr; 2]| End { host: Some(remote.ip()), port: remote.port() };
+    (!ends.is_empty()).then(|| ends.iter().map(of).collect())
 }
 
 impl Measured {
@@ -122,29 +98,42 @@ impl Measured {
         self.exchanges_ns.get(last * per_mille / 1_000).copied().unwrap_or(0)
     }
 
-    /// One line.
-    pub(super) fn words(&self) -> String {
+    /// One line; of the bill first what the fix is for, then what is more than that.
+    pub(super) fn words(&self, addressed: &[&str]) -> String {
         if self.exchanges_ns.is_empty() {
             return "no exchange was seen to its end".to_owned();
         }
         let shown = |per_mille| nanos(self.quantile_ns(per_mille));
-        let whole: u64 = self.bill_ns.values().sum();
-        let most = self.bill_ns.iter().max_by_key(|(_, ns)| **ns);
-        let cause = most.filter(|_| whole > 0).map_or_else(String::new, |(cause, ns)| {
-            format!("; {cause} {:.0} %", *ns as f64 / whole as f64 * 100.0)
-        });
+        let causes = self.causes(addressed);
         let lost = if self.lost > 0 {
             format!("; {} packets lost by the capture", count(self.lost))
         } else {
             String::new()
         };
         format!(
-            "{} exchanges, median {} (from {} to {} in the middle 80 %){cause}{lost}",
+            "{} exchanges, median {} (from {} to {} in the middle 80 %){causes}{lost}",
             count(self.exchanges_ns.len() as u64),
             shown(500),
             shown(100),
             shown(900)
         )
+    }
+
+    /// The largest cause that the fix is for, where there is any of it, and the largest of all, where that is another.
+    fn causes(&self, addressed: &[&str]) -> String {
+        let whole: u64 = self.bill_ns.values().sum();
+        let largest = |wanted: &dyn Fn(&str) -> bool| {
+            let found = self.bill_ns.iter().filter(|(cause, ns)| wanted(cause) && **ns > 0);
+            found.max_by_key(|(_, ns)| **ns)
+        };
+        let first = largest(&|cause| addressed.contains(&cause));
+        let most = largest(&|_| true).filter(|most| Some(*most) != first);
+        let told = |(cause, ns): (&String, &u64)| {
+            let share = *ns as f64 / whole as f64 * 100.0;
+            if share < 1.0 { format!("{cause} <1 %") } else { format!("{cause} {share:.0} %") }
+        };
+        let told: Vec<String> = first.into_iter().chain(most).map(told).collect();
+        if told.is_empty() { String::new() } else { format!("; {}", told.join(", ")) }
     }
 }
 
@@ -159,4 +148,26 @@ pub(super) fn nanos(ns: u64) -> String {
 #[expect(clippy::disallowed_methods, reason = "how long to measure is a matter of the clock")]
 fn now() -> Instant {
     Instant::now()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(bill: &[(&str, u64)], addressed: &[&str]) -> String {
+        let bill_ns = bill.iter().map(|(cause, ns)| ((*cause).to_owned(), *ns)).collect();
+        let measured = Measured { exchanges_ns: vec![1_000_000; 5], bill_ns, lost: 0 };
+        measured.words(addressed).split_once(')').map(|(_, causes)| causes.to_owned()).unwrap_or_default()
+    }
+
+    #[test]
+    fn what_the_fix_is_for_is_told_first_and_what_is_more_behind_it() {
+        let nodelay = ["nagle-delayed-ack", "nagle"];
+        let bill = [("sender-think", 60), ("nagle-delayed-ack", 39), ("nagle", 1)];
+        assert_eq!(words(&bill, &nodelay), "; nagle-delayed-ack 39 %, sender-think 60 %");
+        assert_eq!(words(&[("nagle", 99), ("round-trip", 1)], &nodelay), "; nagle 99 %");
+        assert_eq!(words(&[("server-think", 70), ("round-trip", 30)], &nodelay), "; server-think 70 %");
+        assert_eq!(words(&[("nagle", 1), ("round-trip", 999)], &nodelay), "; nagle <1 %, round-trip 100 %");
+        assert_eq!(words(&[], &nodelay), "");
+    }
 }

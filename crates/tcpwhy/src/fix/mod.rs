@@ -151,7 +151,11 @@ mod linux {
     ) -> anyhow::Result<Option<Measured>> {
         let measured = measure(args, plan, stop)?;
         if let Some(measured) = &measured {
-            print(&format!("{}  {}\n", strong(&format!("{when:<6}"), style), measured.words()))?;
+            print(&format!(
+                "{}  {}\n",
+                strong(&format!("{when:<6}"), style),
+                measured.words(args.fix.addresses())
+            ))?;
         }
         Ok(measured)
     }

@@ -80,7 +80,7 @@ fn sysctl(line: String) -> Lasting {
 
 /// With the other two values as they are.
 fn memory(namespace: &Namespace, key: &str, most: u64) -> anyhow::Result<Lasting> {
-    let now = Target::Sysctl { namespace: namespace.inode, key: key.to_owned() }.read()?;
+    let now = Target::sysctl(namespace, key).read()?;
     Ok(sysctl(format!("{key} = {}", ceiling(&now, most)?)))
 }
 

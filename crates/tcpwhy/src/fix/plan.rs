@@ -29,7 +29,7 @@ impl Plan {
         let mut plan =
             Self { changes: Vec::new(), already: 0, notes: Vec::new(), namespace, ends: Vec::new() };
         let sysctl = |plan: &mut Self, key: &str, to: &dyn Fn(&str) -> anyhow::Result<String>| {
-            let target = Target::Sysctl { namespace: plan.namespace.inode, key: key.to_owned() };
+            let target = Target::sysctl(&plan.namespace, key);
             let from = target.read()?;
             let to = to(&from)?;
             plan.add(args, target, from, to);
@@ -111,9 +111,9 @@ impl Plan {
                 continue;
             }
             let target = match Target::socket(pid, descriptor, knob) {
-                Ok(target) => target,
-                // Closed since.
-                Err(Error::Gone(_)) => continue,
+                Ok(target @ Target::Socket { cookie, .. }) if cookie == socket.cookie => target,
+                // Closed since, or another one by that number.
+                Ok(_) | Err(Error::Gone(_)) => continue,
                 Err(error) => return Err(error.into()),
             };
             let from = target.read()?;

@@ -20,7 +20,7 @@ pub(crate) struct LiveArgs {
     #[arg(short, long, value_name = "NAME", default_value = "any")]
     pub(crate) interface: Vec<String>,
 
-    /// Capture in the network namespace of this process, and only its listening ports and the connections it has at the start
+    /// Capture in the network namespace of this process, and only its listening ports and its connections, later ones included
     #[arg(short, long, value_name = "PID")]
     pub(crate) pid: Option<u32>,
 

@@ -2,12 +2,17 @@
 //! sees nothing of a packet but addresses.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::IpAddr;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
+use tcpwhy_sockets::namespace::Namespace;
 use tcpwhy_view::{Answer, Socket};
+
+use super::owned::Whose;
 
 /// Not asked more often: it walks all sockets and, for owners, all descriptors.
 const EVERY: Duration = Duration::from_secs(2);
@@ -24,6 +29,18 @@ pub(super) struct Facts {
     asks: Option<ChildStdin>,
     known: Arc<Mutex<Known>>,
     asked: Option<Instant>,
+    /// Whether sockets are asked about.
+    joins: bool,
+}
+
+/// What the process says in a line.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Line {
+    /// What there is about the endpoints that were asked about.
+    Sockets(Vec<Socket>),
+    /// The ends of the processes whose packets are captured, where they have got more.
+    Ends { ends: Vec<(Option<IpAddr>, u16)> },
 }
 
 #[derive(Default)]
@@ -34,20 +51,27 @@ struct Known {
 }
 
 impl Facts {
-    /// Starts it with the rights that this process still has; `None` where it cannot be.
-    pub(super) fn start() -> Option<Self> {
+    /// Starts it with the rights that this process still has, for what is captured in this network namespace; `None` where it cannot be. It follows the sockets of `whose`, and joins what
+    /// sockets say with what is found, where it is to.
+    pub(super) fn start(namespace: &Namespace, whose: Option<&Whose>, joins: bool) -> Option<Self> {
         let this = std::env::current_exe().ok()?;
         let mut command = Command::new(this);
-        command.args(["sockets", "--facts"]).process_group(0);
+        command.args(["sockets", "--facts", &namespace.inode.to_string()]).process_group(0);
+        if let Some(whose) = whose {
+            command.args(["--facts-of", &whose.to_string()]);
+        }
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().ok()?;
         let (asks, answers) = (child.stdin.take(), child.stdout.take());
-        Some(Self { child, answers, asks, known: Arc::default(), asked: None })
+        Some(Self { child, answers, asks, known: Arc::default(), asked: None, joins })
     }
 
     /// Listens to it, on a thread of its own. A thread has the rights of the one that starts it: this process has to have given up its own
-    /// before.
-    pub(super) fn listen(&mut self) -> std::io::Result<()> {
+    /// before. `on_ends` is told of ends of the processes that are followed.
+    pub(super) fn listen(
+        &mut self,
+        on_ends: impl Fn(Vec<(Option<IpAddr>, u16)>) + Send + 'static,
+    ) -> std::io::Result<()> {
         let Some(answers) = self.answers.take() else { return Ok(()) };
         let told = Arc::clone(&self.known);
         let listen = move || {
@@ -58,8 +82,14 @@ impl Facts {
                     Ok(0) | Err(_) => return,
                     Ok(_) => {}
                 }
-                let Ok(sockets) = serde_json::from_slice(&line) else { return };
-                *told.lock().unwrap_or_else(PoisonError::into_inner) = Known { sockets, is_due: false };
+                match serde_json::from_slice(&line) {
+                    Ok(Line::Sockets(sockets)) => {
+                        *told.lock().unwrap_or_else(PoisonError::into_inner) =
+                            Known { sockets, is_due: false };
+                    }
+                    Ok(Line::Ends { ends }) => on_ends(ends),
+                    Err(_) => return,
+                }
             }
         };
         std::thread::Builder::new().name("tcpwhy-facts".to_owned()).spawn(listen).map(drop)
@@ -67,6 +97,9 @@ impl Facts {
 
     /// Puts what is known to the answer, and asks what is to be known for the next one.
     pub(super) fn join(&mut self, answer: &mut Answer) {
+        if !self.joins {
+            return;
+        }
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         answer.join(&known.sockets);
         let due = self.asked.is_none_or(|asked| asked.elapsed() >= EVERY);

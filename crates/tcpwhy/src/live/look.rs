@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 
 use anyhow::Context as _;
-use serde::Deserialize;
 use tcpwhy_view::Connection;
 
 use super::recent::Snapshot;
+use crate::document::{self, Document};
 use crate::feed::reader;
 
 /// More is not shown on a screen.
@@ -30,7 +30,7 @@ pub(super) fn connections(snapshot: &Arc<Snapshot>, server: SocketAddr) -> Recei
     let words = ["read", "-", "--json", "--threads", "1", "--filter", &filter(server)].map(str::to_owned);
     ask(snapshot, words.to_vec(), |out| {
         let document: Document = serde_json::from_slice(out).context("the reader gave no answer")?;
-        Ok(Seen::Connections(document.connections.into_iter().map(Listed::told).collect()))
+        Ok(Seen::Connections(document.connections.into_iter().map(told).collect()))
     })
 }
 
@@ -103,49 +103,19 @@ fn answer(snapshot: &Snapshot, words: &[String]) -> anyhow::Result<Vec<u8>> {
     Ok(said)
 }
 
-/// The part of the document that is needed (`tcpwhy.report/1`).
-#[derive(Deserialize)]
-struct Document {
-    #[serde(default)]
-    connections: Vec<Listed>,
-}
-
-#[derive(Deserialize)]
-struct Listed {
-    id: u64,
-    client: String,
-    server: String,
-    packets: u64,
-    billed: u64,
-    #[serde(default)]
-    bill: Vec<Line>,
-    #[serde(default)]
-    exchanges: Vec<Exchange>,
-}
-
-#[derive(Deserialize)]
-struct Line {
-    cause: String,
-    ns: i64,
-}
-
-#[derive(Deserialize)]
-struct Exchange {
-    elapsed_ns: i64,
-}
-
-impl Listed {
-    fn told(self) -> Connection {
-        Connection {
-            elapsed_ns: self.bill.iter().map(|line| line.ns).sum(),
-            slowest_ns: self.exchanges.iter().map(|exchange| exchange.elapsed_ns).max().unwrap_or(0),
-            // The largest line comes first.
-            most: self.bill.into_iter().next().map(|line| (line.cause, line.ns)),
-            id: self.id,
-            client: self.client,
-            server: self.server,
-            packets: self.packets,
-            exchanges: self.billed,
-        }
+/// A connection of the document, as the screen has it.
+fn told(connection: document::Connection) -> Connection {
+    let signed = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
+    Connection {
+        elapsed_ns: signed(connection.bill.iter().map(|line| line.ns).sum()),
+        slowest_ns: signed(
+            connection.exchanges.iter().map(|exchange| exchange.elapsed_ns).max().unwrap_or(0),
+        ),
+        most: connection.bill.into_iter().next().map(|line| (line.cause, signed(line.ns))),
+        id: connection.id,
+        client: connection.client,
+        server: connection.server,
+        packets: connection.packets,
+        exchanges: connection.billed,
     }
 }

@@ -7,11 +7,11 @@
 
 mod args;
 #[cfg(target_os = "linux")]
-mod facts;
+pub(crate) mod facts;
 #[cfg(target_os = "linux")]
 mod look;
 #[cfg(target_os = "linux")]
-mod owned;
+pub(crate) mod owned;
 #[cfg(target_os = "linux")]
 mod recent;
 #[cfg(target_os = "linux")]
@@ -49,7 +49,7 @@ mod linux {
     use std::time::{Duration, Instant};
 
     use anyhow::Context as _;
-    use tcpwhy_host::capture::{Filter as Kernel, Options};
+    use tcpwhy_host::capture::{End, Filter as Kernel, Options};
     use tcpwhy_lab::Folder;
     use tcpwhy_report::Style;
     use tcpwhy_report::quantity::counted;
@@ -59,9 +59,10 @@ mod linux {
 
     use super::args::LiveArgs;
     use super::facts::Facts;
+    use super::owned::{Owned, Whose};
     use super::recent::Recent;
     use super::relay::{Said, listen};
-    use super::{owned, screen};
+    use super::screen;
     use crate::feed::{Copies, Feed, give_up_rights};
     use crate::output::{complain, print};
     use crate::{NOT_ANALYSED, WRONG_USAGE};
@@ -78,23 +79,20 @@ mod linux {
             return Ok(WRONG_USAGE);
         }
         let interface = args.interface.join(",");
-        let pids = owned::pids(args)?;
-        let namespace = match (pids.first(), &args.netns) {
-            (Some(pid), _) => Namespace::of_process(*pid)
-                .with_context(|| format!("cannot look into process {pid} (root can)"))?,
-            (None, Some(name)) => {
-                Namespace::named(name).with_context(|| format!("`ip netns` knows no namespace {name}"))?
+        let whose = Whose::of(args);
+        let pids = whose.as_ref().map_or(Ok(Vec::new()), Whose::pids_at_start)?;
+        let namespace = namespace(args, pids.first())?;
+        let mut filter = kernel(&args.filter);
+        if let Some(whose) = &whose {
+            let mut owned = Owned::open(&namespace)?;
+            owned.look(&pids)?;
+            if owned.ends().is_empty() {
+                complain(&format!("{whose} has no TCP socket yet: what it opens is captured"));
             }
-            (None, None) => Namespace::own()?,
-        };
-        let mut filters: Vec<String> =
-            Some(text).filter(|text| !text.trim().is_empty()).into_iter().collect();
-        if !pids.is_empty() {
-            filters.push(owned::filter(&pids, &namespace)?);
+            filter.one_of = Some(owned.ends());
         }
-        let filter = filters.iter().map(|one| format!("({one})")).collect::<Vec<_>>().join(" and ");
         let options = Options {
-            filter: if pids.is_empty() { kernel(&args.filter) } else { Kernel::default() },
+            filter: filter.clone(),
             snaplen: args.snaplen,
             ring_bytes: args.ring,
             comment: format!("tcpwhy live -i {interface} {}", args.filter.join(" ")),
@@ -110,16 +108,24 @@ mod linux {
             !args.json && !args.lines && std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
         let recent = is_screen.then(|| Recent::new(args.keep));
         let copies = Copies { file, recent: recent.clone() };
-        let mut facts = if args.no_sockets { None } else { Facts::start() };
-        let mut feed = Feed::start(options, &namespace, &words(args, &filter), copies, Stdio::piped())?;
+        let is_asked = whose.is_some() || !args.no_sockets;
+        let mut facts =
+            is_asked.then(|| Facts::start(&namespace, whose.as_ref(), !args.no_sockets)).flatten();
+        let mut feed = Feed::start(options, &namespace, &words(args, text.trim()), copies, Stdio::piped())?;
         drop(namespace);
         give_up_rights()?;
-        facts.as_mut().map_or(Ok(()), Facts::listen)?;
+        if let Some(facts) = &mut facts {
+            let narrow = feed.narrow();
+            facts.listen(move |ends| {
+                let ends = ends.into_iter().map(|(host, port)| End { host, port }).collect();
+                narrow.set(Kernel { one_of: Some(ends), ..filter.clone() });
+            })?;
+        }
         let said = listen(feed.reader.stdout.take().context("the reader has no output")?)?;
         let mut session = Session { args, said, facts, feed: &feed, stop: &stop, last: None, begun: now() };
         let rest = match recent {
             Some(recent) => {
-                let about = about(&interface, args, &filter);
+                let about = about(&interface, args, whose.as_ref());
                 screen::run(&mut session, about, &recent)?
             }
             None => session.tell()?,
@@ -232,17 +238,23 @@ mod linux {
         Ok(stdout.flush()?)
     }
 
-    /// What is captured, for the screen's first line.
-    fn about(interface: &str, args: &LiveArgs, filter: &str) -> String {
-        let of = |what: &str, name: &Option<String>| name.as_ref().map(|name| format!("{what} {name}"));
-        let whose = args.pid.map(|pid| format!("process {pid}"));
-        let whose =
-            whose.or_else(|| of("container", &args.container)).or_else(|| of("control group", &args.cgroup));
-        let narrowed = whose.or_else(|| (!filter.is_empty()).then(|| args.filter.join(" ")));
-        match narrowed {
-            Some(narrowed) => format!("{interface}, {narrowed}"),
-            None => interface.to_owned(),
+    /// The network namespace that is captured in.
+    fn namespace(args: &LiveArgs, pid: Option<&u32>) -> anyhow::Result<Namespace> {
+        match (pid, &args.netns) {
+            (Some(pid), _) => Namespace::of_process(*pid)
+                .with_context(|| format!("cannot look into process {pid} (root can)")),
+            (None, Some(name)) => {
+                Namespace::named(name).with_context(|| format!("`ip netns` knows no namespace {name}"))
+            }
+            (None, None) => Ok(Namespace::own()?),
         }
+    }
+
+    /// What is captured, for the screen's first line.
+    fn about(interface: &str, args: &LiveArgs, whose: Option<&Whose>) -> String {
+        let narrowed = [whose.map(Whose::to_string), Some(args.filter.join(" "))];
+        let narrowed = narrowed.into_iter().flatten().filter(|part| !part.is_empty());
+        std::iter::once(interface.to_owned()).chain(narrowed).collect::<Vec<_>>().join(", ")
     }
 
     /// A file of captured packets: made anew, as recordings of the laboratory are, so that nobody else decides what is overwritten. Devices
@@ -289,7 +301,7 @@ mod linux {
             ["port", number] => Kernel { port: port(number), ..Kernel::default() },
             ["host", address] => Kernel { host: host(address), ..Kernel::default() },
             ["port", number, "and", "host", address] | ["host", address, "and", "port", number] => {
-                Kernel { port: port(number), host: host(address) }
+                Kernel { port: port(number), host: host(address), ..Kernel::default() }
             }
             _ => Kernel::default(),
         }

@@ -70,9 +70,13 @@ pub(crate) struct SocketsArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Answer `tcpwhy live`, which gives addresses on standard input
-    #[arg(long, hide = true)]
-    pub(crate) facts: bool,
+    /// Answer `tcpwhy live`, which captures in this network namespace and gives addresses on standard input
+    #[arg(long, hide = true, value_name = "NUMBER")]
+    pub(crate) facts: Option<u64>,
+
+    /// Tell it as well which ends these processes have, when they get others
+    #[arg(long, hide = true, value_name = "WHOSE", requires = "facts")]
+    pub(crate) facts_of: Option<String>,
 
     /// When to use colours
     #[arg(long, value_enum, value_name = "WHEN", default_value_t)]

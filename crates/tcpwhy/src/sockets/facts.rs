@@ -1,16 +1,20 @@
 //! Which sockets have these ends, whose are they, and what have they set? Asked by `tcpwhy live`, which has given up the rights for it.
 //!
-//! A line of addresses in, a line of JSON out. Addresses are all that comes in, and they come from packets: whatever does not read as one is
+//! A line of addresses in, a line of JSON out; and one more whenever the processes whose packets are captured have got other sockets. Addresses are all that comes in, and they come from packets: whatever does not read as one is
 //! passed over.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, Read as _};
 use std::net::SocketAddr;
+use std::time::{Duration, Instant};
 
+use anyhow::Context as _;
 use rustix::thread::{CapabilitySet, CapabilitySets};
 use tcpwhy_sockets::namespace::Namespace;
 use tcpwhy_sockets::{Diag, Options, Socket, States, owner};
 
+use crate::live::facts::Line;
+use crate::live::owned::{Owned, Whose};
 use crate::output;
 
 /// A line is no longer.
@@ -20,9 +24,19 @@ const SOCKETS_MAX: usize = 256;
 /// Network namespaces come and go: they are looked for again after so many answers.
 const AGAIN: u32 = 8;
 
-/// Keeps of its rights those that it needs, and answers until its input ends.
-pub(super) fn run() -> anyhow::Result<()> {
+/// The processes are looked at so often, and no more of the time is spent on it than this part of it.
+const FOLLOW_EVERY: Duration = Duration::from_millis(250);
+const FOLLOW_SHARE: u32 = 20;
+
+/// Keeps of its rights those that it needs, and answers until its input ends. Packets are captured in the network namespace with the number
+/// `own`.
+pub(super) fn run(own: u64, whose: Option<&str>) -> anyhow::Result<()> {
     keep_rights()?;
+    if let Some(whose) = whose {
+        let whose: Whose = whose.parse().map_err(anyhow::Error::msg)?;
+        // It ends with this process.
+        std::thread::Builder::new().name("tcpwhy-follow".to_owned()).spawn(move || follow(&whose))?;
+    }
     let mut input = std::io::stdin().lock();
     let mut diags = Vec::new();
     for round in 0_u32.. {
@@ -36,7 +50,7 @@ pub(super) fn run() -> anyhow::Result<()> {
         if round % AGAIN == 0 {
             diags = open_all();
         }
-        let told = serde_json::to_string(&facts(&mut diags, &wanted))?;
+        let told = serde_json::to_string(&Line::Sockets(facts(&mut diags, own, &wanted)))?;
         output::print(&(told + "\n"))?;
     }
     Ok(())
@@ -51,22 +65,79 @@ fn keep_rights() -> std::io::Result<()> {
     Ok(rustix::thread::set_capabilities(None, sets)?)
 }
 
-fn open_all() -> Vec<Diag> {
-    let open = |namespace: Namespace| namespace.enter(Diag::open).ok()?.ok();
+/// Tells of new ends until nothing can be told any more.
+fn follow(whose: &Whose) -> anyhow::Result<()> {
+    let first = *whose.pids().first().context("nobody is there")?;
+    let mut owned = Owned::open(&Namespace::of_process(first)?)?;
+    loop {
+        let begun = now();
+        // Those that have ended meanwhile have no sockets.
+        if owned.look(&whose.pids()).unwrap_or(false) {
+            let ends = owned.ends().into_iter().map(|end| (end.host, end.port)).collect();
+            output::print(&(serde_json::to_string(&Line::Ends { ends })? + "\n"))?;
+        }
+        std::thread::sleep(FOLLOW_EVERY.max(begun.elapsed() * FOLLOW_SHARE));
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "how much time is spent on looking is a matter of the clock")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+/// The sockets of all network namespaces that can be entered, by the namespace's number.
+fn open_all() -> Vec<(u64, Diag)> {
+    let open = |namespace: Namespace| Some((namespace.inode, namespace.enter(Diag::open).ok()?.ok()?));
     Namespace::all().into_iter().filter_map(open).collect()
 }
 
-fn facts(diags: &mut [Diag], wanted: &BTreeSet<SocketAddr>) -> Vec<tcpwhy_view::Socket> {
-    let mut found: Vec<Socket> = Vec::new();
-    for diag in diags {
+/// Both ends of a socket, its own first.
+type Ends = [SocketAddr; 2];
+
+/// Which sockets of other network namespaces are on connections that are captured in this one? Addresses are the same in many: each
+/// container has a 127.0.0.1, and often the same 172.17.0.2.
+#[derive(Default)]
+struct Places {
+    /// Sockets of the namespace that is captured in.
+    own: BTreeSet<Ends>,
+    /// How many of the others have the same.
+    others: BTreeMap<Ends, u32>,
+}
+
+impl Places {
+    /// The other end of one of the own sockets is; and where no own one has either address, so are those of which there is one only:
+    /// their packets pass here on their way.
+    fn is_met(&self, ends: Ends) -> bool {
+        let [local, remote] = ends;
+        let is_known = |end: SocketAddr| self.own.iter().any(|own| own.contains(&end));
+        let is_one = self.others.get(&ends) == Some(&1);
+        is_one
+            && !local.ip().is_loopback()
+            && (self.own.contains(&[remote, local]) || !(is_known(local) || is_known(remote)))
+    }
+}
+
+fn facts(diags: &mut [(u64, Diag)], own: u64, wanted: &BTreeSet<SocketAddr>) -> Vec<tcpwhy_view::Socket> {
+    let (mut found, mut elsewhere): (Vec<Socket>, Vec<Socket>) = Default::default();
+    let mut places = Places::default();
+    for (inode, diag) in diags {
         // One that has gone has no sockets.
         let _ = diag.each(States::CONNECTED, &mut |socket| {
-            let is_wanted = wanted.contains(&socket.local) || wanted.contains(&socket.remote);
-            if is_wanted && socket.inode != 0 && found.len() < SOCKETS_MAX {
+            let ends = [socket.local, socket.remote];
+            if socket.inode == 0 || !ends.iter().any(|end| wanted.contains(end)) {
+                return;
+            }
+            if *inode == own {
+                places.own.insert(ends);
                 found.push(socket.clone());
+            } else {
+                *places.others.entry(ends).or_default() += 1;
+                elsewhere.push(socket.clone());
             }
         });
     }
+    found.extend(elsewhere.into_iter().filter(|socket| places.is_met([socket.local, socket.remote])));
+    found.truncate(SOCKETS_MAX);
     let inodes = found.iter().map(|socket| socket.inode).collect();
     let (owners, _) = owner::find(&inodes, None);
     let told = |socket: Socket| {
@@ -88,4 +159,31 @@ fn facts(diags: &mut [Diag], wanted: &BTreeSet<SocketAddr>) -> Vec<tcpwhy_view::
         }
     };
     found.into_iter().map(told).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sockets_of_other_namespaces_are_met_where_packets_show_it() {
+        let ends = |local: &str, remote: &str| [local, remote].map(|end| end.parse().expect("an address"));
+        let client = ends("10.77.0.1:5000", "10.77.0.2:80");
+        let server = ends("10.77.0.2:80", "10.77.0.1:5000");
+        let stranger = ends("10.77.0.1:6000", "10.77.0.2:80");
+        let loopback = ends("127.0.0.1:5000", "127.0.0.1:80");
+        let mut places = Places::default();
+        for other in [client, server, stranger, loopback] {
+            places.others.insert(other, 1);
+        }
+        // Captured on the way between two containers.
+        assert!(places.is_met(client) && places.is_met(server));
+        assert!(!places.is_met(loopback), "what passes another loopback passes nowhere else");
+        // Captured at the client: another container with its address is none of its connections.
+        places.own.insert(client);
+        assert!(places.is_met(server) && !places.is_met(stranger));
+        // Two have the same: nobody can tell which it is.
+        places.others.insert(server, 2);
+        assert!(!places.is_met(server));
+    }
 }

@@ -7,14 +7,17 @@ use std::time::Duration;
 
 use tcpwhy_sockets::counters::Counters;
 use tcpwhy_sockets::namespace::Namespace;
-use tcpwhy_sockets::{Diag, Lately, Limit, Options, Owner, Socket, States, Watch, limit, owner};
+use tcpwhy_sockets::{Diag, Lately, Limit, Options, Owner, Seen, Socket, States, Watch, limit, owner};
 use tcpwhy_wire::{Endpoint, Filter};
+
+use super::calm::Calm;
 
 /// A network namespace that is watched.
 pub(super) struct Place {
     pub(super) namespace: Namespace,
     diag: Diag,
     watch: Watch,
+    calm: Option<Calm>,
     pub(super) counters: Counters,
     /// What it counted since the look before.
     pub(super) counted: Counters,
@@ -80,15 +83,35 @@ impl Place {
             namespace,
             diag: diag?,
             watch: Watch::default(),
+            calm: None,
             counters: counters?,
             counted: Counters::default(),
         })
     }
 
-    /// Remembers all sockets as they are now.
-    pub(super) fn note(&mut self, wanted: &Wanted, now: Duration) -> std::io::Result<()> {
+    /// Remembers all sockets as they are now; `once` where a single look follows, which need not meet those again that stand still.
+    pub(super) fn note(&mut self, wanted: &Wanted, now: Duration, once: bool) -> std::io::Result<()> {
+        let all = wanted.states == States::CONNECTED && wanted.filter.is_none() && wanted.of.is_none();
+        let mut calm = (once && all && !wanted.idle).then(Calm::default);
+        self.counters = self.namespace.enter(Counters::read)??;
         let Self { diag, watch, .. } = self;
-        diag.each(wanted.states, &mut |socket| watch.note(socket, now))
+        diag.each_seen(wanted.states, &mut |seen| {
+            watch.note(seen, now);
+            if let Some(calm) = &mut calm {
+                calm.note(seen);
+            }
+        })?;
+        self.calm = calm;
+        Ok(())
+    }
+
+    /// What moved since the first look and how many stood still, where that is known without another walk of all.
+    fn moved(&mut self, now: Duration) -> std::io::Result<Option<(u64, Vec<(Socket, Lately)>)>> {
+        let Some(calm) = self.calm.take() else { return Ok(None) };
+        let Self { namespace, diag, watch, counters, .. } = self;
+        let counted = || namespace.enter(Counters::read)?.map(|now| now.since(counters));
+        let moved = calm.moved(diag, watch, now, counted)?;
+        Ok(moved.map(|moved| (calm.still(), moved)))
     }
 }
 
@@ -127,41 +150,82 @@ impl Ord for Candidate {
     }
 }
 
-/// Looks at all sockets of all places, `now` on the clock of the looks before.
-pub(super) fn look(places: &mut [Place], wanted: &Wanted, now: Duration) -> std::io::Result<Look> {
+/// Sockets on their way to rows.
+struct Sieve<'a> {
+    wanted: &'a Wanted,
+    look: Look,
+    best: BinaryHeap<Reverse<Candidate>>,
+    /// Inodes of the processes asked for.
+    theirs: Option<BTreeSet<u32>>,
+}
+
+impl Sieve<'_> {
+    /// Takes an answer of the kernel about a socket of the place with this number.
+    fn see(&mut self, seen: &Seen<'_>, watch: &Watch, now: Duration, place: usize) {
+        if self.theirs.as_ref().is_some_and(|theirs| !theirs.contains(&seen.inode())) {
+            return;
+        }
+        let is_idle = || if self.wanted.lately { watch.is_idle(seen) } else { Watch::was_idle(seen) };
+        if self.wanted.filter.is_none() && !self.wanted.idle && is_idle() {
+            self.count(&Limit::Idle, 1);
+        } else if let Some(socket) = seen.socket()
+            && passes(self.wanted.filter.as_ref(), &socket)
+        {
+            let lately = watch.since(&socket, now);
+            self.take(socket, lately, place);
+        }
+    }
+
+    fn count(&mut self, limit: &Limit, sockets: u64) {
+        *self.look.counts.entry(limit.name()).or_default() += sockets;
+    }
+
+    fn take(&mut self, socket: Socket, lately: Lately, place: usize) {
+        let limit = limit::of(&socket, &lately, None);
+        self.count(&limit, 1);
+        let weight = limit.weight();
+        if weight > 0 || self.wanted.idle {
+            let socket = Box::new((socket, lately, limit));
+            self.best.push(Reverse(Candidate { weight, socket, place }));
+            if self.best.len() > self.wanted.top {
+                self.best.pop();
+            }
+        }
+    }
+}
+
+/// Looks at all sockets of all places, `now` on the clock of the looks before; `more` where others follow.
+pub(super) fn look(
+    places: &mut [Place],
+    wanted: &Wanted,
+    now: Duration,
+    more: bool,
+) -> std::io::Result<Look> {
     let mut look = Look::default();
     let theirs = wanted.of.as_ref().map(|who| held_by(who, &mut look));
-    let mut best = BinaryHeap::new();
+    let mut sieve = Sieve { wanted, look, best: BinaryHeap::new(), theirs };
     for (number, place) in places.iter_mut().enumerate() {
-        let Place { diag, watch, .. } = place;
-        diag.each(wanted.states, &mut |socket| {
-            let lately = watch.since(socket, now);
-            if wanted.lately {
-                watch.note(socket, now);
-            }
-            if theirs.as_ref().is_some_and(|theirs| !theirs.contains(&socket.inode))
-                || !passes(wanted.filter.as_ref(), socket)
-            {
-                return;
-            }
-            let limit = limit::of(socket, &lately, None);
-            *look.counts.entry(limit.name()).or_default() += 1;
-            let weight = limit.weight();
-            if weight > 0 || wanted.idle {
-                let socket = Box::new((socket.clone(), lately, limit));
-                best.push(Reverse(Candidate { weight, socket, place: number }));
-                if best.len() > wanted.top {
-                    best.pop();
+        if let Some((still, moved)) = place.moved(now)? {
+            sieve.count(&Limit::Idle, still);
+            moved.into_iter().for_each(|(socket, lately)| sieve.take(socket, lately, number));
+        } else {
+            let Place { diag, watch, .. } = place;
+            diag.each_seen(wanted.states, &mut |seen| {
+                sieve.see(seen, watch, now, number);
+                if more {
+                    watch.note(seen, now);
                 }
+            })?;
+            if more {
+                watch.forget_before(now);
             }
-        })?;
-        watch.forget_before(now);
+        }
         let counters = place.namespace.enter(Counters::read)??;
         place.counted = counters.since(&place.counters);
         place.counters = counters;
     }
-    let mut best = best.into_sorted_vec();
-    let rows = best.drain(..).map(|Reverse(candidate)| {
+    let Sieve { mut look, best, .. } = sieve;
+    let rows = best.into_sorted_vec().into_iter().map(|Reverse(candidate)| {
         let (socket, lately, limit) = *candidate.socket;
         let options = Err("it has no owner that may be looked into".to_owned());
         Row { place: candidate.place, socket, lately, limit, owner: None, options, peer: None }
@@ -224,10 +288,13 @@ fn know_more(look: &mut Look, places: &mut [Place]) {
         row.limit = limit::of(&row.socket, &row.lately, row.options.as_ref().ok());
         if matches!(row.limit, Limit::PeerWindow { .. } | Limit::ZeroWindow { .. }) {
             let other = |diag: &mut Diag| diag.one(row.socket.remote, row.socket.local).ok().flatten();
-            let known = places.iter_mut().find_map(|place| other(&mut place.diag));
-            // It may live in another namespace, as containers do.
+            let near = other(&mut places[row.place].diag);
+            // It may live in another namespace, as containers do; each has a loopback of its own.
+            let is_far = || !row.socket.remote.ip().is_loopback();
+            let mut known = || places.iter_mut().find_map(|place| other(&mut place.diag));
             let elsewhere = || others.get_or_insert_with(all_diags).iter_mut().find_map(other);
-            if let Some(other) = known.or_else(elsewhere) {
+            let far = || is_far().then(|| known().or_else(elsewhere)).flatten();
+            if let Some(other) = near.or_else(far) {
                 peers.insert(row.socket.cookie, other);
             }
         }

@@ -2,6 +2,8 @@
 
 mod args;
 #[cfg(target_os = "linux")]
+mod calm;
+#[cfg(target_os = "linux")]
 mod facts;
 #[cfg(target_os = "linux")]
 mod gather;
@@ -37,8 +39,8 @@ mod linux {
 
     /// Looks, waits, looks again, and tells.
     pub(crate) fn run(args: &SocketsArgs) -> anyhow::Result<u8> {
-        if args.facts {
-            super::facts::run()?;
+        if let Some(own) = args.facts {
+            super::facts::run(own, args.facts_of.as_deref())?;
             return Ok(ANALYSED);
         }
         let (filter, named) = match args.filter() {
@@ -59,16 +61,16 @@ mod linux {
         let top = if args.all { usize::MAX } else { args.top.get() };
         let wanted = Wanted { states: states(args, &named), filter, of, idle, top, lately: !args.once };
         let mut places = places(args)?;
-        let begun = now();
-        if !args.once {
-            for place in &mut places {
-                place.note(&wanted, Duration::ZERO)?;
-            }
-        }
         let looks = match args.lasting {
             Some(lasting) => (lasting.as_nanos() / args.every.as_nanos().max(1)).max(1),
             None => 1,
         };
+        let begun = now();
+        if !args.once {
+            for place in &mut places {
+                place.note(&wanted, Duration::ZERO, looks == 1)?;
+            }
+        }
         for number in 1..=looks {
             if !args.once {
                 // By the clock, not by what a look takes.
@@ -76,7 +78,7 @@ mod linux {
                 std::thread::sleep(due.saturating_sub(begun.elapsed()));
             }
             let at = begun.elapsed();
-            let look = look(&mut places, &wanted, at)?;
+            let look = look(&mut places, &wanted, at, number < looks)?;
             let said = if args.json {
                 json::look(&look, &places, at, args)
             } else {

@@ -67,6 +67,19 @@ def whole(host, port):
         time.sleep(0.005)
 
 
+def later(host, port, other, sign):
+    """As `whole`, to one server, and when a file of that name is there to another one as well."""
+    connections = [socket.create_connection((host, port))]
+    say("ready")
+    while True:
+        for connection in connections:
+            connection.sendall(bytes(120))
+            read(connection, 64)
+            time.sleep(0.005)
+        if len(connections) == 1 and os.path.exists(sign):
+            connections.append(socket.create_connection((host, other)))
+
+
 def source(port, length):
     """Answers each byte with so many."""
     listener = listen(port)
@@ -96,6 +109,15 @@ def fetch(host, port, length, buffer, pause, when="early"):
         read(connection, length)
         say(time.monotonic() - began)
         time.sleep(pause)
+
+
+def fixed(host, port):
+    """Connects with SO_SNDBUF set, and does nothing."""
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 20_000)
+    connection.connect((host, port))
+    say("ready")
+    time.sleep(600)
 
 
 def corked(port):

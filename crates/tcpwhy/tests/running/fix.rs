@@ -2,13 +2,12 @@
 //! kill in the middle?
 
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
-use std::time::Duration;
+use std::process::{Command, Output, Stdio};
 
-use rustix::process::{Pid, Signal, kill_process};
 use tcpwhy_lab::{Host, Pair};
 
-use crate::lab::{App, lab, skip, tcpwhy, text, thrice};
+use crate::lab::{App, beside, lab, skip, tcpwhy, text, thrice};
+use crate::programs::{limited, live};
 
 /// `tcpwhy fix` or `undo` with a journal of its own.
 pub(crate) fn with(journal: &Path, words: &[&str]) -> Output {
@@ -78,6 +77,12 @@ fn nodelay_on_a_running_client_takes_the_stall_away_and_undo_brings_it_back() {
         let pid = client.pid().to_string();
         let before_s = client.median_s(20);
         assert!((0.038..0.060).contains(&before_s), "{before_s}");
+        let held = limited(&["--pid", &pid], &["nagle"]);
+        assert_eq!(held["options"]["TCP_NODELAY"], false, "{held:#}");
+        assert_eq!(held["words"], "Nagle: 100 B wait for the peer's acknowledgement");
+        let finding = live(&pid, "nagle-delayed-ack");
+        let command = if has_java { "java" } else { "python3" };
+        assert_eq!(finding["socket"]["words"], format!("TCP_NODELAY is off at pid {pid} ({command})"));
         let fix = ["fix", "nodelay", "--pid", &pid, "--port", "8080", "--measure", "2s", "--yes"];
         let said = done(&with(journal.path(), &fix));
         // By the clock of the same exchanges.
@@ -186,7 +191,7 @@ fn what_does_not_help_is_said_and_taken_back() {
 
 #[test]
 fn nothing_is_changed_without_yes_and_what_somebody_else_changed_is_left() {
-    let Some(lab) = lab("nothing_is_changed_without_yes_and_what_somebody_else_changed_is_left", 0) else {
+    let Some(lab) = beside("nothing_is_changed_without_yes_and_what_somebody_else_changed_is_left") else {
         return;
     };
     let journal = tempfile::tempdir().expect("a folder");
@@ -217,7 +222,7 @@ fn nothing_is_changed_without_yes_and_what_somebody_else_changed_is_left() {
 
 #[test]
 fn a_route_keeps_all_else_and_comes_back_as_it_was() {
-    let Some(lab) = lab("a_route_keeps_all_else_and_comes_back_as_it_was", 0) else { return };
+    let Some(lab) = beside("a_route_keeps_all_else_and_comes_back_as_it_was") else { return };
     let journal = tempfile::tempdir().expect("a folder");
     let server = App::start(lab.pair.server(), &["echo", "8080"]);
     let pid = server.pid().to_string();
@@ -263,7 +268,7 @@ fn a_route_keeps_all_else_and_comes_back_as_it_was() {
 
 #[test]
 fn what_makes_a_fix_last_is_told_in_the_words_of_the_program() {
-    let Some(lab) = lab("what_makes_a_fix_last_is_told_in_the_words_of_the_program", 0) else { return };
+    let Some(lab) = beside("what_makes_a_fix_last_is_told_in_the_words_of_the_program") else { return };
     let server = App::start(lab.pair.server(), &["echo", "8080"]);
     let pid = server.pid().to_string();
     let said = done(&tcpwhy(&["fix", "nodelay", "--pid", &pid, "--persist"]));
@@ -288,7 +293,7 @@ fn what_makes_a_fix_last_is_told_in_the_words_of_the_program() {
 
 #[test]
 fn what_is_gone_needs_no_taking_back() {
-    let Some(lab) = lab("what_is_gone_needs_no_taking_back", 0) else { return };
+    let Some(lab) = beside("what_is_gone_needs_no_taking_back") else { return };
     let journal = tempfile::tempdir().expect("a folder");
     let _server = App::start(lab.pair.server(), &["echo", "8080"]);
     let client = App::start(lab.pair.client(), &["whole", &Pair::SERVER_V4.to_string(), "8080"]);
@@ -300,6 +305,95 @@ fn what_is_gone_needs_no_taking_back() {
     let said = done(&with(journal.path(), &["undo", "--all"]));
     assert!(said.contains("nothing to take back") && said.contains("is gone"), "{said}");
     assert_eq!(done(&with(journal.path(), &["undo"])), "Nothing is changed.\n");
+}
+
+#[test]
+fn each_option_and_ceiling_is_set_and_comes_back_as_it_was() {
+    let Some(lab) = beside("each_option_and_ceiling_is_set_and_comes_back_as_it_was") else { return };
+    let journal = tempfile::tempdir().expect("a folder");
+    let server = App::start(lab.pair.server(), &["echo", "8080"]);
+    let client = App::start(lab.pair.client(), &["fixed", &Pair::SERVER_V4.to_string(), "8080"]);
+    let (client, server) = (client.pid().to_string(), server.pid().to_string());
+    let seen = |pid: &str, listen: bool| {
+        let words: &[&str] = if listen { &["--listen"] } else { &["--all", "--once"] };
+        let output = tcpwhy(&[&["sockets", "--json", "--pid", pid], words].concat());
+        let mut document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("a document");
+        document["sockets"][0].take()
+    };
+    let setting = |key: &str| on(lab.pair.server(), &["sysctl", "-n", key]);
+    let state = || {
+        let (open, listening) = (seen(&client, false), seen(&server, true));
+        let memory = ["net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem", "net.core.somaxconn"].map(setting);
+        let sizes = [&open["memory"]["send_max"], &listening["send_queue"]].map(ToString::to_string);
+        let mut options = open["options"].clone();
+        // The kernel changes it by itself.
+        options["TCP_QUICKACK"].take();
+        (options, sizes, memory)
+    };
+    let before = state();
+    for (fix, pid, shows) in [
+        ("unlock-sndbuf", &client, "SO_SNDBUF of descriptor"),
+        ("congestion=reno", &client, ": cubic -> reno"),
+        ("wmem=9000000", &server, "9000000"),
+        ("backlog=5000", &server, "the backlog of descriptor"),
+    ] {
+        let said = done(&with(journal.path(), &["fix", fix, "--pid", pid, "--no-measure", "--yes"]));
+        assert!(said.contains(shows), "{said}");
+    }
+    let (options, [_, backlog], [_, wmem, somaxconn]) = state();
+    assert_eq!((&options["SO_SNDBUF_locked"], &options["TCP_CONGESTION"]), (&false.into(), &"reno".into()));
+    assert_eq!((backlog.as_str(), somaxconn.trim()), ("5000", "5000"));
+    assert_eq!(wmem.split_whitespace().nth(2), Some("9000000"));
+    let said = done(&with(journal.path(), &["undo", "--all"]));
+    assert_eq!(said.matches("taken back").count(), 5, "{said}");
+    assert_eq!(state(), before);
+}
+
+#[test]
+fn another_user_is_refused_with_what_would_help_and_nothing_changes() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let Some(lab) = beside("another_user_is_refused_with_what_would_help_and_nothing_changes") else {
+        return;
+    };
+    let server = App::start(lab.pair.server(), &["echo", "8080"]);
+    let client = App::start(lab.pair.client(), &["whole", &Pair::SERVER_V4.to_string(), "8080"]);
+    client.wait_for(3);
+    let (pid, of_server) = (client.pid().to_string(), server.pid().to_string());
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).expect("its own");
+    let place = folder.path().to_str().expect("a plain name");
+    // Root's program where everybody may run it.
+    let program = folder.path().join("program");
+    std::fs::copy(env!("CARGO_BIN_EXE_tcpwhy"), &program).expect("a file");
+    let nobody = |words: &[&str]| {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]).arg(&program).args(words);
+        command.current_dir("/").stdin(Stdio::null()).output().expect("setpriv starts")
+    };
+    let journal = ["--journal", place];
+    for words in [
+        &["fix", "nodelay", "--pid", &pid, "--no-measure", "--yes"][..],
+        &["fix", "rmem=16000000", "--pid", &of_server, "--no-measure", "--yes"],
+        &["fix", "initcwnd=30", "--to", "10.77.0.1", "--pid", &of_server, "--no-measure", "--yes"],
+        &["live", "--pid", &pid, "--for", "1s"],
+        &["sockets", "--pid", &pid],
+    ] {
+        let words =
+            if words[0] == "fix" { [&words[..1], &journal, &words[1..]].concat() } else { words.to_vec() };
+        let refused = nobody(&words);
+        assert_eq!(refused.status.code(), Some(1), "{words:?}: {}", text(&refused.stdout));
+        let why = text(&refused.stderr);
+        assert!(why.contains("root") && !why.contains("panicked"), "{words:?}: {why}");
+    }
+    assert_eq!(nodelay(&pid), "0");
+    // A journal that root has begun is not another user's to read, nor the other way round.
+    done(&with(folder.path(), &["undo"]));
+    let refused = nobody(&["undo", "--journal", place]);
+    assert_eq!(refused.status.code(), Some(1), "{}", text(&refused.stdout));
+    assert!(text(&refused.stderr).contains("journal"), "{}", text(&refused.stderr));
+    // The settings of its own network namespace are root's.
+    let refused = nobody(&["fix", "rmem=16000000", "--no-measure", "--yes"]);
+    assert_eq!(refused.status.code(), Some(1), "{}", text(&refused.stdout));
 }
 
 #[test]
@@ -316,103 +410,16 @@ fn a_journal_that_others_can_write_is_refused() {
     assert_eq!(with(place.path(), &["undo"]).status.code(), Some(1), "links are not followed");
 }
 
-#[test]
-fn a_kill_in_the_middle_leaves_all_as_it_was_or_a_journal_that_restores_it() {
-    rounds("a_kill_in_the_middle_leaves_all_as_it_was_or_a_journal_that_restores_it", 12, 3);
-}
-
-#[test]
-#[ignore = "minutes; the same with few rounds runs always"]
-fn two_hundred_kills_and_fifty_of_two_at_once() {
-    rounds("two_hundred_kills_and_fifty_of_two_at_once", 200, 50);
-}
-
-/// Kills as many fixes at random moments, and as many pairs of them on the same socket.
-fn rounds(test: &str, single: u32, pairs: u32) {
-    let Some(lab) = lab(test, 0) else { return };
-    let journal = tempfile::tempdir().expect("a folder");
-    let server = App::start(lab.pair.server(), &["echo", "8080"]);
-    let client = App::start(lab.pair.client(), &["whole", &Pair::SERVER_V4.to_string(), "8080"]);
-    client.wait_for(3);
-    let locked =
-        App::start(lab.pair.client(), &["fetch", &Pair::SERVER_V4.to_string(), "8080", "64", "65536", "600"]);
-    let (client_pid, server_pid) = (client.pid().to_string(), server.pid().to_string());
-    let locked_pid = locked.pid().to_string();
-    let place = journal.path().to_str().expect("a plain name");
-    let start = |fix: &[&str]| -> Child {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tcpwhy"));
-        command.args(["fix", "--journal", place, "--no-measure", "--yes"]).args(fix);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts")
-    };
-    let state = || {
-        let sysctl = on(lab.pair.server(), &["sysctl", "-n", "net.ipv4.tcp_slow_start_after_idle"]);
-        let routes = on(lab.pair.server(), &["ip", "route", "show", "table", "all"]);
-        (nodelay(&client_pid), buffer(&locked_pid), sysctl, routes)
-    };
-    let fixes: [&[&str]; 4] = [
-        &["nodelay", "--pid", &client_pid],
-        &["no-restart-after-idle", "--pid", &server_pid],
-        &["unlock-rcvbuf", "--pid", &locked_pid],
-        &["initcwnd=33", "--to", "10.77.0.1", "--pid", &server_pid],
-    ];
-    let before = state();
-    // How long one takes when nobody kills it.
-    let begun = std::fs::metadata(place).and_then(|of| of.modified()).expect("a time");
-    let _ = start(fixes[0]).wait();
-    let took = std::fs::metadata(journal.path().join("tcpwhy/journal")).and_then(|of| of.modified());
-    let whole = took
-        .expect("a time")
-        .duration_since(begun)
-        .unwrap_or_default()
-        .clamp(Duration::from_millis(5), Duration::from_millis(60));
-    done(&with(journal.path(), &["undo", "--all"]));
-    assert_eq!(state(), before);
-    // Numerical Recipes' generator: the same moments each time, as far as the machine is the same.
-    let mut seed = 20_261_123_u32;
-    let mut random = |below: u32| {
-        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (seed >> 8) % below
-    };
-    let mut changed = 0;
-    for round in 0..single + pairs {
-        let at_once = if round < single { 1 } else { 2 };
-        let fix = if at_once == 1 { fixes[random(4) as usize] } else { fixes[0] };
-        let mut killed: Vec<Child> = (0..at_once).map(|_| start(fix)).collect();
-        for child in &mut killed {
-            let whole_us = whole.as_micros() as u32 * 3 / 2;
-            std::thread::sleep(Duration::from_micros(u64::from(random(whole_us / at_once))));
-            if let Some(pid) = Pid::from_raw(child.id() as i32) {
-                // It may have ended.
-                let _ = kill_process(pid, Signal::KILL);
-            }
-            child.wait().expect("it ends");
-        }
-        changed += u32::from(state() != before);
-        let undone = with(journal.path(), &["undo", "--all"]);
-        assert!(undone.status.success(), "round {round}: {}", text(&undone.stderr));
-        assert_eq!(state(), before, "round {round}");
-    }
-    eprintln!("{changed} of {} rounds had changed something when they were killed", single + pairs);
-}
-
 /// TCP_NODELAY of the one connection of a process.
-fn nodelay(pid: &str) -> String {
+pub(crate) fn nodelay(pid: &str) -> String {
     let output = tcpwhy(&["sockets", "--json", "--all", "--once", "--pid", pid]);
     let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("a document");
     u8::from(document["sockets"][0]["options"]["TCP_NODELAY"] == true).to_string()
 }
 
-/// Whether the receive buffer of the one connection of a process is fixed, and how large it is.
-fn buffer(pid: &str) -> String {
-    let output = tcpwhy(&["sockets", "--json", "--all", "--once", "--pid", pid]);
-    let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("a document");
-    let socket = &document["sockets"][0];
-    format!("{} {}", socket["options"]["SO_RCVBUF_locked"], socket["memory"]["receive_max"])
-}
-
 /// What a program says on a host.
 #[track_caller]
-fn on(host: &Host, words: &[&str]) -> String {
+pub(crate) fn on(host: &Host, words: &[&str]) -> String {
     let mut command = Command::new(words[0]);
     command.args(&words[1..]).stdout(Stdio::piped());
     let output = host.spawn(command).expect("it starts").wait_with_output().expect("it ends");

@@ -2,35 +2,51 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
-use tcpwhy_lab::{Error, Host, HostSpec, Pair, PairOptions, PathSpec};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tcpwhy_lab::{Error, Host, Pair, PairOptions, PathSpec};
 
-/// Times are measured: one laboratory at a time.
-static ALONE: Mutex<()> = Mutex::new(());
+/// Times below a millisecond are measured by one laboratory alone; others may run beside each other.
+static ALONE: RwLock<()> = RwLock::new(());
 
 /// A laboratory of its own.
 pub(crate) struct Lab {
     pub(crate) pair: Pair,
-    _alone: MutexGuard<'static, ()>,
+    _alone: Turn,
 }
 
-/// One with this round trip; `None`, said aloud, where the machine does not allow it.
+/// Beside which others it runs.
+enum Turn {
+    Beside { _others: RwLockReadGuard<'static, ()> },
+    Alone { _all: RwLockWriteGuard<'static, ()> },
+}
+
+/// One with this round trip; `None`, said aloud, where the machine does not allow it. Without one, times are short, and it runs alone.
 pub(crate) fn lab(test: &str, rtt_ms: i64) -> Option<Lab> {
-    with(test, rtt_ms, HostSpec::default())
+    build(test, rtt_ms, rtt_ms == 0)
 }
 
-/// The same with this server.
-pub(crate) fn with(test: &str, rtt_ms: i64, server: HostSpec) -> Option<Lab> {
-    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+/// One without a round trip whose times are none of the test's business: beside others.
+pub(crate) fn beside(test: &str) -> Option<Lab> {
+    build(test, 0, false)
+}
+
+fn build(test: &str, rtt_ms: i64, alone: bool) -> Option<Lab> {
+    let turn = if alone {
+        Turn::Alone { _all: ALONE.write().unwrap_or_else(PoisonError::into_inner) }
+    } else {
+        Turn::Beside { _others: ALONE.read().unwrap_or_else(PoisonError::into_inner) }
+    };
     let path = PathSpec::delay(tcpwhy_wire::Duration::from_millis(rtt_ms));
     if !rustix::process::geteuid().is_root() {
         skip(test, "only root looks into the hosts of a laboratory");
         return None;
     }
-    match Pair::build(&PairOptions { path, server, ..PairOptions::default() }) {
-        Ok(pair) => Some(Lab { pair, _alone: alone }),
+    match Pair::build(&PairOptions { path, ..PairOptions::default() }) {
+        Ok(pair) => Some(Lab { pair, _alone: turn }),
         Err(error @ Error::NotPermitted { .. }) => {
             skip(test, &error.to_string());
             None
@@ -141,4 +157,25 @@ pub(crate) fn tcpwhy(words: &[&str]) -> Output {
 
 pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// `tcpwhy live --json` with these words, ended by Ctrl-C as soon as an answer is as wanted; all that it said.
+#[track_caller]
+pub(crate) fn live_until(words: &[&str], mut is_it: impl FnMut(&Value) -> bool) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tcpwhy"));
+    command.args(["live", "--json", "--every", "300ms", "--for", "25s"]).args(words);
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut all = String::new();
+    let mut found = false;
+    for line in BufReader::new(child.stdout.take().expect("a pipe")).lines().map_while(Result::ok) {
+        let answer: Value = serde_json::from_str(&line).unwrap_or_default();
+        if !found && answer["schema"] == "tcpwhy.live/1" && is_it(&answer) {
+            found = true;
+            kill_process(Pid::from_raw(child.id() as i32).expect("a pid"), Signal::INT).expect("it runs");
+        }
+        all += &(line + "\n");
+    }
+    let status = child.wait().expect("it ends");
+    assert!(status.success() && found, "{status}: {all}");
+    all
 }

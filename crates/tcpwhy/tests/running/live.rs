@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tcpwhy_lab::Pair;
 
-use crate::lab::{App, lab, tcpwhy, text, thrice};
+use crate::lab::{App, beside, live_until, tcpwhy, text, thrice};
 
 /// The lines of a run, as documents: those on the way, then the one of the end.
 fn documents(out: &str) -> (Vec<Value>, Value) {
@@ -26,7 +26,7 @@ fn documents(out: &str) -> (Vec<Value>, Value) {
 #[test]
 fn what_is_said_at_the_end_is_what_read_says_of_the_file() {
     thrice(|| {
-        let Some(lab) = lab("what_is_said_at_the_end_is_what_read_says_of_the_file", 0) else { return };
+        let Some(lab) = beside("what_is_said_at_the_end_is_what_read_says_of_the_file") else { return };
         let _server = App::start(lab.pair.server(), &["echo", "8080"]);
         let client = App::start(lab.pair.client(), &["split", &Pair::SERVER_V4.to_string(), "8080"]);
         client.wait_for(3);
@@ -68,7 +68,7 @@ fn same(file: &Path, end: &Value) {
 #[test]
 fn ctrl_c_ends_it_with_the_whole_answer_and_no_rights_were_left() {
     thrice(|| {
-        let Some(lab) = lab("ctrl_c_ends_it_with_the_whole_answer_and_no_rights_were_left", 0) else {
+        let Some(lab) = beside("ctrl_c_ends_it_with_the_whole_answer_and_no_rights_were_left") else {
             return;
         };
         let server = App::start(lab.pair.server(), &["echo", "8080"]);
@@ -94,6 +94,7 @@ fn ctrl_c_ends_it_with_the_whole_answer_and_no_rights_were_left() {
             threads += 1;
         }
         assert!(threads >= 2, "the one that waits and the one that captures");
+        children(child.id());
         kill_process(Pid::from_raw(child.id() as i32).expect("a pid"), Signal::INT).expect("it runs");
         let output = child.wait_with_output().expect("it ends");
         let said = text(&output.stdout);
@@ -110,10 +111,77 @@ fn ctrl_c_ends_it_with_the_whole_answer_and_no_rights_were_left() {
     });
 }
 
+/// The reader of packets has no right and is in its sandbox; whoever asks sockets has three.
+#[track_caller]
+fn children(parent: u32) {
+    let of_parent = |status: &String| status.contains(&format!("\nPPid:\t{parent}\n"));
+    let all = std::fs::read_dir("/proc").expect("it is there").flatten();
+    let all = all.filter_map(|entry| std::fs::read_to_string(entry.path().join("status")).ok());
+    let (mut readers, mut askers) = (0, 0);
+    for status in all.filter(of_parent) {
+        assert!(status.contains("NoNewPrivs:\t1"), "{status}");
+        if status.contains("Seccomp:\t2") {
+            assert!(status.contains("CapPrm:\t0000000000000000"), "{status}");
+            readers += 1;
+        } else {
+            // CAP_DAC_READ_SEARCH (2), CAP_SYS_PTRACE (19), CAP_SYS_ADMIN (21).
+            let kept = own_rights() & (1 << 2 | 1 << 19 | 1 << 21);
+            assert!(status.contains(&format!("CapPrm:\t{kept:016x}")), "{status}");
+            assert!(status.contains("CapInh:\t0000000000000000"), "{status}");
+            askers += 1;
+        }
+    }
+    assert_eq!((readers, askers), (1, 1));
+}
+
+fn own_rights() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("it is there");
+    let rights = status.lines().find_map(|line| line.strip_prefix("CapPrm:\t")).expect("a line");
+    u64::from_str_radix(rights, 16).expect("a number")
+}
+
+#[test]
+fn what_a_process_connects_to_later_is_captured_too_and_nothing_else() {
+    thrice(|| {
+        let Some(lab) = beside("what_a_process_connects_to_later_is_captured_too_and_nothing_else") else {
+            return;
+        };
+        let address = Pair::SERVER_V4.to_string();
+        let ports = ["8080", "8081", "8082"];
+        let _servers = ports.map(|port| App::start(lab.pair.server(), &["echo", port]));
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| folder.path().join(name).to_str().expect("a plain name").to_owned();
+        let (sign, file) = (path("sign"), path("live.pcapng"));
+        let client = App::start(lab.pair.client(), &["later", &address, "8080", "8081", &sign]);
+        let other = App::start(lab.pair.client(), &["whole", &address, "8082"]);
+        other.wait_for(3);
+        let pid = client.pid().to_string();
+        let mut seen = [false; 2];
+        let said = live_until(&["--pid", &pid, "--write", &file], |answer| {
+            let findings = answer["findings"].as_array().cloned().unwrap_or_default();
+            for (port, seen) in ports.iter().zip(&mut seen) {
+                let end = format!("{address}:{port}");
+                *seen |= findings.iter().any(|finding| finding["endpoint"] == end);
+            }
+            if seen[0] {
+                std::fs::write(&sign, "").expect("a file");
+            }
+            seen[1]
+        });
+        let (_, end) = documents(&said);
+        let servers = end["connections"].as_array().expect("connections");
+        let mut servers: Vec<&str> = servers.iter().filter_map(|one| one["server"].as_str()).collect();
+        servers.sort_unstable();
+        assert_eq!(servers, [format!("{address}:8080"), format!("{address}:8081")]);
+        // The kernel has narrowed it, so that the file is no more than what was said either.
+        same(Path::new(&file), &end);
+    });
+}
+
 #[test]
 fn several_interfaces_and_the_processes_of_a_control_group() {
     thrice(|| {
-        let Some(lab) = lab("several_interfaces_and_the_processes_of_a_control_group", 0) else { return };
+        let Some(lab) = beside("several_interfaces_and_the_processes_of_a_control_group") else { return };
         let _server = App::start(lab.pair.server(), &["echo", "8080"]);
         let client = App::start(lab.pair.client(), &["split", &Pair::SERVER_V4.to_string(), "8080"]);
         client.wait_for(3);

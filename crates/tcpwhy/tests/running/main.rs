@@ -5,5 +5,6 @@ mod fix;
 mod lab;
 mod live;
 mod programs;
+mod rounds;
 mod screen;
 mod sockets;

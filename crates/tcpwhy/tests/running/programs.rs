@@ -8,7 +8,7 @@ use serde_json::Value;
 use tcpwhy_lab::{Host, Pair};
 
 use crate::fix::{CALLS_S, done, near, told_s, with};
-use crate::lab::{App, lab, skip, tcpwhy, text, thrice};
+use crate::lab::{App, beside, lab, live_until, skip, tcpwhy, text, thrice};
 
 /// Whether the program is there; said aloud where it is not.
 fn has(test: &str, program: &str) -> bool {
@@ -22,7 +22,7 @@ fn has(test: &str, program: &str) -> bool {
 
 /// The worst socket of a process, by `tcpwhy sockets`.
 #[track_caller]
-fn limited(words: &[&str], limits: &[&str]) -> Value {
+pub(crate) fn limited(words: &[&str], limits: &[&str]) -> Value {
     // What lasts a moment only is not met by each look.
     for _ in 0..10 {
         let output = tcpwhy(&[&["sockets", "--json", "--every", "300ms"], words].concat());
@@ -37,18 +37,16 @@ fn limited(words: &[&str], limits: &[&str]) -> Value {
     panic!("{words:?}: none is limited by {limits:?}");
 }
 
-/// A finding of `tcpwhy live` with what its socket says, the last one with this cause.
+/// A finding of `tcpwhy live` about a process, with what its socket says.
 #[track_caller]
-fn live(pid: &str, cause: &str) -> Value {
-    // On a busy machine a reader may take seconds to begin.
-    let output =
-        tcpwhy(&["live", "--pid", pid, "--for", "9s", "--every", "500ms", "--json", "--snaplen", "96"]);
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    let said = text(&output.stdout);
-    let answers = said.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let mut found = answers.flat_map(|answer| answer["findings"].as_array().cloned().unwrap_or_default());
-    let found = found.rfind(|finding| finding["cause"] == cause && finding["socket"].is_object());
-    found.unwrap_or_else(|| panic!("no {cause} with a socket: {said}"))
+pub(crate) fn live(pid: &str, cause: &str) -> Value {
+    let mut wanted = Value::Null;
+    live_until(&["--pid", pid, "--snaplen", "96"], |answer| {
+        let findings = answer["findings"].as_array().cloned().unwrap_or_default();
+        let is_it = |finding: &Value| finding["cause"] == cause && finding["socket"].is_object();
+        findings.into_iter().find(is_it).map(|found| wanted = found).is_some()
+    });
+    wanted
 }
 
 /// nginx in the foreground, one process, with a file of so many bytes.
@@ -157,7 +155,7 @@ fn postgresql_to_a_reader_that_sips() {
         return;
     };
     thrice(|| {
-        let Some(lab) = lab(name, 0) else { return };
+        let Some(lab) = beside(name) else { return };
         let folder = tempfile::tempdir().expect("a folder");
         let place = folder.path().to_str().expect("a plain name");
         let made = format!(

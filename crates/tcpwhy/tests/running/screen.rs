@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tcpwhy_lab::Pair;
 
-use crate::lab::{App, lab, skip, tcpwhy, text, thrice};
+use crate::lab::{App, beside, skip, tcpwhy, text, thrice};
 
 /// A terminal of its own.
 struct Tmux {
@@ -87,7 +87,7 @@ fn a_person_resizes_searches_opens_pauses_saves_and_quits() {
         return;
     }
     thrice(|| {
-        let Some(lab) = lab(name, 0) else { return };
+        let Some(lab) = beside(name) else { return };
         let _server = App::start(lab.pair.server(), &["echo", "8080"]);
         let client = App::start(lab.pair.client(), &["split", &Pair::SERVER_V4.to_string(), "8080"]);
         client.wait_for(3);

@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 use tcpwhy_lab::Pair;
 
-use crate::lab::{App, lab, tcpwhy, text, thrice};
+use crate::lab::{App, beside, lab, tcpwhy, text, thrice};
 
 /// What is said of the sockets of a process.
 fn sockets(words: &[&str]) -> Vec<Value> {
@@ -74,7 +74,7 @@ fn a_window_that_is_fixed_is_blamed_on_whoever_fixed_it() {
 #[test]
 fn a_cork_and_a_reader_that_does_not_read_are_told() {
     thrice(|| {
-        let Some(lab) = lab("a_cork_and_a_reader_that_does_not_read_are_told", 0) else { return };
+        let Some(lab) = beside("a_cork_and_a_reader_that_does_not_read_are_told") else { return };
         let address = Pair::SERVER_V4.to_string();
         let corked = App::start(lab.pair.server(), &["corked", "8080"]);
         let client = App::start(lab.pair.client(), &["whole", &address, "8080"]);
@@ -104,7 +104,7 @@ fn a_cork_and_a_reader_that_does_not_read_are_told() {
 #[test]
 fn a_backlog_that_overflows_is_told() {
     thrice(|| {
-        let Some(lab) = lab("a_backlog_that_overflows_is_told", 0) else { return };
+        let Some(lab) = beside("a_backlog_that_overflows_is_told") else { return };
         let app = App::start(lab.pair.server(), &["full", "8080"]);
         app.wait_for(2);
         let pid = app.pid().to_string();
