@@ -2,7 +2,7 @@
 //!
 //! `cargo bench -p tcpwhy-core --bench analysis [SHAPE] [PACKETS]` shows the time over captures of a fixed seed; under
 //! callgrind it is what the instruction gate counts. With files instead of a shape it prints the reports, to compare
-//! what two versions say; behind `largest`, only what each exchange was spent on most.
+//! what two versions say; behind `largest`, only what each exchange was spent on most, behind `bills` all of its lines.
 
 #![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock and its command line")]
 
@@ -35,6 +35,11 @@ fn main() -> std::io::Result<()> {
     {
         return files.iter().try_for_each(|file| largest_lines(file));
     }
+    if let [bills, files @ ..] = words.as_slice()
+        && bills == "bills"
+    {
+        return files.iter().try_for_each(|file| bill_lines(file));
+    }
     match words.first().map(|word| word.parse::<Shape>()) {
         Some(Err(_)) => return compare(&words),
         Some(Ok(shape)) => measure(shape, words.get(1).and_then(|n| n.parse().ok()).unwrap_or(200_000)),
@@ -50,6 +55,22 @@ fn largest_lines(file: &str) -> std::io::Result<()> {
             let [first, last] = exchange.packets;
             let largest = exchange.bill.first().map(|line| format!("{} {}", line.cause, line.side));
             println!("{file} {first}-{last} {}", largest.unwrap_or_default());
+        }
+    }
+    Ok(())
+}
+
+/// Each exchange's bill in milliseconds, the largest line first: what `tools/rules.py` compares.
+fn bill_lines(file: &str) -> std::io::Result<()> {
+    for connection in analyse(&std::fs::read(file)?, Listing::UpTo(u64::MAX)).connections {
+        for exchange in &connection.exchanges {
+            let [first, last] = exchange.packets;
+            print!("{file} {first}-{last}");
+            for line in &exchange.bill {
+                let ms = line.ns.as_nanos() / 1_000_000;
+                print!("\t{} {} {:?} {ms}", line.cause, line.side, line.confidence);
+            }
+            println!();
         }
     }
     Ok(())

@@ -102,7 +102,7 @@ impl Connection {
         self.doubt_turn(segment, from, &mut verdict);
         let small = segment.payload_len < self.mss(from);
         let blur = cork::blur(self.tap_rtt(from), self.tap_rtt(1 - from));
-        let timer = self.flows[from].rto.rto();
+        let timer = (!self.midway).then(|| self.flows[from].rto.rto());
         let model = &mut self.models[from];
         model.rounds.on_message(segment.seq);
         model.on_first_reply(&verdict, small, (segment.at, blur), timer);

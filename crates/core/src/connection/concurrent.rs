@@ -66,15 +66,15 @@ impl Connection {
             }
             return;
         }
+        let [heard, sent] = [from, 1 - from].map(|end| self.flows[end].snd_nxt);
         for mark in marks.iter().filter(|mark| mark.by_peer) {
-            self.talk.get_or_insert_default().note_in_turn(&[*mark], 1 - from);
+            self.talk.get_or_insert_default().note_in_turn(&[*mark], 1 - from, heard);
         }
         let acked = segment.flags.ack().then_some(segment.ack);
-        let unread = self.flows[1 - from].snd_nxt.is_some_and(|nxt| acked.is_none_or(|ack| ack.before(nxt)));
         let talk = self.talk.get_or_insert_default();
         if !talk.is_concurrent {
-            if !talk.ends_turns(marks, from, acked, unread) {
-                talk.note_in_turn(marks, from);
+            if !talk.ends_turns(marks, from, acked, sent) {
+                talk.note_in_turn(marks, from, sent);
                 return;
             }
             self.begin_concurrency(segment, ledger);

@@ -69,6 +69,8 @@ pub(crate) struct Pending {
     pub expects: Expects,
     pub seq: Seq,
     pub end: Option<Seq>,
+    /// The byte behind what the other end had sent when it was asked.
+    pub heard: Option<Seq>,
     pub is_answering: bool,
     pub answer_end: Option<Seq>,
     /// The answer ends there.
@@ -88,11 +90,15 @@ pub(crate) struct Part {
 }
 
 impl Pending {
-    /// Whether its asker has all of its answer when it sends again with this acknowledgement; `unread` if the other end has sent
-    /// more than that.
-    fn is_answered(&self, acked: Option<Seq>, unread: bool) -> bool {
+    /// Whether its asker has all of its answer when it sends again with this acknowledgement. The other end has sent bytes up to
+    /// `sent`; `unread` if that is more than was acknowledged. What came without a head that could be read, because what was
+    /// captured of it ends before, is an answer where answers come in order.
+    fn is_answered(&self, acked: Option<Seq>, sent: Option<Seq>, unread: bool) -> bool {
         match self.answer_end {
-            _ if !self.is_answering => false,
+            _ if !self.is_answering => {
+                let spoken = sent.is_some_and(|sent| self.heard.is_none_or(|heard| sent.after(heard)));
+                self.id.is_none() && spoken && !unread
+            }
             _ if self.is_cut => !unread,
             Some(end) if self.answer_is_last => acked.is_some_and(|acked| acked.at_or_after(end)),
             // An answer with an identifier says when it is over; one in order ends where nothing more comes.
@@ -111,15 +117,16 @@ impl Talk {
     }
 
     /// Whether these marks of one end say more than that one question has one answer: it asks beside a question that has no answer
-    /// yet, or somebody says what answers nothing.
+    /// yet, or somebody says what answers nothing. The other end has sent bytes up to `sent`.
     pub(super) fn ends_turns(
         &mut self,
         marks: &[Mark],
         from: usize,
         acked: Option<Seq>,
-        unread: bool,
+        sent: Option<Seq>,
     ) -> bool {
-        self.pending = self.pending.filter(|ask| ask.asker != from || !ask.is_answered(acked, unread));
+        let unread = sent.is_some_and(|sent| acked.is_none_or(|acked| acked.before(sent)));
+        self.pending = self.pending.filter(|ask| ask.asker != from || !ask.is_answered(acked, sent, unread));
         let mut asked = self.pending.filter(|ask| ask.asker == from).map(|ask| ask.id);
         if marks.iter().any(Mark::stands_alone) {
             return true;
@@ -131,8 +138,8 @@ impl Talk {
         })
     }
 
-    /// Takes note of the marks of one end while there is one question at a time.
-    pub(super) fn note_in_turn(&mut self, marks: &[Mark], from: usize) {
+    /// Takes note of the marks of one end while there is one question at a time; the other end has sent bytes up to `heard`.
+    pub(super) fn note_in_turn(&mut self, marks: &[Mark], from: usize, heard: Option<Seq>) {
         for mark in marks {
             self.note_session(mark, from);
             match (mark.role, &mut self.pending) {
@@ -144,6 +151,7 @@ impl Talk {
                         expects: expects(mark.role),
                         seq: mark.seq,
                         end: mark.end,
+                        heard,
                         is_answering: false,
                         answer_end: None,
                         answer_is_last: false,

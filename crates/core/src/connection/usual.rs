@@ -391,7 +391,7 @@ impl Connection {
             self.weigh_answer(open, segment.payload_len, &mut verdict);
             self.models[SERVER].rounds.on_message(segment.seq);
             let blur = cork::blur(rtt_to_server, self.tap_rtt(CLIENT));
-            let timer = self.flows[SERVER].rto.rto();
+            let timer = (!self.midway).then(|| self.flows[SERVER].rto.rto());
             self.models[SERVER].on_first_reply(&verdict, true, (segment.at, blur), timer);
             Some(verdict.split)
         } else {

@@ -18,7 +18,7 @@ use super::verdict::Verdict;
 use super::wait::Wait;
 use crate::bill::charge::Charge;
 use crate::bill::split::Split;
-use crate::estimate::timer_hits::is_of_timer;
+use crate::estimate::timer_hits::{SHORTEST, TimerHits, is_of_timer};
 use crate::flow::direction::Flow;
 use crate::flow::segment_class::{SegmentClass, SendQueue};
 use crate::words::cause::Cause;
@@ -106,12 +106,28 @@ pub(crate) fn agrees(waited: Duration, timer: Duration, rtt: Duration, variation
 /// Whether a small reply that came `waited` behind its request leaves with the timer as others before it did, each on the tick of
 /// its sender's kernel.
 pub(crate) fn on_tick(pair: &Pair<'_>, server: usize, at: Instant, waited: Duration) -> bool {
+    let of_timer = is_of_timer(waited, pair.flows[server].rto.rto(), true);
+    of_timer && hits_with(pair, server, at, waited).is_some_and(TimerHits::are_proven)
+}
+
+/// Whether it may, as one before it left on the same tick.
+pub(crate) fn may_be_on_tick(pair: &Pair<'_>, server: usize, at: Instant, waited: Duration) -> bool {
+    hits_with(pair, server, at, waited).is_some_and(TimerHits::are_suspect)
+}
+
+/// What a reply with others before it says of their timer, unless something refutes that.
+fn hits_with(pair: &Pair<'_>, server: usize, at: Instant, waited: Duration) -> Option<TimerHits> {
     let (flow, model) = (&pair.flows[server], &pair.models[server]);
-    let mut hits = model.timer_hits();
-    hits.on_hit(at, waited, blur(pair.tap_rtt[server], pair.tap_rtt[1 - server]));
     // With the cork in, no small segment leaves beside another.
     let refuted = model.quick_replies > 0 || model.nagle_ignored > 0;
-    !refuted && hits.are_proven() && is_of_timer(waited, flow.rto.rto(), true)
+    // Without the handshake the timer may be another one.
+    let of_timer = waited >= SHORTEST && pair.midway || is_of_timer(waited, flow.rto.rto(), true);
+    if refuted || !of_timer {
+        return None;
+    }
+    let mut hits = model.timer_hits();
+    hits.on_hit(at, waited, blur(pair.tap_rtt[server], pair.tap_rtt[1 - server]));
+    Some(hits)
 }
 
 /// By how much a capture blurs the tick on which a packet left its sender, which is `rtt_to_sender` away from it, and its peer `rtt_to_receiver`.

@@ -3,7 +3,7 @@
 //! Proof: a window that shrinks well below what it was while all data is acknowledged (zero in the end), or an
 //! acknowledgement of several segments that comes long after they arrived.
 //! Refuted by: a window that stands at its ceiling, and data that is acknowledged at once: then the buffer is too small for
-//! the path.
+//! the path. So it is where a window that had shrunk doubles with the acknowledgement of new data and not before, or is large again within a moment.
 //! Source: RFC 9293, 3.8.6.1 and 3.8.6.2.1; __tcp_ack_snd_check, net/ipv4/tcp_input.c, Linux 6.12: two segments are
 //! acknowledged at once unless that makes the window smaller.
 //! Seen from: both ends; beside the sender nobody knows when the segments arrived, and a withheld acknowledgement is no more
@@ -13,6 +13,7 @@
 
 use tcpwhy_wire::Duration;
 
+use super::link_share;
 use super::verdict::Verdict;
 use super::wait::Wait;
 use crate::bill::charge::Charge;
@@ -35,8 +36,29 @@ pub(super) fn form(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Form> {
     if held_back && ack.left < ack.flight / 4 && ack.flight > wait.mss {
         return Some(Form::SlowReader);
     }
-    let shrunk = ack.window < ack.window_peak / 2;
+    let shrunk =
+        ack.window < ack.window_peak / 2 && !was_read_at_once(wait, ack) && !was_taken_back(wait, ack);
     shrunk.then_some(if ack.window < wait.mss { Form::ZeroWindow } else { Form::SlowReader })
+}
+
+/// Whether a window that shrank opens with the acknowledgement of what has just arrived, to twice what it was and more: had its reader
+/// made the room, that would have been announced by itself (__tcp_cleanup_rbuf, net/ipv4/tcp.c: as soon as the window doubles). The
+/// host had taken back what its buffer cannot hold (tcp_clamp_window, net/ipv4/tcp_input.c), and lets the window grow again.
+fn was_taken_back(wait: &Wait<'_>, ack: &ClockingAck) -> bool {
+    let acked = ack.flight.saturating_sub(ack.left);
+    let at_once = wait.ack_delay(ack).is_some_and(|delay| delay < UNREAD_MIN);
+    at_once
+        && acked > 0
+        && ack.window >= wait.mss
+        && wait.flow.view.window.saturating_add(acked) >= ack.window.saturating_mul(2)
+}
+
+/// Whether the window had been small for a moment only and is large again: a whole flight came at once and filled the buffer sooner
+/// than any reader can empty it, and this one did so right behind.
+fn was_read_at_once(wait: &Wait<'_>, ack: &ClockingAck) -> bool {
+    let filled = wait.flow.view.clocking_ack().filter(|filled| filled.packet < ack.packet);
+    let moment = filled.is_some_and(|filled| ack.earliest_departure - filled.earliest_departure < UNREAD_MIN);
+    moment && wait.flow.view.window >= ack.window_peak / 2
 }
 
 /// On one host nothing but its reader holds back the acknowledgement of several segments that have long arrived
@@ -79,6 +101,12 @@ pub(super) fn withheld(wait: &Wait<'_>) -> Option<Verdict> {
     {
         return None;
     }
+    // What an acknowledgement let go did not wait for one that stayed away, however far behind others are.
+    let let_go = flow.view.clocking_ack().is_some_and(|ack| wait.follows(&ack));
+    let split = link_share::split(wait);
+    if let_go || split.left() < HELD_BACK_MIN {
+        return None;
+    }
     let little = |room: &i32| *room >= 0 && (*room as u32) < flow.view.window / 3;
     if !flow.room_left().is_some_and(|room| little(&room)) && !wait.model.rounds.lost {
         return None;
@@ -94,7 +122,7 @@ pub(super) fn withheld(wait: &Wait<'_>) -> Option<Verdict> {
     let charge = Charge::new(Cause::ReceiverThink, flow.side, Duration::ZERO, confidence)
         .evidence(wait.last.packet, wait.segment.packet)
         .detail(detail);
-    Some(Verdict { split: Split::of(wait.gap).rest(charge), trigger: Trigger::Timer })
+    Some(Verdict { split: split.rest(charge), trigger: Trigger::Timer })
 }
 
 /// A window that stays smaller than a segment: the sender holds out for more (silly window avoidance, RFC 9293,

@@ -5,7 +5,7 @@ use tcpwhy_wire::{Duration, Instant};
 use super::answers::Answers;
 use super::verdict::Verdict;
 use crate::estimate::rounds::Rounds;
-use crate::estimate::timer_hits::{TimerHits, is_of_timer};
+use crate::estimate::timer_hits::{SHORTEST, TimerHits, is_of_timer};
 use crate::words::cause::Cause;
 
 /// A reply that comes sooner waited for no timer: half the shortest one's length (`RTO_MIN`).
@@ -71,13 +71,14 @@ impl SenderModel {
         self.pauses = None;
     }
 
-    /// A reply began after `verdict`, with a segment that left at `at` as far as `blur` lets tell; its timer was `timer`.
+    /// A reply began after `verdict`, with a segment that left at `at` as far as `blur` lets tell; its timer was `timer`, as far as that
+    /// is known.
     pub(crate) fn on_first_reply(
         &mut self,
         verdict: &Verdict,
         small: bool,
         (at, blur): (Instant, Duration),
-        timer: Duration,
+        timer: Option<Duration>,
     ) {
         let own = Cause::ServerThink.bit() | Cause::Cork.bit();
         let waited = verdict.split.charges().filter(|charge| own & charge.cause.bit() != 0);
@@ -87,7 +88,9 @@ impl SenderModel {
         }
         if waited < QUICK_REPLY_MAX {
             self.quick_replies = self.quick_replies.saturating_add(1);
-        } else if is_of_timer(waited, timer, self.timer_hits().are_proven()) {
+        } else if waited >= SHORTEST
+            && timer.is_none_or(|timer| is_of_timer(waited, timer, self.timer_hits().are_proven()))
+        {
             self.timer_hits.get_or_insert_default().on_hit(at, waited, blur);
         } else if let Some(hits) = &mut self.timer_hits {
             hits.on_miss();

@@ -180,6 +180,9 @@ fn own_time(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration, beh
         (false, true) => Confidence::Certain,
         (false, false) => Confidence::Likely,
     };
+    // The same tick twice is chance in one case of ten, and a reply that is corked as a whole is rare.
+    let by_timer = or_cork && cork::may_be_on_tick(pair, server, segment.at, left);
+    let most = if by_timer { Confidence::Possible } else { most };
     let confidence = confidence.min(most).min(behind);
     let mut think = Charge::new(Cause::ServerThink, flow.side, Duration::ZERO, confidence);
     if or_cork || missed {

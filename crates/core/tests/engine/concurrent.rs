@@ -168,3 +168,17 @@ fn a_server_that_sends_beside_small_ones_does_not_mind_nagle() {
         assert!(bill.ns(Cause::ServerThink, Server) >= ms(60), "{seen}");
     });
 }
+
+/// Where little of each packet was captured, an answer's head may not be there to be read: it is an answer all the same, and the next
+/// question waits for nothing of it. With identifiers it may be that of another question.
+#[test]
+fn an_answer_without_a_head_that_can_be_read_is_one() {
+    let calls = each(0..6, |_| "+5 C 41 asks\n +3 S 1448".to_owned());
+    log(format!("handshake\n{calls}")).rtt(ms(40)).both_ends(|seen| {
+        assert_eq!(seen.count(Kind::Exchange), 6, "{seen}");
+        for n in 1..=6 {
+            let bill = [(Cause::ServerThink, Server, ms(3)), (Cause::RoundTrip, Path, ms(40))];
+            seen.number(n).is_within(ms(0.01), &bill);
+        }
+    });
+}

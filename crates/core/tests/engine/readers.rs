@@ -24,7 +24,8 @@ fn reader(text: &str, window: u32, rtt: Duration, end: End) -> (Duration, Durati
 }
 
 /// A window is full and stays as large. Acknowledged at once it is a small buffer; all of it at once, long after it arrived, had not been
-/// read. A window that has shrunk to less than half is a reader's, whatever the acknowledgement took.
+/// read. A window that has shrunk to less than half is a reader's, whatever the acknowledgement took; not if it lets as much in with the
+/// next acknowledgement again: a reader that had made that room would have been announced meanwhile.
 #[test]
 fn a_full_window_is_the_reader_s_if_it_shrank_or_was_acknowledged_late() {
     let rtt = ms(20);
@@ -33,10 +34,10 @@ fn a_full_window_is_the_reader_s_if_it_shrank_or_was_acknowledged_late() {
         |delay: i32| format!("handshake\n +5 C 100\n +0 S 1448x32 more\n +{delay} C ack\n +0 S 1448x8");
     let half = "handshake\n +5 C 100\n +0 S 1448x32 more\n +40 C ack ack=23168\n +0 S 1448x16\n +0 C ack";
     let one = "handshake\n +5 C 100\n +0 S 1408\n +40 C ack\n +0 S 1408\n +0 C ack";
-    let shrunk = |to: i64| {
-        let (first, then) = (segments(64), segments(to));
+    let shrunk = |to: i64, at_last: i64| {
+        let (first, then, last) = (segments(64), segments(to), segments(at_last));
         format!(
-            "handshake\n +5 C 100\n +0 S 1448x32 more\n +0 C ack win={first}\n +0 S 1448x64 more\n +0 C ack win={then}\n +0 S 1448x{to} more\n +0 C ack win={then}\n +0 S 1448x8\n +0 C ack"
+            "handshake\n +5 C 100\n +0 S 1448x32 more\n +0 C ack win={first}\n +0 S 1448x64 more\n +0 C ack win={then}\n +0 S 1448x{to} more\n +0 C ack win={last}\n +0 S 1448x8\n +0 C ack"
         )
     };
     for end in End::BOTH {
@@ -45,8 +46,9 @@ fn a_full_window_is_the_reader_s_if_it_shrank_or_was_acknowledged_late() {
             (late(0), segments(32), (ms(0), rtt, None)),
             (half.to_owned(), segments(32), (ms(0), rtt + ms(40), None)),
             (one.to_owned(), 1_408, (ms(0), rtt + ms(40), None)),
-            (shrunk(48), segments(32), (ms(0), rtt.times(3), None)),
-            (shrunk(16), segments(32), (rtt, rtt.times(2), slow)),
+            (shrunk(48, 48), segments(32), (ms(0), rtt.times(3), None)),
+            (shrunk(16, 12), segments(32), (rtt, rtt.times(2), slow)),
+            (shrunk(16, 16), segments(32), (ms(0), rtt.times(3), None)),
         ];
         for (text, window, expected) in cases {
             let seen = reader(&text, window, rtt, end);
@@ -57,11 +59,15 @@ fn a_full_window_is_the_reader_s_if_it_shrank_or_was_acknowledged_late() {
             );
         }
         // What the kernel takes back of a buffer that is set looks the same.
-        let seen = log(shrunk(16)).rtt(rtt).window(End::Client, segments(32)).seen_at(end);
+        let seen = log(shrunk(16, 12)).rtt(rtt).window(End::Client, segments(32)).seen_at(end);
         assert_eq!(seen.exchange(1).of(Cause::ReceiverThink).confidence, Confidence::Likely, "{end:?}");
         let closed =
             "handshake\n +5 C 100\n +0 S 1448x32 more\n +0 C ack win=0 #full\n full+100 C ack\n +0 S 1448x8";
         assert_eq!(reader(closed, segments(32), rtt, end), (rtt + ms(100), ms(0), zero), "{end:?}");
+        // A flight that fills the buffer at once, of a reader that empties it at once.
+        let filled =
+            "handshake\n +5 C 100\n +0 S 1448x32 more\n +0 C ack win=0 #full\n full+0.1 C ack\n +0 S 1448x8";
+        assert_eq!(reader(filled, segments(32), rtt, end), (ms(0), rtt + ms(0.1), None), "{end:?}");
     }
 }
 
@@ -136,5 +142,15 @@ fn a_write_into_a_small_window_is_forced_only_if_it_fills_it() {
     log(small).rtt(rtt).window(End::Client, 512).both_ends(|seen| {
         let paused = [(Cause::RoundTrip, Path, rtt), (Cause::SenderThink, Server, rtt + ms(220))];
         seen.exchange(1).is(&paused);
+    });
+}
+
+/// Far behind in a slow link, each acknowledgement lets two segments go: none has stayed away, however little room is left.
+#[test]
+fn what_an_acknowledgement_lets_go_waited_for_no_reader() {
+    let round = |n: i64| format!("+23 S ack ack={} #a\n a+0 C 1448x2 more", 2 * n * MSS);
+    let text = format!("handshake\n +5 C 1448x30 more\n{}", crate::packet_log::each(1..30, round));
+    log(text).rtt(ms(4)).window(End::Server, segments(40)).both_ends(|seen| {
+        seen.one_way(1).never(Cause::ReceiverThink);
     });
 }
