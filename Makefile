@@ -1,7 +1,7 @@
 # What a developer runs is what CI runs. `make help` lists the targets.
 CARGO ?= cargo
 
-.PHONY: help demo install dist test lint bench live-bench live-hour fix-rounds page book page-pictures golden accuracy exam readme corpus public-captures fuzz mutants thresholds tools
+.PHONY: help demo install dist test lint bench live-bench live-hour fix-rounds page book page-pictures golden accuracy exam readme corpus public-captures fuzz mutants rules thresholds tools
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -75,6 +75,9 @@ fuzz: ## run each fuzz target for two minutes (FUZZ="20" for 20 seconds each, FU
 
 mutants: ## mutation testing of the engine's rules (docs/mutants.md; MUTANTS="nagle.rs" for one file)
 	tools/mutants.sh $(MUTANTS)
+
+rules: ## take the rules that everyday traffic needs out of the engine, one by one, and list what notices (docs/rules.md; RULES="R3 S1" for some)
+	python3 tools/rules.py $(RULES)
 
 thresholds: ## the list of the engine's thresholds (docs/thresholds.md; THRESHOLDS="HELD_BACK_MIN" or all: how far each may be moved)
 	python3 tools/thresholds.py $(THRESHOLDS)

@@ -26,6 +26,7 @@ sys.path.insert(0, HERE)
 
 import cases  # noqa: E402
 import fixes  # noqa: E402, F401
+import known  # noqa: E402
 import places  # noqa: E402, F401
 import programs  # noqa: E402, F401
 import readers  # noqa: E402, F401
@@ -395,7 +396,7 @@ def examine(case, directory, program):
             continue
         capture = f"{directory}/{end}.pcap"
         views = [(end, capture)] + [(f"{end}:{name}", view(capture, edit)) for name, edit in case.views.items()]
-        if case.each:
+        if case.each and end in case.each_at:
             read = report(program, capture)
             results.append((f"{end}:each", judge_each(case.each(truth), read, case.rtt) if read else ["cannot be read"], {}, {}))
         for label, path in views:
@@ -427,9 +428,10 @@ def judge_each(waits, read, rtt):
         for e in connection["exchanges"]
         if e["kind"] != "setup"
     ]
-    # What comes before and behind is the program's own beginning and end.
-    first, last = min(w[0] for w in waits), max(w[1] for w in waits)
-    billed = [b for b in billed if first - 5 <= b[0] <= last]
+    if waits:
+        # What comes before and behind is the program's own beginning and end.
+        first, last = min(w[0] for w in waits), max(w[1] for w in waits)
+        billed = [b for b in billed if first - 5 <= b[0] <= last]
     wrong, answered = [], sorted((b for b in billed if b[2]["kind"] != "one-way"), key=lambda b: (b[0], b[2]["n"]))
     in_order = dict(zip(sorted(waits), answered)) if len(answered) == len(waits) else {}
     for start, end in waits:
@@ -490,10 +492,49 @@ def show_savings(rows):
         gain = f"{gained:10.1f}" if isinstance(gained, float) else gained
         off = " off" if promised and isinstance(gained, float) and not kept(promised, gained, 0.3) else ""
         print(f"{case.name:32} {end:6} {case.fix:28} {said:>17} {gain}{off}")
+    print("\n".join(sums_of_savings(rows)))
+
+
+def sums_of_savings(rows):
+    told = [(promised, gained) for _, _, promised, gained in rows if promised and isinstance(gained, float)]
     points = sorted(abs(p[1] - g) / max(abs(g), p[1], 1.0) for p, g in told if p[0] == p[1])
     if points:
-        print(f"{len(points)} promises of one figure: median error {100 * points[len(points) // 2]:.1f} %")
-    print(f"{sum(kept(p, g, 0.3) for p, g in told)} of {len(told)} within 30 % or 10 ms")
+        close = sum(kept(p, g, 0.3) for p, g in told if p[0] == p[1])
+        yield f"{len(points)} promises of one figure: median error {100 * points[len(points) // 2]:.1f} %, {close} within 30 % or 10 ms"
+    intervals = [kept(p, g, 0.3) for p, g in told if p[0] != p[1]]
+    if intervals:
+        yield f"{len(intervals)} promises of an interval: {sum(intervals)} hold, within 30 % or 10 ms"
+    silent = sum(promised is None for _, _, promised, _ in rows)
+    yield f"{sum(kept(p, g, 0.3) for p, g in told)} of {len(told)} within 30 % or 10 ms; {silent} without a promise"
+
+
+def pairs(judged):
+    """How many cases have a bill at both ends, and of how many the bills agree: each cause within 2 ms or 5 % of the time."""
+    bills = {(name, label): lines for name, label, _, lines in judged if label in ENDS}
+    both = [name for name, label in bills if label == "near" and (name, "far") in bills]
+    agree = 0
+    for name in both:
+        near, far = ({k: amount(sure) for k, sure in bills[name, end].items()} for end in ENDS)
+        slack = max(TOLERANCE_MS, TOLERANCE_SHARE * max(sum(near.values()), sum(far.values())))
+        agree += all(abs(near.get(k, 0.0) - far.get(k, 0.0)) <= slack for k in near.keys() | far.keys())
+    return len(both), agree
+
+
+def write_results(page, judged, rows, right, total, count):
+    with open(page, encoding="utf-8") as file:
+        text = file.read().split("\n## Results\n")[0].rstrip("\n")
+    both, agree = pairs(judged)
+    text += f"\n\n## Results\n\nWritten by `exam.py --write docs/exam.md`. {count} cases: {right} of {total} bills and rows of waits right"
+    text += f" ({100 * right / max(total, 1):.1f} %);\nof {both} cases that both ends see, the bills of {agree} agree ({100 * agree / max(both, 1):.1f} %)."
+    text += " What fixes promise, and what they saved:\n\n"
+    text += "".join(f"- {line}.\n" for line in sums_of_savings(rows)) + "\n"
+    text += "What is wrong, and why:\n\n| case | where | what | why |\n|---|---|---|---|\n"
+    for name, label, wrong, _ in judged:
+        if wrong:
+            why = next((why for start, why in known.WHY.items() if name.startswith(start)), "-")
+            text += f"| {name} | {label} | {'; '.join(wrong).replace('|', ' or ')} | {why} |\n"
+    with open(page, "w", encoding="utf-8") as file:
+        file.write(text)
 
 
 def show(values):
@@ -524,6 +565,7 @@ def main():
     options.add_argument("--recorder", help="the program that makes the path, where it is another one")
     options.add_argument("--congestion", help="for all cases, instead of their own: bbr is what some kernels begin with")
     options.add_argument("--keep", help="write what is right at both ends to this directory (corpus/talks)")
+    options.add_argument("--write", metavar="FILE", help="write the results behind the text of this page (docs/exam.md)")
     options.add_argument("--host", choices=ENDS, help=argparse.SUPPRESS)
     options.add_argument("--bills", action="store_true", help="show the bills of the right ones as well")
     options.add_argument("cases", nargs="*")
@@ -535,7 +577,7 @@ def main():
         return run_host(options.host, options.cases[0])
     chosen = [c for c in cases.ALL.values() if not options.cases or any(c.name.startswith(n) for n in options.cases)]
     right = total = 0
-    rows = []
+    rows, judged = [], []
     for case in chosen:
         directory = f"{options.out}/{case.name}"
         if not (options.again or options.partial) and not record(case, directory, options.recorder or options.program):
@@ -557,9 +599,13 @@ def main():
             if expected and (wrong or options.bills):
                 print(f"{'':12} expected {show(expected)}")
                 print(f"{'':12} billed   {show({f'{c}@{s}': amount(sure) for (c, s), sure in lines.items() if amount(sure) >= 0.05})}")
+            if not options.partial and (wrong or label in ENDS):
+                judged.append((case.name, label, wrong, lines))
     if rows:
         show_savings(rows)
     print(f"{right} of {total} right")
+    if options.write:
+        write_results(options.write, judged, rows, right, total, len(chosen))
     return 0 if right == total else 3
 
 

@@ -240,6 +240,30 @@ fn every_threshold_is_listed_with_its_value() {
     none(&wrong);
 }
 
+/// Each switch of tools/rules.txt finds its text in its file just once, and docs/rules.md has a row for it; `make rules` writes that anew.
+#[test]
+fn every_rule_can_be_taken_out() {
+    let list = std::fs::read_to_string(root().join("tools/rules.txt")).unwrap();
+    let page = std::fs::read_to_string(root().join("docs/rules.md")).unwrap();
+    let mut wrong = Vec::new();
+    let switches: Vec<&str> = list.split("\noff ").skip(1).collect();
+    for switch in &switches {
+        let (head, lines) = switch.split_once('\n').unwrap();
+        let (file, what) = head.split_once(": ").unwrap();
+        let text: String =
+            lines.lines().filter_map(|line| line.strip_prefix('-')).map(|line| format!("{line}\n")).collect();
+        let code = std::fs::read_to_string(root().join(file)).unwrap_or_default();
+        if text.is_empty() || code.matches(&text).count() != 1 {
+            wrong.push(format!("tools/rules.txt: {file} does not have this just once: {}", text.trim()));
+        }
+        if !page.contains(&format!(" | {what} | ")) {
+            wrong.push(format!("docs/rules.md: no row for \"{what}\": `make rules` writes it"));
+        }
+    }
+    assert!(switches.len() > 40, "{} switches are not all", switches.len());
+    none(&wrong);
+}
+
 #[test]
 fn what_is_said_of_the_engine_is_found() {
     let file = |name: &str, text: &str| File { name: format!("{ENGINE}{name}.rs"), text: text.to_owned() };

@@ -1,0 +1,20 @@
+"""Why a case is not right: what the packets have, and what they do not. By the beginning of its name."""
+
+GROWS = (
+    "Linux opens the window by what the program has read in a round trip (tcp_rcv_space_adjust): a reader that pauses keeps it small "
+    "without leaving a byte unread when an acknowledgement leaves, and the window looks as if it were still growing"
+)
+ASKS = "On the wire a client that asks again after 35 ms, of a server that takes 250 to 900 ms, looks the same; the pairing is called a guess"
+BOTH_SPEAK = "gRPC waits for the server's SETTINGS before its first call; both ends begin with their own, so that no packet says that one waited"
+STILL = "The machine: a program's clock has a millisecond or two that no packet shows"
+
+WHY = {
+    "server-asks": ASKS,
+    "grpc-stream": BOTH_SPEAK,
+    "reads-": GROWS,
+    "sink-": GROWS,
+    "thin-way-for-acks": "The way back lets an acknowledgement through each 2 ms, and the sender follows: at the receiver that is the beat of one that paces; possible",
+    "paced-30m-bbr": "Beside a sender that paces evenly, acknowledgements come back as evenly as out of a link of that rate",
+    "http2-": STILL,
+    "grpc-bidirectional": STILL,
+}
