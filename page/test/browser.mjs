@@ -371,6 +371,8 @@ async function remembered(view) {
   const options = await page.$$eval("#stack option", (all) => all.map((option) => option.value))
   if (options.length < 2) return
   await page.selectOption("#stack", options[1])
+  // What is kept goes to another process, and comes back from there.
+  await page.waitForTimeout(250)
   await go(view, "")
   assert.equal(await page.inputValue("#stack"), options[1])
   const stacks = await page.$$eval(".how dt", (all) => [...new Set(all.map((one) => one.textContent))])

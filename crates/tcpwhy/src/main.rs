@@ -92,13 +92,13 @@ fn main() -> ExitCode {
         Ok(code) => ExitCode::from(code),
         // Whoever reads us has read enough: `tcpwhy read ... | head`.
         Err(error) if output::is_broken_pipe(&error) => ExitCode::from(ANALYSED),
-        Err(error) => match error.downcast_ref::<Exit>() {
-            Some(exit) => ExitCode::from(exit.0),
-            None => {
-                output::complain(&format!("{error:#}"));
-                ExitCode::from(NOT_ANALYSED)
+        Err(error) => {
+            if let Some(Exit(code)) = error.downcast_ref() {
+                return ExitCode::from(*code);
             }
-        },
+            output::complain(&format!("{error:#}"));
+            ExitCode::from(NOT_ANALYSED)
+        }
     }
 }
 
