@@ -11,6 +11,8 @@ const SMTP: [&str; 14] = [
     "EHLO", "HELO", "LHLO", "MAIL", "RCPT", "DATA", "RSET", "NOOP", "QUIT", "VRFY", "AUTH", "STARTTLS",
     "BDAT", "HELP",
 ];
+/// The service is not available, and closes the connection.
+const CLOSING: u16 = 421;
 /// Those that are not FTP's alone last.
 const FTP: [&str; 36] = [
     "USER", "PASS", "ACCT", "CWD", "CDUP", "PORT", "PASV", "EPSV", "EPRT", "TYPE", "STRU", "RETR", "STOR",
@@ -39,6 +41,8 @@ struct Replies {
     message: Option<bool>,
     /// The server wants a secret.
     challenged: bool,
+    /// How many commands have no reply yet, as far as they were seen.
+    commands: u8,
 }
 
 impl Talk for Smtp {
@@ -113,6 +117,7 @@ impl Replies {
             let last = line.text == b"." && !line.is_cut;
             self.message = if last { None } else { Some(true) };
             if !begun || last {
+                self.commands = self.commands.saturating_add(u8::from(!begun));
                 out.put(Head { len, first: !begun, last, ..Head::piece(Role::Asks, "message") });
             }
             return Step::Skip(line.len);
@@ -136,6 +141,7 @@ impl Replies {
             0
         };
         let len = len.map(|len| len.saturating_add(chunk));
+        self.commands = self.commands.saturating_add(1);
         out.put(Head { len, first: true, last: true, ..Head::piece(Role::Asks, kind) });
         Step::Skip(line.len.saturating_add(chunk))
     }
@@ -158,7 +164,13 @@ impl Replies {
                 self.message = Some(false);
             }
         }
+        // Whoever closes the connection says so, whether it was asked or not (RFC 959, 5.4; RFC 5321, 3.8).
+        let closing = code == CLOSING && self.commands == 0;
+        if last && code >= 200 {
+            self.commands = self.commands.saturating_sub(1);
+        }
         let (role, kind) = match code / 100 {
+            4 if closing => (Role::Pushes, "closing"),
             1 => (Role::Interim, "1xx"),
             2 => (Role::Answers, "2xx"),
             3 => (Role::Answers, "3xx"),

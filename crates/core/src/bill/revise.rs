@@ -49,6 +49,8 @@ pub(crate) enum Revision<'a> {
     MayBeDropped,
     /// What may have been one message may be many, of this form.
     MayBeMany { sender: Side, form: Form },
+    /// A message goes on in so many pieces, for so long, that it may be a stream: its sender's pauses are no more than likely a wait.
+    MayBeStream { sender: Side },
     /// What was billed to the server may have been the time until there was news.
     MayBeNews { server: Side },
     /// ... and was: nobody waited for an answer.
@@ -149,10 +151,11 @@ impl Revision<'_> {
             Self::Dropped { by, form } => on.settled.blame_repairs(by, form),
             Self::MayBeDropped => on.settled.temper_repairs(),
             Self::MayBeMany { sender, form } => on.settled.doubt(Cause::SenderThink, sender, form),
+            Self::MayBeStream { sender } => on.settled.temper_pauses(sender),
             Self::MayBeNews { server } => on.settled.doubt(Cause::ServerThink, server, Form::OrNews),
             Self::News { server } => return on.settled.take_back(Cause::ServerThink, server, Duration::MAX),
             Self::SetUpTls { asker } => on.settled.rename(Cause::RoundTrip, Cause::TlsHandshake, asker),
-            Self::RolesAssumed => on.settled.doubt_ends(),
+            Self::RolesAssumed => on.settled.temper(|line| matches!(line.side, Side::Client | Side::Server)),
         }
         Duration::ZERO
     }
@@ -222,10 +225,17 @@ impl Account {
         }
     }
 
-    /// What repairs were charged to the path is no more than likely its.
     fn temper_repairs(&mut self) {
-        let repairs = |line: &&mut AccountLine| REPAIRS.contains(&line.cause) && line.side == Side::Path;
-        for line in self.lines.iter_mut().filter(repairs) {
+        self.temper(|line| REPAIRS.contains(&line.cause) && line.side == Side::Path);
+    }
+
+    fn temper_pauses(&mut self, sender: Side) {
+        self.temper(|line| line.cause == Cause::SenderThink && line.side == sender);
+    }
+
+    /// What these lines say is no more than likely.
+    fn temper(&mut self, which: impl Fn(&AccountLine) -> bool) {
+        for line in self.lines.iter_mut().filter(|line| which(line)) {
             let [_, likely, certain] = &mut line.by_confidence;
             *likely += std::mem::take(certain);
         }
@@ -247,14 +257,6 @@ impl Account {
         if let Some(line) = line {
             line.by_confidence = [line.ns, Duration::ZERO, Duration::ZERO];
             line.take_detail(Some(Detail { form: Some(form), ..Detail::default() }), &mut self.details);
-        }
-    }
-
-    /// Nothing that names an end is more than likely.
-    fn doubt_ends(&mut self) {
-        for line in self.lines.iter_mut().filter(|line| matches!(line.side, Side::Client | Side::Server)) {
-            let [_, likely, certain] = &mut line.by_confidence;
-            *likely += std::mem::take(certain);
         }
     }
 

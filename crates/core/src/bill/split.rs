@@ -82,6 +82,16 @@ impl Split {
         }
     }
 
+    /// What seemed the answering program's time was held, and is charged like `held`.
+    #[cold]
+    pub(crate) fn hold(&mut self, held: &Charge) {
+        let far = self.far.iter_mut().flat_map(|far| far.iter_mut());
+        for charge in self.near.iter_mut().chain(far).filter(|charge| charge.cause == Cause::ServerThink) {
+            *charge = Charge { ns: charge.ns, ..held.clone() };
+            self.causes |= held.cause.bit();
+        }
+    }
+
     /// None of it is more than likely.
     #[cold]
     pub(crate) fn temper(&mut self) {

@@ -4,12 +4,13 @@ use tcpwhy_wire::{Duration, Segment};
 
 use super::Connection;
 use super::turn::Follows;
+use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
 use crate::bill::held::{DOUBTED, KEPT};
 use crate::bill::revise::Revision;
 use crate::bill::split::Split;
 use crate::estimate::rate::Rate;
-use crate::flow::ends::{CLIENT, SERVER};
+use crate::flow::ends::{CLIENT, SERVER, side};
 use crate::flow::segment_class::{LastData, SegmentClass};
 use crate::rules::pair::Pair;
 use crate::rules::proxy::Beyond;
@@ -17,11 +18,17 @@ use crate::rules::verdict::Verdict;
 use crate::rules::wait::Wait;
 use crate::rules::{self, cork, crossed, nagle, not_captured, repair, server_think};
 use crate::words::cause::Cause;
-use crate::words::limits::{BURST_GAP, ROUND_TRIP_PLAY};
-use crate::words::report::Trigger;
+use crate::words::limits::{BURST_GAP, HELD_BACK_MIN, ROUND_TRIP_PLAY};
+use crate::words::report::{Confidence, Trigger};
 
 /// What a writer that is woken takes to write on.
 const BEHIND_TAIL_MAX: Duration = Duration::from_millis(1);
+
+/// An answer that goes on in so many pieces, each written by itself, may be a stream that nobody waits for (media that are
+/// sent as they come, RFC 2326, 10.12). Source: none written down.
+const STREAM_PIECES: usize = 32;
+/// ... and for so long. Source: none written down.
+const STREAM_MIN: Duration = Duration::from_secs(1);
 
 impl Connection {
     /// Decides what the interval before this segment was spent on, and since when.
@@ -63,12 +70,12 @@ impl Connection {
         if from != open.initiator && open.request_at() > wait.last.at - wait.rtt_to_sender {
             verdict.split.doubt(); // it may have waited for what still came
         }
-        let paused = verdict.split.has(Cause::SenderThink.bit());
-        if paused && self.is_framed() {
-            verdict.split.doubt(); // each frame is a message of its own
-        } else if paused && self.goes_on_by_its_bytes(from, segment.seq) {
-            verdict.split.settle_message();
-        }
+        self.weigh_pause(&wait, from, &mut verdict);
+        let streams = verdict.split.has(Cause::SenderThink.bit())
+            && from != open.initiator
+            && wait.index >= STREAM_PIECES
+            && segment.at - open.request_at() >= STREAM_MIN
+            && !self.goes_on_by_its_bytes(from, segment.seq);
         let mut observation = rules::observe(&wait, &verdict);
         // Nothing of an answer had arrived: the application wrote all of it before it read.
         let read = open.reply_first.is_some_and(|first| segment.ack.after(first));
@@ -76,7 +83,31 @@ impl Connection {
             observation.forget_shape();
         }
         self.models[from].take(&observation);
+        if let Some(open) = self.open.as_deref_mut().filter(|_| streams) {
+            verdict.split.temper();
+            open.reply.settle().revise(Revision::MayBeStream { sender: side(from) });
+        }
         (verdict, Follows::Own)
+    }
+
+    /// How sure a wait within a message can be, for what is not known of its sender and of its receiver.
+    fn weigh_pause(&self, wait: &Wait<'_>, from: usize, verdict: &mut Verdict) {
+        match repair::surest_of_arrived(wait) {
+            _ if self.damaged[from] => {}
+            Confidence::Possible => verdict.split.doubt(),
+            Confidence::Likely => verdict.split.temper(),
+            Confidence::Certain => {}
+        }
+        if !verdict.split.has(Cause::SenderThink.bit()) {
+            return;
+        }
+        if from == SERVER && self.may_be_behind() {
+            verdict.split.doubt(); // it may be a round on the way behind whoever acknowledges
+        } else if self.is_framed() {
+            verdict.split.doubt(); // each frame is a message of its own
+        } else if self.goes_on_by_its_bytes(from, wait.segment.seq) {
+            verdict.split.settle_message();
+        }
     }
 
     /// The interval before an answer: from the request's last byte, or from its first piece where the rest delayed nothing.
@@ -88,9 +119,14 @@ impl Connection {
         let mut verdict = server_think::judge(&self.pair(), open, segment, class, own_time);
         let late = server_think::answers_late(&self.pair(), open, segment)
             && !server_think::is_spurious(self.tap_rtt(from), open, segment);
-        if from == SERVER && self.beyond().is_some() {
-            let wait = segment.at - open.request_at();
-            self.answers.on_answer(wait);
+        if let Some(held) = self.held_beside_earlier(open, segment, from, class) {
+            verdict.split.hold(&held);
+        }
+        if from == SERVER && (self.may_be_behind() || self.beyond().is_some()) {
+            self.answers.on_answer(segment.at - open.request_at());
+            if self.may_be_behind() {
+                verdict.split.temper();
+            }
         }
         if self.frames.is_doubtful() || self.unpaired {
             verdict.split.doubt();
@@ -113,6 +149,29 @@ impl Connection {
             open.request.settle().revise(Revision::MayBeDropped);
         }
         (verdict, if own_time { Follows::Beginning } else { Follows::Request })
+    }
+
+    /// What held an answer whose question had come while a small segment from before it was not acknowledged: Nagle holds that like the
+    /// rest of a write.
+    pub(super) fn held_beside_earlier(
+        &self,
+        open: &Open,
+        segment: &Segment,
+        from: usize,
+        class: SegmentClass,
+    ) -> Option<Charge> {
+        let (last, request) = (self.flows[from].last_data.as_ref()?, open.request.last.as_ref()?);
+        let released = self.flows[from].view.small_acked().is_some_and(|ack| ack.flight > 0);
+        let late = segment.at - request.at - self.tap_rtt(from) >= HELD_BACK_MIN;
+        if open.reply.last.is_some() || last.at > request.at || !released || !late {
+            return None;
+        }
+        let wait = self.wait(segment, from, class, self.mss(from), last, 0);
+        let held = nagle::holds_answer(&wait, request)?;
+        held.split
+            .charges()
+            .find(|charge| matches!(charge.cause, Cause::Nagle | Cause::NagleDelayedAck))
+            .cloned()
     }
 
     /// Whether an answer came sooner than the last of its request can have caused it: it had waited for the first part alone.
@@ -145,6 +204,14 @@ impl Connection {
     pub(super) fn beyond(&self) -> Option<Beyond> {
         let opened = self.setup.as_ref()?.opened()?;
         self.answers.beyond(opened, self.tap_rtt[SERVER]?)
+    }
+
+    /// Whether another may stand behind whoever acknowledges for the server.
+    #[inline]
+    pub(super) fn may_be_behind(&self) -> bool {
+        let opened = self.setup.as_ref().and_then(|setup| setup.opened_at_least());
+        let (Some(opened), Some(near)) = (opened, self.tap_rtt[SERVER]) else { return false };
+        self.answers.may_be_behind(opened, near)
     }
 
     /// The interval before a segment that continues what its sender sent at `last`.

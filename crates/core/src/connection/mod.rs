@@ -105,6 +105,8 @@ pub(crate) struct Connection {
     pub duplicates: Option<DuplicateFilter>,
     /// Packets have been seen twice.
     doubled: bool,
+    /// What each end sent has been seen with a wrong checksum.
+    pub damaged: [bool; 2],
     /// What the first packet of each end has left to live.
     ttl: [u8; 2],
     /// When each end's last packet passed.
@@ -161,6 +163,7 @@ impl Connection {
             now: first.at,
             duplicates: None,
             doubled: false,
+            damaged: [false; 2],
             last_packet: [None; 2],
             reactions: [[Duration::MAX; 2]; 2],
             echoes: [EchoProbe::default(); 2],

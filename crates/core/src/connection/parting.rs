@@ -24,6 +24,11 @@ impl Connection {
     pub(super) fn on_close(&mut self, at: Instant, from: usize, ledger: &mut Ledger) {
         self.roles.closed_at[from].get_or_insert(at);
         let Some(open) = self.open.as_deref() else { return };
+        let answers = open.initiator != from;
+        let said_before = |closed_at: Instant| open.reply.last.is_some_and(|said| said.at <= closed_at);
+        if answers && self.roles.closed_at[1 - from].is_some_and(said_before) {
+            return; // whoever had asked closed first, with that answer
+        }
         let wait = open.waited - self.tap_rtt(from);
         let long = wait >= SILENCE_MIN
             && wait >= self.roles.longest_wait.times(SOONER)

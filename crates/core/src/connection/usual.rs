@@ -59,6 +59,7 @@ impl Connection {
             && self.tap_rtt.iter().all(Option::is_some)
             && self.setup.as_ref().is_none_or(|setup| setup.done)
             && self.beyond().is_none()
+            && !self.may_be_behind()
             && self.flows.iter().all(super::Flow::is_calm)
     }
 
@@ -388,6 +389,11 @@ impl Connection {
             // What else may have delayed it is asked as always.
             let mut verdict =
                 server_think::judge(&self.pair(), open, &segment.unpack(), super::SegmentClass::New, false);
+            if let Some(held) =
+                self.held_beside_earlier(open, &segment.unpack(), SERVER, super::SegmentClass::New)
+            {
+                verdict.split.hold(&held);
+            }
             self.weigh_answer(open, segment.payload_len, &mut verdict);
             self.models[SERVER].rounds.on_message(segment.seq);
             let blur = cork::blur(rtt_to_server, self.tap_rtt(CLIENT));

@@ -249,6 +249,7 @@ impl Shard {
         let Some(segment) = lost.as_ref().map_or(Some(segment), Option::as_ref) else { return };
         let Some((slot, from)) = self.find(hash, segment, clock) else { return };
         let connection = self.connections.get_mut(slot);
+        connection.damaged[from] |= segment.damaged;
         if connection.has_seen(segment, from) {
             self.note("duplicates", segment.packet);
             return;

@@ -95,6 +95,12 @@ impl Setup {
         self.first_syn_ack.filter(|_| once).map(|at| at - self.first_syn.0)
     }
 
+    /// How long it took at least, whatever was sent again.
+    #[inline]
+    pub(crate) fn opened_at_least(&self) -> Option<Duration> {
+        self.first_syn_ack.map(|at| at - self.last_syn.0).filter(|took| *took >= Duration::ZERO)
+    }
+
     /// The packet that ended it, or the last one of a client that nobody answered.
     pub(crate) fn last(&self) -> Option<u64> {
         let syn = (self.syn_count > 1).then_some(self.last_syn.1);

@@ -30,6 +30,8 @@ const STAMP_TICK: Duration = Duration::from_millis(1);
 
 /// A distance that was stretched on the way so many times is the path's, whatever was queued. Source: none written down.
 const STRETCHED: i64 = 4;
+/// Whoever sends the next small segment so much later by its own clock did not queue it behind the one before. Source: none written down.
+const ALONE_MIN: Duration = Duration::from_millis(200);
 /// Distances that differ by less than one part in so many are the same. Source: none written down.
 const SPACING_SHARE: i64 = 32;
 
@@ -61,6 +63,17 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     let whole = waiting || stretched || stamped_before || keeps_pace(wait);
     if !whole && queued < wait.gap.divided_by(2) {
         return None;
+    }
+    // By its time stamp it left when the last of its flow had arrived: whatever held it was no queue of the transfer's own.
+    let alone = wait.last.queue == SendQueue::Emptied && !waiting && !stamped_before && !near;
+    if alone
+        && flow.sent_apart(wait.last, wait.segment.options.timestamps).is_some_and(|apart| apart >= ALONE_MIN)
+    {
+        let mut split = Split::of(wait.gap);
+        let late = Charge::new(Cause::Queueing, flow.side, queued.min(wait.gap), Confidence::Possible);
+        split.take(late.evidence(wait.last.packet, wait.segment.packet));
+        let split = think::rest(wait, split);
+        return Some(Verdict { split, trigger: burst(wait.last, wait.segment.at) });
     }
     let detail = Detail { rate_bps: link_share::rate(wait).map(Rate::bits_per_second), ..Detail::default() };
     let share = if whole { wait.gap } else { queued };

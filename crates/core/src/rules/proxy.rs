@@ -5,7 +5,8 @@
 //! Refuted by: one answer that comes sooner (the handshake had waited for ARP, or for a radio).
 //! Source: RFC 3135 (PEPs); observed of VirtualBox, QEMU (slirp) and Docker Desktop, which take a connection only once their
 //! own to the server is open.
-//! Seen from: near the client.
+//! Seen from: near the client. Where answers are too late to show that, and too soon to prove the way behind, what the server does is no
+//! more than likely, and pauses within its answers, which may be rounds on the way behind, no more than possible.
 //!
 //! A host that ends TCP in the middle acknowledges at once what it has still to carry. It takes a connection only once its
 //! own to the server is open, so that the handshake shows the whole way, and acknowledgements the way to itself.
@@ -27,6 +28,10 @@ const SOONER_SHARE: i64 = 5;
 const ALIKE_SHARE: i64 = 4;
 /// As many answers about as late as the handshake are no chance.
 const ANSWERS_MIN: u8 = 2;
+/// Whoever acknowledges and never answers sooner than so many times that may not be whoever answers. Source: none written down.
+const DOUBTED: i64 = 16;
+/// A way that is shorter than this says nothing of who stands on it. Source: none written down.
+const BEHIND_MIN: Duration = Duration::from_millis(2);
 pub(crate) const FORM: Form = Form::Proxy;
 
 /// What answers have shown of the way behind whoever acknowledges.
@@ -48,6 +53,14 @@ impl Answers {
     pub(crate) fn on_answer(&mut self, wait: Duration) {
         self.quickest = self.quickest.min(wait);
         self.count = self.count.saturating_add(1);
+    }
+
+    /// Whether neither the handshake, which took `opened` or more, nor any answer ever came as soon as acknowledgements do, of whoever is
+    /// `near` away. Then another may stand behind it, and nothing that this server seems to do is sure.
+    #[inline]
+    pub(crate) fn may_be_behind(self, opened: Duration, near: Duration) -> bool {
+        let far = near.times(DOUBTED).max(BEHIND_MIN);
+        opened >= far && self.quickest >= far
     }
 
     /// The way behind a host that is `near` away, of a connection that took `opened` to open.

@@ -21,12 +21,17 @@ use crate::flow::direction::Flow;
 use crate::flow::segment_class::{SegmentClass, SendQueue};
 use crate::words::cause::Cause;
 use crate::words::form::Form;
-use crate::words::limits::{BURST_GAP, HELD_BACK_MIN, ROUND_TRIP_PLAY, RTO_MIN, TIMER_TICK};
+use crate::words::limits::{
+    BESIDE, BURST_GAP, HELD_BACK_MIN, NEAR_MAX, ROUND_TRIP_PLAY, RTO_MIN, TIMER_TICK,
+};
 use crate::words::report::{Confidence, Detail, Trigger};
 
 /// By one part in so many the estimate of the smoothed round trip is off. Source: none written down; it moves by an eighth with each
 /// sample (RFC 6298, 2.3).
 const SRTT_PLAY: i64 = 8;
+
+/// No host holds back an acknowledgement for longer (TCP_DELACK_MAX, include/net/tcp.h; Windows' timer).
+const DELAYED_ACK_MAX: Duration = Duration::from_millis(200);
 
 /// The floor of 200 ms may be so much shorter. Source: none written down; a tick at HZ=100.
 const FLOOR_PLAY: Duration = Duration::from_millis(10);
@@ -89,6 +94,21 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         split.take(held);
     }
     Some(Verdict { split: split.rest(charge), trigger })
+}
+
+/// Beside the receiver: how sure it can be that the path lost what passed as the next one due, and what nothing answered. Its receiver had held
+/// back the acknowledgement (RFC 1122, 4.2.3.2), dropped it, or was gone.
+pub(crate) fn surest_of_arrived(wait: &Wait<'_>) -> Confidence {
+    let copied = matches!(wait.class, SegmentClass::Retransmission { .. });
+    let due = wait.flow.highest_ack == Some(wait.segment.seq);
+    let beside = wait.rtt_to_receiver.times(BESIDE) <= wait.rtt() || wait.rtt_to_receiver < NEAR_MAX;
+    if !copied || !due || wait.near_sender() || !beside {
+        Confidence::Certain
+    } else if wait.gap < DELAYED_ACK_MAX {
+        Confidence::Possible
+    } else {
+        Confidence::Likely
+    }
 }
 
 /// How long its sender had nothing under way before it sent what was lost: a packet without data that carries the next sequence

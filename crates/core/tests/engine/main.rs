@@ -29,6 +29,7 @@ mod field;
 mod field2;
 mod field3;
 mod field4;
+mod field6;
 mod flows;
 mod frames;
 mod generate;

@@ -246,3 +246,28 @@ fn nntp_is_not_ftp() {
     ";
     tells(log, "");
 }
+
+/// Whoever gives up an idle connection says 421 without being asked (RFC 959, 5.4; RFC 5321, 3.8). Behind a command it is the reply.
+#[test]
+fn a_service_that_closes_may_say_so_unasked() {
+    let log = r"
+        < 220 (vsFTPd 3.0.2)\r\n
+        > USER u\r\n
+        < 331 Please specify the password.\r\n
+        < 421 Timeout.\r\n
+        > PASS p\r\n
+        < 421 Too many.\r\n
+    ";
+    tells(
+        log,
+        "
+        < 0 2xx answers len 20 first last
+        = FTP
+        > 0 USER asks len 8 first last
+        < 20 3xx answers len 34 first last
+        < 54 closing pushes len 14 first last
+        > 8 PASS asks len 8 first last
+        < 68 4xx answers len 15 first last
+        ",
+    );
+}
