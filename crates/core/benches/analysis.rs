@@ -120,9 +120,9 @@ fn analyse(capture: &[u8], listing: Listing) -> Report {
     loop {
         let step = reader.next(rest, true);
         rest = &rest[step.consumed..];
-        match step.event {
+        match &step.event {
             Event::Packet(packet) => {
-                if let Ok(decoded) = &decode_usual(&packet) {
+                if let Ok(decoded) = &decode_usual(packet) {
                     analysis.on_decoded(decoded);
                 }
             }

@@ -31,9 +31,9 @@ pub(super) struct Run<'a, P, T> {
 
 impl<P, T> Run<'_, P, T> {
     #[inline]
-    fn block(&mut self, bytes: &[u8], packet: Option<RawPacket<'_>>, input: usize, format: Option<Format>) {
+    fn block(&mut self, bytes: &[u8], packet: Option<&RawPacket<'_>>, input: usize, format: Option<Format>) {
         if let Some(on_block) = &mut self.on_block {
-            on_block(Block { bytes, packet, input, format });
+            on_block(Block { bytes, packet: packet.copied(), input, format });
         }
     }
 }
@@ -305,12 +305,13 @@ impl Reading {
             let mut next = None;
             let before = self.tally.all();
             let wanted = loop {
-                let step = self.reader.next(&unread[at..], at_eof);
+                let mut step = self.reader.next(&unread[at..], at_eof);
                 at += step.consumed;
-                match step.event {
+                // A packet is not copied: the copy would wait for all that is on its way to memory (`wire/decode/usual.rs`).
+                match &mut step.event {
                     Event::Packet(packet) if packet.at > limit => {
                         at -= step.consumed;
-                        self.reader.put_back(&packet, step.consumed);
+                        self.reader.put_back(packet, step.consumed);
                         next = Some(packet.at);
                         break None;
                     }
@@ -322,22 +323,18 @@ impl Reading {
                             break None;
                         }
                     }
-                    Event::Packet(mut packet) => {
+                    Event::Packet(packet) => {
                         run.number += 1;
                         packet.number = run.number;
-                        run.block(
-                            &unread[at - step.consumed..at],
-                            Some(packet),
-                            number,
-                            self.reader.format(),
-                        );
-                        self.tally.on_packet(&packet, number, &mut run.segments);
+                        let bytes = &unread[at - step.consumed..at];
+                        run.block(bytes, Some(packet), number, self.reader.format());
+                        self.tally.on_packet(packet, number, &mut run.segments);
                     }
                     Event::Skipped => {
                         run.block(&unread[at - step.consumed..at], None, number, self.reader.format());
                     }
-                    Event::Damaged(damage) => self.tally.on_damage(damage, self.error.is_some()),
-                    Event::NeedMore(n) => break Some(n),
+                    Event::Damaged(damage) => self.tally.on_damage(*damage, self.error.is_some()),
+                    Event::NeedMore(n) => break Some(*n),
                     Event::End => break None,
                 }
             };

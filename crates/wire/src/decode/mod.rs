@@ -101,7 +101,7 @@ impl Decoded<'_> {
 /// Says why the packet carries none, or none that can be read.
 #[expect(clippy::inline_always, reason = "a segment is not copied from step to step")]
 #[inline(always)]
-pub fn decode_usual<'a>(packet: &RawPacket<'a>) -> Result<Decoded<'a>, Skip> {
+pub fn decode_usual<'a>(packet: &'a RawPacket<'a>) -> Result<Decoded<'a>, Skip> {
     match Usual::recognise(packet) {
         Some(usual) => Ok(Decoded::Usual(usual)),
         None => less_usual(packet).map(Decoded::Other),
@@ -129,10 +129,7 @@ fn less_usual(packet: &RawPacket<'_>) -> Result<Segment, Skip> {
 /// As much of the payload of the TCP segment in a packet as was captured; nothing where it carries none.
 #[inline]
 pub fn payload<'a>(packet: &RawPacket<'a>) -> &'a [u8] {
-    match Usual::recognise(packet) {
-        Some(usual) => usual.payload(),
-        None => headers(packet).map_or(&[], |(_, tcp)| tcp.payload),
-    }
+    usual::payload(packet).unwrap_or_else(|| headers(packet).map_or(&[], |(_, tcp)| tcp.payload))
 }
 
 #[inline(never)]
