@@ -6,89 +6,106 @@
 use tcpwhy_wire::Duration;
 
 use crate::bill::charge::Charge;
+use crate::bill::line::{AccountLine, Bill, LineView, NO_DETAIL, make_room};
 use crate::bill::split::Split;
-use crate::words::cause::{Cause, Side};
-use crate::words::report::{Confidence, Detail, Line};
-
-/// No line has this place: there are fewer causes and sides.
-const NO_DETAIL: u8 = u8::MAX;
-/// Waits whose packets are kept as evidence for one line.
-const EVIDENCE_WAITS: usize = 2;
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct AccountLine {
-    pub cause: Cause,
-    pub side: Side,
-    pub ns: Duration,
-    pub by_confidence: [Duration; 3],
-    /// The packets of the longest wait, and of another one, as in [`Charge::evidence`].
-    pub evidence: [[u64; 3]; EVIDENCE_WAITS],
-    pub longest: Duration,
-    pub waits: u32,
-    /// Where the detail of the longest wait is, and whether it has one.
-    pub detail: u8,
-    pub detailed: bool,
-}
-
-impl AccountLine {
-    /// Takes another wait's detail instead of its own.
-    pub(super) fn take_detail(&mut self, detail: Option<Detail>, details: &mut Vec<Detail>) {
-        self.detailed = detail.is_some();
-        let Some(detail) = detail else { return };
-        if let Some(place) = details.get_mut(usize::from(self.detail)) {
-            *place = detail;
-        } else {
-            self.detail = details.len() as u8;
-            make_room(details);
-            details.push(detail);
-        }
-    }
-
-    /// A wait so long is shown by these packets: before any other where none was longer.
-    fn cite(&mut self, packets: [u64; 3], ns: Duration) {
-        if packets == [0; 3] {
-            self.longest = self.longest.max(ns);
-        } else if ns > self.longest || self.evidence[0] == [0; 3] {
-            self.longest = self.longest.max(ns);
-            self.evidence = [packets, self.evidence[0]];
-        } else if self.evidence[1] == [0; 3] {
-            self.evidence[1] = packets;
-        }
-    }
-}
+use crate::bill::usual::UsualBill;
+use crate::words::report::Detail;
 
 /// The running account. Reused from exchange to exchange, so that the per-packet path does not allocate.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Account {
-    pub(super) lines: Vec<AccountLine>,
-    /// Most lines have none.
-    pub(super) details: Vec<Detail>,
+    /// What it has instead of lines, as long as a usual reply is all that was charged.
+    usual: Option<UsualBill>,
+    written: Written,
     pub(super) total: Duration,
+}
+
+/// The lines of an account.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Written {
+    pub lines: Vec<AccountLine>,
+    /// Most lines have none.
+    pub details: Vec<Detail>,
+}
+
+/// By what it says, whether that is written out or not.
+impl PartialEq for Account {
+    fn eq(&self, other: &Self) -> bool {
+        let written = |account: &Self| account.clone().open().clone();
+        self.total == other.total && written(self) == written(other)
+    }
 }
 
 impl Account {
     pub(crate) fn clear(&mut self) {
-        self.lines.clear();
-        self.details.clear();
+        self.usual = None;
+        self.written.lines.clear();
+        self.written.details.clear();
         self.total = Duration::ZERO;
     }
 
-    /// See `flow/direction/touch.rs`.
+    /// Its lines, written out if they were not yet.
     #[inline]
-    pub(crate) fn touch(&self) -> u64 {
-        self.lines.iter().map(|line| u64::from(line.waits) ^ line.evidence[0][0]).fold(0, u64::wrapping_add)
+    pub(super) fn open(&mut self) -> &mut Written {
+        if self.usual.is_some() {
+            self.write_out();
+        }
+        &mut self.written
+    }
+
+    #[cold]
+    fn write_out(&mut self) {
+        let Some(usual) = self.usual.take() else { return };
+        self.total = Duration::ZERO;
+        self.charge_usual(&usual);
+    }
+
+    /// Begins with what a usual reply has cost.
+    #[inline]
+    pub(crate) fn begin_usual(&mut self, usual: UsualBill) {
+        debug_assert!(self.is_empty(), "something has been charged before");
+        self.total = usual.total();
+        self.usual = Some(usual);
+    }
+
+    /// What a usual reply costs, on top of what was charged.
+    pub(crate) fn charge_usual(&mut self, usual: &UsualBill) {
+        usual.charges().iter().for_each(|charge| self.charge(charge));
+    }
+
+    /// What a usual reply has cost, if nothing else was charged.
+    #[inline]
+    pub(crate) fn usual(&self) -> Option<&UsualBill> {
+        self.usual.as_ref()
+    }
+
+    /// Charges the way from the capture to whoever asked.
+    #[inline]
+    pub(crate) fn charge_back(&mut self, way: &Charge) {
+        let Some(usual) = &mut self.usual else { return self.charge(way) };
+        (usual.back, usual.last) = (way.ns.at_least_zero(), way.evidence[0]);
+        self.total = usual.total();
+    }
+
+    /// What it comes to.
+    pub(crate) fn bill(&mut self) -> Bill<'_> {
+        let total = self.total;
+        let Written { lines, details } = self.open();
+        Bill { lines, details, total }
     }
 
     pub(crate) fn copy_from(&mut self, other: &Self) {
-        self.lines.clear();
-        self.lines.extend_from_slice(&other.lines);
-        self.details.clear();
-        self.details.extend_from_slice(&other.details);
+        self.usual = other.usual;
+        let (written, others) = (&mut self.written, &other.written);
+        written.lines.clear();
+        written.lines.extend_from_slice(&others.lines);
+        written.details.clear();
+        written.details.extend_from_slice(&others.details);
         self.total = other.total;
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.lines.is_empty()
+        self.usual.is_none() && self.written.lines.is_empty()
     }
 
     pub(crate) fn total(&self) -> Duration {
@@ -97,7 +114,8 @@ impl Account {
 
     /// Bytes that it takes besides its own.
     pub(crate) fn heap(&self) -> usize {
-        self.lines.capacity() * size_of::<AccountLine>() + self.details.capacity() * size_of::<Detail>()
+        let Written { lines, details } = &self.written;
+        lines.capacity() * size_of::<AccountLine>() + details.capacity() * size_of::<Detail>()
     }
 
     pub(crate) fn charge_split(&mut self, split: &Split) {
@@ -111,185 +129,91 @@ impl Account {
         if !charge.ns.is_positive() {
             return;
         }
-        self.total += charge.ns;
         let side = charge.cause.side(charge.sender);
-        let mut lines = self.lines.iter_mut();
-        let Some(line) = lines.find(|line| line.cause == charge.cause && line.side == side) else {
-            self.begin_line(charge, side);
-            return;
-        };
-        // The detail is that of the longest single wait.
-        if charge.ns > line.longest {
-            line.take_detail(charge.detail.as_deref().copied(), &mut self.details);
+        let Written { lines, details } = self.open();
+        if let Some(line) = lines.iter_mut().find(|line| line.cause == charge.cause && line.side == side) {
+            // The detail is that of the longest single wait.
+            if charge.ns > line.longest {
+                line.take_detail(charge.detail.as_deref().copied(), details);
+            }
+            line.add(charge);
+        } else {
+            let detailed = charge.detail.is_some();
+            let detail = if detailed { details.len() as u8 } else { NO_DETAIL };
+            if let Some(measured) = &charge.detail {
+                make_room(details);
+                details.push(**measured);
+            }
+            make_room(lines);
+            lines.push(AccountLine { detail, detailed, ..AccountLine::of(charge) });
         }
-        line.ns += charge.ns;
-        line.by_confidence[charge.confidence as usize] += charge.ns;
-        line.waits += 1;
-        line.cite(charge.evidence, charge.ns);
-    }
-
-    /// [`Self::charge`] of the first charge to its cause.
-    #[inline]
-    pub(crate) fn begin(&mut self, charge: &Charge) {
-        if charge.ns.is_positive() {
-            self.total += charge.ns;
-            self.begin_line(charge, charge.cause.side(charge.sender));
-        }
-    }
-
-    fn begin_line(&mut self, charge: &Charge, side: Side) {
-        let mut by_confidence = [Duration::ZERO; 3];
-        by_confidence[charge.confidence as usize] = charge.ns;
-        let mut detail = NO_DETAIL;
-        if let Some(measured) = &charge.detail {
-            detail = self.details.len() as u8;
-            make_room(&mut self.details);
-            self.details.push(**measured);
-        }
-        make_room(&mut self.lines);
-        self.lines.push(AccountLine {
-            cause: charge.cause,
-            side,
-            ns: charge.ns,
-            by_confidence,
-            evidence: [charge.evidence, [0; 3]],
-            longest: charge.ns,
-            waits: 1,
-            detail,
-            detailed: charge.detail.is_some(),
-        });
+        self.total += charge.ns;
     }
 
     /// Takes over another account's lines and empties it.
     pub(crate) fn absorb(&mut self, other: &mut Self) {
-        if other.lines.is_empty() {
+        if other.is_empty() {
             return;
         }
-        for line in &other.lines {
-            self.absorb_line(line, LineView(line, &other.details).own_detail());
+        let Written { lines, details } = other.open();
+        for line in &*lines {
+            self.absorb_line(line, LineView(line, details).own_detail());
         }
         other.clear();
     }
 
     pub(super) fn absorb_line(&mut self, line: &AccountLine, detail: Option<Detail>) {
-        self.total += line.ns;
-        let known = self.lines.iter_mut().find(|known| (known.cause, known.side) == (line.cause, line.side));
-        let Some(known) = known else {
+        let Written { lines, details } = self.open();
+        let known = lines.iter_mut().find(|known| (known.cause, known.side) == (line.cause, line.side));
+        if let Some(known) = known {
+            if line.longest > known.longest {
+                known.take_detail(detail, details);
+            }
+            known.ns += line.ns;
+            for (sum, more) in known.by_confidence.iter_mut().zip(line.by_confidence) {
+                *sum += more;
+            }
+            known.waits = known.waits.saturating_add(line.waits);
+            for packets in line.evidence {
+                known.cite(packets, line.longest);
+            }
+        } else {
             let place = if let Some(detail) = detail {
-                make_room(&mut self.details);
-                self.details.push(detail);
-                self.details.len() as u8 - 1
+                make_room(details);
+                details.push(detail);
+                details.len() as u8 - 1
             } else {
                 NO_DETAIL
             };
-            make_room(&mut self.lines);
-            self.lines.push(AccountLine { detail: place, ..*line });
-            return;
-        };
-        if line.longest > known.longest {
-            known.take_detail(detail, &mut self.details);
+            make_room(lines);
+            lines.push(AccountLine { detail: place, ..*line });
         }
-        known.ns += line.ns;
-        for (sum, more) in known.by_confidence.iter_mut().zip(line.by_confidence) {
-            *sum += more;
-        }
-        known.waits = known.waits.saturating_add(line.waits);
-        for packets in line.evidence {
-            known.cite(packets, line.longest);
-        }
-    }
-
-    /// The bill, largest line first, ties in the order of [`Cause::ALL`], in the room of lines that nobody needs any more.
-    pub(crate) fn lines_in(&self, mut lines: Vec<Line>) -> Vec<Line> {
-        lines.reserve_exact(self.lines.len().saturating_sub(lines.len()));
-        let mut count = 0;
-        for view in self.summary() {
-            match lines.get_mut(count) {
-                Some(line) => *line = view.line_in(std::mem::take(&mut line.evidence)),
-                None => lines.push(view.line_in(Vec::new())),
-            }
-            count += 1;
-        }
-        lines.truncate(count);
-        lines.sort_by(|a, b| b.ns.cmp(&a.ns).then(a.cause.cmp(&b.cause)).then(a.side.cmp(&b.side)));
-        lines
-    }
-
-    /// The lines in the order in which they first appeared, without building a report from them.
-    pub(crate) fn summary(&self) -> impl Iterator<Item = LineView<'_>> {
-        self.lines.iter().map(|line| LineView(line, &self.details))
+        self.total += line.ns;
     }
 }
 
-/// Accounts are many, and most stay short.
-fn make_room<T>(items: &mut Vec<T>) {
-    if items.len() == items.capacity() {
-        items.reserve_exact(2);
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::words::cause::Side;
+    use crate::words::report::Confidence;
 
-/// One line of an account, read without copying it.
-#[derive(Clone, Copy)]
-pub(crate) struct LineView<'a>(pub(super) &'a AccountLine, pub(super) &'a [Detail]);
-
-impl LineView<'_> {
-    pub(crate) fn cause(self) -> Cause {
-        self.0.cause
-    }
-
-    pub(crate) fn side(self) -> Side {
-        self.0.side
-    }
-
-    pub(crate) fn ns(self) -> Duration {
-        self.0.ns
-    }
-
-    pub(crate) fn detail(self) -> Detail {
-        let own = self.own_detail().unwrap_or_default();
-        // Each wait for a repair is a packet that was sent again.
-        let retransmits = own.retransmits.map(|n| n.max(self.0.waits));
-        Detail { waits: Some(self.0.waits), retransmits, ..own }
-    }
-
-    pub(super) fn own_detail(self) -> Option<Detail> {
-        self.0.detailed.then(|| self.1.get(usize::from(self.0.detail)).copied()).flatten()
-    }
-
-    /// Adds the packet with which a wait begins, the one that released the one that ends it, and that one; the longest wait first.
-    pub(crate) fn cite_in(self, cited: &mut Vec<u64>) {
-        for [begins, ends, released] in self.0.evidence {
-            for packet in [begins, released, ends] {
-                if packet != 0 && !cited.contains(&packet) {
-                    cited.push(packet);
-                }
-            }
-        }
-    }
-
-    /// The confidence that nine tenths of the time reach.
-    pub(crate) fn confidence(self) -> Confidence {
-        let [_, likely, certain] = self.0.by_confidence;
-        let enough = self.0.ns - self.0.ns.divided_by(10);
-        if certain >= enough {
-            Confidence::Certain
-        } else if certain + likely >= enough {
-            Confidence::Likely
-        } else {
-            Confidence::Possible
-        }
-    }
-
-    fn line_in(self, mut evidence: Vec<u64>) -> Line {
-        evidence.clear();
-        self.cite_in(&mut evidence);
-        Line {
-            cause: self.cause(),
-            side: self.side(),
-            ns: self.ns(),
-            confidence: self.confidence(),
-            evidence,
-            detail: self.detail(),
+    /// Whichever of its parts took no time, and whichever way was longer.
+    #[test]
+    fn a_usual_bill_has_the_lines_of_an_account_that_was_charged() {
+        for n in 0..27 {
+            let ms = |n: i64| Duration::from_millis(n % 3);
+            let mut usual = UsualBill::new(ms(n), ms(n / 3), Confidence::Likely, Side::Server);
+            usual.packets = [4, 7];
+            (usual.back, usual.last) = (ms(n / 9), 9);
+            let (mut charged, mut kept) = (Account::default(), Account::default());
+            usual.charges().iter().for_each(|charge| charged.charge(charge));
+            kept.begin_usual(UsualBill { back: Duration::ZERO, last: 0, ..usual });
+            kept.charge_back(&usual.charges()[2]);
+            assert_eq!(kept.total(), charged.total());
+            let lines = kept.usual().map(|usual| usual.lines().bill().lines_in(Vec::new()));
+            assert_eq!(lines, Some(charged.bill().lines_in(Vec::new())));
+            assert_eq!(kept, charged);
         }
     }
 }

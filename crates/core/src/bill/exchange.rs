@@ -117,6 +117,7 @@ impl Path {
         self.account.heap() + self.aside.as_deref().map_or(0, aside)
     }
 
+    #[inline]
     pub(crate) fn begin(&mut self, at: LastData) {
         self.last = Some(at);
         self.blocked_bytes = at.len;
@@ -471,7 +472,7 @@ impl Open {
     pub(crate) fn touch(&self) -> u64 {
         let paths = [&self.request, &self.reply].map(|path| {
             let last = path.last.as_ref().map_or(0, |last| last.packet);
-            path.account.touch() ^ last ^ u64::from(path.blocked_bytes)
+            last ^ u64::from(path.blocked_bytes)
         });
         self.n ^ self.packets[0] ^ paths[0] ^ paths[1]
     }

@@ -9,8 +9,9 @@
 
 use tcpwhy_wire::{Duration, Instant};
 
-use crate::bill::account::{Account, AccountLine, LineView};
+use crate::bill::account::{Account, Written};
 use crate::bill::charge::Charge;
+use crate::bill::line::{AccountLine, LineView};
 use crate::bill::suspects::Suspect;
 use crate::bill::tail::Tail;
 use crate::words::cause::{Cause, Side};
@@ -176,15 +177,15 @@ fn send_buffer(ns: Duration, sender: Side, [begins, ends, released]: [u64; 3], f
 
 /// What changes one account: nobody else may.
 impl Account {
-    fn place_of(&self, cause: Cause, side: Side) -> Option<usize> {
-        self.lines.iter().position(|line| line.cause == cause && line.side == side)
+    fn place_of(&mut self, cause: Cause, side: Side) -> Option<usize> {
+        self.open().lines.iter().position(|line| line.cause == cause && line.side == side)
     }
 
     /// Takes back up to `ns` of what was charged to a cause. Returns how much that was.
     fn take_back(&mut self, cause: Cause, sender: Side, ns: Duration) -> Duration {
         let side = cause.side(sender);
         let Some(place) = self.place_of(cause, side) else { return Duration::ZERO };
-        let line = &mut self.lines[place];
+        let line = &mut self.open().lines[place];
         let taken = ns.min(line.ns);
         line.ns -= taken;
         line.waits = line.waits.saturating_sub(1).max(1);
@@ -205,7 +206,7 @@ impl Account {
     fn rename(&mut self, from: Cause, to: Cause, sender: Side) {
         let side = from.side(sender);
         let Some(place) = self.place_of(from, side) else { return };
-        let detail = LineView(&self.lines[place], &self.details).own_detail();
+        let detail = self.detail_at(place);
         let line = self.remove_line(place);
         self.total -= line.ns;
         self.absorb_line(&AccountLine { cause: to, side: to.side(sender), ..line }, detail);
@@ -215,7 +216,7 @@ impl Account {
     fn blame_repairs(&mut self, side: Side, form: Form) {
         for cause in REPAIRS {
             let Some(place) = self.place_of(cause, Side::Path) else { continue };
-            let detail = LineView(&self.lines[place], &self.details).own_detail().unwrap_or_default();
+            let detail = self.detail_at(place).unwrap_or_default();
             let mut line = self.remove_line(place);
             self.total -= line.ns;
             let [_, likely, certain] = &mut line.by_confidence;
@@ -235,7 +236,7 @@ impl Account {
 
     /// What these lines say is no more than likely.
     fn temper(&mut self, which: impl Fn(&AccountLine) -> bool) {
-        for line in self.lines.iter_mut().filter(|line| which(line)) {
+        for line in self.open().lines.iter_mut().filter(|line| which(line)) {
             let [_, likely, certain] = &mut line.by_confidence;
             *likely += std::mem::take(certain);
         }
@@ -244,7 +245,8 @@ impl Account {
     /// What was charged to a cause because it may have been that proves to be likely.
     fn confirm(&mut self, cause: Cause, sender: Side) {
         let side = cause.side(sender);
-        if let Some(line) = self.lines.iter_mut().find(|line| line.cause == cause && line.side == side) {
+        if let Some(place) = self.place_of(cause, side) {
+            let line = &mut self.open().lines[place];
             let possible = std::mem::take(&mut line.by_confidence[Confidence::Possible as usize]);
             line.by_confidence[Confidence::Likely as usize] += possible;
         }
@@ -253,20 +255,26 @@ impl Account {
     /// What was charged to a cause was no more than possibly that, of this form.
     fn doubt(&mut self, cause: Cause, sender: Side, form: Form) {
         let side = cause.side(sender);
-        let line = self.lines.iter_mut().find(|line| line.cause == cause && line.side == side);
-        if let Some(line) = line {
+        let Written { lines, details } = self.open();
+        if let Some(line) = lines.iter_mut().find(|line| line.cause == cause && line.side == side) {
             line.by_confidence = [line.ns, Duration::ZERO, Duration::ZERO];
-            line.take_detail(Some(Detail { form: Some(form), ..Detail::default() }), &mut self.details);
+            line.take_detail(Some(Detail { form: Some(form), ..Detail::default() }), details);
         }
+    }
+
+    fn detail_at(&mut self, place: usize) -> Option<Detail> {
+        let Written { lines, details } = self.open();
+        LineView(&lines[place], details).own_detail()
     }
 
     /// Takes a line out, and its detail: a message may be held and forgiven without end.
     fn remove_line(&mut self, place: usize) -> AccountLine {
-        let line = self.lines.remove(place);
-        if usize::from(line.detail) < self.details.len() {
-            self.details.swap_remove(usize::from(line.detail));
-            let moved = self.details.len() as u8;
-            self.lines
+        let Written { lines, details } = self.open();
+        let line = lines.remove(place);
+        if usize::from(line.detail) < details.len() {
+            details.swap_remove(usize::from(line.detail));
+            let moved = details.len() as u8;
+            lines
                 .iter_mut()
                 .filter(|other| other.detail == moved)
                 .for_each(|other| other.detail = line.detail);
@@ -300,7 +308,7 @@ mod tests {
             let ms = line.ns().as_nanos() / 1_000_000;
             format!("{} {} {ms} {:?}", line.cause(), line.side(), line.confidence())
         };
-        let mut lines: Vec<String> = account.summary().map(line).collect();
+        let mut lines: Vec<String> = account.clone().bill().summary().map(line).collect();
         lines.sort();
         lines
     }
@@ -321,8 +329,8 @@ mod tests {
         if !matches!(revision, Revision::RepairUnneeded) {
             assert_eq!(after + gone, before, "{revision:?}");
         }
-        for account in [&pending, &blocked, &settled] {
-            assert_eq!(account.total(), account.summary().map(LineView::ns).sum(), "{revision:?}");
+        for account in [&mut pending, &mut blocked, &mut settled] {
+            assert_eq!(account.total(), account.bill().summary().map(LineView::ns).sum(), "{revision:?}");
         }
         (moved.as_nanos() / 1_000_000, [&pending, &blocked, &settled].map(lines))
     }
@@ -490,11 +498,12 @@ mod tests {
             account.charge(&hold(bytes, NagleDelayedAck));
             account.charge(&hold(7, Cause::Cork));
             let taken = account.take_back(NagleDelayedAck, Side::Client, Duration::MAX);
-            assert_eq!((taken, account.details.len()), (ms(40), 2));
+            assert_eq!((taken, account.open().details.len()), (ms(40), 2));
             account.rename(Nagle, NagleDelayedAck, Side::Client);
             account.rename(NagleDelayedAck, Nagle, Side::Client);
         }
-        let held = |cause| account.summary().find(|line| line.cause() == cause)?.detail().held_bytes;
+        let mut held =
+            |cause| account.bill().summary().find(|line| line.cause() == cause)?.detail().held_bytes;
         assert_eq!([held(Nagle), held(Cause::Cork)], [Some(1), Some(7)]);
     }
 }

@@ -119,6 +119,7 @@ pub(crate) fn fill(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bill::line::LineView;
     use crate::words::cause::{Cause, Side};
     use crate::words::report::Confidence;
 
@@ -131,7 +132,8 @@ mod tests {
     }
 
     fn spent(account: &Account, cause: Cause) -> Duration {
-        account.summary().filter(|line| line.cause() == cause).map(super::super::account::LineView::ns).sum()
+        let mut account = account.clone();
+        account.bill().summary().filter(|line| line.cause() == cause).map(LineView::ns).sum()
     }
 
     #[test]

@@ -216,7 +216,7 @@ impl Connection {
             packets: parked.packets,
             ..self.closed(ledger)
         };
-        ledger.close(&meta, &account);
+        ledger.close(&meta, account.bill());
     }
 
     /// The client answered it with a message that began at `start` and has cost `answer` since then.
@@ -247,6 +247,6 @@ impl Connection {
             packets: [parked.packets[0], last],
             ..self.closed(ledger)
         };
-        ledger.close(&meta, &account);
+        ledger.close(&meta, account.bill());
     }
 }

@@ -4,8 +4,9 @@ use tcpwhy_wire::{Duration, Segment};
 
 use super::roles::Parked;
 use super::{Connection, accepting};
-use crate::bill::account::{Account, LineView};
+use crate::bill::account::Account;
 use crate::bill::exchange::Open;
+use crate::bill::line::LineView;
 use crate::bill::revise::Revision;
 use crate::flow::ends::{CLIENT, SERVER, side};
 use crate::rules::handshake;
@@ -74,7 +75,7 @@ impl Connection {
             packets,
             ..self.closed(ledger)
         };
-        ledger.close(&meta, open.last_path().settle());
+        ledger.close(&meta, open.last_path().settle().bill());
         self.spare = Some(open);
     }
 
@@ -87,7 +88,7 @@ impl Connection {
         let account = open.last_path().settle();
         // What nobody answered, and came in small segments with pauses of a second and more in all, may be as many messages.
         let pauses = |line: LineView<'_>| line.cause() == Cause::SenderThink && line.ns() >= PAUSES_MIN;
-        if scattered && account.summary().any(pauses) {
+        if scattered && account.bill().summary().any(pauses) {
             account.revise(Revision::MayBeMany { sender: asker, form: Form::OrMessages });
         }
         let end = round_trip::charge_way_back(&self.pair(), account, kind, speaker, packet);
@@ -218,7 +219,7 @@ impl Connection {
                 packets: piece.packets,
                 ..self.closed(ledger)
             };
-            ledger.close(&meta, &piece.account);
+            ledger.close(&meta, piece.account.bill());
             idle = silence;
             open.n = self.next_n;
             self.next_n += 1;
@@ -245,6 +246,6 @@ impl Connection {
         }
         let meta =
             Closed { start: setup.first_syn.0, packets: [setup.first_syn.1, last], ..self.closed(ledger) };
-        ledger.close(&meta, &account);
+        ledger.close(&meta, account.bill());
     }
 }

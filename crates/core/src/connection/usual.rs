@@ -12,6 +12,7 @@ use super::turns::PIECES_MAX;
 use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
 use crate::bill::revise::Revision;
+use crate::bill::usual::UsualBill;
 use crate::estimate::rounds;
 use crate::estimate::timer_hits::SHORTEST;
 use crate::flow::ends::{CLIENT, SERVER};
@@ -319,7 +320,7 @@ impl Connection {
             round_trip::charge_way_back(&self.pair(), account, Kind::Exchange, SERVER, packet);
         } else {
             let way = Charge::new(Cause::RoundTrip, side, rtt_to_client, Confidence::Certain);
-            account.charge(&way.evidence(packet, 0));
+            account.charge_back(&way.evidence(packet, 0));
         }
         if is_session {
             account.revise(Revision::SetUpTls { asker: self.flows[CLIENT].side });
@@ -342,7 +343,10 @@ impl Connection {
             packets: open.packets,
             ..self.closed(ledger)
         };
-        ledger.close(&closed, account);
+        match account.usual() {
+            Some(usual) => ledger.close(&closed, usual.lines().bill()),
+            None => ledger.close(&closed, account.bill()),
+        }
         self.spare = Some(open);
     }
 
@@ -385,40 +389,37 @@ impl Connection {
         let queued = flow.queued_on_way.is_some_and(Duration::is_positive);
         let late = think >= HELD_BACK_MIN || self.path_memory.queued_lately(SERVER, self.now).is_some();
         let link = client.link.busy_from(asked.at).is_positive();
-        let split = if stood || queued || late || think >= SHORTEST || link {
-            // What else may have delayed it is asked as always.
-            let mut verdict =
-                server_think::judge(&self.pair(), open, &segment.unpack(), super::SegmentClass::New, false);
-            if let Some(held) =
-                self.held_beside_earlier(open, &segment.unpack(), SERVER, super::SegmentClass::New)
-            {
-                verdict.split.hold(&held);
-            }
-            self.weigh_answer(open, segment.payload_len, &mut verdict);
-            self.models[SERVER].rounds.on_message(segment.seq);
-            let blur = cork::blur(rtt_to_server, self.tap_rtt(CLIENT));
-            let timer = (!self.midway).then(|| self.flows[SERVER].rto.rto());
-            self.models[SERVER].on_first_reply(&verdict, true, (segment.at, blur), timer);
-            Some(verdict.split)
-        } else {
-            None
-        };
-        let charges = if split.is_some() {
-            None
-        } else {
-            let packets = (asked.packet, segment.packet);
-            let confidence = self.usual_confidence(open, think);
-            let side = flow.side;
-            let path = Charge::new(Cause::RoundTrip, side, path, Confidence::Certain);
-            let own = Charge::new(Cause::ServerThink, side, think, confidence);
-            let model = &mut self.models[SERVER];
-            model.rounds.on_message(segment.seq);
-            model.on_quick_reply(think);
-            Some([path, own].map(|charge| charge.evidence(packets.0, packets.1)))
-        };
+        if stood || queued || late || think >= SHORTEST || link {
+            return self.answer_delayed(segment);
+        }
+        let mut usual = UsualBill::new(path, think, self.usual_confidence(open, think), flow.side);
+        usual.packets = [asked.packet, segment.packet];
+        let model = &mut self.models[SERVER];
+        model.rounds.on_message(segment.seq);
+        model.on_quick_reply(think);
         let Some(open) = self.open.as_deref_mut() else { return };
         open.on_reply(segment.seq, segment.at);
-        open.answer(split.as_ref(), charges.as_ref());
+        open.answer(usual);
+    }
+
+    /// The same of one that something else may have delayed, of which is asked as always.
+    #[inline(never)]
+    fn answer_delayed(&mut self, segment: &Packed) {
+        let Some(open) = self.open.as_deref() else { return };
+        let (whole, class) = (segment.unpack(), super::SegmentClass::New);
+        let mut verdict = server_think::judge(&self.pair(), open, &whole, class, false);
+        if let Some(held) = self.held_beside_earlier(open, &whole, SERVER, class) {
+            verdict.split.hold(&held);
+        }
+        self.weigh_answer(open, segment.payload_len, &mut verdict);
+        let blur = cork::blur(self.tap_rtt(SERVER), self.tap_rtt(CLIENT));
+        let timer = (!self.midway).then(|| self.flows[SERVER].rto.rto());
+        let model = &mut self.models[SERVER];
+        model.rounds.on_message(segment.seq);
+        model.on_first_reply(&verdict, true, (segment.at, blur), timer);
+        let Some(open) = self.open.as_deref_mut() else { return };
+        open.on_reply(segment.seq, segment.at);
+        open.answer_behind(&verdict.split);
     }
 
     /// How sure it is that the server took the time before a reply: what [`server_think::judge`] says of a short one.
@@ -452,11 +453,11 @@ impl Connection {
         });
         self.count_flight(segment, from, mss);
         let path_rtt = self.tap_rtt(CLIENT) + self.tap_rtt(SERVER);
-        self.flows[from].on_burst_data(segment, mss, path_rtt);
+        let last = self.flows[from].on_burst_data(segment, mss, path_rtt);
         let Some(open) = self.open.as_deref_mut() else { return };
         open.count_usual(segment, from);
         let path = if from == open.initiator { &mut open.request } else { &mut open.reply };
-        path.advance_in_burst(&charges, self.flows[from].last_data.as_ref());
+        path.advance_in_burst(&charges, last);
     }
 
     /// The flight that its sender has under way with this segment.
@@ -477,10 +478,10 @@ impl Connection {
             self.models[from].rounds.on_message(segment.seq);
         }
         self.count_flight(segment, from, mss);
-        self.flows[from].on_usual_data(segment, mss);
+        let last = self.flows[from].on_usual_data(segment, mss);
         let Some(open) = self.open.as_deref_mut() else { return };
         open.count_usual(segment, from);
         let path = if from == CLIENT { &mut open.request } else { &mut open.reply };
-        path.begin_at(self.flows[from].last_data.as_ref());
+        path.begin(last);
     }
 }

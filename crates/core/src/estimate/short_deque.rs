@@ -8,13 +8,50 @@ use std::collections::VecDeque;
 /// A queue that is short most of the time.
 #[derive(Clone, Debug)]
 pub(crate) struct ShortDeque<T> {
-    /// The oldest is at `head`; what nothing waits in is left as it was.
+    /// What nothing waits in is left as it was.
     near: [T; 2],
-    head: u8,
-    count: u8,
+    held: Held,
     /// Everything, once there is more than `near` holds.
     #[expect(clippy::box_collection, reason = "a word instead of four in every connection")]
     far: Option<Box<VecDeque<T>>>,
+}
+
+/// How many wait in `near`, from the second bit on, and where the oldest is. In one byte: read together, two that were just written by
+/// themselves would be waited for (store forwarding).
+#[derive(Clone, Copy, Debug, Default)]
+struct Held(u8);
+
+impl Held {
+    const FULL: u8 = 2;
+
+    #[inline]
+    const fn count(self) -> u8 {
+        self.0 >> 1
+    }
+
+    /// The place of the n-th.
+    #[inline]
+    const fn place(self, n: usize) -> usize {
+        (self.0 as usize + n) & 1
+    }
+
+    /// With one more at the end.
+    #[inline]
+    const fn pushed(self) -> Self {
+        Self(self.0 + 2)
+    }
+
+    /// Without the newest.
+    #[inline]
+    const fn without_newest(self) -> Self {
+        Self(if self.0 < 2 { self.0 } else { self.0 - 2 })
+    }
+
+    /// Without the oldest.
+    #[inline]
+    const fn without_oldest(self) -> Self {
+        Self((self.0 ^ 1) - 2)
+    }
 }
 
 /// By what waits, wherever that is: a copy takes no more memory than it needs.
@@ -26,7 +63,7 @@ impl<T: Copy + Default + PartialEq> PartialEq for ShortDeque<T> {
 
 impl<T: Copy + Default> Default for ShortDeque<T> {
     fn default() -> Self {
-        Self { near: [T::default(); 2], head: 0, count: 0, far: None }
+        Self { near: [T::default(); 2], held: Held::default(), far: None }
     }
 }
 
@@ -34,17 +71,11 @@ impl<T: Copy + Default> Default for ShortDeque<T> {
 const KEPT: usize = 64;
 
 impl<T: Copy + Default> ShortDeque<T> {
-    /// The place of the n-th in `near`.
-    #[inline]
-    fn place(&self, n: usize) -> usize {
-        (usize::from(self.head) + n) & 1
-    }
-
     #[inline]
     pub(crate) fn len(&self) -> usize {
         match &self.far {
             Some(far) => far.len(),
-            None => usize::from(self.count),
+            None => usize::from(self.held.count()),
         }
     }
 
@@ -62,7 +93,7 @@ impl<T: Copy + Default> ShortDeque<T> {
     pub(crate) fn get(&self, n: usize) -> Option<&T> {
         match &self.far {
             Some(far) => far.get(n),
-            None => (n < usize::from(self.count)).then(|| &self.near[self.place(n)]),
+            None => (n < usize::from(self.held.count())).then(|| &self.near[self.held.place(n)]),
         }
     }
 
@@ -70,7 +101,7 @@ impl<T: Copy + Default> ShortDeque<T> {
     pub(crate) fn back(&self) -> Option<&T> {
         match &self.far {
             Some(far) => far.back(),
-            None => self.get(usize::from(self.count).checked_sub(1)?),
+            None => self.get(usize::from(self.held.count()).checked_sub(1)?),
         }
     }
 
@@ -78,9 +109,8 @@ impl<T: Copy + Default> ShortDeque<T> {
     #[inline]
     pub(crate) fn pop_front(&mut self) {
         let Some(far) = &mut self.far else {
-            if self.count > 0 {
-                self.head ^= 1;
-                self.count -= 1;
+            if self.held.count() > 0 {
+                self.held = self.held.without_oldest();
             }
             return;
         };
@@ -98,12 +128,11 @@ impl<T: Copy + Default> ShortDeque<T> {
             self.pop_front();
             return Some(item);
         }
-        let item = self.near[usize::from(self.head & 1)];
-        if self.count == 0 || !is_due(&item) {
+        let item = self.near[self.held.place(0)];
+        if self.held.count() == 0 || !is_due(&item) {
             return None;
         }
-        self.head ^= 1;
-        self.count -= 1;
+        self.held = self.held.without_oldest();
         Some(item)
     }
 
@@ -113,33 +142,45 @@ impl<T: Copy + Default> ShortDeque<T> {
             Some(far) => {
                 far.pop_back();
             }
-            None => self.count = self.count.saturating_sub(1),
+            None => self.held = self.held.without_newest(),
         }
     }
 
-    #[inline]
+    /// It is written where it stays, field by field, and is no copy of one that was put together a moment before: a processor lets
+    /// whoever copies wait for that (store forwarding).
+    #[expect(clippy::inline_always, reason = "what is pushed is put together in its place")]
+    #[inline(always)]
     pub(crate) fn push_back(&mut self, item: T) {
-        if let Some(far) = &mut self.far {
-            far.push_back(item);
-        } else if self.count < 2 {
-            self.near[self.place(usize::from(self.count))] = item;
-            self.count += 1;
-        } else {
-            self.push_far(item);
-        }
+        *self.next() = item;
     }
 
-    #[cold]
-    fn push_far(&mut self, item: T) {
-        let mut far: Box<VecDeque<T>> = Box::new(VecDeque::with_capacity(8));
-        far.extend([self.near[self.place(0)], self.near[self.place(1)], item]);
-        self.far = Some(far);
-        self.count = 0;
+    /// The place behind the newest.
+    #[inline]
+    fn next(&mut self) -> &mut T {
+        let held = self.held;
+        if self.far.is_some() || held.count() == Held::FULL {
+            return self.next_far();
+        }
+        self.held = held.pushed();
+        &mut self.near[held.place(usize::from(held.count()))]
+    }
+
+    #[inline(never)]
+    fn next_far(&mut self) -> &mut T {
+        if self.held.count() > 0 {
+            let mut far = VecDeque::with_capacity(8);
+            far.extend([0, 1].map(|n| self.near[self.held.place(n)]));
+            (self.far, self.held) = (Some(Box::new(far)), Held::default());
+        }
+        let far = self.far.get_or_insert_default();
+        far.push_back(T::default());
+        let newest = far.len() - 1;
+        &mut far[newest]
     }
 
     /// Drops all, and gives its memory up.
     pub(crate) fn free(&mut self) {
-        (self.count, self.far) = (0, None);
+        (self.held, self.far) = (Held::default(), None);
     }
 
     /// Bytes that it takes besides its own.
@@ -152,29 +193,30 @@ impl<T: Copy + Default> ShortDeque<T> {
         match &self.far {
             Some(far) => far.partition_point(is_before),
             None => {
-                (0..usize::from(self.count)).take_while(|&n| is_before(&self.near[self.place(n)])).count()
+                let near = 0..usize::from(self.held.count());
+                near.take_while(|&n| is_before(&self.near[self.held.place(n)])).count()
             }
         }
     }
 
     #[inline]
     pub(crate) fn get_mut(&mut self, n: usize) -> Option<&mut T> {
-        let place = self.place(n);
+        let held = self.held;
         match &mut self.far {
             Some(far) => far.get_mut(n),
-            None => (n < usize::from(self.count)).then(|| &mut self.near[place]),
+            None => (n < usize::from(held.count())).then(|| &mut self.near[held.place(n)]),
         }
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
-        let near = (0..usize::from(self.count)).map(|n| &self.near[self.place(n)]);
+        let near = (0..usize::from(self.held.count())).map(|n| &self.near[self.held.place(n)]);
         near.chain(self.far.iter().flat_map(|far| far.iter()))
     }
 
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         let [a, b] = &mut self.near;
-        let near = if self.head == 0 { [a, b] } else { [b, a] };
-        let near = near.into_iter().take(usize::from(self.count));
+        let near = if self.held.place(0) == 0 { [a, b] } else { [b, a] };
+        let near = near.into_iter().take(usize::from(self.held.count()));
         near.chain(self.far.iter_mut().flat_map(|far| far.iter_mut()))
     }
 }

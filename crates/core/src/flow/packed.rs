@@ -167,9 +167,11 @@ impl PackedSegments {
     #[expect(clippy::inline_always, reason = "a segment is put together where it is to lie")]
     #[inline(always)]
     fn push_packed(&mut self, packed: Packed, spare: &mut Vec<Chunk>) {
-        match self.chunks.last_mut() {
-            Some(chunk) if chunk.len() < CHUNK_LEN => chunk.push(packed),
-            _ => self.push_chunk(packed, spare),
+        if self.chunks.last().is_none_or(|chunk| chunk.len() == CHUNK_LEN) {
+            self.add_chunk(spare);
+        }
+        if let Some(chunk) = self.chunks.last_mut() {
+            chunk.push(packed);
         }
     }
 
@@ -195,10 +197,8 @@ impl PackedSegments {
     }
 
     #[cold]
-    fn push_chunk(&mut self, first: Packed, spare: &mut Vec<Chunk>) {
-        let mut chunk = spare.pop().unwrap_or_else(|| Vec::with_capacity(CHUNK_LEN));
-        chunk.push(first);
-        self.chunks.push(chunk);
+    fn add_chunk(&mut self, spare: &mut Vec<Chunk>) {
+        self.chunks.push(spare.pop().unwrap_or_else(|| Vec::with_capacity(CHUNK_LEN)));
     }
 
     /// Them in pieces of so many, which divides the length of a chunk.

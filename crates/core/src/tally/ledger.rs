@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tcpwhy_wire::Duration;
 
-use crate::bill::account::{Account, LineView};
+use crate::bill::line::{Bill, LineView};
 
 use crate::tally::closed::Closed;
 use crate::tally::numbers::ByNumber;
@@ -329,26 +329,26 @@ impl Ledger {
     }
 
     /// Takes a finished setup, exchange or one-way message.
-    pub(crate) fn close(&mut self, closed: &Closed, account: &Account) {
-        let elapsed = account.total();
+    pub(crate) fn close(&mut self, closed: &Closed, bill: Bill<'_>) {
+        let elapsed = bill.total();
         debug_assert_eq!(
             elapsed,
-            account.summary().map(LineView::ns).sum(),
+            bill.summary().map(LineView::ns).sum(),
             "a bill does not sum to its elapsed time"
         );
         self.elapsed += elapsed;
         let by_clock = closed.by_clock.unwrap_or(elapsed);
         self.by_clock += by_clock;
         self.kinds[closed.kind as usize] += 1;
-        self.services.close(closed, account);
-        for line in account.summary() {
+        self.services.close(closed, bill);
+        for line in bill.summary() {
             self.totals.add(line);
         }
         if !self.lists(closed.connection) {
             return;
         }
         let list = self.list_of(closed.connection);
-        for line in account.summary() {
+        for line in bill.summary() {
             list.add(line);
         }
         list.closed += 1;
@@ -356,7 +356,7 @@ impl Ledger {
         if self.listed_enough {
             return;
         }
-        self.list(closed, account, elapsed);
+        self.list(closed, bill);
     }
 
     #[inline]
@@ -370,7 +370,8 @@ impl Ledger {
 
     /// Keeps the exchange itself, where there is room for it.
     #[cold]
-    fn list(&mut self, closed: &Closed, account: &Account, elapsed: Duration) {
+    fn list(&mut self, closed: &Closed, bill: Bill<'_>) {
+        let elapsed = bill.total();
         let numbered = closed.connection & UNNUMBERED == 0;
         let has_ladders = matches!(self.listing, Listing::Connection(_) | Listing::Beginning(_));
         if numbered && has_ladders && !self.has_room(LISTED) {
@@ -399,7 +400,7 @@ impl Ledger {
             reply_bytes: closed.reply_bytes,
             packets: closed.packets,
             request: None,
-            bill: account.lines_in(self.spare.0.pop().unwrap_or_default()),
+            bill: bill.lines_in(self.spare.0.pop().unwrap_or_default()),
         };
         let packet = self.packet;
         self.list_of(closed.connection).exchanges.push((packet, exchange));

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use tcpwhy_wire::{Duration, Endpoint};
 
-use crate::bill::account::{Account, LineView};
+use crate::bill::line::{Bill, LineView};
 use crate::estimate::histogram::Spread;
 use crate::tally::closed::{Closed, ServiceKey};
 use crate::words::cause::{Cause, Side};
@@ -125,13 +125,13 @@ impl Services {
     }
 
     /// Takes a finished setup, exchange or one-way message.
-    pub(crate) fn close(&mut self, closed: &Closed, account: &Account) {
-        let elapsed = account.total();
+    pub(crate) fn close(&mut self, closed: &Closed, bill: Bill<'_>) {
+        let elapsed = bill.total();
         let service = &mut self.slots[closed.service.slot as usize];
         service.elapsed += elapsed;
         service.kinds[closed.kind as usize] += 1;
         service.elapsed_by_kind[closed.kind as usize] += elapsed;
-        for line in account.summary() {
+        for line in bill.summary() {
             if line.ns() >= HIT_MIN || line.ns().times(HIT_SHARE) >= elapsed {
                 let unnumbered = service.hit(closed, elapsed, line);
                 self.unnumbered.extend(unnumbered.map(|place| (closed.service.slot, place)));

@@ -3,6 +3,7 @@
 use super::{Open, Path};
 use crate::bill::charge::Charge;
 use crate::bill::split::Split;
+use crate::bill::usual::UsualBill;
 use crate::flow::packed::Packed;
 use crate::flow::segment_class::LastData;
 
@@ -19,7 +20,7 @@ impl Path {
 
     /// [`Path::advance`] with what the bottleneck needed in a burst.
     #[inline]
-    pub(crate) fn advance_in_burst(&mut self, charges: &[Charge; 2], last: Option<&LastData>) {
+    pub(crate) fn advance_in_burst(&mut self, charges: &[Charge; 2], last: LastData) {
         if charges.iter().all(|charge| !charge.ns.is_positive()) {
             self.absorb_blocked();
             self.blocked_bytes = 0;
@@ -29,17 +30,9 @@ impl Path {
                 blocked.charge(charge);
             }
         }
-        let len = last.map_or(0, |last| last.len);
-        self.blocked_bytes = self.blocked_bytes.saturating_add(len);
-        self.last = last.copied();
+        self.blocked_bytes = self.blocked_bytes.saturating_add(last.len);
+        self.last = Some(last);
         self.index += 1;
-    }
-
-    /// [`Path::begin`] with its sender's last segment, which is not taken apart on the way.
-    #[inline]
-    pub(crate) fn begin_at(&mut self, last: Option<&LastData>) {
-        self.blocked_bytes = last.map_or(0, |last| last.len);
-        self.last = last.copied();
     }
 
     /// Whether nothing is kept aside that may or may not count.
@@ -68,23 +61,24 @@ impl Open {
             && self.reply.last.is_none()
     }
 
-    /// The reply's path starts where the request's is: [`Path::branch`] with nothing aside.
+    /// The reply's path starts where the request's is, behind a usual reply: [`Path::branch`] with nothing aside.
     #[inline]
-    pub(crate) fn answer(&mut self, split: Option<&Split>, charges: Option<&[Charge; 2]>) {
+    pub(crate) fn answer(&mut self, usual: UsualBill) {
         let account = self.request.settle();
         self.reply.clear();
-        if !account.is_empty() {
+        if account.is_empty() {
+            self.reply.account.begin_usual(usual);
+        } else {
             self.reply.account.copy_from(account);
+            self.reply.account.charge_usual(&usual);
         }
-        if let Some(split) = split {
-            self.reply.account.charge_split(split);
-        }
-        let Some(charges) = charges else { return };
-        let account = &mut self.reply.account;
-        for charge in charges {
-            // A request that has lines of its own may share one with its answer.
-            if self.request.account.is_empty() { account.begin(charge) } else { account.charge(charge) }
-        }
+    }
+
+    /// The same behind one that something else may have delayed.
+    pub(crate) fn answer_behind(&mut self, split: &Split) {
+        self.reply.clear();
+        self.reply.account.copy_from(self.request.settle());
+        self.reply.account.charge_split(split);
     }
 
     /// [`Open::count`] of a usual segment.

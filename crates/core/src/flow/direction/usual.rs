@@ -163,9 +163,9 @@ impl Flow {
         rtt.filter(|_| !repaired)
     }
 
-    /// [`Flow::on_data`] of a small pushed segment behind an empty queue.
+    /// [`Flow::on_data`] of a small pushed segment behind an empty queue. Returns what is kept of it.
     #[inline]
-    pub(crate) fn on_usual_data(&mut self, segment: &Packed, mss: u32) {
+    pub(crate) fn on_usual_data(&mut self, segment: &Packed, mss: u32) -> LastData {
         let (at, len, end) = (segment.at, segment.payload_len, segment.seq + segment.payload_len);
         self.snd_nxt = Some(end);
         self.snd_sml = Some(end);
@@ -178,7 +178,7 @@ impl Flow {
         let forced = self.pushed_run.saturating_add(len) >= self.forced_push_after();
         let queue = if forced || self.view.cuts(end) { SendQueue::Unknown } else { SendQueue::Emptied };
         self.pushed_run = 0;
-        self.on_last(segment, queue);
+        self.on_last(segment, queue)
     }
 
     /// Whether nothing but the bottleneck can have delayed a full segment that comes right behind `last`, a moment ago, and
@@ -214,9 +214,9 @@ impl Flow {
         if last.queue == SendQueue::More || busy == gap { busy } else { Duration::ZERO }
     }
 
-    /// [`Flow::on_data`] of a full segment behind another one.
+    /// [`Flow::on_data`] of a full segment behind another one. Returns what is kept of it.
     #[inline]
-    pub(crate) fn on_burst_data(&mut self, segment: &Packed, mss: u32, path_rtt: Duration) {
+    pub(crate) fn on_burst_data(&mut self, segment: &Packed, mss: u32, path_rtt: Duration) -> LastData {
         let (at, len, end) = (segment.at, segment.payload_len, segment.seq + segment.payload_len);
         if self.snd_nxt == self.view.snd_una {
             self.arrivals.interrupt(); // the sender had waited for the last acknowledgement
@@ -235,18 +235,20 @@ impl Flow {
         }
         let pushed = segment.flags.psh();
         self.pushed_run = if pushed { 0 } else { self.pushed_run.saturating_add(len) };
-        self.on_last(segment, if pushed { SendQueue::Unknown } else { SendQueue::More });
+        self.on_last(segment, if pushed { SendQueue::Unknown } else { SendQueue::More })
     }
 
-    /// Keeps a segment as the last one with data, and what it says of the queue behind it.
-    #[inline]
-    fn on_last(&mut self, segment: &Packed, queue: SendQueue) {
+    /// Keeps a segment as the last one with data, and what it says of the queue behind it. Whoever wants it too gets it as it is put
+    /// together, and does not copy what was just written.
+    #[expect(clippy::inline_always, reason = "it is not handed around in memory")]
+    #[inline(always)]
+    fn on_last(&mut self, segment: &Packed, queue: SendQueue) -> LastData {
         self.view.unanswered_since = None;
         self.missed_since_data = 0;
         self.learn_beat(segment.at, SegmentClass::New);
         let snd_una = self.view.snd_una;
         let before = self.last_data.as_ref();
-        self.last_data = Some(LastData {
+        let last = LastData {
             at: segment.at,
             packet: segment.packet,
             queue,
@@ -257,6 +259,8 @@ impl Flow {
             snd_una,
             unheard: before.map_or(0, |last| last.unheard_with(snd_una)) + 1,
             spacing: before.map_or(Duration::ZERO, |before| segment.at - before.at),
-        });
+        };
+        self.last_data = Some(last);
+        last
     }
 }

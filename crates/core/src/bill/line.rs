@@ -1,0 +1,189 @@
+//! What does a line of a bill say: how long, on which cause, at which side, how sure, and which packets show it?
+
+use tcpwhy_wire::Duration;
+
+use crate::bill::charge::Charge;
+use crate::words::cause::{Cause, Side};
+use crate::words::report::{Confidence, Detail, Line};
+
+/// No line has this place: there are fewer causes and sides.
+pub(super) const NO_DETAIL: u8 = u8::MAX;
+/// Waits whose packets are kept as evidence for one line.
+const EVIDENCE_WAITS: usize = 2;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct AccountLine {
+    pub cause: Cause,
+    pub side: Side,
+    pub ns: Duration,
+    pub by_confidence: [Duration; 3],
+    /// The packets of the longest wait, and of another one, as in [`Charge::evidence`].
+    pub evidence: [[u64; 3]; EVIDENCE_WAITS],
+    pub longest: Duration,
+    pub waits: u32,
+    /// Where the detail of the longest wait is, and whether it has one.
+    pub detail: u8,
+    pub detailed: bool,
+}
+
+impl AccountLine {
+    /// Of the first charge to its cause.
+    #[inline]
+    pub(super) fn of(charge: &Charge) -> Self {
+        let as_sure = |confidence| if charge.confidence == confidence { charge.ns } else { Duration::ZERO };
+        Self {
+            cause: charge.cause,
+            side: charge.cause.side(charge.sender),
+            ns: charge.ns,
+            // Without a place that is looked up, it is put together in the line.
+            by_confidence: [Confidence::Possible, Confidence::Likely, Confidence::Certain].map(as_sure),
+            evidence: [charge.evidence, [0; 3]],
+            longest: charge.ns,
+            waits: 1,
+            detail: NO_DETAIL,
+            detailed: false,
+        }
+    }
+
+    /// Another charge to it, but for its detail.
+    #[inline]
+    pub(super) fn add(&mut self, charge: &Charge) {
+        self.ns += charge.ns;
+        self.by_confidence[charge.confidence as usize] += charge.ns;
+        self.waits += 1;
+        self.cite(charge.evidence, charge.ns);
+    }
+
+    /// Takes another wait's detail instead of its own.
+    pub(super) fn take_detail(&mut self, detail: Option<Detail>, details: &mut Vec<Detail>) {
+        self.detailed = detail.is_some();
+        let Some(detail) = detail else { return };
+        if let Some(place) = details.get_mut(usize::from(self.detail)) {
+            *place = detail;
+        } else {
+            self.detail = details.len() as u8;
+            make_room(details);
+            details.push(detail);
+        }
+    }
+
+    /// A wait so long is shown by these packets: before any other where none was longer.
+    pub(super) fn cite(&mut self, packets: [u64; 3], ns: Duration) {
+        if packets == [0; 3] {
+            self.longest = self.longest.max(ns);
+        } else if ns > self.longest || self.evidence[0] == [0; 3] {
+            self.longest = self.longest.max(ns);
+            self.evidence = [packets, self.evidence[0]];
+        } else if self.evidence[1] == [0; 3] {
+            self.evidence[1] = packets;
+        }
+    }
+}
+
+/// What an account comes to, as it is handed over.
+#[derive(Clone, Copy)]
+pub(crate) struct Bill<'a> {
+    pub(super) lines: &'a [AccountLine],
+    pub(super) details: &'a [Detail],
+    pub(super) total: Duration,
+}
+
+impl<'a> Bill<'a> {
+    pub(crate) fn total(self) -> Duration {
+        self.total
+    }
+
+    /// Largest line first, ties in the order of [`Cause::ALL`], in the room of lines that nobody needs any more.
+    pub(crate) fn lines_in(self, mut lines: Vec<Line>) -> Vec<Line> {
+        lines.reserve_exact(self.lines.len().saturating_sub(lines.len()));
+        let mut count = 0;
+        for view in self.summary() {
+            match lines.get_mut(count) {
+                Some(line) => *line = view.line_in(std::mem::take(&mut line.evidence)),
+                None => lines.push(view.line_in(Vec::new())),
+            }
+            count += 1;
+        }
+        lines.truncate(count);
+        lines.sort_by(|a, b| b.ns.cmp(&a.ns).then(a.cause.cmp(&b.cause)).then(a.side.cmp(&b.side)));
+        lines
+    }
+
+    /// The lines in the order in which they first appeared, without building a report from them.
+    pub(crate) fn summary(self) -> impl Iterator<Item = LineView<'a>> {
+        self.lines.iter().map(move |line| LineView(line, self.details))
+    }
+}
+
+/// One line of an account, read without copying it.
+#[derive(Clone, Copy)]
+pub(crate) struct LineView<'a>(pub(super) &'a AccountLine, pub(super) &'a [Detail]);
+
+impl LineView<'_> {
+    pub(crate) fn cause(self) -> Cause {
+        self.0.cause
+    }
+
+    pub(crate) fn side(self) -> Side {
+        self.0.side
+    }
+
+    pub(crate) fn ns(self) -> Duration {
+        self.0.ns
+    }
+
+    pub(crate) fn detail(self) -> Detail {
+        let own = self.own_detail().unwrap_or_default();
+        // Each wait for a repair is a packet that was sent again.
+        let retransmits = own.retransmits.map(|n| n.max(self.0.waits));
+        Detail { waits: Some(self.0.waits), retransmits, ..own }
+    }
+
+    pub(super) fn own_detail(self) -> Option<Detail> {
+        self.0.detailed.then(|| self.1.get(usize::from(self.0.detail)).copied()).flatten()
+    }
+
+    /// Adds the packet with which a wait begins, the one that released the one that ends it, and that one; the longest wait first.
+    pub(crate) fn cite_in(self, cited: &mut Vec<u64>) {
+        for [begins, ends, released] in self.0.evidence {
+            for packet in [begins, released, ends] {
+                if packet != 0 && !cited.contains(&packet) {
+                    cited.push(packet);
+                }
+            }
+        }
+    }
+
+    /// The confidence that nine tenths of the time reach.
+    pub(crate) fn confidence(self) -> Confidence {
+        let [_, likely, certain] = self.0.by_confidence;
+        let enough = self.0.ns - self.0.ns.divided_by(10);
+        if certain >= enough {
+            Confidence::Certain
+        } else if certain + likely >= enough {
+            Confidence::Likely
+        } else {
+            Confidence::Possible
+        }
+    }
+
+    fn line_in(self, mut evidence: Vec<u64>) -> Line {
+        evidence.clear();
+        self.cite_in(&mut evidence);
+        Line {
+            cause: self.cause(),
+            side: self.side(),
+            ns: self.ns(),
+            confidence: self.confidence(),
+            evidence,
+            detail: self.detail(),
+        }
+    }
+}
+
+/// Accounts are many, and most stay short.
+pub(super) fn make_room<T>(items: &mut Vec<T>) {
+    if items.len() == items.capacity() {
+        items.reserve_exact(2);
+    }
+}

@@ -1,0 +1,87 @@
+//! What does a usual reply cost?
+//!
+//! Nearly all exchanges are a request and a reply of one segment each, and cost the way and the server's time. Kept as just that, in
+//! a cache line, a bill goes to the ledger without an account of its own; whatever else happens to it writes it out first
+//! (`Account::open`).
+
+use tcpwhy_wire::Duration;
+
+use crate::bill::charge::Charge;
+use crate::bill::line::{AccountLine, Bill};
+use crate::words::cause::{Cause, Side};
+use crate::words::report::Confidence;
+
+/// What the way to whoever replies and back takes, and what it took itself. No part is negative.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct UsualBill {
+    pub way: Duration,
+    pub own: Duration,
+    /// That it was its own time.
+    pub confidence: Confidence,
+    pub server: Side,
+    /// The request's packet, and the reply's.
+    pub packets: [u64; 2],
+    /// The way from the capture to whoever asked, once the exchange is over, and its last packet.
+    pub back: Duration,
+    pub last: u64,
+}
+
+impl UsualBill {
+    /// Of a reply that has come so far.
+    pub(crate) fn new(way: Duration, own: Duration, confidence: Confidence, server: Side) -> Self {
+        Self { way, own, confidence, server, packets: [0; 2], back: Duration::ZERO, last: 0 }
+    }
+
+    pub(super) fn total(&self) -> Duration {
+        self.way + self.own + self.back
+    }
+
+    /// What an account is charged, in this order.
+    pub(super) fn charges(&self) -> [Charge; 3] {
+        let [asked, replied] = self.packets;
+        let of = |cause, ns, confidence| Charge::new(cause, self.server, ns, confidence);
+        [
+            of(Cause::RoundTrip, self.way, Confidence::Certain).evidence(asked, replied),
+            of(Cause::ServerThink, self.own, self.confidence).evidence(asked, replied),
+            of(Cause::RoundTrip, self.back, Confidence::Certain).evidence(self.last, 0),
+        ]
+    }
+
+    /// The lines that an account with these charges has.
+    #[inline]
+    pub(crate) fn lines(&self) -> UsualLines {
+        let [way, own, back] = self.charges();
+        let mut lines = [AccountLine::of(&way), AccountLine::of(&own)];
+        let mut count = 2;
+        if !own.ns.is_positive() {
+            count = 1;
+        }
+        if way.ns.is_positive() {
+            if back.ns.is_positive() {
+                lines[0].add(&back);
+            }
+        } else {
+            // Its line comes behind the server's, if there is one.
+            lines = [AccountLine::of(&own), AccountLine::of(&back)];
+            if count == 1 {
+                lines.swap(0, 1);
+            }
+            count -= usize::from(!back.ns.is_positive());
+        }
+        UsualLines { lines, count, total: self.total() }
+    }
+}
+
+/// Its lines, as they are handed over.
+pub(crate) struct UsualLines {
+    lines: [AccountLine; 2],
+    count: usize,
+    total: Duration,
+}
+
+impl UsualLines {
+    #[inline]
+    pub(crate) fn bill(&self) -> Bill<'_> {
+        Bill { lines: &self.lines[..self.count], details: &[], total: self.total }
+    }
+}
