@@ -4,6 +4,7 @@
 pub(crate) mod asked;
 pub(crate) mod budget;
 pub(crate) mod coordinator;
+pub(crate) mod earliest;
 pub(crate) mod front;
 pub(crate) mod groups;
 pub(crate) mod hash;

@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, VecDeque};
 use tcpwhy_wire::{Duration, Endpoint, Instant, Segment, Seq, Usual};
 
 use crate::connection::Connection;
+use crate::epoch::earliest::Earliest;
 use crate::epoch::front::{Arrival, LATE};
 use crate::epoch::groups::Groups;
 use crate::epoch::options::Options;
@@ -95,6 +96,7 @@ pub struct Shard {
     path_memories: PathMemories,
     /// Connections begun in this epoch: first packet and place.
     opened: Vec<(u64, Slot)>,
+    earliest: Earliest,
     /// The same of earlier epochs whose connections have no number yet, and how many they are.
     unnumbered: VecDeque<Vec<(u64, Slot)>>,
     unnumbered_count: usize,
@@ -131,6 +133,7 @@ impl Shard {
             ledger: Ledger::new(options.listing, options.memory / 4),
             path_memories: PathMemories::new(options.seed),
             opened: Vec::new(),
+            earliest: Earliest::default(),
             unnumbered: VecDeque::new(),
             unnumbered_count: 0,
             listed: Vec::new(),
@@ -346,7 +349,8 @@ impl Shard {
         let ends = roles(segment, accepts);
         // In which order those of this epoch began is not known yet.
         let before = self.unnumbered_count as u64;
-        let unlisted = if self.ledger.may_list(before, segment.packet) { 0 } else { UNLISTED };
+        let numbers = self.ledger.listed_next(before, segment.packet);
+        let unlisted = if self.earliest.may_get(numbers, segment.packet) { 0 } else { UNLISTED };
         let id = UNNUMBERED | unlisted | segment.packet;
         let ladder = self.ledger.is_chosen(segment.packet)
             || self.in_order && self.ledger.wants_ladder(before + self.opened.len() as u64);
@@ -448,6 +452,7 @@ impl Shard {
             ages.extend(self.connections.slots().filter_map(live).map(told));
         }
         let opened = std::mem::take(&mut self.opened);
+        self.earliest.clear();
         let roll = Roll {
             opened: opened.iter().map(|(packet, _)| *packet).collect(),
             open: self.connections.len(),

@@ -220,16 +220,17 @@ impl Ledger {
         }
     }
 
-    /// Whether the next connection, which begins with this packet, may turn out to be listed, `opened` behind those that have a
-    /// number.
-    pub(crate) fn may_list(&self, opened: u64, packet: u64) -> bool {
-        match self.listing {
-            Listing::None => false,
-            Listing::Beginning(_) => self.is_chosen(packet),
-            Listing::Connection(wanted) => self.numbered + opened < wanted,
-            Listing::UpTo(most) => self.numbered + opened < most,
-            Listing::Thinned(_) => self.numbered + opened < THINNED_OF,
-        }
+    /// How many of the next numbers are listed, behind `opened` connections that have none yet: of a connection that begins with this
+    /// packet.
+    pub(crate) fn listed_next(&self, opened: u64, packet: u64) -> u64 {
+        let most = match self.listing {
+            Listing::None => 0,
+            Listing::Beginning(_) if self.is_chosen(packet) => u64::MAX,
+            Listing::Beginning(_) => 0,
+            Listing::Connection(most) | Listing::UpTo(most) => most,
+            Listing::Thinned(_) => THINNED_OF,
+        };
+        most.saturating_sub(self.numbered + opened)
     }
 
     /// Whether this connection is, or may be, listed at all.
