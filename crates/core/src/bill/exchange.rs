@@ -467,16 +467,6 @@ impl Open {
         }
     }
 
-    /// See `flow/direction/touch.rs`.
-    #[inline]
-    pub(crate) fn touch(&self) -> u64 {
-        let paths = [&self.request, &self.reply].map(|path| {
-            let last = path.last.as_ref().map_or(0, |last| last.packet);
-            last ^ u64::from(path.blocked_bytes)
-        });
-        self.n ^ self.packets[0] ^ paths[0] ^ paths[1]
-    }
-
     /// Bytes that it takes in all.
     pub(crate) fn memory(&self) -> usize {
         let pieces = self.pieces.iter().map(|piece| piece.account.heap()).sum::<usize>();

@@ -229,15 +229,12 @@ impl Connection {
         self.duplicates = None;
     }
 
-    /// See `flow/direction/touch.rs`.
+    /// Has the exchange under way fetched, or the place for the next one.
     #[inline]
-    pub(crate) fn touch(&self) -> u64 {
-        let own = self.next_n.wrapping_add(self.packets).wrapping_add(u64::from(self.sizes[0]));
-        let ends = u64::from(self.ends[0].port) + u64::from(self.ends[1].port);
-        let flows = self.flows.iter().map(Flow::touch).fold(own ^ ends, u64::wrapping_add);
-        let models = self.models.iter().map(|model| u64::from(model.quick_replies ^ model.nagle_held));
-        let open = self.open.as_deref().map_or(0, Open::touch);
-        models.fold(flows, u64::wrapping_add).wrapping_add(open)
+    pub(crate) fn fetch_exchange(&self) {
+        if let Some(open) = self.open.as_deref().or(self.spare.as_deref()) {
+            tcpwhy_ahead::fetch(open);
+        }
     }
 
     /// How long ago it spoke, to compare with others: the last time, and the first packet.

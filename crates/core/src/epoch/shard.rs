@@ -4,6 +4,7 @@
 //! nothing of each other; what concerns all of them is settled between epochs, see [`crate::epoch::coordinator`], so that the
 //! number of shards changes nothing in the report, and the order in which pairs of hosts are worked on neither.
 
+mod group;
 mod lost;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -22,7 +23,7 @@ use crate::epoch::slab::{Marks, Slab, Slot};
 use crate::epoch::table::Table;
 use crate::flow::duplicate_filter::DuplicateFilter;
 use crate::flow::ends::{CLIENT, SERVER};
-use crate::flow::packed::{Packed, PackedSegments};
+use crate::flow::packed::Packed;
 use crate::tally::ledger::{Ledger, Listing};
 use crate::tally::listed::Listed;
 use crate::tally::service::Service;
@@ -40,9 +41,6 @@ const IDLE_MAX: Duration = Duration::from_secs(3 * 3600);
 const SWEEP_EVERY: Duration = Duration::from_secs(600);
 /// In the table, slots from here on are those of finished connections.
 const FINISHED: Slot = 1 << 31;
-
-/// Segments whose connections are fetched before they are worked on.
-const AHEAD: usize = 16;
 
 /// What is remembered of a finished connection.
 #[derive(Clone, Copy, Debug)]
@@ -176,38 +174,6 @@ impl Shard {
                 self.groups.mark(arrival, marks);
             }
         }
-    }
-
-    /// Works on segments between the same hosts, or a few of them.
-    fn on_group(&mut self, group: &PackedSegments) {
-        for piece in group.pieces(AHEAD) {
-            let mut last = (0, None);
-            let mut slots = [None; AHEAD];
-            for (hash, slot) in piece.hashes().zip(&mut slots) {
-                if last.0 != hash || last.1.is_none() {
-                    last = (hash, self.fetch(hash));
-                }
-                *slot = last.1;
-            }
-            for (packed, slot) in piece.packed().iter().zip(slots) {
-                // One that has begun since then was not there to be fetched.
-                let slot = slot.or_else(|| self.table.find(packed.hash, |slot| slot < FINISHED));
-                let marks = piece.marks(packed);
-                if !slot.is_some_and(|slot| self.on_usual(packed, marks, slot)) {
-                    piece.with(packed, |segment, clock| self.on_segment(segment, marks, packed.hash, clock));
-                }
-            }
-        }
-    }
-
-    /// The slot of the connection that a hash most likely belongs to. See `flow/direction/touch.rs`.
-    #[inline]
-    fn fetch(&mut self, hash: u32) -> Option<Slot> {
-        let slot = self.table.find(hash, |slot| slot < FINISHED)?;
-        if self.fetched.mark(slot) {
-            std::hint::black_box(self.connections.get(slot).touch());
-        }
-        Some(slot)
     }
 
     /// Takes a segment that is usual for its connection, which is in this slot. Returns whether it is: if not, nothing has

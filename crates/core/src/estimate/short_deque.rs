@@ -190,13 +190,11 @@ impl<T: Copy + Default> ShortDeque<T> {
 
     /// The first place from which on `is_before` holds for none, where it holds for all before that: of things in order.
     pub(crate) fn partition_point(&self, mut is_before: impl FnMut(&T) -> bool) -> usize {
-        match &self.far {
-            Some(far) => far.partition_point(is_before),
-            None => {
-                let near = 0..usize::from(self.held.count());
-                near.take_while(|&n| is_before(&self.near[self.held.place(n)])).count()
-            }
+        if let Some(far) = &self.far {
+            return far.partition_point(is_before);
         }
+        let near = 0..usize::from(self.held.count());
+        near.take_while(|&n| is_before(&self.near[self.held.place(n)])).count()
     }
 
     #[inline]

@@ -7,7 +7,6 @@
 mod link;
 mod pace;
 mod seen_again;
-mod touch;
 mod unseen;
 mod usual;
 mod windows;

@@ -224,9 +224,8 @@ impl Ledger {
     /// packet.
     pub(crate) fn listed_next(&self, opened: u64, packet: u64) -> u64 {
         let most = match self.listing {
-            Listing::None => 0,
             Listing::Beginning(_) if self.is_chosen(packet) => u64::MAX,
-            Listing::Beginning(_) => 0,
+            Listing::None | Listing::Beginning(_) => 0,
             Listing::Connection(most) | Listing::UpTo(most) => most,
             Listing::Thinned(_) => THINNED_OF,
         };

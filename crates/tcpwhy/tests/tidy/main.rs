@@ -17,10 +17,11 @@ const LONG_FILES: [(&str, &str); 0] = [];
 const PURE: [&str; 8] = ["wire", "heads", "core", "twin", "remedy", "report", "page", "view"];
 
 /// Which crates of the workspace each crate may use (ARCHITECTURE: the flow of data).
-const MAY_USE: [(&str, &[&str]); 16] = [
-    ("wire", &[]),
+const MAY_USE: [(&str, &[&str]); 17] = [
+    ("ahead", &[]),
+    ("wire", &["ahead"]),
     ("heads", &[]),
-    ("core", &["wire", "heads"]),
+    ("core", &["ahead", "wire", "heads"]),
     ("twin", &["wire"]),
     ("remedy", &["wire", "core", "twin"]),
     ("report", &["wire", "core", "remedy"]),

@@ -98,6 +98,11 @@ pub struct RawPacket<'a> {
     pub dropped: u32,
 }
 
+/// What lies so many bytes behind a packet is fetched while that is worked on: a few packets later its turn comes.
+const AHEAD: usize = 2048;
+/// No more of it than this: behind the headers of long packets is nothing that is read.
+const AHEAD_MOST: usize = 256;
+
 /// What [`Reader::next`] did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step<'a> {
@@ -245,6 +250,7 @@ impl Reader {
         };
         self.offset += step.consumed as u64;
         self.number += u64::from(matches!(step.event, Event::Packet(_)));
+        tcpwhy_ahead::fetch_bytes(buf, step.consumed + AHEAD, step.consumed.min(AHEAD_MOST));
         step
     }
 

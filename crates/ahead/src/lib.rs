@@ -1,0 +1,41 @@
+//! What will be read in a moment, and is far away now?
+//!
+//! Whoever reads from memory waits for it; whoever says beforehand what will be read works on something else meanwhile. Processors have an
+//! instruction for that, which has no safe form in Rust. It reads nothing, changes nothing but caches, and never faults (Intel's manual,
+//! volume 2, PREFETCHh), whatever the address is. That is all that is unsafe here, so that the engine need not be.
+
+#![allow(unsafe_code, reason = "this is what the crate is for")]
+
+/// Bytes of a cache line.
+const LINE: usize = 64;
+
+/// Has all of an item fetched into the second-level cache, where the processor can be told to; elsewhere nothing happens.
+#[inline]
+pub fn fetch<T>(item: &T) {
+    let first = std::ptr::from_ref(item).cast::<i8>();
+    for at in (0..size_of::<T>()).step_by(LINE) {
+        fetch_line(first.wrapping_add(at));
+    }
+}
+
+/// The same of a few bytes, as far as there are any.
+#[inline]
+pub fn fetch_bytes(bytes: &[u8], from: usize, len: usize) {
+    if let Some(ahead) = bytes.get(from..from.saturating_add(len)) {
+        for at in (0..ahead.len()).step_by(LINE) {
+            fetch_line(ahead.as_ptr().wrapping_add(at).cast());
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn fetch_line(at: *const i8) {
+    use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+    // SAFETY: every x86-64 has it, and it does nothing that the program can see.
+    unsafe { _mm_prefetch::<_MM_HINT_T1>(at) };
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+#[inline]
+fn fetch_line(_: *const i8) {}

@@ -1,0 +1,77 @@
+//! In which order is an epoch's group worked on, and what is fetched for it beforehand?
+//!
+//! What is kept of a connection is far away when its first segment of the epoch comes. While one piece of the group is worked on,
+//! what the two behind it need is on its way from memory.
+
+use super::{FINISHED, Shard};
+use crate::epoch::slab::Slot;
+use crate::flow::packed::{PackedSegments, Piece};
+
+/// Segments that are worked on while what those behind them need is on its way.
+const AHEAD: usize = 16;
+
+/// Segments whose turn comes soon: where their connections most likely are, and which of these were fetched for them.
+struct Ahead<'a> {
+    piece: Piece<'a>,
+    slots: [Option<Slot>; AHEAD],
+    fetched: [bool; AHEAD],
+}
+
+impl Shard {
+    /// Works on segments between the same hosts, or a few of them. While one piece is worked on, what the two behind it need is on its
+    /// way from memory.
+    pub(super) fn on_group(&mut self, group: &PackedSegments) {
+        let (mut near, mut far) = (None, None);
+        for next in group.pieces(AHEAD).map(Some).chain([None, None]) {
+            let next = next.map(|piece| self.fetch_connections(piece));
+            if let Some(far) = &far {
+                self.fetch_exchanges(far);
+            }
+            if let Some(now) = std::mem::replace(&mut near, std::mem::replace(&mut far, next)) {
+                self.on_piece(&now);
+            }
+        }
+    }
+
+    fn on_piece(&mut self, ahead: &Ahead<'_>) {
+        let piece = &ahead.piece;
+        for (packed, slot) in piece.packed().iter().zip(ahead.slots) {
+            // One that has begun since then was not there to be fetched.
+            let slot = slot.or_else(|| self.table.find(packed.hash, |slot| slot < FINISHED));
+            let marks = piece.marks(packed);
+            if !slot.is_some_and(|slot| self.on_usual(packed, marks, slot)) {
+                piece.with(packed, |segment, clock| self.on_segment(segment, marks, packed.hash, clock));
+            }
+        }
+    }
+
+    /// Finds the connections that segments most likely belong to, and has those fetched that the epoch has not had yet.
+    #[inline]
+    fn fetch_connections<'a>(&mut self, piece: Piece<'a>) -> Ahead<'a> {
+        let mut ahead = Ahead { piece, slots: [None; AHEAD], fetched: [false; AHEAD] };
+        let mut last = (0, None);
+        for (n, hash) in piece.hashes().enumerate() {
+            if last.0 != hash || last.1.is_none() {
+                last = (hash, self.table.find(hash, |slot| slot < FINISHED));
+                if let Some(slot) = last.1
+                    && self.fetched.mark(slot)
+                {
+                    tcpwhy_ahead::fetch(self.connections.get(slot));
+                    ahead.fetched[n] = true;
+                }
+            }
+            ahead.slots[n] = last.1;
+        }
+        ahead
+    }
+
+    /// What connections point to, once these are there.
+    #[inline]
+    fn fetch_exchanges(&self, ahead: &Ahead<'_>) {
+        for (slot, fetched) in ahead.slots.into_iter().zip(ahead.fetched) {
+            if let Some(slot) = slot.filter(|_| fetched) {
+                self.connections.get(slot).fetch_exchange();
+            }
+        }
+    }
+}
