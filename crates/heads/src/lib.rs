@@ -30,6 +30,7 @@ mod pop3;
 mod postgresql;
 mod protocol;
 mod redis;
+mod s7;
 mod smb2;
 mod smtp;
 mod ssh;

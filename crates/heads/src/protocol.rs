@@ -3,7 +3,7 @@
 use crate::head::Head;
 use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, Turn};
 use crate::{amqp, bolt, dns, dubbo, http1, http2, imap, kafka, ldap, memcached, modbus, mongodb, mqtt};
-use crate::{mysql, nats, pop3, postgresql, redis, smb2, smtp, ssh, thrift, tls, websocket};
+use crate::{mysql, nats, pop3, postgresql, redis, s7, smb2, smtp, ssh, thrift, tls, websocket};
 
 /// The protocols, a line each: what it is called, where it is read, how it is shown.
 macro_rules! protocols {
@@ -95,6 +95,7 @@ protocols! {
     Dubbo = dubbo::Dubbo, "Dubbo";
     Bolt = bolt::Bolt, "SOFA Bolt";
     Thrift = thrift::Thrift, "Thrift";
+    S7Comm = s7::S7Comm, "S7";
 }
 
 /// Some of the protocols, a bit for each.

@@ -13,6 +13,7 @@ pub(crate) const LOGS: &[(&str, Protocol, &str)] = &[
     ("modbus", Protocol::Modbus, MODBUS),
     ("dubbo", Protocol::Dubbo, DUBBO),
     ("bolt", Protocol::Bolt, BOLT),
+    ("s7", Protocol::S7Comm, S7),
 ];
 
 const LDAP: &str = include_str!("../recorded/ldap.txt");
@@ -227,6 +228,37 @@ fn smb1() {
         > 199 SMB1 asks #9 len 63 first last
         < 136 SMB1 answers #9 len 63 first last
         < 199 SMB1 answers #7 len 75 first last
+        ",
+    );
+}
+
+/// A connection is set up and read from; each answer is acknowledged by an empty packet of ISO transport; the controller tells an alarm
+/// that nobody asked for, and refuses a job.
+const S7: &str = r"
+    > \x03\x00\x00\x19\x02\xf0\x802\x01\x00\x00\x00\x01\x00\x08\x00\x00\xf0\x00\x00\x01\x00\x03\x00\xf0
+    < \x03\x00\x00\x1b\x02\xf0\x802\x03\x00\x00\x00\x01\x00\x08\x00\x00\x00\x00\xf0\x00\x00\x01\x00\x02\x00\xf0
+    > \x03\x00\x00\x07\x02\xf0\x00
+    > \x03\x00\x00!\x02\xf0\x802\x07\x00\x00\x00\x02\x00\x08\x00\x08\x00\x01\x12\x04\x11D\x01\x00\xff\x09\x00\x04\x011\x00\x03
+    < \x03\x00\x00#\x02\xf0\x802\x07\x00\x00\x00\x02\x00\x0c\x00\x06\x00\x01\x12\x08\x12\x84\x01\x03\x00\x00\x00\x00\xff\x09\x00\x02\x02\x00
+    < \x03\x00\x00!\x02\xf0\x802\x07\x00\x00\x00\x09\x00\x08\x00\x08\x00\x01\x12\x04\x11\x04\x11\x00\xff\x09\x00\x04\x011\x00\x03
+    > \x03\x00\x00\x13\x02\xf0\x802\x01\x00\x00\x00\x03\x00\x02\x00\x00\x1d\x00
+    < \x03\x00\x00\x13\x02\xf0\x802\x02\x00\x00\x00\x03\x00\x00\x00\x00\xd2\x0c
+";
+
+#[test]
+fn s7() {
+    tells(
+        S7,
+        "
+        > 0 set up asks #1 len 25 first last
+        = S7
+        < 0 answer answers #1 len 27 first last
+        > 25 acknowledgement neither len 7 first last
+        > 32 user data asks #2 len 33 first last
+        < 27 user data answers #2 len 35 first last
+        < 62 user data pushes #9 len 33 first last
+        > 65 upload asks #3 len 19 first last
+        < 95 refusal answers #3 len 19 first last
         ",
     );
 }
