@@ -138,6 +138,8 @@ impl Connection {
         // An acknowledgement within HTTP/2, as it seems: what comes a second later answers nothing.
         let reacted = open.client_idle.times(REACTS) <= wait;
         let word = wait >= LONG_MIN && reacted && frames::is_control(open.request_bytes);
+        // Without a connection's beginning, what is said at the heels of the other end's words may confirm a push, and needs no answer.
+        let confirms = self.midway && wait >= LONG_MIN && reacted && acknowledged;
         let timer = wait >= LONG_MIN && self.roles.may_keep_time();
         // A greeting is short: what begins with full segments was asked for elsewhere (the data of FTP), or is a stream.
         let greets = wait >= LONG_MIN && open.request_bytes == 0 && len >= self.mss(SERVER);
@@ -149,7 +151,7 @@ impl Connection {
         let beside = beats || seldom && self.roles.is_out_of_measure(wait, open.n);
         let none = greets || self.roles.may_need_none(open.request_bytes);
         let measure = beside || self.roles.is_out_of_all_measure(wait, open.n);
-        if push || asks || news || word || timer || none || measure {
+        if push || asks || news || word || confirms || timer || none || measure {
             verdict.split.doubt();
         } else if seldom || wait >= LONG_MIN {
             verdict.split.temper();

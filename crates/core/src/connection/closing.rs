@@ -20,6 +20,8 @@ use crate::words::report::{Kind, Pairing};
 
 /// A program that writes one message seldom pauses for longer in it, as captures show; what sends messages does.
 const PAUSES_MIN: Duration = Duration::from_secs(1);
+/// So short are keys that somebody presses, each a message of its own.
+const KEY_MAX: u64 = 8;
 
 impl Connection {
     /// Ends what is under way and hands it to the ledger. `next` is the segment that starts something else.
@@ -86,8 +88,9 @@ impl Connection {
         let mean = open.request_bytes / (open.request.index as u64 + 1);
         let scattered = kind == Kind::OneWay && mean.saturating_mul(2) < u64::from(self.mss(speaker));
         let account = open.last_path().settle();
-        // What nobody answered, and came in small segments with pauses of a second and more in all, may be as many messages.
-        let pauses = |line: LineView<'_>| line.cause() == Cause::SenderThink && line.ns() >= PAUSES_MIN;
+        // What nobody answered, and came in small segments with pauses of a second and more in all, or by keys, may be as many messages.
+        let least = if mean <= KEY_MAX { Duration::ZERO } else { PAUSES_MIN };
+        let pauses = |line: LineView<'_>| line.cause() == Cause::SenderThink && line.ns() >= least;
         if scattered && account.bill().summary().any(pauses) {
             account.revise(Revision::MayBeMany { sender: asker, form: Form::OrMessages });
         }

@@ -5,7 +5,7 @@ use tcpwhy_wire::{Duration, Segment};
 use super::Connection;
 use crate::bill::exchange::Open;
 use crate::bill::revise::Revision;
-use crate::estimate::polls::{For, WAIT_MIN};
+use crate::estimate::polls::For;
 use crate::flow::ends::{CLIENT, side};
 use crate::words::report::Kind;
 
@@ -15,7 +15,10 @@ const AT_ONCE: Duration = Duration::from_millis(100);
 impl Connection {
     /// Takes the wait for news out of a finished exchange's bill, as far as it is known to be one. Returns how long it was.
     pub(super) fn weigh_wait(&mut self, open: &mut Open, next: Option<&Segment>) -> Duration {
-        if open.kind() != Kind::Exchange || open.initiator != CLIENT || open.waited < WAIT_MIN {
+        if open.kind() != Kind::Exchange
+            || open.initiator != CLIENT
+            || open.waited < self.roles.polls.wait_min()
+        {
             return Duration::ZERO;
         }
         self.weigh_long_wait(open, next)

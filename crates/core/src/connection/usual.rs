@@ -231,7 +231,7 @@ impl Connection {
             && open.request_acks.is_none_or(|acks| segment.ack.after(acks))
             && self.models[CLIENT].held_shape.is_none()
             && open.reply.is_settled()
-            && open.waited < crate::estimate::polls::WAIT_MIN
+            && open.waited < self.roles.polls.wait_min()
             && !self.roles.watch()
     }
 

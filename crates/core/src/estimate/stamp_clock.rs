@@ -51,6 +51,10 @@ const OFF_MAX: i128 = 30;
 const UNPROVEN_MAX: Duration = Duration::from_secs(1);
 /// So soon a first packet that was late may look like another rate.
 const CONTRADICTED_FROM: Duration = Duration::from_millis(50);
+/// So long takes no queue ...
+const SLOW_FROM: Duration = Duration::from_millis(500);
+/// ... that makes ticks look so many times longer than today's longest. Source: none written down.
+const SLOW_TIMES: i64 = 5;
 /// How long a smallest difference is compared with: at 100 ppm of drift that is 1 ms and more.
 const REMEMBER_FOR: Duration = Duration::from_secs(10);
 
@@ -317,7 +321,16 @@ impl StampClock {
 
     /// For how long packets with the present stamp have been passing, unless its tick is known to be long.
     pub(crate) fn same_stamp_for(&self, now: Instant) -> Option<Duration> {
-        self.stamp.filter(|_| !self.unknown && self.tick <= TICK_SHORTEST).map(|(_, since)| now - since)
+        let known = !self.unknown && self.tick <= TICK_SHORTEST && !self.may_be_slow();
+        self.stamp.filter(|_| known).map(|(_, since)| now - since)
+    }
+
+    /// Whether, before the tick is known, so few of them have passed that it is longer than any of today's.
+    fn may_be_slow(&self) -> bool {
+        let Some(((first_val, first_at), (stamp, _))) = self.first.zip(self.stamp) else { return false };
+        let (passed, ticks) = (self.last - first_at, i64::from(stamp.wrapping_sub(first_val) as i32));
+        let today = TICK_LONGEST_TODAY.times(SLOW_TIMES * (ticks.max(0) + 1));
+        self.tick == Duration::ZERO && passed >= SLOW_FROM && passed > today
     }
 
     /// The time between the sending of two packets with these stamps, a tick more or less, where it can be told.
@@ -328,7 +341,7 @@ impl StampClock {
 
     /// The longest time that can lie between the sending of two packets with these stamps, where it can be told.
     pub(crate) fn sent_apart(&self, earlier: u32, later: u32) -> Option<Duration> {
-        if self.unknown {
+        if self.unknown || self.may_be_slow() {
             return None;
         }
         let ticks = i64::from(later.wrapping_sub(earlier) as i32);
@@ -399,6 +412,17 @@ mod tests {
         let late =
             (0..400).map(|i| clock.on_packet(ms(1000 + 250 * i), (250 * i * 1000 / 1024) as u32, false));
         assert_eq!(late.skip(24).flatten().next(), None, "1,024 us");
+    }
+
+    /// 28 bytes 236 ms behind 568, one stamp on, four of which had taken two seconds (frames 16 to 45 of an old system's session).
+    #[test]
+    fn stamps_of_half_a_second_do_not_date_what_was_sent_before_their_length_is_known() {
+        let mut clock = StampClock::default();
+        for (at_ms, val) in [(0, 92_452), (230, 92_453), (600, 92_453), (780, 92_454), (1_020, 92_455)] {
+            clock.on_packet(ms(at_ms), val, false);
+        }
+        assert_eq!(clock.sent_apart(92_454, 92_455), None);
+        assert_eq!(clock.same_stamp_for(ms(1_200)), None);
     }
 
     #[test]

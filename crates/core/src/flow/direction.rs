@@ -545,7 +545,7 @@ impl Flow {
             self.last_data = Some(LastData {
                 at: segment.at,
                 packet: segment.packet,
-                queue: self.queue_behind(segment, small),
+                queue: self.queue_left(segment, class, small),
                 len: segment.payload_len,
                 flight: self.outstanding(),
                 flight_segments: self.sent.len() as u32,

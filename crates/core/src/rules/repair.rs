@@ -72,6 +72,9 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     // A probe may find that nothing was lost, and the D-SACK that says so is not in the capture.
     let confidence =
         if form == Form::TailProbe && wait.flow.options_cut { Confidence::Possible } else { confidence };
+    // Nor does every host say so (RFC 2883): Linux does, and has time stamps.
+    let silent = form == Form::TailProbe && !wait.flow.timestamps;
+    let confidence = if silent { confidence.min(Confidence::Likely) } else { confidence };
     let detail = Detail {
         retransmits: (form != Form::NewDataProbe).then_some(1),
         timer: (cause == Cause::Rto).then(|| wait.flow.rto.rto()),

@@ -80,8 +80,9 @@ pub(crate) fn rest(wait: &Wait<'_>, split: Split) -> Split {
 /// Whether everything before it had been acknowledged without an answer for so long that it may be a message of its own.
 fn may_begin_another(wait: &Wait<'_>) -> bool {
     let usual = (wait.rtt_to_sender + wait.rtt_to_receiver).times(REACTIONS);
+    // Without a handshake, how large full segments are is a guess.
     wait.flow.flight() == 0
-        && wait.last.len < wait.mss
+        && (wait.last.len < wait.mss || wait.midway)
         && (wait.gap >= MESSAGE_AFTER || wait.gap >= REACTION_MIN.max(usual))
 }
 

@@ -30,6 +30,7 @@ mod field2;
 mod field3;
 mod field4;
 mod field6;
+mod field5;
 mod flows;
 mod frames;
 mod generate;

@@ -3,7 +3,7 @@
 use tcpwhy_wire::{Segment, Seq};
 
 use super::Flow;
-use crate::flow::segment_class::{LastData, SendQueue};
+use crate::flow::segment_class::{LastData, SegmentClass, SendQueue};
 
 /// The window that a sender knows early in a connection.
 const EARLY_WINDOW_MAX: u32 = 65_536;
@@ -61,6 +61,17 @@ impl Flow {
         match (self.view.snd_una, last.snd_una) {
             (Some(now), Some(then)) => (now - then).max(0) as u32,
             _ => 0,
+        }
+    }
+
+    /// What is known of its sender's queue behind a segment: one that was overtaken leaves that as the segments beyond it told.
+    #[inline]
+    pub(super) fn queue_left(&self, segment: &Segment, class: SegmentClass, small: bool) -> SendQueue {
+        let overtaken = matches!(class, SegmentClass::OutOfOrderOrRepair { .. })
+            && self.snd_nxt.is_some_and(|nxt| (segment.seq + segment.payload_len).before(nxt));
+        match &self.last_data {
+            Some(last) if overtaken => last.queue,
+            _ => self.queue_behind(segment, small),
         }
     }
 
