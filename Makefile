@@ -1,7 +1,7 @@
 # What a developer runs is what CI runs. `make help` lists the targets.
 CARGO ?= cargo
 
-.PHONY: help demo install dist test lint bench live-bench live-hour fix-rounds page book page-pictures golden accuracy exam readme corpus public-captures fuzz mutants rules thresholds tools
+.PHONY: help demo install dist test lint bench live-bench live-hour fix-rounds page book page-pictures golden accuracy exam readme corpus public-captures fuzz hostile mutants rules thresholds tools
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -72,6 +72,10 @@ public-captures: ## download public captures (docs/public-captures.md) and read 
 
 fuzz: ## run each fuzz target for two minutes (FUZZ="20" for 20 seconds each, FUZZ="600 pipeline" for one); no nightly needed
 	tools/fuzz.sh $(FUZZ)
+
+hostile: ## what captures made to fall over cost, at 1, 2, 3 and 8 threads (docs/robustness.md; HOSTILE="--shapes crowd --write")
+	$(CARGO) build --locked --release -p tcpwhy -p tcpwhy-gen
+	tools/hostile.py $(HOSTILE)
 
 mutants: ## mutation testing of the engine's rules (docs/mutants.md; MUTANTS="nagle.rs" for one file)
 	tools/mutants.sh $(MUTANTS)

@@ -108,9 +108,14 @@ impl Analysis {
         if let Some(orders) = self.orders.take() {
             self.shard.take_orders(&orders);
         }
-        self.orders = self.coordinator.settle(&mut [roll], self.front.now(), self.packet).pop();
+        self.orders = self.coordinator.settle(&mut [roll], self.front.end(self.packet)).pop();
         self.epochs = self.epochs.saturating_add(1);
         self.front.begin_epoch(self.coordinator.epoch(self.epochs));
+    }
+
+    /// What was kept, in bytes, when the last epoch was settled, by the budget's own books.
+    pub fn counted_bytes(&self) -> usize {
+        self.coordinator.counted_bytes()
     }
 
     /// Closes everything and says what was found.

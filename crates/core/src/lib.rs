@@ -24,7 +24,7 @@ pub use epoch::coordinator::Coordinator;
 pub use epoch::front::{Arrival, Front};
 pub use epoch::groups::Groups;
 pub use epoch::options::Options;
-pub use epoch::orders::{Epoch, Orders, Roll};
+pub use epoch::orders::{End, Epoch, Orders, Roll};
 pub use epoch::requests::Requests;
 pub use epoch::shard::Shard;
 pub use tally::ledger::{LADDERS_MAX, Listing};

@@ -4,9 +4,10 @@
 
 mod bytes;
 mod conversations;
+mod crowds;
 mod ends;
 
-use std::io::{self, Write};
+use std::io::{self, Read as _, Write};
 
 use tcpwhy_wire::Instant;
 use tcpwhy_wire::capture::LinkType;
@@ -132,6 +133,22 @@ hostile! {
     Reopened = "reopened",
     /// Everything: each field of each header is any number.
     Noise = "noise",
+    /// What stays of connections that are given up: sixty thousand between two hosts, then as many between the next two.
+    Moving = "moving",
+    /// The same, and one of a hundred goes on speaking.
+    Vacant = "vacant",
+    /// What stays of connections that finished: a SYN and its reset, sixty thousand between two hosts, then between the next two.
+    Leavers = "leavers",
+    /// What is kept of a server in each shard, again and again: eight thousand servers, ten connections to each, in turns.
+    Regulars = "regulars",
+    /// What is kept of an epoch: segments with thirty questions each.
+    Chorus = "chorus",
+    /// What is kept of questions before anybody counts: eighty thousand connections with some dozens of them under way.
+    Askers = "askers",
+    /// What is kept of a server's times, of several causes: each step of each exchange takes a microsecond to a minute.
+    Causes = "causes",
+    /// What stays of an epoch's segments: one connection speaks for long with blocks of SACK, then one between other hosts.
+    Changing = "changing",
 }
 
 /// Bytes gathered before they are written.
@@ -144,7 +161,7 @@ const OPEN: u64 = 150_000;
 const TURNS: u64 = 16;
 const FLIGHTS: u64 = 2_000;
 /// Long blocks, how long they are and how many packets apart.
-const LONG: usize = 16_000_000;
+const LONG: usize = (16 << 20) - 12;
 const LONG_EVERY: u64 = 5_000;
 const LONG_MAX: u64 = 12;
 const INTERFACES: usize = 70_000;
@@ -204,7 +221,13 @@ impl Hostile {
             match self {
                 Self::Blocks if n.is_multiple_of(2) => out.extend([6, 0, 0, 0, 0xfc, 0xff, 0xff, 0xff]),
                 Self::LongBlocks if n.is_multiple_of(LONG_EVERY) && n / LONG_EVERY < LONG_MAX => {
-                    block(&mut out, 4, &[&vec![0; LONG]]);
+                    // In pieces: a program's peak counts from that of the one that starts it.
+                    let len = (12 + LONG as u32).to_le_bytes();
+                    out.extend([&4u32.to_le_bytes()[..], &len].concat());
+                    to.write_all(&out)?;
+                    out.clear();
+                    io::copy(&mut io::repeat(0).take(LONG as u64), to)?;
+                    out.extend(len);
                 }
                 Self::Sections => self.begin(&mut out),
                 _ => {}
@@ -345,6 +368,7 @@ impl Hostile {
                 }
             }
             _ if self.writes_bytes() => self.bytes(n, out),
+            _ if self.is_crowd() => self.crowd(n, packet).put(out),
             _ if self.has_odd_ends() => self.odd(n, packet, out),
             _ => self.conversation(n, packets, packet).put(out),
         }

@@ -8,8 +8,9 @@ use tcpwhy_gen::{Generator, Hostile, Shape};
 use tcpwhy_wire::capture::LinkType;
 use tcpwhy_wire::capture::writer::{PacketNote, PcapWriter, PcapngWriter, Section};
 
-const USAGE: &str = "usage: tcpwhy-gen rpc|bulk|bulk-full|churn [--packets N] [--connections N] [--seed N] [--pcapng] [FILE]
-       tcpwhy-gen syn-flood|servers|open|flights|one-byte|gaps|sack|windows|clock|blocks|vlan|extensions [--packets N] [FILE]
+const USAGE: &str =
+    "usage: tcpwhy-gen rpc|bulk|bulk-full|churn [--packets N] [--connections N] [--seed N] [--pcapng] [FILE]
+       tcpwhy-gen HOSTILE [--packets N] [FILE]      (the shapes in docs/robustness.md)
 writes to standard output without FILE; the default number of packets is that of the baselines";
 
 /// Packets of a hostile capture.

@@ -14,7 +14,7 @@ mod resources;
 mod system_calls;
 
 #[cfg(target_os = "linux")]
-pub use resources::{allow_many_files, close_others, limit_memory, memory_there};
+pub use resources::{allow_many_files, close_others, give_memory_back, limit_memory, memory_there};
 
 /// Of how many parts a whole sandbox is: Landlock and seccomp.
 pub const PARTS: usize = 2;

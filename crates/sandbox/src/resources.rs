@@ -13,6 +13,23 @@ pub fn allow_many_files() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
+/// Large pieces of memory go back to the system as soon as they are free, whichever thread frees them; otherwise each keeps its own,
+/// and what has moved from thread to thread is there several times.
+#[cfg(target_env = "gnu")]
+#[expect(unsafe_code, reason = "nothing safe speaks to the C library's allocator")]
+pub fn give_memory_back() {
+    // SAFETY: two numbers.
+    let _ = unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE) };
+}
+
+/// Another C library's allocator decides by itself.
+#[cfg(not(target_env = "gnu"))]
+pub fn give_memory_back() {}
+
+/// Less than a chunk of connections takes (`crates/core/src/epoch/slab.rs`).
+#[cfg(target_env = "gnu")]
+const LARGE: libc::c_int = 256 << 10;
+
 /// Takes from this process, for good, what lies beyond so many bytes of addresses. It is the last line: whatever else
 /// bounds memory has failed before, and the program ends instead of the machine.
 ///

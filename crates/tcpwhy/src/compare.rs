@@ -58,6 +58,8 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<u8> {
     let page = page.transpose().map_err(|error| Exit::usage(format!("{error:#}")))?;
     #[cfg(target_os = "linux")]
     tcpwhy_sandbox::allow_many_files();
+    #[cfg(target_os = "linux")]
+    tcpwhy_sandbox::give_memory_back();
     let inputs = [before, after].map(|path| Inputs::open(&[path]));
     #[cfg(unix)]
     let keep: Vec<_> = page.iter().map(|page| std::os::fd::AsFd::as_fd(page.file())).collect();

@@ -48,6 +48,8 @@ impl<'a> Opened<'a> {
     ) -> anyhow::Result<Self> {
         #[cfg(target_os = "linux")]
         tcpwhy_sandbox::allow_many_files();
+        #[cfg(target_os = "linux")]
+        tcpwhy_sandbox::give_memory_back();
         let inputs = Inputs::open(&args.files);
         let again: Vec<Inputs> = (0..more).map_while(|_| inputs.open_again()).collect();
         let opened: Vec<&Inputs> = std::iter::once(&inputs).chain(&again).collect();
@@ -149,6 +151,10 @@ pub(crate) fn analyse(
     // What has been read before is at its end.
     inputs.rewind();
     options.memory -= inputs.set_memory(options.memory);
+    if args.every.is_some() {
+        // What is said in between is drawn up from a copy of it all.
+        options.memory /= 2;
+    }
     let mut chosen = ends.map(Ends::choice);
     let span = args.window().map(|window| inputs.limit(&window)).transpose()?;
     let mut engine = Engine::new(options, if args.every.is_some() { 1 } else { threads });

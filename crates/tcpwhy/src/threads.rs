@@ -11,9 +11,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use tcpwhy_core::{
-    Analysis, Arrival, Coordinator, Front, Groups, Listing, Options, Orders, Report, Roll, Shard,
+    Analysis, Arrival, Coordinator, End, Front, Groups, Listing, Options, Orders, Report, Roll, Shard,
 };
-use tcpwhy_wire::{Decoded, Instant, Segment, Usual};
+use tcpwhy_wire::{Decoded, Segment, Usual};
 
 /// More threads wait for the one that reads.
 pub const USEFUL_MAX: usize = 6;
@@ -42,7 +42,7 @@ pub struct Several {
     epochs: u32,
     packet: u64,
     /// When the epoch ended that is worked on.
-    ended: (Instant, u64),
+    ended: Option<End>,
 }
 
 #[derive(Default)]
@@ -107,6 +107,14 @@ impl Engine {
         }
     }
 
+    /// What is kept, in bytes, by the budget's own books.
+    pub fn counted_bytes(&self) -> usize {
+        match self {
+            Self::Single(analysis) => analysis.counted_bytes(),
+            Self::Several(several) => several.coordinator.counted_bytes(),
+        }
+    }
+
     /// Closes everything and says what was found.
     pub fn finish(self) -> Report {
         match self {
@@ -130,7 +138,7 @@ impl Several {
             workers: Workers::start(threads - 1),
             epochs: 0,
             packet: 0,
-            ended: (Instant::MIN, 0),
+            ended: None,
         }
     }
 
@@ -178,22 +186,19 @@ impl Several {
             tasks.push(Task { place, shard, groups, orders: orders.next() });
         }
         self.workers.give(tasks);
-        self.ended = (self.front.now(), self.packet);
+        self.ended = Some(self.front.end(self.packet));
         self.epochs = self.epochs.saturating_add(1);
         self.front.begin_epoch(self.coordinator.epoch(self.epochs));
     }
 
     /// Helps until the last epoch that was handed over has been worked on. Returns the orders about it.
     fn settle(&mut self) -> Vec<Orders> {
-        if self.epochs == 0 {
-            return Vec::new();
-        }
+        let Some(end) = self.ended else { return Vec::new() };
         while let Some(Done { place, shard, groups, roll }) = self.workers.help() {
             self.homes[place] = Home { shard: Some(shard), empty: Some(groups), roll };
         }
         let mut rolls: Vec<Roll> = self.homes.iter_mut().map(|home| std::mem::take(&mut home.roll)).collect();
-        let (now, packet) = self.ended;
-        self.coordinator.settle(&mut rolls, now, packet)
+        self.coordinator.settle(&mut rolls, end)
     }
 
     fn finish(mut self) -> Report {

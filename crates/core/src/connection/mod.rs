@@ -255,9 +255,15 @@ impl Connection {
 
     /// Counts the bytes that it takes besides its own, now and then. Returns what there were before, if it has.
     #[inline]
-    pub(crate) fn count_heap(&mut self) -> Option<usize> {
+    pub(crate) fn count_heap(&mut self, marks: &[Mark]) -> Option<usize> {
         let now = self.packets.is_multiple_of(16) || self.packets < 16 && self.packets.is_power_of_two();
-        now.then(|| self.count_all_heap())
+        (now || marks.len() > 1).then(|| self.count_all_heap())
+    }
+
+    /// The same where the last segment was unusual: more of it may be kept.
+    pub(crate) fn count_heap_often(&mut self, marks: &[Mark]) -> Option<usize> {
+        let now = self.packets.is_multiple_of(4) || self.packets < 4;
+        (now || marks.len() > 1).then(|| self.count_all_heap())
     }
 
     #[inline(never)]

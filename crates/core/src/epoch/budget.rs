@@ -1,11 +1,16 @@
 //! How much of the memory that was allowed may each kind of thing take?
 //!
-//! What is counted here is the same however many shards there are: numbers of things and what their connections take, not what
-//! a shard's tables have room for. The reader, the segments of an epoch and the tables' room get the last quarter.
+//! What is counted here is the same however many shards there are: numbers of things and what they take at most, not what a
+//! shard's tables have room for. Open connections get what the others leave them. Of sixteen parts three are for an epoch's
+//! segments, the tables' room, the allocator's and the program itself (`crates/tcpwhy/tests/memory.rs` compares).
 
 use crate::connection::Connection;
 use crate::epoch::options::Options;
 use crate::flow::path_memory::PathMemory;
+use crate::tally::ledger::LISTED;
+use crate::tally::service::Found;
+use crate::tally::tallied::Tallied;
+use crate::words::limits::SERVERS_MAX;
 
 /// A connection takes so many bytes; one with more under way counts for several.
 pub(crate) const CONNECTION: usize = size_of::<Connection>();
@@ -15,6 +20,15 @@ const FINISHED: usize = 256;
 const WAY: usize = 2 * (size_of::<PathMemory>() + 48);
 /// Pairs of hosts whose paths are remembered at most, or as many more for a moment as an epoch may bring.
 const WAYS_MAX: usize = 65_536;
+/// A server, a cause that was found there with the packets that show it, a value of its spread, and the values of an octave.
+const SERVER: usize = 512;
+const FOUND: usize = size_of::<Found>() + 256;
+const VALUE: usize = 12;
+const OCTAVE: usize = 512;
+/// Servers with findings of their own, however little room there is.
+const SERVERS_LEAST: usize = 64;
+/// A server whose clients are in many shards is known in many until they hand it over.
+const SHARDS: usize = 32;
 
 /// What may be kept, in all shards together.
 #[derive(Clone, Copy, Debug)]
@@ -23,25 +37,64 @@ pub(crate) struct Budget {
     connections_max: usize,
 }
 
+/// What there is besides open connections, in all shards together.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Others {
+    /// Bytes of what is heard of conversations, and of lists.
+    pub heard: usize,
+    pub lists: usize,
+    /// Pairs of hosts whose paths are known, and connections that have finished.
+    pub ways: usize,
+    pub finished: usize,
+    /// Servers, what was found there, and in how many connections that may be.
+    pub servers: usize,
+    pub found: Tallied,
+    pub open: usize,
+}
+
+/// What one of so many servers takes where so much was found: most have the same causes.
+fn server(found: Tallied, servers: usize) -> usize {
+    let causes = found.causes.count_ones() as usize;
+    let each = found.values as usize * VALUE / servers.max(1);
+    SERVER + causes * FOUND + each.min(causes * found.octaves.count_ones() as usize * OCTAVE)
+}
+
+impl Others {
+    /// Bytes that all of it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        // In the shards, and where they hand them over.
+        let services = 2 * self.servers * server(self.found, self.servers);
+        let known = self.open.min(SHARDS * self.servers) * (SERVER + FOUND);
+        self.heard + self.lists + self.ways * WAY + self.finished * FINISHED + services + known
+    }
+}
+
 impl Budget {
     pub(crate) fn new(options: &Options) -> Self {
         Self { bytes: options.memory, connections_max: options.max_connections }
     }
 
-    /// What connections and the packets and exchanges of a listed one may take together.
-    fn shared(self) -> usize {
-        self.bytes / 4 * 3
+    /// What is counted may take together.
+    fn counted(self) -> usize {
+        self.bytes / 16 * 13
     }
 
-    /// Connections that may be open where lists take so many bytes: those give way to nothing, for they were asked for.
-    pub(crate) fn connections(self, listed_bytes: usize) -> usize {
-        let most = self.shared().saturating_sub(listed_bytes);
+    /// Connections that may be open, or a quarter more for a moment, beside these others: lists give way to nothing, for they were
+    /// asked for.
+    pub(crate) fn connections(self, others: &Others) -> usize {
+        let most = self.counted().saturating_sub(others.bytes()) / 5 * 4;
         (most.clamp(self.bytes / 8, self.bytes / 8 * 5) / CONNECTION).clamp(1, self.connections_max.max(1))
     }
 
-    /// What the lists of one connection may take while so many bytes are in open ones.
-    pub(crate) fn lists(self, open_bytes: usize) -> usize {
-        self.shared().saturating_sub(open_bytes).max(self.bytes / 16)
+    /// What the lists of one connection may take beside open ones and these others.
+    pub(crate) fn lists(self, open_bytes: usize, others: &Others) -> usize {
+        let others = others.bytes() - others.lists;
+        self.counted().saturating_sub(open_bytes + others).max(self.bytes / 16)
+    }
+
+    /// What a list of so many exchanges counts for.
+    pub(crate) fn listed(self, exchanges: u64) -> usize {
+        (self.bytes / 8 / LISTED).min(exchanges as usize) * LISTED
     }
 
     /// Finished connections that may linger.
@@ -52,5 +105,10 @@ impl Budget {
     /// Pairs of hosts in both generations of path memories.
     pub(crate) fn path_memories(self) -> usize {
         WAYS_MAX.min(self.bytes / 8 / WAY)
+    }
+
+    /// Servers with findings of their own.
+    pub(crate) fn servers(self, servers: usize, found: Tallied) -> usize {
+        (self.bytes / 8 / (2 * server(found, servers))).clamp(SERVERS_LEAST, SERVERS_MAX)
     }
 }

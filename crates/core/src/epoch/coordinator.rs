@@ -9,14 +9,15 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use tcpwhy_wire::{Duration, Endpoint, Instant};
 
-use crate::epoch::budget::{Budget, CONNECTION};
+use crate::epoch::budget::{Budget, CONNECTION, Others};
 use crate::epoch::front::Front;
 use crate::epoch::options::Options;
-use crate::epoch::orders::{Asked, Epoch, Orders, Roll};
+use crate::epoch::orders::{Asked, End, Epoch, Orders, Roll};
 use crate::epoch::shard::Shard;
 use crate::tally::ledger::Listing;
 use crate::tally::listed;
 use crate::tally::service::Services;
+use crate::tally::tallied::Tallied;
 use crate::tally::thinning::Kept;
 use crate::words::limits::SERVERS_MAX;
 use crate::words::report::Report;
@@ -31,6 +32,8 @@ const FIRST_EPOCH: usize = 1 << 12;
 const CONNECTIONS_MIN: usize = 64;
 /// This part of the allowed connections is given up at once, and of the servers.
 const EVICTED_SHARE: usize = 8;
+/// More servers that were given up are not told apart: with these and the ones that stay, there are thousands.
+const SERVERS_COUNTED: usize = SERVERS_MAX;
 /// Epochs whose finished connections may be remembered.
 const FINISHED_EPOCHS: usize = 1 << 12;
 /// Connections closed at the end of the capture before servers are counted again.
@@ -52,13 +55,16 @@ pub struct Coordinator {
     finished: VecDeque<usize>,
     /// A generation of path memories was over when the last epoch was settled, which the present rolls do not know yet.
     memories_age: bool,
-    /// Servers with findings of their own, and how many were given up.
+    /// Servers with findings of their own, how many may have them, and those that were given up, as far as these are counted.
     servers: BTreeSet<Endpoint>,
-    given_up: u64,
+    servers_max: usize,
+    given_up: BTreeSet<Endpoint>,
     /// What shards have handed over.
     services: Services,
     /// What lists are thinned to.
     level: u32,
+    /// Bytes that all of what is kept took by these books when the last epoch was settled.
+    counted: usize,
 }
 
 impl Coordinator {
@@ -67,15 +73,17 @@ impl Coordinator {
         Self {
             listing: options.listing,
             budget,
-            limit: budget.connections(0),
+            limit: budget.connections(&Others::default()),
             finished: VecDeque::new(),
             count: 0,
             level: 0,
+            counted: 0,
             settled: 0,
             open: [0; 4],
             memories_age: false,
             servers: BTreeSet::new(),
-            given_up: 0,
+            servers_max: SERVERS_MAX,
+            given_up: BTreeSet::new(),
             services: Services::new(),
         }
     }
@@ -101,19 +109,21 @@ impl Coordinator {
         Epoch { segments, connections }
     }
 
-    /// Orders for each shard by what all of them say at the end of an epoch, at this time and packet.
-    pub fn settle(&mut self, rolls: &mut [Roll], now: Instant, packet: u64) -> Vec<Orders> {
+    /// Orders for each shard by what all of them say at the end of an epoch.
+    pub fn settle(&mut self, rolls: &mut [Roll], end: End) -> Vec<Orders> {
+        let End { now, packet, heard } = end;
         let given_up = self.settle_servers(rolls);
         let open = rolls.iter().map(|roll| roll.open).sum::<usize>();
         let heap: usize = rolls.iter().map(|roll| roll.heap).sum();
         let open = open + heap / CONNECTION;
         self.open[self.settled as usize % self.open.len()] = open;
         self.settled = self.settled.saturating_add(1);
-        let listed_bytes = rolls.iter().map(|roll| roll.listed_bytes).sum();
-        self.limit = self.budget.connections(listed_bytes);
+        let finished_before = self.forget_finished(rolls.iter().map(|roll| roll.finished).sum());
+        let others = self.others(rolls, heard);
+        self.counted = open * CONNECTION + others.bytes();
+        self.limit = self.budget.connections(&others);
         let over = open > self.limit;
         let evicted = over.then(|| youngest_evicted(rolls, self.limit)).flatten();
-        let finished_before = self.forget_finished(rolls.iter().map(|roll| roll.finished).sum());
         let listed: u64 = rolls.iter().map(|roll| roll.listed).sum();
         let listed_enough = matches!(self.listing, Listing::UpTo(most) if listed >= most);
         if let Listing::Thinned(most) = self.listing {
@@ -123,7 +133,7 @@ impl Coordinator {
             }
             self.level = kept.level(self.level, most);
         }
-        let lists_bytes = self.budget.lists(open * CONNECTION);
+        let lists_bytes = self.budget.lists(open * CONNECTION, &others);
         let memories: usize = rolls.iter().map(|roll| roll.path_memories).sum();
         self.memories_age = !self.memories_age && memories >= self.budget.path_memories() / 2;
         let mut orders: Vec<Orders> = rolls
@@ -139,8 +149,9 @@ impl Coordinator {
                 level: self.level,
                 lists_bytes,
                 memories_age: self.memories_age,
+                servers_max: self.servers_max,
                 given_up: given_up.clone(),
-                asked: Asked { ages: over, costs: self.servers.len() > SERVERS_MAX },
+                asked: Asked { ages: over, costs: self.servers.len() > self.servers_max },
             })
             .collect();
         let mut heads = vec![0; rolls.len()];
@@ -157,6 +168,42 @@ impl Coordinator {
             orders.count = self.count;
         }
         orders
+    }
+
+    /// What all shards have kept, in bytes, when the last epoch was settled.
+    pub fn counted_bytes(&self) -> usize {
+        self.counted
+    }
+
+    /// What lists take. Of whoever asks for more than an eighth of the memory that is all that counts.
+    fn lists(&self, rolls: &[Roll]) -> usize {
+        let most = match self.listing {
+            Listing::None => return 0,
+            Listing::Connection(_) | Listing::Beginning(_) => {
+                return rolls.iter().map(|roll| roll.listed_bytes).sum();
+            }
+            Listing::UpTo(most) => most,
+            Listing::Thinned(most) => most as u64,
+        };
+        let listed: u64 = rolls.iter().map(|roll| roll.listed).sum();
+        self.budget.listed(listed.min(most))
+    }
+
+    /// What there is besides open connections.
+    fn others(&mut self, rolls: &[Roll], heard: usize) -> Others {
+        let mut found = Tallied::default();
+        rolls.iter().for_each(|roll| found.add(roll.found));
+        let servers = self.servers.len();
+        self.servers_max = self.budget.servers(servers, found);
+        Others {
+            heard,
+            lists: self.lists(rolls),
+            ways: rolls.iter().map(|roll| roll.ways).sum(),
+            finished: self.finished.iter().sum(),
+            servers,
+            found,
+            open: rolls.iter().map(|roll| roll.open).sum(),
+        }
     }
 
     /// Takes what shards hand over of servers, and those that are new. Returns which ones are to share their findings.
@@ -197,14 +244,16 @@ impl Coordinator {
         }
         let mut sums: Vec<(Duration, Endpoint)> =
             sums.into_iter().map(|(server, cost)| (cost, server)).collect();
-        let kept = SERVERS_MAX - SERVERS_MAX / EVICTED_SHARE;
+        let kept = self.servers_max - self.servers_max / EVICTED_SHARE;
         let Some(last) = sums.len().checked_sub(kept + 1) else { return Vec::new() };
         sums.select_nth_unstable(last);
         let given_up: Vec<Endpoint> = sums[..=last].iter().map(|(_, server)| *server).collect();
         for server in &given_up {
             self.servers.remove(server);
+            if self.given_up.len() <= SERVERS_COUNTED {
+                self.given_up.insert(*server);
+            }
         }
-        self.given_up += given_up.len() as u64;
         self.services.give_up(&given_up);
         given_up
     }
@@ -219,7 +268,7 @@ impl Coordinator {
                 self.servers.extend(shard.ledger.services.take_begun());
                 self.services.take(shard.ledger.services.hand_over(shard.servers_max));
             }
-            if self.servers.len() > SERVERS_MAX {
+            if self.servers.len() > self.servers_max {
                 let given_up = self.give_up(shards.iter().flat_map(|shard| shard.ledger.services.costs()));
                 for shard in &mut *shards {
                     shard.ledger.services.give_up(&given_up);
@@ -247,7 +296,7 @@ impl Coordinator {
             }
         }
         first.ledger.services.merge(std::mem::replace(&mut self.services, Services::new()));
-        first.ledger.finish(&mut report, self.given_up);
+        first.ledger.finish(&mut report, std::mem::take(&mut self.given_up));
         listed::put_into(&mut report, first.listed, self.listing, self.count);
         front.put_into(&mut report, first.notes);
         report

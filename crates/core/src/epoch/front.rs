@@ -8,7 +8,7 @@ use crate::epoch::hash::Keys;
 use crate::epoch::listening::Listening;
 use crate::epoch::new_connections::NewConnections;
 use crate::epoch::options::Options;
-use crate::epoch::orders::Epoch;
+use crate::epoch::orders::{End, Epoch};
 use crate::flow::packed::PackedEnds;
 use crate::words::mark::Mark;
 use crate::words::report::{Note, Report};
@@ -16,6 +16,9 @@ use crate::words::report::{Note, Report};
 /// A packet whose time is so far behind that of another one before it came out of order through no queue: the capture's clock was
 /// set back.
 pub(crate) const LATE: Duration = Duration::from_secs(1);
+
+/// This part of the memory is for what the segments of an epoch have besides their places: marks, blocks of SACK, IPv6 addresses.
+const BESIDE_SHARE: usize = 32;
 
 /// What the front has found out about a segment.
 #[derive(Clone, Copy, Debug)]
@@ -37,8 +40,10 @@ pub struct Front {
     /// The latest time so far.
     now: Instant,
     keys: Keys,
-    /// Segments of the present epoch until it ends.
+    /// Segments of the present epoch until it ends, and bytes for what does not fit their places.
     left: usize,
+    room: usize,
+    room_each: usize,
     new_connections: NewConnections,
     listening: Listening,
     notes: BTreeMap<&'static str, (u64, u64)>,
@@ -48,18 +53,22 @@ impl Front {
     pub(crate) fn new(options: &Options) -> Self {
         let (keys, new_connections) = (Keys::new(options.seed), NewConnections::new());
         let (listening, notes) = (Listening::new(options.memory), BTreeMap::new());
-        Self { segments: 0, now: Instant::MIN, keys, left: 0, new_connections, listening, notes }
+        let room_each = options.memory / BESIDE_SHARE;
+        let (segments, now, left, room) = (0, Instant::MIN, 0, 0);
+        Self { segments, now, keys, left, room, room_each, new_connections, listening, notes }
     }
 
     /// The segments from now on are an epoch.
     pub fn begin_epoch(&mut self, epoch: Epoch) {
         self.left = epoch.segments;
+        self.room = self.room_each;
         self.new_connections.begin((epoch.connections < epoch.segments).then_some(epoch.connections));
     }
 
     /// Takes note of a segment.
     #[inline]
     pub fn on_segment(&mut self, segment: &Segment) -> Arrival {
+        self.room = self.room.saturating_sub(size_of::<Segment>());
         self.on_ends(segment.at, segment.packet, segment.src, segment.dst)
     }
 
@@ -85,14 +94,16 @@ impl Front {
         }
         self.left -= 1;
         let mixed = self.keys.mix(src, dst);
-        let is_last = self.new_connections.on_segment(mixed.ends) || self.left == 0;
+        let is_last = self.new_connections.on_segment(mixed.ends) || self.left == 0 || self.room == 0;
         Arrival { place: (mixed.hosts >> 48) as u16, hash: mixed.hash(), clock, ends: mixed.ends, is_last }
     }
 
     /// Which messages begin in a segment that has just arrived, with as much of its payload as was captured.
     #[inline]
     pub fn read_heads(&mut self, arrival: Arrival, segment: &Segment, captured: &[u8]) -> &[Mark] {
-        self.listening.on_segment(arrival.ends, segment, captured)
+        let marks = self.listening.on_segment(arrival.ends, segment, captured);
+        self.room = self.room.saturating_sub(size_of_val(marks));
+        marks
     }
 
     /// The same of a usual segment.
@@ -102,12 +113,14 @@ impl Front {
         if usual.payload_len() == 0 && !control {
             return &[]; // it has nothing to say
         }
-        self.listening.on_segment(arrival.ends, &usual.segment(), captured)
+        let marks = self.listening.on_segment(arrival.ends, &usual.segment(), captured);
+        self.room = self.room.saturating_sub(size_of_val(marks));
+        marks
     }
 
-    /// The latest time so far.
-    pub fn now(&self) -> Instant {
-        self.now
+    /// An epoch ends here, behind this packet.
+    pub fn end(&self, packet: u64) -> End {
+        End { now: self.now, packet, heard: self.listening.bytes() }
     }
 
     #[cold]

@@ -51,6 +51,7 @@ struct Told {
     asked: Option<Vec<Asked>>,
     /// Bytes that segments may still take that wait for others.
     room: usize,
+    room_max: usize,
 }
 
 /// One connection.
@@ -145,7 +146,8 @@ impl Listening {
     /// In so much memory, about a tenth of what all of it may take.
     pub(crate) fn new(memory: usize) -> Self {
         let most = (memory / HEARD_SHARE / size_of::<(u64, Entry, Heard)>()).min(HEARD_MAX);
-        let told = Told { room: memory / WAITING_SHARE, ..Told::default() };
+        let room = memory / WAITING_SHARE;
+        let told = Told { room, room_max: room, ..Told::default() };
         Self { heard: HashMap::default(), count: 0, most, told }
     }
 
@@ -159,6 +161,12 @@ impl Listening {
     /// What was asked since this was called before.
     pub(crate) fn take_words(&mut self) -> Vec<Asked> {
         self.told.asked.as_mut().map(take).unwrap_or_default()
+    }
+
+    /// About what it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        let entries = self.heard.len() * 2 * size_of::<(u64, Entry)>();
+        entries + self.count * size_of::<Heard>() + (self.told.room_max - self.told.room)
     }
 
     /// Reads the heads in a segment of the connection with these mixed endpoints. Returns the messages that begin in it.

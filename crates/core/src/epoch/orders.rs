@@ -3,6 +3,7 @@
 use tcpwhy_wire::{Duration, Endpoint, Instant};
 
 use crate::tally::service::Service;
+use crate::tally::tallied::Tallied;
 use crate::tally::thinning::Kept;
 
 /// How long an epoch is.
@@ -13,6 +14,16 @@ pub struct Epoch {
     pub(crate) connections: usize,
 }
 
+/// When an epoch ended, and what the front knows of then.
+#[derive(Clone, Copy, Debug)]
+pub struct End {
+    /// The capture's time, and its last packet.
+    pub(crate) now: Instant,
+    pub(crate) packet: u64,
+    /// Bytes of what is heard of conversations.
+    pub(crate) heard: usize,
+}
+
 /// What a shard says at the end of an epoch.
 #[derive(Clone, Debug, Default)]
 pub struct Roll {
@@ -21,8 +32,9 @@ pub struct Roll {
     /// Connections open now, and the bytes that they take besides their own.
     pub(crate) open: usize,
     pub(crate) heap: usize,
-    /// Pairs of hosts whose paths were told or asked of since the last generation of them.
+    /// Pairs of hosts whose paths were told or asked of since the last generation of them, and all that are known.
     pub(crate) path_memories: usize,
+    pub(crate) ways: usize,
     /// Where it was asked: of each open connection the last time and the first packet, and its part of those bytes.
     pub(crate) ages: Vec<((Instant, u64), usize)>,
     /// Connections that have finished in this epoch.
@@ -37,6 +49,8 @@ pub struct Roll {
     /// Where it was asked: what each of its servers has come to.
     pub(crate) costs: Vec<(Endpoint, Duration)>,
     pub(crate) tells_costs: bool,
+    /// What its servers have come to so far.
+    pub(crate) found: Tallied,
     /// What servers have come to of which a shard would have too many.
     pub(crate) services: Vec<Service>,
 }
@@ -63,6 +77,8 @@ pub struct Orders {
     pub(crate) lists_bytes: usize,
     /// A generation of path memories is over.
     pub(crate) memories_age: bool,
+    /// Servers with findings of their own, over all shards.
+    pub(crate) servers_max: usize,
     /// Let these servers share their findings.
     pub(crate) given_up: Vec<Endpoint>,
     pub(crate) asked: Asked,

@@ -33,6 +33,11 @@ impl PathMemories {
         self.younger.len()
     }
 
+    /// All pairs that are known.
+    pub(crate) fn len(&self) -> usize {
+        self.younger.len() + self.older.len()
+    }
+
     /// A generation is over.
     pub(crate) fn age(&mut self) {
         let empty = HashMap::with_hasher(*self.younger.hasher());

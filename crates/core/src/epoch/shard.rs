@@ -5,7 +5,9 @@
 //! number of shards changes nothing in the report, and the order in which pairs of hosts are worked on neither.
 
 mod group;
+mod last;
 mod lost;
+mod moved;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -114,6 +116,7 @@ pub struct Shard {
     checked: bool,
     /// Servers with findings in this shard, of which others may have the same ones.
     pub(crate) servers_max: usize,
+    shards: usize,
     pub(crate) handed_over: Vec<Service>,
     pub(crate) notes: BTreeMap<&'static str, (u64, u64)>,
 }
@@ -145,6 +148,7 @@ impl Shard {
             plain: options.plain,
             checked: options.checked,
             servers_max: SERVERS_MAX / shards.max(1),
+            shards: shards.max(1),
             handed_over: Vec::new(),
             notes: BTreeMap::new(),
         }
@@ -199,7 +203,7 @@ impl Shard {
             return false;
         }
         connection.duplicates = Some(DuplicateFilter::of_packed(packed, from));
-        if let Some(before) = connection.count_heap() {
+        if let Some(before) = connection.count_heap(marks) {
             self.heap = self.heap - before + connection.heap;
         }
         if connection.tap_rtt != before || connection.path_memory.news {
@@ -229,7 +233,7 @@ impl Shard {
         connection.duplicates = Some(DuplicateFilter::of(segment, from));
         let before = connection.tap_rtt;
         let not_captured = connection.on_segment(segment, marks, from, &mut self.ledger);
-        if let Some(before) = connection.count_heap() {
+        if let Some(before) = connection.count_heap_often(marks) {
             self.heap = self.heap - before + connection.heap;
         }
         if connection.tap_rtt != before || connection.path_memory.news {
@@ -424,10 +428,12 @@ impl Shard {
             open: self.connections.len(),
             heap: self.heap,
             path_memories: self.path_memories.younger(),
+            ways: self.path_memories.len(),
             finished: std::mem::take(&mut self.finished_now),
             listed: self.ledger.listed(),
             kept: self.ledger.kept(),
             listed_bytes: self.ledger.lists_bytes(),
+            found: self.ledger.services.tallied,
             ages,
             servers: self.ledger.services.take_begun(),
             costs: if self.asked.costs { self.ledger.services.costs().collect() } else { Vec::new() },
@@ -446,9 +452,9 @@ impl Shard {
         let opened = self.unnumbered.pop_front().unwrap_or_default();
         self.unnumbered_count -= opened.len();
         for (&(packet, slot), &id) in opened.iter().zip(&orders.ids) {
-            let connection = self.connections.get_mut(slot);
-            if connection.id & !UNLISTED == UNNUMBERED | packet {
-                connection.id = id;
+            match self.connections.known_mut(slot) {
+                Some(connection) if connection.id & !UNLISTED == UNNUMBERED | packet => connection.id = id,
+                _ => {}
             }
             self.ledger.name(packet, id);
         }
@@ -482,6 +488,7 @@ impl Shard {
         self.ledger.packet = orders.packet;
         self.asked = orders.asked;
         self.ledger.services.give_up(&orders.given_up);
+        self.servers_max = orders.servers_max / self.shards;
         self.handed_over.extend(self.ledger.services.hand_over(self.servers_max));
         self.forget(orders);
         if orders.memories_age {
@@ -491,6 +498,7 @@ impl Shard {
         if let Some(youngest) = orders.evicted {
             self.evict(youngest, orders.packet);
         }
+        self.give_back();
     }
 
     /// Forgets connections that finished a while ago: whatever comes between their ends from now on comes too late to belong to
@@ -543,27 +551,6 @@ impl Shard {
                 self.note("connections-over-limit", packet);
                 self.take_off(slot);
             }
-        }
-    }
-
-    /// Numbers of the connections that are open.
-    pub(crate) fn open(&self) -> impl Iterator<Item = u64> {
-        let id = |slot| self.connections.get(slot).id;
-        self.connections.slots().map(id).filter(|id| *id != 0)
-    }
-
-    /// Closes the connections up to this one, in the order in which they began.
-    pub(crate) fn close(&mut self, last: u64) {
-        self.ledger.packet = u64::MAX;
-        let connections = &self.connections;
-        let mut open: Vec<(u64, Slot)> = connections
-            .slots()
-            .map(|slot| (connections.get(slot).id, slot))
-            .filter(|(id, _)| *id != 0 && *id <= last)
-            .collect();
-        open.sort_unstable();
-        for (_, slot) in open {
-            self.end(slot);
         }
     }
 }

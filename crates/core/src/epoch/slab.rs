@@ -35,6 +35,8 @@ pub(crate) struct Slab<T> {
 
 const CHUNK_BITS: u32 = 7;
 const CHUNK: usize = 1 << CHUNK_BITS;
+/// So many places are kept whatever is in them.
+const SPARSE_MIN: usize = 8 * CHUNK;
 
 impl<T> Slab<T> {
     pub(crate) const fn new() -> Self {
@@ -78,13 +80,101 @@ impl<T> Slab<T> {
         &self.chunks[(slot >> CHUNK_BITS) as usize][slot as usize & (CHUNK - 1)]
     }
 
+    /// The same, where this place has not been given back.
+    pub(crate) fn known_mut(&mut self, slot: Slot) -> Option<&mut T> {
+        if slot < self.slots().end { Some(self.get_mut(slot)) } else { None }
+    }
+
     #[inline]
     pub(crate) fn get_mut(&mut self, slot: Slot) -> &mut T {
         &mut self.chunks[(slot >> CHUNK_BITS) as usize][slot as usize & (CHUNK - 1)]
     }
 
+    /// Whether most of its places are given up, and worth giving back.
+    pub(crate) fn is_sparse(&self) -> bool {
+        self.slots().len() > SPARSE_MIN && self.slots().len() / 2 > self.len
+    }
+
+    /// Moves what is used to the front and gives back the memory behind it; `moved` is told of each move, from where to where.
+    #[cold]
+    pub(crate) fn compact(&mut self, is_used: impl Fn(&T) -> bool, mut moved: impl FnMut(&T, Slot, Slot)) {
+        let (mut to, mut end) = (0, self.slots().end);
+        loop {
+            while to < end && is_used(self.get(to)) {
+                to += 1;
+            }
+            while to < end && !is_used(self.get(end - 1)) {
+                end -= 1;
+            }
+            if to == end {
+                break;
+            }
+            let last = self.take_last(end);
+            end -= 1;
+            *self.get_mut(to) = last;
+            moved(self.get(to), end, to);
+        }
+        self.cut(end);
+        self.free = Vec::new();
+        debug_assert_eq!(end as usize, self.len, "what is used is in front");
+    }
+
+    /// The item before this place, behind which nothing is used.
+    fn take_last(&mut self, end: Slot) -> T {
+        self.cut(end);
+        let last = self.chunks.last_mut().and_then(Vec::pop);
+        if self.chunks.last().is_some_and(Vec::is_empty) {
+            self.chunks.pop();
+        }
+        let Some(last) = last else { unreachable!("there is one in front of it") };
+        last
+    }
+
+    /// Drops what is in this place and behind it.
+    fn cut(&mut self, end: Slot) {
+        self.chunks.truncate((end as usize).div_ceil(CHUNK));
+        if let Some(last) = self.chunks.last_mut() {
+            last.truncate(end as usize - ((end as usize).div_ceil(CHUNK) - 1) * CHUNK);
+        }
+    }
+
     /// All places, those given up included.
     pub(crate) fn slots(&self) -> std::ops::Range<Slot> {
         0..self.chunks.last().map_or(0, |last| ((self.chunks.len() - 1) * CHUNK + last.len()) as Slot)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Where a few are left of many, they are found where it says that they are now, and the rest is given back.
+    #[test]
+    fn what_is_left_moves_together() {
+        for stays in [1, 7, 127, 128, 129, 100_000] {
+            let mut slab = Slab::new();
+            let mut places: Vec<(u32, Slot)> = (1..=10_000).map(|n| (n, slab.insert(n))).collect();
+            for &(n, slot) in &places {
+                if n % stays != 0 {
+                    *slab.get_mut(slot) = 0;
+                    slab.release(slot);
+                }
+            }
+            places.retain(|(n, _)| n % stays == 0);
+            slab.compact(
+                |n| *n != 0,
+                |n, from, to| {
+                    let Some(place) = places.iter_mut().find(|(known, _)| known == n) else {
+                        panic!("{n} moves")
+                    };
+                    assert_eq!(place.1, from);
+                    place.1 = to;
+                },
+            );
+            assert_eq!((slab.len(), slab.slots().len()), (places.len(), places.len()), "{stays}");
+            assert!(places.iter().all(|&(n, slot)| *slab.get(slot) == n), "{stays}");
+            assert!(slab.chunks.len() <= places.len() / CHUNK + 1);
+            assert_eq!(slab.insert(7) as usize, places.len());
+        }
     }
 }

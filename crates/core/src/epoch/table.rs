@@ -114,9 +114,21 @@ impl Table {
         self.entries[i] = entry;
     }
 
+    /// Gives back what so few entries do not need.
+    #[cold]
+    pub(crate) fn shrink(&mut self) {
+        let len = (4 * self.len).next_power_of_two().max(LEN_MIN);
+        if len < self.entries.len() / 2 {
+            self.resize(len);
+        }
+    }
+
     #[cold]
     fn grow(&mut self) {
-        let len = self.entries.len() * 2;
+        self.resize(self.entries.len() * 2);
+    }
+
+    fn resize(&mut self, len: usize) {
         let old = std::mem::replace(&mut self.entries, vec![Entry { hash: 0, slot: FREE }; len]);
         self.shift = 32 - len.ilog2();
         for entry in old.into_iter().filter(|entry| entry.slot != FREE) {

@@ -116,6 +116,12 @@ impl Spread {
         ((octave as u16 + 1) << Self::STEP_BITS) + mantissa
     }
 
+    /// In which of at most 64 octaves a value is counted.
+    #[inline]
+    pub(crate) fn octave(ns: Duration) -> u32 {
+        u32::from(Self::step(ns.as_nanos().max(0) as u64) >> Self::STEP_BITS)
+    }
+
     /// Its octave, and which step of that it is.
     #[inline]
     fn place(step: u16) -> (usize, usize) {

@@ -1,8 +1,8 @@
 //! What do all the bills say together? Sums over the capture, findings by service, and the lists that were asked for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use tcpwhy_wire::Duration;
+use tcpwhy_wire::{Duration, Endpoint};
 
 use crate::bill::line::{Bill, LineView};
 
@@ -15,7 +15,7 @@ use crate::words::ids::{UNLISTED, UNNUMBERED};
 use crate::words::report::{Exchange, Kind, Line, Report, TotalLine};
 
 /// An exchange in a list with four lines, and what is written of it.
-const LISTED: usize = 2 * size_of::<Exchange>() + 4 * size_of::<Line>();
+pub(crate) const LISTED: usize = 2 * size_of::<Exchange>() + 4 * size_of::<Line>();
 
 /// So many connections at most are listed with their ladders.
 pub const LADDERS_MAX: usize = 16;
@@ -418,8 +418,8 @@ impl Ledger {
         self.level = self.level.max(other.level);
     }
 
-    /// Fills in everything that the ledger knows. So many servers were given up before.
-    pub(crate) fn finish(self, report: &mut Report, given_up: u64) {
+    /// Fills in everything that the ledger knows. These servers were given up before.
+    pub(crate) fn finish(self, report: &mut Report, given_up: BTreeSet<Endpoint>) {
         report.elapsed = self.elapsed;
         report.by_clock = self.by_clock;
         [report.setups, report.exchanges, report.one_way, report.subscriptions] = self.kinds;

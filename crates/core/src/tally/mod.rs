@@ -5,4 +5,5 @@ pub(crate) mod ledger;
 pub(crate) mod listed;
 pub(crate) mod numbers;
 pub(crate) mod service;
+pub(crate) mod tallied;
 pub(crate) mod thinning;

@@ -3,13 +3,14 @@
 //! A capture of a crawler, or one that somebody made up, has a server in every other packet: only those that cost most keep
 //! findings of their own, the others share them. Which ones is settled between epochs for all shards together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tcpwhy_wire::{Duration, Endpoint};
 
 use crate::bill::line::{Bill, LineView};
 use crate::estimate::histogram::Spread;
 use crate::tally::closed::{Closed, ServiceKey};
+use crate::tally::tallied::Tallied;
 use crate::words::cause::{Cause, Side};
 use crate::words::ids::UNNUMBERED;
 use crate::words::report::{Confidence, Detail, Finding, Kind, Servers, SlowHits};
@@ -26,7 +27,7 @@ type Hit = (u64, u64);
 
 /// One cause at one service.
 #[derive(Clone, Debug, PartialEq)]
-struct Found {
+pub(crate) struct Found {
     cause: Cause,
     side: Side,
     hits: u64,
@@ -80,6 +81,8 @@ pub(crate) struct Services {
     generation: u32,
     /// Findings whose worst hit is in a connection without a number: service, and place there.
     unnumbered: Vec<(u32, u8)>,
+    /// All that was added up.
+    pub(crate) tallied: Tallied,
 }
 
 impl Services {
@@ -92,6 +95,7 @@ impl Services {
             begun: Vec::new(),
             generation: 0,
             unnumbered: Vec::new(),
+            tallied: Tallied::default(),
         }
     }
 
@@ -133,6 +137,9 @@ impl Services {
         service.elapsed_by_kind[closed.kind as usize] += elapsed;
         for line in bill.summary() {
             if line.ns() >= HIT_MIN || line.ns().times(HIT_SHARE) >= elapsed {
+                self.tallied.values += 1;
+                self.tallied.causes |= 1 << (line.cause() as u32 % u64::BITS);
+                self.tallied.octaves |= 1 << Spread::octave(line.ns());
                 let unnumbered = service.hit(closed, elapsed, line);
                 self.unnumbered.extend(unnumbered.map(|place| (closed.service.slot, place)));
             }
@@ -214,22 +221,24 @@ impl Services {
 
     /// What was found, most expensive first, of exchanges that took so long together. So many servers were given up
     /// before.
-    pub(crate) fn findings(mut self, elapsed: Duration, mut given_up: u64) -> Vec<Finding> {
-        if self.slot_of.len() > SHOWN_ALL || given_up > 0 {
+    pub(crate) fn findings(mut self, elapsed: Duration, mut given_up: BTreeSet<Endpoint>) -> Vec<Finding> {
+        if self.slot_of.len() > SHOWN_ALL || !given_up.is_empty() {
             let small = |(endpoint, cost): (Endpoint, Duration)| {
                 (cost.times(SHOWN_SHARE) < elapsed).then_some(endpoint)
             };
             let small: Vec<Endpoint> = self.costs().filter_map(small).collect();
-            if given_up > 0 || small.len() > 1 {
+            if !given_up.is_empty() || small.len() > 1 {
                 self.give_up(&small);
-                given_up += small.len() as u64;
+                given_up.extend(small);
             }
         }
+        // Some of them may have come back and cost much.
+        given_up.retain(|server| !self.slot_of.contains_key(server));
+        let several = Servers::Several((given_up.len() as u64).min(Servers::COUNTED + 1));
         let mut findings = Vec::new();
         for service in self.slots.into_iter().filter(|service| !service.found.is_empty()) {
             let servers = match service.generation {
-                // Those that came back were counted again, as often as it happened to be.
-                0 => Servers::Several(given_up.min(Servers::COUNTED + 1)),
+                0 => several,
                 _ => Servers::One(service.endpoint),
             };
             findings.extend(
@@ -255,6 +264,8 @@ impl Service {
     fn place(&mut self, cause: Cause, side: Side) -> u8 {
         let place = &mut self.place[cause as usize * 4 + side as usize];
         if *place == 0 {
+            // Most servers have one or two.
+            self.found.reserve_exact(usize::from(self.found.len() < 4));
             self.found.push(Found::new(cause, side));
             *place = self.found.len() as u8;
         }

@@ -176,7 +176,7 @@ pub(crate) fn spread(segments: &[Segment], options: Options, shards: usize) -> R
     let mut settle = |front: &Front, shards: &mut Vec<Shard>, coordinator: &mut Coordinator, packet, last| {
         let mut rolls: Vec<_> = shards.iter_mut().map(Shard::end_epoch).collect();
         shards.iter_mut().zip(&orders).for_each(|(shard, orders)| shard.take_orders(orders));
-        orders = coordinator.settle(&mut rolls, front.now(), packet);
+        orders = coordinator.settle(&mut rolls, front.end(packet));
         if last {
             shards.iter_mut().zip(&orders).for_each(|(shard, orders)| shard.take_orders(orders));
         }

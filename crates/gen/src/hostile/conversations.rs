@@ -1,5 +1,6 @@
 //! Which packets of connections that make sense one by one cost most together?
 
+use super::crowds::causes_after_ns;
 use super::{Hostile, OPEN, Packet, scatter};
 
 /// Servers of [`Hostile::Spreads`], more than have findings of their own.
@@ -22,7 +23,8 @@ impl Hostile {
     pub(super) fn after_ns(self, n: u64) -> i64 {
         let usual = n as i64 * 1_000;
         match self {
-            Self::Finished => 0,
+            Self::Finished | Self::Leavers => 0,
+            Self::Causes => causes_after_ns(n),
             // Each end of a round of questions, and of one of answers, a little less than three hours later.
             Self::Ages => {
                 let round = (n / AGING) as i64;

@@ -173,6 +173,6 @@ impl Hostile {
 }
 
 /// A segment that says this.
-fn said(seq: u32, bytes: &[u8], packet: Packet) -> Packet {
+pub(super) fn said(seq: u32, bytes: &[u8], packet: Packet) -> Packet {
     Packet { seq, len: bytes.len() as u16, payload: bytes.to_vec(), flags: PSH, ..packet }
 }

@@ -78,11 +78,15 @@ impl Buffer {
             self.end -= self.start;
             self.start = 0;
             // Twice of what is needed: otherwise one that asks for a few bytes more each time would have all moved each time.
-            let len = self.len.max(2 * at_least);
+            let mut len = self.len.max(2 * at_least);
             if self.bytes.len() < len {
                 if self.held.as_ref().is_none_or(|held| held.bytes() < len - self.len) && len > self.len {
                     self.held = None;
-                    self.held = Some(source.take_room(len - self.len)?);
+                    self.held = source.take_room(len - self.len).ok();
+                    if self.held.is_none() {
+                        len = self.len.max(at_least);
+                        self.held = Some(source.take_room(len - self.len)?);
+                    }
                 }
                 self.bytes.resize(len, 0);
             } else if self.held.is_some() && self.end <= self.len && at_least <= self.len / 2 {

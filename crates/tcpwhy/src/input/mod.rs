@@ -246,11 +246,17 @@ impl Inputs {
     /// these inputs: the rest is for the analysis.
     pub fn set_memory(&mut self, memory: usize) -> usize {
         let readings = self.inputs.iter_mut().filter_map(|input| input.reading.as_mut().ok());
-        let add =
-            |[needs, held]: [usize; 2], [more, has]: [usize; 2]| [needs.saturating_add(more), held + has];
-        let [needs, held] = readings.map(Reading::unpacking_needs).fold([0; 2], add);
-        let room = needs.clamp(memory / ROOM_LEAST, memory / ROOM_MOST);
-        self.room.set(room.saturating_sub(held));
+        let (mut needs, mut usual, mut held) = (0usize, 0usize, 0);
+        for [more, has] in readings.map(Reading::unpacking_needs) {
+            needs = needs.saturating_add(more);
+            usual = usual.saturating_add(if more > 0 { more.max(source::UNPACKING_USUAL) } else { 0 });
+            held += has;
+        }
+        let (least, most) = (memory / ROOM_LEAST, memory / ROOM_MOST);
+        // What some take in case that a later frame is larger must not be missing where others begin.
+        let is_tight = usual > most;
+        let room = if is_tight { needs } else { usual }.clamp(least, most);
+        self.room.set(room.saturating_sub(held), is_tight);
         room
     }
 

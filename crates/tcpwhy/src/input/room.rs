@@ -4,11 +4,18 @@
 //! need that at once. Whoever finds no room any more ends there, and says so.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Bytes that are left for all inputs of a run.
 #[derive(Clone, Debug)]
-pub(super) struct Room(Arc<AtomicUsize>);
+pub(super) struct Room(Arc<Left>);
+
+#[derive(Debug)]
+struct Left {
+    bytes: AtomicUsize,
+    /// Nobody may take more than what is needed.
+    is_tight: AtomicBool,
+}
 
 /// A part of the room, given back when it is dropped.
 #[derive(Debug)]
@@ -19,18 +26,23 @@ pub(super) struct Held {
 
 impl Room {
     pub(super) fn new(bytes: usize) -> Self {
-        Self(Arc::new(AtomicUsize::new(bytes)))
+        Self(Arc::new(Left { bytes: AtomicUsize::new(bytes), is_tight: AtomicBool::new(false) }))
     }
 
     /// From now on there is so much, of which nothing is held.
-    pub(super) fn set(&self, bytes: usize) {
-        self.0.store(bytes, Ordering::Relaxed);
+    pub(super) fn set(&self, bytes: usize, is_tight: bool) {
+        self.0.bytes.store(bytes, Ordering::Relaxed);
+        self.0.is_tight.store(is_tight, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_tight(&self) -> bool {
+        self.0.is_tight.load(Ordering::Relaxed)
     }
 
     /// So many bytes, if they are there.
     pub(super) fn take(&self, bytes: usize) -> Option<Held> {
         let less = |left: usize| left.checked_sub(bytes);
-        let taken = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        let taken = self.0.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
         taken.is_ok().then(|| Held { bytes, room: self.clone() })
     }
 }
@@ -43,7 +55,7 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.room.0.fetch_add(self.bytes, Ordering::Relaxed);
+        self.room.0.bytes.fetch_add(self.bytes, Ordering::Relaxed);
     }
 }
 

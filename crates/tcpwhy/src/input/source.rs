@@ -174,6 +174,8 @@ const WINDOW_MAX: usize = 128 << 20;
 const WINDOW_USUAL: usize = 8 << 20;
 /// What unpacking takes besides its window.
 const BESIDES: usize = 1 << 20;
+/// Both, of one that may have such frames.
+pub(super) const UNPACKING_USUAL: usize = WINDOW_USUAL + BESIDES;
 
 impl Source {
     pub(super) fn open(path: &Path, room: &Room) -> Result<Self, Failure> {
@@ -244,7 +246,7 @@ impl Source {
         // What is larger than any may be is refused by whoever unpacks it.
         let window = window.clamp(1 << 10, WINDOW_MAX);
         self.needs = window + BESIDES;
-        let usual = window.max(WINDOW_USUAL);
+        let usual = if self.room.is_tight() { window } else { window.max(WINDOW_USUAL) };
         let taken =
             [usual, window].into_iter().find_map(|window| Some((window, self.room.take(window + BESIDES)?)));
         let Some((window, held)) = taken else {

@@ -52,25 +52,26 @@ fn of_segment(ip: &Ip<'_>) -> Option<Checksum> {
     Some(if unfilled { Checksum::Unfilled } else { Checksum::Wrong })
 }
 
-/// Adds up words of two bytes, in the machine's order, which changes nothing but the order of the sum's bytes (RFC 1071, 2). Words of four
-/// bytes in eight lanes are what compilers make the best of.
+/// Adds up words of two bytes, in the machine's order, which changes nothing but the order of the sum's bytes (RFC 1071, 2). Words of eight
+/// bytes in four sums, whose carries do not wait for each other, take the least time.
 fn add(bytes: &[u8]) -> u64 {
-    let mut lanes = [0u64; 8];
-    let (chunks, rest) = bytes.as_chunks::<32>();
+    let mut sums = [0u128; 4];
+    let (chunks, rest) = bytes.as_chunks::<64>();
     for chunk in chunks {
-        for (lane, word) in lanes.iter_mut().zip(chunk.as_chunks::<4>().0) {
-            *lane += u64::from(u32::from_ne_bytes(*word));
+        for (i, word) in chunk.as_chunks::<8>().0.iter().enumerate() {
+            sums[i % 4] += u128::from(u64::from_ne_bytes(*word));
         }
     }
-    let mut sum: u64 = lanes.iter().sum();
+    let (words, rest) = rest.as_chunks::<8>();
+    sums[0] += words.iter().map(|word| u128::from(u64::from_ne_bytes(*word))).sum::<u128>();
+    let sum: u128 = sums.iter().sum();
     let (words, odd) = rest.as_chunks::<2>();
-    for word in words {
-        sum += u64::from(u16::from_ne_bytes(*word));
+    let mut last: u64 = words.iter().map(|word| u64::from(u16::from_ne_bytes(*word))).sum();
+    if let [odd] = odd {
+        last += u64::from(u16::from_ne_bytes([*odd, 0]));
     }
-    if let [last] = odd {
-        sum += u64::from(u16::from_ne_bytes([*last, 0]));
-    }
-    sum
+    // What is worth 2^16 times as much counts as much.
+    last + (sum >> 64) as u64 + (sum as u64 >> 32) + (sum as u64 & 0xffff_ffff)
 }
 
 fn fold(mut sum: u64) -> u16 {

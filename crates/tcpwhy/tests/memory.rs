@@ -1,0 +1,103 @@
+//! Do the books of the budget say what the allocator has given, within a tenth and an epoch? Hostile shapes that fill a small budget, on one thread and on eight.
+//!
+//! What counts by the books decides what is given up; memory that they do not know of has no bound.
+
+#![cfg(target_os = "linux")]
+#![expect(unsafe_code, reason = "an allocator that counts is made of unsafe functions")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::io::BufWriter;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use tcpwhy::input::{self, Inputs};
+use tcpwhy::threads::Engine;
+use tcpwhy_core::{Listing, Options};
+use tcpwhy_gen::Hostile;
+
+/// What is in use, and the most that was.
+struct Counting;
+
+static LIVE: AtomicUsize = AtomicUsize::new(0);
+static PEAK: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: the system's allocator does it all; here sizes are added up.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let live = LIVE.fetch_add(layout.size(), Relaxed) + layout.size();
+        PEAK.fetch_max(live, Relaxed);
+        // SAFETY: as the caller promises.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
+        LIVE.fetch_sub(layout.size(), Relaxed);
+        // SAFETY: as the caller promises.
+        unsafe { System.dealloc(ptr, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+const MEMORY: usize = 96_000_000;
+const PACKETS: u64 = 250_000;
+/// The segments of two epochs, one that is read and one that is worked on, and what begins with them: not in the books.
+const EPOCHS: usize = 24_000_000;
+/// Those that aim at what is kept from epoch to epoch.
+const SHAPES: [Hostile; 16] = [
+    Hostile::SynFlood,
+    Hostile::Servers,
+    Hostile::Open,
+    Hostile::OpenV6,
+    Hostile::Flights,
+    Hostile::Finished,
+    Hostile::Once,
+    Hostile::Spreads,
+    Hostile::Crowd,
+    Hostile::Whispers,
+    Hostile::Moving,
+    Hostile::Vacant,
+    Hostile::Leavers,
+    Hostile::Regulars,
+    Hostile::Askers,
+    Hostile::Causes,
+];
+
+#[test]
+fn the_allocator_has_given_what_the_budget_counts() {
+    let (mut wrong, mut most) = (Vec::new(), 0);
+    for hostile in SHAPES {
+        let mut file = tempfile::NamedTempFile::new().expect("a file");
+        hostile.write(PACKETS, &mut BufWriter::new(file.as_file_mut())).expect("a capture");
+        for threads in [1, 8] {
+            let before = LIVE.load(Relaxed);
+            PEAK.store(before, Relaxed);
+            let options = Options { listing: Listing::None, memory: MEMORY, ..Options::default() };
+            let mut engine = Engine::new(options, threads);
+            let inputs = Inputs::open(&[file.path()]);
+            let read = inputs.for_each_decoded(
+                &input::Options::default(),
+                |_| {},
+                |_, decoded, captured| engine.on_decoded(decoded, captured),
+            );
+            assert_eq!(read.packets(), PACKETS);
+            let (live, counted) = (LIVE.load(Relaxed) - before, engine.counted_bytes());
+            drop(engine.finish());
+            let peak = PEAK.load(Relaxed) - before;
+            let said = format!(
+                "{:<10} {threads} threads: {:>6.1} MB allocated, {:>6.1} MB counted, {:>6.1} MB at most",
+                hostile.name(),
+                live as f64 / 1e6,
+                counted as f64 / 1e6,
+                peak as f64 / 1e6
+            );
+            println!("{said}");
+            most = most.max(live);
+            if live > counted / 10 * 11 + EPOCHS || peak > MEMORY / 10 * 11 {
+                wrong.push(said);
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(most > MEMORY / 2, "the budget was not tried: {most} bytes");
+}
