@@ -84,8 +84,15 @@ fn every_hostile_shape_is_read_to_its_end_with_little_memory() {
             Hostile::SynFlood | Hostile::Spreads | Hostile::Causes | Hostile::Chorus => 248,
             Hostile::Whispers | Hostile::OpenV6 | Hostile::TcpOptions => 312,
             // As many connections, each with what it has asked.
-            Hostile::Crowd | Hostile::Pushes | Hostile::Openings | Hostile::Sums | Hostile::Ports => 480,
-            Hostile::Moving | Hostile::Regulars | Hostile::Askers | Hostile::Vacant => 480,
+            Hostile::Crowd
+            | Hostile::Pushes
+            | Hostile::Openings
+            | Hostile::Sums
+            | Hostile::Ports
+            | Hostile::Moving
+            | Hostile::Regulars
+            | Hostile::Askers
+            | Hostile::Vacant => 480,
             Hostile::Once | Hostile::Mss => 136,
             // The longest block is read into memory.
             _ => 72,

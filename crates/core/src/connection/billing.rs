@@ -11,6 +11,7 @@ use crate::bill::revise::Revision;
 use crate::bill::split::Split;
 use crate::estimate::rate::Rate;
 use crate::flow::ends::{CLIENT, SERVER, side};
+use crate::flow::handshake::Setup;
 use crate::flow::segment_class::{LastData, SegmentClass};
 use crate::rules::pair::Pair;
 use crate::rules::proxy::Beyond;
@@ -209,7 +210,7 @@ impl Connection {
     /// Whether another may stand behind whoever acknowledges for the server.
     #[inline]
     pub(super) fn may_be_behind(&self) -> bool {
-        let opened = self.setup.as_ref().and_then(|setup| setup.opened_at_least());
+        let opened = self.setup.as_ref().and_then(Setup::opened_at_least);
         let (Some(opened), Some(near)) = (opened, self.tap_rtt[SERVER]) else { return false };
         self.answers.may_be_behind(opened, near)
     }

@@ -192,7 +192,9 @@ impl Coordinator {
     /// What there is besides open connections.
     fn others(&mut self, rolls: &[Roll], heard: usize) -> Others {
         let mut found = Tallied::default();
-        rolls.iter().for_each(|roll| found.add(roll.found));
+        for roll in rolls {
+            found.add(roll.found);
+        }
         let servers = self.servers.len();
         self.servers_max = self.budget.servers(servers, found);
         Others {

@@ -67,7 +67,9 @@ impl Filter {
     fn ends(&self) -> Option<Vec<End>> {
         let mut ends = self.one_of.clone()?;
         if ends.len() > ENDS_MAX {
-            ends.iter_mut().for_each(|end| end.host = None);
+            for end in &mut ends {
+                end.host = None;
+            }
             ends.sort_unstable();
             ends.dedup();
         }

@@ -106,7 +106,7 @@ impl Place {
     }
 
     /// What moved since the first look and how many stood still, where that is known without another walk of all.
-    fn moved(&mut self, now: Duration) -> std::io::Result<Option<(u64, Vec<(Socket, Lately)>)>> {
+    fn moved(&mut self, now: Duration) -> std::io::Result<Option<Moved>> {
         let Some(calm) = self.calm.take() else { return Ok(None) };
         let Self { namespace, diag, watch, counters, .. } = self;
         let counted = || namespace.enter(Counters::read)?.map(|now| now.since(counters));
@@ -114,6 +114,9 @@ impl Place {
         Ok(moved.map(|moved| (calm.still(), moved)))
     }
 }
+
+/// How many sockets stood still, and those that moved.
+type Moved = (u64, Vec<(Socket, Lately)>);
 
 /// A socket in line for being shown, the least worth first to go.
 struct Candidate {
@@ -207,7 +210,9 @@ pub(super) fn look(
     for (number, place) in places.iter_mut().enumerate() {
         if let Some((still, moved)) = place.moved(now)? {
             sieve.count(&Limit::Idle, still);
-            moved.into_iter().for_each(|(socket, lately)| sieve.take(socket, lately, number));
+            for (socket, lately) in moved {
+                sieve.take(socket, lately, number);
+            }
         } else {
             let Place { diag, watch, .. } = place;
             diag.each_seen(wanted.states, &mut |seen| {

@@ -250,8 +250,7 @@ fn every_rule_can_be_taken_out() {
     for switch in &switches {
         let (head, lines) = switch.split_once('\n').unwrap();
         let (file, what) = head.split_once(": ").unwrap();
-        let text: String =
-            lines.lines().filter_map(|line| line.strip_prefix('-')).map(|line| format!("{line}\n")).collect();
+        let text: String = lines.split_inclusive('\n').filter_map(|line| line.strip_prefix('-')).collect();
         let code = std::fs::read_to_string(root().join(file)).unwrap_or_default();
         if text.is_empty() || code.matches(&text).count() != 1 {
             wrong.push(format!("tools/rules.txt: {file} does not have this just once: {}", text.trim()));
