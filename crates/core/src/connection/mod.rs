@@ -217,7 +217,7 @@ impl Connection {
         self.answers = Answers::default();
         self.path_memory = PathMemory::default();
         (self.fine, self.unpaired, self.setup_billed) = (false, false, false);
-        (self.doubled, self.closed, self.calm) = (false, false, false);
+        (self.doubled, self.damaged, self.closed, self.calm) = (false, [false; 2], false, false);
         (self.ttl, self.scales) = ([0; 2], [0; 2]);
         self.tap_rtt = [None; 2];
         self.tap_rtt_since = [Instant::MIN; 2];

@@ -67,9 +67,7 @@ impl Filter {
     fn ends(&self) -> Option<Vec<End>> {
         let mut ends = self.one_of.clone()?;
         if ends.len() > ENDS_MAX {
-            for end in &mut ends {
-                end.host = None;
-            }
+            ends = ends.into_iter().map(|end| End { host: None, ..end }).collect();
             ends.sort_unstable();
             ends.dedup();
         }
