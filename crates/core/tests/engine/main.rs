@@ -13,6 +13,7 @@ mod servers;
 mod slow_link;
 mod spoken;
 mod standing_still;
+mod taken_out;
 mod unanswered;
 
 mod black_hole;

@@ -1,0 +1,106 @@
+//! Each general rule of the engine (docs/rules.md) that no other packet log needs: what is billed where it is taken out.
+
+use tcpwhy_core::cause::{Cause, Side};
+use tcpwhy_core::report::Confidence::{Certain, Likely, Possible};
+use tcpwhy_core::report::{Confidence, Line};
+use tcpwhy_wire::{Duration, Endpoint, Instant, Segment};
+
+use crate::packet_log::{CLIENT, End, SERVER, log, ms, settled};
+use crate::seen::Seen;
+
+/// All lines of the only connection's exchanges that say this.
+fn lines(seen: &Seen, cause: Cause) -> Vec<&Line> {
+    let exchanges = seen.connection().exchanges.iter();
+    exchanges.flat_map(|exchange| &exchange.bill).filter(|line| line.cause == cause).collect()
+}
+
+fn spent(seen: &Seen, cause: Cause, side: Side) -> Duration {
+    lines(seen, cause).iter().filter(|line| line.side == side).map(|line| line.ns).sum()
+}
+
+fn surest(seen: &Seen, cause: Cause) -> Option<Confidence> {
+    lines(seen, cause).iter().filter(|line| line.ns > ms(1)).map(|line| line.confidence).max()
+}
+
+/// R9: a window of 32 segments is full for a round trip, which its acknowledgement ends. A clock of whole milliseconds does not
+/// say what of one millisecond came first.
+#[test]
+fn by_a_clock_of_milliseconds_a_full_window_is_possible() {
+    let text = "handshake\n +5 C 100\n +0 S 1448x32 more\n +0 C ack\n +0 S 1448x8\n +0 C ack";
+    let whole = |segment: Segment| {
+        let at = segment.at.as_nanos();
+        Segment { at: Instant::from_nanos(at - at % 1_000_000), ..segment }
+    };
+    for end in End::BOTH {
+        let segments = log(text).rtt(ms(20)).window(End::Client, 32 * 1448).capture(end);
+        let coarse = Seen::of(segments.iter().copied().map(whole).collect(), "a clock of milliseconds");
+        let fine = Seen::of(segments, "a clock of nanoseconds");
+        assert_eq!(surest(&fine, Cause::ReceiveWindow), Some(Certain), "{fine}");
+        assert_eq!(surest(&coarse, Cause::ReceiveWindow), Some(Possible), "{coarse}");
+    }
+}
+
+/// C4: the fourth of a reply's segments is lost behind the capture, and its copy leaves with the timer. Of a capture that has
+/// not seen how the connection began that is likely.
+#[test]
+fn without_the_handshake_a_timeout_is_no_more_than_likely() {
+    let text = settled(6)
+        + "+5 C 100\n +0 S 1448x3 more\n +0 S 1448 lost #tail\n tail+240 S 5544..6992\n +0 C ack\n +0 S 1448\n +0 C ack";
+    let segments = log(text).rtt(ms(20)).capture(End::Server);
+    for (from, most) in [(0, Certain), (3, Likely)] {
+        let seen = Seen::of(segments[from..].to_vec(), "the server");
+        assert_eq!(surest(&seen, Cause::Rto), Some(most), "{from}: {seen}");
+    }
+}
+
+/// R6: the second of four segments comes 3 ms behind the others, where a copy would take a round trip of 40 ms: it was overtaken.
+#[test]
+fn what_closes_a_hole_sooner_than_a_signal_can_arrive_was_overtaken() {
+    for (late, lost) in [(3, false), (90, true)] {
+        let text = format!(
+            "handshake\n +5 C 100\n +5 S 1448 more\n +0 S 1448 more late={late}\n +0 S 1448 more\n +0 S 1448\n +0 C ack"
+        );
+        let seen = log(text).rtt(ms(40)).without_timestamps().without_ip_ids().seen_at(End::Client);
+        let repairs = lines(&seen, Cause::Loss).len() + lines(&seen, Cause::Rto).len();
+        assert_eq!(repairs > 0, lost, "{late}: {seen}");
+    }
+}
+
+/// R3: within a host a reply that its stamp lets seem 30 ms late was on no way: its server had not been woken.
+#[test]
+fn within_a_host_nothing_waits_on_its_way() {
+    let here = Endpoint { port: 80, ..CLIENT };
+    let text = "handshake\n".to_owned()
+        + &"+20 C 100\n +1 S 200\n +0 C ack\n".repeat(40)
+        + "+20 C 100\n +1 S 200 late=30\n +0 C ack";
+    for (ends, queued) in [([CLIENT, here], false), ([CLIENT, SERVER], true)] {
+        let seen = log(text.clone()).rtt(ms(0.02)).between(ends).seen_at(End::Client);
+        assert_eq!(spent(&seen, Cause::Queueing, Side::Path) >= ms(25), queued, "{seen}");
+    }
+}
+
+/// S5: flights of 65,160 bytes fill windows of 65,536 again and again: by how much these are scaled, no handshake says, and a
+/// scale that gives them just so much is no chance.
+#[test]
+fn windows_that_flights_fill_again_and_again_are_as_large_as_those() {
+    let text =
+        "handshake\n +5 C 100\n".to_owned() + &"+0 S 1448x45 more\n +0 C ack\n".repeat(16) + "+0 S 100";
+    for end in End::BOTH {
+        let segments = log(text.clone()).rtt(ms(20)).window(End::Client, 65_536).capture(end).split_off(3);
+        let seen = Seen::of(segments, "midway");
+        assert!(spent(&seen, Cause::ReceiveWindow, Side::Client) >= ms(20 * 9), "{seen}");
+    }
+}
+
+/// S5: while 34,752 bytes arrive the window's field falls by 272: it counts 128 bytes, and what is left of it later is less than
+/// a segment, until the reader has read.
+#[test]
+fn a_window_that_falls_by_what_arrives_shows_how_small_it_became() {
+    let round = "+5 C 100\n +0 S 1448x24 more\n +0 C ack win=30784\n +0 S 1448x21 more\n +0 C ack win=376 #full\n full+300 C ack win=65536\n +0 S 1448x4\n +0 C ack\n";
+    let text = "handshake\n".to_owned() + &round.repeat(3);
+    for end in End::BOTH {
+        let segments = log(text.clone()).rtt(ms(20)).window(End::Client, 65_536).capture(end).split_off(3);
+        let seen = Seen::of(segments, "midway");
+        assert!(spent(&seen, Cause::ReceiverThink, Side::Client) >= ms(600), "{seen}");
+    }
+}
