@@ -107,6 +107,27 @@ fn threads_and_seeds_change_no_report_of_hostile_captures() {
     }
 }
 
+/// Where the bytes are what bounds connections, how many may begin in an epoch follows from what the ones before it left; a thread
+/// more must not mean that one fewer of these is known.
+#[test]
+fn a_bound_in_bytes_is_the_same_with_any_number_of_threads() {
+    for hostile in [Hostile::Mss, Hostile::Once, Hostile::SynFlood] {
+        let segments = segments(hostile, 120_000);
+        let mut first = None;
+        for threads in [1, 2, 8] {
+            let options =
+                Options { listing: Listing::UpTo(2_000), memory: 32_000_000, seed: 1, ..Options::default() };
+            let mut engine = Engine::new(options, threads);
+            for (segment, captured) in &segments {
+                engine.on_segment(segment, captured);
+            }
+            let report = engine.finish();
+            let first = first.get_or_insert_with(|| report.clone());
+            assert!(*first == report, "{}: {threads} threads", hostile.name());
+        }
+    }
+}
+
 /// Of a long capture the page's sample is of all of it, and stands for all of it, whoever works on what.
 #[test]
 fn a_sample_is_of_the_whole_capture_and_the_same_with_any_number_of_threads() {

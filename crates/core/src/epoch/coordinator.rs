@@ -47,10 +47,9 @@ pub struct Coordinator {
     /// Connections that may be open.
     limit: usize,
     count: u64,
-    /// Epochs settled, and for how many connections those counted that were open at the end of the last ones, by their
-    /// number.
+    /// Epochs settled, and what the last ones left, by their number.
     settled: u32,
-    open: [usize; 4],
+    left: [Left; 4],
     /// Connections that finished in each of the last epochs, as far as they may be remembered.
     finished: VecDeque<usize>,
     /// A generation of path memories was over when the last epoch was settled, which the present rolls do not know yet.
@@ -67,6 +66,16 @@ pub struct Coordinator {
     counted: usize,
 }
 
+/// What an epoch left to those behind it. An epoch begins when the one before may not be settled yet, so that it may only go by
+/// what the second before it left: else its length depended on how many threads there are.
+#[derive(Clone, Copy, Debug, Default)]
+struct Left {
+    /// For how many connections those counted that were open at its end.
+    open: usize,
+    /// How many may be open.
+    limit: usize,
+}
+
 impl Coordinator {
     pub(crate) fn new(options: Options) -> Self {
         let budget = Budget::new(&options);
@@ -79,7 +88,7 @@ impl Coordinator {
             level: 0,
             counted: 0,
             settled: 0,
-            open: [0; 4],
+            left: [Left::default(); 4],
             memories_age: false,
             servers: BTreeSet::new(),
             servers_max: SERVERS_MAX,
@@ -91,22 +100,16 @@ impl Coordinator {
     /// The epoch behind `before` others, of which all but the last must be settled.
     pub fn epoch(&self, before: u32) -> Epoch {
         let first = FIRST_EPOCH << before.min(16);
-        let Some(known) = before.checked_sub(2) else { return self.bounded(first, 0) };
+        let Some(known) = before.checked_sub(2) else {
+            return bounded(first, Left { open: 0, limit: self.budget.connections(&Others::default()) });
+        };
         debug_assert!(
             known < self.settled && self.settled - known <= 2,
             "an epoch is settled before the next one ends"
         );
-        let open = self.open[known as usize % self.open.len()];
-        let wanted = (open * SEGMENTS_A_CONNECTION).clamp(*EPOCH.start(), *EPOCH.end());
-        self.bounded(wanted.min(first), open)
-    }
-
-    /// Four epochs pass until there is room again for the connections that one has begun: the nearer the limit, the fewer
-    /// it may begin.
-    fn bounded(&self, segments: usize, open: usize) -> Epoch {
-        let limit = self.limit;
-        let connections = (limit.saturating_sub(open) / 4).max(limit / 16).max(CONNECTIONS_MIN);
-        Epoch { segments, connections }
+        let left = self.left[known as usize % self.left.len()];
+        let wanted = (left.open * SEGMENTS_A_CONNECTION).clamp(*EPOCH.start(), *EPOCH.end());
+        bounded(wanted.min(first), left)
     }
 
     /// Orders for each shard by what all of them say at the end of an epoch.
@@ -116,12 +119,13 @@ impl Coordinator {
         let open = rolls.iter().map(|roll| roll.open).sum::<usize>();
         let heap: usize = rolls.iter().map(|roll| roll.heap).sum();
         let open = open + heap / CONNECTION;
-        self.open[self.settled as usize % self.open.len()] = open;
+        let settled = self.settled as usize % self.left.len();
         self.settled = self.settled.saturating_add(1);
         let finished_before = self.forget_finished(rolls.iter().map(|roll| roll.finished).sum());
         let others = self.others(rolls, heard);
         self.counted = open * CONNECTION + others.bytes();
         self.limit = self.budget.connections(&others);
+        self.left[settled] = Left { open, limit: self.limit };
         let over = open > self.limit;
         let evicted = over.then(|| youngest_evicted(rolls, self.limit)).flatten();
         let listed: u64 = rolls.iter().map(|roll| roll.listed).sum();
@@ -303,6 +307,13 @@ impl Coordinator {
         front.put_into(&mut report, first.notes);
         report
     }
+}
+
+/// Four epochs pass until there is room again for the connections that one has begun: the nearer the limit, the fewer it may
+/// begin.
+fn bounded(segments: usize, Left { open, limit }: Left) -> Epoch {
+    let connections = (limit.saturating_sub(open) / 4).max(limit / 16).max(CONNECTIONS_MIN);
+    Epoch { segments, connections }
 }
 
 /// The age up to which connections go, so that a part of the limit becomes free.
