@@ -58,6 +58,8 @@ pub struct Coordinator {
     servers: BTreeSet<Endpoint>,
     servers_max: usize,
     given_up: BTreeSet<Endpoint>,
+    /// Those that were given up when the last epoch was settled: the present rolls do not know of it yet.
+    leaving: Vec<Endpoint>,
     /// What shards have handed over.
     services: Services,
     /// What lists are thinned to.
@@ -93,6 +95,7 @@ impl Coordinator {
             servers: BTreeSet::new(),
             servers_max: SERVERS_MAX,
             given_up: BTreeSet::new(),
+            leaving: Vec::new(),
             services: Services::new(),
         }
     }
@@ -212,16 +215,23 @@ impl Coordinator {
         }
     }
 
-    /// Takes what shards hand over of servers, and those that are new. Returns which ones are to share their findings.
+    /// Takes what shards hand over of servers, and those that are new. Returns which ones are to share their findings. One that is
+    /// leaving is in neither: whether its shard still had it or began it anew depends on how many shards there are.
     fn settle_servers(&mut self, rolls: &mut [Roll]) -> Vec<Endpoint> {
         for roll in &mut *rolls {
             self.services.take(std::mem::take(&mut roll.services));
         }
+        self.services.give_up(&self.leaving);
         self.servers.extend(rolls.iter().flat_map(|roll| &roll.servers));
-        if rolls.iter().all(|roll| !roll.tells_costs) {
-            return Vec::new();
+        for server in &self.leaving {
+            self.servers.remove(server);
         }
-        self.give_up(rolls.iter_mut().flat_map(|roll| std::mem::take(&mut roll.costs)))
+        self.leaving = if rolls.iter().any(|roll| roll.tells_costs) {
+            self.give_up(rolls.iter_mut().flat_map(|roll| std::mem::take(&mut roll.costs)))
+        } else {
+            Vec::new()
+        };
+        self.leaving.clone()
     }
 
     /// So many connections have finished in the epoch that is being settled. Returns the first epoch whose finished connections

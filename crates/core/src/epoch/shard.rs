@@ -487,9 +487,11 @@ impl Shard {
         self.ledger.begin_epoch(orders.listed_enough, orders.lists_bytes);
         self.ledger.packet = orders.packet;
         self.asked = orders.asked;
+        // At the end two orders follow each other: nobody has taken what was handed over behind the first.
+        self.ledger.services.take(std::mem::take(&mut self.handed_over));
         self.ledger.services.give_up(&orders.given_up);
         self.servers_max = orders.servers_max / self.shards;
-        self.handed_over.extend(self.ledger.services.hand_over(self.servers_max));
+        self.handed_over = self.ledger.services.hand_over(self.servers_max);
         self.forget(orders);
         if orders.memories_age {
             self.path_memories.age();
