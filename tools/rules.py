@@ -103,7 +103,7 @@ def key(at):
 def prepare(known):
     """A copy of the tree with a place for each switch, all of them out; RULE_OFF throws the one of that number."""
     thresholds.prepare()
-    for folder in ("corpus", "scenarios"):  # read by tests, and built in
+    for folder in ("corpus", "docs", "scenarios"):  # read by tests, and built in
         link = os.path.join(TREE, folder)
         if not os.path.islink(link):
             os.symlink(os.path.join(ROOT, folder), link)
