@@ -30,7 +30,7 @@ impl Connection {
         let known = self.tap_rtt[from];
         if known.is_none_or(|known| bound < known) {
             self.set_tap_rtt(from, bound);
-            if self.midway {
+            if !self.shown[from] {
                 self.models[from].forget_pauses();
             }
             if known.is_some_and(|known| known - bound >= HELD_BACK_MIN) {
@@ -53,7 +53,7 @@ impl Connection {
     /// the quickest such reaction bounds its distance. One may be chance; the second quickest counts.
     pub(super) fn learn_from_reaction(&mut self, from: usize) {
         // A handshake that took so long may have lost a SYN.
-        if !self.midway && self.tap_rtt[from].is_none_or(|known| known < handshake::LOST_AFTER) {
+        if self.shown[from] && self.tap_rtt[from].is_none_or(|known| known < handshake::LOST_AFTER) {
             return;
         }
         let (Some(spoke), Some(peer_spoke)) = (self.last_packet[from], self.last_packet[1 - from]) else {
@@ -93,7 +93,7 @@ impl Connection {
     /// Whether this end was only ever seen to acknowledge with data of its own, and no handshake shows how far away it is: it is at most
     /// as far as its quickest answer says, and that may have waited for the next question or for a program.
     pub(super) fn is_bound(&self, end: usize) -> bool {
-        self.midway && self.flows[1 - end].acked_bare == 0
+        !self.shown[end] && self.flows[1 - end].acked_bare == 0
     }
 
     /// Whether what ends here took longer than this connection knows a reason for, and others between these hosts may know one.
@@ -119,9 +119,9 @@ impl Connection {
         }
     }
 
-    /// How far away an end can be at most, from what else is known than its acknowledgements, where the handshake is not in the capture.
+    /// How far away an end can be at most, from what else is known than its acknowledgements, where no handshake shows it.
     pub(super) fn distance_max(&self, end: usize) -> Duration {
-        if !self.midway {
+        if self.shown[end] {
             return Duration::MAX;
         }
         if self.is_on_one_host() {
@@ -149,7 +149,11 @@ impl Connection {
             setup.done = true;
         }
         let peer = self.tap_rtt(from);
-        if let Some(rtt) = self.flows[to].on_ack(segment, window, mss, peer) {
+        let answers_at_once = self.answers_at_once(segment, from);
+        let rtt = self.flows[to].on_ack(segment, window, mss, peer);
+        let rtt = if answers_at_once { rtt.or_else(|| self.answered_copy(segment, from)) } else { rtt };
+        self.shown[from] |= answers_at_once && rtt.is_some();
+        if let Some(rtt) = rtt {
             // The first of all that comes with data or FIN may have waited for these: the handshake's own may be missing.
             let waited = rtt >= DISTANCE_MAX && segment.seq_len() > 0;
             if self.tap_rtt[from].is_some() || !waited {
@@ -167,6 +171,28 @@ impl Connection {
         }
     }
 
+    /// Whether it is a packet of the handshake that hosts answer with at once: a SYN-ACK, or the client's bare acknowledgement of that. Where
+    /// this is missing from the capture, the next packet that acknowledges the SYN-ACK may have waited for a program or a timer.
+    fn answers_at_once(&self, segment: &Segment, from: usize) -> bool {
+        let next = |end: usize, seq| self.flows[end].first == Some(seq);
+        !self.midway
+            && !self.shown[from]
+            && if from == SERVER {
+                segment.flags.syn()
+            } else {
+                segment.seq_len() == 0 && next(CLIENT, segment.seq) && next(SERVER, segment.ack)
+            }
+    }
+
+    /// How long ago the copy of a SYN or SYN-ACK passed that this answers, where time stamps tell (RFC 7323, 3.2).
+    #[cold]
+    fn answered_copy(&self, segment: &Segment, from: usize) -> Option<Duration> {
+        let setup = self.setup.as_ref()?;
+        let echoed = segment.options.timestamps.map(|stamps| stamps.ecr);
+        let answered = if from == SERVER { setup.answered } else { setup.answered_by(echoed?) };
+        answered.map(|at| self.now - at)
+    }
+
     /// An acknowledgement from this end shows a round trip between it and the capture.
     #[inline]
     pub(super) fn on_round_trip(&mut self, rtt: Duration, from: usize) {
@@ -178,7 +204,7 @@ impl Connection {
         let rtt = if waited <= rtt.times(3).divided_by(4) { rtt - waited } else { rtt };
         // Without a handshake the first thing to acknowledge may be anybody's next request, minutes later. Whoever waits
         // for longer than this has sent again (RFC 6298, 2.1).
-        if self.midway && rtt >= DISTANCE_MAX {
+        if !self.shown[from] && rtt >= DISTANCE_MAX {
             return;
         }
         // An end that is seen to answer within `rtt` is at most that far away.

@@ -243,7 +243,13 @@ impl Connection {
         let stood = [CLIENT, SERVER].map(|end| round_trip::of_path(&self.pair(), end, side).1);
         let server = handshake::round_trip(setup, self.tap_rtt(SERVER), self.reactions[SERVER][0]);
         let server = self.path_memory.min(SERVER).map_or(server, |known| known.min(server));
-        handshake::bill(setup, self.tap_rtt(CLIENT), server, stood.into_iter().flatten(), &mut account);
+        handshake::bill(
+            setup,
+            round_trip::to_client(&self.pair()),
+            server,
+            stood.into_iter().flatten(),
+            &mut account,
+        );
         if setup.is_last_answered() && self.is_beside(SERVER) {
             account.revise(Revision::Dropped { by: Side::Server, form: accepting::FORM }); // all had arrived
         }

@@ -76,6 +76,8 @@ pub(crate) struct Connection {
     pub assumed: bool,
     /// The capture does not have the connection's first packet.
     midway: bool,
+    /// The handshake has shown how far away each end is: it answered at once.
+    shown: [bool; 2],
     /// The capture's clock is finer than milliseconds.
     fine: bool,
     pub flows: [Flow; 2],
@@ -141,6 +143,7 @@ impl Connection {
             packed_ends: PackedEnds::of(ends),
             assumed: !first.flags.syn(),
             midway: !first.flags.syn() || first.flags.ack(),
+            shown: [false; 2],
             fine: false,
             ttl: [0; 2],
             flows: [Flow::new(Side::Client), Flow::new(Side::Server)],
@@ -216,7 +219,7 @@ impl Connection {
         self.roles = Roles::default();
         self.answers = Answers::default();
         self.path_memory = PathMemory::default();
-        (self.fine, self.unpaired, self.setup_billed) = (false, false, false);
+        (self.fine, self.unpaired, self.setup_billed, self.shown) = (false, false, false, [false; 2]);
         (self.doubled, self.damaged, self.closed, self.calm) = (false, [false; 2], false, false);
         (self.ttl, self.scales) = ([0; 2], [0; 2]);
         self.tap_rtt = [None; 2];
@@ -281,7 +284,7 @@ impl Connection {
     }
 
     fn set_tap_rtt(&mut self, end: usize, rtt: Duration) {
-        if self.midway && self.tap_rtt[end].is_none() {
+        if !self.shown[end] && self.tap_rtt[end].is_none() {
             // Until now it was taken to know at once what passed.
             self.tap_rtt_since[end] = self.now;
             self.models[end].rounds = Rounds::default();
@@ -291,7 +294,7 @@ impl Connection {
 
     /// Whether what an end knows now passed before anything had shown how far away it is.
     fn far_unknown(&self, end: usize) -> bool {
-        self.tap_rtt[end].is_none_or(|rtt| self.midway && self.now - rtt <= self.tap_rtt_since[end])
+        self.tap_rtt[end].is_none_or(|rtt| !self.shown[end] && self.now - rtt <= self.tap_rtt_since[end])
     }
 
     pub(crate) fn rtt_min(&self) -> Option<Duration> {

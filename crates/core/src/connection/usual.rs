@@ -48,7 +48,7 @@ impl Connection {
     }
 
     fn is_calm(&self) -> bool {
-        !self.midway
+        self.shown == [true; 2]
             && self.fine
             && !self.closed
             && !self.unpaired

@@ -22,6 +22,8 @@ pub(crate) struct Setup {
     pub first_syn_ack: Option<Instant>,
     pub last_syn_ack: Option<(Instant, u64)>,
     pub syn_ack_count: u32,
+    /// The last two, and what their time stamps say.
+    syn_ack_stamps: [Option<(Instant, u32)>; 2],
     /// The SYN that the SYN-ACK echoes, where time stamps tell.
     pub answered: Option<Instant>,
     /// What the SYN carried, until that is answered.
@@ -43,6 +45,7 @@ impl Setup {
             first_syn_ack: None,
             last_syn_ack: None,
             syn_ack_count: 0,
+            syn_ack_stamps: [None; 2],
             answered: None,
             early: None,
             is_fast: false,
@@ -69,12 +72,19 @@ impl Setup {
         }
         self.first_syn_ack.get_or_insert(syn_ack.at);
         self.last_syn_ack = Some((syn_ack.at, syn_ack.packet));
+        let stamp = syn_ack.options.timestamps.map(|stamps| (syn_ack.at, stamps.val));
+        self.syn_ack_stamps = [self.syn_ack_stamps[1], stamp];
         self.syn_ack_count = self.syn_ack_count.saturating_add(1);
         if let Some(stamps) = syn_ack.options.timestamps
             && self.answered.is_none()
         {
             self.answered = self.syns.iter().find(|(_, val)| *val == stamps.ecr).map(|(at, _)| *at);
         }
+    }
+
+    /// When the SYN-ACK passed that has this time stamp.
+    pub(crate) fn answered_by(&self, echoed: u32) -> Option<Instant> {
+        self.syn_ack_stamps.iter().flatten().find(|(_, val)| *val == echoed).map(|(at, _)| *at)
     }
 
     /// Whether of several SYNs the last one alone was answered.

@@ -44,10 +44,10 @@ fn bill_syns(setup: &Setup, account: &mut Account) {
 }
 
 /// Draws up the bill: from the first SYN until the SYN-ACK reaches the client. `client` and `server` are the round
-/// trips between the capture and the ends, of which queues took what `stood`.
+/// trips between the capture and the ends, of which queues took what `stood`; how far away the client is may be no more than likely.
 pub(crate) fn bill(
     setup: &Setup,
-    client: Duration,
+    (client, sure_of_client): (Duration, Confidence),
     server: Duration,
     stood: impl Iterator<Item = Charge>,
     account: &mut Account,
@@ -81,7 +81,7 @@ pub(crate) fn bill(
     for charge in stood {
         split.take(charge.evidence(setup.first_syn.1, syn_ack));
     }
-    let handshake = Charge::new(Cause::Handshake, Side::Client, Duration::ZERO, Confidence::Certain)
+    let handshake = Charge::new(Cause::Handshake, Side::Client, Duration::ZERO, sure_of_client)
         .evidence(setup.first_syn.1, syn_ack);
     account.charge_split(&split.rest(handshake));
 }

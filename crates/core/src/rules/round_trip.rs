@@ -5,7 +5,7 @@
 //! Refuted by: a longer way that never varies: it is another way (another host behind the same address).
 //! Source: arithmetic; timers of delayed acknowledgements that look like a round trip: TCP_DELACK_MIN and TCP_DELACK_MAX,
 //! include/net/tcp.h, Linux 6.12.
-//! Seen from: both ends; without the handshake an end may be nearer than its quickest answer says.
+//! Seen from: both ends; an end of which no packet of the handshake is in the capture may be nearer than its quickest answer says.
 
 use tcpwhy_wire::Duration;
 
@@ -25,8 +25,8 @@ const QUEUE_SHARE: i64 = 4;
 /// during this whole connection, where other connections between the same hosts have seen it shorter.
 pub(crate) fn of_path(pair: &Pair<'_>, end: usize, sender: Side) -> (Charge, Option<Charge>) {
     let tap_rtt = pair.tap_rtt[end];
-    // Without the handshake an end may be nearer than its quickest answer says, and is if it never answers without data.
-    let sure = if !pair.midway {
+    // Where no packet of the handshake shows it, an end may be nearer than its quickest answer says, and is if it never answers without data.
+    let sure = if pair.shown[end] {
         Confidence::Certain
     } else if pair.bound[end] || is_timers(tap_rtt) {
         Confidence::Possible
@@ -60,8 +60,7 @@ pub(crate) fn charge_way_back(
     let before = account.total();
     let ends = if kind == Kind::OneWay { CLIENT..=SERVER } else { 1 - speaker..=1 - speaker };
     for end in ends {
-        // What is known from above only may be the next question's pause, or a timer: nobody waited for that.
-        if pair.bound[end] || pair.midway && is_timers(pair.tap_rtt[end]) {
+        if is_unknown(pair, end) {
             continue;
         }
         let (path, stood) = of_path(pair, end, side(speaker));
@@ -71,6 +70,20 @@ pub(crate) fn charge_way_back(
         }
     }
     account.total() - before
+}
+
+/// What is known from above only may be the next question's pause, or a timer: nobody waited for that.
+fn is_unknown(pair: &Pair<'_>, end: usize) -> bool {
+    pair.bound[end] || !pair.shown[end] && is_timers(pair.tap_rtt[end])
+}
+
+/// The way back to a client that waits for the handshake's end, and how sure that is.
+pub(crate) fn to_client(pair: &Pair<'_>) -> (Duration, Confidence) {
+    if is_unknown(pair, CLIENT) {
+        return (Duration::ZERO, Confidence::Certain); // nothing of it is billed
+    }
+    let sure = if pair.shown[CLIENT] { Confidence::Certain } else { Confidence::Likely };
+    (pair.tap_rtt[CLIENT], sure)
 }
 
 /// Whether a round trip is as long as a timer of delayed acknowledgements and its tick: 40 and 200 ms (TCP_DELACK_MIN and TCP_DELACK_MAX,

@@ -176,7 +176,7 @@ fn own_time(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration, beh
     let confidence = match (missed || varied, near && !or_cork) {
         (true, _) => Confidence::Possible,
         // Without the handshake nothing tells whether whoever acknowledges is as far away as whoever answers (`proxy`).
-        (false, true) if pair.midway => Confidence::Likely,
+        (false, true) if !pair.shown[server] => Confidence::Likely,
         (false, true) => Confidence::Certain,
         (false, false) => Confidence::Likely,
     };

@@ -75,6 +75,44 @@ fn the_pause_before_the_next_poll_is_no_way_back() {
     }
 }
 
+/// The client's third packet is not in the capture, and its polls are the first to acknowledge what the server sent: how long it paused is
+/// no way, and nobody waited for that. Where the packet is there, it tells how far away the client is.
+#[test]
+fn a_poll_in_the_place_of_the_third_packet_is_no_way_back() {
+    for (third, timestamps) in [("unseen", true), ("unseen", false), ("", true), ("", false)] {
+        let text = format!("@0 C syn\n +0 S syn\n +0 C ack {third}") + &"\n +161 C 100\n +5 S 200".repeat(6);
+        let polls = log(text).rtt(ms(20));
+        let polls = if timestamps { polls } else { polls.without_timestamps() };
+        for end in End::BOTH {
+            let seen = polls.seen_at(end);
+            let setup = if end == End::Server && !third.is_empty() { ms(0) } else { ms(20) };
+            assert_eq!(seen.setup().exchange.elapsed, setup, "{third}: {seen}");
+            for n in 1..=6 {
+                assert!(seen.exchange(n).exchange.elapsed <= ms(26), "{third}: {seen}");
+                let server = seen.exchange(n).ns(Cause::ServerThink, Server);
+                assert!(server >= ms(4.9) && server <= ms(5.1), "{third}: {seen}");
+            }
+        }
+    }
+}
+
+/// The third packet is missing, and the client holds each acknowledgement back for 161 ms: that is longer than a prompt one takes, and
+/// no way of 161 ms is certain. A bare acknowledgement at once shows it.
+#[test]
+fn a_held_back_acknowledgement_in_the_place_of_the_third_packet_is_likely_at_most() {
+    let held = "@0 C syn\n +0 S syn\n +0 C ack unseen\n +161 S 50\n +161 C ack\n".to_owned()
+        + &"+700 C 100\n +5 S 200\n +161 C ack\n".repeat(6);
+    for timestamps in [true, false] {
+        let held = if timestamps { log(held.clone()) } else { log(held.clone()).without_timestamps() };
+        let seen = held.rtt(ms(2)).seen_at(End::Server);
+        for exchange in &seen.connection().exchanges {
+            let path = [Cause::RoundTrip, Cause::Handshake]
+                .map(|cause| (of(exchange, cause), sure_of(exchange, cause)));
+            assert!(path.iter().all(|(ns, sure)| *ns <= ms(3) || *sure <= Confidence::Likely), "{seen}");
+        }
+    }
+}
+
 /// A client of which only its timer's acknowledgements are seen: 40 ms, or a way of 40 ms.
 #[test]
 fn a_way_as_long_as_a_timer_is_no_more_than_possible() {
