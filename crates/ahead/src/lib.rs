@@ -13,8 +13,10 @@ const LINE: usize = 64;
 #[inline]
 pub fn fetch<T>(item: &T) {
     let first = std::ptr::from_ref(item).cast::<i8>();
-    for at in (0..size_of::<T>()).step_by(LINE) {
+    let mut at = 0;
+    while at < size_of::<T>() {
         fetch_line(first.wrapping_add(at));
+        at += LINE;
     }
 }
 
@@ -22,8 +24,10 @@ pub fn fetch<T>(item: &T) {
 #[inline]
 pub fn fetch_bytes(bytes: &[u8], from: usize, len: usize) {
     if let Some(ahead) = bytes.get(from..from.saturating_add(len)) {
-        for at in (0..ahead.len()).step_by(LINE) {
+        let mut at = 0;
+        while at < ahead.len() {
             fetch_line(ahead.as_ptr().wrapping_add(at).cast());
+            at += LINE;
         }
     }
 }

@@ -18,6 +18,7 @@ const DISTANCE_MAX: Duration = Duration::from_secs(1);
 impl Connection {
     /// What an end echoes bounds its distance, whether a handshake has shown that or not. Without ACK it echoes nothing
     /// (RFC 7323, 3.2): a SYN may come again behind the SYN-ACK.
+    #[inline]
     pub(super) fn learn_from_echo(&mut self, stamps: Timestamps, from: usize, echoes: bool) {
         self.echoes[from].on_stamp(stamps.val, self.now);
         if !echoes {
@@ -27,15 +28,21 @@ impl Connection {
         else {
             return;
         };
+        if self.tap_rtt[from].is_none_or(|known| bound < known) {
+            self.take_bound(bound, from);
+        }
+    }
+
+    /// An end is nearer than was known.
+    #[inline(never)]
+    fn take_bound(&mut self, bound: Duration, from: usize) {
         let known = self.tap_rtt[from];
-        if known.is_none_or(|known| bound < known) {
-            self.set_tap_rtt(from, bound);
-            if !self.shown[from] {
-                self.models[from].forget_pauses();
-            }
-            if known.is_some_and(|known| known - bound >= HELD_BACK_MIN) {
-                self.was_held_back(1 - from);
-            }
+        self.set_tap_rtt(from, bound);
+        if !self.shown[from] {
+            self.models[from].forget_pauses();
+        }
+        if known.is_some_and(|known| known - bound >= HELD_BACK_MIN) {
+            self.was_held_back(1 - from);
         }
     }
 
@@ -72,6 +79,7 @@ impl Connection {
         let second = *second;
         if let Some(known) = self.tap_rtt[from].filter(|known| second < *known) {
             self.tap_rtt[from] = Some(second.min(self.distance_max(from)));
+            self.path_memory.news |= self.tap_rtt[from] != Some(known);
             self.models[from].forget_pauses();
             if known - second >= HELD_BACK_MIN {
                 self.was_held_back(1 - from);
@@ -199,9 +207,10 @@ impl Connection {
         // What the acknowledgement itself waited on its way here is no part of the path's round trip. A clock that says
         // that it waited for nearly all of it says something else.
         let shown = rtt;
-        let waited =
-            self.flows[from].queued_on_way.filter(|queued| *queued >= QUEUED_MIN).unwrap_or_default();
-        let rtt = if waited <= rtt.times(3).divided_by(4) { rtt - waited } else { rtt };
+        let rtt = match self.flows[from].queued_on_way {
+            Some(waited) if waited >= QUEUED_MIN && waited <= rtt.times(3).divided_by(4) => rtt - waited,
+            _ => rtt,
+        };
         // Without a handshake the first thing to acknowledge may be anybody's next request, minutes later. Whoever waits
         // for longer than this has sent again (RFC 6298, 2.1).
         if !self.shown[from] && rtt >= DISTANCE_MAX {
@@ -211,7 +220,9 @@ impl Connection {
         let to = 1 - from;
         let known = self.tap_rtt[from];
         let least = known.map_or(rtt, |known| known.min(rtt));
-        self.set_tap_rtt(from, least);
+        if !self.shown[from] || known != Some(least) {
+            self.set_tap_rtt(from, least);
+        }
         if known.is_some() {
             self.flows[from].bound_late(shown - least);
             if let Some(open) = self.open.as_deref_mut().filter(|open| open.initiator == from) {

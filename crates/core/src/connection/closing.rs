@@ -4,7 +4,6 @@ use tcpwhy_wire::{Duration, Segment};
 
 use super::roles::Parked;
 use super::{Connection, accepting};
-use crate::bill::account::Account;
 use crate::bill::exchange::Open;
 use crate::bill::line::LineView;
 use crate::bill::revise::Revision;
@@ -235,11 +234,11 @@ impl Connection {
         self.setup_billed = true;
         self.next_n = self.next_n.max(1);
         let Some(last) = setup.last().filter(|_| !setup.is_fast) else { return };
-        let mut account = Account::default();
         let side = self.flows[CLIENT].side;
         if setup.is_given_up() {
             return;
         }
+        let mut account = std::mem::take(&mut ledger.scratch);
         let stood = [CLIENT, SERVER].map(|end| round_trip::of_path(&self.pair(), end, side).1);
         let server = handshake::round_trip(setup, self.tap_rtt(SERVER), self.reactions[SERVER][0]);
         let server = self.path_memory.min(SERVER).map_or(server, |known| known.min(server));
@@ -256,5 +255,7 @@ impl Connection {
         let meta =
             Closed { start: setup.first_syn.0, packets: [setup.first_syn.1, last], ..self.closed(ledger) };
         ledger.close(&meta, account.bill());
+        account.clear();
+        ledger.scratch = account;
     }
 }

@@ -64,13 +64,8 @@ impl Connection {
             return not_captured;
         }
         // A SYN opens its direction before data can have a place in that.
-        let bare;
-        let segment = if segment.flags.syn() {
-            bare = self.take_syn(segment, from, ledger);
-            &bare
-        } else {
-            segment
-        };
+        let bare = self.take_syn(segment, from, ledger);
+        let segment = bare.as_ref().unwrap_or(segment);
         // Its acknowledgement before its data: what it acknowledges had come before its sender wrote.
         if segment.flags.ack() {
             self.on_ack(segment, from);
@@ -150,16 +145,21 @@ impl Connection {
         self.closed = true;
     }
 
-    /// Takes a SYN, and the data that it may carry (RFC 7413). Returns the SYN without them.
+    /// Takes a SYN, and the data that it may carry (RFC 7413). Returns the SYN without them, if it has any.
     #[inline]
-    fn take_syn(&mut self, segment: &Segment, from: usize, ledger: &mut Ledger) -> Segment {
+    fn take_syn(&mut self, segment: &Segment, from: usize, ledger: &mut Ledger) -> Option<Segment> {
+        if !segment.flags.syn() {
+            return None;
+        }
         self.answer_syn_data(segment, from, ledger);
+        if segment.payload_len == 0 {
+            self.on_syn(segment, from);
+            return None;
+        }
         let bare = Segment { payload_len: 0, ..*segment };
         self.on_syn(&bare, from);
-        if segment.payload_len > 0 {
-            self.keep_syn_data(segment, from);
-        }
-        bare
+        self.keep_syn_data(segment, from);
+        Some(bare)
     }
 
     /// Takes a data segment, step by step.

@@ -259,7 +259,7 @@ impl Connection {
     /// Counts the bytes that it takes besides its own, now and then. Returns what there were before, if it has.
     #[inline]
     pub(crate) fn count_heap(&mut self, marks: &[Mark]) -> Option<usize> {
-        let now = self.packets.is_multiple_of(16) || self.packets < 16 && self.packets.is_power_of_two();
+        let now = self.packets.is_multiple_of(16) || self.packets.is_power_of_two();
         (now || marks.len() > 1).then(|| self.count_all_heap())
     }
 
@@ -289,7 +289,9 @@ impl Connection {
             self.tap_rtt_since[end] = self.now;
             self.models[end].rounds = Rounds::default();
         }
-        self.tap_rtt[end] = Some(rtt.min(self.distance_max(end)));
+        let rtt = Some(rtt.min(self.distance_max(end)));
+        self.path_memory.news |= self.tap_rtt[end] != rtt;
+        self.tap_rtt[end] = rtt;
     }
 
     /// Whether what an end knows now passed before anything had shown how far away it is.

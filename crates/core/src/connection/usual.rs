@@ -21,7 +21,7 @@ use crate::rules::{cork, drain, late_start, round_trip, server_think};
 use crate::tally::closed::Closed;
 use crate::tally::ledger::Ledger;
 use crate::words::cause::Cause;
-use crate::words::limits::{BESIDE, BURST_GAP, HELD_BACK_MIN, NEAR_MAX, QUEUED_MIN};
+use crate::words::limits::{BESIDE, BURST_GAP, HELD_BACK_MIN, NEAR_MAX, QUEUED_MIN, RTO_MIN};
 use crate::words::mark::Mark;
 use crate::words::report::{Confidence, Kind, Pairing};
 
@@ -64,7 +64,8 @@ impl Connection {
             && self.flows.iter().all(super::Flow::is_calm)
     }
 
-    /// Takes a usual segment. Returns whether it is one: if not, nothing has changed.
+    /// Takes a segment that is usual by itself (`Packed::is_usual`). Returns whether it is on this connection, too: if not, nothing has
+    /// changed.
     #[inline]
     pub(crate) fn on_usual(
         &mut self,
@@ -74,11 +75,12 @@ impl Connection {
         ledger: &mut Ledger,
     ) -> bool {
         let from = from & 1; // so that the compiler sees that there are two of everything
-        if !self.is_usual(segment, from) {
+        let acknowledges = self.flows[1 - from].is_acknowledging(segment);
+        if !self.is_usual(segment, from, acknowledges) {
             return false;
         }
         self.on_usual_packet(segment, from);
-        self.on_usual_ack(segment, from);
+        self.on_usual_ack(segment, from, acknowledges);
         if segment.payload_len == 0 {
             self.flows[from].on_usual_pure(segment.at);
         } else {
@@ -146,15 +148,14 @@ impl Connection {
 
     /// Whether it is the next one of its direction on a quiet connection, and acknowledges what was sent or nothing new.
     #[inline]
-    fn is_usual(&self, segment: &Packed, from: usize) -> bool {
+    fn is_usual(&self, segment: &Packed, from: usize, acknowledges: bool) -> bool {
         let (flow, peer) = (&self.flows[from], &self.flows[1 - from]);
         self.calm
             && segment.at >= self.now
-            && segment.is_usual()
             // A single byte may probe a window, and leaves what comes next as it was: a copy of it would look new.
             && segment.payload_len != 1
             && flow.expects(segment)
-            && (peer.is_acknowledging(segment) || peer.is_repeated(segment, self.usual_window(segment, from)))
+            && (acknowledges || peer.is_repeated(segment, self.usual_window(segment, from)))
     }
 
     /// What its data is, once the acknowledgement that it carries has been taken.
@@ -260,9 +261,9 @@ impl Connection {
     }
 
     #[inline]
-    fn on_usual_ack(&mut self, segment: &Packed, from: usize) {
+    fn on_usual_ack(&mut self, segment: &Packed, from: usize, acknowledges: bool) {
         let to = 1 - from;
-        if self.flows[to].is_acknowledging(segment) {
+        if acknowledges {
             let window = self.usual_window(segment, from);
             let (mss, peer) = (self.sizes[to], self.tap_rtt(from));
             if let Some(rtt) = self.flows[to].on_usual_ack(segment, window, mss, peer) {
@@ -284,7 +285,8 @@ impl Connection {
         } else {
             let silent = flow.last_data.as_ref().map_or(Duration::ZERO, |last| segment.at - last.at);
             let rto = flow.rto.rto();
-            if silent > rounds::idle_min(rto) {
+            // No timer is shorter: most silences are not compared with this one's.
+            if silent > RTO_MIN && silent > rounds::idle_min(rto) {
                 self.models[from].rounds.on_idle(silent, rto, mss);
                 self.models[from].may_be_restarted = true;
             }

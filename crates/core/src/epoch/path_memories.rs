@@ -53,7 +53,6 @@ impl PathMemories {
 
     /// What one connection learns about the path to its hosts holds for all connections between them.
     pub(crate) fn share(&mut self, connection: &mut Connection) {
-        connection.path_memory.news = false;
         let hosts = (connection.ends[CLIENT].addr, connection.ends[SERVER].addr);
         let older = &mut self.older;
         let known = self.younger.entry(hosts).or_insert_with(|| older.remove(&hosts).unwrap_or_default());
@@ -62,5 +61,6 @@ impl PathMemories {
         }
         known.share(&mut connection.path_memory, connection.tap_rtt, connection.now);
         connection.take_shorter_path();
+        connection.path_memory.news = false; // what it was told just now is none
     }
 }

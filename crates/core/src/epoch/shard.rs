@@ -184,15 +184,17 @@ impl Shard {
     /// changed. Neither the second sighting of a packet nor one behind a long silence is usual.
     #[inline]
     fn on_usual(&mut self, packed: &Packed, marks: &[Mark], slot: Slot) -> bool {
+        if !packed.is_usual() {
+            return false;
+        }
         let connection = self.connections.get_mut(slot);
         if connection.id == 0 || packed.at - connection.now > IDLE_MAX {
             return false;
         }
         let Some(from) = connection.packed_ends.and_then(|ends| packed.sender(ends)) else { return false };
-        if packed.is_usual() && packed.payload_len > 0 && connection.wants_news(packed.at, from) {
+        if packed.payload_len > 0 && connection.wants_news(packed.at, from) {
             self.path_memories.share(connection);
         }
-        let before = connection.tap_rtt;
         self.ledger.packet = packed.packet;
         let usual = if self.checked {
             connection.on_usual_checked(packed, marks, from, &mut self.ledger)
@@ -206,7 +208,7 @@ impl Shard {
         if let Some(before) = connection.count_heap(marks) {
             self.heap = self.heap - before + connection.heap;
         }
-        if connection.tap_rtt != before || connection.path_memory.news {
+        if connection.path_memory.news {
             self.path_memories.share(connection);
         }
         if connection.is_finished() {
@@ -231,12 +233,11 @@ impl Shard {
             self.path_memories.share(connection);
         }
         connection.duplicates = Some(DuplicateFilter::of(segment, from));
-        let before = connection.tap_rtt;
         let not_captured = connection.on_segment(segment, marks, from, &mut self.ledger);
         if let Some(before) = connection.count_heap_often(marks) {
             self.heap = self.heap - before + connection.heap;
         }
-        if connection.tap_rtt != before || connection.path_memory.news {
+        if connection.path_memory.news {
             self.path_memories.share(connection);
         }
         if connection.is_finished() {

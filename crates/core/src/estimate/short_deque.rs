@@ -136,6 +136,18 @@ impl<T: Copy + Default> ShortDeque<T> {
         Some(item)
     }
 
+    /// Takes out what is alone here if `is_due` says so.
+    #[inline]
+    pub(crate) fn pop_lone_if(&mut self, is_due: impl Fn(&T) -> bool) -> Option<T> {
+        // More than two have memory of their own, and nothing is in `near` then.
+        let item = self.near[self.held.place(0)];
+        if self.held.count() != 1 || !is_due(&item) {
+            return None;
+        }
+        self.held = self.held.without_oldest();
+        Some(item)
+    }
+
     /// Drops the newest.
     pub(crate) fn pop_back(&mut self) {
         match &mut self.far {

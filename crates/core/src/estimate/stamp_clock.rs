@@ -143,8 +143,14 @@ impl StampClock {
     /// A packet that its sender stamped `val` passed at `at`. Returns how much longer than the fastest recent one it
     /// was on its way, where that can be told; short of the truth by a tick at most. One that `overtook` others, as far as
     /// its sequence number shows, is no measure for these.
-    #[inline]
     pub(crate) fn on_packet(&mut self, at: Instant, val: u32, overtook: bool) -> Option<Duration> {
+        self.on_usual_packet(at, val, overtook)
+    }
+
+    /// The same where most packets pass.
+    #[expect(clippy::inline_always, reason = "its caller is large, and each segment passes it")]
+    #[inline(always)]
+    pub(crate) fn on_usual_packet(&mut self, at: Instant, val: u32, overtook: bool) -> Option<Duration> {
         if let Some((passed, difference)) = self.goes_on(at, val) {
             self.begin_stamp(at, val);
             self.last = at;

@@ -20,6 +20,7 @@ pub(crate) struct EchoProbe {
 
 impl EchoProbe {
     /// A packet with this stamp passed on its way to the other end.
+    #[inline]
     pub(crate) fn on_stamp(&mut self, val: u32, now: Instant) {
         let first = self.last.is_none_or(|last| (val.wrapping_sub(last) as i32) > 0);
         if first {
@@ -36,6 +37,7 @@ impl EchoProbe {
     /// The other end echoes this stamp. Where it is the awaited one or a later one, gives a bound from above of the
     /// round trip between the capture and that end; not from the first echo where none is `known`, because that may be
     /// of a write a while later.
+    #[inline]
     pub(crate) fn on_echo(&mut self, ecr: u32, now: Instant, known: bool) -> Option<Duration> {
         let (val, at) = self.awaited?;
         if (ecr.wrapping_sub(val) as i32) < 0 {

@@ -234,12 +234,6 @@ pub(crate) struct Piece<'a> {
 }
 
 impl Piece<'_> {
-    /// What the endpoints of each are mixed to.
-    #[inline]
-    pub(crate) fn hashes(&self) -> impl Iterator<Item = u32> {
-        self.packed.iter().map(|packed| packed.hash)
-    }
-
     #[inline]
     pub(crate) fn packed(&self) -> &[Packed] {
         self.packed
@@ -379,7 +373,7 @@ mod tests {
             assert_eq!(packed.len(), segments.len());
             let (mut given, mut shown) = (Vec::new(), 0);
             for piece in packed.pieces(3) {
-                assert_eq!(piece.hashes().next(), Some(given.len() as u32));
+                assert_eq!(piece.packed()[0].hash, given.len() as u32);
                 for packed in piece.packed() {
                     assert_eq!(packed.hash as usize, given.len());
                     piece.with(packed, |segment, at| {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tcpwhy_wire::{Duration, Endpoint};
 
+use crate::bill::account::Account;
 use crate::bill::line::{Bill, LineView};
 
 use crate::tally::closed::Closed;
@@ -166,6 +167,8 @@ pub(crate) struct Ledger {
     thinned: u32,
     kept: Kept,
     spare: Spare,
+    /// For a bill that is drawn up at once; nothing in between.
+    pub scratch: Account,
     connections: ByNumber<ConnectionTotals>,
     /// Of those that have no number yet, by their first packets.
     unnumbered: BTreeMap<u64, ConnectionTotals>,
@@ -194,6 +197,7 @@ impl Ledger {
             level: 0,
             thinned: 0,
             kept: Kept::default(),
+            scratch: Account::default(),
             spare: Spare::default(),
             connections: ByNumber::default(),
             unnumbered: BTreeMap::new(),

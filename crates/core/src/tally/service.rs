@@ -140,8 +140,9 @@ impl Services {
                 self.tallied.values += 1;
                 self.tallied.causes |= 1 << (line.cause() as u32 % u64::BITS);
                 self.tallied.octaves |= 1 << Spread::octave(line.ns());
-                let unnumbered = service.hit(closed, elapsed, line);
-                self.unnumbered.extend(unnumbered.map(|place| (closed.service.slot, place)));
+                if let Some(place) = service.hit(closed, elapsed, line) {
+                    self.unnumbered.push((closed.service.slot, place));
+                }
             }
         }
     }
@@ -260,16 +261,21 @@ impl Services {
 
 impl Service {
     /// The index of a cause in `found`.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "it is a look at a table, nearly always")]
+    #[inline(always)]
     fn place(&mut self, cause: Cause, side: Side) -> u8 {
-        let place = &mut self.place[cause as usize * 4 + side as usize];
-        if *place == 0 {
-            // Most servers have one or two.
-            self.found.reserve_exact(usize::from(self.found.len() < 4));
-            self.found.push(Found::new(cause, side));
-            *place = self.found.len() as u8;
-        }
-        *place - 1
+        let place = self.place[cause as usize * 4 + side as usize];
+        if place == 0 { self.begin(cause, side) } else { place - 1 }
+    }
+
+    #[cold]
+    fn begin(&mut self, cause: Cause, side: Side) -> u8 {
+        // Most servers have one or two.
+        self.found.reserve_exact(usize::from(self.found.len() < 4));
+        self.found.push(Found::new(cause, side));
+        let place = self.found.len() as u8;
+        self.place[cause as usize * 4 + side as usize] = place;
+        place - 1
     }
 
     const fn new(endpoint: Endpoint, generation: u32) -> Self {

@@ -68,8 +68,12 @@ impl Pcap {
         let Some(header) = buf.first_chunk::<RECORD_HEADER_LEN>() else {
             return self.short(buf, at_eof, offset, self.record_header_len);
         };
-        let field = |i: usize| self.order.u32([header[i], header[i + 1], header[i + 2], header[i + 3]]);
-        let (seconds, ticks, captured, original) = (field(0), field(4), field(8), field(12));
+        let field = |i: usize| u32::from_le_bytes([header[i], header[i + 1], header[i + 2], header[i + 3]]);
+        let mut fields = [field(0), field(4), field(8), field(12)];
+        if self.order == Order::Big {
+            fields = fields.map(u32::swap_bytes);
+        }
+        let [seconds, ticks, captured, original] = fields;
         if captured > MAX_PACKET_LEN {
             return self.stop(0, Damage { offset, what: DamageKind::RecordTooLong(captured) });
         }

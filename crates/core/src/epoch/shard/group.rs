@@ -13,9 +13,13 @@ const AHEAD: usize = 16;
 /// Segments whose turn comes soon: where their connections most likely are, and which of these were fetched for them.
 struct Ahead<'a> {
     piece: Piece<'a>,
-    slots: [Option<Slot>; AHEAD],
-    fetched: [bool; AHEAD],
+    slots: [Slot; AHEAD],
+    /// A bit for each.
+    fetched: u16,
 }
+
+/// None was there.
+const NOWHERE: Slot = FINISHED;
 
 impl Shard {
     /// Works on segments between the same hosts, or a few of them. While one piece is worked on, what the two behind it need is on its
@@ -37,9 +41,9 @@ impl Shard {
         let piece = &ahead.piece;
         for (packed, slot) in piece.packed().iter().zip(ahead.slots) {
             // One that has begun since then was not there to be fetched.
-            let slot = slot.or_else(|| self.table.find(packed.hash, |slot| slot < FINISHED));
+            let slot = if slot == NOWHERE { self.find_open(packed.hash) } else { slot };
             let marks = piece.marks(packed);
-            if !slot.is_some_and(|slot| self.on_usual(packed, marks, slot)) {
+            if slot == NOWHERE || !self.on_usual(packed, marks, slot) {
                 piece.with(packed, |segment, clock| self.on_segment(segment, marks, packed.hash, clock));
             }
         }
@@ -48,30 +52,36 @@ impl Shard {
     /// Finds the connections that segments most likely belong to, and has those fetched that the epoch has not had yet.
     #[inline]
     fn fetch_connections<'a>(&mut self, piece: Piece<'a>) -> Ahead<'a> {
-        let mut ahead = Ahead { piece, slots: [None; AHEAD], fetched: [false; AHEAD] };
-        let mut last = (0, None);
-        for (n, hash) in piece.hashes().enumerate() {
-            if last.0 != hash || last.1.is_none() {
-                last = (hash, self.table.find(hash, |slot| slot < FINISHED));
-                if let Some(slot) = last.1
-                    && self.fetched.mark(slot)
-                {
+        let mut ahead = Ahead { piece, slots: [NOWHERE; AHEAD], fetched: 0 };
+        let (mut hash, mut slot) = (0, NOWHERE);
+        for (n, (place, packed)) in ahead.slots.iter_mut().zip(piece.packed()).enumerate() {
+            if hash != packed.hash || slot == NOWHERE {
+                hash = packed.hash;
+                slot = self.find_open(hash);
+                if slot != NOWHERE && self.fetched.mark(slot) {
                     tcpwhy_ahead::fetch(self.connections.get(slot));
-                    ahead.fetched[n] = true;
+                    ahead.fetched |= 1 << n;
                 }
             }
-            ahead.slots[n] = last.1;
+            *place = slot;
         }
         ahead
+    }
+
+    /// Where the open connection most likely is whose endpoints are mixed to this.
+    #[inline]
+    fn find_open(&self, hash: u32) -> Slot {
+        self.table.find(hash, |slot| slot < FINISHED).unwrap_or(NOWHERE)
     }
 
     /// What connections point to, once these are there.
     #[inline]
     fn fetch_exchanges(&self, ahead: &Ahead<'_>) {
-        for (slot, fetched) in ahead.slots.into_iter().zip(ahead.fetched) {
-            if let Some(slot) = slot.filter(|_| fetched) {
-                self.connections.get(slot).fetch_exchange();
-            }
+        let mut fetched = ahead.fetched;
+        while fetched != 0 {
+            let slot = ahead.slots[fetched.trailing_zeros() as usize];
+            self.connections.get(slot).fetch_exchange();
+            fetched &= fetched - 1;
         }
     }
 }

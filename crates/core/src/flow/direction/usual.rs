@@ -4,7 +4,7 @@
 //! does just that, in the order and with the results of the general path (`Flow::on_packet`, `on_ack`, `learn`, `on_data`),
 //! whose every other question has its answer beforehand ([`Flow::is_calm`]).
 
-use tcpwhy_wire::{Duration, Instant};
+use tcpwhy_wire::{Duration, Instant, Seq};
 
 use super::{AckSeen, Flow, LastData, REMEMBERED_MAX, SegmentClass, Sent};
 use crate::estimate::bottleneck::Acked;
@@ -49,7 +49,7 @@ impl Flow {
         let one = segment.payload_len <= mss; // as nearly always, and is not divided then
         let packets = if one { 1 } else { segment.payload_len.div_ceil(mss.max(1)) as u16 };
         self.ip_id.on_next(segment.ip_id, packets);
-        let late = self.clock.on_packet(segment.at, segment.stamps.val, false);
+        let late = self.clock.on_usual_packet(segment.at, segment.stamps.val, false);
         self.queued_on_way = late.filter(|_| !self.on_one_host);
         self.learn_peak(segment.at);
     }
@@ -103,24 +103,10 @@ impl Flow {
         self.newly_acked = acked;
         self.large.on_acknowledged(acked, mss);
         self.highest_ack = Some(ack);
-        let oldest = self.sent.front().map(|sent| sent.at);
-        let (mut newest, mut segments) = (None, 0);
-        while let Some(sent) = self.sent.pop_front_if(|sent| !sent.end.after(ack)) {
-            newest = Some(sent);
-            segments += 1;
-        }
-        let popped = newest.map(|sent| sent.end);
-        if !self.sent.is_empty()
-            && let Some(split) = self.sent.front().copied()
-        {
-            let into = match popped {
-                Some(end) => ack.after(end) && ack.before(split.end),
-                None => acked >= mss && self.first.is_some_and(|first| ack.after(first)),
-            };
-            if into {
-                newest = Some(split);
-            }
-        }
+        let (oldest, newest, segments) = match self.sent.pop_lone_if(|sent| !sent.end.after(ack)) {
+            Some(lone) => (Some(lone.at), Some(lone), 1),
+            None => self.take_acknowledged(ack, acked, mss),
+        };
         let newest_at = newest.map(|sent| sent.at);
         let rtt = newest_at.map(|sent| (at - sent).at_least_zero());
         let repaired = newest.is_some_and(|sent| sent.retransmitted);
@@ -161,6 +147,27 @@ impl Flow {
             signals_loss: false,
         });
         rtt.filter(|_| !repaired)
+    }
+
+    /// Takes the segments out that this acknowledges, `acked` bytes more than before. Returns when the oldest had left, the newest
+    /// one or the one that it ends within, and how many these are.
+    fn take_acknowledged(&mut self, ack: Seq, acked: u32, mss: u32) -> (Option<Instant>, Option<Sent>, u32) {
+        let oldest = self.sent.front().map(|sent| sent.at);
+        let (mut newest, mut segments) = (None, 0);
+        while let Some(sent) = self.sent.pop_front_if(|sent| !sent.end.after(ack)) {
+            newest = Some(sent);
+            segments += 1;
+        }
+        if let Some(split) = self.sent.front().copied() {
+            let into = match newest.map(|sent| sent.end) {
+                Some(end) => ack.after(end) && ack.before(split.end),
+                None => acked >= mss && self.first.is_some_and(|first| ack.after(first)),
+            };
+            if into {
+                newest = Some(split);
+            }
+        }
+        (oldest, newest, segments)
     }
 
     /// [`Flow::on_data`] of a small pushed segment behind an empty queue. Returns what is kept of it.
