@@ -10,13 +10,14 @@ mod pieces;
 mod usual;
 mod woken;
 
-use tcpwhy_wire::{Duration, Instant, Segment, Seq};
+use tcpwhy_wire::{Duration, Instant, SackBlock, Segment, Seq};
 
 use crate::bill::account::Account;
 use crate::bill::charge::Charge;
 use crate::bill::early::EarlyWaits;
 use crate::bill::held::DOUBTED;
 use crate::bill::revise::{Accounts, Revision};
+use crate::bill::spare::{Copies, Spare};
 use crate::bill::split::Split;
 use crate::bill::suspects::{Suspect, Suspects};
 use crate::bill::tail::Tail;
@@ -67,6 +68,8 @@ struct Aside {
     early: EarlyWaits,
     /// What a start was charged that slackened, should the send buffer prove to have held it.
     doubts: Vec<Doubt>,
+    /// What was sent again.
+    copies: Copies,
     held_tail: Option<Tail>,
 }
 
@@ -88,6 +91,7 @@ impl Aside {
         self.suspects.clear();
         self.early.clear();
         self.doubts.clear();
+        self.copies.clear();
         self.held_tail = None;
     }
 }
@@ -111,7 +115,8 @@ impl Path {
     /// Bytes that it takes besides its own.
     fn heap(&self) -> usize {
         let aside = |aside: &Aside| {
-            let kept = aside.early.heap() + aside.doubts.capacity() * size_of::<Doubt>();
+            let kept =
+                aside.early.heap() + aside.doubts.capacity() * size_of::<Doubt>() + aside.copies.heap();
             size_of::<Aside>() + aside.blocked.heap() + aside.pending.heap() + aside.suspects.heap() + kept
         };
         self.account.heap() + self.aside.as_deref().map_or(0, aside)
@@ -196,6 +201,7 @@ impl Path {
         aside.timer = aside.timer.or(timer_from.map(|(from, sender)| (from, at.at, sender)));
         aside.pending.charge_split(split);
         aside.suspects.push(split, at.at);
+        aside.copies.note(split, segment);
         aside.pending_last = Some(at);
     }
 
@@ -274,10 +280,10 @@ impl Path {
     }
 
     /// What the sender waited for from `from` to `until` was the timer that ran meanwhile.
-    fn bill_to_timer(&mut self, from: Instant, until: Instant, sender: Side) {
-        let Some(aside) = &mut self.aside else { return };
+    fn bill_to_timer(&mut self, from: Instant, until: Instant, sender: Side) -> Duration {
+        let Some(aside) = &mut self.aside else { return Duration::ZERO };
         let waits: Vec<Suspect> = aside.suspects.drain(from, until).collect();
-        self.revise(Revision::TimerRan { waits: &waits, from, sender });
+        self.revise(Revision::TimerRan { waits: &waits, from, sender })
     }
 
     /// Whether an acknowledgement of everything, which echoes this time stamp, answers the first copy (the Eifel
@@ -320,10 +326,10 @@ impl Path {
 
     /// The retransmissions were needed.
     pub(crate) fn commit(&mut self) {
-        if let Some((from, until, sender)) = self.aside.as_mut().and_then(|aside| aside.timer.take()) {
-            self.bill_to_timer(from, until, sender);
-        }
+        let timer = self.aside.as_mut().and_then(|aside| aside.timer.take());
+        let waited = timer.map(|(from, until, sender)| self.bill_to_timer(from, until, sender));
         let Some(aside) = &mut self.aside else { return };
+        aside.copies.count(waited.unwrap_or_default());
         if let Some(last) = aside.pending_last.take() {
             let snd_una = self.last.and_then(|before| before.snd_una);
             self.last = Some(LastData { snd_una, ..last });
@@ -336,8 +342,28 @@ impl Path {
         if let Some(aside) = &mut self.aside {
             aside.pending_last = None;
             aside.timer = None;
+            aside.copies.forget();
             self.revise(Revision::RepairUnneeded);
         }
+    }
+
+    /// Whether any copy is remembered.
+    #[inline]
+    pub(crate) fn has_copies(&self) -> bool {
+        self.aside.as_ref().is_some_and(|aside| !aside.copies.is_empty())
+    }
+
+    /// The receiver says that it had these bytes before (a D-SACK): what was charged for their only copy.
+    pub(crate) fn told_spare(&mut self, block: SackBlock) -> Option<Spare> {
+        self.aside.as_mut()?.copies.told(block)
+    }
+
+    /// What was charged for the only copy that does not count yet: nothing waited for its timer.
+    pub(crate) fn last_spare(&mut self) -> Option<Spare> {
+        let aside = self.aside.as_mut()?;
+        let spare = aside.copies.last()?;
+        aside.timer = None;
+        Some(spare)
     }
 
     /// What it has cost so far, whatever may still be taken back.
@@ -350,7 +376,7 @@ impl Path {
     }
 
     /// Revises what it has cost so far, whether that counts already or may not in the end.
-    pub(crate) fn revise(&mut self, revision: Revision<'_>) {
+    pub(crate) fn revise(&mut self, revision: Revision<'_>) -> Duration {
         let settled = &mut self.account;
         let accounts = match self.aside.as_deref_mut() {
             Some(Aside { pending, blocked, .. }) => {
@@ -358,7 +384,7 @@ impl Path {
             }
             None => Accounts { pending: None, blocked: None, settled },
         };
-        revision.apply(accounts);
+        revision.apply(accounts)
     }
 
     #[inline]

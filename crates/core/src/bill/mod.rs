@@ -10,6 +10,7 @@ pub(crate) mod exchange;
 pub(crate) mod held;
 pub(crate) mod line;
 pub(crate) mod revise;
+pub(crate) mod spare;
 pub(crate) mod split;
 pub(crate) mod suspects;
 pub(crate) mod tail;

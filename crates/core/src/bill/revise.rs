@@ -12,6 +12,7 @@ use tcpwhy_wire::{Duration, Instant};
 use crate::bill::account::{Account, Written};
 use crate::bill::charge::Charge;
 use crate::bill::line::{AccountLine, LineView};
+use crate::bill::spare::Spare;
 use crate::bill::suspects::Suspect;
 use crate::bill::tail::Tail;
 use crate::words::cause::{Cause, Side};
@@ -25,6 +26,10 @@ pub(crate) enum Revision<'a> {
     RepairNeeded,
     /// The original had arrived (a D-SACK, RFC 2883; an echoed time stamp, RFC 3522; a peer that went on): nothing waited for its copy.
     RepairUnneeded,
+    /// Which copy was acknowledged is not known: a repair is no more than likely.
+    RepairUnsure,
+    /// The original of what counts as repaired had arrived, and what acknowledged it was late on the path.
+    CopySpare(Spare),
     /// A timer ran from `from` on, all the while that its sender waited for these.
     TimerRan { waits: &'a [Suspect], from: Instant, sender: Side },
     /// The way to the peer proves to be shorter: acknowledgements that seemed prompt had been held back.
@@ -82,6 +87,19 @@ impl Accounts<'_> {
         ns - left
     }
 
+    /// What a copy was charged the path had taken to bring what acknowledges the first one.
+    fn on_spare(self, Spare { sender, ns, packets }: Spare) {
+        let mut left = ns;
+        for account in self.pending.into_iter().chain([self.settled]) {
+            let late = account.take_back(Cause::Rto, sender, left);
+            if late.is_positive() {
+                let charge = Charge::new(Cause::Queueing, sender, late, Confidence::Likely);
+                account.charge(&Charge { evidence: packets, ..charge });
+            }
+            left -= late;
+        }
+    }
+
     /// Moves to a timer what was waited for while it ran.
     fn on_timer(mut self, waits: &[Suspect], from: Instant, sender: Side) -> Duration {
         let of = |wait: &Suspect| self.take_back(wait.cause, wait.sender, wait.ns.min(wait.ended - from));
@@ -109,6 +127,8 @@ impl Revision<'_> {
                 }
             }
             Self::RepairUnneeded => on.pending.into_iter().for_each(Account::clear),
+            Self::RepairUnsure => on.pending.into_iter().for_each(Account::temper_repairs),
+            Self::CopySpare(spare) => on.on_spare(spare),
             Self::TimerRan { waits, from, sender } => return on.on_timer(waits, from, sender),
             Self::AcknowledgementsHeldBack { sender } => {
                 for account in [on.blocked, on.pending, Some(on.settled)].into_iter().flatten() {
@@ -134,9 +154,7 @@ impl Revision<'_> {
                 blocked.clear();
             }
             Self::BeatShown { pacing, unsure, sender } => {
-                let ns = on.settled.take_back(Cause::SenderThink, sender, unsure);
-                on.settled.charge(&Charge { ns, ..pacing.clone() });
-                return ns;
+                return on.settled.keep_beat(pacing, unsure, sender);
             }
             Self::RateShown { cause, ns, sender } => return on.take_back(cause, sender, ns),
             Self::NoWindow { cause, ns, packets, sender } => {
@@ -200,6 +218,13 @@ impl Account {
         }
         self.total -= taken;
         taken
+    }
+
+    /// What an application may have taken was its pace as well.
+    fn keep_beat(&mut self, pacing: &Charge, unsure: Duration, sender: Side) -> Duration {
+        let ns = self.take_back(Cause::SenderThink, sender, unsure);
+        self.charge(&Charge { ns, ..pacing.clone() });
+        ns
     }
 
     /// What was charged to one cause belongs to another, as far as could be told likely.
@@ -349,6 +374,20 @@ mod tests {
         let [pending, blocked, settled] = revised(Revision::RepairUnneeded, accounts).1;
         assert!(pending.is_empty() && settled.is_empty());
         assert_eq!(blocked, ["slow-start server 5 Likely"]);
+    }
+
+    #[test]
+    fn what_a_copy_was_charged_is_unsure_or_the_paths_delay() {
+        let accounts: [&[_]; 3] = [&[(Rto, SERVER, 210, Certain)], &[], &[(Rto, SERVER, 400, Certain)]];
+        let [pending, _, settled] = revised(Revision::RepairUnsure, accounts).1;
+        assert_eq!(
+            (pending, settled),
+            (vec!["rto path 210 Likely".into()], vec!["rto path 400 Certain".into()])
+        );
+        let spare = Spare { sender: SERVER, ns: ms(310), packets: [7, 8, 0] };
+        let [pending, _, settled] = revised(Revision::CopySpare(spare), accounts).1;
+        assert_eq!(pending, ["queueing path 210 Likely"]);
+        assert_eq!(settled, ["queueing path 100 Likely", "rto path 300 Certain"]);
     }
 
     /// Of a wait that began before the timer, only what came behind that was its.

@@ -5,7 +5,7 @@ use tcpwhy_wire::{Duration, Instant, Segment, Timestamps};
 use super::Connection;
 use crate::bill::revise::Revision;
 use crate::flow::ends::{CLIENT, SERVER};
-use crate::rules::{handshake, late_start};
+use crate::rules::{handshake, late_start, needless};
 use crate::words::limits::{HELD_BACK_MIN, HOST_VARIATION, QUEUED_MIN};
 
 /// An end that was silent for this long while its peer sent was not in the middle of a burst.
@@ -168,6 +168,7 @@ impl Connection {
                 self.on_round_trip(rtt, from);
             }
         }
+        self.weigh_copies(segment, from, spurious);
         if spurious && let Some(open) = &mut self.open {
             // D-SACK (RFC 2883): what was sent again had arrived before.
             let path = if to == open.initiator { &mut open.request } else { &mut open.reply };
@@ -199,6 +200,22 @@ impl Connection {
         let echoed = segment.options.timestamps.map(|stamps| stamps.ecr);
         let answered = if from == SERVER { setup.answered } else { setup.answered_by(echoed?) };
         answered.map(|at| self.now - at)
+    }
+
+    /// What an acknowledgement from this end shows of what its peer has sent again.
+    #[inline]
+    fn weigh_copies(&mut self, segment: &Segment, from: usize, spurious: bool) {
+        if !self.open.as_ref().is_some_and(|open| open.request.has_copies() || open.reply.has_copies()) {
+            return;
+        }
+        let Some(mut open) = self.open.take() else { return };
+        let path = if from == open.initiator { &mut open.reply } else { &mut open.request };
+        let told = segment.options.sack().first().copied().filter(|_| spurious);
+        if let Some(revision) = needless::judge(&self.pair(), path, self.now, from, told) {
+            open.request.revise(revision);
+            open.reply.revise(revision);
+        }
+        self.open = Some(open);
     }
 
     /// An acknowledgement from this end shows a round trip between it and the capture.

@@ -16,6 +16,7 @@ pub(crate) mod handshake;
 pub(crate) mod late_start;
 mod link_share;
 pub(crate) mod nagle;
+pub(crate) mod needless;
 pub(crate) mod not_captured;
 mod on_its_way;
 mod pacing;

@@ -32,6 +32,7 @@ mod field3;
 mod field4;
 mod field5;
 mod field6;
+mod field8;
 mod flows;
 mod frames;
 mod generate;

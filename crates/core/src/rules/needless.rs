@@ -1,0 +1,50 @@
+//! Was a timer early, and its copy for nothing?
+//!
+//! Proof: a D-SACK behind the acknowledgement that seemed to answer the copy, or an acknowledgement sooner than the copy can have
+//! brought it: the first one had arrived, and what acknowledges it was late.
+//! Refuted by: time stamps (what echoes the copy's answers that), selective or duplicate acknowledgements of what left behind
+//! it: it is missing at the receiver; a further copy of the same bytes.
+//! Source: RFC 2883, 4; RFC 3522, 1 and RFC 6298, 3 (neither sequence nor acknowledgement number tells which copy is
+//! acknowledged); RFC 9293, 3.8.6.3 (nobody holds back an acknowledgement for as long as a timer of 200 ms and more takes).
+//! Seen from: near the sender; near the receiver the first copy passed or did not.
+//!
+//! What it took until then was the path's all the same: it stood still, or was slow to bring the acknowledgement.
+
+use tcpwhy_wire::{Duration, Instant, SackBlock};
+
+use super::pair::Pair;
+use crate::bill::exchange::Path;
+use crate::bill::revise::Revision;
+use crate::words::limits::{HELD_BACK_MIN, ROUND_TRIP_PLAY};
+
+/// What an acknowledgement from `from`, and the D-SACK in it, show of what its peer's `path` has sent again.
+pub(crate) fn judge(
+    pair: &Pair<'_>,
+    path: &mut Path,
+    now: Instant,
+    from: usize,
+    told: Option<SackBlock>,
+) -> Option<Revision<'static>> {
+    let sender = &pair.flows[1 - from];
+    if pair.tap_rtt[1 - from] > pair.tap_rtt[from] {
+        return None;
+    }
+    if let Some(spare) = told.and_then(|block| path.told_spare(block)) {
+        return Some(Revision::CopySpare(spare));
+    }
+    let (copied, before) = path.repaired_at().zip(path.last.map(|last| last.at))?;
+    if sender.newly_acked == 0 || sender.timestamps || sender.sack_or_dupack_at > before {
+        return None;
+    }
+    let way = pair.tap_rtt[from];
+    match now - copied {
+        took if took < way - way.divided_by(ROUND_TRIP_PLAY) => path.last_spare().map(Revision::CopySpare),
+        took if took > longest(way) => Some(Revision::RepairUnsure),
+        _ => None,
+    }
+}
+
+/// What is acknowledged at once takes no longer.
+fn longest(way: Duration) -> Duration {
+    way + way.divided_by(ROUND_TRIP_PLAY) + HELD_BACK_MIN
+}

@@ -1,0 +1,57 @@
+//! What an eighth reading of strangers' captures showed, as packet logs.
+
+use tcpwhy_core::cause::{Cause, Side};
+use tcpwhy_core::report::Confidence::{Certain, Likely};
+use tcpwhy_core::report::Line;
+use tcpwhy_wire::Duration;
+
+use crate::packet_log::{End, log, ms};
+use crate::seen::Seen;
+
+/// All lines of a connection's exchanges that say this of this end.
+fn lines(seen: &Seen, cause: Cause, side: Side) -> Vec<&Line> {
+    let of = |line: &&Line| line.cause == cause && line.side == side;
+    seen.connection().exchanges.iter().flat_map(|exchange| exchange.bill.iter().filter(of)).collect()
+}
+
+fn spent(seen: &Seen, cause: Cause, side: Side) -> Duration {
+    lines(seen, cause, side).iter().map(|line| line.ns).sum()
+}
+
+/// A Wi-Fi stands still for 300 ms: the client's timer runs out, and the acknowledgement of the first copy comes 68 ms behind the second one, on
+/// a path of 19 ms (frames 241 to 299 of a laptop's TLS). Without time stamps nothing tells which copy it is for, so that the timer is no
+/// more than likely, until a D-SACK for the second: the path was late, and lost nothing.
+#[test]
+fn which_copy_was_acknowledged_says_the_d_sack() {
+    for (first, told, timers, late) in
+        [("lost", "", Some(Likely), 0.0), ("late=286", "again+0 S ack\n +20 S 900", None, 237.0)]
+    {
+        let answers = if told.is_empty() { "again+0 S 800" } else { "q+0 S ack\n +0 S 1000 more" };
+        let text = format!(
+            "handshake\n +1 C 106\n +5 S 106\n +1 C 560 {first} #q\n q+237 C 106..666 late=80 #again\n {answers}\n {told}\n +0 C ack"
+        );
+        let seen = log(text).rtt(ms(19)).without_timestamps().seen_at(End::Client);
+        let most = lines(&seen, Cause::Rto, Side::Path).iter().map(|line| line.confidence).max();
+        assert_eq!(most, timers, "{seen}");
+        let queued = spent(&seen, Cause::Queueing, Side::Path);
+        assert!((queued - ms(late)).as_nanos().abs() <= ms(20).as_nanos(), "{seen}");
+    }
+}
+
+/// An upload's segment goes out again after 680 ms, and is acknowledged 121 ms later on a path of 258 ms (frames 3121 to 3191 of a laptop's TLS):
+/// that is for the first copy, and the path was late. An acknowledgement a round trip behind the copy is for the copy.
+#[test]
+fn no_copy_is_acknowledged_sooner_than_it_can_have_arrived() {
+    for (lost, acked, timers) in [("late=545", "q+0 S ack", 0.0), ("lost", "again+0 S ack", 680.0)] {
+        let text = format!(
+            "handshake\n +1 C 106\n +5 S 106\n +1 C 1400 more {lost} #q\n q+680 C 106..1506 #again\n {acked}\n +0 C 1400\n +0 S 300\n +0 C ack"
+        );
+        let seen = log(text).rtt(ms(258)).without_timestamps().seen_at(End::Client);
+        let timer = spent(&seen, Cause::Rto, Side::Path);
+        assert!((timer - ms(timers)).as_nanos().abs() <= ms(1).as_nanos(), "{seen}");
+        let sure = lines(&seen, Cause::Rto, Side::Path).iter().any(|line| line.confidence == Certain);
+        assert_eq!(sure, timers > 0.0, "{seen}");
+        let queued = spent(&seen, Cause::Queueing, Side::Path);
+        assert_eq!(queued >= ms(680), timers == 0.0, "{seen}");
+    }
+}
