@@ -7,9 +7,12 @@
 //! Beside the server each copy was seen to arrive, so that nothing was lost on the path: the host dropped it. Elsewhere a path that
 //! loses four small packets in a row, right behind a handshake, is rarer than that.
 
+use tcpwhy_wire::Segment;
+
 use super::Connection;
 use crate::bill::revise::Revision;
 use crate::flow::ends::{CLIENT, SERVER, side};
+use crate::rules::server_think;
 use crate::words::form::Form;
 use crate::words::limits::BESIDE;
 
@@ -28,11 +31,11 @@ impl Connection {
         }
     }
 
-    /// The server has acknowledged the client's first data, and had let copies of it pass.
+    /// The server has acknowledged the client's first data with this segment, and had let copies of it pass.
     #[inline]
-    pub(super) fn accept_late(&mut self) {
+    pub(super) fn accept_late(&mut self, segment: &Segment) {
         if self.setup.as_ref().is_some_and(|setup| setup.copies > 0) {
-            self.settle_acceptance();
+            self.settle_acceptance(segment);
         }
     }
 
@@ -45,14 +48,18 @@ impl Connection {
     }
 
     #[cold]
-    fn settle_acceptance(&mut self) {
+    fn settle_acceptance(&mut self, segment: &Segment) {
         let flow = &self.flows[CLIENT];
         let accepted = flow.first.zip(flow.highest_ack).is_some_and(|(first, acked)| acked.after(first));
-        let beside = self.is_beside(SERVER);
+        let (beside, way) = (self.is_beside(SERVER), self.tap_rtt(SERVER));
         let full = u64::from(self.mss(CLIENT));
         let Some(setup) = self.setup.as_mut().filter(|_| accepted) else { return };
         let copies = std::mem::take(&mut setup.copies);
         let Some(open) = self.open.as_deref_mut().filter(|open| open.initiator == CLIENT) else { return };
+        // What it acknowledges is the first copy: the later one cannot have arrived yet, and repaired nothing.
+        if server_think::is_spurious(way, open, segment) {
+            return;
+        }
         open.request.commit();
         // What loses large packets alone lets those of a handshake through.
         if beside || copies >= COPIES_MIN && open.request_bytes < full {

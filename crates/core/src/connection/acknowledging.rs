@@ -176,7 +176,7 @@ impl Connection {
         }
         self.discard_if_answered(to, segment.options.timestamps.map(|stamps| stamps.ecr));
         if from == SERVER {
-            self.accept_late();
+            self.accept_late(segment);
         }
     }
 

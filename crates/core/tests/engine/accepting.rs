@@ -6,7 +6,7 @@ use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Path, Server};
 use tcpwhy_core::report::Confidence::{Certain, Likely};
 
-use crate::packet_log::{End, log, ms};
+use crate::packet_log::{End, log, ms, settled};
 
 /// The first data, copies of it at so many ms, all but the last of them `dropped` (`refused` by the host, `lost` by the path), and
 /// the answer.
@@ -33,6 +33,26 @@ fn a_full_accept_queue_is_the_server_s() {
             assert_eq!(line.confidence, Likely, "{copies:?} at the {end:?}: {seen}");
             assert_eq!(line.detail.form == Some(Form::AcceptQueue), whose == Server, "{seen}");
         }
+    }
+}
+
+/// The answer to a request leaves before the request's second copy has arrived: the server thought for 200 ms, and nothing was lost. The
+/// first request of a connection is no other than later ones.
+#[test]
+fn an_answer_that_comes_too_soon_for_a_copy_is_no_repair() {
+    for (warm, timestamps) in [(0, true), (0, false), (6, true), (6, false)] {
+        let asked = 100 * warm;
+        let text = format!(
+            "{}+105 C 100 #q\n q+200 S 300 #r\n q+260 C {asked}..{} #x\n r+0 C ack\n x+0 S ack",
+            settled(warm),
+            asked + 100
+        );
+        let talk = log(text).rtt(ms(100));
+        let talk = if timestamps { talk } else { talk.without_timestamps() };
+        let seen = talk.seen_at(End::Client);
+        let bill = seen.exchange(warm + 1);
+        bill.is(&[(Cause::RoundTrip, Path, ms(100)), (Cause::ServerThink, Server, ms(200))]);
+        assert_eq!(bill.exchange.request_bytes, 100, "{seen}");
     }
 }
 
