@@ -60,6 +60,11 @@ impl IpIdCounter {
         self.hits > 0 && id != 0 && back > packets && back <= Self::PLAUSIBLE_GAP
     }
 
+    /// Whether the last packet, which stands for so many on the wire, was numbered behind all others.
+    pub(crate) fn is_newest(self, id: u16, packets: u16) -> bool {
+        self.hits >= Self::TRUSTED && id != 0 && self.expected == Some(id.wrapping_add(packets))
+    }
+
     /// Whether a packet with this identification is the next one.
     #[inline]
     pub(crate) fn expects(self, id: Option<u16>) -> bool {

@@ -499,7 +499,7 @@ impl Flow {
             SegmentClass::New => {
                 let nxt = self.snd_nxt.unwrap_or(start);
                 if start.after(nxt) {
-                    self.holes.push(nxt, start, segment.at);
+                    self.holes.notice(nxt, start, segment);
                 }
                 self.snd_nxt = Some(end);
                 if small {

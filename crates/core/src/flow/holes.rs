@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use tcpwhy_wire::{Instant, Seq};
+use tcpwhy_wire::{Instant, Segment, Seq};
 
 /// Holes in the sequence space remembered at most: a start that overshoots a deep queue loses every other segment of it.
 const HOLES_MAX: usize = 256;
@@ -13,6 +13,8 @@ struct Hole {
     start: Seq,
     end: Seq,
     noticed_at: Instant,
+    /// What its sender's clock said when the packet left that showed it.
+    stamp: Option<u32>,
 }
 
 /// The holes of one direction that may still be filled, in the order of their bytes, none overlapping.
@@ -36,19 +38,31 @@ impl Holes {
         self.0.front().map(|hole| hole.start)
     }
 
-    /// Bytes behind all that were seen are missing. Returns whether there is room to remember that.
-    pub(crate) fn push(&mut self, start: Seq, end: Seq, noticed_at: Instant) -> bool {
+    /// A packet shows that bytes behind all that were seen are missing. Returns whether there is room to remember that.
+    pub(crate) fn notice(&mut self, start: Seq, end: Seq, packet: &Segment) -> bool {
+        self.push(start, end, packet.at, packet.options.timestamps.map(|stamps| stamps.val))
+    }
+
+    fn push(&mut self, start: Seq, end: Seq, noticed_at: Instant, stamp: Option<u32>) -> bool {
         let room = self.0.len() < HOLES_MAX;
         if room {
-            self.0.push_back(Hole { start, end, noticed_at });
+            self.0.push_back(Hole { start, end, noticed_at, stamp });
         }
         room
     }
 
     /// When it was noticed that some of these bytes were missing.
     pub(crate) fn noticed_at(&self, start: Seq, end: Seq) -> Option<Instant> {
-        let hole = self.0.get(self.first_ending_after(start))?;
-        end.after(hole.start).then_some(hole.noticed_at)
+        self.around(start, end).map(|hole| hole.noticed_at)
+    }
+
+    /// The time stamp of the packet by which that was noticed.
+    pub(crate) fn stamp(&self, start: Seq, end: Seq) -> Option<u32> {
+        self.around(start, end)?.stamp
+    }
+
+    fn around(&self, start: Seq, end: Seq) -> Option<&Hole> {
+        self.0.get(self.first_ending_after(start)).filter(|hole| end.after(hole.start))
     }
 
     /// The peer has what is before `ack`. Returns whether some of it never came.
@@ -98,7 +112,7 @@ mod tests {
     fn holes(of: &[(u32, u32)]) -> Holes {
         let mut holes = Holes::default();
         for &(start, end) in of {
-            assert!(holes.push(Seq(start), Seq(end), Instant::from_nanos(i64::from(start))));
+            assert!(holes.push(Seq(start), Seq(end), Instant::from_nanos(i64::from(start)), None));
         }
         holes
     }

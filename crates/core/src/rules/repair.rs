@@ -10,7 +10,7 @@
 //!
 //! The timer takes RTO, 200 ms and a round trip at least on Linux; with one segment in flight the probe waits as long.
 
-use tcpwhy_wire::{Duration, Instant};
+use tcpwhy_wire::{Duration, Instant, Segment};
 
 use super::verdict::{Verdict, burst};
 use super::wait::Wait;
@@ -38,7 +38,7 @@ const FLOOR_PLAY: Duration = Duration::from_millis(10);
 
 pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     let confidence = match wait.class {
-        SegmentClass::Retransmission { .. } => Confidence::Certain,
+        SegmentClass::Retransmission { original_at } => surest_of_copy(wait, original_at),
         SegmentClass::OutOfOrderOrRepair { noticed_at } => {
             // Sooner than any signal could reach the sender: overtaken on the way, not lost.
             let sooner = wait.segment.at - noticed_at
@@ -46,7 +46,8 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
             if sooner || wait.flow.left_before(wait.segment, wait.mss) {
                 return Some(overtaken(wait));
             }
-            Confidence::Certain
+            let soon = wait.segment.at - noticed_at < wait.rtt() - wait.rtt().divided_by(ROUND_TRIP_PLAY);
+            surest_of_gap(wait.flow, wait.segment, wait.mss, soon)
         }
         SegmentClass::New if repeats(wait) => Confidence::Likely,
         // It probes; what it finds is no part of it (RFC 8985, 7.3). A reader that holds back acknowledgements is probed too.
@@ -97,6 +98,27 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         split.take(held);
     }
     Some(Verdict { split: split.rest(charge), trigger })
+}
+
+/// How sure it is that a first copy was lost that has passed the capture: the receiver's acknowledgements said so before the second one left,
+/// or its answer to that would say otherwise, by its time stamp (RFC 3522) or a D-SACK (RFC 2883). Where neither can be seen, a timer may have
+/// been too short, or an acknowledgement lost.
+fn surest_of_copy(wait: &Wait<'_>, original_at: Instant) -> Confidence {
+    let flow = wait.flow;
+    let told = flow.view.loss_signal.is_some_and(|at| at > original_at);
+    if told || flow.timestamps && !flow.options_cut { Confidence::Certain } else { Confidence::Likely }
+}
+
+/// How sure it is that what closes a gap is a copy of what was lost: its sender's clock or numbers say that it left behind what showed the gap.
+/// Where they do not, it may have been overtaken, which within a round trip is nothing rare (RFC 8985, 4).
+fn surest_of_gap(flow: &Flow, segment: &Segment, mss: u32, is_soon: bool) -> Confidence {
+    if flow.left_behind(segment, mss) {
+        Confidence::Certain
+    } else if is_soon {
+        Confidence::Possible
+    } else {
+        Confidence::Likely
+    }
 }
 
 /// Beside the receiver: how sure it can be that the path lost what passed as the next one due, and what nothing answered. Its receiver had held
@@ -282,7 +304,7 @@ pub(crate) fn timer_from(
 pub(crate) fn first_reply(
     flow: &Flow,
     client: &Flow,
-    (class, at): (SegmentClass, Instant),
+    (class, segment, mss): (SegmentClass, &Segment, u32),
     wait: Duration,
     rtt_to_server: Duration,
     rtt: Duration,
@@ -298,7 +320,7 @@ pub(crate) fn first_reply(
     let missed = if class == SegmentClass::New { flow.missed_since_data } else { COPIES_MAX };
     let repeated = (2..=missed.min(COPIES_MAX)).find(doubled);
     // It had been sent before it was noticed to be missing: as many timers ran as take that long.
-    let missing_for = missing_since(class).map_or(Duration::ZERO, |since| at - since);
+    let missing_for = missing_since(class).map_or(Duration::ZERO, |since| segment.at - since);
     let enough = |&copies: &u16| timers_of(timer, copies) + timer_play(timer) >= missing_for;
     let least = (1..COPIES_MAX).find(enough).unwrap_or(COPIES_MAX);
     let timers = timers_of(timer, repeated.unwrap_or(least));
@@ -308,7 +330,7 @@ pub(crate) fn first_reply(
     let short = wait <= timer_slack(timers).times(2) && !client.is_acked_bare();
     let confidence = match class {
         SegmentClass::OutOfOrderOrRepair { .. } if repeated.is_some() => Confidence::Likely,
-        SegmentClass::OutOfOrderOrRepair { .. } => Confidence::Certain,
+        SegmentClass::OutOfOrderOrRepair { .. } => surest_of_gap(flow, segment, mss, false),
         SegmentClass::New
             if rtt_to_server > rtt - rtt_to_server
                 && flow.missed_since_data > 0

@@ -114,10 +114,11 @@ fn take_what_was_late(
     let (flow, client) = (&pair.flows[server], &pair.flows[open.initiator]);
     let rtt_to_server = pair.tap_rtt[server];
     let rtt = rtt_to_server + pair.tap_rtt[open.initiator];
-    let overtaken = flow.left_before(segment, pair.sizes[server]);
+    let mss = pair.sizes[server];
+    let overtaken = flow.left_before(segment, mss);
     let class = if overtaken { SegmentClass::New } else { class };
     if let Some(mut charge) =
-        repair::first_reply(flow, client, (class, segment.at), split.left(), rtt_to_server, rtt)
+        repair::first_reply(flow, client, (class, segment, mss), split.left(), rtt_to_server, rtt)
     {
         if charge.cause == Cause::Rto
             && !pair.midway

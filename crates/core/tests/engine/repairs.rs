@@ -97,6 +97,49 @@ fn a_probe_whose_answer_cannot_be_read_is_possible() {
     }
 }
 
+/// What comes 90 ms behind those that overtook it, on a path of 40 ms, looks like a copy where neither clock nor numbers tell. No copy was
+/// sent here, and none is certain.
+#[test]
+fn what_closes_a_gap_is_no_certain_copy_without_clock_and_numbers() {
+    for late in [25, 90] {
+        let text = format!(
+            "{}+5 C 100\n +5 S 1448 more\n +0 S 1448 more late={late}\n +0 S 1448 more\n +0 S 1448\n +0 C ack",
+            settled(3)
+        );
+        for end in End::BOTH {
+            let seen = log(text.clone()).rtt(ms(40)).without_timestamps().without_ip_ids().seen_at(end);
+            let bill = &seen.exchange(4).exchange.bill;
+            let lost = bill.iter().filter(|line| matches!(line.cause, Cause::Loss | Cause::Rto));
+            assert!(lost.into_iter().all(|line| line.confidence <= Likely), "{late}: {seen}");
+        }
+    }
+}
+
+/// Of two segments that a third one overtakes, the second left behind the first, and before the third: it was overtaken as well.
+#[test]
+fn two_that_were_overtaken_are_no_copies() {
+    let text = settled(3)
+        + "+5 C 100\n +5 S 1448 more #a\n a+2 S 1448 more late=60\n a+4 S 1448 more late=60\n a+6 S 1448 more\n a+6 S 1448\n +0 C ack";
+    let seen = log(text).rtt(ms(40)).without_ip_ids().seen_at(End::Client);
+    seen.exchange(4).never(Cause::Loss).never(Cause::Rto);
+}
+
+/// The request arrived, and its server takes 245 ms and acknowledges nothing before: no D-SACK and no time stamp says so, as neither does where
+/// the first copy was lost. With time stamps an answer tells which copy it answers.
+#[test]
+fn a_copy_that_nothing_could_refute_is_no_certain_repair() {
+    let text = settled(BEFORE)
+        + &format!(
+            "+5 C 100 #q\n q+240 C {}..{} #x\n x+5 S 200\n +0 C ack",
+            100 * BEFORE,
+            100 * BEFORE + 100
+        );
+    for end in End::BOTH {
+        let seen = log(text.clone()).rtt(ms(40)).without_timestamps().seen_at(end);
+        assert!(seen.exchange(BEFORE + 1).of(Cause::Rto).confidence <= Likely, "{seen}");
+    }
+}
+
 /// With one direction only, a gap that is filled says that it was sent again for a signal that nobody saw.
 #[test]
 fn a_gap_that_is_filled_is_a_fast_repair_whatever_was_signalled() {

@@ -1,5 +1,7 @@
 //! What has arrived although the capture does not have it?
 
+use std::cmp::Ordering;
+
 use tcpwhy_wire::{Duration, Segment};
 
 use super::{Flow, HOLE_BYTES_MAX};
@@ -32,7 +34,7 @@ impl Flow {
         if let Some(nxt) = self.snd_nxt
             && segment.seq.after(nxt)
             && (segment.seq - nxt) < HOLE_BYTES_MAX
-            && self.holes.push(nxt, segment.seq, segment.at)
+            && self.holes.notice(nxt, segment.seq, segment)
         {
             self.snd_nxt = Some(segment.seq);
         }
@@ -61,9 +63,23 @@ impl Flow {
     /// is no copy of what was lost.
     pub(crate) fn left_before(&self, segment: &Segment, mss: u32) -> bool {
         let packets = segment.payload_len.div_ceil(mss.max(1)).max(1) as u16;
-        let stamps = self.last_data.as_ref().and_then(|last| last.stamp).zip(segment.options.timestamps);
-        segment.ip_id.is_some_and(|id| self.ip_id.is_before_others(id, packets))
-            || stamps.is_some_and(|(last, now)| (now.val.wrapping_sub(last) as i32) < 0)
+        let by_number = || segment.ip_id.is_some_and(|id| self.ip_id.is_before_others(id, packets));
+        self.beside_shown(segment).map_or_else(by_number, Ordering::is_lt)
+    }
+
+    /// Whether they say that it left behind what showed it to be missing: a copy, for new data leave in their order.
+    pub(crate) fn left_behind(&self, segment: &Segment, mss: u32) -> bool {
+        let packets = segment.payload_len.div_ceil(mss.max(1)).max(1) as u16;
+        let by_number = || segment.ip_id.is_some_and(|id| self.ip_id.is_newest(id, packets));
+        self.beside_shown(segment).map_or_else(by_number, Ordering::is_gt)
+    }
+
+    /// Its time stamp beside that of the packet that showed it to be missing, where the clock has gone on between them.
+    fn beside_shown(&self, segment: &Segment) -> Option<Ordering> {
+        let missing = self.holes.stamp(segment.seq, segment.seq + segment.payload_len);
+        let then = missing.or_else(|| self.last_data.as_ref()?.stamp)?;
+        let apart = segment.options.timestamps?.val.wrapping_sub(then) as i32;
+        Some(apart.cmp(&0)).filter(|order| order.is_ne())
     }
 
     /// The peer took so long for a bare acknowledgement, and is `rtt_to_receiver` away.
