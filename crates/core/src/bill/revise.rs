@@ -57,9 +57,11 @@ pub(crate) enum Revision<'a> {
     MayBeMany { sender: Side, form: Form },
     /// A message goes on in so many pieces, for so long, that it may be a stream: its sender's pauses are no more than likely a wait.
     MayBeStream { sender: Side },
-    /// What was billed to the server may have been the time until there was news.
-    MayBeNews { server: Side },
-    /// ... and was: nobody waited for an answer.
+    /// What was billed to the server was a cork's (`rules/cork.rs`), as surely as this.
+    Corked { server: Side, detail: Detail, confidence: Confidence },
+    /// What was billed to the server may have been something else: a cork's, or the time until there was news.
+    MayBeOther { server: Side, form: Form },
+    /// It was the time until there was news: nobody waited for an answer.
     News { server: Side },
     /// The messages set up TLS: their round trips are that handshake's.
     SetUpTls { asker: Side },
@@ -171,7 +173,8 @@ impl Revision<'_> {
             Self::MayBeDropped => on.settled.temper_repairs(),
             Self::MayBeMany { sender, form } => on.settled.doubt(Cause::SenderThink, sender, form),
             Self::MayBeStream { sender } => on.settled.temper_pauses(sender),
-            Self::MayBeNews { server } => on.settled.doubt(Cause::ServerThink, server, Form::OrNews),
+            Self::Corked { server, detail, confidence } => on.settled.cork(server, detail, confidence),
+            Self::MayBeOther { server, form } => on.settled.doubt(Cause::ServerThink, server, form),
             Self::News { server } => return on.settled.take_back(Cause::ServerThink, server, Duration::MAX),
             Self::SetUpTls { asker } => on.settled.rename(Cause::RoundTrip, Cause::TlsHandshake, asker),
             Self::RolesAssumed => on.settled.temper(|line| matches!(line.side, Side::Client | Side::Server)),
@@ -235,6 +238,17 @@ impl Account {
         let line = self.remove_line(place);
         self.total -= line.ns;
         self.absorb_line(&AccountLine { cause: to, side: to.side(sender), ..line }, detail);
+    }
+
+    /// What was charged to the server a cork had held.
+    fn cork(&mut self, server: Side, detail: Detail, confidence: Confidence) {
+        let Some(place) = self.place_of(Cause::ServerThink, server) else { return };
+        let line = self.remove_line(place);
+        self.total -= line.ns;
+        let mut by_confidence = [Duration::ZERO; 3];
+        by_confidence[confidence as usize] = line.ns;
+        let line = AccountLine { cause: Cause::Cork, by_confidence, detailed: true, ..line };
+        self.absorb_line(&line, Some(detail));
     }
 
     /// What repairs were charged to the path was likely this end's, of this form.
@@ -501,13 +515,28 @@ mod tests {
     #[test]
     fn a_wait_for_news_is_nobodys() {
         let settled: &[_] = &[(ServerThink, SERVER, 30_000, Likely), (RoundTrip, SERVER, 10, Certain)];
-        let (_, [_, _, doubted]) = revised(Revision::MayBeNews { server: SERVER }, [&[], &[], settled]);
+        let (_, [_, _, doubted]) =
+            revised(Revision::MayBeOther { server: SERVER, form: Form::OrNews }, [&[], &[], settled]);
         assert_eq!(doubted, ["round-trip path 10 Certain", "server-think server 30000 Possible"]);
         let (moved, [_, _, left]) = revised(Revision::News { server: SERVER }, [&[], &[], settled]);
         assert_eq!((moved, left), (30_000, vec!["round-trip path 10 Certain".to_owned()]));
         let many = Revision::MayBeMany { sender: SERVER, form: Form::OrPushes };
         let (_, [_, _, pushes]) = revised(many, [&[], &[], &[(SenderThink, SERVER, 500, Certain)]]);
         assert_eq!(pushes, ["sender-think server 500 Possible"]);
+    }
+
+    #[test]
+    fn a_reply_that_a_cork_held_was_not_its_server_s() {
+        let settled: &[_] = &[(RoundTrip, SERVER, 4, Certain), (ServerThink, SERVER, 206, Likely)];
+        let detail = Detail { form: Some(Form::WholeReply), ..Detail::default() };
+        let corked = |confidence| Revision::Corked { server: SERVER, detail, confidence };
+        let (_, [_, _, likely]) = revised(corked(Likely), [&[], &[], settled]);
+        assert_eq!(likely, ["cork server 206 Likely", "round-trip path 4 Certain"]);
+        let (_, [_, _, possible]) = revised(corked(Possible), [&[], &[], settled]);
+        assert_eq!(possible, ["cork server 206 Possible", "round-trip path 4 Certain"]);
+        let (_, [_, _, maybe]) =
+            revised(Revision::MayBeOther { server: SERVER, form: Form::OrCork }, [&[], &[], settled]);
+        assert_eq!(maybe, ["round-trip path 4 Certain", "server-think server 206 Possible"]);
     }
 
     #[test]

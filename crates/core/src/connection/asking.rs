@@ -218,7 +218,7 @@ impl Connection {
             packets: parked.packets,
             ..self.closed(ledger)
         };
-        ledger.close(&meta, account.bill());
+        self.hand_over(meta, &mut account, ledger);
     }
 
     /// The client answered it with a message that began at `start` and has cost `answer` since then.
@@ -249,6 +249,6 @@ impl Connection {
             packets: [parked.packets[0], last],
             ..self.closed(ledger)
         };
-        ledger.close(&meta, account.bill());
+        self.hand_over(meta, &mut account, ledger);
     }
 }

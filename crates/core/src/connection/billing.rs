@@ -65,6 +65,8 @@ impl Connection {
             let split = Split::of(segment.at - wait.last.at).rest(charge);
             return (Verdict { split, trigger: Trigger::Write }, Follows::Own);
         }
+        let beside_small = class == SegmentClass::New && segment.payload_len.max(wait.last.len) < mss;
+        let gap = wait.gap;
         let verdict = rules::judge(&wait);
         let verdict = crossed::judge(open, &wait, &self.flows[1 - from], from, &verdict).unwrap_or(verdict);
         let mut verdict = verdict;
@@ -84,6 +86,9 @@ impl Connection {
             observation.forget_shape();
         }
         self.models[from].take(&observation);
+        if beside_small {
+            self.models[from].on_small_behind_small(gap);
+        }
         if let Some(open) = self.open.as_deref_mut().filter(|_| streams) {
             verdict.split.temper();
             open.reply.settle().revise(Revision::MayBeStream { sender: side(from) });
@@ -135,14 +140,16 @@ impl Connection {
         if self.is_framed() {
             verdict.split.temper(); // several may be under way at once
         }
+        let reply = cork::late_reply(&self.pair(), open, segment, Duration::ZERO);
         self.weigh_answer(open, segment.payload_len, &mut verdict);
         self.doubt_turn(segment, from, &mut verdict);
         let small = segment.payload_len < self.mss(from);
-        let blur = cork::blur(self.tap_rtt(from), self.tap_rtt(1 - from));
-        let timer = (!self.midway).then(|| self.flows[from].rto.rto());
+        let midway = self.midway;
         let model = &mut self.models[from];
         model.rounds.on_message(segment.seq);
-        model.on_first_reply(&verdict, small, (segment.at, blur), timer);
+        if small {
+            model.on_first_reply(&verdict, reply, midway);
+        }
         if let Some(timing) = timing {
             model.answers.on_answer(timing, own_time);
         }

@@ -444,7 +444,7 @@ impl Connection {
             packets: [ask.question.first.1, packet.max(ask.question.last.1)],
             ..self.closed(ledger)
         };
-        ledger.close(&meta, ask.account.bill());
+        self.hand_over(meta, &mut ask.account, ledger);
     }
 
     /// Charges what a question and its answer waited for, up to the last byte that passed.

@@ -16,6 +16,7 @@ mod fast_open;
 mod frames;
 mod general;
 mod giving_up;
+mod held_back;
 pub(crate) mod ladder;
 mod parting;
 mod roles;
@@ -51,6 +52,7 @@ use crate::words::limits::BESIDE;
 use crate::words::mark::Mark;
 use crate::words::report::Vantage;
 use frames::Frames;
+use held_back::HeldBack;
 use roles::Roles;
 use talk::Talk;
 
@@ -101,6 +103,8 @@ pub(crate) struct Connection {
     answers: Answers,
     open: Option<Box<Open>>,
     spare: Option<Box<Open>>,
+    /// Finished ones that what follows may change.
+    held_back: Option<Box<HeldBack>>,
     next_n: u64,
     last_wait_end: Option<Instant>,
     pub now: Instant,
@@ -161,6 +165,7 @@ impl Connection {
             answers: Answers::default(),
             open: None,
             spare: None,
+            held_back: None,
             next_n: 0,
             last_wait_end: None,
             now: first.at,
@@ -229,7 +234,7 @@ impl Connection {
         self.echoes = [EchoProbe::default(); 2];
         (self.next_n, self.heap, self.steps) = (0, 0, 0);
         self.last_wait_end = None;
-        self.duplicates = None;
+        (self.duplicates, self.held_back) = (None, None);
     }
 
     /// Has the exchange under way fetched, or the place for the next one.
@@ -252,6 +257,7 @@ impl Connection {
         self.talk = None;
         self.roles.take_parked();
         self.roles.row = None;
+        self.held_back = None;
         self.flows.iter_mut().for_each(Flow::free);
         self.heap = 0;
     }
@@ -274,7 +280,8 @@ impl Connection {
         let open = [&self.open, &self.spare].into_iter().flatten().map(|open| open.memory()).sum::<usize>();
         let talk = self.talk.as_ref().map_or(0, |talk| talk.heap());
         let flows = self.flows.iter().map(Flow::heap).sum::<usize>();
-        let heap = open + talk + self.roles.heap() + flows;
+        let held_back = self.held_back.as_ref().map_or(0, |held| held.heap());
+        let heap = open + talk + self.roles.heap() + flows + held_back;
         std::mem::replace(&mut self.heap, heap)
     }
 

@@ -7,6 +7,7 @@ use crate::bill::exchange::Open;
 use crate::bill::revise::Revision;
 use crate::estimate::polls::For;
 use crate::flow::ends::{CLIENT, side};
+use crate::words::form::Form;
 use crate::words::report::Kind;
 
 /// Whoever polls asks again within this.
@@ -38,7 +39,7 @@ impl Connection {
         match told {
             For::Answer => Duration::ZERO,
             For::Either => {
-                account.revise(Revision::MayBeNews { server: side(server) });
+                account.revise(Revision::MayBeOther { server: side(server), form: Form::OrNews });
                 Duration::ZERO
             }
             For::News => account.revise(Revision::News { server: side(server) }),

@@ -216,6 +216,6 @@ impl Connection {
         };
         self.next_n += 1;
         self.last_wait_end = Some(at);
-        ledger.close(&meta, account.bill());
+        self.hand_over(meta, &mut account, ledger);
     }
 }

@@ -345,6 +345,11 @@ impl Connection {
             packets: open.packets,
             ..self.closed(ledger)
         };
+        if self.models[SERVER].has_timer_hits() {
+            self.hand_over_late(closed, account, ledger);
+            self.spare = Some(open);
+            return;
+        }
         match account.usual() {
             Some(usual) => ledger.close(&closed, usual.lines().bill()),
             None => ledger.close(&closed, account.bill()),
@@ -414,11 +419,10 @@ impl Connection {
             verdict.split.hold(&held);
         }
         self.weigh_answer(open, segment.payload_len, &mut verdict);
-        let blur = cork::blur(self.tap_rtt(SERVER), self.tap_rtt(CLIENT));
-        let timer = (!self.midway).then(|| self.flows[SERVER].rto.rto());
+        let reply = cork::late_reply(&self.pair(), open, &whole, Duration::ZERO);
         let model = &mut self.models[SERVER];
         model.rounds.on_message(segment.seq);
-        model.on_first_reply(&verdict, true, (segment.at, blur), timer);
+        model.on_first_reply(&verdict, reply, false);
         let Some(open) = self.open.as_deref_mut() else { return };
         open.on_reply(segment.seq, segment.at);
         open.answer_behind(&verdict.split);

@@ -8,10 +8,17 @@ use tcpwhy_wire::{Duration, Instant};
 
 use crate::words::limits::RTO_MIN;
 
-/// HZ=250, 100 and 300; with HZ=1000 timers as long as 200 ms fire on each eighth tick.
-const TICKS: [Duration; 3] =
-    [Duration::from_nanos(4_000_000), Duration::from_nanos(10_000_000), Duration::from_nanos(3_333_333)];
+/// HZ=250, 300 and 100, with HZ=1000 timers as long as 200 ms fire on each eighth tick; and what a screen's rate is counted in.
+const TICKS: [Duration; 4] = [
+    Duration::from_nanos(4_000_000),
+    Duration::from_nanos(3_333_333),
+    Duration::from_nanos(10_000_000),
+    Duration::from_nanos(16_666_667),
+];
 const ALL: u8 = (1 << TICKS.len()) - 1;
+/// Those that programs keep as well, by timers that repeat (timerfd_create(2)): each 10, 20 or 50 ms, or 60 times a second. What is on one
+/// of them may be a program's that works in steps.
+const OF_PROGRAMS: u8 = 0b1100;
 
 /// Two hosts' clocks differ by so many ppm at most while something is measured against both.
 const DRIFT_PPM: i64 = 20;
@@ -21,13 +28,44 @@ const ANCHORED_MAX: Duration = Duration::from_secs(10);
 /// A wait longer or shorter than the last one by this ends on the same tick by chance in one case of ten or so: what counts.
 const VARIED_MIN: Duration = Duration::from_micros(500);
 const VARIED_POINTS: u8 = 3;
-/// Waits of one length end on a tick again where the program's own round is a whole number of ticks, and drift away.
+/// Waits of one length end on a tick again where the program's own round is a whole number of ticks, and drift away, if its client
+/// asks again at once: of one that asks on a schedule they do not.
 const ALIKE_POINTS: u8 = 1;
+/// A client that asks again as soon as this keeps no schedule of its own.
+const AT_ONCE_MAX: Duration = Duration::from_millis(1);
 /// Three that vary, or more that do not.
 const PROVEN_POINTS: u8 = 8;
 
 /// A host lets go what its timer releases so much later at most. Source: recordings of corked replies, of 150 to 250 us.
 const BUSY_MAX: Duration = Duration::from_micros(800);
+
+/// A reply that came when a timer would have let it go.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct LateReply {
+    /// When it left, as far as `blur` lets tell.
+    pub at: Instant,
+    pub blur: Duration,
+    pub packet: u64,
+    pub len: u32,
+    /// How long it took.
+    pub waited: Duration,
+    /// How long its client had been silent before it asked.
+    pub idle: Duration,
+    /// How long the timer runs, as far as that is known.
+    pub timer: Duration,
+}
+
+/// Whether a late reply was a timer's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OfTimer {
+    /// It left on the tick of others that were.
+    OnTick,
+    /// It left a little later, as what a busy host lets go.
+    BehindTick,
+    /// It left on the tick of another one, or of two.
+    MayBe,
+    Unknown,
+}
 
 /// Replies that came when a timer would have let them go.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -40,31 +78,28 @@ pub(crate) struct TimerHits {
     points: u8,
     hits: u16,
     misses: u16,
+    /// One of them was on no tick that programs keep.
+    is_kernel_s: bool,
+    /// The last one.
+    last: Option<LateReply>,
 }
 
 impl TimerHits {
-    /// A reply left at `at`, when its timer would have fired; the capture blurs that by `blur`.
-    pub(crate) fn on_hit(&mut self, at: Instant, waited: Duration, blur: Duration) {
+    /// A reply left when its timer would have fired.
+    pub(crate) fn on_hit(&mut self, reply: LateReply) {
+        self.last = Some(reply);
+        let LateReply { at, waited, .. } = reply;
         let before = std::mem::replace(&mut self.waited, waited);
-        let Some(anchor) = self.anchor else { return self.begin(at) };
-        let since = at - anchor;
+        let Some(since) = self.anchor.map(|anchor| at - anchor) else { return self.begin(at) };
         if since > ANCHORED_MAX || !since.is_positive() {
             return self.begin(at);
         }
-        let (mut ticks, mut late) = (self.ticks, false);
-        let blur = blur + Duration::from_nanos(since.as_nanos() / 1_000_000 * DRIFT_PPM);
-        for (bit, tick) in TICKS.into_iter().enumerate() {
-            let past = since.as_nanos() % tick.as_nanos();
-            late |= self.ticks & (1 << bit) != 0 && past < BUSY_MAX.as_nanos();
-            if past.min(tick.as_nanos() - past) > blur.as_nanos() {
-                ticks &= !(1 << bit);
-            }
-        }
+        let (ticks, late) = self.ticks_of(reply);
         if ticks == 0 {
             // A host that was busy leaves the tick where it was, and what had been proven.
             self.misses = self.misses.saturating_add(1);
             if !self.are_proven() {
-                self.points = 0;
+                self.forget();
                 if !late {
                     self.begin(at);
                 }
@@ -72,27 +107,72 @@ impl TimerHits {
             return;
         }
         self.ticks = ticks;
+        self.is_kernel_s |= ticks & OF_PROGRAMS == 0;
         let differs = waited - before;
         let varied = differs.max(-differs) >= VARIED_MIN;
-        self.points = self.points.saturating_add(if varied { VARIED_POINTS } else { ALIKE_POINTS });
+        let points = match (varied, reply.idle < AT_ONCE_MAX) {
+            (true, _) => VARIED_POINTS,
+            (false, true) => ALIKE_POINTS,
+            (false, false) => 0,
+        };
+        self.points = self.points.saturating_add(points);
         self.hits = self.hits.saturating_add(1);
+    }
+
+    /// Which of the ticks it left on, and whether it left a little behind one of them.
+    fn ticks_of(self, reply: LateReply) -> (u8, bool) {
+        let Some(anchor) = self.anchor else { return (0, false) };
+        let since = (reply.at - anchor).as_nanos();
+        let blur = reply.blur.as_nanos() + since.abs() / 1_000_000 * DRIFT_PPM;
+        let (mut ticks, mut late) = (self.ticks, false);
+        for (bit, tick) in TICKS.into_iter().enumerate() {
+            let past = since.rem_euclid(tick.as_nanos());
+            late |= self.ticks & (1 << bit) != 0 && past < BUSY_MAX.as_nanos();
+            if past.min(tick.as_nanos() - past) > blur {
+                ticks &= !(1 << bit);
+            }
+        }
+        (ticks, late)
+    }
+
+    /// What all of them say of this one.
+    pub(crate) fn of_timer(self, reply: LateReply) -> OfTimer {
+        let since = self.anchor.map_or(Duration::MAX, |anchor| reply.at - anchor);
+        if since.max(-since) > ANCHORED_MAX {
+            return OfTimer::Unknown;
+        }
+        match self.ticks_of(reply) {
+            (ticks, _) if ticks == self.ticks && self.are_proven() => OfTimer::OnTick,
+            (0, true) if self.are_proven() => OfTimer::BehindTick,
+            (ticks, _) if ticks == self.ticks && self.are_suspect() => OfTimer::MayBe,
+            _ => OfTimer::Unknown,
+        }
+    }
+
+    /// The last one, if it is one of these packets.
+    pub(crate) fn last_in(self, [since, until]: [u64; 2]) -> Option<LateReply> {
+        self.last.filter(|last| last.packet >= since && last.packet <= until)
     }
 
     /// One came on no tick, or at no timer's time.
     pub(crate) fn on_miss(&mut self) {
-        self.points = 0;
+        self.forget();
         self.misses = self.misses.saturating_add(1);
     }
 
     /// Whether it was the timer that let them go.
     pub(crate) fn are_proven(self) -> bool {
         // A busy host is late now and then.
-        self.points >= PROVEN_POINTS && self.misses <= self.hits / 4
+        self.is_kernel_s && self.points >= PROVEN_POINTS && self.misses <= self.hits / 4
     }
 
     /// Whether it may have been: the last one came on the tick of one before it.
     pub(crate) fn are_suspect(self) -> bool {
         self.points > 0 && self.misses <= self.hits / 2
+    }
+
+    fn forget(&mut self) {
+        (self.points, self.is_kernel_s) = (0, false);
     }
 
     fn begin(&mut self, at: Instant) {
@@ -128,11 +208,28 @@ mod tests {
 
     const BLUR: Duration = Duration::from_micros(100);
 
-    /// Replies that left at these times, us, after waits of so many us.
+    /// A reply that left at `at_us` after a wait, of a client that had been silent for so long.
+    fn reply((at_us, waited_us, idle_us): (i64, i64, i64)) -> LateReply {
+        LateReply {
+            at: Instant::from_nanos(at_us * 1_000),
+            blur: BLUR,
+            packet: 0,
+            len: 100,
+            waited: Duration::from_micros(waited_us),
+            idle: Duration::from_micros(idle_us),
+            timer: RTO_MIN,
+        }
+    }
+
+    /// Replies that left at these times, us, after waits of so many us, each of a request that came at once.
     fn after(replies: &[(i64, i64)]) -> TimerHits {
+        behind(&replies.iter().map(|&(at_us, waited_us)| (at_us, waited_us, 0)).collect::<Vec<_>>())
+    }
+
+    fn behind(replies: &[(i64, i64, i64)]) -> TimerHits {
         let mut hits = TimerHits::default();
-        for &(at_us, waited_us) in replies {
-            hits.on_hit(Instant::from_nanos(at_us * 1_000), Duration::from_micros(waited_us), BLUR);
+        for &late in replies {
+            hits.on_hit(reply(late));
         }
         hits
     }
@@ -143,8 +240,43 @@ mod tests {
         assert!(
             after(&[(650, 205_300), (300_670, 207_800), (604_640, 206_100), (900_660, 204_200)]).are_proven()
         );
-        let coarse = [(0, 205_300), (310_020, 207_800), (629_980, 206_100), (950_000, 214_200)];
-        assert!(after(&coarse).are_proven(), "HZ=100");
+        let at_300 = [(0, 205_300), (303_350, 207_800), (610_020, 206_100), (913_320, 204_900)];
+        assert!(after(&at_300).are_proven(), "HZ=300");
+    }
+
+    /// A timer of HZ=100, or a program that works each 10 or 20 ms, or 60 times a second.
+    #[test]
+    fn steps_that_programs_take_as_well_prove_no_timer() {
+        for step in [10_000, 20_000, 40_000, 100_000] {
+            let n = |n: i64| (n * 200_000 + n * n % 7 * step, 204_000 + n * 611 % 5_000);
+            let hits = after(&(0..40).map(n).collect::<Vec<_>>());
+            assert!(!hits.are_proven() && hits.are_suspect(), "{step}");
+        }
+        let drawn = |n: i64| ((n * 13 + n * n % 7) * 50_000 / 3, 204_000 + n * 611 % 5_000);
+        let hits = after(&(0..40).map(drawn).collect::<Vec<_>>());
+        assert!(!hits.are_proven() && hits.are_suspect());
+    }
+
+    /// A server that sleeps for 205 ms, asked by a schedule of 304 ms: all of its replies lie on ticks of 4 ms, and none differs.
+    #[test]
+    fn a_schedule_of_the_client_s_is_no_tick_of_the_server_s() {
+        let jitter = |n: i64| n * 37 % 60;
+        let scheduled = |n: i64| (n * 304_000 + jitter(n), 205_060 + jitter(n), 98_900);
+        assert!(!behind(&(0..40).map(scheduled).collect::<Vec<_>>()).are_proven());
+    }
+
+    /// What had come before the proof is judged by it: on the tick, a little behind it, or neither.
+    #[test]
+    fn a_proof_says_of_each_before_whether_it_was_a_timer_s() {
+        let replies =
+            [(0, 205_300), (300_450, 207_800), (604_000, 206_100), (900_020, 204_200), (1_228_010, 207_900)];
+        let hits = after(&replies);
+        assert!(hits.are_proven());
+        let of = |(at, waited)| hits.of_timer(reply((at, waited, 0)));
+        let said: Vec<_> = replies[..3].iter().copied().map(of).collect();
+        assert_eq!(said, [OfTimer::OnTick, OfTimer::BehindTick, OfTimer::OnTick]);
+        assert_eq!(of((602_000, 206_100)), OfTimer::Unknown);
+        assert_eq!(after(&replies[2..4]).of_timer(reply((604_000, 206_100, 0))), OfTimer::MayBe);
     }
 
     /// A server that sleeps for 203.4 ms, of a client that pauses for 20: 224.0 ms a round, less a little.

@@ -2,8 +2,8 @@
 //!
 //! Proof: a full segment of the same write before, and the timer's time; a partial segment without PSH; or for whole replies
 //! several that leave at their connection's timer and on its kernel's tick (`timer_hits`).
-//! Refuted by: small segments that leave beside one another, or replies that come sooner. A whole reply that comes as late as
-//! a timer is its server's time.
+//! Refuted by: small segments that leave beside one another or soon behind one another, or replies that come sooner. A whole reply that
+//! comes as late as a timer is its server's time until others have shown the tick (`connection/held_back.rs`).
 //! Source: tcp_check_probe_timer and tcp_probe0_base, include/net/tcp.h, Linux 4.19 to 6.18 (2.6.18 used the plain RTO);
 //! tcp_push, net/ipv4/tcp.c; tcp(7).
 //! Seen from: both ends; the tick of whole replies is blurred twice as much far from the sender.
@@ -11,14 +11,16 @@
 //! A corked tail leaves when the zero-window probe timer fires: max(RTO, 200 ms) after everything before it was acknowledged.
 //! The 200 ms of tcp(7) hold only where the round trip is close to nothing.
 
-use tcpwhy_wire::{Duration, Instant};
+use tcpwhy_wire::{Duration, Segment};
 
 use super::pair::Pair;
+use super::sender_model::SenderModel;
 use super::verdict::Verdict;
 use super::wait::Wait;
 use crate::bill::charge::Charge;
+use crate::bill::exchange::Open;
 use crate::bill::split::Split;
-use crate::estimate::timer_hits::{SHORTEST, TimerHits, is_of_timer};
+use crate::estimate::timer_hits::{LateReply, SHORTEST, TimerHits, is_of_timer};
 use crate::flow::direction::Flow;
 use crate::flow::segment_class::{SegmentClass, SendQueue};
 use crate::words::cause::Cause;
@@ -103,35 +105,51 @@ pub(crate) fn agrees(waited: Duration, timer: Duration, rtt: Duration, variation
         && waited <= timer + timer.divided_by(LATE_TIMER_SHARE) + WHEEL + variation
 }
 
-/// Whether a small reply that came `waited` behind its request leaves with the timer as others before it did, each on the tick of
-/// its sender's kernel.
-pub(crate) fn on_tick(pair: &Pair<'_>, server: usize, at: Instant, waited: Duration) -> bool {
-    let of_timer = is_of_timer(waited, pair.flows[server].rto.rto(), true);
-    of_timer && hits_with(pair, server, at, waited).is_some_and(TimerHits::are_proven)
+/// Whether a small reply leaves with the timer as others before it did, each on the tick of its sender's kernel.
+pub(crate) fn on_tick(pair: &Pair<'_>, server: usize, reply: LateReply) -> bool {
+    let of_timer = is_of_timer(reply.waited, pair.flows[server].rto.rto(), true);
+    of_timer && hits_with(pair, server, reply).is_some_and(TimerHits::are_proven)
 }
 
 /// Whether it may, as one before it left on the same tick.
-pub(crate) fn may_be_on_tick(pair: &Pair<'_>, server: usize, at: Instant, waited: Duration) -> bool {
-    hits_with(pair, server, at, waited).is_some_and(TimerHits::are_suspect)
+pub(crate) fn may_be_on_tick(pair: &Pair<'_>, server: usize, reply: LateReply) -> bool {
+    hits_with(pair, server, reply).is_some_and(TimerHits::are_suspect)
 }
 
 /// What a reply with others before it says of their timer, unless something refutes that.
-fn hits_with(pair: &Pair<'_>, server: usize, at: Instant, waited: Duration) -> Option<TimerHits> {
+fn hits_with(pair: &Pair<'_>, server: usize, reply: LateReply) -> Option<TimerHits> {
     let (flow, model) = (&pair.flows[server], &pair.models[server]);
-    // With the cork in, no small segment leaves beside another.
-    let refuted = model.quick_replies > 0 || model.nagle_ignored > 0;
     // Without the handshake the timer may be another one.
-    let of_timer = waited >= SHORTEST && pair.midway || is_of_timer(waited, flow.rto.rto(), true);
-    if refuted || !of_timer {
+    let of_timer = reply.waited >= SHORTEST && pair.midway || is_of_timer(reply.waited, flow.rto.rto(), true);
+    if is_refuted(model) || !of_timer {
         return None;
     }
     let mut hits = model.timer_hits();
-    hits.on_hit(at, waited, blur(pair.tap_rtt[server], pair.tap_rtt[1 - server]));
+    hits.on_hit(reply);
     Some(hits)
 }
 
+/// Whether no cork can be in: with one, no small segment leaves beside another, or soon behind its request.
+pub(crate) fn is_refuted(model: &SenderModel) -> bool {
+    model.quick_replies > 0 || model.nagle_ignored > 0
+}
+
+/// A reply that began with `segment`, `waited` behind its request.
+pub(crate) fn late_reply(pair: &Pair<'_>, open: &Open, segment: &Segment, waited: Duration) -> LateReply {
+    let server = 1 - open.initiator;
+    LateReply {
+        at: segment.at,
+        blur: blur(pair.tap_rtt[server], pair.tap_rtt[1 - server]),
+        packet: segment.packet,
+        len: segment.payload_len,
+        waited,
+        idle: open.client_idle,
+        timer: pair.flows[server].rto.rto(),
+    }
+}
+
 /// By how much a capture blurs the tick on which a packet left its sender, which is `rtt_to_sender` away from it, and its peer `rtt_to_receiver`.
-pub(crate) fn blur(rtt_to_sender: Duration, rtt_to_receiver: Duration) -> Duration {
+fn blur(rtt_to_sender: Duration, rtt_to_receiver: Duration) -> Duration {
     if rtt_to_sender <= rtt_to_receiver { TICK_BLUR } else { TICK_BLUR.times(2) }
 }
 
@@ -149,13 +167,13 @@ const WHEEL: Duration = Duration::from_millis(16);
 
 /// The charge for a reply that was corked as a whole.
 pub(crate) fn alone(flow: &Flow, held_bytes: u32) -> Charge {
-    let detail = Detail {
-        held_bytes: Some(held_bytes),
-        timer: Some(flow.rto.rto()),
-        form: Some(Form::WholeReply),
-        ..Detail::default()
-    };
+    let detail = whole_reply(held_bytes, flow.rto.rto());
     Charge::new(Cause::Cork, flow.side, Duration::ZERO, Confidence::Likely).detail(detail)
+}
+
+pub(crate) fn whole_reply(held_bytes: u32, timer: Duration) -> Detail {
+    let form = Some(Form::WholeReply);
+    Detail { held_bytes: Some(held_bytes), timer: Some(timer), form, ..Detail::default() }
 }
 
 #[cfg(test)]

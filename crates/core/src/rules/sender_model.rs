@@ -1,11 +1,11 @@
 //! What is known of a sender: what it does when nothing holds it back, and what one segment has taught about that?
 
-use tcpwhy_wire::{Duration, Instant};
+use tcpwhy_wire::Duration;
 
 use super::answers::Answers;
 use super::verdict::Verdict;
 use crate::estimate::rounds::Rounds;
-use crate::estimate::timer_hits::{SHORTEST, TimerHits, is_of_timer};
+use crate::estimate::timer_hits::{LateReply, SHORTEST, TimerHits, is_of_timer};
 use crate::words::cause::Cause;
 
 /// A reply that comes sooner waited for no timer: half the shortest one's length (`RTO_MIN`).
@@ -25,7 +25,8 @@ pub(crate) struct SenderModel {
     /// The first piece of a request and what Nagle held behind it, in bytes, where the pieces were seen to be written
     /// without waiting for an answer.
     pub held_shape: Option<(u32, u32)>,
-    /// Small first replies that came when a cork's timer would have let them go, and those that came much sooner.
+    /// Small first replies that came when a cork's timer would have let them go, and those that came much sooner, as well as small
+    /// segments behind small ones: with a cork in, none would.
     timer_hits: Option<Box<TimerHits>>,
     pub quick_replies: u32,
     /// It has been idle, and has not had two segments in flight since: its window may be down to one (RFC 5681, 4.1).
@@ -71,27 +72,17 @@ impl SenderModel {
         self.pauses = None;
     }
 
-    /// A reply began after `verdict`, with a segment that left at `at` as far as `blur` lets tell; its timer was `timer`, as far as that
-    /// is known.
-    pub(crate) fn on_first_reply(
-        &mut self,
-        verdict: &Verdict,
-        small: bool,
-        (at, blur): (Instant, Duration),
-        timer: Option<Duration>,
-    ) {
+    /// A small reply began after `verdict`; without the handshake (`midway`) its timer may be another one.
+    pub(crate) fn on_first_reply(&mut self, verdict: &Verdict, reply: LateReply, midway: bool) {
         let own = Cause::ServerThink.bit() | Cause::Cork.bit();
         let waited = verdict.split.charges().filter(|charge| own & charge.cause.bit() != 0);
         let waited: Duration = waited.map(|charge| charge.ns).sum();
-        if !small {
-            return;
-        }
         if waited < QUICK_REPLY_MAX {
             self.quick_replies = self.quick_replies.saturating_add(1);
         } else if waited >= SHORTEST
-            && timer.is_none_or(|timer| is_of_timer(waited, timer, self.timer_hits().are_proven()))
+            && (midway || is_of_timer(waited, reply.timer, self.timer_hits().are_proven()))
         {
-            self.timer_hits.get_or_insert_default().on_hit(at, waited, blur);
+            self.timer_hits.get_or_insert_default().on_hit(LateReply { waited, ..reply });
         } else if let Some(hits) = &mut self.timer_hits {
             hits.on_miss();
         }
@@ -100,6 +91,19 @@ impl SenderModel {
     /// What its late replies say of a timer.
     pub(crate) fn timer_hits(&self) -> TimerHits {
         self.timer_hits.as_deref().copied().unwrap_or_default()
+    }
+
+    /// Whether any of its replies came as late as a timer.
+    #[inline]
+    pub(crate) fn has_timer_hits(&self) -> bool {
+        self.timer_hits.is_some()
+    }
+
+    /// A small segment left `gap` behind another one of its message.
+    pub(crate) fn on_small_behind_small(&mut self, gap: Duration) {
+        if gap < SHORTEST {
+            self.quick_replies = self.quick_replies.saturating_add(1);
+        }
     }
 
     /// The same of a small one that took its server so long, sooner than any timer.

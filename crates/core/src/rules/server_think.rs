@@ -79,7 +79,9 @@ pub(crate) fn judge(
         behind = if long { Confidence::Likely } else { way.confidence };
         split.take(way.evidence(from.packet, segment.packet));
     }
-    if segment.payload_len < pair.sizes[server] && cork::on_tick(pair, server, segment.at, split.left()) {
+    if segment.payload_len < pair.sizes[server]
+        && cork::on_tick(pair, server, cork::late_reply(pair, open, segment, split.left()))
+    {
         let charge = cork::alone(flow, segment.payload_len);
         return Verdict {
             split: split.rest(charge.evidence(from.packet, segment.packet)),
@@ -182,7 +184,7 @@ fn own_time(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration, beh
         (false, false) => Confidence::Likely,
     };
     // The same tick twice is chance in one case of ten, and a reply that is corked as a whole is rare.
-    let by_timer = or_cork && cork::may_be_on_tick(pair, server, segment.at, left);
+    let by_timer = or_cork && cork::may_be_on_tick(pair, server, cork::late_reply(pair, open, segment, left));
     let most = if by_timer { Confidence::Possible } else { most };
     let confidence = confidence.min(most).min(behind);
     let mut think = Charge::new(Cause::ServerThink, flow.side, Duration::ZERO, confidence);

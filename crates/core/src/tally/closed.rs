@@ -6,6 +6,7 @@ use crate::words::cause::Side;
 use crate::words::report::{Kind, Pairing};
 
 /// A finished setup, exchange or one-way message, besides its account.
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Closed {
     pub connection: u64,
     pub service: ServiceKey,

@@ -62,7 +62,8 @@ fn a_pause_belongs_to_writes_of_about_its_size() {
 }
 
 /// Small replies that come as late as a cork's timer, 204 to 212 ms behind their requests: a server that takes as long, unless each
-/// leaves on a tick of its kernel, 4 ms apart, whenever its request came. One that came much sooner says that no cork is in.
+/// leaves on a tick of its kernel, 4 ms apart, whenever its request came. One that came much sooner says that no cork is in, and so
+/// does a second small segment behind one of them.
 #[test]
 fn replies_as_late_as_a_cork_s_timer_are_its_server_s_unless_they_keep_its_tick() {
     let rtt = ms(4);
@@ -70,7 +71,7 @@ fn replies_as_late_as_a_cork_s_timer_are_its_server_s_unless_they_keep_its_tick(
     // Each leaves 4 ms or a whole number of them behind the others: request, way, reply, way.
     let on_tick = [(208.0, 5.0), (209.3, 2.7), (207.1, 4.9), (210.6, 5.4), (208.5, 3.5)];
     let by_itself = [(208.0, 5.0), (209.3, 3.9), (207.1, 5.8), (210.6, 8.1), (208.5, 4.2)];
-    let quick = [(208.0, 5.0), (209.3, 2.7), (207.1, 4.9), (210.6, 5.4), (2.0, 6.0), (208.5, 3.5)];
+    let quick = [(208.0, 5.0), (209.3, 2.7), (207.1, 4.9), (2.0, 6.0), (210.6, 5.4), (208.5, 3.5)];
     let cases: [(&[(f64, f64)], Cause); 3] =
         [(&on_tick, Cause::Cork), (&by_itself, Cause::ServerThink), (&quick, Cause::ServerThink)];
     for (replies, cause) in cases {
@@ -79,10 +80,80 @@ fn replies_as_late_as_a_cork_s_timer_are_its_server_s_unless_they_keep_its_tick(
             let (last, _) = replies[replies.len() - 1];
             let took = [(Cause::RoundTrip, Path, rtt), (cause, Server, ms(last))];
             assert_eq!(seen.exchange(replies.len()).is(&took).of(cause).confidence, Likely, "{seen}");
-            let first =
-                seen.exchange(1).is(&[(Cause::RoundTrip, Path, rtt), (Cause::ServerThink, Server, ms(208))]);
-            let first = first.of(Cause::ServerThink);
-            assert_eq!((first.confidence, first.detail.form), (Likely, Some(Form::OrCork)), "{seen}");
+            // The proof says the same of the first one, which by itself is its server's.
+            let first = if replies.len() == 5 { cause } else { Cause::ServerThink };
+            let form = if first == Cause::Cork { Form::WholeReply } else { Form::OrCork };
+            let exchange = seen.exchange(1).is(&[(Cause::RoundTrip, Path, rtt), (first, Server, ms(208))]);
+            let seen_first = exchange.of(first);
+            assert_eq!((seen_first.confidence, seen_first.detail.form), (Likely, Some(form)), "{seen}");
+        });
+    }
+}
+
+/// What is said of the first replies once others have shown the tick, and what two of them alone leave open.
+#[test]
+fn replies_before_the_proof_of_a_cork_are_judged_by_it() {
+    let rtt = ms(4);
+    let reply = |(after, pause): (f64, f64)| format!("+{pause} C 100\n +{after} S 200\n +0 C ack\n");
+    // The second leaves 0.4 ms behind the tick, which a busy host does.
+    let late = [(208.0, 5.0), (209.7, 2.7), (207.1, 4.5), (210.6, 5.4), (208.5, 3.5), (207.7, 4.3)];
+    let text: String = late.into_iter().map(reply).collect();
+    log(format!("handshake\n {text}")).rtt(rtt).both_ends(|seen| {
+        for (n, &(after, _)) in (1..).zip(&late) {
+            let took = [(Cause::RoundTrip, Path, rtt), (Cause::Cork, Server, ms(after))];
+            let sure = if n == 2 { Possible } else { Likely };
+            let exchange = seen.exchange(n).is(&took);
+            let cork = exchange.of(Cause::Cork);
+            assert_eq!((cork.confidence, cork.detail.held_bytes), (sure, Some(200)), "{n}{seen}");
+        }
+    });
+    // Two on one tick: chance, one time in ten.
+    let text: String = late[2..4].iter().copied().map(reply).collect();
+    log(format!("handshake\n {text}")).rtt(rtt).both_ends(|seen| {
+        for n in [1, 2] {
+            let exchange = seen.exchange(n).never(Cause::Cork);
+            let think = exchange.of(Cause::ServerThink);
+            assert_eq!((think.confidence, think.detail.form), (Possible, Some(Form::OrCork)), "{n}{seen}");
+        }
+    });
+}
+
+/// A server of 202 to 212 ms, alike or not, near and far, which answers in one write or in two, and keeps no tick or one that programs
+/// keep as well: nothing that comes late shows a cork.
+#[test]
+fn a_server_that_takes_as_long_as_a_timer_is_never_a_cork() {
+    let hashed = |n: i64, salt: i64| (n * 7_919 + salt * 104_729) % 1_009;
+    let one = " +0 C ack\n";
+    let two = " +0 C ack\n +0 S 90\n +0 C ack\n";
+    for rtt in [0.2, 4.0, 40.0, 100.0] {
+        let timer = if rtt > 5.0 { 200.0 + rtt } else { 204.0 };
+        for (spread, rest) in [(0.0, one), (3.0, one), (8.0, one), (8.0, two)] {
+            let turn = |n: i64| {
+                let after = timer + 3.0 + spread * hashed(n, 1) as f64 / 1_009.0 + hashed(n, 2) as f64 / 2e4;
+                let pause = 5.1 + hashed(n, 3) as f64 / 1e4;
+                format!("+{pause:.3} C 100\n +{after:.3} S 200\n{rest}")
+            };
+            let text: String = (0..40).map(turn).collect();
+            log(format!("handshake\n {text}")).rtt(ms(rtt)).both_ends(|seen| {
+                for n in 1..=40 {
+                    seen.exchange(n).never(Cause::Cork);
+                }
+            });
+        }
+        // On steps of 10 ms, whenever it was asked, as far as its work allows.
+        let mut at = 0.0;
+        let stepped = |n: i64| {
+            let pause = 5.1 + hashed(n, 4) as f64 / 20.0;
+            let asked = at + pause + rtt / 2.0;
+            let left = ((asked + timer) / 10.0).ceil() * 10.0;
+            at = left + rtt / 2.0;
+            format!("+{pause:.3} C 100\n +{:.3} S 200\n{one}", left - asked)
+        };
+        let text: String = (0..40).map(stepped).collect();
+        log(format!("handshake\n {text}")).rtt(ms(rtt)).both_ends(|seen| {
+            for n in 1..=40 {
+                seen.exchange(n).never(Cause::Cork);
+            }
         });
     }
 }
