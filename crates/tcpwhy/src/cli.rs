@@ -393,11 +393,12 @@ impl InputArgs {
 
     /// Columns to fill.
     pub(crate) fn width(&self) -> usize {
-        let terminal = || {
-            terminal_size::terminal_size_of(std::io::stdout())
-                .map_or(100, |(width, _)| width.0.clamp(40, 200))
-        };
-        usize::from(self.width.unwrap_or_else(terminal))
+        self.width.map_or_else(terminal_width, usize::from)
+    }
+
+    /// Whether there is a width to fill.
+    pub(crate) fn fits(&self) -> bool {
+        self.width.is_some() || is_terminal()
     }
 
     /// How much of the sandbox has to be there.
@@ -463,6 +464,17 @@ pub(crate) struct ExplainArgs {
     /// When to use colours
     #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
     pub(crate) color: Color,
+}
+
+/// Whether standard output is a terminal that has a size.
+pub(crate) fn is_terminal() -> bool {
+    terminal_size::terminal_size_of(std::io::stdout()).is_some()
+}
+
+/// Columns of the terminal, where there is one.
+pub(crate) fn terminal_width() -> usize {
+    let terminal = terminal_size::terminal_size_of(std::io::stdout());
+    terminal.map_or(100, |(width, _)| usize::from(width.0.clamp(40, 200)))
 }
 
 /// `10s`, `500ms`, `1m`.

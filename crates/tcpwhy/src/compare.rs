@@ -15,7 +15,9 @@ use tcpwhy_report::{json, text};
 use crate::cli::InputArgs;
 use crate::opened::{analyse, confined};
 use crate::out::OutFile;
-use crate::output::{anonymous, complain, print, troubles};
+use crate::output::{self, anonymous, complain, troubles};
+#[cfg(unix)]
+use crate::pager::Pager;
 use crate::{ANALYSED, Exit, GATE_CLOSED, NOT_ANALYSED, NOTHING_ANALYSED};
 
 #[derive(Debug, Args)]
@@ -62,7 +64,11 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<u8> {
     tcpwhy_sandbox::give_memory_back();
     let inputs = [before, after].map(|path| Inputs::open(&[path]));
     #[cfg(unix)]
+    let pager = Pager::start(!args.json && !args.input.no_pager);
+    #[cfg(unix)]
     let keep: Vec<_> = page.iter().map(|page| std::os::fd::AsFd::as_fd(page.file())).collect();
+    #[cfg(unix)]
+    let keep: Vec<_> = keep.into_iter().chain(pager.iter().flat_map(Pager::descriptors)).collect();
     #[cfg(not(unix))]
     let keep = [];
     let Some(threads) = confined(&args.input, &inputs.iter().collect::<Vec<_>>(), &keep, None) else {
@@ -89,7 +95,11 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<u8> {
         json::comparison(&comparison, names.each_ref().map(String::as_str), version, &mut out)?;
         out.flush()?;
     } else {
-        print(&text::comparison(&comparison, args.input.style()))?;
+        let shown = text::comparison(&comparison, args.input.style());
+        #[cfg(unix)]
+        output::by(pager, &shown)?;
+        #[cfg(not(unix))]
+        output::print(&shown)?;
     }
     Ok(match () {
         () if comparison.rows.is_empty() => NOTHING_ANALYSED,

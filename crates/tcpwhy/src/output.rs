@@ -20,7 +20,9 @@ use tcpwhy_report::{CaptureInfo, Style, answer, csv, json, text};
 use tcpwhy_wire::Duration;
 
 use crate::ANALYSED;
-use crate::cli::{self, Cli, Color, Format, InputArgs, ListArgs, ReadArgs, Sort};
+use crate::cli::{
+    self, Cli, Color, Format, InputArgs, ListArgs, ReadArgs, Sort, is_terminal, terminal_width,
+};
 use crate::ends::Ends;
 #[cfg(unix)]
 use crate::pager::Pager;
@@ -153,6 +155,8 @@ impl<'a> Output<'a> {
             Sort::Start => text::Order::Start,
             Sort::Slowest => text::Order::Slowest,
         };
+        // Where there is no terminal, nothing has to fit.
+        let style = if self.args.fits() { self.style } else { Style { width: usize::MAX, ..self.style } };
         // Wireshark numbers the streams of a whole file.
         let is_whole = self.files.len() == 1 && self.args.filter.is_none() && self.args.window().is_none();
         let shown = match args.format {
@@ -162,7 +166,7 @@ impl<'a> Output<'a> {
                 String::from_utf8(rows)?
             }
             Format::Markdown => text::list_as_markdown(report, order, args.top.get(), self.style),
-            _ => text::list(report, order, args.top.get(), is_whole, self.style),
+            _ => text::list(report, order, args.top.get(), is_whole, style),
         };
         self.print(&shown)
     }
@@ -314,20 +318,29 @@ pub(crate) fn explanation(cause: Option<Cause>, color: Color) -> anyhow::Result<
         let bold = Ansi::new().bold();
         if color.is_on() { format!("{bold}{text}{bold:#}") } else { text.to_owned() }
     };
+    let width = if is_terminal() { terminal_width() } else { usize::MAX };
+    let style = Style { width, ..Style::default() };
     let Some(cause) = cause else {
         let widest = Cause::ALL.iter().map(|cause| cause.name().len()).max().unwrap_or(0);
         let mut list = String::new();
         for cause in Cause::ALL {
-            let name = heading(&format!("{cause:<widest$}"));
-            let _ = writeln!(list, "{name}  {}", explain(cause).title);
+            let name = format!("{cause:<widest$}");
+            for line in text::hanging(&format!("{name}  "), explain(cause).title, style) {
+                let _ = writeln!(list, "{}", line.replacen(&name, &heading(&name), 1));
+            }
         }
-        print(&list)?;
+        print_by_page(&list, true)?;
         return Ok(ANALYSED);
     };
-    let markdown = explain(cause).markdown();
-    let lines =
-        markdown.lines().map(|line| if line.starts_with('#') { heading(line) } else { line.to_owned() });
-    print(&lines.map(|line| line + "\n").collect::<String>())?;
+    let mut shown = String::new();
+    for line in text::prose(&explain(cause).markdown(), style.width) {
+        let _ = writeln!(
+            shown,
+            "{}",
+            if line.starts_with("# ") || line.starts_with("## ") { heading(&line) } else { line }
+        );
+    }
+    print_by_page(&shown, true)?;
     Ok(ANALYSED)
 }
 
@@ -355,6 +368,26 @@ pub(crate) fn usage(error: clap::Error) -> ExitCode {
 pub(crate) fn complain(message: &str) {
     // There is nobody left to tell where standard error is closed.
     let _ = writeln!(std::io::stderr(), "tcpwhy: {}", visible(message));
+}
+
+/// The same by pages, where it is `wanted`, longer than the screen, and no right has been given up.
+pub(crate) fn print_by_page(text: &str, wanted: bool) -> anyhow::Result<()> {
+    #[cfg(unix)]
+    return by(Pager::start(wanted), text);
+    #[cfg(not(unix))]
+    {
+        let _ = wanted;
+        print(text)
+    }
+}
+
+/// By a pager that was started before, if one was.
+#[cfg(unix)]
+pub(crate) fn by(pager: Option<Pager>, text: &str) -> anyhow::Result<()> {
+    let Some(mut pager) = pager else { return print(text) };
+    let written = pager.write(text);
+    pager.finish();
+    Ok(written?)
 }
 
 pub(crate) fn print(text: &str) -> anyhow::Result<()> {

@@ -240,7 +240,14 @@ fn connections_are_listed_by_what_they_took_and_found_by_their_ends() {
     let two = list(&["--top", "2"]);
     assert_eq!(numbers(&two), by_cost[..2]);
     assert!(two.contains(&format!("... and {} more", connections.len() - 2)), "{two}");
-    assert!(two.contains(&format!("tcp.stream eq {}.", by_cost[0] - 1)), "{two}");
+    let streams = two.lines().skip(1).take(2).filter_map(|line| line.split_whitespace().nth(1)?.parse().ok());
+    assert_eq!(
+        streams.collect::<Vec<u64>>(),
+        by_cost[..2].iter().map(|id| id - 1).collect::<Vec<_>>(),
+        "{two}"
+    );
+    let narrow = list(&["--top", "2", "--width", "80"]);
+    assert!(narrow.replace('\n', " ").contains(&format!("tcp.stream eq {}.", by_cost[0] - 1)), "{narrow}");
     let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
     let (client, server) = (text(&connections[1]["client"]), text(&connections[1]["server"]));
     for which in ["2".to_owned(), client.clone(), format!("{client}-{server}"), format!("{server}-{client}")]

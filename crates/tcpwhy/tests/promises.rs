@@ -21,6 +21,11 @@ fn read(path: &Path, args: &[&str]) -> Output {
     command.output().unwrap_or_else(|error| panic!("tcpwhy does not start: {error}"))
 }
 
+/// Where nothing may be skipped.
+fn is_ci() -> bool {
+    std::env::var_os("CI").is_some_and(|ci| ci == "true")
+}
+
 fn stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
@@ -116,6 +121,116 @@ fn an_interrupted_pipeline_prints_its_answer() {
     assert!(stdout(&output).contains("for the server's delayed acknowledgement"), "{output:?}");
 }
 
+/// Requests in two pieces over the loopback interface; returns the port of the server.
+#[cfg(unix)]
+fn talk(exchanges: usize) -> std::io::Result<(u16, std::thread::JoinHandle<std::io::Result<()>>)> {
+    use std::io::Read as _;
+    use std::net::{TcpListener, TcpStream};
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let at = listener.local_addr()?;
+    let served = std::thread::spawn(move || {
+        let (mut socket, _) = listener.accept()?;
+        let mut request = [0; 120];
+        while socket.read_exact(&mut request).is_ok() {
+            socket.write_all(&[1; 64])?;
+        }
+        Ok(())
+    });
+    let client = std::thread::spawn(move || {
+        // tcpdump has begun by then.
+        std::thread::sleep(Duration::from_millis(1_500));
+        let mut socket = TcpStream::connect(at)?;
+        let mut reply = [0; 64];
+        for _ in 0..exchanges {
+            socket.write_all(&[2; 20])?;
+            socket.write_all(&[3; 100])?;
+            socket.read_exact(&mut reply)?;
+        }
+        drop(socket);
+        served.join().unwrap_or(Ok(()))
+    });
+    Ok((at.port(), client))
+}
+
+/// The pipeline of README at a terminal of its own, and Ctrl-C typed there: both programs get it, tcpdump hands over what it has, and the
+/// answer is printed.
+#[cfg(target_os = "linux")]
+#[test]
+fn ctrl_c_at_a_terminal_ends_tcpdump_and_prints_the_answer() {
+    let (port, talk) = talk(6).unwrap_or_else(|error| panic!("{error}"));
+    let tcpwhy = env!("CARGO_BIN_EXE_tcpwhy");
+    let pipeline =
+        format!("tcpdump -i lo -w - tcp port {port} | {tcpwhy} read - --brief --no-pager --width 200");
+    let mut script = Command::new("script");
+    script.args(["-qec", &pipeline, "/dev/null"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = script.spawn().unwrap_or_else(|error| panic!("script(1): {error}"));
+    let talked = talk.join().unwrap_or_else(|_| panic!("the talk"));
+    assert!(talked.is_ok(), "{talked:?}");
+    std::thread::sleep(Duration::from_secs(1));
+    let mut keyboard = child.stdin.take().unwrap_or_else(|| panic!("a pipe"));
+    let typed = keyboard.write_all(b"\x03");
+    let output = child.wait_with_output().unwrap_or_else(|error| panic!("{error}"));
+    drop(keyboard);
+    let shown = stdout(&output);
+    if shown.contains("tcpdump: not found") || shown.contains("permission to capture") {
+        assert!(!is_ci(), "{shown}");
+        println!("skipped: {shown}");
+        return;
+    }
+    assert!(typed.is_ok() && output.status.success(), "{shown}");
+    assert!(shown.contains(&format!("server 127.0.0.1:{port}")), "{shown}");
+    assert!(shown.contains("6 exchanges, 1 setup on 1 connection"), "all of it: {shown}");
+}
+
+/// A large file is ended by the first signal as well: what was read until then is answered.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_signal_ends_a_large_file_before_its_end() {
+    let dir = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
+    let path = dir.path().join("large.pcap");
+    let bytes = std::fs::read(data("split.pcap")).unwrap_or_else(|error| panic!("{error}"));
+    let (header, packets) = bytes.split_at(24);
+    // The same again and again, which is what a file of any size is to the reader.
+    let times = 20_000;
+    let large = [header, &packets.repeat(times)].concat();
+    std::fs::write(&path, &large).unwrap_or_else(|error| panic!("{error}"));
+    for args in [&["--json"][..], &["--brief"]] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tcpwhy"));
+        command.arg("read").arg(&path).args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().unwrap_or_else(|error| panic!("{error}"));
+        // Once it has said that it takes the signal itself (proc_pid_status(5)), it reads.
+        let takes_it = || {
+            let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+            let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+            let caught = caught.and_then(|caught| u64::from_str_radix(caught.trim(), 16).ok());
+            caught.is_some_and(|caught| caught & 1 << (2 - 1) != 0)
+        };
+        for _ in 0..5_000 {
+            if takes_it() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+        assert!(status.is_ok_and(|status| status.success()));
+        let output = child.wait_with_output().unwrap_or_else(|error| panic!("{error}"));
+        let said = stdout(&output);
+        if args == ["--json"] {
+            let document: Value = serde_json::from_str(&said).unwrap_or_default();
+            let read = document["capture"]["packets"].as_u64().unwrap_or(u64::MAX);
+            assert!(read < 67 * times as u64, "{read} packets: {output:?}");
+            // Where it had read none yet, there is nothing to analyse.
+            let code = if read == 0 { 5 } else { 0 };
+            assert_eq!(output.status.code(), Some(code), "{output:?}");
+            assert_eq!(document["capture"]["interrupted"], true);
+        } else if output.status.code() == Some(0) {
+            assert!(said.contains("only until the interrupt"), "{said}");
+        } else {
+            assert_eq!(output.status.code(), Some(5), "{output:?}");
+        }
+    }
+}
+
 /// A file that is still growing and never ends: the first signal ends it as well.
 #[cfg(unix)]
 #[test]
@@ -154,6 +269,7 @@ fn compressed_captures_give_the_same_answer() {
         let packed = match Command::new(program).arg("-c").arg(&path).output() {
             Ok(output) if output.status.success() => output.stdout,
             _ => {
+                assert!(!is_ci(), "{program} is missing");
                 println!("skipped: {program} is missing");
                 continue;
             }
@@ -161,6 +277,11 @@ fn compressed_captures_give_the_same_answer() {
         let file = dir.path().join(format!("split.pcap.{end}"));
         std::fs::write(&file, packed).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(findings(&stdout(&read(&file, &["--json"]))), findings(&plain), "{program}");
+        let mut piped = Command::new(env!("CARGO_BIN_EXE_tcpwhy"));
+        let file = std::fs::File::open(&file).unwrap_or_else(|error| panic!("{error}"));
+        let piped = piped.args(["read", "-", "--json"]).stdin(file).output();
+        let piped = piped.unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(findings(&stdout(&piped)), findings(&plain), "{program}, from a pipe");
     }
     assert!(!findings(&plain).is_null());
 }

@@ -48,3 +48,48 @@ fn the_ends_and_the_rounds_are_told_as_quoted() {
         }
     }
 }
+
+/// The indented commands of a page that write a completion script or a man page, in a home of their own.
+#[cfg(unix)]
+#[test]
+fn completions_and_man_pages_are_found_where_the_documents_put_them() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let folder = Path::new(env!("CARGO_BIN_EXE_tcpwhy")).parent().expect("a folder");
+    let in_a_home = |home: &Path, script: &str| {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let path =
+            std::env::join_paths(std::iter::once(folder.to_owned()).chain(std::env::split_paths(&path)));
+        let mut shell = Command::new("sh");
+        shell.args(["-ec", script]).env("HOME", home).env("PATH", path.expect("a path"));
+        let output = shell.output().expect("a shell");
+        assert!(output.status.success(), "{script}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    for page in ["README.md", "docs/manual.md"] {
+        let text = std::fs::read_to_string(root.join(page)).expect("the page");
+        let commands = text.lines().filter_map(|line| line.strip_prefix("    "));
+        let commands: Vec<&str> = commands.filter(|line| line.contains("~/.local/share/")).collect();
+        assert!(commands.len() >= 3, "{page}: {commands:?}");
+        let home = tempfile::tempdir().expect("a folder");
+        in_a_home(home.path(), &commands.join("\n"));
+        let share = home.path().join(".local/share");
+        let manual = std::fs::read_to_string(share.join("man/man1/tcpwhy.1")).expect("the man page");
+        assert!(manual.contains(".TH tcpwhy 1"), "{page}: {manual}");
+        let load = ". ~/.local/share/bash-completion/completions/tcpwhy; complete -p tcpwhy";
+        let loaded = in_a_home(home.path(), &format!("bash -c '{load}'"));
+        assert!(loaded.contains("_tcpwhy") && loaded.trim_end().ends_with(" tcpwhy"), "{page}: {loaded}");
+        if page != "README.md" {
+            let listed = std::fs::read_dir(share.join("man/man1")).expect("man pages");
+            let pages: Vec<_> = listed.map(|entry| entry.expect("an entry").file_name()).collect();
+            // Every command but those that print these, and `help`.
+            let help = in_a_home(home.path(), "tcpwhy help");
+            let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+            let commands = commands.take_while(|line| !line.is_empty());
+            let names = commands.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+            for name in names.filter(|name| !["", "completions", "man", "help"].contains(name)) {
+                let file = format!("tcpwhy-{name}.1");
+                assert!(pages.iter().any(|page| *page == *file), "{file}: {pages:?}");
+            }
+        }
+    }
+}

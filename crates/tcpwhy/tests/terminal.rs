@@ -22,13 +22,17 @@ fn stdout(output: &Output) -> String {
 
 /// What a terminal of so many columns shows, by util-linux's script(1).
 fn on_a_terminal(columns: usize, args: &str) -> Option<String> {
-    shown_by(&format!("stty cols {columns} rows 40;"), args)
+    shown_by(&format!("stty cols {columns} rows 40; PAGER=cat"), args)
 }
 
 /// What a terminal shows of an answer behind this piece of shell.
 fn shown_by(setting: &str, args: &str) -> Option<String> {
-    let command =
-        format!("{setting} {} read {} {args}", env!("CARGO_BIN_EXE_tcpwhy"), data("split.pcap").display());
+    shown_of(setting, &format!("read {} {args}", data("split.pcap").display()))
+}
+
+/// What a terminal shows of this command behind this piece of shell.
+fn shown_of(setting: &str, words: &str) -> Option<String> {
+    let command = format!("{setting} {} {words}", env!("CARGO_BIN_EXE_tcpwhy"));
     let output = Command::new("script").args(["-qec", &command, "/dev/null"]).stdin(Stdio::null()).output();
     match output {
         Ok(output) if output.status.success() => Some(stdout(&output).replace("\r\n", "\n")),
@@ -79,6 +83,89 @@ fn text_is_as_wide_as_the_terminal() {
     assert!(wide.lines().take(4).all(|line| columns(line) <= 60), "{wide}");
 }
 
+fn recording(name: &str) -> String {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/lab");
+    corpus.join(name).join("client.pcapng.zst").display().to_string()
+}
+
+/// 80 columns are never too few: for no command, and whatever was recorded.
+#[test]
+fn nothing_is_wider_than_80_columns() {
+    let recordings = ["split", "d-sndbuf", "connect-each", "lost-request", "e-histogram", "mtu-black-hole"];
+    // A connection for `sockets` to list, whose reader does not read.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap_or_else(|error| panic!("{error}"));
+    let mut writer = listener.local_addr().and_then(std::net::TcpStream::connect).ok();
+    let _reader = listener.accept();
+    assert!(writer.as_mut().is_some_and(|writer| writer.write_all(&vec![0; 20_000]).is_ok()));
+    let mut commands = vec!["lab".to_owned(), "explain".to_owned(), "sockets --all --once -v".to_owned()];
+    commands.push(format!("compare {} {}", recording("split"), recording("split+one-write")));
+    for cause in ["nagle-delayed-ack", "rto", "receive-window", "handshake", "send-buffer"] {
+        commands.push(format!("explain {cause}"));
+    }
+    for name in recordings {
+        let capture = recording(name);
+        commands.push(format!("list {capture}"));
+        commands.push(format!("list {capture} --sort slowest --top 3"));
+        commands.push(format!("read {capture} --all-stacks"));
+        commands.push(format!("read {capture} -c 1"));
+        commands.push(format!("read {capture} -c 1 --exchange 1"));
+    }
+    for words in commands {
+        let Some(shown) = shown_of("stty cols 80 rows 40; PAGER=cat", &words) else { return };
+        // The name of a file is as long as it is; a word that is a command to copy is not broken.
+        let lines: Vec<&str> = shown.lines().filter(|line| !line.contains(".pcapng")).collect();
+        let widest = lines.iter().max_by_key(|line| columns(line)).copied().unwrap_or_default();
+        assert!(!lines.is_empty() && columns(widest) <= 80, "{words}: {widest}");
+    }
+}
+
+/// A line of a list has what there is room for, and what there is no room for is said.
+#[test]
+fn a_list_has_the_columns_that_fit() {
+    let list = |columns: usize, args: &str| {
+        shown_of(
+            &format!("stty cols {columns} rows 40;"),
+            &format!("list {} --color never {args}", recording("split")),
+        )
+    };
+    let Some(wide) = list(132, "") else { return };
+    assert!(wide.starts_with("n  stream  client"), "{wide}");
+    assert!(wide.contains("1       0  10.77.0.1:37002"), "the number that Wireshark has for it: {wide}");
+    assert!(wide.contains("`tcp.stream eq N` in Wireshark") && !wide.contains("No room"), "{wide}");
+    let narrow = list(80, "").unwrap_or_default();
+    for column in ["client", "server", "start", "lasts", "billed", "top cause"] {
+        assert!(narrow.lines().next().is_some_and(|heading| heading.contains(column)), "{narrow}");
+    }
+    assert!(
+        narrow.contains("No room for exch., slowest") && narrow.contains("  nagle-delayed-ack\n"),
+        "{narrow}"
+    );
+    assert!(narrow.replace('\n', " ").contains("the first one listed is tcp.stream eq 0"), "{narrow}");
+    // What it is sorted by stays.
+    let slowest = list(80, "--sort slowest").unwrap_or_default();
+    assert!(slowest.contains("  slowest  ") && slowest.contains("No room for lasts, exch.:"), "{slowest}");
+    let forty = list(40, "").unwrap_or_default();
+    assert!(forty.lines().all(|line| columns(line) <= 40), "{forty}");
+}
+
+/// What is told without a capture is told by pages as well, and the same where there is no terminal.
+#[test]
+fn lists_and_explanations_go_to_the_pager() {
+    let setting = |rows: usize| format!("stty cols 100 rows {rows}; PAGER='sed s/^/paged:/'");
+    let (split, fixed) = (recording("split"), recording("split+one-write"));
+    for words in
+        ["explain rto".to_owned(), "explain".into(), "lab".into(), format!("compare {split} {fixed}")]
+    {
+        let Some(long) = shown_of(&setting(5), &format!("{words}; true")) else { return };
+        assert!(long.lines().count() > 5 && long.lines().all(|line| line.starts_with("paged:")), "{long}");
+        let short = shown_of(&setting(900), &format!("{words}; true")).unwrap_or_default();
+        assert_eq!(short, long.replace("paged:", ""));
+    }
+    let connections =
+        shown_of(&setting(5), &format!("list {}", recording("connect-each"))).unwrap_or_default();
+    assert!(connections.lines().all(|line| line.starts_with("paged:")), "{connections}");
+}
+
 #[test]
 fn times_of_day_are_the_readers_or_utc() {
     // The first packet by tshark's frame.time_epoch is in the document; date(1) knows the clocks of both places.
@@ -97,12 +184,33 @@ fn times_of_day_are_the_readers_or_utc() {
         );
         // And what was shown can be given back.
         let of_day = said.split_once(' ').map_or("", |(_, of_day)| of_day);
-        let mut given = vec!["--json", "--from", of_day];
-        given.extend(args);
-        let part = split_in(zone, &given);
-        let part: serde_json::Value = serde_json::from_slice(&part.stdout).unwrap_or_default();
-        assert_eq!(part["capture"]["window"]["from_ns"], second * 1_000_000_000, "{zone} {given:?}");
-        assert_eq!(part["capture"]["packets"], document["capture"]["packets"]);
+        for given in [of_day, &said, &said.replace(' ', "T")] {
+            let mut words = vec!["--json", "--from", given];
+            words.extend(args);
+            let part = split_in(zone, &words);
+            let part: serde_json::Value = serde_json::from_slice(&part.stdout).unwrap_or_default();
+            assert_eq!(part["capture"]["window"]["from_ns"], second * 1_000_000_000, "{zone} {words:?}");
+            assert_eq!(part["capture"]["packets"], document["capture"]["packets"]);
+        }
+        // A date alone is midnight there.
+        let date = said.split_once(' ').map_or("", |(date, _)| date);
+        let mut midnight = Command::new("date");
+        let midnight = midnight.env("TZ", of_date).args(["-d", &format!("{date} 00:00:00"), "+%s"]).output();
+        let midnight: i64 = midnight.map_or(0, |output| stdout(&output).trim().parse().unwrap_or(0));
+        let mut words = vec!["--json", "--from", date];
+        words.extend(args);
+        let part: serde_json::Value =
+            serde_json::from_slice(&split_in(zone, &words).stdout).unwrap_or_default();
+        assert_eq!(part["capture"]["window"]["from_ns"], midnight * 1_000_000_000, "{zone} {words:?}");
+        // And each exchange has the time of the place.
+        let mut words = vec!["-c", "1"];
+        words.extend(args);
+        let rows = stdout(&split_in(zone, &words));
+        let minute = of_day.get(..5).unwrap_or_default();
+        assert!(
+            rows.lines().filter(|line| line.contains(" exchange  ") && line.contains(minute)).count() > 8,
+            "{rows}"
+        );
     }
 }
 
@@ -214,7 +322,7 @@ fn the_answer_comes_as_markdown_and_as_rows() {
 #[test]
 fn the_laboratorys_list_fits_the_terminal() {
     for width in [80, 120] {
-        let command = format!("stty cols {width} rows 40; {} lab", env!("CARGO_BIN_EXE_tcpwhy"));
+        let command = format!("stty cols {width} rows 40; PAGER=cat {} lab", env!("CARGO_BIN_EXE_tcpwhy"));
         let mut script = Command::new("script");
         let output = script.args(["-qec", &command, "/dev/null"]).stdin(Stdio::null()).output();
         let Ok(output) = output.map(|output| stdout(&output).replace("\r\n", "\n")) else {

@@ -289,6 +289,10 @@ struct Row {
     /// Sequence number and length, where it says them.
     data: Option<(i64, i64)>,
     ack: Option<i64>,
+    /// The window, and whether it is one whose scale is unknown.
+    window: Option<(i64, bool)>,
+    /// Whether it is drawn as the server's.
+    is_back: bool,
 }
 
 fn rows(shown: &str) -> Vec<Row> {
@@ -301,8 +305,12 @@ fn rows(shown: &str) -> Vec<Row> {
             let (seq, len) = word.split_once('+')?;
             Some((number(seq)?, number(len)?))
         });
-        let ack = words.iter().position(|word| *word == "ack").and_then(|at| number(words.get(at + 1)?));
-        rows.push(Row { frame: words[1].to_owned(), ms, data, ack });
+        let behind = |name: &str| words.iter().position(|word| *word == name).map(|at| &words[at + 1..]);
+        let ack = behind("ack").and_then(|rest| number(rest.first()?));
+        let window =
+            behind("win").and_then(|rest| Some((number(rest.first()?)?, rest.get(1) == Some(&"raw"))));
+        let is_back = line.contains('◀');
+        rows.push(Row { frame: words[1].to_owned(), ms, data, ack, window, is_back });
     }
     rows
 }
@@ -317,12 +325,87 @@ fn compare_rows(
         frames[&frame_of(&row.frame)].1.parse().unwrap_or_else(|error| panic!("{error}"))
     };
     for row in rows {
-        let (_, _, [seq, ack, len, ..]) = frames[&frame_of(&row.frame)];
+        let (_, _, [seq, ack, len, window, factor]) = frames[&frame_of(&row.frame)];
         let since_ms = (at(row) - at(&rows[0])) * 1e3;
         assert!((since_ms - (row.ms - rows[0].ms)).abs() < 0.002, "frame {}: {since_ms} ms", row.frame);
         assert!(row.data.is_none_or(|data| data == (seq, len)), "frame {}: {:?}", row.frame, row.data);
         assert!(row.ack.is_none_or(|shown| shown == ack), "frame {}: {:?}", row.frame, row.ack);
+        // -1: Wireshark does not know the scale. A SYN has none.
+        let (is_raw, window) = (factor == -1, window * factor.max(1));
+        if let Some(shown) = row.window {
+            assert_eq!(shown, (window, is_raw), "frame {}: window", row.frame);
+        }
     }
+}
+
+/// What `-v` shows of a connection.
+fn text_ladder(files: &[&Path], args: &[&str]) -> Vec<Row> {
+    let mut tcpwhy = Command::new(env!("CARGO_BIN_EXE_tcpwhy"));
+    let shown = run(tcpwhy.arg("read").args(files).args(args).arg("-v")).unwrap_or_default();
+    let rows = rows(&shown);
+    assert!(rows.iter().filter(|row| row.data.is_some() && row.window.is_some()).count() > 2, "{shown}");
+    rows
+}
+
+/// Twenty ladders as people read them: the whole file, its second half, and what a filter leaves of it.
+#[test]
+fn ladders_as_text_are_what_wireshark_shows() {
+    if !has_tools() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
+    let (mut ladders, mut compared) = (0, 0);
+    for name in RECORDINGS {
+        for end in ["client", "server"] {
+            let path = recording(dir.path(), name, end);
+            let frames_of_file = frames(&path);
+            let plain = |name: &str| name.parse::<u64>().unwrap_or(0);
+            let whole = text_ladder(&[&path], &["-c", "1"]);
+            compare_rows(&whole, &plain, &frames_of_file);
+            let port =
+                document(&[&path], &["-c", "1"])["connections"][0]["client"].as_str().map(str::to_owned);
+            let port =
+                port.as_deref().and_then(|client| client.rsplit(':').next()).unwrap_or_default().to_owned();
+            let filtered = text_ladder(&[&path], &["-c", "1", "--filter", &format!("tcp port {port}")]);
+            assert_eq!(filtered.len(), whole.len(), "{name} at the {end}");
+            compare_rows(&filtered, &plain, &frames_of_file);
+            compared += whole.len() + filtered.len() + from_the_middle(&path, &whole, dir.path());
+            ladders += 3;
+        }
+    }
+    println!("{ladders} ladders, {compared} rows as in tshark");
+    assert!(ladders == 60 && compared > 5_000, "{ladders} ladders, {compared} rows");
+}
+
+/// `--from` the middle of the connection: the file's frame numbers, and what Wireshark shows of the file that is cut there; relative
+/// numbers begin there as well, by the same for all of a direction. Returns how many rows were compared.
+fn from_the_middle(path: &Path, whole: &[Row], dir: &Path) -> usize {
+    let frames_of_file = frames(path);
+    let middle: u64 = whole[whole.len() / 2].frame.parse().unwrap_or(0);
+    // Just before that frame, and behind the one before it.
+    let time = |frame: u64| -> f64 {
+        let times = frames_of_file.get(&frame).map(|frame| frame.1.as_str());
+        times
+            .and_then(|time| time.parse().ok())
+            .unwrap_or_else(|| panic!("frame {frame} of {}", path.display()))
+    };
+    let between = (time(middle) + time(middle - 1)) / 2.0 - time(1);
+    let part = text_ladder(&[path], &["-c", "1", "--from", &format!("+{between:.7}")]);
+    let first = part[0].frame.parse::<u64>().unwrap_or(0);
+    assert!(first >= middle, "{}: from {first}, not {middle}", path.display());
+    let cut = dir.join("cut-for-text.pcapng");
+    run(Command::new("editcap").arg("-r").args([path, &cut]).arg(format!("{middle}-1000000")));
+    let frames_of_cut = frames(&cut);
+    compare_rows(&part, &|name| name.parse::<u64>().unwrap_or(0) - (middle - 1), &frames_of_cut);
+    let mut shift: BTreeMap<bool, i64> = BTreeMap::new();
+    for row in &part {
+        let Some((seq, len)) = row.data else { continue };
+        let (_, _, [of_file, _, len_of_file, ..]) = frames_of_file[&row.frame.parse::<u64>().unwrap_or(0)];
+        assert_eq!(len, len_of_file, "frame {}", row.frame);
+        let shift = *shift.entry(row.is_back).or_insert(of_file - seq);
+        assert_eq!(of_file - seq, shift, "frame {}", row.frame);
+    }
+    part.len()
 }
 
 /// Several files: each row names its file's frame.

@@ -6,7 +6,7 @@ use tcpwhy_core::report::{Connection, Kind, Report};
 use tcpwhy_wire::Duration;
 
 use super::Style;
-use super::layout::{left, right, widths};
+use super::layout::{cut, left, right, widths, wrap};
 use crate::clock::time_of_day;
 use crate::quantity::{count, counted, percent, time};
 
@@ -43,7 +43,7 @@ pub fn ordered(report: &Report, order: Order) -> Vec<&Connection> {
 /// What is said of each, under its heading.
 fn cells(connections: &[&Connection], top: usize, style: Style) -> Vec<[String; 9]> {
     let mut cells = vec![
-        ["n", "client", "server", "start", "duration", "exch.", "billed", "slowest", "top cause"]
+        ["n", "client", "server", "start", "lasts", "exch.", "billed", "slowest", "top cause"]
             .map(str::to_owned),
     ];
     for connection in connections.iter().take(top) {
@@ -83,40 +83,136 @@ pub fn list_as_markdown(report: &Report, order: Order, top: usize, style: Style)
     rows.concat()
 }
 
+/// What a narrow terminal has no room for: a column, digits of a time of day, or the share of the cause.
+#[derive(Clone, Copy)]
+enum Step {
+    Without(usize),
+    StartIn(usize),
+    CauseAlone,
+}
+
+/// What is given up, in this order, until a line fits: first what the last line or another column says as well.
+fn steps(order: Order) -> [Step; 9] {
+    let (duration, slowest) = (Step::Without(DURATION), Step::Without(SLOWEST));
+    let (first, second) = if order == Order::Slowest { (duration, slowest) } else { (slowest, duration) };
+    [
+        Step::Without(STREAM),
+        // `10:00:00.123`, `10:00:00`.
+        Step::StartIn(12),
+        first,
+        Step::StartIn(8),
+        Step::CauseAlone,
+        Step::Without(EXCHANGES),
+        second,
+        Step::Without(START),
+        Step::Without(BILLED),
+    ]
+}
+
+const STREAM: usize = 1;
+const START: usize = 4;
+const DURATION: usize = 5;
+const EXCHANGES: usize = 6;
+const BILLED: usize = 7;
+const SLOWEST: usize = 8;
+const CAUSE: usize = 9;
+const COLUMNS: usize = 10;
+/// Those whose numbers are compared.
+const FROM_THE_RIGHT: std::ops::RangeInclusive<usize> = START..=SLOWEST;
+
+/// A table as wide as the terminal.
+struct Table {
+    rows: Vec<[String; COLUMNS]>,
+    has: [bool; COLUMNS],
+}
+
+impl Table {
+    fn of(connections: &[&Connection], order: Order, top: usize, is_whole: bool, style: Style) -> Self {
+        let streams = connections.iter().map(|connection| (connection.id - 1).to_string());
+        let streams = std::iter::once("stream".to_owned()).chain(streams);
+        let rows = cells(connections, top, style).into_iter().zip(streams);
+        let rows =
+            rows.map(|([id, client, server, start, lasts, exchanges, billed, slowest, most], stream)| {
+                [id, stream, client, server, start, lasts, exchanges, billed, slowest, most]
+            });
+        let mut table = Self { rows: rows.collect(), has: [true; COLUMNS] };
+        table.has[STREAM] = is_whole;
+        for step in steps(order) {
+            if table.columns() <= style.width {
+                break;
+            }
+            match step {
+                Step::Without(column) => table.has[column] = false,
+                Step::StartIn(digits) => table.rows.iter_mut().for_each(|row| row[START].truncate(digits)),
+                Step::CauseAlone => table.rows.iter_mut().for_each(|row| {
+                    if row[CAUSE].ends_with('%') {
+                        let end = row[CAUSE].find(' ').unwrap_or(row[CAUSE].len());
+                        row[CAUSE].truncate(end);
+                    }
+                }),
+            }
+        }
+        table
+    }
+
+    /// Columns of the terminal that it takes.
+    fn columns(&self) -> usize {
+        let widths = widths(&self.rows).into_iter().zip(self.has);
+        widths.filter(|(_, has)| *has).map(|(width, _)| width + 2).sum::<usize>().saturating_sub(2)
+    }
+
+    fn lines(&self, style: Style) -> Vec<String> {
+        let widths = widths(&self.rows);
+        let line = |row: &[String; COLUMNS]| {
+            let there = row.iter().zip(widths).enumerate().filter(|(column, _)| self.has[*column]);
+            let shown = there.map(|(column, (cell, width))| match column {
+                0 | STREAM => right(cell, width),
+                column if FROM_THE_RIGHT.contains(&column) => right(cell, width),
+                _ => left(cell, width),
+            });
+            cut(shown.collect::<Vec<_>>().join("  ").trim_end(), style.width)
+        };
+        let mut lines: Vec<String> = self.rows.iter().map(line).collect();
+        if let Some(heading) = lines.first_mut() {
+            *heading = style.faint(heading);
+        }
+        lines
+    }
+
+    /// The names of columns that there was no room for.
+    fn left_out(&self) -> Option<String> {
+        let heading = self.rows.first()?;
+        let names =
+            (START..=SLOWEST).filter(|column| !self.has[*column]).map(|column| heading[column].as_str());
+        let names: Vec<&str> = names.collect();
+        (!names.is_empty()).then(|| names.join(", "))
+    }
+}
+
 /// At most `top` connections, a line each. Where the capture is one whole file, with the number that Wireshark gives the stream.
 pub fn list(report: &Report, order: Order, top: usize, is_whole: bool, style: Style) -> String {
     let connections = ordered(report, order);
-    let cells = cells(&connections, top, style);
-    let width = widths(&cells);
-    let mut out = Vec::with_capacity(cells.len() + 3);
-    for (i, row) in cells.iter().enumerate() {
-        let [id, client, server, start, lasts, exchanges, billed, slowest, most] = row;
-        let text = format!(
-            "{}  {}  {}  {}  {}  {}  {}  {}  {most}",
-            right(id, width[0]),
-            left(client, width[1]),
-            left(server, width[2]),
-            right(start, width[3]),
-            right(lasts, width[4]),
-            right(exchanges, width[5]),
-            right(billed, width[6]),
-            right(slowest, width[7]),
-        );
-        out.push(if i == 0 { style.faint(&text) } else { text.trim_end().to_owned() });
-    }
+    let table = Table::of(&connections, order, top, is_whole, style);
+    let mut out = table.lines(style);
+    let mut say = |text: &str| out.extend(wrap(text, style.width, "", ""));
     let listed = connections.len();
     if listed > top {
-        out.push(format!("... and {} more (--top {listed} shows all)", count((listed - top) as u64)));
+        say(&format!("... and {} more (--top {listed} shows all)", count((listed - top) as u64)));
     }
     if report.omitted.connections > 0 {
-        out.push(format!(
+        say(&format!(
             "{} more not listed, beyond the first {}",
             counted(report.omitted.connections, "connection"),
             count(listed as u64)
         ));
     }
-    if is_whole && let Some(first) = connections.first() {
-        out.push(format!(
+    if let Some(names) = table.left_out() {
+        say(&format!("No room for {names}: use a wider terminal, --width or --format csv."));
+    }
+    if table.has[STREAM] {
+        say("`tcp.stream eq N` in Wireshark, with N from the column stream, shows the packets of a line.");
+    } else if is_whole && let Some(first) = connections.first() {
+        say(&format!(
             "Connection n is `tcp.stream eq n-1` in Wireshark: the first one listed is tcp.stream eq {}.",
             first.id - 1
         ));

@@ -1,6 +1,6 @@
 //! How is the report told to a person at a terminal?
 //!
-//! The answer first, then the bill, then what to do; `connection` and `ladder` drill down. At most 100 columns, ASCII
+//! The answer first, then the bill, then what to do; `connection` and `ladder` drill down. As wide as the terminal, ASCII
 //! where asked, colour only where the caller says that somebody sees it.
 
 mod bill;
@@ -13,6 +13,7 @@ mod layout;
 mod list;
 mod markdown;
 mod overview;
+mod prose;
 mod requests;
 
 pub(crate) use compare::answer as compared;
@@ -22,6 +23,7 @@ pub use ladder::ladder;
 pub use list::{Order, list, list_as_markdown, ordered};
 pub use markdown::markdown;
 pub use overview::overview;
+pub use prose::prose;
 
 use anstyle::{AnsiColor, Color, Style as Ansi};
 use tcpwhy_core::{Cause, Report};
@@ -81,6 +83,11 @@ pub fn bill(report: &Report, style: Style) -> String {
 /// A sentence in lines that fit.
 pub fn wrapped(text: &str, style: Style) -> Vec<String> {
     layout::wrap(text, style.width, "", "")
+}
+
+/// The same behind a label, below which no line begins.
+pub fn hanging(label: &str, text: &str, style: Style) -> Vec<String> {
+    layout::wrap(text, style.width, label, &" ".repeat(layout::columns(label)))
 }
 
 /// Words that stand out, where there are colours.

@@ -15,6 +15,7 @@ use super::arithmetic::predict;
 use super::clocked::{Headline, Spread};
 use super::form::{Form, Place, Run};
 use super::{json, picture};
+use crate::cli::terminal_width;
 use crate::output::{self, print};
 use crate::{ANALYSED, WRONG_USAGE};
 
@@ -58,7 +59,7 @@ pub(super) fn list(args: &RunArgs) -> anyhow::Result<u8> {
         out.push_str(&line);
         out.push('\n');
     }
-    print(&out)?;
+    output::print_by_page(&out, true)?;
     Ok(ANALYSED)
 }
 
@@ -101,9 +102,7 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<u8> {
 }
 
 pub(super) fn style(args: &RunArgs) -> Style {
-    let terminal = terminal_size::terminal_size_of(std::io::stdout());
-    let width = terminal.map_or(100, |(width, _)| usize::from(width.0.clamp(40, 200)));
-    Style { color: args.color.is_on(), ascii: args.ascii, width, ..Style::default() }
+    Style { color: args.color.is_on(), ascii: args.ascii, width: terminal_width(), ..Style::default() }
 }
 
 /// The headline number over several runs of a form.
@@ -112,10 +111,13 @@ pub(super) fn over_runs(runs: &[Run], headline: Headline) -> Option<Spread> {
 }
 
 fn heading(form: &Form, scenario: &Scenario, style: Style) -> String {
+    let title = |title: &str| -> String {
+        text::wrapped(title, style).iter().map(|line| text::strong(line, style) + "\n").collect()
+    };
     if let Some((fix, what)) = &form.fix {
-        return text::strong(&format!("Fixed, {fix}: {what}"), style) + "\n";
+        return title(&format!("Fixed, {fix}: {what}"));
     }
-    let mut out = text::strong(&format!("{}: {}", scenario.name, scenario.shows), style) + "\n";
+    let mut out = title(&format!("{}: {}", scenario.name, scenario.shows));
     let path = |elements: &[tcpwhy_lab::ElementSpec]| match elements {
         [] => "no elements".to_owned(),
         some => some.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
@@ -132,7 +134,7 @@ fn heading(form: &Form, scenario: &Scenario, style: Style) -> String {
     ];
     for (what, fact) in facts {
         if let Some(fact) = fact {
-            out.push_str(&line(what, &fact));
+            out.push_str(&line(what, &fact, style));
         }
     }
     out
@@ -145,7 +147,7 @@ fn told(form: &Form, headline: Headline, unfixed: Option<Duration>, runs: &[Run]
     let mut order: Vec<&Run> = runs.iter().collect();
     order.sort_by_key(|run| headline.measured(&run.clocked));
     let Some(run) = order.get(order.len() / 2) else { return out };
-    out.push_str(&line("measured", &clocked(run)));
+    out.push_str(&line("measured", &clocked(run), style));
     let measured = over_runs(runs, headline);
     if let Some(Spread { median, min, max }) = measured.filter(|_| runs.len() > 1) {
         let what = format!(
@@ -156,15 +158,19 @@ fn told(form: &Form, headline: Headline, unfixed: Option<Duration>, runs: &[Run]
             time(min),
             time(max)
         );
-        out.push_str(&line("spread", &what));
+        out.push_str(&line("spread", &what, style));
     }
     let expected = headline.expected(&run.scenario.expect);
     if let Some((expected, measured)) = expected.zip(measured.map(|spread| spread.median)) {
         let verdict = if expected.contains(measured) { "as expected" } else { "not as expected" };
-        out.push_str(&line("expected", &format!("{} {}: {verdict}", headline.name(), range(expected))));
+        out.push_str(&line(
+            "expected",
+            &format!("{} {}: {verdict}", headline.name(), range(expected)),
+            style,
+        ));
     }
     if Headline::is_unstated(&run.scenario.expect) {
-        out.push_str(&line("expected", "nothing, as the scenario does not cover these settings"));
+        out.push_str(&line("expected", "nothing, as the scenario does not cover these settings", style));
     }
     let predicted = predict(&run.scenario, run.trace.window_bytes());
     if let Some((predicted, measured)) = predicted.zip(measured.map(|spread| spread.median)) {
@@ -173,20 +179,20 @@ fn told(form: &Form, headline: Headline, unfixed: Option<Duration>, runs: &[Run]
             predicted.said(),
             predicted.deviation(measured, Headline::connect(runs))
         );
-        out.push_str(&line("expected", &what));
+        out.push_str(&line("expected", &what, style));
     }
     if form.fix.is_some()
         && let Some((before, after)) = unfixed.zip(measured.map(|spread| spread.median))
     {
-        out.push_str(&line("gain", &gain(headline, before, after)));
+        out.push_str(&line("gain", &gain(headline, before, after), style));
     }
     for warning in runs.iter().flat_map(|run| &run.warnings) {
-        out.push_str(&line("warning", warning));
+        out.push_str(&line("warning", warning, style));
     }
     for (end, report) in End::BOTH.into_iter().zip(&run.bills) {
         let said = format!("from the {end}'s capture: {}", answer(report));
         if form.fix.is_some() {
-            out.push_str(&line("bill", &said));
+            out.push_str(&line("bill", &said, style));
         } else {
             out.push('\n');
             for part in text::wrapped(&said, style) {
@@ -194,7 +200,7 @@ fn told(form: &Form, headline: Headline, unfixed: Option<Duration>, runs: &[Run]
             }
             out.push_str(&text::bill(report, style));
             for fault in judge(end, &run.truth, report, &run.scenario.expect).faults() {
-                out.push_str(&line("unexpected", &fault));
+                out.push_str(&line("unexpected", &fault, style));
             }
         }
     }
@@ -242,6 +248,6 @@ pub(super) fn range(span: Span) -> String {
     }
 }
 
-fn line(what: &str, fact: &str) -> String {
-    format!("  {what:9}  {fact}\n")
+fn line(what: &str, fact: &str, style: Style) -> String {
+    text::hanging(&format!("  {what:9}  "), fact, style).join("\n") + "\n"
 }

@@ -231,15 +231,20 @@ impl Row {
             measured.push_str("  NOT AS EXPECTED");
         }
         let reported = self.scenario.reported.clone().unwrap_or_else(|| "-".to_owned());
-        for (what, fact) in [("reported", reported), ("theory", self.theory())] {
-            let _ = writeln!(out, "  {}", text::faint(&format!("{what:9} {fact}"), style));
-        }
-        let _ = writeln!(out, "  {:9} {measured}", "here");
-        if !self.fixed.is_empty() {
-            let _ = writeln!(out, "  {:9} {}", "fixed", self.fixed());
-        }
-        for warning in &self.warnings {
-            let _ = writeln!(out, "  {:9} {warning}", "warning");
+        let fixed = (!self.fixed.is_empty()).then(|| self.fixed());
+        let facts = [
+            ("reported", Some(&reported)),
+            ("theory", Some(&self.theory())),
+            ("here", Some(&measured)),
+            ("fixed", fixed.as_ref()),
+        ];
+        let facts = facts.into_iter().filter_map(|(what, fact)| Some((what, fact?)));
+        for (what, fact) in facts.chain(self.warnings.iter().map(|warning| ("warning", warning))) {
+            for line in text::hanging(&format!("  {what:9} "), fact, style) {
+                let is_known = matches!(what, "reported" | "theory");
+                let line = if is_known { text::faint(&line, style) } else { line };
+                let _ = writeln!(out, "{line}");
+            }
         }
         out
     }

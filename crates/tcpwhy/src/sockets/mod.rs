@@ -84,7 +84,7 @@ mod linux {
             } else {
                 text::look(&look, &places, at, args)
             };
-            output::print(&said)?;
+            output::print_by_page(&said, looks == 1 && !args.json)?;
         }
         Ok(ANALYSED)
     }

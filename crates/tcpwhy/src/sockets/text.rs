@@ -10,10 +10,13 @@ use tcpwhy_sockets::{Limit, Options, State, limit};
 
 use super::args::SocketsArgs;
 use super::gather::{Look, Peer, Place, Row};
+use crate::cli::{is_terminal, terminal_width};
 
 /// One look.
 pub(super) fn look(look: &Look, places: &[Place], at: Duration, args: &SocketsArgs) -> String {
-    let style = Style { color: args.color.is_on(), ..Style::default() };
+    // Where there is no terminal, nothing has to fit.
+    let width = if is_terminal() { terminal_width() } else { usize::MAX };
+    let style = Style { color: args.color.is_on(), width, ..Style::default() };
     let mut out = String::new();
     if args.lasting.is_some() {
         out += &(text::faint(&format!("== after {}", span(at)), style) + "\n");
@@ -24,7 +27,8 @@ pub(super) fn look(look: &Look, places: &[Place], at: Duration, args: &SocketsAr
     let kind = if args.listen { "listening socket" } else { "socket" };
     let stretch =
         if args.once { "over their lives".to_owned() } else { format!("in the last {}", span(args.every)) };
-    let _ = writeln!(out, "{}; {} limited by something, {stretch}", counted(sockets, kind), count(busy));
+    let summary = format!("{}; {} limited by something, {stretch}", counted(sockets, kind), count(busy));
+    say(&mut out, "", &summary, style);
     if !look.rows.is_empty() {
         out += "\n";
         table(&mut out, look, places, args, style);
@@ -33,15 +37,12 @@ pub(super) fn look(look: &Look, places: &[Place], at: Duration, args: &SocketsAr
     if shown < sockets {
         let rest = sockets - shown;
         let idle = look.counts.get("idle").copied().unwrap_or(0).min(rest);
-        let _ = writeln!(
-            out,
-            "\n{} not shown, {} of them with nothing to send (--all)",
-            count(rest),
-            count(idle)
-        );
+        let rest = format!("{} not shown, {} of them with nothing to send (--all)", count(rest), count(idle));
+        out += "\n";
+        say(&mut out, "", &rest, style);
     }
     for place in places {
-        namespace(&mut out, place, places.len() > 1, args);
+        namespace(&mut out, place, places.len() > 1, args, style);
     }
     if look.hidden > 0 {
         let whom = if look.hidden == 1 {
@@ -49,10 +50,10 @@ pub(super) fn look(look: &Look, places: &[Place], at: Duration, args: &SocketsAr
         } else {
             format!("{} processes", count(look.hidden.into()))
         };
-        let _ = writeln!(
-            out,
+        let text = format!(
             "owners and options of the sockets of {whom} are not to be seen by this user (root sees them)"
         );
+        say(&mut out, "", &text, style);
     }
     out
 }
@@ -89,13 +90,29 @@ fn table(out: &mut String, look: &Look, places: &[Place], args: &SocketsArgs, st
         let [a, b, c] = widths;
         format!("  {limit:<a$}  {local:<b$}  {remote:<c$}  {owner}").trim_end().to_owned()
     };
-    *out += &(text::faint(&line(heads), style) + "\n");
-    for (row, cells) in look.rows.iter().zip(&lines) {
-        let [limit, local, remote, owner] = cells;
-        *out += &(line([limit, local, remote, owner]) + "\n");
-        if args.verbose {
-            evidence(out, row);
+    let shown: Vec<String> =
+        lines.iter().map(|[limit, local, remote, owner]| line([limit, local, remote, owner])).collect();
+    let fits = shown.iter().all(|line| line.chars().count() <= style.width);
+    if fits {
+        *out += &(text::faint(&line(heads), style) + "\n");
+    }
+    for ((row, [limit, local, remote, owner]), shown) in look.rows.iter().zip(&lines).zip(&shown) {
+        if fits {
+            *out += &(shown.clone() + "\n");
+        } else {
+            say(out, "  ", &format!("{local} -> {remote} {owner}"), style);
+            say(out, "      ", limit, style);
         }
+        if args.verbose {
+            evidence(out, row, style);
+        }
+    }
+}
+
+/// A line, or as many as it takes, behind a label.
+fn say(out: &mut String, label: &str, text: &str, style: Style) {
+    for line in text::hanging(label, text, style) {
+        let _ = writeln!(out, "{line}");
     }
 }
 
@@ -128,17 +145,18 @@ fn blame(peer: &Peer) -> String {
     }
 }
 
-fn evidence(out: &mut String, row: &Row) {
+fn evidence(out: &mut String, row: &Row, style: Style) {
+    let mut of = |name: &str, value: &str| say(out, &format!("      {name:<13} "), value, style);
     for (name, value) in limit::evidence(&row.socket, &row.lately) {
-        let _ = writeln!(out, "      {name:<13} {value}");
+        of(name, &value);
     }
     let value = match &row.options {
         Ok(options) => options_told(options),
         Err(why) => format!("not known: {why}"),
     };
-    let _ = writeln!(out, "      {:<13} {value}", "options");
+    of("options", &value);
     if let Some(cause) = row.limit.cause() {
-        let _ = writeln!(out, "      {:<13} tcpwhy explain {cause}", "more");
+        of("more", &format!("tcpwhy explain {cause}"));
     }
 }
 
@@ -164,28 +182,28 @@ fn options_told(options: &Options) -> String {
 }
 
 /// What a namespace counted for all of its sockets.
-fn namespace(out: &mut String, place: &Place, named: bool, args: &SocketsArgs) {
+fn namespace(out: &mut String, place: &Place, named: bool, args: &SocketsArgs, style: Style) {
     let counted = if args.once { &place.counters } else { &place.counted };
     let since = if args.once { "since it was made" } else { "in the same time" };
     let mut said = Vec::new();
-    let mut say = |number: u64, what: &str| {
+    let mut counts = |number: u64, what: &str| {
         if number > 0 {
             said.push(format!("{} {what}", count(number)));
         }
     };
-    say(counted.listen_overflows, "connections found a full backlog");
-    say(counted.listen_drops.saturating_sub(counted.listen_overflows), "SYNs dropped");
-    say(counted.syn_cookies_sent, "SYN cookies sent");
-    say(counted.requests_dropped, "SYNs dropped for a full queue");
-    say(counted.delayed_acks, "acknowledgements held back until their timer");
-    say(counted.segments_retransmitted, "segments sent again");
+    counts(counted.listen_overflows, "connections found a full backlog");
+    counts(counted.listen_drops.saturating_sub(counted.listen_overflows), "SYNs dropped");
+    counts(counted.syn_cookies_sent, "SYN cookies sent");
+    counts(counted.requests_dropped, "SYNs dropped for a full queue");
+    counts(counted.delayed_acks, "acknowledgements held back until their timer");
+    counts(counted.segments_retransmitted, "segments sent again");
     if !said.is_empty() {
         let who = if named {
             format!("network namespace {}", place_name(place))
         } else {
             "this network namespace".to_owned()
         };
-        let _ = writeln!(out, "{who}, {since}: {}", said.join(", "));
+        say(out, "", &format!("{who}, {since}: {}", said.join(", ")), style);
     }
 }
 
