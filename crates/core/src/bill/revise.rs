@@ -26,8 +26,6 @@ pub(crate) enum Revision<'a> {
     RepairNeeded,
     /// The original had arrived (a D-SACK, RFC 2883; an echoed time stamp, RFC 3522; a peer that went on): nothing waited for its copy.
     RepairUnneeded,
-    /// Which copy was acknowledged is not known: a repair is no more than likely.
-    RepairUnsure,
     /// The original of what counts as repaired had arrived, and what acknowledged it was late on the path.
     CopySpare(Spare),
     /// A timer ran from `from` on, all the while that its sender waited for these.
@@ -129,7 +127,6 @@ impl Revision<'_> {
                 }
             }
             Self::RepairUnneeded => on.pending.into_iter().for_each(Account::clear),
-            Self::RepairUnsure => on.pending.into_iter().for_each(Account::temper_repairs),
             Self::CopySpare(spare) => on.on_spare(spare),
             Self::TimerRan { waits, from, sender } => return on.on_timer(waits, from, sender),
             Self::AcknowledgementsHeldBack { sender } => {
@@ -391,13 +388,8 @@ mod tests {
     }
 
     #[test]
-    fn what_a_copy_was_charged_is_unsure_or_the_paths_delay() {
+    fn what_a_copy_was_charged_is_the_paths_delay() {
         let accounts: [&[_]; 3] = [&[(Rto, SERVER, 210, Certain)], &[], &[(Rto, SERVER, 400, Certain)]];
-        let [pending, _, settled] = revised(Revision::RepairUnsure, accounts).1;
-        assert_eq!(
-            (pending, settled),
-            (vec!["rto path 210 Likely".into()], vec!["rto path 400 Certain".into()])
-        );
         let spare = Spare { sender: SERVER, ns: ms(310), packets: [7, 8, 0] };
         let [pending, _, settled] = revised(Revision::CopySpare(spare), accounts).1;
         assert_eq!(pending, ["queueing path 210 Likely"]);

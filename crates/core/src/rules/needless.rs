@@ -10,12 +10,12 @@
 //!
 //! What it took until then was the path's all the same: it stood still, or was slow to bring the acknowledgement.
 
-use tcpwhy_wire::{Duration, Instant, SackBlock};
+use tcpwhy_wire::{Instant, SackBlock};
 
 use super::pair::Pair;
 use crate::bill::exchange::Path;
 use crate::bill::revise::Revision;
-use crate::words::limits::{HELD_BACK_MIN, ROUND_TRIP_PLAY};
+use crate::words::limits::ROUND_TRIP_PLAY;
 
 /// What an acknowledgement from `from`, and the D-SACK in it, show of what its peer's `path` has sent again.
 pub(crate) fn judge(
@@ -37,14 +37,6 @@ pub(crate) fn judge(
         return None;
     }
     let way = pair.tap_rtt[from];
-    match now - copied {
-        took if took < way - way.divided_by(ROUND_TRIP_PLAY) => path.last_spare().map(Revision::CopySpare),
-        took if took > longest(way) => Some(Revision::RepairUnsure),
-        _ => None,
-    }
-}
-
-/// What is acknowledged at once takes no longer.
-fn longest(way: Duration) -> Duration {
-    way + way.divided_by(ROUND_TRIP_PLAY) + HELD_BACK_MIN
+    let sooner = now - copied < way - way.divided_by(ROUND_TRIP_PLAY);
+    sooner.then(|| path.last_spare())?.map(Revision::CopySpare)
 }
