@@ -8,6 +8,9 @@ use crate::estimate::short_deque::ShortDeque;
 const SYNS_REMEMBERED: usize = 8;
 /// A packet crosses a host's interfaces, or a router, in less.
 const SIGHTED_WITHIN: Duration = Duration::from_millis(2);
+/// No timer of a SYN is so short, and no clock of a host that counts its packets stands still for so long behind one (RFC 6298, 2.1: 1 s;
+/// RFC 7323, 5.4: a tick of 1 s at most, and of 1 to 10 ms in all hosts of today).
+const COPIED_WITHIN: Duration = Duration::from_millis(200);
 /// The longest first timer of a SYN in use (RFC 1122, 4.2.3.1; RFC 6298 has 1 s).
 const GIVEN_UP_AFTER: Duration = Duration::from_millis(3_300);
 
@@ -19,6 +22,8 @@ pub(crate) struct Setup {
     syns: ShortDeque<(Instant, u32)>,
     pub syn_count: u32,
     pub last_syn: (Instant, u64),
+    /// The last one's identification and time stamp.
+    last_syn_marks: (Option<u16>, Option<u32>),
     pub first_syn_ack: Option<Instant>,
     pub last_syn_ack: Option<(Instant, u64)>,
     pub syn_ack_count: u32,
@@ -42,6 +47,7 @@ impl Setup {
             syns: ShortDeque::default(),
             syn_count: 0,
             last_syn: (syn.at, syn.packet),
+            last_syn_marks: (None, None),
             first_syn_ack: None,
             last_syn_ack: None,
             syn_ack_count: 0,
@@ -62,6 +68,7 @@ impl Setup {
         {
             self.syns.push_back((syn.at, stamps.val));
         }
+        self.last_syn_marks = marks(syn);
         self.syn_count = self.syn_count.saturating_add(1);
         self.last_syn = (syn.at, syn.packet);
     }
@@ -92,10 +99,16 @@ impl Setup {
         self.syn_count > 1 && self.syn_ack_count == 1 && self.answered == Some(self.last_syn.0)
     }
 
-    /// Whether a SYN or SYN-ACK has passed so shortly before that this one is no other: no timer is so short.
+    /// Whether a SYN or SYN-ACK has passed so shortly before that this one is no other: no timer is so short. A SYN whose identification and
+    /// time stamp are the last one's is that one on its way through a bridge or a tunnel; a server that answers a repeated SYN while its
+    /// own timer runs out sends two SYN-ACKs that are both its own.
     pub(crate) fn has_just_seen(&self, syn: &Segment) -> bool {
-        let last = if syn.flags.ack() { self.last_syn_ack } else { Some(self.last_syn) };
-        last.is_some_and(|(at, _)| syn.at - at < SIGHTED_WITHIN)
+        if syn.flags.ack() {
+            return self.last_syn_ack.is_some_and(|(at, _)| syn.at - at < SIGHTED_WITHIN);
+        }
+        let since = syn.at - self.last_syn.0;
+        let same = self.last_syn_marks.1.is_some() && self.last_syn_marks == marks(syn);
+        since < SIGHTED_WITHIN || same && since < COPIED_WITHIN
     }
 
     /// How long it took, where nothing of it was sent again.
@@ -133,4 +146,9 @@ impl Setup {
     pub(crate) fn is_repeated(&self) -> bool {
         self.syn_count > 1
     }
+}
+
+/// What tells one SYN of a host's from the next one.
+fn marks(syn: &Segment) -> (Option<u16>, Option<u32>) {
+    (syn.ip_id, syn.options.timestamps.map(|stamps| stamps.val))
 }

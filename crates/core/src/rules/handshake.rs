@@ -34,12 +34,17 @@ pub(crate) fn round_trip(setup: &Setup, known: Duration, quickest: Duration) -> 
     if single && SYN_TIMERS.into_iter().any(lost) { known.min(quickest) } else { known }
 }
 
+/// How sure it is that a host's timer sent the copies: none is so short that a path or a capture makes two of one packet in less.
+fn surest(waited: Duration) -> Confidence {
+    if waited >= LOST_AFTER { Confidence::Certain } else { Confidence::Likely }
+}
+
 /// What a client waited that has no SYN-ACK: until its last SYN.
 fn bill_syns(setup: &Setup, account: &mut Account) {
     let form = if setup.done { Form::Syn } else { Form::Unanswered };
     let detail = Detail { retransmits: Some(setup.syn_count - 1), form: Some(form), ..Detail::default() };
     let waited = setup.last_syn.0 - setup.first_syn.0;
-    let charge = Charge::new(Cause::SynRetransmit, Side::Client, waited, Confidence::Certain);
+    let charge = Charge::new(Cause::SynRetransmit, Side::Client, waited, surest(waited));
     account.charge(&charge.evidence(setup.first_syn.1, setup.last_syn.1).detail(detail));
 }
 
@@ -63,7 +68,8 @@ pub(crate) fn bill(
         // trip is known.
         let shown = setup.answered.map_or(Duration::ZERO, |at| at - setup.first_syn.0);
         let repeated = setup.first_syn_ack.map_or(Duration::ZERO, |at| syn_ack_at - at);
-        let sure = if repeats { Confidence::Certain } else { Confidence::Likely };
+        let lost = shown.max(repeated).max(excess);
+        let sure = if repeats { surest(lost) } else { Confidence::Likely };
         let form = if setup.syn_count > 1 && shown.is_positive() { Form::Syn } else { Form::SynAck };
         let detail = Detail {
             retransmits: Some(
@@ -73,7 +79,7 @@ pub(crate) fn bill(
             ..Detail::default()
         };
         split.take(
-            Charge::new(Cause::SynRetransmit, Side::Client, shown.max(repeated).max(excess), sure)
+            Charge::new(Cause::SynRetransmit, Side::Client, lost, sure)
                 .evidence(setup.first_syn.1, setup.last_syn.1)
                 .detail(detail),
         );

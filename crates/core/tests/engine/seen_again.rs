@@ -1,8 +1,9 @@
 //! One packet seen twice: on two interfaces of a host, or before and after a hop, cut in another way there.
 
 use tcpwhy_core::cause::Cause;
-use tcpwhy_core::cause::Side::Path;
-use tcpwhy_wire::{Duration, Flags, Segment};
+use tcpwhy_core::cause::Side::{Client, Path};
+use tcpwhy_core::report::Confidence::{Certain, Likely};
+use tcpwhy_wire::{Duration, Flags, Segment, Timestamps};
 
 use crate::packet_log::{End, MSS, PacketLog, log, ms, settled};
 use crate::seen::Seen;
@@ -171,4 +172,33 @@ fn a_syn_ack_seen_again_behind_its_acknowledgement_signals_nothing() {
     let seen = Seen::of(seen, "the client, twice");
     let mechanisms: Vec<_> = seen.report.bill.iter().filter(|line| line.cause == Cause::Loss).collect();
     assert!(mechanisms.is_empty(), "{seen}");
+}
+
+/// A SYN that nobody answers passes a second time 120 ms later, behind a tunnel that held it: with the identification and the stamp of the first
+/// it is that, and no timer sent it. One with marks of its own was sent again sooner than any timer in use: no more than likely.
+#[test]
+fn a_syn_with_the_marks_of_the_last_one_is_no_other() {
+    let first = log("@0 C syn").capture(End::Client)[0];
+    for (stamp, number, other) in [(0, 0, false), (120, 1, true), (0, 1, true), (120, 0, true)] {
+        let later = |stamps: Timestamps| Timestamps { val: stamps.val + stamp, ..stamps };
+        let mut again = Segment { at: first.at + ms(120), ip_id: first.ip_id.map(|id| id + number), ..first };
+        again.options.timestamps = first.options.timestamps.map(later);
+        let seen = Seen::of(vec![first, again], "the client");
+        let lines: Vec<_> = seen.connection().exchanges.iter().flat_map(|exchange| &exchange.bill).collect();
+        let lost = lines.iter().find(|line| line.cause == Cause::SynRetransmit);
+        assert_eq!(lost.map(|line| line.confidence), other.then_some(Likely), "{stamp} {number}: {seen}");
+    }
+}
+
+/// A second SYN behind a second is its timer's, whatever its marks.
+#[test]
+fn a_syn_behind_a_second_was_sent_again() {
+    for timestamps in [true, false] {
+        let text = "@0 C syn lost\n @1000 C syn\n +0 S syn\n +0 C ack\n +5 C 100\n +0 S 200\n +0 C ack";
+        let talk = if timestamps { log(text) } else { log(text).without_timestamps() };
+        let seen = talk.rtt(ms(20)).seen_at(End::Client);
+        let setup = seen.setup();
+        setup.is(&[(Cause::SynRetransmit, Path, ms(1000)), (Cause::Handshake, Client, ms(20))]);
+        assert_eq!(setup.of(Cause::SynRetransmit).confidence, Certain, "{seen}");
+    }
 }
