@@ -29,6 +29,8 @@ const TICK_USEC: Duration = Duration::from_micros(1);
 const STRETCHED_MAX: i64 = 8;
 /// Ticks that must have passed to tell their length.
 const LEARN_FROM_TICKS: i64 = 8;
+/// So many ticks no clock leaves out.
+const TICKS_WITHIN: i64 = 4;
 /// Ticks that must lie between two packets to bound their length.
 const BOUND_FROM_TICKS: i64 = 3;
 /// Behind these times a clock that has fallen back by so many fifths is not late packets but a rate that none of them is,
@@ -337,6 +339,13 @@ impl StampClock {
         let (passed, ticks) = (self.last - first_at, i64::from(stamp.wrapping_sub(first_val) as i32));
         let today = TICK_LONGEST_TODAY.times(SLOW_TIMES * (ticks.max(0) + 1));
         self.tick == Duration::ZERO && passed >= SLOW_FROM && passed > today
+    }
+
+    /// Whether it ticks several times within so long, as far as it has shown: whatever its rate is, and however often it has stood still.
+    pub(crate) fn ticks_within(&self, gap: Duration) -> bool {
+        let Some(((first_val, first_at), (stamp, _))) = self.first.zip(self.stamp) else { return false };
+        let (passed, ticks) = (self.last - first_at, i64::from(stamp.wrapping_sub(first_val) as i32));
+        ticks >= LEARN_FROM_TICKS && gap > passed.divided_by(ticks).times(TICKS_WITHIN)
     }
 
     /// The time between the sending of two packets with these stamps, a tick more or less, where it can be told.

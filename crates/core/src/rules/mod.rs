@@ -33,6 +33,7 @@ pub(crate) mod sender_model;
 pub(crate) mod server_think;
 pub(crate) mod several_questions;
 mod slow_start;
+mod stopped_clock;
 mod think;
 pub(crate) mod unrepaired;
 pub(crate) mod unseen_copy;
@@ -65,6 +66,8 @@ fn ask(wait: &Wait<'_>) -> Verdict {
     }
     // Nothing can be said of a sender whose packets, or what it waited for, are missing.
     not_captured::judge(wait)
+        // Nor of one that slept.
+        .or_else(|| stopped_clock::judge(wait))
         // What goes out again says so itself, whatever else could have held it.
         .or_else(|| repair::judge(wait))
         // What time stamps show of the path left before any rule about its sender could hold it.

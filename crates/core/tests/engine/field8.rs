@@ -57,3 +57,27 @@ fn no_copy_is_acknowledged_sooner_than_it_can_have_arrived() {
         assert_eq!(queued >= ms(680), timers == 0.0, "{seen}");
     }
 }
+
+/// Time stamps of both ends stand still for two seconds in the middle of a page on one host (frames 1014 to 1018 and 1055 to 1059 of a file
+/// whose times had been moved; a virtual machine that is suspended looks the same): no acknowledgement was held back, no buffer full.
+/// Where they go on, the client had held it back.
+#[test]
+fn nobody_waits_while_the_clocks_stand_still() {
+    for stands in [true, false] {
+        let pages = "+100 C 100\n +0.2 S 3000\n +0 C ack\n".repeat(4);
+        let text = format!(
+            "handshake\n {pages} +100 C 100\n +0.2 S 1448x2 more\n +0 C ack\n +0 S 1448x2 more\n +2000 C ack #late\n +0 S 1448x2 more\n +0 S 700\n +0 C ack"
+        );
+        let mut segments = log(text).rtt(ms(0.02)).capture(End::Client);
+        let late = segments.iter().position(|segment| segment.at - segments[0].at > ms(2_400));
+        let late = late.expect("what comes behind the silence");
+        for segment in segments.iter_mut().skip(late).filter(|_| stands) {
+            let stamps = segment.options.timestamps.as_mut().expect("time stamps");
+            (stamps.val, stamps.ecr) = (stamps.val - 2_000, stamps.ecr.saturating_sub(2_000));
+        }
+        let seen = Seen::of(segments, "the client");
+        assert_eq!(spent(&seen, Cause::Unexplained, Side::Unknown) >= ms(1_990), stands, "{seen}");
+        let total: Duration = seen.exchange(5).exchange.bill.iter().map(|line| line.ns).sum();
+        assert!(total >= ms(2_000), "{seen}");
+    }
+}
