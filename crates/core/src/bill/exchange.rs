@@ -32,6 +32,9 @@ use crate::words::report::{Confidence, Kind};
 /// An application that writes again within this after a wait may have been waiting too.
 const OWN_PACE_MIN: Duration = Duration::from_millis(1);
 
+/// A write that comes by itself falls into the rest of an interval behind a hold in one case of so many.
+const OWN_PACE_SHARE: i64 = 16;
+
 /// Waits of a start that slackened: of a window, it would soon be past that.
 const DOUBTS_MAX: usize = 8;
 
@@ -163,8 +166,12 @@ impl Path {
         if split.has_only(Cause::SenderThink.bit()) {
             // The application wrote at its own pace. What held earlier bytes back in the meantime delayed nothing,
             // unless it also kept the application from going on, or there was more in its queue.
-            let shown = |charge: &Charge| charge.confidence > Confidence::Possible;
-            let own_pace = split.charges().any(|charge| charge.ns >= OWN_PACE_MIN && shown(charge));
+            let shown =
+                |charge: &&Charge| charge.ns >= OWN_PACE_MIN && charge.confidence > Confidence::Possible;
+            let pause = split.charges().filter(shown).map(|charge| charge.ns).max();
+            // Whoever writes by a clock of its own seldom does so right behind a hold that was that much longer.
+            let blocked = self.aside.as_ref().map_or(Duration::ZERO, |aside| aside.blocked.total());
+            let own_pace = pause.is_some_and(|pause| blocked <= pause.times(OWN_PACE_SHARE));
             if own_pace && self.blocked_bytes < SEND_BUFFER_MIN {
                 self.revise(Revision::OwnPace { packet: at.packet, sender: sender.side });
             }

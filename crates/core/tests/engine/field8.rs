@@ -81,3 +81,21 @@ fn nobody_waits_while_the_clocks_stand_still() {
         assert!(total >= ms(2_000), "{seen}");
     }
 }
+
+/// A mail's upload in writes of 8 kB: a window of 500 bytes holds it for 420 ms, then a write comes 1.5 ms after the one before (frames 486 to 500
+/// of a puzzle's mail). Whoever writes by a clock of its own writes as well while a window is shut: the hold had delayed it. A program that
+/// goes on 40 ms later may have done so without it.
+#[test]
+fn a_short_pause_behind_a_long_hold_does_not_forgive_it() {
+    for (pause, held) in [(0.4, 420.0), (40.0, 0.0)] {
+        let text = format!(
+            "handshake\n +5 C 100\n +1 S 50\n +1 C 1448x5 more every=0.1\n +0.1 C 900\n +0.4 S ack win=512\n +420 S ack win=46080\n \
+             +0 C 1448x5 more every=0.1\n +0.1 C 900\n +0.4 S ack win=46080\n +{pause} C 1448x5 more every=0.1\n +0.1 C 900\n +1 S 20 win=46080"
+        );
+        let seen =
+            log(text).rtt(ms(0.4)).window(End::Server, 8_576).without_timestamps().seen_at(End::Client);
+        let shut = spent(&seen, Cause::ReceiverThink, Side::Server)
+            + spent(&seen, Cause::ReceiveWindow, Side::Server);
+        assert!((shut - ms(held)).as_nanos().abs() <= ms(2).as_nanos(), "{pause}: {seen}");
+    }
+}
