@@ -166,14 +166,10 @@ impl Path {
         if split.has_only(Cause::SenderThink.bit()) {
             // The application wrote at its own pace. What held earlier bytes back in the meantime delayed nothing,
             // unless it also kept the application from going on, or there was more in its queue.
-            let shown =
-                |charge: &&Charge| charge.ns >= OWN_PACE_MIN && charge.confidence > Confidence::Possible;
-            let pause = split.charges().filter(shown).map(|charge| charge.ns).max();
-            // Whoever writes by a clock of its own seldom does so right behind a hold that was that much longer.
-            let blocked = self.aside.as_ref().map_or(Duration::ZERO, |aside| aside.blocked.total());
-            let own_pace = pause.is_some_and(|pause| blocked <= pause.times(OWN_PACE_SHARE));
+            let shown = |charge: &Charge| charge.confidence > Confidence::Possible;
+            let own_pace = split.charges().any(|charge| charge.ns >= OWN_PACE_MIN && shown(charge));
             if own_pace && self.blocked_bytes < SEND_BUFFER_MIN {
-                self.revise(Revision::OwnPace { packet: at.packet, sender: sender.side });
+                self.forgive(split, at.packet, sender.side);
             }
             self.absorb_blocked();
             self.account.charge_split(split);
@@ -190,6 +186,17 @@ impl Path {
         self.blocked_bytes = self.blocked_bytes.saturating_add(at.len);
         self.last = Some(at);
         self.index += 1;
+    }
+
+    /// What held earlier bytes had delayed nothing, unless it was that much longer than the pause behind it: whoever writes by a clock of
+    /// its own seldom does so right behind.
+    #[cold]
+    fn forgive(&mut self, split: &Split, packet: u64, sender: Side) {
+        let pause: Duration = split.charges().map(|charge| charge.ns).sum();
+        let blocked = self.aside.as_ref().map_or(Duration::ZERO, |aside| aside.blocked.total());
+        if blocked <= pause.times(OWN_PACE_SHARE) {
+            self.revise(Revision::OwnPace { packet, sender });
+        }
     }
 
     /// Data went out again after `split`, with a timer that began at `timer_from`: it counts only if it proves to have
