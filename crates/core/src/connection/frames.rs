@@ -34,6 +34,8 @@ const FRAME_LENGTHS: u64 = {
     }
     lengths
 };
+/// The lengths of PING alone.
+const PING_LENGTHS: u64 = 1 << PING | 1 << (PING + RECORDS[1]) | 1 << (PING + RECORDS[2]);
 /// SETTINGS are acknowledged before so many segments with data.
 const SETTINGS_WITHIN: u8 = 12;
 /// So many in a row, without anything else, are messages.
@@ -159,8 +161,16 @@ impl Frames {
     /// Whether a segment of `len` bytes is no frame as far as anybody knows, and shows nothing of the connection.
     #[inline]
     pub(super) fn passes(&self, len: u32, from: usize) -> bool {
-        let known = self.counted[from] >= SETTINGS_WITHIN || self.settings == [[false; 3]; 2];
-        self.record.is_none() && known && (len >= 64 || FRAME_LENGTHS >> len & 1 == 0)
+        if self.record.is_some() {
+            return false;
+        }
+        if self.counted[from] >= SETTINGS_WITHIN {
+            return len >= 64 || PING_LENGTHS >> len & 1 == 0;
+        }
+        // Whether it began with a preface stands once the client has sent data: only another length can show more then.
+        let begun = from != CLIENT || self.counted[CLIENT] > 0;
+        let known = begun || self.settings == [[false; 3]; 2];
+        known && (len >= 64 || FRAME_LENGTHS >> len & 1 == 0)
     }
 
     /// Takes a segment that is no frame, as the general path does.
@@ -265,5 +275,53 @@ impl Frames {
             self.left_out[from] = Some(segment.at);
         }
         left_out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tcpwhy_wire::{Endpoint, Flags, Seq, TcpOptions};
+
+    use super::*;
+
+    /// What passes leaves the same state on the usual path and on the general one, however a connection has begun.
+    #[test]
+    fn what_passes_is_known_beforehand() {
+        let [client, server] = [5000, 80].map(|port| Endpoint::v4([10, 0, 0, 1], port));
+        let mut segment = Segment {
+            packet: 1,
+            at: Instant::from_nanos(0),
+            src: client,
+            dst: server,
+            seq: Seq(1),
+            ack: Seq(1),
+            window: 500,
+            flags: Flags(Flags::PSH | Flags::ACK),
+            payload_len: 0,
+            options: TcpOptions::default(),
+            ip_id: None,
+            ttl: 64,
+            damaged: false,
+        };
+        let lengths = [9, 13, 17, 22, 24, 31, 38, 39, 44, 46, 51, 63, 64, 100, 1000];
+        let (mut state, mut passed) = (1_u64, 0);
+        for _ in 0..2_000 {
+            let mut frames = Frames::default();
+            for _ in 0..40 {
+                // Knuth's MMIX generator: its upper bits are random enough.
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                let from = (state >> 63) as usize;
+                segment.payload_len = lengths[(state >> 33) as usize % lengths.len()];
+                let mut usual = frames.clone();
+                let passes = frames.passes(segment.payload_len, from);
+                let left_out = frames.is_left_out(None, &segment, from, SegmentClass::New);
+                if passes {
+                    usual.on_passing(segment.payload_len, from);
+                    assert_eq!((&usual, false), (&frames, left_out), "{} bytes", segment.payload_len);
+                    passed += 1;
+                }
+            }
+        }
+        assert!(passed > 10_000, "{passed}");
     }
 }

@@ -230,7 +230,8 @@ impl Connection {
     fn ends_usual(&self, open: &Open, segment: &Packed) -> bool {
         open.reply_first.is_some_and(|first| segment.ack.after(first))
             && open.request_acks.is_none_or(|acks| segment.ack.after(acks))
-            && self.models[CLIENT].held_shape.is_none()
+            // Nagle may have held the rest of a request that has come in one piece so far.
+            && (open.request.index > 0 || self.models[CLIENT].held_shape.is_none())
             && open.reply.is_settled()
             && open.waited < self.roles.polls.wait_min()
             && !self.roles.watch()

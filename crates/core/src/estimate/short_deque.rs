@@ -136,6 +136,24 @@ impl<T: Copy + Default> ShortDeque<T> {
         Some(item)
     }
 
+    /// Takes the oldest ones out for as long as `is_due` says so.
+    #[inline]
+    pub(crate) fn pop_while(&mut self, is_due: impl Fn(&T) -> bool, mut popped: impl FnMut(T)) {
+        let Some(far) = &mut self.far else {
+            while let Some(item) = self.pop_front_if(&is_due) {
+                popped(item);
+            }
+            return;
+        };
+        while let Some(item) = far.front().copied().filter(&is_due) {
+            far.pop_front();
+            popped(item);
+        }
+        if far.is_empty() && far.capacity() < KEPT {
+            self.far = None;
+        }
+    }
+
     /// Takes out what is alone here if `is_due` says so.
     #[inline]
     pub(crate) fn pop_lone_if(&mut self, is_due: impl Fn(&T) -> bool) -> Option<T> {
@@ -163,31 +181,24 @@ impl<T: Copy + Default> ShortDeque<T> {
     #[expect(clippy::inline_always, reason = "what is pushed is put together in its place")]
     #[inline(always)]
     pub(crate) fn push_back(&mut self, item: T) {
-        *self.next() = item;
-    }
-
-    /// The place behind the newest.
-    #[inline]
-    fn next(&mut self) -> &mut T {
+        if let Some(far) = &mut self.far {
+            return far.push_back(item);
+        }
         let held = self.held;
-        if self.far.is_some() || held.count() == Held::FULL {
-            return self.next_far();
+        if held.count() == Held::FULL {
+            return self.grow(item);
         }
         self.held = held.pushed();
-        &mut self.near[held.place(usize::from(held.count()))]
+        self.near[held.place(usize::from(held.count()))] = item;
     }
 
+    /// One more than `near` holds.
     #[inline(never)]
-    fn next_far(&mut self) -> &mut T {
-        if self.held.count() > 0 {
-            let mut far = VecDeque::with_capacity(8);
-            far.extend([0, 1].map(|n| self.near[self.held.place(n)]));
-            (self.far, self.held) = (Some(Box::new(far)), Held::default());
-        }
-        let far = self.far.get_or_insert_default();
-        far.push_back(T::default());
-        let newest = far.len() - 1;
-        &mut far[newest]
+    fn grow(&mut self, item: T) {
+        let mut far = VecDeque::with_capacity(8);
+        far.extend([0, 1].map(|n| self.near[self.held.place(n)]));
+        far.push_back(item);
+        (self.far, self.held) = (Some(Box::new(far)), Held::default());
     }
 
     /// Drops all, and gives its memory up.

@@ -154,10 +154,13 @@ impl Flow {
     fn take_acknowledged(&mut self, ack: Seq, acked: u32, mss: u32) -> (Option<Instant>, Option<Sent>, u32) {
         let oldest = self.sent.front().map(|sent| sent.at);
         let (mut newest, mut segments) = (None, 0);
-        while let Some(sent) = self.sent.pop_front_if(|sent| !sent.end.after(ack)) {
-            newest = Some(sent);
-            segments += 1;
-        }
+        self.sent.pop_while(
+            |sent| !sent.end.after(ack),
+            |sent| {
+                newest = Some(sent);
+                segments += 1;
+            },
+        );
         if let Some(split) = self.sent.front().copied() {
             let into = match newest.map(|sent| sent.end) {
                 Some(end) => ack.after(end) && ack.before(split.end),
