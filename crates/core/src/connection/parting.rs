@@ -3,10 +3,13 @@
 //! A server that gives up an idle connection, or ends a TLS session (RFC 8446, 6.1), says so and closes: that answers
 //! nothing. What comes for a client that has closed meets a reset: nobody waits for it any more.
 
-use tcpwhy_wire::{Duration, Instant};
+use tcpwhy_wire::{Duration, Instant, Segment};
 
 use super::Connection;
+use crate::bill::exchange::Open;
+use crate::flow::segment_class::LastData;
 use crate::tally::ledger::Ledger;
+use crate::words::limits::ROUND_TRIP_PLAY;
 
 /// Last words are short.
 const BYTES_MAX: u64 = 128;
@@ -14,6 +17,9 @@ const BYTES_MAX: u64 = 128;
 const AT_ONCE: Duration = Duration::from_millis(5);
 /// Nobody gives a connection up sooner.
 const SILENCE_MIN: Duration = Duration::from_secs(1);
+/// Who closes at once with an answer may close before its last bytes; behind a pause for as long it has read them. Source: none written
+/// down.
+const PAUSE_MIN: Duration = Duration::from_millis(50);
 /// Answers have come so much sooner on this connection.
 const SOONER: i64 = 10;
 
@@ -39,6 +45,19 @@ impl Connection {
         if long && open.reply_bytes <= BYTES_MAX && at - said.at <= AT_ONCE && at - first_at <= AT_ONCE {
             self.take_leave(from, said.at, said.packet, ledger);
         }
+    }
+
+    /// Whether it answers the end of a client that has all it waits for, as the alert of a TLS session does (RFC 8446, 6.1): the FIN came long
+    /// behind the answer and acknowledges that, and this comes as soon behind it as it can.
+    pub(super) fn answers_close(&self, open: &Open, last: &LastData, segment: &Segment, from: usize) -> bool {
+        let Some(closed_at) = self.roles.closed_at[1 - from].filter(|_| from != open.initiator) else {
+            return false;
+        };
+        let (way, took) = (self.tap_rtt(from), segment.at - closed_at);
+        let soonest = way - way.divided_by(ROUND_TRIP_PLAY);
+        let at_once = took >= soonest && took <= way + way.divided_by(ROUND_TRIP_PLAY) + AT_ONCE;
+        let had_all = self.flows[from].outstanding() == 0 && closed_at - last.at >= PAUSE_MIN;
+        at_once && had_all && u64::from(segment.payload_len) <= BYTES_MAX
     }
 
     #[cold]

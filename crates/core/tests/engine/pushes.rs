@@ -232,3 +232,24 @@ fn a_heart_beat_that_comes_back_is_asked_by_who_sent_it_first() {
         assert!(billed(&seen, &[Cause::ServerThink]) < ms(1), "{seen}");
     }
 }
+
+/// A client closes 442 ms behind its answer, and the server's alert answers that: nobody waits for it, and the server made no pause. Half a
+/// connection may be closed behind the question (shutdown(2), SHUT_WR): then the rest of the answer is waited for.
+#[test]
+fn an_alert_behind_the_client_s_end_is_no_part_of_the_answer() {
+    for timestamps in [true, false] {
+        let talk = |text: &str| if timestamps { log(text) } else { log(text).without_timestamps() };
+        let begin = "handshake\n +5 C 100\n +30 S 200\n +0 C ack\n";
+        let closed =
+            begin.to_owned() + "+5 C 100\n +30 S 900\n +0 C ack\n +442 C fin\n +0 S 31\n +0 S fin\n +0 C rst";
+        talk(&closed).rtt(ms(20)).both_ends(|seen| {
+            seen.exchange(2).is(&[(Cause::RoundTrip, Path, ms(20)), (Cause::ServerThink, Server, ms(30))]);
+            let exchanges = &seen.connection().exchanges;
+            assert!(exchanges.iter().all(|exchange| exchange.elapsed <= ms(51)), "{seen}");
+        });
+        let half = begin.to_owned() + "+5 C 100 fin\n +30 S 900\n +0 C ack\n +442 S 31 fin\n +0 C ack";
+        talk(&half).rtt(ms(20)).both_ends(|seen| {
+            seen.exchange(2).elapsed(ms(492 + 20), ms(1));
+        });
+    }
+}
