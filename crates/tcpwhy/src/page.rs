@@ -145,7 +145,10 @@ fn pass(
     }
     // A few connections are not worth the others' threads.
     let threads = if read == Read::Chosen { 1 } else { threads };
-    let mut engine = Engine::new(args.listing(Listing::Beginning(first_packets)), threads);
+    let mut options = args.listing(Listing::Beginning(first_packets));
+    // The first pass's report is kept beside it.
+    options.memory = options.memory / 4 * 3;
+    let mut engine = Engine::new(options, threads);
     let mut names = args.anonymizer()?;
     let (mut sacks, mut ways) = (BTreeMap::<u64, Sacks>::new(), Ways::default());
     let hosts: BTreeSet<[IpAddr; 2]> =

@@ -1,19 +1,25 @@
 //! How much of the memory that was allowed may each kind of thing take?
 //!
 //! What is counted here is the same however many shards there are: numbers of things and what they take at most, not what a
-//! shard's tables have room for. Open connections get what the others leave them. Of sixteen parts three are for an epoch's
+//! shard's tables have room for. Open connections get what the others leave them. Of 32 parts seven are for an epoch's
 //! segments, the tables' room, the allocator's and the program itself (`crates/tcpwhy/tests/memory.rs` compares).
 
 use crate::connection::Connection;
 use crate::epoch::options::Options;
 use crate::flow::path_memory::PathMemory;
 use crate::tally::ledger::LISTED;
+use crate::tally::listed::Listed;
 use crate::tally::service::Found;
 use crate::tally::tallied::Tallied;
 use crate::words::limits::SERVERS_MAX;
+use crate::words::report::TotalLine;
 
 /// A connection takes so many bytes; one with more under way counts for several.
 pub(crate) const CONNECTION: usize = size_of::<Connection>();
+/// One that is listed, in a list that is half full, with the lines of its bill.
+const LISTED_CONNECTION: usize = 2 * size_of::<Listed>() + 4 * size_of::<TotalLine>();
+/// Connections of which some exchanges are listed at most.
+const THINNED_OF: u64 = 200_000;
 /// What is remembered of a finished one: about so many bytes, with its places in the table and among those that linger.
 const FINISHED: usize = 256;
 /// A pair of hosts whose path is known, in a map that is half full.
@@ -76,7 +82,7 @@ impl Budget {
 
     /// What is counted may take together.
     fn counted(self) -> usize {
-        self.bytes / 16 * 13
+        self.bytes / 32 * 25
     }
 
     /// Connections that may be open, or a quarter more for a moment, beside these others: lists give way to nothing, for they were
@@ -92,9 +98,19 @@ impl Budget {
         self.counted().saturating_sub(open_bytes + others).max(self.bytes / 16)
     }
 
-    /// What a list of so many exchanges counts for.
-    pub(crate) fn listed(self, exchanges: u64) -> usize {
-        (self.bytes / 8 / LISTED).min(exchanges as usize) * LISTED
+    /// What lists of so many exchanges and connections take.
+    pub(crate) fn listed(exchanges: u64, connections: u64) -> usize {
+        exchanges as usize * LISTED + connections as usize * LISTED_CONNECTION
+    }
+
+    /// Whether lists take as much as they may: nobody who asks for them knows how much that is.
+    pub(crate) fn lists_are_full(self, listed_bytes: usize) -> bool {
+        listed_bytes >= self.bytes / 8 * 3
+    }
+
+    /// Connections of which some exchanges may be listed.
+    pub(crate) fn thinned_of(memory: usize) -> u64 {
+        THINNED_OF.min((memory / 16 * 5 / LISTED_CONNECTION) as u64)
     }
 
     /// Finished connections that may linger.

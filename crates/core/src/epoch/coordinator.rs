@@ -43,6 +43,8 @@ const CLOSED_AT_ONCE: usize = 16_384;
 #[derive(Clone, Debug)]
 pub struct Coordinator {
     listing: Listing,
+    /// Of so many connections at most, where they are thinned.
+    thinned_of: u64,
     budget: Budget,
     /// Connections that may be open.
     limit: usize,
@@ -83,6 +85,7 @@ impl Coordinator {
         let budget = Budget::new(&options);
         Self {
             listing: options.listing,
+            thinned_of: Budget::thinned_of(options.memory),
             budget,
             limit: budget.connections(&Others::default()),
             finished: VecDeque::new(),
@@ -132,7 +135,8 @@ impl Coordinator {
         let over = open > self.limit;
         let evicted = over.then(|| youngest_evicted(rolls, self.limit)).flatten();
         let listed: u64 = rolls.iter().map(|roll| roll.listed).sum();
-        let listed_enough = matches!(self.listing, Listing::UpTo(most) if listed >= most);
+        let is_full = self.budget.lists_are_full(others.lists);
+        let listed_enough = matches!(self.listing, Listing::UpTo(most) if listed >= most || is_full);
         if let Listing::Thinned(most) = self.listing {
             let mut kept = Kept::default();
             for roll in &*rolls {
@@ -182,18 +186,19 @@ impl Coordinator {
         self.counted
     }
 
-    /// What lists take. Of whoever asks for more than an eighth of the memory that is all that counts.
+    /// What lists take.
     fn lists(&self, rolls: &[Roll]) -> usize {
-        let most = match self.listing {
-            Listing::None => return 0,
-            Listing::Connection(_) | Listing::Beginning(_) => {
-                return rolls.iter().map(|roll| roll.listed_bytes).sum();
-            }
-            Listing::UpTo(most) => most,
-            Listing::Thinned(most) => most as u64,
-        };
         let listed: u64 = rolls.iter().map(|roll| roll.listed).sum();
-        self.budget.listed(listed.min(most))
+        match self.listing {
+            Listing::None => 0,
+            Listing::Connection(_) | Listing::Beginning(_) => {
+                rolls.iter().map(|roll| roll.listed_bytes).sum()
+            }
+            Listing::UpTo(most) => Budget::listed(listed.min(most), self.count.min(listed.min(most))),
+            Listing::Thinned(most) => {
+                Budget::listed(listed.min(most as u64), self.count.min(self.thinned_of))
+            }
+        }
     }
 
     /// What there is besides open connections.

@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, VecDeque};
 use tcpwhy_wire::{Duration, Endpoint, Instant, Segment, Seq, Usual};
 
 use crate::connection::Connection;
+use crate::epoch::budget::Budget;
 use crate::epoch::earliest::Earliest;
 use crate::epoch::front::{Arrival, LATE};
 use crate::epoch::groups::Groups;
@@ -131,7 +132,7 @@ impl Shard {
             lingering: VecDeque::new(),
             epoch: 0,
             finished_now: 0,
-            ledger: Ledger::new(options.listing, options.memory / 4),
+            ledger: Ledger::new(options.listing, Budget::thinned_of(options.memory), options.memory / 4),
             path_memories: PathMemories::new(options.seed),
             opened: Vec::new(),
             earliest: Earliest::default(),

@@ -15,14 +15,11 @@ use crate::words::cause::{Cause, Side};
 use crate::words::ids::{UNLISTED, UNNUMBERED};
 use crate::words::report::{Exchange, Kind, Line, Report, TotalLine};
 
-/// An exchange in a list with four lines, and what is written of it.
-pub(crate) const LISTED: usize = 2 * size_of::<Exchange>() + 4 * size_of::<Line>();
+/// An exchange in a list with four lines, or with two and the packets that they cite.
+pub(crate) const LISTED: usize = size_of::<(u64, Exchange)>() + 4 * size_of::<Line>();
 
 /// So many connections at most are listed with their ladders.
 pub const LADDERS_MAX: usize = 16;
-
-/// The connections of which [`Listing::Thinned`] lists exchanges.
-const THINNED_OF: u64 = 200_000;
 
 /// Which exchanges are listed one by one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +33,8 @@ pub enum Listing {
     Beginning([u64; LADDERS_MAX]),
     /// All, up to this many; the rest is counted in [`crate::words::report::Omitted`].
     UpTo(u64),
-    /// Of the whole capture so many at most, and the slower the likelier ([`crate::stands_for`]). Connections up to 200,000.
+    /// Of the whole capture so many at most, and the slower the likelier ([`crate::stands_for`]). Of the first 200,000 connections, or of
+    /// as many as the memory has room for.
     Thinned(usize),
 }
 
@@ -150,6 +148,8 @@ impl Exchange {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Ledger {
     listing: Listing,
+    /// Of so many connections at most, where lists are thinned.
+    thinned_of: u64,
     totals: Totals,
     elapsed: Duration,
     by_clock: Duration,
@@ -182,8 +182,9 @@ pub(crate) struct Ledger {
 
 impl Ledger {
     /// The lists of the one connection that is asked for may take so many bytes, until it is said anew.
-    pub(crate) fn new(listing: Listing, lists_bytes_max: usize) -> Self {
+    pub(crate) fn new(listing: Listing, thinned_of: u64, lists_bytes_max: usize) -> Self {
         Self {
+            thinned_of,
             lists_bytes: 0,
             lists_bytes_max,
             listing,
@@ -231,7 +232,7 @@ impl Ledger {
             Listing::Beginning(_) if self.is_chosen(packet) => u64::MAX,
             Listing::None | Listing::Beginning(_) => 0,
             Listing::Connection(most) | Listing::UpTo(most) => most,
-            Listing::Thinned(_) => THINNED_OF,
+            Listing::Thinned(_) => self.thinned_of,
         };
         most.saturating_sub(self.numbered + opened)
     }
@@ -244,7 +245,7 @@ impl Ledger {
             Listing::Connection(wanted) => wanted == connection,
             Listing::Beginning(_) => self.chosen.contains(&connection),
             Listing::UpTo(most) => connection <= most,
-            Listing::Thinned(_) => connection <= THINNED_OF,
+            Listing::Thinned(_) => connection <= self.thinned_of,
         }
     }
 
@@ -407,7 +408,12 @@ impl Ledger {
             bill: bill.lines_in(self.spare.0.pop().unwrap_or_default()),
         };
         let packet = self.packet;
-        self.list_of(closed.connection).exchanges.push((packet, exchange));
+        let exchanges = &mut self.list_of(closed.connection).exchanges;
+        if exchanges.is_empty() {
+            // Many connections have one.
+            exchanges.reserve_exact(1);
+        }
+        exchanges.push((packet, exchange));
     }
 
     /// Takes over what another shard's ledger knows.
