@@ -389,7 +389,7 @@ fn from_the_middle(path: &Path, whole: &[Row], dir: &Path) -> usize {
             .and_then(|time| time.parse().ok())
             .unwrap_or_else(|| panic!("frame {frame} of {}", path.display()))
     };
-    let between = (time(middle) + time(middle - 1)) / 2.0 - time(1);
+    let between = f64::midpoint(time(middle), time(middle - 1)) - time(1);
     let part = text_ladder(&[path], &["-c", "1", "--from", &format!("+{between:.7}")]);
     let first = part[0].frame.parse::<u64>().unwrap_or(0);
     assert!(first >= middle, "{}: from {first}, not {middle}", path.display());

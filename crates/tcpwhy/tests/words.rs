@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A word, and what is said instead.
-const WORDS: [(&str, &str); 12] = [
+const WORDS: [(&str, &str); 15] = [
     ("mend", "fix"),
     ("mends", "fixes"),
     ("mended", "fixed"),
@@ -19,6 +19,9 @@ const WORDS: [(&str, &str); 12] = [
     ("hits", "times"),
     ("or-cork", "a cork's timer would look the same"),
     ("whole-reply", "the whole reply was held"),
+    ("surer", "more certain"),
+    ("surest", "most certain"),
+    ("surely", "certainly"),
 ];
 
 fn root() -> PathBuf {
@@ -38,6 +41,10 @@ fn found(name: &str, text: &str) -> Vec<String> {
             if bare.contains(&format!(" {word} ")) {
                 found.push(format!("{name}:{}: {word}: say {instead}", at + 1));
             }
+        }
+        // As English has it: "make sure that".
+        if bare.replace(" make sure ", " ").contains(" sure ") {
+            found.push(format!("{name}:{}: sure: say certain", at + 1));
         }
         let words: Vec<&str> = line.split_whitespace().collect();
         let is_number = |word: &str| word.chars().all(|c| c.is_ascii_digit() || ".,".contains(c));
@@ -129,8 +136,36 @@ fn help_and_explanations_have_the_words_of_the_field() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// What is answered of every recording, with its list, its connection, and the packets of an exchange.
+#[test]
+fn answers_have_the_words_of_the_field() {
+    let mut wrong = Vec::new();
+    let mut read = 0;
+    for entry in fs::read_dir(root().join("corpus/lab")).expect("a folder").flatten() {
+        let capture = entry.path().join("client.pcapng.zst");
+        if !capture.exists() {
+            continue;
+        }
+        for args in
+            [&["read", "--all-stacks"][..], &["list"], &["read", "-c", "1"], &["read", "-c", "1", "-e", "1"]]
+        {
+            let output = Command::new(env!("CARGO_BIN_EXE_tcpwhy")).args(args).arg(&capture).output();
+            let output = output.expect("it runs");
+            let name = format!("{} {args:?}", entry.file_name().display());
+            // The name of a recording is its scenario's.
+            let said =
+                [output.stdout, output.stderr].map(|said| String::from_utf8(said).expect("UTF-8")).concat();
+            wrong.extend(found(&name, &said.replace(&*capture.to_string_lossy(), "FILE")));
+            read += 1;
+        }
+    }
+    assert!(read > 600, "{read} answers");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 #[test]
 fn the_rule_finds_what_it_is_for() {
     assert_eq!(found("x", "it was let go by it\n5 us. of us").len(), 2);
+    assert_eq!(found("x", "make sure that it is; it is sure\nSure.").len(), 2);
     assert!(found("x", "none of us; 5 µs; alone; nagle-delayed-ack").is_empty());
 }

@@ -267,7 +267,7 @@ impl Tally {
 
     fn table(&self) -> String {
         let mut text =
-            "| worsened | the same | less | cut otherwise | surer | something else | new mechanism |\n"
+            "| worsened | the same | less | cut otherwise | more certain | something else | new mechanism |\n"
                 .to_owned();
         text += "|---|---|---|---|---|---|---|\n";
         for (kind, (name, ..)) in WORSENINGS.iter().enumerate() {

@@ -3,8 +3,8 @@
 /// Lines with these are about the code.
 const FOR_DEVELOPERS: [&str; 4] = ["expect(", "unreachable!(", "reason = \"", "assert!("];
 
-/// Text between quotation marks, without comments and tests, in pieces between what is put in.
-pub(crate) fn pieces(source: &str) -> Vec<String> {
+/// Text between quotation marks, without comments and tests, in pieces of so many words between what is put in.
+pub(crate) fn pieces(source: &str, words: usize) -> Vec<String> {
     let source = source.split("#[cfg(test)]").next().unwrap_or_default();
     let code: String = source
         .lines()
@@ -33,6 +33,7 @@ pub(crate) fn pieces(source: &str) -> Vec<String> {
                         '\\' => match chars.next() {
                             Some('\n') | None => {}
                             Some('n') => literal.push('\n'),
+                            Some('t') => literal.push('\t'),
                             Some(c) => literal.push(c),
                         },
                         c => literal.push(c),
@@ -48,6 +49,6 @@ pub(crate) fn pieces(source: &str) -> Vec<String> {
         .flat_map(|literal| literal.split('{').map(|part| part.split('}').next_back().unwrap_or(part)));
     between
         .map(|piece| piece.split_whitespace().collect::<Vec<_>>().join(" "))
-        .filter(|piece| piece.matches(' ').count() >= 3)
+        .filter(|piece| piece.split(' ').count() >= words)
         .collect()
 }
