@@ -173,14 +173,7 @@ impl Connection {
         if from == SERVER && !asking && quiet >= PIECE_AFTER {
             self.roles.on_spoken_late();
         }
-        let end = if asking { NEW_REQUEST_AFTER } else { NEW_MESSAGE_AFTER };
-        if quiet >= end || pieces >= PIECES_MAX {
-            Silence::Message
-        } else if quiet >= PIECE_AFTER && asking {
-            Silence::Piece
-        } else {
-            Silence::None
-        }
+        by_length(quiet, asking, pieces)
     }
 
     /// Whether so short a silence ends nothing, or the head of the message says that it is longer.
@@ -293,5 +286,17 @@ impl Connection {
     #[inline]
     pub(super) fn idle_since(&self) -> Option<Instant> {
         self.last_wait_end.or_else(|| self.handshake_end())
+    }
+}
+
+/// What a silence of this length means behind a message that has so many pieces, where nothing else tells.
+fn by_length(quiet: Duration, asking: bool, pieces: usize) -> Silence {
+    let end = if asking { NEW_REQUEST_AFTER } else { NEW_MESSAGE_AFTER };
+    if quiet >= end || pieces >= PIECES_MAX {
+        Silence::Message
+    } else if quiet >= PIECE_AFTER && asking {
+        Silence::Piece
+    } else {
+        Silence::None
     }
 }
