@@ -111,6 +111,10 @@ impl Connection {
             self.flows[from].on_control(&segment.unpack());
             self.on_close(segment.at, from, ledger);
         }
+        if self.path_memory.news {
+            // An end that is nearer than was known may have another one behind it.
+            self.ask_whether_calm();
+        }
         true
     }
 

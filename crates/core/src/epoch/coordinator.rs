@@ -135,8 +135,8 @@ impl Coordinator {
         let over = open > self.limit;
         let evicted = over.then(|| youngest_evicted(rolls, self.limit)).flatten();
         let listed: u64 = rolls.iter().map(|roll| roll.listed).sum();
-        let is_full = self.budget.lists_are_full(others.lists);
-        let listed_enough = matches!(self.listing, Listing::UpTo(most) if listed >= most || is_full);
+        let full = self.budget.lists_are_full(others.lists);
+        let listed_enough = matches!(self.listing, Listing::UpTo(most) if full || listed >= most);
         if let Listing::Thinned(most) = self.listing {
             let mut kept = Kept::default();
             for roll in &*rolls {
@@ -165,6 +165,12 @@ impl Coordinator {
                 asked: Asked { ages: over, costs: self.servers.len() > self.servers_max },
             })
             .collect();
+        self.number(rolls, &mut orders);
+        orders
+    }
+
+    /// Connections get their numbers, in the order in which they began.
+    fn number(&mut self, rolls: &[Roll], orders: &mut [Orders]) {
         let mut heads = vec![0; rolls.len()];
         let next = |heads: &[usize]| {
             let firsts = rolls.iter().zip(heads).map(|(roll, &head)| roll.opened.get(head));
@@ -175,10 +181,9 @@ impl Coordinator {
             heads[i] += 1;
             orders[i].ids.push(self.count);
         }
-        for orders in &mut orders {
+        for orders in orders {
             orders.count = self.count;
         }
-        orders
     }
 
     /// What all shards have kept, in bytes, when the last epoch was settled.

@@ -193,8 +193,9 @@ impl Shard {
             return false;
         }
         let Some(from) = connection.packed_ends.and_then(|ends| packed.sender(ends)) else { return false };
+        // Not before it is known that the packet was not seen before.
         if packed.payload_len > 0 && connection.wants_news(packed.at, from) {
-            self.path_memories.share(connection);
+            return false;
         }
         self.ledger.packet = packed.packet;
         let usual = if self.checked {

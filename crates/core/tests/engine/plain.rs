@@ -129,3 +129,13 @@ fn shortcuts_change_no_probe() {
         .capture(End::Client);
     assert_eq!(report(&segments, EVERYTHING), plain_report(&segments, EVERYTHING));
 }
+
+/// A packet that was seen before asks other connections between the same hosts for nothing, whatever order they are worked on in.
+#[test]
+fn shortcuts_change_no_second_sighting() {
+    let log = log(
+        "handshake\n+0 C ack\n+0 C fin\n+0 S fin\n+0 C 5000\n+11000 S 1448x8\n+1500 S 0..0\n+0 C fin\n+0 C 0..1\n+12.722 S 1",
+    );
+    let segments = log.rtt(Duration::ZERO).without_window_scale().without_ip_ids().capture(End::Client);
+    assert_eq!(report(&segments, EVERYTHING), plain_report(&segments, EVERYTHING));
+}
