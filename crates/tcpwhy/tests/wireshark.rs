@@ -344,6 +344,9 @@ fn text_ladder(files: &[&Path], args: &[&str]) -> Vec<Row> {
     let shown = run(tcpwhy.arg("read").args(files).args(args).arg("-v")).unwrap_or_default();
     let rows = rows(&shown);
     assert!(rows.iter().filter(|row| row.data.is_some() && row.window.is_some()).count() > 2, "{shown}");
+    let said: Vec<&str> = shown.split_whitespace().collect();
+    let counts_anew = said.join(" ").contains("sequence numbers count from each side's first packet here");
+    assert_eq!(counts_anew, args.contains(&"--from"), "{shown}");
     rows
 }
 

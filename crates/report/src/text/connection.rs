@@ -54,8 +54,10 @@ pub(super) fn head(connection: &Connection, files: &[CaptureInfo], style: Style)
     );
     let rtt = connection.rtt_min.map_or_else(|| "unknown".to_owned(), time);
     let mss = |mss: Option<u16>| mss.map_or_else(|| "?".to_owned(), |mss| mss.to_string());
+    let first = connection.ladder.first();
+    let began = first.is_some_and(|rung| !rung.flags.syn());
     let facts = format!(
-        "{} (frames {} to {}) from {}, {} from the client, {} from the server; minimum round trip {rtt}; MSS {} and {}; {}",
+        "{} (frames {} to {}) from {}, {} from the client, {} from the server; minimum round trip {rtt}; MSS {} and {}; {}{}",
         counted(connection.packets, "packet"),
         frames.name(connection.packet_range[0]),
         frames.name(connection.packet_range[1]),
@@ -69,6 +71,12 @@ pub(super) fn head(connection: &Connection, files: &[CaptureInfo], style: Style)
             Vantage::Server => "captured at the server",
             Vantage::Middle => "captured between client and server",
             Vantage::Unknown => "capture point unknown",
+        },
+        // As tshark counts them in a file that was cut there.
+        if began {
+            "; sequence numbers count from each side's first packet here, for its SYN was not read"
+        } else {
+            ""
         }
     );
     let mut out = vec![style.strong(&title)];
