@@ -85,8 +85,8 @@ impl Budget {
         self.bytes / 32 * 25
     }
 
-    /// Connections that may be open, or a quarter more for a moment, beside these others: lists give way to nothing, for they were
-    /// asked for.
+    /// Connections that may be open, or a quarter more for a moment, beside these others: lists give way to nothing before they are
+    /// full, for they were asked for.
     pub(crate) fn connections(self, others: &Others) -> usize {
         let most = self.counted().saturating_sub(others.bytes()) / 5 * 4;
         (most.clamp(self.bytes / 8, self.bytes / 8 * 5) / CONNECTION).clamp(1, self.connections_max.max(1))
@@ -103,7 +103,7 @@ impl Budget {
         exchanges as usize * LISTED + connections as usize * LISTED_CONNECTION
     }
 
-    /// Whether lists take as much as they may: nobody who asks for them knows how much that is.
+    /// Whether lists take as much as they may: what comes later is counted, and not listed.
     pub(crate) fn lists_are_full(self, listed_bytes: usize) -> bool {
         listed_bytes >= self.bytes / 8 * 3
     }

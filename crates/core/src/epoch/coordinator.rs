@@ -199,7 +199,10 @@ impl Coordinator {
             Listing::Connection(_) | Listing::Beginning(_) => {
                 rolls.iter().map(|roll| roll.listed_bytes).sum()
             }
-            Listing::UpTo(most) => Budget::listed(listed.min(most), self.count.min(listed.min(most))),
+            Listing::UpTo(most) => {
+                let listed = listed.min(most);
+                Budget::listed(listed, listed.min(self.count))
+            }
             Listing::Thinned(most) => {
                 Budget::listed(listed.min(most as u64), self.count.min(self.thinned_of))
             }

@@ -15,7 +15,7 @@ use crate::words::cause::{Cause, Side};
 use crate::words::ids::{UNLISTED, UNNUMBERED};
 use crate::words::report::{Exchange, Kind, Line, Report, TotalLine};
 
-/// An exchange in a list with four lines, or with two and the packets that they cite.
+/// An exchange in a list: four lines take what two take with the packets that they cite.
 pub(crate) const LISTED: usize = size_of::<(u64, Exchange)>() + 4 * size_of::<Line>();
 
 /// So many connections at most are listed with their ladders.

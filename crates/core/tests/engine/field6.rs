@@ -2,21 +2,10 @@
 
 use tcpwhy_core::cause::{Cause, Side};
 use tcpwhy_core::report::Confidence::{Certain, Likely, Possible};
-use tcpwhy_core::report::Line;
-use tcpwhy_wire::{Duration, Segment, TcpOptions};
+use tcpwhy_wire::{Segment, TcpOptions};
 
 use crate::packet_log::{End, each, log, ms};
 use crate::seen::Seen;
-
-/// All lines of a connection's exchanges that say this of this end.
-fn lines(seen: &Seen, cause: Cause, side: Side) -> Vec<&Line> {
-    let of = |line: &&Line| line.cause == cause && line.side == side;
-    seen.connection().exchanges.iter().flat_map(|exchange| exchange.bill.iter().filter(of)).collect()
-}
-
-fn spent(seen: &Seen, cause: Cause, side: Side) -> Duration {
-    lines(seen, cause, side).iter().map(|line| line.ns).sum()
-}
 
 /// Options of telnet cross: the client's three bytes leave before the server's last fifteen arrive, whose acknowledgement it holds back, and 26 us
 /// behind that the server's eighteen follow (frames 8 to 12 of a login): Nagle held them, for all that they seem to answer. Where the question
@@ -31,8 +20,8 @@ fn an_answer_is_held_beside_what_was_said_before_its_question() {
              ask+41 S ack #late\n {released} S 18\n +0.01 C 9"
         );
         let seen = log(text).rtt(ms(0.6)).seen_at(End::Server);
-        assert_eq!(spent(&seen, Cause::NagleDelayedAck, Side::Server) >= ms(40), held, "{crosses}: {seen}");
-        assert_eq!(spent(&seen, Cause::ServerThink, Side::Server) >= ms(40), !held, "{crosses}: {seen}");
+        assert_eq!(seen.spent(Cause::NagleDelayedAck, Side::Server) >= ms(40), held, "{crosses}: {seen}");
+        assert_eq!(seen.spent(Cause::ServerThink, Side::Server) >= ms(40), !held, "{crosses}: {seen}");
     }
 }
 
@@ -48,9 +37,9 @@ fn behind_whoever_acknowledges_nothing_is_sure() {
              +0 S 1400\n +0 C ack\n {rounds}"
         );
         let seen = log(text).rtt(ms(0.4)).seen_at(End::Client);
-        let think = lines(&seen, Cause::ServerThink, Side::Server);
+        let think = seen.lines(Cause::ServerThink, Side::Server);
         assert_eq!(think.iter().any(|line| line.confidence == Certain), sure, "{answer}: {seen}");
-        let pauses = lines(&seen, Cause::SenderThink, Side::Server);
+        let pauses = seen.lines(Cause::SenderThink, Side::Server);
         assert_eq!(pauses.iter().any(|line| line.confidence > Possible), sure, "{answer}: {seen}");
     }
 }
@@ -84,7 +73,7 @@ fn who_closes_behind_an_answer_had_waited_for_it() {
             "handshake\n +3 S 20\n +0 C ack\n +350 C 16\n +0.5 S 34\n +0 C ack\n +0.1 C 17 #ask\n ask+41 S ack\n ask+2737 S 22\n {closing}"
         );
         let seen = log(text).rtt(ms(0.4)).seen_at(End::Client);
-        assert_eq!(spent(&seen, Cause::ServerThink, Side::Server) >= ms(2_700), waited, "{closing}: {seen}");
+        assert_eq!(seen.spent(Cause::ServerThink, Side::Server) >= ms(2_700), waited, "{closing}: {seen}");
     }
 }
 
@@ -97,7 +86,7 @@ fn no_link_is_busy_with_what_left_a_second_later() {
     let seen = log(format!("handshake\n +0 C 20\n +0.1 S 4\n +0 C ack\n {readings}"))
         .rtt(ms(0.2))
         .seen_at(End::Client);
-    assert!(spent(&seen, Cause::Bandwidth, Side::Path) < ms(100), "{seen}");
+    assert!(seen.spent(Cause::Bandwidth, Side::Path) < ms(100), "{seen}");
 }
 
 /// Media come in small pieces, each with its own write, for as long as anybody listens (RTP within RTSP, frames 20 to 1020 of a camera's):
@@ -108,7 +97,7 @@ fn an_answer_that_goes_on_in_many_pieces_may_be_a_stream() {
         let media = each(0..pieces, |n| format!("+{} S {}\n +0.2 C ack", 30 + n % 9, 336 + n % 7));
         let text = format!("handshake\n +0 C 317\n +0.4 S 128\n +0 C ack\n {media}");
         let seen = log(text).rtt(ms(0.2)).without_timestamps().seen_at(End::Server);
-        let surest = lines(&seen, Cause::SenderThink, Side::Server).iter().map(|line| line.confidence).max();
+        let surest = seen.lines(Cause::SenderThink, Side::Server).iter().map(|line| line.confidence).max();
         assert_eq!(surest, Some(most), "{pieces}: {seen}");
     }
 }

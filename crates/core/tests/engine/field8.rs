@@ -2,21 +2,10 @@
 
 use tcpwhy_core::cause::{Cause, Side};
 use tcpwhy_core::report::Confidence::{Certain, Likely};
-use tcpwhy_core::report::Line;
 use tcpwhy_wire::Duration;
 
 use crate::packet_log::{End, log, ms};
 use crate::seen::Seen;
-
-/// All lines of a connection's exchanges that say this of this end.
-fn lines(seen: &Seen, cause: Cause, side: Side) -> Vec<&Line> {
-    let of = |line: &&Line| line.cause == cause && line.side == side;
-    seen.connection().exchanges.iter().flat_map(|exchange| exchange.bill.iter().filter(of)).collect()
-}
-
-fn spent(seen: &Seen, cause: Cause, side: Side) -> Duration {
-    lines(seen, cause, side).iter().map(|line| line.ns).sum()
-}
 
 /// A Wi-Fi stands still for 300 ms: the client's timer runs out, and the acknowledgement of the first copy comes 68 ms behind the second one, on
 /// a path of 19 ms (frames 241 to 299 of a laptop's TLS). Without time stamps nothing tells which copy it is for, so that the timer is no
@@ -31,9 +20,9 @@ fn which_copy_was_acknowledged_says_the_d_sack() {
             "handshake\n +1 C 106\n +5 S 106\n +1 C 560 {first} #q\n q+237 C 106..666 late=80 #again\n {answers}\n {told}\n +0 C ack"
         );
         let seen = log(text).rtt(ms(19)).without_timestamps().seen_at(End::Client);
-        let most = lines(&seen, Cause::Rto, Side::Path).iter().map(|line| line.confidence).max();
+        let most = seen.lines(Cause::Rto, Side::Path).iter().map(|line| line.confidence).max();
         assert_eq!(most, timers, "{seen}");
-        let queued = spent(&seen, Cause::Queueing, Side::Path);
+        let queued = seen.spent(Cause::Queueing, Side::Path);
         assert!((queued - ms(late)).as_nanos().abs() <= ms(20).as_nanos(), "{seen}");
     }
 }
@@ -48,12 +37,12 @@ fn no_copy_is_acknowledged_sooner_than_it_can_have_arrived() {
             "handshake\n +1 C 106\n +5 S 106\n +1 C 1400 more {lost} #q\n q+680 C 106..1506 #again\n {acked}\n +0 C 1400\n +0 S 300\n +0 C ack"
         );
         let seen = log(text).rtt(ms(258)).without_timestamps().seen_at(End::Client);
-        let timer = spent(&seen, Cause::Rto, Side::Path);
+        let timer = seen.spent(Cause::Rto, Side::Path);
         assert!((timer - ms(timers)).as_nanos().abs() <= ms(1).as_nanos(), "{seen}");
         // A host that has these bytes acknowledges a second copy at once as well (RFC 9293, 3.10.7.4).
-        let sure = lines(&seen, Cause::Rto, Side::Path).iter().any(|line| line.confidence == Certain);
+        let sure = seen.lines(Cause::Rto, Side::Path).iter().any(|line| line.confidence == Certain);
         assert!(!sure, "{seen}");
-        let queued = spent(&seen, Cause::Queueing, Side::Path);
+        let queued = seen.spent(Cause::Queueing, Side::Path);
         assert_eq!(queued >= ms(680), timers == 0.0, "{seen}");
     }
 }
@@ -76,7 +65,7 @@ fn nobody_waits_while_the_clocks_stand_still() {
             (stamps.val, stamps.ecr) = (stamps.val - 2_000, stamps.ecr.saturating_sub(2_000));
         }
         let seen = Seen::of(segments, "the client");
-        assert_eq!(spent(&seen, Cause::Unexplained, Side::Unknown) >= ms(1_990), stands, "{seen}");
+        assert_eq!(seen.spent(Cause::Unexplained, Side::Unknown) >= ms(1_990), stands, "{seen}");
         let total: Duration = seen.exchange(5).exchange.bill.iter().map(|line| line.ns).sum();
         assert!(total >= ms(2_000), "{seen}");
     }
@@ -94,8 +83,8 @@ fn a_short_pause_behind_a_long_hold_does_not_forgive_it() {
         );
         let seen =
             log(text).rtt(ms(0.4)).window(End::Server, 8_576).without_timestamps().seen_at(End::Client);
-        let shut = spent(&seen, Cause::ReceiverThink, Side::Server)
-            + spent(&seen, Cause::ReceiveWindow, Side::Server);
+        let shut =
+            seen.spent(Cause::ReceiverThink, Side::Server) + seen.spent(Cause::ReceiveWindow, Side::Server);
         assert!((shut - ms(held)).as_nanos().abs() <= ms(2).as_nanos(), "{pause}: {seen}");
     }
 }

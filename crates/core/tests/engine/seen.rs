@@ -86,6 +86,17 @@ impl Seen {
         Bill { seen: self, exchange }
     }
 
+    /// All lines of the only connection's exchanges that say this of this end.
+    pub(crate) fn lines(&self, cause: Cause, side: Side) -> Vec<&Line> {
+        let of = |line: &&Line| line.cause == cause && line.side == side;
+        self.connection().exchanges.iter().flat_map(|exchange| exchange.bill.iter().filter(of)).collect()
+    }
+
+    /// What they come to.
+    pub(crate) fn spent(&self, cause: Cause, side: Side) -> Duration {
+        self.lines(cause, side).iter().map(|line| line.ns).sum()
+    }
+
     /// Whether the capture has this remark.
     pub(crate) fn notes(&self, kind: &str) -> u64 {
         self.report.notes.iter().find(|note| note.kind == kind).map_or(0, |note| note.count)

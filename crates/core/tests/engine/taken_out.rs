@@ -3,7 +3,7 @@
 use tcpwhy_core::cause::{Cause, Side};
 use tcpwhy_core::report::Confidence::{Certain, Likely, Possible};
 use tcpwhy_core::report::{Confidence, Line};
-use tcpwhy_wire::{Duration, Endpoint, Instant, Segment};
+use tcpwhy_wire::{Endpoint, Instant, Segment};
 
 use crate::packet_log::{CLIENT, End, SERVER, log, ms, settled};
 use crate::seen::Seen;
@@ -12,10 +12,6 @@ use crate::seen::Seen;
 fn lines(seen: &Seen, cause: Cause) -> Vec<&Line> {
     let exchanges = seen.connection().exchanges.iter();
     exchanges.flat_map(|exchange| &exchange.bill).filter(|line| line.cause == cause).collect()
-}
-
-fn spent(seen: &Seen, cause: Cause, side: Side) -> Duration {
-    lines(seen, cause).iter().filter(|line| line.side == side).map(|line| line.ns).sum()
 }
 
 fn surest(seen: &Seen, cause: Cause) -> Option<Confidence> {
@@ -75,7 +71,7 @@ fn within_a_host_nothing_waits_on_its_way() {
         + "+20 C 100\n +1 S 200 late=30\n +0 C ack";
     for (ends, queued) in [([CLIENT, here], false), ([CLIENT, SERVER], true)] {
         let seen = log(text.clone()).rtt(ms(0.02)).between(ends).seen_at(End::Client);
-        assert_eq!(spent(&seen, Cause::Queueing, Side::Path) >= ms(25), queued, "{seen}");
+        assert_eq!(seen.spent(Cause::Queueing, Side::Path) >= ms(25), queued, "{seen}");
     }
 }
 
@@ -88,7 +84,7 @@ fn windows_that_flights_fill_again_and_again_are_as_large_as_those() {
     for end in End::BOTH {
         let segments = log(text.clone()).rtt(ms(20)).window(End::Client, 65_536).capture(end).split_off(3);
         let seen = Seen::of(segments, "midway");
-        assert!(spent(&seen, Cause::ReceiveWindow, Side::Client) >= ms(20 * 9), "{seen}");
+        assert!(seen.spent(Cause::ReceiveWindow, Side::Client) >= ms(20 * 9), "{seen}");
     }
 }
 
@@ -101,6 +97,6 @@ fn a_window_that_falls_by_what_arrives_shows_how_small_it_became() {
     for end in End::BOTH {
         let segments = log(text.clone()).rtt(ms(20)).window(End::Client, 65_536).capture(end).split_off(3);
         let seen = Seen::of(segments, "midway");
-        assert!(spent(&seen, Cause::ReceiverThink, Side::Client) >= ms(600), "{seen}");
+        assert!(seen.spent(Cause::ReceiverThink, Side::Client) >= ms(600), "{seen}");
     }
 }
