@@ -159,8 +159,10 @@ fn talk(exchanges: usize) -> std::io::Result<(u16, std::thread::JoinHandle<std::
 fn ctrl_c_at_a_terminal_ends_tcpdump_and_prints_the_answer() {
     let (port, talk) = talk(6).unwrap_or_else(|error| panic!("{error}"));
     let tcpwhy = env!("CARGO_BIN_EXE_tcpwhy");
-    let pipeline =
-        format!("tcpdump -i lo -w - tcp port {port} | {tcpwhy} read - --brief --no-pager --width 200");
+    // A shell without a prompt would die of the key itself (dash does, bash waits for the pipeline).
+    let pipeline = format!(
+        "trap : INT; tcpdump -i lo -w - tcp port {port} | {tcpwhy} read - --brief --no-pager --width 200"
+    );
     let mut script = Command::new("script");
     script.args(["-qec", &pipeline, "/dev/null"]).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = script.spawn().unwrap_or_else(|error| panic!("script(1): {error}"));
