@@ -125,7 +125,7 @@ const AS_ROOT: &str = "run it as root";
 
 fn buffer(socket: &OwnedFd, lock: i32, size: i32) -> Result<String, Error> {
     let locks = int_option(socket, libc::SOL_SOCKET, libc::SO_BUF_LOCK)
-        .map_err(|source| Error::NotThere { what: "SO_BUF_LOCK came with Linux 5.14", source })?;
+        .map_err(|source| Error::NotThere { what: "SO_BUF_LOCK came with Linux 5.15", source })?;
     if locks & lock == 0 {
         return Ok(FREE.to_owned());
     }

@@ -18,7 +18,7 @@ pub struct Options {
     pub cork: Option<bool>,
     /// TCP_QUICKACK as it is now; the kernel changes it by itself.
     pub quickack: Option<bool>,
-    /// SO_RCVBUF was set: the buffer does not grow (SO_BUF_LOCK, Linux 5.14).
+    /// SO_RCVBUF was set: the buffer does not grow (SO_BUF_LOCK, Linux 5.15).
     pub receive_buffer_locked: Option<bool>,
     /// SO_SNDBUF was set.
     pub send_buffer_locked: Option<bool>,

@@ -397,6 +397,42 @@ fn another_user_is_refused_with_what_would_help_and_nothing_changes() {
 }
 
 #[test]
+fn a_kernel_that_lacks_the_call_is_named_and_nothing_changes() {
+    let Some(lab) = beside("a_kernel_that_lacks_the_call_is_named_and_nothing_changes") else { return };
+    let _server = App::start(lab.pair.server(), &["source", "8080", "300000"]);
+    let address = Pair::SERVER_V4.to_string();
+    let client = App::start(lab.pair.client(), &["fetch", &address, "8080", "300000", "65536", "0", "late"]);
+    client.wait_for(3);
+    let pid = client.pid().to_string();
+    let journal = tempfile::tempdir().expect("a folder");
+    let place = journal.path().to_str().expect("a plain name");
+    let older = |lacking: &str, words: &[&str]| {
+        let mut command = Command::new("python3");
+        command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/running/lacks.py")).arg(lacking);
+        command.arg(env!("CARGO_BIN_EXE_tcpwhy")).args(words);
+        command.stdin(Stdio::null()).output().expect("python3 starts")
+    };
+    for (lacking, fix, named) in [
+        ("pidfd_getfd", "nodelay", "Linux 5.6"),
+        ("pidfd_open", "nodelay", "Linux 5.6"),
+        ("SO_BUF_LOCK", "unlock-rcvbuf", "Linux 5.15"),
+    ] {
+        let refused =
+            older(lacking, &["fix", "--journal", place, fix, "--pid", &pid, "--no-measure", "--yes"]);
+        let why = text(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(1), "{lacking}: {}{why}", text(&refused.stdout));
+        assert!(why.contains("this kernel cannot do that") && why.contains(named), "{lacking}: {why}");
+        // What only reads goes without.
+        let told = older(lacking, &["sockets", "--json", "--all", "--once", "--pid", &pid]);
+        assert!(told.status.success(), "{lacking}: {}", text(&told.stderr));
+        let told: serde_json::Value = serde_json::from_slice(&told.stdout).expect("a document");
+        assert_eq!(told["sockets"][0]["owner"]["pid"].to_string(), pid, "{lacking}: {told}");
+    }
+    assert_eq!(nodelay(&pid), "0");
+    assert!(done(&with(journal.path(), &["undo"])).contains("Nothing is changed"));
+}
+
+#[test]
 fn a_journal_that_others_can_write_is_refused() {
     use std::os::unix::fs::PermissionsExt as _;
     let place = tempfile::tempdir().expect("a folder");
