@@ -150,6 +150,7 @@ pub(crate) fn analyse(
 ) -> Result<Analysed, WindowError> {
     // What has been read before is at its end.
     inputs.rewind();
+    options.memory = options.memory.saturating_sub(ends.map_or(0, |ends| ends.bytes));
     options.memory -= inputs.set_memory(options.memory);
     if args.every.is_some() {
         // What is said in between is drawn up from a copy of it all.

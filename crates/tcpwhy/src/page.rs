@@ -147,7 +147,7 @@ fn pass(
     let threads = if read == Read::Chosen { 1 } else { threads };
     let mut options = args.listing(Listing::Beginning(first_packets));
     // The first pass's report is kept beside it.
-    options.memory = options.memory / 4 * 3;
+    options.memory = options.memory.saturating_sub(ends.map_or(0, |ends| ends.bytes)) / 4 * 3;
     let mut engine = Engine::new(options, threads);
     let mut names = args.anonymizer()?;
     let (mut sacks, mut ways) = (BTreeMap::<u64, Sacks>::new(), Ways::default());

@@ -40,13 +40,14 @@ fn cost(args: &[&str], write: impl FnOnce(&mut ChildStdin) -> io::Result<()>) ->
 
 /// Runs `tcpwhy read -` on what is written, and expects this exit code.
 fn ended(expected: i32, args: &[&str], write: impl FnOnce(&mut ChildStdin) -> io::Result<()>) -> Cost {
+    let args: Vec<&str> = ["-"].iter().chain(args).copied().collect();
+    of(expected, &args, write)
+}
+
+/// The same of these inputs.
+fn of(expected: i32, args: &[&str], write: impl FnOnce(&mut ChildStdin) -> io::Result<()>) -> Cost {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tcpwhy"));
-    command
-        .args(["read", "-"])
-        .args(args)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    command.arg("read").args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("tcpwhy starts");
     let [stdout, stderr] = [reader(child.stdout.take()), reader(child.stderr.take())];
     let mut stdin = child.stdin.take().expect("a pipe");
@@ -130,6 +131,30 @@ fn twenty_compressed_files_are_read_at_once() {
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(0), "{count} files: {said}");
     }
+}
+
+/// What is looked for first is whether several inputs saw the same connections.
+#[test]
+fn many_files_take_no_more_memory_than_one() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let files: Vec<_> = (0..12).map(|n| directory.path().join(format!("{n}.pcap"))).collect();
+    for file in &files {
+        Hostile::Moving
+            .write(SMALL / 2, &mut std::fs::File::create(file).expect("a file"))
+            .expect("a capture");
+    }
+    let [one, several] = [1, files.len()].map(|count| {
+        let names = files[..count].iter().map(|file| file.to_str().expect("a plain name"));
+        of(0, &["--memory", "64MB"].into_iter().chain(names).collect::<Vec<_>>(), |_| Ok(()))
+    });
+    assert!(several.said.contains("too many connections to detect"), "{}", several.said);
+    // Numbers and buffers of twelve files.
+    assert!(
+        several.memory_mb < one.memory_mb + 24,
+        "{} MB for one, {} MB for twelve",
+        one.memory_mb,
+        several.memory_mb
+    );
 }
 
 #[test]

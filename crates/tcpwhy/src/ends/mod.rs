@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use tcpwhy::input::{Inputs, WindowError};
 use tcpwhy::threads::Engine;
 use tcpwhy_core::report::{Confidence, Connection};
-use tcpwhy_core::{Cause, Listing, Report, Side};
+use tcpwhy_core::{Cause, Listing, Options, Report, Side};
 use tcpwhy_report::capture::OtherEnd;
 use tcpwhy_wire::{Duration, Endpoint, Segment};
 
@@ -28,6 +28,10 @@ const COMPARED: u64 = 50_000;
 /// By how much less of a bill has to be only possible from another place, to be billed from there.
 const CLEARLY: f64 = 0.02;
 
+/// The part of `--memory` that sketches may take while nothing else is there, and packets that are compared beside them.
+const SKETCHES: usize = 2;
+const PASSAGES: usize = 8;
+
 /// What passed at two places of each connection.
 type Places = HashMap<Sighting, Passages>;
 
@@ -38,6 +42,8 @@ pub(crate) struct Ends {
     passed_over: HashMap<Sighting, [Endpoint; 2]>,
     /// What is said about an input, by its place in the summary.
     told: BTreeMap<usize, OtherEnd>,
+    /// What it takes in bytes, with what tells the sightings apart in one pass.
+    pub(crate) bytes: usize,
 }
 
 /// Says of each segment of a pass whether it is billed.
@@ -69,10 +75,10 @@ impl Ends {
         if inputs.count() < 2 || args.every.is_some() {
             return Ok(None);
         }
-        let mut sketches = Sketches::default();
-        if !pass(args, inputs, |input, segment, _| sketches.add(input, segment))? {
-            return Ok(None);
-        }
+        let Some(mut again) = inputs.duplicate() else { return Ok(None) };
+        let unpacking = again.set_memory(args.memory);
+        let mut sketches = Sketches::within((args.memory - unpacking) / SKETCHES);
+        pass(args, again, |input, segment, _| sketches.add(input, segment))?;
         if sketches.is_over {
             crate::output::complain("warning: too many connections to detect those captured at both ends");
         }
@@ -84,35 +90,31 @@ impl Ends {
         for group in &mut groups {
             group.sort_by_key(|sighting| (-sketches.all[sighting].nearer_to_client(), *sighting));
         }
-        let mut ends = Self::passing_over(&groups);
+        let mut ends = Self { passed_over: passed_over(&groups), ..Self::default() };
+        ends.bytes = sketches.all.len() * sketch::SIGHTING_BYTES;
         // Of three places, the third is compared with none.
         let second = groups.iter().filter_map(|group| group.get(1).copied()).collect();
         let compared = groups.iter().flat_map(|group| group.iter().take(2)).copied();
-        let mut passages: Places =
-            compared.map(|sighting| (sighting, Passages::one_of(2 * groups.len()))).collect();
-        let [here, there] = ends.reports(args, inputs, &second, &mut passages)?;
-        ends.choose(&mut groups, &sketches, &here, &there, &passages);
+        let of_each = args.memory / PASSAGES / (2 * groups.len());
+        let mut passages: Places = compared.map(|sighting| (sighting, Passages::within(of_each))).collect();
+        let kept = unpacking + sketches.bytes() + args.memory / PASSAGES;
+        let options =
+            Options { memory: args.memory.saturating_sub(kept) / 2, ..args.listing(Listing::UpTo(COMPARED)) };
+        let Some(again) = inputs.duplicate() else { return Ok(None) };
+        let reports = ends.reports(args, again, options, &second, &mut passages)?;
+        ends.choose(&mut groups, &sketches, reports, &passages);
         Ok(Some(ends))
-    }
-
-    fn passing_over(groups: &[Vec<Sighting>]) -> Self {
-        let passed_over = groups
-            .iter()
-            .flat_map(|group| group[1..].iter().map(|sighting| (*sighting, group[0].ends)))
-            .collect();
-        Self { passed_over, told: BTreeMap::new() }
     }
 
     /// What is billed, and what the places that are passed over say.
     fn reports(
         &self,
         args: &InputArgs,
-        inputs: &Inputs,
+        inputs: Inputs,
+        options: Options,
         second: &HashSet<Sighting>,
         passages: &mut Places,
     ) -> Result<[Report; 2], WindowError> {
-        let mut options = args.listing(Listing::UpTo(COMPARED));
-        options.memory /= 2;
         let mut engines = [0, 1].map(|_| Engine::new(options, 1));
         let mut roll = Roll::default();
         pass(args, inputs, |input, segment, captured| {
@@ -144,21 +146,20 @@ impl Ends {
         &mut self,
         groups: &mut [Vec<Sighting>],
         sketches: &Sketches,
-        here: &Report,
-        there: &Report,
+        reports: [Report; 2],
         passages: &Places,
     ) {
         let mut transits: BTreeMap<usize, Transit> = BTreeMap::new();
-        let by_packet = |report: &Report| -> HashMap<u64, Connection> {
-            report.connections.iter().map(|c| (c.packet_range[0], c.clone())).collect()
+        let by_packet = |report: Report| -> HashMap<u64, Connection> {
+            report.connections.into_iter().map(|c| (c.packet_range[0], c)).collect()
         };
-        let (here, there) = (by_packet(here), by_packet(there));
+        let [mut here, mut there] = reports.map(by_packet);
         for group in groups.iter_mut() {
             let [first, second, ..] = group.as_slice() else { continue };
-            let of = |sighting: &Sighting, bills: &HashMap<u64, Connection>| {
-                bills.get(&sketches.all[sighting].first).cloned()
+            let of = |sighting: &Sighting, bills: &mut HashMap<u64, Connection>| {
+                bills.remove(&sketches.all[sighting].first)
             };
-            let (Some(mut billed), Some(mut other)) = (of(first, &here), of(second, &there)) else {
+            let (Some(mut billed), Some(mut other)) = (of(first, &mut here), of(second, &mut there)) else {
                 continue;
             };
             let mut wrong = [doubtful(&billed), doubtful(&other)];
@@ -199,7 +200,7 @@ impl Ends {
                 told.ways = transit.told();
             }
         }
-        self.passed_over = Self::passing_over(groups).passed_over;
+        self.passed_over = passed_over(groups);
         for told in self.told.values_mut() {
             told.bill.sort_by_key(|line| {
                 let apart = (line.here - line.there).as_nanos().abs();
@@ -207,6 +208,11 @@ impl Ends {
             });
         }
     }
+}
+
+/// All but the first of each connection.
+fn passed_over(groups: &[Vec<Sighting>]) -> HashMap<Sighting, [Endpoint; 2]> {
+    groups.iter().flat_map(|group| group[1..].iter().map(|sighting| (*sighting, group[0].ends))).collect()
 }
 
 /// The part of a bill that is no more than possible, or not explained.
@@ -233,13 +239,12 @@ fn refuted(far: &Connection, near: &Connection, side: Side) -> f64 {
     program_ns(far).abs_diff(program_ns(near)) as f64 / all.max(1) as f64
 }
 
-/// Reads everything that is asked for from the beginning; false where that cannot be done more than once.
+/// Reads everything that is asked for.
 fn pass(
     args: &InputArgs,
-    inputs: &Inputs,
+    mut inputs: Inputs,
     mut on_segment: impl FnMut(usize, &Segment, &[u8]),
-) -> Result<bool, WindowError> {
-    let Some(mut inputs) = inputs.duplicate() else { return Ok(false) };
+) -> Result<(), WindowError> {
     if let Some(window) = args.window() {
         inputs.limit(&window)?;
     }
@@ -252,5 +257,5 @@ fn pass(
             }
         },
     );
-    Ok(true)
+    Ok(())
 }

@@ -8,12 +8,24 @@ use std::collections::{BTreeMap, HashMap};
 
 use tcpwhy_wire::{Endpoint, Instant, Segment, Seq};
 
-/// Packets kept of a connection.
-const KEPT: usize = 48;
+/// Packets kept of a connection; where there is no room for so many, half of them, and so on down to the least.
+const KEPT_MAX: usize = 48;
+const KEPT_MIN: usize = 6;
 /// So many in common are no chance; of less that were kept, all.
 const COMMON: usize = 3;
-/// With more connections than these, nothing is compared.
-const CONNECTIONS_MAX: usize = 200_000;
+/// Of how many places a packet may have been seen at for them to be compared.
+const PLACES: std::ops::RangeInclusive<usize> = 2..=8;
+/// What a kept packet takes: here, and while its like is looked for, in at most seven pairs for two of them.
+const PACKET_BYTES: usize = size_of::<Kept>() + size_of::<(u64, u32)>() + 7 * size_of::<[u32; 2]>() / 2;
+/// What a sighting takes in the roll, whose table may be half empty and half moved.
+const ROLL_BYTES: usize = 3 * size_of::<([Endpoint; 2], usize, u64)>();
+/// And with the sketches and in a group.
+const CONNECTION_BYTES: usize = ROLL_BYTES + 2 * size_of::<(Sighting, Sketch)>();
+/// What it takes while packets are billed: in the roll of that pass, and in the list of those that are not.
+pub(super) const SIGHTING_BYTES: usize = ROLL_BYTES + 2 * size_of::<(Sighting, [Endpoint; 2])>();
+
+/// Hash, time and whether the first of both ends sent it.
+type Kept = (u64, Instant, bool);
 
 /// One connection in one input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -47,8 +59,8 @@ impl Roll {
 /// What is kept of a connection in one input.
 #[derive(Debug, Default)]
 pub(super) struct Sketch {
-    /// Hash, time and whether the first of both ends sent it; sorted.
-    kept: Vec<(u64, Instant, bool)>,
+    /// Sorted.
+    kept: Vec<Kept>,
     /// Number of its first packet.
     pub(super) first: u64,
     /// SYN, SYN-ACK, and the acknowledgement of that.
@@ -56,7 +68,7 @@ pub(super) struct Sketch {
 }
 
 impl Sketch {
-    fn add(&mut self, segment: &Segment, is_first: bool) {
+    fn add(&mut self, segment: &Segment, is_first: bool, kept_max: usize) {
         if self.first == 0 {
             self.first = segment.packet;
         }
@@ -72,9 +84,13 @@ impl Sketch {
         let hash = hash(segment);
         // One that is there was seen on another interface of the same host.
         if let Err(place) = self.kept.binary_search_by_key(&hash, |(hash, ..)| *hash)
-            && place < KEPT
+            && place < kept_max
         {
-            self.kept.truncate(KEPT - 1);
+            self.kept.truncate(kept_max - 1);
+            if self.kept.len() == self.kept.capacity() {
+                // No more than may come.
+                self.kept.reserve_exact(self.kept.len().clamp(1, kept_max - self.kept.len()));
+            }
             self.kept.insert(place, (hash, segment.at, is_first));
         }
     }
@@ -125,61 +141,75 @@ const fn mix(mut n: u64) -> u64 {
 }
 
 /// Sketches of all connections.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Sketches {
     roll: Roll,
     pub(super) all: BTreeMap<Sighting, Sketch>,
-    /// There are too many.
+    kept_max: usize,
+    bytes_max: usize,
+    /// There are too many, and nothing is compared.
     pub(super) is_over: bool,
 }
 
 impl Sketches {
+    pub(super) fn within(bytes_max: usize) -> Self {
+        Self { roll: Roll::default(), all: BTreeMap::new(), kept_max: KEPT_MAX, bytes_max, is_over: false }
+    }
+
     pub(super) fn add(&mut self, input: usize, segment: &Segment) {
-        let sighting = self.roll.sighting(input, segment);
-        if self.all.len() >= CONNECTIONS_MAX && !self.all.contains_key(&sighting) {
-            self.is_over = true;
+        if self.is_over {
             return;
         }
-        self.all.entry(sighting).or_default().add(segment, segment.src == sighting.ends[0]);
+        let sighting = self.roll.sighting(input, segment);
+        let (kept_max, is_first) = (self.kept_max, segment.src == sighting.ends[0]);
+        let mut is_new = false;
+        let new = || {
+            is_new = true;
+            Sketch::default()
+        };
+        self.all.entry(sighting).or_insert_with(new).add(segment, is_first, kept_max);
+        if is_new {
+            self.keep_within();
+        }
+    }
+
+    /// With more connections, fewer packets of each.
+    fn keep_within(&mut self) {
+        while !self.is_over
+            && self.all.len() * (CONNECTION_BYTES + self.kept_max * PACKET_BYTES) > self.bytes_max
+        {
+            self.kept_max /= 2;
+            if self.kept_max < KEPT_MIN {
+                *self = Self { is_over: true, ..Self::within(0) };
+            }
+            for sketch in self.all.values_mut() {
+                sketch.kept.truncate(self.kept_max);
+                sketch.kept.shrink_to_fit();
+            }
+        }
+    }
+
+    /// What they take once their like has been looked for.
+    pub(super) fn bytes(&self) -> usize {
+        self.all.len() * (CONNECTION_BYTES + self.kept_max * size_of::<Kept>())
     }
 
     /// Connections that several inputs saw: each is a list of its sightings, one of an input at most.
     pub(super) fn groups(&self) -> Vec<Vec<Sighting>> {
-        if self.is_over {
-            return Vec::new();
-        }
-        let mut by_hash: Vec<(u64, Sighting)> = Vec::new();
-        for (sighting, sketch) in &self.all {
-            by_hash.extend(sketch.kept.iter().map(|(hash, ..)| (*hash, *sighting)));
-        }
-        by_hash.sort_unstable();
-        let mut common: BTreeMap<(Sighting, Sighting), usize> = BTreeMap::new();
-        for same in by_hash.chunk_by(|a, b| a.0 == b.0).filter(|same| (2..=8).contains(&same.len())) {
-            for (i, (_, a)) in same.iter().enumerate() {
-                for (_, b) in same[i + 1..].iter().filter(|(_, b)| a.input != b.input) {
-                    *common.entry((*a, *b)).or_default() += 1;
-                }
-            }
-        }
-        let mut pairs: Vec<(usize, (Sighting, Sighting))> = common
-            .into_iter()
-            .map(|(pair, n)| (n, pair))
-            .filter(|(n, pair)| *n >= self.enough(*pair))
-            .collect();
-        // The surest first.
-        pairs.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
+        let sightings: Vec<Sighting> = self.all.keys().copied().collect();
         let mut groups: Vec<Vec<Sighting>> = Vec::new();
-        let mut place: HashMap<Sighting, usize> = HashMap::new();
-        for (_, (a, b)) in pairs {
+        let mut place: HashMap<u32, usize> = HashMap::new();
+        for [a, b] in self.pairs(&sightings) {
+            let sighting = |number: u32| sightings[number as usize];
             match (place.get(&a).copied(), place.get(&b).copied()) {
                 (None, None) => {
                     place.extend([(a, groups.len()), (b, groups.len())]);
-                    groups.push(vec![a, b]);
+                    groups.push(vec![sighting(a), sighting(b)]);
                 }
                 (Some(at), None) | (None, Some(at)) => {
                     let other = if place.contains_key(&a) { b } else { a };
-                    if groups[at].iter().all(|sighting| sighting.input != other.input) {
-                        groups[at].push(other);
+                    if groups[at].iter().all(|known| known.input != sighting(other).input) {
+                        groups[at].push(sighting(other));
                         place.insert(other, at);
                     }
                 }
@@ -189,8 +219,39 @@ impl Sketches {
         groups
     }
 
-    fn enough(&self, (a, b): (Sighting, Sighting)) -> usize {
-        let kept = |sighting| self.all.get(&sighting).map_or(0, |sketch| sketch.kept.len());
-        COMMON.min(kept(a)).min(kept(b)).max(1)
+    /// Pairs of sightings of one connection, the surest first; by their numbers in this list of all.
+    fn pairs(&self, sightings: &[Sighting]) -> Vec<[u32; 2]> {
+        let kept = |number: u32| &self.all[&sightings[number as usize]].kept;
+        let mut by_hash: Vec<(u64, u32)> =
+            Vec::with_capacity(self.all.values().map(|one| one.kept.len()).sum());
+        for (number, sketch) in (0..).zip(self.all.values()) {
+            by_hash.extend(sketch.kept.iter().map(|(hash, ..)| (*hash, number)));
+        }
+        by_hash.sort_unstable();
+        let mut count = 0;
+        each_pair(&by_hash, sightings, |_| count += 1);
+        let mut common: Vec<[u32; 2]> = Vec::with_capacity(count);
+        each_pair(&by_hash, sightings, |pair| common.push(pair));
+        drop(by_hash);
+        common.sort_unstable();
+        let enough = |[a, b]: [u32; 2]| COMMON.min(kept(a).len()).min(kept(b).len()).max(1);
+        let mut counted: Vec<(usize, [u32; 2])> = common
+            .chunk_by(|a, b| a == b)
+            .filter(|same| same.len() >= enough(same[0]))
+            .map(|same| (same.len(), same[0]))
+            .collect();
+        counted.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
+        counted.into_iter().map(|(_, pair)| pair).collect()
+    }
+}
+
+/// Two by two, who kept the same packet in different inputs.
+fn each_pair(by_hash: &[(u64, u32)], sightings: &[Sighting], mut on_pair: impl FnMut([u32; 2])) {
+    let input = |number: u32| sightings[number as usize].input;
+    for same in by_hash.chunk_by(|a, b| a.0 == b.0).filter(|same| PLACES.contains(&same.len())) {
+        for (i, (_, a)) in same.iter().enumerate() {
+            let others = same[i + 1..].iter().map(|(_, b)| *b);
+            others.filter(|b| input(*a) != input(*b)).for_each(|b| on_pair([*a, b]));
+        }
     }
 }

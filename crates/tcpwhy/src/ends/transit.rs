@@ -14,8 +14,8 @@ use super::sketch::hash;
 
 /// Packets kept of a connection at one place, at most.
 const KEPT_MAX: usize = 4_096;
-/// Packets kept of all connections, about.
-const KEPT_OF_ALL: usize = 1 << 20;
+/// What one takes, in nodes that are two thirds full.
+const KEPT_BYTES: usize = (size_of::<u64>() + size_of::<Passage>()) * 3 / 2;
 /// The payload of a packet that no host put together from several (1,500 bytes with IPv4 and TCP): of larger ones nobody knows
 /// in what pieces they were seen elsewhere.
 const ONE_PACKET_MAX: u32 = 1_460;
@@ -45,9 +45,8 @@ pub(super) struct Passages {
 }
 
 impl Passages {
-    /// For one of so many.
-    pub(super) fn one_of(sightings: usize) -> Self {
-        let room = (KEPT_OF_ALL / sightings.max(1)).clamp(1, KEPT_MAX);
+    pub(super) fn within(bytes: usize) -> Self {
+        let room = (bytes / KEPT_BYTES).clamp(1, KEPT_MAX);
         Self { kept: BTreeMap::new(), room, largest: 0 }
     }
 

@@ -27,8 +27,12 @@ pub(super) struct Buffer {
 impl Buffer {
     /// For one of `inputs` inputs. It takes no memory before it is filled.
     pub(super) fn one_of(inputs: usize) -> Self {
-        let len = if inputs > MANY { LEN_OF_MANY } else { LEN };
-        Self { bytes: Vec::new(), start: 0, end: 0, at_eof: false, len, held: None }
+        Self { bytes: Vec::new(), start: 0, end: 0, at_eof: false, len: Self::len(inputs), held: None }
+    }
+
+    /// Bytes that one of `inputs` inputs takes.
+    pub(super) const fn len(inputs: usize) -> usize {
+        if inputs > MANY { LEN_OF_MANY } else { LEN }
     }
 
     /// As if nothing had been read; gives the memory back.

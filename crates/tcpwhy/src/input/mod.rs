@@ -28,6 +28,7 @@ use std::path::{Path, PathBuf};
 use tcpwhy_wire::capture::{Format, RawPacket};
 use tcpwhy_wire::{Decoded, Instant, Segment};
 
+use buffer::Buffer;
 pub use moment::{Moment, Window};
 use reading::{All, Chosen, Reading, Run, Take};
 use room::Room;
@@ -192,6 +193,8 @@ const ROOM: usize = 160 << 20;
 /// The parts of the memory that this may take.
 const ROOM_LEAST: usize = 16;
 const ROOM_MOST: usize = 3;
+/// And the part that turns of several inputs may take.
+const TURNS_MOST: usize = 16;
 
 /// Inputs, opened. After this no path is opened any more, so that the process can give up that right; what is in the files
 /// is looked at only later.
@@ -202,6 +205,7 @@ pub struct Inputs {
     room: Room,
     /// What is read, once it is known.
     span: Option<Span>,
+    turns_max: usize,
 }
 
 /// Packets from one time on and before another.
@@ -239,11 +243,11 @@ impl Inputs {
             let path = path.as_ref().to_owned();
             Input { reading: Reading::open(&path, paths.len(), &room), path, first: None }
         };
-        Self { inputs: paths.iter().map(open).collect(), room, span: None }
+        Self { inputs: paths.iter().map(open).collect(), room, span: None, turns_max: MAX_TURNS }
     }
 
-    /// Keeps what decompressing and large blocks take within a third of so many bytes. Returns how much of them that may be, with
-    /// these inputs: the rest is for the analysis.
+    /// Keeps what decompressing and large blocks take within a third of so many bytes, and what several inputs take beside that. Returns
+    /// how much of them that may be, with these inputs: the rest is for the analysis.
     pub fn set_memory(&mut self, memory: usize) -> usize {
         let readings = self.inputs.iter_mut().filter_map(|input| input.reading.as_mut().ok());
         let (mut needs, mut usual, mut held) = (0usize, 0usize, 0);
@@ -257,7 +261,11 @@ impl Inputs {
         let is_tight = usual > most;
         let room = if is_tight { needs } else { usual }.clamp(least, most);
         self.room.set(room.saturating_sub(held), is_tight);
-        room
+        let count = self.inputs.len();
+        self.turns_max = (memory / TURNS_MOST / size_of::<Turn>()).min(MAX_TURNS);
+        let turns = if count > 1 { self.turns_max * size_of::<Turn>() } else { 0 };
+        // So many cannot all be open with less.
+        (room + turns + count * (Buffer::len(count) + source::STORED_BUFFER_LEN)).min(memory / 2)
     }
 
     /// The files that are open.
@@ -285,7 +293,7 @@ impl Inputs {
             Some(Input { path: input.path.clone(), reading, first: None })
         };
         let inputs = self.inputs.iter().map(one).collect::<Option<_>>()?;
-        Some(Self { inputs, room: self.room.clone(), span: None })
+        Some(Self { inputs, room: self.room.clone(), span: None, turns_max: self.turns_max })
     }
 
     /// Begins again where duplicates have read; nothing of these may have been read.
@@ -455,7 +463,7 @@ impl Inputs {
             // Its turn lasts until another input has an earlier packet: in a ring, to its end.
             let limit = turns.peek().map(|Reverse(next)| *next);
             let Some(mut reading) = readings[number].take() else { continue };
-            if files.len() > 1 && turns_taken <= MAX_TURNS {
+            if files.len() > 1 && turns_taken <= self.turns_max {
                 turns_taken += 1;
                 files[number].turns.push(Turn { first: run.number + 1, frame: reading.next_frame() });
             }
@@ -468,7 +476,7 @@ impl Inputs {
         }
         for file in &mut files {
             file.is_renumbered = !is_counted;
-            if turns_taken > MAX_TURNS || !is_counted {
+            if turns_taken > self.turns_max || !is_counted {
                 file.turns.clear();
             }
         }

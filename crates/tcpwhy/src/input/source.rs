@@ -166,7 +166,7 @@ impl Unpack {
 }
 
 /// Compressed bytes are read in pieces of this size.
-const STORED_BUFFER_LEN: usize = 128 << 10;
+pub(super) const STORED_BUFFER_LEN: usize = 128 << 10;
 /// No window may take more: `zstd --long=27` takes as much, `xz -9` half of it.
 const WINDOW_MAX: usize = 128 << 20;
 /// Later frames of the same input may have larger windows than the first, up to what all levels have that nobody must ask for twice
