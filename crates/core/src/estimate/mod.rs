@@ -17,6 +17,7 @@ pub(crate) mod rounds;
 pub(crate) mod rto;
 pub(crate) mod short_deque;
 pub(crate) mod stamp_clock;
+pub(crate) mod stamp_drift;
 pub(crate) mod stamp_pacing;
 pub(crate) mod timer_hits;
 pub(crate) mod tsecr_rtt;

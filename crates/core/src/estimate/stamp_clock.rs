@@ -6,6 +6,8 @@
 
 use tcpwhy_wire::{Duration, Instant};
 
+use crate::estimate::stamp_drift::Drift;
+
 /// Clock rates in use, the slowest first: 500 ms (4.4BSD's slow timer; OpenBSD and Mac OS X of old), 100 ms (Windows up
 /// to 7), 10, 4 and 3.3 ms (jiffies of old), 1 ms (Linux, Windows, FreeBSD, macOS). RFC 7323, 5.4 allows 1 ms to 1 s.
 const TICKS: [Duration; 6] = [
@@ -40,12 +42,6 @@ const RATE_SHOWN: [(Duration, i64); 2] = [(Duration::from_secs(2), 3), (Duration
 const FALLEN_BACK_MIN: Duration = Duration::from_secs(1);
 /// A packet behind a silence of its sender finds no queue of that sender's own.
 const CALM_AFTER: Duration = Duration::from_millis(100);
-/// By how much a clock may run slow, nanoseconds in a second: crystals are within 100 ppm; what is far beyond has another
-/// unit (1,024 us to a tick, for example).
-const DRIFT_MIN: i64 = 5_000_000;
-const DRIFT_PERIOD: Duration = Duration::from_secs(1);
-/// Periods in a row that drift alike. A queue of others grows as evenly for a moment only.
-const DRIFT_PERIODS: u8 = 3;
 /// By how many hundredths a clock's true rate is off the one that it seems to have: 5 ms (HZ=200) for 4, or 1.29 ms (macOS counts
 /// late while it is busy).
 const OFF_MAX: i128 = 30;
@@ -80,47 +76,7 @@ pub(crate) struct StampClock {
     difference: Duration,
     /// The last packet that was on its way for no longer than the fastest, and its difference.
     agreed: Option<(Instant, Duration)>,
-    /// Most connections end before it is asked for.
-    drift: Option<Box<Drift>>,
-}
-
-/// Whether the differences grow evenly where no queue of the sender's own can be.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Drift {
-    /// Smallest difference of the last period and of the present one, and when.
-    before: Option<(Instant, Duration)>,
-    now: (Instant, Duration),
-    started: Instant,
-    /// Nanoseconds in a second.
-    slope: i64,
-    alike: u8,
-}
-
-impl Drift {
-    fn new(at: Instant, difference: Duration) -> Self {
-        Self { before: None, now: (at, difference), started: at, slope: 0, alike: 0 }
-    }
-
-    /// Takes a packet behind a silence. Returns whether the clock is slow for certain.
-    fn on_calm(&mut self, at: Instant, difference: Duration, tick: Duration) -> bool {
-        if at - self.started < DRIFT_PERIOD {
-            if difference < self.now.1 {
-                self.now = (at, difference);
-            }
-            return false;
-        }
-        if let Some(before) = self.before {
-            let (over, grown) = (self.now.0 - before.0, self.now.1 - before.1);
-            let slope = grown.as_nanos().saturating_mul(1000) / (over.as_nanos() / 1_000_000).max(1);
-            let slow = slope > DRIFT_MIN && grown > tick;
-            let alike = (slope - self.slope).abs() <= self.slope / 4;
-            self.alike = if slow && alike { self.alike.saturating_add(1) } else { u8::from(slow) };
-            self.slope = slope;
-        }
-        self.before = Some(self.now);
-        (self.now, self.started) = ((at, difference), at);
-        self.alike >= DRIFT_PERIODS
-    }
+    drift: Drift,
 }
 
 impl Default for StampClock {
@@ -136,7 +92,7 @@ impl Default for StampClock {
             last: Instant::MIN,
             difference: Duration::MAX,
             agreed: None,
-            drift: None,
+            drift: Drift::default(),
         }
     }
 }
@@ -241,8 +197,7 @@ impl StampClock {
         let calm = at - self.last >= CALM_AFTER;
         self.last = at;
         if calm && !self.unknown && self.tick > Duration::ZERO {
-            let drift = self.drift.get_or_insert_with(|| Box::new(Drift::new(at, difference)));
-            self.unknown = drift.on_calm(at, difference, self.tick);
+            self.unknown = self.drift.on_calm(at, difference, self.tick);
         }
         self.difference = difference;
         if self.unknown || self.tick == Duration::ZERO {
