@@ -3,6 +3,10 @@
 //! A kernel timer fires on a tick (tick_sched_timer, kernel/time/tick-sched.c: each 4 ms at HZ=250, 10 ms at 100), or on a whole number
 //! of them (calc_wheel_index, kernel/time/timer.c). A program sleeps by another clock, to the microsecond (hrtimer_nanosleep,
 //! kernel/time/hrtimer.c), and one that computes keeps none. So waits that differ and end on one tick are a timer's.
+//!
+//! Of whose timer a tick says nothing: a program that sleeps by the kernel's ticks leaves on them too. But a connection's own timer runs
+//! one time for all, and fires on the first tick behind that, or the first that the wheel has for it: such waits differ by no more than
+//! one step. A program's differ as its work does.
 
 use tcpwhy_wire::{Duration, Instant};
 
@@ -19,6 +23,17 @@ const ALL: u8 = (1 << TICKS.len()) - 1;
 /// Those that programs keep as well, by timers that repeat (timerfd_create(2)): each 10, 20 or 50 ms, or 60 times a second. What is on one
 /// of them may be a program's that works in steps.
 const OF_PROGRAMS: u8 = 0b1100;
+
+/// The first of them, on which those are as well that take 8 ms.
+const FOUR_MS: u8 = 1;
+/// The wheel's steps (calc_wheel_index, kernel/time/timer.c): of timers of up to 63 ticks one tick, of longer ones eight. 200 ms are 50
+/// ticks at HZ=250 and 200 at HZ=1000, ...
+const STEP: Duration = Duration::from_millis(8);
+/// ... from 252 ms on at HZ=250, and from 210 ms on at HZ=300, a step is eight ticks as well.
+const COARSE_STEP: Duration = Duration::from_millis(32);
+const COARSE_MIN: Duration = Duration::from_millis(250);
+/// What a server's own work differs by before it writes, and a timer's estimate. Source: none written down.
+const WORK_MAX: Duration = Duration::from_millis(2);
 
 /// Two hosts' clocks differ by so many ppm at most while something is measured against both.
 const DRIFT_PPM: i64 = 20;
@@ -75,6 +90,8 @@ pub(crate) struct TimerHits {
     anchor: Option<Instant>,
     /// How long the last one took.
     waited: Duration,
+    /// By how much they were longer than the connection's timer, the shortest and the longest.
+    beyond: [Duration; 2],
     points: u8,
     hits: u16,
     misses: u16,
@@ -98,7 +115,7 @@ impl TimerHits {
         if ticks == 0 {
             // A host that was busy leaves the tick where it was, and what had been proven.
             self.misses = self.misses.saturating_add(1);
-            if !self.are_proven() {
+            if !self.are_on_tick() {
                 self.forget();
                 if !late {
                     self.begin(at);
@@ -107,6 +124,8 @@ impl TimerHits {
             return;
         }
         self.ticks = ticks;
+        let beyond = waited - reply.timer;
+        self.beyond = [self.beyond[0].min(beyond), self.beyond[1].max(beyond)];
         self.is_kernel_s |= ticks & OF_PROGRAMS == 0;
         let differs = waited - before;
         let varied = differs.max(-differs) >= VARIED_MIN;
@@ -163,7 +182,20 @@ impl TimerHits {
     /// Whether it was the timer that let them go.
     pub(crate) fn are_proven(self) -> bool {
         // A busy host is late now and then.
+        self.are_on_tick() && self.fits_one_timer()
+    }
+
+    /// Whether they left on a kernel's tick.
+    fn are_on_tick(self) -> bool {
         self.is_kernel_s && self.points >= PROVEN_POINTS && self.misses <= self.hits / 4
+    }
+
+    /// Whether one timer, which is always as long, may have let all of them go.
+    fn fits_one_timer(self) -> bool {
+        let coarse = self.last.is_some_and(|last| last.timer >= COARSE_MIN) || self.ticks & FOUR_MS == 0;
+        let step = if coarse { COARSE_STEP } else { STEP };
+        let [least, most] = self.beyond;
+        most - least <= step + WORK_MAX
     }
 
     /// Whether it may have been: the last one came on the tick of one before it.
@@ -177,6 +209,8 @@ impl TimerHits {
 
     fn begin(&mut self, at: Instant) {
         (self.anchor, self.ticks) = (Some(at), ALL);
+        let beyond = self.last.map_or(Duration::ZERO, |last| last.waited - last.timer);
+        self.beyond = [beyond; 2];
         self.hits = self.hits.saturating_add(1);
     }
 }

@@ -33,6 +33,7 @@ mod field4;
 mod field5;
 mod field6;
 mod field8;
+mod field9;
 mod flows;
 mod frames;
 mod generate;
