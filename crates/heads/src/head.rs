@@ -15,6 +15,8 @@ pub enum Role {
     Defers,
     /// Nothing asked for it: a notification, an event.
     Pushes,
+    /// It says who speaks, and the other side does the same before either goes on: whoever is first waits for that.
+    Greets,
     /// It serves the protocol itself (pings, windows, settings): nobody's question and nobody's answer.
     Neither,
     /// Its bytes do not tell: ciphertext, or a protocol without questions.

@@ -51,7 +51,7 @@ impl Talk for Ssh {
                 };
                 if is_version {
                     let name = out.span(0, line.text.len());
-                    out.put(Head { first: true, last: true, name, ..Head::piece(Role::Neither, "version") });
+                    out.put(Head { first: true, last: true, name, ..Head::piece(Role::Greets, "version") });
                 }
                 Step::Skip(line.len)
             }

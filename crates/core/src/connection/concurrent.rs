@@ -59,6 +59,13 @@ impl Connection {
 
     #[cold]
     fn note_marks(&mut self, marks: &[Mark], segment: &Segment, from: usize, ledger: &mut Ledger) {
+        let greetings: Vec<Mark>;
+        let marks = if marks.iter().any(|mark| mark.role == Role::Greets) {
+            greetings = marks.iter().map(|mark| self.take_greeting(mark, segment, from)).collect();
+            &greetings
+        } else {
+            marks
+        };
         if marks.iter().any(|mark| matches!(mark.role, Role::Lost | Role::Framed)) {
             self.lose_talk(marks, from, ledger);
             if marks.iter().any(|mark| mark.role == Role::Framed) {
@@ -305,7 +312,7 @@ impl Connection {
                 None
             }
             Role::Cut => self.cut(mark, from),
-            Role::Neither | Role::Framed | Role::Lost => None,
+            Role::Greets | Role::Neither | Role::Framed | Role::Lost => None,
         };
         let of = n.and_then(|n| {
             let ask = self.talk.as_deref_mut()?.find(n)?;

@@ -367,6 +367,7 @@ fn mark(head: &Head, (seq, place): (Seq, u64), by_peer: bool) -> Option<Mark> {
         Said::Answers => Role::Answers,
         Said::Defers => Role::Defers,
         Said::Pushes => Role::Tells,
+        Said::Greets => Role::Greets,
         Said::Neither => Role::Neither,
         Said::Cut => Role::Cut,
         // What answers for the time being is waited for like an answer, and what follows it is a turn of its own.

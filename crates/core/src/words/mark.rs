@@ -32,7 +32,8 @@ pub struct Mark {
 impl Mark {
     /// Whether it is none of a question and its answer, one after the other.
     pub(crate) fn stands_alone(&self) -> bool {
-        let alone = [Role::Subscribes, Role::Defers, Role::Tells, Role::Neither].contains(&self.role);
+        let alone =
+            [Role::Subscribes, Role::Defers, Role::Tells, Role::Greets, Role::Neither].contains(&self.role);
         alone && !self.by_peer
     }
 
@@ -77,6 +78,8 @@ pub enum Role {
     Defers,
     /// Nobody asked for it and nobody answers it: a notification, a one-way call.
     Tells,
+    /// It says who speaks, and the other end does the same before either goes on.
+    Greets,
     /// It serves the protocol alone: pings, settings, windows.
     Neither,
     /// Not captured from here on, up to the next mark: the rest of the message with this identifier, and whatever else.

@@ -7,6 +7,24 @@ use tcpwhy_core::report::Kind;
 use crate::packet_log::{End, each, log, ms};
 use crate::seen::Seen;
 
+/// SSH's client says its version at once, and waits 400 ms for its server's (frames 37 to 39). Behind a server that had been first it waits for nothing.
+#[test]
+fn a_client_that_greets_waits_for_its_server_s_greeting() {
+    let rest = "+0.1 S 680\n +0.1 C 1200\n +5 C 48 asks\n +30 S 264 answers\n +0 C ack";
+    for first in [true, false] {
+        let greetings = if first {
+            "+0.7 C 41 greets #c\n c+408 S 25 greets"
+        } else {
+            "+408 S 25 greets\n +0.7 C 41 greets"
+        };
+        log(format!("handshake\n {greetings}\n {rest}")).rtt(ms(20)).both_ends(|seen| {
+            let exchange = seen.exchange(1);
+            assert_eq!(exchange.exchange.request_bytes, if first { 41 } else { 0 }, "{seen}");
+            assert_eq!(exchange.ns(Cause::ServerThink, Side::Server), ms(408), "{seen}");
+        });
+    }
+}
+
 /// A server that works for 195 to 230 ms and sleeps by its kernel's ticks, 4 ms each: replies leave on them as a timer's do, and differ by
 /// more than one timer's can.
 #[test]

@@ -204,6 +204,7 @@ fn any_mark() -> impl Strategy<Value = (Mark, u32, Option<u32>)> {
         1 => Just(Role::Subscribes),
         1 => Just(Role::Defers),
         1 => Just(Role::Tells),
+        1 => Just(Role::Greets),
         1 => Just(Role::Neither),
         1 => Just(Role::Lost),
     ];

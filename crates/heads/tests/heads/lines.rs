@@ -217,9 +217,9 @@ fn ssh() {
     tells(
         SSH,
         "
-        < 0 version [SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3 a] neither first last
+        < 0 version [SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3 a] greets first last
         = SSH
-        > 0 version [SSH-2.0-OpenSSH_9.2p1] neither first last
+        > 0 version [SSH-2.0-OpenSSH_9.2p1] greets first last
         < 60 KEXINIT neither len 76 first last
         > 23 KEXINIT neither len 76 first last
         > 99 key exchange asks len 52 first last

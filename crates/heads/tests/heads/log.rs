@@ -122,6 +122,7 @@ fn show(head: &Head, name: Option<String>) -> String {
         Role::Interim => "interim",
         Role::Defers => "defers",
         Role::Pushes => "pushes",
+        Role::Greets => "greets",
         Role::Neither => "neither",
         Role::Unknown => "unknown",
         Role::Cut => "cut",
