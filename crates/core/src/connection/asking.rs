@@ -119,7 +119,7 @@ impl Connection {
         if open.initiator == CLIENT {
             let own = verdict.split.charges().filter(|charge| charge.cause == Cause::ServerThink);
             let wait: Duration = own.map(|charge| charge.ns).sum();
-            if wait >= PAUSE_MIN {
+            if wait >= PAUSE_MIN || self.roles.watch() && self.roles.may_give_orders() {
                 self.weigh_long(open, wait, len, verdict);
             }
         }
@@ -151,7 +151,8 @@ impl Connection {
         let beside = beats || seldom && self.roles.is_out_of_measure(wait, open.n);
         let none = greets || self.roles.may_need_none(open.request_bytes);
         let measure = beside || self.roles.is_out_of_all_measure(wait, open.n);
-        if push || asks || news || word || confirms || timer || none || measure {
+        let orders = self.roles.may_give_orders();
+        if push || orders || asks || news || word || confirms || timer || none || measure {
             verdict.split.doubt();
         } else if seldom || wait >= LONG_MIN {
             verdict.split.temper();

@@ -176,7 +176,8 @@ impl Connection {
             Kind::OneWay => self.roles.on_unanswered(len, open.passed),
             _ => {
                 let wait = open.waited - self.tap_rtt(SERVER);
-                self.roles.on_question(len, wait, open.is_guess, open.client_idle, open.request_at());
+                let (idle, asked_at, bytes) = (open.client_idle, open.request_at(), open.reply_bytes);
+                self.roles.on_question(len, wait, open.is_guess, idle, asked_at, bytes);
             }
         }
     }

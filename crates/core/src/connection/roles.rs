@@ -20,6 +20,12 @@ const SHARE: i64 = 10;
 const DOUBTED: i64 = 4;
 /// ... and of somebody who takes a person's time a hundredth.
 const STEADY: i64 = 100;
+/// Reactions are alike to one part in so many, as a program's are that waits by a timer before it answers.
+const STEADY_SHARE: i64 = 16;
+/// Shorter ones are a host's work, and as much alike whatever the program is.
+const REACTION_MIN: Duration = Duration::from_millis(5);
+/// No protocol's greeting is so long: whoever begins with more gives what nobody on this connection asked for.
+const GREETING_MAX: u64 = 1 << 14;
 /// So few bytes of both ends say as little of who asks.
 const WORD_MAX: u64 = 64;
 /// A client that takes so long did something else than react.
@@ -92,6 +98,40 @@ struct Reacted {
     longest: Duration,
 }
 
+/// How alike the client's reactions are before answers that take long, and how much those differ.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Steady {
+    reaction: Duration,
+    count: u8,
+    shortest: Duration,
+    longest: Duration,
+}
+
+impl Steady {
+    fn is_alike(&self, reaction: Duration) -> bool {
+        let off = reaction - self.reaction;
+        off.max(-off) <= self.reaction.divided_by(STEADY_SHARE)
+    }
+
+    /// The client reacted after so long, and the server took so long then.
+    fn on_turn(&mut self, reaction: Duration, wait: Duration) {
+        if reaction < REACTION_MIN || reaction.times(DOUBTED) > wait {
+            return;
+        }
+        if !self.is_alike(reaction) {
+            *self = Self { reaction, count: 1, shortest: wait, longest: wait };
+            return;
+        }
+        self.count = self.count.saturating_add(1);
+        (self.shortest, self.longest) = (self.shortest.min(wait), self.longest.max(wait));
+    }
+
+    /// Whether one end keeps its time, and the other one keeps none.
+    fn is_shown(&self) -> bool {
+        self.count >= TURNS_MIN && self.longest >= self.shortest.times(SHARE)
+    }
+}
+
 /// Messages of the server's that nobody asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Pushes {
@@ -131,6 +171,9 @@ pub(super) struct Roles {
     /// How many questions were answered at once.
     quick: u32,
     reacted: Reacted,
+    steady: Steady,
+    /// The server spoke first, and more than a greeting.
+    leads: bool,
     /// Bytes of the client's last question that was answered, and of its last answer.
     pub question_len: u32,
     answer_len: u32,
@@ -153,7 +196,8 @@ impl Roles {
 
     fn look(&mut self) {
         let unanswered = self.unanswered.count >= UNANSWERED_MIN;
-        self.alert = self.parked.is_some() || self.chain != Chain::Own || unanswered || self.grid.is_kept();
+        let open = self.leads || self.chain != Chain::Own;
+        self.alert = self.parked.is_some() || open || unanswered || self.grid.is_kept();
     }
 
     /// Keeps what the server sent by itself.
@@ -199,7 +243,21 @@ impl Roles {
         turn.is_reaction() && turn.len != self.question_len
     }
 
+    /// Whether the server is the one that asks: it began, the client's messages follow its own after one time, and its next ones come
+    /// when they come.
+    fn gives_orders(&self) -> bool {
+        self.leads && self.steady.is_shown()
+    }
+
+    /// Whether the server may be the one that asks.
+    pub(super) fn may_give_orders(&self) -> bool {
+        self.leads || self.steady.is_shown()
+    }
+
     fn is_answer(&self, turn: &Turn) -> bool {
+        if self.gives_orders() && turn.reaction.is_some_and(|reaction| self.steady.is_alike(reaction)) {
+            return true;
+        }
         if !self.may_answer(turn) {
             return false;
         }
@@ -254,10 +312,12 @@ impl Roles {
         is_guess: bool,
         idle: Duration,
         asked_at: Instant,
+        answer_bytes: u64,
     ) {
         self.quick = self.quick.saturating_add(u32::from(wait <= QUICK));
         let tells = self.alert || self.spoken_late || is_guess || wait >= KEPT_MIN;
         if tells || self.unanswered.len == len || self.answer_len == len {
+            self.leads |= len == 0 && answer_bytes > GREETING_MAX;
             if wait >= PAUSE_MIN {
                 self.on_long_answer(asked_at + wait, asked_at);
             }
@@ -329,6 +389,7 @@ impl Roles {
     }
 
     fn on_long_wait(&mut self, wait: Duration, idle: Duration) {
+        self.steady.on_turn(idle, wait);
         let reacted = &mut self.reacted;
         if idle >= IDLE_MIN {
             *reacted = Reacted::default(); // it asks by itself

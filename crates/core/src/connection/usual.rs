@@ -337,7 +337,8 @@ impl Connection {
         }
         self.last_wait_end = Some(open.start + account.total());
         let wait = open.waited - self.tap_rtt(SERVER);
-        self.roles.on_question(open.request_bytes as u32, wait, false, open.client_idle, asked_at);
+        let (len, idle) = (open.request_bytes as u32, open.client_idle);
+        self.roles.on_question(len, wait, false, idle, asked_at, open.reply_bytes);
         let closed = Closed {
             n: open.n,
             kind: Kind::Exchange,

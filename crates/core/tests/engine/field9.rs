@@ -7,6 +7,56 @@ use tcpwhy_core::report::Kind;
 use crate::packet_log::{End, each, log, ms};
 use crate::seen::Seen;
 
+/// A program that was called home gives orders to the one that called (frames 20 to 286 of a shell that serves whoever it connects to): it begins
+/// with itself, 180 kB, and each of its orders is answered 50 ms later, to a millisecond; the next one comes when a person has typed it.
+#[test]
+fn who_begins_and_is_answered_after_one_time_is_the_one_that_asks() {
+    let reactions = [50.6, 51.2, 50.6, 50.3, 50.6, 51.3, 49.9, 51.0, 50.3, 50.6];
+    let waits = [12.0, 334.0, 379.0, 2.0, 21_496.0, 905.0, 12_096.0, 6_686.0, 31.0, 2_511.0];
+    let lens = [423, 160, 3_936, 192, 384, 160, 2_752, 5_696, 208, 192];
+    let turns = each(0..10, |n| {
+        format!("+{} C {} #said{n}\n said{n}+0 S ack\n said{n}+{} S 128", reactions[n], lens[n], waits[n])
+    });
+    let text = format!(
+        "handshake\n +243 S 4\n +1.6 S 1448x20 more\n +0 S 700\n +0 C ack\n +500 S 571\n {turns}\n +50 C 160"
+    );
+    log(text).rtt(ms(0.3)).both_ends(|seen| {
+        // From the third long wait on it has shown.
+        let last = seen.connection().exchanges.iter().rev().find(|exchange| exchange.kind == Kind::Exchange);
+        let last = last.expect("orders");
+        assert_eq!((last.initiator, last.request_bytes), (Side::Server, 128), "{seen}");
+        let answered = last.bill.iter().find(|line| line.cause == Cause::ServerThink).expect("an answer");
+        assert!(
+            (answered.ns - ms(50)).as_nanos().abs() < 1_000_000 && answered.side == Side::Client,
+            "{seen}"
+        );
+        // Until then it is a guess, but for what had come before it.
+        let billed = seen.lines(Cause::ServerThink, Side::Server);
+        let sure = billed.iter().filter(|line| line.confidence > Possible && line.ns >= ms(250));
+        assert_eq!(sure.count(), 0, "{seen}");
+        assert!(seen.spent(Cause::ServerThink, Side::Server) < ms(24_000), "{seen}");
+    });
+}
+
+/// A client that asks again 50 ms behind each answer, of a server that has greeted it with a word and takes its time: that is what its user feels.
+/// Where the server's times differ tenfold and more, it may be the one that asks.
+#[test]
+fn a_client_that_pauses_for_one_time_still_asks() {
+    for (waits, sure) in [
+        ([400.0, 900.0, 600.0, 700.0, 1_100.0, 500.0], true),
+        ([400.0, 9_000.0, 600.0, 700.0, 4_100.0, 500.0], false),
+    ] {
+        let turns = each(waits, |wait| format!("+50 C 160 #q\n q+0 S ack\n q+{wait} S 128"));
+        let text = format!("handshake\n +1 S 40\n {turns}\n +0 C ack");
+        log(text).rtt(ms(0.3)).both_ends(|seen| {
+            assert_eq!(seen.count(Kind::Exchange), 7, "{seen}");
+            let last = seen.exchange(7);
+            assert_eq!(last.exchange.initiator, Side::Client, "{seen}");
+            assert_eq!(last.of(Cause::ServerThink).confidence >= Likely, sure, "{seen}");
+        });
+    }
+}
+
 /// SSH's client says its version at once, and waits 400 ms for its server's (frames 37 to 39). Behind a server that had been first it waits for nothing.
 #[test]
 fn a_client_that_greets_waits_for_its_server_s_greeting() {
