@@ -12,7 +12,7 @@ use crate::flow::view::ClockingAck;
 use crate::rules::verdict::Verdict;
 use crate::rules::{late_start, nagle, unseen_copy};
 use crate::words::cause::Cause;
-use crate::words::limits::BURST_GAP;
+use crate::words::limits::{BURST_GAP, LATE_SHARE};
 use crate::words::report::Kind;
 
 /// Silence in the middle of a message, with everything acknowledged and nothing queued, after which the next bytes are
@@ -135,7 +135,7 @@ impl Connection {
         if self.surely_goes_on(open, segment, from, quiet) {
             return Silence::None;
         }
-        let own_time = verdict.split.has_only(Cause::SenderThink.bit());
+        let own_time = is_own_time(verdict, quiet);
         let left_out = self.flows[from].last_data.filter(|latest| latest.packet != last.packet);
         let unheard =
             left_out.map_or(self.flows[from].flight(), |latest| latest.flight.saturating_sub(latest.len));
@@ -287,6 +287,14 @@ impl Connection {
     pub(super) fn idle_since(&self) -> Option<Instant> {
         self.last_wait_end.or_else(|| self.handshake_end())
     }
+}
+
+/// Whether nothing but its sender's own time lies before a segment, and what the link took for that.
+fn is_own_time(verdict: &Verdict, quiet: Duration) -> bool {
+    let own = || verdict.split.charges().filter(|charge| charge.cause == Cause::SenderThink);
+    let linked = || verdict.split.has_only(Cause::SenderThink.bit() | Cause::Bandwidth.bit());
+    verdict.split.has_only(Cause::SenderThink.bit())
+        || linked() && own().map(|charge| charge.ns).sum::<Duration>() >= quiet - quiet.divided_by(LATE_SHARE)
 }
 
 /// What a silence of this length means behind a message that has so many pieces, where nothing else tells.

@@ -57,6 +57,23 @@ fn a_client_that_pauses_for_one_time_still_asks() {
     }
 }
 
+/// Output that a program pushes over SSH for hours, in small segments with pauses of half a minute (frames 1681 to 3123): each is a message of its own,
+/// also where a part of each pause was the link's.
+#[test]
+fn a_pause_is_its_sender_s_although_the_link_took_a_part_of_it() {
+    let pushes = each(0..12, |n| format!("p{n}+30000 S 68 #p{}\n p{}+0 C ack", n + 1, n + 1));
+    // A reply that shows the link's rate.
+    let reply = each(1..20, |n| format!("s0+0 S 1448 more #s{n}"));
+    let acks = each(0..20, |n| format!("s{n}+0 C ack"));
+    let text = format!(
+        "handshake\n +5 C 100\n +1 S 1448 more #s0\n {reply}\n s0+0 S 700 #tail\n {acks}\n tail+0 C ack\n +9000 S 68 #p0\n p0+0 C ack\n {pushes}"
+    );
+    log(text).rtt(ms(0.6)).bottleneck(End::Server, 3_000_000).both_ends(|seen| {
+        assert!(seen.spent(Cause::SenderThink, Side::Server) < ms(1_000), "{seen}");
+        assert!(seen.count(Kind::OneWay) >= 12, "{seen}");
+    });
+}
+
 /// SSH's client says its version at once, and waits 400 ms for its server's (frames 37 to 39). Behind a server that had been first it waits for nothing.
 #[test]
 fn a_client_that_greets_waits_for_its_server_s_greeting() {
