@@ -234,6 +234,8 @@ pub(crate) fn is_off(flow: &Flow, segment: &Segment, class: SegmentClass, mss: u
         && !flow.is_full(segment.payload_len, mss)
         && !segment.flags.fin()
         && flow.last_data.is_some()
+        // Where no SYN says how large they get, one with more behind it is as large as any.
+        && (flow.mss_announced.is_some() || segment.flags.psh())
         && small_outstanding(flow)
         && flow.shows_nodelay(segment.payload_len)
 }

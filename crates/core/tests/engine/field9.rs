@@ -74,6 +74,20 @@ fn a_pause_is_its_sender_s_although_the_link_took_a_part_of_it() {
     });
 }
 
+/// A proxy's answer in two writes, the second of which waits for an acknowledgement that is held back for 210 ms (frames 364 to 367), on a
+/// connection whose beginning is not in the capture. Before, a small write had left beside a segment of 1,452 bytes: that is as large as they get there,
+/// and no proof that Nagle is off.
+#[test]
+fn a_segment_with_more_behind_it_may_be_full_where_no_syn_says_so() {
+    let text = "handshake\n +5 C 290\n +1 S 154\n +0 S 1452 more\n +0 C ack\n +0 S 325\n +0 C ack\n \
+                +5 C 290 #ask\n ask+0 S ack\n ask+900 S 154 #head\n head+210 C ack\n +0 S 1109\n +38 C 290";
+    let mut segments = log(text).rtt(ms(154)).without_timestamps().capture(End::Client);
+    segments.drain(..3);
+    let seen = Seen::of(segments, "behind the handshake");
+    let held = seen.spent(Cause::NagleDelayedAck, Side::Server);
+    assert!((held - ms(364)).as_nanos().abs() < 2_000_000, "{seen}");
+}
+
 /// SSH's client says its version at once, and waits 400 ms for its server's (frames 37 to 39). Behind a server that had been first it waits for nothing.
 #[test]
 fn a_client_that_greets_waits_for_its_server_s_greeting() {
