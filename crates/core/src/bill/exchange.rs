@@ -7,17 +7,18 @@
 
 mod late;
 mod pieces;
+mod spares;
 mod usual;
 mod woken;
 
-use tcpwhy_wire::{Duration, Instant, SackBlock, Segment, Seq};
+use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
 use crate::bill::account::Account;
 use crate::bill::charge::Charge;
 use crate::bill::early::EarlyWaits;
 use crate::bill::held::DOUBTED;
 use crate::bill::revise::{Accounts, Revision};
-use crate::bill::spare::{Copies, Spare};
+use crate::bill::spare::Copies;
 use crate::bill::split::Split;
 use crate::bill::suspects::{Suspect, Suspects};
 use crate::bill::tail::Tail;
@@ -74,6 +75,8 @@ struct Aside {
     /// What was sent again.
     copies: Copies,
     held_tail: Option<Tail>,
+    /// Its copy was for nothing, and the first acknowledgement of all came later than a host holds one back.
+    acked_late: bool,
 }
 
 /// A wait that no window held if flights go on as no window's do.
@@ -96,6 +99,7 @@ impl Aside {
         self.doubts.clear();
         self.copies.clear();
         self.held_tail = None;
+        self.acked_late = false;
     }
 }
 
@@ -365,19 +369,6 @@ impl Path {
     #[inline]
     pub(crate) fn has_copies(&self) -> bool {
         self.aside.as_ref().is_some_and(|aside| !aside.copies.is_empty())
-    }
-
-    /// The receiver says that it had these bytes before (a D-SACK): what was charged for their only copy.
-    pub(crate) fn told_spare(&mut self, block: SackBlock) -> Option<Spare> {
-        self.aside.as_mut()?.copies.told(block)
-    }
-
-    /// What was charged for the only copy that does not count yet: nothing waited for its timer.
-    pub(crate) fn last_spare(&mut self) -> Option<Spare> {
-        let aside = self.aside.as_mut()?;
-        let spare = aside.copies.last()?;
-        aside.timer = None;
-        Some(spare)
     }
 
     /// What it has cost so far, whatever may still be taken back.

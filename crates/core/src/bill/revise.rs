@@ -28,6 +28,8 @@ pub(crate) enum Revision<'a> {
     RepairUnneeded,
     /// The original of what counts as repaired had arrived, and what acknowledged it was late on the path.
     CopySpare(Spare),
+    /// The answer had stood on the path for so long at least: of what is left of the wait nobody knows whose it was.
+    AnswerStood { server: Side, ns: Duration, packets: [u64; 2] },
     /// A timer ran from `from` on, all the while that its sender waited for these.
     TimerRan { waits: &'a [Suspect], from: Instant, sender: Side },
     /// The way to the peer proves to be shorter: acknowledgements that seemed prompt had been held back.
@@ -88,7 +90,7 @@ impl Accounts<'_> {
     }
 
     /// What a copy was charged the path had taken to bring what acknowledges the first one.
-    fn on_spare(self, Spare { sender, ns, packets }: Spare) {
+    fn on_spare(self, Spare { sender, ns, packets }: Spare) -> Duration {
         let mut left = ns;
         for account in self.pending.into_iter().chain([self.settled]) {
             let late = account.take_back(Cause::Rto, sender, left);
@@ -98,6 +100,7 @@ impl Accounts<'_> {
             }
             left -= late;
         }
+        ns - left
     }
 
     /// Moves to a timer what was waited for while it ran.
@@ -127,7 +130,8 @@ impl Revision<'_> {
                 }
             }
             Self::RepairUnneeded => on.pending.into_iter().for_each(Account::clear),
-            Self::CopySpare(spare) => on.on_spare(spare),
+            Self::CopySpare(spare) => return on.on_spare(spare),
+            Self::AnswerStood { server, ns, packets } => return on.settled.let_stand(server, ns, packets),
             Self::TimerRan { waits, from, sender } => return on.on_timer(waits, from, sender),
             Self::AcknowledgementsHeldBack { sender } => {
                 for account in [on.blocked, on.pending, Some(on.settled)].into_iter().flatten() {
@@ -168,10 +172,10 @@ impl Revision<'_> {
             }
             Self::Dropped { by, form } => on.settled.blame_repairs(by, form),
             Self::MayBeDropped => on.settled.temper_repairs(),
-            Self::MayBeMany { sender, form } => on.settled.doubt(Cause::SenderThink, sender, form),
+            Self::MayBeMany { sender, form } => on.settled.doubt(Cause::SenderThink, sender, Some(form)),
             Self::MayBeStream { sender } => on.settled.temper_pauses(sender),
             Self::Corked { server, detail, confidence } => on.settled.cork(server, detail, confidence),
-            Self::MayBeOther { server, form } => on.settled.doubt(Cause::ServerThink, server, form),
+            Self::MayBeOther { server, form } => on.settled.doubt(Cause::ServerThink, server, Some(form)),
             Self::News { server } => return on.settled.take_back(Cause::ServerThink, server, Duration::MAX),
             Self::SetUpTls { asker } => on.settled.rename(Cause::RoundTrip, Cause::TlsHandshake, asker),
             Self::RolesAssumed => on.settled.temper(|line| matches!(line.side, Side::Client | Side::Server)),
@@ -218,6 +222,14 @@ impl Account {
         }
         self.total -= taken;
         taken
+    }
+
+    /// So much of what was charged to the server the path had taken, and perhaps all.
+    fn let_stand(&mut self, server: Side, ns: Duration, [begins, ends]: [u64; 2]) -> Duration {
+        let stood = self.take_back(Cause::ServerThink, server, ns);
+        self.charge(&Charge::new(Cause::Queueing, server, stood, Confidence::Likely).evidence(begins, ends));
+        self.doubt(Cause::ServerThink, server, None);
+        stood
     }
 
     /// What an application may have taken was its pace as well.
@@ -289,12 +301,12 @@ impl Account {
     }
 
     /// What was charged to a cause was no more than possibly that, of this form.
-    fn doubt(&mut self, cause: Cause, sender: Side, form: Form) {
+    fn doubt(&mut self, cause: Cause, sender: Side, form: Option<Form>) {
         let side = cause.side(sender);
         let Written { lines, details } = self.open();
         if let Some(line) = lines.iter_mut().find(|line| line.cause == cause && line.side == side) {
             line.by_confidence = [line.ns, Duration::ZERO, Duration::ZERO];
-            line.take_detail(Some(Detail { form: Some(form), ..Detail::default() }), details);
+            line.take_detail(form.map(|form| Detail { form: Some(form), ..Detail::default() }), details);
         }
     }
 
@@ -529,6 +541,18 @@ mod tests {
         let (_, [_, _, maybe]) =
             revised(Revision::MayBeOther { server: SERVER, form: Form::OrCork }, [&[], &[], settled]);
         assert_eq!(maybe, ["round-trip path 4 Certain", "server-think server 206 Possible"]);
+    }
+
+    #[test]
+    fn what_is_left_of_an_answer_that_stood_is_no_more_than_possibly_its_server_s() {
+        let settled: &[_] = &[(RoundTrip, SERVER, 19, Certain), (ServerThink, SERVER, 273, Likely)];
+        let stood = |ns| Revision::AnswerStood { server: SERVER, ns: ms(ns), packets: [1, 2] };
+        let (moved, [_, _, some]) = revised(stood(200), [&[], &[], settled]);
+        let left =
+            ["queueing path 200 Likely", "round-trip path 19 Certain", "server-think server 73 Possible"];
+        assert_eq!((moved, some), (200, left.map(str::to_owned).to_vec()));
+        let (moved, [_, _, all]) = revised(stood(400), [&[], &[], settled]);
+        assert_eq!((moved, all.len()), (273, 2));
     }
 
     #[test]

@@ -88,6 +88,11 @@ impl Copies {
         alone.then(|| self.take(|copied| !copied.counts))?
     }
 
+    /// What was charged for the only copy of all, where that counts.
+    pub(crate) fn only(&mut self) -> Option<Spare> {
+        (self.0.len() == 1).then(|| self.take(|copied| copied.counts))?
+    }
+
     fn take(&mut self, which: impl Fn(&Copied) -> bool) -> Option<Spare> {
         let place = self.0.iter().position(|copied| !copied.again && which(copied))?;
         Some(self.0.remove(place).charged)

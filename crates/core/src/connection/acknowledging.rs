@@ -5,7 +5,7 @@ use tcpwhy_wire::{Duration, Instant, Segment, Timestamps};
 use super::Connection;
 use crate::bill::revise::Revision;
 use crate::flow::ends::{CLIENT, SERVER};
-use crate::rules::{handshake, late_start, needless};
+use crate::rules::{handshake, late_start, needless, server_think, stood};
 use crate::words::limits::{HELD_BACK_MIN, HOST_VARIATION, QUEUED_MIN};
 
 /// An end that was silent for this long while its peer sent was not in the middle of a burst.
@@ -169,15 +169,29 @@ impl Connection {
             }
         }
         self.weigh_copies(segment, from, spurious);
-        if spurious && let Some(open) = &mut self.open {
-            // D-SACK (RFC 2883): what was sent again had arrived before.
-            let path = if to == open.initiator { &mut open.request } else { &mut open.reply };
-            path.discard();
+        if spurious {
+            self.discard_spare(to);
         }
         self.discard_if_answered(to, segment.options.timestamps.map(|stamps| stamps.ecr));
         if from == SERVER {
             self.accept_late(segment);
         }
+    }
+
+    /// A D-SACK (RFC 2883): what this end has sent again had arrived before.
+    #[cold]
+    fn discard_spare(&mut self, to: usize) {
+        let Some(mut open) = self.open.take() else { return };
+        let first = self.flows[to].newly_acked > 0;
+        let path = if to == open.initiator { &mut open.request } else { &mut open.reply };
+        if first
+            && path.last.is_some_and(|last| server_think::is_acked_late(&self.pair(), self.now - last.at))
+        {
+            path.discard_late();
+        } else {
+            path.discard();
+        }
+        self.open = Some(open);
     }
 
     /// Whether it is a packet of the handshake that hosts answer with at once: a SYN-ACK, or the client's bare acknowledgement of that. Where
@@ -214,6 +228,22 @@ impl Connection {
         if let Some(revision) = needless::judge(&self.pair(), path, self.now, from, told) {
             open.request.revise(revision);
             open.reply.revise(revision);
+        }
+        self.open = Some(open);
+    }
+
+    /// What a copy from this end shows of the answer that it came with.
+    #[cold]
+    pub(super) fn weigh_copy(&mut self, segment: &Segment, from: usize) {
+        let Some(mut open) = self.open.take() else { return };
+        if let Some(stood) = stood::judge(&self.pair(), &open, segment, from) {
+            let came_at = open.request_at() + open.waited;
+            let earlier = open.request_at() + self.tap_rtt(from) > came_at - stood;
+            let spare = if earlier { open.request.only_spare() } else { None };
+            let late = spare.map_or(Duration::ZERO, |spare| open.reply.revise(Revision::CopySpare(spare)));
+            let packets = open.reply.last.map_or([0; 2], |last| [last.packet, segment.packet]);
+            let ns = (stood - late).at_least_zero();
+            open.reply.revise(Revision::AnswerStood { server: self.flows[from].side, ns, packets });
         }
         self.open = Some(open);
     }

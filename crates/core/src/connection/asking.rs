@@ -16,6 +16,7 @@ use crate::tally::closed::Closed;
 use crate::tally::ledger::Ledger;
 use crate::words::cause::Cause;
 use crate::words::limits::{HOST_VARIATION, ROUND_TRIP_PLAY};
+use crate::words::mark::{Mark, Role};
 use crate::words::report::Kind;
 
 /// A program that answers a question hardly ever takes longer for certain: a second, as captures measure it.
@@ -99,6 +100,20 @@ impl Connection {
     /// Whether a segment belongs to a message under way that its head said to be longer.
     pub(super) fn goes_on_by_its_bytes(&self, from: usize, seq: Seq) -> bool {
         self.talk.as_ref().is_some_and(|talk| talk.goes_on(from, seq))
+    }
+
+    /// Who says who it is before the other end has said anything waits for that to do the same (RFC 4253, 4.2), and a client for its server's
+    /// first word in any case.
+    pub(super) fn take_greeting(&self, mark: &Mark, segment: &Segment, from: usize) -> Mark {
+        let server = &self.flows[SERVER];
+        let silent = server.bytes == 0 && !self.midway && server.first.is_some();
+        let role = match (from, mark.role) {
+            (_, role) if role != Role::Greets || mark.by_peer => role,
+            (CLIENT, _) if silent && server.first == Some(segment.ack) => Role::Asks,
+            (SERVER, _) if silent => Role::Answers,
+            _ => Role::Neither,
+        };
+        Mark { role, ..*mark }
     }
 
     /// Whether messages are whole frames of either side that do not say who asks.

@@ -177,6 +177,9 @@ impl Connection {
         if matches!(class, SegmentClass::Retransmission { .. }) {
             self.count_unanswered(from);
         }
+        if matches!(class, SegmentClass::Retransmission { .. } | SegmentClass::Duplicate) {
+            self.weigh_copy(segment, from);
+        }
         if matches!(class, SegmentClass::Duplicate | SegmentClass::Probe) {
             self.on_nothing_new(segment, from, class, ledger);
             return;

@@ -4,13 +4,11 @@ use std::collections::VecDeque;
 
 use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
-use super::Connection;
 use crate::bill::asked::{Ask, Expects};
 use crate::bill::covered::Covered;
 use crate::bill::split::Split;
 use crate::bill::waits::Waits;
 use crate::estimate::credit::Credit;
-use crate::flow::ends::{CLIENT, SERVER};
 use crate::words::mark::{Credit as Said, Mark, Role};
 
 /// What is known of the messages of a connection whose protocol is read.
@@ -89,22 +87,6 @@ pub(crate) struct Part {
     /// Where it ends, if that is known, and whether the message ends with it.
     pub end: Option<Seq>,
     pub last: bool,
-}
-
-impl Connection {
-    /// Who says who it is before the other end has said anything waits for that to do the same (RFC 4253, 4.2), and a client for its server's
-    /// first word in any case.
-    pub(super) fn take_greeting(&self, mark: &Mark, segment: &Segment, from: usize) -> Mark {
-        let server = &self.flows[SERVER];
-        let silent = server.bytes == 0 && !self.midway && server.first.is_some();
-        let role = match (from, mark.role) {
-            (_, role) if role != Role::Greets || mark.by_peer => role,
-            (CLIENT, _) if silent && server.first == Some(segment.ack) => Role::Asks,
-            (SERVER, _) if silent => Role::Answers,
-            _ => Role::Neither,
-        };
-        Mark { role, ..*mark }
-    }
 }
 
 impl Pending {

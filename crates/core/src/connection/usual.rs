@@ -317,11 +317,10 @@ impl Connection {
         if open.way_base.is_some() || open.late.is_some() {
             late_start::charge(&self.flows[open.initiator], &mut open);
         }
-        let packet = open.packets[1];
         let rtt_to_client = self.tap_rtt(CLIENT);
         let side = self.flows[SERVER].side;
         let is_session = self.is_session(&open);
-        let asked_at = open.request_at();
+        let (asked_at, packet) = (open.request_at(), open.packets[1]);
         let account = open.reply.settle();
         if self.path_memory.min(CLIENT).is_some_and(|path| rtt_to_client - path >= QUEUED_MIN) {
             round_trip::charge_way_back(&self.pair(), account, Kind::Exchange, SERVER, packet);

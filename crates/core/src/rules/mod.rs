@@ -33,6 +33,7 @@ pub(crate) mod sender_model;
 pub(crate) mod server_think;
 pub(crate) mod several_questions;
 mod slow_start;
+pub(crate) mod stood;
 mod stopped_clock;
 mod think;
 pub(crate) mod unrepaired;

@@ -214,6 +214,9 @@ fn surest(open: &Open, wait: Duration) -> Confidence {
 /// within its timer, whatever its program does. The path held what was sent or the acknowledgement (a spurious timeout, RFC 3522), or lost
 /// another copy (Karn's ambiguity).
 pub(crate) fn answers_late(pair: &Pair<'_>, open: &Open, segment: &Segment) -> bool {
+    if open.request.was_acked_late() {
+        return true;
+    }
     let Some(repaired) = open.request.repaired_at() else { return false };
     let asked = &pair.flows[open.initiator];
     let known = asked.view.clocking_ack().map(|ack| ack.earliest_departure).filter(|&at| at > repaired);
@@ -221,7 +224,12 @@ pub(crate) fn answers_late(pair: &Pair<'_>, open: &Open, segment: &Segment) -> b
     let echoed = segment.options.timestamps.map(|stamps| stamps.ecr);
     let first = echoed.is_some_and(|echoed| open.request.answered_before_repair(echoed));
     let from = open.request.last.filter(|_| first).map_or(repaired, |last| last.at);
-    acked - from > pair.tap_rtt[CLIENT] + pair.tap_rtt[SERVER] + DELAYED_ACK_MAX
+    is_acked_late(pair, acked - from)
+}
+
+/// Whether an acknowledgement `since` what it acknowledges is later than a host sends one, whatever its program does.
+pub(crate) fn is_acked_late(pair: &Pair<'_>, since: Duration) -> bool {
+    since > pair.tap_rtt[CLIENT] + pair.tap_rtt[SERVER] + DELAYED_ACK_MAX
 }
 
 /// Whether the last of a request that went out again cannot be what the peer reacted to with `segment`: it came sooner

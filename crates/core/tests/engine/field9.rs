@@ -88,6 +88,58 @@ fn a_segment_with_more_behind_it_may_be_full_where_no_syn_says_so() {
     assert!((held - ms(364)).as_nanos().abs() < 2_000_000, "{seen}");
 }
 
+/// An answer, its probe and the copy that its sender's timer sent come in one instant (frames 186 to 207): the answer had left 200 ms before, at least.
+/// One that comes alone is the server's, as far as is known.
+#[test]
+fn an_answer_that_comes_with_its_copy_had_stood_on_the_path() {
+    for stood in [true, false] {
+        let copy = if stood { "reply+200 S 300..1760 more late=54" } else { "reply+300 C ack" };
+        let text = format!(
+            "handshake\n +5 C 100\n +1 S 300\n +0 C ack\n +20 C 800 #ask\n ask+0 S ack\n ask+19 S 1460x3 more late=254 #reply\n reply+0 S 130 late=254\n {copy}\n +5 C ack"
+        );
+        let seen = log(text).rtt(ms(19)).without_timestamps().seen_at(End::Client);
+        let server =
+            seen.lines(Cause::ServerThink, Side::Server).into_iter().filter(|line| line.ns >= ms(20));
+        let surest = server.map(|line| line.confidence).max();
+        assert_eq!(surest, Some(if stood { Possible } else { Likely }), "{seen}");
+        let queued = seen.spent(Cause::Queueing, Side::Path);
+        assert_eq!(queued >= ms(198), stood, "{seen}");
+    }
+}
+
+/// The same behind a request that had gone out again meanwhile (frames 239 to 276): the answer had left before that arrived.
+#[test]
+fn an_answer_that_stood_had_answered_the_first_copy() {
+    let text = "handshake\n +5 C 100\n +1 S 300\n +0 C ack\n +20 C 541 #ask\n ask+253 C 100..641 #again\n \
+                ask+3 S 868 late=272 #reply\n reply+203 S 300..1168 late=69.2\n reply+204 S ack late=74\n +50 C ack";
+    let seen = log(text).rtt(ms(19)).without_timestamps().seen_at(End::Client);
+    assert_eq!(seen.spent(Cause::Rto, Side::Path), ms(0), "{seen}");
+    assert!(seen.spent(Cause::Queueing, Side::Path) >= ms(250), "{seen}");
+    assert!(
+        seen.lines(Cause::ServerThink, Side::Server)
+            .iter()
+            .all(|line| line.confidence < Certain || line.ns < ms(5)),
+        "{seen}"
+    );
+}
+
+/// A request that goes out again after 240 ms, and a D-SACK for that with the first acknowledgement of all, 288 ms behind the first copy on a path of 15 ms (frames 198
+/// to 214): no host holds back an acknowledgement for as long, so that the path had held the request, whatever the server took. One that comes 40
+/// ms behind the first copy leaves the rest to the server.
+#[test]
+fn no_host_acknowledges_so_late_what_it_had() {
+    for (held, surest) in [(260.0, Possible), (0.0, Likely)] {
+        let acked = if held > 0.0 { "" } else { "ask+40 S ack\n" };
+        let text = format!(
+            "handshake\n +5 C 100\n +1 S 300\n +0 C ack\n +20 C 488 late={held} #ask\n {acked} ask+240 C 100..588 late=25 #again\n again+0 S ack\n +0.1 S 964\n +0 C ack"
+        );
+        let seen = log(text).rtt(ms(15)).without_timestamps().seen_at(End::Client);
+        let server =
+            seen.lines(Cause::ServerThink, Side::Server).into_iter().filter(|line| line.ns >= ms(20));
+        assert_eq!(server.map(|line| line.confidence).max(), Some(surest), "{seen}");
+    }
+}
+
 /// SSH's client says its version at once, and waits 400 ms for its server's (frames 37 to 39). Behind a server that had been first it waits for nothing.
 #[test]
 fn a_client_that_greets_waits_for_its_server_s_greeting() {

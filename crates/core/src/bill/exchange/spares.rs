@@ -1,0 +1,39 @@
+//! What is known of copies that were for nothing?
+
+use tcpwhy_wire::SackBlock;
+
+use super::Path;
+use crate::bill::spare::Spare;
+
+impl Path {
+    /// The receiver says that it had these bytes before (a D-SACK): what was charged for their only copy.
+    pub(crate) fn told_spare(&mut self, block: SackBlock) -> Option<Spare> {
+        self.aside.as_mut()?.copies.told(block)
+    }
+
+    /// What was charged for the only copy that does not count yet: nothing waited for its timer.
+    pub(crate) fn last_spare(&mut self) -> Option<Spare> {
+        let aside = self.aside.as_mut()?;
+        let spare = aside.copies.last()?;
+        aside.timer = None;
+        Some(spare)
+    }
+
+    /// What was charged for the only copy, which counts: the answer had left before it arrived.
+    pub(crate) fn only_spare(&mut self) -> Option<Spare> {
+        self.aside.as_mut()?.copies.only()
+    }
+
+    /// What it had sent again had arrived, and is acknowledged late.
+    pub(crate) fn discard_late(&mut self) {
+        if let Some(aside) = self.aside.as_mut().filter(|aside| aside.pending_last.is_some()) {
+            aside.acked_late = true;
+        }
+        self.discard();
+    }
+
+    /// Whether the path held what it has sent, or what acknowledged that.
+    pub(crate) fn was_acked_late(&self) -> bool {
+        self.aside.as_ref().is_some_and(|aside| aside.acked_late)
+    }
+}
