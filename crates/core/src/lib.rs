@@ -32,5 +32,6 @@ pub use tally::thinning::{stands_for, thinned};
 pub use words::cause::{Cause, Side};
 pub use words::form::Form;
 pub use words::mark::{Credit, Mark, Role};
+pub use words::opening::Opening;
 pub use words::report::Report;
 pub use words::{cause, report};

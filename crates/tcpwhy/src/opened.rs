@@ -157,6 +157,9 @@ pub(crate) fn analyse(
         options.memory /= 2;
     }
     let mut chosen = ends.map(Ends::choice);
+    if options.listing.has_ladders() && args.from.is_some() {
+        options.memory -= inputs.learn_openings(options.memory);
+    }
     let span = args.window().map(|window| inputs.limit(&window)).transpose()?;
     let mut engine = Engine::new(options, if args.every.is_some() { 1 } else { threads });
     let mut names = args.anonymizer().ok().flatten();
@@ -187,5 +190,7 @@ pub(crate) fn analyse(
         },
     );
     progress.finish();
-    Ok(Analysed { summary, report: engine.finish(), span })
+    let mut report = engine.finish();
+    summary.openings.open(&mut report, names.as_mut());
+    Ok(Analysed { summary, report, span })
 }

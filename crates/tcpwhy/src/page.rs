@@ -140,14 +140,15 @@ fn pass(
 ) -> anyhow::Result<Drawn> {
     let mut first_packets = [0; LADDERS_MAX];
     first_packets.iter_mut().zip(choices).for_each(|(packet, choice)| *packet = choice.first_packet);
-    if let Some(window) = args.window() {
-        inputs.limit(&window)?;
-    }
     // A few connections are not worth the others' threads.
     let threads = if read == Read::Chosen { 1 } else { threads };
     let mut options = args.listing(Listing::Beginning(first_packets));
     // The first pass's report is kept beside it.
     options.memory = options.memory.saturating_sub(ends.map_or(0, |ends| ends.bytes)) / 4 * 3;
+    if let Some(window) = args.window() {
+        options.memory -= inputs.learn_openings(options.memory);
+        inputs.limit(&window)?;
+    }
     let mut engine = Engine::new(options, threads);
     let mut names = args.anonymizer()?;
     let (mut sacks, mut ways) = (BTreeMap::<u64, Sacks>::new(), Ways::default());
@@ -171,7 +172,7 @@ fn pass(
                 Read::All => false,
             }
     };
-    inputs.for_each_wanted(
+    let summary = inputs.for_each_wanted(
         &args.options(),
         |decoded| !is_passed_over(decoded),
         |input, decoded, captured| {
@@ -214,7 +215,9 @@ fn pass(
             engine.on_segment(segment, captured);
         },
     );
-    Ok(Drawn { report: engine.finish(), sacks, ways: ways.delays() })
+    let mut report = engine.finish();
+    summary.openings.open(&mut report, names.as_mut());
+    Ok(Drawn { report, sacks, ways: ways.delays() })
 }
 
 /// Both ends, of a usual segment without the rest of it.

@@ -2,6 +2,7 @@
 
 use tcpwhy_wire::{Segment, Seq};
 
+use crate::words::opening::Opening;
 use crate::words::report::Rung;
 
 /// The rungs so far, and how far each direction has come.
@@ -13,7 +14,7 @@ pub(crate) struct Ladder {
     /// Packets that there was no room for.
     pub omitted: u64,
     /// What relative sequence numbers of each direction count from.
-    bases: [Option<Seq>; 2],
+    pub opening: Opening,
 }
 
 /// A packet of the ladder, what it is charged, and what is written of it: three lines of text at most.
@@ -23,12 +24,8 @@ impl Ladder {
     /// The relative sequence and acknowledgement number of a segment, as Wireshark counts them: from the SYN, and without one so
     /// that what is seen first of a direction has 1.
     pub(crate) fn relative(&mut self, segment: &Segment, from: usize) -> (u32, Option<u32>) {
-        let first = if segment.flags.syn() { segment.seq } else { segment.seq + u32::MAX };
-        let base = *self.bases[from].get_or_insert(first);
-        let ack = segment.flags.ack().then(|| {
-            let base = *self.bases[1 - from].get_or_insert(segment.ack + u32::MAX);
-            (segment.ack - base) as u32
-        });
+        let (base, ack_base) = self.opening.on_segment(segment, from);
+        let ack = ack_base.map(|ack_base| (segment.ack - ack_base) as u32);
         ((segment.seq - base) as u32, ack)
     }
 

@@ -6,9 +6,15 @@ use super::Connection;
 use crate::bill::split::Split;
 use crate::connection::ladder::RUNG;
 use crate::tally::ledger::Ledger;
+use crate::words::opening::Opening;
 use crate::words::report::{Rung, Trigger};
 
 impl Connection {
+    /// What the ladder counts from, where there is one.
+    pub(crate) fn opening(&self) -> Opening {
+        self.ladder.as_ref().map_or_else(Opening::default, |ladder| ladder.opening)
+    }
+
     #[inline]
     pub(super) fn rung(
         &mut self,

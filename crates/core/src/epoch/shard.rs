@@ -381,6 +381,7 @@ impl Shard {
         }
         let connection = self.connections.get_mut(slot);
         let totals = self.ledger.connection(id);
+        let opening = connection.opening();
         let [client, server] = &connection.flows;
         let connection = report::Connection {
             id,
@@ -400,6 +401,7 @@ impl Shard {
             exchanges: Vec::new(),
             ladder_omitted: connection.ladder.as_ref().map_or(0, |ladder| ladder.omitted),
             ladder: connection.ladder.take().map_or_else(Vec::new, |ladder| ladder.rungs),
+            opening,
         };
         self.listed.push(Listed { connection, totals });
         Some(self.listed.len() - 1)

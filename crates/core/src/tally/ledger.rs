@@ -38,6 +38,13 @@ pub enum Listing {
     Thinned(usize),
 }
 
+impl Listing {
+    /// Whether it keeps packets.
+    pub const fn has_ladders(self) -> bool {
+        matches!(self, Self::Connection(_) | Self::Beginning(_))
+    }
+}
+
 /// Time by cause and side, and how often.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Totals {
@@ -378,7 +385,7 @@ impl Ledger {
     fn list(&mut self, closed: &Closed, bill: Bill<'_>) {
         let elapsed = bill.total();
         let numbered = closed.connection & UNNUMBERED == 0;
-        let has_ladders = matches!(self.listing, Listing::Connection(_) | Listing::Beginning(_));
+        let has_ladders = self.listing.has_ladders();
         if numbered && has_ladders && !self.has_room(LISTED) {
             return;
         }

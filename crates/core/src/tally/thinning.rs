@@ -130,6 +130,7 @@ pub fn thinned(report: &Report, most: usize, within: Option<[Instant; 2]>) -> Re
 mod tests {
     use super::*;
     use crate::words::cause::Side;
+    use crate::words::opening::Opening;
     use crate::words::report::{Kind, Vantage};
     use tcpwhy_wire::Endpoint;
 
@@ -169,6 +170,7 @@ mod tests {
             exchanges: (0..count).map(exchange).collect(),
             ladder: Vec::new(),
             ladder_omitted: 0,
+            opening: Opening::default(),
         };
         Report { connections: vec![connection], ..Report::default() }
     }

@@ -6,4 +6,5 @@ pub(crate) mod form;
 pub(crate) mod ids;
 pub(crate) mod limits;
 pub(crate) mod mark;
+pub(crate) mod opening;
 pub mod report;

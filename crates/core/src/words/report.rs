@@ -9,6 +9,7 @@ use tcpwhy_wire::{Duration, Endpoint, Instant};
 use crate::words::cause::{Cause, Side};
 use crate::words::form::Form;
 use crate::words::limits::SERVERS_MAX;
+use crate::words::opening::Opening;
 
 /// Everything one run found out.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -182,6 +183,29 @@ pub struct Connection {
     pub ladder: Vec<Rung>,
     /// Packets behind those of the ladder, for which there was no room.
     pub ladder_omitted: u64,
+    /// What the ladder's numbers count from.
+    pub opening: Opening,
+}
+
+impl Connection {
+    /// Has the ladder count and scale as Wireshark does in the whole file, of which earlier packets were seen. No bill changes: what
+    /// was not analysed says nothing of the waits that were.
+    pub fn open_with(&mut self, earlier: &Opening) {
+        let here = self.opening.counts_from;
+        let by = [0, 1].map(|side| {
+            here[side].zip(earlier.counts_from[side]).map_or(0, |(here, there)| (here - there) as u32)
+        });
+        for rung in &mut self.ladder {
+            let side = usize::from(rung.from == Side::Server);
+            rung.seq = rung.seq.wrapping_add(by[side]);
+            rung.ack = rung.ack.map(|ack| ack.wrapping_add(by[1 - side]));
+            if let (None, Some(scale)) = (rung.window_scale, earlier.scales[side]) {
+                rung.window_scale = Some(scale);
+                rung.window = u64::from(rung.window_field) << scale;
+            }
+        }
+        self.opening = *earlier;
+    }
 }
 
 /// Where along the path the capture was taken.

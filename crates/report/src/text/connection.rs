@@ -55,7 +55,7 @@ pub(super) fn head(connection: &Connection, files: &[CaptureInfo], style: Style)
     let rtt = connection.rtt_min.map_or_else(|| "unknown".to_owned(), time);
     let mss = |mss: Option<u16>| mss.map_or_else(|| "?".to_owned(), |mss| mss.to_string());
     let first = connection.ladder.first().filter(|rung| rung.packet == connection.packet_range[0]);
-    let counts_anew = first.is_some_and(|rung| !rung.flags.syn());
+    let counts_anew = first.is_some() && !connection.opening.has_syn;
     let facts = format!(
         "{} (frames {} to {}) from {}, {} from the client, {} from the server; minimum round trip {rtt}; MSS {} and {}; {}{}",
         counted(connection.packets, "packet"),
@@ -72,9 +72,8 @@ pub(super) fn head(connection: &Connection, files: &[CaptureInfo], style: Style)
             Vantage::Middle => "captured between client and server",
             Vantage::Unknown => "capture point unknown",
         },
-        // As tshark counts them in a file that was cut there.
         if counts_anew {
-            "; sequence numbers count from each side's first packet here, for its SYN was not read"
+            "; sequence numbers count from each side's first packet, for its SYN was not read"
         } else {
             ""
         }

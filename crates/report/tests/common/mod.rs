@@ -173,6 +173,7 @@ pub(crate) fn stall() -> Report {
             exchanges,
             ladder,
             ladder_omitted: 7,
+            opening: tcpwhy_core::Opening { has_syn: true, ..Default::default() },
         }],
         omitted: Omitted::default(),
         thinned: 0,

@@ -11,6 +11,7 @@ mod buffer;
 mod damaged;
 mod lz4;
 mod moment;
+mod openings;
 mod reading;
 mod room;
 mod search;
@@ -30,6 +31,7 @@ use tcpwhy_wire::{Decoded, Instant, Segment};
 
 use buffer::Buffer;
 pub use moment::{Moment, Window};
+pub use openings::Openings;
 use reading::{All, Chosen, Reading, Run, Take};
 use room::Room;
 pub use source::Compression;
@@ -125,6 +127,8 @@ pub const MAX_TROUBLES: usize = 16;
 pub struct InputSummary {
     /// One entry for each input.
     pub files: Vec<FileSummary>,
+    /// How connections began in front of the window, where that was asked for.
+    pub openings: Openings,
 }
 
 impl InputSummary {
@@ -206,6 +210,8 @@ pub struct Inputs {
     /// What is read, once it is known.
     span: Option<Span>,
     turns_max: usize,
+    /// Learns from what is in front of the window.
+    openings: Openings,
 }
 
 /// Packets from one time on and before another.
@@ -243,7 +249,8 @@ impl Inputs {
             let path = path.as_ref().to_owned();
             Input { reading: Reading::open(&path, paths.len(), &room), path, first: None }
         };
-        Self { inputs: paths.iter().map(open).collect(), room, span: None, turns_max: MAX_TURNS }
+        let (openings, turns_max) = (Openings::default(), MAX_TURNS);
+        Self { inputs: paths.iter().map(open).collect(), room, span: None, turns_max, openings }
     }
 
     /// Keeps what decompressing and large blocks take within a third of so many bytes, and what several inputs take beside that. Returns
@@ -293,7 +300,8 @@ impl Inputs {
             Some(Input { path: input.path.clone(), reading, first: None })
         };
         let inputs = self.inputs.iter().map(one).collect::<Option<_>>()?;
-        Some(Self { inputs, room: self.room.clone(), span: None, turns_max: self.turns_max })
+        let (openings, turns_max) = (Openings::default(), self.turns_max);
+        Some(Self { inputs, room: self.room.clone(), span: None, turns_max, openings })
     }
 
     /// Begins again where duplicates have read; nothing of these may have been read.
@@ -306,6 +314,11 @@ impl Inputs {
     /// How many there are.
     pub fn count(&self) -> usize {
         self.inputs.len()
+    }
+
+    /// Remembers how connections began in front of a window that will be set. Returns how much of so many bytes that takes at most.
+    pub fn learn_openings(&mut self, memory: usize) -> usize {
+        self.openings.begin(memory)
     }
 
     /// Reads only a part of the captures, and returns which that is. Files that can be searched are not read outside of it.
@@ -340,7 +353,7 @@ impl Inputs {
         if window.from.is_some() {
             for input in &mut self.inputs {
                 if let Ok(reading) = &mut input.reading
-                    && let Err(error) = reading.seek(span.from)
+                    && let Err(error) = reading.seek(span.from, &mut self.openings)
                 {
                     input.reading = Err(Failure::Io(error));
                 }
@@ -442,7 +455,9 @@ impl Inputs {
         let is_counted = readings().all(|reading| !reading.is_uncounted);
         let before = readings().map(|reading| reading.packets_before).sum();
         let number = if is_counted { before } else { 0 };
-        let mut run = Run { options: *options, span, number, progress, on_progress, segments, on_block };
+        let openings = if is_counted { self.openings } else { Openings::default() };
+        let mut run =
+            Run { options: *options, span, number, progress, on_progress, segments, on_block, openings };
         let mut turns_taken = 0;
         let (mut files, mut readings, mut turns) = (Vec::new(), Vec::new(), BinaryHeap::new());
         for (number, input) in self.inputs.into_iter().enumerate() {
@@ -480,6 +495,6 @@ impl Inputs {
                 file.turns.clear();
             }
         }
-        InputSummary { files }
+        InputSummary { files, openings: run.openings }
     }
 }

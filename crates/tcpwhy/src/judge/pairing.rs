@@ -325,6 +325,7 @@ mod tests {
             exchanges: exchanges.collect(),
             ladder: Vec::new(),
             ladder_omitted: 0,
+            opening: tcpwhy_core::Opening::default(),
         }
     }
 

@@ -1,0 +1,27 @@
+//! How did a connection begin? What its sequence numbers count from, and how its windows are scaled: by its own packets, or by
+//! those in front of them, which were not analysed.
+
+use tcpwhy_wire::{Segment, Seq};
+
+/// The beginning of a connection, client and server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Opening {
+    /// What relative sequence numbers count from; a SYN has 0, and without one the first packet 1.
+    pub counts_from: [Option<Seq>; 2],
+    /// A SYN is among what it was learnt from.
+    pub has_syn: bool,
+    /// By how much windows are scaled, where the handshake says it.
+    pub scales: [Option<u8>; 2],
+}
+
+impl Opening {
+    /// Learns from a segment of client or server (0, 1). What its own number counts from, and what it acknowledges.
+    pub fn on_segment(&mut self, segment: &Segment, from: usize) -> (Seq, Option<Seq>) {
+        let first = if segment.flags.syn() { segment.seq } else { segment.seq + u32::MAX };
+        let base = *self.counts_from[from].get_or_insert(first);
+        self.has_syn |= segment.flags.syn() && segment.seq == base;
+        let ack_base =
+            segment.flags.ack().then(|| *self.counts_from[1 - from].get_or_insert(segment.ack + u32::MAX));
+        (base, ack_base)
+    }
+}
