@@ -36,5 +36,9 @@ elif [ "${CI:-}" = true ]; then
     exit 1
 else
     echo "not installed:$missing; tests that need them are skipped and say so"
-    echo "to install: sudo apt-get install$missing"
+    if command -v apt-get >/dev/null 2>&1; then
+        echo "to install: sudo apt-get install$missing"
+    else
+        echo "these are Debian's names of the packages; there is no apt-get here"
+    fi
 fi

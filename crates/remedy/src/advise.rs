@@ -250,8 +250,9 @@ pub(crate) const fn plan(cause: Cause) -> &'static [Step] {
         Cause::SynRetransmit => {
             const {
                 &[
+                    // A SYN may have been lost anywhere, unless more that opens connections is dropped at the server.
+                    unless(ACCEPT_QUEUE, step(&SYN_DROPS, Who::Path, Rule::Whole, Possible)),
                     step(&BACKLOG, Who::Server, Rule::Whole, Possible),
-                    step(&SYN_DROPS, Who::Path, Rule::Whole, Possible),
                 ]
             }
         }
@@ -412,6 +413,17 @@ mod tests {
             assert_eq!(remedies[2].saves, Saves::Estimate(Duration::from_millis(400)));
             assert!(remedies[1].caveat.is_some_and(|caveat| caveat.contains("tiny packets")));
         }
+    }
+
+    #[test]
+    fn a_lost_syn_is_looked_for_on_the_path_unless_the_server_shows_that_its_queue_is_full() {
+        let mut lost = finding(Cause::SynRetransmit, Side::Client);
+        assert_eq!(
+            ids(&remedies_for(&lost)),
+            [("find-syn-drops", Side::Path), ("listen-backlog", Side::Server)]
+        );
+        lost.detail.form = Some(Form::AcceptQueue);
+        assert_eq!(ids(&remedies_for(&lost)), [("listen-backlog", Side::Server)]);
     }
 
     #[test]

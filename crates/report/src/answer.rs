@@ -317,7 +317,10 @@ const fn hedge(confidence: Confidence) -> &'static str {
 fn rest(finding: &Finding) -> String {
     let others = |n: u64| if n == 1 { "the other".to_owned() } else { format!("the other {}", count(n)) };
     let without = finding.of.saturating_sub(finding.hits);
-    match (finding.slow, finding.without) {
+    // What takes as long without the wait is no contrast to it.
+    let tenth = finding.p50.as_nanos().unsigned_abs() / 10;
+    let contrast = finding.without.filter(|span| span.as_nanos().abs_diff(finding.p50.as_nanos()) > tenth);
+    match (finding.slow, contrast) {
         (Some(slow), _) => {
             let n = finding.hits - slow.hits;
             let who = if without == 0 { others(n) } else { format!("{} more", count(n)) };

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{Read as _, Seek as _, Write as _};
+use std::io::{ErrorKind, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -92,7 +92,8 @@ impl Baselines {
         // What is there stays until the new one is known.
         let open = |path: &PathBuf| File::options().write(true).create(true).truncate(false).open(path);
         let save = args.save_baseline.as_ref().map(|path| {
-            Ok::<_, anyhow::Error>((path.clone(), open(path).with_context(|| path.display().to_string())?))
+            let cannot = || format!("cannot write {} for --save-baseline", path.display());
+            Ok::<_, anyhow::Error>((path.clone(), open(path).with_context(cannot)?))
         });
         Ok(Self { against, save: save.transpose()?, tolerance: args.tolerance })
     }
@@ -113,7 +114,7 @@ impl Baselines {
             .and_then(|()| file.set_len(0))
             .and_then(|()| file.write_all(text.as_bytes()))
             .and_then(|()| file.flush());
-        written.with_context(|| path.display().to_string())
+        written.with_context(|| format!("cannot write {} for --save-baseline", path.display()))
     }
 
     /// What is slower than it was: an entry each, or one that says that nothing is.
@@ -149,11 +150,15 @@ impl Baselines {
 /// Reads one. It may be a stranger's: its size is bounded, and what is in it is only compared.
 fn read(path: &Path) -> anyhow::Result<Baseline> {
     let name = || path.display().to_string();
-    let mut text = String::new();
-    File::open(path).with_context(name)?.take(LEN_MAX).read_to_string(&mut text).with_context(name)?;
     let advice =
-        || format!("{}: not a baseline; create one with `tcpwhy read FILE --save-baseline {0}`", name());
-    let baseline: Baseline = serde_json::from_str(&text).ok().with_context(advice)?;
+        |why| format!("--against {}: {why}; create one with `tcpwhy read FILE --save-baseline {0}`", name());
+    let mut text = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(LEN_MAX).read_to_end(&mut text));
+    if read.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+        anyhow::bail!(advice("there is no such file"));
+    }
+    read.with_context(|| format!("cannot read {} for --against", name()))?;
+    let baseline: Baseline = serde_json::from_slice(&text).ok().with_context(|| advice("not a baseline"))?;
     anyhow::ensure!(baseline.schema == SCHEMA, "{}: its schema is {}, not {SCHEMA}", name(), baseline.schema);
     Ok(baseline)
 }

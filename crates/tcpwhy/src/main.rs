@@ -96,7 +96,7 @@ fn main() -> ExitCode {
             if let Some(Exit(code)) = error.downcast_ref() {
                 return ExitCode::from(*code);
             }
-            output::complain(&format!("{error:#}"));
+            output::complain(&output::told(&error));
             ExitCode::from(NOT_ANALYSED)
         }
     }

@@ -1,5 +1,7 @@
 //! What is open, and what does a pass over it find? All is opened before the first byte is looked at, and nothing later.
 
+use std::path::Path;
+
 use anyhow::anyhow;
 use tcpwhy::input::{InputSummary, Inputs, Span, WindowError, stop};
 use tcpwhy::threads::Engine;
@@ -132,7 +134,8 @@ pub(crate) fn confined(
     let threads = args.threads();
     args.zone();
     if let Err(error) = args.anonymizer() {
-        output::complain(&format!("cannot read the --key file: {error}"));
+        let file = args.key.as_deref().unwrap_or(Path::new("")).display();
+        output::complain(&format!("cannot read {file} for --key: {error}"));
         return None;
     }
     let all = threads + serves.unwrap_or(0);

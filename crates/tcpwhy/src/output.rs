@@ -367,7 +367,41 @@ pub(crate) fn usage(error: clap::Error) -> ExitCode {
 /// On standard error, one line, with nothing in it that acts on a terminal.
 pub(crate) fn complain(message: &str) {
     // There is nobody left to tell where standard error is closed.
-    let _ = writeln!(std::io::stderr(), "tcpwhy: {}", visible(message));
+    let _ = writeln!(std::io::stderr(), "tcpwhy: {}", visible(&without_numbers(message)));
+}
+
+/// The same of a message whose line breaks are our own.
+pub(crate) fn complain_in_lines(message: &str) {
+    let mut lines = message.lines();
+    complain(lines.next().unwrap_or_default());
+    for line in lines {
+        let _ = writeln!(std::io::stderr(), "{}", visible(line));
+    }
+}
+
+/// An error with what led to it, each once: some say their source themselves.
+pub(crate) fn told(error: &anyhow::Error) -> String {
+    error.chain().fold(String::new(), |told, cause| {
+        let cause = cause.to_string();
+        match told.as_str() {
+            "" => cause,
+            _ if told.ends_with(&cause) => told,
+            _ => format!("{told}: {cause}"),
+        }
+    })
+}
+
+/// The system's words for an error, without its number, which the standard library puts behind them.
+fn without_numbers(message: &str) -> String {
+    let mut pieces = message.split(" (os error ");
+    let mut said = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        match piece.split_once(')') {
+            Some((number, rest)) if number.bytes().all(|byte| byte.is_ascii_digit()) => said.push_str(rest),
+            _ => said.extend([" (os error ", piece]),
+        }
+    }
+    said
 }
 
 /// The same by pages, where it is `wanted`, longer than the screen, and no right has been given up.
@@ -400,4 +434,19 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
 /// Whether the reader of standard output has gone away.
 pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_told_once_and_without_numbers() {
+        use anyhow::Context as _;
+        let gone = || std::io::Error::from_raw_os_error(2);
+        let twice = Err::<(), _>(gone()).context(format!("cannot write x: {}", gone()));
+        let told = twice.map_err(|error| told(&error)).unwrap_err();
+        assert_eq!(without_numbers(&told), "cannot write x: No such file or directory");
+        assert_eq!(without_numbers("a (os error x) b (os error 17): c"), "a (os error x) b: c");
+    }
 }

@@ -43,9 +43,11 @@ impl<'a> Targets<'a> {
             #[cfg(unix)]
             door: args
                 .serve
-                .map(serve::Door::open)
-                .transpose()
-                .map_err(|error| Exit::usage(format!("--serve cannot listen there: {error}")))?,
+                .map(|address| {
+                    serve::Door::open(address)
+                        .map_err(|error| Exit::usage(format!("--serve cannot listen on {address}: {error}")))
+                })
+                .transpose()?,
         })
     }
 

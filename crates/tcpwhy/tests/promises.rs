@@ -200,19 +200,8 @@ fn a_signal_ends_a_large_file_before_its_end() {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tcpwhy"));
         command.arg("read").arg(&path).args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = command.spawn().unwrap_or_else(|error| panic!("{error}"));
-        // Once it has said that it takes the signal itself (proc_pid_status(5)), it reads.
-        let takes_it = || {
-            let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
-            let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
-            let caught = caught.and_then(|caught| u64::from_str_radix(caught.trim(), 16).ok());
-            caught.is_some_and(|caught| caught & 1 << (2 - 1) != 0)
-        };
-        for _ in 0..5_000 {
-            if takes_it() {
-                break;
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        // From there on, it reads.
+        wait_for_handler(child.id());
         let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
         assert!(status.is_ok_and(|status| status.success()));
         let output = child.wait_with_output().unwrap_or_else(|error| panic!("{error}"));
@@ -230,6 +219,51 @@ fn a_signal_ends_a_large_file_before_its_end() {
         } else {
             assert_eq!(output.status.code(), Some(5), "{output:?}");
         }
+    }
+}
+
+/// The second one ends the process at once, also on a file: both are there before either is taken.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_second_signal_aborts_on_a_file() {
+    let dir = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
+    let path = dir.path().join("large.pcap");
+    let bytes = std::fs::read(data("split.pcap")).unwrap_or_else(|error| panic!("{error}"));
+    let (header, packets) = bytes.split_at(24);
+    std::fs::write(&path, [header, &packets.repeat(20_000)].concat())
+        .unwrap_or_else(|error| panic!("{error}"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tcpwhy"));
+    command.arg("read").arg(&path).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap_or_else(|error| panic!("{error}"));
+    let id = child.id().to_string();
+    let signal = |name: &str| {
+        assert!(Command::new("kill").args([name, &id]).status().is_ok_and(|status| status.success()));
+    };
+    wait_for_handler(child.id());
+    for name in ["-STOP", "-INT", "-TERM", "-CONT"] {
+        signal(name);
+    }
+    let output = child.wait_with_output().unwrap_or_else(|error| panic!("{error}"));
+    // 128 and the number of the one that came second.
+    assert!(matches!(output.status.code(), Some(130 | 143)), "{output:?}");
+    assert!(output.stdout.is_empty(), "{output:?}");
+}
+
+/// Until a process has said that it takes SIGINT and SIGTERM itself (proc_pid_status(5)).
+#[cfg(target_os = "linux")]
+fn wait_for_handler(id: u32) {
+    let takes_them = || {
+        let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+        let caught = caught.and_then(|caught| u64::from_str_radix(caught.trim(), 16).ok());
+        let both = 1 << (2 - 1) | 1 << (15 - 1);
+        caught.is_some_and(|caught| caught & both == both)
+    };
+    for _ in 0..5_000 {
+        if takes_them() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 
@@ -303,6 +337,7 @@ fn the_first_fix_is_the_right_one() {
         ("slow-reader", "Make the client's application read as data arrives"),
         ("lost-request", "Find where the packets are dropped"),
         ("mtu-black-hole", "clamp the MSS"),
+        ("lost-syn", "Find who drops the SYN or its answer"),
     ] {
         let text = stdout(&read(&recording(name), &["--width", "1000"]));
         let first = text.lines().find_map(|line| line.trim().strip_prefix("fix ")).unwrap_or_default();

@@ -161,6 +161,11 @@ fn lists_and_explanations_go_to_the_pager() {
         let short = shown_of(&setting(900), &format!("{words}; true")).unwrap_or_default();
         assert_eq!(short, long.replace("paged:", ""));
     }
+    // A dozen sockets that are there for as long as this lasts.
+    let open: Vec<_> = (0..12).filter_map(|_| std::net::TcpListener::bind("127.0.0.1:0").ok()).collect();
+    let sockets = shown_of(&setting(5), "sockets --listen --all --once; true").unwrap_or_default();
+    assert!(sockets.lines().count() > open.len().min(5), "{sockets}");
+    assert!(sockets.lines().all(|line| line.starts_with("paged:")), "{sockets}");
     let connections =
         shown_of(&setting(5), &format!("list {}", recording("connect-each"))).unwrap_or_default();
     assert!(connections.lines().all(|line| line.starts_with("paged:")), "{connections}");

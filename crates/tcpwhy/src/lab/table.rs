@@ -86,18 +86,23 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<u8> {
     if args.json {
         print(&document.finish()?)?;
     } else if !args.markdown {
-        print(&match surprises.as_slice() {
-            [] if judged => "Everything as expected.\n".to_owned(),
-            [] => "The scenarios state no figures for these settings.\n".to_owned(),
-            some => format!(
-                "{} of {} not as expected on this kernel and machine:\n{}",
-                some.len(),
-                counted(count, "row"),
-                some.concat()
-            ),
-        })?;
+        print(&ending(&surprises, count, judged))?;
     }
     Ok(ANALYSED)
+}
+
+/// What stands below the rows: those that were not as expected, by how much.
+fn ending(surprises: &[String], count: u64, judged: bool) -> String {
+    match surprises {
+        [] if judged => "Everything as expected.\n".to_owned(),
+        [] => "The scenarios state no figures for these settings.\n".to_owned(),
+        some => format!(
+            "{} of {} not as expected on this kernel and machine:\n{}",
+            some.len(),
+            counted(count, "row"),
+            some.concat()
+        ),
+    }
 }
 
 /// Puts a row into its place on a page.
@@ -283,6 +288,14 @@ mod tests {
         assert_eq!(too_much("2.90 1.00 0.50 1/200 4242", 2), None);
         assert_eq!(too_much("3.10 1.00 0.50 1/200 4242", 2), Some((3.1, 2)));
         assert_eq!(too_much("", 2), None);
+    }
+
+    #[test]
+    fn the_table_ends_with_the_rows_that_were_not_as_expected() {
+        let some = ["  split: 62.0 ms, 12.0 ms more than expected (40.0 ms to 50.0 ms)\n".to_owned()];
+        let said = ending(&some, 41, true);
+        assert_eq!(said, format!("1 of 41 rows not as expected on this kernel and machine:\n{}", some[0]));
+        assert_eq!(ending(&[], 41, true), "Everything as expected.\n");
     }
 
     #[test]

@@ -64,7 +64,7 @@ mod linux {
     use super::relay::{Said, listen};
     use super::screen;
     use crate::feed::{Copies, Feed, give_up_rights};
-    use crate::output::{complain, print};
+    use crate::output::{complain, complain_in_lines, print};
     use crate::{NOT_ANALYSED, WRONG_USAGE};
 
     /// How long to sleep between two looks at what may end it.
@@ -75,7 +75,7 @@ mod linux {
         if !text.trim().is_empty()
             && let Err(error) = text.parse::<Filter>()
         {
-            complain(&format!("the filter cannot be read:\n{error}"));
+            complain_in_lines(&format!("the filter cannot be read:\n{error}"));
             return Ok(WRONG_USAGE);
         }
         let interface = args.interface.join(",");

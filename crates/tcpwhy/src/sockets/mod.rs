@@ -34,7 +34,7 @@ mod linux {
     use super::args::{SocketsArgs, StateName};
     use super::gather::{Place, Wanted, Who, look};
     use super::{json, text};
-    use crate::output::{self, complain};
+    use crate::output::{self, complain, complain_in_lines};
     use crate::{ANALYSED, WRONG_USAGE};
 
     /// Looks, waits, looks again, and tells.
@@ -46,7 +46,7 @@ mod linux {
         let (filter, named) = match args.filter() {
             Ok(filter) => filter,
             Err(why) => {
-                complain(&why);
+                complain_in_lines(&why);
                 return Ok(WRONG_USAGE);
             }
         };
@@ -127,7 +127,8 @@ mod linux {
         if let Some(whose) = &args.netns {
             let namespace = match whose.parse() {
                 Ok(pid) => Namespace::of_process(pid),
-                Err(_) => Namespace::named(whose),
+                Err(_) => Ok(Namespace::named(whose)
+                    .with_context(|| format!("`ip netns` knows no namespace {whose}"))?),
             };
             return Ok(vec![one(namespace, whose)?]);
         }
