@@ -317,9 +317,8 @@ const fn hedge(confidence: Confidence) -> &'static str {
 fn rest(finding: &Finding) -> String {
     let others = |n: u64| if n == 1 { "the other".to_owned() } else { format!("the other {}", count(n)) };
     let without = finding.of.saturating_sub(finding.hits);
-    // What takes as long without the wait is no contrast to it.
-    let tenth = finding.p50.as_nanos().unsigned_abs() / 10;
-    let contrast = finding.without.filter(|span| span.as_nanos().abs_diff(finding.p50.as_nanos()) > tenth);
+    // Only what takes less than the wait alone shows what the wait makes of an exchange.
+    let contrast = finding.without.filter(|span| span.times(10) < finding.p50.times(9));
     match (finding.slow, contrast) {
         (Some(slow), _) => {
             let n = finding.hits - slow.hits;
@@ -403,7 +402,7 @@ pub const fn noun(kind: Kind) -> &'static str {
     }
 }
 
-/// `38 of 40 exchanges`, `all 40 exchanges`, `the one exchange`.
+/// `38 of 40 exchanges`, `all 40 exchanges`, `the only exchange`.
 struct Subject {
     hits: u64,
     of: u64,
@@ -424,7 +423,7 @@ impl Subject {
 impl std::fmt::Display for Subject {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match (self.hits, self.of) {
-            (1, 1) => write!(f, "the one {}", self.noun),
+            (1, 1) => write!(f, "the only {}", self.noun),
             (2, 2) => write!(f, "both {}s", self.noun),
             (hits, of) if hits == of => write!(f, "all {}", counted(of, self.noun)),
             (hits, of) => {
@@ -434,7 +433,7 @@ impl std::fmt::Display for Subject {
     }
 }
 
-/// `each of 40 exchanges`, `the one exchange`.
+/// `each of 40 exchanges`, `the only exchange`.
 fn each(who: &Subject) -> String {
     match (who.hits, who.of) {
         (1, 1) => who.to_string(),

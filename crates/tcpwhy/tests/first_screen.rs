@@ -82,7 +82,7 @@ fn what_takes_little_gets_no_advice() {
         // Each finding begins with its number and has a line of costs.
         for finding in screen.split("\n\n").filter(|piece| piece.contains("\n   cost ")) {
             let said = unwrapped(finding);
-            let share = said.split(" in all, ").nth(1).and_then(|rest| rest.split(" % of the time").next());
+            let share = said.split(" % of the time").next().and_then(|rest| rest.rsplit(' ').next());
             let share: f64 = share
                 .and_then(|share| share.trim_start_matches('<').parse().ok())
                 .unwrap_or_else(|| panic!("{finding}"));
@@ -94,7 +94,7 @@ fn what_takes_little_gets_no_advice() {
     assert!(little > 20 && much > 20, "{little} without advice, {much} with it");
 }
 
-/// A contrast is one: what the other exchanges take differs from the wait by more than a tenth.
+/// A contrast is one: the other exchanges take less than the wait, by more than a tenth.
 #[test]
 fn the_others_are_told_apart_by_other_times() {
     let mut contrasts = 0;
@@ -105,7 +105,7 @@ fn the_others_are_told_apart_by_other_times() {
             let (before, behind) = clause.split_once("; the other ").unwrap_or_default();
             let times = [before, behind].map(|part| times_in(part).first().copied());
             if let [Some(wait), Some(other)] = times {
-                assert!((wait - other).abs() > wait * 0.09, "{name}: {clause}");
+                assert!(other < wait * 0.91, "{name}: {clause}");
                 contrasts += 1;
             }
         }

@@ -7,7 +7,7 @@ use super::Style;
 use super::layout::{columns, left, right, wrap};
 use crate::answer::noun;
 use crate::compare::{Change, Comparison, Row, Verdict};
-use crate::quantity::{count, counted, percent, time};
+use crate::quantity::{count, counted, per_mille, percent, time};
 
 /// Causes that change less than this share of the whole are left out of the text.
 const TOLD_PER_MILLE: i64 = 10;
@@ -136,11 +136,11 @@ fn sentence(change: &Change) -> String {
     match change.verdict {
         Verdict::Slower | Verdict::Faster => {
             let word = if change.verdict == Verdict::Slower { "slower" } else { "faster" };
-            format!(
-                "{word} by {}, {} of the original time ({range})",
-                time(size),
-                percent(size, change.means[0])
-            )
+            let share = match per_mille(size, change.means[0]) / 1_000 {
+                times @ 10.. => format!("{} times the original time", count(times)),
+                _ => format!("{} of the original time", percent(size, change.means[0])),
+            };
+            format!("{word} by {}, {share} ({range})", time(size))
         }
         Verdict::Same | Verdict::TooFew => {
             format!("no significant difference ({range})")

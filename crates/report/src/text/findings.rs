@@ -125,22 +125,7 @@ fn tell(
     if !answer.contains(&what.to_lowercase()) {
         fields.push(("what", what));
     }
-    let longest =
-        if finding.max > finding.p99 { format!(", longest {}", time(finding.max)) } else { String::new() };
-    fields.push((
-        "cost",
-        format!(
-            "{} in all, {} of the time; median {}, p99 {}{}, on {} of {}; {}",
-            time(finding.ns),
-            percent(finding.ns, report.elapsed),
-            time(finding.p50),
-            time(finding.p99),
-            longest,
-            count(finding.hits),
-            counted(finding.of, noun(kind(report, finding))),
-            confidence(finding.confidence)
-        ),
-    ));
+    fields.push(("cost", cost(report, finding)));
     fields.extend(measured(finding.cause, &finding.detail).map(|measured| ("measured", measured)));
     let others = alternatives(finding.cause, finding.side, finding.confidence, &finding.detail);
     fields.extend(others.iter().map(|other| ("or maybe", instead(other))));
@@ -150,6 +135,27 @@ fn tell(
     let is_advised = matters(report, finding) || per_mille(finding.ns, report.elapsed) >= ADVISED_PER_MILLE;
     let fixes = if is_advised { fixes(finding, i == 0, style) } else { Vec::new() };
     Told { cause: finding.cause, head, fields, fixes }
+}
+
+/// What it took, and how that is distributed; of a single wait nothing is.
+fn cost(report: &Report, finding: &Finding) -> String {
+    let (ns, share) = (time(finding.ns), percent(finding.ns, report.elapsed));
+    let noun = noun(kind(report, finding));
+    let whose = match (finding.hits, finding.of) {
+        (1, 1) => format!("the only {noun}"),
+        (hits, of) => format!("{} of {}", count(hits), counted(of, noun)),
+    };
+    let spread = match finding.hits {
+        1 => format!("{ns}, {share} of the time"),
+        _ => format!(
+            "{ns} in all, {share} of the time; median {}, p99 {}",
+            time(finding.p50),
+            time(finding.p99)
+        ),
+    };
+    let longest =
+        if finding.max > finding.p99 { format!(", longest {}", time(finding.max)) } else { String::new() };
+    format!("{spread}{longest}, on {whose}; {}", confidence(finding.confidence))
 }
 
 /// Another reading, and what would tell.

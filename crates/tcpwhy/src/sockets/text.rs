@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use tcpwhy_report::escape::visible;
-use tcpwhy_report::quantity::{count, counted, time};
+use tcpwhy_report::quantity::{self, count, counted, time};
 use tcpwhy_report::{Style, text};
 use tcpwhy_sockets::{Limit, Options, State, limit};
 
@@ -186,17 +186,17 @@ fn namespace(out: &mut String, place: &Place, named: bool, args: &SocketsArgs, s
     let counted = if args.once { &place.counters } else { &place.counted };
     let since = if args.once { "since it was made" } else { "in the same time" };
     let mut said = Vec::new();
-    let mut counts = |number: u64, what: &str| {
+    let mut counts = |number: u64, noun: &str, what: &str| {
         if number > 0 {
-            said.push(format!("{} {what}", count(number)));
+            said.push(format!("{} {what}", quantity::counted(number, noun)));
         }
     };
-    counts(counted.listen_overflows, "connections found a full backlog");
-    counts(counted.listen_drops.saturating_sub(counted.listen_overflows), "SYNs dropped");
-    counts(counted.syn_cookies_sent, "SYN cookies sent");
-    counts(counted.requests_dropped, "SYNs dropped for a full queue");
-    counts(counted.delayed_acks, "acknowledgements held back until their timer");
-    counts(counted.segments_retransmitted, "segments sent again");
+    counts(counted.listen_overflows, "connection", "found a full backlog");
+    counts(counted.listen_drops.saturating_sub(counted.listen_overflows), "SYN", "dropped");
+    counts(counted.syn_cookies_sent, "SYN cookie", "sent");
+    counts(counted.requests_dropped, "SYN", "dropped for a full queue");
+    counts(counted.delayed_acks, "acknowledgement", "held back until the timer ran out");
+    counts(counted.segments_retransmitted, "segment", "sent again");
     if !said.is_empty() {
         let who = if named {
             format!("network namespace {}", place_name(place))
