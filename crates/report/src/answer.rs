@@ -359,7 +359,10 @@ fn receive_window(finding: &Finding) -> String {
 fn resent(finding: &Finding) -> String {
     match (finding.detail.form, finding.detail.retransmits) {
         (Some(Form::TailProbe), _) => ": the end of a message was lost".to_owned(),
-        (_, Some(n)) if n > 0 => format!(" ({} in the slowest)", counted(u64::from(n), "retransmission")),
+        (_, Some(n)) if n > 0 => {
+            let of = if finding.hits > 1 { " in the slowest" } else { "" };
+            format!(" ({}{of})", counted(u64::from(n), "retransmission"))
+        }
         _ => String::new(),
     }
 }

@@ -116,9 +116,14 @@ const NOT_SAID: [&str; 6] = [
     "PATH=$PATH:/usr/sbin;",
 ];
 
-/// Settings that are written and read again: scenarios and what lies in /etc/sysctl.d.
+/// Settings that are written and read again, scenarios and what lies in /etc/sysctl.d: at the start, or behind the value before, stands
+/// a name, which is one word.
 fn is_setting(piece: &str) -> bool {
-    piece.contains(" = ") || piece.ends_with(" =")
+    let is_in_name = |byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'.');
+    piece.split('"').any(|part| {
+        let mut words = part.split_whitespace().skip_while(|word| word.starts_with('['));
+        words.next().is_some_and(|name| name.bytes().all(is_in_name)) && words.next() == Some("=")
+    })
 }
 
 #[test]

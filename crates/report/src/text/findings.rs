@@ -126,7 +126,10 @@ fn tell(
         fields.push(("what", what));
     }
     fields.push(("cost", cost(report, finding)));
-    fields.extend(measured(finding.cause, &finding.detail).map(|measured| ("measured", measured)));
+    // Of several, it is that of one.
+    let is_of_one = finding.hits > 1 && finding.cause != Cause::Unexplained;
+    let of = if is_of_one { " (in the slowest one)" } else { "" };
+    fields.extend(measured(&finding.detail).map(|measured| ("measured", format!("{measured}{of}"))));
     let others = alternatives(finding.cause, finding.side, finding.confidence, &finding.detail);
     fields.extend(others.iter().map(|other| ("or maybe", instead(other))));
     fields.push(("packets", packets(finding, files)));
@@ -177,7 +180,7 @@ fn confidence(confidence: Confidence) -> &'static str {
 }
 
 /// The detail in words; `None` where the cause measured nothing.
-pub(super) fn measured(cause: Cause, detail: &Detail) -> Option<String> {
+pub(super) fn measured(detail: &Detail) -> Option<String> {
     let mut parts = Vec::new();
     if let Some(held) = detail.held_bytes {
         parts.push(format!("{} held", bytes(u64::from(held))));
@@ -206,11 +209,7 @@ pub(super) fn measured(cause: Cause, detail: &Detail) -> Option<String> {
     if let Some(form) = detail.form {
         parts.extend(tcpwhy_remedy::form_in_words(form).map(str::to_owned));
     }
-    if parts.is_empty() {
-        return None;
-    }
-    let of = if cause == Cause::Unexplained { "" } else { " (in the slowest one)" };
-    Some(format!("{}{of}", parts.join(", ")))
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 /// Evidence as a display filter that Wireshark and tshark take as it stands; of several files, one for each.

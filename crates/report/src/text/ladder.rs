@@ -94,9 +94,8 @@ fn summary(exchange: &Exchange, style: Style) -> Vec<String> {
         wrap(&title, style.width, "", "  ").iter().map(|line| style.strong(line)).collect();
     out.extend(lines(&exchange.bill, exchange.elapsed, style));
     for line in &exchange.bill {
-        if let Some(measured) = measured(line.cause, &line.detail) {
-            let text = measured.trim_end_matches(" (in the slowest one)");
-            out.extend(wrap(&format!("{}: {text}", line.cause), style.width, "  ", "    "));
+        if let Some(measured) = measured(&line.detail) {
+            out.extend(wrap(&format!("{}: {measured}", line.cause), style.width, "  ", "    "));
         }
     }
     if exchange.awaited.is_positive() {
