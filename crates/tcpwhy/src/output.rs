@@ -392,7 +392,7 @@ pub(crate) fn told(error: &anyhow::Error) -> String {
 }
 
 /// The system's words for an error, without its number, which the standard library puts behind them.
-fn without_numbers(message: &str) -> String {
+pub(crate) fn without_numbers(message: &str) -> String {
     let mut pieces = message.split(" (os error ");
     let mut said = pieces.next().unwrap_or_default().to_owned();
     for piece in pieces {

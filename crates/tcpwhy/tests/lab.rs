@@ -2,8 +2,10 @@
 #![cfg(target_os = "linux")]
 
 use std::collections::BTreeSet;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -144,6 +146,47 @@ fn what_is_expected_follows_what_is_set() {
     let Some(output) = allowed("what_is_expected", &["case-b", "--set", "rtt=5ms"]) else { return };
     let said = text(&output.stdout);
     assert!(said.ends_with("The scenarios state no figures for these settings.\n"), "{said}");
+}
+
+/// A machine that stops for 150 ms again and again: the figures say so, and the table ends with the rows that were not as expected.
+#[test]
+fn the_table_ends_with_what_was_not_as_expected_and_says_how_late_the_path_was() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tcpwhy"));
+    command.args(["lab", "case-b"]).process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let group = format!("-{}", child.id());
+    let signal = |name: &str| {
+        let kill = Command::new("kill").args([name, "--", &group]).stderr(Stdio::null()).status();
+        assert!(kill.is_ok());
+    };
+    while child.try_wait().unwrap().is_none() {
+        signal("-STOP");
+        std::thread::sleep(Duration::from_millis(150));
+        signal("-CONT");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let output = child.wait_with_output().unwrap();
+    let said = text(&output.stderr);
+    if said.contains("not permitted") {
+        skip("the_table_ends_with", &said);
+        return;
+    }
+    let table = text(&output.stdout);
+    let (rows, ending) = table
+        .split_once(" rows not as expected on this kernel and machine:\n")
+        .unwrap_or_else(|| panic!("{table}{said}"));
+    let (rows, count) = rows.rsplit_once('\n').unwrap();
+    let marked = rows.matches("NOT AS EXPECTED").count();
+    assert!(marked > 0 && count == format!("{marked} of 8"), "{table}");
+    assert_eq!(ending.lines().count(), marked, "{table}");
+    let by_how_much = |line: &str| {
+        line.contains(" more than expected (")
+            || line.contains(" less than expected (")
+            || line.contains("nothing was measured, ")
+    };
+    assert!(ending.lines().all(|line| line.starts_with("  B") && by_how_much(line)), "{table}");
+    assert!(rows.contains("\n  warning   other programs made the path late, by up to "), "{table}");
+    assert!(!table.contains("os error"), "{table}");
 }
 
 #[test]

@@ -21,7 +21,7 @@ use super::json;
 use super::page;
 use super::selection;
 use super::show::{over_runs, range, style};
-use crate::output::print;
+use crate::output::{print, without_numbers};
 use crate::{ANALYSED, WRONG_USAGE, output};
 
 /// A row of the table: a form, and what it takes after each fix that has no row of its own.
@@ -162,7 +162,10 @@ impl Row {
             window_bytes: runs.iter().filter_map(|run| run.trace.window_bytes()).max(),
             connect: Headline::connect(runs),
             fixed: Vec::new(),
-            warnings: warnings.chain(runs.iter().flat_map(|run| run.warnings.clone())).chain(busy).collect(),
+            warnings: warnings
+                .chain(runs.iter().flat_map(|run| run.warnings.iter().map(|said| without_numbers(said))))
+                .chain(busy)
+                .collect(),
             scenario,
         })
     }
@@ -170,8 +173,10 @@ impl Row {
     /// What it took and how far that is from what was expected, where it is.
     fn surprise(&self) -> Option<String> {
         let expected = self.headline.expected(&self.scenario.expect)?;
-        let measured = self.measured?.median;
-        Some(format!("{}, {}", time(measured), beyond(expected, measured)?))
+        let Some(Spread { median, .. }) = self.measured else {
+            return Some(format!("nothing was measured, {} expected", range(expected)));
+        };
+        Some(format!("{}, {}", time(median), beyond(expected, median)?))
     }
 
     fn predicted(&self) -> Option<Predicted> {
@@ -180,7 +185,7 @@ impl Row {
 
     fn measured(&self) -> String {
         let mut said = match self.measured {
-            None => "nothing".to_owned(),
+            None => "not measured".to_owned(),
             Some(Spread { median, min, max }) if min == max => time(median),
             Some(Spread { median, min, max }) => {
                 format!("{} ({} to {})", time(median), time(min), time(max))
