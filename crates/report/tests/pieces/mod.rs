@@ -14,7 +14,9 @@ pub(crate) fn pieces(source: &str, words: usize) -> Vec<String> {
         .join("\n");
     let mut literals = Vec::new();
     let mut chars = code.chars();
+    let mut before = ' ';
     while let Some(c) = chars.next() {
+        let is_bytes = std::mem::replace(&mut before, c) == 'b';
         match c {
             '\'' => {
                 // A character, or a lifetime, whose end does not matter here.
@@ -34,12 +36,15 @@ pub(crate) fn pieces(source: &str, words: usize) -> Vec<String> {
                             Some('\n') | None => {}
                             Some('n') => literal.push('\n'),
                             Some('t') => literal.push('\t'),
+                            Some('r') => literal.push('\r'),
                             Some(c) => literal.push(c),
                         },
                         c => literal.push(c),
                     }
                 }
-                literals.push(literal.replace("{{", "").replace("}}", ""));
+                if !is_bytes && !is_for_programs(&literal) {
+                    literals.push(literal.replace("{{", "").replace("}}", ""));
+                }
             }
             _ => {}
         }
@@ -51,4 +56,9 @@ pub(crate) fn pieces(source: &str, words: usize) -> Vec<String> {
         .map(|piece| piece.split_whitespace().collect::<Vec<_>>().join(" "))
         .filter(|piece| piece.split(' ').count() >= words)
         .collect()
+}
+
+/// Text that programs read: lines of HTTP (RFC 9112, 2.2), and scripts of the laboratory's workloads.
+fn is_for_programs(literal: &str) -> bool {
+    literal.contains('\r') || literal.lines().any(|line| matches!(line.trim(), "connect" | "accept" | "end"))
 }
