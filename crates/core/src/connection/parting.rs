@@ -22,6 +22,8 @@ const SILENCE_MIN: Duration = Duration::from_secs(1);
 const PAUSE_MIN: Duration = Duration::from_millis(50);
 /// Answers have come so much sooner on this connection.
 const SOONER: i64 = 10;
+/// Who gives up waits for so much longer than the answer takes from then on. Source: none written down.
+const GAVE_UP: i64 = 16;
 
 impl Connection {
     /// One end has closed. What it said last was no answer if it came long after the question, where answers have come soon
@@ -70,16 +72,19 @@ impl Connection {
     }
 
     /// `from` resets the connection. If it had closed before the answer came, and has taken nothing of that, it had stopped
-    /// waiting.
+    /// waiting: when its protocol owes it an answer, it had waited until it gave up, of which the way is a small part.
     #[cold]
     pub(super) fn on_reset(&mut self, from: usize) {
         let closed_at = self.roles.closed_at[from];
         let acked = self.flows[1 - from].highest_ack;
+        let pending = self.talk.as_deref().and_then(|talk| talk.pending);
+        let owed = pending.is_some_and(|ask| ask.asker == from && ask.is_answering);
         let Some(open) = self.open.as_deref_mut().filter(|open| open.initiator == from) else { return };
-        let Some(first) = open.reply_first else { return };
+        let (Some(first), Some(closed_at)) = (open.reply_first, closed_at) else { return };
         let came_at = open.request_at() + open.waited;
         let taken = acked.is_some_and(|acked| acked.after(first));
-        if closed_at.is_some_and(|closed_at| closed_at <= came_at) && !taken {
+        let gave_up = owed && (came_at - closed_at).times(GAVE_UP) <= closed_at - open.request_at();
+        if closed_at <= came_at && !taken && !gave_up {
             open.drop_reply();
         }
     }

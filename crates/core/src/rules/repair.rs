@@ -102,11 +102,19 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
 
 /// How sure it is that a first copy was lost that has passed the capture: the receiver's acknowledgements said so before the second one left,
 /// or its answer to that would say otherwise, by its time stamp (RFC 3522) or a D-SACK (RFC 2883). Where neither can be seen, a timer may have
-/// been too short, or an acknowledgement lost.
+/// been too short, or an acknowledgement lost. A lone segment's acknowledgement may be held back for longer than the timer ran: probes wait for
+/// it (WCDelAckT, RFC 8985, 7.2), and who does not cannot know.
 fn surest_of_copy(wait: &Wait<'_>, original_at: Instant) -> Confidence {
     let flow = wait.flow;
     let told = flow.view.loss_signal.is_some_and(|at| at > original_at);
-    if told || flow.timestamps && !flow.options_cut { Confidence::Certain } else { Confidence::Likely }
+    let alone = flow.flight() <= wait.segment.payload_len;
+    if told || flow.timestamps && !flow.options_cut {
+        Confidence::Certain
+    } else if alone && wait.segment.at - original_at < DELAYED_ACK_MAX + wait.rtt() - FLOOR_PLAY {
+        Confidence::Possible
+    } else {
+        Confidence::Likely
+    }
 }
 
 /// How sure it is that what closes a gap is a copy of what was lost: its sender's clock or numbers say that it left behind what showed the gap.

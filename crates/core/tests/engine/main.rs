@@ -43,6 +43,7 @@ mod listening;
 mod memory;
 mod midway;
 mod missing;
+mod ninth;
 mod properties;
 mod pushes;
 mod rare;
