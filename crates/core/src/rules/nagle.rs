@@ -16,7 +16,7 @@ use tcpwhy_wire::{Duration, Segment, Seq};
 
 use super::sender_model::NagleObservation;
 use super::verdict::Verdict;
-use super::wait::Wait;
+use super::wait::{SLOW_HOST, Wait};
 use super::{link_share, queueing, receive_window};
 use crate::bill::charge::Charge;
 use crate::bill::split::Split;
@@ -179,7 +179,9 @@ fn follows_late(wait: &Wait<'_>, ack: &ClockingAck) -> bool {
     let near = wait.near_sender();
     let stood_still =
         is_usual(wait) && held_back && wait.model.nagle_held > 0 && late <= wait.gap.divided_by(LATE_SHARE);
-    (if near { stood_still } else { held_back && soon || rest || usual })
+    // ... or is slow: the rest of a write leaves shortly behind, and nothing paced does.
+    let slow = wait.last.queue == SendQueue::More && late <= wait.gap.divided_by(LATE_SHARE).min(SLOW_HOST);
+    (if near { stood_still || slow } else { held_back && soon || rest || usual })
         && wait.model.nagle_ignored == 0
         && ack.earliest_departure > wait.last.at
         && late.is_positive()

@@ -42,3 +42,19 @@ fn who_gives_up_on_an_answer_that_is_owed_had_waited_until_then() {
         assert_eq!(server >= ms(29_000), waited, "{seen}");
     }
 }
+
+/// A phone writes a request's head, and its body of two full segments and a rest: the rest leaves 2 ms behind the acknowledgement of the small head
+/// (frames 13 to 17 of a phone's TLS), which had held it. Windows hold full segments as well, and a first one holds more than three. What
+/// comes later was written later.
+#[test]
+fn the_rest_of_a_write_waits_for_the_small_one_before_it_on_a_slow_host_too() {
+    for (late, nagle) in [(2, true), (12, false)] {
+        let text = format!(
+            "handshake\n +5 C 126\n +1 S 262\n +7 C 414 #head\n +0.3 C 1448x2 more every=1.6\n head+0.5 S ack #acked\n acked+{late} C 1287 #rest\n rest+0 S ack\n +177 S 565\n +0 C ack"
+        );
+        let seen = log(text).rtt(ms(22)).seen_at(End::Client);
+        let held = seen.spent(Cause::Nagle, Side::Client);
+        assert_eq!(held >= ms(15), nagle, "{late}: {seen}");
+        assert!(!nagle || !seen.spent(Cause::SlowStart, Side::Client).is_positive(), "{seen}");
+    }
+}
