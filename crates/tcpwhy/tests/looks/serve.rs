@@ -203,7 +203,7 @@ fn it_ends_when_it_is_told_to_and_says_where_it_cannot_listen() {
     let capture = root().join(CAPTURE).to_string_lossy().into_owned();
     let taken = tcpwhy(&["read", &capture, "--serve", &served.address.to_string()]);
     let said = String::from_utf8_lossy(&taken.stderr).into_owned();
-    assert!(taken.status.code() == Some(2) && said.contains("--serve cannot listen there"), "{said}");
+    assert!(taken.status.code() == Some(2) && said.contains("--serve cannot listen on 127.0.0.1:"), "{said}");
     let wrong = tcpwhy(&["read", &capture, "--serve", "evil.example:80"]);
     assert_eq!(wrong.status.code(), Some(2));
     let told = Command::new("kill").args(["-INT", &served.child.id().to_string()]).status();
