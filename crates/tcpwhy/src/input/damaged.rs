@@ -10,8 +10,8 @@ use tcpwhy_wire::{Decoded, Endpoint, Segment};
 
 /// Addresses that are remembered at a time, each in the place that its bits give.
 const ADDRESSES: usize = 1 << 12;
-/// So many right ones prove that they are filled in, and so many more for each one that was not: no link damages every fifth packet.
-const PROOF: u32 = 2;
+/// A right one proves that they are filled in, and so many more for each one that was not: no link damages every fifth packet.
+const PROOF: u32 = 1;
 const PROOF_EACH: u32 = 4;
 /// After so many more that were not filled in, nobody looks any more.
 const HOPELESS: u32 = 16;
@@ -58,6 +58,8 @@ impl Senders {
         }
         match checksum(packet) {
             None => false,
+            // A reset is made whole by a host that leaves all others to its interface (tcp_v4_send_reset, net/ipv4/tcp_ipv4.c).
+            Some(Checksum::Right) if segment.flags.rst() => false,
             Some(Checksum::Right) => {
                 sender.right = sender.right.saturating_add(1);
                 sender.longest = sender.longest.max(segment.payload_len);
