@@ -47,6 +47,11 @@ const PUSHES_MIN: u32 = 3;
 const QUICK: Duration = Duration::from_millis(2);
 /// So many of them are no chance.
 const QUICK_MIN: u32 = 3;
+/// Whoever types takes so long for the next key, and no longer; heart-beats take longer. Source: none written down.
+const KEY_AFTER: Duration = Duration::from_millis(20);
+const KEY_WITHIN: Duration = Duration::from_secs(2);
+/// So many answers as long as their questions are a terminal's. Source: none written down.
+const ECHOES_MIN: u32 = 4;
 
 /// A message of the server's that nobody asked for: what the client says next may be its answer.
 #[derive(Clone, Debug, PartialEq)]
@@ -170,6 +175,8 @@ pub(super) struct Roles {
     pushes: Pushes,
     /// How many questions were answered at once.
     quick: u32,
+    /// How many questions were answered with as many bytes, at the pace of somebody who types.
+    echoes: u32,
     reacted: Reacted,
     steady: Steady,
     /// The server spoke first, and more than a greeting.
@@ -315,6 +322,9 @@ impl Roles {
         answer_bytes: u64,
     ) {
         self.quick = self.quick.saturating_add(u32::from(wait <= QUICK));
+        if u64::from(len) == answer_bytes && (KEY_AFTER..=KEY_WITHIN).contains(&idle) {
+            self.echoes = self.echoes.saturating_add(1);
+        }
         let tells = self.alert || self.spoken_late || is_guess || wait >= KEPT_MIN;
         if tells || self.unanswered.len == len || self.answer_len == len {
             self.leads |= len == 0 && answer_bytes > GREETING_MAX;
@@ -367,6 +377,11 @@ impl Roles {
     pub(super) fn may_be_push(&self, wait: Duration) -> bool {
         let Pushes { count, first: Some(first), last: Some(last) } = self.pushes else { return false };
         self.pushes_often() && wait.times(SHARE * i64::from(count - 1)) >= last - first
+    }
+
+    /// Whether questions are keys that come back: behind them speaks what a person has started and waits for.
+    pub(super) fn echoes_keys(&self) -> bool {
+        self.echoes >= ECHOES_MIN
     }
 
     /// Whether most of so many questions were answered a thousand times sooner.

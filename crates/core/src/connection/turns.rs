@@ -173,7 +173,17 @@ impl Connection {
         if from == SERVER && !asking && quiet >= PIECE_AFTER {
             self.roles.on_spoken_late();
         }
+        if !asking && self.runs_a_command(open, last.at, from, quiet) {
+            return Silence::None;
+        }
         by_length(quiet, asking, pieces)
+    }
+
+    /// Whether a terminal has echoed a key, and what that has started may be silent until it has something to say: its first silence is
+    /// possibly a person's wait.
+    fn runs_a_command(&self, open: &Open, said_at: Instant, from: usize, quiet: Duration) -> bool {
+        let first = said_at - open.request_at() < NEW_MESSAGE_AFTER;
+        from == SERVER && self.roles.echoes_keys() && first && quiet < SETTLED_AFTER
     }
 
     /// Whether so short a silence ends nothing, or the head of the message says that it is longer.

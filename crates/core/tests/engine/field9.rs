@@ -178,3 +178,26 @@ fn replies_on_a_tick_that_differ_by_more_than_its_step_are_no_timer_s() {
         });
     }
 }
+
+/// A shell over SSH, whose capture begins in the middle: keys come back, a command is silent for 5.1 s (frames 82 to 100), and then says what it has
+/// found. Its user waits, as far as can be told; for what it says after another silence it may be that nobody does, nor where no keys came back.
+#[test]
+fn whoever_has_started_a_command_may_wait_for_its_first_words() {
+    for (pause, back, echoed) in [(180, 36, true), (180, 52, false), (9_000, 36, false)] {
+        let keys = format!("+{pause} C 36\n +0.3 S {back}\n +0 C ack\n");
+        let text = format!(
+            "handshake\n {}+700 C 36\n +0.3 S 36\n +0 C ack\n +5 S 68\n +0 C ack\n +5100 S 52\n +0 C ack\n +0.3 S 800\n +0 C ack\n +4000 S 52\n +0 C ack",
+            keys.repeat(6)
+        );
+        let mut segments = log(text).rtt(ms(0.3)).capture(End::Client);
+        segments.drain(..3);
+        let seen = Seen::of(segments, "behind the handshake");
+        let waited = seen.spent(Cause::SenderThink, Side::Server);
+        assert!(
+            waited < if echoed { ms(5_110) } else { ms(10) } && (waited >= ms(5_100)) == echoed,
+            "{seen}"
+        );
+        let lines = seen.lines(Cause::SenderThink, Side::Server);
+        assert!(lines.iter().all(|line| line.confidence == Possible || line.ns < ms(10)), "{seen}");
+    }
+}
