@@ -168,6 +168,8 @@ def record_veth(case, directory):
             far = subprocess.Popen(f"exec ip netns exec {names['far']} {here} --host far {case.name}", **run)
             listens = f"ip netns exec {names['far']} ss -Hltn"
             while not subprocess.run(listens, shell=True, capture_output=True).stdout:
+                if far.poll() is not None:
+                    return False
                 time.sleep(0.02)
             near = f"timeout {CASE_SECONDS} ip netns exec {names['near']} {here} --host near {case.name}"
             return subprocess.run(near, **run).returncode == 0
