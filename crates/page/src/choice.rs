@@ -39,7 +39,7 @@ impl Choice {
 /// The connections to draw, those that matter most first.
 pub fn chosen(report: &Report) -> Vec<Choice> {
     let mut by_cost: Vec<&Connection> = report.connections.iter().collect();
-    by_cost.sort_by_key(|connection| (std::cmp::Reverse(cost(&connection.bill)), connection.id));
+    by_cost.sort_by_cached_key(|connection| (std::cmp::Reverse(cost(&connection.bill)), connection.id));
     let of_findings = report.findings.iter().filter_map(|finding| {
         report
             .connections
