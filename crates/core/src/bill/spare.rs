@@ -1,6 +1,6 @@
 //! Which copies seemed to repair something, should it show that they were for nothing?
 
-use tcpwhy_wire::{Duration, SackBlock, Segment, Seq};
+use tcpwhy_wire::{Duration, Instant, SackBlock, Segment, Seq};
 
 use crate::bill::split::Split;
 use crate::words::cause::{Cause, Side};
@@ -19,6 +19,7 @@ pub(crate) struct Spare {
 /// A copy of these bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Copied {
+    at: Instant,
     bytes: [Seq; 2],
     charged: Spare,
     /// They went out once more: nothing tells which of the copies had arrived.
@@ -59,7 +60,7 @@ impl Copies {
             self.0.remove(0);
         }
         let charged = Spare { sender: charge.sender, ns: charge.ns, packets: charge.evidence };
-        self.0.push(Copied { bytes, charged, again, counts: false });
+        self.0.push(Copied { at: segment.at, bytes, charged, again, counts: false });
     }
 
     /// The last ones count, and the timer before them took so much more.
@@ -82,10 +83,11 @@ impl Copies {
         self.take(|copied| copied.counts && within(copied.bytes))
     }
 
-    /// What was charged for the only copy that does not count yet.
-    pub(crate) fn last(&mut self) -> Option<Spare> {
+    /// What was charged for the only copy that does not count yet, if it left behind `since` and `ack` is beyond it.
+    pub(crate) fn last(&mut self, since: Instant, ack: Seq) -> Option<Spare> {
         let alone = self.0.iter().filter(|copied| !copied.counts).count() == 1;
-        alone.then(|| self.take(|copied| !copied.counts))?
+        let late = |copied: &Copied| copied.at > since && copied.bytes[1].at_or_before(ack);
+        alone.then(|| self.take(|copied| !copied.counts && late(copied)))?
     }
 
     /// What was charged for the only copy of all, where that counts.

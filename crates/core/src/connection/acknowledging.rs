@@ -225,7 +225,7 @@ impl Connection {
         let Some(mut open) = self.open.take() else { return };
         let path = if from == open.initiator { &mut open.reply } else { &mut open.request };
         let told = segment.options.sack().first().copied().filter(|_| spurious);
-        if let Some(revision) = needless::judge(&self.pair(), path, self.now, from, told) {
+        if let Some(revision) = needless::judge(&self.pair(), path, segment, from, told) {
             open.request.revise(revision);
             open.reply.revise(revision);
         }

@@ -314,7 +314,7 @@ impl Flow {
             view.open_window(&clocking, self.last_data.as_ref(), mss);
         }
         view.reach(ack.right_edge);
-        view.window = ack.window;
+        (view.window, view.unscaled) = (ack.window, ack.unscaled);
         view.window_peak = view.window_peak.max(ack.window);
         if ack.signals_loss {
             view.loss_signal = Some(ack.at + rtt_to_sender);
@@ -433,6 +433,7 @@ impl Flow {
             rtt,
             repaired,
             signals_loss: sacked || duplicate,
+            unscaled: ack.flags.syn(),
         });
         rtt.filter(|_| !repaired)
     }

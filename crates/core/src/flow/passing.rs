@@ -26,4 +26,6 @@ pub(crate) struct AckSeen {
     pub repaired: bool,
     /// Duplicate or selective acknowledgement: something is missing at the receiver.
     pub signals_loss: bool,
+    /// It is a SYN's, whose window is in bytes (RFC 7323, 2.2).
+    pub unscaled: bool,
 }

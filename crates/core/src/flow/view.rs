@@ -57,6 +57,8 @@ pub(crate) struct View {
     right_edges_before: [Option<Seq>; 4],
     pub window: u32,
     pub window_peak: u32,
+    /// The window is a SYN's.
+    pub unscaled: bool,
     /// When the first acknowledgement came since the sender sent last.
     pub unanswered_since: Option<Instant>,
     /// The last acknowledgement that signals a loss.
@@ -134,6 +136,9 @@ impl View {
 
     /// Windows so far were taken for this many powers of two larger than they are.
     pub(crate) fn shrink_windows(&mut self, powers: u8) {
+        if self.unscaled {
+            return;
+        }
         self.window >>= powers;
         self.window_peak >>= powers;
         self.right_edge = self.snd_una.map(|snd_una| snd_una + self.window);

@@ -10,7 +10,7 @@
 //!
 //! What it took until then was the path's all the same: it stood still, or was slow to bring the acknowledgement.
 
-use tcpwhy_wire::{Instant, SackBlock};
+use tcpwhy_wire::{SackBlock, Segment};
 
 use super::pair::Pair;
 use crate::bill::exchange::Path;
@@ -21,7 +21,7 @@ use crate::words::limits::ROUND_TRIP_PLAY;
 pub(crate) fn judge(
     pair: &Pair<'_>,
     path: &mut Path,
-    now: Instant,
+    ack: &Segment,
     from: usize,
     told: Option<SackBlock>,
 ) -> Option<Revision<'static>> {
@@ -32,11 +32,11 @@ pub(crate) fn judge(
     if let Some(spare) = told.and_then(|block| path.told_spare(block)) {
         return Some(Revision::CopySpare(spare));
     }
-    let (copied, before) = path.repaired_at().zip(path.last.map(|last| last.at))?;
+    path.repaired_at()?;
+    let before = path.last.map(|last| last.at)?;
     if sender.newly_acked == 0 || sender.timestamps || sender.sack_or_dupack_at > before {
         return None;
     }
     let way = pair.tap_rtt[from];
-    let sooner = now - copied < way - way.divided_by(ROUND_TRIP_PLAY);
-    sooner.then(|| path.last_spare())?.map(Revision::CopySpare)
+    path.last_spare(ack.at - (way - way.divided_by(ROUND_TRIP_PLAY)), ack.ack).map(Revision::CopySpare)
 }

@@ -1,6 +1,6 @@
 //! What is known of copies that were for nothing?
 
-use tcpwhy_wire::SackBlock;
+use tcpwhy_wire::{Instant, SackBlock, Seq};
 
 use super::Path;
 use crate::bill::spare::Spare;
@@ -11,10 +11,11 @@ impl Path {
         self.aside.as_mut()?.copies.told(block)
     }
 
-    /// What was charged for the only copy that does not count yet: nothing waited for its timer.
-    pub(crate) fn last_spare(&mut self) -> Option<Spare> {
+    /// What was charged for the only copy that does not count yet, if it left behind `since` and `ack` is beyond it: nothing waited for
+    /// its timer.
+    pub(crate) fn last_spare(&mut self, since: Instant, ack: Seq) -> Option<Spare> {
         let aside = self.aside.as_mut()?;
-        let spare = aside.copies.last()?;
+        let spare = aside.copies.last(since, ack)?;
         aside.timer = None;
         Some(spare)
     }

@@ -145,6 +145,7 @@ impl Flow {
             rtt,
             repaired,
             signals_loss: false,
+            unscaled: false,
         });
         rtt.filter(|_| !repaired)
     }

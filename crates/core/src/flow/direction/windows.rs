@@ -21,7 +21,7 @@ impl Flow {
 
     /// Windows so far were taken for this many powers of two larger than they are.
     fn shrink_windows(&mut self, powers: u8) {
-        for ack in self.in_transit.iter_mut() {
+        for ack in self.in_transit.iter_mut().filter(|ack| !ack.unscaled) {
             ack.window >>= powers;
             ack.right_edge = ack.ack + ack.window;
         }
