@@ -42,7 +42,7 @@ static ALLOCATOR: Counting = Counting;
 const MEMORY: usize = 96_000_000;
 const PACKETS: u64 = 250_000;
 /// The segments of two epochs, one that is read and one that is worked on, and what begins with them: not in the books.
-const EPOCHS: usize = 28_000_000;
+const EPOCHS: usize = 30_000_000;
 /// Where exchanges are listed, those of an epoch that is worked on besides, and the report that is made of all of them.
 const LISTS: usize = 24_000_000;
 /// With the lists of a page, and of a document.
