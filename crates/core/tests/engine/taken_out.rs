@@ -5,7 +5,7 @@ use tcpwhy_core::report::Confidence::{Certain, Likely, Possible};
 use tcpwhy_core::report::{Confidence, Line};
 use tcpwhy_wire::{Endpoint, Instant, Segment};
 
-use crate::packet_log::{CLIENT, End, SERVER, log, ms, settled};
+use crate::packet_log::{CLIENT, End, SERVER, each, log, ms, settled};
 use crate::seen::Seen;
 
 /// All lines of the only connection's exchanges that say this.
@@ -99,4 +99,66 @@ fn a_window_that_falls_by_what_arrives_shows_how_small_it_became() {
         let seen = Seen::of(segments, "midway");
         assert!(seen.spent(Cause::ReceiverThink, Side::Client) >= ms(600), "{seen}");
     }
+}
+
+/// R3: a virtual machine stood still for 1.5 s between two exchanges, and its clock with it. It acknowledges the next request at once,
+/// and answers 300 ms later: these were its own, and no queue's that its stamps would say.
+#[test]
+fn a_host_that_stood_still_between_two_exchanges_is_not_late_on_its_way() {
+    let text = "handshake\n".to_owned()
+        + &"+500 C 100\n +0 S 200\n +0 C ack\n".repeat(16)
+        + "+3000 C 100\n +0 S ack #taken\n taken+300 S 200\n +0 C ack";
+    let log = log(text).rtt(ms(20));
+    for end in End::BOTH {
+        let mut segments = log.capture(end);
+        let asleep = segments.len() - 4;
+        for segment in &mut segments[asleep..] {
+            let stamps = segment.options.timestamps.as_mut().expect("all are stamped");
+            let servers = if segment.src == SERVER { &mut stamps.val } else { &mut stamps.ecr };
+            *servers -= if segment.packet as usize > asleep + 1 { 1_500 } else { 0 };
+        }
+        let seen = Seen::of(segments, &format!("the {end:?}"));
+        let bill = seen.exchange(17);
+        bill.is_within(
+            ms(1.5),
+            &[(Cause::ServerThink, Side::Server, ms(300)), (Cause::RoundTrip, Side::Path, ms(20))],
+        );
+    }
+}
+
+/// R5: sixteen acknowledgements of an upload come 0.5 ms apart, but for one moment of 12 ms in which the path stood still. The link
+/// needs 8 ms for the next upload, and the server thinks about it for 50 more.
+#[test]
+fn a_moment_in_which_the_path_stood_still_is_no_slow_link() {
+    let flight =
+        |name: &str| each(0..17, |n| format!("+0 C 1448 {} #{name}{n}", if n < 16 { "more" } else { "" }));
+    let acks = each(0..17, |n| format!("a{n}+0 S ack{}", if n < 8 { "" } else { " late=12" }));
+    let text = format!(
+        "{}+5 {}\n{acks}\n a16+20 S 200\n +0 C ack\n +5 {}\n b16+50 S 200\n +0 C ack",
+        settled(6),
+        &flight("a")[2..],
+        &flight("b")[2..],
+    );
+    let seen = log(text).rtt(ms(60)).bottleneck(End::Client, 1448 * 8 * 2_000).seen_at(End::Client);
+    let last = seen.exchange(8);
+    assert!(last.ns(Cause::ServerThink, Side::Server) >= ms(49), "{seen}");
+}
+
+/// R8: the request goes out again after 400 ms, and that copy is lost; the answer comes 70 ms later, where the way there and back takes
+/// 100. The server had answered the first one, and thought for 370 ms: its acknowledgement was lost.
+#[test]
+fn what_is_answered_sooner_than_a_copy_can_be_had_not_waited_for_it() {
+    let text = settled(6)
+        + "+5 C 100 #asked\n asked+0 S ack lost\n asked+400 C 600..700 lost\n asked+370 S 200\n +0 C ack";
+    let seen = log(text).rtt(ms(100)).without_timestamps().without_ip_ids().seen_at(End::Client);
+    let last = seen.exchange(7);
+    assert!(last.ns(Cause::ServerThink, Side::Server) >= ms(360), "{seen}");
+}
+
+/// C1: the reset that ends a connection passes two interfaces, as all packets do.
+#[test]
+fn a_reset_seen_twice_is_one_packet() {
+    let text = settled(3) + "+5 C 100\n +20 S 200\n +0 S rst twice";
+    let seen = log(text).rtt(ms(20)).seen_at(End::Server);
+    assert_eq!((seen.connection().packets, seen.notes("duplicates")), (15, 1), "{seen}");
 }
