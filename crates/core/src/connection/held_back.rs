@@ -65,13 +65,12 @@ impl Finished {
         if !self.account.bill().summary().any(held) {
             return;
         }
-        let corked = |confidence| {
-            let detail = cork::whole_reply(reply.len, reply.timer);
-            Revision::Corked { server, detail, confidence }
-        };
         let revision = match hits.of_timer(reply) {
-            OfTimer::OnTick => corked(Confidence::Likely),
-            OfTimer::BehindTick => corked(Confidence::Possible),
+            OfTimer::OnTick | OfTimer::BehindTick => {
+                let detail = cork::whole_reply(reply.len, reply.timer);
+                // A program may sleep by its kernel's tick as well.
+                Revision::Corked { server, detail, confidence: Confidence::Possible }
+            }
             OfTimer::MayBe => Revision::MayBeOther { server, form: Form::OrCork },
             OfTimer::Unknown => return,
         };

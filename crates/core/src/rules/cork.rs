@@ -1,7 +1,7 @@
 //! Was a partial segment held by TCP_CORK or MSG_MORE until the timer?
 //!
 //! Proof: a full segment of the same write before, and the timer's time; a partial segment without PSH; or for whole replies
-//! several that leave at their connection's timer and on its kernel's tick (`timer_hits`).
+//! several that leave at their connection's timer and on its kernel's tick (`timer_hits`), which a program may sleep by as well.
 //! Refuted by: small segments that leave beside one another or soon behind one another, or replies that come sooner. A whole reply that
 //! comes as late as a timer is its server's time until others have shown the tick (`connection/held_back.rs`).
 //! Source: tcp_check_probe_timer and tcp_probe0_base, include/net/tcp.h, Linux 4.19 to 6.18 (2.6.18 used the plain RTO);
@@ -168,7 +168,7 @@ const WHEEL: Duration = Duration::from_millis(16);
 /// The charge for a reply that was corked as a whole.
 pub(crate) fn alone(flow: &Flow, held_bytes: u32) -> Charge {
     let detail = whole_reply(held_bytes, flow.rto.rto());
-    Charge::new(Cause::Cork, flow.side, Duration::ZERO, Confidence::Likely).detail(detail)
+    Charge::new(Cause::Cork, flow.side, Duration::ZERO, Confidence::Possible).detail(detail)
 }
 
 pub(crate) fn whole_reply(held_bytes: u32, timer: Duration) -> Detail {
