@@ -180,5 +180,5 @@ fn what_cannot_be_had_is_said_with_what_would_help() {
     let wrong = tcpwhy(&["sockets", "prot", "80"]);
     assert_eq!(wrong.status.code(), Some(2), "{}", text(&wrong.stderr));
     let none = tcpwhy(&["sockets", "--netns", "no-such-name"]);
-    assert!(text(&none.stderr).contains("cannot look into the network namespace of no-such-name"));
+    assert!(text(&none.stderr).contains("knows no namespace no-such-name"));
 }
