@@ -1,0 +1,243 @@
+//! What does an acknowledgement change when it passes the capture, and what when it reaches the sender?
+//!
+//! When it passes, the segments that it covers leave the queue, and show how far away the peer is and how fast the link. What the
+//! sender knew is told by what had reached it: until then an acknowledgement is in transit ([`Flow::learn`]).
+
+use tcpwhy_wire::{Duration, Instant, Segment};
+
+use super::{Flow, REMEMBERED_MAX};
+use crate::estimate::bottleneck::Acked;
+use crate::flow::passing::{AckSeen, Sent};
+use crate::flow::view::ClockingAck;
+use crate::words::limits::HOST_VARIATION;
+
+/// Acknowledgements of the same bytes that are looked at.
+const ALL_ACKED_MAX: usize = 64;
+
+/// The segments that an acknowledgement is the first to cover.
+#[derive(Clone, Copy, Debug, Default)]
+struct Covered {
+    bytes: u32,
+    /// How many, and when the first and the last of them had left. The last one may be covered in part.
+    segments: u32,
+    oldest: Option<Instant>,
+    newest_at: Option<Instant>,
+    /// From the last of them to the acknowledgement, where that tells a round trip.
+    rtt: Option<Duration>,
+    /// The last of them was sent again.
+    repaired: bool,
+}
+
+impl Flow {
+    /// Lets every acknowledgement take effect that the sender can have had when a segment of its passed at `now`.
+    /// `rtt_to_sender` is the round trip between the capture and the sender.
+    pub(crate) fn learn(&mut self, now: Instant, rtt_to_sender: Duration, mss: u32) {
+        if self.in_transit.is_empty() {
+            return;
+        }
+        // An estimate of the round trip may be slightly too long; an acknowledgement is not missed for that.
+        let early = (rtt_to_sender - rtt_to_sender.divided_by(16) - HOST_VARIATION).at_least_zero();
+        while let Some(ack) = self.in_transit.pop_front_if(|ack| ack.at + early <= now) {
+            self.take_effect(&ack, rtt_to_sender, mss);
+        }
+    }
+
+    fn take_effect(&mut self, ack: &AckSeen, rtt_to_sender: Duration, mss: u32) {
+        // Where the capture starts later than the connection, what it saw first was not acknowledged before.
+        let snd_una_before = self.view.snd_una.or(self.first).unwrap_or(ack.ack);
+        let flight = self.flight();
+        let view = &mut self.view;
+        let clocking = ClockingAck {
+            earliest_departure: ack.at + rtt_to_sender,
+            packet: ack.packet,
+            rtt: ack.rtt,
+            repaired: ack.repaired,
+            flight,
+            window: view.window,
+            window_peak: view.window_peak,
+            left: self.snd_nxt.map_or(0, |nxt| (nxt - ack.ack).max(0) as u32),
+            room: view.right_edge.zip(self.snd_nxt).map_or(i32::MAX, |(right_edge, nxt)| right_edge - nxt),
+        };
+        if view.right_edge.is_some_and(|right_edge| ack.right_edge.after(right_edge)) {
+            view.open_window(&clocking, self.last_data.as_ref(), mss);
+        }
+        view.reach(ack.right_edge);
+        (view.window, view.unscaled) = (ack.window, ack.unscaled);
+        view.window_peak = view.window_peak.max(ack.window);
+        if ack.signals_loss {
+            view.loss_signal = Some(ack.at + rtt_to_sender);
+        }
+        if view.snd_una.is_none() || ack.ack.after(snd_una_before) {
+            view.snd_una = Some(ack.ack);
+            let small_acked =
+                self.snd_sml.is_some_and(|small| small.after(snd_una_before) && small.at_or_before(ack.ack));
+            let all_acked = self.snd_nxt.is_some_and(|nxt| ack.ack.at_or_after(nxt));
+            view.advance(clocking, small_acked, all_acked);
+        }
+    }
+
+    /// The peer, `rtt_to_receiver` away as far as that is known, acknowledged data of this direction. Returns the round trip that
+    /// it shows between the capture and the peer, where it shows one.
+    pub(crate) fn on_ack(
+        &mut self,
+        ack: &Segment,
+        window: u32,
+        mss: u32,
+        rtt_to_receiver: Duration,
+    ) -> Option<Duration> {
+        let advanced = self.highest_ack.is_none_or(|acked| ack.ack.after(acked));
+        self.newly_acked = 0;
+        let sacked = !ack.options.sack().is_empty();
+        let last_window = self.last_window();
+        let window_changed = last_window != window;
+        let repeated = !advanced && !window_changed && !sacked && ack.payload_len > 0;
+        let known = self.window_first.is_some() && window <= self.window_max;
+        if repeated && known && !self.plain {
+            self.sack_pending = false;
+            return None; // as on each segment of a burst
+        }
+        // What was behind a hole had arrived before, and is acknowledged when the hole is filled.
+        let beyond = ack.options.sack().iter().any(|block| block.end.after(ack.ack));
+        let filled = std::mem::replace(&mut self.sack_pending, beyond) || beyond;
+        let mut covered = Covered::default();
+        if advanced {
+            covered = self.take_covered(ack, beyond, filled, mss);
+            self.learn_from_covered(ack, &covered, filled, [last_window, window], mss, rtt_to_receiver);
+        }
+        let duplicate = !advanced && !window_changed && ack.payload_len == 0 && !self.sent.is_empty();
+        if !ack.flags.syn() {
+            self.learn_window(ack.at, window);
+        }
+        if !advanced && !window_changed && !sacked && !duplicate {
+            return None;
+        }
+        if sacked || duplicate {
+            self.acknowledgements.interrupt(); // what it will jump by later did not arrive at once
+            self.sack_or_dupack_at = ack.at;
+            let sacked = self.passed_or_lost(ack);
+            self.on_passed(ack.at - rtt_to_receiver, 0, None, None, sacked, mss);
+        }
+        if self.in_transit.len() >= REMEMBERED_MAX {
+            self.in_transit.pop_back();
+        }
+        let Covered { rtt, repaired, .. } = covered;
+        self.in_transit.push_back(AckSeen {
+            at: ack.at,
+            packet: ack.packet,
+            ack: ack.ack,
+            right_edge: ack.ack + window,
+            window,
+            rtt,
+            repaired,
+            signals_loss: sacked || duplicate,
+            unscaled: ack.flags.syn(),
+        });
+        rtt.filter(|_| !repaired)
+    }
+
+    /// The segments that are acknowledged for the first time leave the queue. `filled` where some of their bytes may have arrived
+    /// before, behind a hole; `beyond` where some still lie there.
+    fn take_covered(&mut self, ack: &Segment, beyond: bool, filled: bool, mss: u32) -> Covered {
+        let bytes = self.highest_ack.map_or(0, |before| (ack.ack - before).max(0) as u32);
+        self.newly_acked = bytes;
+        self.large.on_acknowledged(bytes, mss);
+        self.link.on_advance(bytes, beyond);
+        self.highest_ack = Some(ack.ack);
+        if self.holes.first().is_some_and(|first| ack.ack.after(first)) {
+            self.unseen_acked_at = ack.at;
+        }
+        let mut covered =
+            Covered { bytes, oldest: self.sent.front().map(|sent| sent.at), ..Covered::default() };
+        let untimed_until = self.untimed_until;
+        let rtt = |sent: &Sent| {
+            let timed = !filled && untimed_until.is_none_or(|until| sent.end.after(until));
+            timed.then(|| (ack.at - sent.at).at_least_zero())
+        };
+        let mut last_end = None;
+        while let Some(sent) = self.sent.front().copied() {
+            if sent.end.after(ack.ack) {
+                break;
+            }
+            last_end = Some(sent.end);
+            covered.rtt = rtt(&sent);
+            covered.repaired = sent.retransmitted;
+            covered.newest_at = Some(sent.at);
+            covered.segments += 1;
+            self.sent.pop_front();
+        }
+        // The first packets of a super-segment that the sender's interface is to split; not what left before the
+        // capture began.
+        let into = |split: &&Sent| match last_end {
+            Some(end) => ack.ack.after(end) && ack.ack.before(split.end),
+            None => bytes >= mss && self.first.is_some_and(|first| ack.ack.after(first)),
+        };
+        if let Some(split) = self.sent.front().filter(into) {
+            covered.rtt = rtt(split);
+            covered.repaired = split.retransmitted;
+            covered.newest_at = Some(split.at);
+        }
+        self.untimed_until = untimed_until.filter(|until| until.after(ack.ack));
+        self.missing_from_capture |= self.holes.on_ack(ack.ack);
+        covered
+    }
+
+    /// What that says of the peer's timer, of its reader and of the link. `windows` are the one that it had advertised before and the
+    /// one that it advertises now.
+    fn learn_from_covered(
+        &mut self,
+        ack: &Segment,
+        covered: &Covered,
+        filled: bool,
+        windows: [u32; 2],
+        mss: u32,
+        rtt_to_receiver: Duration,
+    ) {
+        let &Covered { bytes, segments, oldest, newest_at, rtt, repaired } = covered;
+        let count = if ack.payload_len > 0 { &mut self.acked_with_data } else { &mut self.acked_bare };
+        *count = count.saturating_add(1);
+        // One that comes with an answer may have waited for that.
+        let bare = !filled && ack.payload_len == 0;
+        if bare && bytes <= mss && !repaired && !ack.flags.syn() {
+            self.learn_timer(rtt, rtt_to_receiver);
+        }
+        let windows = bare.then_some(windows);
+        self.learn_unread(windows);
+        self.learn_link(
+            Acked { at: ack.at, bytes, segments, oldest, newest_at, rtt, windows },
+            mss,
+            rtt_to_receiver,
+        );
+    }
+
+    /// The windows of a SYN are not scaled, and none of these.
+    fn learn_window(&mut self, at: Instant, window: u32) {
+        self.window_first.get_or_insert(window);
+        if u64::from(window) * 20 > u64::from(self.window_max) * 21 {
+            self.window_grew_at = at;
+        }
+        self.window_max = self.window_max.max(window);
+    }
+
+    /// Whether the peer is in the habit of acknowledging with its next data, so that a packet of its that is missing
+    /// was hardly a bare acknowledgement.
+    pub(crate) fn is_acked_with_data(&self) -> bool {
+        self.acked_with_data > self.acked_bare
+    }
+
+    /// Whether the peer mostly acknowledges before it has data of its own, so that a packet of its that is missing may
+    /// have been that.
+    pub(crate) fn is_acked_bare(&self) -> bool {
+        self.acked_bare > self.acked_with_data
+    }
+
+    /// When an acknowledgement of all that was sent passed the capture since then that is still on its way to the sender. What
+    /// leaves before that can have arrived has hardly anything to do with it, unless the sender is nearer than it seems.
+    pub(crate) fn acked_in_transit(&self, since: Instant) -> Option<Instant> {
+        let all =
+            |ack: &&AckSeen| ack.at >= since && self.snd_nxt.is_some_and(|nxt| ack.ack.at_or_after(nxt));
+        // Acknowledgements come in their order: those of all that was sent are the last ones.
+        let latest =
+            (0..self.in_transit.len()).rev().take(ALL_ACKED_MAX).map_while(|n| self.in_transit.get(n));
+        latest.take_while(all).last().map(|ack| ack.at)
+    }
+}

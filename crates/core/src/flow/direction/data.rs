@@ -1,0 +1,192 @@
+//! What is a segment in the sequence space of its direction, and what does it change there?
+//!
+//! New behind all others, the filling of a hole, a copy, a probe: [`Flow::classify`] is asked before the segment is taken into the
+//! state ([`Flow::on_data`]), and rules are asked in between.
+
+use tcpwhy_wire::{Duration, Segment, Seq};
+
+use super::{Flow, LastData, REMEMBERED_MAX, SegmentClass};
+use crate::flow::passing::Sent;
+
+impl Flow {
+    /// What a data segment is in the sequence space of its direction.
+    pub(crate) fn classify(&self, segment: &Segment) -> SegmentClass {
+        let (Some(nxt), end) = (self.snd_nxt, segment.seq + segment.payload_len) else {
+            // The first packet that the capture has: data leaves with PSH where one byte is all that there is.
+            let probe = segment.payload_len == 1 && !segment.flags.psh();
+            return if probe { SegmentClass::Probe } else { SegmentClass::New };
+        };
+        if end.after(nxt) {
+            // A byte beyond a closed window asks whether it is still closed. Who takes it acknowledges it, and the data
+            // behind it begins one later; who does not gets it again with the data.
+            let closed = self.room_left().is_some_and(|room| room <= 0);
+            return if closed && segment.payload_len == 1 && segment.seq == nxt {
+                SegmentClass::Probe
+            } else {
+                SegmentClass::New
+            };
+        }
+        if let Some(noticed_at) = self.holes.noticed_at(segment.seq, end) {
+            return SegmentClass::OutOfOrderOrRepair { noticed_at };
+        }
+        if self.highest_ack.is_some_and(|acked| end.at_or_before(acked)) {
+            let probe =
+                segment.payload_len <= 1 && self.highest_ack.is_some_and(|acked| segment.seq + 1 == acked);
+            return if probe { SegmentClass::Probe } else { SegmentClass::Duplicate };
+        }
+        // Nobody has acknowledged anything yet where the capture starts in the middle.
+        if segment.payload_len == 1 && end == nxt && !segment.flags.psh() && self.highest_ack.is_none() {
+            return SegmentClass::Probe;
+        }
+        let original = self.sent.get(self.sent_before(segment.seq));
+        SegmentClass::Retransmission { original_at: original.map_or(segment.at, |sent| sent.at) }
+    }
+
+    /// The byte behind all that an application can have been given.
+    pub(crate) fn delivered(&self) -> Option<Seq> {
+        self.holes.first().or(self.snd_nxt)
+    }
+
+    /// Takes a data segment into the state. Returns how many of its bytes were new.
+    pub(crate) fn on_data(
+        &mut self,
+        segment: &Segment,
+        class: SegmentClass,
+        mss: u32,
+        path_rtt: Duration,
+    ) -> u32 {
+        self.first.get_or_insert(segment.seq);
+        if self.mss_announced.is_none() && !segment.flags.psh() && !segment.flags.fin() {
+            self.full_size.on_unpushed(segment.payload_len);
+        }
+        let small = match segment.payload_len {
+            len if len <= mss => len > 0 && len < mss, // not divided
+            len => !len.is_multiple_of(mss.max(1)),
+        };
+        if self.snd_nxt.is_some() && self.snd_nxt == self.view.snd_una {
+            self.arrivals.interrupt(); // the sender had waited for the last acknowledgement
+        }
+        let new_bytes = self.take_bytes(segment, class, small);
+        self.bytes += u64::from(new_bytes);
+        self.learn_from_data(segment, class, new_bytes, mss, path_rtt);
+        if !matches!(class, SegmentClass::Duplicate | SegmentClass::Probe) {
+            self.keep_last(segment, class, small);
+        }
+        new_bytes
+    }
+
+    /// Its place in the sequence space: behind all others, in a hole, or where others were before. Returns how many of its bytes were
+    /// new.
+    fn take_bytes(&mut self, segment: &Segment, class: SegmentClass, small: bool) -> u32 {
+        let (start, end) = (segment.seq, segment.seq + segment.payload_len);
+        match class {
+            SegmentClass::New => {
+                let nxt = self.snd_nxt.unwrap_or(start);
+                if start.after(nxt) {
+                    self.holes.notice(nxt, start, segment);
+                }
+                self.snd_nxt = Some(end);
+                if small {
+                    self.snd_sml = Some(end);
+                }
+                self.remember(Sent { end, at: segment.at, retransmitted: start.before(nxt) });
+                (end - start.latest(nxt)).max(0) as u32
+            }
+            SegmentClass::OutOfOrderOrRepair { .. } => self.holes.fill(start, end),
+            SegmentClass::Retransmission { .. } => {
+                let first = self.sent_before(start);
+                for n in first..self.sent.len() {
+                    let Some(sent) = self.sent.get_mut(n).filter(|sent| sent.end.at_or_before(end)) else {
+                        break;
+                    };
+                    sent.retransmitted = true;
+                    sent.at = segment.at;
+                }
+                0
+            }
+            SegmentClass::Duplicate | SegmentClass::Probe => 0,
+        }
+    }
+
+    /// What it says of its sender's pace, of the rate at which bytes arrive, and of what the link has to do from now on.
+    fn learn_from_data(
+        &mut self,
+        segment: &Segment,
+        class: SegmentClass,
+        new_bytes: u32,
+        mss: u32,
+        path_rtt: Duration,
+    ) {
+        let stamps = segment.options.timestamps;
+        self.learn_pace(segment.at, stamps, class);
+        let behind =
+            self.arrivals.last().is_some_and(|last| self.was_behind(stamps, segment.at - last, path_rtt));
+        if !self.on_one_host {
+            self.arrivals.on_bytes(segment.at, self.on_wire(new_bytes, 1, mss), mss, behind);
+        }
+        let again = matches!(class, SegmentClass::Retransmission { .. });
+        let next_again = again && self.highest_ack == Some(segment.seq);
+        self.large.on_segment(segment.payload_len, mss, next_again);
+        if again {
+            self.resend(segment.payload_len);
+        }
+        if let Some(rate) = self.acknowledgements.best() {
+            let bytes = self.on_wire(segment.payload_len, 1, mss);
+            self.link.on_sent(segment.at, bytes, again && !self.sack_pending, rate);
+        }
+    }
+
+    /// It is the last one with data, which the next one is compared with.
+    fn keep_last(&mut self, segment: &Segment, class: SegmentClass, small: bool) {
+        self.view.unanswered_since = None;
+        self.learn_beat(segment.at, class);
+        self.last_data = Some(LastData {
+            at: segment.at,
+            packet: segment.packet,
+            queue: self.queue_left(segment, class, small),
+            len: segment.payload_len,
+            flight: self.outstanding(),
+            flight_segments: self.sent.len() as u32,
+            stamp: segment.options.timestamps.map(|stamps| stamps.val),
+            snd_una: self.view.snd_una,
+            unheard: self.last_data.map_or(0, |last| last.unheard_with(self.view.snd_una)) + 1,
+            spacing: self.last_data.map_or(Duration::ZERO, |before| segment.at - before.at),
+        });
+        self.missed_since_data = 0;
+        self.pushed_run =
+            if segment.flags.psh() { 0 } else { self.pushed_run.saturating_add(segment.payload_len) };
+    }
+
+    /// A SYN or FIN takes one number of the sequence space and is acknowledged like data.
+    pub(crate) fn on_control(&mut self, segment: &Segment) {
+        let end = segment.seq_end();
+        if segment.flags.fin() {
+            self.fin = Some(end);
+        }
+        let new = self.snd_nxt.is_none_or(|nxt| end.after(nxt));
+        if new {
+            self.snd_nxt = Some(end);
+            if segment.payload_len == 0 {
+                self.remember(Sent { end, at: segment.at, retransmitted: false });
+            }
+        } else {
+            let place = self.sent.partition_point(|sent| sent.end.before(end));
+            if let Some(sent) = self.sent.get_mut(place).filter(|sent| sent.end == end) {
+                sent.retransmitted = true;
+                sent.at = segment.at;
+            }
+        }
+    }
+
+    /// How many of the segments that are not acknowledged end at this byte or before it: they are in the order of their ends.
+    fn sent_before(&self, seq: Seq) -> usize {
+        self.sent.partition_point(|sent| sent.end.at_or_before(seq))
+    }
+
+    pub(super) fn remember(&mut self, sent: Sent) {
+        if self.sent.len() >= REMEMBERED_MAX {
+            self.sent.pop_front();
+        }
+        self.sent.push_back(sent);
+    }
+}
