@@ -111,8 +111,15 @@ impl Journal {
         let path = place.join("tcpwhy");
         let failed = |why: String| Error::Journal { path: path.display().to_string(), why };
         let system = |errno: Errno| failed(errno.to_string());
-        let place: OwnedFd =
-            open(place, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).map_err(system)?;
+        let opened = open(place, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
+        let place: OwnedFd = opened.map_err(|errno| match errno {
+            // Not made here: whoever may write above it could have it lead elsewhere.
+            Errno::NOENT => {
+                let place = place.display();
+                failed(format!("there is no folder {place}, make it first (mkdir -m 700 {place})"))
+            }
+            errno => system(errno),
+        })?;
         match mkdirat(&place, "tcpwhy", Mode::RWXU) {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(errno) => return Err(system(errno)),

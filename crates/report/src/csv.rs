@@ -10,11 +10,12 @@ use tcpwhy_core::report::{Connection, Report};
 
 use crate::escape::visible;
 use crate::json::moment::Exact;
+use crate::text::Streams;
 
 /// The columns of [`bills`].
 const BILLS: &str = "connection,client,server,exchange,kind,initiator,start,start_ns,elapsed_ns,request_bytes,reply_bytes,cause,side,ns,confidence,first_frame,last_frame";
 /// The columns of [`connections`].
-const CONNECTIONS: &str = "connection,client,server,vantage,start,start_ns,lasts_ns,rtt_min_ns,packets,client_bytes,server_bytes,billed,billed_ns,slowest_ns,cause,cause_ns";
+const CONNECTIONS: &str = "connection,client,server,vantage,start,start_ns,lasts_ns,rtt_min_ns,packets,client_bytes,server_bytes,billed,billed_ns,slowest_ns,cause,cause_ns,tcp_stream_4_0,tcp_stream_4_4";
 
 /// The bills of all exchanges that are listed, with a column of what was asked where that was asked for.
 ///
@@ -56,22 +57,29 @@ fn quoted(text: &str) -> String {
     format!("\"{guard}{}\"", visible(text).replace('"', "\"\""))
 }
 
-/// The connections, a row each.
+/// The connections, a row each, with Wireshark's numbers of their streams in versions 4.0 and 4.4, blanks between several.
 ///
 /// # Errors
 /// What the writer says.
-pub fn connections(connections: &[&Connection], out: &mut impl io::Write) -> io::Result<()> {
+pub fn connections(
+    connections: &[&Connection],
+    streams: Streams<'_>,
+    out: &mut impl io::Write,
+) -> io::Result<()> {
     writeln!(out, "{CONNECTIONS}")?;
     for connection in connections {
         let Connection { id, client, server, span: [start, end], bytes: [sent, received], .. } = connection;
         let billed: i64 = connection.bill.iter().map(|line| line.ns.as_nanos()).sum();
         let slowest = connection.exchanges.iter().map(|exchange| exchange.elapsed.as_nanos()).max();
+        let streams = streams
+            .numbers(connection)
+            .map(|numbers| numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(" "));
         let rtt = connection.rtt_min.map_or_else(String::new, |rtt| rtt.as_nanos().to_string());
         let (cause, ns) =
             connection.bill.first().map_or(("", 0), |line| (line.cause.name(), line.ns.as_nanos()));
         writeln!(
             out,
-            "{id},{client},{server},{},{},{},{},{rtt},{},{sent},{received},{},{billed},{},{cause},{ns}",
+            "{id},{client},{server},{},{},{},{},{rtt},{},{sent},{received},{},{billed},{},{cause},{ns},{}",
             connection.vantage.name(),
             Exact(*start),
             start.as_nanos(),
@@ -79,6 +87,7 @@ pub fn connections(connections: &[&Connection], out: &mut impl io::Write) -> io:
             connection.packets,
             connection.billed,
             slowest.unwrap_or(0),
+            streams.join(","),
         )?;
     }
     Ok(())

@@ -167,7 +167,9 @@ fn read(args: &ReadArgs) -> anyhow::Result<u8> {
 /// `tcpwhy list`: captures in, connections out.
 fn list(args: &ListArgs) -> anyhow::Result<u8> {
     let mut opened = Opened::open(&args.input, 0, args.format == Format::Text, &[], None)?;
-    let analysed = opened.analyse(args.analysis())?;
+    let mut options = args.analysis();
+    options.memory -= opened.count_streams(options.memory);
+    let analysed = opened.analyse(options)?;
     let mut output = opened.output(&analysed);
     if let Some(why) = output.nothing(&analysed.report) {
         output::complain(&why);
@@ -175,7 +177,7 @@ fn list(args: &ListArgs) -> anyhow::Result<u8> {
     }
     #[cfg(unix)]
     output.page(opened.pager());
-    output.list(&analysed.report, args)?;
+    output.list(&analysed.report, &analysed.summary.aside.streams, args)?;
     output.finish();
     Ok(analysed_code(&analysed))
 }

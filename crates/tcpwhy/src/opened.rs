@@ -89,6 +89,12 @@ impl<'a> Opened<'a> {
         self.pager.take()
     }
 
+    /// Has the first pass count streams as Wireshark does, of one file: each has its own. Returns how much of so many bytes that takes.
+    pub(crate) fn count_streams(&mut self, memory: usize) -> usize {
+        let one = self.inputs.as_mut().filter(|inputs| inputs.count() == 1);
+        one.map_or(0, |inputs| inputs.aside.count_streams(memory))
+    }
+
     /// The first pass; says what could not be read.
     pub(crate) fn analyse(&mut self, options: Options) -> anyhow::Result<Analysed> {
         let inputs = self.inputs.take().unwrap_or_else(|| unreachable!("there is one first pass"));
@@ -161,7 +167,7 @@ pub(crate) fn analyse(
     }
     let mut chosen = ends.map(Ends::choice);
     if options.listing.has_ladders() && args.from.is_some() {
-        options.memory -= inputs.learn_openings(options.memory);
+        options.memory -= inputs.aside.learn_openings(options.memory);
     }
     let span = args.window().map(|window| inputs.limit(&window)).transpose()?;
     let mut engine = Engine::new(options, if args.every.is_some() { 1 } else { threads });
@@ -194,6 +200,6 @@ pub(crate) fn analyse(
     );
     progress.finish();
     let mut report = engine.finish();
-    summary.openings.open(&mut report, names.as_mut());
+    summary.aside.openings.open(&mut report, names.as_mut());
     Ok(Analysed { summary, report, span })
 }

@@ -15,7 +15,7 @@ use tcpwhy_core::{Cause, Report};
 use tcpwhy_remedy::explain;
 use tcpwhy_report::escape::visible;
 use tcpwhy_report::json::Gated;
-use tcpwhy_report::text::Stacks;
+use tcpwhy_report::text::{Stacks, Streams};
 use tcpwhy_report::{CaptureInfo, Style, answer, csv, json, text};
 use tcpwhy_wire::Duration;
 
@@ -149,7 +149,12 @@ impl<'a> Output<'a> {
     }
 
     /// The connections, a line each.
-    pub(crate) fn list(&mut self, report: &Report, args: &ListArgs) -> anyhow::Result<()> {
+    pub(crate) fn list(
+        &mut self,
+        report: &Report,
+        counted: &tcpwhy::input::Streams,
+        args: &ListArgs,
+    ) -> anyhow::Result<()> {
         let order = match args.sort {
             Sort::Cost => text::Order::Cost,
             Sort::Start => text::Order::Start,
@@ -157,16 +162,20 @@ impl<'a> Output<'a> {
         };
         // Where there is no terminal, nothing has to fit.
         let style = if self.args.fits() { self.style } else { Style { width: usize::MAX, ..self.style } };
-        // Wireshark numbers the streams of a whole file.
-        let is_whole = self.files.len() == 1 && self.args.filter.is_none() && self.args.window().is_none();
+        let of = |connection: &Connection| counted.of(connection, self.args.anonymize);
+        let streams = match self.files.len() {
+            _ if counted.is_counted() => Streams::Of(&of),
+            1 => Streams::NotCounted,
+            _ => Streams::SeveralFiles,
+        };
         let shown = match args.format {
             Format::Csv => {
                 let mut rows = Vec::new();
-                csv::connections(&text::ordered(report, order), &mut rows)?;
+                csv::connections(&text::ordered(report, order), streams, &mut rows)?;
                 String::from_utf8(rows)?
             }
             Format::Markdown => text::list_as_markdown(report, order, args.top.get(), self.style),
-            _ => text::list(report, order, args.top.get(), is_whole, style),
+            _ => text::list(report, order, args.top.get(), streams, style),
         };
         self.print(&shown)
     }

@@ -146,7 +146,7 @@ fn pass(
     // The first pass's report is kept beside it.
     options.memory = options.memory.saturating_sub(ends.map_or(0, |ends| ends.bytes)) / 4 * 3;
     if let Some(window) = args.window() {
-        options.memory -= inputs.learn_openings(options.memory);
+        options.memory -= inputs.aside.learn_openings(options.memory);
         inputs.limit(&window)?;
     }
     let mut engine = Engine::new(options, threads);
@@ -216,7 +216,7 @@ fn pass(
         },
     );
     let mut report = engine.finish();
-    summary.openings.open(&mut report, names.as_mut());
+    summary.aside.openings.open(&mut report, names.as_mut());
     Ok(Drawn { report, sacks, ways: ways.delays() })
 }
 

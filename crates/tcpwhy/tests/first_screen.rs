@@ -160,6 +160,19 @@ fn what_a_file_or_an_option_lacks_is_said_with_both_and_what_to_do() {
     }
 }
 
+/// A folder for the journal is not made where somebody else could have it lead elsewhere.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_journal_in_a_folder_that_is_not_there_says_to_make_it() {
+    let output = tcpwhy(&["undo", "--journal", "none/at-all"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(
+        stderr(&output),
+        "tcpwhy: the journal of changes none/at-all/tcpwhy: there is no folder none/at-all, make it first \
+         (mkdir -m 700 none/at-all); nothing is changed without it\n"
+    );
+}
+
 /// Filters that are words of the command line have their caret too.
 #[cfg(target_os = "linux")]
 #[test]

@@ -189,6 +189,33 @@ fn the_table_ends_with_what_was_not_as_expected_and_says_how_late_the_path_was()
     assert!(!table.contains("os error"), "{table}");
 }
 
+/// A machine with more to do than the laboratory makes, by the file in which the kernel says so: another one lies over it.
+#[test]
+fn a_load_of_the_machine_is_said_beside_the_figures() {
+    let dir = scratch("load");
+    std::fs::create_dir_all(&dir).unwrap();
+    let load = dir.join("loadavg");
+    let run = |figure: &str| {
+        std::fs::write(&load, format!("{figure} 1.00 0.50 1/200 4242\n")).unwrap();
+        let script = "mount --bind \"$1\" /proc/loadavg && exec \"$2\" lab case-b";
+        let mut unshare = Command::new("unshare");
+        unshare.args(["--user", "--map-root-user", "--mount", "sh", "-c", script, "sh"]);
+        unshare.arg(&load).arg(env!("CARGO_BIN_EXE_tcpwhy")).output().unwrap()
+    };
+    let busy = run("9000.00");
+    let said = text(&busy.stderr);
+    if said.contains("not permitted") || said.contains("ermission denied") {
+        skip("a_load_of_the_machine", &said);
+    } else {
+        let processors = std::thread::available_parallelism().unwrap();
+        let line = format!("\n  warning   the machine is busy: a load of 9000.0 on {processors} processor");
+        assert!(text(&busy.stdout).contains(&line), "{}{said}", text(&busy.stdout));
+        let idle = run("0.10");
+        assert!(!text(&idle.stdout).contains("is busy"), "{}", text(&idle.stdout));
+    }
+    std::fs::remove_dir_all(dir).unwrap();
+}
+
 #[test]
 fn any_program_runs_at_the_near_end_and_reaches_the_far_end_by_name() {
     let dir = scratch("shell");

@@ -247,7 +247,7 @@ fn connections_are_listed_by_what_they_took_and_found_by_their_ends() {
         "{two}"
     );
     let narrow = list(&["--top", "2", "--width", "80"]);
-    assert!(narrow.replace('\n', " ").contains(&format!("tcp.stream eq {}.", by_cost[0] - 1)), "{narrow}");
+    assert!(narrow.replace('\n', " ").contains(&format!("`tcp.stream eq {}`", by_cost[0] - 1)), "{narrow}");
     let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
     let (client, server) = (text(&connections[1]["client"]), text(&connections[1]["server"]));
     for which in ["2".to_owned(), client.clone(), format!("{client}-{server}"), format!("{server}-{client}")]

@@ -137,13 +137,19 @@ fn a_list_has_the_columns_that_fit() {
         assert!(narrow.lines().next().is_some_and(|heading| heading.contains(column)), "{narrow}");
     }
     assert!(
-        narrow.contains("No room for exch., slowest") && narrow.contains("  nagle-delayed-ack\n"),
+        narrow.contains("No room for stream, exch., slowest") && narrow.contains("  nagle-delayed-ack\n"),
         "{narrow}"
     );
-    assert!(narrow.replace('\n', " ").contains("the first one listed is tcp.stream eq 0"), "{narrow}");
+    assert!(
+        narrow.replace('\n', " ").contains("The first one listed is `tcp.stream eq 0` in Wireshark."),
+        "{narrow}"
+    );
     // What it is sorted by stays.
     let slowest = list(80, "--sort slowest").unwrap_or_default();
-    assert!(slowest.contains("  slowest  ") && slowest.contains("No room for lasts, exch.:"), "{slowest}");
+    assert!(
+        slowest.contains("  slowest  ") && slowest.contains("No room for stream, lasts, exch.:"),
+        "{slowest}"
+    );
     let forty = list(40, "").unwrap_or_default();
     assert!(forty.lines().all(|line| columns(line) <= 40), "{forty}");
 }

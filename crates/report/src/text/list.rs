@@ -21,6 +21,55 @@ pub enum Order {
     Slowest,
 }
 
+/// What a connection is in Wireshark.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stream {
+    /// These values of `tcp.stream` in versions 4.0 and 4.4, of which all but the first begin within it.
+    Of([Vec<u64>; 2]),
+    /// There were more than could be followed.
+    NotFollowed,
+}
+
+/// What is known of that.
+#[derive(Clone, Copy)]
+pub enum Streams<'a> {
+    /// Of each connection.
+    Of(&'a dyn Fn(&Connection) -> Stream),
+    /// Each file has its own.
+    SeveralFiles,
+    /// Packets in front of the window were not counted.
+    NotCounted,
+}
+
+impl Streams<'_> {
+    fn of(self, connection: &Connection) -> Option<Stream> {
+        match self {
+            Self::Of(of) => Some(of(connection)),
+            Self::SeveralFiles | Self::NotCounted => None,
+        }
+    }
+
+    /// The numbers of a connection by version, if they are known.
+    pub(crate) fn numbers(self, connection: &Connection) -> [Vec<u64>; 2] {
+        match self.of(connection) {
+            Some(Stream::Of(numbers)) => numbers,
+            _ => Default::default(),
+        }
+    }
+}
+
+/// More streams of one connection are not told one by one.
+const STREAMS_TOLD: usize = 3;
+
+fn stream_cell(stream: Option<&Stream>) -> String {
+    let Some(Stream::Of([numbers, later])) = stream else { return "-".to_owned() };
+    let told = |numbers: &[u64]| {
+        let told: Vec<String> = numbers.iter().take(STREAMS_TOLD).map(u64::to_string).collect();
+        told.join(",") + if numbers.len() > STREAMS_TOLD { ",..." } else { "" }
+    };
+    if numbers == later { told(numbers) } else { format!("{}|{}", told(numbers), told(later)) }
+}
+
 fn cost(connection: &Connection) -> Duration {
     connection.bill.iter().map(|line| line.ns).sum()
 }
@@ -120,23 +169,37 @@ const COLUMNS: usize = 10;
 /// Those whose numbers are compared.
 const FROM_THE_RIGHT: std::ops::RangeInclusive<usize> = START..=SLOWEST;
 
+const SHOWS: &str =
+    "`tcp.stream eq N` in Wireshark, with N from the column stream, shows the packets of a line.";
+const SEVERAL: &str =
+    "N,M: `tcp.stream in {N,M}`; to Wireshark, a SYN with another sequence number begins a stream.";
+const VERSIONS: &str = "N|M: N in Wireshark 4.0, M in 4.4, where a SYN behind a FIN or a reset, and another SYN/ACK, begin a stream.";
+const NOT_FOLLOWED: &str = "The streams of lines with - are not known: --memory has no room for so many.";
+const SEVERAL_FILES: &str =
+    "Wireshark numbers the streams of each file by itself: list one file to see their numbers.";
+const NOT_COUNTED: &str =
+    "Wireshark's numbers of the streams are not known: packets too far in front of --from were not counted.";
+
 /// A table as wide as the terminal.
 struct Table {
     rows: Vec<[String; COLUMNS]>,
     has: [bool; COLUMNS],
+    /// What the lines' connections are in Wireshark.
+    streams: Vec<Option<Stream>>,
 }
 
 impl Table {
-    fn of(connections: &[&Connection], order: Order, top: usize, is_whole: bool, style: Style) -> Self {
-        let streams = connections.iter().map(|connection| (connection.id - 1).to_string());
-        let streams = std::iter::once("stream".to_owned()).chain(streams);
-        let rows = cells(connections, top, style).into_iter().zip(streams);
+    fn of(connections: &[&Connection], order: Order, top: usize, numbers: Streams<'_>, style: Style) -> Self {
+        let streams: Vec<_> = connections.iter().take(top).map(|connection| numbers.of(connection)).collect();
+        let shown = streams.iter().map(|stream| stream_cell(stream.as_ref()));
+        let shown = std::iter::once("stream".to_owned()).chain(shown);
+        let rows = cells(connections, top, style).into_iter().zip(shown);
         let rows =
             rows.map(|([id, client, server, start, lasts, exchanges, billed, slowest, most], stream)| {
                 [id, stream, client, server, start, lasts, exchanges, billed, slowest, most]
             });
-        let mut table = Self { rows: rows.collect(), has: [true; COLUMNS] };
-        table.has[STREAM] = is_whole;
+        let mut table = Self { rows: rows.collect(), has: [true; COLUMNS], streams };
+        table.has[STREAM] = matches!(numbers, Streams::Of(_));
         for step in steps(order) {
             if table.columns() <= style.width {
                 break;
@@ -179,20 +242,50 @@ impl Table {
         lines
     }
 
+    /// What is to be known of the streams.
+    fn notes(&self, numbers: Streams<'_>) -> Vec<String> {
+        let first =
+            self.rows.get(1).map(|row| row[STREAM].as_str()).filter(|cell| cell.parse::<u64>().is_ok());
+        let mut notes = Vec::new();
+        let mut say = |is_so: bool, text: String| {
+            if is_so {
+                notes.push(text);
+            }
+        };
+        let has = |is: fn(&Stream) -> bool| self.has[STREAM] && self.streams.iter().flatten().any(is);
+        say(has(|stream| matches!(stream, Stream::Of(_))), SHOWS.to_owned());
+        say(
+            has(|stream| matches!(stream, Stream::Of([one, other]) if one.len().max(other.len()) > 1)),
+            SEVERAL.to_owned(),
+        );
+        say(has(|stream| matches!(stream, Stream::Of([one, other]) if one != other)), VERSIONS.to_owned());
+        say(has(|stream| *stream == Stream::NotFollowed), NOT_FOLLOWED.to_owned());
+        match (numbers, first) {
+            (Streams::Of(_), Some(first)) if !self.has[STREAM] => {
+                say(true, format!("The first one listed is `tcp.stream eq {first}` in Wireshark."));
+            }
+            (Streams::Of(_), _) => {}
+            (Streams::SeveralFiles, _) => say(true, SEVERAL_FILES.to_owned()),
+            (Streams::NotCounted, _) => say(true, NOT_COUNTED.to_owned()),
+        }
+        notes
+    }
+
     /// The names of columns that there was no room for.
     fn left_out(&self) -> Option<String> {
         let heading = self.rows.first()?;
-        let names =
-            (START..=SLOWEST).filter(|column| !self.has[*column]).map(|column| heading[column].as_str());
+        let has_streams = self.streams.iter().any(Option::is_some);
+        let columns = std::iter::once(STREAM).filter(|_| has_streams).chain(START..=SLOWEST);
+        let names = columns.filter(|column| !self.has[*column]).map(|column| heading[column].as_str());
         let names: Vec<&str> = names.collect();
         (!names.is_empty()).then(|| names.join(", "))
     }
 }
 
-/// At most `top` connections, a line each. Where the capture is one whole file, with the number that Wireshark gives the stream.
-pub fn list(report: &Report, order: Order, top: usize, is_whole: bool, style: Style) -> String {
+/// At most `top` connections, a line each, with the number that Wireshark gives the stream.
+pub fn list(report: &Report, order: Order, top: usize, streams: Streams<'_>, style: Style) -> String {
     let connections = ordered(report, order);
-    let table = Table::of(&connections, order, top, is_whole, style);
+    let table = Table::of(&connections, order, top, streams, style);
     let mut out = table.lines(style);
     let mut say = |text: &str| out.extend(wrap(text, style.width, "", ""));
     let listed = connections.len();
@@ -209,13 +302,8 @@ pub fn list(report: &Report, order: Order, top: usize, is_whole: bool, style: St
     if let Some(names) = table.left_out() {
         say(&format!("No room for {names}: use a wider terminal, --width or --format csv."));
     }
-    if table.has[STREAM] {
-        say("`tcp.stream eq N` in Wireshark, with N from the column stream, shows the packets of a line.");
-    } else if is_whole && let Some(first) = connections.first() {
-        say(&format!(
-            "Connection n is `tcp.stream eq n-1` in Wireshark: the first one listed is tcp.stream eq {}.",
-            first.id - 1
-        ));
+    for note in table.notes(streams) {
+        say(&note);
     }
     out.push(String::new());
     style.finish(out).join("\n")

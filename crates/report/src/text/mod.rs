@@ -20,7 +20,7 @@ pub(crate) use compare::answer as compared;
 pub use compare::comparison;
 pub use connection::connection;
 pub use ladder::ladder;
-pub use list::{Order, list, list_as_markdown, ordered};
+pub use list::{Order, Stream, Streams, list, list_as_markdown, ordered};
 pub use markdown::markdown;
 pub use overview::overview;
 pub use prose::prose;

@@ -7,6 +7,7 @@
 //!
 //! Nothing is dropped silently: what cannot be read is counted in the [`FileSummary`] with its place.
 
+mod aside;
 mod buffer;
 mod damaged;
 mod lz4;
@@ -17,6 +18,7 @@ mod room;
 mod search;
 mod source;
 pub mod stop;
+mod streams;
 mod trouble;
 mod zone;
 
@@ -29,12 +31,13 @@ use std::path::{Path, PathBuf};
 use tcpwhy_wire::capture::{Format, RawPacket};
 use tcpwhy_wire::{Decoded, Instant, Segment};
 
+pub use aside::Aside;
 use buffer::Buffer;
 pub use moment::{Moment, Window};
-pub use openings::Openings;
 use reading::{All, Chosen, Reading, Run, Take};
 use room::Room;
 pub use source::Compression;
+pub use streams::Streams;
 pub use trouble::{Failure, Trouble, WindowError};
 pub use zone::Zone;
 
@@ -127,8 +130,8 @@ pub const MAX_TROUBLES: usize = 16;
 pub struct InputSummary {
     /// One entry for each input.
     pub files: Vec<FileSummary>,
-    /// How connections began in front of the window, where that was asked for.
-    pub openings: Openings,
+    /// What was learnt in passing, where that was asked for.
+    pub aside: Aside,
 }
 
 impl InputSummary {
@@ -210,8 +213,8 @@ pub struct Inputs {
     /// What is read, once it is known.
     span: Option<Span>,
     turns_max: usize,
-    /// Learns from what is in front of the window.
-    openings: Openings,
+    /// Learns in passing what was asked for; nothing where nobody asked.
+    pub aside: Aside,
 }
 
 /// Packets from one time on and before another.
@@ -249,8 +252,8 @@ impl Inputs {
             let path = path.as_ref().to_owned();
             Input { reading: Reading::open(&path, paths.len(), &room), path, first: None }
         };
-        let (openings, turns_max) = (Openings::default(), MAX_TURNS);
-        Self { inputs: paths.iter().map(open).collect(), room, span: None, turns_max, openings }
+        let (aside, turns_max) = (Aside::default(), MAX_TURNS);
+        Self { inputs: paths.iter().map(open).collect(), room, span: None, turns_max, aside }
     }
 
     /// Keeps what decompressing and large blocks take within a third of so many bytes, and what several inputs take beside that. Returns
@@ -300,8 +303,8 @@ impl Inputs {
             Some(Input { path: input.path.clone(), reading, first: None })
         };
         let inputs = self.inputs.iter().map(one).collect::<Option<_>>()?;
-        let (openings, turns_max) = (Openings::default(), self.turns_max);
-        Some(Self { inputs, room: self.room.clone(), span: None, turns_max, openings })
+        let (aside, turns_max) = (Aside::default(), self.turns_max);
+        Some(Self { inputs, room: self.room.clone(), span: None, turns_max, aside })
     }
 
     /// Begins again where duplicates have read; nothing of these may have been read.
@@ -314,11 +317,6 @@ impl Inputs {
     /// How many there are.
     pub fn count(&self) -> usize {
         self.inputs.len()
-    }
-
-    /// Remembers how connections began in front of a window that will be set. Returns how much of so many bytes that takes at most.
-    pub fn learn_openings(&mut self, memory: usize) -> usize {
-        self.openings.begin(memory)
     }
 
     /// Reads only a part of the captures, and returns which that is. Files that can be searched are not read outside of it.
@@ -353,7 +351,7 @@ impl Inputs {
         if window.from.is_some() {
             for input in &mut self.inputs {
                 if let Ok(reading) = &mut input.reading
-                    && let Err(error) = reading.seek(span.from, &mut self.openings)
+                    && let Err(error) = reading.seek(span.from, &mut self.aside)
                 {
                     input.reading = Err(Failure::Io(error));
                 }
@@ -455,9 +453,9 @@ impl Inputs {
         let is_counted = readings().all(|reading| !reading.is_uncounted);
         let before = readings().map(|reading| reading.packets_before).sum();
         let number = if is_counted { before } else { 0 };
-        let openings = if is_counted { self.openings } else { Openings::default() };
+        let aside = if is_counted { self.aside } else { Aside::default() };
         let mut run =
-            Run { options: *options, span, number, progress, on_progress, segments, on_block, openings };
+            Run { options: *options, span, number, progress, on_progress, segments, on_block, aside };
         let mut turns_taken = 0;
         let (mut files, mut readings, mut turns) = (Vec::new(), Vec::new(), BinaryHeap::new());
         for (number, input) in self.inputs.into_iter().enumerate() {
@@ -495,6 +493,6 @@ impl Inputs {
                 file.turns.clear();
             }
         }
-        InputSummary { files, openings: run.openings }
+        InputSummary { files, aside: run.aside }
     }
 }

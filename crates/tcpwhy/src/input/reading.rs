@@ -9,9 +9,9 @@ use tcpwhy_wire::capture::{Damage, DamageKind, Event, Format, RawPacket, Reader}
 use tcpwhy_wire::decode::{Fragments, Put};
 use tcpwhy_wire::{Decoded, Duration, Instant, Segment, Skip, decode_usual, payload};
 
+use super::aside::Aside;
 use super::buffer::Buffer;
 use super::damaged::Senders;
-use super::openings::Openings;
 use super::room::Room;
 use super::search::Search;
 use super::source::{Compression, Source};
@@ -28,7 +28,7 @@ pub(super) struct Run<'a, P, T> {
     pub(super) on_progress: P,
     pub(super) segments: T,
     pub(super) on_block: Option<&'a mut dyn FnMut(Block<'_>)>,
-    pub(super) openings: Openings,
+    pub(super) aside: Aside,
 }
 
 impl<P, T> Run<'_, P, T> {
@@ -207,7 +207,7 @@ impl Reading {
     }
 
     /// Goes to shortly before a time, where the input can be searched for it.
-    pub(super) fn seek(&mut self, from: Instant, openings: &mut Openings) -> io::Result<()> {
+    pub(super) fn seek(&mut self, from: Instant, aside: &mut Aside) -> io::Result<()> {
         let Some(len) = self.source.searchable_len()? else { return Ok(()) };
         let found = match self.search(len)? {
             Some(mut search) => search.before(from + -DISORDER_MAX)?,
@@ -215,7 +215,7 @@ impl Reading {
         };
         match found {
             Some((first, offset)) => {
-                self.count_to(first, offset, openings)?;
+                self.count_to(first, offset, aside)?;
                 self.source.jump(offset)?;
                 self.reader.jump(offset);
                 self.buffer.reset();
@@ -228,7 +228,7 @@ impl Reading {
 
     /// Counts the packets that are passed over, so that the others have the numbers that they have in the file. What lies too far in
     /// is not counted.
-    fn count_to(&mut self, first: u64, offset: u64, openings: &mut Openings) -> io::Result<()> {
+    fn count_to(&mut self, first: u64, offset: u64, aside: &mut Aside) -> io::Result<()> {
         if offset - first > COUNTED_LEN {
             self.is_uncounted = true;
             return Ok(());
@@ -243,7 +243,7 @@ impl Reading {
             let wanted = match step.event {
                 Event::Packet(packet) => {
                     self.packets_before += 1;
-                    openings.on_earlier(&packet);
+                    aside.on_earlier(&packet);
                     0
                 }
                 Event::Skipped | Event::Damaged(_) => 0,
@@ -322,7 +322,7 @@ impl Reading {
                         run.number += 1;
                         self.tally.outside += 1;
                         if packet.at < run.span.from {
-                            run.openings.on_earlier(packet);
+                            run.aside.on_earlier(packet);
                         }
                         if packet.at >= stop {
                             self.stopped = true;
@@ -332,7 +332,7 @@ impl Reading {
                     Event::Packet(packet) => {
                         run.number += 1;
                         packet.number = run.number;
-                        run.openings.on_wanted(packet);
+                        run.aside.on_wanted(packet);
                         let bytes = &unread[at - step.consumed..at];
                         run.block(bytes, Some(packet), number, self.reader.format());
                         self.tally.on_packet(packet, number, &mut run.segments);

@@ -7,6 +7,7 @@ mod checksum;
 mod fragment;
 mod ip;
 mod link;
+mod named;
 mod tcp;
 mod tunnel;
 mod usual;
@@ -17,6 +18,7 @@ use crate::capture::RawPacket;
 use crate::{Endpoint, Segment};
 pub use checksum::{Checksum, checksum};
 pub use fragment::{Fragments, Put};
+pub use named::{Named, named};
 pub use usual::Usual;
 
 /// Why a packet gives no segment. The names are stable: they are the keys of `skipped` in reports.

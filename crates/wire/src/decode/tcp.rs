@@ -59,6 +59,15 @@ pub(super) fn decode(data: &[u8], len: u32) -> Result<Tcp<'_>, Skip> {
     })
 }
 
+/// Ports, sequence and acknowledgement number and control bits, whatever the rest of the header says.
+pub(super) fn names(data: &[u8]) -> Option<([u16; 2], Seq, Seq, Flags)> {
+    let [s0, s1, d0, d1, q0, q1, q2, q3, a0, a1, a2, a3, _, flags, _, _] =
+        *data.first_chunk::<NEEDED_LEN>()?;
+    let ports = [u16::from_be_bytes([s0, s1]), u16::from_be_bytes([d0, d1])];
+    let [seq, ack] = [[q0, q1, q2, q3], [a0, a1, a2, a3]].map(|bytes| Seq(u32::from_be_bytes(bytes)));
+    Some((ports, seq, ack, Flags(flags)))
+}
+
 /// Time stamps with two bytes of padding.
 const STAMPS_LEN: usize = 12;
 

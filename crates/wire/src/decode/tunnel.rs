@@ -10,7 +10,7 @@ use super::link::{self, ETHERNET, IPV4, IPV6, MPLS, Version};
 use super::{Skip, ip};
 
 /// A mirrored packet of an overlay in a mobile network has three.
-const MAX_TUNNELS: usize = 8;
+pub(super) const MAX_TUNNELS: usize = 8;
 /// GTP-U's extension headers; 3GPP TS 29.281, 5.2 knows eight.
 const MAX_GTP_EXTENSIONS: usize = 8;
 
@@ -47,21 +47,27 @@ pub(super) fn fragment(protocol: u8, offset: u16, payload: Option<&[u8]>) -> Ski
 #[inline(never)]
 pub(super) fn innermost(mut outer: ip::Ip<'_>) -> Result<ip::Ip<'_>, Skip> {
     for _ in 0..MAX_TUNNELS {
-        let (ethertype, inner) = match outer.protocol {
-            IPV4_IN_IP => (IPV4, outer.payload),
-            IPV6_IN_IP => (IPV6, outer.payload),
-            MPLS_IN_IP => (MPLS, outer.payload),
-            GRE => gre(outer.payload)?,
-            _ => udp(outer.payload)?,
-        };
-        let (data, version): (&[u8], Version) = link::by_ethertype(ethertype, inner)?;
-        let headers_len = (outer.payload.len() - data.len()) as u32;
-        outer = ip::decode(data, version, outer.payload_len.saturating_sub(headers_len))?;
+        let (data, version, on_wire) = within(&outer)?;
+        outer = ip::decode(data, version, on_wire)?;
         if outer.protocol == ip::TCP {
             return Ok(outer);
         }
     }
     Err(Skip::TooManyHeaders)
+}
+
+/// The packet within this one, which IP it must be, and what it takes of the frame.
+pub(super) fn within<'a>(outer: &ip::Ip<'a>) -> Result<(&'a [u8], Version, u32), Skip> {
+    let (ethertype, inner) = match outer.protocol {
+        IPV4_IN_IP => (IPV4, outer.payload),
+        IPV6_IN_IP => (IPV6, outer.payload),
+        MPLS_IN_IP => (MPLS, outer.payload),
+        GRE => gre(outer.payload)?,
+        _ => udp(outer.payload)?,
+    };
+    let (data, version): (&[u8], Version) = link::by_ethertype(ethertype, inner)?;
+    let headers_len = (outer.payload.len() - data.len()) as u32;
+    Ok((data, version, outer.payload_len.saturating_sub(headers_len)))
 }
 
 /// A tunnel's header behind UDP's.
