@@ -185,6 +185,35 @@ fn a_reset_that_nobody_takes_ends_nothing() {
     assert_eq!(report["totals"], without["totals"]);
 }
 
+/// All that a server's address has shown is its SYN-ACK, whose checksum is right: the first answer, whose is wrong, is none of 4.4 ms. A reset that is right shows nothing: hosts that leave all others to their interface fill its in.
+#[test]
+fn one_right_checksum_shows_that_they_are_filled_in_but_no_reset_s() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("answer.pcap");
+    let mut packets = talk(Sum::Right)[..4].to_vec();
+    packets.extend([
+        (49.4, false, 1, 101, PSH, 1_400, Sum::Damaged),
+        (290.0, true, 1, 1, PSH, 100, Sum::Right),
+        (310.0, false, 1, 101, PSH, 1_400, Sum::Right),
+        (310.0, true, 101, 1_401, ACK, 0, Sum::Right),
+    ]);
+    capture(&path, &packets);
+    let report = json(&path);
+    assert_eq!(skipped(&report, "wrong-checksum"), 1);
+    assert!(bill_ms(&report, "server-think") < 0.5, "{report:#}");
+
+    let path = directory.path().join("reset.pcap");
+    let packets = [
+        (0.0, true, 0, 0, SYN, 0, Sum::Right),
+        (20.0, false, 0, 1, RST, 0, Sum::Right),
+        (500.0, true, 9_000, 0, SYN, 0, Sum::Right),
+        (520.0, false, 7_000, 9_001, SYN | ACK, 0, Sum::Damaged),
+        (520.0, true, 9_001, 7_001, ACK, 0, Sum::Right),
+    ];
+    capture(&path, &packets);
+    assert_eq!(skipped(&json(&path), "wrong-checksum"), 0);
+}
+
 /// On the host that sends, none of its checksums is there yet; nor does one that looks wrong say anything then.
 #[test]
 fn what_an_interface_fills_in_later_is_not_wrong() {

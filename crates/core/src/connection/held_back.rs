@@ -66,7 +66,7 @@ impl Finished {
             return;
         }
         let revision = match hits.of_timer(reply) {
-            OfTimer::OnTick | OfTimer::BehindTick => {
+            OfTimer::OnTick => {
                 let detail = cork::whole_reply(reply.len, reply.timer);
                 // A program may sleep by its kernel's tick as well.
                 Revision::Corked { server, detail, confidence: Confidence::Possible }

@@ -73,10 +73,8 @@ pub(crate) struct LateReply {
 /// Whether a late reply was a timer's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OfTimer {
-    /// It left on the tick of others that were.
+    /// It left on the tick of others that were, or a little later, as what a busy host lets go.
     OnTick,
-    /// It left a little later, as what a busy host lets go.
-    BehindTick,
     /// It left on the tick of another one, or of two.
     MayBe,
     Unknown,
@@ -161,8 +159,9 @@ impl TimerHits {
             return OfTimer::Unknown;
         }
         match self.ticks_of(reply) {
-            (ticks, _) if ticks == self.ticks && self.are_proven() => OfTimer::OnTick,
-            (0, true) if self.are_proven() => OfTimer::BehindTick,
+            (ticks, late) if (ticks == self.ticks || ticks == 0 && late) && self.are_proven() => {
+                OfTimer::OnTick
+            }
             (ticks, _) if ticks == self.ticks && self.are_suspect() => OfTimer::MayBe,
             _ => OfTimer::Unknown,
         }
@@ -299,7 +298,7 @@ mod tests {
         assert!(!behind(&(0..40).map(scheduled).collect::<Vec<_>>()).are_proven());
     }
 
-    /// What had come before the proof is judged by it: on the tick, a little behind it, or neither.
+    /// What had come before the proof is judged by it: on the tick or a little behind it, or not.
     #[test]
     fn a_proof_says_of_each_before_whether_it_was_a_timer_s() {
         let replies =
@@ -308,7 +307,7 @@ mod tests {
         assert!(hits.are_proven());
         let of = |(at, waited)| hits.of_timer(reply((at, waited, 0)));
         let said: Vec<_> = replies[..3].iter().copied().map(of).collect();
-        assert_eq!(said, [OfTimer::OnTick, OfTimer::BehindTick, OfTimer::OnTick]);
+        assert_eq!(said, [OfTimer::OnTick; 3]);
         assert_eq!(of((602_000, 206_100)), OfTimer::Unknown);
         assert_eq!(after(&replies[2..4]).of_timer(reply((604_000, 206_100, 0))), OfTimer::MayBe);
     }

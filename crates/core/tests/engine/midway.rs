@@ -186,3 +186,22 @@ fn a_slow_reader_of_a_window_that_never_was_larger_is_no_slow_link() {
         }
     });
 }
+
+/// 64 bytes of each frame: the scale lies behind them, and shows when the window of 64,000 bytes shrinks by what two segments take. The
+/// SYN-ACK's window counts bytes whatever that is, and holds the ten segments that had left with it.
+#[test]
+fn a_syn_s_window_shrinks_with_no_scale_that_is_learned_later() {
+    let acks = each(1..5, |n| format!("f+{} S ack win={} #a{n}", 2 * n - 1, 64_000 - 2_896 * n));
+    let more = each(1..5, |n| format!("a{n}+0 C 1448x4 more"));
+    let text = format!(
+        "handshake\n +5 C 1448x10 more every=1 #f\n {acks}\n f+9 S ack win=49520\n {more}\n +0 C 100 #end\n end+0 S ack win=64000\n +5 S 200\n +0 C ack"
+    );
+    let mut segments = log(text).rtt(ms(40)).window(End::Server, 64_000).capture(End::Server);
+    for segment in segments.iter_mut().filter(|segment| segment.flags.syn()) {
+        (segment.options.window_scale, segment.options.cut) = (None, true);
+    }
+    let seen = Seen::of(segments, "the server, 64 bytes of each frame");
+    for cause in [Cause::ReceiveWindow, Cause::ReceiverThink] {
+        assert_eq!(seen.spent(cause, Server), ms(0), "{seen}");
+    }
+}
