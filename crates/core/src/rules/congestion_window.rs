@@ -33,7 +33,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     let Some(ack) = newest.filter(|ack| wait.follows(ack) || follows_late(wait, ack)) else {
         return is_queued(wait).then(|| pacing::spaced(wait));
     };
-    if pacing::paced(wait, &ack) {
+    if pacing::paced(wait) {
         return Some(pacing::spaced(wait));
     }
     let (cause, form, confidence) = match wait.last.queue {

@@ -16,7 +16,6 @@ use super::wait::Wait;
 use super::{link_share, receive_window, slow_start};
 use crate::bill::charge::Charge;
 use crate::flow::segment_class::SendQueue;
-use crate::flow::view::ClockingAck;
 use crate::words::cause::Cause;
 use crate::words::form::Form;
 use crate::words::report::{Confidence, Detail};
@@ -26,14 +25,10 @@ const SPREAD: i64 = 4;
 /// A pace of one part in so many of the bottleneck's rate is near it (three quarters, bbr_pacing_gain, and an estimate below the rate).
 const NEAR_RATE: i64 = 3;
 
-/// Whether the sender keeps a beat of its own, to which acknowledgements come by chance: no queue that would give them one
-/// stands in front of the bottleneck.
-pub(super) fn paced(wait: &Wait<'_>, ack: &ClockingAck) -> bool {
-    let flow = wait.flow;
-    let waited = if wait.near_sender() { wait.ack_delay(ack) } else { flow.queued_on_way };
-    wait.last.queue != SendQueue::Emptied
-        && flow.cadence.is_kept(wait.rtt())
-        && waited.is_some_and(|waited| waited < wait.gap)
+/// Whether the sender keeps a beat of its own, to which acknowledgements come by chance. What a queue in front of the bottleneck gives
+/// a beat is the link's, whoever asks (`link_share`).
+pub(super) fn paced(wait: &Wait<'_>) -> bool {
+    wait.last.queue != SendQueue::Emptied && wait.flow.cadence.is_kept(wait.rtt())
 }
 
 /// More was queued, no acknowledgement of new data released it: recovery from a loss goes on duplicate and selective
