@@ -4,7 +4,7 @@ use tcpwhy_core::cause::{Cause, Side};
 use tcpwhy_core::report::Confidence::{Certain, Likely, Possible};
 use tcpwhy_core::report::Kind;
 
-use crate::packet_log::{End, each, log, ms};
+use crate::packet_log::{End, each, log, ms, settled};
 use crate::seen::Seen;
 
 /// A program that was called home gives orders to the one that called (frames 20 to 286 of a shell that serves whoever it connects to): it begins
@@ -104,6 +104,25 @@ fn an_answer_that_comes_with_its_copy_had_stood_on_the_path() {
         assert_eq!(surest, Some(if stood { Possible } else { Likely }), "{seen}");
         let queued = seen.spent(Cause::Queueing, Side::Path);
         assert_eq!(queued >= ms(198), stood, "{seen}");
+    }
+}
+
+/// What says nothing of when an answer left, 200 ms behind its request: a copy of the answer before it that comes with it, one that a timer of
+/// a data centre lets go after 0.9 ms (rto_min, ip-route(8)), a probe (RFC 8985, 7.3), and one of the request, whose bytes have the numbers of the answer's.
+#[test]
+fn an_answer_stood_by_no_other_copy_than_its_own() {
+    let settled = settled(6);
+    for (rtt, first_seq, copy) in [
+        (20.0, 5_000, "reply+0.3 S 1000..1200"),
+        (0.2, 5_000, "reply+0.9 S 1200..1400"),
+        (20.0, 5_000, "reply+60 S 1200..1400"),
+        (20.0, 450, "ask+200.5 C 600..700"),
+    ] {
+        let text = format!("{settled} +5 C 100 #ask\n ask+200 S 200 #reply\n {copy}\n reply+2 C ack");
+        log(text).rtt(ms(rtt)).first_seq(End::Server, first_seq).both_ends(|seen| {
+            assert_eq!(seen.spent(Cause::Queueing, Side::Path), ms(0), "{copy}: {seen}");
+            assert!(seen.spent(Cause::ServerThink, Side::Server) >= ms(199), "{copy}: {seen}");
+        });
     }
 }
 

@@ -200,3 +200,14 @@ fn a_segment_that_a_window_let_go_is_no_probe() {
         seen.exchange(1).never(Cause::Loss);
     });
 }
+
+/// Two segments are lost, and go out again when the timer has run out, the second one 7 ms behind the first. What acknowledges the first
+/// copy comes a round trip of 40 ms behind that, and 33 ms behind the second one, which it says nothing about.
+#[test]
+fn an_acknowledgement_is_held_against_the_copy_that_it_is_for() {
+    let text = settled(6)
+        + "+5 C 1448 more lost #one\n +0 C 300 lost\n one+260 C 600..2048 more #again\n again+0 S ack\n again+7 C 2048..2348 #rest\n rest+0 S ack\n rest+5 S 200\n +0 C ack";
+    let seen = log(text).rtt(ms(40)).without_timestamps().seen_at(End::Client);
+    assert!(seen.spent(Cause::Rto, Path) >= ms(250), "{seen}");
+    assert_eq!(seen.spent(Cause::Queueing, Path), ms(0), "{seen}");
+}

@@ -86,3 +86,42 @@ impl Flow {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tcpwhy_wire::{Duration, Endpoint, Flags, Instant, TcpOptions};
+
+    use super::*;
+    use crate::words::cause::Side;
+
+    fn ack(flags: u8, ack: u32, window: u16) -> Segment {
+        Segment {
+            packet: 1,
+            at: Instant::from_nanos(0),
+            src: Endpoint::v4([10, 0, 0, 2], 80),
+            dst: Endpoint::v4([10, 0, 0, 1], 40_000),
+            seq: Seq(9),
+            ack: Seq(ack),
+            window,
+            flags: Flags(flags | Flags::ACK),
+            payload_len: 0,
+            options: TcpOptions::default(),
+            ip_id: None,
+            ttl: 64,
+            damaged: false,
+        }
+    }
+
+    /// A scale of 7 shows while a SYN-ACK, whose window of 64,000 bytes has none (RFC 7323, 2.2), is still on its way.
+    #[test]
+    fn a_syn_s_window_in_transit_shrinks_with_no_scale() {
+        let mut flow = Flow::new(Side::Client);
+        flow.snd_nxt = Some(Seq(1));
+        flow.on_ack(&ack(Flags::SYN, 1, 64_000), 64_000, 1448, Duration::ZERO);
+        for (bytes, field) in [(1, 500), (2_897, 477)] {
+            flow.learn_scale(&ack(0, bytes, field), 1448);
+        }
+        assert_eq!(flow.scale_bounds.scale(), 7);
+        assert_eq!(flow.right_edge_seen(), Some(Seq(64_001)));
+    }
+}
