@@ -409,14 +409,7 @@ impl Connection {
     }
 
     fn on_syn(&mut self, segment: &Segment, from: usize) {
-        let flow = &mut self.flows[from];
-        // RFC 9293, 3.7.1: the default without the option.
-        flow.mss_announced = segment.options.mss.or((!segment.options.cut).then_some(536));
-        flow.window_scale = segment.options.window_scale;
-        flow.options_cut = segment.options.cut;
-        flow.timestamps = segment.options.timestamps.is_some();
-        flow.first = Some(segment.seq + 1);
-        flow.on_control(segment);
+        self.flows[from].on_syn(segment);
         match (&mut self.setup, segment.flags.ack()) {
             (None, false) if from == CLIENT => self.setup = Some(Setup::new(segment)),
             (Some(setup), false) if from == CLIENT => setup.on_syn(segment),

@@ -107,6 +107,10 @@ impl Holes {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
     use super::*;
 
     fn holes(of: &[(u32, u32)]) -> Holes {
@@ -119,6 +123,58 @@ mod tests {
 
     fn left(holes: &Holes) -> Vec<(u32, u32)> {
         holes.0.iter().map(|hole| (hole.start.0, hole.end.0)).collect()
+    }
+
+    /// What happens to the holes of a direction; numbers are bytes from where they begin.
+    #[derive(Clone, Copy, Debug)]
+    enum Step {
+        /// So many bytes are missing, and so many come behind them.
+        Missing(u32, u32),
+        Came(u32, u32),
+        Acked(u32),
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let step = prop_oneof![
+            (0..12_u32, 1..12_u32).prop_map(|(missing, behind)| Step::Missing(missing, behind)),
+            (0..400_u32, 1..40_u32).prop_map(|(start, len)| Step::Came(start, len)),
+            (0..400_u32).prop_map(Step::Acked),
+        ];
+        proptest::collection::vec(step, 0..80)
+    }
+
+    proptest! {
+        /// Beside a set of single bytes, across the end of the sequence space.
+        #[test]
+        fn holes_are_the_bytes_that_are_missing(steps in steps(), begins in (u32::MAX - 300)..) {
+            let seq = |at: u32| Seq(begins) + at;
+            let (mut holes, mut missing, mut next) = (Holes::default(), BTreeSet::new(), 0);
+            for step in steps {
+                match step {
+                    Step::Missing(len, behind) => {
+                        if len > 0 {
+                            holes.push(seq(next), seq(next + len), Instant::MIN, None);
+                            missing.extend(next..next + len);
+                        }
+                        next += len + behind;
+                    }
+                    Step::Came(start, len) => {
+                        let came = (start..start + len).filter(|at| missing.remove(at)).count();
+                        prop_assert_eq!(holes.fill(seq(start), seq(start + len)) as usize, came);
+                    }
+                    // What is acknowledged in part is still looked for.
+                    Step::Acked(ack) if !missing.contains(&ack) => {
+                        let before = missing.len();
+                        missing = missing.split_off(&ack);
+                        prop_assert_eq!(holes.on_ack(seq(ack)), missing.len() < before);
+                    }
+                    Step::Acked(_) => {}
+                }
+                prop_assert_eq!(holes.first(), missing.first().map(|&at| seq(at)));
+                let left: u32 = holes.0.iter().map(|hole| (hole.end - hole.start) as u32).sum();
+                prop_assert_eq!(left as usize, missing.len());
+            }
+        }
     }
 
     #[test]

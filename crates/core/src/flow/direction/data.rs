@@ -157,6 +157,17 @@ impl Flow {
             if segment.flags.psh() { 0 } else { self.pushed_run.saturating_add(segment.payload_len) };
     }
 
+    /// What its end announces, and where its bytes begin.
+    pub(crate) fn on_syn(&mut self, syn: &Segment) {
+        // RFC 9293, 3.7.1: the default without the option.
+        self.mss_announced = syn.options.mss.or((!syn.options.cut).then_some(536));
+        self.window_scale = syn.options.window_scale;
+        self.options_cut = syn.options.cut;
+        self.timestamps = syn.options.timestamps.is_some();
+        self.first = Some(syn.seq + 1);
+        self.on_control(syn);
+    }
+
     /// A SYN or FIN takes one number of the sequence space and is acknowledged like data.
     pub(crate) fn on_control(&mut self, segment: &Segment) {
         let end = segment.seq_end();
