@@ -2,9 +2,13 @@
 """How fast are generated captures analysed, side by side with whatever else is installed? Prints Markdown.
 
 tools/bench.py [--packets SHAPE=N ...] [--runs N] [--captures DIR] [--base BINARY]
+tools/bench.py --growth [MOST] [--runs N]
 
 All programs read the same files, warm, in turns, so that what else the machine does falls on all of them alike. Those
 that take seconds for a million packets get a shorter capture of the same shape; everything is quoted per packet.
+
+--growth measures how the processor's time grows, with up to MOST packets (10 million) and from a thousand connections to a million, and what the
+shapes cost that fill one bounded structure each. The generator writes into tcpwhy's standard input; the time is that of tcpwhy alone, on one thread.
 """
 
 import argparse
@@ -20,6 +24,23 @@ TARGET = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "target"
 PACKETS = {"rpc": 4_000_000, "rpc-200k": 4_000_000, "bulk": 3_000_000, "bulk-full": 1_000_000, "churn": 3_000_000}
 # The same shape with more connections open at once.
 CONNECTIONS = {"rpc-200k": 200_000}
+GROWTH = ["rpc", "bulk", "churn"]
+# What ARCHITECTURE.md says is bounded, and the shape of tcpwhy-gen that fills it.
+BOUNDED = {
+    "flights": "segments that nobody acknowledges",
+    "resent": "... any of which is sent again",
+    "transit": "acknowledgements in transit",
+    "gaps": "holes in the sequence space",
+    "backwards": "holes that are filled from their ends",
+    "sack": "blocks of SACK",
+    "pipeline": "questions under way",
+    "exchanges": "exchanges of one connection",
+    "syn-flood": "the table of connections",
+    "open": "open connections with all that one may keep",
+    "servers": "the table of servers",
+    "ports": "connections between two hosts",
+    "finished": "finished connections",
+}
 SHORTENED = {"tcptrace": 500_000, "tshark": 200_000}
 
 # Name, program, arguments; FILE stands for the capture.
@@ -40,7 +61,11 @@ def main():
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--base", metavar="BINARY", help="an earlier tcpwhy, run beside this one")
     parser.add_argument("--captures", default=os.path.join(TARGET, "bench"), metavar="DIR")
+    parser.add_argument("--growth", nargs="?", type=int, const=10_000_000, metavar="MOST")
     options = parser.parse_args()
+    if options.growth:
+        growth(options.growth, options.runs)
+        return
     packets = dict(PACKETS)
     for asked in options.packets:
         shape, _, count = asked.partition("=")
@@ -54,6 +79,35 @@ def main():
     for shape, count in packets.items():
         if count:
             measure(shape, count, options)
+
+
+def growth(most, runs):
+    """How the time of a packet grows with the packets of a capture and with its connections, and what the worst packets cost."""
+    print_machine()
+    sizes = [size for size in (1_000_000, 2_000_000, 5_000_000, 10_000_000, 20_000_000, 50_000_000, 100_000_000) if size <= most]
+    print("\n| packets | " + " | ".join(GROWTH) + " |\n|---:|" + "---:|" * len(GROWTH))
+    for size in sizes:
+        row = [piped(shape, size, [], [], runs)[0] for shape in GROWTH]
+        print(f"| {size:,} | " + " | ".join(f"{ns:,.0f}" for ns in row) + " |", flush=True)
+    print("\n| connections at once (rpc) | packets | ns/packet | peak MB |\n|---:|---:|---:|---:|")
+    for open_at_once in (1_000, 10_000, 100_000, 1_000_000):
+        size = min(max(2_000_000, 8 * open_at_once), most)
+        ns, peak = piped("rpc", size, ["--connections", str(open_at_once)], ["--memory", "8GB"], runs)
+        print(f"| {open_at_once:,} | {size:,} | {ns:,.0f} | {peak / 1024:,.0f} |", flush=True)
+    print("\n| what is filled | ns/packet | peak MB |\n|---|---:|---:|")
+    for shape, fills in BOUNDED.items():
+        ns, peak = piped(shape, 1_000_000, [], [], runs)
+        print(f"| {fills} (`{shape}`) | {ns:,.0f} | {peak / 1024:,.0f} |", flush=True)
+
+
+def piped(shape, packets, generating, reading, runs):
+    """The processor's time for a packet in ns, and the most memory in KiB; medians."""
+    results = []
+    for _ in range(runs):
+        with subprocess.Popen([find("tcpwhy-gen"), shape, "--packets", str(packets), *generating], stdout=subprocess.PIPE) as generator:
+            _, cpu, peak = run_once([find("tcpwhy"), "read", "--threads", "1", *reading, "-"], generator.stdout)
+        results.append((cpu * 1e9 / packets, peak))
+    return [statistics.median(column) for column in zip(*results)]
 
 
 def measure(shape, count, options):
@@ -95,10 +149,10 @@ def capture(shape, packets, directory):
     return file
 
 
-def run_once(command):
+def run_once(command, stdin=None):
     """Wall and processor time in seconds, and the most memory in KiB, of one run."""
     begin = time.perf_counter()
-    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    child = subprocess.Popen(command, stdin=stdin, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     peak = 0
     while True:
         # The kernel's own account of a child counts what its parent held when it forked.
