@@ -2,6 +2,9 @@
 //!
 //! Those of the exchanges that show a finding best, in the order of cost, then the most expensive ones, as far as there is room.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use tcpwhy_core::LADDERS_MAX;
 use tcpwhy_core::report::{Connection, Report};
 use tcpwhy_wire::Endpoint;
@@ -38,21 +41,21 @@ impl Choice {
 
 /// The connections to draw, those that matter most first.
 pub fn chosen(report: &Report) -> Vec<Choice> {
-    let mut by_cost: Vec<&Connection> = report.connections.iter().collect();
-    by_cost.sort_by_cached_key(|connection| (std::cmp::Reverse(cost(&connection.bill)), connection.id));
-    let of_findings = report.findings.iter().filter_map(|finding| {
-        report
-            .connections
-            .binary_search_by_key(&finding.worst.0, |connection| connection.id)
-            .ok()
-            .map(|at| &report.connections[at])
-    });
+    // Of many only the first few are looked at, so that the others need no order.
+    let by_cost = report.connections.iter().enumerate();
+    let mut by_cost: BinaryHeap<_> =
+        by_cost.map(|(at, connection)| (cost(&connection.bill), Reverse(at))).collect();
+    let by_cost = std::iter::from_fn(|| by_cost.pop()).map(|(_, Reverse(at))| &report.connections[at]);
+    let of_findings = report.findings.iter().filter_map(|finding| report.connection(finding.worst.0));
     let mut out: Vec<Choice> = Vec::new();
     let mut packets = 0;
     for connection in of_findings.chain(by_cost) {
+        if out.len() == LADDERS_MAX {
+            break;
+        }
         let is_new = out.iter().all(|choice| choice.id != connection.id);
         let has_room = out.is_empty() || packets + connection.packets <= PACKETS_MAX;
-        if is_new && has_room && out.len() < LADDERS_MAX {
+        if is_new && has_room {
             packets += connection.packets;
             out.push(Choice::of(connection));
         }

@@ -138,8 +138,7 @@ pub fn origin(report: &Report, files: &[CaptureInfo]) -> Instant {
 
 /// The number that a connection of a later pass has in the report, where it begins with the same packet and came out the same.
 pub fn known_as(report: &Report, again: &Connection) -> Option<u64> {
-    let first = again.packet_range[0];
-    let of = report.connections.iter().find(|listed| listed.packet_range[0] == first)?;
+    let of = report.connection_from(again.packet_range[0])?;
     let is_same =
         of.client == again.client && of.bill == again.bill && is_same(&of.exchanges, &again.exchanges);
     is_same.then_some(of.id)

@@ -56,8 +56,8 @@ impl Exchanges {
             }
         }
         for (id, again) in drawn {
-            let listed = report.connections.iter().find(|connection| connection.id == *id);
-            let known: BTreeSet<u64> = listed
+            let known: BTreeSet<u64> = report
+                .connection(*id)
                 .into_iter()
                 .flat_map(|connection| &connection.exchanges)
                 .map(|exchange| exchange.n)

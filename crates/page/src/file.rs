@@ -18,6 +18,8 @@ use crate::data::Page;
 pub const BUILT: &str = include_str!("../built/page.html");
 /// Where the data goes.
 const PLACE: &str = "@DATA@";
+/// The second level takes a quarter of the time of the fifth, for a file that is a tenth larger.
+const LEVEL: Compression = Compression::new(2);
 /// What the page may load: nothing, and where it is served, from there.
 const LOADS: [&str; 2] = ["default-src 'none';", "default-src 'none'; connect-src 'self';"];
 
@@ -63,7 +65,7 @@ fn around(data: &impl Serialize, is_served: bool, to: impl Write) -> io::Result<
 ///
 /// Those of `to`.
 pub fn write_data(data: &impl Serialize, to: impl Write) -> io::Result<()> {
-    let mut gzip = GzEncoder::new(to, Compression::new(5));
+    let mut gzip = GzEncoder::new(to, LEVEL);
     serde_json::to_writer(io::BufWriter::with_capacity(1 << 16, &mut gzip), data)?;
     gzip.finish()?.flush()
 }

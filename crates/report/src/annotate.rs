@@ -18,7 +18,7 @@ pub fn comments(report: &Report, drawn: &Report) -> BTreeMap<u64, String> {
     let mut notes = Notes::default();
     for again in &drawn.connections {
         let first = again.packet_range[0];
-        if let Some(of) = report.connections.iter().find(|listed| listed.packet_range[0] == first) {
+        if let Some(of) = report.connection_from(first) {
             again.ladder.iter().for_each(|rung| notes.waited(rung, of));
         }
     }

@@ -382,10 +382,9 @@ pub fn kind(report: &Report, finding: &Finding) -> Kind {
     if matches!(finding.cause, Cause::Handshake | Cause::SynRetransmit) {
         return Kind::Setup;
     }
-    let listed =
-        report.connections.iter().find(|connection| connection.id == finding.worst.0).and_then(
-            |connection| connection.exchanges.iter().find(|exchange| exchange.n == finding.worst.1),
-        );
+    let listed = report
+        .connection(finding.worst.0)
+        .and_then(|connection| connection.exchanges.iter().find(|exchange| exchange.n == finding.worst.1));
     match listed {
         Some(exchange) => exchange.kind,
         None if report.exchanges > 0 => Kind::Exchange,

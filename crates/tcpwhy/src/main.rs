@@ -39,6 +39,7 @@ mod sockets;
 mod targets;
 mod which;
 
+use std::mem::ManuallyDrop;
 use std::process::ExitCode;
 
 use clap::Parser as _;
@@ -128,8 +129,8 @@ fn read(args: &ReadArgs) -> anyhow::Result<u8> {
     let targets = Targets::open(args)?;
     let mut opened =
         Opened::open(&args.input, args.more_passes(), args.is_paged(), &targets.kept(), targets.serving())?;
-    // Segments in, bills out.
-    let mut analysed = opened.analyse(args.analysis())?;
+    // Segments in, bills out. Behind the answer the program ends: what lists have of a million pieces is not given back one by one.
+    let mut analysed = ManuallyDrop::new(opened.analyse(args.analysis())?);
     let output = opened.output(&analysed);
     if let Some(why) = output.nothing(&analysed.report) {
         return nothing(args, &output, &analysed.report, &why);
@@ -139,7 +140,7 @@ fn read(args: &ReadArgs) -> anyhow::Result<u8> {
     let mut output = opened.output(&analysed);
     let gates = targets.judge(&analysed.report)?;
     // The packets of what turned out to be expensive, for files and pages: further passes.
-    let drawn = targets.draw(&mut opened, &analysed.report)?;
+    let drawn = ManuallyDrop::new(targets.draw(&mut opened, &analysed.report)?);
     targets.write(&mut opened, &output, (&analysed.report, &drawn))?;
     let to_serve = targets.inputs_to_serve(&mut opened);
     // What is written for others has nothing of what was asked.

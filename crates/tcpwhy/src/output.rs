@@ -223,7 +223,7 @@ pub(crate) fn anonymous(i: usize) -> String {
 
 /// Whether the report has what was asked for; complains where it has not.
 pub(crate) fn lists(report: &Report, connection: u64, exchange: Option<u64>) -> bool {
-    let Some(listed) = report.connections.iter().find(|listed| listed.id == connection) else {
+    let Some(listed) = report.connection(connection) else {
         let there = report.omitted.connections;
         complain(&format!("no connection {connection}: the capture has {there}, counted from 1"));
         return false;

@@ -211,8 +211,8 @@ mod tests {
             kept.begin_usual(UsualBill { back: Duration::ZERO, last: 0, ..usual });
             kept.charge_back(&usual.charges()[2]);
             assert_eq!(kept.total(), charged.total());
-            let lines = kept.usual().map(|usual| usual.lines().bill().lines_in(Vec::new()));
-            assert_eq!(lines, Some(charged.bill().lines_in(Vec::new())));
+            let lines = kept.usual().map(|usual| usual.lines().bill().lines());
+            assert_eq!(lines, Some(charged.bill().lines()));
             assert_eq!(kept, charged);
         }
     }

@@ -9,7 +9,7 @@ use crate::words::report::{Confidence, Detail, Line};
 /// No line has this place: there are fewer causes and sides.
 pub(super) const NO_DETAIL: u8 = u8::MAX;
 /// Waits whose packets are kept as evidence for one line.
-const EVIDENCE_WAITS: usize = 2;
+pub(super) const EVIDENCE_WAITS: usize = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct AccountLine {
@@ -93,19 +93,10 @@ impl<'a> Bill<'a> {
         self.total
     }
 
-    /// Largest line first, ties in the order of [`Cause::ALL`], in the room of lines that nobody needs any more.
-    pub(crate) fn lines_in(self, mut lines: Vec<Line>) -> Vec<Line> {
-        lines.reserve_exact(self.lines.len().saturating_sub(lines.len()));
-        let mut count = 0;
-        for view in self.summary() {
-            match lines.get_mut(count) {
-                Some(line) => *line = view.line_in(std::mem::take(&mut line.evidence)),
-                None => lines.push(view.line_in(Vec::new())),
-            }
-            count += 1;
-        }
-        lines.truncate(count);
-        lines.sort_by(|a, b| b.ns.cmp(&a.ns).then(a.cause.cmp(&b.cause)).then(a.side.cmp(&b.side)));
+    /// Largest line first, ties in the order of [`Cause::ALL`].
+    pub(crate) fn lines(self) -> Vec<Line> {
+        let mut lines: Vec<Line> = self.summary().map(LineView::line).collect();
+        sort(&mut lines);
         lines
     }
 
@@ -143,15 +134,9 @@ impl LineView<'_> {
         self.0.detailed.then(|| self.1.get(usize::from(self.0.detail)).copied()).flatten()
     }
 
-    /// Adds the packet with which a wait begins, the one that released the one that ends it, and that one; the longest wait first.
+    /// Adds the packets that show it.
     pub(crate) fn cite_in(self, cited: &mut Vec<u64>) {
-        for [begins, ends, released] in self.0.evidence {
-            for packet in [begins, released, ends] {
-                if packet != 0 && !cited.contains(&packet) {
-                    cited.push(packet);
-                }
-            }
-        }
+        cite(&self.0.evidence, cited);
     }
 
     /// The confidence that nine tenths of the time reach.
@@ -167,8 +152,8 @@ impl LineView<'_> {
         }
     }
 
-    fn line_in(self, mut evidence: Vec<u64>) -> Line {
-        evidence.clear();
+    fn line(self) -> Line {
+        let mut evidence = Vec::new();
         self.cite_in(&mut evidence);
         Line {
             cause: self.cause(),
@@ -179,6 +164,22 @@ impl LineView<'_> {
             detail: self.detail(),
         }
     }
+}
+
+/// Adds the packet with which a wait begins, the one that released the one that ends it, and that one; the longest wait first.
+pub(super) fn cite(waits: &[[u64; 3]; EVIDENCE_WAITS], cited: &mut Vec<u64>) {
+    for &[begins, ends, released] in waits {
+        for packet in [begins, released, ends] {
+            if packet != 0 && !cited.contains(&packet) {
+                cited.push(packet);
+            }
+        }
+    }
+}
+
+/// Largest first, ties in the order of [`Cause::ALL`].
+pub(super) fn sort(lines: &mut [Line]) {
+    lines.sort_by(|a, b| b.ns.cmp(&a.ns).then(a.cause.cmp(&b.cause)).then(a.side.cmp(&b.side)));
 }
 
 /// Accounts are many, and most stay short.

@@ -4,6 +4,7 @@
 pub(crate) mod account;
 pub(crate) mod asked;
 pub(crate) mod charge;
+pub(crate) mod compact;
 pub(crate) mod covered;
 pub(crate) mod early;
 pub(crate) mod exchange;

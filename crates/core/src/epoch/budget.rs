@@ -7,17 +7,17 @@
 use crate::connection::Connection;
 use crate::epoch::options::Options;
 use crate::flow::path_memory::PathMemory;
-use crate::tally::ledger::LISTED;
-use crate::tally::listed::Listed;
+use crate::tally::ledger::{ConnectionTotals, LISTED};
 use crate::tally::service::Found;
 use crate::tally::tallied::Tallied;
 use crate::words::limits::SERVERS_MAX;
-use crate::words::report::TotalLine;
+use crate::words::report::{self, TotalLine};
 
 /// A connection takes so many bytes; one with more under way counts for several.
 pub(crate) const CONNECTION: usize = size_of::<Connection>();
-/// One that is listed, in a list that is half full, with the lines of its bill.
-const LISTED_CONNECTION: usize = 2 * size_of::<Listed>() + 4 * size_of::<TotalLine>();
+/// One that is listed, in a list that is half full, with the lines of its bill, and its place among those that go on.
+const LISTED_CONNECTION: usize =
+    2 * (size_of::<report::Connection>() + size_of::<(u64, ConnectionTotals)>()) + 4 * size_of::<TotalLine>();
 /// Connections of which some exchanges are listed at most.
 const THINNED_OF: u64 = 200_000;
 /// What is remembered of a finished one: about so many bytes, with its places in the table and among those that linger.

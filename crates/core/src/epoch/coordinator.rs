@@ -315,9 +315,10 @@ impl Coordinator {
         let mut shards = shards.into_iter();
         let mut report = Report::default();
         let Some(mut first) = shards.next() else { return report };
+        let mut listed = vec![std::mem::take(&mut first.listed)];
         for shard in shards {
             first.ledger.merge(shard.ledger);
-            first.listed.extend(shard.listed);
+            listed.push(shard.listed);
             for (kind, (count, packet)) in shard.notes {
                 let (all, first_packet) = first.notes.entry(kind).or_insert((0, packet));
                 *all += count;
@@ -325,8 +326,9 @@ impl Coordinator {
             }
         }
         first.ledger.services.merge(std::mem::replace(&mut self.services, Services::new()));
+        let exchanges = first.ledger.take_exchanges();
         first.ledger.finish(&mut report, std::mem::take(&mut self.given_up));
-        listed::put_into(&mut report, first.listed, self.listing, self.count);
+        listed::put_into(&mut report, listed, exchanges, self.listing, self.count);
         front.put_into(&mut report, first.notes);
         report
     }

@@ -28,7 +28,6 @@ use crate::flow::duplicate_filter::DuplicateFilter;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::packed::Packed;
 use crate::tally::ledger::{Ledger, Listing};
-use crate::tally::listed::Listed;
 use crate::tally::service::Service;
 use crate::words::ids::{PACKET, UNLISTED, UNNUMBERED};
 use crate::words::limits::SERVERS_MAX;
@@ -101,7 +100,7 @@ pub struct Shard {
     /// The same of earlier epochs whose connections have no number yet, and how many they are.
     unnumbered: VecDeque<Vec<(u64, Slot)>>,
     unnumbered_count: usize,
-    pub(crate) listed: Vec<Listed>,
+    pub(crate) listed: Vec<report::Connection>,
     /// How many of them have their number.
     numbered: usize,
     swept_at: Instant,
@@ -293,9 +292,9 @@ impl Shard {
                     }
                     finished.duplicates = Some(DuplicateFilter::of(segment, from));
                     if let Some(listed) = finished.listed.and_then(|i| self.listed.get_mut(i)) {
-                        listed.connection.packets += 1;
-                        listed.connection.packet_range[1] = segment.packet;
-                        listed.connection.span[1] = listed.connection.span[1].max(segment.at);
+                        listed.packets += 1;
+                        listed.packet_range[1] = segment.packet;
+                        listed.span[1] = listed.span[1].max(segment.at);
                     }
                     return None;
                 }
@@ -397,13 +396,13 @@ impl Shard {
             span: [connection.first_at, connection.now],
             billed: totals.closed,
             by_clock: totals.by_clock,
-            bill: totals.bill(),
+            bill: totals.into_bill(),
             exchanges: Vec::new(),
             ladder_omitted: connection.ladder.as_ref().map_or(0, |ladder| ladder.omitted),
             ladder: connection.ladder.take().map_or_else(Vec::new, |ladder| ladder.rungs),
             opening,
         };
-        self.listed.push(Listed { connection, totals });
+        self.listed.push(connection);
         Some(self.listed.len() - 1)
     }
 
@@ -474,21 +473,15 @@ impl Shard {
         };
         self.ledger.number(orders.count, number);
         for listed in &mut self.listed[self.numbered..] {
-            let was_unnumbered = listed.connection.id & UNNUMBERED != 0;
-            listed.connection.id = number(listed.connection.id);
-            if listed.connection.id & UNNUMBERED != 0 {
-                continue;
-            }
-            if !self.ledger.lists(listed.connection.id) {
-                listed.forget();
-            } else if was_unnumbered {
-                self.ledger.keep(&mut listed.totals);
+            listed.id = number(listed.id);
+            if listed.id & UNNUMBERED == 0 && !self.ledger.lists(listed.id) {
+                // It turned out to be beyond the limit.
+                listed.id = 0;
             }
         }
-        let has_number = |listed: &Listed| listed.connection.id & UNNUMBERED == 0;
-        self.numbered += self.listed[self.numbered..].iter().take_while(|listed| has_number(listed)).count();
-        let finished = self.listed.iter_mut().filter(|listed| listed.connection.id & UNNUMBERED == 0);
-        self.ledger.thin(orders.level, finished.map(|listed| &mut listed.totals));
+        let has_number = |listed: &&report::Connection| listed.id & UNNUMBERED == 0;
+        self.numbered += self.listed[self.numbered..].iter().take_while(has_number).count();
+        self.ledger.thin(orders.level);
         self.ledger.begin_epoch(orders.listed_enough, orders.lists_bytes);
         self.ledger.packet = orders.packet;
         self.asked = orders.asked;

@@ -1,6 +1,6 @@
 //! What do all the bills say together? Sums over the capture, findings by service, and the lists that were asked for.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use tcpwhy_wire::{Duration, Endpoint};
 
@@ -8,6 +8,7 @@ use crate::bill::account::Account;
 use crate::bill::line::{Bill, LineView};
 
 use crate::tally::closed::Closed;
+use crate::tally::listed_exchange::ListedExchange;
 use crate::tally::numbers::ByNumber;
 use crate::tally::service::Services;
 use crate::tally::thinning::{self, Kept};
@@ -91,9 +92,7 @@ impl Totals {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ConnectionTotals {
     lines: Vec<TotalLine>,
-    /// Those that were kept, with the packet that closed each.
-    pub exchanges: Vec<(u64, Exchange)>,
-    /// All that were closed.
+    /// Exchanges that were closed.
     pub closed: u64,
     /// Their time, each moment once.
     pub by_clock: Duration,
@@ -110,44 +109,11 @@ impl ConnectionTotals {
         }
     }
 
-    /// Keeps what this level keeps; the room of the others' bills is used again.
-    pub(crate) fn thin(&mut self, level: u32, spare: &mut Spare) {
-        if level > 0 {
-            let left = self.exchanges.extract_if(.., |(_, exchange)| exchange.level() < level);
-            spare.0.extend(left.map(|(_, exchange)| exchange.bill));
-        }
-    }
-
     /// The connection's bill, largest line first.
-    pub(crate) fn bill(&self) -> Vec<TotalLine> {
-        let mut lines = self.lines.clone();
+    pub(crate) fn into_bill(self) -> Vec<TotalLine> {
+        let mut lines = self.lines;
         lines.sort_by(|a, b| b.ns.cmp(&a.ns).then(a.cause.cmp(&b.cause)).then(a.side.cmp(&b.side)));
         lines
-    }
-}
-
-/// Bills of exchanges that are listed no longer, for those of the next ones: what one thread takes and another one gives back makes them
-/// wait for each other.
-#[derive(Debug, Default)]
-pub(crate) struct Spare(Vec<Vec<Line>>);
-
-impl Clone for Spare {
-    fn clone(&self) -> Self {
-        Self::default()
-    }
-}
-
-/// What is spare says nothing.
-impl PartialEq for Spare {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl Exchange {
-    /// The last level of thinning that keeps it.
-    pub(crate) fn level(&self) -> u32 {
-        thinning::level(self.packets, self.elapsed)
     }
 }
 
@@ -162,6 +128,10 @@ pub(crate) struct Ledger {
     by_clock: Duration,
     kinds: [u64; Kind::COUNT],
     pub services: Services,
+    /// Exchanges that are listed, in the order in which they were closed, and those that will be if their connections get a number
+    /// that is.
+    exchanges: Vec<ListedExchange>,
+    unnumbered_exchanges: Vec<ListedExchange>,
     /// Exchanges kept of connections that have a number.
     listed: u64,
     /// What the lists of the one connection take that was asked for, and what they may.
@@ -173,12 +143,11 @@ pub(crate) struct Ledger {
     level: u32,
     thinned: u32,
     kept: Kept,
-    spare: Spare,
     /// For a bill that is drawn up at once; nothing in between.
     pub scratch: Account,
     connections: ByNumber<ConnectionTotals>,
     /// Of those that have no number yet, by their first packets.
-    unnumbered: BTreeMap<u64, ConnectionTotals>,
+    unnumbered: ByNumber<ConnectionTotals>,
     /// Numbers of the connections that were asked for by their first packets.
     chosen: Vec<u64>,
     /// Connections that have their number, over all shards.
@@ -200,15 +169,16 @@ impl Ledger {
             by_clock: Duration::ZERO,
             kinds: [0; Kind::COUNT],
             services: Services::new(),
+            exchanges: Vec::new(),
+            unnumbered_exchanges: Vec::new(),
             listed: 0,
             listed_enough: false,
             level: 0,
             thinned: 0,
             kept: Kept::default(),
             scratch: Account::default(),
-            spare: Spare::default(),
             connections: ByNumber::default(),
-            unnumbered: BTreeMap::new(),
+            unnumbered: ByNumber::default(),
             chosen: Vec::new(),
             numbered: 0,
             packet: 0,
@@ -256,30 +226,14 @@ impl Ledger {
         }
     }
 
-    /// Exchanges of a connection that was over before it got its number, and is listed.
-    pub(crate) fn keep(&mut self, totals: &mut ConnectionTotals) {
-        totals.thin(self.level, &mut self.spare);
-        self.listed += totals.exchanges.len() as u64;
-        self.count_levels(totals);
-    }
-
-    fn count_levels(&mut self, totals: &ConnectionTotals) {
-        if matches!(self.listing, Listing::Thinned(_)) {
-            totals.exchanges.iter().for_each(|(_, exchange)| self.kept.add(exchange.level()));
-        }
-    }
-
     /// From now on, and of what is listed so far, only what this level keeps.
-    pub(crate) fn thin<'a>(
-        &'a mut self,
-        level: u32,
-        finished: impl Iterator<Item = &'a mut ConnectionTotals>,
-    ) {
+    pub(crate) fn thin(&mut self, level: u32) {
         self.level = level.max(self.level);
         if self.level > self.thinned {
             self.thinned = self.level;
-            let kept = self.connections.values_mut().chain(self.unnumbered.values_mut());
-            kept.chain(finished).for_each(|totals| totals.thin(self.thinned, &mut self.spare));
+            for exchanges in [&mut self.exchanges, &mut self.unnumbered_exchanges] {
+                exchanges.retain(|listed| listed.is_kept_by(self.level));
+            }
         }
     }
 
@@ -291,20 +245,38 @@ impl Ledger {
     /// Connections get their numbers, by which `count` have one.
     pub(crate) fn number(&mut self, count: u64, number: impl Fn(u64) -> u64) {
         self.services.number(&number);
-        for (connection, mut totals) in std::mem::take(&mut self.unnumbered) {
+        for (connection, totals) in std::mem::take(&mut self.unnumbered) {
             let connection = number(connection);
             if self.lists(connection) {
-                let numbered = connection & UNNUMBERED == 0;
-                if numbered {
-                    totals.thin(self.level, &mut self.spare);
-                    self.count_levels(&totals);
-                    self.listed += totals.exchanges.len() as u64;
-                    self.lists_bytes += totals.exchanges.len() * LISTED;
-                }
                 *self.list_of(connection) = totals;
             }
         }
+        self.number_exchanges(number);
         self.numbered = count;
+    }
+
+    fn number_exchanges(&mut self, number: impl Fn(u64) -> u64) {
+        let mut waiting = std::mem::take(&mut self.unnumbered_exchanges);
+        let numbered = waiting.extract_if(.., |listed| {
+            listed.connection = number(listed.connection);
+            listed.connection & UNNUMBERED == 0
+        });
+        for listed in numbered {
+            if self.lists(listed.connection) && listed.is_kept_by(self.level) {
+                if matches!(self.listing, Listing::Thinned(_)) {
+                    self.kept.add(listed.exchange.level());
+                }
+                self.listed += 1;
+                self.lists_bytes += LISTED;
+                self.exchanges.push(listed);
+            }
+        }
+        self.unnumbered_exchanges = waiting;
+    }
+
+    /// What was kept of exchanges, once all connections have their numbers.
+    pub(crate) fn take_exchanges(&mut self) -> Vec<ListedExchange> {
+        std::mem::take(&mut self.exchanges)
     }
 
     /// An epoch begins: what is closed from now on was closed by a later packet than all that is listed, here or, as `enough` says, in
@@ -412,15 +384,15 @@ impl Ledger {
             reply_bytes: closed.reply_bytes,
             packets: closed.packets,
             request: None,
-            bill: bill.lines_in(self.spare.0.pop().unwrap_or_default()),
+            bill: Vec::new(),
         };
-        let packet = self.packet;
-        let exchanges = &mut self.list_of(closed.connection).exchanges;
-        if exchanges.is_empty() {
-            // Many connections have one.
-            exchanges.reserve_exact(1);
-        }
-        exchanges.push((packet, exchange));
+        let exchanges = if numbered { &mut self.exchanges } else { &mut self.unnumbered_exchanges };
+        exchanges.push(ListedExchange {
+            connection: closed.connection,
+            packet: self.packet,
+            exchange,
+            bill: bill.compact(),
+        });
     }
 
     /// Takes over what another shard's ledger knows.
@@ -432,6 +404,7 @@ impl Ledger {
             *sum += more;
         }
         self.services.merge(other.services);
+        self.exchanges.extend(other.exchanges);
         self.level = self.level.max(other.level);
     }
 

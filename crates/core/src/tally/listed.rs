@@ -2,81 +2,133 @@
 //!
 //! Each shard keeps what may be wanted. What is, in the order of connections and of their bills, is known at the end.
 
-use crate::tally::ledger::{ConnectionTotals, Listing, Spare};
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+use tcpwhy_wire::Duration;
+
+use crate::tally::ledger::{LADDERS_MAX, Listing};
+use crate::tally::listed_exchange::ListedExchange;
 use crate::tally::thinning::Kept;
-use crate::words::report::{self, Report};
+use crate::words::report::{Connection, Report};
 
-/// A connection that is over, and what was kept of its exchanges.
-#[derive(Clone, Debug)]
-pub(crate) struct Listed {
-    pub connection: report::Connection,
-    pub totals: ConnectionTotals,
-}
+/// Connections that stay in a thinned list for what they took: more than can be drawn.
+const EXPENSIVE: usize = 4 * LADDERS_MAX;
 
-impl Listed {
-    /// It turned out to be beyond the limit.
-    pub(crate) fn forget(&mut self) {
-        self.connection.id = 0;
-        self.totals = ConnectionTotals::default();
-    }
-}
-
-/// Puts the lists into the report, with the earliest exchanges up to the limit.
-pub(crate) fn put_into(report: &mut Report, mut listed: Vec<Listed>, listing: Listing, connections: u64) {
+/// Puts the lists into the report, with the earliest exchanges up to the limit. Connections beyond it have no number. There may be many
+/// of both, and large, so that each is moved once.
+pub(crate) fn put_into(
+    report: &mut Report,
+    connections: Vec<Vec<Connection>>,
+    mut exchanges: Vec<ListedExchange>,
+    listing: Listing,
+    count: u64,
+) {
     if listing == Listing::None {
         return;
     }
-    listed.retain(|listed| listed.connection.id != 0);
-    // Large ones, each moved once.
-    listed.sort_by_cached_key(|listed| listed.connection.id);
-    report.omitted.connections = connections - listed.len() as u64;
-    let limit = match listing {
-        Listing::UpTo(most) => usize::try_from(most).unwrap_or(usize::MAX),
-        Listing::Thinned(most) => {
-            report.thinned = thin(&mut listed, report.thinned, most);
-            usize::MAX
-        }
-        Listing::None | Listing::Connection(_) | Listing::Beginning(_) => usize::MAX,
-    };
-    let kept: usize = listed.iter().map(|listed| listed.totals.exchanges.len()).sum();
-    // Of bills that the same packet closed, those of the connection that began first.
-    let last = (kept > limit).then(|| {
-        let closed = |listed: &Listed| {
-            let id = listed.connection.id;
-            listed
-                .totals
-                .exchanges
-                .iter()
-                .map(move |(packet, exchange)| (*packet, id, exchange.n))
-                .collect::<Vec<_>>()
-        };
-        let mut all: Vec<_> = listed.iter().flat_map(closed).collect();
-        all.sort_unstable();
-        limit.checked_sub(1).map(|last| all[last])
-    });
-    for Listed { mut connection, mut totals } in listed {
-        let id = connection.id;
-        if let Some(last) = last {
-            totals
-                .exchanges
-                .retain(|(packet, exchange)| last.is_some_and(|last| (*packet, id, exchange.n) <= last));
-        }
-        report.omitted.exchanges += totals.closed - totals.exchanges.len() as u64;
-        connection.exchanges = totals.exchanges.into_iter().map(|(_, exchange)| exchange).collect();
-        report.connections.push(connection);
+    match listing {
+        Listing::UpTo(most) => keep_earliest(&mut exchanges, usize::try_from(most).unwrap_or(usize::MAX)),
+        Listing::Thinned(most) => report.thinned = thin(&mut exchanges, report.thinned, most),
+        Listing::None | Listing::Connection(_) | Listing::Beginning(_) => {}
     }
+    // Those of a connection stay in the order in which they were closed.
+    let numbers = exchanges.iter().map(|listed| listed.connection).enumerate();
+    let mut order: Vec<(u64, usize)> = numbers.map(|(at, number)| (number, at)).collect();
+    order.sort_unstable();
+    let mut places = in_order(&connections);
+    let billed = |places: &[Place]| -> u64 {
+        places.iter().map(|place| connections[place.shard][place.at].billed).sum()
+    };
+    report.omitted.exchanges = billed(&places) - order.len() as u64;
+    if report.thinned > 0 {
+        let worst = report.findings.iter().map(|finding| finding.worst.0);
+        leave_out(&mut places, &connections, &order, worst.collect());
+    }
+    report.omitted.connections = count - places.len() as u64;
+    report.connections = taken(&places, connections);
+    let mut exchanges: Vec<Option<ListedExchange>> = exchanges.into_iter().map(Some).collect();
+    let mut order = order.as_slice();
+    for connection in &mut report.connections {
+        let own = order.iter().take_while(|(number, _)| *number == connection.id).count();
+        let (these, rest) = order.split_at(own);
+        order = rest;
+        connection.exchanges.reserve_exact(own);
+        connection
+            .exchanges
+            .extend(these.iter().filter_map(|(_, at)| exchanges[*at].take()).map(ListedExchange::shown));
+    }
+    debug_assert!(order.is_empty(), "an exchange is listed whose connection is not");
+}
+
+/// Where the connection with this number is.
+struct Place {
+    id: u64,
+    shard: usize,
+    at: usize,
+}
+
+/// By their numbers.
+fn in_order(shards: &[Vec<Connection>]) -> Vec<Place> {
+    let mut places = Vec::with_capacity(shards.iter().map(Vec::len).sum());
+    for (shard, connections) in shards.iter().enumerate() {
+        let numbered = connections.iter().enumerate().filter(|(_, connection)| connection.id != 0);
+        places.extend(numbered.map(|(at, connection)| Place { id: connection.id, shard, at }));
+    }
+    places.sort_unstable_by_key(|place| place.id);
+    places
+}
+
+/// Of lists that were thinned, those of which nothing is shown, no exchange, not as the worst of a finding and not as one of the most
+/// expensive.
+fn leave_out(
+    places: &mut Vec<Place>,
+    shards: &[Vec<Connection>],
+    exchanges: &[(u64, usize)],
+    worst: BTreeSet<u64>,
+) {
+    let cost =
+        |place: &Place| -> Duration { shards[place.shard][place.at].bill.iter().map(|line| line.ns).sum() };
+    let mut costs: Vec<(Reverse<Duration>, u64)> =
+        places.iter().map(|place| (Reverse(cost(place)), place.id)).collect();
+    if costs.len() > EXPENSIVE {
+        costs.select_nth_unstable(EXPENSIVE);
+        costs.truncate(EXPENSIVE);
+    }
+    let mut shown = worst;
+    shown.extend(costs.into_iter().map(|(_, id)| id));
+    let lists = |id| exchanges.binary_search_by_key(&id, |(number, _)| *number).is_ok();
+    places.retain(|place| shown.contains(&place.id) || lists(place.id));
+}
+
+/// From these places.
+fn taken(places: &[Place], shards: Vec<Vec<Connection>>) -> Vec<Connection> {
+    let some = |connections: Vec<Connection>| connections.into_iter().map(Some).collect();
+    let mut shards: Vec<Vec<Option<Connection>>> = shards.into_iter().map(some).collect();
+    let mut all = Vec::with_capacity(places.len());
+    all.extend(places.iter().filter_map(|place| shards[place.shard][place.at].take()));
+    all
+}
+
+/// Of bills that the same packet closed, those of the connection that began first.
+fn keep_earliest(exchanges: &mut Vec<ListedExchange>, most: usize) {
+    if exchanges.len() <= most {
+        return;
+    }
+    let closed = |listed: &ListedExchange| (listed.packet, listed.connection, listed.exchange.n);
+    let mut all: Vec<_> = exchanges.iter().map(closed).collect();
+    let Some(last) = most.checked_sub(1) else { return exchanges.clear() };
+    let (_, &mut last, _) = all.select_nth_unstable(last);
+    exchanges.retain(|listed| closed(listed) <= last);
 }
 
 /// Keeps what the first level keeps, from this one on, that leaves no more than `most`, and returns it.
-fn thin(listed: &mut [Listed], from: u32, most: usize) -> u32 {
+fn thin(exchanges: &mut Vec<ListedExchange>, from: u32, most: usize) -> u32 {
     let mut kept = Kept::default();
-    for (_, exchange) in listed.iter().flat_map(|listed| &listed.totals.exchanges) {
-        kept.add(exchange.level());
+    for listed in &*exchanges {
+        kept.add(listed.exchange.level());
     }
     let level = kept.level(from, most);
-    let mut spare = Spare::default();
-    for listed in listed {
-        listed.totals.thin(level, &mut spare);
-    }
+    exchanges.retain(|listed| listed.is_kept_by(level));
     level
 }

@@ -19,6 +19,13 @@ pub(crate) fn level(packets: [u64; 2], elapsed: Duration) -> u32 {
     times.map_or(LEVEL_MAX, |times| LEVEL_MAX.min(times.ilog2()))
 }
 
+impl Exchange {
+    /// The last level of thinning that keeps it.
+    pub(crate) fn level(&self) -> u32 {
+        level(self.packets, self.elapsed)
+    }
+}
+
 /// Whether this level keeps it.
 pub(crate) fn keeps(level: u32, packets: [u64; 2], elapsed: Duration) -> bool {
     level == 0 || drawn(packets) < u128::from(lots(elapsed)) << (64 - level)

@@ -42,6 +42,21 @@ pub struct Report {
     pub notes: Vec<Note>,
 }
 
+impl Report {
+    /// The connection with this number, where it is listed.
+    pub fn connection(&self, id: u64) -> Option<&Connection> {
+        let at = self.connections.binary_search_by_key(&id, |connection| connection.id).ok()?;
+        self.connections.get(at)
+    }
+
+    /// The connection that begins with this packet, where it is listed: numbers are in the order of these.
+    pub fn connection_from(&self, first_packet: u64) -> Option<&Connection> {
+        let first = |connection: &Connection| connection.packet_range[0];
+        let at = self.connections.binary_search_by_key(&first_packet, first).ok()?;
+        self.connections.get(at)
+    }
+}
+
 /// What the detail limits left out of the lists (never out of the sums).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Omitted {

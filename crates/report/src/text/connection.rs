@@ -26,7 +26,7 @@ pub fn connection(
     slowest: Option<usize>,
     style: Style,
 ) -> Option<String> {
-    let connection = report.connections.iter().find(|connection| connection.id == id)?;
+    let connection = report.connection(id)?;
     let mut out = head(connection, files, style);
     out.push(String::new());
     let whole = connection.bill.iter().map(|line| line.ns).sum();

@@ -33,7 +33,7 @@ pub fn ladder(
     exchange: Option<u64>,
     style: Style,
 ) -> Option<String> {
-    let connection = report.connections.iter().find(|connection| connection.id == id)?;
+    let connection = report.connection(id)?;
     let chosen = match exchange {
         Some(n) => Some(connection.exchanges.iter().find(|exchange| exchange.n == n)?),
         None => None,
