@@ -2,7 +2,7 @@
 //! loss on the path, and nothing else that they say is true.
 
 use tcpwhy_core::cause::Cause;
-use tcpwhy_core::cause::Side::Path;
+use tcpwhy_core::cause::Side::{Path, Server};
 use tcpwhy_core::report::Confidence::Certain;
 use tcpwhy_wire::{Duration, Flags, SackBlock, Segment};
 
@@ -23,6 +23,24 @@ fn a_damaged_request_waits_for_its_timer() {
         let bill = seen.exchange(4).is(&[(Cause::RoundTrip, Path, rtt), (Cause::Rto, Path, ms(240))]);
         assert_eq!(bill.of(Cause::Rto).confidence, Certain, "{seen}");
     });
+}
+
+/// All of an answer is damaged, and comes again by its sender's timer, or after the request has: its server had thought for 4 ms.
+#[test]
+fn a_damaged_answer_was_thought_about_once_and_waits_for_its_timer() {
+    let rtt = ms(20);
+    for before in [0, 3] {
+        for again in ["reply+240 S", "ask+265 C ASK\n +0 S"] {
+            let asked = format!("{}..{}", before * 100, before * 100 + 100);
+            let copy = format!("{again} {}..{}", before * 200, before * 200 + 200).replace("ASK", &asked);
+            let text =
+                format!("{}+5 C 100 #ask\n +4 S 200 damaged #reply\n {copy}\n +0 C ack", settled(before));
+            let seen = log(text).rtt(rtt).seen_at(End::Client);
+            let bill = seen.exchange(before + 1);
+            assert!(bill.ns(Cause::ServerThink, Server) <= ms(5), "{seen}");
+            assert!(bill.ns(Cause::Rto, Path) >= ms(235), "{seen}");
+        }
+    }
 }
 
 /// The third of ten segments; selective acknowledgements of what came behind it bring its second copy.
