@@ -141,9 +141,8 @@ fn by_cause(cause: Cause) -> &'static [Other] {
         ],
         Cause::Loss | Cause::Rto => &[Other(Cause::SenderThink, Of::Either, FIRST_COPY)],
         Cause::SynRetransmit => &[Other(Cause::ServerThink, Of::Server, BACKLOG)],
-        Cause::RoundTrip | Cause::Handshake | Cause::TlsHandshake => {
-            &[Other(Cause::ServerThink, Of::Server, BESIDE_ANSWERER)]
-        }
+        Cause::RoundTrip => &[Other(Cause::ServerThink, Of::Server, BESIDE_ANSWERER), NOBODY],
+        Cause::Handshake | Cause::TlsHandshake => &[Other(Cause::ServerThink, Of::Server, BESIDE_ANSWERER)],
         Cause::Queueing => &[Other(Cause::ServerThink, Of::Server, BOTH_ENDS)],
         Cause::Bandwidth => &[Other(Cause::Pacing, Of::Either, LIMITED)],
         Cause::ApplicationWindow => &[Other(Cause::ServerThink, Of::Peer, BESIDE_ANSWERER)],

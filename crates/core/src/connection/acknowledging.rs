@@ -1,6 +1,8 @@
 //! What does an acknowledgement, or an echo, show of the peer and of how far away it is?
 
-use tcpwhy_wire::{Duration, Instant, Segment, Timestamps};
+use std::net::{IpAddr, Ipv4Addr};
+
+use tcpwhy_wire::{Duration, Endpoint, Instant, Segment, Timestamps};
 
 use super::Connection;
 use crate::bill::revise::Revision;
@@ -139,6 +141,17 @@ impl Connection {
         let beside = is_unaged(self.ttl[end]) && self.ttl[1 - end] != 0 && !is_unaged(self.ttl[1 - end]);
         let least = self.path_memory.min(end).filter(|_| self.is_bound(end)).unwrap_or(Duration::MAX);
         if beside { least.min(BESIDE_MAX) } else { least }
+    }
+
+    /// Whether it is a guess how far away whoever answers for the server is. Where no handshake shows that, and no bare acknowledgement, what it
+    /// sent behind the client's may have been let go by an earlier one; and a host in between acknowledges for it where no packet of either end
+    /// has passed a router, which private addresses (RFC 1918) and public ones have between them.
+    pub(super) fn is_distance_doubtful(&self) -> bool {
+        let by_reaction =
+            self.is_bound(SERVER) && self.tap_rtt[SERVER].is_some_and(|rtt| rtt == self.reactions[SERVER][1]);
+        let unaged = || self.ttl.into_iter().all(is_unaged);
+        let apart = || is_private(self.ends[CLIENT]) && is_public(self.ends[SERVER]);
+        !self.shown[SERVER] && (by_reaction || unaged() && apart())
     }
 
     pub(super) fn on_ack(&mut self, segment: &Segment, from: usize) {
@@ -306,4 +319,15 @@ impl Connection {
 /// Whether a packet with so much left to live has passed no router: stacks begin with one of these.
 fn is_unaged(ttl: u8) -> bool {
     matches!(ttl, 64 | 128 | 255)
+}
+
+/// Whether it is an address of a private network's (RFC 1918).
+fn is_private(end: Endpoint) -> bool {
+    matches!(end.ip(), IpAddr::V4(address) if address.is_private())
+}
+
+/// Whether routers of the internet carry it.
+fn is_public(end: Endpoint) -> bool {
+    let here = |address: Ipv4Addr| address.is_private() || address.is_loopback() || address.is_link_local();
+    matches!(end.ip(), IpAddr::V4(address) if !here(address))
 }

@@ -1,6 +1,6 @@
 //! What was the interval before this segment spent on, and which path does it extend?
 
-use tcpwhy_wire::{Duration, Segment};
+use tcpwhy_wire::{Duration, Instant, Segment};
 
 use super::Connection;
 use super::turn::Follows;
@@ -134,8 +134,10 @@ impl Connection {
                 verdict.split.temper();
             }
         }
-        if self.frames.is_doubtful() || self.unpaired {
+        if self.frames.is_doubtful() || self.unpaired || from == SERVER && self.is_distance_doubtful() {
             verdict.split.doubt();
+        } else if open.reply.frontier().is_some_and(|said| self.said_part_early(open, said, segment.at)) {
+            verdict.split.doubt(); // it may go on with what it had said already
         }
         if self.is_framed() {
             verdict.split.temper(); // several may be under way at once
@@ -276,12 +278,18 @@ impl Connection {
             Some(_) if self.frames.answers() => true,
             Some(reply) => {
                 let reached = request.at + (server - server.divided_by(ROUND_TRIP_PLAY));
+                let begun = reached > reply.at && request.at > reply.at - server;
                 class == SegmentClass::New
                     && reached <= segment.at
-                    && reached > reply.at
-                    && request.at > reply.at - server
+                    && (begun || self.said_part_early(open, reply, segment.at))
             }
         }
+    }
+
+    /// Whether its responder had not had all of the request when it spoke last: then its host had acknowledged less than that (RFC 9293, 3.10.7.4),
+    /// and what comes behind a silence with everything acknowledged answers the whole.
+    fn said_part_early(&self, open: &Open, reply: &LastData, at: Instant) -> bool {
+        at - reply.at >= HELD_BACK_MIN && self.flows[open.initiator].was_last_acked_behind(reply.at)
     }
 
     /// Takes the billed segment into its path.

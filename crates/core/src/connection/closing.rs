@@ -20,10 +20,8 @@ use crate::words::form::Form;
 use crate::words::limits::ROUND_TRIP_PLAY;
 use crate::words::report::{Kind, Pairing};
 
-/// A program that writes one message seldom pauses for longer in it, as captures show; what sends messages does.
-const PAUSES_MIN: Duration = Duration::from_secs(1);
-/// So short are keys that somebody presses, each a message of its own.
-const KEY_MAX: u64 = 8;
+/// Where nobody says how large segments are, they are as large as this at least (RFC 9293, 3.7.1).
+const LEAST_SIZE: u32 = 536;
 
 impl Connection {
     /// Ends what is under way and hands it to the ledger. `next` is the segment that starts something else.
@@ -95,13 +93,16 @@ impl Connection {
         let is_session = kind == Kind::Exchange && self.is_session(open);
         let (asker, packet) = (side(open.initiator), open.packets[1]);
         let mean = open.request_bytes / (open.request.index as u64 + 1);
-        let scattered = kind == Kind::OneWay && mean.saturating_mul(2) < u64::from(self.mss(speaker));
+        let scattered =
+            kind == Kind::OneWay && mean.saturating_mul(2) < u64::from(self.mss(speaker).max(LEAST_SIZE));
         let account = open.last_path().settle();
-        // What nobody answered, and came in small segments with pauses of a second and more in all, or by keys, may be as many messages.
-        let least = if mean <= KEY_MAX { Duration::ZERO } else { PAUSES_MIN };
-        let pauses = |line: LineView<'_>| line.cause() == Cause::SenderThink && line.ns() >= least;
-        if scattered && account.bill().summary().any(pauses) {
-            account.revise(Revision::MayBeMany { sender: asker, form: Form::OrMessages });
+        let pauses = |line: LineView<'_>| line.cause() == Cause::SenderThink;
+        if kind == Kind::OneWay {
+            // What nobody answers, and came in small segments with pauses, may be as many messages.
+            let many = scattered && account.bill().summary().any(pauses);
+            let stream = Revision::MayBeStream { sender: asker };
+            let form = Form::OrMessages;
+            account.revise(if many { Revision::MayBeMany { sender: asker, form } } else { stream });
         }
         let end = round_trip::charge_way_back(&self.pair(), account, kind, speaker, packet);
         if is_session {

@@ -419,7 +419,8 @@ impl Connection {
         let ends = if kind == Kind::OneWay { [Some(0), Some(1)] } else { [Some(ask.asker), None] };
         let before = ask.account.total();
         for end in ends.into_iter().flatten() {
-            let (path, stood) = round_trip::of_path(&self.pair(), end, side(speaker));
+            let way = if kind == Kind::OneWay { round_trip::behind_one_way } else { round_trip::of_path };
+            let (path, stood) = way(&self.pair(), end, side(speaker));
             for charge in [Some(path), stood].into_iter().flatten() {
                 ask.account.charge(&charge.evidence(packet, 0));
             }

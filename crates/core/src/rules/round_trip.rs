@@ -49,6 +49,16 @@ pub(crate) fn of_path(pair: &Pair<'_>, end: usize, sender: Side) -> (Charge, Opt
     (round_trip(path), Some(stood.detail(Detail { form: Some(Form::Standing), ..Detail::default() })))
 }
 
+/// The same behind a message that nobody answers: that its sender waits until it could know that it has arrived is no more than possible,
+/// however well the way is known.
+pub(crate) fn behind_one_way(pair: &Pair<'_>, end: usize, sender: Side) -> (Charge, Option<Charge>) {
+    let (mut path, mut stood) = of_path(pair, end, sender);
+    for charge in std::iter::once(&mut path).chain(&mut stood) {
+        charge.confidence = Confidence::Possible;
+    }
+    (path, stood)
+}
+
 /// The way from the capture to whoever asked; for a one-way message to the receiver and back.
 pub(crate) fn charge_way_back(
     pair: &Pair<'_>,
@@ -63,7 +73,8 @@ pub(crate) fn charge_way_back(
         if is_unknown(pair, end) {
             continue;
         }
-        let (path, stood) = of_path(pair, end, side(speaker));
+        let way = if kind == Kind::OneWay { behind_one_way } else { of_path };
+        let (path, stood) = way(pair, end, side(speaker));
         account.charge(&path.evidence(packet, 0));
         if let Some(stood) = stood {
             account.charge(&stood.evidence(packet, 0));

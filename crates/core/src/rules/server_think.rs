@@ -34,6 +34,8 @@ const REACTS: i64 = 10;
 const ASKS_AGAIN_MIN: Duration = Duration::from_secs(1);
 /// A server that speaks first and takes longer may have nothing to say to somebody who waits.
 const GREETS_MAX: Duration = Duration::from_millis(200);
+/// A host that takes longer to answer than this has acknowledged the question before (TCP_DELACK_MIN, include/net/tcp.h), as Linux does.
+const DELAYED_ACK_MIN: Duration = Duration::from_millis(40);
 /// No host holds back an acknowledgement for longer (TCP_DELACK_MAX, include/net/tcp.h; Windows' timer).
 const DELAYED_ACK_MAX: Duration = Duration::from_millis(200);
 /// A path whose packets were late by this much varies.
@@ -176,7 +178,9 @@ fn own_time(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration, beh
         && pair.flows.iter().any(|flow| flow.queued_peak >= left.max(VARIED_MIN));
     let surest = surest(open, left);
     let most = if answers_late(pair, open, segment) { Confidence::Possible } else { surest };
-    let confidence = match (missed || varied, near && !or_cork) {
+    // Whose acknowledgement never came before its answer was hardly ever so late.
+    let late = pair.bound[server] && left >= DELAYED_ACK_MIN;
+    let confidence = match (missed || varied || late, near && !or_cork) {
         (true, _) => Confidence::Possible,
         // Without the handshake nothing tells whether whoever acknowledges is as far away as whoever answers (`proxy`).
         (false, true) if !pair.shown[server] => Confidence::Likely,

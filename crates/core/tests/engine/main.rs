@@ -14,6 +14,7 @@ mod slow_link;
 mod spoken;
 mod standing_still;
 mod taken_out;
+mod tenth;
 mod unanswered;
 
 mod black_hole;

@@ -233,11 +233,20 @@ impl Flow {
     /// When an acknowledgement of all that was sent passed the capture since then that is still on its way to the sender. What
     /// leaves before that can have arrived has hardly anything to do with it, unless the sender is nearer than it seems.
     pub(crate) fn acked_in_transit(&self, since: Instant) -> Option<Instant> {
-        let all =
-            |ack: &&AckSeen| ack.at >= since && self.snd_nxt.is_some_and(|nxt| ack.ack.at_or_after(nxt));
+        self.earliest_of_all(|ack| ack.at >= since).map(|ack| ack.at)
+    }
+
+    /// Whether the first acknowledgement of all that was sent passed the capture behind `at`, and its sender has been silent since.
+    pub(crate) fn was_last_acked_behind(&self, at: Instant) -> bool {
+        self.earliest_of_all(|_| true).is_some_and(|ack| ack.at > at && ack.rtt.is_some())
+    }
+
+    /// The earliest of the latest ones that acknowledge all that was sent.
+    fn earliest_of_all(&self, counts: impl Fn(&AckSeen) -> bool) -> Option<&AckSeen> {
+        let all = |ack: &&AckSeen| counts(ack) && self.snd_nxt.is_some_and(|nxt| ack.ack.at_or_after(nxt));
         // Acknowledgements come in their order: those of all that was sent are the last ones.
         let latest =
             (0..self.in_transit.len()).rev().take(ALL_ACKED_MAX).map_while(|n| self.in_transit.get(n));
-        latest.take_while(all).last().map(|ack| ack.at)
+        latest.take_while(all).last()
     }
 }
