@@ -118,6 +118,11 @@ impl Analysis {
         self.coordinator.counted_bytes()
     }
 
+    /// What is held now, with the segments of the epoch and the room that tables keep.
+    pub fn held_bytes(&self) -> usize {
+        self.coordinator.others_bytes() + self.shard.places_bytes()
+    }
+
     /// Closes everything and says what was found.
     pub fn finish(mut self) -> Report {
         self.end_epoch();

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 
 use cap::Cap;
 use tcpwhy_core::report::Report;
-use tcpwhy_core::{Analysis, Listing, Options};
+use tcpwhy_core::{Analysis, Listing, Mark, Options, Role};
 use tcpwhy_wire::{Duration, Endpoint, Flags, Instant, SackBlock, Segment, Seq, TcpOptions, Timestamps};
 
 #[global_allocator]
@@ -141,6 +141,49 @@ fn a_retransmission_costs_the_same_in_any_flight() {
     };
     let (short, long) = (took(20), took(2_000));
     assert!(long < short * 6, "{short:?} among 20 segments, {long:?} among 2,000");
+}
+
+/// What is looked up for a question does not take longer for a thousand that wait for their answers.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "it is about time")]
+fn a_question_costs_the_same_in_any_pipeline() {
+    let mark = |seq: u32, role: Role| Mark {
+        seq: Seq(seq),
+        end: Some(Seq(seq + 10)),
+        role,
+        id: None,
+        first: true,
+        last: true,
+        by_peer: false,
+        session: false,
+        credit: None,
+    };
+    // So many questions, then an answer to one of them.
+    let took = |questions: u64, acks: bool| {
+        let _alone = ONE_AT_A_TIME.lock();
+        let run = || {
+            let begin = std::time::Instant::now();
+            let mut analysis = Analysis::new(Options::default());
+            let (mut asked, mut answered) = (1, 1);
+            for n in 1..=60_000 {
+                let is_answer = n % (questions + 1) == 0;
+                let ack = Seq(if acks && !is_answer { answered } else { 1 });
+                let (from, role, seq) = if is_answer {
+                    (SERVER, Role::Answers, &mut answered)
+                } else {
+                    (CLIENT, Role::Asks, &mut asked)
+                };
+                analysis.on_marked(&Segment { ack, ..packet(n, from, *seq, 10) }, &[mark(*seq, role)]);
+                *seq += 10;
+            }
+            analysis.finish();
+            begin.elapsed()
+        };
+        (0..7).map(|_| run()).min().unwrap_or_default()
+    };
+    let (short, long, unread) = (took(2, true), took(90, true), took(2, false));
+    assert!(long < short * 6, "{short:?} with one that waits, {long:?} with a thousand");
+    assert!(unread < short * 6, "{short:?} with one that waits, {unread:?} with answers that nobody has");
 }
 
 #[test]

@@ -18,6 +18,7 @@ use tcpwhy_report::quantity::{percent, time};
 use tcpwhy_wire::Duration;
 
 use crate::cli::ReadArgs;
+use crate::out::is_same;
 
 const SCHEMA: &str = "tcpwhy.baseline/1";
 /// A thousand services with all causes take a tenth of it.
@@ -82,9 +83,8 @@ impl Baselines {
         let against = args.against.as_ref().map(|path| Ok::<_, anyhow::Error>((path.clone(), read(path)?)));
         let against = against.transpose()?;
         if let Some(path) = &args.save_baseline {
-            let same = |input: &PathBuf| matches!((path.canonicalize(), input.canonicalize()), (Ok(file), Ok(input)) if file == input);
             anyhow::ensure!(
-                !args.input.files.iter().any(same),
+                !args.input.files.iter().any(|input| is_same(path, input)),
                 "{}: this is a capture; choose another name for the baseline",
                 path.display()
             );

@@ -382,7 +382,7 @@ impl InputArgs {
         }
         let key = match (KEY.get(), &self.key) {
             (Some(key), _) => *key,
-            (None, Some(file)) => anonymize::key_of(&std::fs::read(file)?),
+            (None, Some(file)) => crate::key::of(file)?,
             (None, None) => {
                 let chance = RandomState::new();
                 anonymize::key_of(&[0, 1].map(|half: u8| chance.hash_one(half).to_le_bytes()).concat())

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use clap::Args;
 use tcpwhy::input::Inputs;
-use tcpwhy_core::Report;
+use tcpwhy_core::{Options, Report};
 use tcpwhy_page::{Compared, file};
 use tcpwhy_report::compare::Comparison;
 use tcpwhy_report::escape::visible;
@@ -110,7 +110,9 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<u8> {
 
 /// The report of one capture.
 fn one(args: &InputArgs, inputs: Inputs, threads: usize) -> anyhow::Result<Report> {
-    let analysed = analyse(args, inputs, None, args.listing_all(), threads).map_err(Exit::usage)?;
+    // The first one's lists, three eighths of that at most, are held while the second one is read.
+    let options = Options { memory: args.memory / 3 * 2, ..args.listing_all() };
+    let analysed = analyse(args, inputs, None, options, threads).map_err(Exit::usage)?;
     let summary = &analysed.summary;
     troubles(summary);
     if summary.is_failure() {

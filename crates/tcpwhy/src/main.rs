@@ -19,6 +19,7 @@ mod feed;
 mod fix;
 mod gate;
 mod interim;
+mod key;
 mod lab;
 mod live;
 mod manual;

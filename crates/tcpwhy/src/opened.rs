@@ -132,6 +132,12 @@ pub(crate) fn confined(
     keep: &[confine::Kept<'_>],
     serves: Option<usize>,
 ) -> Option<usize> {
+    // Before signals only ask for an end: whoever writes the key into a pipe may never come.
+    if let Err(error) = args.anonymizer() {
+        let file = args.key.as_deref().unwrap_or(Path::new("")).display();
+        output::complain(&format!("cannot read {file} for --key: {error}"));
+        return None;
+    }
     #[cfg(unix)]
     if let Err(error) = stop::on_signals() {
         output::complain(&format!("warning: a signal will end the program without an answer: {error}"));
@@ -139,11 +145,6 @@ pub(crate) fn confined(
     // What the system would be asked for later, while it still answers.
     let threads = args.threads();
     args.zone();
-    if let Err(error) = args.anonymizer() {
-        let file = args.key.as_deref().unwrap_or(Path::new("")).display();
-        output::complain(&format!("cannot read {file} for --key: {error}"));
-        return None;
-    }
     let all = threads + serves.unwrap_or(0);
     confine::confine(args, opened, keep, all, serves.is_some()).then_some(threads)
 }

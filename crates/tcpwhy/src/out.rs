@@ -14,12 +14,8 @@ pub(crate) struct OutFile {
 impl OutFile {
     /// Makes the file that an option names, or empties it.
     pub(crate) fn create(path: &Path, option: &str, inputs: &[PathBuf]) -> anyhow::Result<Self> {
-        let same = |input: &PathBuf| match (path.canonicalize(), input.canonicalize()) {
-            (Ok(out), Ok(input)) => out == input,
-            _ => false,
-        };
         ensure!(
-            !inputs.iter().any(same),
+            !inputs.iter().any(|input| is_same(path, input)),
             "{}: this is the capture; choose another file for {option}",
             path.display()
         );
@@ -35,4 +31,16 @@ impl OutFile {
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
+}
+
+/// Whether two names are of one file, by whatever links.
+pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
+    #[cfg(unix)]
+    let of = |path: &Path| {
+        use std::os::unix::fs::MetadataExt as _;
+        path.metadata().map(|file| (file.dev(), file.ino()))
+    };
+    #[cfg(not(unix))]
+    let of = |path: &Path| path.canonicalize();
+    matches!((of(one), of(other)), (Ok(one), Ok(other)) if one == other)
 }

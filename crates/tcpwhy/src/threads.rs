@@ -115,6 +115,14 @@ impl Engine {
         }
     }
 
+    /// What is held now, with the segments of two epochs and the room that tables keep.
+    pub fn held_bytes(&mut self) -> usize {
+        match self {
+            Self::Single(analysis) => analysis.held_bytes(),
+            Self::Several(several) => several.held_bytes(),
+        }
+    }
+
     /// Closes everything and says what was found.
     pub fn finish(self) -> Report {
         match self {
@@ -191,12 +199,25 @@ impl Several {
         self.front.begin_epoch(self.coordinator.epoch(self.epochs));
     }
 
-    /// Helps until the last epoch that was handed over has been worked on. Returns the orders about it.
-    fn settle(&mut self) -> Vec<Orders> {
-        let Some(end) = self.ended else { return Vec::new() };
+    /// Helps until the last epoch that was handed over has been worked on.
+    fn work_off(&mut self) {
         while let Some(Done { place, shard, groups, roll }) = self.workers.help() {
             self.homes[place] = Home { shard: Some(shard), empty: Some(groups), roll };
         }
+    }
+
+    fn held_bytes(&mut self) -> usize {
+        self.work_off();
+        let groups = self.homes.iter().filter_map(|home| home.empty.as_ref()).chain(&self.gathered);
+        let shards = self.homes.iter().filter_map(|home| home.shard.as_deref());
+        let shards: usize = shards.map(Shard::places_bytes).sum();
+        self.coordinator.others_bytes() + shards + groups.map(Groups::bytes).sum::<usize>()
+    }
+
+    /// The orders about the last epoch that was handed over.
+    fn settle(&mut self) -> Vec<Orders> {
+        let Some(end) = self.ended else { return Vec::new() };
+        self.work_off();
         let mut rolls: Vec<Roll> = self.homes.iter_mut().map(|home| std::mem::take(&mut home.roll)).collect();
         self.coordinator.settle(&mut rolls, end)
     }

@@ -172,6 +172,25 @@ fn what_is_not_there_is_wrong_usage() {
     assert!(stderr(&tcpwhy(&["explain", "nagle-delayed-akc"])).contains("nagle-delayed-ack"));
 }
 
+/// By whatever name: a second one of the same file is no other file.
+#[test]
+fn a_capture_is_not_written_over() {
+    let Ok(folder) = tempfile::tempdir() else { panic!("a directory") };
+    let [capture, hard, soft] = ["capture", "hard", "soft"].map(|name| folder.path().join(name));
+    let Ok(bytes) = std::fs::read(data("split.pcap")) else { panic!("the capture is committed") };
+    assert!(std::fs::write(&capture, &bytes).is_ok() && std::fs::hard_link(&capture, &hard).is_ok());
+    #[cfg(unix)]
+    assert!(std::os::unix::fs::symlink("capture", &soft).is_ok());
+    let input = capture.to_string_lossy();
+    for name in [&capture, &hard, &soft].into_iter().filter(|name| name.exists()) {
+        for option in ["--html", "--annotate", "--save-baseline"] {
+            let output = tcpwhy(&["read", &input, option, &name.to_string_lossy()]);
+            assert_eq!(output.status.code(), Some(2), "{option} {name:?}: {}", stderr(&output));
+            assert!(std::fs::read(&capture).is_ok_and(|now| now == bytes), "{option} {name:?}");
+        }
+    }
+}
+
 #[test]
 fn input_that_cannot_be_read_exits_with_1_and_says_why() {
     let missing = tcpwhy(&["read", "no/such\u{1b}[31m.pcap"]);

@@ -60,12 +60,17 @@ pub(crate) struct Ask {
 }
 
 impl Ask {
-    /// Whether its last byte has been acknowledged, by what each end's other one has.
-    pub(crate) fn is_over(&self, acked: [Option<Seq>; 2]) -> bool {
-        let (speaker, last) = match self.expects {
+    /// The end that has the last word, and that word as far as it has passed.
+    pub(crate) fn last_word(&self) -> (usize, Option<Passed>) {
+        match self.expects {
             Expects::Nothing => (self.asker, Some(self.question)),
             _ => (1 - self.asker, self.answer),
-        };
+        }
+    }
+
+    /// Whether its last byte has been acknowledged, by what each end's other one has.
+    pub(crate) fn is_over(&self, acked: [Option<Seq>; 2]) -> bool {
+        let (speaker, last) = self.last_word();
         let end = last.filter(|_| self.is_answered).map(|last| last.end);
         end.zip(acked[speaker]).is_some_and(|(end, acked)| acked.at_or_after(end))
     }

@@ -38,7 +38,7 @@ const RESENT_MAX: usize = 64;
 /// Heads of messages whose bytes are still to be delivered.
 const UNREAD_MAX: usize = 4096;
 /// What a sender's own program takes does not hold its direction.
-const OWN: u32 = Cause::SenderThink.bit();
+pub(super) const OWN: u32 = Cause::SenderThink.bit();
 /// What of a question's own direction holds up its answer.
 const REPAIRS: u32 = Cause::Rto.bit() | Cause::Loss.bit();
 
@@ -179,6 +179,7 @@ impl Connection {
         talk.parts[ask.asker] = Part { of: Some((ask.n, false)), end: waiting.end, last: false };
         let answer = Part { of: Some((ask.n, true)), end: waiting.answer_end, last: waiting.answer_is_last };
         talk.parts[1 - ask.asker] = if waiting.is_answering { answer } else { Part::default() };
+        talk.some_are.cut = ask.is_cut;
         talk.asked.push_back(ask);
         self.spare = Some(open);
     }
@@ -289,7 +290,12 @@ impl Connection {
             ask.question.take(now, segment.packet, bytes, end);
         }
         let is_last_part = if is_answer { ask.answer.is_some() } else { ask.expects == Expects::Nothing };
-        ask.is_answered |= reached && part.last && is_last_part;
+        let is_answered = reached && part.last && is_last_part;
+        ask.is_answered |= is_answered;
+        let answered = is_answered.then(|| ask.last_word());
+        if let Some((speaker, Some(last))) = answered {
+            talk.some_are.note(speaker, last.end);
+        }
         talk.unread[from].seen -= bytes;
         if reached {
             talk.parts[from] = Part::default();
@@ -372,27 +378,6 @@ impl Connection {
             talk.asked.push_back(ask);
         }
         n
-    }
-
-    /// An acknowledgement came: closes the exchanges whose answers it covers, for nothing of them is sent again.
-    #[cold]
-    pub(super) fn close_answered(&mut self, ack: &Segment, from: usize, ledger: &mut Ledger) {
-        if let Some(talk) = self.talk.as_deref_mut() {
-            talk.settle_resent(ack, 1 - from, OWN);
-        }
-        let acked = [0, 1].map(|end| self.flows[end].highest_ack);
-        let is_over = |ask: &Ask| ask.is_over(acked);
-        while let Some(talk) = self.talk.as_deref_mut()
-            && let Some(place) = talk.asked.iter().position(is_over)
-            && let Some(ask) = talk.asked.remove(place)
-        {
-            self.close_ask(ask, ledger);
-        }
-        let now = self.now;
-        if let Some(talk) = self.talk.as_deref_mut() {
-            let since = talk.asked.front().map_or(now, |oldest| oldest.start);
-            talk.waits.iter_mut().for_each(|waits| waits.forget(since));
-        }
     }
 
     /// Closes everything that is under way.

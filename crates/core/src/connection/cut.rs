@@ -1,20 +1,52 @@
-//! What of a question or an answer was not captured, and when is an answer over of which the end is not in the capture?
+//! When is one of several answers over, also where its end was not captured?
+
+use tcpwhy_wire::Segment;
 
 use super::Connection;
+use super::concurrent::OWN;
 use crate::bill::asked::Ask;
 use crate::tally::ledger::Ledger;
 use crate::words::mark::Mark;
 
 impl Connection {
-    /// Whoever asks anew has had the answers that have arrived, as far as is known where these end.
-    pub(super) fn close_cut(&mut self, asker: usize, ledger: &mut Ledger) {
-        let una = [0, 1].map(|end| self.flows[end].highest_ack);
-        let is_over = |ask: &Ask| ask.asker == asker && ask.may_be_over(una);
-        while let Some(talk) = self.talk.as_deref_mut()
+    /// An acknowledgement came: closes the exchanges whose answers it covers, for nothing of them is sent again.
+    #[cold]
+    pub(super) fn close_answered(&mut self, ack: &Segment, from: usize, ledger: &mut Ledger) {
+        if let Some(talk) = self.talk.as_deref_mut() {
+            talk.settle_resent(ack, 1 - from, OWN);
+        }
+        let acked = [0, 1].map(|end| self.flows[end].highest_ack);
+        let is_over = |ask: &Ask| ask.is_over(acked);
+        let due = self.talk.as_deref().is_some_and(|talk| talk.may_be_over(acked));
+        while due
+            && let Some(talk) = self.talk.as_deref_mut()
             && let Some(place) = talk.asked.iter().position(is_over)
             && let Some(ask) = talk.asked.remove(place)
         {
             self.close_ask(ask, ledger);
+        }
+        let now = self.now;
+        if let Some(talk) = self.talk.as_deref_mut() {
+            if due {
+                talk.look_through();
+            }
+            let since = talk.asked.front().map_or(now, |oldest| oldest.start);
+            talk.waits.iter_mut().for_each(|waits| waits.forget(since));
+        }
+    }
+
+    /// Whoever asks anew has had the answers that have arrived, as far as is known where these end.
+    pub(super) fn close_cut(&mut self, asker: usize, ledger: &mut Ledger) {
+        let una = [0, 1].map(|end| self.flows[end].highest_ack);
+        let is_over = |ask: &Ask| ask.asker == asker && ask.may_be_over(una);
+        while let Some(talk) = self.talk.as_deref_mut().filter(|talk| talk.some_are.cut)
+            && let Some(place) = talk.asked.iter().position(is_over)
+            && let Some(ask) = talk.asked.remove(place)
+        {
+            self.close_ask(ask, ledger);
+        }
+        if let Some(talk) = self.talk.as_deref_mut() {
+            talk.some_are.cut = talk.some_are.cut && talk.asked.iter().any(|ask| ask.is_cut);
         }
     }
 
@@ -27,6 +59,8 @@ impl Connection {
         };
         let ask = talk.asked.iter_mut().rev().find(is_of)?;
         ask.is_cut |= ask.asker != from;
-        Some(ask.n)
+        let n = ask.n;
+        talk.some_are.cut |= ask.is_cut;
+        Some(n)
     }
 }

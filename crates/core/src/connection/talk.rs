@@ -18,6 +18,7 @@ pub(crate) struct Talk {
     pub pending: Option<Pending>,
     /// Questions whose answer is not over, in the order in which they were asked, once there was more than one.
     pub asked: VecDeque<Ask>,
+    pub some_are: Ripe,
     pub is_concurrent: bool,
     /// Messages are whole frames of either side, and do not say who asks.
     pub is_framed: bool,
@@ -38,6 +39,27 @@ pub(crate) struct Talk {
     pub written: [Option<Seq>; 2],
     /// Bytes of each end that set up the session, in front of all that is asked: the first, and the one behind the last.
     pub session: [Option<[Seq; 2]>; 2],
+}
+
+/// What any of the questions under way may be, so that not all of them are looked at for nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Ripe {
+    /// No answer of either end that has passed as a whole ends before that.
+    ends: [Option<Seq>; 2],
+    /// Where somebody's answer ends was not captured.
+    pub cut: bool,
+    /// Of either end's questions without an identifier, those before this number have their answers.
+    waiting: [u64; 2],
+}
+
+impl Ripe {
+    /// A last word has passed up to its end, which is there.
+    pub(super) fn note(&mut self, speaker: usize, end: Seq) {
+        let known = &mut self.ends[speaker];
+        if known.is_none_or(|known| end.before(known)) {
+            *known = Some(end);
+        }
+    }
 }
 
 /// Bytes that were sent again.
@@ -211,11 +233,25 @@ impl Talk {
             let is_asked = ask.asker != from && ask.expects != Expects::Nothing;
             is_asked && ask.id == mark.id && !ask.is_answered
         };
-        if mark.id.is_none() && mark.first {
-            let begun = self.asked.iter_mut().filter(|ask| is_of(ask) && ask.answer.is_some());
-            begun.for_each(|ask| ask.is_answered = true);
+        if mark.id.is_some() {
+            return self.asked.iter().find(|ask| is_of(ask)).map(|ask| ask.n);
         }
-        self.asked.iter().find(|ask| is_of(ask)).map(|ask| ask.n)
+        let asker = 1 - from;
+        let waiting = self.some_are.waiting[asker];
+        let start = self.asked.partition_point(|ask| ask.n < waiting);
+        for ask in self.asked.range_mut(start..).filter(|ask| is_of(ask)) {
+            // Answers come in order: behind the first one that has none, no other has begun.
+            if !mark.first || ask.answer.is_none() {
+                self.some_are.waiting[asker] = ask.n;
+                return Some(ask.n);
+            }
+            ask.is_answered = true;
+            if let (speaker, Some(last)) = ask.last_word() {
+                self.some_are.note(speaker, last.end);
+            }
+        }
+        self.some_are.waiting[asker] = self.asked.back().map_or(waiting, |last| last.n + 1);
+        None
     }
 
     /// The message of `from` on the same stream that nobody waits for.
@@ -230,8 +266,10 @@ impl Talk {
             let is_like = ask.id == mark.id && ask.expects == expects(mark.role);
             ask.asker == from && is_like && !ask.is_answered
         };
-        let new = mark.id.is_none() && mark.first;
-        self.asked.iter().rev().find(|ask| is_same(ask) && !new).map(|ask| ask.n)
+        if mark.id.is_none() && mark.first {
+            return None; // a new one
+        }
+        self.asked.iter().rev().find(is_same).map(|ask| ask.n)
     }
 
     /// An acknowledgement of what `from` sent tells whether what was sent again had been needed: not if it says so (RFC 2883), or
@@ -252,6 +290,24 @@ impl Talk {
                 if let Some(part) = part.filter(|part| part.end.after(resent.seq)) {
                     part.last = part.last.max((resent.at, resent.packet));
                 }
+            }
+        }
+    }
+
+    /// Whether an answer that has passed may be covered by what each end has of the other one. If not, none of them is.
+    pub(super) fn may_be_over(&self, acked: [Option<Seq>; 2]) -> bool {
+        let covers = |(end, acked): (&Option<Seq>, Option<Seq>)| {
+            end.zip(acked).is_some_and(|(end, acked)| acked.at_or_after(end))
+        };
+        self.some_are.ends.iter().zip(acked).any(covers)
+    }
+
+    /// The answers that have passed are looked through anew.
+    pub(super) fn look_through(&mut self) {
+        self.some_are.ends = [None; 2];
+        for ask in self.asked.iter().filter(|ask| ask.is_answered) {
+            if let (speaker, Some(last)) = ask.last_word() {
+                self.some_are.note(speaker, last.end);
             }
         }
     }

@@ -68,6 +68,8 @@ pub struct Coordinator {
     level: u32,
     /// Bytes that all of what is kept took by these books when the last epoch was settled.
     counted: usize,
+    /// What of it is not of open connections.
+    others: usize,
 }
 
 /// What an epoch left to those behind it. An epoch begins when the one before may not be settled yet, so that it may only go by
@@ -92,6 +94,7 @@ impl Coordinator {
             count: 0,
             level: 0,
             counted: 0,
+            others: 0,
             settled: 0,
             left: [Left::default(); 4],
             memories_age: false,
@@ -129,7 +132,8 @@ impl Coordinator {
         self.settled = self.settled.saturating_add(1);
         let finished_before = self.forget_finished(rolls.iter().map(|roll| roll.finished).sum());
         let others = self.others(rolls, heard);
-        self.counted = open * CONNECTION + others.bytes();
+        self.others = others.bytes();
+        self.counted = open * CONNECTION + self.others;
         self.limit = self.budget.connections(&others);
         self.left[settled] = Left { open, limit: self.limit };
         let over = open > self.limit;
@@ -189,6 +193,11 @@ impl Coordinator {
     /// What all shards have kept, in bytes, when the last epoch was settled.
     pub fn counted_bytes(&self) -> usize {
         self.counted
+    }
+
+    /// What of it is not of open connections.
+    pub fn others_bytes(&self) -> usize {
+        self.others
     }
 
     /// What lists take.

@@ -7,7 +7,7 @@
 use tcpwhy_wire::{Segment, Usual};
 
 use crate::epoch::front::Arrival;
-use crate::flow::packed::{Chunk, PackedSegments};
+use crate::flow::packed::{CHUNK_BYTES, Chunk, PackedSegments};
 use crate::words::mark::Mark;
 
 /// Groups of all shards together.
@@ -66,6 +66,12 @@ impl Groups {
     /// Segments in this epoch.
     pub fn len(&self) -> usize {
         self.segments.iter().map(PackedSegments::len).sum()
+    }
+
+    /// Bytes that they take, and what is kept for the next ones.
+    pub fn bytes(&self) -> usize {
+        let segments = self.segments.iter().map(PackedSegments::bytes).sum::<usize>();
+        segments + self.spare.len() * CHUNK_BYTES
     }
 
     /// Whether there are none.

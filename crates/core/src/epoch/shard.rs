@@ -5,6 +5,7 @@
 //! number of shards changes nothing in the report, and the order in which pairs of hosts are worked on neither.
 
 mod group;
+mod held;
 mod last;
 mod lost;
 mod moved;
@@ -43,6 +44,9 @@ const IDLE_MAX: Duration = Duration::from_secs(3 * 3600);
 const SWEEP_EVERY: Duration = Duration::from_secs(600);
 /// In the table, slots from here on are those of finished connections.
 const FINISHED: Slot = 1 << 31;
+
+/// What the place of a finished connection takes.
+const FINISHED_BYTES: usize = size_of::<Finished>();
 
 /// What is remembered of a finished connection.
 #[derive(Clone, Copy, Debug)]

@@ -90,9 +90,15 @@ impl<T> Slab<T> {
         &mut self.chunks[(slot >> CHUNK_BITS) as usize][slot as usize & (CHUNK - 1)]
     }
 
-    /// Whether most of its places are given up, and worth giving back.
+    /// Places that there is memory for.
+    pub(crate) fn places(&self) -> usize {
+        self.chunks.len() * CHUNK
+    }
+
+    /// Whether more than a quarter of its places are given up, and worth giving back: what is given up at once where there are too many
+    /// is less.
     pub(crate) fn is_sparse(&self) -> bool {
-        self.slots().len() > SPARSE_MIN && self.slots().len() / 2 > self.len
+        self.slots().len() > SPARSE_MIN && self.slots().len() / 4 * 3 > self.len
     }
 
     /// Moves what is used to the front and gives back the memory behind it; `moved` is told of each move, from where to where.

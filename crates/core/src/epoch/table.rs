@@ -34,6 +34,11 @@ impl Table {
         Self { entries, shift: 32 - LEN_MIN.ilog2(), len: 0, keys: Keys::new(seed) }
     }
 
+    /// Bytes that it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.entries.capacity() * size_of::<Entry>()
+    }
+
     /// The same for both directions.
     #[inline]
     pub(crate) fn hash(&self, a: Endpoint, b: Endpoint) -> u32 {

@@ -85,6 +85,7 @@ impl PackedEnds {
 /// A part of the segments, of fixed length.
 pub(crate) type Chunk = Vec<Packed>;
 const CHUNK_LEN: usize = 64;
+pub(crate) const CHUNK_BYTES: usize = CHUNK_LEN * size_of::<Packed>();
 
 /// Segments in order.
 #[derive(Clone, Debug, Default)]
@@ -210,6 +211,14 @@ impl PackedSegments {
 
     pub(crate) fn len(&self) -> usize {
         self.chunks.last().map_or(0, |last| (self.chunks.len() - 1) * CHUNK_LEN + last.len())
+    }
+
+    /// Bytes that they take.
+    pub(crate) fn bytes(&self) -> usize {
+        self.chunks.len() * CHUNK_BYTES
+            + self.whole.capacity() * size_of::<Segment>()
+            + self.marks.capacity() * size_of::<Mark>()
+            + self.marked.capacity() * size_of::<[u32; 2]>()
     }
 
     /// Forgets them and leaves their memory to `spare`.

@@ -131,11 +131,14 @@ impl Row {
         let whole = elapsed.means[0].as_nanos() as f64;
         let mut causes: Vec<(Cause, Change)> = Cause::ALL
             .into_iter()
-            .map(|cause| {
+            .filter_map(|cause| {
                 let spent = |exchange: &Exchange| {
                     exchange.bill.iter().filter(|line| line.cause == cause).map(|line| line.ns).sum()
                 };
-                (cause, Change::of(&values(&spent), Some(whole), p_max))
+                let values = values(&spent);
+                // Of nothing, no division is tried: thousands of services have none of most causes.
+                let is_spent = values.iter().flatten().any(|ns| *ns > 0.0);
+                is_spent.then(|| (cause, Change::of(&values, Some(whole), p_max)))
             })
             .filter(|(_, change)| change.means != [Duration::ZERO; 2])
             .collect();

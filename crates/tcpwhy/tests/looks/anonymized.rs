@@ -152,6 +152,38 @@ fn one_key_names_alike_in_every_capture_and_another_otherwise() {
     assert!(missing.stdout.is_empty());
 }
 
+/// Neither a file without end nor a pipe that nobody writes to keeps the reader: it ends with a message, and when it is asked to.
+#[test]
+#[cfg(target_os = "linux")]
+#[expect(clippy::disallowed_methods, reason = "it is about a process that waits")]
+fn a_key_that_does_not_end_or_does_not_come_is_left() {
+    let Ok(folder) = tempfile::tempdir() else { panic!("no folder for temporary files") };
+    let capture = root().join(CAPTURES[0]);
+    let endless = tcpwhy(&["read", &capture.to_string_lossy(), "--anonymize", "--key", "/dev/zero"]);
+    assert_eq!(endless.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&endless.stderr).into_owned();
+    assert!(said.contains("longer than 1 MiB"), "{said}");
+    let pipe = folder.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().is_ok_and(|status| status.success()));
+    let mut reader = Command::new(env!("CARGO_BIN_EXE_tcpwhy"))
+        .arg("read")
+        .arg(&capture)
+        .args(["--anonymize", "--key"])
+        .arg(&pipe)
+        .spawn()
+        .expect("tcpwhy starts");
+    let wait = || std::thread::sleep(std::time::Duration::from_millis(50));
+    (0..10).for_each(|_| wait());
+    assert!(reader.try_wait().is_ok_and(|ended| ended.is_none()), "it waits for the key");
+    assert!(Command::new("kill").arg(reader.id().to_string()).status().is_ok_and(|status| status.success()));
+    let ended = (0..100).any(|_| {
+        wait();
+        reader.try_wait().is_ok_and(|ended| ended.is_some())
+    });
+    let _ = reader.kill();
+    assert!(ended, "the signal did not end it");
+}
+
 /// Addresses, names and payload are in none of the packets, and tshark finds as many of them as before.
 #[test]
 fn the_annotated_capture_has_headers_only() {
