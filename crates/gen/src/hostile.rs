@@ -6,6 +6,7 @@ mod bytes;
 mod conversations;
 mod crowds;
 mod ends;
+mod later;
 
 use std::io::{self, Read as _, Write};
 
@@ -149,6 +150,34 @@ hostile! {
     Causes = "causes",
     /// What stays of an epoch's segments: one connection speaks for long with blocks of SACK, then one between other hosts.
     Changing = "changing",
+    /// What a SYN may carry: data and a cookie of TCP Fast Open, from an address of its own, and its data again.
+    FastOpen = "fast-open",
+    /// Options of several paths: MPTCP's, of any subtype and length.
+    Subflows = "subflows",
+    /// What is urgent: pointers to anywhere, on segments that have nothing.
+    Urgent = "urgent",
+    /// What is kept of windows that shut and open with each acknowledgement.
+    Flapping = "flapping",
+    /// Time stamps that wrap around again and again, and old copies between them.
+    Wraps = "wraps",
+    /// Time that always runs back, by a millisecond a packet.
+    Rewound = "rewound",
+    /// What is looked at in each epoch: new connections, and a clock that jumps by the time after which all are looked through.
+    Jumps = "jumps",
+    /// What is read of frames: settings and windows of HTTP/2, nearly a hundred in a segment.
+    Settings = "settings",
+    /// What is looked up of streams: a hundred questions in a segment of HTTP/2, answered by a few, the latest first.
+    Streams = "streams",
+    /// What is looked up of identifiers: fifty questions of DNS in a segment, answered by a few, in any order.
+    Queries = "queries",
+    /// What is read of records: TLS's, without a byte in them, two hundred in a segment.
+    Records = "records",
+    /// What is given up of IPv6's fragments: each lies across the one before it, below two VLAN tags.
+    Tagged = "tagged",
+    /// What a capture says of itself: names, descriptions and comments of pcapng that are sequences for a terminal.
+    Names = "names",
+    /// What a tick is: interfaces of pcapng whose ticks and offsets are at the edges.
+    Ticks = "ticks",
 }
 
 /// Bytes gathered before they are written.
@@ -179,9 +208,13 @@ impl Hostile {
     /// Those of `to`.
     pub fn write(self, packets: u64, to: &mut impl Write) -> io::Result<()> {
         match self {
-            Self::Clock | Self::Blocks | Self::LongBlocks | Self::Interfaces | Self::Sections => {
-                self.write_pcapng(packets, to)
-            }
+            Self::Clock
+            | Self::Blocks
+            | Self::LongBlocks
+            | Self::Interfaces
+            | Self::Sections
+            | Self::Names
+            | Self::Ticks => self.write_pcapng(packets, to),
             _ => self.write_pcap(packets, to),
         }
     }
@@ -216,6 +249,7 @@ impl Hostile {
                 Self::Clock => {
                     (n as u32 & 1, [0, u64::MAX, 1, i64::MAX as u64, scatter(n)][(scatter(n) % 5) as usize])
                 }
+                Self::Ticks => (n as u32 % (2 + later::TICKS.len() as u32), scatter(n)),
                 _ => (1, START_NS as u64 + n * 1_000),
             };
             match self {
@@ -230,6 +264,7 @@ impl Hostile {
                     out.extend(len);
                 }
                 Self::Sections => self.begin(&mut out),
+                Self::Names if n.is_multiple_of(2) => later::name(n, &mut out),
                 _ => {}
             }
             let fields =
@@ -252,6 +287,9 @@ impl Hostile {
             let resolution = [9, 0, 1, 0, 9, 0, 0, 0];
             let offset = [&[14, 0, 8, 0], &offset_s.to_le_bytes()[..]].concat();
             block(out, 1, &[&[1, 0, 0, 0, 0, 0, 0, 0], &resolution, &offset, &[0; 4]]);
+        }
+        if self == Self::Ticks {
+            later::ticks(out);
         }
         if self == Self::Interfaces {
             for _ in 0..INTERFACES {
@@ -341,7 +379,9 @@ impl Hostile {
             | Self::Blocks
             | Self::LongBlocks
             | Self::Interfaces
-            | Self::Sections => {
+            | Self::Sections
+            | Self::Names
+            | Self::Ticks => {
                 if n < 2 {
                     packet.options = vec![2, 4, 0, 0, 3, 3, 255, 1];
                     packet.from_client = n == 0;
@@ -369,6 +409,7 @@ impl Hostile {
             }
             _ if self.writes_bytes() => self.bytes(n, out),
             _ if self.is_crowd() => self.crowd(n, packet).put(out),
+            _ if self.came_later() => self.later(n, packet, out),
             _ if self.has_odd_ends() => self.odd(n, packet, out),
             _ => self.conversation(n, packets, packet).put(out),
         }

@@ -16,7 +16,7 @@ const MEMORY_MAX_MB: u64 = 512;
 const SMALL: u64 = 60_000;
 const LARGE: u64 = 10_000_000;
 /// Shapes of packets that no header can be read of.
-const NOTHING: [Hostile; 7] = [
+const NOTHING: [Hostile; 8] = [
     Hostile::Vlan,
     Hostile::Extensions,
     Hostile::Pieces,
@@ -24,6 +24,7 @@ const NOTHING: [Hostile; 7] = [
     Hostile::Overlaps,
     Hostile::Tunnels,
     Hostile::Labels,
+    Hostile::Tagged,
 ];
 
 /// How a run ended.
@@ -82,8 +83,13 @@ fn every_hostile_shape_is_read_to_its_end_with_little_memory() {
         let name = hostile.name();
         // A connection that has only begun takes its block, and a server that is new its lists.
         let bound = match hostile {
-            Hostile::SynFlood | Hostile::Spreads | Hostile::Causes | Hostile::Chorus => 248,
-            Hostile::Whispers | Hostile::OpenV6 | Hostile::TcpOptions => 312,
+            Hostile::SynFlood
+            | Hostile::Spreads
+            | Hostile::Causes
+            | Hostile::Chorus
+            | Hostile::FastOpen
+            | Hostile::Jumps => 248,
+            Hostile::Whispers | Hostile::OpenV6 | Hostile::TcpOptions | Hostile::Streams => 312,
             // As many connections, each with what it has asked.
             Hostile::Crowd
             | Hostile::Pushes
@@ -94,7 +100,7 @@ fn every_hostile_shape_is_read_to_its_end_with_little_memory() {
             | Hostile::Regulars
             | Hostile::Askers
             | Hostile::Vacant => 480,
-            Hostile::Once | Hostile::Mss => 136,
+            Hostile::Once | Hostile::Mss | Hostile::Subflows => 136,
             // The longest block is read into memory.
             _ => 72,
         };

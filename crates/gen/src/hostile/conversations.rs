@@ -40,6 +40,9 @@ impl Hostile {
             Self::Once => usual + (n * n / 1_000) as i64,
             // The client is a thousand seconds away from the capture.
             Self::Transit if n >= 2 => 100 * usual + 1_000_000_000_000,
+            Self::Rewound => n as i64 * -1_000_000,
+            // Just short of the time after which a silent connection is over.
+            Self::Jumps => (n / 4_000) as i64 * 700_000_000_000 + n as i64 % 4_000 * 1_000,
             _ => usual,
         }
     }
