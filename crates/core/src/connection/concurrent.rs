@@ -180,6 +180,7 @@ impl Connection {
         let answer = Part { of: Some((ask.n, true)), end: waiting.answer_end, last: waiting.answer_is_last };
         talk.parts[1 - ask.asker] = if waiting.is_answering { answer } else { Part::default() };
         talk.some_are.cut = ask.is_cut;
+        talk.some_are.ask(ask.asker, ask.id);
         talk.asked.push_back(ask);
         self.spare = Some(open);
     }
@@ -375,6 +376,7 @@ impl Connection {
             account: Account::default(),
         };
         if let Some(talk) = self.talk.as_deref_mut() {
+            talk.some_are.ask(from, mark.id);
             talk.asked.push_back(ask);
         }
         n

@@ -50,9 +50,16 @@ pub(crate) struct Ripe {
     pub cut: bool,
     /// Of either end's questions without an identifier, those before this number have their answers.
     waiting: [u64; 2],
+    /// The largest identifier of either end's questions so far: most protocols count them.
+    highest: [Option<u64>; 2],
 }
 
 impl Ripe {
+    /// A question with this identifier is under way.
+    pub(super) fn ask(&mut self, asker: usize, id: Option<u64>) {
+        self.highest[asker] = self.highest[asker].max(id);
+    }
+
     /// A last word has passed up to its end, which is there.
     pub(super) fn note(&mut self, speaker: usize, end: Seq) {
         let known = &mut self.ends[speaker];
@@ -266,8 +273,9 @@ impl Talk {
             let is_like = ask.id == mark.id && ask.expects == expects(mark.role);
             ask.asker == from && is_like && !ask.is_answered
         };
-        if mark.id.is_none() && mark.first {
-            return None; // a new one
+        let is_new = if mark.id.is_none() { mark.first } else { mark.id > self.some_are.highest[from] };
+        if is_new {
+            return None;
         }
         self.asked.iter().rev().find(is_same).map(|ask| ask.n)
     }
