@@ -42,6 +42,9 @@ pub(crate) struct Packets {
     omitted: u64,
     /// What is added to an offset of client and server to have the relative sequence number of Wireshark; a SYN's is one less.
     seq_base: [i64; 2],
+    /// Bytes of client and server in front of the first ones that were seen: offsets count from there.
+    #[serde(skip)]
+    unseen: [i64; 2],
     packet: Column,
     at_ns: Column,
     /// To the last packet of the row.
@@ -133,6 +136,7 @@ impl Packets {
             table.seq_base[side as usize] =
                 own.map_or(1, |rung| i64::from(rung.seq) - i64::from(rung.offset as u32));
         }
+        table.begin_with_the_unseen(&connection.ladder);
         for (at, row) in rows.iter().enumerate() {
             table.push(row, sacks, origin);
             if let Some(ns) = ways.get(&row.first.packet) {
@@ -144,6 +148,33 @@ impl Packets {
         table
     }
 
+    /// Of a part of a connection, bytes that lie in front of it are sent again and acknowledged; offsets stop at the first one that was
+    /// seen. A reset may acknowledge anything.
+    fn begin_with_the_unseen(&mut self, ladder: &[Rung]) {
+        let base = self.seq_base;
+        let before = |side: usize, seq: u32, offset: u64| {
+            let seen = offset as i64 + base[side];
+            -i64::from(seq.wrapping_sub(seen as u32) as i32)
+        };
+        for rung in ladder.iter().filter(|rung| !rung.flags.rst()) {
+            let side = usize::from(rung.from == Side::Server);
+            let first = rung.seq.wrapping_add(u32::from(rung.flags.syn()));
+            self.unseen[side] = self.unseen[side].max(before(side, first, rung.offset));
+            if let (Some(ack), Some(offset)) = (rung.ack, rung.ack_offset) {
+                self.unseen[1 - side] = self.unseen[1 - side].max(before(1 - side, ack, offset));
+            }
+        }
+        for (base, unseen) in self.seq_base.iter_mut().zip(self.unseen) {
+            *base -= unseen;
+        }
+    }
+
+    /// Where the byte with this sequence number lies.
+    fn offset_of(&self, side: usize, seq: u32, offset: u64) -> i64 {
+        let seen = offset as i64 + self.unseen[side];
+        seen + i64::from(seq.wrapping_sub((seen + self.seq_base[side]) as u32) as i32)
+    }
+
     fn push(&mut self, row: &Row<'_>, sacks: &Sacks, origin: Instant) {
         let (rung, at) = (row.first, self.packet.len() as i64);
         self.packet.push_count(rung.packet);
@@ -151,9 +182,19 @@ impl Packets {
         self.lasts_ns.push((row.last.at - rung.at).as_nanos());
         self.count.push_count(row.count);
         self.from.push(i64::from(rung.from == Side::Server));
-        self.offset.push_count(rung.offset);
+        let side = usize::from(rung.from == Side::Server);
+        // What a reset says of either need not be so.
+        let offset = |side, seq, offset: u64, is_reset| {
+            if is_reset { offset as i64 + self.unseen[side] } else { self.offset_of(side, seq, offset) }
+        };
+        let first = rung.seq.wrapping_add(u32::from(rung.flags.syn()));
+        let begin = offset(side, first, rung.offset, rung.flags.rst());
+        let acked =
+            |rung: &Rung| Some(offset(1 - side, rung.ack?, rung.ack_offset?, rung.flags.rst()).max(0));
+        let (ack, first_ack) = (acked(row.last), acked(rung));
+        self.offset.push(begin);
         self.len.push_count(row.len);
-        self.ack.push(row.last.ack_offset.map_or(-1, |ack| ack as i64));
+        self.ack.push(ack.unwrap_or(-1));
         self.window.push_count(row.last.window);
         self.flags.push(i64::from(rung.flags.0));
         self.exchange.push(rung.exchange.map_or(-1, |n| n as i64));
@@ -172,10 +213,10 @@ impl Packets {
             self.gaps.ns.push(span.as_nanos());
         }
         let blocks = sacks.get(&rung.packet).into_iter().flatten();
-        for (block, ack) in blocks.filter_map(|block| Some((block, rung.ack_offset?))) {
+        for (block, ack) in blocks.filter_map(|block| Some((block, first_ack?))) {
             self.sacks.row.push(at);
-            self.sacks.start.push(ack as i64 + i64::from(block[0]));
-            self.sacks.end.push(ack as i64 + i64::from(block[1]));
+            self.sacks.start.push(ack + i64::from(block[0]));
+            self.sacks.end.push(ack + i64::from(block[1]));
         }
     }
 }

@@ -117,63 +117,66 @@ fn the_page_says_what_the_json_says() {
     }
 }
 
-/// Frames, times, numbers and waits are those of the ladder that `--connection` shows.
+/// Frames, times, numbers and waits are those of the ladder that `--connection` shows, which are Wireshark's (tests/wireshark.rs).
 #[test]
 fn packets_are_those_of_the_ladder() {
     for capture in CAPTURES {
-        let (data, _) = page_of(capture, &[]);
-        let Some(drawn) = data["packets"].as_array().filter(|drawn| !drawn.is_empty()) else {
-            panic!("{capture}: nothing is drawn")
-        };
-        let worst = &data["report"]["findings"][0]["worst"]["connection"];
-        let Some(packets) = drawn.iter().find(|packets| &packets["id"] == worst) else {
-            panic!("{capture}: the first finding's connection is not drawn")
-        };
-        let document = json(&root().join(capture), &["--connection", &worst.to_string()]);
-        let Some(ladder) = document["connections"][0]["ladder"].as_array() else { panic!("no ladder") };
-        let names =
-            ["packet", "at_ns", "offset", "len", "ack", "window", "from", "flags", "count", "exchange"];
-        let columns = names.map(|name| column(packets, name));
-        assert_eq!(columns[0].len(), ladder.len(), "{capture}");
-        let gaps = ["row", "cause", "ns"].map(|name| column(&packets["gaps"], name));
-        let mut gap = 0;
-        let origin = ladder.first().map_or(0, |rung| ints(rung, "at_ns")) - columns[1][0];
-        for (row, rung) in ladder.iter().enumerate() {
-            let [packet, at, offset, len, ack, window, from, flags, count, exchange] =
-                columns.each_ref().map(|column| column[row]);
+        packets_are_those_of(capture, &[]);
+    }
+}
+
+/// Also of a part, whose handshakes are in front of it.
+#[test]
+fn packets_of_a_part_are_those_of_the_ladder() {
+    for (capture, from) in CAPTURES.into_iter().zip(["+0.3", "+0.0005", "+0.3", "+0.2", "+1.5"]) {
+        packets_are_those_of(capture, &["--from", from]);
+    }
+}
+
+fn packets_are_those_of(capture: &str, part: &[&str]) {
+    let (data, _) = page_of(capture, part);
+    let Some(drawn) = data["packets"].as_array().filter(|drawn| !drawn.is_empty()) else {
+        panic!("{capture}: nothing is drawn")
+    };
+    let worst = &data["report"]["findings"][0]["worst"]["connection"];
+    let Some(packets) = drawn.iter().find(|packets| &packets["id"] == worst) else {
+        panic!("{capture}: the first finding's connection is not drawn")
+    };
+    let document = json(&root().join(capture), &[part, &["--connection", &worst.to_string()]].concat());
+    let Some(ladder) = document["connections"][0]["ladder"].as_array() else { panic!("no ladder") };
+    let names = ["packet", "at_ns", "offset", "len", "ack", "window", "from", "flags", "count", "exchange"];
+    let columns = names.map(|name| column(packets, name));
+    assert_eq!(columns[0].len(), ladder.len(), "{capture}");
+    let gaps = ["row", "cause", "ns"].map(|name| column(&packets["gaps"], name));
+    let mut gap = 0;
+    let origin = ladder.first().map_or(0, |rung| ints(rung, "at_ns")) - columns[1][0];
+    for (row, rung) in ladder.iter().enumerate() {
+        let [packet, at, offset, len, ack, window, from, flags, count, exchange] =
+            columns.each_ref().map(|column| column[row]);
+        assert_eq!((packet, at, count), (ints(rung, "packet"), ints(rung, "at_ns") - origin, 1), "{capture}");
+        assert_eq!((len, window), (ints(rung, "len"), ints(rung, "window")), "{capture}: {packet}");
+        assert_eq!(rung["exchange"].as_i64().unwrap_or(-1), exchange, "{capture}: {packet}");
+        let base = [0, 1].map(|end| packets["seq_base"][end].as_i64().unwrap_or(0));
+        let syn = i64::from(flags & 2 != 0);
+        assert_eq!(
+            (offset + base[from as usize] - syn) as u32,
+            ints(rung, "seq") as u32,
+            "{capture}: {packet}"
+        );
+        if ack >= 0 {
             assert_eq!(
-                (packet, at, count),
-                (ints(rung, "packet"), ints(rung, "at_ns") - origin, 1),
-                "{capture}"
-            );
-            assert_eq!((len, window), (ints(rung, "len"), ints(rung, "window")), "{capture}: {packet}");
-            assert_eq!(rung["exchange"].as_i64().unwrap_or(-1), exchange, "{capture}: {packet}");
-            let base = [0, 1].map(|end| packets["seq_base"][end].as_i64().unwrap_or(0));
-            let syn = i64::from(flags & 2 != 0);
-            assert_eq!(
-                (offset + base[from as usize] - syn) as u32,
-                ints(rung, "seq") as u32,
+                (ack + base[1 - from as usize]) as u32,
+                ints(rung, "ack") as u32,
                 "{capture}: {packet}"
             );
-            if ack >= 0 {
-                assert_eq!(
-                    (ack + base[1 - from as usize]) as u32,
-                    ints(rung, "ack") as u32,
-                    "{capture}: {packet}"
-                );
-            }
-            for billed in rung["billed"].as_array().into_iter().flatten() {
-                assert_eq!(
-                    (gaps[0][gap], gaps[2][gap]),
-                    (row as i64, ints(billed, "ns")),
-                    "{capture}: {packet}"
-                );
-                assert_eq!(data["causes"][gaps[1][gap] as usize]["name"], billed["cause"]);
-                gap += 1;
-            }
         }
-        assert_eq!(gap, gaps[0].len());
+        for billed in rung["billed"].as_array().into_iter().flatten() {
+            assert_eq!((gaps[0][gap], gaps[2][gap]), (row as i64, ints(billed, "ns")), "{capture}: {packet}");
+            assert_eq!(data["causes"][gaps[1][gap] as usize]["name"], billed["cause"]);
+            gap += 1;
+        }
     }
+    assert_eq!(gap, gaps[0].len());
 }
 
 /// The laboratory's path takes 20 ms in each direction (scenarios/congestion-window.toml).
