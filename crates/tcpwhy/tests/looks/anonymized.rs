@@ -155,7 +155,6 @@ fn one_key_names_alike_in_every_capture_and_another_otherwise() {
 /// Neither a file without end nor a pipe that nobody writes to keeps the reader: it ends with a message, and when it is asked to.
 #[test]
 #[cfg(target_os = "linux")]
-#[expect(clippy::disallowed_methods, reason = "it is about a process that waits")]
 fn a_key_that_does_not_end_or_does_not_come_is_left() {
     let Ok(folder) = tempfile::tempdir() else { panic!("no folder for temporary files") };
     let capture = root().join(CAPTURES[0]);
