@@ -56,6 +56,9 @@ use held_back::HeldBack;
 use roles::Roles;
 use talk::Talk;
 
+/// The note about a connection that the server reset instead of accepting it.
+pub(crate) const REFUSED: &str = "refused-connections";
+
 /// Ends that are nearer to each other than this are hosts of one: no vantage tells them apart. Source: none written down.
 const ONE_HOST_MAX: Duration = Duration::from_micros(100);
 
@@ -454,7 +457,7 @@ impl Connection {
     pub(crate) fn failure(&self) -> Option<&'static str> {
         let setup = self.setup.as_ref().filter(|setup| setup.is_unanswered())?;
         if self.closed {
-            self.last_packet[SERVER].map(|_| "refused-connections")
+            self.last_packet[SERVER].map(|_| REFUSED)
         } else {
             setup.is_repeated().then_some("unanswered-connections")
         }

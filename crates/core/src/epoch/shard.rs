@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use tcpwhy_wire::{Duration, Endpoint, Instant, Segment, Seq, Usual};
 
-use crate::connection::Connection;
+use crate::connection::{Connection, REFUSED};
 use crate::epoch::budget::Budget;
 use crate::epoch::earliest::Earliest;
 use crate::epoch::front::{Arrival, LATE};
@@ -37,6 +37,9 @@ use crate::words::report;
 
 /// How long the table remembers a finished connection, so that its last stragglers do not look like a new one.
 const LINGER: Duration = Duration::from_secs(5);
+/// A SYN so long after its refusal is no copy of the one that was refused: Windows sends it twice more, half a second apart, with the same
+/// sequence number.
+const TRIES_AGAIN: Duration = Duration::from_millis(100);
 /// A connection that is silent for longer is over: keep-alive probes come every two hours by default (RFC 9293, 3.8.4),
 /// and whoever does without them cannot know either whether the peer is still there.
 const IDLE_MAX: Duration = Duration::from_secs(3 * 3600);
@@ -58,6 +61,8 @@ struct Finished {
     /// The capture's clock, which does not run back, when it finished.
     clock: Instant,
     duplicates: Option<DuplicateFilter>,
+    /// The server refused it.
+    refused: bool,
     /// Tells it from others in the same place; 0 once it is forgotten.
     generation: u64,
     /// Where it is listed, unless a reset ended it: its stragglers are still counted there.
@@ -69,7 +74,9 @@ impl Finished {
     fn is_other_incarnation(&self, segment: &Segment, clock: Instant) -> bool {
         let from = if segment.src == self.ends[CLIENT] { CLIENT } else { SERVER };
         let new = segment.flags.syn() && !segment.flags.ack();
-        clock - self.clock >= LINGER || (new && self.first[from].is_none_or(|first| segment.seq + 1 != first))
+        let tries_again = self.refused && clock - self.clock >= TRIES_AGAIN;
+        clock - self.clock >= LINGER
+            || (new && (tries_again || self.first[from].is_none_or(|first| segment.seq + 1 != first)))
     }
 }
 
@@ -347,12 +354,21 @@ impl Shard {
     fn finish_one(&mut self, slot: Slot, hash: u32, clock: Instant) {
         let connection = self.connections.get(slot);
         let (reset, duplicates) = (connection.closed, connection.duplicates);
+        let refused = connection.failure() == Some(REFUSED);
         let (ends, first) = (connection.ends, connection.flows.each_ref().map(|flow| flow.first));
         let listed = self.end(slot).filter(|_| !reset);
         self.generation += 1;
         let generation = self.generation;
-        let place =
-            self.finished.insert(Finished { ends, first, hash, clock, duplicates, generation, listed });
+        let place = self.finished.insert(Finished {
+            ends,
+            first,
+            hash,
+            clock,
+            duplicates,
+            refused,
+            generation,
+            listed,
+        });
         self.table.replace(hash, slot, FINISHED + place);
         self.finished_now += 1;
         self.lingering.push_back(Lingering { clock, epoch: self.epoch, place, generation });

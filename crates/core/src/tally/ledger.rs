@@ -92,8 +92,9 @@ impl Totals {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ConnectionTotals {
     lines: Vec<TotalLine>,
-    /// Exchanges that were closed.
+    /// Exchanges that were closed, and the packet that closed as many as may be listed of all connections.
     pub closed: u64,
+    enough_at: u64,
     /// Their time, each moment once.
     pub by_clock: Duration,
 }
@@ -255,23 +256,27 @@ impl Ledger {
         self.numbered = count;
     }
 
+    /// Those of connections that got a number, and are listed, count as such.
     fn number_exchanges(&mut self, number: impl Fn(u64) -> u64) {
         let mut waiting = std::mem::take(&mut self.unnumbered_exchanges);
-        let numbered = waiting.extract_if(.., |listed| {
+        for listed in &mut waiting {
             listed.connection = number(listed.connection);
-            listed.connection & UNNUMBERED == 0
-        });
-        for listed in numbered {
-            if self.lists(listed.connection) && listed.is_kept_by(self.level) {
-                if matches!(self.listing, Listing::Thinned(_)) {
-                    self.kept.add(listed.exchange.level());
-                }
-                self.listed += 1;
-                self.lists_bytes += LISTED;
-                self.exchanges.push(listed);
+        }
+        let left = waiting.extract_if(.., |listed| listed.connection & UNNUMBERED != 0);
+        self.unnumbered_exchanges = left.collect();
+        waiting.retain(|listed| self.lists(listed.connection) && listed.is_kept_by(self.level));
+        self.listed += waiting.len() as u64;
+        self.lists_bytes += waiting.len() * LISTED;
+        if matches!(self.listing, Listing::Thinned(_)) {
+            for listed in &waiting {
+                self.kept.add(listed.exchange.level());
             }
         }
-        self.unnumbered_exchanges = waiting;
+        if self.exchanges.is_empty() {
+            self.exchanges = waiting;
+        } else {
+            self.exchanges.append(&mut waiting);
+        }
     }
 
     /// What was kept of exchanges, once all connections have their numbers.
@@ -337,10 +342,21 @@ impl Ledger {
         }
         list.closed += 1;
         list.by_clock += by_clock;
-        if self.listed_enough {
+        if self.listed_enough || self.has_enough_of(closed.connection) {
             return;
         }
         self.list(closed, bill);
+    }
+
+    /// Whether its connection has all exchanges that may be listed from earlier packets.
+    fn has_enough_of(&mut self, connection: u64) -> bool {
+        let Listing::UpTo(most) = self.listing else { return false };
+        let packet = self.packet;
+        let list = self.list_of(connection);
+        if list.closed == most {
+            list.enough_at = packet;
+        }
+        list.closed > most && packet > list.enough_at
     }
 
     #[inline]

@@ -59,6 +59,24 @@ fn a_connection_that_is_refused_costs_nothing_and_is_said() {
     assert_eq!((refused.setups, notes(&refused)), (0, vec![("refused-connections", 1)]));
 }
 
+/// Windows sends its SYN again half a second after a refusal, with the same sequence number; what follows is a connection. A copy of the
+/// first one is none.
+#[test]
+fn a_client_that_was_refused_may_try_again() {
+    let again = report(&[
+        (CLIENT, 0, Flags::SYN),
+        (SERVER, 1, Flags::RST | Flags::ACK),
+        (CLIENT, 2, Flags::SYN),
+        (CLIENT, 500, Flags::SYN),
+        (SERVER, 501, Flags::RST | Flags::ACK),
+        (CLIENT, 1_000, Flags::SYN),
+        (SERVER, 1_001, Flags::SYN | Flags::ACK),
+        (CLIENT, 1_002, Flags::ACK),
+    ]);
+    assert_eq!((again.setups, notes(&again)), (1, vec![("refused-connections", 2)]));
+    assert_eq!(again.connections.len(), 3);
+}
+
 /// A SYN at the end of a capture says nothing, and an answer that comes late was an answer.
 #[test]
 fn a_connection_that_comes_about_has_not_failed() {
