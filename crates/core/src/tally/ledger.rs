@@ -342,7 +342,7 @@ impl Ledger {
         }
         list.closed += 1;
         list.by_clock += by_clock;
-        if self.listed_enough || self.has_enough_of(closed.connection) {
+        if self.listed_enough {
             return;
         }
         self.list(closed, bill);
@@ -371,6 +371,9 @@ impl Ledger {
     /// Keeps the exchange itself, where there is room for it.
     #[cold]
     fn list(&mut self, closed: &Closed, bill: Bill<'_>) {
+        if self.has_enough_of(closed.connection) {
+            return;
+        }
         let elapsed = bill.total();
         let numbered = closed.connection & UNNUMBERED == 0;
         let has_ladders = self.listing.has_ladders();
