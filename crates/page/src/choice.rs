@@ -9,8 +9,6 @@ use tcpwhy_core::LADDERS_MAX;
 use tcpwhy_core::report::{Connection, Report};
 use tcpwhy_wire::Endpoint;
 
-use crate::connections::cost;
-
 /// Packets of all that are drawn, about: a packet takes some 10 bytes of the file.
 const PACKETS_MAX: u64 = 120_000;
 
@@ -44,7 +42,7 @@ pub fn chosen(report: &Report) -> Vec<Choice> {
     // Of many only the first few are looked at, so that the others need no order.
     let by_cost = report.connections.iter().enumerate();
     let mut by_cost: BinaryHeap<_> =
-        by_cost.map(|(at, connection)| (cost(&connection.bill), Reverse(at))).collect();
+        by_cost.map(|(at, connection)| (connection.cost(), Reverse(at))).collect();
     let by_cost = std::iter::from_fn(|| by_cost.pop()).map(|(_, Reverse(at))| &report.connections[at]);
     let of_findings = report.findings.iter().filter_map(|finding| report.connection(finding.worst.0));
     let mut out: Vec<Choice> = Vec::new();

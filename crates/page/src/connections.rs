@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use tcpwhy_core::report::{Connection, Report, TotalLine, Vantage};
+use tcpwhy_core::report::{Connection, Report, Vantage};
 use tcpwhy_wire::{Duration, Instant};
 
 use crate::columns::Column;
@@ -74,7 +74,7 @@ impl Connections {
             });
             table.assumed.push(i64::from(connection.assumed));
             table.billed.push_count(connection.billed);
-            table.elapsed_ns.push(cost(&connection.bill).as_nanos());
+            table.elapsed_ns.push(connection.cost().as_nanos());
             table.cause.push(connection.bill.first().map_or(-1, |line| line.cause as i64));
         }
         (table, rows)
@@ -83,9 +83,4 @@ impl Connections {
     pub(crate) fn len(&self) -> usize {
         self.id.len()
     }
-}
-
-/// What a bill comes to.
-pub(crate) fn cost(bill: &[TotalLine]) -> Duration {
-    bill.iter().map(|line| line.ns).sum()
 }

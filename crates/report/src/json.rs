@@ -233,7 +233,7 @@ struct ConnectionDto<'a> {
 
 impl<'a> From<&'a Connection> for ConnectionDto<'a> {
     fn from(connection: &'a Connection) -> Self {
-        let whole = connection.bill.iter().map(|line| line.ns).sum();
+        let whole = connection.cost();
         Self {
             id: connection.id,
             client: connection.client.to_string(),

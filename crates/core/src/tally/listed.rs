@@ -87,10 +87,9 @@ fn leave_out(
     exchanges: &[(u64, usize)],
     worst: BTreeSet<u64>,
 ) {
-    let cost =
-        |place: &Place| -> Duration { shards[place.shard][place.at].bill.iter().map(|line| line.ns).sum() };
+    let cost = |place: &Place| Reverse(shards[place.shard][place.at].cost());
     let mut costs: Vec<(Reverse<Duration>, u64)> =
-        places.iter().map(|place| (Reverse(cost(place)), place.id)).collect();
+        places.iter().map(|place| (cost(place), place.id)).collect();
     if costs.len() > EXPENSIVE {
         costs.select_nth_unstable(EXPENSIVE);
         costs.truncate(EXPENSIVE);

@@ -203,6 +203,11 @@ pub struct Connection {
 }
 
 impl Connection {
+    /// What its bill comes to.
+    pub fn cost(&self) -> Duration {
+        self.bill.iter().map(|line| line.ns).sum()
+    }
+
     /// Has the ladder count and scale as Wireshark does in the whole file, of which earlier packets were seen. No bill changes: what
     /// was not analysed says nothing of the waits that were.
     pub fn open_with(&mut self, earlier: &Opening) {

@@ -41,6 +41,7 @@ mod generate;
 mod holds;
 mod in_flight;
 mod listening;
+mod listing;
 mod memory;
 mod midway;
 mod missing;

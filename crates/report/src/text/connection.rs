@@ -29,7 +29,7 @@ pub fn connection(
     let connection = report.connection(id)?;
     let mut out = head(connection, files, style);
     out.push(String::new());
-    let whole = connection.bill.iter().map(|line| line.ns).sum();
+    let whole = connection.cost();
     out.extend(totals(&connection.bill, whole, style));
     out.push(String::new());
     let ends = conduct::ends(connection, style);

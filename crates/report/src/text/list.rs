@@ -70,10 +70,6 @@ fn stream_cell(stream: Option<&Stream>) -> String {
     if numbers == later { told(numbers) } else { format!("{}|{}", told(numbers), told(later)) }
 }
 
-fn cost(connection: &Connection) -> Duration {
-    connection.bill.iter().map(|line| line.ns).sum()
-}
-
 fn slowest(connection: &Connection) -> Duration {
     connection.exchanges.iter().map(|exchange| exchange.elapsed).max().unwrap_or(Duration::ZERO)
 }
@@ -82,7 +78,7 @@ fn slowest(connection: &Connection) -> Duration {
 pub fn ordered(report: &Report, order: Order) -> Vec<&Connection> {
     let mut connections: Vec<&Connection> = report.connections.iter().collect();
     match order {
-        Order::Cost => connections.sort_by_key(|connection| Reverse(cost(connection))),
+        Order::Cost => connections.sort_by_key(|connection| Reverse(connection.cost())),
         Order::Start => connections.sort_by_key(|connection| connection.packet_range[0]),
         Order::Slowest => connections.sort_by_key(|connection| Reverse(slowest(connection))),
     }
@@ -101,7 +97,7 @@ fn cells(connections: &[&Connection], top: usize, style: Style) -> Vec<[String; 
         let setups = connection.exchanges.len() as u64 - exchanges;
         let most = connection.bill.first().map_or_else(
             || "nothing billed".to_owned(),
-            |line| format!("{} {}", line.cause, percent(line.ns, cost(connection))),
+            |line| format!("{} {}", line.cause, percent(line.ns, connection.cost())),
         );
         cells.push([
             connection.id.to_string(),
@@ -110,7 +106,7 @@ fn cells(connections: &[&Connection], top: usize, style: Style) -> Vec<[String; 
             time_of_day(connection.span[0], style.offset_s),
             time(connection.span[1] - connection.span[0]),
             count(connection.billed.saturating_sub(setups)),
-            time(cost(connection)),
+            time(connection.cost()),
             time(slowest(connection)),
             most,
         ]);

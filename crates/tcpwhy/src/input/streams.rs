@@ -124,7 +124,7 @@ impl Streams {
         self.most * ENTRY
     }
 
-    /// Whether it was asked for, and the packets are those of a file from its beginning on.
+    /// Whether it was asked for.
     pub fn is_counted(&self) -> bool {
         self.most > 0
     }
