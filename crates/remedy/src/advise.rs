@@ -68,7 +68,7 @@ pub fn remedies_for(finding: &Finding) -> Vec<Remedy> {
             Remedy {
                 id: step.fix.id,
                 side,
-                what: worded(step.fix.what, side),
+                what: worded(step.what(), side),
                 caveat: step.fix.caveat,
                 saves: step.saves.of(finding),
                 confidence: step.confidence.min(finding.confidence),
@@ -110,6 +110,20 @@ pub(crate) struct Step {
     unless: &'static [Form],
     /// It is for what such a form can be instead of its cause.
     other_reading: bool,
+    /// How it is said there, where the catalogue's sentence does not fit.
+    said: Option<&'static str>,
+}
+
+impl Step {
+    /// The change in one sentence, as in [`Fix::what`].
+    pub(crate) fn what(&self) -> &'static str {
+        self.said.unwrap_or(self.fix.what)
+    }
+
+    /// Whether another step of the cause has told how the same fix is applied.
+    pub(crate) const fn is_told(&self) -> bool {
+        self.said.is_some()
+    }
 }
 
 /// Who applies it, relative to the finding.
@@ -192,13 +206,31 @@ fn doubled(finding: &Finding, round: Duration) -> Duration {
 
 /// What a server's host drops while its program does not accept.
 const ACCEPT_QUEUE: &[Form] = &[Form::AcceptQueue];
+/// What may be no part of what was written before.
+const OWN_MESSAGE: &[Form] = &[Form::OwnMessage];
+/// The first choice for such: it cannot be written with something that had to leave before.
+const LEAVES_AT_ONCE: Step = or_else(
+    OWN_MESSAGE,
+    said(
+        "Set TCP_NODELAY on the {side}'s socket; each write then leaves at once",
+        step(&NODELAY, Who::Named, Rule::Whole, Confidence::Certain),
+    ),
+);
+/// ... unless it need not, or was no such.
+const WRITTEN_TOGETHER: Step = or_else(
+    OWN_MESSAGE,
+    said(
+        "If the {side} has both writes ready at the same time, join them: one buffer, or writev",
+        step(&ONE_WRITE, Who::Named, Rule::AtMost, Confidence::Possible),
+    ),
+);
 /// What is too large for the path.
 const BLACK_HOLE: &[Form] = &[Form::BlackHole];
 /// What no repair helps, however soon it is.
 const NO_CHANCE: &[Form] = &[Form::AcceptQueue, Form::BlackHole, Form::Unrepaired];
 
 const fn step(fix: &'static Fix, who: Who, saves: Rule, confidence: Confidence) -> Step {
-    Step { fix, who, saves, confidence, forms: &[], unless: &[], other_reading: false }
+    Step { fix, who, saves, confidence, forms: &[], unless: &[], other_reading: false, said: None }
 }
 
 const fn only(forms: &'static [Form], step: Step) -> Step {
@@ -211,6 +243,10 @@ const fn unless(unless: &'static [Form], step: Step) -> Step {
 
 const fn or_else(forms: &'static [Form], step: Step) -> Step {
     Step { forms, other_reading: true, ..step }
+}
+
+const fn said(said: &'static str, step: Step) -> Step {
+    Step { said: Some(said), ..step }
 }
 
 /// What each cause calls for, the best fix first.
@@ -285,8 +321,10 @@ pub(crate) const fn plan(cause: Cause) -> &'static [Step] {
         Cause::NagleDelayedAck => {
             const {
                 &[
-                    step(&ONE_WRITE, Who::Named, Rule::Whole, Certain),
-                    step(&NODELAY, Who::Named, Rule::Whole, Certain),
+                    unless(OWN_MESSAGE, step(&ONE_WRITE, Who::Named, Rule::Whole, Certain)),
+                    unless(OWN_MESSAGE, step(&NODELAY, Who::Named, Rule::Whole, Certain)),
+                    LEAVES_AT_ONCE,
+                    WRITTEN_TOGETHER,
                     step(&QUICKACK, Who::Peer, Rule::AckDelay, Likely),
                 ]
             }
@@ -294,8 +332,10 @@ pub(crate) const fn plan(cause: Cause) -> &'static [Step] {
         Cause::Nagle => {
             const {
                 &[
-                    step(&ONE_WRITE, Who::Named, Rule::Whole, Certain),
-                    step(&NODELAY, Who::Named, Rule::Whole, Certain),
+                    unless(OWN_MESSAGE, step(&ONE_WRITE, Who::Named, Rule::Whole, Certain)),
+                    unless(OWN_MESSAGE, step(&NODELAY, Who::Named, Rule::Whole, Certain)),
+                    LEAVES_AT_ONCE,
+                    WRITTEN_TOGETHER,
                 ]
             }
         }

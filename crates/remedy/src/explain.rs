@@ -83,7 +83,7 @@ fn fixes(cause: Cause) -> String {
             Who::Server => "server",
             Who::Path => "path",
         };
-        let what = step.fix.what.replace("{side}", who);
+        let what = step.what().replace("{side}", who);
         let form = match step.forms {
             [] => String::new(),
             forms => {
@@ -94,6 +94,9 @@ fn fixes(cause: Cause) -> String {
         let heading =
             format!("{}. `{}` ({who}{form}): {}.", i + 1, step.fix.id, worded(&what, Side::Unknown));
         wrap(&mut out, &heading, "", "   ");
+        if step.is_told() {
+            continue;
+        }
         if let Some(caveat) = step.fix.caveat {
             wrap(&mut out, caveat, "   ", "   ");
         }

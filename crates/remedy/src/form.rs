@@ -9,6 +9,7 @@ pub fn form_in_words(form: Form) -> Option<&'static str> {
         Form::OrNews => "a long poll would look the same",
         Form::OrPushes => "separate unsolicited messages would look the same",
         Form::OrMessages => "what follows may be a separate message that nobody waits for",
+        Form::OwnMessage => "what is held may be a separate message",
         Form::WholeReply => "the whole reply was held",
         Form::UntilAcknowledged => "held until everything before it was acknowledged",
         Form::Uneven => "rounds of unequal size",

@@ -149,6 +149,7 @@ pub fn nothing(report: &Report, files: &[CaptureInfo]) -> Option<String> {
         return None;
     }
     let all = total(files);
+    let cut = all.skipped.get("truncated-header").copied().unwrap_or(0);
     let outside = all.skipped.get("outside-window").copied().unwrap_or(0);
     let why = if all.segments > 0 {
         format!("the filter matches none of {}", counted(all.segments, "TCP segment"))
@@ -156,11 +157,19 @@ pub fn nothing(report: &Report, files: &[CaptureInfo]) -> Option<String> {
         let reasons: Vec<String> = all
             .skipped
             .iter()
-            .filter(|(reason, _)| *reason != "outside-window")
+            .filter(|(reason, _)| !["outside-window", "truncated-header"].contains(&reason.as_str()))
             .map(|(reason, n)| format!("{} {}", count(*n), visible(reason)))
             .collect();
         let reasons = if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join(", ")) };
-        format!("no TCP in {}{reasons}", counted(all.packets, "packet"))
+        let packets = counted(all.packets, "packet");
+        if cut > 0 {
+            format!(
+                "{} of {packets} are cut off within the TCP header{reasons}; capture with a larger snap length",
+                count(cut)
+            )
+        } else {
+            format!("no TCP in {packets}{reasons}")
+        }
     } else if all.unread_bytes > 0 {
         format!(
             "no packets in the time window; {} and {} of the capture are outside it",
@@ -213,6 +222,12 @@ fn clause(report: &Report, finding: &Finding) -> String {
     let hedge = hedge(finding.confidence);
     let spend = |rest: &str| format!("{who} {hedge}{} {wait} {rest}", who.verb("wait", "waits"));
     match cause {
+        Cause::NagleDelayedAck if detail.form == Some(Form::OwnMessage) => spend(&format!(
+            "for the {peer}'s delayed acknowledgement: until it comes, Nagle's algorithm holds the {side}'s next write"
+        )),
+        Cause::Nagle if detail.form == Some(Form::OwnMessage) => spend(&format!(
+            "for an acknowledgement: until it comes, Nagle's algorithm holds the {side}'s next write"
+        )),
         Cause::NagleDelayedAck => spend(&format!(
             "for the {peer}'s delayed acknowledgement: the {side} writes each {} in pieces",
             message(side, finding, report)

@@ -48,6 +48,33 @@ fn recordings() -> Vec<(String, String)> {
     all
 }
 
+/// Two requests under way at once, and a reply to each: that the second one was no piece of the first, no packet denies. TCP_NODELAY
+/// helps either way; one write helps where both were there.
+#[test]
+fn replies_to_several_requests_are_not_called_one_in_pieces() {
+    let fixes = |name: &str, end: &str| {
+        let path = root().join(format!("corpus/lab/{name}/{end}.pcapng.zst"));
+        let shown = unwrapped(&stdout(&tcpwhy(&["read", &path.display().to_string()])));
+        let Some((answer, rest)) = shown.split_once(" fix ") else { panic!("{shown}") };
+        let Some((first, or)) = rest.split_once(" or ") else { panic!("{shown}") };
+        (answer.to_owned(), first.to_owned(), or.to_owned())
+    };
+    for end in ["client", "server"] {
+        let (answer, first, or) = fixes("i20-npgsql", end);
+        assert!(
+            answer.contains("until it comes, Nagle's algorithm holds the server's next write"),
+            "{answer}"
+        );
+        assert!(!answer.contains("in pieces"), "{answer}");
+        assert!(answer.contains("what is held may be a separate message"), "{answer}");
+        assert!(first.starts_with("Set TCP_NODELAY on the server's socket"), "{first}");
+        assert!(or.starts_with("If the server has both writes ready at the same time, join them"), "{or}");
+    }
+    let (answer, first, _) = fixes("split", "client");
+    assert!(answer.contains("the client writes each request in pieces"), "{answer}");
+    assert!(first.starts_with("Write each message of the client to the socket at once"), "{first}");
+}
+
 /// What takes most of the time, as the answer has to say it.
 const OF_THE_PATH: [(&str, &str); 3] = [
     ("bandwidth", " on the slowest link"),

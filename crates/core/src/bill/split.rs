@@ -82,6 +82,18 @@ impl Split {
         }
     }
 
+    /// What Nagle held may be a message of its own. What else that may be says more.
+    #[cold]
+    pub(crate) fn holds_message(&mut self) {
+        let far = self.far.iter_mut().flat_map(|far| far.iter_mut());
+        let held = |charge: &&mut Charge| matches!(charge.cause, Cause::Nagle | Cause::NagleDelayedAck);
+        for detail in self.near.iter_mut().chain(far).filter(held).filter_map(|held| held.detail.as_mut()) {
+            if matches!(detail.form, None | Some(Form::Rfc896)) {
+                detail.form = Some(Form::OwnMessage);
+            }
+        }
+    }
+
     /// What seemed the answering program's time was held, and is charged like `held`.
     #[cold]
     pub(crate) fn hold(&mut self, held: &Charge) {

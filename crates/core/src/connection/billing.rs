@@ -31,6 +31,9 @@ const STREAM_PIECES: usize = 32;
 /// ... and for so long. Source: none written down.
 const STREAM_MIN: Duration = Duration::from_secs(1);
 
+/// What holds a small write until an acknowledgement.
+pub(super) const NAGLE: u32 = Cause::Nagle.bit() | Cause::NagleDelayedAck.bit();
+
 impl Connection {
     /// Decides what the interval before this segment was spent on, and since when.
     pub(super) fn bill(
@@ -47,8 +50,9 @@ impl Connection {
         if self.answers(open, segment, from, class) {
             // What a second request let the server write may have been held beside the first reply.
             let held = wait.as_ref().and_then(|wait| nagle::holds_answer(wait, open.request.last.as_ref()?));
-            if let (Some(verdict), Some(wait)) = (held, &wait) {
+            if let (Some(mut verdict), Some(wait)) = (held, &wait) {
                 let observation = rules::observe(wait, &verdict);
+                self.weigh_held(from, &mut verdict.split);
                 self.models[from].take(&observation);
                 return (verdict, Follows::Own);
             }
@@ -96,6 +100,20 @@ impl Connection {
         (verdict, Follows::Own)
     }
 
+    /// What Nagle held of an answer may be one of several, where several questions were outstanding. What its asker wrote in more than
+    /// one piece may be several, unless what is read of it says that it is one.
+    #[cold]
+    fn weigh_held(&self, from: usize, split: &mut Split) {
+        let Some(open) = self.open.as_deref() else { return };
+        let is_one = self.talk.as_deref().is_some_and(|talk| talk.pending.is_some());
+        let last = open.request.last.map_or(0, |last| u64::from(last.len));
+        let before = open.request_bytes.saturating_sub(last);
+        let in_pieces = before < open.request.index as u64 * u64::from(self.mss(open.initiator));
+        if from != open.initiator && in_pieces && !is_one {
+            split.holds_message();
+        }
+    }
+
     /// How sure a wait within a message can be, for what is not known of its sender and of its receiver.
     fn weigh_pause(&self, wait: &Wait<'_>, from: usize, verdict: &mut Verdict) {
         match repair::surest_of_arrived(wait) {
@@ -103,6 +121,9 @@ impl Connection {
             Confidence::Possible => verdict.split.doubt(),
             Confidence::Likely => verdict.split.temper(),
             Confidence::Certain => {}
+        }
+        if verdict.split.has(NAGLE) {
+            self.weigh_held(from, &mut verdict.split);
         }
         if !verdict.split.has(Cause::SenderThink.bit()) {
             return;
@@ -177,7 +198,8 @@ impl Connection {
             return None;
         }
         let wait = self.wait(segment, from, class, self.mss(from), last, 0);
-        let held = nagle::holds_answer(&wait, request)?;
+        let mut held = nagle::holds_answer(&wait, request)?;
+        held.split.holds_message();
         held.split
             .charges()
             .find(|charge| matches!(charge.cause, Cause::Nagle | Cause::NagleDelayedAck))

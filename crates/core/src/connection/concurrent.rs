@@ -12,6 +12,7 @@
 use tcpwhy_wire::{Duration, Segment, Seq};
 
 use super::Connection;
+use super::billing::NAGLE;
 use super::streaming::Answered;
 use super::talk::{Part, Resent, Talk, Unread, expects};
 use crate::bill::account::Account;
@@ -199,9 +200,11 @@ impl Connection {
         if let Some(last) = self.flows[from].last_data {
             let wait = self.wait(segment, from, class, mss, &last, 0);
             verdict = rules::judge(&wait);
-            if verdict.split.has(Cause::Nagle.bit() | Cause::NagleDelayedAck.bit()) && self.just_asked(from) {
+            if verdict.split.has(NAGLE) && self.just_asked(from) {
                 let packets = [last.packet, segment.packet];
                 verdict.split = several_questions::or_asked(from, wait.gap, packets);
+            } else if verdict.split.has(NAGLE) && self.begins_message(segment, from) {
+                verdict.split.holds_message();
             }
             let mut observation = rules::observe(&wait, &verdict);
             observation.forget_shape();
@@ -238,6 +241,12 @@ impl Connection {
         }
         let packets = [stopped, segment.packet];
         verdict.split = application_window::judge(&verdict.split, waited, side(from), packets);
+    }
+
+    /// Whether a message begins with this segment, as far as it is read.
+    fn begins_message(&self, segment: &Segment, from: usize) -> bool {
+        let unread = self.talk.as_deref().map(|talk| &talk.unread[from]);
+        unread.is_some_and(|unread| unread.marks.iter().any(|mark| mark.first && mark.seq == segment.seq))
     }
 
     /// Whether the other end's last packet had data: not only an acknowledgement.

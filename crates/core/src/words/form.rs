@@ -37,6 +37,8 @@ pub enum Form {
     OrNews,
     /// Messages that nobody asked for would look the same.
     OrPushes,
+    /// What was held may be a message of its own, and not the rest of one.
+    OwnMessage,
     /// A growing window whose segments are spaced by its pace.
     Paced,
     /// Whoever acknowledges stands nearer than whoever answers.
@@ -91,7 +93,7 @@ pub enum Form {
 
 impl Form {
     /// Every form, by its name.
-    pub const ALL: [Self; 42] = [
+    pub const ALL: [Self; 43] = [
         Self::AcceptQueue,
         Self::AfterLoss,
         Self::Avoidance,
@@ -109,6 +111,7 @@ impl Form {
         Self::OrMessages,
         Self::OrNews,
         Self::OrPushes,
+        Self::OwnMessage,
         Self::Paced,
         Self::Proxy,
         Self::Queue,
@@ -156,6 +159,7 @@ impl Form {
             Self::OrMessages => "or-messages",
             Self::OrNews => "or-news",
             Self::OrPushes => "or-pushes",
+            Self::OwnMessage => "own-message",
             Self::Paced => "paced",
             Self::Proxy => "proxy",
             Self::Queue => "queue",

@@ -38,6 +38,7 @@ mod field9;
 mod flows;
 mod frames;
 mod generate;
+mod held_messages;
 mod holds;
 mod in_flight;
 mod listening;

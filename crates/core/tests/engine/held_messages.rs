@@ -1,0 +1,68 @@
+//! Is what Nagle held the rest of a message, or a message of its own? Only the rest of one could have been written with its beginning.
+
+use tcpwhy_core::Form;
+use tcpwhy_core::cause::Cause;
+use tcpwhy_core::cause::Side::Server;
+
+use crate::packet_log::{log, ms};
+use crate::seen::Seen;
+
+/// Two requests, each in these packets, and two replies of a server that minds Nagle; the client holds its acknowledgement back for 40 ms.
+fn held(requests: &str) -> String {
+    format!("+5 {requests}\n +0 S 20 answers\n +40 C ack\n +0 S 60 answers #said\n said+0 C ack\n")
+}
+
+/// The forms of what Nagle held of the server's, a round trip or longer.
+fn of_each(seen: &Seen) -> Vec<Option<Form>> {
+    let held = [Cause::Nagle, Cause::NagleDelayedAck].map(|cause| seen.lines(cause, Server)).concat();
+    held.into_iter().filter(|line| line.ns >= ms(1)).map(|line| line.detail.form).collect()
+}
+
+/// Two requests under way at once (a pipeline of PostgreSQL, of which nothing is read): a server may have answered each by itself.
+#[test]
+fn replies_to_several_requests_may_be_messages_of_their_own() {
+    let text = held("C 30\n +0 C 40").replace(" answers", "");
+    log(format!("handshake\n{}", text.repeat(6))).rtt(ms(2)).both_ends(|seen| {
+        let forms = of_each(seen);
+        assert!(forms.len() >= 5 && forms.iter().all(|form| *form == Some(Form::OwnMessage)), "{seen}");
+    });
+}
+
+/// One request in one piece, or in full segments: its reply was written in pieces.
+#[test]
+fn a_reply_to_one_request_was_written_in_pieces() {
+    for request in ["C 30", "C 1448x2\n +0 C 40"] {
+        let text = held(request).replace(" answers", "");
+        log(format!("handshake\n{}", text.repeat(6))).rtt(ms(2)).both_ends(|seen| {
+            let forms = of_each(seen);
+            assert!(forms.len() >= 5 && forms.iter().all(Option::is_none), "{request}: {seen}");
+        });
+    }
+}
+
+/// Where the protocol is read, a reply is known by its head: the second of a pipeline was no piece of the first.
+#[test]
+fn a_reply_that_is_read_is_a_message_of_its_own() {
+    let text = held("C 30 asks\n +0 C 40 asks");
+    log(format!("handshake\n{}", text.repeat(6))).rtt(ms(2)).both_ends(|seen| {
+        let forms = of_each(seen);
+        assert!(forms.len() >= 5 && forms.iter().all(|form| *form == Some(Form::OwnMessage)), "{seen}");
+    });
+    // Its rest, behind its head, is none.
+    let rest = "+5 C 30 asks\n +0 C 40 asks\n +0 S 20 answers\n +40 C ack\n +0 S 60 #said\n said+0 C ack
+                +1 S 30 answers #last\n last+0 C ack\n";
+    log(format!("handshake\n{}", rest.repeat(6))).rtt(ms(2)).both_ends(|seen| {
+        let forms = of_each(seen);
+        assert!(!forms.is_empty() && forms.iter().all(Option::is_none), "{seen}");
+    });
+}
+
+/// A request in two pieces that is read as one: so is its answer.
+#[test]
+fn a_reply_to_a_request_in_pieces_is_one_where_that_is_read() {
+    let text = "+5 C 30 asks\n +0 C 40\n +0 S 20 answers\n +40 C ack\n +0 S 60 #said\n said+0 C ack\n";
+    log(format!("handshake\n{}", text.repeat(6))).rtt(ms(2)).both_ends(|seen| {
+        let forms = of_each(seen);
+        assert!(forms.len() >= 5 && forms.iter().all(Option::is_none), "{seen}");
+    });
+}
