@@ -105,7 +105,7 @@ export interface Exchanges {
   [k: string]: unknown
 }
 /**
- * A connection, packet by packet. A row stands for several packets of one direction where nothing is to be said of each. packet: Frame number of the first. lasts_ns: To the last packet of the row. from: 0 client, 1 server. offset: Of the first byte in its direction's stream. len: Payload. ack: Offset in the other direction's stream; -1 without ACK. window: Bytes. flags: As in the header: 1 FIN, 2 SYN, 4 RST, 8 PSH, 16 ACK. exchange: -1 where it belongs to none. trigger: What let it leave: 0 write, 1 packet, 2 timer, 3 burst, 4 control. released_by: Frame number; 0 where none did.
+ * A connection, packet by packet. A row stands for several packets of one direction where nothing is to be said of each. packet: Frame number of the first. lasts_ns: To the last packet of the row. from: 0 client, 1 server. offset: Of the first byte in its direction's stream. len: Payload. ack: Offset in the other direction's stream; -1 without ACK. window: Bytes. raw: The window's field where its scale is not known; else -1. flags: As in the header: 1 FIN, 2 SYN, 4 RST, 8 PSH, 16 ACK. exchange: -1 where it belongs to none. trigger: What let it leave: 0 write, 1 packet, 2 timer, 3 burst, 4 control. released_by: Frame number; 0 where none did.
  */
 export interface Packets {
   /**
@@ -139,6 +139,7 @@ export interface Packets {
   len: Column
   ack: Column
   window: Column
+  raw: Column
   flags: Column
   exchange: Column
   trigger: Column

@@ -24,19 +24,31 @@ export function flagsOf(flags: number): string {
   return [[2, "S"], [1, "F"], [4, "R"], [8, "P"], [16, "."]].map(([bit, letter]) => ((flags as number) & (bit as number) ? letter : "")).join("")
 }
 
+/** The relative sequence and acknowledgement number as Wireshark shows them: 32 bits, so that what lies in front of the first packet has a large one. */
+function seqOf(packets: Packets, row: number): string {
+  return count((packets.offset[row] + packets.seqBase[packets.from[row]] - (packets.flags[row] & 2 ? 1 : 0)) >>> 0)
+}
+
+function ackOf(packets: Packets, row: number): string {
+  return packets.ack[row] < 0 ? "" : count((packets.ack[row] + packets.seqBase[1 - packets.from[row]]) >>> 0)
+}
+
+/** In bytes, or as it stands in the packet where its scale is not known. */
+function windowOf(packets: Packets, row: number): string {
+  return packets.raw[row] < 0 ? count(packets.window[row]) : `${count(packets.raw[row])} raw`
+}
+
 export function said(packets: Packets, row: number): string {
-  const from = packets.from[row]
-  const base = packets.seqBase
   const parts = [flagsOf(packets.flags[row])]
-  if (packets.len[row] > 0 || packets.flags[row] & 3) parts.push(`${count(packets.offset[row] + base[from] - (packets.flags[row] & 2 ? 1 : 0))}+${count(packets.len[row])}`)
-  if (packets.ack[row] >= 0) parts.push(`ack ${count(packets.ack[row] + base[1 - from])}`)
-  parts.push(`win ${count(packets.window[row])}`)
+  if (packets.len[row] > 0 || packets.flags[row] & 3) parts.push(`${seqOf(packets, row)}+${count(packets.len[row])}`)
+  if (packets.ack[row] >= 0) parts.push(`ack ${ackOf(packets, row)}`)
+  parts.push(`win ${windowOf(packets, row)}`)
   return parts.join(" ")
 }
 
 export function trigger(packets: Packets, row: number): string {
   const side = packets.from[row] === 0 ? "client" : "server"
-  return [`${side} writes`, `released by #${packets.released_by[row]}`, "a timer expired", "same burst", ""][packets.trigger[row]]
+  return [`${side} writes`, `released by #${packets.released_by[row]}`, "timer expired", "same burst", ""][packets.trigger[row]]
 }
 
 function gapsOf(packets: Packets): Map<number, Gap[]> {
@@ -181,7 +193,7 @@ export function ladder({ data, causes }: Context, connection: number, exchange: 
     s("line", { x1: LEFT, y1: 24, x2: LEFT, y2: y + 12, class: "life" }), s("line", { x1: RIGHT, y1: 24, x2: RIGHT, y2: y + 12, class: "life" }), ...parts)
   const told = rows.slice(0, 2000).map((row) => [
     ((packets.at_ns[row] - origin) / 1e6).toFixed(3), String(packets.packet[row]), packets.from[row] === 0 ? "client" : "server", flagsOf(packets.flags[row]),
-    bytes(packets.len[row]), packets.ack[row] >= 0 ? count(packets.ack[row] + packets.seqBase[1 - packets.from[row]]) : "", count(packets.window[row]),
+    bytes(packets.len[row]), ackOf(packets, row), windowOf(packets, row),
     (gaps.get(row) ?? []).map((gap) => `${time(gap.ns)} ${causes[gap.cause].name}`).join(", "), trigger(packets, row),
   ])
   const head = ["ms", "frame", "from", "flags", "payload", "ack", "window", "waited before", "let it go"]

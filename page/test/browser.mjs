@@ -116,9 +116,22 @@ async function findings({ page }, { json, ladder }) {
   const kept = new Set(packets)
   assert.ok(packets.length > 0 && packets.every((packet) => rungs.some((rung) => rung.packet === packet)))
   if (rungs.length <= 36) assert.deepEqual(packets, rungs.map((rung) => rung.packet))
+  const shown = await picture.locator("[data-packet]").evaluateAll((all) => all.map((one) => [Number(one.dataset.packet), one.querySelector("text.on").textContent]))
+  for (const [packet, label] of shown) assert.equal(label, said(rungs.find((rung) => rung.packet === packet)), `packet ${packet}`)
   assert.deepEqual(gaps, rungs.filter((rung) => kept.has(rung.packet)).flatMap((rung) => rung.billed.map((line) => [line.cause, line.ns])))
   const longest = Math.max(0, ...rungs.flatMap((rung) => rung.billed.map((line) => line.ns)))
   assert.ok(longest === 0 || gaps.some(([, ns]) => ns === longest), "the longest wait is drawn")
+}
+
+/** What the text's ladder says of a packet, whose numbers are Wireshark's. */
+function said({ flags, seq, len, ack, window, window_field, window_scale }) {
+  const numbers = len > 0 || /[SF]/.test(flags) ? ` ${grouped(seq)}+${grouped(len)}` : ""
+  const acked = ack === undefined ? "" : ` ack ${grouped(ack)}`
+  return `${flags}${numbers}${acked} win ${window_scale === undefined ? `${grouped(window_field)} raw` : grouped(window)}`
+}
+
+function grouped(n) {
+  return n.toLocaleString("en-US")
 }
 
 async function scatter(view, { json, name, shots, of }) {

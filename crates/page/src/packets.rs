@@ -57,6 +57,8 @@ pub(crate) struct Packets {
     /// -1 without ACK.
     ack: Column,
     window: Column,
+    /// The window's field, where its scale is not known; else -1.
+    raw: Column,
     flags: Column,
     /// -1 where it belongs to none.
     exchange: Column,
@@ -196,6 +198,8 @@ impl Packets {
         self.len.push_count(row.len);
         self.ack.push(ack.unwrap_or(-1));
         self.window.push_count(row.last.window);
+        let unscaled = row.last.window_scale.is_none();
+        self.raw.push(if unscaled { i64::from(row.last.window_field) } else { -1 });
         self.flags.push(i64::from(rung.flags.0));
         self.exchange.push(rung.exchange.map_or(-1, |n| n as i64));
         let (kind, packet) = match rung.trigger {

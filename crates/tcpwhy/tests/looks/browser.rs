@@ -139,6 +139,8 @@ fn every_view_draws_what_the_json_says() {
         case(folder, "connections", &[nagle], &[]),
         case(folder, "transfer-with-losses", &ends[1..], &[]),
         case(folder, "both-ends", &ends, &[]),
+        // Windows of unknown scale, and bytes that are sent again from in front of the first one.
+        case(folder, "midway", &[midway(folder)], &[]),
     ];
     let [before, after] =
         ["split", "split+one-write"].map(|name| corpus(&format!("lab/{name}/client.pcapng.zst")));
@@ -154,6 +156,22 @@ fn every_view_draws_what_the_json_says() {
         value!({ "name": "served transfer", "kind": "transfer", "url": transfer.url }),
     ];
     drive(folder, &[&cases[..], &more[..]].concat());
+}
+
+/// As if a recording had begun right in front of a retransmission.
+fn midway(folder: &Path) -> PathBuf {
+    let stored = root().join("corpus/lab/a-after-timeout/server.pcapng.zst");
+    let plain = fs::File::open(stored).and_then(zstd::decode_all);
+    let [whole, cut] = ["whole.pcapng", "midway.pcapng"].map(|name| folder.join(name));
+    let written = plain.and_then(|plain| fs::write(&whole, plain));
+    assert!(written.is_ok(), "{written:?}");
+    let edited = Command::new("editcap").arg("-r").args([&whole, &cut]).arg("56-100000").output();
+    assert!(edited.is_ok_and(|output| output.status.success()), "editcap cuts");
+    let document = json(&cut, &["--connection", "1"]);
+    let rungs = document["connections"][0]["ladder"].as_array().map_or(&[][..], Vec::as_slice);
+    let before = |rung: &&Value| rung["seq"].as_u64() > Some(1 << 31);
+    assert!(rungs.iter().any(|rung| before(&rung)) && rungs[0]["window_scale"].is_null(), "{:?}", rungs[0]);
+    cut
 }
 
 /// A case of two captures.

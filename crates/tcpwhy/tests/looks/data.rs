@@ -147,6 +147,7 @@ fn packets_are_those_of(capture: &str, part: &[&str]) {
     let names = ["packet", "at_ns", "offset", "len", "ack", "window", "from", "flags", "count", "exchange"];
     let columns = names.map(|name| column(packets, name));
     assert_eq!(columns[0].len(), ladder.len(), "{capture}");
+    let raw = column(packets, "raw");
     let gaps = ["row", "cause", "ns"].map(|name| column(&packets["gaps"], name));
     let mut gap = 0;
     let origin = ladder.first().map_or(0, |rung| ints(rung, "at_ns")) - columns[1][0];
@@ -157,6 +158,8 @@ fn packets_are_those_of(capture: &str, part: &[&str]) {
         assert_eq!((len, window), (ints(rung, "len"), ints(rung, "window")), "{capture}: {packet}");
         assert_eq!(rung["exchange"].as_i64().unwrap_or(-1), exchange, "{capture}: {packet}");
         let base = [0, 1].map(|end| packets["seq_base"][end].as_i64().unwrap_or(0));
+        let field = if rung["window_scale"].is_null() { ints(rung, "window_field") } else { -1 };
+        assert_eq!(raw[row], field, "{capture}: {packet}");
         let syn = i64::from(flags & 2 != 0);
         assert_eq!(
             (offset + base[from as usize] - syn) as u32,
