@@ -20,13 +20,14 @@ use tcpwhy_report::capture::{OneWay, OtherEnd};
 use tcpwhy_report::{CaptureInfo, Style, answer, text};
 use tcpwhy_wire::{Duration, Instant};
 
-const NOTES: [&str; 8] = [
+const NOTES: [&str; 9] = [
     "capture-drops",
     "one-direction",
     "time-steps-back",
     "connections-over-limit",
     "finished-over-limit",
     "refused-connections",
+    "cut-options",
     "unanswered-connections",
     "duplicates",
 ];
@@ -151,6 +152,7 @@ fn page() -> String {
     for files in [
         CaptureInfo { packets: 9, segments: 9, ..file() },
         CaptureInfo { packets: 9, ..skipped("not-tcp", 9) },
+        CaptureInfo { packets: 9, ..skipped("truncated-header", 9) },
         CaptureInfo { unread_bytes: 5_000, ..skipped("outside-window", 9) },
         skipped("outside-window", 9),
         CaptureInfo { interrupted: true, ..file() },
@@ -171,7 +173,9 @@ fn page() -> String {
         page.lines(&shown(&of(vec![one]), &[capture("a.pcap")]), "measured");
     }
     let many = vec![Finding { evidence: (1..=20).collect(), ..held(39, 40) }];
-    page.lines(&shown(&of(many), &[capture("a.pcap")]), "packets");
+    page.lines(&shown(&of(many.clone()), &[capture("a.pcap")]), "packets");
+    let live = text::overview(&of(many), &[capture("any")], "", Style { width: 1000, ..Style::default() });
+    page.lines(&live, "packets");
     let little = shown(&of(vec![big(Cause::RoundTrip)]), &[capture("a.pcap")]);
     page.add(little.lines().find(|line| line.contains("worth")).unwrap_or_default());
     let eight = [

@@ -136,10 +136,15 @@ pub(crate) struct InputArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_every)]
     pub(crate) every: Option<std::time::Duration>,
 
-    /// The answers on the way are lines of `tcpwhy live --json`
+    /// The answers on the way are lines of `tcpwhy live --json`; what is captured is called so
     #[cfg(target_os = "linux")]
-    #[arg(long, hide = true, requires = "every")]
-    pub(crate) live: bool,
+    #[arg(long, hide = true, requires = "every", value_name = "NAME")]
+    pub(crate) live: Option<String>,
+
+    /// The file that has the same packets as standard input
+    #[cfg(target_os = "linux")]
+    #[arg(long, hide = true, requires = "live", value_name = "FILE")]
+    pub(crate) kept: Option<PathBuf>,
 
     /// Number of threads; the result does not depend on it [default: one per processor, as far as that helps]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
@@ -367,10 +372,24 @@ impl InputArgs {
 
     /// Whether `tcpwhy live` shows what is read.
     pub(crate) fn is_live(&self) -> bool {
+        self.live().is_some()
+    }
+
+    /// What `tcpwhy live` captures.
+    pub(crate) fn live(&self) -> Option<&str> {
         #[cfg(target_os = "linux")]
-        return self.live;
+        return self.live.as_deref();
         #[cfg(not(target_os = "linux"))]
-        false
+        None
+    }
+
+    /// The files from which the same can be read again; none where standard input was not kept.
+    pub(crate) fn kept(&self) -> &[PathBuf] {
+        #[cfg(target_os = "linux")]
+        if self.live.is_some() {
+            return self.kept.as_slice();
+        }
+        &self.files
     }
 
     /// What replaces addresses, where they are to be replaced. The key is read by the first call, which must be before rights are given
@@ -448,7 +467,7 @@ pub(crate) struct DemoArgs {
 }
 
 const DEMO_EXAMPLES: &str = "\
-A client sends 40 requests over this machine's kernel, each in two writes (20 and 100 bytes), and reads a 64-byte reply.
+A client sends 40 requests over this machine's kernel, each in two writes (20 and 100 bytes), and reads a 64-byte reply. \
 Then it does the same with one write per request. Both conversations are captured and analysed.
 
 Examples:

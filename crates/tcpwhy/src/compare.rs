@@ -36,7 +36,7 @@ pub(crate) struct CompareArgs {
 }
 
 const EXAMPLES: &str = "\
-Compares the exchanges of each service (address and port) in two captures, and the time that each cause takes of them. A difference
+Compares the exchanges of each service (address and port) in two captures, and the time that each cause takes of them. A difference \
 counts if it is significant (permutation test, p < 0.05) and at least 5 % and 0.1 ms.
 
 Examples:

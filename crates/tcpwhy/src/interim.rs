@@ -40,7 +40,7 @@ impl Interim {
             last: Cell::new(now),
             due: Cell::new(false),
             #[cfg(target_os = "linux")]
-            is_live: args.live,
+            is_live: args.is_live(),
             #[cfg(target_os = "linux")]
             before: RefCell::default(),
         }

@@ -57,6 +57,9 @@ impl<'a> Output<'a> {
             ..Style::default()
         };
         for (i, file) in files.iter_mut().enumerate() {
+            if let Some(live) = args.live() {
+                live.clone_into(&mut file.path);
+            }
             if args.anonymize {
                 file.path = anonymous(i);
                 file.is_anonymized = true;
@@ -190,13 +193,16 @@ impl<'a> Output<'a> {
         self.style.offset_s
     }
 
-    /// The command that reads the same once more, as a shell takes it.
+    /// The command that reads the same once more, as a shell takes it; empty where nothing has it.
     pub(crate) fn again(&self) -> String {
+        if self.args.kept().is_empty() {
+            return String::new();
+        }
         let mut words = vec!["tcpwhy read".to_owned()];
         let named = |(i, file): (usize, &PathBuf)| {
             if self.args.anonymize { anonymous(i) } else { shell_word(&file.to_string_lossy()) }
         };
-        words.extend(self.args.files.iter().enumerate().map(named));
+        words.extend(self.args.kept().iter().enumerate().map(named));
         if words.len() > 4 {
             words.truncate(3);
             words.push("...".to_owned());

@@ -240,6 +240,59 @@ fn damage_is_named_with_its_place_and_the_rest_is_billed() {
     assert_eq!(document["findings"][0]["cause"], "nagle-delayed-ack");
 }
 
+/// IPv6 with the same payload, between the addresses that stand for those of IPv4 (RFC 4291, 2.5.5.2).
+fn with_mapped_addresses(pcap: &[u8]) -> Vec<u8> {
+    let (head, mut rest) = pcap.split_at(24);
+    let mut mapped = head.to_vec();
+    while let Some((record, packets)) = rest.split_at_checked(16) {
+        let word = |at: usize| record[at..at + 4].try_into().map_or(0, u32::from_le_bytes);
+        let (packet, more) = packets.split_at(word(8) as usize);
+        rest = more;
+        let (ethernet, ip) = packet.split_at(14);
+        let payload = u16::from_be_bytes([ip[2], ip[3]]) - 20;
+        let addresses = ip[12..20].chunks(4).flat_map(|v4| [&[0; 10], &[0xff; 2][..], v4].concat());
+        let mut packet = [&ethernet[..12], &[0x86, 0xdd, 0x60, 0, 0, 0]].concat();
+        packet.extend([&payload.to_be_bytes()[..], &[6, 64]].concat());
+        packet.extend(addresses);
+        packet.extend(&ip[20..]);
+        let lengths = [packet.len() as u32, word(12) + 20].map(u32::to_le_bytes).concat();
+        mapped.extend([&record[..8], &lengths, &packet].concat());
+    }
+    mapped
+}
+
+#[test]
+fn a_mapped_address_is_the_ipv4_address_in_it() {
+    let Ok(plain) = std::fs::read(data("split.pcap")) else { panic!("the capture is committed") };
+    let of = |pcap: &[u8], args: &[&str]| {
+        let output = piped(&[&["read", "-"], args].concat(), pcap);
+        assert_eq!(output.status.code(), Some(0), "{args:?}: {}", stderr(&output));
+        stdout(&output)
+    };
+    let server =
+        json(&read("split.pcap", &["--json"]))["connections"][0]["server"].as_str().map(str::to_owned);
+    let port = server.as_deref().and_then(|server| server.rsplit(':').next()).unwrap_or_default().to_owned();
+    let mapped = with_mapped_addresses(&plain);
+    assert_eq!(of(&plain, &[]), of(&mapped, &[]));
+    for pcap in [&plain, &mapped] {
+        for filter in
+            ["host ::ffff:127.0.0.1", "host ::FFFF:7f00:1", "net ::ffff:127.0.0.0/104", "ip", "net 127/8"]
+        {
+            assert_eq!(of(pcap, &["--brief", "--filter", filter]), of(pcap, &["--brief"]), "{filter}");
+        }
+        let Ok(file) = tempfile::NamedTempFile::new() else { panic!("no folder for temporary files") };
+        assert!(std::fs::write(file.path(), pcap).is_ok());
+        let of_file = |which: &str| {
+            let path = file.path().display().to_string();
+            stdout(&tcpwhy(&["read", &path, "-c", which]))
+        };
+        let by_number = of_file("1");
+        assert_eq!(of_file(&format!("[::ffff:127.0.0.1]:{port}")), by_number);
+        assert!(by_number.contains(&format!("-> 127.0.0.1:{port}")), "{by_number}");
+        assert_eq!(piped(&["read", "-", "--filter", "ip6"], pcap).status.code(), Some(5));
+    }
+}
+
 #[test]
 fn standard_input_and_file_give_the_same_document() {
     let Ok(bytes) = std::fs::read(data("split.pcap")) else { panic!("the capture is committed") };

@@ -229,6 +229,43 @@ fn parts_filters_and_several_files_keep_the_files_numbers() {
     }
 }
 
+/// A snap length that ends within the TCP header: all that bills and numbers need stands before the checksum. What is missing is said.
+#[test]
+fn headers_that_are_cut_have_wiresharks_numbers_or_say_what_is_missing() {
+    if !has_tools() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
+    let whole = recording(dir.path(), "split", "client");
+    let cut = dir.path().join("cut.pcapng");
+    // The recording begins with IPv4, 20 bytes.
+    for header in 13..=24 {
+        run(Command::new("editcap").args(["-s", &(20 + header).to_string()]).args([&whole, &cut]));
+        let mut shown = Command::new(env!("CARGO_BIN_EXE_tcpwhy"));
+        let shown = shown.arg("read").arg(&cut).stdin(Stdio::null()).output();
+        let shown = shown.unwrap_or_else(|error| panic!("{error}"));
+        let (said, complained) =
+            (String::from_utf8_lossy(&shown.stdout), String::from_utf8_lossy(&shown.stderr));
+        if header < 16 {
+            assert_eq!(shown.status.code(), Some(5), "{header}: {complained}");
+            let why =
+                "107 of 107 packets are cut off within the TCP header; capture with a larger snap length";
+            assert!(complained.contains(why), "{header}: {complained}");
+            assert!(frames(&cut).values().all(|(_, _, [seq, ..])| *seq == -9), "{header}: tshark reads more");
+            continue;
+        }
+        let (rungs, scaled) =
+            compare(&document(&[&cut], &["-c", "1"]), &frames(&cut), &format!("{header} bytes"), true);
+        assert!(rungs == 107 && scaled == 0, "{header}: {rungs} rungs, {scaled} scaled");
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            said.contains("probably wait 47.8 ms for the server's delayed acknowledgement"),
+            "{header}: {said}"
+        );
+        assert!(said.contains("a SYN that is cut off within its options"), "{header}: {said}");
+    }
+}
+
 /// Causes whose waits end with a packet that something let go, and begin with the one before it.
 const HOLDS: [&str; 10] = [
     "nagle-delayed-ack",

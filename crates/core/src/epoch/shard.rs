@@ -390,7 +390,8 @@ impl Shard {
         connection.free();
         let first = connection.packet_range[0];
         let one_sided = connection.is_one_sided().then_some("one-direction");
-        let notes = [one_sided, connection.failure()];
+        let cut = connection.flows.iter().any(|flow| flow.options_cut).then_some("cut-options");
+        let notes = [one_sided, cut, connection.failure()];
         self.connections.release(slot);
         for kind in notes.into_iter().flatten() {
             self.note(kind, first);

@@ -132,8 +132,12 @@ fn tell(
     fields.extend(measured(&finding.detail).map(|measured| ("measured", format!("{measured}{of}"))));
     let others = alternatives(finding.cause, finding.side, finding.confidence, &finding.detail);
     fields.extend(others.iter().map(|other| ("or maybe", instead(other))));
-    fields.push(("packets", packets(finding, files)));
-    fields.push(("details", look(finding, again)));
+    if again.is_empty() {
+        fields.push(("packets", "not kept; `tcpwhy live --write FILE` saves them".to_owned()));
+    } else {
+        fields.push(("packets", packets(finding, files)));
+        fields.push(("details", look(finding, again)));
+    }
     // A line that takes little is told, and not what to do: there is more to be had elsewhere.
     let is_advised = matters(report, finding) || per_mille(finding.ns, report.elapsed) >= ADVISED_PER_MILLE;
     let fixes = if is_advised { fixes(finding, i == 0, style) } else { Vec::new() };

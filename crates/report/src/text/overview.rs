@@ -16,7 +16,7 @@ use crate::escape::visible;
 use crate::quantity::{bytes, count, counted, time};
 
 /// The report on one screen: answer, bill, findings, and what limits them. `again` is the command that reads the same
-/// inputs once more, for drilling down: `tcpwhy read client.pcapng`.
+/// inputs once more, for drilling down: `tcpwhy read client.pcapng`; empty where nothing has them any more.
 pub fn overview(report: &Report, files: &[CaptureInfo], again: &str, style: Style) -> String {
     let answer = answer_of(report, files);
     let mut out: Vec<String> =
@@ -248,6 +248,9 @@ pub(super) fn note_in_words(kind: &str) -> String {
             "connections were dropped as soon as they had ended because of --memory; their late packets count as new connections"
         }
         "refused-connections" => "connections were refused with a reset: nothing listens on that port, or a firewall rejects it",
+        "cut-options" => {
+            "connections have a SYN that is cut off within its options, so MSS, window scale or time stamps are unknown (capture with a larger snap length)"
+        }
         "unanswered-connections" => "connections got no answer to their SYN",
         "duplicates" => "packets were captured twice, as with `-i any`; the second copy is ignored",
         other => return other.replace('-', " "),

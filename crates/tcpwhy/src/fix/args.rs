@@ -77,8 +77,8 @@ pub(crate) struct FixArgs {
 }
 
 const FIX_EXAMPLES: &str = "\
-Shows what it will change and asks for confirmation; without a terminal, --yes is required. Then it measures, applies the change,
-measures again and reports the difference; a change that does not help is reverted at once, unless --keep is given. `tcpwhy undo` lists
+Shows what it will change and asks for confirmation; without a terminal, --yes is required. Then it measures, applies the change, \
+measures again and reports the difference; a change that does not help is reverted at once, unless --keep is given. `tcpwhy undo` lists \
 and reverts whatever remains, even if this command is killed half-way.
 
 Examples:
@@ -111,8 +111,9 @@ pub(crate) struct UndoArgs {
 }
 
 const UNDO_EXAMPLES: &str = "\
-Settings that someone else has changed in the meantime are left alone and reported, as are those that no longer exist: of processes
-that have ended, namespaces that are gone, or from before a reboot.
+Settings that someone else has changed in the meantime are left alone and reported, as are those \
+that no longer exist: of processes that have ended, namespaces that are gone, or from before a \
+reboot.
 
 Examples:
   tcpwhy undo              what has been changed?

@@ -255,15 +255,16 @@ mod linux {
             journal.forget(entry)?;
             return Ok(ANALYSED);
         }
+        if entries.is_empty() {
+            print("Nothing is changed.\n")?;
+            return Ok(ANALYSED);
+        }
         if args.all || !args.numbers.is_empty() {
             let mut code = ANALYSED;
             for entry in entries.iter().filter(|entry| args.all || args.numbers.contains(&entry.id)) {
                 code = code.max(undo_one(&journal, entry)?);
             }
             return Ok(code);
-        }
-        if entries.is_empty() {
-            print("Nothing is changed.\n")?;
         }
         for entry in &entries {
             let change = &entry.change;
@@ -275,6 +276,7 @@ mod linux {
             let what = format!("{}: {} -> {}{now}", change.target.shown(), change.from, change.to);
             print(&format!("  {}  {} ({})\n", entry.id, visible(&what), change.fix))?;
         }
+        print("Listed only: `tcpwhy undo N` takes one back, `tcpwhy undo --all` all of them.\n")?;
         Ok(ANALYSED)
     }
 }

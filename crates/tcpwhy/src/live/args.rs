@@ -13,7 +13,7 @@ use crate::size::size;
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "live capture needs Linux"))]
 pub(crate) struct LiveArgs {
     /// Only matching connections, in pcap-filter syntax: `port 8080 and not host 10.0.0.9`. Hosts and ports are filtered in the kernel
-    #[arg(value_name = "FILTER", trailing_var_arg = true)]
+    #[arg(value_name = "FILTER")]
     pub(crate) filter: Vec<String>,
 
     /// The interface; repeatable. One that goes away is captured again when it comes back
@@ -92,7 +92,7 @@ const RING_LEAST: usize = 1_000_000;
 const RING_MOST: usize = 1_000_000_000;
 
 const EXAMPLES: &str = "\
-It needs CAP_NET_RAW (setcap cap_net_raw+ep) or root, gives it up once the interface is open, and reads packets in the sandbox of
+It needs CAP_NET_RAW (setcap cap_net_raw+ep) or root, gives it up once the interface is open, and reads packets in the sandbox of \
 `tcpwhy read`. On a terminal it is the whole screen (? tells the keys), lines otherwise. Ctrl-C ends it with the whole answer.
 
 Examples:

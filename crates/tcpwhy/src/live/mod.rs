@@ -276,7 +276,14 @@ mod linux {
     /// What the reader is told.
     fn words(args: &LiveArgs, filter: &str) -> Vec<String> {
         let every = format!("{}ms", args.every.as_millis().max(1));
-        let mut words = ["read", "-", "--every", &every, "--live"].map(str::to_owned).to_vec();
+        let captured = args
+            .write
+            .as_ref()
+            .map_or_else(|| args.interface.join(", "), |file| file.to_string_lossy().into_owned());
+        let mut words = ["read", "-", "--every", &every, "--live", &captured].map(str::to_owned).to_vec();
+        if args.write.is_some() {
+            words.extend(["--kept".to_owned(), captured]);
+        }
         if args.json {
             words.push("--json".to_owned());
         }

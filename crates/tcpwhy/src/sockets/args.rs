@@ -15,7 +15,7 @@ use crate::cli::{Color, parse_every};
 pub(crate) struct SocketsArgs {
     /// Only matching sockets, in pcap-filter syntax: `port 8080 and host 10.0.0.5`; `src` is the local end, `dst` the remote one. Or as ss does:
     /// `state established dport = :443`
-    #[arg(value_name = "FILTER", trailing_var_arg = true)]
+    #[arg(value_name = "FILTER")]
     filter: Vec<String>,
 
     /// Only sockets in this state; repeatable [default: connected ones]
@@ -84,7 +84,7 @@ pub(crate) struct SocketsArgs {
 }
 
 const EXAMPLES: &str = "\
-Reads socket state from the kernel (netlink sock_diag) and socket options through duplicated descriptors, as far as permitted: root
+Reads socket state from the kernel (netlink sock_diag) and socket options through duplicated descriptors, as far as permitted: root \
 sees everything, other users their own sockets. Nothing is changed.
 
 Examples:

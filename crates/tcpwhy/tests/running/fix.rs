@@ -94,12 +94,14 @@ fn nodelay_on_a_running_client_takes_the_stall_away_and_undo_brings_it_back() {
         assert!(said.contains("TCP_NODELAY of descriptor"), "{said}");
         let listed = done(&with(journal.path(), &["undo"]));
         assert!(listed.contains(": 0 -> 1 (nodelay)"), "{listed}");
+        assert!(listed.contains("`tcpwhy undo --all` all of them"), "{listed}");
         let undone = done(&with(journal.path(), &["undo", "--all"]));
         assert!(undone.contains("taken back"), "{undone}");
         let again_s = client.median_s(20);
         near(again_s, before_s, 0.004);
         eprintln!("split writes: {before_s:.4} s, fixed {after_s:.6} s, undone {again_s:.4} s\n{said}");
         assert_eq!(done(&with(journal.path(), &["undo"])), "Nothing is changed.\n");
+        assert_eq!(done(&with(journal.path(), &["undo", "--all"])), "Nothing is changed.\n");
     });
 }
 

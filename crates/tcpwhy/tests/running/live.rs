@@ -55,6 +55,31 @@ fn what_is_said_at_the_end_is_what_read_says_of_the_file() {
     });
 }
 
+/// The text names the file that was saved, whose packets it cites; options may stand behind the filter.
+#[test]
+fn what_is_saved_can_be_read_again() {
+    thrice(|| {
+        let Some(lab) = beside("what_is_saved_can_be_read_again") else { return };
+        let server = App::start(lab.pair.server(), &["echo", "8080"]);
+        let client = App::start(lab.pair.client(), &["split", &Pair::SERVER_V4.to_string(), "8080"]);
+        client.wait_for(3);
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("live.pcapng");
+        let (pid, path) = (server.pid().to_string(), file.to_str().expect("a plain name"));
+        let output = tcpwhy(&["live", "--pid", &pid, "port", "8080", "--for", "3s", "--write", path]);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let said = text(&output.stdout);
+        let (_, end) = said.rsplit_once("== after").expect("lines");
+        let (end, _) = end.split_once("What the sockets").unwrap_or((end, ""));
+        let read = tcpwhy(&["read", path, "--filter", "port 8080"]);
+        let read = text(&read.stdout);
+        assert!(
+            read.contains("--connection 1") && end.trim_end().ends_with(read.trim_end()),
+            "{end}\n{read}"
+        );
+    });
+}
+
 #[track_caller]
 fn same(file: &Path, end: &Value) {
     let read = tcpwhy(&["read", "--json", file.to_str().expect("a plain name")]);
@@ -105,9 +130,12 @@ fn ctrl_c_ends_it_with_the_whole_answer_and_no_rights_were_left() {
         );
         let (_, end) = said.rsplit_once("== after").expect("lines");
         assert!(
-            end.contains("delayed acknowledgement: the client writes") && end.contains("tcpwhy read"),
+            end.contains("delayed acknowledgement: the client writes") && end.contains("\nany: "),
             "{end}"
         );
+        // Nothing can be read again, as nothing was saved.
+        assert!(end.contains("not kept; `tcpwhy live --write FILE` saves them"), "{end}");
+        assert!(!end.contains("tcpwhy read"), "{end}");
     });
 }
 
