@@ -126,8 +126,8 @@ async function findings({ page }, { json, ladder }) {
 /** What the text's ladder says of a packet, whose numbers are Wireshark's. */
 function said({ flags, seq, len, ack, window, window_field, window_scale }) {
   const numbers = len > 0 || /[SF]/.test(flags) ? ` ${grouped(seq)}+${grouped(len)}` : ""
-  const acked = ack === undefined ? "" : ` ack ${grouped(ack)}`
-  return `${flags}${numbers}${acked} win ${window_scale === undefined ? `${grouped(window_field)} raw` : grouped(window)}`
+  const acked = ack == null ? "" : ` ack ${grouped(ack)}`
+  return `${flags}${numbers}${acked} win ${window_scale == null ? `${grouped(window_field)} raw` : grouped(window)}`
 }
 
 function grouped(n) {
@@ -260,15 +260,18 @@ async function curves(view, { ladder, json }) {
   if (packets.merged_ns > 0 || packets.omitted > 0) return
   let [next, una, delays] = [0, -1, 0]
   const waiting = []
+  // What lies in front of the first packet has a number of 32 bits that is negative.
+  const place = (number) => (number | 0) + 2 ** 31
   for (const rung of readJson(ladder).connections[0].ladder) {
-    const end = rung.seq + rung.len
+    const [begin, acked] = [place(rung.seq), rung.ack == null ? -1 : place(rung.ack)]
+    const end = begin + rung.len
     if (rung.from === side && rung.len > 0) {
-      if (una < 0) una = rung.seq
+      if (una < 0) una = begin
       if (end > next) waiting.push((next = end))
-    } else if (rung.from !== side && rung.ack !== undefined && rung.ack > una && una >= 0) {
-      una = rung.ack
-      if (waiting.length > 0 && waiting[0] <= rung.ack) delays++
-      while (waiting.length > 0 && waiting[0] <= rung.ack) waiting.shift()
+    } else if (rung.from !== side && acked > una && una >= 0) {
+      una = acked
+      if (waiting.length > 0 && waiting[0] <= acked) delays++
+      while (waiting.length > 0 && waiting[0] <= acked) waiting.shift()
     }
   }
   assert.equal(await count("delays"), delays, "each acknowledgement of new data is a point")
