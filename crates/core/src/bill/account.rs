@@ -132,8 +132,8 @@ impl Account {
         let side = charge.cause.side(charge.sender);
         let Written { lines, details } = self.open();
         if let Some(line) = lines.iter_mut().find(|line| line.cause == charge.cause && line.side == side) {
-            // The detail is that of the longest single wait.
-            if charge.ns > line.longest {
+            let form = charge.detail.as_ref().and_then(|detail| detail.form);
+            if line.is_better_told_by([line.form(details), form], charge.ns, charge.ns) {
                 line.take_detail(charge.detail.as_deref().copied(), details);
             }
             line.add(charge);
@@ -166,7 +166,8 @@ impl Account {
         let Written { lines, details } = self.open();
         let known = lines.iter_mut().find(|known| (known.cause, known.side) == (line.cause, line.side));
         if let Some(known) = known {
-            if line.longest > known.longest {
+            let form = detail.and_then(|detail| detail.form);
+            if known.is_better_told_by([known.form(details), form], line.lead, line.longest) {
                 known.take_detail(detail, details);
             }
             known.ns += line.ns;

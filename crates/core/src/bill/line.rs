@@ -4,6 +4,7 @@ use tcpwhy_wire::Duration;
 
 use crate::bill::charge::Charge;
 use crate::words::cause::{Cause, Side};
+use crate::words::form::Form;
 use crate::words::report::{Confidence, Detail, Line};
 
 /// No line has this place: there are fewer causes and sides.
@@ -20,8 +21,10 @@ pub(super) struct AccountLine {
     /// The packets of the longest wait, and of another one, as in [`Charge::evidence`].
     pub evidence: [[u64; 3]; EVIDENCE_WAITS],
     pub longest: Duration,
+    /// By how much more time was spent in the detail's form than in others that it has been compared with.
+    pub lead: Duration,
     pub waits: u32,
-    /// Where the detail of the longest wait is, and whether it has one.
+    /// Where the detail is, and whether it has one: of the longest wait in the form in which most of the time was spent.
     pub detail: u8,
     pub detailed: bool,
 }
@@ -39,6 +42,7 @@ impl AccountLine {
             by_confidence: [Confidence::Possible, Confidence::Likely, Confidence::Certain].map(as_sure),
             evidence: [charge.evidence, [0; 3]],
             longest: charge.ns,
+            lead: charge.ns,
             waits: 1,
             detail: NO_DETAIL,
             detailed: false,
@@ -52,6 +56,39 @@ impl AccountLine {
         self.by_confidence[charge.confidence as usize] += charge.ns;
         self.waits += 1;
         self.cite(charge.evidence, charge.ns);
+    }
+
+    /// Whether a detail of `ns`, the longest of these `longest`, says more than its own. Time decides between two forms (a majority by
+    /// weight: Boyer and Moore, MJRTY, 1991), and within one the longest wait.
+    pub(super) fn is_better_told_by(
+        &mut self,
+        forms: [Option<Form>; 2],
+        ns: Duration,
+        longest: Duration,
+    ) -> bool {
+        match forms {
+            [Some(own), Some(other)] if own != other => {
+                let is_outweighed = ns > self.lead;
+                self.lead = if is_outweighed { ns - self.lead } else { self.lead - ns };
+                is_outweighed
+            }
+            [own, other] => {
+                let is_longer = longest > self.longest;
+                self.lead = if own.is_some() && other.is_some() {
+                    self.lead + ns
+                } else if is_longer {
+                    ns
+                } else {
+                    self.lead
+                };
+                is_longer
+            }
+        }
+    }
+
+    /// Its detail's form.
+    pub(super) fn form(&self, details: &[Detail]) -> Option<Form> {
+        if self.detailed { details.get(usize::from(self.detail))?.form } else { None }
     }
 
     /// Takes another wait's detail instead of its own.

@@ -319,6 +319,21 @@ fn a_beat_that_acknowledgements_fall_in_with_is_a_pace() {
     });
 }
 
+/// A window that grows in the first round trip and then stands: what takes ten of eleven waits names the line, however long the first was.
+#[test]
+fn a_line_is_told_by_what_took_most_of_its_time() {
+    let [first, then] = [20 * MSS, 28 * MSS];
+    let rounds = each(0..12, |n| {
+        format!("a{n}+0 S 1448x27 more\n a{n}+0 S 1448 more #f{n}\n f{n}+0 C ack win={then} #a{}", n + 1)
+    });
+    let text = format!(
+        "handshake\n +5 C 100\n +0 S 1448x19 more\n +0 S 1448 more #f\n f+1 C ack win={then} #a0\n {rounds}\n a12+0 S 100\n +0 C ack"
+    );
+    log(text).rtt(ms(20)).window(End::Client, first as u32).both_ends(|seen| {
+        assert_eq!(form(&seen.exchange(1), Cause::ReceiveWindow).0, Some(Form::Locked), "{seen}");
+    });
+}
+
 /// A window of up to four segments whose acknowledgement is held back by a quarter of the wait or more: the timer is what it costs. With
 /// more in flight, or on a path that takes most of the time anyway, it is the window.
 #[test]
