@@ -95,6 +95,9 @@ pub(crate) struct Flow {
     pub acknowledgements: RateEstimator,
     pub newest_acked_at: Option<Instant>, // when the newest bytes that were acknowledged had left
     pub link: Link,                       // what is at the bottleneck behind the capture
+    /// When it last showed that its peer's application reads with pauses: a window update or an acknowledgement of several segments passed
+    /// some time after these.
+    pub reader_paused_at: Instant,
     /// Its peer's application is behind until this byte is acknowledged: acknowledgements come as it reads.
     unread_until: Option<Seq>,
     /// Times of what was sent before this byte are not to be measured with: the capture's clock stepped.
@@ -160,6 +163,7 @@ impl Flow {
             acknowledgements: RateEstimator::default(),
             newest_acked_at: None,
             link: Link::default(),
+            reader_paused_at: Instant::MIN,
             unread_until: None,
             untimed_until: None,
             missing_from_capture: false,

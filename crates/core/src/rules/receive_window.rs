@@ -64,10 +64,11 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     if !follows && (long_open || emptied) {
         return went_on_late(wait, &ack).filter(|_| !emptied);
     }
-    let (cause, form) = whose(wait, &ack);
+    let reader = receiver_think::form(wait, &ack);
     // A window that shrinks without closing is a reader's as a rule; Linux takes back as well what a buffer that is set cannot hold
     // (tcp_clamp_window, net/ipv4/tcp_input.c).
-    let certain = follows && !fits(&ack) && !flow.scale_bounds.is_in_use() && form != Some(Form::SlowReader);
+    let certain =
+        follows && !fits(&ack) && !flow.scale_bounds.is_in_use() && reader != Some(Form::SlowReader);
     // A window stands still while something before it is missing: without the loss it might not have held anything.
     let behind_hole =
         flow.view.loss_signal.is_some_and(|at| at + wait.rtt() + wait.tolerance() >= wait.segment.at);
@@ -76,11 +77,19 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         (false, true) => Confidence::Certain,
         (false, false) => Confidence::Likely,
     };
-    let split = link_share::split(wait);
-    let charge = Charge::new(cause, flow.side, Duration::ZERO, confidence)
-        .evidence(wait.last.packet, wait.segment.packet)
-        .released_by(ack.packet)
-        .detail(measured(&ack, form));
+    let mut split = link_share::split(wait);
+    let charge = |cause, confidence, form| {
+        Charge::new(cause, flow.side, Duration::ZERO, confidence)
+            .evidence(wait.last.packet, wait.segment.packet)
+            .released_by(ack.packet)
+            .detail(measured(&ack, Some(form)))
+    };
+    let buffer = form(flow, wait);
+    let share = receiver_think::share(wait, &ack, reader.is_some(), buffer == Form::Locked, split.left());
+    let slow =
+        charge(Cause::ReceiverThink, confidence.min(Confidence::Likely), reader.unwrap_or(Form::SlowReader));
+    split.take(Charge { ns: share, ..slow });
+    let charge = charge(Cause::ReceiveWindow, confidence, buffer);
     Some(Verdict { split: split.rest(charge), trigger: Trigger::Packet(ack.packet) })
 }
 

@@ -22,11 +22,8 @@ use crate::flow::segment_class::{SegmentClass, SendQueue};
 use crate::flow::view::ClockingAck;
 use crate::words::cause::Cause;
 use crate::words::form::Form;
-use crate::words::limits::HELD_BACK_MIN;
+use crate::words::limits::{HELD_BACK_MIN, UNREAD_MIN};
 use crate::words::report::{Confidence, Detail, Trigger};
-
-/// A reader that is merely behind, as all are, leaves an acknowledgement waiting for less than this.
-const UNREAD_MIN: Duration = Duration::from_millis(2);
 
 /// How a used-up window shows a reader that is slow.
 pub(super) fn form(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Form> {
@@ -39,6 +36,27 @@ pub(super) fn form(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Form> {
     let shrunk =
         ack.window < ack.window_peak / 2 && !was_read_at_once(wait, ack) && !was_taken_back(wait, ack);
     shrunk.then_some(if ack.window < wait.mss { Form::ZeroWindow } else { Form::SlowReader })
+}
+
+/// What a reader took of a wait of `left` for its window, where that shows a slow one or the reader has paused lately. With nothing unread,
+/// a round trip would let as much go as the largest window holds: so what this one held took a part of a round trip for want of buffer.
+/// A buffer that grows (`locked` says that it does not) would not have taken that either.
+pub(super) fn share(
+    wait: &Wait<'_>,
+    ack: &ClockingAck,
+    is_slow: bool,
+    locked: bool,
+    left: Duration,
+) -> Duration {
+    let lately = wait.flow.reader_paused_at + wait.rtt().times(2) + wait.gap >= wait.segment.at;
+    if is_slow && !locked {
+        return left;
+    }
+    if !is_slow && (!lately || was_taken_back(wait, ack)) {
+        return Duration::ZERO;
+    }
+    let peak = i64::from(ack.window_peak.max(1));
+    left - left.min(wait.rtt()).times(i64::from(ack.window).min(peak)).divided_by(peak)
 }
 
 /// Whether a window that shrank opens with the acknowledgement of what has just arrived, to twice what it was and more: had its reader

@@ -49,3 +49,6 @@ pub(crate) const INITIAL_WINDOW_SEGMENTS: u32 = 10;
 
 /// Servers with findings of their own; those that cost least share them. A bound of memory.
 pub(crate) const SERVERS_MAX: usize = 8_192;
+
+/// A reader that is merely behind, as all are, leaves an acknowledgement waiting for less than this.
+pub(crate) const UNREAD_MIN: Duration = Duration::from_millis(2);

@@ -9,7 +9,7 @@ use super::{Flow, REMEMBERED_MAX};
 use crate::estimate::bottleneck::Acked;
 use crate::flow::passing::{AckSeen, Sent};
 use crate::flow::view::ClockingAck;
-use crate::words::limits::HOST_VARIATION;
+use crate::words::limits::{HOST_VARIATION, UNREAD_MIN};
 
 /// Acknowledgements of the same bytes that are looked at.
 const ALL_ACKED_MAX: usize = 64;
@@ -107,6 +107,10 @@ impl Flow {
         let duplicate = !advanced && !window_changed && ack.payload_len == 0 && !self.sent.is_empty();
         if !ack.flags.syn() {
             self.learn_window(ack.at, window);
+        }
+        let updates = !advanced && window > last_window && !sacked && ack.payload_len == 0;
+        if updates && self.acknowledgements.last().is_some_and(|last| ack.at - last >= UNREAD_MIN) {
+            self.reader_paused_at = ack.at;
         }
         if !advanced && !window_changed && !sacked && !duplicate {
             return None;

@@ -8,7 +8,7 @@ use tcpwhy_wire::{Duration, Instant, SackBlock, Segment};
 use super::{Flow, TIMESTAMP_OPTION_LEN};
 use crate::estimate::bottleneck::{Acked, Link, Passed, is_gathered};
 use crate::estimate::rate::Rate;
-use crate::words::limits::{HELD_BACK_MIN, HOST_VARIATION};
+use crate::words::limits::{HELD_BACK_MIN, HOST_VARIATION, UNREAD_MIN};
 
 /// What the estimate of a flight's own queue leaves open.
 const OWN_QUEUE_SLACK: Duration = Duration::from_micros(300);
@@ -70,6 +70,11 @@ impl Flow {
     #[inline]
     pub(crate) fn learn_link(&mut self, acked: Acked, mss: u32, rtt_to_receiver: Duration) {
         let Acked { at, bytes, segments, oldest, newest_at, rtt, windows } = acked;
+        // Held back because the window would have shrunk by what it acknowledges (__tcp_ack_snd_check, net/ipv4/tcp_input.c).
+        if bytes > 4 * mss && windows.is_some_and(|[before, now]| before.saturating_sub(now) >= bytes / 2) {
+            let held = rtt.is_some_and(|rtt| rtt - rtt_to_receiver >= UNREAD_MIN);
+            self.reader_paused_at = if held { at } else { self.reader_paused_at };
+        }
         let since = self.acknowledgements.last().map(|last| at - last);
         let at_once = self.unread_until.is_none()
             && windows.is_some_and(|windows| self.was_read(windows))
