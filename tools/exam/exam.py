@@ -539,8 +539,14 @@ def write_results(page, judged, rows, right, total, count):
         file.write(text)
 
 
-def show(values):
-    return ", ".join(f"{k} {v:.1f}" if isinstance(v, (int, float)) else f"{k} {v}" for k, v in values.items())
+def show(values, elapsed=0.0):
+    """Amounts and bounds, in milliseconds; those that follow from the elapsed time, for this one."""
+    words = []
+    for term, ms in values.items():
+        ms = ms(elapsed) if callable(ms) else ms
+        bounds = ms if isinstance(ms, tuple) else (ms,)
+        words.append(f"{term} " + "..".join(f"{bound:.1f}" if isinstance(bound, (int, float)) else str(bound) for bound in bounds))
+    return ", ".join(words)
 
 
 def keep(case, directory, out):
@@ -599,7 +605,7 @@ def main():
                 continue
             print(f"{case.name:32} {label:14} {'right' if not wrong else 'WRONG  ' + '; '.join(wrong)}", flush=True)
             if expected and (wrong or options.bills):
-                print(f"{'':12} expected {show(expected)}")
+                print(f"{'':12} expected {show(expected, sum(map(amount, lines.values())))}")
                 print(f"{'':12} billed   {show({f'{c}@{s}': amount(sure) for (c, s), sure in lines.items() if amount(sure) >= 0.05})}")
             if not options.partial and (wrong or label in ENDS):
                 judged.append((case.name, label, wrong, lines))
