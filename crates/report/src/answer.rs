@@ -302,6 +302,9 @@ fn clause(report: &Report, finding: &Finding) -> String {
         Cause::Handshake => format!("opening the connection {hedge}takes {wait}"),
         Cause::TlsHandshake => format!("setting up TLS {hedge}takes {wait} of round trips, in {who}"),
         Cause::ServerThink => format!("the {side} {hedge}takes {wait} to answer, in {who}"),
+        Cause::SenderThink if kind(report, finding) == Kind::OneWay => {
+            format!("the {side}'s application {hedge}pauses for {wait} in the middle of {who}")
+        }
         Cause::SenderThink => {
             format!(
                 "the {side}'s application {hedge}pauses for {wait} in the middle of its {}, in {who}",

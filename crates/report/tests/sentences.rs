@@ -108,6 +108,8 @@ fn page() -> String {
             page.add(&answer(&of(vec![Finding { detail, ..finding(cause, Side::Server, ms(44), 40, 40) }])));
         }
     }
+    let paused = of(vec![finding(Cause::SenderThink, Side::Client, ms(44), 1, 1)]);
+    page.add(&answer(&Report { exchanges: 0, one_way: 1, ..paused }));
     let opened = finding(Cause::Handshake, Side::Client, ms(44), 1, 1);
     page.add(&answer(&of(vec![opened])));
     page.part("The answer: which exchanges, and how certain");

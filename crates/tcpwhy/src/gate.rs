@@ -115,11 +115,21 @@ impl Gate {
         finding.cause == self.cause && at_port
     }
 
+    /// Whether its port has findings of its own: whatever was billed at a port has some, unless it is one of many that took little.
+    fn is_of_any(&self, report: &Report) -> bool {
+        let at =
+            |finding: &Finding| matches!(finding.servers, Servers::One(at) if Some(at.port) == self.port);
+        self.port.is_none() || report.findings.iter().any(at)
+    }
+
     fn judge(&self, report: &Report) -> Gated {
         let found: Vec<&Finding> = report.findings.iter().filter(|finding| self.concerns(finding)).collect();
         let (failed, reason) = match self.limit {
             _ if !report.elapsed.is_positive() => {
                 (true, "nothing was billed, so the condition cannot be checked".to_owned())
+            }
+            _ if !self.is_of_any(report) => {
+                (true, "nothing is billed to this port, so the condition cannot be checked".to_owned())
             }
             Limit::Share(share) => self.judge_share(share, &found, report),
             Limit::Wait(quantile, limit) => judge_wait(quantile, limit, &found),

@@ -100,8 +100,11 @@ fn gates_ask_for_shares_waits_and_ports_and_say_what_they_met() {
         ("nagle-delayed-ack p99>100ms", 0),
         ("nagle-delayed-ack max>1s", 0),
         ("nagle-delayed-ack p50>20ms port 18080", 3),
-        ("nagle-delayed-ack p50>20ms port 18081", 0),
-        ("nagle-delayed-ack>5% port 18081", 0),
+        ("nagle-delayed-ack p50>1s port 18080", 0),
+        ("rto port 18080", 0),
+        // Nothing was analysed there: a wrong port passes no gate.
+        ("nagle-delayed-ack p50>20ms port 18081", 3),
+        ("rto port 18081", 3),
         ("rto", 0),
         ("rto p99>1ms", 0),
         ("nagle-delayed-ack p98>1ms", 2),

@@ -37,7 +37,11 @@ pub(super) fn look(look: &Look, places: &[Place], at: Duration, args: &SocketsAr
     if shown < sockets {
         let rest = sockets - shown;
         let idle = look.counts.get("idle").copied().unwrap_or(0).min(rest);
-        let rest = format!("{} not shown, {} of them with nothing to send (--all)", count(rest), count(idle));
+        let rest = match idle {
+            0 => format!("{} not shown", count(rest)),
+            idle if idle == rest => format!("{} with nothing to send not shown (--all)", count(rest)),
+            _ => format!("{} not shown, {} of them with nothing to send (--all)", count(rest), count(idle)),
+        };
         out += "\n";
         say(&mut out, "", &rest, style);
     }
