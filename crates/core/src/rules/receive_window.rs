@@ -86,8 +86,9 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     };
     let buffer = form(flow, wait);
     let share = receiver_think::share(wait, &ack, reader.is_some(), buffer == Form::Locked, split.left());
-    let slow =
-        charge(Cause::ReceiverThink, confidence.min(Confidence::Likely), reader.unwrap_or(Form::SlowReader));
+    // A window without room says it itself, and one that is merely smaller does not.
+    let sure = if reader.is_some() { confidence } else { confidence.min(Confidence::Likely) };
+    let slow = charge(Cause::ReceiverThink, sure, reader.unwrap_or(Form::SlowReader));
     split.take(Charge { ns: share, ..slow });
     let charge = charge(Cause::ReceiveWindow, confidence, buffer);
     Some(Verdict { split: split.rest(charge), trigger: Trigger::Packet(ack.packet) })

@@ -65,6 +65,8 @@ fn a_full_window_is_the_reader_s_if_it_shrank_or_was_acknowledged_late() {
         let closed =
             "handshake\n +5 C 100\n +0 S 1448x32 more\n +0 C ack win=0 #full\n full+100 C ack\n +0 S 1448x8";
         assert_eq!(reader(closed, segments(32), rtt, end), (rtt + ms(100), ms(0), zero), "{end:?}");
+        let seen = log(closed).rtt(rtt).window(End::Client, segments(32)).seen_at(end);
+        assert_eq!(seen.exchange(1).of(Cause::ReceiverThink).confidence, Confidence::Certain, "{end:?}");
         // A flight that fills the buffer at once, of a reader that empties it at once.
         let filled =
             "handshake\n +5 C 100\n +0 S 1448x32 more\n +0 C ack win=0 #full\n full+0.1 C ack\n +0 S 1448x8";
