@@ -69,7 +69,8 @@ pub fn remedies_for(finding: &Finding) -> Vec<Remedy> {
                 id: step.fix.id,
                 side,
                 what: worded(step.what(), side),
-                caveat: step.fix.caveat,
+                // It speaks of what the catalogue's sentence advises.
+                caveat: step.fix.caveat.filter(|_| !step.is_told()),
                 saves: step.saves.of(finding),
                 confidence: step.confidence.min(finding.confidence),
                 how: step.fix.how_on(side).collect(),
@@ -452,6 +453,23 @@ mod tests {
             // The peer's acknowledgement saves its own delay; the round trip of the hold stays.
             assert_eq!(remedies[2].saves, Saves::Estimate(Duration::from_millis(400)));
             assert!(remedies[1].caveat.is_some_and(|caveat| caveat.contains("tiny packets")));
+        }
+    }
+
+    /// A message of its own cannot be written with one that had to leave before it.
+    #[test]
+    fn what_may_be_a_message_of_its_own_is_told_to_leave_at_once_first() {
+        for cause in [Cause::Nagle, Cause::NagleDelayedAck] {
+            let mut held = finding(cause, Side::Server);
+            held.detail.form = Some(Form::OwnMessage);
+            let remedies = remedies_for(&held);
+            assert_eq!(ids(&remedies)[..2], [("nodelay", Side::Server), ("one-write", Side::Server)]);
+            assert!(remedies[0].what.starts_with("Set TCP_NODELAY on the server's socket"));
+            assert!(remedies[..2].iter().all(|remedy| remedy.caveat.is_none()), "{remedies:?}");
+            assert_eq!(remedies[1].saves, Saves::AtMost(Duration::from_millis(440)));
+            // Any other form is told as before.
+            held.detail.form = Some(Form::Rfc896);
+            assert_eq!(ids(&remedies_for(&held))[0], ("one-write", Side::Server));
         }
     }
 
