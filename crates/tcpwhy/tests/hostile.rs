@@ -109,6 +109,7 @@ fn every_hostile_shape_is_read_to_its_end_with_little_memory() {
             // What lies behind a block of 4 GB is found again, and each is said to be damaged.
             Hostile::Blocks => "30,000 places could not be read",
             Hostile::Vlan | Hostile::Extensions => "no TCP in 60,000 packets (60,000 too-many-headers)",
+            Hostile::Tunnels => "60,000 of 60,000 packets are cut off within the TCP header",
             _ if nothing => "no TCP in 60,000 packets",
             _ => "60,000 packets",
         };
