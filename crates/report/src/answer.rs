@@ -479,11 +479,19 @@ fn place(report: &Report, finding: &Finding) -> String {
     clients.dedup();
     let guessed = report.connections.iter().filter(is_meant).all(|connection| connection.assumed);
     let guessed = if guessed { "; roles guessed, no handshake captured" } else { "" };
-    match clients.as_slice() {
-        [] => format!(" ({server})"),
-        [one] => format!(" (client {one} -> {server}{guessed})"),
-        _ if report.omitted.connections > 0 => format!(" (many clients -> {server}{guessed})"),
-        many => format!(" ({} clients -> {server}{guessed})", many.len()),
+    // A thinned list does not have all of them.
+    let counted = match finding.servers {
+        Servers::One(endpoint) => report.clients.get(&endpoint).copied(),
+        Servers::Several(_) => None,
+    };
+    let count = counted.unwrap_or(clients.len() as u64);
+    match clients.first() {
+        None => format!(" ({server})"),
+        Some(one) if count == 1 => format!(" (client {one} -> {server}{guessed})"),
+        _ if counted.is_none() && report.omitted.connections > 0 => {
+            format!(" (many clients -> {server}{guessed})")
+        }
+        _ => format!(" ({count} clients -> {server}{guessed})"),
     }
 }
 

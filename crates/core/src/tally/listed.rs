@@ -3,14 +3,15 @@
 //! Each shard keeps what may be wanted. What is, in the order of connections and of their bills, is known at the end.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
-use tcpwhy_wire::Duration;
+use tcpwhy_wire::{Duration, Endpoint};
 
 use crate::tally::ledger::{LADDERS_MAX, Listing};
 use crate::tally::listed_exchange::ListedExchange;
 use crate::tally::thinning::Kept;
-use crate::words::report::{Connection, Report};
+use crate::words::report::{Connection, Finding, Report, Servers};
 
 /// Connections that stay in a thinned list for what they took: more than can be drawn.
 const EXPENSIVE: usize = 4 * LADDERS_MAX;
@@ -42,6 +43,9 @@ pub(crate) fn put_into(
     };
     report.omitted.exchanges = billed(&places) - order.len() as u64;
     if report.thinned > 0 {
+        if places.len() as u64 == count {
+            report.clients = clients(&report.findings, &places, &connections);
+        }
         let worst = report.findings.iter().map(|finding| finding.worst.0);
         leave_out(&mut places, &connections, &order, worst.collect());
     }
@@ -98,6 +102,27 @@ fn leave_out(
     shown.extend(costs.into_iter().map(|(_, id)| id));
     let lists = |id| exchanges.binary_search_by_key(&id, |(number, _)| *number).is_ok();
     places.retain(|place| shown.contains(&place.id) || lists(place.id));
+}
+
+/// How many hosts ask each server that has a finding.
+fn clients(findings: &[Finding], places: &[Place], shards: &[Vec<Connection>]) -> BTreeMap<Endpoint, u64> {
+    let servers = findings.iter().filter_map(|finding| match finding.servers {
+        Servers::One(server) => Some((server, Vec::new())),
+        Servers::Several(_) => None,
+    });
+    let mut hosts: BTreeMap<Endpoint, Vec<IpAddr>> = servers.collect();
+    for place in places {
+        let connection = &shards[place.shard][place.at];
+        if let Some(hosts) = hosts.get_mut(&connection.server) {
+            hosts.push(connection.client.ip());
+        }
+    }
+    let count = |mut hosts: Vec<IpAddr>| {
+        hosts.sort_unstable();
+        hosts.dedup();
+        hosts.len() as u64
+    };
+    hosts.into_iter().map(|(server, hosts)| (server, count(hosts))).collect()
 }
 
 /// From these places.

@@ -130,7 +130,8 @@ pub fn thinned(report: &Report, most: usize, within: Option<[Instant; 2]>) -> Re
     let left: u64 = connections.iter().map(|connection| connection.exchanges.len() as u64).sum();
     let omitted = Omitted { exchanges: all.saturating_sub(left), ..report.omitted };
     let (bill, findings, notes) = (report.bill.clone(), report.findings.clone(), report.notes.clone());
-    Report { connections, omitted, thinned: level, bill, findings, notes, ..*report }
+    let clients = report.clients.clone();
+    Report { connections, omitted, thinned: level, clients, bill, findings, notes, ..*report }
 }
 
 #[cfg(test)]

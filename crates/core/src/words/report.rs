@@ -2,6 +2,7 @@
 //!
 //! Field names and units are those of the JSON document (`tcpwhy.report/1`).
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use tcpwhy_wire::{Duration, Endpoint, Instant};
@@ -38,6 +39,8 @@ pub struct Report {
     pub omitted: Omitted,
     /// How often the lists were thinned, see [`crate::Listing::Thinned`].
     pub thinned: u32,
+    /// Of thinned lists, how many hosts ask each server that has a finding, whether their connections are listed or not.
+    pub clients: BTreeMap<Endpoint, u64>,
     /// Things seen in the capture that limit what can be said, with how often: "capture dropped packets", ...
     pub notes: Vec<Note>,
 }

@@ -8,6 +8,7 @@ use tcpwhy_wire::{Endpoint, Flags, Instant, Segment, Seq, TcpOptions};
 
 const SERVER: Endpoint = Endpoint::v4([10, 0, 0, 2], 80);
 const CONNECTIONS: u16 = 400;
+const HOSTS: u16 = 7;
 const EXCHANGES: u32 = 12;
 
 /// One connection after another, of as many exchanges; the server of the n-th takes n microseconds more for each.
@@ -15,7 +16,7 @@ fn report(listing: Listing) -> Report {
     let mut analysis = Analysis::new(Options { listing, ..Options::default() });
     let mut packet = 0;
     for n in 0..CONNECTIONS {
-        let client = Endpoint::v4([10, 0, 0, 1], 40_000 + n);
+        let client = Endpoint::v4([10, 0, 1, (n % HOSTS) as u8], 40_000 + n);
         let mut at_us = i64::from(n) * 1_000_000;
         let mut send =
             |from_client: bool, after_us: i64, flags: u8, [seq, ack]: [u32; 2], payload_len: u32| {
@@ -75,6 +76,7 @@ fn a_thinned_list_leaves_out_what_it_shows_nothing_of() {
     wanted.extend(ids(thinned.connections.iter().filter(|connection| !connection.exchanges.is_empty())));
     assert_eq!(ids(&thinned.connections), wanted);
     assert!(wanted.len() < 400, "nothing is left out");
+    assert_eq!(thinned.clients, [(SERVER, u64::from(HOSTS))].into());
 
     let shown = thinned.connections.iter().flat_map(|connection| &connection.exchanges).count() as u64;
     assert!((50..=100).contains(&shown), "{shown} exchanges");
