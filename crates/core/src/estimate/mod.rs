@@ -19,6 +19,7 @@ pub(crate) mod short_deque;
 pub(crate) mod stamp_clock;
 pub(crate) mod stamp_drift;
 pub(crate) mod stamp_pacing;
+pub(crate) mod stamp_step;
 pub(crate) mod timer_hits;
 pub(crate) mod tsecr_rtt;
 pub(crate) mod window_scale;

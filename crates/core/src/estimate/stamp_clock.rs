@@ -7,6 +7,7 @@
 use tcpwhy_wire::{Duration, Instant};
 
 use crate::estimate::stamp_drift::Drift;
+use crate::estimate::stamp_step::Step;
 
 /// Clock rates in use, the slowest first: 500 ms (4.4BSD's slow timer; OpenBSD and Mac OS X of old), 100 ms (Windows up
 /// to 7), 10, 4 and 3.3 ms (jiffies of old), 1 ms (Linux, Windows, FreeBSD, macOS). RFC 7323, 5.4 allows 1 ms to 1 s.
@@ -77,6 +78,7 @@ pub(crate) struct StampClock {
     /// The last packet that was on its way for no longer than the fastest, and its difference.
     agreed: Option<(Instant, Duration)>,
     drift: Drift,
+    step: Step,
 }
 
 impl Default for StampClock {
@@ -93,6 +95,7 @@ impl Default for StampClock {
             difference: Duration::MAX,
             agreed: None,
             drift: Drift::default(),
+            step: Step::default(),
         }
     }
 }
@@ -168,6 +171,9 @@ impl StampClock {
         if self.tick == TICK_USEC && at - self.last >= CALM_AFTER && self.stands_still(at, val) {
             *self = Self::default();
         }
+        if let Some((stamp, _)) = self.stamp {
+            self.step.on_stamp(val.wrapping_sub(stamp));
+        }
         self.begin_stamp(at, val);
         let Some((first_val, first_at)) = self.first else {
             self.first = Some((val, at));
@@ -207,7 +213,9 @@ impl StampClock {
             self.smallest = [Duration::MAX, self.smallest[0]];
             self.period_started = at;
         }
-        Some(self.compare(at, passed, difference, overtook))
+        let late = self.compare(at, passed, difference, overtook);
+        self.unknown = self.step.may_be(late);
+        (!self.unknown).then_some(late)
     }
 
     /// The last packet seemed `late`, and can have waited for `most`: it left after something that had passed here. What its stamp
@@ -393,6 +401,30 @@ mod tests {
         }
         assert_eq!(clock.sent_apart(92_454, 92_455), None);
         assert_eq!(clock.same_stamp_for(ms(1_200)), None);
+    }
+
+    /// A clock that counts milliseconds and goes on every 500 of them (frames 1 to 40 of an OS/400's FTP); one of a beat goes on by
+    /// about as many.
+    #[test]
+    fn a_clock_that_counts_more_than_it_ticks_is_no_queue() {
+        let sent = [
+            (0, 0),
+            (275, 500),
+            (4_217, 4_500),
+            (7_639, 8_000),
+            (8_184, 8_500),
+            (20_766, 21_000),
+            (20_798, 21_000),
+            (21_394, 21_500),
+        ];
+        let mut clock = StampClock::default();
+        let late = sent.map(|(at, val)| clock.on_packet(ms(1_000 + at), val, false));
+        assert_eq!(late.into_iter().flatten().find(|late| late.is_positive()), None);
+        let mut clock = StampClock::default();
+        for at in (0..10).map(|n| n * 500 + n % 3) {
+            clock.on_packet(ms(1_000 + at), 7_000 + at as u32, false);
+        }
+        assert_eq!(clock.on_packet(ms(6_030), 12_000, false), Some(Duration::from_millis(29)));
     }
 
     #[test]

@@ -2,8 +2,8 @@
 //!
 //! Proof: near the receiver, by its time stamp it left soon after the one before and came late behind it, or was on its way
 //! already when that arrived; or segments of one size keep one distance with more queued behind each.
-//! Refuted by: an acknowledgement that let it go, a pace of its sender's own, one host at both ends (there is no link in
-//! between).
+//! Refuted by: an acknowledgement that let it go (behind one that was held back, time stamps must have shown how often they tick), a pace of
+//! its sender's own, one host at both ends (there is no link in between).
 //! Source: RFC 7323, 5.4 (the clock of time stamps); captures are taken behind the queues of the host
 //! (dev_hard_start_xmit, net/core/dev.c, Linux 6.12).
 //! Seen from: near the receiver; near the sender only what waited in its host's own queue.
@@ -21,8 +21,9 @@ use crate::bill::charge::Charge;
 use crate::bill::split::Split;
 use crate::estimate::rate::Rate;
 use crate::flow::segment_class::{SegmentClass, SendQueue};
+use crate::flow::view::ClockingAck;
 use crate::words::cause::Cause;
-use crate::words::limits::{BURST_GAP, RTO_MIN};
+use crate::words::limits::{BURST_GAP, HELD_BACK_MIN, RTO_MIN};
 use crate::words::report::{Confidence, Detail};
 
 /// What a time stamp leaves open.
@@ -60,7 +61,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     };
     let stretched =
         flow.sent_apart(wait.last, wait.segment.options.timestamps).is_some_and(|apart| apart <= apart_max);
-    let whole = waiting || stretched || stamped_before || keeps_pace(wait);
+    let whole = waiting || (stretched || stamped_before) && !was_let_go(wait) || keeps_pace(wait);
     if !whole && queued < wait.gap.divided_by(2) {
         return None;
     }
@@ -85,6 +86,13 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     // Before it waited there, its sender had held it back for as long as remains.
     let split = think::rest(wait, split);
     Some(Verdict { split, trigger: burst(wait.last, wait.segment.at) })
+}
+
+/// Whether it follows an acknowledgement that had been held back, and its sender's time stamps have not shown yet how often they tick.
+fn was_let_go(wait: &Wait<'_>) -> bool {
+    let held_back = |ack: &ClockingAck| wait.ack_delay(ack).is_some_and(|delay| delay >= HELD_BACK_MIN);
+    let unmeasured = wait.flow.clock.ticks_apart(0, 0).is_none();
+    unmeasured && wait.flow.view.clocking_ack().is_some_and(|ack| held_back(&ack) && wait.follows(&ack))
 }
 
 /// Segments of one size, each as long after the one before it, from a queue that was not empty, and no acknowledgement

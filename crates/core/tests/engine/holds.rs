@@ -209,3 +209,17 @@ fn segments_are_full_that_their_options_make_shorter() {
         assert!(wrong.is_empty(), "{end:?}: {wrong:?}");
     }
 }
+
+/// An FTP server greets in two writes, the second of which waits for the client's timer; the clocks of both hosts count milliseconds and tick
+/// every 500 of them, so that all stamps are alike (frames 1 to 6 of an OS/400's session): that says nothing of when it left.
+#[test]
+fn stamps_that_are_alike_do_not_date_what_an_acknowledgement_let_go() {
+    let greeting =
+        log("handshake\n +60 S 36 #first\n first+215 C ack #held\n held+0 S 56\n +0 C ack").rtt(ms(0.5));
+    let mut segments = greeting.capture(End::Client);
+    for stamps in segments.iter_mut().filter_map(|segment| segment.options.timestamps.as_mut()) {
+        (stamps.val, stamps.ecr) = (stamps.val / 500 * 500, stamps.ecr / 500 * 500);
+    }
+    let seen = Seen::of(segments, "a greeting in two writes");
+    assert!(seen.spent(Cause::NagleDelayedAck, Server) >= ms(210), "{seen}");
+}
