@@ -38,6 +38,10 @@ const GREETS_MAX: Duration = Duration::from_millis(200);
 const DELAYED_ACK_MIN: Duration = Duration::from_millis(40);
 /// No host holds back an acknowledgement for longer (TCP_DELACK_MAX, include/net/tcp.h; Windows' timer).
 const DELAYED_ACK_MAX: Duration = Duration::from_millis(200);
+/// A timer of acknowledgements runs for longer than its least by this at most (4 ms to a tick). Source: HZ, arch/x86/Kconfig, Linux 6.12.
+const DELAYED_ACK_PLAY: Duration = Duration::from_millis(4);
+/// What comes together had waited together. Source: none written down.
+const TOGETHER: Duration = Duration::from_millis(1);
 /// A path whose packets were late by this much varies.
 pub(crate) const VARIED_MIN: Duration = Duration::from_millis(1);
 
@@ -178,8 +182,15 @@ fn own_time(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration, beh
         && pair.flows.iter().any(|flow| flow.queued_peak >= left.max(VARIED_MIN));
     let surest = surest(open, left);
     let most = if answers_late(pair, open, segment) { Confidence::Possible } else { surest };
-    // Whose acknowledgement never came before its answer was hardly ever so late.
-    let late = pair.bound[server] && left >= DELAYED_ACK_MIN;
+    // Whose acknowledgement never came before its answer was hardly ever so late. One that comes by itself and with the answer had not
+    // waited for that: the question had just arrived, or both stood on the way back.
+    let asked = &pair.flows[open.initiator];
+    let together = || {
+        rtt_to_server > TOGETHER.max(pair.tap_rtt[open.initiator])
+            && left >= DELAYED_ACK_MIN + DELAYED_ACK_PLAY
+            && asked.was_acked_together(segment, TOGETHER)
+    };
+    let late = pair.bound[server] && left >= DELAYED_ACK_MIN || together();
     let confidence = match (missed || varied || late, near && !or_cork) {
         (true, _) => Confidence::Possible,
         // Without the handshake nothing tells whether whoever acknowledges is as far away as whoever answers (`proxy`).

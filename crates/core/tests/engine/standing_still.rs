@@ -113,3 +113,18 @@ fn a_small_window_with_room_for_a_segment_holds_nothing() {
         seen.exchange(1).is(&[(Cause::RoundTrip, Path, rtt), (Cause::SlowStart, Server, rtt)]);
     });
 }
+
+/// A path stands while a question is on its way: the acknowledgement of it, and the answer behind that, come at one instant (frames 1382 to 1396 of
+/// a browser's connection). A server that thinks has acknowledged before.
+#[test]
+fn an_acknowledgement_that_comes_with_the_answer_had_not_waited_for_it() {
+    for (late, thinks, sure) in [(190, 0, Confidence::Possible), (0, 190, Confidence::Likely)] {
+        let text = format!(
+            "handshake\n +5 C 100\n +0 S ack\n +2 S 200\n +0 C ack\n +9000 C 41 late={late} #q\n q+0 S ack\n q+{thinks} S 41\n +0 C ack"
+        );
+        let seen = log(text).rtt(ms(30)).seen_at(End::Client);
+        let lines = seen.connection().exchanges.last().unwrap_or_else(|| panic!("{seen}")).bill.iter();
+        let own = lines.filter(|line| line.cause == Cause::ServerThink && line.ns >= ms(20));
+        assert_eq!(own.map(|line| line.confidence).max(), Some(sure), "{seen}");
+    }
+}

@@ -245,6 +245,12 @@ impl Flow {
         self.earliest_of_all(|_| true).is_some_and(|ack| ack.at > at && ack.rtt.is_some())
     }
 
+    /// Whether the first acknowledgement of all that was sent came by itself, `together` or less before `segment` of the same end.
+    pub(crate) fn was_acked_together(&self, segment: &Segment, together: Duration) -> bool {
+        let first = self.earliest_of_all(|_| true).filter(|ack| ack.rtt.is_some());
+        first.is_some_and(|ack| ack.packet < segment.packet && segment.at - ack.at <= together)
+    }
+
     /// The earliest of the latest ones that acknowledge all that was sent.
     fn earliest_of_all(&self, counts: impl Fn(&AckSeen) -> bool) -> Option<&AckSeen> {
         let all = |ack: &&AckSeen| counts(ack) && self.snd_nxt.is_some_and(|nxt| ack.ack.at_or_after(nxt));
