@@ -128,3 +128,19 @@ fn an_acknowledgement_that_comes_with_the_answer_had_not_waited_for_it() {
         assert_eq!(own.map(|line| line.confidence).max(), Some(sure), "{seen}");
     }
 }
+
+/// A phone's network stands for two seconds. An answer comes behind that, and in one instant with it the copies that its server had sent by its timers
+/// (frames 554 to 667 of a laptop behind it): nobody had heard of the answer yet, so that it had stood for as long as those run at least.
+#[test]
+fn an_answer_with_a_copy_of_its_tail_had_stood_on_the_path() {
+    for copied in [true, false] {
+        let copy = if copied { "tail+170 S 1448..2048 late=1830.2" } else { "" };
+        let text = format!(
+            "handshake\n +5 C 517 #q\n q+0 S ack\n q+1 S 1448 more late=2000 #head\n head+0 S 600 late=2000 #tail\n {copy}\n tail+0 C ack"
+        );
+        let seen = log(text).rtt(ms(80)).without_timestamps().seen_at(End::Client);
+        let sure = seen.lines(Cause::ServerThink, Server).iter().map(|line| line.confidence).max();
+        assert_eq!(sure, Some(if copied { Confidence::Possible } else { Confidence::Likely }), "{seen}");
+        assert_eq!(seen.spent(Cause::Queueing, Path) >= ms(150), copied, "{seen}");
+    }
+}
