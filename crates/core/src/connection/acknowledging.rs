@@ -149,9 +149,14 @@ impl Connection {
     pub(super) fn is_distance_doubtful(&self) -> bool {
         let by_reaction =
             self.is_bound(SERVER) && self.tap_rtt[SERVER].is_some_and(|rtt| rtt == self.reactions[SERVER][1]);
-        let unaged = || self.ttl.into_iter().all(is_unaged);
-        let apart = || is_private(self.ends[CLIENT]) && is_public(self.ends[SERVER]);
-        !self.shown[SERVER] && (by_reaction || unaged() && apart())
+        !self.shown[SERVER] && (by_reaction || self.has_host_between())
+    }
+
+    /// Whether a host stands between the ends: no packet of either has passed a router, and one's address is private and the other's public.
+    #[cold]
+    pub(super) fn has_host_between(&self) -> bool {
+        let unaged = self.ttl.into_iter().all(is_unaged);
+        unaged && is_private(self.ends[CLIENT]) && is_public(self.ends[SERVER])
     }
 
     pub(super) fn on_ack(&mut self, segment: &Segment, from: usize) {

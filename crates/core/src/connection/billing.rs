@@ -236,7 +236,7 @@ impl Connection {
     #[inline]
     pub(super) fn beyond(&self) -> Option<Beyond> {
         let opened = self.setup.as_ref()?.opened()?;
-        self.answers.beyond(opened, self.tap_rtt[SERVER]?)
+        self.answers.beyond(opened, self.tap_rtt[SERVER]?, || self.has_host_between())
     }
 
     /// Whether another may stand behind whoever acknowledges for the server.

@@ -1,7 +1,7 @@
 //! Does whoever acknowledges stand nearer than whoever answers?
 //!
-//! Proof: a handshake ten times as long as the quickest acknowledgement, and no answer sooner than it; with answers that take
-//! about as long, it is likely.
+//! Proof: a handshake ten times as long as the quickest acknowledgement (twice, where no router has touched what comes from a public address to
+//! a private one), and no answer sooner than it; with answers that take about as long, it is likely.
 //! Refuted by: one answer that comes sooner (the handshake had waited for ARP, or for a radio).
 //! Source: RFC 3135 (PEPs); observed of VirtualBox, QEMU (slirp) and Docker Desktop, which take a connection only once their
 //! own to the server is open.
@@ -22,6 +22,8 @@ use crate::words::report::{Confidence, Detail};
 const OPENED_MIN: Duration = Duration::from_millis(10);
 /// Whoever acknowledges is so many times nearer. Source: none written down.
 const NEARER: i64 = 10;
+/// The same where a host must stand in between. Source: none written down.
+const NEARER_BETWEEN: i64 = 2;
 /// An answer that is sooner than the handshake by one part in so many shows that the way is shorter. Source: none written down.
 const SOONER_SHARE: i64 = 5;
 /// Answers that are later by less than one part in so many took about as long. Source: none written down.
@@ -63,11 +65,22 @@ impl Answers {
         opened >= far && self.quickest >= far
     }
 
-    /// The way behind a host that is `near` away, of a connection that took `opened` to open.
-    pub(crate) fn beyond(self, opened: Duration, near: Duration) -> Option<Beyond> {
-        let suspect = opened >= OPENED_MIN && opened >= near.times(NEARER);
-        let refuted = self.quickest < opened - opened.divided_by(SOONER_SHARE);
-        (suspect && !refuted).then_some(Beyond { opened, near, answers: self })
+    /// The way behind a host that is `near` away, of a connection that took `opened` to open. `between` where a host must stand in between.
+    #[inline]
+    pub(crate) fn beyond(
+        self,
+        opened: Duration,
+        near: Duration,
+        between: impl FnOnce() -> bool,
+    ) -> Option<Beyond> {
+        let suspect = opened >= OPENED_MIN
+            && (opened >= near.times(NEARER) || opened >= near.times(NEARER_BETWEEN) && between());
+        (suspect && !self.refute(opened)).then_some(Beyond { opened, near, answers: self })
+    }
+
+    /// Whether an answer came sooner than the way behind allows.
+    fn refute(self, opened: Duration) -> bool {
+        self.quickest < opened - opened.divided_by(SOONER_SHARE)
     }
 }
 
@@ -84,7 +97,9 @@ impl Beyond {
     pub(crate) fn charge(self, wait: Duration, sender: Side) -> Option<Charge> {
         let mut answers = self.answers;
         answers.on_answer(wait + self.near);
-        answers.beyond(self.opened, self.near)?;
+        if answers.refute(self.opened) {
+            return None;
+        }
         let alike = answers.count >= ANSWERS_MIN
             && answers.quickest <= self.opened + self.opened.divided_by(ALIKE_SHARE);
         let confidence = if alike { Confidence::Likely } else { Confidence::Possible };

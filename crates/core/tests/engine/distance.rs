@@ -228,3 +228,20 @@ fn a_server_that_thinks_beside_an_upload_thinks() {
         assert!(of(exchange, Cause::Queueing) < ms(1), "{seen}");
     }
 }
+
+/// A user network opens a connection once its own is open, after 23 ms, acknowledges after 3 and answers after 38 (frames 168 to 173 of a virtual
+/// machine's): no router has touched what comes from a public address to a private one, so that a host stands in between, and the rest of the way
+/// is behind it.
+#[test]
+fn a_host_that_must_be_in_between_hides_a_way() {
+    let private = Endpoint::v4([10, 0, 2, 15], 50_156);
+    let server = Endpoint::v4([116, 203, 91, 91], 80);
+    for (client, hidden) in [(private, true), (Endpoint::v4([116, 203, 91, 7], 50_156), false)] {
+        let text = "@0 C syn\n +20 S syn\n +0 C ack\n +1 C 98 #q\n q+0 S ack\n q+35 S 219\n +0 C ack";
+        let seen = log(text).rtt(ms(3)).between([client, server]).seen_at(End::Client);
+        let way = seen.spent(Cause::RoundTrip, Path);
+        assert_eq!(way >= ms(20), hidden, "{seen}");
+        let sure = sure_of(seen.exchange(1).exchange, Cause::ServerThink);
+        assert!(sure == Confidence::Possible || !hidden, "{seen}");
+    }
+}
