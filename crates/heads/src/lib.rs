@@ -17,6 +17,7 @@ mod dubbo;
 mod head;
 mod http1;
 mod http2;
+mod iec104;
 mod imap;
 mod kafka;
 mod ldap;

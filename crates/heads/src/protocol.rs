@@ -2,7 +2,9 @@
 
 use crate::head::Head;
 use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, Turn};
-use crate::{amqp, bolt, dns, dubbo, http1, http2, imap, kafka, ldap, memcached, modbus, mongodb, mqtt};
+use crate::{
+    amqp, bolt, dns, dubbo, http1, http2, iec104, imap, kafka, ldap, memcached, modbus, mongodb, mqtt,
+};
 use crate::{mysql, nats, pop3, postgresql, redis, s7, smb2, smtp, ssh, thrift, tls, websocket};
 
 /// The protocols, a line each: what it is called, where it is read, how it is shown.
@@ -96,6 +98,7 @@ protocols! {
     Bolt = bolt::Bolt, "SOFA Bolt";
     Thrift = thrift::Thrift, "Thrift";
     S7Comm = s7::S7Comm, "S7";
+    Iec104 = iec104::Iec104, "IEC 104";
 }
 
 /// Some of the protocols, a bit for each.

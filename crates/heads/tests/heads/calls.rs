@@ -14,6 +14,7 @@ pub(crate) const LOGS: &[(&str, Protocol, &str)] = &[
     ("dubbo", Protocol::Dubbo, DUBBO),
     ("bolt", Protocol::Bolt, BOLT),
     ("s7", Protocol::S7Comm, S7),
+    ("iec104", Protocol::Iec104, IEC104),
 ];
 
 const LDAP: &str = include_str!("../recorded/ldap.txt");
@@ -259,6 +260,40 @@ fn s7() {
         < 62 user data pushes #9 len 33 first last
         > 65 upload asks #3 len 19 first last
         < 95 refusal answers #3 len 19 first last
+        ",
+    );
+}
+
+/// A control centre starts a station's reports and asks for all values; the station confirms, tells them, says that it is done, and reports a change,
+/// which the centre counts; it tests the connection.
+const IEC104: &str = r"
+    > h\x04\x07\x00\x00\x00
+    < h\x04\x0b\x00\x00\x00
+    > h\x0e\x00\x00\x00\x00\x64\x01\x06\x00\x01\x00\x00\x00\x00\x14
+    < h\x0e\x00\x00\x02\x00\x64\x01\x07\x00\x01\x00\x00\x00\x00\x14
+    < h\x0e\x02\x00\x02\x00\x01\x01\x14\x00\x01\x00\x01\x00\x00\x01h\x0e\x04\x00\x02\x00\x64\x01\x0a\x00\x01\x00\x00\x00\x00\x14
+    < h\x0e\x06\x00\x02\x00\x01\x01\x03\x00\x01\x00\x01\x00\x00\x00
+    > h\x04\x01\x00\x08\x00
+    > h\x04C\x00\x00\x00
+    < h\x04\x83\x00\x00\x00
+";
+
+#[test]
+fn iec104() {
+    tells(
+        IEC104,
+        "
+        > 0 U act asks len 6 first last
+        = IEC 104
+        < 0 U con answers len 6 first last
+        > 6 command asks len 16 first last
+        < 6 confirmation answers len 16 first last
+        < 22 report pushes len 16 first last
+        < 38 report pushes len 16 first last
+        < 54 report pushes len 16 first last
+        > 22 S neither len 6 first last
+        > 28 U act asks len 6 first last
+        < 70 U con answers len 6 first last
         ",
     );
 }
