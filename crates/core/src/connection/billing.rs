@@ -226,6 +226,7 @@ impl Connection {
             path_memory: &self.path_memory,
             now: self.now,
             midway: self.midway,
+            fine: self.fine,
             shown: self.shown,
             bound: [CLIENT, SERVER].map(|end| self.is_bound(end)),
             beyond: self.beyond(),

@@ -168,7 +168,9 @@ fn own_time(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration, beh
     let rtt = rtt_to_server + pair.tap_rtt[open.initiator];
     // Of a request of several segments a slow link behind the capture may have taken a part.
     let short = open.request_bytes <= u64::from(pair.sizes[open.initiator]) || pair.flows[server].on_one_host;
-    let near = rtt_to_server.times(BESIDE) <= rtt || (rtt_to_server < NEAR_MAX && short);
+    // A clock of milliseconds shows no distance below one of them.
+    let shown = pair.fine || rtt.is_positive();
+    let near = shown && (rtt_to_server.times(BESIDE) <= rtt || (rtt_to_server < NEAR_MAX && short));
     let model = &pair.models[server];
     let small = segment.payload_len < pair.sizes[server];
     let slow = left >= RTO_MIN;

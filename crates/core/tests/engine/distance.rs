@@ -3,7 +3,7 @@
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Path, Server};
 use tcpwhy_core::report::{Confidence, Exchange};
-use tcpwhy_wire::{Duration, Endpoint, Segment};
+use tcpwhy_wire::{Duration, Endpoint, Instant, Segment};
 
 use crate::packet_log::{CLIENT, End, PacketLog, SERVER, each, log, ms, settled};
 use crate::seen::Seen;
@@ -243,5 +243,19 @@ fn a_host_that_must_be_in_between_hides_a_way() {
         assert_eq!(way >= ms(20), hidden, "{seen}");
         let sure = sure_of(seen.exchange(1).exchange, Cause::ServerThink);
         assert!(sure == Confidence::Possible || !hidden, "{seen}");
+    }
+}
+
+/// A clock of milliseconds shows no distance below one of them: what is certain beside a server is likely there.
+#[test]
+fn a_clock_of_milliseconds_shows_nobody_beside_it() {
+    let talk = log("handshake".to_owned() + &"\n +5 C 100\n +30 S 200\n +0 C ack".repeat(4)).rtt(ms(0.4));
+    for (tick_ns, sure) in [(1, Confidence::Certain), (1_000_000, Confidence::Likely)] {
+        let mut segments = talk.capture(End::Client);
+        for segment in &mut segments {
+            segment.at = Instant::from_nanos(segment.at.as_nanos() / tick_ns * tick_ns);
+        }
+        let seen = Seen::of(segments, "a clock of milliseconds");
+        assert_eq!(sure_of(seen.exchange(3).exchange, Cause::ServerThink), sure, "{seen}");
     }
 }
