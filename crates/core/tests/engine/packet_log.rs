@@ -324,7 +324,8 @@ impl PacketLog {
             let offset = draft.offset.unwrap_or(if syn { 0 } else { next[own] });
             let fin = u32::from(draft.flags & Flags::FIN != 0);
             next[own] = next[own].max(offset + draft.len + fin);
-            let arrived = Arrived::at(&packets, draft);
+            let peer_first = Seq(self.first_seq[1 - own]) + 1;
+            let arrived = Arrived::at(&packets, draft, peer_first);
             let first_syn = syn && arrived.nothing;
             let mut options = TcpOptions::default();
             if syn {
@@ -336,7 +337,6 @@ impl PacketLog {
                 let val = (draft.departs.as_nanos() / 1_000_000) as u32 + 77_000;
                 options.timestamps = Some(Timestamps { val, ecr: arrived.timestamp });
             }
-            let peer_first = Seq(self.first_seq[1 - own]) + 1;
             let ack = peer_first + draft.ack.unwrap_or(arrived.in_order);
             if draft.ack.is_none() && draft.len == 0 {
                 for &(start, end) in arrived.sack.iter().take(3) {
@@ -449,7 +449,8 @@ struct Arrived {
 }
 
 impl Arrived {
-    fn at(packets: &[Option<Packet>], sender: &Draft) -> Self {
+    /// What had arrived of the peer's bytes, the first of which has this number.
+    fn at(packets: &[Option<Packet>], sender: &Draft, first: Seq) -> Self {
         let mut arrivals: Vec<(Duration, &Packet)> = packets
             .iter()
             .flatten()
@@ -458,13 +459,12 @@ impl Arrived {
             .filter(|(arrives, _)| *arrives <= sender.departs)
             .collect();
         arrivals.sort_by_key(|(arrives, _)| *arrives);
-        let first = arrivals.iter().find(|(_, p)| p.segment.flags.syn()).map(|(_, p)| p.segment.seq + 1);
         let mut in_order = 0;
         let mut islands: Vec<(u32, u32)> = Vec::new();
         let mut duplicate = None;
         for (arrives, packet) in &arrivals {
             let segment = &packet.segment;
-            let start = first.map_or(0, |first| (segment.seq - first).max(0) as u32);
+            let start = (segment.seq - first).max(0) as u32;
             let end = start + segment.payload_len + u32::from(segment.flags.fin());
             if end == start || packet.refused {
                 continue;
