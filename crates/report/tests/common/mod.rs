@@ -178,7 +178,6 @@ pub(crate) fn stall() -> Report {
         omitted: Omitted::default(),
         thinned: 0,
         clients: std::collections::BTreeMap::new(),
-        clients: BTreeMap::new(),
         notes: vec![],
     }
 }
