@@ -239,7 +239,7 @@ fn headers_that_are_cut_have_wiresharks_numbers_or_say_what_is_missing() {
     let whole = recording(dir.path(), "split", "client");
     let cut = dir.path().join("cut.pcapng");
     // The recording begins with IPv4, 20 bytes.
-    for header in 13..=24 {
+    for header in 13..=20 {
         run(Command::new("editcap").args(["-s", &(20 + header).to_string()]).args([&whole, &cut]));
         let mut shown = Command::new(env!("CARGO_BIN_EXE_tcpwhy"));
         let shown = shown.arg("read").arg(&cut).stdin(Stdio::null()).output();
