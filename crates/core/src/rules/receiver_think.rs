@@ -1,7 +1,8 @@
 //! Did the receiving application leave what had arrived unread?
 //!
 //! Proof: a window that shrinks well below what it was while all data is acknowledged (zero in the end), or an
-//! acknowledgement of several segments that comes long after they arrived.
+//! acknowledgement of several segments that comes long after they arrived. A reader that is a little behind shows it by such
+//! acknowledgements and by window updates, and took what a full window would not have waited.
 //! Refuted by: a window that stands at its ceiling, and data that is acknowledged at once: then the buffer is too small for
 //! the path. So it is where a window that had shrunk doubles with the acknowledgement of new data and not before, or is large again within a moment.
 //! Source: RFC 9293, 3.8.6.1 and 3.8.6.2.1; __tcp_ack_snd_check, net/ipv4/tcp_input.c, Linux 6.12: two segments are
@@ -55,8 +56,9 @@ pub(super) fn share(
     if !is_slow && (!lately || was_taken_back(wait, ack)) {
         return Duration::ZERO;
     }
-    let peak = i64::from(ack.window_peak.max(1));
-    left - left.min(wait.rtt()).times(i64::from(ack.window).min(peak)).divided_by(peak)
+    let peak = u64::from(ack.window_peak.max(1));
+    let full = (u64::from(ack.window).min(peak) << 10) / peak; // in 1,024ths
+    left - left.min(wait.rtt()).times(full as i64).divided_by(1 << 10)
 }
 
 /// Whether a window that shrank opens with the acknowledgement of what has just arrived, to twice what it was and more: had its reader
