@@ -58,8 +58,8 @@ impl AccountLine {
         self.cite(charge.evidence, charge.ns);
     }
 
-    /// Whether a detail of `ns`, the longest of these `longest`, says more than its own. Time decides between two forms (a majority by
-    /// weight: Boyer and Moore, MJRTY, 1991), and within one the longest wait.
+    /// Whether another detail, of waits of `ns` in all of which one took `longest`, says more than its own (`forms`). Time decides between two
+    /// forms (a majority by weight: Boyer and Moore, MJRTY, 1991), and otherwise the longest wait.
     pub(super) fn is_better_told_by(
         &mut self,
         forms: [Option<Form>; 2],
@@ -70,20 +70,13 @@ impl AccountLine {
             [Some(own), Some(other)] if own != other => {
                 let is_outweighed = ns > self.lead;
                 self.lead = if is_outweighed { ns - self.lead } else { self.lead - ns };
-                is_outweighed
+                return is_outweighed;
             }
-            [own, other] => {
-                let is_longer = longest > self.longest;
-                self.lead = if own.is_some() && other.is_some() {
-                    self.lead + ns
-                } else if is_longer {
-                    ns
-                } else {
-                    self.lead
-                };
-                is_longer
-            }
+            [Some(_), Some(_)] => self.lead += ns,
+            _ if longest > self.longest => self.lead = ns,
+            _ => {}
         }
+        longest > self.longest
     }
 
     /// Its detail's form.
