@@ -1,10 +1,9 @@
 //! A server whose accept queue is full, against a path that loses what opens a connection.
 
-use tcpwhy_core::Form;
-use tcpwhy_core::Report;
 use tcpwhy_core::cause::Cause;
-use tcpwhy_core::cause::Side::{Path, Server};
+use tcpwhy_core::cause::Side::{Client, Path, Server};
 use tcpwhy_core::report::Confidence::{Certain, Likely};
+use tcpwhy_core::{Form, Report};
 
 use crate::packet_log::{End, log, ms, settled};
 
@@ -102,4 +101,14 @@ fn syns_that_arrived_and_had_no_answer_are_the_server_s() {
     let refused = log(opened("refused")).rtt(ms(20));
     assert_eq!(setup(&refused.seen_at(End::Server).report), (Server, Likely));
     assert_eq!(setup(&refused.seen_at(End::Client).report), (Path, Certain));
+}
+
+/// A SYN that the capture does not have: the handshake took its timer, 3 s, and the path's round trip, which the server's reaction shows.
+#[test]
+fn a_handshake_of_a_timer_and_a_round_trip_lost_a_syn() {
+    let text = "@0 C syn\n +3000 S syn\n +0 C ack\n +1 C 757\n +3010 S ack\n +0 S 1288\n +50 C ack\n +0 S 1288\n +2 C ack\n +0 S 100\n +0 C ack\n
+                +500 C 100\n +0 S 100\n +0 C ack";
+    let seen = log(text).rtt(ms(360)).without_timestamps().seen_at(End::Client);
+    seen.setup()
+        .is_within(ms(5), &[(Cause::SynRetransmit, Path, ms(3000)), (Cause::Handshake, Client, ms(360))]);
 }

@@ -9,8 +9,10 @@ use crate::packet_log::{End, MSS, each, log, ms, settled};
 
 /// TCP_DELACK_MIN (include/net/tcp.h): how long Linux holds back an acknowledgement.
 const DELACK_MS: f64 = 40.0;
+
 /// 48 full segments, and a multiple of what the window scale can say.
 const FULL_WINDOW: u32 = 48 * MSS as u32;
+
 const ROUND_TRIPS_MS: [f64; 4] = [0.0, 2.0, 26.0, 100.0];
 
 #[test]
@@ -468,59 +470,4 @@ fn every_cause_has_its_test() {
         let name = format!("fn {}_", cause.name().replace('-', "_"));
         assert!(source.contains(&name), "no test begins with `{name}`");
     }
-}
-
-/// A tail of twelve segments is lost with the probe behind it. After the timeout all of it goes out again in slow start:
-/// near the receiver, who never saw it, that is a repair as well.
-#[test]
-fn copies_of_a_lost_tail_are_repairs_at_either_end() {
-    let rtt = ms(40);
-    let at = |segment: i64| segment * MSS;
-    let again = |n: i64, few: i64| format!("{}..{} more", at(n), at(n + few));
-    let text = format!(
-        "handshake
-         +5 C 100
-         +0 S 1448x10 more
-         +0 C ack
-         +0 S 1448x12 lost #tail
-         tail+82 S {} lost
-         tail+290 S {}
-         +0 C ack
-         +0 S {}
-         +0 C ack
-         +0 S {}
-         +0 C ack
-         +0 S {}",
-        again(21, 1),
-        again(10, 1),
-        again(11, 2),
-        again(13, 4),
-        again(17, 5),
-    );
-    log(text).rtt(rtt).both_ends(|seen| {
-        let repair = seen.exchange(1).ns(Cause::Loss, Path) + seen.exchange(1).ns(Cause::Rto, Path);
-        assert!(repair >= ms(290 + 3 * 40), "{seen}");
-    });
-}
-
-/// A sender that paces fills the window with a part of a segment, pushed (__tcp_transmit_skb, net/ipv4/tcp_output.c, since 5.4),
-/// and goes on a moment after the window has opened: its program has more to send all the time.
-#[test]
-fn a_segment_that_the_window_cuts_is_no_end_of_a_write() {
-    let rounds = each(0..12, |round| {
-        each(0..15, |n| {
-            let (at, len) = if n == 14 { (23.8, 1312) } else { (1.6 * f64::from(n), 1448) };
-            format!(
-                "@{:.1} S {len} #s{round}x{n}\n s{round}x{n}+0 C ack",
-                40.0 + 24.9 * f64::from(round) + at
-            )
-        })
-    });
-    let text = format!("handshake\n +5 C 100\n {rounds}\n +2 S 100\n +0 C ack");
-    let path = log(text).without_window_scale().window(End::Client, 21_584).rtt(ms(24));
-    path.both_ends(|seen| {
-        let bill = seen.exchange(1);
-        assert!(bill.ns(Cause::SenderThink, Server) <= ms(10), "{seen}");
-        assert!(bill.ns(Cause::ReceiveWindow, Client) >= ms(100), "{seen}");
-    });
 }

@@ -199,3 +199,28 @@ fn a_stream_goes_on_behind_an_echo() {
         assert!(stream.ns(Cause::SenderThink, Client) >= ms(79), "{seen}");
     });
 }
+
+/// Each answer of TLS ends in records of HTTP/2, and the last of these come when the server gives the idle connection up: GOAWAY, and
+/// the alert behind it. The first is left out as a PING would be; the silence is before both.
+#[test]
+fn a_farewell_in_two_records_is_no_part_of_the_answer() {
+    let text = "handshake
+         +0 C 517
+         +0 S 1300
+         +0 C 64
+         +0 C 104 #preface
+         +0 S 68
+         +0 C 31
+         preface+1 S 31 #ready
+         ready+5 C 467
+         +2 S 1448x3
+         +0 C ack
+         +45000 C ack
+         +30000 S 39 #bye
+         bye+0 S 24 fin
+         +0 C ack";
+    log(text).rtt(ms(30)).both_ends(|seen| {
+        assert!(seen.report.elapsed < ms(1_000), "{}: {seen}", seen.report.elapsed);
+        assert_eq!(seen.count(Kind::OneWay), 1, "{seen}");
+    });
+}

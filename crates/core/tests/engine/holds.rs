@@ -1,10 +1,9 @@
 //! Was a small write held, or did its program pause, and how sure is that? The same two pieces a few ms apart, with one thing changed.
 
-use tcpwhy_core::Form;
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
 use tcpwhy_core::report::Confidence::{self, Certain, Likely, Possible};
-use tcpwhy_core::{Analysis, Options};
+use tcpwhy_core::{Analysis, Form, Options};
 
 use crate::invariants::EVERYTHING;
 use crate::packet_log::{End, each, log, ms, settled};
@@ -222,4 +221,38 @@ fn stamps_that_are_alike_do_not_date_what_an_acknowledgement_let_go() {
     }
     let seen = Seen::of(segments, "a greeting in two writes");
     assert!(seen.spent(Cause::NagleDelayedAck, Server) >= ms(210), "{seen}");
+}
+
+/// Options of telnet cross: the client's three bytes leave before the server's last fifteen arrive, whose acknowledgement it holds back, and 26 us
+/// behind that the server's eighteen follow (frames 8 to 12 of a login): Nagle held them, for all that they seem to answer. Where the question
+/// acknowledges everything, it is the server's own time.
+#[test]
+fn an_answer_is_held_beside_what_was_said_before_its_question() {
+    for (crosses, held) in [(true, true), (false, false)] {
+        let (asks, released) =
+            if crosses { ("a+0.03", "tail+41.2 C ack\n +0.03") } else { ("tail+0.01", "late+0.2") };
+        let text = format!(
+            "handshake\n +4 C 24\n +0.05 S ack\n +0.6 S 12\n +0.05 C ack #a\n +0.02 S 15 #tail\n {asks} C 3 #ask\n \
+             ask+41 S ack #late\n {released} S 18\n +0.01 C 9"
+        );
+        let seen = log(text).rtt(ms(0.6)).seen_at(End::Server);
+        assert_eq!(seen.spent(Cause::NagleDelayedAck, Server) >= ms(40), held, "{crosses}: {seen}");
+        assert_eq!(seen.spent(Cause::ServerThink, Server) >= ms(40), !held, "{crosses}: {seen}");
+    }
+}
+
+/// A phone writes a request's head, and its body of two full segments and a rest: the rest leaves 2 ms behind the acknowledgement of the small head
+/// (frames 13 to 17 of a phone's TLS), which had held it. Windows hold full segments as well, and a first one holds more than three. What
+/// comes later was written later.
+#[test]
+fn the_rest_of_a_write_waits_for_the_small_one_before_it_on_a_slow_host_too() {
+    for (late, nagle) in [(2, true), (12, false)] {
+        let text = format!(
+            "handshake\n +5 C 126\n +1 S 262\n +7 C 414 #head\n +0.3 C 1448x2 more every=1.6\n head+0.5 S ack #acked\n acked+{late} C 1287 #rest\n rest+0 S ack\n +177 S 565\n +0 C ack"
+        );
+        let seen = log(text).rtt(ms(22)).seen_at(End::Client);
+        let held = seen.spent(Cause::Nagle, Client);
+        assert_eq!(held >= ms(15), nagle, "{late}: {seen}");
+        assert!(!nagle || !seen.spent(Cause::SlowStart, Client).is_positive(), "{seen}");
+    }
 }

@@ -158,3 +158,24 @@ fn a_server_that_takes_as_long_as_a_timer_is_never_a_cork() {
         });
     }
 }
+
+/// A server that works for 195 to 230 ms and sleeps by its kernel's ticks, 4 ms each: replies leave on them as a timer's do, and differ by
+/// more than one timer's can.
+#[test]
+fn replies_on_a_tick_that_differ_by_more_than_its_step_are_no_timer_s() {
+    let hashed = |n: i64, salt: i64| ((n * 7_919 + salt * 104_729) % 1_009) as f64 / 1_009.0;
+    for (salt, rtt) in [(1, 0.2), (2, 4.0), (3, 20.0), (4, 40.0)] {
+        let mut at = 0.0;
+        let turn = |n: i64| {
+            let pause = 1.1 + 9.0 * hashed(n, salt);
+            let asked = at + pause + rtt / 2.0;
+            let left: f64 = ((asked + 200.0 + rtt + 25.0 * hashed(n, salt + 9)) / 4.0).ceil() * 4.0;
+            at = left + rtt / 2.0;
+            format!("+{pause:.6} C 100\n +{:.6} S 200\n +0 C ack\n", left - asked)
+        };
+        let text: String = (0..40).map(turn).collect();
+        log(format!("handshake\n {text}")).rtt(ms(rtt)).both_ends(|seen| {
+            assert_eq!(seen.spent(Cause::Cork, Server), ms(0), "{rtt}: {seen}");
+        });
+    }
+}

@@ -3,7 +3,8 @@
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server, Unknown};
-use tcpwhy_core::report::{Confidence, Line};
+use tcpwhy_core::report::Confidence::{Certain, Likely, Possible};
+use tcpwhy_core::report::Line;
 use tcpwhy_wire::TcpOptions;
 
 use crate::packet_log::{CLIENT, End, PacketLog, SERVER, each, log, ms};
@@ -28,7 +29,7 @@ fn a_held_reply_is_nagle_whatever_the_largest_segment_was() {
                     .exchange(n)
                     .is(&[(Cause::RoundTrip, Path, rtt), (Cause::NagleDelayedAck, Server, ms(40) + rtt)]);
                 // How long its application pauses by itself has shown nowhere.
-                assert_eq!(bill.of(Cause::NagleDelayedAck).confidence, Confidence::Possible, "{seen}");
+                assert_eq!(bill.of(Cause::NagleDelayedAck).confidence, Possible, "{seen}");
             }
         });
     }
@@ -96,7 +97,7 @@ fn a_round_trip_that_only_answers_show_is_not_certain() {
     for end in End::BOTH {
         let seen = Seen::of(talk.capture(end).split_off(7), &format!("the {end:?}"));
         for exchange in &seen.connection().exchanges {
-            let sure = |line: &Line| line.cause == Cause::RoundTrip && line.confidence == Confidence::Certain;
+            let sure = |line: &Line| line.cause == Cause::RoundTrip && line.confidence == Certain;
             assert!(!exchange.bill.iter().any(sure), "{seen}");
         }
     }
@@ -111,8 +112,7 @@ fn a_window_that_grows_is_no_send_buffer_however_far_away_its_sender_is() {
     let upload = log(format!("handshake\n{}\n +0 C 1448\n +0 S 50", each(0..5, round))).rtt(ms(60));
     both_ends_midway(&upload, |seen| {
         for exchange in &seen.connection().exchanges {
-            let buffer =
-                |line: &Line| line.cause == Cause::SendBuffer && line.confidence > Confidence::Possible;
+            let buffer = |line: &Line| line.cause == Cause::SendBuffer && line.confidence > Possible;
             assert!(!exchange.bill.iter().any(buffer), "{seen}");
         }
     });
@@ -139,7 +139,7 @@ fn of_one_direction_only_nothing_is_more_than_possible() {
             segments.retain(|segment| segment.src == if from == End::Client { CLIENT } else { SERVER });
             let seen = Seen::of(segments, &format!("the {end:?}, the {from:?}'s packets"));
             for exchange in &seen.connection().exchanges {
-                let claims = |line: &Line| line.confidence > Confidence::Possible && line.ns > ms(1);
+                let claims = |line: &Line| line.confidence > Possible && line.ns > ms(1);
                 assert!(!exchange.bill.iter().any(claims), "{seen}");
             }
         }
@@ -156,7 +156,7 @@ fn a_write_behind_an_acknowledgement_that_can_hardly_have_arrived_is_no_certain_
         talk.rtt(ms(20)).without_timestamps().capture(End::Server).split_off(3),
         "the server, midway",
     );
-    assert_eq!(seen.exchange(1).of(Cause::SenderThink).confidence, Confidence::Possible, "{seen}");
+    assert_eq!(seen.exchange(1).of(Cause::SenderThink).confidence, Possible, "{seen}");
 }
 
 /// Headers of 54 bytes hold no options: segments are as large as with time stamps, and a queue is not empty behind each.
@@ -169,7 +169,7 @@ fn full_segments_are_full_where_the_snap_length_cut_their_options() {
         segment.options.cut = true;
     }
     let seen = Seen::of(segments, "the server, cut");
-    let thinks = |line: &Line| line.cause == Cause::SenderThink && line.confidence > Confidence::Possible;
+    let thinks = |line: &Line| line.cause == Cause::SenderThink && line.confidence > Possible;
     assert!(!seen.connection().exchanges.iter().any(|exchange| exchange.bill.iter().any(thinks)), "{seen}");
 }
 
@@ -204,4 +204,29 @@ fn a_syn_s_window_shrinks_with_no_scale_that_is_learned_later() {
     for cause in [Cause::ReceiveWindow, Cause::ReceiverThink] {
         assert_eq!(seen.spent(cause, Server), ms(0), "{seen}");
     }
+}
+
+/// Without the SYN nobody can tell that the server itself acknowledges.
+#[test]
+fn without_the_syn_no_server_thinks_for_certain() {
+    let whole = log("handshake\n +1 C 246 #q\n +0 S ack\n q+60 S 1440\n +0 C ack").rtt(ms(0.4));
+    let segments = whole.capture(End::Client);
+    for (first, most) in [(0, Certain), (1, Likely)] {
+        let seen = Seen::of(segments[first..].to_vec(), "the client");
+        assert_eq!(seen.exchange(1).of(Cause::ServerThink).confidence, most, "{seen}");
+    }
+}
+
+/// A proxy's answer in two writes, the second of which waits for an acknowledgement that is held back for 210 ms (frames 364 to 367), on a
+/// connection whose beginning is not in the capture. Before, a small write had left beside a segment of 1,452 bytes: that is as large as they get there,
+/// and no proof that Nagle is off.
+#[test]
+fn a_segment_with_more_behind_it_may_be_full_where_no_syn_says_so() {
+    let text = "handshake\n +5 C 290\n +1 S 154\n +0 S 1452 more\n +0 C ack\n +0 S 325\n +0 C ack\n \
+                +5 C 290 #ask\n ask+0 S ack\n ask+900 S 154 #head\n head+210 C ack\n +0 S 1109\n +38 C 290";
+    let mut segments = log(text).rtt(ms(154)).without_timestamps().capture(End::Client);
+    segments.drain(..3);
+    let seen = Seen::of(segments, "behind the handshake");
+    let held = seen.spent(Cause::NagleDelayedAck, Server);
+    assert!((held - ms(364)).as_nanos().abs() < 2_000_000, "{seen}");
 }

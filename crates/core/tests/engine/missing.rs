@@ -1,10 +1,12 @@
 //! Packets that were sent and arrived and are not in the capture: what depends on them is not made up.
 
+use tcpwhy_core::Form;
 use tcpwhy_core::cause::Cause;
-use tcpwhy_core::cause::Side::{Client, Path, Server};
+use tcpwhy_core::cause::Side::{Client, Path, Server, Unknown};
 use tcpwhy_core::report::{Confidence, Kind};
+use tcpwhy_wire::{Duration, Segment};
 
-use crate::packet_log::{End, MSS, each, log, ms};
+use crate::packet_log::{CLIENT, End, MSS, each, log, ms, settled};
 use crate::seen::Seen;
 
 /// A request in two writes, of which Nagle holds the second one until the delayed acknowledgement.
@@ -156,4 +158,93 @@ fn a_stream_s_first_acknowledgement_does_not_shorten_the_way() {
     let seen = Seen::of(upload.capture(End::Client).split_off(3 + 4 + 2), "the client, midway");
     let measured = seen.connection().rtt_min.expect("a round trip");
     assert!(measured >= ms(9), "{measured}{seen}");
+}
+
+/// Packets with data alone, as an export of "what is HTTP" leaves them: the client's next request minutes later is the
+/// first thing that acknowledges the reply, and no round trip.
+#[test]
+fn a_pause_of_minutes_is_no_round_trip() {
+    let polls = log("handshake".to_owned() + &"\n +300000 C 100 \n +27 S 350".repeat(6)).rtt(ms(20));
+    for end in End::BOTH {
+        let all = polls.capture(end).into_iter();
+        let segments: Vec<Segment> = all.filter(|segment| segment.payload_len > 0).collect();
+        let seen = Seen::of(segments, "data alone");
+        for n in 1..=6 {
+            let poll = seen.exchange(n);
+            assert!(poll.exchange.elapsed <= ms(48), "{seen}");
+        }
+    }
+}
+
+/// The capture lost most of the reply: the client acknowledges what it has not. No window is blamed for that.
+#[test]
+fn what_the_capture_dropped_is_unexplained() {
+    let reply =
+        each(0..20, |n| format!("+0 S 1448 more {}\n +60 C ack", if n % 5 == 4 { "" } else { "unseen" }));
+    let text = format!("handshake\n +5 C 100\n +0 S 500 more \n +0 C ack\n {reply}\n +0 S 100\n +0 C ack");
+    for end in End::BOTH {
+        let seen = log(text.clone()).rtt(ms(20)).seen_at(end);
+        assert!(seen.notes("capture-drops") >= 4, "{seen}");
+        let bill = seen.exchange(1);
+        let unexplained = bill.ns(Cause::Unexplained, Unknown);
+        assert!(unexplained >= bill.exchange.elapsed.divided_by(2), "{seen}");
+        for cause in [Cause::SlowStart, Cause::SlowStartAfterIdle, Cause::SendBuffer, Cause::Loss, Cause::Rto]
+        {
+            bill.never(cause);
+        }
+        assert_eq!(bill.of(Cause::Unexplained).detail.form, Some(Form::NotCaptured));
+    }
+}
+
+/// One direction only is said once for each such connection.
+#[test]
+fn one_direction_is_noted() {
+    let talk = log(settled(5));
+    let requests: Vec<Segment> =
+        talk.capture(End::Client).into_iter().filter(|segment| segment.src == CLIENT).collect();
+    assert_eq!(Seen::of(requests, "requests alone").notes("one-direction"), 1);
+    assert_eq!(talk.seen_at(End::Client).notes("one-direction"), 0);
+}
+
+/// Packets with data alone: a push a minute later is a message of its own, though no acknowledgement in the capture says
+/// that what was before it had arrived.
+#[test]
+fn a_push_without_acknowledgements_begins_a_message() {
+    let pushes = log(settled(4) + "+5 C 100\n +7 S 900\n" + &"+60000 S 24\n".repeat(5)).rtt(ms(20));
+    for end in End::BOTH {
+        let all = pushes.capture(end).into_iter();
+        let segments: Vec<Segment> = all.filter(|segment| segment.payload_len > 0).collect();
+        let seen = Seen::of(segments, "data alone");
+        let billed: Duration = seen.connection().exchanges.iter().map(|exchange| exchange.elapsed).sum();
+        assert!(billed < ms(500), "{billed}: {seen}");
+    }
+}
+
+/// The reply's second part answers a request that the capture does not have: that is no pause of the server's.
+#[test]
+fn an_answer_to_an_unseen_request_is_no_pause() {
+    let polls = log(settled(4) + "+5 C 100\n +7 S 200\n +500 C 100 unseen\n +7 S 200\n +0 C ack").rtt(ms(20));
+    for end in End::BOTH {
+        let seen = polls.seen_at(end);
+        seen.exchange(5).never(Cause::SenderThink);
+    }
+}
+
+/// Packets with data alone, as a filter leaves them: the numbers that are missing are the acknowledgements', and a server that takes
+/// 330 ms for a long question had not lost its answer.
+#[test]
+fn without_bare_acknowledgements_their_absence_says_nothing() {
+    let question = each(0..3, |_| "+0 C 1448x2 more\n +0 S ack".to_owned());
+    let text = settled(12)
+        + &format!(
+            "+5 C 1448 more\n {question}\n +0 C 500\n +0 S ack\n +330 S 1000\n +0 C ack\n +5 C 66\n +15 S 600\n +0 C ack"
+        );
+    for end in End::BOTH {
+        let all = log(text.clone()).rtt(ms(20)).capture(end).into_iter();
+        let segments: Vec<Segment> = all.filter(|segment| segment.payload_len > 0).collect();
+        let seen = Seen::of(segments, &format!("data alone, {end:?}"));
+        assert!(seen.lost() + seen.queued() == Duration::ZERO, "{seen}");
+        let bill = seen.exchange(13);
+        assert!(bill.ns(Cause::ServerThink, Server) >= ms(325), "{seen}");
+    }
 }

@@ -3,10 +3,11 @@
 use tcpwhy_core::Form;
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Path, Server};
-use tcpwhy_core::report::{Confidence, Kind};
+use tcpwhy_core::report::Confidence::{Certain, Likely, Possible};
+use tcpwhy_core::report::{Kind, Line};
 use tcpwhy_wire::Duration;
 
-use crate::packet_log::{each, log, ms, settled};
+use crate::packet_log::{End, each, log, ms, settled};
 use crate::seen::Seen;
 
 const RTT: i32 = 2;
@@ -73,11 +74,7 @@ fn a_short_row_of_equal_distances_is_not_surely_an_answer() {
     log(text).rtt(ms(RTT)).both_ends(|seen| {
         let exchange = seen.exchange(3);
         let pause = exchange.of(Cause::SenderThink);
-        assert_eq!(
-            (pause.confidence, pause.detail.form),
-            (Confidence::Possible, Some(Form::OrPushes)),
-            "{seen}"
-        );
+        assert_eq!((pause.confidence, pause.detail.form), (Possible, Some(Form::OrPushes)), "{seen}");
     });
 }
 
@@ -110,7 +107,7 @@ fn what_confirms_an_answer_is_no_beginning_of_the_next_question() {
         assert!(waited.len() <= 4, "{seen}");
         for bill in seen.connection().exchanges.iter().flat_map(|exchange| &exchange.bill) {
             let is_pause = bill.cause == Cause::SenderThink && bill.ns > ms(1);
-            assert!(!is_pause || bill.confidence == Confidence::Possible, "{seen}");
+            assert!(!is_pause || bill.confidence == Possible, "{seen}");
         }
     });
 }
@@ -157,11 +154,7 @@ fn a_pause_with_everything_acknowledged_is_no_more_than_possibly_a_programs() {
         log(text).rtt(ms(RTT)).both_ends(|seen| {
             let exchange = seen.exchange(3);
             let pause = exchange.of(Cause::SenderThink);
-            assert_eq!(
-                (pause.confidence, pause.detail.form),
-                (Confidence::Possible, Some(Form::OrMessages)),
-                "{seen}"
-            );
+            assert_eq!((pause.confidence, pause.detail.form), (Possible, Some(Form::OrMessages)), "{seen}");
         });
     }
 }
@@ -176,7 +169,7 @@ fn what_comes_as_late_as_news_do_is_not_surely_an_answer() {
         settled(2)
     );
     log(text).rtt(ms(20)).both_ends(|seen| {
-        assert_eq!(seen.exchange(3).of(Cause::ServerThink).confidence, Confidence::Possible, "{seen}");
+        assert_eq!(seen.exchange(3).of(Cause::ServerThink).confidence, Possible, "{seen}");
     });
 }
 
@@ -186,11 +179,11 @@ fn a_second_is_no_certain_answer_and_five_are_out_of_all_measure() {
     let text =
         format!("{}+5 C 55 #ping\n ping+0.5 S ack\n ping+5290 S 127 #next\n next+0.7 C 127", settled(6));
     log(text).rtt(ms(0.2)).both_ends(|seen| {
-        assert_eq!(seen.exchange(7).of(Cause::ServerThink).confidence, Confidence::Possible, "{seen}");
+        assert_eq!(seen.exchange(7).of(Cause::ServerThink).confidence, Possible, "{seen}");
     });
     let text = format!("handshake\n{}", "+50 C 100\n +1300 S 200\n +0 C ack\n".repeat(3));
     log(text).rtt(ms(0.2)).both_ends(|seen| {
-        assert_eq!(seen.exchange(2).of(Cause::ServerThink).confidence, Confidence::Likely, "{seen}");
+        assert_eq!(seen.exchange(2).of(Cause::ServerThink).confidence, Likely, "{seen}");
     });
 }
 
@@ -214,7 +207,7 @@ fn who_answers_at_once_and_waits_for_a_person_is_hardly_the_one_who_asks() {
         let last =
             seen.connection().exchanges.iter().filter(|exchange| exchange.kind == Kind::Exchange).skip(4);
         for line in last.flat_map(|exchange| &exchange.bill).filter(|line| line.cause == Cause::ServerThink) {
-            assert!(line.ns < ms(950) || line.confidence == Confidence::Possible, "{seen}");
+            assert!(line.ns < ms(950) || line.confidence == Possible, "{seen}");
         }
     });
 }
@@ -225,7 +218,7 @@ fn a_heart_beat_that_comes_back_is_asked_by_who_sent_it_first() {
     let text =
         settled(1) + &each(1..=3, |n| format!("@{} S 32 #b{n}\n b{n}+0.1 C 32\n +40 S ack", 3_000 * n));
     let log = log(text).rtt(ms(0.1));
-    for end in crate::packet_log::End::BOTH {
+    for end in End::BOTH {
         let segments = log.capture(end);
         let first = segments.iter().position(|segment| segment.payload_len == 32).expect("a heart-beat");
         let seen = Seen::of(segments[first..].to_vec(), "behind the handshake");
@@ -251,5 +244,91 @@ fn an_alert_behind_the_client_s_end_is_no_part_of_the_answer() {
         talk(&half).rtt(ms(20)).both_ends(|seen| {
             seen.exchange(2).elapsed(ms(492 + 20), ms(1));
         });
+    }
+}
+
+/// A game tells the other players where its units are, every 200 ms and in between, and nothing ever comes back on that connection.
+#[test]
+fn what_nobody_answers_in_small_pieces_may_be_as_many_messages() {
+    let moves = each(0..40, |n| format!("+{} C {}", 150 + 40 * (n % 2), 72 + n % 3));
+    for answer in ["", "+0 S 20\n +0 C ack"] {
+        log(format!("handshake\n {moves}\n {answer}")).rtt(ms(8)).both_ends(|seen| {
+            let pauses = |line: &&Line| line.cause == Cause::SenderThink && line.ns > ms(500);
+            let exchanges = &seen.connection().exchanges;
+            let mut lines = exchanges.iter().flat_map(|exchange| exchange.bill.iter().filter(pauses));
+            assert_eq!(lines.all(|line| line.confidence == Possible), answer.is_empty(), "{seen}");
+        });
+    }
+}
+
+/// Somebody types a password, which is not echoed (frames 99 to 115 of a telnet session): each key is a message of its own, however soon
+/// the next one comes.
+#[test]
+fn keys_are_no_message_in_pieces() {
+    let keys = each([120, 43, 236, 81, 48], |pause| format!("+{pause} C 1\n +0 S ack"));
+    log(format!("handshake\n +1 C 27\n +1 S 12\n +0 C ack\n +500 S 10\n +0 C ack\n {keys}\n +2000 C fin"))
+        .rtt(ms(0.05))
+        .both_ends(|seen| {
+            let sure =
+                seen.longer(Cause::SenderThink, ms(1)).into_iter().any(|line| line.confidence > Possible);
+            assert!(!sure, "{seen}");
+        });
+}
+
+/// In the middle of a connection on one host, bursts that end with pushed segments of 5,788 bytes, each acknowledged at once, and as many
+/// tenths of a second apart (frames 127 to 149): however large the segments are, nobody knows that they belong together.
+#[test]
+fn without_a_handshake_large_segments_may_end_messages() {
+    let bursts =
+        each([520, 822, 410, 630], |pause| format!("+{pause} C 24\n +0 S ack\n +0.2 C 1448\n +0 S ack"));
+    let text = format!(
+        "handshake\n +1 C 1448\n +1 S 40\n +0 C ack\n +500 C 1448\n +0 S ack\n {bursts}\n +0.3 S 30\n +0 C ack"
+    );
+    let segments = log(text).rtt(ms(0.05)).capture(End::Client)[3..].to_vec();
+    let seen = Seen::of(segments, "the client, midway");
+    let sure = seen.longer(Cause::SenderThink, ms(200)).into_iter().any(|line| line.confidence > Possible);
+    assert!(!sure, "{seen}");
+}
+
+/// Media come in small pieces, each with its own write, for as long as anybody listens (RTP within RTSP, frames 20 to 1020 of a camera's):
+/// nobody knows that somebody waits for the last of them. A few pieces are an answer.
+#[test]
+fn an_answer_that_goes_on_in_many_pieces_may_be_a_stream() {
+    for (pieces, most) in [(80, Likely), (12, Certain)] {
+        let media = each(0..pieces, |n| format!("+{} S {}\n +0.2 C ack", 30 + n % 9, 336 + n % 7));
+        let text = format!("handshake\n +0 C 317\n +0.4 S 128\n +0 C ack\n {media}");
+        let seen = log(text).rtt(ms(0.2)).without_timestamps().seen_at(End::Server);
+        let surest = seen.lines(Cause::SenderThink, Server).iter().map(|line| line.confidence).max();
+        assert_eq!(surest, Some(most), "{pieces}: {seen}");
+    }
+}
+
+/// Output that a program pushes over SSH for hours, in small segments with pauses of half a minute (frames 1681 to 3123): each is a message of its own,
+/// also where a part of each pause was the link's.
+#[test]
+fn a_pause_is_its_sender_s_although_the_link_took_a_part_of_it() {
+    let pushes = each(0..12, |n| format!("p{n}+30000 S 68 #p{}\n p{}+0 C ack", n + 1, n + 1));
+    // A reply that shows the link's rate.
+    let reply = each(1..20, |n| format!("s0+0 S 1448 more #s{n}"));
+    let acks = each(0..20, |n| format!("s{n}+0 C ack"));
+    let text = format!(
+        "handshake\n +5 C 100\n +1 S 1448 more #s0\n {reply}\n s0+0 S 700 #tail\n {acks}\n tail+0 C ack\n +9000 S 68 #p0\n p0+0 C ack\n {pushes}"
+    );
+    log(text).rtt(ms(0.6)).bottleneck(End::Server, 3_000_000).both_ends(|seen| {
+        assert!(seen.spent(Cause::SenderThink, Server) < ms(1_000), "{seen}");
+        assert!(seen.count(Kind::OneWay) >= 12, "{seen}");
+    });
+}
+
+/// A chat's client says that its user types: 85 bytes, and as many 97 ms later (frames 764 to 783 of a chat's client). Nobody answers either, and
+/// nothing says that the second was waited for.
+#[test]
+fn a_pause_between_small_pieces_without_an_answer_may_be_nobodys() {
+    for begins in ["handshake\n +5 C 100", "@0 C 100"] {
+        let text = format!("{begins}\n +1 S 80\n +0 C ack\n +825 C 85\n +97 C 85\n +0 S ack");
+        let seen = log(text).rtt(ms(31)).seen_at(End::Client);
+        let paused = seen.one_way(1).exchange.bill.iter().filter(|line| line.cause == Cause::SenderThink);
+        let surest = paused.map(|line| line.confidence).max().unwrap_or_else(|| panic!("{seen}"));
+        assert_eq!(surest, Possible, "{seen}");
     }
 }

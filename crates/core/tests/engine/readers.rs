@@ -7,7 +7,7 @@ use tcpwhy_core::cause::Side::{Client, Path, Server};
 use tcpwhy_core::report::Confidence;
 use tcpwhy_wire::{Duration, Endpoint};
 
-use crate::packet_log::{CLIENT, End, MSS, log, ms};
+use crate::packet_log::{CLIENT, End, MSS, log, ms, settled};
 
 /// So many full segments, bytes.
 fn segments(n: i64) -> u32 {
@@ -156,4 +156,35 @@ fn what_an_acknowledgement_lets_go_waited_for_no_reader() {
     log(text).rtt(ms(4)).window(End::Server, segments(40)).both_ends(|seen| {
         seen.one_way(1).never(Cause::ReceiverThink);
     });
+}
+
+/// An acknowledgement that stands while the next byte is missing waits for that byte, not for a reader.
+#[test]
+fn a_hole_is_no_slow_reader() {
+    let round = "+0 S 1448x2 more\n +0 C ack\n";
+    let text = settled(4)
+        + "+5 C 100\n"
+        + &round.repeat(4)
+        + "+0 S 1448 more lost\n +0 S 1448x5 more #hole\n +0 C ack\n hole+900 S 12384..13832 unseen\n +0 C ack\n +0 S 1448x2 more\n +0 C ack\n +0 S 500\n +0 C ack";
+    let seen = log(text).rtt(ms(60)).window(End::Client, 12_000).seen_at(End::Client);
+    let bill = seen.exchange(5);
+    bill.never(Cause::ReceiverThink);
+    assert!(bill.ns(Cause::Rto, Path) >= ms(700), "{seen}");
+}
+
+/// A mail's upload in writes of 8 kB: a window of 500 bytes holds it for 420 ms, then a write comes 1.5 ms after the one before (frames 486 to 500
+/// of a puzzle's mail). Whoever writes by a clock of its own writes as well while a window is shut: the hold had delayed it. A program that
+/// goes on 40 ms later may have done so without it.
+#[test]
+fn a_short_pause_behind_a_long_hold_does_not_forgive_it() {
+    for (pause, held) in [(0.4, 420.0), (40.0, 0.0)] {
+        let text = format!(
+            "handshake\n +5 C 100\n +1 S 50\n +1 C 1448x5 more every=0.1\n +0.1 C 900\n +0.4 S ack win=512\n +420 S ack win=46080\n \
+             +0 C 1448x5 more every=0.1\n +0.1 C 900\n +0.4 S ack win=46080\n +{pause} C 1448x5 more every=0.1\n +0.1 C 900\n +1 S 20 win=46080"
+        );
+        let seen =
+            log(text).rtt(ms(0.4)).window(End::Server, 8_576).without_timestamps().seen_at(End::Client);
+        let shut = seen.spent(Cause::ReceiverThink, Server) + seen.spent(Cause::ReceiveWindow, Server);
+        assert!((shut - ms(held)).as_nanos().abs() <= ms(2).as_nanos(), "{pause}: {seen}");
+    }
 }

@@ -1,11 +1,10 @@
 //! Was something sent again, and how long did that take, or did its sender only pause for as long? What the capture does not see it has
 //! to tell from numbers and times.
 
-use tcpwhy_core::Form;
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
 use tcpwhy_core::report::Confidence::{Certain, Likely, Possible};
-use tcpwhy_core::{Analysis, Options, Report};
+use tcpwhy_core::{Analysis, Form, Options, Report};
 use tcpwhy_wire::Segment;
 
 use crate::invariants::EVERYTHING;
@@ -14,6 +13,7 @@ use crate::seen::Seen;
 
 /// Replies before the one that is lost, and the bytes that they had.
 const BEFORE: usize = 20;
+
 const SENT: usize = 200 * BEFORE;
 
 /// A reply of 200 bytes that is lost so often, and sent again after so many ms each time.
@@ -357,4 +357,46 @@ fn a_second_syn_ack_of_somebody_else_changes_nothing() {
             .collect()
     };
     assert_eq!(bills(&read(true)), bills(&read(false)));
+}
+
+/// A tail of twelve segments is lost with the probe behind it. After the timeout all of it goes out again in slow start:
+/// near the receiver, who never saw it, that is a repair as well.
+#[test]
+fn copies_of_a_lost_tail_are_repairs_at_either_end() {
+    let rtt = ms(40);
+    let at = |segment: i64| segment * MSS;
+    let again = |n: i64, few: i64| format!("{}..{} more", at(n), at(n + few));
+    let text = format!(
+        "handshake
+         +5 C 100
+         +0 S 1448x10 more
+         +0 C ack
+         +0 S 1448x12 lost #tail
+         tail+82 S {} lost
+         tail+290 S {}
+         +0 C ack
+         +0 S {}
+         +0 C ack
+         +0 S {}
+         +0 C ack
+         +0 S {}",
+        again(21, 1),
+        again(10, 1),
+        again(11, 2),
+        again(13, 4),
+        again(17, 5),
+    );
+    log(text).rtt(rtt).both_ends(|seen| {
+        let repair = seen.exchange(1).ns(Cause::Loss, Path) + seen.exchange(1).ns(Cause::Rto, Path);
+        assert!(repair >= ms(290 + 3 * 40), "{seen}");
+    });
+}
+
+/// A download's last segments come in another order, the pushed one before one that is not (frames 848 to 850), and 4.7 seconds later the
+/// server takes its leave: nothing was queued in between.
+#[test]
+fn an_overtaken_segment_does_not_say_that_more_is_queued() {
+    let text = "handshake\n +1 C 300\n +20 S 1448x3 more\n +0 C ack\n +0 S 1448 late=0.3 more\n +0.05 S 60\n +1 C ack\n +4724 S 63\n +0 S fin\n +1 C fin";
+    let seen = log(text).rtt(ms(20)).seen_at(End::Client);
+    assert!(seen.longer(Cause::Unexplained, ms(100)).is_empty(), "{seen}");
 }

@@ -1,11 +1,13 @@
 //! The same packet again: copies that were lost in a row, and copies that arrived.
 
+use tcpwhy_core::Form;
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
-use tcpwhy_core::report::Confidence;
+use tcpwhy_core::report::Confidence::{Likely, Possible};
 use tcpwhy_wire::Segment;
 
-use crate::packet_log::{self, End, log, ms, settled};
+use crate::packet_log;
+use crate::packet_log::{End, log, ms, settled};
 use crate::seen::Seen;
 
 /// The probe that takes the place of the first timer is lost as well: two timers of 240 ms at a round trip of 40 ms
@@ -178,7 +180,7 @@ fn a_lost_acknowledgement_of_a_flight_is_probed_with_new_data() {
         +0 C ack";
     log(text).rtt(rtt).both_ends(|seen| {
         let bill = seen.exchange(1).never(Cause::SenderThink);
-        assert_eq!(bill.of(Cause::Loss).confidence, Confidence::Possible, "{seen}");
+        assert_eq!(bill.of(Cause::Loss).confidence, Possible, "{seen}");
         assert!(seen.exchange(1).ns(Cause::Loss, Path) >= ms(50), "{seen}");
         assert!(seen.exchange(1).ns(Cause::DelayedAckCwnd, Client) >= ms(60), "{seen}");
     });
@@ -210,4 +212,71 @@ fn an_acknowledgement_is_held_against_the_copy_that_it_is_for() {
     let seen = log(text).rtt(ms(40)).without_timestamps().seen_at(End::Client);
     assert!(seen.spent(Cause::Rto, Path) >= ms(250), "{seen}");
     assert_eq!(seen.spent(Cause::Queueing, Path), ms(0), "{seen}");
+}
+
+/// A path that is dead for nine seconds: six copies, not one.
+#[test]
+fn every_copy_is_counted() {
+    let dead = log(settled(8)
+        + "+5 C 100 lost #first
+           first+240 C 800..900 lost
+           first+720 C 800..900 lost
+           first+1680 C 800..900 lost
+           first+3600 C 800..900 #last
+           last+0 S 50
+           +0 C ack")
+    .rtt(ms(20));
+    let seen = dead.seen_at(End::Client);
+    let bill = seen.exchange(9);
+    let line = bill.of(Cause::Rto);
+    assert_eq!(line.detail.retransmits, Some(4), "{seen}");
+    // The two longest waits, the longest first: between the third, fourth and fifth copy.
+    let [first, second, third] = line.evidence[..] else { panic!("{seen}") };
+    assert!(third < first && first < second, "{seen}");
+}
+
+/// The last words of an idle connection were lost and came 40 s later, with the FIN. The reply before had been whole for a minute.
+#[test]
+fn last_words_that_were_lost_are_nobodys_wait() {
+    let text = settled(4)
+        + "+5 C 244\n +40 S 192\n +0 C ack\n +45000 C 643..644\n +0 S ack\n +15000 S 77 lost\n +0 S fin\n +0 C ack\n
+           +39800 S 992..1069 fin\n +0 C ack";
+    let seen = log(text).rtt(ms(168)).capture(End::Client);
+    let seen = Seen::of(seen, "lost last words");
+    assert!(seen.lost() <= ms(1), "{seen}");
+    seen.exchange(5).elapsed(ms(208), ms(1));
+}
+
+/// A tail loss probe takes new data where there is some (tcp_send_loss_probe, net/ipv4/tcp_output.c): nothing was sent twice.
+#[test]
+fn a_probe_with_new_data_is_no_retransmission() {
+    let text = settled(6)
+        + "+5 C 100\n +0 S 1448x2 more #reply\n +0 C ack late=100\n reply+82 S 500\n +0 C ack late=40\n +500 C 100\n +0 S 100\n +0 C ack";
+    let seen = log(text).rtt(ms(40)).seen_at(End::Server);
+    let probe = seen.exchange(7).of(Cause::Loss).detail;
+    assert_eq!((probe.form, probe.retransmits), (Some(Form::NewDataProbe), None), "{seen}");
+}
+
+/// Two small segments are sent again as one, of which the capture has seen the first alone (a queueing discipline drops before it).
+#[test]
+fn what_begins_with_bytes_sent_before_is_sent_again() {
+    let text = "handshake\n +5 C 100\n +0 S 10\n +0 C ack\n +5 C 500 lost #first\n first+0.1 C 8 lost unseen\n \
+                first+4600 C 100..608\n +0 S ack\n +1 S 5\n +0 C ack";
+    let seen = log(text).seen_at(End::Client);
+    let bill = seen.exchange(2);
+    let line = bill.of(Cause::Rto);
+    assert_eq!((line.side, line.confidence), (Path, Likely), "{seen}");
+    assert!(line.ns >= ms(4599), "{seen}");
+}
+
+/// An acknowledgement is lost, and the next one answers a copy, three seconds later: what Nagle holds meanwhile waits for the timer.
+#[test]
+fn a_hold_that_a_copy_ends_was_the_timer_s() {
+    let text = "handshake\n +5 C 100\n +0 S 10\n +0 C ack\n +5 C 500 #held\n +0 S ack lost\n held+3160 C 100..600\n +0 S ack #again\n \
+                again+0 C 7\n +0.2 S 5\n +0 C ack";
+    let seen = log(text).seen_at(End::Client);
+    let bill = seen.exchange(2);
+    let line = bill.of(Cause::Rto);
+    assert!(line.ns >= ms(3159), "{seen}");
+    assert!(!bill.exchange.bill.iter().any(|line| line.cause == Cause::Nagle && line.ns > ms(1)), "{seen}");
 }

@@ -3,7 +3,8 @@
 use tcpwhy_core::Form;
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
-use tcpwhy_core::report::{Confidence, Kind, Report, Servers};
+use tcpwhy_core::report::Confidence::{Likely, Possible};
+use tcpwhy_core::report::{Kind, Report, Servers};
 use tcpwhy_wire::{Duration, Endpoint};
 
 use crate::packet_log::{CLIENT, End, SERVER, each, log, ms, settled};
@@ -27,7 +28,7 @@ fn a_server_that_asks_is_answered_by_the_client() {
             let bill = seen.exchange(n).is(&answers);
             assert_eq!(bill.exchange.initiator, Server, "{seen}");
             assert_eq!((bill.exchange.request_bytes, bill.exchange.reply_bytes), (80, 12), "{seen}");
-            assert!(bill.of(Cause::ServerThink).confidence <= Confidence::Likely, "{seen}");
+            assert!(bill.of(Cause::ServerThink).confidence <= Likely, "{seen}");
         }
         assert_eq!(seen.count(Kind::Exchange), 6, "{seen}");
         // Of what nobody waited for nothing is billed.
@@ -49,7 +50,7 @@ fn a_server_that_went_on_behind_a_silence_may_be_asking() {
         let thinks = lines
             .filter(|line| line.cause == Cause::ServerThink && line.side == Server && line.ns >= ms(200));
         for line in thinks {
-            assert_eq!(line.confidence, Confidence::Possible, "{line:?}{seen}");
+            assert_eq!(line.confidence, Possible, "{line:?}{seen}");
         }
     });
 }
@@ -77,7 +78,7 @@ fn a_slow_server_behind_a_closed_loop_stays_slow() {
                 for n in first..first + 6 {
                     let bill = seen.exchange(n);
                     bill.is(&[(Cause::RoundTrip, Path, ms(RTT)), (Cause::ServerThink, Server, ms(think))]);
-                    assert!(bill.of(Cause::ServerThink).confidence >= Confidence::Likely, "{seen}");
+                    assert!(bill.of(Cause::ServerThink).confidence >= Likely, "{seen}");
                 }
             });
         }
@@ -114,8 +115,8 @@ fn a_question_that_a_notice_causes_is_a_question() {
 #[test]
 fn a_late_first_word_is_not_surely_a_wait() {
     log("handshake\n+1300 S 40\n +3 C 120\n +400 S 40\n +0 C ack").rtt(ms(RTT)).both_ends(|seen| {
-        assert_eq!(seen.exchange(1).of(Cause::ServerThink).confidence, Confidence::Likely, "{seen}");
-        assert_eq!(seen.exchange(2).of(Cause::ServerThink).confidence, Confidence::Possible, "{seen}");
+        assert_eq!(seen.exchange(1).of(Cause::ServerThink).confidence, Likely, "{seen}");
+        assert_eq!(seen.exchange(2).of(Cause::ServerThink).confidence, Possible, "{seen}");
     });
 }
 
@@ -169,11 +170,7 @@ fn a_question_that_is_answered_when_there_is_news_is_a_subscription() {
         assert_eq!((seen.count(Kind::Exchange), seen.count(Kind::Subscription)), (3, 3), "{seen}");
         let first = seen.exchange(2);
         let think = first.of(Cause::ServerThink);
-        assert_eq!(
-            (think.confidence, think.detail.form),
-            (Confidence::Possible, Some(Form::OrNews)),
-            "{seen}"
-        );
+        assert_eq!((think.confidence, think.detail.form), (Possible, Some(Form::OrNews)), "{seen}");
         let subscriptions = seen.connection().exchanges.iter().filter(|e| e.kind == Kind::Subscription);
         for (subscription, wait) in subscriptions.zip([10_002, 7_100, 1_200]) {
             let off = subscription.awaited - ms(wait);
@@ -188,11 +185,7 @@ fn a_very_long_wait_is_no_more_than_possibly_a_servers() {
     let text = settled(2) + "+5 C 40 #subscribe\n subscribe+40 S ack\n subscribe+694000 S 300\n +0 C ack";
     log(text).rtt(ms(RTT)).both_ends(|seen| {
         let think = seen.exchange(3).of(Cause::ServerThink).clone();
-        assert_eq!(
-            (think.confidence, think.detail.form),
-            (Confidence::Possible, Some(Form::OrNews)),
-            "{seen}"
-        );
+        assert_eq!((think.confidence, think.detail.form), (Possible, Some(Form::OrNews)), "{seen}");
     });
 }
 
@@ -300,5 +293,126 @@ fn a_keep_alive_is_no_message_even_where_it_comes_first() {
         let seen = Seen::of(segments[probe..].to_vec(), "behind the handshake");
         assert_eq!((seen.count(Kind::Exchange), seen.count(Kind::OneWay)), (1, 0), "{seen}");
         assert_eq!(seen.exchange(1).exchange.request_bytes, 100, "{seen}");
+    }
+}
+
+/// EtherNet/IP is registered above the ports that old hosts begin with.
+#[test]
+fn a_registered_port_is_the_server_s_wherever_it_lies() {
+    let turns = "@0 C 293\n +4 S 210\n +0 C ack\n +150 C 293\n +4 S 210\n +0 C ack\n";
+    for [client, server] in [[3_033, 44_818], [1_533, 5_432], [40_000, 20_001], [52_000, 443]] {
+        let ends = [client, server].map(|port| Endpoint { port, ..CLIENT });
+        let seen = log(turns).between(ends).seen_at(End::Client);
+        assert_eq!(seen.connection().client, ends[0], "{seen}");
+    }
+}
+
+/// Two ports that nobody registers, without a handshake: a heart-beat that is answered at once is asked by who is heard first.
+#[test]
+fn who_is_heard_first_asks_where_ports_say_nothing() {
+    let [low, high] = [55_659, 65_480].map(|port| Endpoint { port, ..CLIENT });
+    let text = "@0 C 9\n +0 S ack\n +2 S 3\n +0 C ack\n".to_owned()
+        + &"+25000 C 9\n +0 S ack\n +2 S 3\n +0 C ack\n".repeat(4);
+    for ends in [[low, high], [high, low]] {
+        let seen = log(text.clone()).between(ends).seen_at(End::Client);
+        assert_eq!(seen.connection().client, ends[0], "{seen}");
+        assert!(seen.report.elapsed <= ms(11), "{seen}");
+        assert!(seen.report.findings.iter().all(|finding| finding.side != Client), "{seen}");
+    }
+}
+
+/// A wrong password is answered after 2.7 seconds, and the client closes, then the server (frames 106 to 111 of FTP): who had asked closed because of
+/// that answer, and waited for it. A server that closes first has given up.
+#[test]
+fn who_closes_behind_an_answer_had_waited_for_it() {
+    for (closing, waited) in [("+0.2 C fin\n +0.4 S fin", true), ("+0 S fin\n +0 C ack", false)] {
+        let text = format!(
+            "handshake\n +3 S 20\n +0 C ack\n +350 C 16\n +0.5 S 34\n +0 C ack\n +0.1 C 17 #ask\n ask+41 S ack\n ask+2737 S 22\n {closing}"
+        );
+        let seen = log(text).rtt(ms(0.4)).seen_at(End::Client);
+        assert_eq!(seen.spent(Cause::ServerThink, Server) >= ms(2_700), waited, "{closing}: {seen}");
+    }
+}
+
+/// A program that was called home gives orders to the one that called (frames 20 to 286 of a shell that serves whoever it connects to): it begins
+/// with itself, 180 kB, and each of its orders is answered 50 ms later, to a millisecond; the next one comes when a person has typed it.
+#[test]
+fn who_begins_and_is_answered_after_one_time_is_the_one_that_asks() {
+    let reactions = [50.6, 51.2, 50.6, 50.3, 50.6, 51.3, 49.9, 51.0, 50.3, 50.6];
+    let waits = [12.0, 334.0, 379.0, 2.0, 21_496.0, 905.0, 12_096.0, 6_686.0, 31.0, 2_511.0];
+    let lens = [423, 160, 3_936, 192, 384, 160, 2_752, 5_696, 208, 192];
+    let turns = each(0..10, |n| {
+        format!("+{} C {} #said{n}\n said{n}+0 S ack\n said{n}+{} S 128", reactions[n], lens[n], waits[n])
+    });
+    let text = format!(
+        "handshake\n +243 S 4\n +1.6 S 1448x20 more\n +0 S 700\n +0 C ack\n +500 S 571\n {turns}\n +50 C 160"
+    );
+    log(text).rtt(ms(0.3)).both_ends(|seen| {
+        // From the third long wait on it has shown.
+        let last = seen.connection().exchanges.iter().rev().find(|exchange| exchange.kind == Kind::Exchange);
+        let last = last.expect("orders");
+        assert_eq!((last.initiator, last.request_bytes), (Server, 128), "{seen}");
+        let answered = last.bill.iter().find(|line| line.cause == Cause::ServerThink).expect("an answer");
+        assert!((answered.ns - ms(50)).as_nanos().abs() < 1_000_000 && answered.side == Client, "{seen}");
+        // Until then it is a guess, but for what had come before it.
+        let billed = seen.lines(Cause::ServerThink, Server);
+        let sure = billed.iter().filter(|line| line.confidence > Possible && line.ns >= ms(250));
+        assert_eq!(sure.count(), 0, "{seen}");
+        assert!(seen.spent(Cause::ServerThink, Server) < ms(24_000), "{seen}");
+    });
+}
+
+/// A client that asks again 50 ms behind each answer, of a server that has greeted it with a word and takes its time: that is what its user feels.
+/// Where the server's times differ tenfold and more, it may be the one that asks.
+#[test]
+fn a_client_that_pauses_for_one_time_still_asks() {
+    for (waits, sure) in [
+        ([400.0, 900.0, 600.0, 700.0, 1_100.0, 500.0], true),
+        ([400.0, 9_000.0, 600.0, 700.0, 4_100.0, 500.0], false),
+    ] {
+        let turns = each(waits, |wait| format!("+50 C 160 #q\n q+0 S ack\n q+{wait} S 128"));
+        let text = format!("handshake\n +1 S 40\n {turns}\n +0 C ack");
+        log(text).rtt(ms(0.3)).both_ends(|seen| {
+            assert_eq!(seen.count(Kind::Exchange), 7, "{seen}");
+            let last = seen.exchange(7);
+            assert_eq!(last.exchange.initiator, Client, "{seen}");
+            assert_eq!(last.of(Cause::ServerThink).confidence >= Likely, sure, "{seen}");
+        });
+    }
+}
+
+/// SSH's client says its version at once, and waits 400 ms for its server's (frames 37 to 39). Behind a server that had been first it waits for nothing.
+#[test]
+fn a_client_that_greets_waits_for_its_server_s_greeting() {
+    let rest = "+0.1 S 680\n +0.1 C 1200\n +5 C 48 asks\n +30 S 264 answers\n +0 C ack";
+    for first in [true, false] {
+        let greetings = if first {
+            "+0.7 C 41 greets #c\n c+408 S 25 greets"
+        } else {
+            "+408 S 25 greets\n +0.7 C 41 greets"
+        };
+        log(format!("handshake\n {greetings}\n {rest}")).rtt(ms(20)).both_ends(|seen| {
+            let exchange = seen.exchange(1);
+            assert_eq!(exchange.exchange.request_bytes, if first { 41 } else { 0 }, "{seen}");
+            assert_eq!(exchange.ns(Cause::ServerThink, Server), ms(408), "{seen}");
+        });
+    }
+}
+
+/// An FTP client asks for a listing, gives up after a minute, and resets what comes one round trip later (frames 33 to 38 of a mirror's FTP): it
+/// had waited until it closed. Where nothing says that the protocol owes an answer, nobody knows what it waited for, and
+/// whoever closes sooner than the answer takes has stopped waiting.
+#[test]
+fn who_gives_up_on_an_answer_that_is_owed_had_waited_until_then() {
+    for (asks, answers, closes, waited) in
+        [("asks", "answers", 30_000, true), ("", "", 30_000, false), ("asks", "answers", 100, false)]
+    {
+        let text = format!(
+            "handshake\n +5 C 30 {asks}\n +1 S 51 {answers}\n +0 C 6 {asks} #q\n q+0 S ack\n q+{closes} C fin #close\n close+0 S ack\n close+1 S 37 {answers}\n +0 C rst"
+        );
+        let seen = log(text).rtt(ms(283)).seen_at(End::Client);
+        assert_eq!(seen.count(Kind::Exchange), if waited { 2 } else { 1 }, "{closes}: {seen}");
+        let server = seen.spent(Cause::ServerThink, Server);
+        assert_eq!(server >= ms(29_000), waited, "{seen}");
     }
 }

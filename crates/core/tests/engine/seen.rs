@@ -97,6 +97,29 @@ impl Seen {
         self.lines(cause, side).iter().map(|line| line.ns).sum()
     }
 
+    /// The lines of a cause, of whichever end, that cost more than `least`.
+    pub(crate) fn longer(&self, cause: Cause, least: Duration) -> Vec<&Line> {
+        let of = |line: &&Line| line.cause == cause && line.ns > least;
+        self.connection().exchanges.iter().flat_map(|exchange| exchange.bill.iter().filter(of)).collect()
+    }
+
+    /// What was billed to causes, of whichever end and connection.
+    fn billed(&self, causes: &[Cause]) -> Duration {
+        let exchanges = self.report.connections.iter().flat_map(|connection| &connection.exchanges);
+        let lines = exchanges.flat_map(|exchange| &exchange.bill);
+        lines.filter(|line| causes.contains(&line.cause)).map(|line| line.ns).sum()
+    }
+
+    /// What waited in a queue on the path.
+    pub(crate) fn queued(&self) -> Duration {
+        self.billed(&[Cause::Queueing])
+    }
+
+    /// What waited for a repair.
+    pub(crate) fn lost(&self) -> Duration {
+        self.billed(&[Cause::Rto, Cause::Loss])
+    }
+
     /// Whether the capture has this remark.
     pub(crate) fn notes(&self, kind: &str) -> u64 {
         self.report.notes.iter().find(|note| note.kind == kind).map_or(0, |note| note.count)

@@ -2,9 +2,9 @@
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
-use tcpwhy_core::report::Confidence;
+use tcpwhy_core::report::Confidence::{Certain, Likely, Possible};
 
-use crate::packet_log::{End, MSS, each, log, ms};
+use crate::packet_log::{End, MSS, each, log, ms, settled};
 
 /// A transfer over a link of 100 Mbit/s, whose every second segment is acknowledged.
 fn transfer(name: &str, pairs: i64) -> String {
@@ -95,7 +95,7 @@ fn a_window_with_room_for_one_segment_of_two_is_used_up() {
         let expected = [(Cause::RoundTrip, Path, rtt), (Cause::ReceiveWindow, Client, rtt.times(5))];
         let bill = seen.exchange(1).is(&expected);
         // Other stacks would have sent the one.
-        assert_eq!(bill.of(Cause::ReceiveWindow).confidence, Confidence::Likely, "{seen}");
+        assert_eq!(bill.of(Cause::ReceiveWindow).confidence, Likely, "{seen}");
     });
 }
 
@@ -118,7 +118,7 @@ fn a_small_window_with_room_for_a_segment_holds_nothing() {
 /// a browser's connection). A server that thinks has acknowledged before.
 #[test]
 fn an_acknowledgement_that_comes_with_the_answer_had_not_waited_for_it() {
-    for (late, thinks, sure) in [(190, 0, Confidence::Possible), (0, 190, Confidence::Likely)] {
+    for (late, thinks, sure) in [(190, 0, Possible), (0, 190, Likely)] {
         let text = format!(
             "handshake\n +5 C 100\n +0 S ack\n +2 S 200\n +0 C ack\n +9000 C 41 late={late} #q\n q+0 S ack\n q+{thinks} S 41\n +0 C ack"
         );
@@ -140,7 +140,60 @@ fn an_answer_with_a_copy_of_its_tail_had_stood_on_the_path() {
         );
         let seen = log(text).rtt(ms(80)).without_timestamps().seen_at(End::Client);
         let sure = seen.lines(Cause::ServerThink, Server).iter().map(|line| line.confidence).max();
-        assert_eq!(sure, Some(if copied { Confidence::Possible } else { Confidence::Likely }), "{seen}");
+        assert_eq!(sure, Some(if copied { Possible } else { Likely }), "{seen}");
         assert_eq!(seen.spent(Cause::Queueing, Path) >= ms(150), copied, "{seen}");
     }
+}
+
+/// An answer, its probe and the copy that its sender's timer sent come in one instant (frames 186 to 207): the answer had left 200 ms before, at least.
+/// One that comes alone is the server's, as far as is known.
+#[test]
+fn an_answer_that_comes_with_its_copy_had_stood_on_the_path() {
+    for stood in [true, false] {
+        let copy = if stood { "reply+200 S 300..1760 more late=54" } else { "reply+300 C ack" };
+        let text = format!(
+            "handshake\n +5 C 100\n +1 S 300\n +0 C ack\n +20 C 800 #ask\n ask+0 S ack\n ask+19 S 1460x3 more late=254 #reply\n reply+0 S 130 late=254\n {copy}\n +5 C ack"
+        );
+        let seen = log(text).rtt(ms(19)).without_timestamps().seen_at(End::Client);
+        let server = seen.lines(Cause::ServerThink, Server).into_iter().filter(|line| line.ns >= ms(20));
+        let surest = server.map(|line| line.confidence).max();
+        assert_eq!(surest, Some(if stood { Possible } else { Likely }), "{seen}");
+        let queued = seen.spent(Cause::Queueing, Path);
+        assert_eq!(queued >= ms(198), stood, "{seen}");
+    }
+}
+
+/// What says nothing of when an answer left, 200 ms behind its request: a copy of the answer before it that comes with it, one that a timer of
+/// a data centre lets go after 0.9 ms (rto_min, ip-route(8)), a probe (RFC 8985, 7.3), and one of the request, whose bytes have the numbers of the answer's.
+#[test]
+fn an_answer_stood_by_no_other_copy_than_its_own() {
+    let settled = settled(6);
+    for (rtt, first_seq, copy) in [
+        (20.0, 5_000, "reply+0.3 S 1000..1200"),
+        (0.2, 5_000, "reply+0.9 S 1200..1400"),
+        (20.0, 5_000, "reply+60 S 1200..1400"),
+        (20.0, 450, "ask+200.5 C 600..700"),
+    ] {
+        let text = format!("{settled} +5 C 100 #ask\n ask+200 S 200 #reply\n {copy}\n reply+2 C ack");
+        log(text).rtt(ms(rtt)).first_seq(End::Server, first_seq).both_ends(|seen| {
+            assert_eq!(seen.spent(Cause::Queueing, Path), ms(0), "{copy}: {seen}");
+            assert!(seen.spent(Cause::ServerThink, Server) >= ms(199), "{copy}: {seen}");
+        });
+    }
+}
+
+/// The same behind a request that had gone out again meanwhile (frames 239 to 276): the answer had left before that arrived.
+#[test]
+fn an_answer_that_stood_had_answered_the_first_copy() {
+    let text = "handshake\n +5 C 100\n +1 S 300\n +0 C ack\n +20 C 541 #ask\n ask+253 C 100..641 #again\n \
+                ask+3 S 868 late=272 #reply\n reply+203 S 300..1168 late=69.2\n reply+204 S ack late=74\n +50 C ack";
+    let seen = log(text).rtt(ms(19)).without_timestamps().seen_at(End::Client);
+    assert_eq!(seen.spent(Cause::Rto, Path), ms(0), "{seen}");
+    assert!(seen.spent(Cause::Queueing, Path) >= ms(250), "{seen}");
+    assert!(
+        seen.lines(Cause::ServerThink, Server)
+            .iter()
+            .all(|line| line.confidence < Certain || line.ns < ms(5)),
+        "{seen}"
+    );
 }

@@ -1,11 +1,13 @@
 //! Connections that never come about: a server that is down, a full queue, a firewall.
 
-use tcpwhy_core::Form;
 use tcpwhy_core::report::{Report, TotalLine};
-use tcpwhy_core::{Analysis, Cause, Listing, Options, Side};
+use tcpwhy_core::{Analysis, Cause, Form, Listing, Options, Side};
 use tcpwhy_wire::{Duration, Endpoint, Flags, Instant, Segment, Seq, TcpOptions};
 
+use crate::packet_log::{log, ms};
+
 const CLIENT: Endpoint = Endpoint::v4([10, 0, 0, 1], 40_000);
+
 const SERVER: Endpoint = Endpoint::v4([10, 0, 0, 2], 80);
 
 /// Segments without data: who sends which flags after how many milliseconds.
@@ -99,4 +101,13 @@ fn an_answer_to_a_client_that_has_given_up_is_nobody_s_wait() {
     assert_eq!(late.elapsed, Duration::ZERO, "{late:#?}");
     let taken = report(&[(CLIENT, 0, Flags::SYN), (SERVER, 2_000, SYN_ACK), (CLIENT, 2_000, Flags::ACK)]);
     assert_eq!(taken.elapsed, Duration::from_millis(2_000), "{taken:#?}");
+}
+
+/// A scan sends one SYN and never takes the answer, which its target repeats for half a minute: nobody waits for that.
+#[test]
+fn a_syn_that_is_not_repeated_waits_for_nothing() {
+    let repeats = "@1008 S syn\n @3024 S syn\n @7216 S syn\n @15408 S syn\n @31536 S syn";
+    log(format!("@0 C syn\n +0 S syn\n {repeats}")).rtt(ms(0.1)).both_ends(|seen| {
+        assert!(seen.report.elapsed <= ms(1), "{}: {seen}", seen.report.elapsed);
+    });
 }

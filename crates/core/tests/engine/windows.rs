@@ -5,9 +5,10 @@ use tcpwhy_core::Form;
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
 use tcpwhy_core::report::Confidence::{self, Certain, Likely, Possible};
+use tcpwhy_wire::Timestamps;
 
 use crate::packet_log::{End, MSS, each, log, ms};
-use crate::seen::Bill;
+use crate::seen::{Bill, Seen};
 
 /// A line's form and how sure it is.
 fn form(bill: &Bill<'_>, cause: Cause) -> (Option<Form>, Confidence) {
@@ -307,18 +308,6 @@ fn an_acknowledgement_later_than_the_link_explains_was_queued() {
     }
 }
 
-/// A sender with a beat of 5 ms of which the round trip is a multiple, so that each segment leaves just as an acknowledgement arrives: it
-/// would have left without it. Far from it the acknowledgements are as prompt.
-#[test]
-fn a_beat_that_acknowledgements_fall_in_with_is_a_pace() {
-    let beats = each(0..60, |n| format!("@{} S 14480 more #b{n}\n b{n}+0 C ack", 50 + 5 * n));
-    log(format!("handshake\n +5 C 100\n {beats}\n b59+5 S 100\n +0 C ack")).rtt(ms(20)).both_ends(|seen| {
-        let bill = seen.exchange(1);
-        let pace = bill.ns(Cause::Pacing, Server);
-        assert!(pace >= ms(5 * 45), "{pace}{seen}");
-    });
-}
-
 /// A window that grows in the first round trip and then stands: what takes ten of eleven waits names the line, however long the first was.
 #[test]
 fn a_line_is_told_by_what_took_most_of_its_time() {
@@ -372,5 +361,68 @@ fn a_first_flight_behind_a_silence_says_whether_the_window_was_reset() {
         log(text).rtt(ms(40)).both_ends(|seen| {
             assert!(seen.exchange(2).of(cause).ns >= ms(39), "{first}{seen}");
         });
+    }
+}
+
+/// A sender that paces fills the window with a part of a segment, pushed (__tcp_transmit_skb, net/ipv4/tcp_output.c, since 5.4),
+/// and goes on a moment after the window has opened: its program has more to send all the time.
+#[test]
+fn a_segment_that_the_window_cuts_is_no_end_of_a_write() {
+    let rounds = each(0..12, |round| {
+        each(0..15, |n| {
+            let (at, len) = if n == 14 { (23.8, 1312) } else { (1.6 * f64::from(n), 1448) };
+            format!(
+                "@{:.1} S {len} #s{round}x{n}\n s{round}x{n}+0 C ack",
+                40.0 + 24.9 * f64::from(round) + at
+            )
+        })
+    });
+    let text = format!("handshake\n +5 C 100\n {rounds}\n +2 S 100\n +0 C ack");
+    let path = log(text).without_window_scale().window(End::Client, 21_584).rtt(ms(24));
+    path.both_ends(|seen| {
+        let bill = seen.exchange(1);
+        assert!(bill.ns(Cause::SenderThink, Server) <= ms(10), "{seen}");
+        assert!(bill.ns(Cause::ReceiveWindow, Client) >= ms(100), "{seen}");
+    });
+}
+
+/// Three time zones away, 9 ms of an acknowledgement's delay are not what the window's round trip was spent on.
+#[test]
+fn a_little_of_a_long_round_trip_is_no_delayed_acknowledgement() {
+    let far = log("handshake
+         +5 C 100
+         +0 S 1448x3 more
+         +9 C ack
+         +0 S 1448x3 more
+         +9 C ack
+         +0 S 1448x3
+         +0 C ack")
+    .rtt(ms(370));
+    far.both_ends(|seen| {
+        seen.exchange(1).never(Cause::DelayedAckCwnd);
+    });
+}
+
+/// The client offers time stamps, the server does not take them up (as Windows does not by default), so that segments have
+/// twelve bytes more: they are full, and what holds them is the window that grows.
+#[test]
+fn time_stamps_that_only_the_syn_had_are_in_no_segment() {
+    let flight = |n: u32, when: &str, name: char| {
+        each(0..n, |i| format!("{when} C 2920 #{name}{i}\n {name}{i}+0 S ack #{name}a{i}"))
+    };
+    let text = format!(
+        "handshake\n {}\n {}\n {}\n ca19+0 C 100\n +0 S 50",
+        flight(5, "@60", 'a'),
+        flight(10, "aa4+0", 'b'),
+        flight(20, "ba9+0", 'c'),
+    );
+    for end in End::BOTH {
+        let mut segments = log(text.clone()).without_timestamps().rtt(ms(20)).capture(end);
+        segments[0].options.timestamps = Some(Timestamps { val: 1, ecr: 0 });
+        let seen = Seen::of(segments, "a server without time stamps");
+        let bill = seen.exchange(1);
+        assert!(bill.ns(Cause::SenderThink, Client) <= ms(1), "{end:?}: {seen}");
+        assert!(bill.ns(Cause::Bandwidth, Path) <= ms(1), "{end:?}: {seen}");
+        assert!(bill.ns(Cause::SlowStart, Client) >= ms(35), "{end:?}: {seen}");
     }
 }

@@ -1,0 +1,203 @@
+//! What of a wait was on the way, by the hosts' time stamps: clocks of other systems, that stand still, step, or tick at a rate of
+//! their own, are no measure of a queue.
+
+use tcpwhy_core::cause::Cause;
+use tcpwhy_core::cause::Side::{Path, Server, Unknown};
+use tcpwhy_core::report::Confidence::{Certain, Possible};
+use tcpwhy_wire::{Duration, Endpoint, Segment};
+
+use crate::packet_log::{CLIENT, End, SERVER, each, log, ms};
+use crate::seen::Seen;
+
+/// The same capture from hosts whose time stamps tick more slowly.
+fn ticking(mut segments: Vec<Segment>, tick_ms: u32) -> Vec<Segment> {
+    for stamps in segments.iter_mut().filter_map(|segment| segment.options.timestamps.as_mut()) {
+        (stamps.val, stamps.ecr) = (stamps.val / tick_ms, stamps.ecr / tick_ms);
+    }
+    segments
+}
+
+/// The same capture from a client whose time stamps count something else: `clock` makes nanoseconds since the capture's start the
+/// value of its stamps. What the server echoes is changed alike.
+fn stamped(mut segments: Vec<Segment>, clock: impl Fn(i64) -> i64) -> Vec<Segment> {
+    let start = segments[0].at;
+    let mut client = 0;
+    for segment in &mut segments {
+        let val = clock((segment.at - start).as_nanos()) as u32;
+        let Some(stamps) = segment.options.timestamps.as_mut() else { continue };
+        if segment.src == CLIENT {
+            (stamps.val, client) = (val + 77_000, val + 77_000);
+        } else {
+            stamps.ecr = client;
+        }
+    }
+    segments
+}
+
+/// Modbus between hosts with clocks of 100 ms (Windows, VxWorks), FTP from one with 500 ms (Mac OS X): the server's 15 ms
+/// were billed as a queue of half a minute, and exchanges overlapped.
+#[test]
+fn a_slow_time_stamp_clock_is_no_queue() {
+    let polls = log("handshake".to_owned() + &"\n +300 C 12\n +15 S 200\n +0 C ack".repeat(120)).rtt(ms(1));
+    for end in End::BOTH {
+        for tick_ms in [10, 40, 100, 500] {
+            let seen =
+                Seen::of(ticking(polls.capture(end), tick_ms), &format!("{end:?}, {tick_ms} ms a tick"));
+            for n in 1..=120 {
+                let poll = seen.exchange(n);
+                assert!(poll.exchange.elapsed <= ms(317), "longer than since the one before: {seen}");
+                if n > 20 || tick_ms != 40 {
+                    poll.is(&[(Cause::RoundTrip, Path, ms(1)), (Cause::ServerThink, Server, ms(15))]);
+                }
+            }
+        }
+    }
+}
+
+/// A panel that polls each 20 ms or whenever it is done, and whose clock counts 1.29 ms a tick, as macOS does while it is busy: the
+/// server's 1 ms was a queue of 3.6 ms.
+#[test]
+fn a_clock_at_a_rate_of_its_own_is_no_queue() {
+    let polls = each(0..150, |n| format!("+{} C 60\n +1 S 90\n +0 C ack", 2 + n * 7 % 23));
+    let log = log(format!("handshake\n{polls}")).rtt(ms(0.4));
+    for end in End::BOTH {
+        for tick_ns in [1_290_000, 1_200_000, 5_000_000, 4_700_000] {
+            let seen = Seen::of(stamped(log.capture(end), |ns| ns / tick_ns), &format!("{end:?}, {tick_ns}"));
+            assert!(seen.queued() <= ms(2), "{seen}");
+        }
+    }
+}
+
+/// A person's phone with a clock of 5 ms (HZ=200), whose radio makes the first answers late; its pause of two seconds was a queue.
+#[test]
+fn a_pause_is_no_queue_before_the_clocks_rate_is_known() {
+    let text = "handshake\n +1 C 690\n +400 S 620\n +112 C ack\n +45 C 800\n +230 S 500\n +27 C ack\n +2000 C 800\n +5 S 200\n +0 C ack";
+    for late_ns in [0, 17_000_000] {
+        let segments = stamped(log(text).rtt(ms(1)).capture(End::Server), |ns| (ns + late_ns) / 5_000_000);
+        let seen = Seen::of(segments, &format!("a phone, {late_ns}"));
+        assert!(seen.queued() <= ms(1), "{seen}");
+        seen.exchange(3).elapsed(ms(6), ms(1));
+    }
+}
+
+/// A host slept for 13 s, or its clock stood still while it was idle: the question behind that had not been on its way.
+#[test]
+fn a_step_that_stays_is_the_clock() {
+    for pause_ms in [0, 7_700] {
+        let polls = each(0..100, |_| "+1000 C 60\n +1 S 90\n +0 C ack".to_owned());
+        let text = format!(
+            "handshake\n{polls}\n +15000 C 60\n +1 S 90\n +0 C ack\n +{pause_ms} C 6\n +1 S 14\n +0 C ack"
+        );
+        let slept = |ns: i64| (ns - (ns - 101_000_000_000).clamp(0, 13_000_000_000)) / 1_000_000;
+        for end in End::BOTH {
+            let seen =
+                Seen::of(stamped(log(text.clone()).rtt(ms(0.4)).capture(end), slept), "a host that slept");
+            assert!(seen.queued() <= ms(1), "{seen}");
+            seen.exchange(101).elapsed(ms(1.4), ms(1));
+        }
+    }
+}
+
+/// One host stood still for 48 s, and both its clocks with it.
+#[test]
+fn on_one_host_nothing_is_queued() {
+    let polls = each(0..300, |_| "+1000 C 60\n +1 S 90\n +0 C ack".to_owned());
+    let text = format!("handshake\n{polls}\n +60000 C 60\n +1 S 90\n +0 C ack");
+    let ends = [Endpoint { addr: SERVER.addr, ..CLIENT }, SERVER];
+    let mut segments = log(text).between(ends).capture(End::Client);
+    let start = segments[0].at;
+    for segment in &mut segments {
+        let slept = (segment.at - start - ms(301_000)).at_least_zero().min(ms(48_000));
+        let ticks = (slept.as_nanos() / 1_000_000) as u32;
+        let Some(stamps) = segment.options.timestamps.as_mut() else { continue };
+        (stamps.val, stamps.ecr) = (stamps.val - ticks, stamps.ecr - ticks);
+    }
+    let seen = Seen::of(segments, "one host");
+    assert!(seen.queued() == Duration::ZERO, "{seen}");
+}
+
+/// A request that was late beside others that were late as well is still told, and so is a lone one of a clock that is known.
+#[test]
+fn a_queue_is_still_one() {
+    let polls = each(0..20, |_| "+100 C 60\n +1 S 90\n +0 C ack".to_owned());
+    let text = format!("handshake\n{polls}\n +100 C 60 late=40\n +1 S 90\n +0 C ack late=30");
+    let seen = log(text).rtt(ms(20)).seen_at(End::Server);
+    seen.exchange(21).is_within(
+        ms(1.5),
+        &[
+            (Cause::RoundTrip, Path, ms(20)),
+            (Cause::Queueing, Path, ms(40)),
+            (Cause::ServerThink, Server, ms(1)),
+        ],
+    );
+}
+
+/// A clock that steps back twice by more than packets can overtake each other measures nothing.
+#[test]
+fn a_clock_that_steps_back_again_and_again_is_not_believed() {
+    let text = "handshake\n +1 C 100\n +5 S 200\n +0 C ack\n +1 C 100\n +300 S 200\n +0 C ack\n";
+    for (steps, most) in [(1, Certain), (2, Possible)] {
+        let mut segments = log(text).rtt(ms(1)).capture(End::Server);
+        for (n, segment) in segments.iter_mut().enumerate() {
+            let stepped = (1..=steps).filter(|step| n >= *step * 2).count();
+            segment.at = segment.at - Duration::from_millis(50).times(stepped as i64);
+        }
+        let seen = Seen::of(segments, "the server");
+        assert_eq!(seen.exchange(2).of(Cause::ServerThink).confidence, most, "{seen}");
+    }
+}
+
+/// A login prompt comes 1.09 seconds behind the banner, one tick of half a second later (frames 27 and 29 of a telnet session), and the
+/// lines of a session some 200 ms apart: before the clock's rate is known, a stamp or two say nothing of when a segment left.
+#[test]
+fn a_stamp_of_an_unknown_slow_clock_makes_no_link_slow() {
+    let text = "handshake\n +100 C 6\n +1 S ack\n +0 S 15\n +10 C ack\n +1 S 32\n +19 C ack\n +1089 S 7\n +10 C ack\n \
+                +300 C 12\n +0 S ack\n +5 S 40\n +200 C ack\n +0.3 S 30\n +0 C ack";
+    for end in End::BOTH {
+        let slow = |mut segment: Segment| {
+            if let Some(stamps) = &mut segment.options.timestamps {
+                (stamps.val, stamps.ecr) = (stamps.val / 500, stamps.ecr / 500);
+            }
+            segment
+        };
+        let segments = log(text).rtt(ms(2)).capture(end).into_iter().map(slow).collect();
+        let seen = Seen::of(segments, &format!("the {end:?}"));
+        assert!(seen.longer(Cause::Bandwidth, ms(100)).is_empty(), "{seen}");
+    }
+}
+
+/// Readings of 26 bytes leave once a second. One comes 2.9 seconds late, because both hosts and the capture had slept (frames 522 to 528 of a
+/// broker's): nothing of the broker's was on its way, so that no link was busy with that.
+#[test]
+fn no_link_is_busy_with_what_left_a_second_later() {
+    let readings =
+        each(0..12, |n| format!("+1000 S 26{}\n +0 C ack", if n == 8 { " late=2900" } else { "" }));
+    let seen = log(format!("handshake\n +0 C 20\n +0.1 S 4\n +0 C ack\n {readings}"))
+        .rtt(ms(0.2))
+        .seen_at(End::Client);
+    assert!(seen.spent(Cause::Bandwidth, Path) < ms(100), "{seen}");
+}
+
+/// Time stamps of both ends stand still for two seconds in the middle of a page on one host (frames 1014 to 1018 and 1055 to 1059 of a file
+/// whose times had been moved; a virtual machine that is suspended looks the same): no acknowledgement was held back, no buffer full.
+/// Where they go on, the client had held it back.
+#[test]
+fn nobody_waits_while_the_clocks_stand_still() {
+    for stands in [true, false] {
+        let pages = "+100 C 100\n +0.2 S 3000\n +0 C ack\n".repeat(4);
+        let text = format!(
+            "handshake\n {pages} +100 C 100\n +0.2 S 1448x2 more\n +0 C ack\n +0 S 1448x2 more\n +2000 C ack #late\n +0 S 1448x2 more\n +0 S 700\n +0 C ack"
+        );
+        let mut segments = log(text).rtt(ms(0.02)).capture(End::Client);
+        let late = segments.iter().position(|segment| segment.at - segments[0].at > ms(2_400));
+        let late = late.expect("what comes behind the silence");
+        for segment in segments.iter_mut().skip(late).filter(|_| stands) {
+            let stamps = segment.options.timestamps.as_mut().expect("time stamps");
+            (stamps.val, stamps.ecr) = (stamps.val - 2_000, stamps.ecr.saturating_sub(2_000));
+        }
+        let seen = Seen::of(segments, "the client");
+        assert_eq!(seen.spent(Cause::Unexplained, Unknown) >= ms(1_990), stands, "{seen}");
+        let total: Duration = seen.exchange(5).exchange.bill.iter().map(|line| line.ns).sum();
+        assert!(total >= ms(2_000), "{seen}");
+    }
+}

@@ -1,0 +1,236 @@
+//! Does what comes late answer a question, or is it news, a heart-beat or a farewell that nobody had asked for? Where nobody can tell, the
+//! wait is no more than possible.
+
+use tcpwhy_core::cause::{Cause, Side};
+use tcpwhy_core::report::Confidence::{self, Certain, Likely, Possible};
+use tcpwhy_core::report::{Kind, Line};
+use tcpwhy_wire::Duration;
+
+use crate::packet_log::{End, each, log, ms};
+use crate::seen::Seen;
+
+/// Who waits ten seconds for an answer that nobody can read may wait for news, and behind a record of HTTP/2's own, for nothing.
+#[test]
+fn long_waits_that_nobody_reads_are_no_more_than_possible() {
+    for (question, wait, most) in [(200, 9_000, Likely), (200, 11_000, Possible), (39, 1_500, Possible)] {
+        let text = format!(
+            "handshake\n +0 C 517\n +0 S 1300\n +0.1 C {question}\n +0 S ack\n +{wait} S 53\n +0 C ack"
+        );
+        log(text).rtt(ms(20)).both_ends(|seen| {
+            let line = seen.exchange(2);
+            assert!(line.of(Cause::ServerThink).confidence <= most, "{question} {wait}: {seen}");
+            assert!(
+                line.of(Cause::ServerThink).confidence == most || most == Likely,
+                "{question} {wait}: {seen}"
+            );
+        });
+    }
+}
+
+/// A controller reports by the second and each report is confirmed at once; now and then something is asked behind that, and the next
+/// report comes at its time all the same (an S7 panel). A server that takes a second to answer is late when it is asked late.
+#[test]
+fn reports_by_the_second_are_no_server_that_thinks() {
+    let think = |seen: &Seen| -> Duration {
+        seen.report.bill.iter().filter(|line| line.cause == Cause::ServerThink).map(|line| line.ns).sum()
+    };
+    let beat = |n: i64| {
+        let aside = if n % 3 == 0 { "+0.5 C 68\n +10 S 37\n +0.2 C 7\n" } else { "" };
+        format!("@{} S 33\n +0.2 C 7\n {aside}", 1_000 * n)
+    };
+    let reports: String = (1..40).map(beat).collect();
+    let seen =
+        log(format!("handshake\n +1 C 36\n +3 S 36\n +0 C 7\n {reports}")).rtt(ms(2)).seen_at(End::Client);
+    assert!(think(&seen) <= ms(16_000), "{}: {seen}", think(&seen));
+    let finding = seen.report.findings.iter().find(|finding| finding.cause == Cause::ServerThink);
+    assert_eq!(finding.map(|finding| finding.confidence), Some(Possible), "{seen}");
+    let answer = |n: i64| if n % 3 == 0 { "+15 C 7\n +1000 S 33\n" } else { "+0.2 C 7\n +1000 S 33\n" };
+    let answers: String = (1..40).map(answer).collect();
+    let seen = log(format!("handshake\n +1 C 36\n +3 S 36\n {answers}")).rtt(ms(2)).seen_at(End::Client);
+    assert!(think(&seen) >= ms(39_000), "{}: {seen}", think(&seen));
+    let finding = seen.report.findings.iter().find(|finding| finding.cause == Cause::ServerThink);
+    assert_eq!(finding.map(|finding| finding.confidence), Some(Likely), "{seen}");
+}
+
+/// Updates that come when there are any, each confirmed at once, are no server that takes one to three seconds for certain.
+#[test]
+fn words_that_are_confirmed_at_once_may_be_news() {
+    let turns: String = [1_750, 1_350, 1_650, 3_000, 3_000, 1_500, 2_900]
+        .map(|wait| format!("+0.1 C 9\n +{wait} S 17\n"))
+        .concat();
+    let seen =
+        log(format!("handshake\n +1 C 5\n +3 S 24\n {turns} +0 C ack")).rtt(ms(0.2)).seen_at(End::Client);
+    let finding = seen.report.findings.iter().find(|finding| finding.cause == Cause::ServerThink);
+    assert_eq!(finding.map(|finding| finding.confidence), Some(Possible), "{seen}");
+}
+
+/// Both ends of an idle connection send heart-beats of 53 bytes within TLS, every four and every five seconds (frames 11 to 19 of a
+/// controller's): the next one of the server's answers nothing. A client that asks anew as soon as it has its answer waits.
+#[test]
+fn who_asks_seldom_may_not_have_asked() {
+    for (idle, question, most) in [(4_000, 53, Possible), (5, 53, Likely), (4_000, 500, Likely)] {
+        let text = format!(
+            "handshake\n +0 C 110\n +0.2 S 110\n +0.1 C 318\n +0.3 S 314\n +0 C ack\n \
+             +{idle} C {question}\n +40 S ack\n +920 S 53\n +0 C ack"
+        );
+        log(text).rtt(ms(0.3)).both_ends(|seen| {
+            let bound = if most == Possible { Possible } else { Likely };
+            assert_eq!(
+                seen.exchange(3).of(Cause::ServerThink).confidence <= Possible,
+                bound == Possible,
+                "{idle} {question}: {seen}"
+            );
+        });
+    }
+}
+
+/// Words of 28 and 27 bytes within TLS, each end's on a timer of its own (frames 370 to 462 of a pusher's connection), 80 ms apart:
+/// neither waits for the other, whoever spoke last. A question of a few hundred bytes may take as long.
+#[test]
+fn words_of_both_ends_by_their_own_timers_are_no_answers() {
+    for (question, answer, most) in [(28, 27, Possible), (28, 700, Likely), (280, 27, Likely)] {
+        let text = format!(
+            "handshake\n +0 C 517\n +20 S 1300\n +0.1 C 80\n +20 S 250\n +0 C ack\n +4700 C 31\n +0 S ack\n \
+             +2300 C {question}\n +0 S ack\n +8700 S {answer}\n +0 C ack"
+        );
+        log(text).rtt(ms(80)).both_ends(|seen| {
+            assert_eq!(
+                seen.exchange(3).of(Cause::ServerThink).confidence,
+                most,
+                "{question} {answer}: {seen}"
+            );
+        });
+    }
+}
+
+/// A client confirms what the server pushes with messages of one length. Half of them are followed by another push, 3.3 seconds later and
+/// always as late, the others by nothing for half a minute (frames 3326 to 3600 of a player's connection): they need no answer.
+#[test]
+fn what_goes_without_an_answer_every_other_time_needs_none() {
+    let cycle = "+30000 C 280\n +3 S 435\n +0 C ack\n +50 C 116\n +0 S ack\n +3280 S 535\n +0 C ack\n +100 C 116\n +0 S ack\n";
+    let text = format!("handshake\n +0 C 517\n +3 S 1300\n +0 C ack\n {}", cycle.repeat(4));
+    let seen = log(text).rtt(ms(4)).seen_at(End::Client);
+    let long = |line: &&Line| line.cause == Cause::ServerThink && line.ns > ms(1_000);
+    let lines: Vec<Confidence> = seen
+        .connection()
+        .exchanges
+        .iter()
+        .flat_map(|e| e.bill.iter().filter(long))
+        .map(|l| l.confidence)
+        .collect();
+    assert_eq!(lines, [Likely, Likely, Possible, Possible], "{seen}");
+}
+
+/// Nobody who has not seen a connection begin knows what it is for: a word three seconds behind a confirmation may be news.
+#[test]
+fn without_the_beginning_a_long_wait_may_be_for_news() {
+    let whole = log(
+        "handshake\n +1 C 246\n +3 S 300\n +0 C ack\n +172 C 161 #q\n +0 S ack\n q+3000 S 181\n +0 C ack",
+    )
+    .rtt(ms(18));
+    for (first, most) in [(0, Likely), (3, Possible)] {
+        let seen = Seen::of(whole.capture(End::Client)[first..].to_vec(), "the client");
+        assert_eq!(seen.exchange(2).of(Cause::ServerThink).confidence, most, "{seen}");
+    }
+}
+
+/// The data connection of FTP opens before anybody asks for the file: 1.3 seconds behind its handshake nobody knows who waited.
+#[test]
+fn full_segments_behind_nothing_but_a_handshake_were_asked_for_elsewhere() {
+    for (wait, most) in [(600, Likely), (1_300, Possible)] {
+        log(format!("handshake\n +{wait} S 1448x3\n +0 C ack"))
+            .rtt(ms(20))
+            .both_ends(|seen| assert_eq!(seen.exchange(1).of(Cause::ServerThink).confidence, most, "{seen}"));
+    }
+}
+
+/// A page asks for events with the same 398 bytes at once again: the first one comes after 163 seconds, others soon (frames 225 to 3186
+/// of a router's pages). They were news as well, as far as anybody can tell.
+#[test]
+fn a_question_like_one_that_was_answered_with_news_may_be_answered_so_too() {
+    for (first, other, most) in [(162_814, 398, Possible), (310, 398, Certain), (162_814, 300, Certain)] {
+        let soon = each([296, 396, 603], |wait| {
+            format!("+3 C {other} #q{wait}\n q{wait}+0 S ack\n q{wait}+{wait} S 936\n +0 C ack")
+        });
+        let text = format!(
+            "handshake\n +1 C 398 #q\n q+0 S ack\n q+{first} S 936\n +0 C ack\n {soon}\n +3 C {other}"
+        );
+        let seen = log(text).rtt(ms(0.3)).seen_at(End::Server);
+        for n in 2..=4 {
+            assert_eq!(seen.exchange(n).of(Cause::ServerThink).confidence, most, "{first} {other}: {seen}");
+        }
+    }
+}
+
+/// Without the connection's beginning: a phone confirms what a server pushes with 32 bytes 5 ms later, and the next push comes 1.49
+/// seconds behind that (frames 93 to 98 of a phone's). Who takes its time to ask may have asked.
+#[test]
+fn what_follows_the_other_ends_words_at_their_heels_may_confirm_them() {
+    for (reaction, most) in [(5, Possible), (400, Likely)] {
+        let text = format!(
+            "handshake\n +1 C 246\n +3 S 300\n +0 C ack\n +700 S 979\n +0 C ack\n +{reaction} C 270 #q\n q+0 S ack\n q+1491 S 343\n +0 C ack"
+        );
+        let segments = log(text).rtt(ms(40)).capture(End::Client)[3..].to_vec();
+        let seen = Seen::of(segments, "the client, midway");
+        let think = seen.longer(Cause::ServerThink, ms(1_000));
+        assert!(!think.is_empty() && think.iter().all(|line| line.confidence == most), "{reaction}: {seen}");
+    }
+}
+
+/// A shell over SSH, whose capture begins in the middle: keys come back, a command is silent for 5.1 s (frames 82 to 100), and then says what it has
+/// found. Its user waits, as far as can be told; for what it says after another silence it may be that nobody does, nor where no keys came back.
+#[test]
+fn whoever_has_started_a_command_may_wait_for_its_first_words() {
+    for (pause, back, echoed) in [(180, 36, true), (180, 52, false), (9_000, 36, false)] {
+        let keys = format!("+{pause} C 36\n +0.3 S {back}\n +0 C ack\n");
+        let text = format!(
+            "handshake\n {}+700 C 36\n +0.3 S 36\n +0 C ack\n +5 S 68\n +0 C ack\n +5100 S 52\n +0 C ack\n +0.3 S 800\n +0 C ack\n +4000 S 52\n +0 C ack",
+            keys.repeat(6)
+        );
+        let mut segments = log(text).rtt(ms(0.3)).capture(End::Client);
+        segments.drain(..3);
+        let seen = Seen::of(segments, "behind the handshake");
+        let waited = seen.spent(Cause::SenderThink, Side::Server);
+        assert!(
+            waited < if echoed { ms(5_110) } else { ms(10) } && (waited >= ms(5_100)) == echoed,
+            "{seen}"
+        );
+        let lines = seen.lines(Cause::SenderThink, Side::Server);
+        assert!(lines.iter().all(|line| line.confidence == Possible || line.ns < ms(10)), "{seen}");
+    }
+}
+
+/// A client publishes something that no protocol answers (MQTT 3.1.1, 4.3.1), and its host has an acknowledgement one round trip later (frames 77 to
+/// 86 of a broker's client): the way is known, and that somebody waits for its end is not.
+#[test]
+fn nobody_says_that_a_message_without_an_answer_is_waited_for() {
+    for [asks, answers] in [["", ""], ["asks", "answers"]] {
+        let text = format!(
+            "handshake\n +1 C 34 {asks}\n +0 S ack #connect\n connect+177 S 24 {answers}\n +45 C ack\n +5586 C 55\n +0 S ack"
+        );
+        log(text).rtt(ms(187)).both_ends(|seen| {
+            assert_eq!((seen.count(Kind::Exchange), seen.count(Kind::OneWay)), (1, 1), "{seen}");
+            let lines = &seen.one_way(1).exchange.bill;
+            assert!(lines.iter().all(|line| line.confidence == Possible), "{seen}");
+        });
+    }
+}
+
+/// A file goes up over SSH; before all of it has arrived the server opens the channel's window further, and 1.2 s behind that it answers (frames 59 to 111
+/// of an upload). What a host acknowledges is what it has, so that the first word had not seen all of the file. Where it had, the second one
+/// is a message of its own.
+#[test]
+fn what_had_not_seen_all_of_a_request_does_not_answer_it() {
+    for (seen_of_it, early) in [(60_000, true), (144_900, false)] {
+        let text = format!(
+            "handshake\n +5 C 100\n +1 S 200\n +0 C ack\n +5 C 1448x100 #file\n file+4 S 36 ack={seen_of_it} #grown\n grown+0 C ack\n grown+2 S ack\n grown+1220 S 668\n +0 C ack"
+        );
+        let logged = log(text).rtt(ms(0.6));
+        logged.both_ends(|seen| {
+            let waited = seen.lines(Cause::ServerThink, Side::Server);
+            let longest = waited.iter().max_by_key(|line| line.ns).unwrap_or_else(|| panic!("{seen}"));
+            assert_eq!(longest.ns >= ms(1_200), early, "{seen_of_it}: {seen}");
+            assert!(longest.confidence <= Likely || !early, "{seen}");
+        });
+    }
+}

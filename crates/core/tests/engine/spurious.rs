@@ -1,0 +1,143 @@
+//! Copies that were sent for nothing: the first one had arrived, and the path or the receiver was late (RFC 2883, RFC 3522). What shows
+//! it, and how sure a loss is where nothing does.
+
+use tcpwhy_core::cause::{Cause, Side};
+use tcpwhy_core::report::Confidence::{Certain, Likely, Possible};
+use tcpwhy_wire::{Segment, TcpOptions};
+
+use crate::packet_log::{End, log, ms};
+use crate::seen::Seen;
+
+/// A request goes out again after 219 ms, and 284 ms later somebody acknowledges it, on a path of 5 ms: a radio that held all of it looks
+/// the same as a copy that was lost, and as a host that took its time (frames 23 to 26 of a drone's controller).
+#[test]
+fn which_of_two_copies_was_acknowledged_late_is_not_known() {
+    for (late, known) in [(284, false), (3, true)] {
+        let text = format!(
+            "handshake\n +1 C 106\n +5 S 106\n +1 C 106 lost #q\n q+219 C 106..212 #again\n again+{late} S ack\n +7 S 106\n +0 C ack"
+        );
+        let seen = log(text).rtt(ms(5)).without_timestamps().seen_at(End::Client);
+        let bill = seen.exchange(2);
+        assert_eq!(bill.of(Cause::Rto).confidence, Likely, "{seen}");
+        assert_eq!(seen.exchange(2).of(Cause::ServerThink).confidence == Possible, !known, "{seen}");
+    }
+}
+
+/// A stalled radio: the client's timer runs out thrice, and then all answers come at once, of which the first echoes the first copy
+/// (frames 108 to 126 of a phone's connection). The host had acknowledged in time.
+#[test]
+fn behind_a_spurious_timeout_the_path_may_have_held_the_answer() {
+    let text = "handshake\n +1 C 100\n +5 S 200\n +0 C ack\n +5 C 169 #q\n q+284 C 100..269 late=500 #again\n q+5 S 1448 late=770\n +0 C ack";
+    let seen = log(text).rtt(ms(20)).seen_at(End::Client);
+    assert_eq!(seen.exchange(2).of(Cause::ServerThink).confidence, Possible, "{seen}");
+}
+
+/// The last 648 bytes of a write go out again after 125 ms, and are acknowledged at once (frames 546 to 549 of an upload to Windows, which
+/// holds acknowledgements for up to 200 ms and has no D-SACK): whether the first copy was lost, nobody can tell.
+#[test]
+fn a_probe_finds_a_loss_for_certain_only_where_the_peer_would_say_that_it_did_not() {
+    let text = "handshake\n +5 C 1448x4 #w\n w+0.2 S ack\n +0.1 C 648 lost #tail\n tail+125 C 5792..6440\n +0 S ack\n +5 S 100\n +0 C ack";
+    for (stamps, most) in [(true, Certain), (false, Possible)] {
+        let log = log(text).rtt(ms(0.3));
+        let log = if stamps { log } else { log.without_timestamps() };
+        let seen = log.seen_at(End::Client);
+        let losses = seen.longer(Cause::Loss, ms(50));
+        assert!(!losses.is_empty() && losses.iter().all(|line| line.confidence == most), "{stamps}: {seen}");
+    }
+}
+
+/// A reply goes out again 100 ms later, where the client had held back its acknowledgement (frames 170 to 172 of a mail client's), or for seconds
+/// to a host that answers no more (frames 1380 to 1897 of a laptop whose VPN had come up): beside the client both copies passed, and the path
+/// lost neither. Near the server nobody knows.
+#[test]
+fn beside_the_receiver_the_path_lost_nothing_that_passed() {
+    for (copies, most) in [("first+100 S 0..53", Possible), ("first+300 S 0..53\n first+900 S 0..53", Likely)]
+    {
+        let text = format!("handshake\n +0 C 340\n +5 S 53 #first\n {copies}\n +0 C ack");
+        let without_sack = |mut segment: Segment| {
+            segment.options = if segment.flags.syn() { segment.options } else { TcpOptions::default() };
+            segment
+        };
+        let segments = log(text).rtt(ms(60)).without_timestamps().capture(End::Client);
+        let seen = Seen::of(segments.into_iter().map(without_sack).collect(), "the client");
+        let lines = seen.connection().exchanges.iter().flat_map(|exchange| &exchange.bill);
+        let repairs = lines.filter(|line| matches!(line.cause, Cause::Loss | Cause::Rto));
+        assert_eq!(repairs.map(|line| line.confidence).max(), Some(most), "{seen}");
+    }
+}
+
+/// A Wi-Fi stands still for 300 ms: the client's timer runs out, and the acknowledgement of the first copy comes 68 ms behind the second one, on
+/// a path of 19 ms (frames 241 to 299 of a laptop's TLS). Without time stamps nothing tells which copy it is for, so that the timer is no
+/// more than likely, until a D-SACK for the second: the path was late, and lost nothing.
+#[test]
+fn which_copy_was_acknowledged_says_the_d_sack() {
+    for (first, told, timers, late) in
+        [("lost", "", Some(Likely), 0.0), ("late=286", "again+0 S ack\n +20 S 900", None, 237.0)]
+    {
+        let answers = if told.is_empty() { "again+0 S 800" } else { "q+0 S ack\n +0 S 1000 more" };
+        let text = format!(
+            "handshake\n +1 C 106\n +5 S 106\n +1 C 560 {first} #q\n q+237 C 106..666 late=80 #again\n {answers}\n {told}\n +0 C ack"
+        );
+        let seen = log(text).rtt(ms(19)).without_timestamps().seen_at(End::Client);
+        let most = seen.lines(Cause::Rto, Side::Path).iter().map(|line| line.confidence).max();
+        assert_eq!(most, timers, "{seen}");
+        let queued = seen.spent(Cause::Queueing, Side::Path);
+        assert!((queued - ms(late)).as_nanos().abs() <= ms(20).as_nanos(), "{seen}");
+    }
+}
+
+/// An upload's segment goes out again after 680 ms, and is acknowledged 121 ms later on a path of 258 ms (frames 3121 to 3191 of a laptop's TLS):
+/// that is for the first copy, and the path was late. An acknowledgement a round trip behind the copy is for the
+/// copy, or the first one's was lost.
+#[test]
+fn no_copy_is_acknowledged_sooner_than_it_can_have_arrived() {
+    for (lost, acked, timers) in [("late=545", "q+0 S ack", 0.0), ("lost", "again+0 S ack", 680.0)] {
+        let text = format!(
+            "handshake\n +1 C 106\n +5 S 106\n +1 C 1400 more {lost} #q\n q+680 C 106..1506 #again\n {acked}\n +0 C 1400\n +0 S 300\n +0 C ack"
+        );
+        let seen = log(text).rtt(ms(258)).without_timestamps().seen_at(End::Client);
+        let timer = seen.spent(Cause::Rto, Side::Path);
+        assert!((timer - ms(timers)).as_nanos().abs() <= ms(1).as_nanos(), "{seen}");
+        // A host that has these bytes acknowledges a second copy at once as well (RFC 9293, 3.10.7.4).
+        let sure = seen.lines(Cause::Rto, Side::Path).iter().any(|line| line.confidence == Certain);
+        assert!(!sure, "{seen}");
+        let queued = seen.spent(Cause::Queueing, Side::Path);
+        assert_eq!(queued >= ms(680), timers == 0.0, "{seen}");
+    }
+}
+
+/// A request that goes out again after 240 ms, and a D-SACK for that with the first acknowledgement of all, 288 ms behind the first copy on a path of 15 ms (frames 198
+/// to 214): no host holds back an acknowledgement for as long, so that the path had held the request, whatever the server took. One that comes 40
+/// ms behind the first copy leaves the rest to the server.
+#[test]
+fn no_host_acknowledges_so_late_what_it_had() {
+    for (held, surest) in [(260.0, Possible), (0.0, Likely)] {
+        let acked = if held > 0.0 { "" } else { "ask+40 S ack\n" };
+        let text = format!(
+            "handshake\n +5 C 100\n +1 S 300\n +0 C ack\n +20 C 488 late={held} #ask\n {acked} ask+240 C 100..588 late=25 #again\n again+0 S ack\n +0.1 S 964\n +0 C ack"
+        );
+        let seen = log(text).rtt(ms(15)).without_timestamps().seen_at(End::Client);
+        let server =
+            seen.lines(Cause::ServerThink, Side::Server).into_iter().filter(|line| line.ns >= ms(20));
+        assert_eq!(server.map(|line| line.confidence).max(), Some(surest), "{seen}");
+    }
+}
+
+/// A router does not echo the keys of a password, and acknowledges each only when it comes again, 65 ms later: it had held back its
+/// acknowledgement, which a client whose timer runs so short cannot know (frames 261 to 332 of a router's telnet, fifteen keys in a row).
+/// Whoever had waited for as long as hosts hold it back knows more.
+#[test]
+fn a_lone_copy_within_a_held_back_acknowledgement_may_be_for_nothing() {
+    for (timer, most) in [(65, Possible), (400, Likely)] {
+        let key = |n: u32| {
+            let [from, to] = [100 + n, 101 + n];
+            format!("+300 C 1 lost #k{n}\n k{n}+{timer} C {from}..{to} #c{n}\n c{n}+0 S ack\n")
+        };
+        let keys: String = (0..5).map(key).collect();
+        let text = format!("handshake\n +5 C 100\n +1 S 50\n +0 C ack\n {keys}");
+        let seen = log(text).rtt(ms(1.3)).without_timestamps().seen_at(End::Client);
+        let repairs = [Cause::Loss, Cause::Rto].map(|cause| seen.lines(cause, Side::Path));
+        let sure = repairs.iter().flatten().map(|line| line.confidence).max();
+        assert_eq!(sure, Some(most), "{timer}: {seen}");
+    }
+}
