@@ -17,6 +17,7 @@ mod fast_open;
 mod flows;
 mod frames;
 mod generate;
+mod giving_up;
 mod held_messages;
 mod holds;
 mod in_flight;

@@ -253,7 +253,10 @@ impl Flow {
 
     /// The earliest of the latest ones that acknowledge all that was sent.
     fn earliest_of_all(&self, counts: impl Fn(&AckSeen) -> bool) -> Option<&AckSeen> {
-        let all = |ack: &&AckSeen| counts(ack) && self.snd_nxt.is_some_and(|nxt| ack.ack.at_or_after(nxt));
+        // A FIN takes a number behind them, and says nothing.
+        let fin = u32::from(self.fin.is_some() && self.fin == self.snd_nxt);
+        let all =
+            |ack: &&AckSeen| counts(ack) && self.snd_nxt.is_some_and(|nxt| (ack.ack + fin).at_or_after(nxt));
         // Acknowledgements come in their order: those of all that was sent are the last ones.
         let latest =
             (0..self.in_transit.len()).rev().take(ALL_ACKED_MAX).map_while(|n| self.in_transit.get(n));

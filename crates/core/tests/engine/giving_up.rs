@@ -1,0 +1,33 @@
+//! Clients that give up: what had come until then is the answer that they waited for.
+
+use tcpwhy_core::cause::Cause;
+use tcpwhy_core::cause::Side::{Path, Server};
+use tcpwhy_core::report::Confidence;
+
+use crate::packet_log::{log, ms};
+
+/// A server of 743 ms sends a part of its answer, pauses, and sends another part; then its client has waited for long enough and closes. What
+/// comes behind the acknowledgement of that FIN does not make the first part one that was said too early.
+#[test]
+fn an_answer_that_its_client_gives_up_had_begun() {
+    let rtt = ms(0.4);
+    let text = "handshake
+         +0.1 C 93 #asked
+         +0 S ack
+         asked+743 S 1448x6
+         +0 C ack
+         +231 S 1448x4
+         +0 C ack #read
+         read+24 C fin #gone
+         gone+53 S ack
+         gone+224 S 1448x2
+         +0 C rst";
+    log(text).rtt(rtt).both_ends(|seen| {
+        let bill = seen.exchange(1);
+        let thought = bill.of(Cause::ServerThink);
+        assert!(thought.ns >= ms(742.5) && thought.ns <= ms(743.5), "{seen}");
+        assert_eq!(thought.confidence, Confidence::Certain, "{seen}");
+        assert!(bill.ns(Cause::SenderThink, Server) >= ms(229), "{seen}");
+        assert_eq!(bill.ns(Cause::Rto, Path), ms(0), "{seen}");
+    });
+}
