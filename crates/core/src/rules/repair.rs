@@ -202,8 +202,8 @@ fn kind(wait: &Wait<'_>) -> (Cause, Form) {
 /// The probe's own slack of 2 ms (tcp_schedule_loss_probe), or two ticks, and the wheel's rounding.
 const PROBE_SLACK: Duration = Duration::from_millis(16);
 
-/// A probe is late by one part in so many of the round trip, and by ticks. Source: none written down.
-const PROBE_SHARE: i64 = 4;
+/// A probe is late by one part in so many of its timer, which the kernel's wheel rounds up (kernel/time/timer.c), and by ticks.
+const PROBE_SHARE: i64 = 8;
 
 /// A tail loss probe takes new data where there is some, whatever held that: a window, Nagle, a cork (tcp_send_loss_probe,
 /// net/ipv4/tcp_output.c). It leaves two round trips behind the last segment or acknowledgement, 200 ms later where one packet
@@ -227,7 +227,7 @@ pub(super) fn is_probe(wait: &Wait<'_>) -> bool {
     let since = if queued { wait.last.at } else { advanced };
     let waited = wait.segment.at - since;
     waited >= (least - srtt.divided_by(SRTT_PLAY)).max(HELD_BACK_MIN)
-        && waited <= most + srtt.divided_by(PROBE_SHARE) + TIMER_TICK.times(3)
+        && waited <= most + most.divided_by(PROBE_SHARE) + TIMER_TICK.times(3)
         && (queued || nagle::would_hold(wait))
 }
 
@@ -236,7 +236,8 @@ pub(super) fn is_probe(wait: &Wait<'_>) -> bool {
 fn is_probe_from_afar(wait: &Wait<'_>) -> bool {
     let flow = wait.flow;
     let srtt = flow.rto.srtt().unwrap_or(wait.rtt()).max(wait.rtt());
-    let (least, most) = (srtt.times(2), srtt.times(2) + srtt.divided_by(PROBE_SHARE) + TIMER_TICK.times(3));
+    let timer = srtt.times(2);
+    let (least, most) = (timer, timer + timer.divided_by(PROBE_SHARE) + TIMER_TICK.times(3));
     let queued = wait.last.queue == SendQueue::More && flow.flight() == 0 && flow.missed_since_data == 0;
     let opened = flow.view.window_opened().is_some_and(|opened| opened.earliest_departure > wait.last.at);
     !wait.near_sender()

@@ -145,6 +145,26 @@ fn a_probe_takes_what_nagle_held() {
     bill.never(Cause::SenderThink).never(Cause::Unexplained);
 }
 
+/// A greeting is lost, and Nagle holds what its server says next until the probe's timer of 579 ms, which the kernel's wheel rounds up to 640
+/// (kernel/time/timer.c): the server has thought about nothing.
+#[test]
+fn a_probe_s_timer_is_rounded_up() {
+    let rtt = ms(193);
+    let text = "handshake
+        +0.8 C 24
+        +0 S ack
+        +0.5 S 42 lost #greeting
+        greeting+643 S 1120
+        +0 C ack
+        +0 S 0..42
+        +0 C ack";
+    let seen = log(text).rtt(rtt).seen_at(End::Server);
+    let bill = seen.exchange(1);
+    let repair = bill.ns(Cause::Rto, Path) + bill.ns(Cause::Loss, Path);
+    assert!(repair >= ms(835), "{seen}");
+    bill.never(Cause::SenderThink).never(Cause::Unexplained);
+}
+
 /// A segment that is not full was held back until the rest of its bytes (MSG_MORE), and what is in flight is lost: the probe takes it.
 #[test]
 fn a_probe_takes_what_a_cork_held() {
