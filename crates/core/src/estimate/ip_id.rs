@@ -31,6 +31,11 @@ impl IpIdCounter {
         !self.of_host && self.hits >= Self::PROVEN && self.hits / Self::PROVEN >= self.jumps
     }
 
+    /// Whether a jump says how many packets are missing, and no jump that none is.
+    pub(crate) fn tells(self) -> bool {
+        !self.of_host && self.hits >= Self::TRUSTED && self.hits / Self::STEADY >= self.jumps
+    }
+
     /// Whether a packet may be missing before the last one: it was the first not to follow, behind one or two that did.
     pub(crate) fn suspects(self) -> bool {
         self.suspect && !self.of_host
@@ -108,10 +113,10 @@ impl IpIdCounter {
             self.hits = 0; // not this connection's counter
             return 0;
         }
-        let trusted = self.hits >= Self::TRUSTED && self.hits / Self::STEADY >= self.jumps;
-        self.suspect = !trusted && self.hits > 0 && self.jumps == 0;
+        let tells = self.tells();
+        self.suspect = self.hits == 1 && self.jumps == 0;
         self.jumps = self.jumps.saturating_add(1);
-        if trusted && !self.of_host { missed } else { 0 }
+        if tells { missed } else { 0 }
     }
 }
 

@@ -230,6 +230,11 @@ impl Flow {
         self.ip_id.is_proven()
     }
 
+    /// Whether its numbers show which of its packets the capture does not have.
+    pub(crate) fn numbers_tell(&self) -> bool {
+        self.ip_id.tells()
+    }
+
     /// Whether a packet may be missing before the last one, early in a connection.
     pub(crate) fn suspects_missing(&self) -> bool {
         self.ip_id.suspects()

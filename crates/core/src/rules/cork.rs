@@ -54,7 +54,10 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     if !agrees(waited, timer, wait.rtt(), wait.tolerance()) {
         return None;
     }
-    let confidence = Confidence::Likely;
+    // Far from a sender whose numbers do not tell, a tail that was lost looks the same: its timer begins with that acknowledgement as well
+    // (tcp_rearm_rto, net/ipv4/tcp_input.c).
+    let may_be_lost = !wait.near_sender() && !flow.numbers_tell();
+    let confidence = if may_be_lost { Confidence::Possible } else { Confidence::Likely };
     let detail =
         Detail { held_bytes: Some(wait.segment.payload_len), timer: Some(timer), ..Detail::default() };
     let charge = Charge::new(Cause::Cork, flow.side, Duration::ZERO, confidence)

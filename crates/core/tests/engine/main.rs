@@ -19,6 +19,7 @@ mod frames;
 mod generate;
 mod giving_up;
 mod held_messages;
+mod held_tails;
 mod holds;
 mod in_flight;
 mod invariants;
