@@ -30,6 +30,7 @@ const METHODS: [&str; 16] = [
     "UNLOCK",
 ];
 
+const REQUEST_TIMEOUT: u16 = 408;
 const EVENTS: &[u8] = b"text/event-stream";
 
 /// What both sides have said so far.
@@ -204,6 +205,8 @@ impl Http1 {
         match (side, self.sides[side as usize].status) {
             (Side::Client, _) => Role::Asks,
             (Side::Server, 100 | 102..=199) => Role::Interim,
+            // It has waited for the rest of a request in vain, or for the next one (RFC 9110, 15.5.9).
+            (Side::Server, REQUEST_TIMEOUT) => Role::Neither,
             (Side::Server, _) => Role::Answers,
         }
     }

@@ -320,3 +320,19 @@ fn grpc() {
         ",
     );
 }
+
+/// A server that has waited for the rest of a request says so, and answers nothing (RFC 9110, 15.5.9).
+#[test]
+fn a_request_that_never_becomes_whole_is_not_answered() {
+    tells(
+        "> POST /772879 HTTP/1.1\\r\\nHost: a\\r\\nContent-Length: 42\\r\\n
+         > X-a: b\\r\\n
+         < HTTP/1.1 408 Request Timeout\\r\\nContent-Length: 2\\r\\nConnection: close\\r\\n\\r\\nno",
+        "
+        > 0 POST [POST /772879] asks first
+        = HTTP/1
+        < 0 4xx [408 Request Timeout] neither first
+        < 68 body neither len 4 last
+        ",
+    );
+}
