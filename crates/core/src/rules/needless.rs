@@ -34,7 +34,7 @@ pub(crate) fn judge(
     }
     path.repaired_at()?;
     let before = path.last.map(|last| last.at)?;
-    if sender.newly_acked == 0 || sender.timestamps || sender.sack_or_dupack_at > before {
+    if sender.timestamps || sender.sack_or_dupack_at > before {
         return None;
     }
     let way = pair.tap_rtt[from];

@@ -5,7 +5,7 @@
 //! Refuted by: a copy that an acknowledgement can have caused; a second sighting of one packet, which has the number of the first.
 //! Source: RFC 6298, 2.4 and 5; TCP_RTO_MIN, include/net/tcp.h; RFC 8985, 7.3 (the probe sends the last segment again, and takes as long
 //! where that is the only one).
-//! Seen from: far from the sender; near it the timer passes between the two.
+//! Seen from: where some of the way to the sender lies before the capture; near it the timer passes between the two.
 //!
 //! How long the first one stood beyond that nothing tells: what is left of the wait may be the path's as well.
 
@@ -27,7 +27,7 @@ pub(crate) fn judge(pair: &Pair<'_>, open: &Open, segment: &Segment, from: usize
     let since = segment.at - came_at;
     let end = segment.seq + segment.payload_len;
     let rtt = pair.tap_rtt[from];
-    let unheard = rtt > FAR_MIN && rtt > pair.tap_rtt[1 - from] && since < rtt.divided_by(2);
+    let unheard = rtt > FAR_MIN && since < rtt.divided_by(2);
     let later = || pair.flows[from].left_behind(segment, pair.sizes[from]);
     let timer = if segment.seq.at_or_before(first) { RTO_MIN } else { rtt.times(PROBE_ROUNDS) };
     (end.after(first) && unheard && later()).then(|| (timer - since).at_least_zero())

@@ -2,6 +2,7 @@
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Path, Server, Unknown};
+use tcpwhy_core::report::Confidence::Possible;
 use tcpwhy_core::report::Kind;
 use tcpwhy_wire::Duration;
 
@@ -180,5 +181,18 @@ fn an_answer_without_a_head_that_can_be_read_is_one() {
             let bill = [(Cause::ServerThink, Server, ms(3)), (Cause::RoundTrip, Path, ms(40))];
             seen.number(n).is_within(ms(0.01), &bill);
         }
+    });
+}
+
+/// Of two questions one is never answered: how long the way is has been seen, and that somebody waited for it to arrive is no more than
+/// possible.
+#[test]
+fn a_question_that_is_not_answered_is_hardly_waited_for() {
+    let text = "handshake\n +5 C 60 asks=1 #q\n +1 C 80 asks=2\n q+30 S 90 answers=1 #a\n a+0 C ack\n +500 C fin\n +0 S fin\n +0 C ack";
+    log(text).rtt(ms(20)).both_ends(|seen| {
+        seen.exchange(1).is(&[(Cause::ServerThink, Server, ms(30)), (Cause::RoundTrip, Path, ms(20))]);
+        let unanswered = seen.one_way(1).is(&[(Cause::RoundTrip, Path, ms(20))]);
+        assert_eq!(unanswered.exchange.request_bytes, 80, "{seen}");
+        assert!(unanswered.exchange.bill.iter().all(|line| line.confidence == Possible), "{seen}");
     });
 }

@@ -143,3 +143,62 @@ fn a_beat_that_acknowledgements_fall_in_with_is_a_pace() {
         assert!(pace >= ms(5 * 45), "{pace}{seen}");
     });
 }
+
+/// A beat that has been kept for long, and a program that pauses for 11 ms behind a write: what it writes next leaves as the
+/// acknowledgement of some earlier segment arrives, as they do every 2 ms. Its queue had been emptied.
+#[test]
+fn a_pause_behind_a_beat_is_its_program_s() {
+    let beat = |name: char, from: f64, n: i32| {
+        // A long write is pushed now and then, and at its end.
+        let segment = if n == 59 { "700" } else { "1448" };
+        let more = if n == 45 || n == 59 { "" } else { "more" };
+        let at = from + 2.235 * f64::from(n);
+        format!("@{at:.3} S {segment} {more} #{name}{n}\n {name}{n}+0 C ack")
+    };
+    let first = each(0..60, |n| beat('a', 30.0, n));
+    let second = each(0..20, |n| beat('b', 30.0 + 2.235 * 59.0 + 11.83, n));
+    let text = format!("handshake\n +5 C 100\n +0 S 100\n {first}\n {second}\n b19+2.2 S 100\n +0 C ack");
+    log(text).rtt(ms(16)).both_ends(|seen| {
+        let bill = seen.exchange(1);
+        // Beside it, acknowledgements of half its flight have come meanwhile: it may have waited for room in its buffer.
+        let own = bill.ns(Cause::SenderThink, Server) + bill.ns(Cause::SendBuffer, Server);
+        assert!(own >= ms(11), "{seen}");
+    });
+}
+
+/// BBR against a window of 32 segments, 40 ms away, behind a receiver that acknowledges eight at once: the window is full when such an
+/// acknowledgement comes, and what it makes room for leaves all over the time until the next one.
+#[test]
+fn what_a_full_window_lets_go_eight_at_a_time_is_the_window_s_however_it_is_spaced() {
+    let group = |n: i32| {
+        let segments = each(0..8, |i| {
+            format!("@{:.2} S 1448 more #p{n}x{i}", 172.0 + 12.1 * f64::from(n) + 1.2 * f64::from(i))
+        });
+        format!("{segments}\n p{n}x7+0 C ack win=46336")
+    };
+    let groups = each(0..24, group);
+    let text = format!(
+        "handshake\n +5 C 100\n +0 S 1448x10 more\n +0 C ack win=46336\n +0 S 1448x20 more\n +0 C ack win=46336\n {groups}\n +1.2 S 100\n +0 C ack"
+    );
+    log(text).rtt(ms(40)).window(End::Client, 46_336).both_ends(|seen| {
+        let bill = seen.exchange(1);
+        let window = bill.ns(Cause::ReceiveWindow, Client);
+        assert!(window >= ms(12.1 * 18.0), "{window}{seen}");
+        assert!(bill.ns(Cause::Pacing, Server) <= ms(40), "{seen}");
+    });
+}
+
+/// A window of 10, 20 and then 30 segments, the first two of which are used up at once. The flight of the third round is spaced by a start
+/// that would go on to 40: until the window is full again it holds nobody.
+#[test]
+fn a_window_that_has_just_opened_does_not_hold_what_a_start_spaces() {
+    let paced = each(0..30, |n| format!("round+{n} S 1448 more #p{n}\n p{n}+0 C ack"));
+    let text = format!(
+        "handshake\n +5 C 100\n +0 S 1448x10 more\n +0 C ack win=28960\n +0 S 1448x20 more\n +0 C ack win=43440 #round\n {paced}\n +40 S 100\n +0 C ack"
+    );
+    log(text).rtt(ms(40)).window(End::Client, 14_480).both_ends(|seen| {
+        let bill = seen.exchange(1);
+        let own = bill.ns(Cause::SlowStart, Server) + bill.ns(Cause::Pacing, Server);
+        assert!(own >= ms(25), "{own}{seen}");
+    });
+}

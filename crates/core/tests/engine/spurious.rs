@@ -3,7 +3,7 @@
 
 use tcpwhy_core::cause::{Cause, Side};
 use tcpwhy_core::report::Confidence::{Certain, Likely, Possible};
-use tcpwhy_wire::{Segment, TcpOptions};
+use tcpwhy_wire::{Duration, Segment, TcpOptions};
 
 use crate::packet_log::{End, log, ms};
 use crate::seen::Seen;
@@ -139,5 +139,33 @@ fn a_lone_copy_within_a_held_back_acknowledgement_may_be_for_nothing() {
         let repairs = [Cause::Loss, Cause::Rto].map(|cause| seen.lines(cause, Side::Path));
         let sure = repairs.iter().flatten().map(|line| line.confidence).max();
         assert_eq!(sure, Some(most), "{timer}: {seen}");
+    }
+}
+
+/// Beside the receiver the first copy has passed, and its host did not take it. What acknowledges the second one comes sooner than
+/// any acknowledgement of that host had, which says something of the host and nothing of the path.
+#[test]
+fn beside_the_receiver_a_prompt_acknowledgement_answers_the_copy() {
+    let text = "@0 C syn\n +1 S syn\n +0 C ack\n +5 C 100\n +1 S 300\n +0 C ack\n +20 C 500 refused #q\n \
+                q+300 C 100..600 #again\n again+0.3 S ack\n +5 S 200\n +0 C ack";
+    let seen = log(text).rtt(ms(20)).without_timestamps().seen_at(End::Server);
+    let repaired = [Side::Path, Side::Server].map(|side| seen.spent(Cause::Rto, side));
+    assert!(repaired.into_iter().sum::<Duration>() >= ms(299), "{seen}");
+    assert_eq!(seen.spent(Cause::Queueing, Side::Path), ms(0), "{seen}");
+}
+
+/// What its receiver reports to be missing was lost, although the path has become shorter meanwhile, so that the copy is acknowledged
+/// sooner than anything had been. Where nothing is reported, the first one may have come late.
+#[test]
+fn what_is_reported_missing_was_lost_however_soon_its_copy_is_acknowledged() {
+    for (behind, lost) in [("first+0 C 1448x2\n first+10 S ack\n +0 S ack", true), ("", false)] {
+        let end = if lost { 4_444 } else { 1_548 };
+        let text = format!(
+            "@0 C syn\n +0 S syn late=20\n +0 C ack\n +5 C 100\n +0 S 300 late=20\n +0 C ack\n +20 C 1448 lost more #first\n {behind}\n \
+             first+260 C 100..1548 #again\n again+0 S ack ack={end}\n +20 S 200\n +0 C ack"
+        );
+        let seen = log(text).rtt(ms(20)).without_timestamps().seen_at(End::Client);
+        assert_eq!(seen.spent(Cause::Rto, Side::Path) >= ms(200), lost, "{seen}");
+        assert_eq!(seen.spent(Cause::Queueing, Side::Path) >= ms(200), !lost, "{seen}");
     }
 }

@@ -3,8 +3,10 @@
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
 use tcpwhy_core::report::Confidence::{Certain, Likely, Possible};
+use tcpwhy_wire::{Duration, Segment};
 
 use crate::packet_log::{End, MSS, each, log, ms, settled};
+use crate::seen::Seen;
 
 /// A transfer over a link of 100 Mbit/s, whose every second segment is acknowledged.
 fn transfer(name: &str, pairs: i64) -> String {
@@ -196,4 +198,49 @@ fn an_answer_that_stood_had_answered_the_first_copy() {
             .all(|line| line.confidence < Certain || line.ns < ms(5)),
         "{seen}"
     );
+}
+
+/// A path delivers the answer's packet twice, 5 ms apart: the second one has its number and its time stamp, and says nothing of when that
+/// left.
+#[test]
+fn a_packet_that_the_path_doubles_had_not_stood() {
+    let doubled = log(settled(4) + "+5 C 100 #ask\n ask+300 S 200 #reply\n reply+8 C ack").rtt(ms(20));
+    for doubled in [doubled.clone(), doubled.without_timestamps()] {
+        let mut segments = doubled.capture(End::Client);
+        let reply = segments.iter().rposition(|segment| segment.payload_len == 200).expect("a reply");
+        segments.insert(reply + 1, Segment { at: segments[reply].at + ms(5), ..segments[reply] });
+        let seen = Seen::of(segments, "the client");
+        assert_eq!(seen.spent(Cause::Queueing, Path), ms(0), "{seen}");
+        assert!(seen.spent(Cause::ServerThink, Server) >= ms(299), "{seen}");
+    }
+}
+
+/// Between the ends, nearer to the server: the answer stood on the first quarter of its way until its server's timer had run out, and
+/// passes with the copy, as it does beside the client.
+#[test]
+fn an_answer_may_have_stood_on_the_shorter_part_of_its_way() {
+    for sixteenths in [4_i32, 12] {
+        let late = 198.5 * 16.0 / f64::from(16 - sixteenths);
+        let text = format!(
+            "{} +5 C 100 #ask\n ask+0 S ack\n ask+5 S 200 late={late} #reply\n reply+200 S 800..1000 #copy\n reply+2 C ack",
+            settled(4)
+        );
+        let segments = log(text).rtt(ms(40)).without_timestamps().capture_at(i64::from(sixteenths));
+        let seen = Seen::of(segments, &format!("{sixteenths} sixteenths of the way"));
+        assert!(seen.spent(Cause::Queueing, Path) >= ms(190), "{seen}");
+        let own = seen.lines(Cause::ServerThink, Server);
+        assert!(own.iter().all(|line| line.confidence == Possible || line.ns < ms(1)), "{seen}");
+    }
+}
+
+/// Linear timeouts (tcp_thin_linear_timeouts, tcp(7)): a request goes out a third time as the answer to its second copy passes. Its bytes have
+/// the numbers of the answer's, and the first one was lost all the same.
+#[test]
+fn a_copy_of_the_request_is_none_of_the_answer_s() {
+    let text = settled(4)
+        + "+20 C 500 refused #q\n q+210 C 400..900 #again\n again+205 S 200 #reply\n again+210 C 400..900\n reply+0 C ack";
+    let seen = log(text).rtt(ms(20)).first_seq(End::Server, 900).seen_at(End::Server);
+    let repaired = [Path, Server].map(|side| seen.spent(Cause::Rto, side));
+    assert!(repaired.into_iter().sum::<Duration>() >= ms(209), "{seen}");
+    assert_eq!(seen.spent(Cause::Queueing, Path), ms(0), "{seen}");
 }
