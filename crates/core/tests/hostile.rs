@@ -348,3 +348,29 @@ fn a_flood_of_connections() {
     assert_eq!(report.segments, PACKETS);
     assert!(!report.notes.is_empty(), "what was given up is said");
 }
+
+/// A thousand connections whose answers take three hours each, again and again: after 860 rounds that is more than a sum holds.
+#[test]
+fn sums_that_end_say_so() {
+    const CROWD: u64 = 1_000;
+    let _alone = ONE_AT_A_TIME.lock();
+    for (rounds, ends) in [(10, false), (860, true)] {
+        let mut analysis = Analysis::new(Options { listing: Listing::None, ..Options::default() });
+        for n in 0..2 * rounds * CROWD {
+            let (half, round, who) = (n / CROWD, (n / CROWD / 2) as u32, n % CROWD);
+            let asks = half.is_multiple_of(2);
+            let client = Endpoint { port: 40_000 + who as u16, ..CLIENT };
+            let (src, dst) = if asks { (client, SERVER) } else { (SERVER, client) };
+            let hours = i64::from(round) * 10_799 + if asks { 0 } else { 10_798 };
+            let at = Instant::from_nanos(1_000_000_000 + who as i64 * 1_000) + Duration::from_secs(hours);
+            let sent = |count: u32| Seq(1 + 100 * count);
+            let (seq, ack) = (sent(round), sent(if asks { round } else { round + 1 }));
+            let flags = Flags(Flags::ACK | Flags::PSH);
+            analysis.on_segment(&Segment { src, dst, at, seq, ack, flags, ..packet(n + 1, CLIENT, 0, 100) });
+        }
+        let report = analysis.finish();
+        assert_eq!(report.elapsed == Duration::MAX, ends, "{}", report.elapsed);
+        assert_eq!(report.notes.iter().any(|note| note.kind == "sums-over-limit"), ends);
+        assert_eq!(report.bill.iter().map(|line| line.ns).sum::<Duration>(), report.elapsed);
+    }
+}

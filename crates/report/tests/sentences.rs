@@ -20,7 +20,7 @@ use tcpwhy_report::capture::{OneWay, OtherEnd};
 use tcpwhy_report::{CaptureInfo, Style, answer, text};
 use tcpwhy_wire::{Duration, Instant};
 
-const NOTES: [&str; 9] = [
+const NOTES: [&str; 10] = [
     "capture-drops",
     "one-direction",
     "time-steps-back",
@@ -29,6 +29,7 @@ const NOTES: [&str; 9] = [
     "refused-connections",
     "cut-options",
     "unanswered-connections",
+    "sums-over-limit",
     "duplicates",
 ];
 const SKIPPED: [&str; 12] = [

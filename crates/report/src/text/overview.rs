@@ -252,6 +252,9 @@ pub(super) fn note_in_words(kind: &str) -> String {
             "connections have a SYN that is cut off within its options, so MSS, window scale or time stamps are unknown (capture with a larger snap length)"
         }
         "unanswered-connections" => "connections got no answer to their SYN",
+        "sums-over-limit" => {
+            "all times together are more than the 292 years that a sum holds: sums end there, and shares of them are not exact"
+        }
         "duplicates" => "packets were captured twice, as with `-i any`; the second copy is ignored",
         other => return other.replace('-', " "),
     }
