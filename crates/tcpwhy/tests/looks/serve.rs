@@ -9,7 +9,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::common::{json, root, tcpwhy, write_page};
 use crate::data::{column, data_of, ints};
@@ -194,6 +194,34 @@ fn strangers_get_nothing_and_take_nothing_away() {
     drop(crowd);
     sleep(Duration::from_millis(300));
     assert!(served.get("data?connection=1").0.starts_with("HTTP/1.1 200"));
+}
+
+/// Forty that say a byte now and then: whoever asks meanwhile is answered, and the end is not put off. Thirty had held another one for 36 seconds,
+/// and the end for five.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "how long others wait is what is asked")]
+fn who_is_slow_holds_neither_others_nor_the_end() {
+    let mut served = Served::start(&root().join(CAPTURE), &[]);
+    let mut slow: Vec<_> = (0..40).filter_map(|_| TcpStream::connect(served.address).ok()).collect();
+    let mut trickle = |count: usize| {
+        for byte in b"GET /".iter().take(count) {
+            for stream in &mut slow {
+                drop(stream.write_all(&[*byte]));
+            }
+            sleep(Duration::from_millis(200));
+        }
+    };
+    trickle(2);
+    let before = Instant::now();
+    assert!(served.get("").0.starts_with("HTTP/1.1 200"));
+    assert!(served.get("data?connection=1").0.starts_with("HTTP/1.1 200"));
+    assert!(before.elapsed() < Duration::from_secs(4), "{:?}", before.elapsed());
+    trickle(3);
+    let before = Instant::now();
+    let told = Command::new("kill").args(["-INT", &served.child.id().to_string()]).status();
+    assert!(told.is_ok_and(|told| told.success()));
+    assert_eq!(served.child.wait().expect("it ends").code(), Some(0));
+    assert!(before.elapsed() < Duration::from_secs(3), "{:?}", before.elapsed());
 }
 
 #[test]
