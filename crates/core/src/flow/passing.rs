@@ -28,4 +28,6 @@ pub(crate) struct AckSeen {
     pub signals_loss: bool,
     /// It is a SYN's, whose window is in bytes (RFC 7323, 2.2).
     pub unscaled: bool,
+    /// It acknowledges all that has passed the capture.
+    pub whole: bool,
 }

@@ -17,6 +17,8 @@ pub(crate) struct ClockingAck {
     pub rtt: Option<Duration>,
     /// It acknowledges a retransmission, and is timed from the last copy: the time may be longer (Karn).
     pub repaired: bool,
+    /// It acknowledges all that had passed the capture before it.
+    pub whole: bool,
     /// Bytes in flight until then.
     pub flight: u32,
     /// Window advertised until then.

@@ -23,7 +23,7 @@ use crate::flow::segment_class::{SegmentClass, SendQueue};
 use crate::flow::view::ClockingAck;
 use crate::words::cause::Cause;
 use crate::words::form::Form;
-use crate::words::limits::{HELD_BACK_MIN, UNREAD_MIN};
+use crate::words::limits::{HELD_BACK_MIN, NEAR_MAX, UNREAD_MIN};
 use crate::words::report::{Confidence, Detail, Trigger};
 
 /// How a used-up window shows a reader that is slow.
@@ -53,12 +53,26 @@ pub(super) fn share(
     if is_slow && !locked {
         return left;
     }
+    let held_up = held_up(wait, ack, lately).min(left);
     if !is_slow && (!lately || was_taken_back(wait, ack)) {
-        return Duration::ZERO;
+        return held_up;
     }
     let peak = u64::from(ack.window_peak.max(1));
     let full = (u64::from(ack.window).min(peak) << 10) / peak; // in 1,024ths
-    left - left.min(wait.rtt()).times(full as i64).divided_by(1 << 10)
+    let prompt = left.min(wait.rtt()).times(full as i64).divided_by(1 << 10);
+    (left - prompt).max(held_up)
+}
+
+/// What a reader took that held up one acknowledgement of several segments: with room in its buffer the second of them would have been
+/// acknowledged at once, and it holds up as much of each window as it covers. Beside the receiver, where all that had arrived is
+/// acknowledged, nothing else does that, however large the window is when it has read; elsewhere it is one that has paused `lately`.
+fn held_up(wait: &Wait<'_>, ack: &ClockingAck, lately: bool) -> Duration {
+    let acked = ack.flight.saturating_sub(ack.left);
+    let beside = !wait.near_sender() && wait.rtt_to_receiver < NEAR_MAX;
+    let counts = acked > 4 * wait.mss && (ack.whole && beside || lately);
+    let delay = wait.ack_delay(ack).filter(|&delay| counts && delay >= UNREAD_MIN);
+    let peak = ack.window_peak.max(1);
+    delay.map_or(Duration::ZERO, |delay| delay.times(i64::from(acked.min(peak))).divided_by(i64::from(peak)))
 }
 
 /// Whether a window that shrank opens with the acknowledgement of what has just arrived, to twice what it was and more: had its reader

@@ -103,6 +103,25 @@ fn a_late_acknowledgement_is_the_reader_s_if_its_window_shrank_by_the_flight() {
     }
 }
 
+/// Of two flights that fill a window together the reader leaves the second unread for 20 ms: the wait behind it is shorter than a round
+/// trip, and the reader's all the same for as much of the window as was held up, here half of it. Beside the receiver nothing else holds
+/// back what covers all that has arrived.
+#[test]
+fn a_reader_that_holds_up_a_part_of_each_window_took_that_much() {
+    let rtt = ms(50);
+    let held = |delay: i32, acked: i64| {
+        let ack = segments(16 + acked);
+        format!(
+            "handshake\n +5 C 100\n +0 S 1448x16 more #a\n +20 S 1448x16 more #b\n a+0 C ack ack=23168 #c\n b+{delay} C ack ack={ack} #d\n c+0 S 1448x16 more\n d+0 S 1448x{acked} more\n +0 C ack"
+        )
+    };
+    for (delay, acked, slow) in [(20, 16, 10), (1, 16, 0), (20, 3, 0), (20, 8, 0)] {
+        let text = held(delay, acked);
+        let (seen, ..) = reader(&text, segments(32), rtt, End::Client);
+        assert!((seen - ms(slow)).max(ms(slow) - seen) <= ms(1), "{text}\n{seen} instead of {slow}");
+    }
+}
+
 /// Within a host nothing but the reader holds back the acknowledgement of several segments, whatever the window; of one it may be the
 /// timer, and one that acknowledges a part is no reader's.
 #[test]

@@ -52,6 +52,7 @@ impl Flow {
             packet: ack.packet,
             rtt: ack.rtt,
             repaired: ack.repaired,
+            whole: ack.whole,
             flight,
             window: view.window,
             window_peak: view.window_peak,
@@ -135,6 +136,7 @@ impl Flow {
             repaired,
             signals_loss: sacked || duplicate,
             unscaled: ack.flags.syn(),
+            whole: self.sent.is_empty(),
         });
         rtt.filter(|_| !repaired)
     }

@@ -146,6 +146,7 @@ impl Flow {
             repaired,
             signals_loss: false,
             unscaled: false,
+            whole: self.sent.is_empty(),
         });
         rtt.filter(|_| !repaired)
     }
