@@ -97,6 +97,7 @@ impl<'a> Outside<'a> {
             from = read.end_ns;
             let late = from - delivered;
             spent.add_either(if late < HOST_GAP_NS { class::ANY } else { Class::App.bit() }, late);
+            from = up.read_slowly(from, asked_to as i64, &mut spent)?;
         }
         down.spend(from, answered_to as i64, &mut spent)?;
         if exchange.request_bytes == 0 {

@@ -65,6 +65,18 @@ impl Phase<'_> {
         Some(delivered)
     }
 
+    /// The server never waited in a read again: as far as the bytes before `end` came behind `from` all the same, it was they that it
+    /// waited for, or its own pace that they came at. Returns when the last had come.
+    pub(super) fn read_slowly(&self, from: i64, end: i64, spent: &mut Spent) -> Option<i64> {
+        if self.rows.completes(end)?.delivered? <= from {
+            return Some(from);
+        }
+        let mut came = Spent::default();
+        let delivered = self.spend(from, end, &mut came)?;
+        spent.add_or(&came, Class::App);
+        Some(delivered)
+    }
+
     /// The call that wrote this byte.
     fn call(&self, offset: i64) -> Option<&Event> {
         let at = self.writes.partition_point(|call| begins(call) <= offset).checked_sub(1)?;

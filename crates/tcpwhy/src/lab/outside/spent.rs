@@ -25,6 +25,13 @@ impl Spent {
         }
     }
 
+    /// All that `other` was spent on, or this class.
+    pub(crate) fn add_or(&mut self, other: &Self, class: Class) {
+        for (set, ns) in &other.by_set {
+            self.add_either(*set | class.bit(), *ns);
+        }
+    }
+
     /// The hosts' own time between packets, and what other programs took.
     pub(crate) fn add_any(&mut self, ns: i64) {
         self.add_either(ANY, ns);

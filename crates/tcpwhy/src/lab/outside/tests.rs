@@ -108,6 +108,28 @@ fn full_segments_wait_for_the_window_that_is_full() {
     assert_eq!(certain, [(Class::Trip, 10), (Class::SendBuffer, 20)]);
 }
 
+/// A server that reads more slowly than a request comes does not wait in its reads: what comes meanwhile comes at its pace.
+#[test]
+fn what_comes_while_a_server_reads_may_wait_for_its_reader() {
+    let writes = [write(0, 0, 0, 28_960)];
+    let flight = |at, from: i64| (from..from + 10).map(move |n| row(at, n * 1448, 1448));
+    let rows = Rows { data: flight(0, 0).chain(flight(40, 10)).collect(), syns: Vec::new(), delay: DELAY };
+    let closed = says(0, 40, 0, 14_480, 0).into_iter().map(|mut sample| {
+        sample.tcp_info.snd_wnd = Some(14_480);
+        sample
+    });
+    let samples: Vec<Sample> = closed.collect();
+    let phase = Phase { rows: &rows, samples: &samples, writes: writes.iter().collect() };
+    let mut spent = Spent::default();
+    assert_eq!(phase.read_slowly(10 * MS, 28_960, &mut spent), Some(50 * MS));
+    let either = Class::Receiver.bit() | Class::App.bit();
+    assert!(spent.open().contains(&(either, 30 * MS)), "{spent}");
+    // All of it had come: what follows is its own.
+    let mut spent = Spent::default();
+    assert_eq!(phase.read_slowly(60 * MS, 28_960, &mut spent), Some(60 * MS));
+    assert_eq!(spent.told(), 0);
+}
+
 #[test]
 fn bytes_are_there_when_the_last_hole_is_filled() {
     let data = vec![lost(row(0, 0, 10)), row(1, 10, 10), row(30, 0, 10), row(40, 10, 10)];
