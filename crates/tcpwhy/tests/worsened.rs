@@ -76,8 +76,8 @@ const WORSENINGS: &[Worsening] = &[
     ("segments merged", merged, [0, 0, 0]),
     (CUT, |all| all.to_vec(), [4, 5, 11]),
     ("without the last quarter", |all| all.get(..all.len() * 3 / 4).unwrap_or_default().to_vec(), [0, 0, 0]),
-    ("in bunches of 250 us", bunches, [38, 106, 1]),
-    ("out of order by 20 us", two_queues, [1, 0, 0]),
+    ("in bunches of 250 µs", bunches, [38, 106, 1]),
+    ("out of order by 20 µs", two_queues, [1, 0, 0]),
     ("twice, up to 3 ms apart", twice_far_apart, [3, 0, 9]),
 ];
 

@@ -59,8 +59,10 @@ impl Connection {
     }
 
     /// The same without time stamps: a packet behind a silence follows what the end received, and
-    /// the quickest such reaction bounds its distance. One may be chance; the second quickest counts.
-    pub(super) fn learn_from_reaction(&mut self, from: usize) {
+    /// the quickest such reaction bounds its distance. One may be chance; the second quickest counts. What its peer has acknowledged
+    /// already passed late, behind what answers it, as the queues of an interface hand it over.
+    #[inline]
+    pub(super) fn learn_from_reaction(&mut self, segment: &Segment, from: usize) {
         // A handshake that took so long may have lost a SYN.
         if self.shown[from] && self.tap_rtt[from].is_none_or(|known| known < handshake::LOST_AFTER) {
             return;
@@ -68,7 +70,8 @@ impl Connection {
         let (Some(spoke), Some(peer_spoke)) = (self.last_packet[from], self.last_packet[1 - from]) else {
             return;
         };
-        if peer_spoke - spoke < REACTION_AFTER_SILENCE {
+        let acked = |acked| segment.payload_len > 0 && segment.seq_end().at_or_before(acked);
+        if peer_spoke - spoke < REACTION_AFTER_SILENCE || self.flows[from].highest_ack.is_some_and(acked) {
             return;
         }
         let reaction = self.now - peer_spoke;
@@ -100,10 +103,12 @@ impl Connection {
         }
     }
 
-    /// Whether this end was only ever seen to acknowledge with data of its own, and no handshake shows how far away it is: it is at most
-    /// as far as its quickest answer says, and that may have waited for the next question or for a program.
+    /// Whether this end was only ever seen to acknowledge with data of its own, or by a timer, and no handshake shows how far away it is: it
+    /// is at most as far as its quickest answer says, and that may have waited for the next question or for a program.
     pub(super) fn is_bound(&self, end: usize) -> bool {
-        !self.shown[end] && self.flows[1 - end].acked_bare == 0
+        let by_timer =
+            || self.bare[end] < Duration::MAX && self.bare[end] - HELD_BACK_MIN > self.tap_rtt(end);
+        !self.shown[end] && (self.flows[1 - end].acked_bare == 0 || by_timer())
     }
 
     /// Whether what ends here took longer than this connection knows a reason for, and others between these hosts may know one.
@@ -180,6 +185,9 @@ impl Connection {
         let rtt = if answers_at_once { rtt.or_else(|| self.answered_copy(segment, from)) } else { rtt };
         self.shown[from] |= answers_at_once && rtt.is_some();
         if let Some(rtt) = rtt {
+            if !self.shown[from] && segment.seq_len() == 0 {
+                self.bare[from] = self.bare[from].min(rtt);
+            }
             // The first of all that comes with data or FIN may have waited for these: the handshake's own may be missing.
             let waited = rtt >= DISTANCE_MAX && segment.seq_len() > 0;
             if self.tap_rtt[from].is_some() || !waited {

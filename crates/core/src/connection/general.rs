@@ -111,7 +111,7 @@ impl Connection {
         self.packet_range[1] = segment.packet;
         match segment.options.timestamps {
             Some(stamps) => self.learn_from_echo(stamps, from, segment.flags.ack()),
-            None => self.learn_from_reaction(from),
+            None => self.learn_from_reaction(segment, from),
         }
         if self.last_packet[from].is_none() {
             self.ttl[from] = segment.ttl;

@@ -122,6 +122,8 @@ pub(crate) struct Connection {
     last_packet: [Option<Instant>; 2],
     /// The two quickest reactions of each end.
     reactions: [[Duration; 2]; 2],
+    /// The quickest acknowledgement without data of each end that no handshake has shown the distance of.
+    bare: [Duration; 2],
     /// Stamps of each end that the other is to echo.
     echoes: [EchoProbe; 2],
     /// The last packet's time as the capture has it.
@@ -177,6 +179,7 @@ impl Connection {
             damaged: [false; 2],
             last_packet: [None; 2],
             reactions: [[Duration::MAX; 2]; 2],
+            bare: [Duration::MAX; 2],
             echoes: [EchoProbe::default(); 2],
             last_at: first.at,
             steps: 0,
@@ -233,7 +236,7 @@ impl Connection {
         self.tap_rtt = [None; 2];
         self.tap_rtt_since = [Instant::MIN; 2];
         self.last_packet = [None; 2];
-        self.reactions = [[Duration::MAX; 2]; 2];
+        (self.reactions, self.bare) = ([[Duration::MAX; 2]; 2], [Duration::MAX; 2]);
         self.echoes = [EchoProbe::default(); 2];
         (self.next_n, self.heap, self.steps) = (0, 0, 0);
         self.last_wait_end = None;

@@ -282,7 +282,9 @@ impl Connection {
         from: usize,
         idle_since: Option<Instant>,
     ) -> Option<Charge> {
-        let is_far = self.tap_rtt(from) >= self.tap_rtt(1 - from);
+        // Nothing is late on a way that has no length, and a coarse clock shows none.
+        let way = self.tap_rtt(from);
+        let is_far = way >= self.tap_rtt(1 - from) && way.is_positive();
         late_start::on_its_way(&self.flows[from], is_far, segment, idle_since)
     }
 

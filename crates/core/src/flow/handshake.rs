@@ -22,8 +22,8 @@ pub(crate) struct Setup {
     syns: ShortDeque<(Instant, u32)>,
     pub syn_count: u32,
     pub last_syn: (Instant, u64),
-    /// The last one's identification and time stamp.
-    last_syn_marks: (Option<u16>, Option<u32>),
+    last_syn_marks: Marks,
+    last_syn_ack_marks: Marks,
     pub first_syn_ack: Option<Instant>,
     pub last_syn_ack: Option<(Instant, u64)>,
     pub syn_ack_count: u32,
@@ -47,7 +47,8 @@ impl Setup {
             syns: ShortDeque::default(),
             syn_count: 0,
             last_syn: (syn.at, syn.packet),
-            last_syn_marks: (None, None),
+            last_syn_marks: Marks::default(),
+            last_syn_ack_marks: Marks::default(),
             first_syn_ack: None,
             last_syn_ack: None,
             syn_ack_count: 0,
@@ -68,7 +69,7 @@ impl Setup {
         {
             self.syns.push_back((syn.at, stamps.val));
         }
-        self.last_syn_marks = marks(syn);
+        self.last_syn_marks = Marks::of(syn);
         self.syn_count = self.syn_count.saturating_add(1);
         self.last_syn = (syn.at, syn.packet);
     }
@@ -79,6 +80,7 @@ impl Setup {
         }
         self.first_syn_ack.get_or_insert(syn_ack.at);
         self.last_syn_ack = Some((syn_ack.at, syn_ack.packet));
+        self.last_syn_ack_marks = Marks::of(syn_ack);
         let stamp = syn_ack.options.timestamps.map(|stamps| (syn_ack.at, stamps.val));
         self.syn_ack_stamps = [self.syn_ack_stamps[1], stamp];
         self.syn_ack_count = self.syn_ack_count.saturating_add(1);
@@ -99,16 +101,16 @@ impl Setup {
         self.syn_count > 1 && self.syn_ack_count == 1 && self.answered == Some(self.last_syn.0)
     }
 
-    /// Whether a SYN or SYN-ACK has passed so shortly before that this one is no other: no timer is so short. A SYN whose identification and
+    /// Whether a SYN or SYN-ACK has passed so shortly before that this one is no other: no timer is so short. One whose identification and
     /// time stamp are the last one's is that one on its way through a bridge or a tunnel; a server that answers a repeated SYN while its
     /// own timer runs out sends two SYN-ACKs that are both its own.
     pub(crate) fn has_just_seen(&self, syn: &Segment) -> bool {
-        if syn.flags.ack() {
-            return self.last_syn_ack.is_some_and(|(at, _)| syn.at - at < SIGHTED_WITHIN);
+        if !syn.flags.ack() {
+            return self.last_syn_marks.are_of(syn, self.last_syn.0);
         }
-        let since = syn.at - self.last_syn.0;
-        let same = self.last_syn_marks.1.is_some() && self.last_syn_marks == marks(syn);
-        since < SIGHTED_WITHIN || same && since < COPIED_WITHIN
+        let Some((at, _)) = self.last_syn_ack else { return false };
+        let asked_again = self.last_syn.0 > at;
+        syn.at - at < SIGHTED_WITHIN || !asked_again && self.last_syn_ack_marks.are_of(syn, at)
     }
 
     /// How long it took, where nothing of it was sent again.
@@ -148,7 +150,24 @@ impl Setup {
     }
 }
 
-/// What tells one SYN of a host's from the next one.
-fn marks(syn: &Segment) -> (Option<u16>, Option<u32>) {
-    (syn.ip_id, syn.options.timestamps.map(|stamps| stamps.val))
+/// What tells one SYN of a host's from the next one: its identification and its time stamp.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Marks {
+    ip_id: Option<u16>,
+    stamp: Option<u32>,
+}
+
+impl Marks {
+    fn of(syn: &Segment) -> Self {
+        Self {
+            ip_id: syn.ip_id.filter(|&id| id != 0),
+            stamp: syn.options.timestamps.map(|stamps| stamps.val),
+        }
+    }
+
+    /// Whether `syn` is the SYN that these are of, which passed `at`: no clock stands still for so long, and no counter.
+    fn are_of(self, syn: &Segment, at: Instant) -> bool {
+        let told = self != Self::default() && self == Self::of(syn);
+        syn.at - at < if told { COPIED_WITHIN } else { SIGHTED_WITHIN }
+    }
 }

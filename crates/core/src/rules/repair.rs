@@ -22,7 +22,7 @@ use crate::flow::segment_class::{SegmentClass, SendQueue};
 use crate::words::cause::Cause;
 use crate::words::form::Form;
 use crate::words::limits::{
-    BESIDE, BURST_GAP, HELD_BACK_MIN, NEAR_MAX, ROUND_TRIP_PLAY, RTO_MIN, TIMER_TICK,
+    BESIDE, BURST_GAP, HELD_BACK_MIN, HOST_VARIATION, NEAR_MAX, ROUND_TRIP_PLAY, RTO_MIN, TIMER_TICK,
 };
 use crate::words::report::{Confidence, Detail, Trigger};
 
@@ -40,9 +40,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     let confidence = match wait.class {
         SegmentClass::Retransmission { original_at } => surest_of_copy(wait, original_at),
         SegmentClass::OutOfOrderOrRepair { noticed_at } => {
-            // Sooner than any signal could reach the sender: overtaken on the way, not lost.
-            let sooner = wait.segment.at - noticed_at
-                < wait.rtt_to_sender - wait.rtt_to_sender.divided_by(ROUND_TRIP_PLAY);
+            let sooner = came_too_soon(wait.segment, wait.class, wait.rtt_to_sender);
             if sooner || wait.flow.left_before(wait.segment, wait.mss) {
                 return Some(overtaken(wait));
             }
@@ -102,15 +100,16 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
 
 /// How sure it is that a first copy was lost that has passed the capture: the receiver's acknowledgements said so before the second one left,
 /// or its answer to that would say otherwise, by its time stamp (RFC 3522) or a D-SACK (RFC 2883). Where neither can be seen, a timer may have
-/// been too short, or an acknowledgement lost. A lone segment's acknowledgement may be held back for longer than the timer ran: probes wait for
-/// it (WCDelAckT, RFC 8985, 7.2), and who does not cannot know.
+/// been too short, or an acknowledgement lost; what the capture cut off may have said so. A lone segment's acknowledgement may be held back for
+/// longer than the timer ran: probes wait for it (WCDelAckT, RFC 8985, 7.2), and who does not cannot know.
 fn surest_of_copy(wait: &Wait<'_>, original_at: Instant) -> Confidence {
     let flow = wait.flow;
     let told = flow.view.loss_signal.is_some_and(|at| at > original_at);
     let alone = flow.flight() <= wait.segment.payload_len;
+    let soon = alone && wait.segment.at - original_at < DELAYED_ACK_MAX + wait.rtt() - FLOOR_PLAY;
     if told || flow.timestamps && !flow.options_cut {
         Confidence::Certain
-    } else if alone && wait.segment.at - original_at < DELAYED_ACK_MAX + wait.rtt() - FLOOR_PLAY {
+    } else if flow.options_cut || soon {
         Confidence::Possible
     } else {
         Confidence::Likely
@@ -142,6 +141,14 @@ pub(crate) fn surest_of_arrived(wait: &Wait<'_>) -> Confidence {
     } else {
         Confidence::Likely
     }
+}
+
+/// Whether a segment closes a gap sooner than any signal can have reached its sender, or than two queues of an interface are apart: it was
+/// overtaken on its way, and is no copy of what was lost.
+pub(super) fn came_too_soon(segment: &Segment, class: SegmentClass, rtt_to_sender: Duration) -> bool {
+    let SegmentClass::OutOfOrderOrRepair { noticed_at } = class else { return false };
+    let soonest = rtt_to_sender - rtt_to_sender.divided_by(ROUND_TRIP_PLAY);
+    segment.at - noticed_at < soonest.max(HOST_VARIATION)
 }
 
 /// How long its sender had nothing under way before it sent what was lost: a packet without data that carries the next sequence

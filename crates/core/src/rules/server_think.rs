@@ -123,7 +123,8 @@ fn take_what_was_late(
     let rtt_to_server = pair.tap_rtt[server];
     let rtt = rtt_to_server + pair.tap_rtt[open.initiator];
     let mss = pair.sizes[server];
-    let overtaken = flow.left_before(segment, mss);
+    let overtaken = flow.left_before(segment, mss)
+        || repair::came_too_soon(segment, class, rtt_to_server) && !flow.left_behind(segment, mss);
     let class = if overtaken { SegmentClass::New } else { class };
     if let Some(mut charge) =
         repair::first_reply(flow, client, (class, segment, mss), split.left(), rtt_to_server, rtt)

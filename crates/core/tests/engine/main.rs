@@ -55,3 +55,4 @@ mod troubles;
 mod unanswered;
 mod wild;
 mod windows;
+mod worse;

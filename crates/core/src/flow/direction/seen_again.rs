@@ -5,12 +5,15 @@
 //! has no reason to send again so soon: its timers are longer (RFC 6298, 2.4; tcp_schedule_loss_probe, net/ipv4/tcp_output.c),
 //! and a fast repair follows a signal.
 
-use tcpwhy_wire::{Duration, Segment};
+use tcpwhy_wire::{Duration, Instant, Segment};
 
 use super::Flow;
 
 /// A packet crosses a host's interfaces, or a router, in less; the shortest tail loss probe takes as long.
 const WITHIN: Duration = Duration::from_millis(2);
+/// What left with another packet, by its sender's clock, was held up in between; no bridge or tunnel holds it for as long as the shortest
+/// timeout (TCP_RTO_MIN, include/net/tcp.h).
+const COPIED_WITHIN: Duration = Duration::from_millis(200);
 
 impl Flow {
     /// Whether this packet of the peer acknowledges no more than others before it.
@@ -44,9 +47,22 @@ impl Flow {
         }
         // What was acknowledged since then costs nobody anything.
         let sent = self.sent.iter().find(|sent| sent.end.at_or_after(end));
-        let soon = |at| segment.at - at < WITHIN && self.sack_or_dupack_at < at;
+        let soon = |at| segment.at - at < WITHIN || self.left_long_ago(segment, at, doubled);
         let acked = || (doubled || segment.flags.syn()) && !self.is_newer(segment);
-        sent.map_or_else(acked, |sent| soon(sent.at))
+        sent.map_or_else(acked, |sent| soon(sent.at) && self.sack_or_dupack_at < sent.at)
+    }
+
+    /// Whether this packet, whose bytes passed at `at`, has been on its way since then, by its sender's clock, which has ticked meanwhile: it left
+    /// when what was sent last left, which is those bytes, or where all is seen twice, when others did that have passed a while ago.
+    fn left_long_ago(&self, segment: &Segment, at: Instant, doubled: bool) -> bool {
+        let (Some(last), Some(stamps)) = (self.last_data, segment.options.timestamps) else { return false };
+        let gap = segment.at - at;
+        if gap >= COPIED_WITHIN || self.clock.ticks_apart(0, 0).is_none() && !self.clock.ticks_within(gap) {
+            return false;
+        }
+        let with_last = last.at == at && last.stamp == Some(stamps.val);
+        let standing = || self.clock.same_stamp_for(segment.at).is_some_and(|since| since >= WITHIN);
+        with_last || doubled && !self.is_newer(segment) && standing()
     }
 
     /// An acknowledgement of nothing new. A sender may well repeat it within the millisecond.

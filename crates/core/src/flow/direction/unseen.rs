@@ -23,7 +23,7 @@ impl Flow {
     }
 
     /// A segment without data carries the sequence number that comes next: bytes before it that the capture has not
-    /// seen were sent, and lost or not captured.
+    /// seen were sent, and lost or not captured. Those that the peer has acknowledged are not missing any more.
     pub(crate) fn on_pure(&mut self, segment: &Segment) {
         self.sent_bare = true;
         if self.snd_nxt == Some(segment.seq) {
@@ -31,10 +31,11 @@ impl Flow {
             self.missed_since_data = 0;
             self.nothing_out_at = segment.at;
         }
+        let arrived = self.highest_ack.is_some_and(|acked| acked.at_or_after(segment.seq));
         if let Some(nxt) = self.snd_nxt
             && segment.seq.after(nxt)
             && (segment.seq - nxt) < HOLE_BYTES_MAX
-            && self.holes.notice(nxt, segment.seq, segment)
+            && (arrived || self.holes.notice(nxt, segment.seq, segment))
         {
             self.snd_nxt = Some(segment.seq);
         }
