@@ -13,10 +13,12 @@ WHY = {
     "grpc-stream": BOTH_SPEAK,
     "reads-": GROWS,
     "sink-": GROWS,
+    "sndbuf-at-50ms": "From the receiver, flights that a send buffer of 32 KB ends looked like a start in this recording: they grew by its overhead",
+    "wire-request-dropped": "Both ends' timers ran out within 0.1 ms in this recording, and the client's acknowledgement overtook the copy of its request",
     "lo-": "Within a host, what a probe sends 4 ms behind the last segment is told from a program that pauses only where it waited for 8 ms",
     "nginx-idle-restart": "Beside the sender one of the two window updates has come when it goes on, and the window is not yet half as large again",
     "thin-way-for-acks": "The way back lets an acknowledgement through each 2 ms, and the sender follows: at the receiver that is the beat of one that paces; possible",
     "paced-30m-bbr": "Beside a sender that paces evenly, acknowledgements come back as evenly as out of a link of that rate",
-    "http2-": "The asker's clock has 1 to 3 ms more than the packets, in each of three recordings: its library, which builds requests and takes answers apart",
+    "http2-": "The asker's clock has 1 to 3 ms more than the packets, in each of four recordings: its library, whose requests are on the wire 1.0 to 1.4 ms after they were asked for",
     "grpc-bidirectional": STILL,
 }
