@@ -174,7 +174,7 @@ def measured():
     if os.path.exists(PAGE):
         for line in open(PAGE, encoding="utf-8"):
             cells = [cell.strip() for cell in line.strip().strip("|").split(" | ")]
-            if len(cells) == 5 and re.fullmatch(r"[A-Z]\d", cells[0]):
+            if len(cells) == 5 and re.fullmatch(r"[A-Z]\d+", cells[0]):
                 rows[f"{cells[0]} {cells[1]}"] = line.rstrip("\n")
     return rows
 

@@ -201,3 +201,32 @@ fn nobody_waits_while_the_clocks_stand_still() {
         assert!(total >= ms(2_000), "{seen}");
     }
 }
+
+/// A clock that counts milliseconds and ticks twice a second, as a Mac's did that asked for directories: a stamp says nothing of how long behind
+/// the tick its packet left, once it has ticked four times.
+#[test]
+fn a_clock_that_counts_more_finely_than_it_ticks_is_no_queue() {
+    let sent: [(i64, i64); 8] = [
+        (0, 0),
+        (275, 500),
+        (4_217, 4_500),
+        (7_639, 8_000),
+        (8_184, 8_500),
+        (20_766, 21_000),
+        (20_798, 21_000),
+        (21_394, 21_500),
+    ];
+    let polls = each(&sent[1..], |(at, _)| format!("@{at} C 60\n +1 S 90"));
+    let ticks = |ns: i64| {
+        let until = sent.iter().take_while(|(at, _)| at * 1_000_000 <= ns + 500_000);
+        until.last().map_or(0, |(_, stamp)| *stamp)
+    };
+    let text = format!("handshake\n {polls}\n +0 C ack");
+    for end in End::BOTH {
+        let segments = stamped(log(text.clone()).rtt(ms(0.4)).capture(end), ticks);
+        let seen = Seen::of(segments, &format!("a clock of ticks, {end:?}"));
+        for n in 4..=7 {
+            seen.exchange(n).elapsed(ms(1.4), ms(0.1));
+        }
+    }
+}

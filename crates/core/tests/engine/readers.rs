@@ -7,7 +7,7 @@ use tcpwhy_core::cause::Side::{Client, Path, Server};
 use tcpwhy_core::report::Confidence;
 use tcpwhy_wire::{Duration, Endpoint};
 
-use crate::packet_log::{CLIENT, End, MSS, log, ms, settled};
+use crate::packet_log::{CLIENT, End, MSS, each, log, ms, settled};
 
 /// So many full segments, bytes.
 fn segments(n: i64) -> u32 {
@@ -171,7 +171,7 @@ fn a_write_into_a_small_window_is_forced_only_if_it_fills_it() {
 #[test]
 fn what_an_acknowledgement_lets_go_waited_for_no_reader() {
     let round = |n: i64| format!("+23 S ack ack={} #a\n a+0 C 1448x2 more", 2 * n * MSS);
-    let text = format!("handshake\n +5 C 1448x30 more\n{}", crate::packet_log::each(1..30, round));
+    let text = format!("handshake\n +5 C 1448x30 more\n{}", each(1..30, round));
     log(text).rtt(ms(4)).window(End::Server, segments(40)).both_ends(|seen| {
         seen.one_way(1).never(Cause::ReceiverThink);
     });
@@ -206,4 +206,27 @@ fn a_short_pause_behind_a_long_hold_does_not_forgive_it() {
         let shut = seen.spent(Cause::ReceiverThink, Server) + seen.spent(Cause::ReceiveWindow, Server);
         assert!((shut - ms(held)).as_nanos().abs() <= ms(2).as_nanos(), "{pause}: {seen}");
     }
+}
+
+/// A reader that is a little behind: six of the 20 segments that its buffer holds are never read when it acknowledges, and it goes on a little
+/// 4 ms later. Each flight fills what is left, and waits for a round trip of 20 ms. A buffer of which all is read would let 20 segments go in
+/// that time: these 14 took 14.4 ms of it for want of buffer, and the reader the rest.
+#[test]
+fn what_a_reader_that_is_a_little_behind_has_not_read_is_missing_from_its_window() {
+    let round = |n: i32| {
+        let next = n + 1;
+        format!("a{n}+0 S 1448x14 more #f{n}\n f{n}+0 C ack win=20352 #a{next}\n a{next}+4 C ack win=20992")
+    };
+    let rounds = each(1..9, round);
+    let text = format!(
+        "handshake\n +5 C 100\n +0 S 1448x10 more\n +0 C ack win=29056\n +0 S 1448x20 more #f0\n f0+0 C ack win=20352 #a1\n \
+         a1+4 C ack win=20992\n {rounds}\n a9+0 S 100\n +0 C ack"
+    );
+    log(text).rtt(ms(20)).window(End::Client, 29_056).both_ends(|seen| {
+        let bill = seen.exchange(1);
+        let (reader, buffer) = (bill.ns(Cause::ReceiverThink, Client), bill.ns(Cause::ReceiveWindow, Client));
+        let whole = ms(20.0 * 8.0);
+        assert!(reader >= ms(5.0 * 7.0) && reader <= ms(6.0 * 9.0), "{reader} {buffer}{seen}");
+        assert!(reader + buffer >= whole - ms(20), "{reader} {buffer}{seen}");
+    });
 }
