@@ -283,6 +283,7 @@ fn who_acknowledges_may_be_nearer_than_who_answers() {
     let think = seen.exchange(2);
     assert!(think.of(Cause::ServerThink).ns >= ms(500), "{seen}");
     assert_eq!(think.of(Cause::ServerThink).confidence, Likely, "{seen}");
+    assert_eq!(think.of(Cause::RoundTrip).confidence, Possible, "no answer came as soon: {seen}");
     let seen = log(text([5, 196, 191])).rtt(ms(0.4)).seen_at(End::Client);
     for (n, wait) in [(1, 5), (2, 196), (3, 191)] {
         let bill = seen.exchange(n);
@@ -362,6 +363,26 @@ fn who_never_acknowledges_before_it_answers_may_be_behind_a_late_path() {
             let own = seen.lines(Cause::ServerThink, Server);
             let surest = own.iter().filter(|line| line.ns > ms(20)).map(|line| line.confidence).max();
             assert_eq!(surest, Some(sure), "{late}: {seen}");
+        }
+    }
+}
+
+/// Another connection between the same hosts is 4 ms or 40 ms longer from its beginning to its end, and varies by 2 ms at most in the first case and not at all
+/// in the other: what a path takes more by a fifth is no queue, and one that never varies is another way.
+#[test]
+fn a_longer_way_is_no_queue_that_stood() {
+    for (rtt, late) in [(24, 2), (60, 0)] {
+        let text = settled(4)
+            + &format!("+5 C 100\n +0 S 200 late={late}\n +0 C ack\n")
+            + &"+5 C 100\n +0 S 200\n +0 C ack\n".repeat(3);
+        let other = [Endpoint { port: 40_001, ..CLIENT }, SERVER];
+        let logs = [log(settled(8)).rtt(ms(20)), log(text).rtt(ms(rtt)).between(other)];
+        for end in End::BOTH {
+            let seen = merged(&logs, end);
+            let last = seen.report.connections.iter().map(|connection| connection.exchanges.last());
+            let billed: Vec<Duration> =
+                last.flatten().map(|exchange| of(exchange, Cause::RoundTrip)).collect();
+            assert_eq!(billed, [ms(20), ms(rtt)], "{seen}");
         }
     }
 }
