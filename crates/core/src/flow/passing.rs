@@ -12,6 +12,7 @@ pub(crate) struct Sent {
 
 /// An acknowledgement that passed the capture on its way to the sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "each says something of its own")]
 pub(crate) struct AckSeen {
     pub at: Instant,
     pub packet: u64,
