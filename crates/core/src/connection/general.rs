@@ -196,6 +196,10 @@ impl Connection {
         if !left_out && self.starts_message(segment, from, class) {
             self.turn_over(segment, from, class, ledger);
         }
+        // What its receiver had when it closed, before more of that comes.
+        if from == SERVER && self.roles.closed_at[CLIENT].is_some() {
+            self.on_more_for_closed(from);
+        }
         // What the interval before it was spent on: of the state that its own bytes have not changed yet.
         let (mut verdict, follows) = self.bill_or_leave_out(segment, from, class, left_out);
         // What the silence before it means: that needs the verdict, and may take the interval out of the bill.

@@ -6,6 +6,7 @@
 use tcpwhy_wire::{Duration, Instant, Segment};
 
 use super::Connection;
+use super::roles::Had;
 use crate::bill::exchange::Open;
 use crate::flow::segment_class::LastData;
 use crate::tally::ledger::Ledger;
@@ -26,6 +27,20 @@ const SOONER: i64 = 10;
 const GAVE_UP: i64 = 16;
 
 impl Connection {
+    /// More of an answer comes for an end that has closed: it may still read, or have given up.
+    #[cold]
+    pub(super) fn on_more_for_closed(&mut self, from: usize) {
+        let had = self.open.as_deref().filter(|open| open.initiator != from && self.roles.had.is_none());
+        let had = had.and_then(|open| {
+            let (account, last) = (open.reply.so_far(), *open.reply.frontier()?);
+            let end = self.flows[from].snd_nxt?;
+            Some(Had { account, last, bytes: open.reply_bytes, packet: open.packets[1], end })
+        });
+        if let Some(had) = had {
+            self.roles.had = Some(Box::new(had));
+        }
+    }
+
     /// One end has closed. What it said last was no answer if it came long after the question, where answers have come soon
     /// and did not end the connection.
     #[cold]
@@ -86,6 +101,13 @@ impl Connection {
         let gave_up = owed && (came_at - closed_at).times(GAVE_UP) <= closed_at - open.request_at();
         if closed_at <= came_at && !taken && !gave_up {
             open.drop_reply();
+        } else if let Some(had) = self.roles.had.take()
+            && closed_at > came_at
+            && acked.is_some_and(|acked| acked.at_or_before(had.end))
+        {
+            // It had stopped waiting as well: what came behind its FIN met nobody.
+            let more = open.reply_bytes.saturating_sub(had.bytes);
+            open.end_before(true, &had.account, had.last, more, had.packet);
         }
     }
 }

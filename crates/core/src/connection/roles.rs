@@ -5,7 +5,7 @@
 //! Sizes and times tell them apart, and only in some cases: a slow server behind a client that asks again at once looks
 //! like a server that asks now and then and is answered at once. So the server is taken to ask only where it began.
 
-use tcpwhy_wire::{Duration, Instant};
+use tcpwhy_wire::{Duration, Instant, Seq};
 
 use super::row::Row;
 use crate::bill::account::Account;
@@ -13,6 +13,7 @@ use crate::estimate::grid::Grid;
 use crate::estimate::own_time::OwnTime;
 use crate::estimate::polls::Polls;
 use crate::flow::ends::SERVER;
+use crate::flow::segment_class::LastData;
 
 /// Whoever reacts takes a tenth of the time that the other one takes, or less.
 const SHARE: i64 = 10;
@@ -156,6 +157,18 @@ struct Unanswered {
     every: Duration,
 }
 
+/// What an asker had of its answer when it closed.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Had {
+    /// What that had cost.
+    pub account: Account,
+    pub last: LastData,
+    pub bytes: u64,
+    pub packet: u64,
+    /// The byte behind it.
+    pub end: Seq,
+}
+
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Roles {
     /// Anything of this may be no plain question and answer.
@@ -192,6 +205,8 @@ pub(super) struct Roles {
     pub longest_wait: Duration,
     /// When each end has closed.
     pub closed_at: [Option<Instant>; 2],
+    /// What had come of an answer when its asker had closed, and more of it came.
+    pub had: Option<Box<Had>>,
 }
 
 impl Roles {

@@ -169,8 +169,9 @@ impl Connection {
         let len = segment.payload_len;
         // Packets that the capture does not have may be copies.
         let plain = flow.missed_since_data == 0 && !flow.suspects_missing() && !segment.flags.fin();
-        let watched = self.is_concurrent() || self.is_framed() || (from == SERVER && self.roles.watch());
-        if !plain || watched || !self.frames.passes(len, from) {
+        let closed = self.roles.closed_at[CLIENT].is_some(); // what comes for it may be nobody's
+        let watched = from == SERVER && (self.roles.watch() || closed);
+        if !plain || self.is_concurrent() || self.is_framed() || watched || !self.frames.passes(len, from) {
             return Shape::General;
         }
         let Some(open) = self.open.as_deref() else {
