@@ -455,6 +455,8 @@ pub(crate) struct Open {
     pub waited: Duration,
     /// Who answers whom is a guess.
     pub is_guess: bool,
+    /// It ended before the answer can have arrived.
+    pub is_unheard: bool,
     /// What the initiator acknowledged when it sent last.
     pub request_acks: Option<Seq>,
     /// First byte of the reply, once there is one.
@@ -486,6 +488,7 @@ impl Open {
             piece: (Instant::MIN, 0, 0),
             waited: Duration::ZERO,
             is_guess: false,
+            is_unheard: false,
             request_acks: None,
             reply_first: None,
             request_bytes: 0,
@@ -525,6 +528,7 @@ impl Open {
         self.reply_first = None;
         self.waited = Duration::ZERO;
         self.is_guess = false;
+        self.is_unheard = false;
         self.request_bytes = 0;
         self.reply_bytes = 0;
         self.packets = [packet; 2];

@@ -1,6 +1,6 @@
 //! What does a finished message come to? The way that the capture did not see, and the hand-over to the ledger.
 
-use tcpwhy_wire::{Duration, Segment};
+use tcpwhy_wire::{Duration, Instant, Segment};
 
 use super::held_back::Finished;
 use super::roles::Parked;
@@ -11,13 +11,14 @@ use crate::bill::line::LineView;
 use crate::bill::revise::Revision;
 use crate::estimate::timer_hits::TimerHits;
 use crate::flow::ends::{CLIENT, SERVER, side};
+use crate::flow::segment_class::LastData;
 use crate::rules::handshake;
-use crate::rules::{cork, drain, late_start, round_trip};
+use crate::rules::{cork, drain, late_start, round_trip, server_think};
 use crate::tally::closed::Closed;
 use crate::tally::ledger::Ledger;
 use crate::words::cause::{Cause, Side};
 use crate::words::form::Form;
-use crate::words::limits::ROUND_TRIP_PLAY;
+use crate::words::limits::{HELD_BACK_MIN, QUEUED_MIN, ROUND_TRIP_PLAY};
 use crate::words::report::{Kind, Pairing};
 
 /// Where nobody says how large segments are, they are as large as this at least (RFC 9293, 3.7.1).
@@ -66,7 +67,7 @@ impl Connection {
             kind = Kind::Subscription;
         }
         self.learn_roles(&open, kind);
-        let end = self.charge_way_back(&mut open, kind, speaker);
+        let end = self.charge_way_back(&mut open, kind, speaker, next);
         let elapsed = open.last_path().settle().total();
         // A one-way message is over for its sender when it is written.
         let own = if kind == Kind::OneWay { elapsed - end } else { elapsed + awaited };
@@ -89,7 +90,15 @@ impl Connection {
     }
 
     /// Charges the way that the capture did not see, behind the last word. Returns how long that is.
-    fn charge_way_back(&mut self, open: &mut Open, kind: Kind, speaker: usize) -> Duration {
+    fn charge_way_back(
+        &mut self,
+        open: &mut Open,
+        kind: Kind,
+        speaker: usize,
+        next: Option<&Segment>,
+    ) -> Duration {
+        let is_late =
+            kind == Kind::Exchange && next.is_some_and(|next| self.was_heard_late(open, next, speaker));
         let is_session = kind == Kind::Exchange && self.is_session(open);
         let (asker, packet) = (side(open.initiator), open.packets[1]);
         let mean = open.request_bytes / (open.request.index as u64 + 1);
@@ -104,7 +113,11 @@ impl Connection {
             let form = Form::OrMessages;
             account.revise(if many { Revision::MayBeMany { sender: asker, form } } else { stream });
         }
-        let end = round_trip::charge_way_back(&self.pair(), account, kind, speaker, packet);
+        let end = if is_late {
+            round_trip::charge_doubtful_way_back(&self.pair(), account, speaker, packet)
+        } else {
+            round_trip::charge_way_back(&self.pair(), account, kind, speaker, packet)
+        };
         if is_session {
             account.revise(Revision::SetUpTls { asker });
         }
@@ -112,6 +125,47 @@ impl Connection {
             account.revise(Revision::RolesAssumed);
         }
         end
+    }
+
+    /// [`Self::charge_way_back`] of a usual answer, all of which had passed at `answered_at`.
+    #[inline]
+    pub(super) fn charge_usual_way_back(&self, account: &mut Account, answered_at: Instant, packet: u64) {
+        let rtt_to_client = self.tap_rtt(CLIENT);
+        if self.is_acked_late(answered_at, rtt_to_client, SERVER) {
+            round_trip::charge_doubtful_way_back(&self.pair(), account, SERVER, packet);
+        } else if self.path_memory.min(CLIENT).is_some_and(|path| rtt_to_client - path >= QUEUED_MIN) {
+            round_trip::charge_way_back(&self.pair(), account, Kind::Exchange, SERVER, packet);
+        } else {
+            round_trip::charge_usual_way_back(account, self.flows[SERVER].side, rtt_to_client, packet);
+        }
+    }
+
+    /// Whether whoever asked acknowledges the answer later than any host does that has it (RFC 1122, 4.2.3.2), with the `next` segment, or went on
+    /// without having it: it was lost on its way, or stood.
+    fn was_heard_late(&self, open: &Open, next: &Segment, speaker: usize) -> bool {
+        let last = open.reply.last.filter(|_| next.src == self.ends[open.initiator]);
+        let late = |last: LastData| self.is_acked_late(last.at, self.tap_rtt(open.initiator), speaker);
+        open.is_unheard || last.is_some_and(late)
+    }
+
+    /// Closes what is under way, whose answer may not have arrived when `next` left.
+    pub(super) fn close_beside(&mut self, next: &Segment, ledger: &mut Ledger) {
+        if let Some(open) = self.open.as_deref_mut().filter(|open| next.src == self.ends[open.initiator]) {
+            let flow = &self.flows[1 - open.initiator];
+            let unheard = flow.snd_nxt.is_some_and(|end| next.ack.before(end)) && next.flags.ack();
+            open.is_unheard = unheard && open.reply.last.is_some();
+        }
+        self.close(Some(next), ledger);
+    }
+
+    /// Whether what passed at `at` is acknowledged by the present segment, and later than any host holds that back whose acknowledgements mostly
+    /// come by themselves.
+    #[inline]
+    pub(super) fn is_acked_late(&self, at: Instant, rtt_to_listener: Duration, speaker: usize) -> bool {
+        let flow = &self.flows[speaker];
+        self.now - at > rtt_to_listener + server_think::DELAYED_ACK_MAX + HELD_BACK_MIN
+            && flow.acked_just_now()
+            && flow.is_acked_bare()
     }
 
     /// Nothing more belongs to it: what is still in doubt is charged or not. Returns who has the last word. Pieces that nobody

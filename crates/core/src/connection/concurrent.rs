@@ -137,7 +137,7 @@ impl Connection {
             open.request_first.zip(open.request_end).is_some_and(|(first, end)| of_waiting(first, end))
         });
         if !is_its {
-            self.close(Some(segment), ledger);
+            self.close_beside(segment, ledger);
         }
         if let Some(parked) = self.roles.take_parked() {
             self.close_parked(*parked, ledger);

@@ -17,7 +17,7 @@ use crate::estimate::rounds;
 use crate::estimate::timer_hits::SHORTEST;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::packed::Packed;
-use crate::rules::{cork, drain, late_start, round_trip, server_think};
+use crate::rules::{cork, drain, late_start, server_think};
 use crate::tally::closed::Closed;
 use crate::tally::ledger::Ledger;
 use crate::words::cause::Cause;
@@ -318,17 +318,11 @@ impl Connection {
         if open.way_base.is_some() || open.late.is_some() {
             late_start::charge(&self.flows[open.initiator], &mut open);
         }
-        let rtt_to_client = self.tap_rtt(CLIENT);
-        let side = self.flows[SERVER].side;
         let is_session = self.is_session(&open);
         let (asked_at, packet) = (open.request_at(), open.packets[1]);
+        let answered_at = open.reply.last.as_ref().map_or(self.now, |last| last.at);
         let account = open.reply.settle();
-        if self.path_memory.min(CLIENT).is_some_and(|path| rtt_to_client - path >= QUEUED_MIN) {
-            round_trip::charge_way_back(&self.pair(), account, Kind::Exchange, SERVER, packet);
-        } else {
-            let way = Charge::new(Cause::RoundTrip, side, rtt_to_client, Confidence::Certain);
-            account.charge_back(&way.evidence(packet, 0));
-        }
+        self.charge_usual_way_back(account, answered_at, packet);
         if is_session {
             account.revise(Revision::SetUpTls { asker: self.flows[CLIENT].side });
         }
@@ -336,9 +330,8 @@ impl Connection {
             account.revise(Revision::RolesAssumed);
         }
         self.last_wait_end = Some(open.start + account.total());
-        let wait = open.waited - self.tap_rtt(SERVER);
-        let (len, idle) = (open.request_bytes as u32, open.client_idle);
-        self.roles.on_question(len, wait, false, idle, asked_at, open.reply_bytes);
+        let (wait, idle) = (open.waited - self.tap_rtt(SERVER), open.client_idle);
+        self.roles.on_question(open.request_bytes as u32, wait, false, idle, asked_at, open.reply_bytes);
         let closed = Closed {
             n: open.n,
             kind: Kind::Exchange,

@@ -7,6 +7,8 @@
 //! include/net/tcp.h, Linux 6.12.
 //! Seen from: both ends; an end of which no packet of the handshake is in the capture may be nearer than its quickest answer says.
 
+use std::ops::RangeInclusive;
+
 use tcpwhy_wire::Duration;
 
 use super::pair::Pair;
@@ -67,13 +69,42 @@ pub(crate) fn charge_way_back(
     speaker: usize,
     packet: u64,
 ) -> Duration {
-    let before = account.total();
     let ends = if kind == Kind::OneWay { CLIENT..=SERVER } else { 1 - speaker..=1 - speaker };
+    let way = if kind == Kind::OneWay { behind_one_way } else { of_path };
+    charge_ways(pair, account, ends, way, (speaker, packet))
+}
+
+/// The same of an answer on a path that is as long as ever.
+#[inline]
+pub(crate) fn charge_usual_way_back(account: &mut Account, side: Side, rtt: Duration, packet: u64) {
+    let way = Charge::new(Cause::RoundTrip, side, rtt, Confidence::Certain);
+    account.charge_back(&way.evidence(packet, 0));
+}
+
+/// The same of an answer that had not reached whoever asked when it should have.
+#[cold]
+#[inline(never)]
+pub(crate) fn charge_doubtful_way_back(
+    pair: &Pair<'_>,
+    account: &mut Account,
+    speaker: usize,
+    packet: u64,
+) -> Duration {
+    charge_ways(pair, account, 1 - speaker..=1 - speaker, behind_one_way, (speaker, packet))
+}
+
+fn charge_ways(
+    pair: &Pair<'_>,
+    account: &mut Account,
+    ends: RangeInclusive<usize>,
+    way: impl Fn(&Pair<'_>, usize, Side) -> (Charge, Option<Charge>),
+    (speaker, packet): (usize, u64),
+) -> Duration {
+    let before = account.total();
     for end in ends {
         if is_unknown(pair, end) {
             continue;
         }
-        let way = if kind == Kind::OneWay { behind_one_way } else { of_path };
         let (path, stood) = way(pair, end, side(speaker));
         account.charge(&path.evidence(packet, 0));
         if let Some(stood) = stood {

@@ -37,7 +37,7 @@ const GREETS_MAX: Duration = Duration::from_millis(200);
 /// A host that takes longer to answer than this has acknowledged the question before (TCP_DELACK_MIN, include/net/tcp.h), as Linux does.
 const DELAYED_ACK_MIN: Duration = Duration::from_millis(40);
 /// No host holds back an acknowledgement for longer (TCP_DELACK_MAX, include/net/tcp.h; Windows' timer).
-const DELAYED_ACK_MAX: Duration = Duration::from_millis(200);
+pub(crate) const DELAYED_ACK_MAX: Duration = Duration::from_millis(200);
 /// A timer of acknowledgements runs for longer than its least by this at most (4 ms to a tick). Source: HZ, arch/x86/Kconfig, Linux 6.12.
 const DELAYED_ACK_PLAY: Duration = Duration::from_millis(4);
 /// What comes together had waited together. Source: none written down.

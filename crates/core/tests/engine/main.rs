@@ -53,6 +53,7 @@ mod traps;
 mod triggers;
 mod troubles;
 mod unanswered;
+mod unheard;
 mod wild;
 mod windows;
 mod worse;

@@ -1,0 +1,40 @@
+//! Answers of which the capture does not know when they arrived: what nobody acknowledges in time was lost on its way, or stood.
+
+use tcpwhy_core::cause::Cause;
+use tcpwhy_core::report::Confidence;
+
+use crate::packet_log::{End, log, ms, settled};
+
+/// An answer stands on the path for 600 ms, and its client acknowledges it with the next question: beside the server the way is as long as ever,
+/// and what it took is possible at most. Beside the client it is seen.
+#[test]
+fn an_answer_that_is_acknowledged_late_may_have_stood() {
+    let text = settled(8) + "+5 C 100\n +0 S 200 late=600\n +1 C 100\n +0 S 200\n +0 C ack";
+    let seen = log(text).rtt(ms(8)).seen_at(End::Server);
+    assert_eq!(seen.exchange(9).of(Cause::RoundTrip).confidence, Confidence::Possible, "{seen}");
+    assert_eq!(seen.exchange(10).of(Cause::RoundTrip).confidence, Confidence::Certain, "{seen}");
+}
+
+/// The same of a client that thinks before it asks again: it has acknowledged the answer by then.
+#[test]
+fn an_answer_that_is_acknowledged_before_the_next_question_has_arrived() {
+    let text = settled(8) + "+5 C 100\n +0 S 200\n +40 C ack\n +600 C 100\n +0 S 200\n +0 C ack";
+    log(text).rtt(ms(8)).both_ends(|seen| {
+        assert_eq!(seen.exchange(9).of(Cause::RoundTrip).confidence, Confidence::Certain, "{seen}");
+    });
+}
+
+/// Both ends say who they are, and the server's word is lost: its client goes on without it.
+#[test]
+fn a_greeting_that_its_client_does_not_have_is_not_certain() {
+    let text = "handshake
+         +1 S 42 greets lost
+         +4 C 24 greets
+         +0 S ack
+         +590 S 1120
+         +0 C ack
+         +0 S 0..42
+         +0 C ack";
+    let seen = log(text).rtt(ms(193)).seen_at(End::Server);
+    assert_eq!(seen.exchange(1).of(Cause::RoundTrip).confidence, Confidence::Possible, "{seen}");
+}
