@@ -13,12 +13,12 @@ use crate::estimate::timer_hits::TimerHits;
 use crate::flow::ends::{CLIENT, SERVER, side};
 use crate::flow::segment_class::LastData;
 use crate::rules::handshake;
-use crate::rules::{cork, drain, late_start, round_trip, server_think};
+use crate::rules::{cork, drain, late_start, round_trip};
 use crate::tally::closed::Closed;
 use crate::tally::ledger::Ledger;
 use crate::words::cause::{Cause, Side};
 use crate::words::form::Form;
-use crate::words::limits::{HELD_BACK_MIN, QUEUED_MIN, ROUND_TRIP_PLAY};
+use crate::words::limits::{DELAYED_ACK_MAX, HELD_BACK_MIN, QUEUED_MIN, ROUND_TRIP_PLAY};
 use crate::words::report::{Kind, Pairing};
 
 /// Where nobody says how large segments are, they are as large as this at least (RFC 9293, 3.7.1).
@@ -163,7 +163,7 @@ impl Connection {
     #[inline]
     pub(super) fn is_acked_late(&self, at: Instant, rtt_to_listener: Duration, speaker: usize) -> bool {
         let flow = &self.flows[speaker];
-        self.now - at > rtt_to_listener + server_think::DELAYED_ACK_MAX + HELD_BACK_MIN
+        self.now - at > rtt_to_listener + DELAYED_ACK_MAX + HELD_BACK_MIN
             && flow.acked_just_now()
             && flow.is_acked_bare()
     }

@@ -22,16 +22,14 @@ use crate::flow::segment_class::{SegmentClass, SendQueue};
 use crate::words::cause::Cause;
 use crate::words::form::Form;
 use crate::words::limits::{
-    BESIDE, BURST_GAP, HELD_BACK_MIN, HOST_VARIATION, NEAR_MAX, ROUND_TRIP_PLAY, RTO_MIN, TIMER_TICK,
+    BESIDE, BURST_GAP, DELAYED_ACK_MAX, HELD_BACK_MIN, HOST_VARIATION, NEAR_MAX, ROUND_TRIP_PLAY, RTO_MIN,
+    TIMER_TICK,
 };
 use crate::words::report::{Confidence, Detail, Trigger};
 
 /// By one part in so many the estimate of the smoothed round trip is off. Source: none written down; it moves by an eighth with each
 /// sample (RFC 6298, 2.3).
 const SRTT_PLAY: i64 = 8;
-
-/// No host holds back an acknowledgement for longer (TCP_DELACK_MAX, include/net/tcp.h; Windows' timer).
-const DELAYED_ACK_MAX: Duration = Duration::from_millis(200);
 
 /// The floor of 200 ms may be so much shorter. Source: none written down; a tick at HZ=100.
 const FLOOR_PLAY: Duration = Duration::from_millis(10);

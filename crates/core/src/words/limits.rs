@@ -34,6 +34,9 @@ pub(crate) const NEAR_MAX: Duration = Duration::from_millis(1);
 /// queue. Source: none written down.
 pub(crate) const QUEUED_MIN: Duration = Duration::from_millis(2);
 
+/// No host holds back an acknowledgement for longer (TCP_DELACK_MAX, include/net/tcp.h; Windows' timer).
+pub(crate) const DELAYED_ACK_MAX: Duration = Duration::from_millis(200);
+
 /// TCP_RTO_MIN, include/net/tcp.h: 200 ms on every Linux to date (`tcp_rto_min_us` since 6.11).
 pub(crate) const RTO_MIN: Duration = Duration::from_millis(200);
 
