@@ -6,7 +6,6 @@ GROWS = (
 )
 ASKS = "On the wire a client that asks again after 35 ms, of a server that takes 250 to 900 ms, looks the same; the pairing is called a guess"
 BOTH_SPEAK = "gRPC waits for the server's SETTINGS before its first call; both ends begin with their own, so that no packet says that one waited"
-STILL = "The machine: a program's clock has a millisecond or two that no packet shows"
 
 WHY = {
     "server-asks": ASKS,
@@ -19,6 +18,4 @@ WHY = {
     "nginx-idle-restart": "Beside the sender one of the two window updates has come when it goes on, and the window is not yet half as large again",
     "thin-way-for-acks": "The way back lets an acknowledgement through each 2 ms, and the sender follows: at the receiver that is the beat of one that paces; possible",
     "paced-30m-bbr": "Beside a sender that paces evenly, acknowledgements come back as evenly as out of a link of that rate",
-    "http2-": "The asker's clock has 1 to 3 ms more than the packets, in each of four recordings: its library, whose requests are on the wire 1.0 to 1.4 ms after they were asked for",
-    "grpc-bidirectional": STILL,
 }

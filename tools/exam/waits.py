@@ -25,7 +25,8 @@ RUN = {"near": "python3 client.py", "far": "python3 server.py"}
 
 
 def talk(name, server, client, expect, **options):
-    case(name, RUN["near"], RUN["far"], expect, files=python(server, client), each=options.pop("each", lambda t: t.asked()), **options)
+    near = options.pop("near", RUN["near"])
+    case(name, near, RUN["far"], expect, files=python(server, client), each=options.pop("each", lambda t: t.asked()), **options)
 
 
 def answered(exchanges, setups=1, extra=20.0, side="server", **more):
@@ -280,6 +281,21 @@ def grpc(name, client, expect, **options):
     talk(name, GRPC_ASYNC_SERVER, GRPC_ASYNC + client, expect, **options)
 
 
+def at_the_socket(t):
+    """Of messages of 200 bytes that each wait for an echo: from the first system call that sends one (or its call's head) to the one
+    that reads its echo."""
+    waits, sent = [], None
+    for call in map(str.split, t.text("calls.txt").splitlines()):
+        if call[-1].isdigit() and int(call[-1]) >= 200:
+            at = 1e3 * float(call[1])
+            if call[2].startswith("sendmsg"):
+                sent = sent or at
+            elif sent:
+                waits.append((sent, at))
+                sent = None
+    return waits
+
+
 CALL = """
 async def call(ch, ms, method="/x/unary"):
     start = now(); await ch.unary_unary(method, same, same)(b"%d %s" % (ms, b"q" * 150)); asked(start)
@@ -303,7 +319,8 @@ async def main():
     for n in range(10): start = now(); await stream.write(b"m" * 200); await stream.read(); asked(start); await asyncio.sleep(0.06)
     await stream.done_writing()
 asyncio.run(main())
-""", lambda t, rtt: {"handshake@": rtt, "round-trip@": (10 * rtt, 14 * rtt), "server-think@server": (logged(t, "far.out", "think"), logged(t, "far.out", "think") + 25)})
+""", lambda t, rtt: {"handshake@": rtt, "round-trip@": (10 * rtt, 14 * rtt), "server-think@server": (logged(t, "far.out", "think"), logged(t, "far.out", "think") + 25)},
+     near=f"strace -f -ttt -qq -e trace=sendmsg,recvmsg --seccomp-bpf -o calls.txt {RUN['near']}", each=at_the_socket)
 grpc("grpc-streams-news", """
 async def main():
     ch = await channel(); start = now(); first = True
@@ -312,17 +329,34 @@ async def main():
 asyncio.run(main())
 """, lambda t, rtt: {"handshake@": rtt, "round-trip@": None, "server-think|sender-think@server": (0, logged(t, "far.out", "pause") + 25)}, each=None)
 # HTTP/2's own window: 64 KB for each stream and the connection (RFC 9113, 6.9.2) are used up in each round trip, and TCP has no part in it.
-NODE = """
-const http2 = require('http2'), now = () => process.hrtime.bigint() + offset, offset = BigInt(Date.now()) * 1000000n - process.hrtime.bigint()
+NODE_CLOCK = """
+const http2 = require('http2'), net = require('net'), { Duplex } = require('stream')
+const now = () => process.hrtime.bigint() + offset, offset = BigInt(Date.now()) * 1000000n - process.hrtime.bigint()
+// The asker's clock stands at its socket: a wait is from the write that has a stream's HEADERS to the read that has its END_STREAM.
+// What the library takes before it writes and behind what it has read, 1 to 3 ms, passes on no wire.
+const begun = {}, ended = {}
+const frames = (seen, skip) => { let left = Buffer.alloc(0); return (bytes) => { const time = now(); left = Buffer.concat([left, bytes])
+  if (skip && left.length >= skip) { left = left.subarray(skip); skip = 0 }
+  while (!skip && left.length >= 9 && left.length >= 9 + left.readUIntBE(0, 3)) { seen(left[3], left[4], left.readUInt32BE(5), time); left = left.subarray(9 + left.readUIntBE(0, 3)) } } }
+const clocked = () => { const socket = net.connect(7000, '10.77.0.2'); socket.setNoDelay()
+  const wrote = frames((type, flags, id, time) => { if (type == 1) begun[id] = time }, 24)
+  const read = frames((type, flags, id, time) => { if (type < 2 && flags & 1) ended[id] = time }, 0)
+  const way = new Duplex({ read: () => socket.resume(), final: (then) => socket.end(then), destroy: (error, then) => { socket.destroy(); then(error) },
+    write: (bytes, _, then) => { wrote(bytes); socket.write(bytes, then) }, writev: (all, then) => { const bytes = Buffer.concat(all.map((part) => part.chunk)); wrote(bytes); socket.write(bytes, then) } })
+  socket.on('data', (bytes) => { read(bytes); if (!way.push(bytes)) socket.pause() }).on('end', () => way.push(null)).on('error', (error) => way.destroy(error))
+  return way }
+const asked = (id) => console.log('ask', String(begun[id]), String(ended[id]))
+"""
+NODE = NODE_CLOCK + """
 const WINDOW = SIZE, session = (s) => { if (WINDOW > 65535) s.setLocalWindowSize(WINDOW) }
 if (process.argv[2] == 'serve') {
   const server = http2.createServer({ settings: { initialWindowSize: WINDOW } }); server.on('session', session)
   server.on('stream', (stream, headers) => { let size = 0; stream.on('data', (d) => size += d.length)
     stream.on('end', () => { stream.respond({ ':status': 200 }); stream.end(Buffer.alloc(headers[':path'] == '/big' ? 600000 : 300)) }) }).listen(7000)
 } else {
-  const c = http2.connect('http://10.77.0.2:7000', { settings: { initialWindowSize: WINDOW } }); c.on('connect', () => session(c))
-  const ask = (path, size, then) => { const start = now(); const r = c.request({ ':path': path, ':method': 'POST' }); r.on('data', () => {}); r.end(Buffer.alloc(size))
-    r.on('end', () => { console.log('ask', String(start), String(now())); setTimeout(then, 60) }) }
+  const c = http2.connect('http://10.77.0.2:7000', { createConnection: clocked, settings: { initialWindowSize: WINDOW } }); c.on('connect', () => session(c))
+  const ask = (path, size, then) => { const r = c.request({ ':path': path, ':method': 'POST' }); r.on('data', () => {}); r.end(Buffer.alloc(size))
+    r.on('end', () => { asked(r.id); setTimeout(then, 60) }) }
   const many = (n) => n ? ask(process.argv[2], Number(process.argv[3]), () => many(n - 1)) : c.close()
   c.on('remoteSettings', () => setTimeout(() => many(2), 50))
 }
@@ -342,15 +376,14 @@ for what, client, holds in (("download", "/big 300", "client"), ("upload", "/sma
              files=node(65_535), path=f"--delay {way // 2}ms", fix="raise-stream-window", changed={"files": node(8 << 20)}, snap=262_144, each=lambda t: t.asked())
 
 # Many questions at once on one connection, each with its own service time: answers come in order and out of order.
-MANY = """
-const http2 = require('http2'), now = () => process.hrtime.bigint() + offset, offset = BigInt(Date.now()) * 1000000n - process.hrtime.bigint()
+MANY = NODE_CLOCK + """
 if (process.argv[2] == 'serve') {
   http2.createServer().on('stream', (stream, headers) => { const start = now(); setTimeout(() => { console.log('think', Number(now() - start) / 1e6)
     stream.respond({ ':status': 200 }); stream.end(Buffer.alloc(300)) }, Number(headers[':path'].slice(1))) }).listen(7000)
 } else {
-  const c = http2.connect('http://10.77.0.2:7000'), waits = []; let open = 0
-  const ask = (ms) => { const start = now(); open++; const r = c.request({ ':path': '/' + ms }); r.on('data', () => {}); r.end()
-    r.on('end', () => { waits.push([start, now()]); if (--open == 0 && left == 0) { waits.forEach((w) => console.log('ask', String(w[0]), String(w[1]))); c.close() } }) }
+  const c = http2.connect('http://10.77.0.2:7000', { createConnection: clocked }), ids = []; let open = 0
+  const ask = (ms) => { open++; const r = c.request({ ':path': '/' + ms }); r.on('data', () => {}); r.end()
+    r.on('end', () => { ids.push(r.id); if (--open == 0 && left == 0) { ids.forEach(asked); c.close() } }) }
   const plan = process.argv[3] == 'fixed' ? Array(24).fill(50) : Array.from({ length: 24 }, (_, n) => [2, 120, 20, 50, 5][n * 7 % 5])
   let left = plan.length
   const next = () => { left--; ask(plan[left]); if (left) setTimeout(next, process.argv[3] == 'fixed' ? 4 : 9) }
