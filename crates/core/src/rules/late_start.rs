@@ -37,7 +37,7 @@ pub(crate) fn on_its_way(
     let most = idle_since.map_or(Duration::MAX, |since| segment.at - since);
     let queued = flow.proven_late(segment.at).filter(|queued| *queued >= STAMPED_LATE_MIN)?;
     let late = (queued + HALF_TICK).min(most);
-    if !is_far {
+    if !is_far || !late.is_positive() {
         return None;
     }
     let detail = Detail { form: Some(Form::Request), ..Detail::default() };

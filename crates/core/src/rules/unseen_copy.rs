@@ -32,7 +32,11 @@ pub(crate) fn judge(
 ) -> Option<Charge> {
     let flow = &pair.flows[from];
     let peer = &pair.flows[1 - from];
-    let since = idle_since?;
+    // A message may leave before its sender has the last answer: nothing was silent then.
+    let silent = segment.at - idle_since?;
+    if !silent.is_positive() {
+        return None;
+    }
     if segment.flags.fin() && matches!(class, SegmentClass::OutOfOrderOrRepair { .. }) {
         return None; // last words: nobody waits for them
     }
@@ -42,7 +46,6 @@ pub(crate) fn judge(
     }
     let timer = rto.rto() + TIMER_TICK;
     // A packet is missing, and the sender was silent for about as long as its timer runs, or a little before it wrote.
-    let silent = segment.at - since;
     let timed = |copies: u16| {
         let timers = repair::timers_of(timer, copies);
         silent >= timers - TIMER_TICK.times(2) && silent <= timers + timer
@@ -65,7 +68,7 @@ pub(crate) fn judge(
         return None;
     }
     let copies = if flow.numbers_its_packets() { missed.max(1) } else { by_time.unwrap_or(1) };
-    let ns = repair::timers_of(timer, copies).min(segment.at - since);
+    let ns = repair::timers_of(timer, copies).min(silent);
     let detail = Detail {
         retransmits: Some(u32::from(copies)),
         timer: Some(timer),

@@ -248,3 +248,16 @@ fn without_bare_acknowledgements_their_absence_says_nothing() {
         assert!(bill.ns(Cause::ServerThink, Server) >= ms(325), "{seen}");
     }
 }
+
+/// Of a question of two bytes the capture lacks the second, and the server answers both: no interval is in two bills.
+#[test]
+fn a_question_whose_end_is_not_in_the_capture_reaches_into_no_other_bill() {
+    let text = "handshake\n+0 C ack\n+0.05 C ack\n+0 S 1\n+0 C 1 late=6\n+0 C ack\n+0 S 1\n+0 C 1 unseen\n+0 S 1\n+0.2 S 1";
+    let whole = log(text).rtt(ms(6.201)).without_timestamps().without_ip_ids().without_window_scale();
+    let seen = Seen::of(whole.capture_at(16), "the server");
+    let asked = seen.exchange(2);
+    let pushed = seen.connection().exchanges.last().expect("the last byte is a message");
+    // Its way back is not in the capture.
+    let end = asked.exchange.start + asked.exchange.elapsed - asked.ns(Cause::RoundTrip, Path);
+    assert!(end <= pushed.start, "{seen}");
+}

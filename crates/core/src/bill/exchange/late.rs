@@ -7,6 +7,7 @@ use super::Open;
 impl Open {
     /// It proves to have begun so much before its first segment passed.
     pub(crate) fn begin_earlier(&mut self, at: Instant, ns: Duration) {
+        debug_assert!(ns >= Duration::ZERO, "it would begin later than it is billed for");
         self.start = at - ns;
         self.piece.0 = self.start;
         self.client_idle = (self.client_idle - ns).at_least_zero();
@@ -14,6 +15,7 @@ impl Open {
 
     /// The same by so much more.
     pub(crate) fn begins_earlier(&mut self, ns: Duration) {
+        debug_assert!(ns >= Duration::ZERO, "it would begin later than it is billed for");
         self.start = self.start - ns;
         self.piece.0 = self.piece.0 - ns;
         self.client_idle = (self.client_idle - ns).at_least_zero();
