@@ -29,6 +29,7 @@ import fixes  # noqa: E402, F401
 import known  # noqa: E402
 import places  # noqa: E402, F401
 import programs  # noqa: E402, F401
+import protocols  # noqa: E402, F401
 import readers  # noqa: E402, F401
 import services  # noqa: E402, F401
 import software  # noqa: E402, F401

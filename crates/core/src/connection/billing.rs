@@ -43,8 +43,8 @@ impl Connection {
         class: SegmentClass,
         mss: u32,
     ) -> (Verdict, Follows) {
-        let nothing = || Verdict { split: Split::of(Duration::ZERO), trigger: Trigger::Write };
-        let Some(open) = self.open.as_deref() else { return (nothing(), Follows::Own) };
+        let nothing = (Verdict { split: Split::of(Duration::ZERO), trigger: Trigger::Write }, Follows::Own);
+        let Some(open) = self.open.as_deref() else { return nothing };
         let path = if from == open.initiator { &open.request } else { &open.reply };
         let wait = path.frontier().map(|last| self.wait(segment, from, class, mss, last, path.index));
         if self.answers(open, segment, from, class) {
@@ -60,24 +60,21 @@ impl Connection {
         }
         let Some(wait) = wait else {
             self.models[from].rounds.on_message(segment.seq);
-            return (nothing(), Follows::Own);
+            return nothing;
         };
-        if self.flows[1 - from].acked_unseen() && segment.at - wait.last.at >= BURST_GAP {
-            // It may answer something that is missing from the capture.
-            let charge =
-                not_captured::charge(self.flows[from].side).evidence(wait.last.packet, segment.packet);
-            let split = Split::of(segment.at - wait.last.at).rest(charge);
-            return (Verdict { split, trigger: Trigger::Write }, Follows::Own);
+        if let Some(verdict) = self.behind_unseen(&wait, from) {
+            return (verdict, Follows::Own);
         }
         let beside_small = class == SegmentClass::New && segment.payload_len.max(wait.last.len) < mss;
         let gap = wait.gap;
-        let verdict = rules::judge(&wait);
-        let verdict = crossed::judge(open, &wait, &self.flows[1 - from], from, &verdict).unwrap_or(verdict);
-        let mut verdict = verdict;
+        let judged = rules::judge(&wait);
+        let crossed = crossed::judge(open, &wait, &self.flows[1 - from], from, &judged);
+        let mut verdict = crossed.unwrap_or(judged);
         if from != open.initiator && open.request_at() > wait.last.at - wait.rtt_to_sender {
             verdict.split.doubt(); // it may have waited for what still came
         }
-        self.weigh_pause(&wait, from, &mut verdict);
+        let another = self.may_be_another(open, segment, from);
+        self.weigh_pause(&wait, from, another, &mut verdict);
         let streams = verdict.split.has(Cause::SenderThink.bit())
             && from != open.initiator
             && wait.index >= STREAM_PIECES
@@ -93,11 +90,22 @@ impl Connection {
         if beside_small {
             self.models[from].on_small_behind_small(gap);
         }
+        self.on_part(another);
         if let Some(open) = self.open.as_deref_mut().filter(|_| streams) {
             verdict.split.temper();
             open.reply.settle().revise(Revision::MayBeStream { sender: side(from) });
         }
         (verdict, Follows::Own)
+    }
+
+    /// It may answer something that is missing from the capture.
+    fn behind_unseen(&self, wait: &Wait<'_>, from: usize) -> Option<Verdict> {
+        let (last, segment) = (wait.last, wait.segment);
+        if !self.flows[1 - from].acked_unseen() || segment.at - last.at < BURST_GAP {
+            return None;
+        }
+        let charge = not_captured::charge(self.flows[from].side).evidence(last.packet, segment.packet);
+        Some(Verdict { split: Split::of(segment.at - last.at).rest(charge), trigger: Trigger::Write })
     }
 
     /// What Nagle held of an answer may be one of several, where several questions were outstanding. What its asker wrote in more than
@@ -115,7 +123,7 @@ impl Connection {
     }
 
     /// How sure a wait within a message can be, for what is not known of its sender and of its receiver.
-    fn weigh_pause(&self, wait: &Wait<'_>, from: usize, verdict: &mut Verdict) {
+    fn weigh_pause(&self, wait: &Wait<'_>, from: usize, another: bool, verdict: &mut Verdict) {
         match repair::surest_of_arrived(wait) {
             _ if self.damaged[from] => {}
             Confidence::Possible => verdict.split.doubt(),
@@ -128,7 +136,9 @@ impl Connection {
         if !verdict.split.has(Cause::SenderThink.bit()) {
             return;
         }
-        if from == SERVER && self.may_be_behind() {
+        if another || self.open.as_deref().is_some_and(|open| open.is_guess) {
+            verdict.split.doubt();
+        } else if from == SERVER && self.may_be_behind() {
             verdict.split.doubt(); // it may be a round on the way behind whoever acknowledges
         } else if self.is_framed() {
             verdict.split.doubt(); // each frame is a message of its own
@@ -155,7 +165,11 @@ impl Connection {
                 verdict.split.temper();
             }
         }
-        if self.frames.is_doubtful() || self.unpaired || from == SERVER && self.is_distance_doubtful() {
+        if open.is_guess && !own_time
+            || self.frames.is_doubtful()
+            || self.unpaired
+            || from == SERVER && self.is_distance_doubtful()
+        {
             verdict.split.doubt();
         } else if open.reply.frontier().is_some_and(|said| self.said_part_early(open, said, segment.at)) {
             verdict.split.doubt(); // it may go on with what it had said already

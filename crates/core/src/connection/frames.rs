@@ -193,6 +193,11 @@ impl Frames {
         (self.doubtful, self.echoed) = (false, false);
     }
 
+    /// Whether the connection has shown to be one of HTTP/2.
+    pub(super) fn is_http2(&self) -> bool {
+        self.record.is_some()
+    }
+
     /// Whether the present segment answers the request although frames came before it.
     pub(super) fn answers(&self) -> bool {
         self.answers

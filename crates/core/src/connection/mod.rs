@@ -6,6 +6,7 @@
 mod accepting;
 mod acknowledging;
 mod asking;
+mod beside;
 mod billing;
 mod clock;
 mod closing;
@@ -100,6 +101,8 @@ pub(crate) struct Connection {
     talk: Option<Box<Talk>>,
     /// Several questions are under way, and what answers which is not known any more.
     unpaired: bool,
+    /// Parts of questions that may have been questions.
+    others: u8,
     roles: Roles,
     setup: Option<Setup>,
     setup_billed: bool,
@@ -164,6 +167,7 @@ impl Connection {
             frames: Frames::default(),
             talk: None,
             unpaired: false,
+            others: 0,
             roles: Roles::default(),
             setup: None,
             setup_billed: false,
@@ -231,6 +235,7 @@ impl Connection {
         self.answers = Answers::default();
         self.path_memory = PathMemory::default();
         (self.fine, self.unpaired, self.setup_billed, self.shown) = (false, false, false, [false; 2]);
+        self.others = 0;
         (self.doubled, self.damaged, self.closed, self.calm) = (false, [false; 2], false, false);
         (self.ttl, self.scales) = ([0; 2], [0; 2]);
         self.tap_rtt = [None; 2];

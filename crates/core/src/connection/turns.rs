@@ -67,12 +67,13 @@ impl Connection {
             // It had seen some of the answer, and more of it than when it sent last. Bytes sent before that belong to the
             // request turn.
             Some(first) => {
-                segment.flags.ack()
-                    && !self.frames.goes_on()
-                    && segment.ack.after(first)
+                let read = segment.ack.after(first)
                     && open.request_acks.is_none_or(|acks| segment.ack.after(acks))
                     && !self.was_held(open, segment, from, class, first)
-                    && !self.was_queued(segment, from, class)
+                    && !self.was_queued(segment, from, class);
+                segment.flags.ack()
+                    && !self.frames.goes_on()
+                    && (read || self.asks_beside(open, segment, from, first))
             }
             None => self.has_seen_missing_answer(open, segment, from),
         }

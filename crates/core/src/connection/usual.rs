@@ -238,6 +238,7 @@ impl Connection {
             // Nagle may have held the rest of a request that has come in one piece so far.
             && (open.request.index > 0 || self.models[CLIENT].held_shape.is_none())
             && open.reply.is_settled()
+            && !open.is_guess
             && open.waited < self.roles.polls.wait_min()
             && !self.roles.watch()
     }

@@ -3,7 +3,7 @@
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Path, Server, Unknown};
 use tcpwhy_core::report::Confidence::Possible;
-use tcpwhy_core::report::Kind;
+use tcpwhy_core::report::{Kind, Vantage};
 use tcpwhy_wire::Duration;
 
 use crate::packet_log::{MSS, each, log, ms};
@@ -194,5 +194,43 @@ fn a_question_that_is_not_answered_is_hardly_waited_for() {
         let unanswered = seen.one_way(1).is(&[(Cause::RoundTrip, Path, ms(20))]);
         assert_eq!(unanswered.exchange.request_bytes, 80, "{seen}");
         assert!(unanswered.exchange.bill.iter().all(|line| line.confidence == Possible), "{seen}");
+    });
+}
+
+/// Two questions of 48 bytes are always under way, 14 ms apart, each asked when the answer to the last but one has come: a disk's reads.
+fn two_at_a_time(think_ms: u32) -> String {
+    let asked = |n: u32| {
+        let when = if n < 2 { format!("@{}", 100 + 14 * n) } else { format!("a{}+0.1", n - 2) };
+        format!("{when} C 48 #q{n}\n q{n}+{think_ms} S 1448 more #r{n}\n r{n}+0 S 600 #a{n}\n a{n}+0.1 C ack")
+    };
+    format!("handshake\n {}", each(0..16, asked))
+}
+
+/// Nobody pauses within a question who asks the next one before the answer to that has come, whatever protocol that is. Before an answer has
+/// come to another one, nothing tells.
+#[test]
+fn whoever_asks_beside_an_answer_does_not_pause() {
+    for (think, rtt) in [(0, 20), (0, 30), (12, 20), (30, 20)] {
+        log(two_at_a_time(think)).rtt(ms(rtt)).both_ends(|seen| {
+            for exchange in seen.connection().exchanges.iter().filter(|exchange| exchange.n > 1) {
+                let held = [Cause::SenderThink, Cause::Nagle, Cause::NagleDelayedAck];
+                let mut pauses = exchange.bill.iter().filter(|line| held.contains(&line.cause));
+                assert!(pauses.all(|line| line.confidence == Possible), "{think} {rtt} {seen}");
+            }
+        });
+    }
+}
+
+/// Near the server each of them has a bill of its own as soon as it is answered before the next one arrives.
+#[test]
+fn what_is_answered_before_the_next_one_comes_is_a_question() {
+    log(two_at_a_time(12)).rtt(ms(20)).both_ends(|seen| {
+        if seen.connection().vantage == Vantage::Server {
+            assert_eq!(seen.count(Kind::Exchange), 16, "{seen}");
+            for n in 1..=16 {
+                seen.exchange(n)
+                    .is(&[(Cause::RoundTrip, Path, ms(20)), (Cause::ServerThink, Server, ms(12))]);
+            }
+        }
     });
 }

@@ -1,0 +1,50 @@
+//! Are several questions under way at once, where nothing that is read of their protocol says so?
+//!
+//! Near the responder the answer to a question passes before the next question does, which had left before its sender can have
+//! heard of that: each of them was whole, and has a bill of its own. Near the initiator nobody can tell a question in two parts from two
+//! questions, unless an answer to an earlier one comes in between, which the second part had seen: then it is a guess.
+
+use tcpwhy_wire::{Segment, Seq};
+
+use super::Connection;
+use crate::bill::exchange::Open;
+use crate::flow::segment_class::{LastData, SendQueue};
+use crate::words::limits::BURST_GAP;
+
+/// Where so many parts of questions may have been questions, nobody knows what answers which. Source: none written down.
+const ANOTHER_MAX: u8 = 3;
+
+impl Connection {
+    /// Whether its responder had said all of its answer before this small message reached it, whose sender had not even heard that the
+    /// request had arrived: what was answered was a whole question, and this is another one.
+    pub(super) fn asks_beside(&self, open: &Open, segment: &Segment, from: usize, first: Seq) -> bool {
+        let (Some(asked), Some(said)) = (&open.request.last, &open.reply.last) else { return false };
+        let is_whole = |of: &LastData, end: usize| of.len < self.mss(end) && of.queue == SendQueue::Emptied;
+        segment.ack.at_or_before(first)
+            && segment.flags.psh()
+            && segment.payload_len < self.mss(from)
+            && is_whole(asked, from)
+            && is_whole(said, 1 - from)
+            && said.at >= asked.at
+            && segment.at - asked.at >= BURST_GAP
+            && self.flows[from].acked_in_transit(asked.at).is_some()
+            && !self.goes_on_by_its_bytes(from, segment.seq)
+    }
+
+    /// Whether what goes on with a request may be another question, which its sender asks since the answer to an earlier one has come.
+    pub(super) fn may_be_another(&self, open: &Open, segment: &Segment, from: usize) -> bool {
+        from == open.initiator
+            && segment.flags.ack()
+            && open.request_acks.is_some_and(|acks| segment.ack.after(acks))
+            && !self.frames.is_http2()
+            && !self.goes_on_by_its_bytes(from, segment.seq)
+    }
+
+    /// What goes on `may_be` another question: this exchange is a guess then, and after a few of them all that follow are.
+    pub(super) fn on_part(&mut self, may_be: bool) {
+        let Some(open) = self.open.as_deref_mut().filter(|_| may_be) else { return };
+        open.is_guess = true;
+        self.others = self.others.saturating_add(1);
+        self.unpaired |= self.others >= ANOTHER_MAX;
+    }
+}
