@@ -6,7 +6,7 @@
 
 use tcpwhy_wire::capture::RawPacket;
 use tcpwhy_wire::decode::{Checksum, checksum};
-use tcpwhy_wire::{Decoded, Endpoint, Segment};
+use tcpwhy_wire::{Decoded, Endpoint, Flags};
 
 /// Addresses that are remembered at a time, each in the place that its bits give.
 const ADDRESSES: usize = 1 << 12;
@@ -41,17 +41,19 @@ impl Senders {
     /// Whether a segment is not as it was sent.
     #[inline]
     pub(super) fn is_damaged(&mut self, packet: &RawPacket<'_>, decoded: &Decoded<'_>) -> bool {
-        packet.data.len() >= packet.original_len as usize && self.look(packet, &decoded.segment())
+        // Not as a segment, which would be a copy: see `Usual`.
+        packet.data.len() >= packet.original_len as usize
+            && self.look(packet, decoded.src(), decoded.flags(), decoded.payload_len())
     }
 
     #[inline(never)]
-    fn look(&mut self, packet: &RawPacket<'_>, segment: &Segment) -> bool {
+    fn look(&mut self, packet: &RawPacket<'_>, src: Endpoint, flags: Flags, payload_len: u32) -> bool {
         if self.senders.is_empty() {
             self.senders = vec![Sender::default(); ADDRESSES];
         }
-        let sender = &mut self.senders[place(segment.src)];
-        if sender.address != segment.src.addr {
-            *sender = Sender { address: segment.src.addr, ..Sender::default() };
+        let sender = &mut self.senders[place(src)];
+        if sender.address != src.addr {
+            *sender = Sender { address: src.addr, ..Sender::default() };
         }
         if sender.other > sender.right.saturating_add(HOPELESS) {
             return false;
@@ -59,10 +61,10 @@ impl Senders {
         match checksum(packet) {
             None => false,
             // A reset is made whole by a host that leaves all others to its interface (tcp_v4_send_reset, net/ipv4/tcp_ipv4.c).
-            Some(Checksum::Right) if segment.flags.rst() => false,
+            Some(Checksum::Right) if flags.rst() => false,
             Some(Checksum::Right) => {
                 sender.right = sender.right.saturating_add(1);
-                sender.longest = sender.longest.max(segment.payload_len);
+                sender.longest = sender.longest.max(payload_len);
                 false
             }
             Some(Checksum::Unfilled) => {
@@ -71,7 +73,7 @@ impl Senders {
             }
             Some(Checksum::Wrong) => {
                 let proof = PROOF_EACH.saturating_mul(sender.other).saturating_add(PROOF);
-                let whole = segment.payload_len <= sender.longest.max(USUAL_LEN);
+                let whole = payload_len <= sender.longest.max(USUAL_LEN);
                 sender.other = sender.other.saturating_add(1);
                 whole && sender.right >= proof
             }

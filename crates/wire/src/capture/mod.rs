@@ -80,20 +80,24 @@ impl LinkType {
 }
 
 /// One packet as the capture holds it.
+///
+/// Its fields lie in this order, number and time apart: side by side they would go into a segment in one piece of 16 bytes, which a
+/// processor cannot hand on that has just written them in two (see [`crate::Usual`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
 pub struct RawPacket<'a> {
     /// Packet number, counted from 1 as Wireshark does.
     pub number: u64,
-    /// Capture time. A pcapng simple packet block has none and gets that of the packet before it.
-    pub at: Instant,
     /// What the first bytes of `data` are.
     pub link: LinkType,
+    /// The interface within its pcapng section; 0 in pcap.
+    pub interface: u32,
+    /// Capture time. A pcapng simple packet block has none and gets that of the packet before it.
+    pub at: Instant,
     /// The captured bytes.
     pub data: &'a [u8],
     /// Bytes on the wire; at least the length of `data`.
     pub original_len: u32,
-    /// The interface within its pcapng section; 0 in pcap.
-    pub interface: u32,
     /// Packets that the capture lost since the packet before, where this packet says so.
     pub dropped: u32,
 }

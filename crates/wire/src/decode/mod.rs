@@ -15,7 +15,7 @@ mod usual;
 use std::fmt;
 
 use crate::capture::RawPacket;
-use crate::{Endpoint, Segment};
+use crate::{Endpoint, Flags, Segment};
 pub use checksum::{Checksum, checksum};
 pub use fragment::{Fragments, Put};
 pub use named::{Named, named};
@@ -93,6 +93,33 @@ impl Decoded<'_> {
         match self {
             Self::Usual(usual) => usual.segment(),
             Self::Other(segment) => *segment,
+        }
+    }
+
+    /// Who sent it.
+    #[inline]
+    pub fn src(&self) -> Endpoint {
+        match self {
+            Self::Usual(usual) => usual.src(),
+            Self::Other(segment) => segment.src,
+        }
+    }
+
+    /// Its flags.
+    #[inline]
+    pub fn flags(&self) -> Flags {
+        match self {
+            Self::Usual(usual) => usual.flags(),
+            Self::Other(segment) => segment.flags,
+        }
+    }
+
+    /// Bytes of payload on the wire.
+    #[inline]
+    pub fn payload_len(&self) -> u32 {
+        match self {
+            Self::Usual(usual) => usual.payload_len(),
+            Self::Other(segment) => segment.payload_len,
         }
     }
 }

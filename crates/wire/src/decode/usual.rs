@@ -83,6 +83,11 @@ impl<'a> Usual<'a> {
     }
 
     #[inline(always)]
+    pub fn src(&self) -> Endpoint {
+        end(self.frame, SRC_ADDR, TCP)
+    }
+
+    #[inline(always)]
     pub fn seq(&self) -> Seq {
         Seq(word(self.frame, TCP + 4))
     }
