@@ -29,6 +29,8 @@ pub struct Arrival {
     /// The capture's clock, which never runs back: that of the packet, unless the packet is [`LATE`].
     pub(crate) clock: Instant,
     ends: u64,
+    /// Nobody listens to its connection.
+    is_deaf: bool,
     /// Whether the epoch ends with it.
     pub is_last: bool,
 }
@@ -94,28 +96,39 @@ impl Front {
         }
         self.left -= 1;
         let mixed = self.keys.mix(src, dst);
-        let is_last = self.new_connections.on_segment(mixed.ends) || self.left == 0 || self.room == 0;
-        Arrival { place: (mixed.hosts >> 48) as u16, hash: mixed.hash(), clock, ends: mixed.ends, is_last }
+        let known = self.new_connections.on_segment(mixed.ends);
+        let is_last = known.is_last || self.left == 0 || self.room == 0;
+        let (place, hash, ends) = ((mixed.hosts >> 48) as u16, mixed.hash(), mixed.ends);
+        Arrival { place, hash, clock, ends, is_deaf: known.is_deaf, is_last }
     }
 
     /// Which messages begin in a segment that has just arrived, with as much of its payload as was captured.
     #[inline]
     pub fn read_heads(&mut self, arrival: Arrival, segment: &Segment, captured: &[u8]) -> &[Mark] {
-        let marks = self.listening.on_segment(arrival.ends, segment, captured);
-        self.room = self.room.saturating_sub(size_of_val(marks));
-        marks
+        if arrival.is_deaf && !segment.flags.syn() && !segment.flags.rst() {
+            return &[];
+        }
+        self.listen(arrival, segment, captured)
     }
 
     /// The same of a usual segment.
     #[inline]
     pub fn read_usual_heads(&mut self, arrival: Arrival, usual: &Usual<'_>, captured: &[u8]) -> &[Mark] {
         let control = usual.flags().0 & (Flags::SYN | Flags::RST) != 0;
-        if usual.payload_len() == 0 && !control {
-            return &[]; // it has nothing to say
+        let says_nothing = usual.payload_len() == 0 && !usual.flags().fin();
+        if (says_nothing || arrival.is_deaf) && !control {
+            return &[];
         }
-        let marks = self.listening.on_segment(arrival.ends, &usual.segment(), captured);
+        self.listen(arrival, &usual.segment(), captured)
+    }
+
+    fn listen(&mut self, arrival: Arrival, segment: &Segment, captured: &[u8]) -> &[Mark] {
+        let marks = self.listening.on_segment(arrival.ends, segment, captured);
         self.room = self.room.saturating_sub(size_of_val(marks));
-        marks
+        if self.listening.is_deaf() != arrival.is_deaf {
+            self.new_connections.learn_deaf(arrival.ends, self.listening.is_deaf());
+        }
+        self.listening.marks()
     }
 
     /// An epoch ends here, behind this packet.

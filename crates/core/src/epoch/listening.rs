@@ -3,7 +3,7 @@
 //! Bytes are at hand only while a packet is read, so that heads are read in front of the shards, and what they say goes with the
 //! segment ([`Mark`]). Nothing is kept of what was said.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::mem::take;
 
@@ -36,9 +36,13 @@ const MIDDLE: u64 = 1 << 32;
 pub(crate) struct Listening {
     /// By what the endpoints are mixed to under a key that the capture's author does not know.
     heard: HashMap<u64, Entry, BuildHasherDefault<Mixed>>,
-    /// How many of them are listened to, or will be, and how many may be.
-    count: usize,
+    /// How many of them there may be.
     most: usize,
+    /// Connections whose protocol is none that is read, or that have said all that they say. They are many, and nothing else is kept
+    /// of them.
+    deaf: HashSet<u64, BuildHasherDefault<Mixed>>,
+    /// The connection that was listened to last is one of them.
+    is_deaf: bool,
     told: Told,
 }
 
@@ -60,8 +64,6 @@ enum Entry {
     /// Nobody has said anything; where each side's stream begins, as far as it was told.
     Silent([Option<Seq>; 2]),
     Heard(Box<Heard>),
-    /// Its protocol is none that is read.
-    Deaf,
 }
 
 /// A hash that is one already.
@@ -91,6 +93,8 @@ struct Heard {
     /// What follows is not to be read: ciphertext, or a protocol without questions.
     is_opaque: bool,
     fins: [bool; 2],
+    /// Each side's stream has ended, and all of it was heard.
+    ended: [bool; 2],
     /// Who spoke last while the protocol is not known, and how many segments that went on for.
     turn: Option<(usize, u32)>,
 }
@@ -131,6 +135,12 @@ impl Stream {
         self.place.is_none_or(|(seq, place)| seq == begin && place == 0)
     }
 
+    /// Whether nothing more comes that was not heard, where a stream ends here; `next` is the next place that is to be heard.
+    fn ends_at(&self, end: Seq, next: u64) -> bool {
+        let at = self.place.map(|(known, place)| place.saturating_add_signed(i64::from(end - known)));
+        self.waiting.is_empty() && at.is_some_and(|at| (self.fed..=self.fed.max(next)).contains(&at))
+    }
+
     /// Where in the stream a sequence number lies.
     fn at(&mut self, seq: Seq) -> u64 {
         let (known, place) = *self.place.get_or_insert((seq, MIDDLE));
@@ -148,7 +158,7 @@ impl Listening {
         let most = (memory / HEARD_SHARE / size_of::<(u64, Entry, Heard)>()).min(HEARD_MAX);
         let room = memory / WAITING_SHARE;
         let told = Told { room, room_max: room, ..Told::default() };
-        Self { heard: HashMap::default(), count: 0, most, told }
+        Self { heard: HashMap::default(), most, deaf: HashSet::default(), is_deaf: false, told }
     }
 
     /// The same, and it keeps what was asked.
@@ -165,19 +175,34 @@ impl Listening {
 
     /// About what it takes.
     pub(crate) fn bytes(&self) -> usize {
-        let entries = self.heard.len() * 2 * size_of::<(u64, Entry)>();
-        entries + self.count * size_of::<Heard>() + (self.told.room_max - self.told.room)
+        let entries =
+            self.heard.len() * 2 * size_of::<(u64, Entry)>() + self.deaf.len() * 2 * size_of::<u64>();
+        entries + self.heard.len() * size_of::<Heard>() + (self.told.room_max - self.told.room)
+    }
+
+    /// The messages that begin in the segment that was read last.
+    #[inline]
+    pub(crate) fn marks(&self) -> &[Mark] {
+        &self.told.marks
+    }
+
+    /// Whether nothing that the connection says from now on is read, until a SYN or a reset: the one that was listened to last.
+    #[inline]
+    pub(crate) fn is_deaf(&self) -> bool {
+        self.is_deaf
     }
 
     /// Reads the heads in a segment of the connection with these mixed endpoints. Returns the messages that begin in it.
     #[inline]
     pub(crate) fn on_segment(&mut self, ends: u64, segment: &Segment, captured: &[u8]) -> &[Mark] {
         self.told.marks.clear();
+        self.is_deaf = false;
         if segment.damaged {
             // Its bytes come again.
         } else if segment.flags.syn() || segment.flags.rst() {
             self.on_control(ends, segment);
         } else if segment.payload_len > 0 {
+            let has_room = self.heard.len() < self.most;
             match self.heard.get_mut(&ends) {
                 Some(Entry::Heard(heard)) => {
                     let nothing_new = heard.goes_on(segment);
@@ -189,14 +214,38 @@ impl Listening {
                     let begins = *begins;
                     self.begin(ends, begins, segment, captured);
                 }
-                None if self.count < self.most => {
-                    self.count += 1;
-                    self.begin(ends, [None; 2], segment, captured);
-                }
-                Some(Entry::Deaf) | None => {}
+                None if self.deaf.contains(&ends) => self.is_deaf = true,
+                None if has_room => self.begin(ends, [None; 2], segment, captured),
+                None => {}
             }
+            if segment.flags.fin() {
+                self.on_fin(ends, segment);
+            }
+        } else if segment.flags.fin() {
+            self.on_fin(ends, segment);
         }
         &self.told.marks
+    }
+
+    /// Of a connection that has said all, and was heard, no more is kept than that.
+    #[cold]
+    fn on_fin(&mut self, ends: u64, segment: &Segment) {
+        let Some(Entry::Heard(heard)) = self.heard.get_mut(&ends) else { return };
+        let from = side(segment);
+        let next = heard.conversation.next_at(from);
+        heard.ended[from] |= heard.streams[from].ends_at(segment.seq + segment.payload_len, next);
+        if heard.ended == [true; 2] {
+            self.stop_listening(ends);
+        }
+    }
+
+    /// Nothing that is said from now on is read.
+    fn stop_listening(&mut self, ends: u64) {
+        self.forget(ends);
+        if self.deaf.len() < DEAF_MAX {
+            self.deaf.insert(ends);
+            self.is_deaf = true;
+        }
     }
 
     #[cold]
@@ -212,11 +261,10 @@ impl Listening {
             _ => {}
         }
         self.forget(ends);
-        if segment.flags.syn() && self.count < self.most {
+        if segment.flags.syn() && self.heard.len() < self.most {
             let mut begins = [None; 2];
             begins[from] = Some(begin);
             self.heard.insert(ends, Entry::Silent(begins));
-            self.count += 1;
         }
     }
 
@@ -232,12 +280,11 @@ impl Listening {
 
     fn forget(&mut self, ends: u64) {
         match self.heard.remove(&ends) {
-            Some(Entry::Heard(mut heard)) => {
-                self.count -= 1;
-                self.told.room += heard.clear();
+            Some(Entry::Heard(mut heard)) => self.told.room += heard.clear(),
+            Some(Entry::Silent(_)) => {}
+            None => {
+                self.deaf.remove(&ends);
             }
-            Some(Entry::Silent(_)) => self.count -= 1,
-            Some(Entry::Deaf) | None => {}
         }
     }
 
@@ -256,13 +303,7 @@ impl Listening {
             } else if heard.has_marks {
                 self.told.marks.push(Mark::lost(segment.seq));
             }
-            self.count -= 1;
-            self.told.room += heard.clear();
-            if self.heard.len() - self.count < DEAF_MAX {
-                self.heard.insert(ends, Entry::Deaf);
-            } else {
-                self.heard.remove(&ends);
-            }
+            self.stop_listening(ends);
         } else if heard.fins == [true; 2] {
             self.forget(ends);
         }
@@ -382,4 +423,64 @@ fn mark(head: &Head, (seq, place): (Seq, u64), by_peer: bool) -> Option<Mark> {
     });
     let Head { id, first, last, session, .. } = *head;
     Some(Mark { seq, end, role, id, first, last, by_peer, session, credit })
+}
+
+#[cfg(test)]
+mod tests {
+    use tcpwhy_wire::{Endpoint, Flags, Instant, TcpOptions};
+
+    use super::*;
+
+    const ENDS: u64 = 7;
+
+    fn segment(by_client: bool, flags: u8, seq: u32, payload_len: u32) -> Segment {
+        let (client, server) = (Endpoint::v4([10, 0, 0, 1], 4_000), Endpoint::v4([10, 0, 0, 2], 9_999));
+        let (src, dst) = if by_client { (client, server) } else { (server, client) };
+        Segment {
+            packet: 1,
+            at: Instant::MIN,
+            src,
+            dst,
+            seq: Seq(seq),
+            ack: Seq(1),
+            window: 1_000,
+            flags: Flags(flags),
+            payload_len,
+            options: TcpOptions::default(),
+            ip_id: None,
+            ttl: 64,
+            damaged: false,
+        }
+    }
+
+    /// What is kept of a connection whose protocol nobody knows yet, behind such a segment of its server and both ends' FINs.
+    fn kept(server: Option<Segment>) -> (usize, usize) {
+        let mut listening = Listening::new(1 << 20);
+        let mut hear = |segment: Segment| {
+            listening.on_segment(ENDS, &segment, &[0x41][..segment.payload_len.min(1) as usize]);
+        };
+        hear(segment(true, Flags::SYN, 99, 0));
+        hear(segment(false, Flags::SYN | Flags::ACK, 499, 0));
+        hear(segment(true, Flags::ACK, 100, 1));
+        server.into_iter().for_each(&mut hear);
+        hear(segment(true, Flags::ACK | Flags::FIN, 101, 0));
+        hear(segment(false, Flags::ACK | Flags::FIN, 501, 0));
+        (listening.heard.len(), listening.deaf.len())
+    }
+
+    #[test]
+    fn keeps_next_to_nothing_of_who_has_said_all() {
+        assert_eq!(kept(Some(segment(false, Flags::ACK, 500, 1))), (0, 1));
+        assert_eq!(kept(None), (1, 0), "a byte is missing that may still come");
+    }
+
+    #[test]
+    fn a_syn_is_listened_to_again() {
+        let mut listening = Listening::new(1 << 20);
+        listening.deaf.insert(ENDS);
+        listening.on_segment(ENDS, &segment(true, Flags::ACK, 100, 1), b"A");
+        assert!(listening.is_deaf() && listening.heard.is_empty());
+        listening.on_segment(ENDS, &segment(true, Flags::SYN, 5_000, 0), &[]);
+        assert!(!listening.is_deaf() && listening.heard.len() == 1 && listening.deaf.is_empty());
+    }
 }

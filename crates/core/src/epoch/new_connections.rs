@@ -6,11 +6,24 @@
 /// Room for this many connections is kept from epoch to epoch.
 const ROOM_MIN: usize = 1 << 10;
 
-/// The connections that an epoch has segments of, each by 64 bits that its endpoints are mixed to under a key which the
+const IS_SEEN: u64 = 1;
+const IS_DEAF: u64 = 2;
+
+/// What is known of a connection before its segment is taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Known {
+    /// It was the last one that there is room for.
+    pub is_last: bool,
+    /// Its protocol is none that is read, see [`NewConnections::learn_deaf`].
+    pub is_deaf: bool,
+}
+
+/// The connections that an epoch has segments of, each by 62 bits that its endpoints are mixed to under a key which the
 /// capture's author does not know: no two of so few share them.
 #[derive(Clone, Debug)]
 pub(crate) struct NewConnections {
-    /// Open addressing, linear probing, at most half full, so that it stays in the near caches; 0 where there is none.
+    /// Open addressing, linear probing, at most half full, so that it stays in the near caches; 0 where there is none. The lowest
+    /// bit is 1, the next one says that nobody listens to it.
     seen: Vec<u64>,
     count: usize,
     most: usize,
@@ -30,21 +43,36 @@ impl NewConnections {
         (self.count, self.most) = (0, most.unwrap_or(usize::MAX));
     }
 
-    /// Takes note of a segment by what its endpoints are mixed to. Returns whether its connection was the last one that
-    /// there is room for.
+    /// Takes note of a segment by what its endpoints are mixed to.
     #[inline]
-    pub(crate) fn on_segment(&mut self, ends: u64) -> bool {
-        let Some(mask) = self.seen.len().checked_sub(1) else { return false };
-        let key = ends | 1;
-        let mut i = (key >> 32) as usize;
-        while self.seen[i & mask] != key {
+    pub(crate) fn on_segment(&mut self, ends: u64) -> Known {
+        let Some(mask) = self.seen.len().checked_sub(1) else { return Known::default() };
+        let key = key(ends);
+        let mut i = (ends >> 32) as usize;
+        while self.seen[i & mask] & !IS_DEAF != key {
             if self.seen[i & mask] == 0 {
                 self.seen[i & mask] = key;
-                return self.on_new();
+                return Known { is_last: self.on_new(), is_deaf: false };
             }
             i += 1;
         }
-        false
+        Known { is_last: false, is_deaf: self.seen[i & mask] & IS_DEAF != 0 }
+    }
+
+    /// Whether anybody listens to a connection that this epoch has had a segment of, until it is asked again: where nobody does, what is
+    /// heard need not be looked up.
+    #[cold]
+    pub(crate) fn learn_deaf(&mut self, ends: u64, is_deaf: bool) {
+        let Some(mask) = self.seen.len().checked_sub(1) else { return };
+        let key = key(ends);
+        let mut i = (ends >> 32) as usize;
+        while self.seen[i & mask] != 0 {
+            if self.seen[i & mask] & !IS_DEAF == key {
+                self.seen[i & mask] = key | if is_deaf { IS_DEAF } else { 0 };
+                return;
+            }
+            i += 1;
+        }
     }
 
     #[cold]
@@ -64,6 +92,10 @@ impl NewConnections {
         }
         self.count == self.most
     }
+}
+
+fn key(ends: u64) -> u64 {
+    ends & !IS_DEAF | IS_SEEN
 }
 
 #[cfg(test)]
@@ -87,14 +119,32 @@ mod tests {
                 let (mut connections, mut last) = (0, false);
                 while !last {
                     connections += 1;
-                    last = new_connections.on_segment(ends(&keys, connections, connections % 3 == 0));
-                    assert!(!new_connections.on_segment(ends(&keys, connections.div_ceil(2), true)));
-                    assert!(!new_connections.on_segment(ends(&keys, connections, false)));
+                    last = new_connections.on_segment(ends(&keys, connections, connections % 3 == 0)).is_last;
+                    assert!(!new_connections.on_segment(ends(&keys, connections.div_ceil(2), true)).is_last);
+                    assert!(!new_connections.on_segment(ends(&keys, connections, false)).is_last);
                 }
                 assert_eq!(Some(usize::from(connections)), most);
             }
             new_connections.begin(None);
-            assert!((0..10_000).all(|port| !new_connections.on_segment(ends(&keys, port, false))));
+            assert!((0..10_000).all(|port| !new_connections.on_segment(ends(&keys, port, false)).is_last));
         }
+    }
+    #[test]
+    fn knows_for_an_epoch_whom_nobody_listens_to() {
+        let (keys, mut new_connections) = (Keys::new(7), NewConnections::new());
+        new_connections.begin(Some(40_000));
+        for port in 0..30_000 {
+            new_connections.on_segment(ends(&keys, port, false));
+            new_connections.learn_deaf(ends(&keys, port, true), port % 3 > 0);
+        }
+        // Never seen, so that nothing is known of them either.
+        (30_000..31_000).for_each(|port| new_connections.learn_deaf(ends(&keys, port, false), true));
+        (0..30_000).step_by(2).for_each(|port| new_connections.learn_deaf(ends(&keys, port, false), false));
+        for port in 0..31_000 {
+            let is_deaf = port < 30_000 && port % 3 > 0 && port % 2 > 0;
+            assert_eq!(new_connections.on_segment(ends(&keys, port, port % 5 > 0)).is_deaf, is_deaf);
+        }
+        new_connections.begin(Some(40_000));
+        assert!((0..30_000).all(|port| !new_connections.on_segment(ends(&keys, port, false)).is_deaf));
     }
 }
