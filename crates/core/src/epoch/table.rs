@@ -62,6 +62,12 @@ impl Table {
         }
     }
 
+    /// Has the place fetched where a hash is looked for first.
+    #[inline]
+    pub(crate) fn fetch(&self, hash: u32) {
+        tcpwhy_ahead::fetch(&self.entries[(hash >> self.shift) as usize]);
+    }
+
     pub(crate) fn insert(&mut self, hash: u32, slot: Slot) {
         if (self.len + 1) * 2 > self.entries.len() {
             self.grow();

@@ -173,6 +173,10 @@ impl PackedSegments {
         }
         if let Some(chunk) = self.chunks.last_mut() {
             chunk.push(packed);
+            // Hundreds of groups take turns: what is written is far away, and whoever writes on waits for it once the store buffer is full.
+            if let Some(next) = chunk.spare_capacity_mut().first() {
+                tcpwhy_ahead::fetch(next);
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! In which order is an epoch's group worked on, and what is fetched for it beforehand?
 //!
 //! What is kept of a connection is far away when its first segment of the epoch comes. While one piece of the group is worked on,
-//! what the two behind it need is on its way from memory.
+//! what the two behind it need is on its way from memory, and the way to where that is, for the third.
 
 use super::{FINISHED, Shard};
 use crate::epoch::slab::Slot;
@@ -26,8 +26,16 @@ impl Shard {
     /// way from memory.
     pub(super) fn on_group(&mut self, group: &PackedSegments) {
         let (mut near, mut far) = (None, None);
-        for next in group.pieces(AHEAD).map(Some).chain([None, None]) {
+        let mut pieces = group.pieces(AHEAD).map(Some).chain([None, None]).peekable();
+        let mut far_away = group.pieces(AHEAD).skip(3);
+        while let Some(next) = pieces.next() {
+            if let Some(piece) = far_away.next() {
+                piece.packed().iter().for_each(tcpwhy_ahead::fetch);
+            }
             let next = next.map(|piece| self.fetch_connections(piece));
+            if let Some(Some(behind)) = pieces.peek() {
+                behind.packed().iter().for_each(|packed| self.table.fetch(packed.hash));
+            }
             if let Some(far) = &far {
                 self.fetch_exchanges(far);
             }
