@@ -176,20 +176,24 @@ impl<T: Copy + Default> ShortDeque<T> {
         }
     }
 
-    /// It is written where it stays, field by field, and is no copy of one that was put together a moment before: a processor lets
+    pub(crate) fn push_back(&mut self, item: T) {
+        self.push_back_with(|| item);
+    }
+
+    /// It is put together where it stays, field by field, and is no copy of one that was put together a moment before: a processor lets
     /// whoever copies wait for that (store forwarding).
     #[expect(clippy::inline_always, reason = "what is pushed is put together in its place")]
     #[inline(always)]
-    pub(crate) fn push_back(&mut self, item: T) {
+    pub(crate) fn push_back_with(&mut self, item: impl FnOnce() -> T) {
         if let Some(far) = &mut self.far {
-            return far.push_back(item);
+            return far.push_back(item());
         }
         let held = self.held;
         if held.count() == Held::FULL {
-            return self.grow(item);
+            return self.grow(item());
         }
         self.held = held.pushed();
-        self.near[held.place(usize::from(held.count()))] = item;
+        self.near[held.place(usize::from(held.count()))] = item();
     }
 
     /// One more than `near` holds.

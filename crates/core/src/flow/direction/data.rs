@@ -3,7 +3,7 @@
 //! New behind all others, the filling of a hole, a copy, a probe: [`Flow::classify`] is asked before the segment is taken into the
 //! state ([`Flow::on_data`]), and rules are asked in between.
 
-use tcpwhy_wire::{Duration, Segment, Seq};
+use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
 use super::{Flow, LastData, REMEMBERED_MAX, SegmentClass};
 use crate::flow::passing::Sent;
@@ -89,7 +89,7 @@ impl Flow {
                 if small {
                     self.snd_sml = Some(end);
                 }
-                self.remember(Sent { end, at: segment.at, retransmitted: start.before(nxt) });
+                self.remember(end, segment.at, start.before(nxt));
                 (end - start.latest(nxt)).max(0) as u32
             }
             SegmentClass::OutOfOrderOrRepair { .. } => self.holes.fill(start, end),
@@ -178,7 +178,7 @@ impl Flow {
         if new {
             self.snd_nxt = Some(end);
             if segment.payload_len == 0 {
-                self.remember(Sent { end, at: segment.at, retransmitted: false });
+                self.remember(end, segment.at, false);
             }
         } else {
             let place = self.sent.partition_point(|sent| sent.end.before(end));
@@ -194,10 +194,11 @@ impl Flow {
         self.sent.partition_point(|sent| sent.end.at_or_before(seq))
     }
 
-    pub(super) fn remember(&mut self, sent: Sent) {
+    #[inline]
+    pub(super) fn remember(&mut self, end: Seq, at: Instant, retransmitted: bool) {
         if self.sent.len() >= REMEMBERED_MAX {
             self.sent.pop_front();
         }
-        self.sent.push_back(sent);
+        self.sent.push_back_with(|| Sent { end, at, retransmitted });
     }
 }

@@ -136,7 +136,8 @@ impl Flow {
             }
             self.window_max = window;
         }
-        self.in_transit.push_back(AckSeen {
+        let whole = self.sent.is_empty();
+        self.in_transit.push_back_with(|| AckSeen {
             at,
             packet: segment.packet,
             ack,
@@ -146,7 +147,7 @@ impl Flow {
             repaired,
             signals_loss: false,
             unscaled: false,
-            whole: self.sent.is_empty(),
+            whole,
         });
         rtt.filter(|_| !repaired)
     }
@@ -181,7 +182,7 @@ impl Flow {
         let (at, len, end) = (segment.at, segment.payload_len, segment.seq + segment.payload_len);
         self.snd_nxt = Some(end);
         self.snd_sml = Some(end);
-        self.remember(Sent { end, at, retransmitted: false });
+        self.remember(end, at, false);
         self.bytes += u64::from(len);
         self.arrivals.on_lone(at);
         if let Some(rate) = self.acknowledgements.best() {
@@ -234,7 +235,7 @@ impl Flow {
             self.arrivals.interrupt(); // the sender had waited for the last acknowledgement
         }
         self.snd_nxt = Some(end);
-        self.remember(Sent { end, at, retransmitted: false });
+        self.remember(end, at, false);
         self.bytes += u64::from(len);
         self.large.on_full();
         let stamps = Some(segment.stamps);
