@@ -122,14 +122,14 @@ TGT = "rm -f /tmp/exam-tgt; head -c 8000000 /dev/zero > d; tgtd -f -C 7 --iscsi 
 case("iscsi-inquiry", "sleep 3; for i in 1 2 3; do " + TIMED.format("iscsi-inq iscsi://10.77.0.2:7000/iqn.x:d/1 > o") + "; done", TGT, any_amount(setups=3, **{"sender-think@": None}))
 case("iscsi-reads", "sleep 3; " + TIMED.format("iscsi-perf -m 4 -t 4 -b 16 iscsi://10.77.0.2:7000/iqn.x:d/1 > o"), TGT, any_amount(**{"slow-start|congestion-window|receive-window|bandwidth@": None}), path="--delay 10ms --rate 50mbit --queue 200k")
 GANESHA = "NFS_CORE_PARAM { NFS_Port = 7000; MNT_Port = 7001; Protocols = 3; Enable_NLM = false; Enable_RQUOTA = false; Bind_addr = 0.0.0.0; }\nEXPORT { Export_Id = 1; Path = HERE/e; Pseudo = /e; Access_Type = RW; Squash = no_root_squash; Protocols = 3; Transports = TCP; SecType = sys; FSAL { Name = VFS; } }\n"
-case("nfs-cat", "sleep 6; " + TIMED.format("nfs-cat 'nfs://10.77.0.2HERE/e/f?nfsport=7000&mountport=7001' > got"), "mkdir e; head -c 1500000 /dev/urandom > e/f; rpcbind -f & sleep 1; exec ganesha.nfsd -F -f g.conf -L log -p pid",
+case("nfs-cat", "sleep 6; " + TIMED.format("nfs-cat \"nfs://10.77.0.2$PWD/e/f?nfsport=7000&mountport=7001\" > got"), "mkdir e; head -c 1500000 /dev/urandom > e/f; mkdir -p /run/rpcbind; rpcbind -f -w & sleep 1; exec ganesha.nfsd -F -f g.conf -L log -p pid",
      any_amount(**{"slow-start|congestion-window|receive-window|bandwidth@": None}), files=both({"g.conf": GANESHA}), path="--delay 10ms --rate 50mbit --queue 200k")
 SVN = "svnadmin create r; printf '[general]\\nanon-access = write\\n' > r/conf/svnserve.conf; mkdir w; for i in $(seq 50); do head -c 3000 /dev/urandom > w/$i; done; svn import -q -m x w file://$PWD/r; exec svnserve -d --foreground --listen-port 7000 -r $PWD"
 case("svn-checkout", "sleep 3; " + TIMED.format("svn checkout -q svn://10.77.0.2:7000/r got"), SVN, any_amount(**{"slow-start|congestion-window|receive-window@": None, "sender-think@": None}))
 HG = "export HGRCPATH=; hg init r; cd r; for i in $(seq 40); do head -c 4000 /dev/urandom > $i; hg add -q $i; done; hg commit -q -u a -m x; exec hg serve -p 7000 -a 0.0.0.0"
 case("hg-clone", "sleep 5; " + TIMED.format("hg clone -q http://10.77.0.2:7000 got"), HG, any_amount(**{"slow-start|congestion-window|receive-window@": None, "sender-think@": None}), tap="tcp and host 10.77.0.1")
 FTPD = 'ServerType standalone\nPort 7000\nPassivePorts 7001 7020\nUser root\nGroup root\nDefaultRoot HERE\nPidFile HERE/p\nScoreboardFile HERE/s\nAuthUserFile HERE/u\nRequireValidShell off\nUseReverseDNS off\nIdentLookups off\nRootLogin on\n<Anonymous HERE/pub>\n User nobody\n Group nogroup\n UserAlias anonymous nobody\n RequireValidShell off\n</Anonymous>\n'
-case("proftpd-many", "sleep 2; " + TIMED.format("lftp -e 'set net:max-retries 1; mirror . got; bye' ftp://10.77.0.2:7000"), "chmod 755 .. .; mkdir pub; for i in $(seq 12); do head -c 9000 /dev/urandom > pub/$i; done; exec proftpd -n -q -c $PWD/ftpd.conf",
+case("proftpd-many", "sleep 2; " + TIMED.format("lftp -e 'set net:max-retries 1; mirror . got; bye' ftp://10.77.0.2:7000"), "chmod 755 .. .; touch u; chmod 600 u; mkdir pub; for i in $(seq 12); do head -c 9000 /dev/urandom > pub/$i; done; exec proftpd -n -q -c $PWD/ftpd.conf",
      any_amount(setups=13, **{"sender-think@": None}), files=both({"ftpd.conf": FTPD}))
 
 # Queues and coordination.
@@ -165,7 +165,7 @@ for n in range(5): start = now(); subprocess.run(["gearman", "-h", "10.77.0.2", 
 # Proxies. The server behind them takes 80 ms (programs.BACKEND).
 
 PROXIED = repeated("http://127.0.0.1:7001/a", 5)
-SQUID = "http_port 7000\nhttp_access allow all\ncache deny all\npid_filename HERE/p\naccess_log none\ncache_log HERE/c\ncoredump_dir HERE\ncache_effective_user root\nshutdown_lifetime 1 seconds\nnetdb_filename none\npinger_enable off\n"
+SQUID = "http_port 7000\nhttp_access allow all\ncache deny all\npid_filename none\naccess_log none\ncache_log /dev/null\nshutdown_lifetime 1 seconds\npinger_enable off\n"
 case("squid-forwards", "sleep 5; " + repeated("http://127.0.0.1:7001/a", 5).replace("curl ", "curl --noproxy '' -x http://10.77.0.2:7000 ", 1), "python3 backend.py & exec squid -N -f squid.conf",
      thinks(5, ms=80, extra=60), files=both({"squid.conf": SQUID, "backend.py": BACKEND}), tap="tcp and host 10.77.0.1")
 case("varnish-passes", "sleep 4; " + repeated(URL + "/a", 5), "python3 backend.py & exec varnishd -F -a :7000 -f $PWD/v.vcl -n $PWD/n -s malloc,20m",

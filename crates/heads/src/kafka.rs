@@ -70,6 +70,9 @@ impl Talk for Kafka {
         let len = u64::from(size) + 4;
         if !side.is_client() {
             let Some(id) = u32_at(bytes, 4) else { return Step::Need };
+            if self.latest.is_some() && !self.is_open(id) {
+                return Step::Wrong;
+            }
             out.put(Head { id: Some(u64::from(id)), ..Head::whole(Role::Answers, "response", len) });
             return Step::Skip(len);
         }
@@ -95,7 +98,11 @@ impl Talk for Kafka {
     }
 
     fn begins(&self, side: Side, first: First<'_>, is_turn: bool) -> bool {
-        if side.is_client() { is_request(first) } else { is_turn && is_sized(first) && self.is_open(first) }
+        if side.is_client() {
+            is_request(first)
+        } else {
+            is_turn && is_sized(first) && u32_at(first.bytes, 4).is_some_and(|id| self.is_open(id))
+        }
     }
 
     fn lose(&mut self, _: Side) {}
@@ -103,9 +110,8 @@ impl Talk for Kafka {
 
 impl Kafka {
     /// Whether its number is one of the latest.
-    fn is_open(self, response: First<'_>) -> bool {
-        let age = self.latest.zip(u32_at(response.bytes, 4)).map(|(latest, id)| latest.wrapping_sub(id));
-        age.is_some_and(|age| age < OPEN_MAX)
+    fn is_open(self, id: u32) -> bool {
+        self.latest.is_some_and(|latest| latest.wrapping_sub(id) < OPEN_MAX)
     }
 }
 
@@ -142,7 +148,8 @@ fn is_request(first: First<'_>) -> bool {
     let name = first.bytes.get(HEAD_LEN..).unwrap_or_default();
     let named = match name_len {
         u16::MAX => true,
-        len => len <= 255 && is_text(&name[..name.len().min(usize::from(len))]),
+        // Every library gives its clients a name, and what has none is a session of ZooKeeper, among others.
+        len => (1..=255).contains(&len) && is_text(&name[..name.len().min(usize::from(len))]),
     };
     let whole = u32_at(first.bytes, 0).is_some_and(|size| u64::from(size) + 4 == u64::from(first.len));
     key <= API_KEY_MAX && version <= API_VERSION_MAX && named && whole

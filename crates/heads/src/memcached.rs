@@ -156,7 +156,11 @@ fn is_binary(first: First<'_>, magic: u8) -> bool {
     let (Some(key), Some(body)) = (u16_at(first.bytes, 2), u32_at(first.bytes, 8)) else { return false };
     let (extras, data_type) = (u32::from(first.bytes[4]), first.bytes[5]);
     let status = u16_at(first.bytes, 6).unwrap_or(u16::MAX);
-    first.bytes[0] == magic
+    // What asks for a value, sets one or deletes one names it.
+    let named =
+        magic == BINARY_RESPONSE || key > 0 || !matches!(first.bytes[1], 0x00..=0x06 | 0x09 | 0x0c..=0x0f);
+    named
+        && first.bytes[0] == magic
         && first.bytes[1] <= 0x2c
         && data_type == 0
         && (key <= 250 && extras <= 24 && u32::from(key) + extras <= body && body <= 1 << 21)

@@ -2,10 +2,9 @@
 
 use crate::head::Head;
 use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, Turn};
-use crate::{
-    amqp, bolt, dns, dubbo, http1, http2, iec104, imap, kafka, ldap, memcached, modbus, mongodb, mqtt,
-};
-use crate::{mysql, nats, pop3, postgresql, redis, s7, smb2, smtp, ssh, thrift, tls, websocket};
+use crate::{amqp, bolt, cql, dns, dubbo, http1, http2, iec104, imap, iscsi, kafka, ldap, memcached};
+use crate::{modbus, mongodb, mqtt, mysql, nats, onc_rpc, pop3, postgresql, redis, s7, smb2, smtp, ssh};
+use crate::{thrift, tls, websocket, zookeeper};
 
 /// The protocols, a line each: what it is called, where it is read, how it is shown.
 macro_rules! protocols {
@@ -81,6 +80,7 @@ protocols! {
     MySql = mysql::MySql, "MySQL";
     Memcached = memcached::Memcached, "Memcached";
     MongoDb = mongodb::MongoDb, "MongoDB";
+    ZooKeeper = zookeeper::ZooKeeper, "ZooKeeper";
     Kafka = kafka::Kafka, "Kafka";
     Amqp = amqp::Amqp, "AMQP";
     Mqtt = mqtt::Mqtt, "MQTT";
@@ -99,6 +99,9 @@ protocols! {
     Thrift = thrift::Thrift, "Thrift";
     S7Comm = s7::S7Comm, "S7";
     Iec104 = iec104::Iec104, "IEC 104";
+    Iscsi = iscsi::Iscsi, "iSCSI";
+    OncRpc = onc_rpc::OncRpc, "ONC RPC";
+    Cql = cql::Cql, "CQL";
 }
 
 /// Some of the protocols, a bit for each.

@@ -15,10 +15,17 @@ pub(crate) const LOGS: &[(&str, Protocol, &str)] = &[
     ("bolt", Protocol::Bolt, BOLT),
     ("s7", Protocol::S7Comm, S7),
     ("iec104", Protocol::Iec104, IEC104),
+    ("zookeeper", Protocol::ZooKeeper, ZOOKEEPER),
+    ("iscsi", Protocol::Iscsi, ISCSI),
+    ("nfs", Protocol::OncRpc, NFS),
+    ("cql", Protocol::Cql, CQL),
 ];
 
 const LDAP: &str = include_str!("../recorded/ldap.txt");
 const THRIFT: &str = include_str!("../recorded/thrift.txt");
+const ZOOKEEPER: &str = include_str!("../recorded/zookeeper.txt");
+const ISCSI: &str = include_str!("../recorded/iscsi.txt");
+const NFS: &str = include_str!("../recorded/nfs.txt");
 
 #[test]
 fn ldap() {
@@ -294,6 +301,92 @@ fn iec104() {
         > 22 S neither len 6 first last
         > 28 U act asks len 6 first last
         < 70 U con answers len 6 first last
+        ",
+    );
+}
+
+#[test]
+fn zookeeper() {
+    tells(
+        ZOOKEEPER,
+        "
+        > 0 connect asks #0 len 49 first last
+        = ZooKeeper
+        < 0 connected answers #0 len 41 first last
+        > 49 create asks #1 len 154 first last
+        < 41 reply answers #1 len 27 first last
+        > 203 ping neither #4294967294 len 12 first last
+        < 68 ping neither #4294967294 len 20 first last
+        > 215 closeSession asks #14 len 12 first last
+        < 88 reply answers #14 len 20 first last
+        ",
+    );
+}
+
+#[test]
+fn iscsi() {
+    tells(
+        ISCSI,
+        "
+        > 0 Login asks #2115712166 len 468 first last
+        = iSCSI
+        < 0 Login Response answers #2115712166 len 348 first last
+        > 468 SCSI Command asks #2115712167 len 48 first last
+        < 348 SCSI Response answers #2115712167 len 68 first last
+        > 516 SCSI Command asks #2115712168 len 48 first last
+        < 416 SCSI Response answers #2115712168 len 48 first last
+        > 564 SCSI Command asks #2115712169 len 48 first last
+        < 464 Data-In answers #2115712169 len 112 first last
+        > 612 SCSI Command asks #2115712170 len 48 first last
+        < 576 Data-In answers #2115712170 len 116 first last
+        > 660 Logout asks #2115712171 len 48 first last
+        < 692 Logout Response answers #2115712171 len 48 first last
+        ",
+    );
+}
+
+#[test]
+fn nfs() {
+    tells(
+        NFS,
+        "
+        > 0 NULL asks #28479779 len 72 first last
+        = ONC RPC
+        < 0 reply answers #28479779 len 28 first last
+        > 72 FSINFO asks #28479780 len 100 first last
+        < 28 reply answers #28479780 len 168 first last
+        > 172 GETATTR asks #28479781 len 100 first last
+        < 196 reply answers #28479781 len 116 first last
+        ",
+    );
+}
+
+/// A driver asks what there is, begins its session, and has two queries under way, of which the later is answered first; an event comes by itself.
+const CQL: &str = r"
+    > \x04\x00\x00\x00\x05\x00\x00\x00\x00
+    < \x84\x00\x00\x00\x06\x00\x00\x00\x02\x00\x00
+    > \x04\x00\x00\x01\x01\x00\x00\x00\x16\x00\x01\x00\x0bCQL_VERSION\x00\x053.0.0
+    < \x84\x00\x00\x01\x02\x00\x00\x00\x00
+    > \x04\x00\x00\x02\x07\x00\x00\x00\x0f\x00\x00\x00\x08SELECT\x201\x00\x01\x00\x04\x00\x00\x03\x07\x00\x00\x00\x0f\x00\x00\x00\x08SELECT\x202\x00\x01\x00
+    < \x84\x00\x00\x03\x08\x00\x00\x00\x04\x00\x00\x00\x01
+    < \x84\x00\xff\xff\x0c\x00\x00\x00\x04\x00\x02UP\x84\x00\x00\x02\x00\x00\x00\x00\x06\x00\x00\x00\x00\x00\x00
+";
+
+#[test]
+fn cql() {
+    tells(
+        CQL,
+        "
+        > 0 OPTIONS asks #0 len 9 first last
+        = CQL
+        < 0 SUPPORTED answers #0 len 11 first last
+        > 9 STARTUP asks #1 len 31 first last
+        < 11 READY answers #1 len 9 first last
+        > 40 QUERY asks #2 len 24 first last
+        > 64 QUERY asks #3 len 24 first last
+        < 20 RESULT answers #3 len 13 first last
+        < 33 EVENT pushes #65535 len 13 first last
+        < 46 ERROR answers #2 len 15 first last
         ",
     );
 }
