@@ -36,7 +36,7 @@ wait "$load" || true
 if [ "$form" = json ]; then
     "$tcpwhy" read --json "$place/live.pcapng" >"$place/read"
 else
-    "$tcpwhy" read - --filter '(port 8080)' <"$place/live.pcapng" >"$place/read"
+    "$tcpwhy" read "$place/live.pcapng" --filter 'port 8080' >"$place/read"
 fi
 echo "$seconds s of live, load: $(cat "$place/load"); $(uname -sr), $(nproc) processors; file $(wc -c <"$place/live.pcapng") B"
 cat "$place/err"
