@@ -38,8 +38,12 @@ const GREETS_MAX: Duration = Duration::from_millis(200);
 const DELAYED_ACK_MIN: Duration = Duration::from_millis(40);
 /// A timer of acknowledgements runs for longer than its least by this at most (4 ms to a tick). Source: HZ, arch/x86/Kconfig, Linux 6.12.
 const DELAYED_ACK_PLAY: Duration = Duration::from_millis(4);
-/// What comes together had waited together. Source: none written down.
+/// What comes together had waited together ...
 const TOGETHER: Duration = Duration::from_millis(1);
+/// ... or with no more than one part in so many of the wait between, behind which there is no timer of acknowledgements ...
+const TOGETHER_SHARE: i64 = 4;
+/// ... or may be one. Source: none written down.
+const TOGETHER_SHARE_TIMED: i64 = 64;
 /// A path whose packets were late by this much varies.
 pub(crate) const VARIED_MIN: Duration = Duration::from_millis(1);
 
@@ -183,15 +187,8 @@ fn own_time(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration, beh
         && pair.flows.iter().any(|flow| flow.queued_peak >= left.max(VARIED_MIN));
     let surest = surest(open, left);
     let most = if answers_late(pair, open, segment) { Confidence::Possible } else { surest };
-    // Whose acknowledgement never came before its answer was hardly ever so late. One that comes by itself and with the answer had not
-    // waited for that: the question had just arrived, or both stood on the way back.
-    let asked = &pair.flows[open.initiator];
-    let together = || {
-        rtt_to_server > TOGETHER.max(pair.tap_rtt[open.initiator])
-            && left >= DELAYED_ACK_MIN + DELAYED_ACK_PLAY
-            && asked.was_acked_together(segment, TOGETHER)
-    };
-    let late = pair.bound[server] && left >= DELAYED_ACK_MIN || together();
+    // Whose acknowledgement never came before its answer was hardly ever so late.
+    let late = pair.bound[server] && left >= DELAYED_ACK_MIN || had_just_arrived(pair, open, segment, left);
     let confidence = match (missed || varied || late, near && !or_cork) {
         (true, _) => Confidence::Possible,
         // Without the handshake nothing tells whether whoever acknowledges is as far away as whoever answers (`proxy`).
@@ -210,6 +207,24 @@ fn own_time(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration, beh
         think = think.detail(Detail { form: Some(Form::OrNews), ..Detail::default() });
     }
     think
+}
+
+/// Whether the question's acknowledgement came by itself and, `left` of the wait being over, shortly before the answer: it had not waited for
+/// that. The question had just arrived, or both stood on the way back.
+fn had_just_arrived(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration) -> bool {
+    let [to_server, to_client] = [pair.tap_rtt[1 - open.initiator], pair.tap_rtt[open.initiator]];
+    if to_server <= TOGETHER.max(to_client) || left < TOGETHER.times(2) {
+        return false;
+    }
+    let timer = DELAYED_ACK_MIN - DELAYED_ACK_PLAY..DELAYED_ACK_MIN + DELAYED_ACK_PLAY;
+    let together = if left >= timer.end {
+        TOGETHER.max(left.divided_by(TOGETHER_SHARE_TIMED))
+    } else if left < timer.start && open.request_bytes <= u64::from(pair.sizes[open.initiator]) {
+        left.divided_by(TOGETHER_SHARE)
+    } else {
+        return false;
+    };
+    pair.flows[open.initiator].was_acked_together(segment, together)
 }
 
 /// How sure it can be that somebody waited all that time for an answer: it may have been news, or the initiator's message an
