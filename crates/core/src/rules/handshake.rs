@@ -22,6 +22,8 @@ pub(crate) const LOST_AFTER: Duration = Duration::from_millis(900);
 
 /// The first timers of SYNs: 1 s (RFC 6298), 3 s before (RFC 1122, 4.2.3.1).
 const SYN_TIMERS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(3)];
+/// So soon behind a SYN beside the capture its answer leaves. Source: none written down.
+const ANSWERED_WITHIN: Duration = Duration::from_millis(10);
 /// How much earlier or later they seem to fire. Source: none written down; the wheel's eighth of a second (kernel/time/timer.c).
 const SYN_TIMER_PLAY: Duration = Duration::from_millis(120);
 
@@ -70,6 +72,12 @@ pub(crate) fn bill(
         let repeated = setup.first_syn_ack.map_or(Duration::ZERO, |at| syn_ack_at - at);
         let lost = shown.max(repeated).max(excess);
         let sure = if repeats { surest(lost) } else { Confidence::Likely };
+        // Where nothing shows how long the way is, the SYN-ACK may have answered the first SYN, and the timer of that been too short.
+        let between = setup.last_syn.0 - setup.first_syn.0;
+        let may_answer_first = setup.syn_count > 1
+            && !shown.max(repeated).max(server).is_positive()
+            && syn_ack_at - setup.last_syn.0 > client + ANSWERED_WITHIN;
+        let (lost, sure) = if may_answer_first { (between, Confidence::Possible) } else { (lost, sure) };
         let form = if setup.syn_count > 1 && shown.is_positive() { Form::Syn } else { Form::SynAck };
         let detail = Detail {
             retransmits: Some(

@@ -169,3 +169,15 @@ fn what_is_reported_missing_was_lost_however_soon_its_copy_is_acknowledged() {
         assert_eq!(seen.spent(Cause::Queueing, Side::Path) >= ms(200), !lost, "{seen}");
     }
 }
+
+/// A phone's network stands for two seconds (frames 132 to 274 behind it): the SYN goes out again meanwhile, and both are answered. The first
+/// answer may be the first SYN's.
+#[test]
+fn a_second_syn_may_not_have_been_needed() {
+    let text = "@0 C syn #one\n @1005 C syn\n one+0 S syn\n +0 C ack";
+    let seen = log(text).rtt(ms(1906)).without_timestamps().seen_at(End::Client);
+    let timers = seen.lines(Cause::SynRetransmit, Side::Path);
+    assert!(timers.iter().all(|line| line.confidence == Possible && line.ns <= ms(1006)), "{seen}");
+    let whose = [Side::Path, Side::Client].map(|side| seen.spent(Cause::Handshake, side));
+    assert!(whose.into_iter().sum::<Duration>() >= ms(900), "{seen}");
+}
