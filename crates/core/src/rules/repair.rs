@@ -51,7 +51,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         SegmentClass::New if came_elsewhere(wait) => Confidence::Likely,
         // A lost tail leaves no gap in the sequence space. Near its sender it would have been seen.
         SegmentClass::New if !wait.near_sender() && wait.flow.missed_since_data > 0 && timed(wait) => {
-            Confidence::Likely
+            surest_of_numbers(wait)
         }
         SegmentClass::New if wait.model.copies_due > 0 && continues(wait) && may_repair(wait) => {
             Confidence::Likely
@@ -124,6 +124,17 @@ fn surest_of_gap(flow: &Flow, segment: &Segment, mss: u32, is_soon: bool) -> Con
     } else {
         Confidence::Likely
     }
+}
+
+/// How sure it is that the packets that are missing by their numbers were copies of a lost tail. Of one small segment no more are missing than
+/// timers ran: others went elsewhere, and the host counts all that it sends in one row.
+fn surest_of_numbers(wait: &Wait<'_>) -> Confidence {
+    let timer = wait.flow.rto.rto().max(RTO_MIN + wait.rtt());
+    let enough = |&copies: &u16| timer_slack(timers_of(timer, copies)) >= wait.gap;
+    let copies = (1..COPIES_MAX).find(enough).unwrap_or(COPIES_MAX);
+    let small = wait.last.queue == SendQueue::Emptied && wait.segment.payload_len < wait.mss / 2;
+    let too_many = wait.flow.missed_since_data > copies;
+    if small && wait.last.len < wait.mss / 2 && too_many { Confidence::Possible } else { Confidence::Likely }
 }
 
 /// Beside the receiver: how sure it can be that the path lost what passed as the next one due, and what nothing answered. Its receiver had held

@@ -2,6 +2,7 @@
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Path, Server};
+use tcpwhy_core::report::Confidence::{Likely, Possible};
 use tcpwhy_wire::Segment;
 
 use crate::packet_log::{CLIENT, End, each, log, ms, settled};
@@ -109,5 +110,31 @@ fn numbers_of_a_host_that_counts_all_its_packets_tell_of_no_loss() {
         let seen = Seen::of(segments, "the server");
         let timeouts = seen.report.bill.iter().any(|line| line.cause == Cause::Rto);
         assert_eq!(timeouts, lost, "{ttl}: {seen}");
+    }
+}
+
+/// An audio processor reports by its own timer, and counts all that it sends in one row (frames 4 to 9 of a subscription to it): of one small report
+/// that was lost twice not five packets are missing.
+#[test]
+fn more_packets_than_timers_ran_are_no_copies_of_a_small_one() {
+    let text = "handshake
+         +3 C 17
+         +14 S ack
+         +31 S 18 #a
+         a+200 C ack
+         a+1905 S 17
+         +51 S 17
+         +0 C ack";
+    for (others, sure) in [(5_u16, Possible), (2, Likely)] {
+        let mut segments = log(text).rtt(ms(3)).without_timestamps().capture(End::Client);
+        let answer = segments.iter_mut().find(|segment| segment.src != CLIENT).expect("a SYN-ACK");
+        answer.ip_id = Some(699); // it counts that as well
+        let late = segments.iter().rposition(|segment| segment.payload_len == 18).expect("a report") + 1;
+        for segment in segments[late..].iter_mut().filter(|segment| segment.src != CLIENT) {
+            segment.ip_id = segment.ip_id.map(|id| id.wrapping_add(others));
+        }
+        let seen = Seen::of(segments, "the client");
+        let lost = seen.lines(Cause::Rto, Path).into_iter().map(|line| line.confidence).max();
+        assert_eq!(lost, Some(sure), "{others}: {seen}");
     }
 }
