@@ -314,8 +314,9 @@ impl Connection {
             self.models[from].rounds.on_flight(segment.seq, flight, snd_una, room, mss);
         }
         let path_rtt = self.tap_rtt(CLIENT) + self.tap_rtt(SERVER);
+        let announced = self.flows[from].mss_announced;
         let new_bytes = self.flows[from].on_data(segment, class, mss, path_rtt);
-        if self.flows[from].mss_announced.is_none() {
+        if self.flows[from].mss_announced != announced || announced.is_none() {
             self.learn_sizes();
         }
         new_bytes

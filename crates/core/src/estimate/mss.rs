@@ -30,6 +30,12 @@ impl FullSize {
         self.unit = if common < LEAST { payload_len.max(self.unit.min(MOST)) } else { common };
     }
 
+    /// Beside a MSS that is known: whether a shorter segment is as long as the one before, `len`, and so was that.
+    pub(crate) fn repeats(&mut self, len: Option<u32>) -> bool {
+        let len = len.filter(|&len| len >= LEAST).unwrap_or(0);
+        std::mem::replace(&mut self.unit, len) == len && len > 0
+    }
+
     /// The MSS in bytes: as shown, or Ethernet's. `options` is the length of the options in every segment.
     pub(crate) fn mss(self, options: u32) -> u32 {
         let ethernet = ETHERNET - options;

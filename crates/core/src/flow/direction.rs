@@ -179,13 +179,18 @@ impl Flow {
 
     /// The largest payload of one packet, given what the peer announced.
     pub(crate) fn mss(&self, peer_announced: Option<u16>) -> u32 {
-        // Where the snap length ends before them, nearly all hosts have them all the same.
-        let stamps = if self.timestamps || self.options_cut { TIMESTAMP_OPTION_LEN } else { 0 };
-        let options = stamps + u32::from(self.other_options);
+        let options = self.options_len();
         match (self.mss_announced, peer_announced) {
             (Some(own), Some(peer)) => u32::from(own.min(peer)).saturating_sub(options).max(1),
             _ => self.full_size.mss(options),
         }
+    }
+
+    /// What the options of each segment take.
+    pub(crate) fn options_len(&self) -> u32 {
+        // Where the snap length ends before them, nearly all hosts have them all the same.
+        let stamps = if self.timestamps || self.options_cut { TIMESTAMP_OPTION_LEN } else { 0 };
+        stamps + u32::from(self.other_options)
     }
 
     /// Whether a segment of `len` bytes is as large as they get. Without the handshake, a whole number of what seems to

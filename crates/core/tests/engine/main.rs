@@ -32,6 +32,7 @@ mod missing;
 mod news;
 mod pacing;
 mod packet_log;
+mod path_size;
 mod plain;
 mod properties;
 mod pushes;

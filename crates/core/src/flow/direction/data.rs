@@ -7,6 +7,8 @@ use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
 use super::{Flow, LastData, REMEMBERED_MAX, SegmentClass};
 use crate::flow::passing::Sent;
+use crate::flow::segment_class::SendQueue;
+use crate::words::limits::BURST_GAP;
 
 impl Flow {
     /// What a data segment is in the sequence space of its direction.
@@ -42,6 +44,20 @@ impl Flow {
         SegmentClass::Retransmission { original_at: original.map_or(segment.at, |sent| sent.at) }
     }
 
+    /// Segments in a row that are equally long, with more behind each, are as long as the path lets them be (RFC 1191; tcp_sync_mss,
+    /// net/ipv4/tcp_output.c, Linux 6.12), whatever was announced: three of them, none of which waited for a window.
+    #[cold]
+    fn learn_path_size(&mut self, segment: &Segment, path_rtt: Duration) {
+        let is_like = |last: &LastData| {
+            let soon = (segment.at - last.at).times(4) <= path_rtt.max(BURST_GAP.times(4));
+            last.len == segment.payload_len && last.queue == SendQueue::More && soon
+        };
+        let again = self.snd_nxt == Some(segment.seq) && self.last_data.as_ref().is_some_and(is_like);
+        if self.full_size.repeats(again.then_some(segment.payload_len)) {
+            self.mss_announced = u16::try_from(segment.payload_len + self.options_len()).ok();
+        }
+    }
+
     /// The byte behind all that an application can have been given.
     pub(crate) fn delivered(&self) -> Option<Seq> {
         self.holes.first().or(self.snd_nxt)
@@ -56,8 +72,12 @@ impl Flow {
         path_rtt: Duration,
     ) -> u32 {
         self.first.get_or_insert(segment.seq);
-        if self.mss_announced.is_none() && !segment.flags.psh() && !segment.flags.fin() {
-            self.full_size.on_unpushed(segment.payload_len);
+        if !segment.flags.psh() && !segment.flags.fin() {
+            match self.mss_announced {
+                None => self.full_size.on_unpushed(segment.payload_len),
+                Some(_) if segment.payload_len < mss => self.learn_path_size(segment, path_rtt),
+                Some(_) => {}
+            }
         }
         let small = match segment.payload_len {
             len if len <= mss => len > 0 && len < mss, // not divided

@@ -1,0 +1,36 @@
+//! Paths that take smaller packets than both ends announced: full segments are as long as the path lets them be.
+
+use tcpwhy_core::cause::Cause;
+use tcpwhy_core::cause::Side::{Client, Path, Server};
+
+use crate::packet_log::{End, log, ms};
+
+/// 1,348 bytes to a segment where 1,448 were agreed upon (frames 48 to 109 of a browser's connection): each flight waits for the acknowledgements
+/// of the one before, and neither Nagle's algorithm nor a pause holds a segment with more behind it.
+#[test]
+fn segments_that_the_path_keeps_short_are_full() {
+    let rtt = ms(150);
+    let text = "handshake
+         +5 C 471
+         +0 S 1348x3 more
+         +0 C ack
+         +0 S 1348x6 more
+         +0 C ack
+         +0 S 1348x12
+         +0 C ack";
+    log(text).rtt(rtt).both_ends(|seen| {
+        seen.exchange(1).is(&[(Cause::RoundTrip, Path, rtt), (Cause::SlowStart, Server, rtt.times(2))]);
+    });
+}
+
+/// A window of 1,024 bytes makes segments as short, each a round trip behind the one before: that is not what the path takes.
+#[test]
+fn segments_that_a_window_keeps_short_are_not_full() {
+    let rtt = ms(40);
+    let text = "handshake\n +5 C 100\n +0 S 1024 more\n".to_owned()
+        + &"+0 C ack\n +0 S 1024 more\n".repeat(4)
+        + "+0 C ack win=65536\n +0 S 1448x2\n +0 C ack";
+    log(text).rtt(rtt).window(End::Client, 1_024).both_ends(|seen| {
+        assert!(seen.spent(Cause::ReceiveWindow, Client) >= rtt.times(4), "{seen}");
+    });
+}
