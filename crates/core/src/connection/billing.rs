@@ -3,6 +3,7 @@
 use tcpwhy_wire::{Duration, Instant, Segment};
 
 use super::Connection;
+use super::talk::Talk;
 use super::turn::Follows;
 use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
@@ -243,6 +244,7 @@ impl Connection {
             fine: self.fine,
             shown: self.shown,
             bound: [CLIENT, SERVER].map(|end| self.is_bound(end)),
+            dialogue: self.talk.as_deref().is_some_and(Talk::is_dialogue),
             beyond: self.beyond(),
         }
     }

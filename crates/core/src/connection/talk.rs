@@ -98,6 +98,8 @@ pub(crate) struct Pending {
     pub expects: Expects,
     pub seq: Seq,
     pub end: Option<Seq>,
+    /// Nothing of it comes behind that.
+    pub is_over: bool,
     /// The byte behind what the other end had sent when it was asked.
     pub heard: Option<Seq>,
     pub is_answering: bool,
@@ -145,6 +147,23 @@ impl Talk {
         })
     }
 
+    /// Whether the last question has a stream of its own that its asker keeps open (RFC 9113, 5.1; streaming calls of gRPC).
+    pub(super) fn is_dialogue(&self) -> bool {
+        self.pending.is_some_and(|ask| ask.id.is_some() && !ask.is_over)
+    }
+
+    /// Whether `from` is in the middle of an answer whose head does not say how long it is: the last of its chunks (RFC 9112, 7.1) has not
+    /// come, or the connection ends with it.
+    pub(super) fn is_answer_open(&self, from: usize) -> bool {
+        self.pending.is_some_and(|ask| {
+            ask.asker != from
+                && ask.is_answering
+                && ask.answer_end.is_none()
+                && !ask.is_cut
+                && ask.id.is_none()
+        })
+    }
+
     /// Whether these marks of one end say more than that one question has one answer: it asks beside a question that has no answer
     /// yet, or somebody says what answers nothing. The other end has sent bytes up to `sent`.
     pub(super) fn ends_turns(
@@ -172,7 +191,9 @@ impl Talk {
         for mark in marks {
             self.note_session(mark, from);
             match (mark.role, &mut self.pending) {
-                (Role::Asks, Some(ask)) if ask.asker == from && ask.id == mark.id => ask.end = mark.end,
+                (Role::Asks, Some(ask)) if ask.asker == from && ask.id == mark.id => {
+                    (ask.end, ask.is_over) = (mark.end, mark.last);
+                }
                 (Role::Asks | Role::Subscribes, _) if mark.first => {
                     self.pending = Some(Pending {
                         asker: from,
@@ -180,6 +201,7 @@ impl Talk {
                         expects: expects(mark.role),
                         seq: mark.seq,
                         end: mark.end,
+                        is_over: mark.last,
                         heard,
                         is_answering: false,
                         answer_end: None,

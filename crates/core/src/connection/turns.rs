@@ -195,6 +195,8 @@ impl Connection {
             && segment.payload_len > KEYS_MAX
             && !self.is_framed()
             || self.goes_on_by_its_bytes(from, segment.seq)
+            // It may as well be news, each told when it occurs: then its pauses are no more than possible, and end it in time.
+            || quiet < SETTLED_AFTER && self.talk.as_ref().is_some_and(|talk| talk.is_answer_open(from))
     }
 
     /// Whether the connection has shown that its messages end so: a frame of its own for each, a word to confirm what the server sent by itself, keys that a person

@@ -27,6 +27,8 @@ pub(crate) struct Pair<'a> {
     pub shown: [bool; 2],
     /// How far away an end is is known from above only.
     pub bound: [bool; 2],
+    /// Whoever asks keeps the stream of its question open, and may say more on it: nothing is owed there.
+    pub dialogue: bool,
     /// Whoever acknowledges for the server stands nearer.
     pub beyond: Option<Beyond>,
 }

@@ -185,7 +185,7 @@ fn own_time(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration, beh
     // Near the client, a request that was late on its way looks like a server that took longer.
     let varied = rtt_to_server > pair.tap_rtt[open.initiator]
         && pair.flows.iter().any(|flow| flow.queued_peak >= left.max(VARIED_MIN));
-    let surest = surest(open, left);
+    let surest = if pair.dialogue { Confidence::Possible } else { surest(open, left) };
     let most = if answers_late(pair, open, segment) { Confidence::Possible } else { surest };
     // Whose acknowledgement never came before its answer was hardly ever so late.
     let late = pair.bound[server] && left >= DELAYED_ACK_MIN || had_just_arrived(pair, open, segment, left);

@@ -1,7 +1,7 @@
 //! What only the bytes of messages show: the session that is set up first, and the windows of the protocol above TCP.
 
 use tcpwhy_core::cause::Cause;
-use tcpwhy_core::report::{Exchange, Report};
+use tcpwhy_core::report::{Confidence, Exchange, Report};
 use tcpwhy_core::{Analysis, Credit, Mark, Options, Role};
 use tcpwhy_wire::{Duration, Segment};
 
@@ -87,6 +87,69 @@ fn application_window_is_the_wait_for_the_protocol_s_own_credit() {
         let bill = [of(Cause::ApplicationWindow), of(Cause::RoundTrip), of(Cause::SenderThink)];
         // The window's update needs the other half of the round trip, and so does what follows.
         assert_eq!(bill, [ms(30) + rtt, rtt, ms(0)], "{end:?}: {exchange:#?}");
+    }
+}
+
+/// A list that its server makes piece by piece, in chunks (RFC 9112, 7.1; frames 4 to 70 of a network controller's interface): its pauses of seconds
+/// are within one answer.
+#[test]
+fn chunks_are_one_answer_whatever_lies_between_them() {
+    let text = "handshake
+         +5 C 400 asks
+         +50 S 552
+         +1 S 1248
+         +0 C ack
+         +4000 S 1248
+         +0 C ack
+         +3400 S 220
+         +0 C ack";
+    let log = log(text).rtt(ms(80));
+    for end in [End::Client, End::Server] {
+        let says = log.marks();
+        let report = read_marked(&log.capture(end), |segment| {
+            let mut marks = says(segment);
+            let part = |first: bool, last: bool| Mark {
+                seq: segment.seq,
+                end: last.then_some(segment.seq + segment.payload_len),
+                role: Role::Answers,
+                id: None,
+                first,
+                last,
+                by_peer: false,
+                session: false,
+                credit: None,
+            };
+            match segment.payload_len {
+                552 => marks.push(part(true, false)),
+                220 => marks.push(part(false, true)),
+                _ => {}
+            }
+            marks
+        });
+        let exchange = report.connections[0].exchanges.last().expect("an exchange");
+        assert_eq!(exchange.packets[1], report.connections[0].packet_range[1] - 1, "{end:?}: {exchange:#?}");
+        assert!(spent_on(exchange, Cause::SenderThink) >= ms(7390), "{end:?}: {exchange:#?}");
+    }
+}
+
+/// A client subscribes to samples each ten seconds on a stream that it keeps open (frames 8 to 17 of a router's telemetry): nobody owes it the first one.
+#[test]
+fn nothing_is_owed_on_a_stream_that_its_asker_keeps_open() {
+    let log = log("handshake\n +5 C 400 asks=1\n +9900 S 1000 answers=1\n +0 C ack").rtt(ms(80));
+    for end in [End::Client, End::Server] {
+        for is_over in [false, true] {
+            let says = log.marks();
+            let report = read_marked(&log.capture(end), |segment| {
+                let marks = says(segment).into_iter();
+                marks
+                    .map(|mark| Mark { last: mark.last && (is_over || mark.role != Role::Asks), ..mark })
+                    .collect()
+            });
+            let exchange = report.connections[0].exchanges.last().expect("an exchange");
+            let own = exchange.bill.iter().filter(|line| line.cause == Cause::ServerThink);
+            let surest = own.map(|line| line.confidence).max().expect("the server's time");
+            assert_eq!(surest == Confidence::Possible, !is_over, "{end:?}: {exchange:#?}");
+        }
     }
 }
 
