@@ -91,6 +91,7 @@ pub(crate) struct Unread {
 }
 
 /// A question without an answer, or in the middle of it.
+#[expect(clippy::struct_excessive_bools, reason = "facts of both that do not exclude each other")]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Pending {
     pub asker: usize,
