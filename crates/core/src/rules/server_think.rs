@@ -189,6 +189,7 @@ fn own_time(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration, beh
     let most = if answers_late(pair, open, segment) { Confidence::Possible } else { surest };
     // Whose acknowledgement never came before its answer was hardly ever so late.
     let late = pair.bound[server] && left >= DELAYED_ACK_MIN || had_just_arrived(pair, open, segment, left);
+    let late = late || flow.seems_late().is_some_and(|queued| queued >= left.divided_by(2).max(VARIED_MIN));
     let confidence = match (missed || varied || late, near && !or_cork) {
         (true, _) => Confidence::Possible,
         // Without the handshake nothing tells whether whoever acknowledges is as far away as whoever answers (`proxy`).

@@ -230,3 +230,16 @@ fn a_clock_that_counts_more_finely_than_it_ticks_is_no_queue() {
         }
     }
 }
+
+/// A SYN-ACK had stood on Wi-Fi for 74 ms, so that eight ticks of 10 ms passed within 6 behind it, and the answer comes 56 ticks later
+/// (frames 6, 20 and 21 of a small computer's web server): no queue, which ticks of a millisecond would show. Which of the two is not known yet.
+#[test]
+fn a_late_first_packet_does_not_make_a_servers_time_a_queue() {
+    let text =
+        "@0 C syn\n +0 S syn late=74\n +0 C ack\n +0.5 C 649 #q\n q+0 S ack\n q+560 S 473 #a\n a+0 C ack";
+    let segments = ticking(log(text).rtt(ms(5)).capture(End::Client), 10);
+    let seen = Seen::of(segments, "the client");
+    assert!(seen.spent(Cause::Queueing, Path) <= ms(80), "{seen}");
+    let sure = seen.lines(Cause::ServerThink, Server).into_iter().map(|line| line.confidence).max();
+    assert_eq!(sure, Some(Possible), "{seen}");
+}

@@ -57,6 +57,12 @@ impl Flow {
         self.clock.proves(late, at).then_some(late)
     }
 
+    /// How much longer than usual the present packet was on its way, if its sender's clock does not tick more slowly than the little that was
+    /// seen of it makes believe.
+    pub(crate) fn seems_late(&self) -> Option<Duration> {
+        self.queued_on_way.filter(|_| !self.clock.is_rated())
+    }
+
     /// The longest that any packet waited.
     #[inline]
     pub(super) fn learn_peak(&mut self, at: Instant) {
