@@ -13,6 +13,7 @@ pub(crate) mod mss;
 pub(crate) mod own_time;
 pub(crate) mod polls;
 pub(crate) mod rate;
+pub(crate) mod released;
 pub(crate) mod rounds;
 pub(crate) mod rto;
 pub(crate) mod short_deque;

@@ -113,7 +113,9 @@ fn confidence(wait: &Wait<'_>, cause: Cause, has_form: bool, pauses: bool) -> Co
     match cause {
         _ if has_form => Confidence::Possible,
         // Without the connection's first exchanges, which are acknowledged at once, the application's own pause may be all of it.
-        _ if wait.flow.mss_announced.is_none() && !pauses => Confidence::Possible,
+        _ if wait.flow.mss_announced.is_none() && !(pauses || model.released.is_shown()) => {
+            Confidence::Possible
+        }
         _ if wait.flow.mss_announced.is_none() => Confidence::Likely,
         // A window of one segment after an idle time waits for the same acknowledgement.
         Cause::NagleDelayedAck if model.nagle_held > 0 && !model.may_be_restarted && pauses => {
@@ -275,6 +277,12 @@ pub(crate) fn observe(wait: &Wait<'_>, verdict: &Verdict) -> NagleObservation {
     let off = is_off(flow, wait.segment, wait.class, wait.mss);
     let may_be_held = !wait.is_full() && !off && wait.gap >= BURST_GAP;
     observation.held = billed(Cause::NagleDelayedAck) || (may_be_held && follows_held_back());
+    if observation.held && !billed(Cause::SenderThink) {
+        let ack = flow.view.small_acked().filter(|ack| wait.follows(ack));
+        let delay = ack.and_then(|ack| wait.ack_delay(&ack));
+        observation.released =
+            ack.zip(delay).map(|(ack, delay)| (delay, wait.segment.at - ack.earliest_departure));
+    }
     if observation.held || billed(Cause::Nagle) {
         observation.shape = Some((wait.last.len, wait.segment.payload_len));
     }

@@ -4,6 +4,7 @@ use tcpwhy_wire::Duration;
 
 use super::answers::Answers;
 use super::verdict::Verdict;
+use crate::estimate::released::Released;
 use crate::estimate::rounds::Rounds;
 use crate::estimate::timer_hits::{LateReply, SHORTEST, TimerHits, is_of_timer};
 use crate::words::cause::Cause;
@@ -22,6 +23,8 @@ pub(crate) struct SenderModel {
     nagle_ignored_lately: u32,
     /// Small segments released by an acknowledgement that had been held back.
     pub nagle_held: u32,
+    /// Whether these went with the acknowledgement, whenever it came.
+    pub released: Released,
     /// The first piece of a request and what Nagle held behind it, in bytes, where the pieces were seen to be written
     /// without waiting for an answer.
     pub held_shape: Option<(u32, u32)>,
@@ -118,7 +121,11 @@ impl SenderModel {
 
     pub(crate) fn take(&mut self, observation: &Observation) {
         self.nagle_held = self.nagle_held.saturating_add(u32::from(observation.nagle.held));
+        if let Some((held_back, late)) = observation.nagle.released {
+            self.released.on_release(held_back, late);
+        }
         if let Some(pause) = observation.nagle.pause {
+            self.released = Released::default();
             self.pauses.get_or_insert_default()[observation.index.min(3)].push(pause, observation.before);
         }
         self.held_shape = observation.nagle.shape.or(self.held_shape);
@@ -194,6 +201,8 @@ impl Observation {
 pub(crate) struct NagleObservation {
     /// A small segment was held until an acknowledgement that had been held back.
     pub held: bool,
+    /// By how much that was held back, and how long behind it the segment left.
+    pub released: Option<(Duration, Duration)>,
     /// The application's own pause, where nothing can have held the write.
     pub pause: Option<Duration>,
     /// The segment before the one that was held, and the held one, in bytes.

@@ -230,3 +230,24 @@ fn a_segment_with_more_behind_it_may_be_full_where_no_syn_says_so() {
     let held = seen.spent(Cause::NagleDelayedAck, Server);
     assert!((held - ms(364)).as_nanos().abs() < 2_000_000, "{seen}");
 }
+
+/// No program sees an acknowledgement: where a write goes with it however long that is held back, it is held. Where that is always as long, a
+/// program may pause for as long.
+#[test]
+fn what_goes_with_each_acknowledgement_is_held_without_the_beginning_too() {
+    let stalls = |delay: fn(u32) -> f64| {
+        each(0..12, move |n| {
+            format!("+5 C 20 #first{n}\n first{n}+{} S ack\n +0.02 C 100\n +0.1 S 64\n +0 C ack", delay(n))
+        })
+    };
+    for (delay, most) in [((|n| 40.0 + f64::from(n * 7 % 5)) as fn(u32) -> f64, Likely), (|_| 43.0, Possible)]
+    {
+        for end in End::BOTH {
+            let mut segments = log(format!("handshake\n {}", stalls(delay))).rtt(ms(0.05)).capture(end);
+            segments.drain(..3);
+            let seen = Seen::of(segments, "behind the handshake");
+            let sure = |n| seen.exchange(n).of(Cause::NagleDelayedAck).confidence;
+            assert_eq!([sure(2), sure(11)], [Possible, most], "{seen}");
+        }
+    }
+}
