@@ -145,7 +145,7 @@ impl Account {
                 details.push(**measured);
             }
             make_room(lines);
-            lines.push(AccountLine::of(charge, detail, detailed));
+            lines.push(AccountLine { detail, detailed, ..AccountLine::of(charge) });
         }
         self.total += charge.ns;
     }

@@ -31,24 +31,21 @@ pub(super) struct AccountLine {
 
 impl AccountLine {
     /// Of the first charge to its cause.
-    #[expect(clippy::inline_always, reason = "it is put together where it is to stay")]
-    #[inline(always)]
-    pub(super) fn of(charge: &Charge, detail: u8, detailed: bool) -> Self {
+    #[inline]
+    pub(super) fn of(charge: &Charge) -> Self {
         let as_sure = |confidence| if charge.confidence == confidence { charge.ns } else { Duration::ZERO };
-        let [possible, likely, certain] =
-            [as_sure(Confidence::Possible), as_sure(Confidence::Likely), as_sure(Confidence::Certain)];
         Self {
             cause: charge.cause,
             side: charge.cause.side(charge.sender),
             ns: charge.ns,
             // Without a place that is looked up, it is put together in the line.
-            by_confidence: [possible, likely, certain],
+            by_confidence: [Confidence::Possible, Confidence::Likely, Confidence::Certain].map(as_sure),
             evidence: [charge.evidence, [0; 3]],
             longest: charge.ns,
             lead: charge.ns,
             waits: 1,
-            detail,
-            detailed,
+            detail: NO_DETAIL,
+            detailed: false,
         }
     }
 

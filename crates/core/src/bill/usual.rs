@@ -7,7 +7,7 @@
 use tcpwhy_wire::Duration;
 
 use crate::bill::charge::Charge;
-use crate::bill::line::{AccountLine, Bill, NO_DETAIL};
+use crate::bill::line::{AccountLine, Bill};
 use crate::words::cause::{Cause, Side};
 use crate::words::report::Confidence;
 
@@ -51,7 +51,7 @@ impl UsualBill {
     #[inline]
     pub(crate) fn lines(&self) -> UsualLines {
         let [way, own, back] = self.charges();
-        let mut lines = [AccountLine::of(&way, NO_DETAIL, false), AccountLine::of(&own, NO_DETAIL, false)];
+        let mut lines = [AccountLine::of(&way), AccountLine::of(&own)];
         let mut count = 2;
         if !own.ns.is_positive() {
             count = 1;
@@ -62,7 +62,7 @@ impl UsualBill {
             }
         } else {
             // Its line comes behind the server's, if there is one.
-            lines = [AccountLine::of(&own, NO_DETAIL, false), AccountLine::of(&back, NO_DETAIL, false)];
+            lines = [AccountLine::of(&own), AccountLine::of(&back)];
             if count == 1 {
                 lines.swap(0, 1);
             }

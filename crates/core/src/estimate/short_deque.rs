@@ -176,6 +176,7 @@ impl<T: Copy + Default> ShortDeque<T> {
         }
     }
 
+    #[inline]
     pub(crate) fn push_back(&mut self, item: T) {
         self.push_back_with(|| item);
     }

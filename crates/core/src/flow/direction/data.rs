@@ -214,11 +214,10 @@ impl Flow {
         self.sent.partition_point(|sent| sent.end.at_or_before(seq))
     }
 
-    #[inline]
     pub(super) fn remember(&mut self, end: Seq, at: Instant, retransmitted: bool) {
         if self.sent.len() >= REMEMBERED_MAX {
             self.sent.pop_front();
         }
-        self.sent.push_back_with(|| Sent { end, at, retransmitted });
+        self.sent.push_back(Sent { end, at, retransmitted });
     }
 }

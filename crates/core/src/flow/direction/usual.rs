@@ -182,7 +182,11 @@ impl Flow {
         let (at, len, end) = (segment.at, segment.payload_len, segment.seq + segment.payload_len);
         self.snd_nxt = Some(end);
         self.snd_sml = Some(end);
-        self.remember(end, at, false);
+        if self.sent.is_empty() {
+            self.sent.push_back_with(|| Sent { end, at, retransmitted: false });
+        } else {
+            self.remember(end, at, false);
+        }
         self.bytes += u64::from(len);
         self.arrivals.on_lone(at);
         if let Some(rate) = self.acknowledgements.best() {
