@@ -9,6 +9,7 @@ follows from the case's configuration and from the programs' clocks; it is writt
 """
 
 import argparse
+import concurrent.futures
 import json
 import os
 import shlex
@@ -17,6 +18,7 @@ import signal
 import struct
 import subprocess
 import sys
+import tempfile
 import time
 import zlib
 
@@ -34,6 +36,7 @@ import readers  # noqa: E402, F401
 import services  # noqa: E402, F401
 import software  # noqa: E402, F401
 import waits  # noqa: E402, F401
+import worse  # noqa: E402
 from peer import Peer  # noqa: E402
 
 ENDS = {"near": "client", "far": "server"}
@@ -341,50 +344,47 @@ def expectation(case, truth):
     return by_bbr(case.expect(truth)) if case.congestion == "bbr" else case.expect(truth)
 
 
-# What may come out of a part of a recording: less, or less certain.
-FREE = ("unexplained@", "handshake@", "round-trip@")
-PARTS = {
-    "client-only": "tcpdump -r IN -w OUT 'dst port 7000'",
-    "server-only": "tcpdump -r IN -w OUT 'src port 7000'",
-    "1-percent-missing": f"{sys.executable} {HERE}/missing.py IN OUT",
-    "midway": "editcap IN OUT 1-12",
-    "cut-off": "head -c $(($(stat -c %s IN) * 3 / 5)) IN > OUT",
-    "without-options": "editcap -s 54 IN OUT",
-}
-
-
-def judge_part(expected, lines, elapsed):
-    """What a bill of a part of the recording claims as certain or likely that cannot be right."""
-    tolerance = max(TOLERANCE_MS, TOLERANCE_SHARE * elapsed)
-    claimed = {k: amount(sure) - sure.get("possible", 0.0) for k, sure in lines.items()}
-    wrong = []
-    for term, ms in [*expected.items(), *((term, None) for term in FREE)]:
-        billed = sum(claimed.pop(k) for k in mine(term, claimed))
-        if ms == "rest-bandwidth":
-            claimed = {k: max(0.0, ms - LINK_MS) if k[0] == "bandwidth" else ms for k, ms in claimed.items()}
-        high = ms[1] if isinstance(ms, tuple) else ms if isinstance(ms, (int, float)) else elapsed
-        if billed > high + tolerance and f"{term.split('@')[0]}@" not in FREE:
-            wrong.append(f"{term} {billed:.1f} for {high:.1f} at most")
-    wrong += [f"{cause}@{side} {ms:.1f}" for (cause, side), ms in claimed.items() if ms > tolerance]
-    return wrong
-
-
-def examine_parts(case, directory, program):
+def examine_parts(case, directory, program, ways):
+    """What parts of a recording, and what strangers make of one, are billed for: way, verdict and what it is about."""
     truth = Truth(directory)
     try:
         expected = expectation(case, truth)
     except Exception:
-        return []
-    results = []
+        return
     for end in ENDS:
-        whole = bill(program, f"{directory}/{end}.pcap")
+        capture = f"{directory}/{end}.pcap"
+        whole = bill(program, capture)
         if end in case.skip or whole is None:
             continue
-        for name, edit in PARTS.items():
-            found = bill(program, view(f"{directory}/{end}.pcap", edit))
+        for way in ways:
+            with tempfile.NamedTemporaryFile(suffix=".pcap") as file:
+                found = bill(program, file.name) if worse.write(capture, file.name, way) else None
             if found is not None:
-                results.append((f"{end}:{name}", judge_part(expected, found[0], whole[1]), expected, found[0]))
-    return results
+                right = not judge(expected, *found)
+                slack = worse.TICKS.get(way, 0.0)
+                yield end, way, *worse.verdict(expected, found[0], whole[0], whole[1], slack, LINK_MS, right)
+
+
+def show_parts(chosen, options):
+    """The table of `--partial`, and each claim that cannot be right."""
+    ways = options.ways.split(",") if options.ways else list(worse.WAYS)
+    counts = {}
+
+    def read(case):
+        return case, list(examine_parts(case, f"{options.out}/{case.name}", options.program, ways))
+
+    with concurrent.futures.ThreadPoolExecutor(8) as readers_of_parts:
+        for case, rows in readers_of_parts.map(read, chosen):
+            for end, way, verdict, about in rows:
+                counts[way, verdict] = counts.get((way, verdict), 0) + 1
+                if verdict in worse.VERDICTS[3:] or options.bills:
+                    print(f"{case.name:32} {end:4} {way:24} {verdict.upper()}  {'; '.join(about)}", flush=True)
+    text = "\n".join(worse.table(counts))
+    print(text)
+    if options.write:
+        worse.write_table(options.write, text)
+    sure = sum(n for (_, verdict), n in counts.items() if verdict in ("wrong likely", "wrong certain"))
+    return 3 if sure else 0
 
 
 def examine(case, directory, program):
@@ -572,7 +572,8 @@ def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--out", default=f"{ROOT}/target/exam")
     options.add_argument("--again", action="store_true", help="judge what was recorded before")
-    options.add_argument("--partial", action="store_true", help="judge parts of what was recorded before")
+    options.add_argument("--partial", action="store_true", help="judge parts of what was recorded before, and what strangers make of it")
+    options.add_argument("--ways", help="only these of worse.py, with commas between")
     options.add_argument("--program", default=f"{ROOT}/target/release/tcpwhy")
     options.add_argument("--recorder", help="the program that makes the path, where it is another one")
     options.add_argument("--congestion", help="for all cases, instead of their own: bbr is what some kernels begin with")
@@ -588,30 +589,30 @@ def main():
     if options.host:
         return run_host(options.host, options.cases[0])
     chosen = [c for c in cases.ALL.values() if not options.cases or any(c.name.startswith(n) for n in options.cases)]
+    if options.partial:
+        return show_parts(chosen, options)
     right = total = 0
     rows, judged = [], []
     for case in chosen:
         directory = f"{options.out}/{case.name}"
-        if not (options.again or options.partial) and not record(case, directory, options.recorder or options.program):
+        if not options.again and not record(case, directory, options.recorder or options.program):
             print(f"{case.name:32} not recorded, see {directory}/shell.err", flush=True)
             continue
-        if case.fix and not options.partial:
+        if case.fix:
             fixed = named(f"{case.name}+fixed")
             if options.again or record(fixed, f"{options.out}/{fixed.name}", options.recorder or options.program):
                 rows += savings(case, options.out, options.program)
-        results = (examine_parts if options.partial else examine)(case, directory, options.program)
+        results = examine(case, directory, options.program)
         if options.keep and not any(wrong for _, wrong, _, _ in results):
             keep(case, directory, options.keep)
         for label, wrong, expected, lines in results:
             total += 1
             right += not wrong
-            if options.partial and not wrong:
-                continue
             print(f"{case.name:32} {label:14} {'right' if not wrong else 'WRONG  ' + '; '.join(wrong)}", flush=True)
             if expected and (wrong or options.bills):
                 print(f"{'':12} expected {show(expected, sum(map(amount, lines.values())))}")
                 print(f"{'':12} billed   {show({f'{c}@{s}': amount(sure) for (c, s), sure in lines.items() if amount(sure) >= 0.05})}")
-            if not options.partial and (wrong or label in ENDS):
+            if wrong or label in ENDS:
                 judged.append((case.name, label, wrong, lines))
     if rows:
         show_savings(rows)
