@@ -7,6 +7,8 @@
 //! What is doubtful from the beginning is doubted before it is charged (`Split::doubt`); what turns out to have come earlier is a
 //! charge of its own (`rules/late_start.rs`).
 
+mod clock_set;
+
 use tcpwhy_wire::{Duration, Instant};
 
 use crate::bill::account::{Account, Written};
@@ -65,6 +67,8 @@ pub(crate) enum Revision<'a> {
     News { server: Side },
     /// The messages set up TLS: their round trips are that handshake's.
     SetUpTls { asker: Side },
+    /// The capture's clock was set meanwhile, on by so much: nobody took that time.
+    ClockSet { ns: Duration, asker: Side, packets: [u64; 2] },
     /// Which end is the client is a guess: nothing that names an end is more than likely.
     RolesAssumed,
 }
@@ -166,9 +170,8 @@ impl Revision<'_> {
                 return ns;
             }
             Self::BufferShown { sender } => {
-                for account in [on.blocked, Some(on.settled)].into_iter().flatten() {
-                    account.confirm(Cause::SendBuffer, sender);
-                }
+                let both = [on.blocked, Some(on.settled)].into_iter().flatten();
+                both.for_each(|account| account.confirm(Cause::SendBuffer, sender));
             }
             Self::Dropped { by, form } => on.settled.blame_repairs(by, form),
             Self::MayBeDropped => on.settled.temper_repairs(),
@@ -178,6 +181,7 @@ impl Revision<'_> {
             Self::MayBeOther { server, form } => on.settled.doubt(Cause::ServerThink, server, Some(form)),
             Self::News { server } => return on.settled.take_back(Cause::ServerThink, server, Duration::MAX),
             Self::SetUpTls { asker } => on.settled.rename(Cause::RoundTrip, Cause::TlsHandshake, asker),
+            Self::ClockSet { ns, asker, packets } => return on.settled.leave_out(ns, asker, packets),
             Self::RolesAssumed => on.settled.temper(|line| matches!(line.side, Side::Client | Side::Server)),
         }
         Duration::ZERO
@@ -205,22 +209,14 @@ impl Account {
 
     /// Takes back up to `ns` of what was charged to a cause. Returns how much that was.
     fn take_back(&mut self, cause: Cause, sender: Side, ns: Duration) -> Duration {
-        let side = cause.side(sender);
-        let Some(place) = self.place_of(cause, side) else { return Duration::ZERO };
-        let line = &mut self.open().lines[place];
-        let taken = ns.min(line.ns);
-        line.ns -= taken;
-        line.waits = line.waits.saturating_sub(1).max(1);
-        let mut left = taken;
-        for of in &mut line.by_confidence {
-            let part = left.min(*of);
-            *of -= part;
-            left -= part;
-        }
-        if !line.ns.is_positive() {
-            self.remove_line(place);
-        }
-        self.total -= taken;
+        self.take_back_at(cause, cause.side(sender), ns)
+    }
+
+    /// So much of it nobody took: the capture's clock was set.
+    fn leave_out(&mut self, ns: Duration, asker: Side, [begins, ends]: [u64; 2]) -> Duration {
+        let taken = self.take_set(ns);
+        let set = Charge::new(Cause::Unexplained, asker, taken, Confidence::Possible);
+        self.charge(&set.evidence(begins, ends));
         taken
     }
 

@@ -1,13 +1,21 @@
-//! What if the capture's clock steps back again and again?
+//! What if the capture's clock is set meanwhile, or steps back again and again?
+//!
+//! Where both ends stamp their packets, these say how long it was across one step: forward, what the clock went on by is nobody's time;
+//! backward, it goes on from where it was.
 //!
 //! Queues of an interface hand over packets in another order, by less than milliseconds, and one step of a clock that is set is passed
 //! over: no interval across it is measured (`general.rs`). A clock that steps back more often says nothing of the times between its
 //! steps either.
 
-use tcpwhy_wire::{Duration, Instant};
+use tcpwhy_wire::{Duration, Instant, Segment};
 
 use super::Connection;
+use crate::bill::account::Account;
+use crate::bill::revise::Revision;
+use crate::estimate::stamp_jump::JUMP_MIN;
+use crate::flow::ends::{CLIENT, SERVER};
 use crate::rules::verdict::Verdict;
+use crate::tally::closed::Closed;
 
 /// No queue of an interface holds packets for so long. Source: none written down.
 const STEP_MIN: Duration = Duration::from_millis(10);
@@ -19,6 +27,56 @@ impl Connection {
     #[cold]
     pub(super) fn count_step(&mut self, at: Instant) {
         self.steps = self.steps.saturating_add(u8::from(self.last_at - at > STEP_MIN));
+    }
+
+    /// A packet's time is before the last one's. Where its sender's clock went on meanwhile the capture's was set back, and goes on from where
+    /// it was. Returns the packet's time by that.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn weigh_step(&mut self, at: Instant, segment: &Segment, from: usize) -> Instant {
+        let stamps = segment.options.timestamps;
+        let expected = stamps.and_then(|stamps| self.flows[from].clock.expected(stamps.val));
+        let Some(expected) = expected.filter(|&expected| expected - at >= JUMP_MIN) else { return at };
+        let by = self.now.max(expected) - at;
+        self.set_back += by;
+        self.set = Some(Box::new((self.now, Duration::ZERO)));
+        at + by
+    }
+
+    /// Whether both ends' clocks say that the capture's was set before this end's last packet.
+    #[inline]
+    pub(super) fn weigh_jump(&mut self, from: usize) {
+        if self.flows[from].clock.jump().is_some() {
+            self.on_jump(from);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn on_jump(&mut self, from: usize) {
+        let [one, other] = [from, 1 - from].map(|end| self.flows[end].clock.jump());
+        let Some((at, by)) = one.zip(other).and_then(|(one, other)| one.with(other)) else { return };
+        for flow in &mut self.flows {
+            flow.clock.on_set(at, by);
+            (flow.queued_on_way, flow.queued_peak) = (None, Duration::ZERO);
+        }
+        if let Some(open) = self.open.as_deref_mut() {
+            (open.late, open.way_base) = (None, None); // by another clock
+        }
+        self.set = Some(Box::new((at, by.at_least_zero())));
+    }
+
+    /// What the clock was set on by while this was under way is nobody's, and of the rest nobody knows how long it was.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn leave_out_set(&self, closed: &Closed, account: &mut Account) {
+        let Some((at, ns)) = self.set.as_deref().copied() else { return };
+        let ways = self.tap_rtt(CLIENT) + self.tap_rtt(SERVER);
+        if closed.start <= at && at <= closed.start + account.total() + ways {
+            let begins = closed.start + ways >= at;
+            let ns = if begins { Duration::ZERO } else { ns };
+            account.revise(Revision::ClockSet { ns, asker: closed.initiator, packets: closed.packets });
+        }
     }
 
     /// Whether its clock steps back again and again.

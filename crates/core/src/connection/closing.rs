@@ -327,6 +327,9 @@ impl Connection {
 
     /// Hands what is over to the ledger, or keeps it back.
     pub(super) fn hand_over(&mut self, closed: Closed, account: &mut Account, ledger: &mut Ledger) {
+        if self.set.is_some() {
+            self.leave_out_set(&closed, account);
+        }
         if self.models[SERVER].has_timer_hits() {
             self.hand_over_late(closed, account, ledger);
         } else {

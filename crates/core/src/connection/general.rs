@@ -37,7 +37,7 @@ impl Connection {
         // What is missing before it: asked of the direction as it was.
         let not_captured = segment.payload_len > 0 && self.flows[from].not_captured(segment);
         // Its time: all that follows measures from `now`.
-        self.keep_time(segment);
+        self.keep_time(segment, from);
         let held_back;
         let segment = if segment.at == self.now {
             segment
@@ -93,15 +93,17 @@ impl Connection {
 
     /// Time does not run backwards inside a connection, whatever the capture's clock did: it stands until the clock has caught up.
     #[inline]
-    fn keep_time(&mut self, segment: &Segment) {
-        if self.now - segment.at.min(self.last_at) > HOST_VARIATION {
+    fn keep_time(&mut self, segment: &Segment, from: usize) {
+        let mut at = segment.at + self.set_back;
+        if self.now - at.min(self.last_at) > HOST_VARIATION {
+            at = self.weigh_step(at, segment, from);
             self.flows.iter_mut().for_each(Flow::on_clock_step);
             self.echoes.iter_mut().for_each(EchoProbe::interrupt);
-            self.count_step(segment.at);
+            self.count_step(at);
         }
         self.fine |= segment.at.as_nanos() % COARSE_NS != 0;
-        self.last_at = segment.at;
-        self.now = self.now.max(segment.at);
+        self.last_at = at;
+        self.now = self.now.max(at);
     }
 
     /// Counts the packet, and learns from its time stamp's echo or its sender's reaction how far away its sender is.
@@ -125,6 +127,7 @@ impl Connection {
         let mss = self.mss(from);
         let stamped = self.flows[from].timestamps;
         let missed = self.flows[from].on_packet(segment, mss);
+        self.weigh_jump(from);
         self.on_missed(missed, from);
         // Whoever has more to send is the one who fills a queue.
         if segment.payload_len >= mss

@@ -133,6 +133,10 @@ pub(crate) struct Connection {
     last_at: Instant,
     /// How often the capture's clock has stepped back by more than packets overtake each other.
     steps: u8,
+    /// By how much it was set back in one step, as the ends' own clocks show.
+    set_back: Duration,
+    /// When it was last set, and by how much on.
+    set: Option<Box<(Instant, Duration)>>,
     pub packets: u64,
     pub packet_range: [u64; 2],
     pub first_at: Instant,
@@ -187,6 +191,8 @@ impl Connection {
             echoes: [EchoProbe::default(); 2],
             last_at: first.at,
             steps: 0,
+            set_back: Duration::ZERO,
+            set: None,
             packets: 0,
             packet_range: [first.packet; 2],
             first_at: first.at,
@@ -244,7 +250,7 @@ impl Connection {
         (self.reactions, self.bare) = ([[Duration::MAX; 2]; 2], [Duration::MAX; 2]);
         self.echoes = [EchoProbe::default(); 2];
         (self.next_n, self.heap, self.steps) = (0, 0, 0);
-        self.last_wait_end = None;
+        (self.set_back, self.set, self.last_wait_end) = (Duration::ZERO, None, None);
         (self.duplicates, self.held_back) = (None, None);
     }
 

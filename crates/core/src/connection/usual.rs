@@ -56,6 +56,7 @@ impl Connection {
             && !self.is_framed()
             && self.ladder.is_none()
             && self.last_at == self.now
+            && self.set_back == Duration::ZERO
             && !self.is_unsteady()
             && self.tap_rtt.iter().all(Option::is_some)
             && self.setup.as_ref().is_none_or(|setup| setup.done)
@@ -258,6 +259,7 @@ impl Connection {
         self.last_packet[from] = Some(segment.at);
         let mss = self.sizes[from];
         self.flows[from].on_usual_packet(segment, mss);
+        self.weigh_jump(from);
         self.models[1 - from].on_peer_packet(0);
         // Whoever has more to send is the one who fills a queue.
         if segment.payload_len >= mss
@@ -345,8 +347,8 @@ impl Connection {
             packets: open.packets,
             ..self.closed(ledger)
         };
-        if self.models[SERVER].has_timer_hits() {
-            self.hand_over_late(closed, account, ledger);
+        if self.models[SERVER].has_timer_hits() || self.set.is_some() {
+            self.hand_over(closed, account, ledger);
             self.spare = Some(open);
             return;
         }

@@ -19,6 +19,7 @@ pub(crate) mod rto;
 pub(crate) mod short_deque;
 pub(crate) mod stamp_clock;
 pub(crate) mod stamp_drift;
+pub(crate) mod stamp_jump;
 pub(crate) mod stamp_pacing;
 pub(crate) mod stamp_step;
 pub(crate) mod timer_hits;

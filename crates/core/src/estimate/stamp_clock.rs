@@ -4,9 +4,12 @@
 //! capture's clock and the sender's is the path's own; what a packet exceeds it by, it waited on the way. The sender's
 //! tick is its granularity, and its clock drifts, so that only the recent past is compared with.
 
+mod jump;
+
 use tcpwhy_wire::{Duration, Instant};
 
 use crate::estimate::stamp_drift::Drift;
+use crate::estimate::stamp_jump::{JUMP_MIN, Jump};
 use crate::estimate::stamp_step::Step;
 
 /// Clock rates in use, the slowest first: 500 ms (4.4BSD's slow timer; OpenBSD and Mac OS X of old), 100 ms (Windows up
@@ -81,6 +84,8 @@ pub(crate) struct StampClock {
     agreed: Option<(Instant, Duration)>,
     drift: Drift,
     step: Step,
+    /// The last silence in which the capture's clock went on by more or less than this one.
+    jump: Option<Box<Jump>>,
 }
 
 impl Default for StampClock {
@@ -98,6 +103,7 @@ impl Default for StampClock {
             agreed: None,
             drift: Drift::default(),
             step: Step::default(),
+            jump: None,
         }
     }
 }
@@ -134,7 +140,8 @@ impl StampClock {
         let (passed, ticks) = (at - first_at, i64::from(val.wrapping_sub(first_val) as i32));
         let difference = passed - self.tick.times(ticks);
         let fits = difference >= Duration::ZERO || self.fits(passed, ticks);
-        (fits && difference <= FALLEN_BACK_MIN).then_some((passed, difference))
+        let strays = difference > FALLEN_BACK_MIN || difference + JUMP_MIN < Duration::ZERO;
+        (fits && !strays).then_some((passed, difference))
     }
 
     /// Whether its ticks are milliseconds, and cannot be microseconds.
@@ -172,6 +179,9 @@ impl StampClock {
     fn learn(&mut self, at: Instant, val: u32, overtook: bool) -> Option<Duration> {
         if self.tick == TICK_USEC && at - self.last >= CALM_AFTER && self.stands_still(at, val) {
             *self = Self::default();
+        }
+        if let Some(jump) = self.jumped(at, val) {
+            self.jump = Some(Box::new(jump));
         }
         if let Some((stamp, _)) = self.stamp {
             self.step.on_stamp(val.wrapping_sub(stamp));

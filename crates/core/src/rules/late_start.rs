@@ -55,7 +55,10 @@ pub(crate) fn charge(flow: &Flow, open: &mut Open) {
         return;
     }
     let detail = Detail { form: Some(Form::Request), ..Detail::default() };
-    let late = Charge::new(Cause::Queueing, flow.side, more, Confidence::Likely)
+    // What one packet behind a silence shows of so many milliseconds, a clock that was set back shows as well.
+    let may_be_set = flow.clock.jump().is_some_and(|jump| jump.ns < Duration::ZERO && jump.at >= open.start);
+    let confidence = if may_be_set { Confidence::Possible } else { Confidence::Likely };
+    let late = Charge::new(Cause::Queueing, flow.side, more, confidence)
         .evidence(open.packets[0], open.packets[1])
         .detail(detail);
     open.last_path().settle().charge(&late);

@@ -6,7 +6,7 @@ use tcpwhy_core::cause::Side::{Path, Server, Unknown};
 use tcpwhy_core::report::Confidence::{Certain, Possible};
 use tcpwhy_wire::{Duration, Endpoint, Segment};
 
-use crate::packet_log::{CLIENT, End, SERVER, each, log, ms};
+use crate::packet_log::{CLIENT, End, SERVER, each, log, ms, settled};
 use crate::seen::Seen;
 
 /// The same capture from hosts whose time stamps tick more slowly.
@@ -242,4 +242,33 @@ fn a_late_first_packet_does_not_make_a_servers_time_a_queue() {
     assert!(seen.spent(Cause::Queueing, Path) <= ms(80), "{seen}");
     let sure = seen.lines(Cause::ServerThink, Server).into_iter().map(|line| line.confidence).max();
     assert_eq!(sure, Some(Possible), "{seen}");
+}
+
+/// The capture's clock is set once, by a second, while the server works or while nothing happens: both ends' stamps say so. Nobody took that
+/// second, no queue held anything for so long, and what comes later is measured as before.
+#[test]
+fn a_clock_that_is_set_once_is_nobody_s_time() {
+    let text = settled(12) + &"\n +150 C 100\n +40 S 200\n +0 C ack".repeat(8);
+    let cases = End::BOTH.into_iter().flat_map(|end| [1000.0, -1000.0, -150.0].map(|by| (end, by)));
+    for (end, by, inside) in cases.flat_map(|(end, by)| [true, false].map(|inside| (end, by, inside))) {
+        let mut segments = log(text.clone()).rtt(ms(20)).capture(end);
+        let asked = (0..segments.len()).filter(|&n| segments[n].payload_len == 100).nth(15);
+        for segment in &mut segments[asked.expect("a question") + usize::from(inside)..] {
+            segment.at = segment.at + ms(by);
+        }
+        let seen = Seen::of(segments, &format!("the {end:?}, set by {by}, inside {inside}"));
+        for n in 13..=20 {
+            let bill = seen.exchange(n);
+            for line in bill.exchange.bill.iter().filter(|line| line.confidence > Possible) {
+                let most = if line.cause == Cause::ServerThink { ms(41) } else { ms(21) };
+                assert!(line.ns <= most, "{n}: {} {}: {seen}", line.cause, line.ns);
+            }
+            if !(15..=16).contains(&n) {
+                bill.is(&[(Cause::RoundTrip, Path, ms(20)), (Cause::ServerThink, Server, ms(40))]);
+            }
+        }
+        let nobodys = if by > 0.0 && inside { ms(998)..ms(1002) } else { Duration::ZERO..ms(2) };
+        let unexplained = seen.longer(Cause::Unexplained, ms(0.5)).iter().map(|line| line.ns).sum();
+        assert!(nobodys.contains(&unexplained), "{unexplained}: {seen}");
+    }
 }

@@ -1,0 +1,57 @@
+//! What do a sender's stamps say of the capture's clock? See `estimate/stamp_jump.rs`.
+
+use tcpwhy_wire::{Duration, Instant};
+
+use super::{CALM_AFTER, StampClock};
+use crate::estimate::stamp_drift::Drift;
+use crate::estimate::stamp_jump::{JUMP_MIN, Jump};
+
+impl StampClock {
+    /// The silence before this packet, where the capture's clock says so much more or less of it than this one that no rate which is a little off does.
+    #[inline(never)]
+    pub(super) fn jumped(&self, at: Instant, val: u32) -> Option<Jump> {
+        let expected = self.expected(val)?;
+        if at.max(expected) - self.last < CALM_AFTER {
+            return None;
+        }
+        let ns = at - expected;
+        let (_, first_at) = self.first?;
+        let (agreed_at, off) = self.agreed.unwrap_or((self.last, self.difference));
+        let (held, since) = ((agreed_at - first_at).as_nanos(), (at - agreed_at).as_nanos());
+        let off = i128::from((off.at_least_zero() + self.tick).as_nanos()) * i128::from(since)
+            / i128::from(held.max(1));
+        let far = ns.as_nanos().abs();
+        (far >= JUMP_MIN.as_nanos() && i128::from(far) > 2 * off).then_some(Jump {
+            ns,
+            before: self.last,
+            at,
+        })
+    }
+
+    /// When a packet with this stamp passes, a tick more or less, if nothing holds it and the capture's clock is not set.
+    pub(crate) fn expected(&self, val: u32) -> Option<Instant> {
+        let known = !self.unknown && self.tick > Duration::ZERO;
+        let (stamp, since) = self.stamp.filter(|_| known)?;
+        let ticks = i64::from(val.wrapping_sub(stamp) as i32);
+        (ticks >= 0).then(|| since + self.tick.times(ticks))
+    }
+
+    /// What the last silence says of the capture's clock.
+    pub(crate) fn jump(&self) -> Option<Jump> {
+        self.jump.as_deref().copied()
+    }
+
+    /// The capture's clock was set, on or back, at a moment before the last packet: what was known counts from then.
+    pub(crate) fn on_set(&mut self, set_at: Instant, by: Duration) {
+        if let Some((_, first_at)) = &mut self.first {
+            *first_at = *first_at + by;
+        }
+        self.agreed = self.agreed.filter(|(at, _)| *at < set_at).map(|(at, off)| (at + by, off));
+        self.stamp = self.stamp.filter(|(_, since)| *since >= set_at);
+        (self.drift, self.jump, self.unknown) = (Drift::default(), None, false);
+        self.difference = self.difference - by;
+        if !by.is_positive() {
+            self.smallest = [self.difference.at_least_zero(), Duration::MAX]; // what came since had seemed the fastest
+        }
+    }
+}
