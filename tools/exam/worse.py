@@ -321,7 +321,7 @@ def surer(lines, whole, elapsed, slack):
     return out
 
 
-VERDICTS = ("right", "less", "as the whole", "surer", "wrong possible", "longer way", "wrong likely", "wrong certain")
+VERDICTS = ("right", "less", "as the whole", "more certain", "wrong possible", "longer way", "wrong likely", "wrong certain")
 
 
 def verdict(expected, lines, whole, elapsed, slack, link_ms, is_right):
@@ -342,7 +342,7 @@ def verdict(expected, lines, whole, elapsed, slack, link_ms, is_right):
         return "as the whole", list(found.values())
     more = surer(lines, whole, elapsed, slack)
     if more:
-        return "surer", more
+        return "more certain", more
     return ("right" if is_right else "less"), []
 
 
