@@ -14,7 +14,7 @@ impl Account {
             && left.is_positive()
         {
             let (cause, side, most) = (line.cause, line.side, line.longest.min(line.ns).min(left));
-            line.longest = line.longest - most;
+            line.longest -= most;
             let taken = self.take_back_at(cause, side, most);
             if !taken.is_positive() {
                 break;

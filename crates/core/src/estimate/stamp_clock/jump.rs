@@ -49,7 +49,7 @@ impl StampClock {
         self.agreed = self.agreed.filter(|(at, _)| *at < set_at).map(|(at, off)| (at + by, off));
         self.stamp = self.stamp.filter(|(_, since)| *since >= set_at);
         (self.drift, self.jump, self.unknown) = (Drift::default(), None, false);
-        self.difference = self.difference - by;
+        self.difference -= by;
         if !by.is_positive() {
             self.smallest = [self.difference.at_least_zero(), Duration::MAX]; // what came since had seemed the fastest
         }
