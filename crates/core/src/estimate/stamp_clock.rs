@@ -180,9 +180,7 @@ impl StampClock {
         if self.tick == TICK_USEC && at - self.last >= CALM_AFTER && self.stands_still(at, val) {
             *self = Self::default();
         }
-        if let Some(jump) = self.jumped(at, val) {
-            self.jump = Some(Box::new(jump));
-        }
+        self.note_jump(at, val);
         if let Some((stamp, _)) = self.stamp {
             self.step.on_stamp(val.wrapping_sub(stamp));
         }
@@ -303,11 +301,6 @@ impl StampClock {
     /// Whether this stamp is behind that of the last packet.
     pub(crate) fn is_newer(&self, val: u32) -> bool {
         self.stamp.is_none_or(|(stamp, _)| (val.wrapping_sub(stamp) as i32) > 0)
-    }
-
-    /// The capture's clock stepped: when the present stamp came first is no longer known.
-    pub(crate) fn interrupt(&mut self) {
-        self.stamp = None;
     }
 
     /// For how long packets with the present stamp have been passing, unless its tick is known to be long.

@@ -7,9 +7,21 @@ use crate::estimate::stamp_drift::Drift;
 use crate::estimate::stamp_jump::{JUMP_MIN, Jump};
 
 impl StampClock {
-    /// The silence before this packet, where the capture's clock says so much more or less of it than this one that no rate which is a little off does.
+    /// The capture's clock stepped: when the present stamp came first is no longer known.
+    pub(crate) fn interrupt(&mut self) {
+        self.stamp = None;
+    }
+
+    /// Takes note of a silence before this packet that the two clocks do not agree on.
     #[inline(never)]
-    pub(super) fn jumped(&self, at: Instant, val: u32) -> Option<Jump> {
+    pub(super) fn note_jump(&mut self, at: Instant, val: u32) {
+        if let Some(jump) = self.jumped(at, val) {
+            self.jump = Some(Box::new(jump));
+        }
+    }
+
+    /// The silence before this packet, where the capture's clock says so much more or less of it than this one that no rate which is a little off does.
+    fn jumped(&self, at: Instant, val: u32) -> Option<Jump> {
         let expected = self.expected(val)?;
         if at.max(expected) - self.last < CALM_AFTER {
             return None;
