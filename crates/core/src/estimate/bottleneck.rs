@@ -12,8 +12,13 @@ use crate::estimate::rate::Rate;
 /// A receiver acknowledges every second segment (RFC 9293, 3.8.6.3), or a few more that its interface gathered within a
 /// moment. One acknowledgement of more segments after a longer time is no arrival: they came together long ago, or one by
 /// one, and their receiver held it back until its application read. Super-segments may cross virtual links whole.
-const STRETCH_MAX: u32 = 16;
+pub(crate) const STRETCH_MAX: u32 = 16;
 const GATHERED_MAX: Duration = Duration::from_millis(2);
+
+/// Bursts of so long ago say nothing of the link now. Source: none written down.
+const LATELY: Duration = Duration::from_millis(200);
+/// Bursts that should have taken less are no proof. Source: none written down.
+const SAID_MIN: Duration = Duration::from_millis(8);
 
 /// What of a direction is at the bottleneck behind the capture.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,11 +31,22 @@ pub(crate) struct Link {
     resent: u32,
     /// The acknowledgement of a lone segment that a timer may have sent, were it not for the bytes right behind that.
     timed: Instant,
+    /// How long its rate says that the bytes of the last acknowledgements took behind one another, and how much sooner they were through.
+    said: Duration,
+    sooner: Duration,
 }
 
 impl Default for Link {
     fn default() -> Self {
-        Self { since: Instant::MIN, until: Instant::MIN, resent: 0, timed: Instant::MIN }
+        let never = Instant::MIN;
+        Self {
+            since: never,
+            until: never,
+            resent: 0,
+            timed: never,
+            said: Duration::ZERO,
+            sooner: Duration::ZERO,
+        }
     }
 }
 
@@ -96,6 +112,23 @@ impl Link {
         self.resent > 0
     }
 
+    /// These bytes were through `took` after the first of them had left. At the rate that has shown they need `needed` for that.
+    #[inline]
+    pub(crate) fn on_through(&mut self, needed: Duration, took: Duration) {
+        let needed = needed.min(LATELY);
+        self.said += needed;
+        self.sooner += (needed - took.at_least_zero()).at_least_zero();
+        if self.said > LATELY {
+            (self.said, self.sooner) = (self.said.divided_by(2), self.sooner.divided_by(2));
+        }
+    }
+
+    /// Whether bursts have passed that no link of the rate that has shown lets through: what showed was somebody else's pace.
+    #[inline]
+    pub(crate) fn is_refuted(&self) -> bool {
+        self.sooner.times(2) > self.said && self.said >= SAID_MIN
+    }
+
     /// Its rate has shown: what had passed it by `passed` is known, and that it has been busy `since` then.
     pub(crate) fn begin(since: Instant, passed: Instant) -> Self {
         Self { since, until: passed, ..Self::default() }
@@ -144,6 +177,9 @@ impl Link {
     /// The same, as far as it is before `end`.
     #[inline]
     pub(crate) fn busy_between(&self, at: Instant, end: Instant) -> Duration {
+        if self.is_refuted() {
+            return Duration::ZERO;
+        }
         // An `Instant` that was never set is far below every other. What it did before its last break is left out: the gap
         // is one of a sender that has sent again since.
         let until = self.until.min(end);

@@ -204,6 +204,20 @@ fn a_slow_reader_behind_a_large_window_is_no_slow_link() {
     });
 }
 
+/// 800 kB to a reader that takes 64 KB each 20 ms from a buffer of 84 KB, 50 ms away, as the sender's capture had it. Its acknowledgements come
+/// at 20 Mbit/s, as out of a link; but each round has flights of 30 KB and more in it that left at once, and were acknowledged a round trip
+/// later within 0.2 ms. A link of that rate takes 12 ms for them.
+#[test]
+fn bursts_that_pass_at_once_refute_a_rate() {
+    let seen = log(include_str!("read_in_steps.log"))
+        .without_ip_ids()
+        .rtt(ms(50))
+        .window(End::Server, 84_150)
+        .seen_at(End::Client);
+    let (link, window) = (seen.spent(Cause::Bandwidth, Path), seen.spent(Cause::ReceiveWindow, Server));
+    assert!(link <= ms(20) && window >= ms(400), "{link} and {window}{seen}");
+}
+
 /// Forty segments arrive at once at a program that does not read yet: the receiver acknowledges the first ones quickly, and
 /// the last two when the first of them are read, 10 ms later. What is read from then on is the program's pace.
 #[test]

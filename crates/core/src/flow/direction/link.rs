@@ -97,7 +97,16 @@ impl Flow {
         self.newest_acked_at = newest_at;
         let passed = self.on_wire(bytes, segments, mss);
         self.on_acknowledged(at, passed, mss, behind.is_some(), rtt_to_receiver);
-        self.on_passed(at - rtt_to_receiver, passed, late, behind, 0, mss);
+        let by = at - rtt_to_receiver;
+        // What lay behind a hole had passed before what fills it left.
+        if let (Some(rate), Some(oldest), Some(_)) = (self.rate(true), oldest, rtt)
+            && !self.link.has_resent()
+        {
+            // The smallest round trip has one segment in it already, and what is timed together may have left a little sooner.
+            let needed = rate.time_for(passed.saturating_sub(self.on_wire(mss, 1, mss))) - OWN_QUEUE_SLACK;
+            self.link.on_through(needed.at_least_zero(), by - oldest);
+        }
+        self.on_passed(by, passed, late, behind, 0, mss);
         if timed {
             self.link.on_timer(at);
         } else {
