@@ -26,6 +26,9 @@ pub(crate) struct Rounds {
     flat: u8,
     flat_from: u32,
     pub(crate) lost: bool,
+    /// The largest flight until then, and whether the last round that has ended since was larger than the one before it by half.
+    lost_at: u32,
+    regrown: bool,
     filled: Filled,
     /// The last whole round was larger than any before it: the window is still opening from its initial size.
     pub(crate) growing: bool,
@@ -68,7 +71,8 @@ impl Rounds {
 
     /// Segments were lost: growth from here on is recovery or congestion avoidance.
     pub(crate) fn on_loss(&mut self) {
-        (self.lost, self.growing) = (true, false);
+        (self.lost, self.growing, self.regrown) = (true, false, false);
+        self.lost_at = self.lost_at.max(self.peak).max(self.flight);
         self.growth = Growth::default();
     }
 
@@ -91,6 +95,7 @@ impl Rounds {
             0 => (0, self.flight),
             flat => (flat, self.flat_from),
         };
+        (self.lost, self.regrown) = (self.lost && !self.reopens(self.flight), self.grows(self.flight));
         self.growing =
             !self.lost && self.opens(self.flight) && self.flight >= self.largest.max(self.before_idle);
         self.last = self.flight;
@@ -117,6 +122,18 @@ impl Rounds {
     /// that seems smaller, as they do behind a full link, says nothing about the next one.
     pub(crate) fn opens(&self, flight: u32) -> bool {
         self.peak == 0 || u64::from(flight) * 8 > u64::from(self.peak) * 9
+    }
+
+    /// Whether a round of so many bytes is larger by half than the one before it: in congestion avoidance none is, CUBIC's least of all
+    /// (`cnt` in bictcp_update, net/ipv4/tcp_cubic.c, Linux 6.12).
+    fn grows(&self, flight: u32) -> bool {
+        self.last > 0 && u64::from(flight) * 2 > u64::from(self.last) * 3
+    }
+
+    /// Whether what a loss had done to the window has been taken back (tcp_undo_cwnd_reduction, net/ipv4/tcp_input.c): nothing was lost, and
+    /// it opens on beyond what it was then, round after round.
+    pub(crate) fn reopens(&self, flight: u32) -> bool {
+        self.lost && self.regrown && self.last > self.lost_at && self.grows(flight)
     }
 
     /// Whether less is in flight than a round before has shown that the window lets pass, which without a loss never closes.
@@ -147,6 +164,27 @@ impl Rounds {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Segments that were overtaken seemed lost in the second round; the third ones grow as a start does. After a loss they do not, though
+    /// a hole that stays open lets the flight seem larger by what is sent behind it.
+    #[test]
+    fn a_window_that_opens_on_has_lost_nothing() {
+        let after = |flights: &[u32]| {
+            let mut rounds = Rounds { flight: 28_960, ..Rounds::default() };
+            rounds.on_loss();
+            for &flight in flights {
+                rounds.flight = flight;
+                rounds.end(Seq(0), 1460);
+            }
+            rounds.lost
+        };
+        assert!(!after(&[28_960, 53_576, 88_328, 139_160]));
+        assert!(after(&[28_960, 46_336, 20_272, 21_720, 23_168, 24_616, 27_512]));
+        assert!(
+            after(&[28_960, 1_448, 2_896, 5_792, 11_584, 20_272, 21_720]),
+            "a start up to half of what was lost"
+        );
+    }
 
     /// Rounds of a transfer over a full link in congestion avoidance, as the capture at its receiver had them: the sender's
     /// own were 463, 498, 523, 539 and 565 kB.

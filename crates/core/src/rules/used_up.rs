@@ -89,7 +89,7 @@ pub(super) fn which(wait: &Wait<'_>, ack: &ClockingAck) -> Held {
 
 /// Which part of its life a congestion window is in that `flight` bytes have used up.
 fn phase(rounds: &Rounds, flight: u32) -> (Cause, Option<Form>) {
-    if rounds.lost {
+    if rounds.lost && !rounds.reopens(flight) {
         return (Cause::CongestionWindow, Some(Form::AfterLoss));
     }
     if !rounds.opens(flight) {
