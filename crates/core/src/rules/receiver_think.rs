@@ -19,12 +19,21 @@ use super::verdict::Verdict;
 use super::wait::Wait;
 use crate::bill::charge::Charge;
 use crate::bill::split::Split;
+use crate::estimate::bottleneck::STRETCH_MAX;
 use crate::flow::segment_class::{SegmentClass, SendQueue};
 use crate::flow::view::ClockingAck;
 use crate::words::cause::Cause;
 use crate::words::form::Form;
-use crate::words::limits::{HELD_BACK_MIN, NEAR_MAX, UNREAD_MIN};
+use crate::words::limits::{HELD_BACK_MIN, NEAR_MAX, TIMER_TICK, UNREAD_MIN};
 use crate::words::report::{Confidence, Detail, Trigger};
+
+/// What a host gathers into one packet before it acknowledges that (GRO_MAX_SIZE, include/linux/netdevice.h).
+const GATHERED_BYTES: u32 = 65_536;
+/// So many acknowledgements may be lost in a row. Source: none written down.
+const GATHERED_FEW: u32 = 4;
+/// A probe leaves two round trips behind the last segment (RFC 8985, 7.2), give or take one part in so many, and ticks. Source: none
+/// written down; the smoothed round trip moves by an eighth with each sample (RFC 6298, 2.3).
+const PROBE_PLAY: i64 = 8;
 
 /// How a used-up window shows a reader that is slow.
 pub(super) fn form(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Form> {
@@ -102,16 +111,16 @@ pub(super) fn on_one_host(wait: &Wait<'_>, ack: &ClockingAck, held_back: Duratio
     wait.flow.on_one_host && several && held_back >= HELD_BACK_MIN
 }
 
-/// For how long one acknowledgement of a whole flight waited at a receiver whose application does not read. Several segments
-/// are acknowledged at once unless that makes the window smaller (__tcp_ack_snd_check, net/ipv4/tcp_input.c): then by the timer.
+/// For how long one acknowledgement of several segments waited at a receiver whose application does not read. They are acknowledged at
+/// once unless that makes the window smaller (__tcp_ack_snd_check, net/ipv4/tcp_input.c): then by the timer, or when some are read.
 pub(super) fn unread(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Charge> {
     let acked = ack.flight.saturating_sub(ack.left);
-    let whole = acked > 4 * wait.mss && ack.left < ack.flight / 4;
+    let several = acked > 4 * wait.mss;
     let shrunk = ack.window.saturating_sub(wait.flow.view.window);
     // Beside the receiver nothing but it can have held it; far away it may have been the path.
     let least = if wait.near_sender() { HELD_BACK_MIN } else { UNREAD_MIN };
     let held_back = wait.ack_delay(ack).filter(|&delay| delay >= least)?;
-    if !whole || shrunk < acked / 2 || wait.flow.scale_bounds.is_in_use() {
+    if !several || shrunk < acked / 2 || wait.flow.scale_bounds.is_in_use() {
         return None;
     }
     let detail = Detail { ack_delay: Some(held_back), form: Some(Form::SlowReader), ..Detail::default() };
@@ -126,10 +135,12 @@ pub(super) fn unread(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Charge> {
 pub(super) fn withheld(wait: &Wait<'_>) -> Option<Verdict> {
     let flow = wait.flow;
     let held_back = wait.gap - wait.rtt_to_receiver.at_least_zero();
+    // Within a host nothing is on its way for as long.
+    let least = if flow.on_one_host { UNREAD_MIN } else { HELD_BACK_MIN };
     if wait.class != SegmentClass::New
         || wait.last.queue == SendQueue::Emptied
-        || held_back < HELD_BACK_MIN
-        || flow.in_order() <= 2 * wait.mss
+        || held_back < least
+        || flow.in_order() + u32::from(flow.on_one_host) <= 2 * wait.mss
         || wait.recovering()
         || flow.scale_bounds.is_in_use()
     {
@@ -138,11 +149,12 @@ pub(super) fn withheld(wait: &Wait<'_>) -> Option<Verdict> {
     // What an acknowledgement let go did not wait for one that stayed away, however far behind others are.
     let let_go = flow.view.clocking_ack().is_some_and(|ack| wait.follows(&ack));
     let split = link_share::split(wait);
-    if let_go || split.left() < HELD_BACK_MIN {
+    if let_go || split.left() < least {
         return None;
     }
     let little = |room: &i32| *room >= 0 && (*room as u32) < flow.view.window / 3;
-    if !flow.room_left().is_some_and(|room| little(&room)) && !wait.model.rounds.lost {
+    let stands = flow.room_left().is_some_and(|room| little(&room)) || wait.model.rounds.lost;
+    if !stands && !probes_reader(wait) {
         return None;
     }
     // Beside the sender nobody knows whether they arrived.
@@ -157,6 +169,32 @@ pub(super) fn withheld(wait: &Wait<'_>) -> Option<Verdict> {
         .evidence(wait.last.packet, wait.segment.packet)
         .detail(detail);
     Some(Verdict { split: split.rest(charge), trigger: Trigger::Timer })
+}
+
+/// Whether a sender whose congestion window is used up probes with one segment of what is queued (tcp_send_loss_probe,
+/// net/ipv4/tcp_output.c), and of many segments before it none was acknowledged: had one of them been lost and another arrived, that would
+/// have been said at once (RFC 5681, 4.2), so that all of them arrived or none. Beside the sender a few acknowledgements, of all that a
+/// host gathers each (GRO_MAX_SIZE, include/linux/netdevice.h), may have been lost as well.
+pub(super) fn probes_reader(wait: &Wait<'_>) -> bool {
+    let flow = wait.flow;
+    // Of two segments the second one is acknowledged at once (RFC 9293, 3.8.6.3), and within a host nothing delays that.
+    let many = if flow.on_one_host {
+        (2 * wait.mss).saturating_sub(1)
+    } else if wait.near_sender() {
+        GATHERED_BYTES * GATHERED_FEW
+    } else {
+        STRETCH_MAX * wait.mss
+    };
+    let timer = flow.rto.srtt().unwrap_or(wait.rtt()).max(wait.rtt()).times(2);
+    wait.class == SegmentClass::New
+        && wait.last.queue != SendQueue::Emptied
+        && flow.in_order() > many
+        && wait.segment.payload_len <= wait.mss
+        && wait.is_full()
+        && !wait.recovering()
+        && !flow.scale_bounds.is_in_use()
+        && wait.gap >= timer - timer.divided_by(PROBE_PLAY)
+        && wait.gap <= timer + timer.divided_by(PROBE_PLAY) + TIMER_TICK.times(3)
 }
 
 /// A window that stays smaller than a segment: the sender holds out for more (silly window avoidance, RFC 9293,

@@ -14,7 +14,7 @@ use tcpwhy_wire::{Duration, Instant, Segment};
 
 use super::verdict::{Verdict, burst};
 use super::wait::Wait;
-use super::{black_hole, link_share, nagle, used_up};
+use super::{black_hole, link_share, nagle, receiver_think, used_up};
 use crate::bill::charge::Charge;
 use crate::bill::split::Split;
 use crate::flow::direction::Flow;
@@ -46,7 +46,9 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
             surest_of_gap(wait.flow, wait.segment, wait.mss, soon)
         }
         SegmentClass::New if repeats(wait) => Confidence::Likely,
-        // It probes; what it finds is no part of it (RFC 8985, 7.3). A reader that holds back acknowledgements is probed too.
+        // A reader that holds back acknowledgements is probed too: that is for `receiver_think`.
+        SegmentClass::New if receiver_think::probes_reader(wait) => return None,
+        // It probes; what it finds is no part of it (RFC 8985, 7.3).
         SegmentClass::New if is_probe(wait) || is_probe_from_afar(wait) => Confidence::Possible,
         SegmentClass::New if came_elsewhere(wait) => Confidence::Likely,
         // A lost tail leaves no gap in the sequence space. Near its sender it would have been seen.

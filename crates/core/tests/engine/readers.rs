@@ -91,6 +91,7 @@ fn a_late_acknowledgement_is_the_reader_s_if_its_window_shrank_by_the_flight() {
         (unread(32, 43, 16), [43, 43]),
         (unread(32, 43, 15), [0, 0]),
         (unread(5, 43, 5), [43, 43]),
+        (unread(32, 43, 32).replace("ack win", "ack ack=23168 win"), [43, 43]),
         (unread(32, 5, 32), [5, 0]),
         (unread(32, 1, 32), [0, 0]),
     ];
@@ -100,6 +101,48 @@ fn a_late_acknowledgement_is_the_reader_s_if_its_window_shrank_by_the_flight() {
             let off = slow - ms(expected);
             assert!(off.max(-off) <= ms(1), "{end:?} {text}\n{slow} instead of {expected}");
         }
+    }
+}
+
+/// A flight is not acknowledged, and 50 ms later its sender probes with one more segment (RFC 8985, 7), which is acknowledged at once with all
+/// before it. Nothing was lost, and no receiver that has read keeps silent about forty segments; beside the sender their acknowledgement may
+/// have been lost, and those of four hundred were not. Of ten all may have been lost, and 90 ms are no probe's time.
+#[test]
+fn a_probe_that_finds_a_whole_flight_unread_waited_for_the_reader() {
+    let rtt = ms(20);
+    for (flight, gap, slow) in
+        [(40, 50, [true, false]), (400, 50, [true; 2]), (10, 50, [false; 2]), (400, 90, [false; 2])]
+    {
+        let text = format!(
+            "handshake\n +5 C 100\n +0 S 1448x20 more\n +0 C ack\n +0 S 1448x{flight} more #f\n f+{gap} S 1448 more #p\n \
+             p+0 C ack\n +0 S 1448x8\n +0 C ack"
+        );
+        for (end, slow) in End::BOTH.into_iter().zip(slow) {
+            let seen = log(&*text).rtt(rtt).seen_at(end);
+            let bill = seen.exchange(1);
+            assert_eq!(bill.ns(Cause::ReceiverThink, Client) >= ms(30), slow, "{end:?} {flight} {gap}{seen}");
+            if slow {
+                bill.never(Cause::Loss).never(Cause::SenderThink);
+                let sure = if end == End::Client { Confidence::Likely } else { Confidence::Possible };
+                assert_eq!(bill.of(Cause::ReceiverThink).confidence, sure, "{end:?} {flight}");
+            }
+        }
+    }
+}
+
+/// Within a host segments arrive as they leave: what is not acknowledged 3 ms later was not read, and a sender that goes on with one segment
+/// probes. A millisecond is its own, or its host's.
+#[test]
+fn within_a_host_a_probe_behind_a_flight_waited_for_the_reader() {
+    let ends = [CLIENT, Endpoint { addr: CLIENT.addr, port: 80 }];
+    for (flight, gap, slow) in [(10, 3.0, true), (2, 3.0, true), (1, 3.0, false), (10, 1.0, false)] {
+        let text = format!(
+            "handshake\n +5 C 100\n +0.05 S 1448x{flight} more #f\n f+{gap} S 1448 more #p\n p+0 C ack\n +0.05 S 1448x8\n +0.01 C ack"
+        );
+        log(text).rtt(ms(0.012)).between(ends).both_ends(|seen| {
+            let read = seen.exchange(1).ns(Cause::ReceiverThink, Client);
+            assert_eq!(read >= ms(gap - 0.5), slow, "{flight} {gap}: {read}{seen}");
+        });
     }
 }
 

@@ -32,13 +32,16 @@ fn a_shut_window_holds_until_it_opens_however_late_its_sender_goes_on() {
 }
 
 /// Of 40 segments that a window takes 32 are on their way, and nothing of them is acknowledged for 31 ms: whoever has room for less than a
-/// third waits, until a timer sends a little more. With much room, or with two segments, it was not the reader.
+/// third waits, until a timer sends a little more. With much room it is the same for as long as a probe's timer runs; later, or with two
+/// segments, it was not the reader.
 #[test]
 fn what_is_not_acknowledged_and_leaves_little_room_had_not_been_read() {
     let rtt = ms(10);
-    for (flight, window, slow) in [(32, 40, true), (32, 200, false), (2, 40, false)] {
+    for (flight, window, gap, slow) in
+        [(32, 40, 31, true), (32, 200, 31, true), (32, 200, 60, false), (2, 40, 31, false)]
+    {
         let text = format!(
-            "handshake\n +5 C 100\n +0 S 1448x{flight} more #flight\n flight+31 S 1448x2 more\n +0 C ack\n +0 S 1448x8\n +0 C ack"
+            "handshake\n +5 C 100\n +0 S 1448x{flight} more #flight\n flight+{gap} S 1448x2 more\n +0 C ack\n +0 S 1448x8\n +0 C ack"
         );
         let log = log(text).rtt(rtt).window(End::Client, segments(window));
         let seen = log.seen_at(End::Client);
