@@ -515,23 +515,27 @@ def sums_of_savings(rows):
 
 
 def pairs(judged):
-    """How many cases have a bill at both ends, and of how many the bills agree: each cause within 2 ms or 5 % of the time."""
+    """The cases that have a bill at both ends, and those whose bills differ: a cause by more than 2 ms or 5 % of the time."""
     bills = {(name, label): lines for name, label, _, lines in judged if label in ENDS}
-    both = [name for name, label in bills if label == "near" and (name, "far") in bills]
-    agree = 0
+    both = [name for name, label in bills if label == "near" and (name, "far") in bills and name not in known.AT_ONE_END]
+    differ = {}
     for name in both:
         near, far = ({k: amount(sure) for k, sure in bills[name, end].items()} for end in ENDS)
         slack = max(TOLERANCE_MS, TOLERANCE_SHARE * max(sum(near.values()), sum(far.values())))
-        agree += all(abs(near.get(k, 0.0) - far.get(k, 0.0)) <= slack for k in near.keys() | far.keys())
-    return len(both), agree
+        gaps = [(k, near.get(k, 0.0), far.get(k, 0.0)) for k in sorted(near.keys() | far.keys())]
+        gaps = [f"{cause}@{side} {one:.1f} and {other:.1f}" for (cause, side), one, other in gaps if abs(one - other) > slack]
+        if gaps:
+            differ[name] = "; ".join(gaps)
+    return both, differ
 
 
 def write_results(page, judged, rows, right, total, count):
     with open(page, encoding="utf-8") as file:
         text = file.read().split("\n## Results\n")[0].rstrip("\n")
-    both, agree = pairs(judged)
+    both, differ = pairs(judged)
+    agree = len(both) - len(differ)
     text += f"\n\n## Results\n\nWritten by `exam.py --write docs/exam.md`. {count} cases: {right} of {total} bills and rows of waits right"
-    text += f" ({100 * right / max(total, 1):.1f} %);\nof {both} cases that both ends see, the bills of {agree} agree ({100 * agree / max(both, 1):.1f} %)."
+    text += f" ({100 * right / max(total, 1):.1f} %);\nof {len(both)} cases that both ends see, the bills of {agree} agree ({100 * agree / max(len(both), 1):.1f} %)."
     text += " What fixes promise, and what they saved:\n\n"
     text += "".join(f"- {line}.\n" for line in sums_of_savings(rows)) + "\n"
     text += "What is wrong, and why:\n\n| case | where | what | why |\n|---|---|---|---|\n"
@@ -539,6 +543,9 @@ def write_results(page, judged, rows, right, total, count):
         if wrong:
             why = next((why for start, why in known.WHY.items() if name.startswith(start)), "-")
             text += f"| {name} | {label} | {'; '.join(wrong).replace('|', ' or ')} | {why} |\n"
+    text += "\nWhere the bills of both ends differ (near and far, ms), and why:\n\n| case | what | why |\n|---|---|---|\n"
+    text += "".join(f"| {name} | {what} | {known.DIFFER.get(name, '-')} |\n" for name, what in differ.items())
+    text += "\nOf these, one end sees nothing, and they are no pairs:\n\n" + "".join(f"- {name}: {why}.\n" for name, why in known.AT_ONE_END.items())
     with open(page, "w", encoding="utf-8") as file:
         file.write(text)
 

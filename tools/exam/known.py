@@ -6,9 +6,22 @@ GROWS = (
 )
 ASKS = "On the wire a client that asks again after 35 ms, of a server that takes 250 to 900 ms, looks the same; the pairing is called a guess"
 BOTH_SPEAK = "gRPC waits for the server's SETTINGS before its first call; both ends begin with their own, so that no packet says that one waited"
+SAME = (
+    "The window stays where a buffer of the default size begins: because somebody set it, or because its reader is slow (tcp_rcv_space_adjust). "
+    "The packets are the same, and what a fast reader would have saved is more where nothing is set"
+)
+PART = (
+    "Pauses of 20 ms lie within a round trip of 50 ms: they hold up a part of each window, by acknowledgements of a few segments that are late, "
+    "which beside the sender prove no reader"
+)
+AGAIN = "Its sender goes on after 7 ms with more than a segment, though nothing was acknowledged: as a program does that writes again"
 
 WHY = {
     "server-asks": ASKS,
+    "reads-1m-at-0ms": AGAIN,
+    "reads-16k-at-10ms": SAME,
+    "reads-64k-at-50ms-rcvbuf": PART,
+    "sink-64k-at-50ms-rcvbuf": PART,
     "grpc-stream": BOTH_SPEAK,
     "reads-": GROWS,
     "sink-": GROWS,
@@ -18,4 +31,26 @@ WHY = {
     "nginx-idle-restart": "Beside the sender one of the two window updates has come when it goes on, and the window is not yet half as large again",
     "thin-way-for-acks": "The way back lets an acknowledgement through each 2 ms, and the sender follows: at the receiver that is the beat of one that paces; possible",
     "paced-30m-bbr": "Beside a sender that paces evenly, acknowledgements come back as evenly as out of a link of that rate",
+}
+
+# Cases of whose cause one end's packets have nothing.
+LONGER = "When an answer arrives, on a way back that became longer, no packet tells its sender: only the asker's capture has the queueing"
+AT_ONE_END = {"way-becomes-longer-thinks-0": LONGER, "way-becomes-longer-thinks-40": LONGER}
+
+# Why the bills of both ends differ.
+OVERTAKEN = "What a segment that was overtaken holds up at the end of a flight shows where it arrives, and is a part of the round trip elsewhere"
+SPACED = "BBR spaces what it sends: which wait was for an acknowledgement, and which for its pace, is exact beside the sender only"
+DIFFER = {
+    "bulk-reordered": OVERTAKEN,
+    "reordered-upload": OVERTAKEN,
+    "sndbuf-64k-bbr": SPACED,
+    "unscaled-bbr": SPACED,
+    "iperf3-paced": "Beside the receiver a paced segment that comes a little late, or together with the next, may have been the link's",
+    "wire-request-dropped": WHY["wire-request-dropped"],
+    "grpc-stream": BOTH_SPEAK,
+    "websocket-many-at-once": "WebSocket's frames do not say which answers which; beside the asker other pairs are likely than beside the answerer",
+    "backlog-full": "Beside the client no packet says whether the path or the server's host dropped its SYN",
+    "sink-64k-at-50ms-rcvbuf": PART,
+    "sndbuf-at-50ms": WHY["sndbuf-at-50ms"],
+    "thin-way-for-acks": WHY["thin-way-for-acks"],
 }
