@@ -284,6 +284,10 @@ fn limits_are_told_and_nothing_from_a_capture_or_a_name_acts_on_the_terminal() {
     assert!(shown.contains("only one direction was captured"), "{shown}");
     assert!(shown.contains("2 packets skipped: not TCP \\u{7}"), "{shown}");
     assert!(shown.contains("2 connections and 5,000 exchanges are in the bill but not listed"), "{shown}");
+    let mut exchanges = report.clone();
+    exchanges.omitted.connections = 0;
+    let few = text::overview(&exchanges, &[], AGAIN, Style::default());
+    assert!(few.contains("note: 5,000 exchanges are in the bill but not listed"), "{few}");
     assert!(shown.contains("evil\\u{1b}[2J\\u{202e}.pcap ends in the middle of a packet"), "{shown}");
     assert!(!shown.chars().any(|c| c.is_control() && c != '\n'), "{shown:?}");
     fits(&shown);

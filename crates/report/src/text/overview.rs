@@ -149,12 +149,13 @@ pub(super) fn limits(report: &Report, files: &[CaptureInfo]) -> Vec<String> {
         ));
     }
     let omitted = report.omitted;
-    if omitted.connections + omitted.exchanges > 0 {
-        out.push(format!(
-            "{} and {} are in the bill but not listed individually",
-            counted(omitted.connections, "connection"),
-            counted(omitted.exchanges, "exchange")
-        ));
+    let left_out = [(omitted.connections, "connection"), (omitted.exchanges, "exchange")];
+    let left_out: Vec<_> =
+        left_out.iter().filter(|(n, _)| *n > 0).map(|(n, noun)| counted(*n, noun)).collect();
+    if !left_out.is_empty() {
+        let is_one = omitted.connections + omitted.exchanges == 1;
+        let verb = if is_one { "is" } else { "are" };
+        out.push(format!("{} {verb} in the bill but not listed individually", left_out.join(" and ")));
     }
     out
 }
