@@ -113,9 +113,7 @@ fn confidence(wait: &Wait<'_>, cause: Cause, has_form: bool, pauses: bool) -> Co
     match cause {
         _ if has_form => Confidence::Possible,
         // Without the connection's first exchanges, which are acknowledged at once, the application's own pause may be all of it.
-        _ if wait.flow.mss_announced.is_none() && !(pauses || model.released.is_shown()) => {
-            Confidence::Possible
-        }
+        _ if wait.flow.mss_announced.is_none() && !(pauses || model.goes_with_acks()) => Confidence::Possible,
         _ if wait.flow.mss_announced.is_none() => Confidence::Likely,
         // A window of one segment after an idle time waits for the same acknowledgement.
         Cause::NagleDelayedAck if model.nagle_held > 0 && !model.may_be_restarted && pauses => {

@@ -16,15 +16,13 @@ const QUICK_REPLY_MAX: Duration = Duration::from_millis(100);
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct SenderModel {
     /// Pauses of the application before the n-th further write of a message, seen where nothing could hold it.
-    pauses: Option<Box<[PauseMemory; 4]>>,
+    pauses: Option<Box<Pauses>>,
     /// Small segments sent while a small one was outstanding: Nagle is off.
     pub nagle_ignored: u32,
     /// Of these, the ones since the peer's last packet.
     nagle_ignored_lately: u32,
     /// Small segments released by an acknowledgement that had been held back.
     pub nagle_held: u32,
-    /// Whether these went with the acknowledgement, whenever it came.
-    pub released: Released,
     /// The first piece of a request and what Nagle held behind it, in bytes, where the pieces were seen to be written
     /// without waiting for an answer.
     pub held_shape: Option<(u32, u32)>,
@@ -48,13 +46,13 @@ impl SenderModel {
     /// How long the application pauses by itself before the n-th further write of a message that went on so far with
     /// `before` bytes.
     pub(crate) fn pause(&self, index: usize, before: u32) -> Option<Duration> {
-        self.pauses.as_ref()?[index.min(3)].median(before)
+        self.pauses.as_ref()?.before_write[index.min(3)].median(before)
     }
 
     /// Whether it was seen to pause so more than once. The first time, a program may have been starting (a class that is
     /// loaded, a cache that is cold), and no other comes where all that follow are held.
     pub(crate) fn pauses_again(&self, index: usize) -> bool {
-        self.pauses.as_ref().is_some_and(|pauses| pauses[index.min(3)].count > 1)
+        self.pauses.as_ref().is_some_and(|pauses| pauses.before_write[index.min(3)].count > 1)
     }
 
     /// A small segment left while a small one was outstanding.
@@ -69,6 +67,11 @@ impl SenderModel {
         if missed > 0 {
             self.nagle_ignored -= lately.min(self.nagle_ignored);
         }
+    }
+
+    /// Whether what was held went with the acknowledgement each time, whenever that came.
+    pub(crate) fn goes_with_acks(&self) -> bool {
+        self.pauses.as_ref().is_some_and(|pauses| pauses.released.is_shown())
     }
 
     pub(crate) fn forget_pauses(&mut self) {
@@ -122,11 +125,12 @@ impl SenderModel {
     pub(crate) fn take(&mut self, observation: &Observation) {
         self.nagle_held = self.nagle_held.saturating_add(u32::from(observation.nagle.held));
         if let Some((held_back, late)) = observation.nagle.released {
-            self.released.on_release(held_back, late);
+            self.pauses.get_or_insert_default().released.on_release(held_back, late);
         }
         if let Some(pause) = observation.nagle.pause {
-            self.released = Released::default();
-            self.pauses.get_or_insert_default()[observation.index.min(3)].push(pause, observation.before);
+            let pauses = self.pauses.get_or_insert_default();
+            pauses.released = Released::default();
+            pauses.before_write[observation.index.min(3)].push(pause, observation.before);
         }
         self.held_shape = observation.nagle.shape.or(self.held_shape);
         self.copies_due = observation.copies_due;
@@ -138,6 +142,13 @@ impl SenderModel {
             self.rounds.growth.on_silence(flight, mss);
         }
     }
+}
+
+/// What few senders show: when the application pauses, and when it is held.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Pauses {
+    before_write: [PauseMemory; 4],
+    released: Released,
 }
 
 /// The last few pauses.
