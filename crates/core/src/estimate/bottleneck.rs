@@ -32,14 +32,21 @@ pub(crate) struct Link {
     /// The acknowledgement of a lone segment that a timer may have sent, were it not for the bytes right behind that.
     timed: Instant,
     /// How long its rate says that the bytes of the last acknowledgements took behind one another, and how much sooner they were through.
-    said_ns: u32,
-    sooner_ns: u32,
+    said: Duration,
+    sooner: Duration,
 }
 
 impl Default for Link {
     fn default() -> Self {
         let never = Instant::MIN;
-        Self { since: never, until: never, resent: 0, timed: never, said_ns: 0, sooner_ns: 0 }
+        Self {
+            since: never,
+            until: never,
+            resent: 0,
+            timed: never,
+            said: Duration::ZERO,
+            sooner: Duration::ZERO,
+        }
     }
 }
 
@@ -108,20 +115,18 @@ impl Link {
     /// These bytes were through `took` after the first of them had left. At the rate that has shown they need `needed` for that.
     #[inline]
     pub(crate) fn on_through(&mut self, needed: Duration, took: Duration) {
-        // At most twice `LATELY`, which fits.
-        let ns = |time: Duration| time.at_least_zero().min(LATELY).as_nanos() as u32;
-        let needed = ns(needed);
-        self.said_ns += needed;
-        self.sooner_ns += needed.saturating_sub(ns(took));
-        if i64::from(self.said_ns) > LATELY.as_nanos() {
-            (self.said_ns, self.sooner_ns) = (self.said_ns / 2, self.sooner_ns / 2);
+        let needed = needed.min(LATELY);
+        self.said += needed;
+        self.sooner += (needed - took.at_least_zero()).at_least_zero();
+        if self.said > LATELY {
+            (self.said, self.sooner) = (self.said.divided_by(2), self.sooner.divided_by(2));
         }
     }
 
     /// Whether bursts have passed that no link of the rate that has shown lets through: what showed was somebody else's pace.
     #[inline]
     pub(crate) fn is_refuted(&self) -> bool {
-        self.sooner_ns > self.said_ns / 2 && i64::from(self.said_ns) >= SAID_MIN.as_nanos()
+        self.sooner.times(2) > self.said && self.said >= SAID_MIN
     }
 
     /// Its rate has shown: what had passed it by `passed` is known, and that it has been busy `since` then.
