@@ -63,7 +63,8 @@ impl Talk for ZooKeeper {
 
     fn begins(&self, side: Side, first: First<'_>, _: bool) -> bool {
         let least = if side.is_client() { REQUEST_LEN } else { REPLY_LEN };
-        let sized = u32_at(first.bytes, 0).is_some_and(|size| size >= least && size + 4 == first.len);
+        let sized = u32_at(first.bytes, 0)
+            .is_some_and(|size| size >= least && size.checked_add(4) == Some(first.len));
         let known = u32_at(first.bytes, 8).is_some_and(|operation| name_of(operation) != "request");
         self.begun[side as usize] && sized && (known || !side.is_client())
     }
