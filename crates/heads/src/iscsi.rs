@@ -5,14 +5,17 @@ use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, u32_at};
 
 /// Basic header segment.
 const HEADER_LEN: u64 = 48;
-/// What of it says what it is: up to the initiator task tag.
-const READ_LEN: usize = 20;
+/// What of it says what it is: up to the initiator task tag, and how much a command transfers.
+const READ_LEN: usize = 24;
 const OPCODE: u8 = 0x3f;
 const IMMEDIATE: u8 = 0x40;
 /// The last of a sequence, and its data bring the status with them.
 const FINAL: u8 = 0x80;
 const WITH_STATUS: u8 = 0x01;
-const SEGMENT_LEN_MAX: u64 = 1 << 24;
+/// A command that writes.
+const WRITES: u8 = 0x20;
+/// In the word that has the length of what is added to a header as well.
+const DATA_LEN: u32 = 0x00ff_ffff;
 const LOGIN: u8 = 0x03;
 /// Of the flags of a login; its data are no more than 8 KB unless there was another before.
 const RESERVED: u8 = 0x30;
@@ -47,7 +50,11 @@ impl Talk for Iscsi {
         let (Some(len), Some(task)) = (length(bytes), u32_at(bytes, 16)) else { return Step::Wrong };
         let head = Head { id: Some(u64::from(task)), ..Head::whole(role, kind, len) };
         let head = match opcode {
-            // The rest of a command that writes.
+            // What it writes may follow when the target asks for it (RFC 7143, 11.3.4 and 11.8).
+            0x01 if flags & WRITES != 0 => {
+                let (data, all) = (u32_at(bytes, 4).unwrap_or(0) & DATA_LEN, u32_at(bytes, 20).unwrap_or(0));
+                Head { last: data >= all, ..head }
+            }
             0x05 => Head { first: false, last: flags & FINAL != 0, ..head },
             DATA_IN => {
                 let last = flags & WITH_STATUS != 0;
@@ -84,8 +91,8 @@ impl Talk for Iscsi {
 /// The header, what is added to it, and the data, which fill whole words.
 fn length(bytes: &[u8]) -> Option<u64> {
     let lengths = u32_at(bytes, 4)?;
-    let (added, data) = (u64::from(lengths >> 24) * 4, u64::from(lengths & 0x00ff_ffff));
-    (data < SEGMENT_LEN_MAX).then_some(HEADER_LEN + added + data.next_multiple_of(4))
+    let (added, data) = (u64::from(lengths >> 24) * 4, u64::from(lengths & DATA_LEN));
+    Some(HEADER_LEN + added + data.next_multiple_of(4))
 }
 
 /// A login or its response of the version that there is, of which the segment has all or the beginning.
@@ -99,7 +106,7 @@ fn is_login(first: First<'_>, opcode: u8) -> bool {
         })
 }
 
-/// The PDUs (RFC 7143, 11.2.1.2). Only a command has the mark of what goes before others.
+/// The PDUs (RFC 7143, 11.2.1.2). Only an initiator marks what goes before others.
 const fn named(side: Side, opcode: u8, begin: u8) -> Option<(&'static str, Role)> {
     let known = match (side, opcode) {
         (Side::Client, 0x00) => ("NOP-Out", Role::Neither),
@@ -122,5 +129,6 @@ const fn named(side: Side, opcode: u8, begin: u8) -> Option<(&'static str, Role)
         (Side::Server, 0x3f) => ("Reject", Role::Neither),
         _ => return None,
     };
-    if begin & FINAL == 0 && (side.is_client() || begin & IMMEDIATE == 0) { Some(known) } else { None }
+    let marks = begin & !OPCODE;
+    if marks == 0 || marks == IMMEDIATE && side.is_client() { Some(known) } else { None }
 }

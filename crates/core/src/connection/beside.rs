@@ -12,7 +12,7 @@ use crate::flow::segment_class::{LastData, SendQueue};
 use crate::words::limits::BURST_GAP;
 
 /// Where so many parts of questions may have been questions, nobody knows what answers which. Source: none written down.
-const ANOTHER_MAX: u8 = 3;
+const OTHERS_MIN: u8 = 3;
 
 impl Connection {
     /// Whether its responder had said all of its answer before this small message reached it, whose sender had not even heard that the
@@ -45,6 +45,6 @@ impl Connection {
         let Some(open) = self.open.as_deref_mut().filter(|_| may_be) else { return };
         open.is_guess = true;
         self.others = self.others.saturating_add(1);
-        self.unpaired |= self.others >= ANOTHER_MAX;
+        self.unpaired |= self.others >= OTHERS_MIN;
     }
 }
