@@ -1,5 +1,6 @@
 //! Which answer of a controller belongs to which job (S7 communication over ISO transport)? (RFC 1006, 6; RFC 905, 13; the S7 header
-//! itself has no public specification and is told by what Siemens' own programs and controllers send.)
+//! itself has no public specification and is told by what Siemens' own programs and controllers send, that of newer ones (S7comm-plus)
+//! likewise.)
 
 use crate::head::{Head, Role};
 use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, u16_at};
@@ -25,11 +26,23 @@ const PARAMETERS: usize = S7 + HEADER_LEN;
 /// ... and where the parameters of user data say which way they go.
 const GROUP: usize = PARAMETERS + 5;
 
+/// Newer controllers: the version and the length of what comes behind this header, of which the last piece has a trailer as long.
+const PLUS: u8 = 0x72;
+const PLUS_LEN: usize = 4;
+/// Behind that: what it does, and a number. In version 3 a digest comes first, longer than what is kept of a head that comes in pieces.
+const OPCODE: usize = S7 + PLUS_LEN;
+const NUMBER: usize = OPCODE + 7;
+const DIGESTED: u8 = 3;
+const REQUEST: u8 = 0x31;
+const RESPONSE: u8 = 0x32;
+const RESPONSE_2: u8 = 0x02;
+const NOTIFICATION: u8 = 0x33;
+
 /// What both sides have said so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct S7Comm {
-    /// A message that goes on in the next packet: its reference and what it does, for each side.
-    open: [Option<(u16, u8)>; 2],
+    /// A message that goes on in the next packet: its reference, what it does, and whether it is a newer controller's, for each side.
+    open: [Option<(u16, u8, bool)>; 2],
 }
 
 impl Talk for S7Comm {
@@ -77,7 +90,13 @@ impl S7Comm {
     /// A packet with data, which `ends` its message or goes on in the next.
     fn data(&mut self, side: Side, bytes: &[u8], (all, ends): (u64, bool), out: &mut Out<'_>) -> Step {
         let open = &mut self.open[side as usize];
-        if let Some((id, what)) = *open {
+        if let Some((id, what, plus)) = *open {
+            let ends = if plus {
+                let Some(len) = u16_at(bytes, S7 + 2) else { return Step::Need };
+                has_trailer(len, all)
+            } else {
+                ends
+            };
             if ends {
                 *open = None;
             }
@@ -86,10 +105,10 @@ impl S7Comm {
             return Step::Skip(all);
         }
         let Some(&magic) = bytes.get(S7) else { return Step::Need };
-        if magic != MAGIC {
-            return Step::Wrong;
+        if magic == PLUS {
+            return self.plus(side, bytes, all, out);
         }
-        if all < PARAMETERS as u64 {
+        if magic != MAGIC || all < PARAMETERS as u64 {
             return Step::Wrong;
         }
         let (Some(&kind), Some(id)) = (bytes.get(S7 + 1), u16_at(bytes, S7 + 4)) else { return Step::Need };
@@ -103,11 +122,57 @@ impl S7Comm {
         }
         let Some(what) = what(kind, group) else { return Step::Wrong };
         if !ends {
-            *open = Some((id, what));
+            *open = Some((id, what, false));
         }
         let name = name_of(kind, function.unwrap_or(0));
         out.put(Head { id: Some(u64::from(id)), last: ends, ..Head::whole(role_of(what), name, all) });
         Step::Skip(all)
+    }
+}
+
+impl S7Comm {
+    /// The first packet of a newer controller's message.
+    fn plus(&mut self, side: Side, bytes: &[u8], all: u64, out: &mut Out<'_>) -> Step {
+        if all < OPCODE as u64 {
+            return Step::Wrong;
+        }
+        let (Some(&version), Some(len)) = (bytes.get(S7 + 1), u16_at(bytes, S7 + 2)) else {
+            return Step::Need;
+        };
+        if version >= DIGESTED {
+            let event = version >= PLUS_EVENT;
+            out.put(Head::whole(if event { Role::Pushes } else { Role::Unknown }, "message", all));
+            return Step::Skip(all);
+        }
+        if all < (NUMBER + 2) as u64 {
+            return Step::Wrong;
+        }
+        let (Some(&opcode), Some(id)) = (bytes.get(OPCODE), u16_at(bytes, NUMBER)) else { return Step::Need };
+        let Some((what, name)) = plus_what(opcode) else { return Step::Wrong };
+        let ends = has_trailer(len, all);
+        if !ends {
+            self.open[side as usize] = Some((id, what, true));
+        }
+        let id = (what != PUSHED).then_some(u64::from(id));
+        out.put(Head { id, last: ends, ..Head::whole(role_of(what), name, all) });
+        Step::Skip(all)
+    }
+}
+
+/// Versions from here on are events of the transport: keep-alives and ends of sessions.
+const PLUS_EVENT: u8 = 0xfe;
+
+/// Whether something follows behind `len` bytes of a newer controller's packet of `all`: then it is the last one of its message.
+const fn has_trailer(len: u16, all: u64) -> bool {
+    all > (S7 + PLUS_LEN) as u64 + len as u64
+}
+
+const fn plus_what(opcode: u8) -> Option<(u8, &'static str)> {
+    match opcode {
+        REQUEST => Some((ASKED, "request")),
+        RESPONSE | RESPONSE_2 => Some((ANSWERED, "answer")),
+        NOTIFICATION => Some((PUSHED, "notification")),
+        _ => None,
     }
 }
 
@@ -151,7 +216,14 @@ fn is_acknowledgement(first: First<'_>) -> bool {
 /// Whether it begins with a job or with an answer to one.
 fn direction(first: First<'_>) -> Option<Role> {
     let data = first.bytes.get(TPKT_LEN..=S7)?;
-    if !is_framed(first) || data[..2] != [2, DATA] || data[3] != MAGIC {
+    if !is_framed(first) || data[..2] != [2, DATA] {
+        return None;
+    }
+    if data[3] == PLUS {
+        let plain = *first.bytes.get(S7 + 1)? < DIGESTED;
+        return plus_what(*first.bytes.get(OPCODE)?).filter(|_| plain).map(|(what, _)| role_of(what));
+    }
+    if data[3] != MAGIC {
         return None;
     }
     what(*first.bytes.get(S7 + 1)?, first.bytes.get(GROUP).copied()).map(role_of)

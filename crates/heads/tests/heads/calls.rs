@@ -14,6 +14,7 @@ pub(crate) const LOGS: &[(&str, Protocol, &str)] = &[
     ("dubbo", Protocol::Dubbo, DUBBO),
     ("bolt", Protocol::Bolt, BOLT),
     ("s7", Protocol::S7Comm, S7),
+    ("s7_plus", Protocol::S7Comm, S7_PLUS),
     ("iec104", Protocol::Iec104, IEC104),
     ("zookeeper", Protocol::ZooKeeper, ZOOKEEPER),
     ("iscsi", Protocol::Iscsi, ISCSI),
@@ -268,6 +269,41 @@ fn s7() {
         < 62 user data pushes #9 len 33 first last
         > 65 upload asks #3 len 19 first last
         < 95 refusal answers #3 len 19 first last
+        ",
+    );
+}
+
+/// A newer controller: a session is opened, and what the controller tells by its own clock is acknowledged by empty packets; a question in two
+/// pieces, a message with a digest, and a keep-alive.
+const S7_PLUS: &str = r"
+    > \x03\x00\x00\x1d\x02\xf0\x80r\x01\x00\x0e1\x00\x00\x04\xca\x00\x00\x00\x01\x00\x00\x01\x206r\x01\x00\x00
+    < \x03\x00\x00\x1b\x02\xf0\x80r\x01\x00\x0c2\x00\x00\x04\xca\x00\x00\x00\x016\x11\x02r\x01\x00\x00
+    > \x03\x00\x00\x07\x02\xf0\x00
+    < \x03\x00\x00!\x02\xf0\x80r\x02\x00\x123\x00\x00j\x04\x00\x00\x00\x00\x00\x02\x01\x00\x00\x00\x00\x00\x00r\x02\x00\x00
+    > \x03\x00\x00\x07\x02\xf0\x00
+    > \x03\x00\x00\x19\x02\xf0\x80r\x02\x00\x0e1\x00\x00\x04\xf2\x00\x00\x00\x02\x00\x00\x01\x206
+    > \x03\x00\x00\x13\x02\xf0\x80r\x02\x00\x04abcdr\x02\x00\x00
+    < \x03\x00\x00\x1b\x02\xf0\x80r\x02\x00\x0c2\x00\x00\x04\xf2\x00\x00\x00\x026\x00\x00r\x02\x00\x00
+    < \x03\x00\x00\x17\x02\xf0\x80r\x03\x00\x08\x20DIGEST4r\x03\x00\x00
+    < \x03\x00\x00\x0d\x02\xf0\x80r\xfe\x00\x02\x00\x00
+";
+
+#[test]
+fn s7_plus() {
+    tells(
+        S7_PLUS,
+        "
+        > 0 request asks #1 len 29 first last
+        = S7
+        < 0 answer answers #1 len 27 first last
+        > 29 acknowledgement neither len 7 first last
+        < 27 notification pushes len 33 first last
+        > 36 acknowledgement neither len 7 first last
+        > 43 request asks #2 len 25 first
+        > 68 part asks #2 len 19 last
+        < 60 answer answers #2 len 27 first last
+        < 87 message unknown len 23 first last
+        < 110 message pushes len 13 first last
         ",
     );
 }
