@@ -2,7 +2,7 @@
 //!
 //! It closes, and bytes of the answer are missing: what was lost was not repaired until then.
 
-use tcpwhy_wire::Duration;
+use tcpwhy_wire::{Duration, Instant};
 
 use super::Connection;
 use crate::bill::exchange::Open;
@@ -19,15 +19,15 @@ impl Connection {
             let rtt_to_asker = self.tap_rtt(open.initiator);
             let last = open.last_path().frontier().map(|last| (last.at, last.packet));
             if let Some((at, packet)) = last {
-                self.charge_missing(open, closed_at - rtt_to_asker - at, packet);
+                self.charge_missing(open, closed_at, (closed_at - rtt_to_asker - at, packet));
             }
         }
     }
 
     #[cold]
-    fn charge_missing(&self, open: &mut Open, wait: Duration, packet: u64) {
+    fn charge_missing(&self, open: &mut Open, closed_at: Instant, wait: (Duration, u64)) {
         let speaker = 1 - open.initiator;
-        if let Some(charge) = unrepaired::judge(&self.flows[speaker], self.mss(speaker), wait, packet) {
+        if let Some(charge) = unrepaired::judge(&self.flows[speaker], self.mss(speaker), closed_at, wait) {
             open.last_path().settle().charge(&charge);
         }
     }

@@ -38,6 +38,11 @@ impl Holes {
         self.0.front().map(|hole| hole.start)
     }
 
+    /// When the first one was noticed.
+    pub(crate) fn first_noticed(&self) -> Option<Instant> {
+        self.0.front().map(|hole| hole.noticed_at)
+    }
+
     /// A packet shows that bytes behind all that were seen are missing. Returns whether there is room to remember that.
     pub(crate) fn notice(&mut self, start: Seq, end: Seq, packet: &Segment) -> bool {
         self.push(start, end, packet.at, packet.options.timestamps.map(|stamps| stamps.val))

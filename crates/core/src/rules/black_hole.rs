@@ -7,7 +7,7 @@
 //! Source: RFC 2923, 2.1; tcp_mtu_probing, net/ipv4/tcp_timer.c, Linux 6.12.
 //! Seen from: both ends; near the receiver only where the handshake is captured.
 
-use tcpwhy_wire::Segment;
+use tcpwhy_wire::{Instant, Segment};
 
 use super::wait::Wait;
 use crate::flow::direction::Flow;
@@ -31,15 +31,16 @@ pub(super) fn is_repaired(wait: &Wait<'_>) -> bool {
     }
 }
 
-/// Whether bytes of this direction are still missing when nothing more comes, and are too large for the path as far as that can be
+/// Whether bytes of this direction were still missing when its reader closed, and are too large for the path as far as that can be
 /// told.
-pub(crate) fn unrepaired(flow: &Flow, mss: u32) -> Option<Form> {
+pub(crate) fn unrepaired(flow: &Flow, mss: u32, closed_at: Instant) -> Option<Form> {
     let repeated = flow.sent.front().is_some_and(|sent| sent.retransmitted) || flow.large.is_repeated();
-    if !flow.has_hole() && !repeated {
+    let hole = flow.had_hole(closed_at);
+    if !hole && !repeated {
         return None;
     }
     let stuck = flow.large.is_stuck(mss, mss, flow.sack_pending);
-    let none_came = flow.has_hole() && flow.mss_announced.is_some() && flow.large.is_none_seen();
+    let none_came = hole && flow.mss_announced.is_some() && flow.large.is_none_seen();
     Some(if stuck || none_came { FORM } else { Form::Unrepaired })
 }
 

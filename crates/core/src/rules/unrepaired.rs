@@ -1,11 +1,11 @@
 //! How long did an asker wait for the rest of an answer that never came?
 //!
 //! Proof: it closes, and bytes of the answer are missing that were not repaired until then.
-//! Refuted by: nothing missing; a wait shorter than a timer.
+//! Refuted by: nothing missing, or only what a packet behind the closing shows; a wait shorter than a timer.
 //! Source: RFC 6298, 2; TCP_RTO_MIN, include/net/tcp.h, Linux 6.12; what loses large packets alone is `black_hole`.
 //! Seen from: both ends.
 
-use tcpwhy_wire::Duration;
+use tcpwhy_wire::{Duration, Instant};
 
 use super::black_hole;
 use crate::bill::charge::Charge;
@@ -14,9 +14,14 @@ use crate::words::cause::Cause;
 use crate::words::limits::RTO_MIN;
 use crate::words::report::{Confidence, Detail};
 
-/// The charge for a wait behind `packet` until the asker of `flow`'s answer closed.
-pub(crate) fn judge(flow: &Flow, mss: u32, wait: Duration, packet: u64) -> Option<Charge> {
-    let form = black_hole::unrepaired(flow, mss).filter(|_| wait >= RTO_MIN)?;
+/// The charge for a wait behind `packet` until the asker of `flow`'s answer closed at `closed_at`.
+pub(crate) fn judge(
+    flow: &Flow,
+    mss: u32,
+    closed_at: Instant,
+    (wait, packet): (Duration, u64),
+) -> Option<Charge> {
+    let form = black_hole::unrepaired(flow, mss, closed_at).filter(|_| wait >= RTO_MIN)?;
     let detail = Detail { form: Some(form), ..Detail::default() };
     let charge = Charge::new(Cause::Rto, flow.side, wait, Confidence::Likely);
     Some(charge.evidence(packet, packet).detail(detail))

@@ -86,3 +86,12 @@ fn a_hole_that_nobody_fills_is_waited_for() {
     assert_eq!((line.detail.form, line.confidence), (Some(Form::Unrepaired), Likely), "{seen}");
     assert!(line.ns - ms(2000) <= Duration::from_micros(10), "{seen}");
 }
+
+/// A farewell whose FIN overtakes it, behind the client's own FIN, is nothing that the client had waited for.
+#[test]
+fn what_is_missed_only_behind_the_closing_was_not_waited_for() {
+    let text = "handshake\n +0 C 200\n +1 S 179\n +40 C ack\n +771 C fin\n +0 S ack\n +3961 S 24 late=5\n +0 S fin\n +0 C rst";
+    let seen = log(text).rtt(ms(224)).seen_at(End::Client);
+    let expected = [(Cause::RoundTrip, Path, ms(224)), (Cause::ServerThink, Server, ms(1))];
+    seen.exchange(1).is(&expected);
+}

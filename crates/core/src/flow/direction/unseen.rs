@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use tcpwhy_wire::{Duration, Segment};
+use tcpwhy_wire::{Duration, Instant, Segment};
 
 use super::{Flow, HOLE_BYTES_MAX};
 use crate::words::limits::{HELD_BACK_MIN, TIMER_TICK};
@@ -11,9 +11,9 @@ use crate::words::limits::{HELD_BACK_MIN, TIMER_TICK};
 const PEER_TIMER_MAX: Duration = Duration::from_millis(200);
 
 impl Flow {
-    /// Whether bytes are missing that neither came nor were acknowledged.
-    pub(crate) fn has_hole(&self) -> bool {
-        self.holes.first().is_some()
+    /// Whether bytes are missing that neither came nor were acknowledged, and had been noticed by then.
+    pub(crate) fn had_hole(&self, at: Instant) -> bool {
+        self.holes.first_noticed().is_some_and(|noticed| noticed <= at)
     }
 
     /// Whether the peer has acknowledged bytes that the capture does not have. They may still come, where the capture
