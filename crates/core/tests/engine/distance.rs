@@ -292,6 +292,28 @@ fn who_acknowledges_may_be_nearer_than_who_answers() {
     }
 }
 
+/// A box on the way acknowledges within 5 ms, and answers come as late as the SYN-ACK did, twice (frames 56 to 91 of a web page behind a campus'
+/// network): that is the way. Behind the same box a server whose answers are never so soon may take the rest, and so is it where the
+/// answers come sooner.
+#[test]
+fn answers_as_late_as_the_handshake_show_the_way() {
+    let text = |waits: [f64; 2]| {
+        let [one, two] = waits.map(|wait| format!("+1 C 471 #q\n +0 S ack\n q+{wait} S 1406\n +0 C ack\n"));
+        format!("@0 C syn\n @39 S syn\n +0 C ack\n {one} {two}")
+    };
+    let seen = log(text([41.0, 39.0])).rtt(ms(5)).seen_at(End::Client);
+    for (n, most) in [(1, Possible), (2, Likely)] {
+        let bill = seen.exchange(n);
+        let way = bill.of(Cause::RoundTrip);
+        assert!(way.ns >= ms(41) && way.confidence <= most, "{n}: {seen}");
+        assert!(sure_of(bill.exchange, Cause::ServerThink) <= most, "{seen}");
+    }
+    for waits in [[80.0, 95.0], [15.0, 39.0]] {
+        let seen = log(text(waits)).rtt(ms(5)).seen_at(End::Client);
+        assert!(seen.exchange(2).of(Cause::ServerThink).ns >= ms(waits[1] - 2.0), "{seen}");
+    }
+}
+
 /// A NAT that ends TCP acknowledges within half a millisecond; its SYN had gone out three times, so that nothing shows how long opening took, and no
 /// answer ever came within 60 ms (frames 1495 to 1899 of a machine behind VMware's). What the server took is no more than likely, and what
 /// looks like pauses of its program may be rounds on the way behind. A server whose answers come as soon as its acknowledgements thinks.
