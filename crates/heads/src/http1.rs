@@ -31,7 +31,11 @@ const METHODS: [&str; 16] = [
 ];
 
 const REQUEST_TIMEOUT: u16 = 408;
-const EVENTS: &[u8] = b"text/event-stream";
+/// What is told, or shown, while it happens: events (WHATWG HTML, 9.2), and a camera's pictures.
+const EVENTS: [&[u8]; 2] = [b"text/event-stream", b"multipart/x-mixed-replace"];
+
+/// A station's name and kind (SHOUTcast, Icecast).
+const RADIO: &[u8] = b"icy-";
 
 /// What both sides have said so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -47,7 +51,7 @@ struct Message {
     /// The rest of this line does not matter.
     in_line: bool,
     chunked: bool,
-    /// The body is events, each of them told when it occurs (WHATWG HTML, 9.2).
+    /// The body is events, each of them told when it occurs.
     events: bool,
     upgrade: Option<Protocol>,
     length: Option<u64>,
@@ -252,7 +256,13 @@ impl Http1 {
         self.sides[side as usize] = Message::default();
         let Some(body) = body else {
             // Until the connection is closed.
-            out.put(Head::piece(role, "body"));
+            if message.events {
+                out.put(Head { len: Some(line_len), last: true, ..Head::piece(role, "end") });
+                let stream = Head { first: true, ..Head::piece(Role::Pushes, "stream") };
+                out.put_at(out.at + line_len, stream);
+            } else {
+                out.put(Head::piece(role, "body"));
+            }
             return FOR_EVER;
         };
         let len = line_len.saturating_add(body);
@@ -287,7 +297,12 @@ impl Message {
             let last = value.len().saturating_sub(b"chunked".len());
             self.chunked = value[last..].eq_ignore_ascii_case(b"chunked");
         } else if name.eq_ignore_ascii_case(b"content-type") {
-            self.events = value.len() >= EVENTS.len() && value[..EVENTS.len()].eq_ignore_ascii_case(EVENTS);
+            let is = |events: &[u8]| {
+                value.len() >= events.len() && value[..events.len()].eq_ignore_ascii_case(events)
+            };
+            self.events |= EVENTS.into_iter().any(is);
+        } else if name.len() > RADIO.len() && name[..RADIO.len()].eq_ignore_ascii_case(RADIO) {
+            self.events = true;
         } else if name.eq_ignore_ascii_case(b"upgrade") {
             self.upgrade = match value {
                 value if value.eq_ignore_ascii_case(b"websocket") => Some(Protocol::WebSocket),

@@ -10,11 +10,15 @@
 #![forbid(unsafe_code)]
 
 mod amqp;
+mod bgp;
 mod bolt;
 mod conversation;
 mod cql;
+mod diameter;
+mod dnp3;
 mod dns;
 mod dubbo;
+mod ethernet_ip;
 mod head;
 mod http1;
 mod http2;
@@ -30,15 +34,20 @@ mod mqtt;
 mod mysql;
 mod nats;
 mod onc_rpc;
+mod opc_ua;
 mod pop3;
 mod postgresql;
 mod protocol;
 mod redis;
+mod rtsp;
 mod s7;
 mod smb2;
+mod smpp;
 mod smtp;
 mod ssh;
+mod syslog;
 mod talk;
+mod tds;
 mod thrift;
 mod tls;
 mod websocket;

@@ -2,9 +2,14 @@
 
 use crate::head::Head;
 use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, Turn};
-use crate::{amqp, bolt, cql, dns, dubbo, http1, http2, iec104, imap, iscsi, kafka, ldap, memcached};
-use crate::{modbus, mongodb, mqtt, mysql, nats, onc_rpc, pop3, postgresql, redis, s7, smb2, smtp, ssh};
-use crate::{thrift, tls, websocket, zookeeper};
+use crate::{
+    amqp, bgp, bolt, cql, diameter, dnp3, dns, dubbo, ethernet_ip, http1, http2, iec104, imap, iscsi, kafka,
+    ldap,
+};
+use crate::{
+    memcached, modbus, mongodb, mqtt, mysql, nats, onc_rpc, opc_ua, pop3, postgresql, redis, rtsp, s7,
+};
+use crate::{smb2, smpp, smtp, ssh, syslog, tds, thrift, tls, websocket, zookeeper};
 
 /// The protocols, a line each: what it is called, where it is read, how it is shown.
 macro_rules! protocols {
@@ -102,10 +107,19 @@ protocols! {
     Iscsi = iscsi::Iscsi, "iSCSI";
     OncRpc = onc_rpc::OncRpc, "ONC RPC";
     Cql = cql::Cql, "CQL";
+    Tds = tds::Tds, "TDS";
+    Bgp = bgp::Bgp, "BGP";
+    Diameter = diameter::Diameter, "Diameter";
+    Smpp = smpp::Smpp, "SMPP";
+    OpcUa = opc_ua::OpcUa, "OPC UA";
+    Syslog = syslog::Syslog, "syslog";
+    Rtsp = rtsp::Rtsp, "RTSP";
+    EthernetIp = ethernet_ip::EthernetIp, "EtherNet/IP";
+    Dnp3 = dnp3::Dnp3, "DNP3";
 }
 
 /// Some of the protocols, a bit for each.
-type Set = u32;
+type Set = u64;
 
 /// Which protocols may begin with a byte: most bytes refuse most of them at once.
 const MAY_BEGIN: [Set; 256] = {
@@ -138,7 +152,7 @@ pub fn recognise(firsts: [First<'_>; 2]) -> Option<Recognised> {
     let mut found = None;
     for &protocol in Protocol::ALL {
         let fits = || [0, 1].map(|client| protocol.fits(firsts[client], firsts[1 - client]));
-        if may_be & 1 << protocol as u32 == 0 {
+        if may_be & 1 << protocol as u64 == 0 {
             debug_assert!(fits() == [false, false], "{} may begin with another byte", protocol.name());
             continue;
         }

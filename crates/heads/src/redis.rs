@@ -1,13 +1,19 @@
 //! Where does each Redis command and reply begin and end? (RESP2 and RESP3, the Redis serialization protocol specification)
 //!
 //! Values are stepped over one by one: an array says how many follow, a string how long it is. Replies are in the order of
-//! the commands; what a subscription brings is a push.
+//! the commands; what a subscription brings is a push, and a command that blocks asks for news.
+//!
+//! Behind PSYNC the server sends the whole data set and then what changes, all by itself, and the client says now and then how
+//! far it has come (Redis replication, "How Redis replication works").
 
 use crate::head::{Head, Role};
 use crate::talk::{First, FirstBytes, Line, Out, Side, Step, Talk, is_text, line, number, rest_of_line};
 
 /// Elements of one array; Redis itself refuses commands of more than a million.
 const ELEMENTS_MAX: u64 = 1 << 24;
+/// The longest word that matters, and more.
+const WORD_LEN_MAX: u64 = 12;
+const LINE_BREAK: u64 = 2;
 /// proto-max-bulk-len.
 const STRING_LEN_MAX: u64 = 512 << 20;
 
@@ -15,20 +21,43 @@ const STRING_LEN_MAX: u64 = 512 << 20;
 const PUSHED: [&[u8]; 4] =
     [b"$7\r\nmessage\r\n", b"$8\r\npmessage\r\n", b"$8\r\nsmessage\r\n", b"$10\r\ninvalidate\r\n"];
 
+/// They wait for another client, as long as it takes.
+const BLOCKING: [&[u8]; 9] =
+    [b"BLPOP", b"BRPOP", b"BRPOPLPUSH", b"BLMOVE", b"BLMPOP", b"BZPOPMIN", b"BZPOPMAX", b"BZMPOP", b"WAIT"];
+
 /// What both sides have said so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Redis {
     sides: [Value; 2],
+    stream: Stream,
+}
+
+/// Whether the server sends on its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum Stream {
+    #[default]
+    No,
+    /// It was asked to, and has not said yet that it will.
+    Asked,
+    /// The data set is the next string, without a line break behind it.
+    Begun,
+    On,
 }
 
 /// The command or reply under way.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 struct Value {
     /// Values that are still to come.
     left: u64,
     /// The rest of this line does not matter.
     in_line: bool,
-    pushes: bool,
+    role: Role,
+}
+
+impl Default for Value {
+    fn default() -> Self {
+        Self { left: 0, in_line: false, role: Role::Neither }
+    }
 }
 
 impl Talk for Redis {
@@ -40,6 +69,7 @@ impl Talk for Redis {
     }
 
     fn step(&mut self, side: Side, bytes: &[u8], out: &mut Out<'_>) -> Step {
+        let stream = self.stream;
         let value = &mut self.sides[side as usize];
         if value.in_line {
             let (step, ends) = rest_of_line(bytes);
@@ -49,8 +79,8 @@ impl Talk for Redis {
         let Some(line) = line(bytes) else { return Step::Need };
         let first = value.left == 0;
         let Some((&kind, count)) = line.text.split_first() else {
-            // An empty line between inline commands is none.
-            let passed = first && side.is_client();
+            // An empty line between inline commands is none, nor is one that says that a data set is still being written.
+            let passed = first && (side.is_client() || stream != Stream::No);
             return if passed { Step::Skip(line.len) } else { Step::Wrong };
         };
         let found = if first && side.is_client() && kind != b'*' {
@@ -62,12 +92,23 @@ impl Talk for Redis {
         } else {
             match read(kind, count, &line) {
                 Some(found) => found,
+                // A data set whose length nobody knows yet.
+                None if first && stream == Stream::Begun => return Step::Lose,
                 None => return Step::Wrong,
             }
         };
         if first {
+            value.role = match side {
+                Side::Server => self.stream.answer(line.text),
+                Side::Client if matches!(found, Found::Values(1..)) => {
+                    let Some(word) = word(bytes.get(line.len as usize..).unwrap_or_default()) else {
+                        return Step::Need;
+                    };
+                    self.stream.command(word)
+                }
+                Side::Client => self.stream.command(line.text),
+            };
             value.left = 1;
-            value.pushes = false;
             if !side.is_client() && matches!(found, Found::Values(1..)) {
                 let begins = bytes.get(line.len as usize..).unwrap_or_default();
                 match begin_of(begins, &PUSHED) {
@@ -75,22 +116,67 @@ impl Talk for Redis {
                         value.left = 0;
                         return Step::Need;
                     }
-                    Begin::Is => value.pushes = true,
+                    Begin::Is => value.role = Role::Pushes,
                     Begin::Other => {}
                 }
             }
         }
         value.in_line = line.is_cut;
+        let is_data_set =
+            first && !side.is_client() && stream == Stream::Begun && kind == b'$' && count != b"-1";
+        let found = match found {
+            Found::Leaf(len) if is_data_set => Found::Leaf(len - LINE_BREAK),
+            found => found,
+        };
         value.go_on(side, first, found, &line, bytes, out)
     }
 
     fn begins(&self, side: Side, first: First<'_>, is_turn: bool) -> bool {
-        if side.is_client() { is_command(first.bytes) } else { is_turn && is_reply(first) }
+        let by_itself = side.is_client() || self.stream == Stream::On;
+        by_itself && is_command(first.bytes) || !side.is_client() && is_turn && is_reply(first)
     }
 
     fn lose(&mut self, side: Side) {
         self.sides[side as usize] = Value::default();
+        if self.stream == Stream::Begun {
+            self.stream = Stream::On;
+        }
     }
+}
+
+impl Stream {
+    /// What a command does.
+    fn command(&mut self, word: &[u8]) -> Role {
+        let is = |known: &[u8]| word.eq_ignore_ascii_case(known);
+        if *self != Self::No {
+            // How far a replica has come.
+            return Role::Neither;
+        }
+        if is(b"PSYNC") || is(b"SYNC") || is(b"MONITOR") {
+            *self = Self::Asked;
+        }
+        if BLOCKING.into_iter().any(is) { Role::Subscribes } else { Role::Asks }
+    }
+
+    /// What a reply does, and what follows it.
+    fn answer(&mut self, line: &[u8]) -> Role {
+        let asked = *self == Self::Asked;
+        *self = match *self {
+            Self::Asked if line.starts_with(b"-") => Self::No,
+            Self::Asked if line.starts_with(b"+FULLRESYNC") => Self::Begun,
+            Self::Asked | Self::Begun | Self::On => Self::On,
+            Self::No => Self::No,
+        };
+        if asked || *self == Self::No { Role::Answers } else { Role::Pushes }
+    }
+}
+
+/// A command's word, as far as it matters, from the length in front of it; nothing where more bytes decide.
+fn word(bytes: &[u8]) -> Option<&[u8]> {
+    let first = line(bytes)?;
+    let len = first.text.strip_prefix(b"$").and_then(number).filter(|len| *len <= WORD_LEN_MAX);
+    let Some(len) = len else { return Some(&[]) };
+    bytes.get(first.len as usize..)?.get(..len as usize)
 }
 
 /// What a line begins.
@@ -129,11 +215,12 @@ impl Value {
         self.left -= 1;
         let last = self.left == 0;
         if first || last {
-            let (role, kind) = match side {
-                Side::Client => (Role::Asks, "command"),
-                Side::Server if self.pushes => (Role::Pushes, "push"),
-                Side::Server => (Role::Answers, "reply"),
+            let kind = match (side, self.role) {
+                (Side::Client, _) => "command",
+                (Side::Server, Role::Pushes) => "push",
+                (Side::Server, _) => "reply",
             };
+            let role = self.role;
             let name = if first && side.is_client() { name(bytes, line, is_leaf, out) } else { None };
             // A long line's length is not known before it ends.
             let len = (is_leaf && !line.is_cut).then_some(len);
@@ -160,7 +247,7 @@ fn read(kind: u8, count: &[u8], line: &Line<'_>) -> Option<Found> {
     };
     match kind {
         b'$' | b'=' | b'!' => {
-            let len = count.map_or(0, |len| len.saturating_add(2));
+            let len = count.map_or(0, |len| len.saturating_add(LINE_BREAK));
             (len <= STRING_LEN_MAX).then_some(Found::Leaf(line.len + len))
         }
         b'*' | b'~' | b'>' => values(1).map(Found::Values),

@@ -10,6 +10,7 @@ pub(crate) const LOGS: &[(&str, Protocol, &str)] = &[
     ("memcached_binary", Protocol::Memcached, MEMCACHED_BINARY),
     ("mysql_prepared", Protocol::MySql, MYSQL_PREPARED),
     ("mongodb", Protocol::MongoDb, MONGODB),
+    ("tds", Protocol::Tds, TDS),
 ];
 
 const MYSQL_TEXT: &str = include_str!("../recorded/mysql_text.txt");
@@ -199,6 +200,39 @@ fn mongodb() {
         < 117 OP_MSG answers #5 len 34 first last
         < 151 OP_MSG pushes #5 len 34 first last
         < 185 OP_MSG pushes #5 len 34 first last
+        ",
+    );
+}
+
+/// \[MS-TDS\] 2.2.1 and 2.2.3: an encrypted login between plain packets, an answer of two packets, and a batch that is cancelled.
+const TDS: &str = r"
+    > \x12\x01\x00\x14\x00\x00\x01\x00\x00\x00\x06\x00\x06\xff\x10\x00\x00\x00\x00\x00
+    < \x04\x01\x00\x14\x00\x00\x01\x00\x00\x00\x06\x00\x06\xff\x10\x00\x00\x00\x00\x00
+    > \x17\x03\x03\x00\x04abcd
+    < \x04\x01\x00\x0c\x00\x33\x01\x00abcd
+    > \x01\x01\x00\x0e\x00\x00\x01\x00select
+    < \x04\x00\x00\x0c\x00\x33\x01\x00abcd\x04\x01\x00\x0c\x00\x33\x02\x00abcd
+    > \x03\x01\x00\x0e\x00\x00\x01\x00select
+    > \x06\x01\x00\x08\x00\x00\x01\x00
+    < \x04\x01\x00\x0c\x00\x33\x01\x00abcd
+";
+
+#[test]
+fn tds() {
+    tells(
+        TDS,
+        "
+        > 0 prelogin asks len 20 first last
+        = TDS
+        < 0 result answers len 20 first last
+        > 20 encrypted asks len 9 first last
+        < 20 result answers len 12 first last
+        > 29 batch asks len 14 first last
+        < 32 result answers len 12 first
+        < 44 result answers len 12 last
+        > 43 rpc asks len 14 first last
+        > 57 attention neither len 8 first last
+        < 56 result answers len 12 first last
         ",
     );
 }

@@ -165,6 +165,8 @@ pub(crate) fn all() -> Vec<(&'static str, Protocol, Vec<Piece>)> {
         crate::brokers::LOGS,
         crate::lines::LOGS,
         crate::calls::LOGS,
+        crate::either::LOGS,
+        crate::told::LOGS,
     ]
     .concat();
     sources.into_iter().map(|(name, protocol, log)| (name, protocol, pieces(log))).collect()

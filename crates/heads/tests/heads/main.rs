@@ -3,6 +3,7 @@
 mod brokers;
 mod calls;
 mod databases;
+mod either;
 mod http;
 mod lines;
 mod log;
@@ -10,3 +11,4 @@ mod postgresql;
 mod properties;
 mod redis;
 mod tls;
+mod told;

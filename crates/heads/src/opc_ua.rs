@@ -1,0 +1,105 @@
+//! Which OPC UA response belongs to which request? (OPC 10000-6, 7.1.2 and 6.7.2)
+//!
+//! A client leaves questions for news with its server (Publish), which are answered when there are some. Where messages are encrypted, so is
+//! the number by which they are paired, and they are told without it.
+
+use crate::head::{Head, Role};
+use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, u16_le, u32_le};
+
+/// Kind, whether it ends its message, length.
+const HEADER_LEN: u32 = 8;
+/// What stands in front of a message's body: header, channel, token, sequence and request.
+const REQUEST: usize = 20;
+const BODY: usize = 24;
+/// How a body's type is written: a namespace of 0 and two bytes.
+const TWO_BYTES: &[u8] = &[1, 0];
+const NEEDED: usize = 28;
+const LEN_MAX: u32 = 64 << 20;
+/// The encodings of PublishRequest and PublishResponse.
+const PUBLISH: u16 = 826;
+const PUBLISHED: u16 = 829;
+
+/// Whose messages are under way.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct OpcUa {
+    open: [Option<Role>; 2],
+}
+
+impl Talk for OpcUa {
+    const FIRST: FirstBytes = FirstBytes::of(b"HAEROMC");
+
+    fn fits(client: First<'_>, server: First<'_>) -> bool {
+        let greets = client.bytes.starts_with(b"HEL");
+        is_chunk(client) && (greets || !server.is_empty()) && (server.is_empty() || is_chunk(server))
+    }
+
+    fn step(&mut self, side: Side, bytes: &[u8], out: &mut Out<'_>) -> Step {
+        let Some((kind, chunk, len)) = header(bytes) else {
+            return if bytes.len() < HEADER_LEN as usize { Step::Need } else { Step::Wrong };
+        };
+        let is_message = kind == b"MSG";
+        if is_message && bytes.len() < NEEDED && len as usize >= NEEDED {
+            return Step::Need;
+        }
+        let plain = is_message && bytes.get(BODY..BODY + TWO_BYTES.len()) == Some(TWO_BYTES);
+        let what = u16_le(bytes, BODY + TWO_BYTES.len()).filter(|_| plain);
+        let open = &mut self.open[side as usize];
+        let first = open.is_none();
+        let last = chunk != b'C';
+        let role = open.unwrap_or(match (side, kind, what) {
+            (_, b"CLO", _) => Role::Neither,
+            (Side::Client, _, Some(PUBLISH)) => Role::Subscribes,
+            (Side::Client, ..) => Role::Asks,
+            (Side::Server, ..) => Role::Answers,
+        });
+        *open = (!last).then_some(role);
+        // The chunks behind the first carry no type, and are told only where they end what they belong to.
+        let id = u32_le(bytes, REQUEST).filter(|_| is_message && (plain || !first)).map(u64::from);
+        if first || last {
+            out.put(Head {
+                id,
+                len: Some(u64::from(len)),
+                first,
+                last,
+                ..Head::piece(role, name_of(kind, what))
+            });
+        }
+        Step::Skip(u64::from(len))
+    }
+
+    fn begins(&self, _: Side, first: First<'_>, _: bool) -> bool {
+        // The end of a message in chunks looks like one of its own, but for the type in front of its body.
+        let of_message = first.bytes.starts_with(b"MSG");
+        is_chunk(first) && (!of_message || first.bytes.get(BODY..BODY + TWO_BYTES.len()) == Some(TWO_BYTES))
+    }
+
+    fn lose(&mut self, side: Side) {
+        self.open[side as usize] = None;
+    }
+}
+
+fn header(bytes: &[u8]) -> Option<(&[u8], u8, u32)> {
+    let (kind, chunk, len) = (bytes.get(..3)?, *bytes.get(3)?, u32_le(bytes, 4)?);
+    let known = [&b"HEL"[..], b"ACK", b"ERR", b"RHE", b"OPN", b"MSG", b"CLO"].contains(&kind);
+    (known && b"FCA".contains(&chunk) && (HEADER_LEN..=LEN_MAX).contains(&len)).then_some((kind, chunk, len))
+}
+
+fn is_chunk(first: First<'_>) -> bool {
+    header(first.bytes).is_some()
+}
+
+const fn name_of(kind: &[u8], what: Option<u16>) -> &'static str {
+    match (kind, what) {
+        (b"HEL", _) => "Hello",
+        (b"ACK", _) => "Acknowledge",
+        (b"ERR", _) => "Error",
+        (b"OPN", _) => "OpenSecureChannel",
+        (b"CLO", _) => "CloseSecureChannel",
+        (_, Some(PUBLISH | PUBLISHED)) => "Publish",
+        (_, Some(631 | 634)) => "Read",
+        (_, Some(673 | 676)) => "Write",
+        (_, Some(527 | 530)) => "Browse",
+        (_, Some(712 | 715)) => "Call",
+        _ => "message",
+    }
+}

@@ -1,0 +1,202 @@
+//! What is told without being asked for, and by whom?
+
+use tcpwhy_heads::Protocol;
+
+use crate::log::{tells, tells_cut};
+
+pub(crate) const LOGS: &[(&str, Protocol, &str)] = &[
+    ("bgp", Protocol::Bgp, BGP),
+    ("syslog", Protocol::Syslog, SYSLOG),
+    ("syslog_counted", Protocol::Syslog, SYSLOG_COUNTED),
+    ("radio", Protocol::Http1, RADIO),
+    ("rtsp", Protocol::Rtsp, RTSP),
+    ("redis_worker", Protocol::Redis, WORKER),
+];
+
+/// Two routers of bird: RFC 4271, 4.2 to 4.4.
+const BGP: &str = r"
+    > \xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x00\x25\x01\x04\xfd\xe9\x00\x06\x0a\x00\x00\x01\x08\x02\x06\x01\x04\x00\x01\x00\x01
+    < \xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x00\x25\x01\x04\xfd\xea\x00\x06\x0a\x00\x00\x02\x08\x02\x06\x01\x04\x00\x01\x00\x01
+    > \xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x00\x13\x04
+    < \xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x00\x13\x04
+    > \xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x00\x17\x02\x00\x00\x00\x00
+    < \xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x00\x13\x04
+    > \xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x00\x15\x03\x06\x02
+";
+
+#[test]
+fn bgp() {
+    tells(
+        BGP,
+        "
+        > 0 OPEN greets len 37 first last
+        = BGP
+        < 0 OPEN greets len 37 first last
+        > 37 KEEPALIVE neither len 19 first last
+        < 37 KEEPALIVE neither len 19 first last
+        > 56 UPDATE pushes len 23 first last
+        < 56 KEEPALIVE neither len 19 first last
+        > 79 NOTIFICATION pushes len 21 first last
+        ",
+    );
+}
+
+const SYSLOG: &str = r"
+    > <13>Nov 26 10:00:00 near app: the first line\n
+    > <165>1 2026-11-26T10:00:00Z near app - - - a line that is longer than what is kept of a head\n<0>short\n
+";
+/// RFC 6587, 3.4.1.
+const SYSLOG_COUNTED: &str = r"
+    > 21 <13>1 - near - - - -\x0a12 <13>1 - - - 
+";
+
+#[test]
+fn syslog() {
+    tells(
+        SYSLOG,
+        "
+        > 0 message pushes first last
+        = syslog
+        > 45 message pushes first last
+        > 138 message pushes len 9 first last
+        ",
+    );
+    tells(
+        SYSLOG_COUNTED,
+        "
+        > 0 message pushes len 24 first last
+        > 24 message pushes len 15 first last
+        = syslog
+        ",
+    );
+}
+
+/// Icecast: what is played comes as it is played, and nobody waits for its end.
+const RADIO: &str = r"
+    > GET /a.mp3 HTTP/1.1\r\nHost: far\r\n\r\n
+    < HTTP/1.0 200 OK\r\nContent-Type: audio/mpeg\r\nicy-name: r\r\n\r\nsound
+    < more of it
+";
+
+#[test]
+fn radio() {
+    tells(
+        RADIO,
+        "
+        > 0 GET [GET /a.mp3] asks first
+        > 32 end asks len 2 last
+        = HTTP/1
+        < 0 2xx [200 OK] answers first
+        < 56 end answers len 2 last
+        < 58 stream pushes first
+        ",
+    );
+}
+
+/// A replica: the data set comes without a line break behind it, then the commands that change it, and the replica says how far it is. Where
+/// PSYNC is missing they are taken for answers that nobody asked for, so it is none of the logs that are cut.
+const REPLICA: &str = r"
+    > *1\r\n$4\r\nPING\r\n
+    < +PONG\r\n
+    > *3\r\n$5\r\nPSYNC\r\n$1\r\n?\r\n$2\r\n-1\r\n
+    < +FULLRESYNC 89adde229623110bcd27867657d0dc811fc0a2df 0\r\n\n
+    < $9\r\nREDIS0010
+    < *1\r\n$4\r\nPING\r\n
+    > *3\r\n$8\r\nREPLCONF\r\n$3\r\nACK\r\n$1\r\n0\r\n
+    < *3\r\n$3\r\nset\r\n$2\r\nk1\r\n$1\r\n1\r\n
+";
+
+#[test]
+fn redis_replica() {
+    tells(
+        REPLICA,
+        "
+        > 0 command [PING] asks first
+        > 4 command asks len 10 last
+        = Redis
+        < 0 reply answers len 7 first last
+        > 14 command [PSYNC] asks first
+        > 36 command asks len 8 last
+        < 7 reply answers first last
+        < 64 push pushes len 13 first last
+        < 77 push pushes first
+        < 81 push pushes len 10 last
+        > 44 command [REPLCONF] neither first
+        > 71 command neither len 7 last
+        < 91 push pushes first
+        < 112 push pushes len 7 last
+        ",
+    );
+}
+
+/// A worker waits for the next job, however long there is none.
+const WORKER: &str = r"
+    > *3\r\n$5\r\nBRPOP\r\n$1\r\nq\r\n$1\r\n0\r\n
+    < *2\r\n$1\r\nq\r\n$4\r\njob1\r\n
+    > *2\r\n$4\r\nINCR\r\n$4\r\ndone\r\n
+    < :1\r\n
+";
+
+#[test]
+fn redis_worker() {
+    tells(
+        WORKER,
+        "
+        > 0 command [BRPOP] subscribes first
+        > 22 command subscribes len 7 last
+        = Redis
+        < 0 reply answers first
+        < 11 reply answers len 10 last
+        > 29 command [INCR] asks first
+        > 43 command asks len 10 last
+        < 21 reply answers len 4 first last
+        ",
+    );
+    tells_cut(
+        WORKER,
+        14,
+        "
+        > 0 command [BRPOP] subscribes first
+        = Redis
+        < 0 reply answers first
+        > 29 command [INCR] asks first
+        < 21 reply answers len 4 first last
+        ",
+    );
+}
+
+/// RFC 2326, 10: what plays comes between the answers (10.12), and a server that asks is answered.
+const RTSP: &str = r"
+    > OPTIONS rtsp://far/a RTSP/1.0\r\nCSeq: 1\r\n\r\n
+    < RTSP/1.0 200 OK\r\nCSeq: 1\r\n\r\n
+    > PLAY rtsp://far/a RTSP/1.0\r\nCSeq: 2\r\n\r\n
+    < $\x00\x00\x04abcdRTSP/1.0 200 OK\r\nCSeq: 2\r\nContent-Length: 3\r\n\r\nabc$\x00\x00\x02ab
+    > $\x01\x00\x02ab
+    < OPTIONS rtsp://far/a RTSP/1.0\r\nCSeq: 1\r\n\r\n
+    > RTSP/1.0 200 OK\r\nCSeq: 1\r\n\r\n
+";
+
+#[test]
+fn rtsp() {
+    tells(
+        RTSP,
+        "
+        > 0 OPTIONS asks first
+        > 40 end asks len 2 last
+        = RTSP
+        < 0 2xx answers first
+        < 26 end answers len 2 last
+        > 42 PLAY asks first
+        > 79 end asks len 2 last
+        < 28 media pushes len 8 first last
+        < 36 2xx answers first
+        < 81 end answers len 5 last
+        < 86 media pushes len 6 first last
+        > 81 media neither len 6 first last
+        < 92 OPTIONS asks first
+        < 132 end asks len 2 last
+        > 87 2xx answers first
+        > 113 end answers len 2 last
+        ",
+    );
+}
