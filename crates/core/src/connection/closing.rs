@@ -21,9 +21,6 @@ use crate::words::form::Form;
 use crate::words::limits::{DELAYED_ACK_MAX, HELD_BACK_MIN, QUEUED_MIN, ROUND_TRIP_PLAY};
 use crate::words::report::{Kind, Pairing};
 
-/// Where nobody says how large segments are, they are as large as this at least (RFC 9293, 3.7.1).
-const LEAST_SIZE: u32 = 536;
-
 impl Connection {
     /// Ends what is under way and hands it to the ledger. `next` is the segment that starts something else.
     pub(crate) fn close(&mut self, next: Option<&Segment>, ledger: &mut Ledger) {
@@ -101,17 +98,9 @@ impl Connection {
             kind == Kind::Exchange && next.is_some_and(|next| self.was_heard_late(open, next, speaker));
         let is_session = kind == Kind::Exchange && self.is_session(open);
         let (asker, packet) = (side(open.initiator), open.packets[1]);
-        let mean = open.request_bytes / (open.request.index as u64 + 1);
-        let scattered =
-            kind == Kind::OneWay && mean.saturating_mul(2) < u64::from(self.mss(speaker).max(LEAST_SIZE));
         let account = open.last_path().settle();
-        let pauses = |line: LineView<'_>| line.cause() == Cause::SenderThink;
         if kind == Kind::OneWay {
-            // What nobody answers, and came in small segments with pauses, may be as many messages.
-            let many = scattered && account.bill().summary().any(pauses);
-            let stream = Revision::MayBeStream { sender: asker };
-            let form = Form::OrMessages;
-            account.revise(if many { Revision::MayBeMany { sender: asker, form } } else { stream });
+            doubt_pauses(account, asker);
         }
         let end = if is_late {
             round_trip::charge_doubtful_way_back(&self.pair(), account, speaker, packet)
@@ -277,6 +266,7 @@ impl Connection {
                 speaker,
                 piece.packets[1],
             );
+            doubt_pauses(&mut piece.account, side(speaker));
             let meta = Closed {
                 n: open.n,
                 kind: Kind::OneWay,
@@ -372,5 +362,14 @@ impl Connection {
             let closed = Closed { connection, service, ..finished.closed };
             ledger.close(&closed, finished.account.bill());
         }
+    }
+}
+
+/// What nobody answers, and came in pieces with pauses between them, may be as many messages.
+#[cold]
+fn doubt_pauses(account: &mut Account, sender: Side) {
+    let pauses = |line: LineView<'_>| line.cause() == Cause::SenderThink;
+    if account.bill().summary().any(pauses) {
+        account.revise(Revision::MayBeMany { sender, form: Form::OrMessages });
     }
 }

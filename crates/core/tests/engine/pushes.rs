@@ -275,6 +275,21 @@ fn keys_are_no_message_in_pieces() {
         });
 }
 
+/// Work that is handed out in messages of 2,009 bytes (ZeroMQ's PUSH, frames 12 to 35): nobody answers, and two of them with a pause between
+/// are no message in two pieces, however large they are.
+#[test]
+fn large_messages_that_nobody_answers_are_no_message_in_pieces() {
+    let work = each([149, 230, 230, 230], |pause| format!("+{pause} C 2009\n +0 S ack"));
+    let greetings = "+0 C 10\n +0 S 11\n +0 C ack\n +0 C 54\n +0 S 53\n +0 S 28\n +0 C ack";
+    log(format!("handshake\n {greetings}\n +0 C 2037\n +0 S ack\n {work}\n +230 C fin"))
+        .rtt(ms(20))
+        .both_ends(|seen| {
+            let sure =
+                seen.longer(Cause::SenderThink, ms(1)).into_iter().any(|line| line.confidence > Possible);
+            assert!(!sure, "{seen}");
+        });
+}
+
 /// In the middle of a connection on one host, bursts that end with pushed segments of 5,788 bytes, each acknowledged at once, and as many
 /// tenths of a second apart (frames 127 to 149): however large the segments are, nobody knows that they belong together.
 #[test]
