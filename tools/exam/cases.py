@@ -38,6 +38,8 @@ class Case:
     clock: Callable = lambda t: t.waited()
     # Start and end of each wait of the asker, where each exchange of the bill is compared with one.
     each: object = None
+    # The bytes do not tell who waits for whom: what is billed as possible is not judged.
+    guess: bool = False
     # The ends that can see it.
     each_at: tuple = ("near", "far")
 

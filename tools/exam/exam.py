@@ -35,6 +35,7 @@ import protocols  # noqa: E402, F401
 import readers  # noqa: E402, F401
 import services  # noqa: E402, F401
 import software  # noqa: E402, F401
+import talkers  # noqa: E402, F401
 import waits  # noqa: E402, F401
 import worse  # noqa: E402
 from peer import Peer  # noqa: E402
@@ -408,6 +409,8 @@ def examine(case, directory, program):
                 results.append((label, ["cannot be read"], {}, 0.0))
                 continue
             lines, elapsed = found
+            if case.guess:
+                lines = {k: {level: ms for level, ms in sure.items() if level != "possible"} for k, sure in lines.items()}
             results.append((label, judge(expected, lines, elapsed), lines, elapsed))
     return [(label, wrong, expected, lines) for label, wrong, lines, _ in results]
 
