@@ -119,6 +119,11 @@ impl Path {
         }
     }
 
+    /// Nothing of what was charged so far counts.
+    fn forget(&mut self) {
+        self.account.clear();
+    }
+
     /// Bytes that it takes besides its own.
     fn heap(&self) -> usize {
         let aside = |aside: &Aside| {

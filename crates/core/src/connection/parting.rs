@@ -8,9 +8,11 @@ use tcpwhy_wire::{Duration, Instant, Segment};
 use super::Connection;
 use super::roles::Had;
 use crate::bill::exchange::Open;
+use crate::flow::ends::SERVER;
 use crate::flow::segment_class::LastData;
 use crate::tally::ledger::Ledger;
 use crate::words::limits::ROUND_TRIP_PLAY;
+use crate::words::report::Kind;
 
 /// Last words are short.
 const BYTES_MAX: u64 = 128;
@@ -48,19 +50,34 @@ impl Connection {
         self.roles.closed_at[from].get_or_insert(at);
         let Some(open) = self.open.as_deref() else { return };
         let answers = open.initiator != from;
+        if !answers {
+            return self.on_last_words(at, from);
+        }
         let said_before = |closed_at: Instant| open.reply.last.is_some_and(|said| said.at <= closed_at);
-        if answers && self.roles.closed_at[1 - from].is_some_and(said_before) {
+        if self.roles.closed_at[1 - from].is_some_and(said_before) {
             return; // whoever had asked closed first, with that answer
         }
         let wait = open.waited - self.tap_rtt(from);
         let long = wait >= SILENCE_MIN
             && wait >= self.roles.longest_wait.times(SOONER)
             && self.roles.question_len > 0;
-        let Some(said) = open.reply.last.filter(|_| open.initiator != from) else { return };
+        let Some(said) = open.reply.last else { return };
         // All of it at once, in one segment or several (GOAWAY and close_notify).
         let first_at = open.request_at() + open.waited;
         if long && open.reply_bytes <= BYTES_MAX && at - said.at <= AT_ONCE && at - first_at <= AT_ONCE {
             self.take_leave(from, said.at, said.packet, ledger);
+        }
+    }
+
+    /// A server has closed right behind a short message that nobody had asked for: whatever it had been silent for, no timer had run that
+    /// anybody waited for.
+    fn on_last_words(&mut self, at: Instant, from: usize) {
+        let short = |open: &&mut Open| open.kind() == Kind::OneWay && open.request_bytes <= BYTES_MAX;
+        let Some(open) = self.open.as_deref_mut().filter(short).filter(|_| from == SERVER) else { return };
+        let Some(said) = open.request.last.filter(|said| said.packet == open.packets[0]) else { return };
+        let silent = open.client_idle + (said.at - open.start);
+        if said.at > open.start && silent >= SILENCE_MIN && at - said.at <= AT_ONCE {
+            open.begins_with(said.at);
         }
     }
 

@@ -4,7 +4,7 @@ use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Path, Server};
 use tcpwhy_core::report::Confidence;
 
-use crate::packet_log::{log, ms};
+use crate::packet_log::{End, log, ms, settled};
 
 /// A server of 743 ms sends a part of its answer, pauses, and sends another part; then its client has waited for long enough and closes. What
 /// comes behind the acknowledgement of that FIN does not make the first part one that was said too early.
@@ -33,4 +33,17 @@ fn an_answer_that_its_client_gives_up_had_begun() {
         assert_eq!(bill.exchange.reply_bytes, 10 * 1448, "{seen}");
         assert_eq!(bill.ns(Cause::Rto, Path), ms(0), "{seen}");
     });
+}
+
+/// A server that nobody has asked for anything gives up, says so, and closes at once: whether that had been lost before or its other
+/// connections had taken the numbers that are missing, no timer is anybody's wait (frames 6842 to 6870 of a web interface). Without a FIN the timer may
+/// have been waited for.
+#[test]
+fn nobody_waits_for_a_timer_before_last_words() {
+    let ends = [("w+220 S 12000..12037\n +0.2 S fin", false), ("w+220 S 12000..12037\n +500 C ack", true)];
+    for (end, waited) in ends {
+        let text = settled(60) + "+14000 S 37 lost #w\n " + end;
+        let seen = log(text).rtt(ms(20)).seen_at(End::Client);
+        assert_eq!(!seen.lines(Cause::Rto, Path).is_empty(), waited, "{end}: {seen}");
+    }
 }

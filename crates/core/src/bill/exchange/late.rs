@@ -21,6 +21,14 @@ impl Open {
         self.client_idle = (self.client_idle - ns).at_least_zero();
     }
 
+    /// It began with its only segment after all, and nothing was spent before that.
+    #[cold]
+    pub(crate) fn begins_with(&mut self, at: Instant) {
+        self.client_idle = self.client_idle + (at - self.start);
+        (self.start, self.piece.0) = (at, at);
+        self.request.forget();
+    }
+
     /// Nothing refutes any more that its first segment had waited on its way.
     #[inline]
     pub(crate) fn charge_late(&mut self) {
