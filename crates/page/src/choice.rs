@@ -17,8 +17,10 @@ const PACKETS_MAX: u64 = 120_000;
 pub struct Choice {
     /// Its number.
     pub id: u64,
-    /// Its first packet, by which a second pass knows it.
+    /// Its first packet, by which a second pass knows it, and its last one.
     pub first_packet: u64,
+    /// See `first_packet`.
+    pub last_packet: u64,
     /// Its ends.
     pub ends: [Endpoint; 2],
     /// Who is client was guessed, from the rest of the capture: a second pass needs that too.
@@ -31,6 +33,7 @@ impl Choice {
         Self {
             id: connection.id,
             first_packet: connection.packet_range[0],
+            last_packet: connection.packet_range[1],
             ends: [connection.client, connection.server],
             assumed: connection.assumed,
         }

@@ -130,6 +130,9 @@ fn read(args: &ReadArgs) -> anyhow::Result<u8> {
     let targets = Targets::open(args)?;
     let mut opened =
         Opened::open(&args.input, args.more_passes(), args.is_paged(), &targets.kept(), targets.serving())?;
+    if args.draws() {
+        opened.learn_places();
+    }
     // Segments in, bills out. Behind the answer the program ends: what lists have of a million pieces is not given back one by one.
     let mut analysed = ManuallyDrop::new(opened.analyse(args.analysis())?);
     let output = opened.output(&analysed);
@@ -141,7 +144,7 @@ fn read(args: &ReadArgs) -> anyhow::Result<u8> {
     let mut output = opened.output(&analysed);
     let gates = targets.judge(&analysed.report)?;
     // The packets of what turned out to be expensive, for files and pages: further passes.
-    let drawn = ManuallyDrop::new(targets.draw(&mut opened, &analysed.report)?);
+    let drawn = ManuallyDrop::new(targets.draw(&mut opened, &analysed)?);
     targets.write(&mut opened, &output, (&analysed.report, &drawn))?;
     let to_serve = targets.inputs_to_serve(&mut opened);
     // What is written for others has nothing of what was asked.

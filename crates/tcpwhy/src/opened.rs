@@ -95,6 +95,14 @@ impl<'a> Opened<'a> {
         one.map_or(0, |inputs| inputs.aside.count_streams(memory))
     }
 
+    /// Has the first pass remember where packets lie, of one file that is read from its first packet to its last one.
+    pub(crate) fn learn_places(&mut self) {
+        let whole = self.inputs.as_mut().filter(|inputs| inputs.count() == 1 && self.args.window().is_none());
+        if let Some(inputs) = whole {
+            inputs.aside.learn_places();
+        }
+    }
+
     /// The first pass; says what could not be read.
     pub(crate) fn analyse(&mut self, options: Options) -> anyhow::Result<Analysed> {
         let inputs = self.inputs.take().unwrap_or_else(|| unreachable!("there is one first pass"));

@@ -8,7 +8,7 @@ use std::io::Write;
 use std::net::IpAddr;
 
 use anyhow::Context as _;
-use tcpwhy::input::Inputs;
+use tcpwhy::input::{Inputs, Places};
 use tcpwhy::threads::Engine;
 use tcpwhy_core::{LADDERS_MAX, Listing, Report};
 use tcpwhy_page::packets::note_sacks;
@@ -105,10 +105,14 @@ pub(crate) fn second_pass(
     args: &InputArgs,
     mut inputs: Inputs,
     ends: Option<&Ends>,
-    (report, choices): (&Report, &[Choice]),
+    (report, choices, places): (&Report, &[Choice], &Places),
     threads: usize,
 ) -> anyhow::Result<Drawn> {
-    if let Some(alone) = inputs.duplicate() {
+    if let Some(mut alone) = inputs.duplicate() {
+        let ranges = choices.iter().map(|choice| [choice.first_packet, choice.last_packet]);
+        if inputs.count() == 1 && args.window().is_none() {
+            alone.aside.want(places, ranges.collect());
+        }
         let drawn = pass(args, alone, ends, (choices, Read::Chosen), threads)?;
         let known: Vec<u64> =
             drawn.report.connections.iter().filter_map(|again| known_as(report, again)).collect();
@@ -154,21 +158,18 @@ fn pass(
     let (mut sacks, mut ways) = (BTreeMap::<u64, Sacks>::new(), Ways::default());
     let hosts: BTreeSet<[IpAddr; 2]> =
         choices.iter().map(|choice| ordered(choice.ends.map(Endpoint::ip))).collect();
-    // What nearly all segments are told by.
-    let ports: Vec<u32> = choices.iter().map(|choice| both_ports(choice.ends)).collect();
+    let ports = Ports::of(choices);
     let is_chosen = |segment: &Segment| {
-        ports.contains(&both_ports([segment.src, segment.dst]))
-            && is_between(choices, segment).next().is_some()
+        ports.may_be([segment.src.port, segment.dst.port]) && is_between(choices, segment).next().is_some()
     };
     let mut billed = ends.map(Ends::choice);
     // Where a look at ports or addresses shows that a segment is none of them, it is passed over as it lies in the file.
     let is_passed_over = |decoded: &Decoded<'_>| {
-        let [from, to] = ends_of(decoded);
         ends.is_none()
             && !args.anonymize
             && match read {
-                Read::Chosen => !ports.contains(&both_ports([from, to])),
-                Read::Hosts => !hosts.contains(&ordered([from.ip(), to.ip()])),
+                Read::Chosen => !ports.may_be(ports_of(decoded)),
+                Read::Hosts => !hosts.contains(&ordered(ends_of(decoded).map(Endpoint::ip))),
                 Read::All => false,
             }
     };
@@ -229,10 +230,38 @@ fn ends_of(decoded: &Decoded<'_>) -> [Endpoint; 2] {
     }
 }
 
-/// The ports of both ends, the same for both directions.
-fn both_ports(ends: [Endpoint; 2]) -> u32 {
-    let [a, b] = ends.map(|end| u32::from(end.port));
-    a.min(b) << 16 | a.max(b)
+/// The ports of both, read where they stand.
+#[inline]
+fn ports_of(decoded: &Decoded<'_>) -> [u16; 2] {
+    match decoded {
+        Decoded::Usual(usual) => usual.ports(),
+        Decoded::Other(segment) => [segment.src.port, segment.dst.port],
+    }
+}
+
+/// Sums of both ends' ports, the same for both directions: what nearly all segments of other connections are told by, with one look.
+struct Ports(Box<[bool; Self::SUMS]>);
+
+impl Ports {
+    const SUMS: usize = 1 << 12;
+
+    fn of(choices: &[Choice]) -> Self {
+        let mut sums = Box::new([false; Self::SUMS]);
+        for choice in choices {
+            sums[Self::sum(choice.ends.map(|end| end.port))] = true;
+        }
+        Self(sums)
+    }
+
+    #[inline]
+    fn may_be(&self, ports: [u16; 2]) -> bool {
+        self.0[Self::sum(ports)]
+    }
+
+    #[inline]
+    fn sum([a, b]: [u16; 2]) -> usize {
+        usize::from(a.wrapping_add(b)) % Self::SUMS
+    }
 }
 
 /// The chosen connections that a segment may be of.

@@ -10,7 +10,7 @@ use tcpwhy_report::json::Gated;
 
 use crate::baseline::Baselines;
 use crate::cli::ReadArgs;
-use crate::opened::Opened;
+use crate::opened::{Analysed, Opened};
 use crate::out::OutFile;
 use crate::output::{Output, complain};
 use crate::page::{self, Drawn};
@@ -86,7 +86,7 @@ impl<'a> Targets<'a> {
     }
 
     /// The packets that a page shows and an annotated capture explains, where either was asked for.
-    pub(crate) fn draw(&self, opened: &mut Opened<'_>, report: &Report) -> anyhow::Result<Drawn> {
+    pub(crate) fn draw(&self, opened: &mut Opened<'_>, analysed: &Analysed) -> anyhow::Result<Drawn> {
         if !self.args.draws() {
             return Ok(Drawn::default());
         }
@@ -96,7 +96,9 @@ impl<'a> Targets<'a> {
             );
             return Ok(Drawn::default());
         };
-        page::second_pass(opened.args, inputs, opened.ends(), (report, &chosen(report)), opened.threads)
+        let report = &analysed.report;
+        let of = (report, &*chosen(report), &analysed.summary.aside.places);
+        page::second_pass(opened.args, inputs, opened.ends(), of, opened.threads)
     }
 
     /// Writes the page and the annotated capture.

@@ -2,6 +2,8 @@
 //! the corpus of recordings and over generated captures of several epochs; every report is that of the model without
 //! shortcuts.
 
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
@@ -9,7 +11,8 @@ use std::process::Command;
 
 use tcpwhy::input::{self, Inputs};
 use tcpwhy::threads::Engine;
-use tcpwhy_core::{Analysis, Listing, Options, Report, stands_for};
+use tcpwhy_core::report::{Connection, Servers};
+use tcpwhy_core::{Analysis, LADDERS_MAX, Listing, Options, Report, stands_for, thinned};
 use tcpwhy_gen::{Generator, Hostile, Shape};
 use tcpwhy_wire::Segment;
 use tcpwhy_wire::capture::LinkType;
@@ -137,6 +140,50 @@ fn a_sample_is_of_the_whole_capture_and_the_same_with_any_number_of_threads() {
     let told: f64 =
         listed.iter().zip(&stands).map(|(exchange, k)| exchange.elapsed.as_nanos() as f64 * *k as f64).sum();
     assert!((told / whole - 1.0).abs() < 0.1, "{told} instead of {whole} ns");
+}
+
+/// Connections of which nothing can be shown are left out as they end; the list is that of which nothing was left out before the end.
+#[test]
+fn what_is_left_out_early_is_what_is_left_out_at_the_end() {
+    let directory = tempfile::tempdir().expect("a directory");
+    for (shape, most) in [(Shape::Churn, 500), (Shape::Churn, 4_000), (Shape::Rpc, 500)] {
+        let file = directory.path().join("capture.pcap");
+        generate(shape, &file);
+        let analyse = |listing, threads| {
+            let mut engine = Engine::new(Options { listing, ..Options::default() }, threads);
+            let take = |segment: &Segment, _: &[u8]| engine.on_segment(segment, &[]);
+            Inputs::open(&[&file]).for_each_captured(&input::Options::default(), |_| {}, take);
+            engine.finish()
+        };
+        let all = analyse(Listing::UpTo(u64::MAX), 1);
+        let mut wanted = thinned(&all, most, None);
+        let mut costs: Vec<_> =
+            all.connections.iter().map(|connection| (Reverse(connection.cost()), connection.id)).collect();
+        costs.sort_unstable();
+        let worst = all.findings.iter().map(|finding| finding.worst.0);
+        let shown: BTreeSet<u64> =
+            costs.iter().take(4 * LADDERS_MAX).map(|(_, id)| *id).chain(worst).collect();
+        let others = all.connections.iter().filter(|connection| {
+            shown.contains(&connection.id) && wanted.connection(connection.id).is_none()
+        });
+        let others: Vec<_> =
+            others.map(|other| Connection { exchanges: Vec::new(), ..other.clone() }).collect();
+        wanted.connections.extend(others);
+        wanted.connections.sort_unstable_by_key(|connection| connection.id);
+        wanted.omitted.connections = all.connections.len() as u64 - wanted.connections.len() as u64;
+        assert!(wanted.omitted.connections > 0 || shape != Shape::Churn, "none is left out");
+        for finding in &all.findings {
+            if let Servers::One(server) = finding.servers {
+                let asks = all.connections.iter().filter(|connection| connection.server == server);
+                let hosts: BTreeSet<_> = asks.map(|connection| connection.client.ip()).collect();
+                wanted.clients.insert(server, hosts.len() as u64);
+            }
+        }
+        for threads in [1, 3] {
+            let report = analyse(Listing::Thinned(most), threads);
+            assert!(report.thinned > 0 && report == wanted, "{shape}, {most} exchanges, {threads} threads");
+        }
+    }
 }
 
 /// Analyses with so many threads and such a seed say the same.

@@ -29,6 +29,7 @@ use crate::flow::duplicate_filter::DuplicateFilter;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::packed::Packed;
 use crate::tally::ledger::{Ledger, Listing};
+use crate::tally::listed_connections::{LeftOut, ListedConnections};
 use crate::tally::service::Service;
 use crate::words::ids::{PACKET, UNLISTED, UNNUMBERED};
 use crate::words::limits::SERVERS_MAX;
@@ -111,9 +112,7 @@ pub struct Shard {
     /// The same of earlier epochs whose connections have no number yet, and how many they are.
     unnumbered: VecDeque<Vec<(u64, Slot)>>,
     unnumbered_count: usize,
-    pub(crate) listed: Vec<report::Connection>,
-    /// How many of them have their number.
-    numbered: usize,
+    pub(crate) listed: ListedConnections,
     swept_at: Instant,
     asked: Asked,
     generation: u64,
@@ -148,8 +147,7 @@ impl Shard {
             earliest: Earliest::default(),
             unnumbered: VecDeque::new(),
             unnumbered_count: 0,
-            listed: Vec::new(),
-            numbered: 0,
+            listed: ListedConnections::default(),
             swept_at: Instant::MIN,
             asked: Asked::default(),
             generation: 0,
@@ -401,6 +399,11 @@ impl Shard {
         }
         let connection = self.connections.get_mut(slot);
         let totals = self.ledger.connection(id);
+        if !self.ledger.may_show(&totals) && !self.listed.is_expensive(totals.cost()) {
+            let [client, server] = connection.ends;
+            self.listed.leave_out(LeftOut { id, client, server, billed: totals.closed });
+            return None;
+        }
         let opening = connection.opening();
         let [client, server] = &connection.flows;
         let connection = report::Connection {
@@ -423,8 +426,7 @@ impl Shard {
             ladder: connection.ladder.take().map_or_else(Vec::new, |ladder| ladder.rungs),
             opening,
         };
-        self.listed.push(connection);
-        Some(self.listed.len() - 1)
+        Some(self.listed.put(connection))
     }
 
     /// What the coordinator has to know at the end of an epoch.
@@ -493,15 +495,7 @@ impl Shard {
             }
         };
         self.ledger.number(orders.count, number);
-        for listed in &mut self.listed[self.numbered..] {
-            listed.id = number(listed.id);
-            if listed.id & UNNUMBERED == 0 && !self.ledger.lists(listed.id) {
-                // It turned out to be beyond the limit.
-                listed.id = 0;
-            }
-        }
-        let has_number = |listed: &&report::Connection| listed.id & UNNUMBERED == 0;
-        self.numbered += self.listed[self.numbered..].iter().take_while(has_number).count();
+        self.listed.number(number, |id| self.ledger.lists(id));
         self.ledger.thin(orders.level);
         self.ledger.begin_epoch(orders.listed_enough, orders.lists_bytes);
         self.ledger.packet = orders.packet;

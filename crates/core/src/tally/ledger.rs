@@ -97,6 +97,10 @@ pub(crate) struct ConnectionTotals {
     enough_at: u64,
     /// Their time, each moment once.
     pub by_clock: Duration,
+    /// The last level of thinning that keeps one of those that were listed.
+    level: Option<u32>,
+    /// One of them was the most expensive one of a finding when it was closed.
+    was_worst: bool,
 }
 
 impl ConnectionTotals {
@@ -108,6 +112,11 @@ impl ConnectionTotals {
         } else {
             self.lines.push(TotalLine { cause: line.cause(), side: line.side(), ns: line.ns(), hits: 1 });
         }
+    }
+
+    /// What it comes to.
+    pub(crate) fn cost(&self) -> Duration {
+        self.lines.iter().map(|line| line.ns).sum()
     }
 
     /// The connection's bill, largest line first.
@@ -256,27 +265,38 @@ impl Ledger {
         self.numbered = count;
     }
 
-    /// Those of connections that got a number, and are listed, count as such.
+    /// Those of connections that got a number, and are listed, count as such. The others stay where they are, in memory that the next
+    /// epoch needs again.
     fn number_exchanges(&mut self, number: impl Fn(u64) -> u64) {
         let mut waiting = std::mem::take(&mut self.unnumbered_exchanges);
-        for listed in &mut waiting {
+        let numbered = waiting.extract_if(.., |listed| {
             listed.connection = number(listed.connection);
-        }
-        let left = waiting.extract_if(.., |listed| listed.connection & UNNUMBERED != 0);
-        self.unnumbered_exchanges = left.collect();
-        waiting.retain(|listed| self.lists(listed.connection) && listed.is_kept_by(self.level));
-        self.listed += waiting.len() as u64;
-        self.lists_bytes += waiting.len() * LISTED;
-        if matches!(self.listing, Listing::Thinned(_)) {
-            for listed in &waiting {
-                self.kept.add(listed.exchange.level());
+            listed.connection & UNNUMBERED == 0
+        });
+        for listed in numbered {
+            if !self.lists(listed.connection) || !listed.is_kept_by(self.level) {
+                continue;
             }
+            self.listed += 1;
+            self.lists_bytes += LISTED;
+            self.count_kept(listed.exchange.level());
+            self.exchanges.push(listed);
         }
-        if self.exchanges.is_empty() {
-            self.exchanges = waiting;
-        } else {
-            self.exchanges.append(&mut waiting);
+        self.unnumbered_exchanges = waiting;
+    }
+
+    /// One more is listed of a connection that has a number, which this level is the last one to keep.
+    fn count_kept(&mut self, level: u32) {
+        if let Listing::Thinned(most) = self.listing {
+            self.kept.add(level);
+            self.level = self.kept.level(self.level, most);
         }
+    }
+
+    /// Whether a connection that is over may be shown, for its exchanges or in a finding: what a level leaves out, those behind it do
+    /// not bring back.
+    pub(crate) fn may_show(&self, totals: &ConnectionTotals) -> bool {
+        self.level == 0 || totals.was_worst || totals.level.is_some_and(|level| level >= self.level)
     }
 
     /// What was kept of exchanges, once all connections have their numbers.
@@ -329,7 +349,7 @@ impl Ledger {
         let by_clock = closed.by_clock.unwrap_or(elapsed);
         self.by_clock += by_clock;
         self.kinds[closed.kind as usize] += 1;
-        self.services.close(closed, bill);
+        let is_worst = self.services.close(closed, bill);
         for line in bill.summary() {
             self.totals.add(line);
         }
@@ -342,6 +362,7 @@ impl Ledger {
         }
         list.closed += 1;
         list.by_clock += by_clock;
+        list.was_worst |= is_worst;
         if self.listed_enough {
             return;
         }
@@ -380,13 +401,15 @@ impl Ledger {
         if numbered && has_ladders && !self.has_room(LISTED) {
             return;
         }
-        if let Listing::Thinned(most) = self.listing {
+        if matches!(self.listing, Listing::Thinned(_)) {
             if !thinning::keeps(self.level, closed.packets, elapsed) {
                 return;
             }
+            let level = thinning::level(closed.packets, elapsed);
+            let list = self.list_of(closed.connection);
+            list.level = list.level.max(Some(level));
             if numbered {
-                self.kept.add(thinning::level(closed.packets, elapsed));
-                self.level = self.kept.level(self.level, most);
+                self.count_kept(level);
             }
         }
         self.listed += u64::from(numbered);

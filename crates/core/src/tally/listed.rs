@@ -8,19 +8,17 @@ use std::net::IpAddr;
 
 use tcpwhy_wire::{Duration, Endpoint};
 
-use crate::tally::ledger::{LADDERS_MAX, Listing};
+use crate::tally::ledger::Listing;
+use crate::tally::listed_connections::{EXPENSIVE, ListedConnections};
 use crate::tally::listed_exchange::ListedExchange;
 use crate::tally::thinning::Kept;
 use crate::words::report::{Connection, Finding, Report, Servers};
-
-/// Connections that stay in a thinned list for what they took: more than can be drawn.
-const EXPENSIVE: usize = 4 * LADDERS_MAX;
 
 /// Puts the lists into the report, with the earliest exchanges up to the limit. Connections beyond it have no number. There may be many
 /// of both, and large, so that each is moved once.
 pub(crate) fn put_into(
     report: &mut Report,
-    connections: Vec<Vec<Connection>>,
+    shards: Vec<ListedConnections>,
     mut exchanges: Vec<ListedExchange>,
     listing: Listing,
     count: u64,
@@ -37,14 +35,20 @@ pub(crate) fn put_into(
     let numbers = exchanges.iter().map(|listed| listed.connection).enumerate();
     let mut order: Vec<(u64, usize)> = numbers.map(|(at, number)| (number, at)).collect();
     order.sort_unstable();
+    let (connections, left_out): (Vec<_>, Vec<_>) =
+        shards.into_iter().map(|shard| (shard.shown, shard.left_out)).unzip();
+    // What is beyond the limit has no number.
+    let left_out = || left_out.iter().flatten().filter(|connection| connection.id != 0);
     let mut places = in_order(&connections);
-    let billed = |places: &[Place]| -> u64 {
-        places.iter().map(|place| connections[place.shard][place.at].billed).sum()
-    };
-    report.omitted.exchanges = billed(&places) - order.len() as u64;
+    let billed = places.iter().map(|place| connections[place.shard][place.at].billed);
+    let billed: u64 = billed.chain(left_out().map(|connection| connection.billed)).sum();
+    report.omitted.exchanges = billed - order.len() as u64;
     if report.thinned > 0 {
-        if places.len() as u64 == count {
-            report.clients = clients(&report.findings, &places, &connections);
+        if (places.len() + left_out().count()) as u64 == count {
+            let shown = places.iter().map(|place| &connections[place.shard][place.at]);
+            let shown = shown.map(|connection| (connection.client, connection.server));
+            let others = left_out().map(|connection| (connection.client, connection.server));
+            report.clients = clients(&report.findings, shown.chain(others));
         }
         let worst = report.findings.iter().map(|finding| finding.worst.0);
         leave_out(&mut places, &connections, &order, worst.collect());
@@ -105,16 +109,18 @@ fn leave_out(
 }
 
 /// How many hosts ask each server that has a finding.
-fn clients(findings: &[Finding], places: &[Place], shards: &[Vec<Connection>]) -> BTreeMap<Endpoint, u64> {
+fn clients(
+    findings: &[Finding],
+    connections: impl Iterator<Item = (Endpoint, Endpoint)>,
+) -> BTreeMap<Endpoint, u64> {
     let servers = findings.iter().filter_map(|finding| match finding.servers {
         Servers::One(server) => Some((server, Vec::new())),
         Servers::Several(_) => None,
     });
     let mut hosts: BTreeMap<Endpoint, Vec<IpAddr>> = servers.collect();
-    for place in places {
-        let connection = &shards[place.shard][place.at];
-        if let Some(hosts) = hosts.get_mut(&connection.server) {
-            hosts.push(connection.client.ip());
+    for (client, server) in connections {
+        if let Some(hosts) = hosts.get_mut(&server) {
+            hosts.push(client.ip());
         }
     }
     let count = |mut hosts: Vec<IpAddr>| {

@@ -3,6 +3,7 @@
 pub(crate) mod closed;
 pub(crate) mod ledger;
 pub(crate) mod listed;
+pub(crate) mod listed_connections;
 pub(crate) mod listed_exchange;
 pub(crate) mod numbers;
 pub(crate) mod service;

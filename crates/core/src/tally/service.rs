@@ -128,9 +128,10 @@ impl Services {
         slot
     }
 
-    /// Takes a finished setup, exchange or one-way message.
-    pub(crate) fn close(&mut self, closed: &Closed, bill: Bill<'_>) {
+    /// Takes a finished setup, exchange or one-way message. Returns whether it is the most expensive one so far of a finding.
+    pub(crate) fn close(&mut self, closed: &Closed, bill: Bill<'_>) -> bool {
         let elapsed = bill.total();
+        let mut is_worst = false;
         let service = &mut self.slots[closed.service.slot as usize];
         service.elapsed += elapsed;
         service.kinds[closed.kind as usize] += 1;
@@ -141,10 +142,14 @@ impl Services {
                 self.tallied.causes |= 1 << (line.cause() as u32 % u64::BITS);
                 self.tallied.octaves |= 1 << Spread::octave(line.ns());
                 if let Some(place) = service.hit(closed, elapsed, line) {
-                    self.unnumbered.push((closed.service.slot, place));
+                    is_worst = true;
+                    if closed.connection & UNNUMBERED != 0 {
+                        self.unnumbered.push((closed.service.slot, place));
+                    }
                 }
             }
         }
+        is_worst
     }
 
     /// Connections get their numbers.
@@ -314,7 +319,7 @@ impl Service {
         }
     }
 
-    /// Returns the place where a connection has to be numbered yet.
+    /// Returns the place of which it is the most expensive one so far.
     fn hit(&mut self, closed: &Closed, elapsed: Duration, line: LineView<'_>) -> Option<u8> {
         let i = self.place(line.cause(), line.side());
         let found = &mut self.found[usize::from(i)];
@@ -340,7 +345,7 @@ impl Service {
             line.cite_in(&mut found.worst_evidence);
             found.detail = Detail { round: closed.round, ..line.detail() };
         }
-        (worst && closed.connection & UNNUMBERED != 0).then_some(i)
+        worst.then_some(i)
     }
 }
 

@@ -3,6 +3,7 @@
 use tcpwhy_wire::capture::RawPacket;
 
 use super::openings::Openings;
+use super::places::{Places, Wanted};
 use super::streams::Streams;
 
 /// What is learnt in passing.
@@ -12,6 +13,10 @@ pub struct Aside {
     pub openings: Openings,
     /// What Wireshark counts.
     pub streams: Streams,
+    /// Where packets lie.
+    pub places: Places,
+    /// All that is wanted, where it is not all.
+    pub(super) wanted: Option<Wanted>,
 }
 
 impl Aside {
@@ -23,6 +28,16 @@ impl Aside {
     /// Counts streams as Wireshark does. Returns how much of so many bytes that takes at most.
     pub fn count_streams(&mut self, memory: usize) -> usize {
         self.streams.begin(memory)
+    }
+
+    /// Remembers where packets lie, for a later pass over the same file that wants few of them.
+    pub fn learn_places(&mut self) {
+        self.places.begin();
+    }
+
+    /// Nothing but packets in these ranges is wanted; what lies between others may be passed over.
+    pub fn want(&mut self, places: &Places, ranges: Vec<[u64; 2]>) {
+        self.wanted = Some(Wanted::new(places, ranges));
     }
 
     /// A packet in front of the window.

@@ -40,6 +40,11 @@ impl Buffer {
         *self = Self { bytes: Vec::new(), start: 0, end: 0, at_eof: false, len: self.len, held: None };
     }
 
+    /// What was read is not wanted: the next bytes come from elsewhere.
+    pub(super) fn empty(&mut self) {
+        (self.start, self.end, self.at_eof) = (0, 0, false);
+    }
+
     pub(super) fn unread(&self) -> &[u8] {
         &self.bytes[self.start..self.end]
     }

@@ -12,6 +12,7 @@ use tcpwhy_wire::{Decoded, Duration, Instant, Segment, Skip, decode_usual, paylo
 use super::aside::Aside;
 use super::buffer::Buffer;
 use super::damaged::Senders;
+use super::places::Next;
 use super::room::Room;
 use super::search::Search;
 use super::source::{Compression, Source};
@@ -348,10 +349,31 @@ impl Reading {
             self.buffer.consume(at);
             run.progress.packets += self.tally.all() - before;
             match wanted {
-                Some(wanted) if self.refill(wanted, run) => {}
+                Some(wanted) if self.pass_over(run) && self.refill(wanted, run) => {}
                 _ => return next,
             }
         }
+    }
+
+    /// Goes to the next packets that are wanted, of a plain file of which it is known where they lie. Whether there are any more.
+    fn pass_over<P, T>(&mut self, run: &mut Run<'_, P, T>) -> bool {
+        let Some(wanted) = &run.aside.wanted else {
+            run.aside.places.learn(&self.reader, run.number);
+            return true;
+        };
+        match wanted.next(run.number) {
+            Next::Here => {}
+            Next::Nowhere => self.stopped = true,
+            // What cannot be searched, or not be looked at, is read as it comes, which says what is wrong.
+            Next::At(place) => {
+                let can_jump = matches!(self.source.searchable_len(), Ok(Some(_)));
+                if can_jump && self.source.jump(place.reader.offset()).is_ok() {
+                    (self.reader, run.number) = (place.reader.clone(), place.number);
+                    self.buffer.empty();
+                }
+            }
+        }
+        !self.stopped
     }
 
     /// Reads on, unless that is a bomb.

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tcpwhy::input::Inputs;
+use tcpwhy::input::{Inputs, Places};
 use tcpwhy_core::report::{Connection, Report};
 use tcpwhy_core::thinned;
 use tcpwhy_page::{Choice, file, origin};
@@ -102,7 +102,13 @@ impl<'a> Library<'a> {
         }
         let again = inputs.as_ref().and_then(Inputs::duplicate).ok_or(Refusal::NotThere)?;
         let choice = [Choice::of(connection)];
-        let drawn = second_pass(self.args, again, self.ends, (self.report, &choice), self.threads);
+        let drawn = second_pass(
+            self.args,
+            again,
+            self.ends,
+            (self.report, &choice, &Places::default()),
+            self.threads,
+        );
         let drawn = Arc::new(drawn.map_err(|_| Refusal::NotThere)?);
         remembered.push((connection.id, Arc::clone(&drawn)));
         while remembered.len() > 1

@@ -234,6 +234,14 @@ impl Reader {
         self.offset
     }
 
+    /// How many interfaces the capture has described so far; a pcap file has one and does not.
+    pub fn interfaces(&self) -> usize {
+        match &self.state {
+            State::Pcapng(pcapng) => pcapng.interfaces(),
+            State::Start | State::Pcap(_) | State::Stopped => 0,
+        }
+    }
+
     /// What the capture has said so far about packets that it lost.
     pub fn drops(&self) -> Drops {
         match &self.state {

@@ -98,6 +98,10 @@ struct Fields {
 }
 
 impl Pcapng {
+    pub(super) const fn interfaces(&self) -> usize {
+        self.interfaces.len()
+    }
+
     pub(super) fn drops(&self) -> Drops {
         self.drops
     }

@@ -5,20 +5,18 @@
 
 use super::{FINISHED_BYTES, Shard};
 use crate::epoch::budget::CONNECTION;
-use crate::words::report::Connection;
 
 impl Shard {
     /// Bytes that open connections take here, with the places that are free, and the tables'.
     pub fn places_bytes(&self) -> usize {
         let finished = self.finished.places() - self.finished.len();
         let waiting = self.unnumbered.iter().map(Vec::capacity).sum::<usize>() + self.opened.capacity();
-        let listed = (self.listed.capacity() - self.listed.len()) * size_of::<Connection>();
         self.connections.places() * CONNECTION
             + self.heap
             + self.table.bytes()
             + finished * FINISHED_BYTES
             + waiting * size_of::<(u64, u32)>()
-            + listed
+            + self.listed.spare_bytes()
             + self.groups.bytes()
     }
 }

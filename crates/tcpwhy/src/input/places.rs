@@ -1,0 +1,141 @@
+//! Where in a file does a packet lie, for a second pass that wants a few connections of it?
+
+use tcpwhy_wire::capture::Reader;
+
+/// So many places are remembered at most; of a longer file, fewer of them.
+const PLACES_MAX: usize = 1 << 10;
+/// With more interfaces than these, what a reader knows is too much to be kept so often.
+const INTERFACES_MAX: usize = 16;
+
+/// How a reader stood between two packets.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pub reader: Reader,
+    /// Number of the last packet in front of it.
+    pub number: u64,
+}
+
+/// Places in a file, in its order.
+#[derive(Clone, Debug, Default)]
+pub struct Places {
+    known: Vec<Place>,
+    is_asked: bool,
+    /// One in so many of those that pass is remembered, and how many have passed since the last one.
+    each: usize,
+    passed: usize,
+}
+
+impl Places {
+    pub(super) fn begin(&mut self) {
+        (self.is_asked, self.each) = (true, 1);
+    }
+
+    /// A reader stands behind the packet with this number.
+    #[cold]
+    pub(super) fn learn(&mut self, reader: &Reader, number: u64) {
+        self.passed += usize::from(self.is_asked);
+        if self.passed < self.each.max(1) || reader.interfaces() > INTERFACES_MAX {
+            return;
+        }
+        self.passed = 0;
+        self.known.push(Place { reader: reader.clone(), number });
+        if self.known.len() == PLACES_MAX {
+            let mut nth = 0;
+            self.known.retain(|_| {
+                nth += 1;
+                nth % 2 == 0
+            });
+            self.each *= 2;
+        }
+    }
+
+    /// The last place in front of this packet.
+    fn before(&self, packet: u64) -> Option<&Place> {
+        let behind = self.known.partition_point(|place| place.number < packet);
+        self.known.get(behind.checked_sub(1)?)
+    }
+}
+
+/// Which packets of a file are wanted, and where they lie.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    places: Places,
+    /// From the first to the last one of each, in order.
+    ranges: Vec<[u64; 2]>,
+}
+
+/// Where a reader goes on.
+pub(super) enum Next<'a> {
+    /// Where it stands.
+    Here,
+    /// What lies between is not wanted.
+    At(&'a Place),
+    /// Nothing more is wanted.
+    Nowhere,
+}
+
+impl Wanted {
+    pub(super) fn new(places: &Places, mut ranges: Vec<[u64; 2]>) -> Self {
+        ranges.sort_unstable();
+        Self { places: places.clone(), ranges }
+    }
+
+    /// Of a reader that stands behind the packet with this number.
+    pub(super) fn next(&self, number: u64) -> Next<'_> {
+        let left = self.ranges.iter().filter(|[_, last]| *last > number);
+        let Some(packet) = left.map(|[first, _]| (number + 1).max(*first)).min() else {
+            return Next::Nowhere;
+        };
+        match self.places.before(packet) {
+            Some(place) if place.number > number => Next::At(place),
+            _ => Next::Here,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Places behind every tenth packet.
+    fn wanted(ranges: &[[u64; 2]]) -> Wanted {
+        let mut places = Places::default();
+        places.begin();
+        for packet in (0..1_000).step_by(10) {
+            places.learn(&Reader::new(), packet);
+        }
+        Wanted::new(&places, ranges.to_vec())
+    }
+
+    #[test]
+    fn what_lies_between_wanted_packets_is_passed_over_and_no_wanted_one() {
+        let wanted = wanted(&[[205, 250], [41, 43], [245, 260]]);
+        let next = |number| match wanted.next(number) {
+            Next::Here => None,
+            Next::At(place) => Some(place.number),
+            Next::Nowhere => Some(u64::MAX),
+        };
+        assert_eq!(next(0), Some(40));
+        assert_eq!(next(40), None);
+        assert_eq!(next(42), None);
+        assert_eq!(next(43), Some(200));
+        assert_eq!(next(230), None, "the next wanted packet is the next one");
+        assert_eq!(next(259), None);
+        assert_eq!(next(260), Some(u64::MAX));
+    }
+
+    #[test]
+    fn of_a_long_file_fewer_places_are_remembered() {
+        let mut places = Places::default();
+        places.begin();
+        for packet in 0..100 * PLACES_MAX as u64 {
+            places.learn(&Reader::new(), packet);
+        }
+        assert!(places.known.len() < PLACES_MAX);
+        let last = places.before(u64::MAX).map_or(0, |place| place.number);
+        assert!(last > 99 * PLACES_MAX as u64, "{last}");
+        let mut nobody = Places::default();
+        nobody.learn(&Reader::new(), 1);
+        assert!(nobody.before(u64::MAX).is_none());
+    }
+}
