@@ -51,7 +51,10 @@ impl Connection {
         let Some(open) = self.open.as_deref() else { return };
         let answers = open.initiator != from;
         if !answers {
-            return self.on_last_words(at, from);
+            if from == SERVER {
+                self.on_last_words(at);
+            }
+            return;
         }
         let said_before = |closed_at: Instant| open.reply.last.is_some_and(|said| said.at <= closed_at);
         if self.roles.closed_at[1 - from].is_some_and(said_before) {
@@ -71,9 +74,11 @@ impl Connection {
 
     /// A server has closed right behind a short message that nobody had asked for: whatever it had been silent for, no timer had run that
     /// anybody waited for.
-    fn on_last_words(&mut self, at: Instant, from: usize) {
+    #[cold]
+    #[inline(never)]
+    fn on_last_words(&mut self, at: Instant) {
         let short = |open: &&mut Open| open.kind() == Kind::OneWay && open.request_bytes <= BYTES_MAX;
-        let Some(open) = self.open.as_deref_mut().filter(short).filter(|_| from == SERVER) else { return };
+        let Some(open) = self.open.as_deref_mut().filter(short) else { return };
         let Some(said) = open.request.last.filter(|said| said.packet == open.packets[0]) else { return };
         let silent = open.client_idle + (said.at - open.start);
         if said.at > open.start && silent >= SILENCE_MIN && at - said.at <= AT_ONCE {
