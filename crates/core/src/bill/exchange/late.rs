@@ -24,7 +24,7 @@ impl Open {
     /// It began with its only segment after all, and nothing was spent before that.
     #[cold]
     pub(crate) fn begins_with(&mut self, at: Instant) {
-        self.client_idle = self.client_idle + (at - self.start);
+        self.client_idle += at - self.start;
         (self.start, self.piece.0) = (at, at);
         self.request.forget();
     }
