@@ -48,7 +48,7 @@ pub(crate) fn near(told: f64, clock: f64, tolerance_s: f64) {
 }
 
 /// Where the machine takes what the path gave, both clocks differ by what the application's read and write take.
-pub(crate) const CALLS_S: f64 = 150e-6;
+pub(crate) const CALLS_S: f64 = 300e-6;
 
 #[test]
 fn nodelay_on_a_running_client_takes_the_stall_away_and_undo_brings_it_back() {
