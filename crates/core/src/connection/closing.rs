@@ -367,7 +367,7 @@ impl Connection {
 
 /// What nobody answers, and came in pieces with pauses between them, may be as many messages.
 #[cold]
-fn doubt_pauses(account: &mut Account, sender: Side) {
+pub(super) fn doubt_pauses(account: &mut Account, sender: Side) {
     let pauses = |line: LineView<'_>| line.cause() == Cause::SenderThink;
     if account.bill().summary().any(pauses) {
         account.revise(Revision::MayBeMany { sender, form: Form::OrMessages });

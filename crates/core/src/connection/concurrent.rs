@@ -13,6 +13,7 @@ use tcpwhy_wire::{Duration, Segment, Seq};
 
 use super::Connection;
 use super::billing::NAGLE;
+use super::closing::doubt_pauses;
 use super::streaming::Answered;
 use super::talk::{Part, Resent, Talk, Unread, expects};
 use crate::bill::account::Account;
@@ -420,6 +421,10 @@ impl Connection {
             for charge in [Some(path), stood].into_iter().flatten() {
                 ask.account.charge(&charge.evidence(packet, 0));
             }
+        }
+        if ask.expects == Expects::Nothing && !ask.is_answered {
+            // It says no end of it, as a radio's sound.
+            doubt_pauses(&mut ask.account, side(ask.asker));
         }
         if self.assumed {
             ask.account.revise(Revision::RolesAssumed);

@@ -200,6 +200,25 @@ fn an_answer_of_known_length_is_one_however_evenly_it_comes() {
     }
 }
 
+/// A radio (Icecast) begins to play with the head of its answer, and its sound has no end that anybody waits for.
+#[test]
+fn what_a_radio_plays_is_waited_for_by_nobody() {
+    let header = "HTTP/1.0 200 OK\r\nContent-Type: audio/mpeg\r\nicy-name: r\r\n\r\n";
+    let server = header.to_owned() + &"x".repeat(6_000);
+    let pieces = each(1..12, |n| format!("a+{} S 500 #a{n}\na{n}+0 C ack", n * 250));
+    let text =
+        format!("handshake\n@50 C {} #q\nq+0 S {} #a\na+0 C ack\n{pieces}", REQUEST.len(), header.len());
+    for end in [End::Client, End::Server] {
+        let capture = log(&text).rtt(Duration::from_millis(RTT)).capture(end);
+        let streams = [REQUEST.as_bytes(), server.as_bytes()];
+        let report = read_streams(&capture, usize::MAX, |segment| part_of(streams, segment));
+        let lines = report.connections[0].exchanges.iter().flat_map(|exchange| &exchange.bill);
+        let sure =
+            lines.filter(|line| line.cause == Cause::SenderThink && line.confidence > Confidence::Possible);
+        assert_eq!(sure.count(), 0, "{end:?}: {:#?}", report.connections[0].exchanges);
+    }
+}
+
 /// RFC 6455, 5.2: each frame is a message of its own, so that no silence between two of them is a pause within one; and who of
 /// several was answered no frame says.
 #[test]
