@@ -30,7 +30,6 @@ WHY = {
     "lo-": "Within a host, what a probe sends 4 ms behind the last segment is told from a program that pauses only where it waited for 8 ms",
     "nginx-idle-restart": "Beside the sender one of the two window updates has come when it goes on, and the window is not yet half as large again",
     "thin-way-for-acks": "The way back lets an acknowledgement through each 2 ms, and the sender follows: at the receiver that is the beat of one that paces; possible",
-    "nbd-copy": "NBD is not read, and four questions are under way at once: what answers which is a guess, and the pauses are possible",
     "paced-30m-bbr": "Beside a sender that paces evenly, acknowledgements come back as evenly as out of a link of that rate",
 }
 
@@ -42,7 +41,6 @@ AT_ONE_END = {"way-becomes-longer-thinks-0": LONGER, "way-becomes-longer-thinks-
 OVERTAKEN = "What a segment that was overtaken holds up at the end of a flight shows where it arrives, and is a part of the round trip elsewhere"
 SPACED = "BBR spaces what it sends: which wait was for an acknowledgement, and which for its pace, is exact beside the sender only"
 DIFFER = {
-    "nbd-copy": WHY["nbd-copy"],
     "bulk-reordered": OVERTAKEN,
     "reordered-upload": OVERTAKEN,
     "sndbuf-64k-bbr": SPACED,

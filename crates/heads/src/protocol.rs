@@ -7,7 +7,8 @@ use crate::{
     ldap,
 };
 use crate::{
-    memcached, modbus, mongodb, mqtt, mysql, nats, onc_rpc, opc_ua, pop3, postgresql, redis, rtsp, s7,
+    memcached, modbus, mongodb, mqtt, mysql, nats, nbd, onc_rpc, opc_ua, openflow, pop3, postgresql, redis,
+    rtsp, s7,
 };
 use crate::{smb2, smpp, smtp, ssh, syslog, tds, thrift, tls, websocket, zookeeper};
 
@@ -116,6 +117,8 @@ protocols! {
     Rtsp = rtsp::Rtsp, "RTSP";
     EthernetIp = ethernet_ip::EthernetIp, "EtherNet/IP";
     Dnp3 = dnp3::Dnp3, "DNP3";
+    Nbd = nbd::Nbd, "NBD";
+    OpenFlow = openflow::OpenFlow, "OpenFlow";
 }
 
 /// Some of the protocols, a bit for each.

@@ -165,6 +165,7 @@ pub(crate) fn all() -> Vec<(&'static str, Protocol, Vec<Piece>)> {
         crate::brokers::LOGS,
         crate::lines::LOGS,
         crate::calls::LOGS,
+        crate::numbered::LOGS,
         crate::either::LOGS,
         crate::told::LOGS,
     ]

@@ -7,6 +7,7 @@ mod either;
 mod http;
 mod lines;
 mod log;
+mod numbered;
 mod postgresql;
 mod properties;
 mod redis;
