@@ -23,6 +23,7 @@ WHY = {
     "reads-64k-at-50ms-rcvbuf": PART,
     "sink-64k-at-50ms-rcvbuf": PART,
     "grpc-stream": BOTH_SPEAK,
+    "nbd-copy": "Two answers of 64 KB leave in each round, so that all flights are alike, as a send buffer makes them; possible",
     "reads-": GROWS,
     "sink-": GROWS,
     "sndbuf-at-50ms": "From the receiver, flights that a send buffer of 32 KB ends looked like a start in this recording: they grew by its overhead",
@@ -53,4 +54,5 @@ DIFFER = {
     "sink-64k-at-50ms-rcvbuf": PART,
     "sndbuf-at-50ms": WHY["sndbuf-at-50ms"],
     "thin-way-for-acks": WHY["thin-way-for-acks"],
+    "nbd-copy": WHY["nbd-copy"],
 }
