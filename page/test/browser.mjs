@@ -387,9 +387,12 @@ async function remembered(view) {
   const options = await page.$$eval("#stack option", (all) => all.map((option) => option.value))
   if (options.length < 2) return
   await page.selectOption("#stack", options[1])
-  // What is kept goes to another process, and comes back from there.
-  await page.waitForTimeout(250)
-  await go(view, "")
+  // What is kept goes to another process, and comes back from there, when that has a processor.
+  for (let waits = 0; waits < 8; waits++) {
+    await page.waitForTimeout(250)
+    await go(view, "")
+    if ((await page.inputValue("#stack")) === options[1]) break
+  }
   assert.equal(await page.inputValue("#stack"), options[1])
   const stacks = await page.$$eval(".how dt", (all) => [...new Set(all.map((one) => one.textContent))])
   assert.deepEqual(stacks.filter((stack) => stack !== options[1]), [])
