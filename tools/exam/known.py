@@ -23,6 +23,7 @@ WHY = {
     "reads-64k-at-50ms-rcvbuf": PART,
     "sink-64k-at-50ms-rcvbuf": PART,
     "grpc-stream": BOTH_SPEAK,
+    "rtmp-play": "RTMP is not read: pictures that come as they are played look like one answer in whose middle its server pauses",
     "nbd-copy": "Two answers of 64 KB leave in each round, so that all flights are alike, as a send buffer makes them; possible",
     "reads-": GROWS,
     "sink-": GROWS,
@@ -55,4 +56,7 @@ DIFFER = {
     "sndbuf-at-50ms": WHY["sndbuf-at-50ms"],
     "thin-way-for-acks": WHY["thin-way-for-acks"],
     "nbd-copy": WHY["nbd-copy"],
+    "icecast-listen": "The burst that a listener begins with ends at the initial window, which shows beside the server only",
+    "bgp-session": "What leaves with an acknowledgement was held by Nagle beside its sender; beside the receiver it came as an answer does",
+    "named-transfer": "A burst that Linux puts off (tcp_tso_should_defer) leaves four segments of the window free, which looks like slow start beside the receiver",
 }

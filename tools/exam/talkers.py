@@ -61,7 +61,7 @@ case("x11-xdpyinfo", "sleep 2; for i in 1 2 3; do DISPLAY=10.77.0.2:1000 xdpyinf
 # Streams: as fast as they are played.
 
 case("icecast-listen", "sleep 4; timeout 6 curl -s -o got http://10.77.0.2:7000/a.mp3; true", "exec ffmpeg -loglevel error -re -f lavfi -i sine=frequency=300 -b:a 96k -content_type audio/mpeg -f mp3 icecast://source:h@127.0.0.1:7000/a.mp3 & useradd -M ice 2>/dev/null; chmod 777 . ; exec icecast2 -c ice.xml",
-     any_amount(**{NEWS: (0, 400)}), snap=600, tap="tcp and host 10.77.0.1",
+     any_amount(**{NEWS: (0, 400)}), guess=True, snap=600, tap="tcp and host 10.77.0.1",
      files=both({"ice.xml": "<icecast><limits><sources>2</sources><burst-size>20000</burst-size></limits><authentication><source-password>h</source-password><admin-user>a</admin-user><admin-password>h</admin-password></authentication><hostname>far</hostname><listen-socket><port>7000</port></listen-socket><paths><logdir>HERE</logdir><webroot>/usr/share/icecast2/web</webroot><adminroot>/usr/share/icecast2/admin</adminroot></paths><logging><errorlog>e.log</errorlog><loglevel>2</loglevel></logging><security><changeowner><user>ice</user><group>nogroup</group></changeowner></security></icecast>\n"}))
 MOVIE = "-re -f lavfi -i testsrc=size=160x120:rate=12 -t 7"
 case("mpegts-pull", "sleep 2; timeout 8 python3 -c \"import socket; s = socket.create_connection(('10.77.0.2', 7000))\nwhile s.recv(65536): pass\"; true",
