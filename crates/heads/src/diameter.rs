@@ -57,13 +57,12 @@ impl Message {
             CAPABILITIES => "Capabilities-Exchange",
             258 => "Re-Auth",
             271 => "Accounting",
+            // RFC 8506, 3.
             272 => "Credit-Control",
             274 => "Abort-Session",
             275 => "Session-Termination",
             280 => "Device-Watchdog",
             282 => "Disconnect-Peer",
-            316 => "Update-Location",
-            318 => "Authentication-Information",
             _ => "command",
         }
     }
@@ -83,7 +82,7 @@ fn read(bytes: &[u8]) -> Option<Message> {
     sound.then_some(Message { len, role, command, id })
 }
 
-/// A message of which the segment has all, or that fills it.
+/// A message, with nothing behind it that is known to be none.
 fn header(first: First<'_>) -> Option<Message> {
     let message = read(first.bytes)?;
     let next = first.bytes.get(message.len as usize);

@@ -3,11 +3,14 @@
 //! Outstations tell what has changed by themselves where they may, and confirmations are waited for by nobody.
 
 use crate::head::{Head, Role};
-use crate::talk::{First, FirstBytes, Out, Side, Step, Talk};
+use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, u16_le};
 
 const START: [u8; 2] = [0x05, 0x64];
 /// Start, length, control, addresses and their check.
 const LINK_LEN: u64 = 10;
+/// Of the header, in front of its check, and that check's polynomial, the lowest bit first.
+const CHECKED_LEN: usize = 8;
+const POLYNOMIAL: u16 = 0xa6bc;
 /// What the length counts besides what is carried: control and addresses.
 const COUNTED: u8 = 5;
 /// Each block of data has two bytes of check behind it.
@@ -22,6 +25,7 @@ const NEEDED: usize = 13;
 const CONFIRM: u8 = 0;
 const RESPONSE: u8 = 129;
 const UNSOLICITED: u8 = 130;
+const AUTHENTICATES: u8 = 131;
 
 /// What either side is in the middle of.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -42,7 +46,8 @@ impl Talk for Dnp3 {
 
     fn fits(client: First<'_>, server: First<'_>) -> bool {
         let asks = is_frame(client) && carried(client.bytes).is_some_and(|what| what.role == Role::Asks);
-        let tells = is_frame(server) && carried(server.bytes).is_some_and(|what| what.role != Role::Asks);
+        let tells = is_frame(server)
+            && carried(server.bytes).is_some_and(|what| matches!(what.role, Role::Answers | Role::Pushes));
         asks && (server.is_empty() || is_frame(server)) || tells && (client.is_empty() || is_frame(client))
     }
 
@@ -86,7 +91,23 @@ fn frame_len(len: u8) -> Option<u64> {
 fn is_frame(first: First<'_>) -> bool {
     let all = first.bytes.get(2).and_then(|len| frame_len(*len)).filter(|_| first.bytes.starts_with(&START));
     let next = |all: u64| first.bytes.get(usize::try_from(all).ok()?);
-    all.is_some_and(|all| all >= u64::from(first.len) || next(all).is_none_or(|next| *next == START[0]))
+    is_checked(first.bytes)
+        && all
+            .is_some_and(|all| all >= u64::from(first.len) || next(all).is_none_or(|next| *next == START[0]))
+}
+
+/// Whether the header's own check is right (IEEE 1815, 9.2.5).
+fn is_checked(bytes: &[u8]) -> bool {
+    let (Some(header), Some(check)) = (bytes.get(..CHECKED_LEN), u16_le(bytes, CHECKED_LEN)) else {
+        return false;
+    };
+    let sum = header.iter().fold(0_u16, |sum, byte| {
+        (0..8).fold(
+            sum ^ u16::from(*byte),
+            |sum, _| if sum & 1 == 0 { sum >> 1 } else { sum >> 1 ^ POLYNOMIAL },
+        )
+    });
+    !sum == check
 }
 
 /// What the first frame of a fragment carries.
@@ -96,9 +117,11 @@ fn carried(bytes: &[u8]) -> Option<Open> {
         CONFIRM => (Role::Neither, "confirm"),
         1 => (Role::Asks, "read"),
         2 => (Role::Asks, "write"),
-        3..=6 => (Role::Asks, "control"),
-        7..=33 => (Role::Asks, "request"),
-        RESPONSE => (Role::Answers, "response"),
+        // Those that say that they want no response.
+        6 | 8 | 10 | 12 | 33 => (Role::Pushes, "unconfirmed request"),
+        3..=5 => (Role::Asks, "control"),
+        7..=32 => (Role::Asks, "request"),
+        RESPONSE | AUTHENTICATES => (Role::Answers, "response"),
         UNSOLICITED => (Role::Pushes, "report"),
         _ => return None,
     };

@@ -8,8 +8,10 @@ use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, u16_le, u32_le};
 /// Command, length, session, status, context, options.
 const HEADER_LEN: u16 = 24;
 const LEN_MAX: u16 = 65_511;
+const NOP: u16 = 0;
 const REGISTER: u16 = 0x65;
 const UNREGISTER: u16 = 0x66;
+const CONNECTED: u16 = 0x70;
 
 /// Nothing has to be remembered.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -23,7 +25,8 @@ impl Talk for EthernetIp {
         let registers = u16_le(client.bytes, 0) == Some(REGISTER)
             && u32_le(client.bytes, 4) == Some(0)
             && client.len == 28;
-        is_message(client) && (registers || !server.is_empty()) && (server.is_empty() || is_message(server))
+        // In the middle nothing says who asks.
+        registers && is_message(client) && (server.is_empty() || is_message(server))
     }
 
     fn step(&mut self, side: Side, bytes: &[u8], out: &mut Out<'_>) -> Step {
@@ -31,7 +34,7 @@ impl Talk for EthernetIp {
             return if bytes.len() < usize::from(HEADER_LEN) { Step::Need } else { Step::Wrong };
         };
         let role = match (side, u16_le(bytes, 0)) {
-            (_, Some(UNREGISTER)) => Role::Neither,
+            (_, Some(NOP | UNREGISTER)) => Role::Neither,
             (Side::Client, _) => Role::Asks,
             (Side::Server, _) => Role::Answers,
         };
@@ -48,10 +51,12 @@ impl Talk for EthernetIp {
 
 fn read(bytes: &[u8]) -> Option<(u64, &'static str, Option<u64>)> {
     let len = u16_le(bytes, 2).filter(|len| *len <= LEN_MAX)?;
-    let name = named(u16_le(bytes, 0)?)?;
+    let command = u16_le(bytes, 0)?;
+    let name = named(command)?;
     let context = [u32_le(bytes, 12)?, u32_le(bytes, 16)?].map(u64::from);
     let options = u32_le(bytes, 20)?;
-    let id = Some(context[0] | context[1] << 32).filter(|id| *id != 0);
+    // Connected messages are answered by others of theirs, whose context is anything.
+    let id = Some(context[0] | context[1] << 32).filter(|id| *id != 0 && command != CONNECTED);
     (options == 0).then_some((u64::from(HEADER_LEN) + u64::from(len), name, id))
 }
 
@@ -62,13 +67,14 @@ fn is_message(first: First<'_>) -> bool {
 
 const fn named(command: u16) -> Option<&'static str> {
     Some(match command {
+        NOP => "NOP",
         0x04 => "ListServices",
         0x63 => "ListIdentity",
         0x64 => "ListInterfaces",
         REGISTER => "RegisterSession",
         UNREGISTER => "UnRegisterSession",
         0x6f => "SendRRData",
-        0x70 => "SendUnitData",
+        CONNECTED => "SendUnitData",
         _ => return None,
     })
 }

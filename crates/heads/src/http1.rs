@@ -34,7 +34,7 @@ const REQUEST_TIMEOUT: u16 = 408;
 /// What is told, or shown, while it happens: events (WHATWG HTML, 9.2), and a camera's pictures.
 const EVENTS: [&[u8]; 2] = [b"text/event-stream", b"multipart/x-mixed-replace"];
 
-/// A station's name and kind (SHOUTcast, Icecast).
+/// A station's name and kind (Icecast).
 const RADIO: &[u8] = b"icy-";
 
 /// What both sides have said so far.
@@ -132,7 +132,7 @@ impl Talk for Http1 {
                 }
             }
             Place::Fields if line.text.is_empty() => return self.on_fields_end(side, line.len, out),
-            Place::Fields => message.on_field(&line),
+            Place::Fields => message.on_field(side, &line),
             Place::Chunk => {
                 let step = message.on_chunk(&line);
                 let more = message.events && message.place == Place::Chunk;
@@ -288,7 +288,7 @@ impl Message {
         Step::Skip(line.len)
     }
 
-    fn on_field(&mut self, line: &Line<'_>) {
+    fn on_field(&mut self, side: Side, line: &Line<'_>) {
         let Some(colon) = line.text.iter().position(|byte| *byte == b':') else { return };
         let (name, value) = (&line.text[..colon], line.text[colon + 1..].trim_ascii());
         if name.eq_ignore_ascii_case(b"content-length") {
@@ -300,8 +300,11 @@ impl Message {
             let is = |events: &[u8]| {
                 value.len() >= events.len() && value[..events.len()].eq_ignore_ascii_case(events)
             };
-            self.events |= EVENTS.into_iter().any(is);
-        } else if name.len() > RADIO.len() && name[..RADIO.len()].eq_ignore_ascii_case(RADIO) {
+            self.events |= !side.is_client() && EVENTS.into_iter().any(is);
+        } else if !side.is_client()
+            && name.len() > RADIO.len()
+            && name[..RADIO.len()].eq_ignore_ascii_case(RADIO)
+        {
             self.events = true;
         } else if name.eq_ignore_ascii_case(b"upgrade") {
             self.upgrade = match value {

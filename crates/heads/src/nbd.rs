@@ -34,6 +34,8 @@ const DISCONNECT: u16 = 2;
 /// The last chunk of a reply.
 const DONE: u16 = 1;
 const DATA_LEN_MAX: u32 = 64 << 20;
+/// NBD_CMD_FLAG_PAYLOAD_LEN.
+const PAYLOAD: u16 = 1 << 5;
 /// So many requests under way are kept; of a reply to another one it is not known how long it is, nor whether it begins.
 const OPEN_MAX: usize = 16;
 
@@ -99,12 +101,14 @@ impl Nbd {
                     _ => (32, u32::try_from(number(bytes, 24)?).unwrap_or(u32::MAX)),
                 };
                 let Some((name, role)) = named(kind) else { return Some(Step::Wrong) };
-                if kind == WRITE && len > DATA_LEN_MAX {
+                // With extended headers a flag says so, of any command.
+                let sent = kind == WRITE || magic == EXTENDED_REQUEST && u16_at(bytes, 4)? & PAYLOAD != 0;
+                if sent && len > DATA_LEN_MAX {
                     return Some(Step::Wrong);
                 }
-                let data = |of| if kind == of { len } else { 0 };
-                self.keep(id, data(READ));
-                let len = header + u64::from(data(WRITE));
+                let data = |comes: bool| if comes { len } else { 0 };
+                self.keep(id, data(kind == READ));
+                let len = header + u64::from(data(sent));
                 Head { id: Some(id), ..Head::whole(role, name, len) }
             }
             flags if out.at == 0 && flags >> 8 == 0 => {
@@ -195,7 +199,7 @@ impl Nbd {
 
 /// Clients count, or take a queue's number and place for the two halves.
 const fn folded(id: u64) -> u32 {
-    (id >> 32) as u32 ^ id as u32
+    ((id >> 32) as u32).rotate_left(16) ^ id as u32
 }
 
 fn number(bytes: &[u8], at: usize) -> Option<u64> {

@@ -29,8 +29,10 @@ impl Talk for OpcUa {
     const FIRST: FirstBytes = FirstBytes::of(b"HAEROMC");
 
     fn fits(client: First<'_>, server: First<'_>) -> bool {
-        let greets = client.bytes.starts_with(b"HEL");
-        is_chunk(client) && (greets || !server.is_empty()) && (server.is_empty() || is_chunk(server))
+        // In the middle of a connection only what a message is says who asks.
+        let greets =
+            client.bytes.starts_with(b"HEL") && is_chunk(client) && (server.is_empty() || is_chunk(server));
+        greets || what(client).is_some_and(is_request) && what(server).is_some_and(is_response)
     }
 
     fn step(&mut self, side: Side, bytes: &[u8], out: &mut Out<'_>) -> Step {
@@ -86,6 +88,22 @@ fn header(bytes: &[u8]) -> Option<(&[u8], u8, u32)> {
 
 fn is_chunk(first: First<'_>) -> bool {
     header(first.bytes).is_some()
+}
+
+/// What a message is, if it is plain.
+fn what(first: First<'_>) -> Option<u16> {
+    let plain =
+        first.bytes.starts_with(b"MSG") && first.bytes.get(BODY..BODY + TWO_BYTES.len()) == Some(TWO_BYTES);
+    u16_le(first.bytes, BODY + TWO_BYTES.len()).filter(|_| plain && is_chunk(first))
+}
+
+const fn is_request(what: u16) -> bool {
+    matches!(what, PUBLISH | 527 | 631 | 673 | 712)
+}
+
+/// The encodings of responses lie three behind those of their requests.
+const fn is_response(what: u16) -> bool {
+    what > 3 && is_request(what - 3)
 }
 
 const fn name_of(kind: &[u8], what: Option<u16>) -> &'static str {

@@ -99,7 +99,7 @@ const fn named(version: u8, kind: u8) -> Option<(&'static str, Role)> {
         1 => ("error", Role::Answers),
         2 => ("echo request", Role::Asks),
         3 => ("echo reply", Role::Answers),
-        4 => ("experimenter", Role::Unknown),
+        4 => ("experimenter", Role::Neither),
         5 => ("features request", Role::Asks),
         6 => ("features reply", Role::Answers),
         7 => ("get config request", Role::Asks),
@@ -127,7 +127,7 @@ const fn named(version: u8, kind: u8) -> Option<(&'static str, Role)> {
         28 => ("set async", Role::Pushes),
         29 => ("meter mod", Role::Pushes),
         30..=32 | 35 => ("status", Role::Pushes),
-        33 => ("bundle control", Role::Unknown),
+        33 => ("bundle control", Role::Neither),
         34 => ("bundle add", Role::Pushes),
         _ => return None,
     })

@@ -21,7 +21,9 @@ const METHODS: [&str; 11] = [
     "GET_PARAMETER",
     "SET_PARAMETER",
 ];
-const VERSION: &[u8] = b"RTSP/1.0";
+/// And two numbers with a dot between.
+const VERSION: &[u8] = b"RTSP/";
+const VERSION_LEN: usize = 8;
 const FRAME: u8 = b'$';
 /// Sign, channel, length.
 const FRAME_HEADER_LEN: u64 = 4;
@@ -47,7 +49,7 @@ impl Talk for Rtsp {
     const FIRST: FirstBytes = FirstBytes::of(b"ODASPRTG");
 
     fn fits(client: First<'_>, server: First<'_>) -> bool {
-        let told = server.is_empty() || server.bytes.starts_with(VERSION);
+        let told = server.is_empty() || is_status(server.bytes);
         told && method(client.bytes)
             .is_some_and(|(_, rest)| rest.starts_with(b"rtsp://") || rest.starts_with(b"* RTSP/"))
     }
@@ -73,7 +75,7 @@ impl Talk for Rtsp {
     }
 
     fn begins(&self, _: Side, first: First<'_>, _: bool) -> bool {
-        first.bytes.starts_with(VERSION) || method(first.bytes).is_some()
+        is_status(first.bytes) || method(first.bytes).is_some()
     }
 
     fn lose(&mut self, side: Side) {
@@ -101,8 +103,8 @@ impl Message {
         if line.text.is_empty() {
             return Step::Skip(line.len);
         }
-        let (role, kind) = if line.text.starts_with(VERSION) {
-            match line.text.get(VERSION.len() + 1) {
+        let (role, kind) = if is_status(line.text) {
+            match line.text.get(VERSION_LEN + 1) {
                 Some(b'1') => (Role::Interim, "1xx"),
                 Some(b'2') => (Role::Answers, "2xx"),
                 Some(b'3') => (Role::Answers, "3xx"),
@@ -117,6 +119,12 @@ impl Message {
         out.put(Head { first: true, ..Head::piece(role, kind) });
         Step::Skip(line.len)
     }
+}
+
+/// A version, a space, and a code.
+fn is_status(bytes: &[u8]) -> bool {
+    let rest = bytes.strip_prefix(VERSION).unwrap_or_default();
+    matches!(rest, [b'1'..=b'2', b'.', b'0'..=b'9', b' ', b'1'..=b'5', ..])
 }
 
 /// A method, and what stands behind it.

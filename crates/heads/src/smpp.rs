@@ -10,7 +10,9 @@ const LEN_MAX: u32 = 66_000;
 /// Of a name, with the zero behind it.
 const NAME_LEN_MAX: usize = 16;
 const RESPONSE: u32 = 0x8000_0000;
+/// Nobody answers these.
 const ALERT: u32 = 0x102;
+const OUTBIND: u32 = 0x0b;
 
 /// Nothing has to be remembered: each message says what it answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -22,7 +24,8 @@ impl Talk for Smpp {
 
     fn fits(client: First<'_>, server: First<'_>) -> bool {
         let asks = read(client.bytes).is_some_and(|(_, role, ..)| role == Role::Asks);
-        let told = server.is_empty() || read(server.bytes).is_some() && fills(server);
+        let answers = || read(server.bytes).is_some_and(|(_, role, ..)| role == Role::Answers);
+        let told = server.is_empty() || fills(server) && answers();
         asks && fills(client) && told && (binds(client) || !server.is_empty())
     }
 
@@ -46,9 +49,9 @@ fn read(bytes: &[u8]) -> Option<(u32, Role, &'static str, u32)> {
     let command = u32_at(bytes, 4)?;
     let status = u32_at(bytes, 8)?;
     let sequence = u32_at(bytes, 12)?;
-    let name = named(command & !RESPONSE)?;
+    let name = named(command & !RESPONSE).filter(|_| command != 0)?;
     let role = match command {
-        ALERT => Role::Pushes,
+        ALERT | OUTBIND => Role::Pushes,
         _ if command & RESPONSE != 0 => Role::Answers,
         _ => Role::Asks,
     };
@@ -85,6 +88,7 @@ const fn named(command: u32) -> Option<&'static str> {
         0x07 => "replace_sm",
         0x08 => "cancel_sm",
         0x09 => "bind_transceiver",
+        OUTBIND => "outbind",
         0x15 => "enquire_link",
         0x21 => "submit_multi",
         ALERT => "alert_notification",

@@ -6,7 +6,8 @@ use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, is_text, line, numbe
 
 /// Facility and severity in one number.
 const PRIORITY_MAX: u64 = 191;
-/// Seven digits, a space, and a priority in its brackets.
+const LENGTH_DIGITS_MAX: usize = 7;
+/// So many digits, a space, and a priority in its brackets.
 const BEGIN_LEN: usize = 13;
 /// With its length in front a message may have any; receivers take 2 KB to 64 KB.
 const LEN_MAX: u64 = 1 << 20;
@@ -25,9 +26,7 @@ impl Talk for Syslog {
     fn fits(client: First<'_>, server: First<'_>) -> bool {
         let line = &client.bytes[..client.bytes.len().min(32)];
         let text = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
-        server.is_empty()
-            && begin(client.bytes).is_some_and(|(counted, _)| counted.is_none_or(|len| len <= LEN_MAX))
-            && is_text(text)
+        server.is_empty() && begin(client.bytes).is_some() && is_text(text)
     }
 
     fn step(&mut self, side: Side, bytes: &[u8], out: &mut Out<'_>) -> Step {
@@ -40,7 +39,8 @@ impl Talk for Syslog {
             return step;
         }
         let Some((counted, digits)) = begin(bytes) else {
-            return if bytes.len() < BEGIN_LEN { Step::Need } else { Step::Wrong };
+            // A line break within a message, as a stack trace has them.
+            return if bytes.len() < BEGIN_LEN { Step::Need } else { Step::Lose };
         };
         if let Some(len) = counted {
             let all = digits + 1 + len;
@@ -66,7 +66,10 @@ impl Talk for Syslog {
 /// `<13>`, or `72 <13>`: the length that is in front, and its digits.
 fn begin(bytes: &[u8]) -> Option<(Option<u64>, u64)> {
     let digits = bytes.iter().position(|byte| !byte.is_ascii_digit())?;
-    let counted = if digits == 0 { None } else { Some(number(bytes.get(..digits.min(8))?)?) };
+    if digits > LENGTH_DIGITS_MAX || bytes[0] == b'0' {
+        return None;
+    }
+    let counted = if digits == 0 { None } else { Some(number(&bytes[..digits])?) };
     let rest = match counted {
         None => bytes,
         Some(len) if (4..=LEN_MAX).contains(&len) => bytes[digits..].strip_prefix(b" ")?,

@@ -18,6 +18,7 @@ const LOGIN: u8 = 16;
 const PRELOGIN: u8 = 18;
 /// A login that is encrypted comes as a record of TLS, what follows it may be plain again.
 const TLS_RECORD: u8 = 0x17;
+const TLS_ALERT: u8 = 0x15;
 const RECORD_HEADER_LEN: u64 = 5;
 
 /// What both sides have said so far.
@@ -25,6 +26,8 @@ const RECORD_HEADER_LEN: u64 = 5;
 pub(crate) struct Tds {
     /// A message has more packets to come.
     open: [bool; 2],
+    /// Whose encrypted records came last.
+    encrypted: Option<Side>,
 }
 
 impl Talk for Tds {
@@ -44,11 +47,14 @@ impl Talk for Tds {
     }
 
     fn step(&mut self, side: Side, bytes: &[u8], out: &mut Out<'_>) -> Step {
-        if bytes[0] == TLS_RECORD {
+        if matches!(bytes[0], TLS_RECORD | TLS_ALERT) {
             let Some(len) = u16_at(bytes, 3) else { return Step::Need };
             let role = if side.is_client() { Role::Asks } else { Role::Answers };
             let all = RECORD_HEADER_LEN + u64::from(len);
-            out.put(Head::whole(role, "encrypted", all));
+            // One message may be many records, and where it ends they do not say.
+            if self.encrypted.replace(side) != Some(side) {
+                out.put(Head { first: true, ..Head::piece(role, "encrypted") });
+            }
             return Step::Skip(all);
         }
         let (Some(&status), Some(len)) = (bytes.get(1), u16_at(bytes, 2)) else { return Step::Need };

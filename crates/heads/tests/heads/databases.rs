@@ -225,7 +225,7 @@ fn tds() {
         > 0 prelogin asks len 20 first last
         = TDS
         < 0 result answers len 20 first last
-        > 20 encrypted asks len 9 first last
+        > 20 encrypted asks first
         < 20 result answers len 12 first last
         > 29 batch asks len 14 first last
         < 32 result answers len 12 first

@@ -149,6 +149,7 @@ fn openflow() {
 const OPENFLOW1: &str = r"
     > \x01\x00\x00\x08\x00\x00\x00\x01
     < \x01\x00\x00\x08\x00\x00\x00\x01
+    < \x01\x04\x00\x10\x00\x00\x00\x05\x00\x00\x23\x20\x00\x00\x00\x0c
     < \x01\x10\x00\x0c\x00\x00\x00\x02\x00\x00\x00\x00
     > \x01\x11\x00\x10\x00\x00\x00\x02\x00\x01\x00\x00\x00\x00\x00\x00
     < \x01\x12\x00\x08\x00\x00\x00\x03
@@ -164,9 +165,10 @@ fn openflow_of_the_first_version() {
         > 0 hello greets len 8 first last
         < 0 hello greets len 8 first last
         = OpenFlow
-        < 8 multipart request asks #2 len 12 first last
+        < 8 experimenter neither len 16 first last
+        < 24 multipart request asks #2 len 12 first last
         > 8 multipart reply answers #2 len 16 first last
-        < 20 barrier request asks #3 len 8 first last
+        < 36 barrier request asks #3 len 8 first last
         > 24 barrier reply answers #3 len 8 first last
         > 32 port status pushes len 64 first last
         ",

@@ -61,6 +61,19 @@ fn syslog() {
         > 138 message pushes len 9 first last
         ",
     );
+    // A stack trace breaks lines, and a length has no zero in front.
+    tells(
+        r"
+        > <11>1 - near - - - Exception\n\x09at Foo.java\n
+        > <13>1 - near - - - on it goes\n
+        ",
+        "
+        > 0 message pushes len 29 first last
+        = syslog
+        > 42 message pushes len 30 first last
+        ",
+    );
+    tells(r"> 0072 <13>hello world\n", "");
     tells(
         SYSLOG_COUNTED,
         "
@@ -125,6 +138,26 @@ fn redis_replica() {
         > 71 command neither len 7 last
         < 91 push pushes first
         < 112 push pushes len 7 last
+        ",
+    );
+}
+
+/// What SYNC brings has no answer in front of it.
+#[test]
+fn redis_sync() {
+    tells(
+        r"
+        > *1\r\n$4\r\nSYNC\r\n
+        < $9\r\nREDIS0010
+        < *1\r\n$4\r\nPING\r\n
+        ",
+        "
+        > 0 command [SYNC] asks first
+        > 4 command asks len 10 last
+        = Redis
+        < 0 push pushes len 13 first last
+        < 13 push pushes first
+        < 17 push pushes len 10 last
         ",
     );
 }
