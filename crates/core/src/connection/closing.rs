@@ -365,7 +365,7 @@ impl Connection {
     }
 }
 
-/// What nobody answers, and came in pieces with pauses between them, may be as many messages.
+/// What nobody answers, and what came in pieces with pauses between them, may be as many messages.
 #[cold]
 pub(super) fn doubt_pauses(account: &mut Account, sender: Side) {
     let pauses = |line: LineView<'_>| line.cause() == Cause::SenderThink;

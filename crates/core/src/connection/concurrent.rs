@@ -423,7 +423,7 @@ impl Connection {
             }
         }
         if ask.expects == Expects::Nothing && !ask.is_answered {
-            // It says no end of it, as a radio's sound.
+            // Its head gives no length, as with a radio stream.
             doubt_pauses(&mut ask.account, side(ask.asker));
         }
         if self.assumed {

@@ -72,7 +72,7 @@ impl Connection {
         }
     }
 
-    /// A server has closed right behind a short message that nobody had asked for: whatever it had been silent for, no timer had run that
+    /// A server has closed right behind a short message that nobody had asked for: however long it had been silent, no timer had run that
     /// anybody waited for.
     #[cold]
     #[inline(never)]
