@@ -551,7 +551,7 @@ def write_results(page, judged, rows, right, total, count):
     agree = len(both) - len(differ)
     text += f"\n\n## Results\n\nWritten by `exam.py --write docs/exam.md`. {count} cases: {right} of {total} bills and rows of waits right"
     text += f" ({100 * right / max(total, 1):.1f} %);\nof {len(both)} cases that both ends see, the bills of {agree} agree ({100 * agree / max(len(both), 1):.1f} %)"
-    text += f", and {agree + len(doubted)} ({100 * (agree + len(doubted)) / max(len(both), 1):.1f} %) where what an end calls possible may be any cause.\n"
+    text += f", and {agree + len(doubted)} ({100 * (agree + len(doubted)) / max(len(both), 1):.1f} %) counting as agreement what differs by no more than an end marks as possible.\n"
     text += "What fixes promise, and what they saved:\n\n"
     text += "".join(f"- {line}.\n" for line in sums_of_savings(rows)) + "\n"
     text += "What is wrong, and why:\n\n| case | where | what | why |\n|---|---|---|---|\n"

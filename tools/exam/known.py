@@ -58,5 +58,5 @@ DIFFER = {
     "nbd-copy": WHY["nbd-copy"],
     "icecast-listen": "The burst that a listener begins with ends at the initial window, which shows beside the server only",
     "bgp-session": "What leaves with an acknowledgement was held by Nagle beside its sender; beside the receiver it came as an answer does",
-    "named-transfer": "A burst that Linux puts off (tcp_tso_should_defer) leaves four segments of the window free, which looks like slow start beside the receiver",
+    "named-transfer": "The third flight leaves four segments of the window free (tcp_tso_should_defer): beside the receiver it looks like slow start",
 }
