@@ -27,7 +27,6 @@ impl Open {
         self.client_idle += at - self.start;
         (self.start, self.piece.0) = (at, at);
         self.request.forget();
-        self.late = None;
     }
 
     /// Nothing refutes any more that its first segment had waited on its way.
