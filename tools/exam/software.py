@@ -41,6 +41,35 @@ for name, file, text, far, connections in (
     case(f"{name}-works-60", "sleep 3; " + repeated(URL + "/", 6) if connections == 1 else "sleep 1; " + f"for i in 1 2 3 4 5 6; do {CURL}{URL}/; done", far,
          curl_thinks(6, connections), files=served(**{file: text.replace("SECONDS", "0.06")}), fix="profile-server",
          changed={"files": served(**{file: text.replace("SECONDS", "0")})})
+# Netty: 60 ms on a timer of its own; and a head and a body that are flushed apart, by a server that turns TCP_NODELAY off.
+NETTY = """
+import io.netty.bootstrap.*; import io.netty.buffer.*; import io.netty.channel.*; import io.netty.channel.nio.*; import io.netty.channel.socket.nio.*; import io.netty.util.*; import java.util.concurrent.*;
+public class Served {
+  public static void main(String[] a) throws Exception {
+    new ServerBootstrap().group(new NioEventLoopGroup(1)).channel(NioServerSocketChannel.class).childOption(ChannelOption.TCP_NODELAY, HOW).childHandler(new ChannelInitializer<Channel>() {
+      protected void initChannel(Channel c) { c.pipeline().addLast(new SimpleChannelInboundHandler<ByteBuf>() {
+        ByteBuf seen = Unpooled.buffer();
+        protected void channelRead0(ChannelHandlerContext x, ByteBuf b) {
+          seen.writeBytes(b); if (!seen.toString(CharsetUtil.US_ASCII).endsWith("\\r\\n\\r\\n")) return;
+          seen.clear(); x.executor().schedule(() -> answer(x), MS, TimeUnit.MILLISECONDS); } }); }
+    }).bind(7000).sync().channel().closeFuture().sync(); }
+  static void answer(ChannelHandlerContext x) {
+    ByteBuf head = Unpooled.copiedBuffer("HTTP/1.1 200 OK\\r\\nContent-Length: 400\\r\\n\\r\\n", CharsetUtil.US_ASCII), body = Unpooled.buffer(400).writeZero(400);
+    if (APART) { x.writeAndFlush(head); x.writeAndFlush(body); } else { x.write(head); x.writeAndFlush(body); } } }
+"""
+
+
+def netty(ms, apart, nodelay):
+    text = NETTY.replace("MS", str(ms), 1).replace("APART", apart).replace("HOW", nodelay)
+    return lambda directory: write(directory, "Served.java", text)
+
+
+BOOTS = "export JARS=$(ls /usr/share/java/netty-*.jar | tr '\\n' :); exec java -cp $JARS Served.java"
+case("netty-works-60", "sleep 5; " + repeated(URL + "/", 6), BOOTS, curl_thinks(6), files=netty(60, "false", "true"), fix="profile-server", changed={"files": netty(0, "false", "true")})
+case("netty-flushes-apart", "sleep 5; " + repeated(URL + "/", 6), BOOTS,
+     lambda t, rtt: {"handshake@": rtt, "round-trip@": 6 * rtt, "server-think@server": (0, 60),
+                     "nagle|nagle-delayed-ack@server": (0.8 * (t.waited() - t.fixed.waited()), 1.2 * (t.waited() - t.fixed.waited()) + 10)},
+     files=netty(0, "true", "false"), fix="nodelay", changed={"files": netty(0, "true", "true")})
 # One worker, and four clients at once: each waits for those before it.
 case("gunicorn-one-worker", "sleep 3; ab -q -n 16 -c 4 " + URL + "/", "python3 -m gunicorn -b 0.0.0.0:7000 -w 1 app:app",
      lambda t, rtt: {"handshake@": 16 * rtt, "round-trip@": 16 * rtt, "server-think@server": (16 * 4 * 60 - 4 * 4 * 60, 16 * 4 * 75)},
