@@ -2,7 +2,7 @@
 //!
 //! Proof: a handshake ten times as long as the quickest acknowledgement (twice, where no router has touched what comes from a public address to
 //! a private one; four times, where an answer took about as long as the handshake), and no answer sooner than it; with answers that take
-//! about as long, it is likely.
+//! about as long, it is likely where acknowledgements alone show it.
 //! Refuted by: one answer that comes sooner (the handshake had waited for ARP, or for a radio).
 //! Source: RFC 3135 (PEPs); observed of VirtualBox, QEMU (slirp) and Docker Desktop, which take a connection only once their
 //! own to the server is open.

@@ -1,7 +1,7 @@
 //! How long did an asker wait for the rest of an answer that never came?
 //!
 //! Proof: it closes, and bytes of the answer are missing that were not repaired until then.
-//! Refuted by: nothing missing, or only what a packet behind the closing shows; a wait shorter than a timer.
+//! Refuted by: nothing missing, or a hole that only a packet behind the closing shows; a wait shorter than a timer.
 //! Source: RFC 6298, 2; TCP_RTO_MIN, include/net/tcp.h, Linux 6.12; what loses large packets alone is `black_hole`.
 //! Seen from: both ends.
 
