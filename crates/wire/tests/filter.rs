@@ -169,6 +169,16 @@ fn mixed_operators_are_bounded_too() {
     assert_eq!(filter("port 1 or port 2 and port 3").to_string(), "(port 1 or port 2) and port 3");
 }
 
+/// What stands deep in the first of many terms is in the parentheses of all that follow, where it is shown.
+#[test]
+fn what_is_understood_is_understood_as_it_is_shown() {
+    let text = |lists: usize| format!("{}port 1", "not ".repeat(30)) + &" and port 2 or port 3".repeat(lists);
+    let shown = filter(&text(10)).to_string();
+    assert_eq!(filter(&shown).to_string(), shown);
+    let error = text(20).parse::<Filter>().expect_err("deep").to_string();
+    assert!(error.ends_with("nested too deeply"), "{error}");
+}
+
 fn any_filter() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         any::<u16>().prop_map(|port| format!("port {port}")),

@@ -92,6 +92,19 @@ impl Expr {
     }
 }
 
+impl Expr {
+    /// How deeply it is nested where it is shown: in parentheses and behind `not`.
+    fn depth(&self) -> usize {
+        let is_list = |expr: &Self| matches!(expr, Self::And(_) | Self::Or(_));
+        let in_list = |expr: &Self| expr.depth() + usize::from(is_list(expr) || expr.takes_words());
+        match self {
+            Self::Any | Self::Is(..) => 0,
+            Self::Not(expr) => 1 + expr.depth() + usize::from(is_list(expr)),
+            Self::And(exprs) | Self::Or(exprs) => exprs.iter().map(in_list).max().unwrap_or(0),
+        }
+    }
+}
+
 impl Filter {
     /// Whether something from `src` to `dst` is meant.
     pub fn matches(&self, src: Endpoint, dst: Endpoint) -> bool {

@@ -12,6 +12,8 @@ pub(super) fn parse(text: &str) -> Result<Expr, FilterError> {
     let mut parser = Parser { text, words: words(text), next: 0, last: None };
     let expr = parser.list(0)?;
     match parser.peek() {
+        // Lists that change between `and` and `or` are shown with parentheses, which add to what stands in them.
+        None if expr.depth() > MAX_DEPTH => Err(parser.error("nested too deeply")),
         None => Ok(expr),
         Some(")") => Err(parser.error("unmatched `)`")),
         Some(_) => Err(parser.error("expected `and`, `or` or the end")),
