@@ -52,11 +52,9 @@ DIFFER = {
     "grpc-stream": BOTH_SPEAK,
     "websocket-many-at-once": "WebSocket's frames do not say which answers which; beside the asker other pairs are likely than beside the answerer",
     "backlog-full": "Beside the client no packet says whether the path or the server's host dropped its SYN",
-    "sink-64k-at-50ms-rcvbuf": PART,
     "sndbuf-at-50ms": WHY["sndbuf-at-50ms"],
     "thin-way-for-acks": WHY["thin-way-for-acks"],
     "nbd-copy": WHY["nbd-copy"],
     "icecast-listen": "The burst that a listener begins with ends at the initial window, which shows beside the server only",
     "bgp-session": "What leaves with an acknowledgement was held by Nagle beside its sender; beside the receiver it came as an answer does",
-    "named-transfer": "The third flight leaves four segments of the window free (tcp_tso_should_defer): beside the receiver it looks like slow start",
 }

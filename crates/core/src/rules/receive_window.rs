@@ -51,7 +51,13 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     let put_off = |ack: &ClockingAck| {
         backlog && ack.window >= LARGE_SEGMENTS * wait.mss && ack.room < 2 * wait.mss as i32
     };
-    let limited = |ack: &ClockingAck| ack.earliest_departure > wait.last.at && (!fits(ack) || put_off(ack));
+    // What went beyond the window that there was before it opened had left with the opening, however quickly that was used.
+    let passed = |ack: &ClockingAck| {
+        wait.near_sender() && ack.packet < wait.last.packet && wait.last.len as i32 > ack.room
+    };
+    let limited = |ack: &ClockingAck| {
+        ack.earliest_departure > wait.last.at && !passed(ack) && (!fits(ack) || put_off(ack))
+    };
     let ack = flow.view.window_opened().filter(limited)?;
     let follows = wait.follows(&ack);
     // A writer that slept for room is woken, however short the way is.

@@ -24,8 +24,9 @@ use crate::words::report::Confidence;
 /// at once waits for more of it (tcp_tso_should_defer, net/ipv4/tcp_output.c), so that a window is used up when little
 /// is left of it.
 pub(super) fn flat(wait: &Wait<'_>, ack: &ClockingAck, confidence: Confidence) -> Held {
-    let little = ack.window / 8;
-    if ack.window > 0 && i64::from(ack.room) <= i64::from(little) {
+    let rounds = &wait.model.rounds;
+    let little = ack.window > 0 && i64::from(ack.room) <= i64::from(ack.window / 8);
+    if little || rounds.fill(rounds.flight_with(ack.flight), wait.flow.view.window) {
         return (Cause::ReceiveWindow, Some(receive_window::form(wait.flow, wait)), confidence);
     }
     // What fills a buffer leaves in trains, as room comes; who spaces segments all over the round trip paces them.

@@ -101,3 +101,19 @@ fn what_stops_behind_a_record_for_less_than_a_round_is_the_program() {
     assert_eq!(pause(record, 0), ms(0));
     assert_eq!(pause("+0 S 4344x2 more\n +0 S 3381", 0), rtt);
 }
+
+/// An upload to a reader of 64 KB each 20 ms with a buffer of 64 KB, 50 ms away, as its host's capture had it: each flight fills the window,
+/// and acknowledgements come in bunches in front of what the reader lets go. No send buffer is as large as that by chance.
+#[test]
+fn flights_that_fill_the_window_each_time_are_the_window_s() {
+    let path = log(include_str!("read_in_pauses.log"))
+        .without_ip_ids()
+        .rtt(ms(50))
+        .window(End::Client, 64_512)
+        .window(End::Server, 65_160);
+    path.both_ends(|seen| {
+        let lines = seen.connection().exchanges.iter().flat_map(|exchange| &exchange.bill);
+        let buffer = lines.filter(|line| line.cause == Cause::SendBuffer).count();
+        assert_eq!(buffer, 0, "{seen}");
+    });
+}

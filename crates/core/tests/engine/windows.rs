@@ -21,6 +21,24 @@ fn flights(segments: &[i32]) -> String {
         + "\n +0 S 100\n +0 C ack"
 }
 
+/// What a server sends with the very acknowledgement that opens the window goes beyond what that was before, and leaves room: from then on
+/// the congestion window holds it, though by the handshake it takes longer to hear of an acknowledgement.
+#[test]
+fn a_window_that_is_used_as_it_opens_held_what_came_with_it_only() {
+    let rtt = ms(20);
+    let text = "@0 C syn\n +0.03 S syn\n +0 C ack\n +5 C 100
+         +0.05 S 1448x10 more
+         +0 C ack ack=7240 #some
+         some+0.1 C ack ack=14480 win=60032
+         some+0.04 S 1448x10 more
+         some+0.104 S 1448x10 more
+         +0 C ack win=100000
+         +0.04 S 1448x40";
+    let seen = log(text).rtt(rtt).window(End::Client, 21_760).seen_at(End::Server);
+    let bill = seen.exchange(1);
+    bill.is_within(ms(0.5), &[(Cause::RoundTrip, Path, rtt), (Cause::SlowStart, Server, rtt.times(2))]);
+}
+
 /// The last segment fills the window to the byte. It opens a round trip later, and the program writes again long after that.
 #[test]
 fn a_window_that_has_long_been_open_holds_nobody() {
