@@ -109,6 +109,7 @@ fn by_form(form: Option<Form>) -> &'static [Other] {
     match form {
         Some(Form::OrCork) => &[Other(Cause::Cork, Of::Same, STRACE_CORK)],
         Some(Form::WholeReply) => &[Other(Cause::ServerThink, Of::Same, STRACE_CORK)],
+        Some(Form::Syn) => &[Other(Cause::ServerThink, Of::Server, BACKLOG)],
         Some(Form::AcceptQueue) => &[Other(Cause::Rto, Of::Path, BACKLOG)],
         Some(Form::OrNews | Form::OrPushes | Form::OrMessages) => &[NOBODY],
         _ => &[],
