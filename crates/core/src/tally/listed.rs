@@ -39,19 +39,20 @@ pub(crate) fn put_into(
         shards.into_iter().map(|shard| (shard.shown, shard.left_out)).unzip();
     // What is beyond the limit has no number.
     let left_out = || left_out.iter().flatten().filter(|connection| connection.id != 0);
+    // They are looked at as they lie in memory: by their numbers, each would be waited for.
+    let shown = || connections.iter().flatten().filter(|connection| connection.id != 0);
     let mut places = in_order(&connections);
-    let billed = places.iter().map(|place| connections[place.shard][place.at].billed);
+    let billed = shown().map(|connection| connection.billed);
     let billed: u64 = billed.chain(left_out().map(|connection| connection.billed)).sum();
     report.omitted.exchanges = billed - order.len() as u64;
     if report.thinned > 0 {
         if (places.len() + left_out().count()) as u64 == count {
-            let shown = places.iter().map(|place| &connections[place.shard][place.at]);
-            let shown = shown.map(|connection| (connection.client, connection.server));
+            let ends = shown().map(|connection| (connection.client, connection.server));
             let others = left_out().map(|connection| (connection.client, connection.server));
-            report.clients = clients(&report.findings, shown.chain(others));
+            report.clients = clients(&report.findings, ends.chain(others));
         }
         let worst = report.findings.iter().map(|finding| finding.worst.0);
-        leave_out(&mut places, &connections, &order, worst.collect());
+        leave_out(&mut places, shown(), &order, worst.collect());
     }
     report.omitted.connections = count - places.len() as u64;
     report.connections = taken(&places, connections);
@@ -89,15 +90,14 @@ fn in_order(shards: &[Vec<Connection>]) -> Vec<Place> {
 
 /// Of lists that were thinned, those of which nothing is shown, no exchange, not as the worst of a finding and not as one of the most
 /// expensive.
-fn leave_out(
+fn leave_out<'a>(
     places: &mut Vec<Place>,
-    shards: &[Vec<Connection>],
+    connections: impl Iterator<Item = &'a Connection>,
     exchanges: &[(u64, usize)],
     worst: BTreeSet<u64>,
 ) {
-    let cost = |place: &Place| Reverse(shards[place.shard][place.at].cost());
     let mut costs: Vec<(Reverse<Duration>, u64)> =
-        places.iter().map(|place| (cost(place), place.id)).collect();
+        connections.map(|connection| (Reverse(connection.cost()), connection.id)).collect();
     if costs.len() > EXPENSIVE {
         costs.select_nth_unstable(EXPENSIVE);
         costs.truncate(EXPENSIVE);
