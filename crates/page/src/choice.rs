@@ -21,6 +21,8 @@ pub struct Choice {
     pub first_packet: u64,
     /// See `first_packet`.
     pub last_packet: u64,
+    /// How many it has.
+    pub packets: u64,
     /// Its ends.
     pub ends: [Endpoint; 2],
     /// Who is client was guessed, from the rest of the capture: a second pass needs that too.
@@ -34,6 +36,7 @@ impl Choice {
             id: connection.id,
             first_packet: connection.packet_range[0],
             last_packet: connection.packet_range[1],
+            packets: connection.packets,
             ends: [connection.client, connection.server],
             assumed: connection.assumed,
         }

@@ -115,7 +115,8 @@ impl<'a> Page<'a> {
         }
     }
 
-    pub(crate) const fn is_served(&self) -> bool {
+    /// Whoever shows it can be asked for what is not in it.
+    pub const fn is_served(&self) -> bool {
         self.served
     }
 

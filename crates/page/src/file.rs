@@ -7,19 +7,16 @@ use std::io::{self, Write};
 
 use base64::engine::general_purpose::STANDARD;
 use base64::write::EncoderWriter;
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use serde::Serialize;
 
 use crate::compared::Compared;
 use crate::data::Page;
+use crate::deflated::{Deflated, Gzip, PIECE_LEN};
 
 /// The built page.
 pub const BUILT: &str = include_str!("../built/page.html");
 /// Where the data goes.
 const PLACE: &str = "@DATA@";
-/// The second level takes a quarter of the time of the fifth, for a file that is a tenth larger.
-const LEVEL: Compression = Compression::new(2);
 /// What the page may load: nothing, and where it is served, from there.
 const LOADS: [&str; 2] = ["default-src 'none';", "default-src 'none'; connect-src 'self';"];
 
@@ -29,7 +26,7 @@ const LOADS: [&str; 2] = ["default-src 'none';", "default-src 'none'; connect-sr
 ///
 /// Those of `to`.
 pub fn write(page: &Page<'_>, to: impl Write) -> io::Result<()> {
-    around(page, page.is_served(), to)
+    around(page.is_served(), to, |gzip| write_plain(page, Deflating(gzip)))
 }
 
 /// Writes the page of a comparison.
@@ -38,10 +35,19 @@ pub fn write(page: &Page<'_>, to: impl Write) -> io::Result<()> {
 ///
 /// Those of `to`.
 pub fn write_compared(compared: &Compared<'_>, to: impl Write) -> io::Result<()> {
-    around(compared, false, to)
+    around(false, to, |gzip| write_plain(compared, Deflating(gzip)))
 }
 
-fn around(data: &impl Serialize, is_served: bool, to: impl Write) -> io::Result<()> {
+/// Writes the page around what `put_data` puts there, the pieces of `write_plain`.
+///
+/// # Errors
+///
+/// Those of `to` and of `put_data`.
+pub fn around(
+    is_served: bool,
+    to: impl Write,
+    put_data: impl FnOnce(&mut Gzip<'_>) -> io::Result<()>,
+) -> io::Result<()> {
     // What is encoded comes in pieces of a kilobyte.
     let mut to = io::BufWriter::with_capacity(1 << 16, to);
     let (before, behind) =
@@ -52,7 +58,7 @@ fn around(data: &impl Serialize, is_served: bool, to: impl Write) -> io::Result<
         to.write_all(before.as_bytes())?;
     }
     let mut base64 = EncoderWriter::new(&mut to, &STANDARD);
-    write_data(data, io::BufWriter::with_capacity(1 << 16, &mut base64))?;
+    pack(&mut base64, put_data)?;
     base64.finish()?;
     drop(base64);
     to.write_all(behind.as_bytes())?;
@@ -64,8 +70,38 @@ fn around(data: &impl Serialize, is_served: bool, to: impl Write) -> io::Result<
 /// # Errors
 ///
 /// Those of `to`.
-pub fn write_data(data: &impl Serialize, to: impl Write) -> io::Result<()> {
-    let mut gzip = GzEncoder::new(to, LEVEL);
-    serde_json::to_writer(io::BufWriter::with_capacity(1 << 16, &mut gzip), data)?;
-    gzip.finish()?.flush()
+pub fn write_data(data: &impl Serialize, mut to: impl Write) -> io::Result<()> {
+    pack(&mut to, |gzip| write_plain(data, Deflating(gzip)))?;
+    to.flush()
+}
+
+/// Writes the data as it is. Each call of `write` is a piece that is to be deflated by itself.
+///
+/// # Errors
+///
+/// Those of `to`.
+pub fn write_plain(data: &impl Serialize, to: impl Write) -> io::Result<()> {
+    let mut to = io::BufWriter::with_capacity(PIECE_LEN, to);
+    serde_json::to_writer(&mut to, data)?;
+    to.flush()
+}
+
+fn pack(to: &mut dyn Write, put_data: impl FnOnce(&mut Gzip<'_>) -> io::Result<()>) -> io::Result<()> {
+    let mut gzip = Gzip::begin(to)?;
+    put_data(&mut gzip)?;
+    gzip.finish()
+}
+
+/// Deflates pieces where they come from.
+struct Deflating<'a, 'b>(&'a mut Gzip<'b>);
+
+impl Write for Deflating<'_, '_> {
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        self.0.put(&Deflated::of(piece))?;
+        Ok(piece.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }

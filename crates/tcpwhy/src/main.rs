@@ -26,6 +26,7 @@ mod manual;
 mod opened;
 mod out;
 mod output;
+mod packing;
 mod page;
 #[cfg(unix)]
 mod pager;

@@ -21,6 +21,7 @@ use crate::cli::InputArgs;
 use crate::ends::{Ends, Ways};
 use crate::out::OutFile;
 use crate::output::Output;
+use crate::packing;
 
 /// Connections of a report with their packets, and what no ladder has of these.
 #[derive(Clone, Debug, Default)]
@@ -88,14 +89,15 @@ impl Around {
     }
 }
 
-/// Writes the page.
+/// Writes the page on so many threads.
 pub(crate) fn write(
     out: &OutFile,
     output: &Output<'_>,
-    report: &Report,
-    drawn: &Drawn,
+    (report, drawn): (&Report, &Drawn),
+    threads: usize,
 ) -> anyhow::Result<()> {
-    let written = Around::of(output, false).write(report, drawn, out.file());
+    let around = Around::of(output, false);
+    let written = packing::write(&around.page(report, drawn, None), out.file(), threads);
     written.with_context(|| format!("cannot write {}", out.path().display()))
 }
 
@@ -113,7 +115,9 @@ pub(crate) fn second_pass(
         if inputs.count() == 1 && args.window().is_none() {
             alone.aside.want(places, ranges.collect());
         }
-        let drawn = pass(args, alone, ends, (choices, Read::Chosen), threads)?;
+        // To hand packets over takes as long as to look at a few.
+        let are_few = choices.iter().map(|choice| choice.packets).sum::<u64>() < report.segments / 4;
+        let drawn = pass(args, alone, ends, (choices, Read::Chosen), if are_few { threads } else { 1 })?;
         let known: Vec<u64> =
             drawn.report.connections.iter().filter_map(|again| known_as(report, again)).collect();
         if choices.iter().all(|choice| known.contains(&choice.id)) {
@@ -144,8 +148,6 @@ fn pass(
 ) -> anyhow::Result<Drawn> {
     let mut first_packets = [0; LADDERS_MAX];
     first_packets.iter_mut().zip(choices).for_each(|(packet, choice)| *packet = choice.first_packet);
-    // A few connections are not worth the others' threads.
-    let threads = if read == Read::Chosen { 1 } else { threads };
     let mut options = args.listing(Listing::Beginning(first_packets));
     // The first pass's report is kept beside it.
     options.memory = options.memory.saturating_sub(ends.map_or(0, |ends| ends.bytes)) / 4 * 3;
@@ -153,7 +155,8 @@ fn pass(
         options.memory -= inputs.aside.learn_openings(options.memory);
         inputs.limit(&window)?;
     }
-    let mut engine = Engine::new(options, threads);
+    // The analysis of a few connections is not worth other threads; looking for them is.
+    let mut engine = Engine::new(options, if read == Read::Chosen { 1 } else { threads });
     let mut names = args.anonymizer()?;
     let (mut sacks, mut ways) = (BTreeMap::<u64, Sacks>::new(), Ways::default());
     let hosts: BTreeSet<[IpAddr; 2]> =
@@ -173,8 +176,9 @@ fn pass(
                 Read::All => false,
             }
     };
-    let summary = inputs.for_each_wanted(
+    let aside = inputs.for_each_wanted(
         &args.options(),
+        threads,
         |decoded| !is_passed_over(decoded),
         |input, decoded, captured| {
             let segment = &decoded.segment();
@@ -217,7 +221,7 @@ fn pass(
         },
     );
     let mut report = engine.finish();
-    summary.aside.openings.open(&mut report, names.as_mut());
+    aside.openings.open(&mut report, names.as_mut());
     Ok(Drawn { report, sacks, ways: ways.delays() })
 }
 

@@ -109,7 +109,7 @@ impl<'a> Targets<'a> {
         (report, drawn): (&Report, &Drawn),
     ) -> anyhow::Result<()> {
         if let Some(page) = &self.page {
-            page::write(page, output, report, drawn)?;
+            page::write(page, output, (report, drawn), opened.threads)?;
         }
         match self.annotated.as_ref().and_then(|out| Some((out, opened.again()?))) {
             Some((out, inputs)) => annotate::write(out, opened.args, inputs, report, &drawn.report),

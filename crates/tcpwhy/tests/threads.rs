@@ -68,6 +68,25 @@ fn generated_captures_give_the_same_bytes() {
     }
 }
 
+/// Packets of the connections that are drawn are looked for by several threads, and what is known is deflated while the rest is written down.
+#[test]
+fn pages_of_generated_captures_are_the_same_bytes() {
+    let directory = tempfile::tempdir().expect("a directory");
+    for shape in Shape::ALL {
+        let file = directory.path().join(format!("{shape}.pcap"));
+        generate(shape, &file);
+        let page = |threads| {
+            let page = directory.path().join(format!("{threads}.html"));
+            read(std::slice::from_ref(&file), &["--html", &page.to_string_lossy()], threads);
+            std::fs::read(page).expect("a page")
+        };
+        let one = page(1);
+        for threads in [2, 3, 8] {
+            assert!(one == page(threads), "{shape}: the page of {threads} threads differs from 1's");
+        }
+    }
+}
+
 /// More servers than have findings of their own, and more connections than are kept.
 #[test]
 fn what_is_given_up_is_the_same_with_any_number_of_threads() {

@@ -13,10 +13,12 @@ mod damaged;
 mod lz4;
 mod moment;
 mod openings;
+mod placed;
 mod places;
 mod reading;
 mod room;
 mod search;
+mod sought;
 mod source;
 pub mod stop;
 mod streams;
@@ -36,7 +38,7 @@ pub use aside::Aside;
 use buffer::Buffer;
 pub use moment::{Moment, Window};
 pub use places::Places;
-use reading::{All, Chosen, Reading, Run, Take};
+use reading::{All, Reading, Run, Take};
 use room::Room;
 pub use source::Compression;
 pub use streams::Streams;
@@ -294,7 +296,7 @@ impl Inputs {
         self.inputs.iter().all(rewindable).then(|| Self::open(&paths))
     }
 
-    /// The same from its beginning, without opening a file: only of regular files, and only while nobody reads these.
+    /// The same from its beginning, without opening a file: only of regular files.
     pub fn duplicate(&self) -> Option<Self> {
         let one = |input: &Input| {
             let reading = match &input.reading {
@@ -419,16 +421,6 @@ impl Inputs {
         on_segment: impl FnMut(usize, &Decoded<'_>, &[u8]),
     ) -> InputSummary {
         self.read(options, on_progress, All(on_segment), None)
-    }
-
-    /// The same of segments that are `wanted`. Others are passed over where they lie: counted, and nobody looks at their checksums.
-    pub fn for_each_wanted(
-        self,
-        options: &Options,
-        wanted: impl FnMut(&Decoded<'_>) -> bool,
-        on_segment: impl FnMut(usize, &Decoded<'_>, &[u8]),
-    ) -> InputSummary {
-        self.read(options, |_| {}, Chosen(wanted, on_segment), None)
     }
 
     /// Reads all inputs as they are stored: whatever could be read of them, in the same order and with the same numbers.

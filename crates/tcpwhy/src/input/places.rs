@@ -64,6 +64,14 @@ pub(super) struct Wanted {
     ranges: Vec<[u64; 2]>,
 }
 
+/// What lies between two places of a file.
+#[derive(Debug)]
+pub(super) struct Piece {
+    pub from: Place,
+    /// Number of the last packet in it, or more.
+    pub last: u64,
+}
+
 /// Where a reader goes on.
 pub(super) enum Next<'a> {
     /// Where it stands.
@@ -78,6 +86,17 @@ impl Wanted {
     pub(super) fn new(places: &Places, mut ranges: Vec<[u64; 2]>) -> Self {
         ranges.sort_unstable();
         Self { places: places.clone(), ranges }
+    }
+
+    /// The pieces with something wanted in them, in order.
+    pub(super) fn pieces(&self) -> Vec<Piece> {
+        let start = Place { reader: Reader::new(), number: 0 };
+        let from: Vec<Place> = std::iter::once(start).chain(self.places.known.iter().cloned()).collect();
+        let last = from.iter().skip(1).map(|place| place.number).chain([u64::MAX]).collect::<Vec<_>>();
+        let is_wanted = |piece: &Piece| {
+            self.ranges.iter().any(|[first, end]| *first <= piece.last && *end > piece.from.number)
+        };
+        from.into_iter().zip(last).map(|(from, last)| Piece { from, last }).filter(is_wanted).collect()
     }
 
     /// Of a reader that stands behind the packet with this number.
@@ -122,6 +141,18 @@ mod tests {
         assert_eq!(next(230), None, "the next wanted packet is the next one");
         assert_eq!(next(259), None);
         assert_eq!(next(260), Some(u64::MAX));
+    }
+
+    #[test]
+    fn pieces_have_all_that_is_wanted_and_each_packet_once() {
+        let ranges = [[205, 250], [41, 43], [245, 260], [989, 1_200]];
+        let pieces = wanted(&ranges).pieces();
+        let within = |piece: &&Piece, packet| piece.from.number < packet && packet <= piece.last;
+        for packet in ranges.iter().flat_map(|[first, last]| *first..=*last) {
+            assert_eq!(pieces.iter().filter(|piece| within(piece, packet)).count(), 1, "packet {packet}");
+        }
+        assert_eq!(pieces.len(), 1 + 6 + 2, "{pieces:?}");
+        assert!(pieces.is_sorted_by_key(|piece| piece.from.number));
     }
 
     #[test]

@@ -65,7 +65,7 @@ impl<S: FnMut(usize, &Decoded<'_>, &[u8])> Take for All<S> {
 /// Takes what the first wants.
 pub(super) struct Chosen<W, S>(pub(super) W, pub(super) S);
 
-impl<W: FnMut(&Decoded<'_>) -> bool, S: FnMut(usize, &Decoded<'_>, &[u8])> Take for Chosen<W, S> {
+impl<W: Fn(&Decoded<'_>) -> bool, S: FnMut(usize, &Decoded<'_>, &[u8])> Take for Chosen<W, S> {
     #[inline]
     fn wants(&mut self, decoded: &Decoded<'_>) -> bool {
         (self.0)(decoded)
@@ -120,6 +120,11 @@ impl Reading {
         let needs = self.source.unpacking_needs();
         self.rewind();
         [needs, self.source.held_bytes()]
+    }
+
+    /// Where its bytes come from, once more, for a thread of its own.
+    pub(super) fn source_again(&self) -> Option<Source> {
+        self.source.duplicate()
     }
 
     /// The same from its beginning; none of what can be read only once.
@@ -217,7 +222,7 @@ impl Reading {
         match found {
             Some((first, offset)) => {
                 self.count_to(first, offset, aside)?;
-                self.source.jump(offset)?;
+                self.source.jump(offset);
                 self.reader.jump(offset);
                 self.buffer.reset();
                 self.passed_over = offset - first;
@@ -235,7 +240,7 @@ impl Reading {
             return Ok(());
         }
         let mut reader = self.reader.clone();
-        self.source.jump(first)?;
+        self.source.jump(first);
         reader.jump(first);
         self.buffer.reset();
         while reader.offset() < offset {
@@ -367,7 +372,8 @@ impl Reading {
             // What cannot be searched, or not be looked at, is read as it comes, which says what is wrong.
             Next::At(place) => {
                 let can_jump = matches!(self.source.searchable_len(), Ok(Some(_)));
-                if can_jump && self.source.jump(place.reader.offset()).is_ok() {
+                if can_jump {
+                    self.source.jump(place.reader.offset());
                     (self.reader, run.number) = (place.reader.clone(), place.number);
                     self.buffer.empty();
                 }
@@ -453,7 +459,7 @@ impl Reading {
 
 /// What reading one input adds up to.
 #[derive(Default)]
-struct Tally {
+pub(super) struct Tally {
     packets: u64,
     segments: u64,
     /// Packets that are not of the wanted time.
@@ -478,7 +484,7 @@ impl Tally {
     }
 
     #[inline]
-    fn on_packet(&mut self, packet: &RawPacket<'_>, input: usize, segments: &mut impl Take) {
+    pub(super) fn on_packet(&mut self, packet: &RawPacket<'_>, input: usize, segments: &mut impl Take) {
         if self.packets == 0 {
             (self.first_number, self.first, self.last) = (packet.number, packet.at, packet.at);
         }

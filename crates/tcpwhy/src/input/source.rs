@@ -1,7 +1,7 @@
 //! Where do the bytes come from: a file, a pipe or standard input, plain or compressed?
 
 use std::fs::File;
-use std::io::{self, BufReader, IsTerminal, Read, Seek};
+use std::io::{self, BufReader, IsTerminal, Read};
 #[cfg(unix)]
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::{Path, PathBuf};
@@ -10,6 +10,7 @@ use flate2::read::MultiGzDecoder;
 use lzma_rust2::XzReader;
 
 use super::lz4::Lz4;
+use super::placed::Placed;
 use super::room::{Held, Room, window};
 use super::stop::{self, Waiting};
 use super::trouble::Failure;
@@ -71,7 +72,7 @@ struct Stored {
 
 #[derive(Debug)]
 enum From {
-    File(File),
+    File(Placed),
     #[cfg(not(unix))]
     Stdin(io::Stdin),
     /// Standard input, or a file that is no regular one.
@@ -199,7 +200,7 @@ impl Source {
             return Err(Failure::Directory(PathBuf::from(path)));
         }
         if metadata.is_file() {
-            return Ok(Self::unseen(From::File(file), Some(metadata.len()), room));
+            return Ok(Self::unseen(From::File(Placed::new(file)), Some(metadata.len()), room));
         }
         Ok(Self::unseen(From::Pipe(file, Waiting::default()), None, room))
     }
@@ -286,8 +287,10 @@ impl Source {
     /// The descriptor, of a file.
     #[cfg(unix)]
     pub(super) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        let (From::File(file) | From::Pipe(file, _)) = self.from()?;
-        Some(file.as_fd())
+        match self.from()? {
+            From::File(placed) => Some(placed.file().as_fd()),
+            From::Pipe(file, _) => Some(file.as_fd()),
+        }
     }
 
     fn from(&self) -> Option<&From> {
@@ -308,8 +311,7 @@ impl Source {
     /// Back to the start, which only regular files can do.
     pub(super) fn rewind(&mut self) -> io::Result<()> {
         if let Some(From::File(file)) = self.from() {
-            let mut file = file.try_clone()?;
-            file.rewind()?;
+            let file = file.from_start()?;
             let needs = self.needs;
             *self = Self::unseen(From::File(file), self.stored_len, &self.room);
             self.needs = needs;
@@ -317,12 +319,10 @@ impl Source {
         Ok(())
     }
 
-    /// The same file from its start. Both have one place in it, so that only one may be read at a time.
+    /// The same file from its start.
     pub(super) fn duplicate(&self) -> Option<Self> {
         let Some(From::File(file)) = self.from() else { return None };
-        let mut file = file.try_clone().ok()?;
-        file.rewind().ok()?;
-        Some(Self::unseen(From::File(file), self.stored_len, &self.room))
+        Some(Self::unseen(From::File(file.from_start().ok()?), self.stored_len, &self.room))
     }
 
     pub(super) fn can_rewind(&self) -> bool {
@@ -341,14 +341,13 @@ impl Source {
     }
 
     /// Goes on at another place of a plain file.
-    pub(super) fn jump(&mut self, offset: u64) -> io::Result<()> {
+    pub(super) fn jump(&mut self, offset: u64) {
         if let Unpack::Plain(stored) = &mut self.unpack
             && let From::File(file) = &mut stored.from
         {
-            file.seek(io::SeekFrom::Start(offset))?;
+            file.go_to(offset);
             (stored.head_given, stored.count) = (stored.head_len, offset);
         }
-        Ok(())
     }
 
     /// The length of a file that can be searched: a regular one, and not compressed.

@@ -1,0 +1,64 @@
+//! How is a page's data deflated while it is written down?
+//!
+//! One thread writes numbers as text, piece by piece, and others deflate the pieces: the same file as one thread alone writes.
+
+use std::io::{self, Write};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::thread;
+
+use tcpwhy::threads::USEFUL_MAX;
+use tcpwhy_page::{Deflated, Page, file};
+
+/// Pieces that wait for each thread at most.
+const PIECES_AHEAD: usize = 4;
+
+/// Deals out pieces, in turns.
+struct Dealer {
+    hands: Vec<SyncSender<Vec<u8>>>,
+    dealt: usize,
+}
+
+impl Write for Dealer {
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        let hand = &self.hands[self.dealt % self.hands.len()];
+        hand.send(piece.to_vec()).map_err(|_| io::ErrorKind::BrokenPipe)?;
+        self.dealt += 1;
+        Ok(piece.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Writes the page on so many threads.
+pub(crate) fn write(page: &Page<'_>, to: impl Write, threads: usize) -> io::Result<()> {
+    if threads < 2 {
+        return file::write(page, to);
+    }
+    let start = |_| {
+        let ((hand, pieces), (out, deflated)) = (sync_channel(PIECES_AHEAD), channel());
+        // Where the system gives no thread, one does it all.
+        thread::Builder::new().spawn(move || deflate(&pieces, &out)).ok().map(|_| (hand, deflated))
+    };
+    let Some(started) = (0..threads.min(USEFUL_MAX)).map(start).collect::<Option<Vec<_>>>() else {
+        return file::write(page, to);
+    };
+    let (hands, deflated): (Vec<_>, Vec<Receiver<Deflated>>) = started.into_iter().unzip();
+    let mut dealer = Dealer { hands, dealt: 0 };
+    file::write_plain(page, &mut dealer)?;
+    file::around(page.is_served(), to, |gzip| {
+        (0..dealer.dealt).try_for_each(|piece| {
+            let deflated = deflated[piece % deflated.len()].recv();
+            gzip.put(&deflated.map_err(|_| io::ErrorKind::BrokenPipe)?)
+        })
+    })
+}
+
+fn deflate(pieces: &Receiver<Vec<u8>>, out: &Sender<Deflated>) {
+    for piece in pieces {
+        if out.send(Deflated::of(&piece)).is_err() {
+            break;
+        }
+    }
+}
