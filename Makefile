@@ -1,7 +1,7 @@
 # What a developer runs is what CI runs. `make help` lists the targets.
 CARGO ?= cargo
 
-.PHONY: help demo install dist test lint bench live-bench live-hour fix-rounds page book page-pictures golden accuracy exam readme corpus public-captures fuzz hostile mutants rules thresholds tools
+.PHONY: help demo install dist test lint bench live-bench live-hour fix-rounds page book page-pictures golden accuracy same exam readme corpus public-captures fuzz hostile mutants rules thresholds tools
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -54,6 +54,10 @@ golden: ## check that bills are byte for byte those of an earlier revision (GOLD
 
 accuracy: ## check the bills against the applications' own clocks (docs/accuracy.md)
 	$(CARGO) run --locked --release -p tcpwhy -- lab accuracy --write docs/accuracy.md
+
+same: ## record a scenario 50 times and count the pairs that `compare` says differ (docs/compare.md; as root; SAME="--runs 20 split c-idle")
+	$(CARGO) build --locked --release -p tcpwhy
+	python3 tools/same.py $(SAME)
 
 exam: ## record real programs with tcpdump and check the bills against their clocks (docs/exam.md; as root; EXAM="rpc" for some)
 	$(CARGO) build --locked --release -p tcpwhy
