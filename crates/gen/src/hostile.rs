@@ -7,6 +7,7 @@ mod conversations;
 mod crowds;
 mod ends;
 mod later;
+mod readers;
 
 use std::io::{self, Read as _, Write};
 
@@ -178,6 +179,22 @@ hostile! {
     Names = "names",
     /// What a tick is: interfaces of pcapng whose ticks and offsets are at the edges.
     Ticks = "ticks",
+    /// What is kept of questions that nobody answers: a segment full of them each time, in sixteen protocols.
+    Unanswered = "unanswered",
+    /// What is looked up of numbers: eight segments full of questions in sixteen protocols, then as many of answers, the latest first.
+    Reversed = "reversed",
+    /// What a number is: all questions and answers of sixteen protocols have the same.
+    SameNumber = "same-number",
+    /// What a length is: messages of sixteen protocols that say that they have 0, 1, 2^31 or 2^32 - 1 bytes.
+    Lengths = "lengths",
+    /// Which protocol it is: another one with each segment, and two in each.
+    Turncoats = "turncoats",
+    /// What is kept of heads that are cut: sixteen protocols in pieces of one to twelve bytes.
+    Dripped = "dripped",
+    /// What is found again: each second segment of sixteen protocols is missing.
+    Missing = "missing",
+    /// What is kept of messages that never end: pieces of them, in sixteen protocols.
+    Unending = "unending",
 }
 
 /// Bytes gathered before they are written.
@@ -410,6 +427,7 @@ impl Hostile {
             _ if self.writes_bytes() => self.bytes(n, out),
             _ if self.is_crowd() => self.crowd(n, packet).put(out),
             _ if self.came_later() => self.later(n, packet, out),
+            _ if self.is_spoken() => self.spoken(n, packet).put(out),
             _ if self.has_odd_ends() => self.odd(n, packet, out),
             _ => self.conversation(n, packets, packet).put(out),
         }

@@ -88,7 +88,13 @@ fn every_hostile_shape_is_read_to_its_end_with_little_memory() {
             | Hostile::Causes
             | Hostile::Chorus
             | Hostile::FastOpen
-            | Hostile::Jumps => 256,
+            | Hostile::Jumps
+            | Hostile::Unanswered
+            | Hostile::Reversed
+            | Hostile::SameNumber
+            | Hostile::Lengths
+            | Hostile::Turncoats
+            | Hostile::Unending => 256,
             Hostile::Whispers | Hostile::OpenV6 | Hostile::TcpOptions | Hostile::Streams => 312,
             // As many connections, each with what it has asked.
             Hostile::Crowd
