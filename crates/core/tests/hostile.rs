@@ -186,6 +186,51 @@ fn a_question_costs_the_same_in_any_pipeline() {
     assert!(unread < short * 6, "{short:?} with one that waits, {unread:?} with answers that nobody has");
 }
 
+/// Nor for a thousand with numbers, whichever numbers come and whichever are answered.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "it is about time")]
+fn a_number_costs_the_same_among_many() {
+    let mark = |seq: u32, role: Role, id: u64| Mark {
+        seq: Seq(seq),
+        end: Some(Seq(seq + 10)),
+        role,
+        id: Some(id),
+        first: true,
+        last: true,
+        by_peer: false,
+        session: false,
+        credit: None,
+    };
+    // So many questions, whose numbers fall, then as many answers, the latest first; or answers that nobody waits for.
+    let took = |questions: u64, are_known: bool| {
+        let _alone = ONE_AT_A_TIME.lock();
+        let run = || {
+            let begin = std::time::Instant::now();
+            let mut analysis = Analysis::new(Options::default());
+            let (mut asked, mut answered) = (1, 1);
+            for n in 1..=60_000 {
+                let (round, turn) = (n / (2 * questions), n % (2 * questions));
+                let (acked, unknown) = ([answered, asked], if are_known { 0 } else { 10_000_000 });
+                let (from, role, seq, ack, id) = if turn < questions {
+                    (CLIENT, Role::Asks, &mut asked, acked[0], turn)
+                } else {
+                    (SERVER, Role::Answers, &mut answered, acked[1], 2 * questions - 1 - turn + unknown)
+                };
+                let id = u64::from(u32::MAX) - round * questions - id;
+                let ack = Seq(ack);
+                analysis.on_marked(&Segment { ack, ..packet(n, from, *seq, 10) }, &[mark(*seq, role, id)]);
+                *seq += 10;
+            }
+            analysis.finish();
+            begin.elapsed()
+        };
+        (0..7).map(|_| run()).min().unwrap_or_default()
+    };
+    let (few, many, unknown) = (took(4, true), took(1_000, true), took(1_000, false));
+    assert!(many < few * 3, "{few:?} among 4, {many:?} among 1,000");
+    assert!(unknown < few * 3, "{few:?} among 4, {unknown:?} that answer none of 1,000");
+}
+
 #[test]
 fn windows_that_lie() {
     endure("windows", |n| {
@@ -204,6 +249,62 @@ fn windows_that_lie() {
             segment.options.mss = Some(0);
         }
         segment
+    });
+}
+
+/// Four blocks of SACK that say together more than 32 bits hold, behind an acknowledgement of what is under way.
+#[test]
+fn sack_blocks_whose_sum_is_more_than_a_number_holds() {
+    endure("sums of SACK", |n| {
+        let from = if n.is_multiple_of(3) { SERVER } else { CLIENT };
+        let mut segment = packet(n, from, 1 + n as u32 / 3 * 100, if from == CLIENT { 100 } else { 0 });
+        segment.ack = Seq(1 + n as u32 / 9 * 100);
+        for i in 0..4 {
+            let start = segment.ack + i;
+            segment.options.push_sack(SackBlock { start, end: start + (i32::MAX as u32 - i) });
+        }
+        segment
+    });
+}
+
+/// Handshakes whose MSS has no room for the options of a segment, nor for a byte, and segments that are longer than any window.
+#[test]
+fn segments_that_are_larger_than_their_mss_and_any_window() {
+    for mss in [0, 1, 11, 12, 13, 40] {
+        endure(&format!("MSS {mss}"), |n| {
+            let from = if n.is_multiple_of(2) { SERVER } else { CLIENT };
+            let mut segment = packet(n, from, 1 + n as u32 / 2 * 7, 0);
+            segment.flags =
+                Flags([Flags::ACK, Flags::SYN, Flags::SYN | Flags::ACK][if n < 3 { n as usize } else { 0 }]);
+            segment.options.timestamps = Some(Timestamps { val: n as u32, ecr: n as u32 / 2 });
+            if n <= 2 {
+                segment.options.mss = Some(mss);
+                segment.options.window_scale = Some(14);
+            } else {
+                segment.payload_len = [1, 7, 65_495, 1_448, 8 * 65_536 - 60][scatter(n) as usize % 5];
+                segment.window = [0, 1, u16::MAX][scatter(n + 1) as usize % 3];
+                segment.ack = Seq(1 + n as u32 / 4 * 7);
+            }
+            segment
+        });
+    }
+}
+
+/// Segments that begin half of all sequence numbers behind the window that they are allowed.
+#[test]
+fn segments_as_far_behind_a_window_as_there_is() {
+    endure("behind a window", |n| {
+        let client = Endpoint { port: 1_024 + (n / 4 % 100) as u16, ..CLIENT };
+        let begin = (n / 400) as u32 * 7;
+        let far = Seq(begin) + (i32::MAX as u32 - 100);
+        let (seq, flags) = match n % 4 {
+            0 => (Seq(begin), Flags::SYN),
+            1 => return Segment { dst: client, ack: Seq(begin), window: 0, ..packet(n, SERVER, 1, 0) },
+            2 => (far, Flags::ACK),
+            _ => (far + 50, Flags::ACK),
+        };
+        let len = [0, 0, 50, 1_448][n as usize % 4];
+        Segment { src: client, seq, flags: Flags(flags), ..packet(n, CLIENT, 0, len) }
     });
 }
 

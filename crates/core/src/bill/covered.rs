@@ -23,24 +23,26 @@ impl Covered {
     pub(crate) fn take(&mut self, [from, to]: [Instant; 2]) -> Duration {
         let mut new = Duration::ZERO;
         let until = self.until.unwrap_or(from);
-        let mut left = VecDeque::new();
-        for [begin, end] in self.gaps.drain(..) {
-            let inner = [from.max(begin), to.min(end)];
-            if inner[0] >= inner[1] {
-                left.push_back([begin, end]);
-                continue;
+        // They are in order, and none reaches into another: those that the span touches stand together.
+        let first = self.gaps.partition_point(|gap| gap[1] <= from);
+        let behind = self.gaps.partition_point(|gap| gap[0] < to);
+        if from < to && first < behind {
+            let ends = [self.gaps[first][0], self.gaps[behind - 1][1]];
+            for [begin, end] in self.gaps.drain(first..behind) {
+                new += to.min(end) - from.max(begin);
             }
-            new += inner[1] - inner[0];
-            left.extend([[begin, inner[0]], [inner[1], end]].into_iter().filter(|gap| gap[0] < gap[1]));
+            for gap in [[to, ends[1]], [ends[0], from]].into_iter().filter(|gap| gap[0] < gap[1]) {
+                self.gaps.insert(first, gap);
+            }
         }
         if from > until {
-            left.push_back([until, from]);
+            self.gaps.push_back([until, from]);
         }
         new += (to - from.max(until)).at_least_zero();
         self.until = Some(until.max(to));
-        let known = left.len().saturating_sub(GAPS_MAX);
-        left.drain(..known);
-        self.gaps = left;
+        while self.gaps.len() > GAPS_MAX {
+            self.gaps.pop_front();
+        }
         new
     }
 

@@ -182,8 +182,7 @@ impl Connection {
         let answer = Part { of: Some((ask.n, true)), end: waiting.answer_end, last: waiting.answer_is_last };
         talk.parts[1 - ask.asker] = if waiting.is_answering { answer } else { Part::default() };
         talk.some_are.cut = ask.is_cut;
-        talk.some_are.ask(ask.asker, ask.id);
-        talk.asked.push_back(ask);
+        talk.ask(ask);
         self.spare = Some(open);
     }
 
@@ -340,7 +339,7 @@ impl Connection {
 
     /// The question that a mark goes on with, or a new one.
     fn question_of(&mut self, mark: &Mark, segment: &Segment, from: usize, ledger: &mut Ledger) -> u64 {
-        if let Some(n) = self.talk.as_deref().and_then(|talk| talk.goes_on_with(mark, from))
+        if let Some(n) = self.talk.as_deref_mut().and_then(|talk| talk.goes_on_with(mark, from))
             && !self.asks_anew(n, from, ledger)
         {
             return n;
@@ -386,8 +385,7 @@ impl Connection {
             account: Account::default(),
         };
         if let Some(talk) = self.talk.as_deref_mut() {
-            talk.some_are.ask(from, mark.id);
-            talk.asked.push_back(ask);
+            talk.ask(ask);
         }
         n
     }

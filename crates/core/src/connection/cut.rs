@@ -4,6 +4,7 @@ use tcpwhy_wire::Segment;
 
 use super::Connection;
 use super::concurrent::OWN;
+use super::numbered::open;
 use crate::bill::asked::Ask;
 use crate::tally::ledger::Ledger;
 use crate::words::mark::Mark;
@@ -18,11 +19,14 @@ impl Connection {
         let acked = [0, 1].map(|end| self.flows[end].highest_ack);
         let is_over = |ask: &Ask| ask.is_over(acked);
         let due = self.talk.as_deref().is_some_and(|talk| talk.may_be_over(acked));
+        // Those before it are not looked at again.
+        let mut looked = 0;
         while due
             && let Some(talk) = self.talk.as_deref_mut()
-            && let Some(place) = talk.asked.iter().position(is_over)
-            && let Some(ask) = talk.asked.remove(place)
+            && let Some(place) = talk.asked.iter().skip(looked).position(is_over)
+            && let Some(ask) = talk.asked.remove(looked + place)
         {
+            looked += place;
             self.close_ask(ask, ledger);
         }
         let now = self.now;
@@ -53,14 +57,17 @@ impl Connection {
     /// The exchange that bytes belong to of which the heads were not captured.
     pub(super) fn cut(&mut self, mark: &Mark, from: usize) -> Option<u64> {
         let talk = self.talk.as_deref_mut()?;
-        let is_of = |ask: &&mut Ask| {
-            let begun = ask.asker == from || ask.answer.is_some();
-            mark.id.is_some() && ask.id == mark.id && begun && !ask.is_answered
+        let id = mark.id?;
+        let has_begun = |ask: &&Ask| ask.asker == from || ask.answer.is_some();
+        let latest = |asker: usize| {
+            let numbers = talk.numbered.with(asker, id, &talk.asked).iter().rev();
+            numbers.filter_map(|(_, n)| open(&talk.asked, *n)).find(has_begun).map(|ask| ask.n)
         };
-        let ask = talk.asked.iter_mut().rev().find(is_of)?;
+        let n = [0, 1].into_iter().filter_map(latest).max()?;
+        let ask = talk.find(n)?;
         ask.is_cut |= ask.asker != from;
-        let n = ask.n;
-        talk.some_are.cut |= ask.is_cut;
+        let is_cut = ask.is_cut;
+        talk.some_are.cut |= is_cut;
         Some(n)
     }
 }

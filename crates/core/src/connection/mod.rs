@@ -19,6 +19,7 @@ mod general;
 mod giving_up;
 mod held_back;
 pub(crate) mod ladder;
+mod numbered;
 mod parting;
 mod roles;
 mod row;

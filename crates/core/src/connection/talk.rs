@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
+use super::numbered::{Numbered, open};
 use crate::bill::asked::{Ask, Expects};
 use crate::bill::covered::Covered;
 use crate::bill::split::Split;
@@ -19,6 +20,7 @@ pub(crate) struct Talk {
     /// Questions whose answer is not over, in the order in which they were asked, once there was more than one.
     pub asked: VecDeque<Ask>,
     pub some_are: Ripe,
+    pub numbered: Numbered,
     pub is_concurrent: bool,
     /// Messages are whole frames of either side, and do not say who asks.
     pub is_framed: bool,
@@ -55,11 +57,6 @@ pub(crate) struct Ripe {
 }
 
 impl Ripe {
-    /// A question with this identifier is under way.
-    pub(super) fn ask(&mut self, asker: usize, id: Option<u64>) {
-        self.highest[asker] = self.highest[asker].max(id);
-    }
-
     /// A last word has passed up to its end, which is there.
     pub(super) fn note(&mut self, speaker: usize, end: Seq) {
         let known = &mut self.ends[speaker];
@@ -263,8 +260,12 @@ impl Talk {
             let is_asked = ask.asker != from && ask.expects != Expects::Nothing;
             is_asked && ask.id == mark.id && !ask.is_answered
         };
-        if mark.id.is_some() {
-            return self.asked.iter().find(|ask| is_of(ask)).map(|ask| ask.n);
+        if let Some(id) = mark.id {
+            let numbers = self.numbered.with(1 - from, id, &self.asked).iter();
+            return numbers
+                .filter_map(|(_, n)| open(&self.asked, *n))
+                .find(|ask| is_of(ask))
+                .map(|ask| ask.n);
         }
         let asker = 1 - from;
         let waiting = self.some_are.waiting[asker];
@@ -285,22 +286,37 @@ impl Talk {
     }
 
     /// The message of `from` on the same stream that nobody waits for.
-    pub(super) fn told_by(&self, mark: &Mark, from: usize) -> Option<u64> {
-        let is_of = |ask: &&Ask| ask.asker == from && ask.expects == Expects::Nothing && ask.id == mark.id;
-        self.asked.iter().rev().find(|ask| is_of(ask) && !ask.is_answered).map(|ask| ask.n)
+    pub(super) fn told_by(&mut self, mark: &Mark, from: usize) -> Option<u64> {
+        self.latest(mark, from, Expects::Nothing)
     }
 
     /// The question of `from` that a mark goes on with.
-    pub(super) fn goes_on_with(&self, mark: &Mark, from: usize) -> Option<u64> {
-        let is_same = |ask: &&Ask| {
-            let is_like = ask.id == mark.id && ask.expects == expects(mark.role);
-            ask.asker == from && is_like && !ask.is_answered
-        };
+    pub(super) fn goes_on_with(&mut self, mark: &Mark, from: usize) -> Option<u64> {
         let is_new = if mark.id.is_none() { mark.first } else { mark.id > self.some_are.highest[from] };
-        if is_new {
-            return None;
-        }
-        self.asked.iter().rev().find(is_same).map(|ask| ask.n)
+        if is_new { None } else { self.latest(mark, from, expects(mark.role)) }
+    }
+
+    /// The latest of `from` with this identifier, or without one, that is not over and waits for that.
+    fn latest(&mut self, mark: &Mark, from: usize, waits_for: Expects) -> Option<u64> {
+        let is_of = |ask: &&Ask| {
+            ask.asker == from && ask.id == mark.id && ask.expects == waits_for && !ask.is_answered
+        };
+        let found = match mark.id {
+            Some(id) => {
+                let numbers = self.numbered.with(from, id, &self.asked).iter().rev();
+                numbers.filter_map(|(_, n)| open(&self.asked, *n)).find(is_of)
+            }
+            None => self.asked.iter().rev().find(is_of),
+        };
+        found.map(|ask| ask.n)
+    }
+
+    /// A question is under way from now on.
+    pub(super) fn ask(&mut self, ask: Ask) {
+        let highest = &mut self.some_are.highest[ask.asker];
+        *highest = (*highest).max(ask.id);
+        self.numbered.insert(&ask, &self.asked);
+        self.asked.push_back(ask);
     }
 
     /// An acknowledgement of what `from` sent tells whether what was sent again had been needed: not if it says so (RFC 2883), or
@@ -356,7 +372,8 @@ impl Talk {
         let marks: usize = self.unread.iter().map(|unread| unread.marks.capacity()).sum();
         let resent: usize = self.resent.iter().map(Vec::capacity).sum();
         let credits: usize = self.credit.iter().map(Credit::heap).sum();
-        let waits = waits + credits + marks * size_of::<Mark>() + resent * size_of::<Resent>();
+        let waits =
+            waits + self.numbered.heap() + credits + marks * size_of::<Mark>() + resent * size_of::<Resent>();
         size_of::<Self>() + self.asked.capacity() * size_of::<Ask>() + accounts + waits + self.covered.heap()
     }
 }

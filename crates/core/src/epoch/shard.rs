@@ -497,7 +497,7 @@ impl Shard {
         self.ledger.number(orders.count, number);
         self.listed.number(number, |id| self.ledger.lists(id));
         self.ledger.thin(orders.level);
-        self.ledger.begin_epoch(orders.listed_enough, orders.lists_bytes);
+        self.ledger.begin_orders(orders.listed_enough, orders.lists_bytes);
         self.ledger.packet = orders.packet;
         self.asked = orders.asked;
         // At the end two orders follow each other: nobody has taken what was handed over behind the first.
@@ -513,6 +513,7 @@ impl Shard {
         if let Some(youngest) = orders.evicted {
             self.evict(youngest, orders.packet);
         }
+        self.ledger.begin_epoch();
         self.give_back();
     }
 

@@ -304,11 +304,16 @@ impl Ledger {
         std::mem::take(&mut self.exchanges)
     }
 
-    /// An epoch begins: what is closed from now on was closed by a later packet than all that is listed, here or, as `enough` says, in
-    /// all shards.
-    pub(crate) fn begin_epoch(&mut self, enough: bool, lists_bytes_max: usize) {
-        self.listed_enough = enough || matches!(self.listing, Listing::UpTo(most) if self.listed >= most);
+    /// Orders come. What they close was closed by a later packet than all that was listed when they were given, and whether that is
+    /// `enough` they say; of the epoch that has passed since there are later ones.
+    pub(crate) fn begin_orders(&mut self, enough: bool, lists_bytes_max: usize) {
+        self.listed_enough = enough;
         self.lists_bytes_max = lists_bytes_max;
+    }
+
+    /// An epoch begins: what is closed from now on was closed by a later packet than all that is listed here.
+    pub(crate) fn begin_epoch(&mut self) {
+        self.listed_enough |= matches!(self.listing, Listing::UpTo(most) if self.listed >= most);
     }
 
     /// Exchanges kept of connections that have a number.

@@ -1,0 +1,55 @@
+//! Which question under way has this identifier, without a look at each of a thousand?
+
+use std::collections::VecDeque;
+
+use crate::bill::asked::Ask;
+
+/// So many that are over may stand beside those that are not, of all and of one identifier.
+const OVER_MAX: usize = 16;
+
+/// Either end's questions that have identifiers: those and the questions' numbers, in order. Some of them may be over.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Numbered {
+    of: [Vec<(u64, u64)>; 2],
+}
+
+impl Numbered {
+    /// One more than those in `asked`.
+    pub(super) fn insert(&mut self, ask: &Ask, asked: &VecDeque<Ask>) {
+        let Some(id) = ask.id else { return };
+        let of = &mut self.of[ask.asker];
+        if of.len() >= 2 * asked.len() + OVER_MAX {
+            of.retain(|(_, n)| open(asked, *n).is_some());
+        }
+        let place = of.partition_point(|known| *known < (id, ask.n));
+        of.insert(place, (id, ask.n));
+    }
+
+    /// The numbers of an end's questions that have this identifier and no whole answer, the first one first.
+    pub(super) fn with(&mut self, asker: usize, id: u64, asked: &VecDeque<Ask>) -> &[(u64, u64)] {
+        let of = &mut self.of[asker];
+        let range = |of: &[(u64, u64)]| {
+            let begin = of.partition_point(|known| known.0 < id);
+            begin..begin + of[begin..].partition_point(|known| known.0 == id)
+        };
+        let mut places = range(of);
+        if places.len() > OVER_MAX {
+            let left: Vec<_> =
+                of[places.clone()].iter().filter(|(_, n)| open(asked, *n).is_some()).copied().collect();
+            of.splice(places, left);
+            places = range(of);
+        }
+        &of[places]
+    }
+
+    /// Bytes that it takes besides its own.
+    pub(super) fn heap(&self) -> usize {
+        self.of.iter().map(Vec::capacity).sum::<usize>() * size_of::<(u64, u64)>()
+    }
+}
+
+/// The question with this number, if it has no whole answer yet.
+pub(super) fn open(asked: &VecDeque<Ask>, n: u64) -> Option<&Ask> {
+    let place = asked.binary_search_by_key(&n, |ask| ask.n).ok()?;
+    asked.get(place).filter(|ask| !ask.is_answered)
+}
