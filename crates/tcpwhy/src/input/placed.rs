@@ -20,7 +20,7 @@ impl Placed {
     }
 
     /// The same file once more, at its start.
-    pub(super) fn from_start(&self) -> io::Result<Self> {
+    pub(super) fn again(&self) -> io::Result<Self> {
         Ok(Self::new(self.file.try_clone()?))
     }
 

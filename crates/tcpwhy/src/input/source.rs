@@ -311,7 +311,7 @@ impl Source {
     /// Back to the start, which only regular files can do.
     pub(super) fn rewind(&mut self) -> io::Result<()> {
         if let Some(From::File(file)) = self.from() {
-            let file = file.from_start()?;
+            let file = file.again()?;
             let needs = self.needs;
             *self = Self::unseen(From::File(file), self.stored_len, &self.room);
             self.needs = needs;
@@ -322,7 +322,7 @@ impl Source {
     /// The same file from its start.
     pub(super) fn duplicate(&self) -> Option<Self> {
         let Some(From::File(file)) = self.from() else { return None };
-        Some(Self::unseen(From::File(file.from_start().ok()?), self.stored_len, &self.room))
+        Some(Self::unseen(From::File(file.again().ok()?), self.stored_len, &self.room))
     }
 
     pub(super) fn can_rewind(&self) -> bool {
