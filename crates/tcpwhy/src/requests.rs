@@ -17,6 +17,10 @@ use crate::output::complain;
 
 /// Questions kept of one direction of one connection at once: more were asked than are listed.
 const KEPT_MAX: usize = 1 << 16;
+/// Of what `--memory` allows this part is for questions; the exchanges behind them are shown without.
+const PART: usize = 8;
+/// A short question's piece of the heap.
+const TEXT: usize = 32;
 
 /// Fills in what each listed exchange asked for.
 pub(crate) fn name(opened: &mut Opened<'_>, report: &mut Report) -> Result<(), WindowError> {
@@ -32,14 +36,9 @@ pub(crate) fn name(opened: &mut Opened<'_>, report: &mut Report) -> Result<(), W
     }
     let mut billed = ends.map(Ends::choice);
     let mut requests = Requests::new(RandomState::new().hash_one(0));
-    let mut asked: BTreeMap<[Endpoint; 2], VecDeque<Asked>> = report
-        .connections
-        .iter()
-        .flat_map(|connection| {
-            [[connection.client, connection.server], [connection.server, connection.client]]
-        })
-        .map(|direction| (direction, VecDeque::new()))
-        .collect();
+    let mut asked: BTreeMap<[Endpoint; 2], VecDeque<Asked>> = BTreeMap::new();
+    let wanted = wanted(report);
+    let mut room = args.memory / PART;
     inputs.for_each_of_inputs(
         &args.options(),
         |_| {},
@@ -47,19 +46,55 @@ pub(crate) fn name(opened: &mut Opened<'_>, report: &mut Report) -> Result<(), W
             let passes =
                 args.filter.as_ref().is_none_or(|filter| filter.matches_connection(segment.src, segment.dst))
                     && billed.as_mut().is_none_or(|billed| billed.has(input, segment));
-            if !passes || !asked.contains_key(&[segment.src, segment.dst]) {
+            if !passes || !wanted.contains_key(&[segment.src, segment.dst]) {
                 return;
             }
             for question in requests.on_segment(segment, captured) {
-                let kept = asked.get_mut(&[question.from, question.to]);
-                kept.filter(|kept| kept.len() < KEPT_MAX)
-                    .into_iter()
-                    .for_each(|kept| kept.push_back(question.clone()));
+                let direction = [question.from, question.to];
+                let takes = size_of::<Asked>() + question.text.capacity().max(TEXT);
+                if takes > room || wanted.get(&direction).is_none_or(|spans| !is_in(spans, question.packet)) {
+                    continue;
+                }
+                let kept = asked.entry(direction).or_default();
+                if kept.len() < KEPT_MAX {
+                    kept.push_back(question);
+                    room -= takes;
+                }
             }
         },
     );
     give(report, &mut asked);
     Ok(())
+}
+
+/// The packets of each direction's listed exchanges, as spans in order that do not touch: no other question is given to any.
+fn wanted(report: &Report) -> BTreeMap<[Endpoint; 2], Vec<[u64; 2]>> {
+    let mut wanted: BTreeMap<_, Vec<[u64; 2]>> = BTreeMap::new();
+    for connection in &report.connections {
+        let (client, server) = (connection.client, connection.server);
+        let both = [[client, server], [server, client]];
+        for direction in both {
+            wanted.entry(direction).or_default();
+        }
+        for exchange in connection.exchanges.iter().filter(|exchange| exchange.kind != Kind::Setup) {
+            let direction = both[usize::from(exchange.initiator == Side::Server)];
+            wanted.entry(direction).or_default().push(exchange.packets);
+        }
+    }
+    for spans in wanted.values_mut() {
+        spans.sort_unstable();
+        spans.dedup_by(|next, known| {
+            let touches = next[0] <= known[1];
+            known[1] = if touches { known[1].max(next[1]) } else { known[1] };
+            touches
+        });
+    }
+    wanted
+}
+
+fn is_in(spans: &[[u64; 2]], packet: u64) -> bool {
+    let behind = spans.partition_point(|span| span[0] <= packet);
+    behind.checked_sub(1).is_some_and(|place| packet <= spans[place][1])
 }
 
 /// Each exchange takes the first question of its asker that passed within its packets.

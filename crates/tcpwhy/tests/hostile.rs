@@ -146,6 +146,19 @@ fn twenty_compressed_files_are_read_at_once() {
     }
 }
 
+/// Of a million questions those that are shown are kept.
+#[test]
+fn questions_in_words_take_no_more_memory_than_is_allowed() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("x.pcap");
+    Hostile::Unanswered
+        .write(SMALL / 2, &mut std::fs::File::create(&file).expect("a file"))
+        .expect("a capture");
+    let args = ["--memory", "64MB", "--show-requests", "--json", file.to_str().expect("a plain name")];
+    let cost = of(0, &args, |_| Ok(()));
+    assert!(cost.memory_mb < 136, "{} MB", cost.memory_mb);
+}
+
 /// What is looked for first is whether several inputs saw the same connections.
 #[test]
 fn many_files_take_no_more_memory_than_one() {
