@@ -273,3 +273,18 @@ fn what_a_reader_that_is_a_little_behind_has_not_read_is_missing_from_its_window
         assert!(reader + buffer >= whole - ms(20), "{reader} {buffer}{seen}");
     });
 }
+
+/// 1.5 MB to a reader of 64 KB each 20 ms, 50 ms away, as the hosts' captures had it: acknowledgements of more than a host gathers as it arrives
+/// come with what is read, and its pace goes on behind them.
+#[test]
+fn what_is_acknowledged_together_and_late_is_being_read() {
+    let path = log(include_str!("read_64k_at_a_time.log"))
+        .without_ip_ids()
+        .rtt(ms(50))
+        .window(End::Client, 64_512)
+        .window(End::Server, 65_160);
+    path.both_ends(|seen| {
+        let reader = seen.exchange(1).ns(Cause::ReceiverThink, Client);
+        assert!(reader >= ms(72), "{reader}{seen}");
+    });
+}

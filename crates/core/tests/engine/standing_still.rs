@@ -261,3 +261,35 @@ fn a_copy_of_the_request_is_none_of_the_answer_s() {
     assert!(repaired.into_iter().sum::<Duration>() >= ms(209), "{seen}");
     assert_eq!(seen.spent(Cause::Queueing, Path), ms(0), "{seen}");
 }
+
+/// A segment that others overtake, and of which a copy was sent for nothing, has stopped no start: flights double on beyond what they were.
+/// Where one was lost, they grow slowly behind its repair.
+#[test]
+fn a_start_goes_on_behind_what_was_overtaken() {
+    let rtt = ms(40);
+    let text = "handshake
+         +5 C 100
+         +0 S 1448x10 more
+         +0 C ack
+         +0 S 1448x4 more #flight
+         flight+0.01 S 1448 more late=6 #late
+         flight+0.02 S 1448x15 more #rest
+         flight+0 C ack
+         rest+0 C ack
+         rest+1 S 20272..21720 more
+         late+0 C ack
+         +0 S 1448x40 more
+         +0 C ack
+         +0 S 1448x80 more
+         +0 C ack
+         +0 S 1448x160 more
+         +0 C ack
+         +0 S 1448x20
+         +0 C ack";
+    log(text).rtt(rtt).both_ends(|seen| {
+        let bill = seen.exchange(1);
+        let [start, recovery] =
+            [Cause::SlowStart, Cause::CongestionWindow].map(|cause| bill.ns(cause, Server));
+        assert!(start >= rtt.times(3) && recovery <= rtt.times(2) + ms(6), "{start} {recovery}{seen}");
+    });
+}
