@@ -274,10 +274,10 @@ fn what_a_reader_that_is_a_little_behind_has_not_read_is_missing_from_its_window
     });
 }
 
-/// 1.5 MB to a reader of 64 KB each 20 ms, 50 ms away, as the hosts' captures had it: acknowledgements of more than a host gathers as it arrives
-/// come with what is read, and its pace goes on behind them.
+/// 1.5 MB to a reader of 64 KB each 20 ms, 50 ms away, as the hosts' captures had it: acknowledgements that shrink the window by what they
+/// acknowledge are late because nobody reads, and its pace goes on behind them.
 #[test]
-fn what_is_acknowledged_together_and_late_is_being_read() {
+fn what_shrinks_the_window_late_shows_a_reader_that_pauses() {
     let path = log(include_str!("read_64k_at_a_time.log"))
         .without_ip_ids()
         .rtt(ms(50))

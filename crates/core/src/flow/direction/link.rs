@@ -76,11 +76,6 @@ impl Flow {
             self.reader_paused_at = if held { at } else { self.reader_paused_at };
         }
         let since = self.acknowledgements.last().map(|last| at - last);
-        // So many together are read, not arriving.
-        if windows.is_some() && is_gathered(segments, bytes, mss, since) {
-            let held = rtt.is_some_and(|rtt| rtt - rtt_to_receiver >= HELD_BACK_MIN);
-            self.reader_paused_at = if held { at } else { self.reader_paused_at };
-        }
         let at_once = self.unread_until.is_none()
             && windows.is_some_and(|windows| self.was_read(windows))
             && !is_gathered(segments, bytes, mss, since)
