@@ -143,21 +143,25 @@ fn a_retransmission_costs_the_same_in_any_flight() {
     assert!(long < short * 6, "{short:?} among 20 segments, {long:?} among 2,000");
 }
 
-/// What is looked up for a question does not take longer for a thousand that wait for their answers.
-#[test]
-#[expect(clippy::disallowed_methods, reason = "it is about time")]
-fn a_question_costs_the_same_in_any_pipeline() {
-    let mark = |seq: u32, role: Role| Mark {
+/// A message of ten bytes that begins here.
+fn mark(seq: u32, role: Role, id: Option<u64>) -> Mark {
+    Mark {
         seq: Seq(seq),
         end: Some(Seq(seq + 10)),
         role,
-        id: None,
+        id,
         first: true,
         last: true,
         by_peer: false,
         session: false,
         credit: None,
-    };
+    }
+}
+
+/// What is looked up for a question does not take longer for a thousand that wait for their answers.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "it is about time")]
+fn a_question_costs_the_same_in_any_pipeline() {
     // So many questions, then an answer to one of them.
     let took = |questions: u64, acks: bool| {
         let _alone = ONE_AT_A_TIME.lock();
@@ -173,7 +177,7 @@ fn a_question_costs_the_same_in_any_pipeline() {
                 } else {
                     (CLIENT, Role::Asks, &mut asked)
                 };
-                analysis.on_marked(&Segment { ack, ..packet(n, from, *seq, 10) }, &[mark(*seq, role)]);
+                analysis.on_marked(&Segment { ack, ..packet(n, from, *seq, 10) }, &[mark(*seq, role, None)]);
                 *seq += 10;
             }
             analysis.finish();
@@ -190,17 +194,6 @@ fn a_question_costs_the_same_in_any_pipeline() {
 #[test]
 #[expect(clippy::disallowed_methods, reason = "it is about time")]
 fn a_number_costs_the_same_among_many() {
-    let mark = |seq: u32, role: Role, id: u64| Mark {
-        seq: Seq(seq),
-        end: Some(Seq(seq + 10)),
-        role,
-        id: Some(id),
-        first: true,
-        last: true,
-        by_peer: false,
-        session: false,
-        credit: None,
-    };
     // So many questions, whose numbers fall, then as many answers, the latest first; or answers that nobody waits for.
     let took = |questions: u64, are_known: bool| {
         let _alone = ONE_AT_A_TIME.lock();
@@ -218,7 +211,8 @@ fn a_number_costs_the_same_among_many() {
                 };
                 let id = u64::from(u32::MAX) - round * questions - id;
                 let ack = Seq(ack);
-                analysis.on_marked(&Segment { ack, ..packet(n, from, *seq, 10) }, &[mark(*seq, role, id)]);
+                analysis
+                    .on_marked(&Segment { ack, ..packet(n, from, *seq, 10) }, &[mark(*seq, role, Some(id))]);
                 *seq += 10;
             }
             analysis.finish();

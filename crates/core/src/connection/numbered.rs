@@ -25,7 +25,7 @@ impl Numbered {
         of.insert(place, (id, ask.n));
     }
 
-    /// The numbers of an end's questions that have this identifier and no whole answer, the first one first.
+    /// The numbers of an end's questions that have this identifier, the first one first. Some of them may be over (`open`).
     pub(super) fn with(&mut self, asker: usize, id: u64, asked: &VecDeque<Ask>) -> &[(u64, u64)] {
         let of = &mut self.of[asker];
         let range = |of: &[(u64, u64)]| {

@@ -80,8 +80,8 @@ pub(crate) fn bill(
         let (lost, sure) = if may_answer_first { (between, Confidence::Possible) } else { (lost, sure) };
         let form = if setup.syn_count > 1 && shown.is_positive() { Form::Syn } else { Form::SynAck };
         // Whether the path lost a SYN or its host dropped it, only a capture beside that host can tell.
-        let any = setup.answered.is_none() && setup.syn_count > 1;
-        let sure = if form == Form::Syn || any { sure.min(Confidence::Likely) } else { sure };
+        let untold = setup.answered.is_none() && setup.syn_count > 1;
+        let sure = if form == Form::Syn || untold { sure.min(Confidence::Likely) } else { sure };
         let detail = Detail {
             retransmits: Some(
                 setup.syn_count.saturating_sub(1).max(setup.syn_ack_count.saturating_sub(1)).max(1),

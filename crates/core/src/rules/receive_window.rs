@@ -2,7 +2,7 @@
 //!
 //! Proof: flight and the next segment exceeded the window until an acknowledgement opened it.
 //! Refuted by: room for the segment, a queue that had been emptied before the window ended, a segment that comes long behind
-//! the opening.
+//! the opening, or one before it that went beyond what the window was until then.
 //! Source: RFC 9293, 3.8.6; tcp_tso_should_defer and tcp_mss_split_point, net/ipv4/tcp_output.c; tcp_grow_window,
 //! net/ipv4/tcp_input.c, Linux 6.12.
 //! Seen from: both ends; without the handshake the scale of windows is an estimate, and it is no more than likely.
