@@ -279,6 +279,7 @@ impl Connection {
             answer.and_then(|open| open.reply_first).is_some_and(|first| segment.ack.after(first));
         Wait {
             flow: &self.flows[from],
+            peer: &self.flows[1 - from],
             segment,
             class,
             last,

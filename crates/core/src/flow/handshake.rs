@@ -96,9 +96,11 @@ impl Setup {
         self.syn_ack_stamps.iter().flatten().find(|(_, val)| *val == echoed).map(|(at, _)| *at)
     }
 
-    /// Whether of several SYNs the last one alone was answered.
+    /// Whether of several SYNs the last one alone was answered. Beside the server an answer to an earlier one would have passed before,
+    /// whatever time stamps tell.
     pub(crate) fn is_last_answered(&self) -> bool {
-        self.syn_count > 1 && self.syn_ack_count == 1 && self.answered == Some(self.last_syn.0)
+        let last = self.answered.is_none_or(|at| at == self.last_syn.0);
+        self.syn_count > 1 && self.syn_ack_count == 1 && last
     }
 
     /// Whether a SYN or SYN-ACK has passed so shortly before that this one is no other: no timer is so short. One whose identification and
@@ -133,10 +135,11 @@ impl Setup {
     }
 
     /// Whether the client had stopped asking when the answer came: it did not repeat its SYN (1 s by RFC 6298, 3 s before) and never
-    /// took the answer.
+    /// took the answer. Nor does who takes neither of two answers wait for the second.
     pub(crate) fn is_given_up(&self) -> bool {
         let answered = self.last_syn_ack.filter(|_| !self.done);
-        answered.is_some_and(|(at, _)| at - self.last_syn.0 >= GIVEN_UP_AFTER)
+        let takes_none = self.syn_count == 1 && self.syn_ack_count > 1;
+        answered.is_some_and(|(at, _)| takes_none || at - self.last_syn.0 >= GIVEN_UP_AFTER)
     }
 
     /// Whether the client sent its SYN and saw nothing of it.

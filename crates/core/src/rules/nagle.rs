@@ -52,18 +52,19 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     }
     // It could as well be the next request, of a client that reads before it writes again.
     let form = form.or(wait.beside_answer.then_some(Form::BesideAnswer));
-    let held_back = wait.ack_delay(&ack).unwrap_or(Duration::ZERO);
+    // What the acknowledgement stood on its way nobody held back.
+    let stood = queueing::stood(wait, &ack);
+    let late = stood.as_ref().map_or(Duration::ZERO, |charge| charge.ns);
+    let held_back = (wait.ack_delay(&ack).unwrap_or(Duration::ZERO) - late).at_least_zero();
     let cause = if held_back >= HELD_BACK_MIN { Cause::NagleDelayedAck } else { Cause::Nagle };
     // With more of the same write behind the last segment, its application did not pause.
     let pause = model.pause(wait.index, wait.last.len).filter(|_| wait.last.queue != SendQueue::More);
     let mut confidence = confidence(wait, cause, form.is_some(), pause.is_some());
     // While the bottleneck works off what left before, the tail would have waited there.
     let mut split = if wait.near_sender() { link_share::split(wait) } else { Split::of(wait.gap) };
-    if let Some(held) = receive_window::before_nagle(wait, &ack) {
-        split.take(held);
-    }
-    if let Some(lost) = until_repaired(wait, &ack) {
-        split.take(lost);
+    let others = [receive_window::before_nagle(wait, &ack), until_repaired(wait, &ack), stood];
+    for charge in others.into_iter().flatten() {
+        split.take(charge);
     }
     if !wait.follows(&ack) {
         let late = wait.segment.at - ack.earliest_departure;

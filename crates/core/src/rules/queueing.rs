@@ -15,7 +15,7 @@ use super::wait::Wait;
 use crate::bill::charge::Charge;
 use crate::flow::view::ClockingAck;
 use crate::words::cause::Cause;
-use crate::words::limits::HELD_BACK_MIN;
+use crate::words::limits::{DELAYED_ACK_MAX, HELD_BACK_MIN, QUEUED_MIN, TIMER_TICK};
 use crate::words::report::Confidence;
 
 /// What varies by less than this varies by itself.
@@ -26,6 +26,17 @@ pub(super) fn behind(wait: &Wait<'_>, ack: &ClockingAck) -> Charge {
     let late = wait.segment.at - ack.earliest_departure;
     Charge::new(Cause::Queueing, wait.flow.side, late, Confidence::Possible)
         .evidence(ack.packet, wait.segment.packet)
+}
+
+/// For how long the acknowledgement that has just passed had stood on its way, as its own time stamp shows. One that is late by just the
+/// longest timer of acknowledgements was held back, be it by a box that acknowledges for its receiver.
+pub(super) fn stood(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Charge> {
+    let came_last = wait.peer.nothing_out_at + wait.rtt_to_sender == ack.earliest_departure;
+    let least = QUEUED_MIN.max(wait.gap.divided_by(4)); // less is told as part of what held it back
+    let late = wait.peer.queued_on_way.filter(|&late| came_last && late >= least)?;
+    let held_back = (late - DELAYED_ACK_MAX).max(DELAYED_ACK_MAX - late) <= TIMER_TICK;
+    let charge = Charge::new(Cause::Queueing, wait.flow.side, late.min(wait.gap), Confidence::Likely);
+    (!held_back).then(|| charge.evidence(wait.last.packet, wait.segment.packet).released_by(ack.packet))
 }
 
 /// By how much an acknowledgement came later than the path and the flight before it allow. Two segments and more are acknowledged

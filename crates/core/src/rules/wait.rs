@@ -22,6 +22,8 @@ const PATH_VARIATION: i64 = 16;
 #[expect(clippy::struct_excessive_bools, reason = "each says something of its own")]
 pub(crate) struct Wait<'a> {
     pub flow: &'a Flow,
+    /// What its peer sends.
+    pub peer: &'a Flow,
     /// The segment that ended it.
     pub segment: &'a Segment,
     pub class: SegmentClass,

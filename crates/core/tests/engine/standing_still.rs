@@ -293,3 +293,20 @@ fn a_start_goes_on_behind_what_was_overtaken() {
         assert!(start >= rtt.times(3) && recovery <= rtt.times(2) + ms(6), "{start} {recovery}{seen}");
     });
 }
+
+/// Nagle's hold lasts until an acknowledgement that its receiver held back for 42 ms and a switch for 92 more, as its own time stamp shows
+/// (frames 21 to 30 of a schedule's test). Its sender cannot tell the two apart; who is to change something can.
+#[test]
+fn what_an_acknowledgement_stands_on_its_way_nobody_held_back() {
+    for (held_back, late, holds, stands) in [(42, 92, 42.0, 92.0), (0, 200, 200.0, 0.0)] {
+        let text = format!(
+            "{} +5 C 100 #q\n +0 S 1 #a\n a+{held_back} C ack late={late} #r\n r+0 S 2\n +0 C ack",
+            settled(5)
+        );
+        let seen = log(text).rtt(ms(1)).seen_at(End::Server);
+        let (held, stood) = (seen.spent(Cause::NagleDelayedAck, Server), seen.spent(Cause::Queueing, Path));
+        // As long as a timer: a box that acknowledges for it.
+        assert!((held - ms(holds)).max(ms(holds) - held) <= ms(3), "{seen}");
+        assert!((stood - ms(stands)).max(ms(stands) - stood) <= ms(3), "{seen}");
+    }
+}

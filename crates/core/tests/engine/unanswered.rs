@@ -4,7 +4,7 @@ use tcpwhy_core::report::{Report, TotalLine};
 use tcpwhy_core::{Analysis, Cause, Form, Listing, Options, Side};
 use tcpwhy_wire::{Duration, Endpoint, Flags, Instant, Segment, Seq, TcpOptions};
 
-use crate::packet_log::{log, ms};
+use crate::packet_log::{End, log, ms};
 
 const CLIENT: Endpoint = Endpoint::v4([10, 0, 0, 1], 40_000);
 
@@ -110,4 +110,28 @@ fn a_syn_that_is_not_repeated_waits_for_nothing() {
     log(format!("@0 C syn\n +0 S syn\n {repeats}")).rtt(ms(0.1)).both_ends(|seen| {
         assert!(seen.report.elapsed <= ms(1), "{}: {seen}", seen.report.elapsed);
     });
+}
+
+/// Half-open connections of a flood, 5.6 ms away (frames 1806, 1807 and 2186 of one): the first of two answers had passed, and none was taken.
+#[test]
+fn who_takes_neither_of_two_answers_waits_for_none() {
+    log("@0 C syn\n +0 S syn\n @1065 S syn").rtt(ms(5.6)).both_ends(|seen| {
+        assert!(seen.report.bill.is_empty(), "{seen}");
+    });
+    // Whose first answer was lost takes the next one.
+    log("@0 C syn\n +0 S syn lost\n @1065 S syn\n +0 C ack").rtt(ms(5.6)).both_ends(|seen| {
+        assert!(seen.report.elapsed >= ms(1_065), "{seen}");
+    });
+}
+
+/// A host that takes no SYN with time stamps of a NAT, and the one without them at once (frames 255 to 697 of a web server's capture): all had
+/// arrived there. Beside the client nothing tells who dropped them.
+#[test]
+fn syns_that_pass_beside_the_server_were_dropped_by_its_host() {
+    let text = "@0 C syn #s\n @1000 C syn\n @3000 C syn #l\n l+0 S syn\n +0 C ack\n +1 C 100\n +0 S ack\n +9 S 100\n +0 C ack";
+    for (end, whose) in [(End::Server, Side::Server), (End::Client, Side::Path)] {
+        let seen = log(text).rtt(ms(12)).without_timestamps().seen_at(end);
+        let lost = seen.setup().ns(Cause::SynRetransmit, whose);
+        assert!(lost >= ms(2_980) && lost <= ms(3_020), "{seen}");
+    }
 }
