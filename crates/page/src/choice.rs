@@ -11,6 +11,9 @@ use tcpwhy_wire::Endpoint;
 
 /// Packets of all that are drawn, about: a packet takes some 10 bytes of the file.
 const PACKETS_MAX: u64 = 120_000;
+/// Of a short capture fewer, so that drawing takes a part of the time of reading, but not fewer than this.
+const PACKETS_MIN: u64 = 60_000;
+const SHARE: u64 = 12;
 
 /// A connection that is to be drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,13 +55,14 @@ pub fn chosen(report: &Report) -> Vec<Choice> {
     let by_cost = std::iter::from_fn(|| by_cost.pop()).map(|(_, Reverse(at))| &report.connections[at]);
     let of_findings = report.findings.iter().filter_map(|finding| report.connection(finding.worst.0));
     let mut out: Vec<Choice> = Vec::new();
+    let most = (report.segments / SHARE).clamp(PACKETS_MIN, PACKETS_MAX);
     let mut packets = 0;
     for connection in of_findings.chain(by_cost) {
         if out.len() == LADDERS_MAX {
             break;
         }
         let is_new = out.iter().all(|choice| choice.id != connection.id);
-        let has_room = out.is_empty() || packets + connection.packets <= PACKETS_MAX;
+        let has_room = out.is_empty() || packets + connection.packets <= most;
         if is_new && has_room {
             packets += connection.packets;
             out.push(Choice::of(connection));

@@ -1,12 +1,22 @@
 //! What does the page know of each connection?
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::Serialize;
 use tcpwhy_core::report::{Connection, Report, Vantage};
-use tcpwhy_wire::{Duration, Instant};
+use tcpwhy_wire::{Duration, Endpoint, Instant};
 
 use crate::columns::Column;
+
+/// The row of each connection by its number: of those of which exchanges are listed, those that findings show, and those that are drawn.
+pub(crate) fn rows(report: &Report, drawn: &[(u64, &Connection)]) -> BTreeMap<u64, usize> {
+    let shown = report.findings.iter().map(|finding| finding.worst.0);
+    let wanted: BTreeSet<u64> = shown.chain(drawn.iter().map(|(id, _)| *id)).collect();
+    let is_shown =
+        |connection: &&Connection| !connection.exchanges.is_empty() || wanted.contains(&connection.id);
+    let shown = report.connections.iter().filter(is_shown);
+    shown.enumerate().map(|(row, connection)| (connection.id, row)).collect()
+}
 
 /// Connections, in the order of their numbers.
 #[derive(Debug, Default, Serialize)]
@@ -37,20 +47,11 @@ pub(crate) struct Connections {
 }
 
 impl Connections {
-    /// Those of which exchanges are listed, those that findings show, and those that are drawn; with the row of each by its number.
-    pub(crate) fn of(
-        report: &Report,
-        drawn: &[(u64, &Connection)],
-        origin: Instant,
-    ) -> (Self, BTreeMap<u64, usize>) {
+    /// Those that have a row.
+    pub(crate) fn of(report: &Report, rows: &BTreeMap<u64, usize>, origin: Instant) -> Self {
         let mut table = Self::default();
-        let (mut places, mut rows) = (BTreeMap::new(), BTreeMap::new());
-        let shown = report.findings.iter().map(|finding| finding.worst.0);
-        let wanted: BTreeSet<u64> = shown.chain(drawn.iter().map(|(id, _)| *id)).collect();
-        let is_shown =
-            |connection: &&Connection| !connection.exchanges.is_empty() || wanted.contains(&connection.id);
-        for connection in report.connections.iter().filter(is_shown) {
-            rows.insert(connection.id, rows.len());
+        let mut places: HashMap<Endpoint, usize> = HashMap::new();
+        for connection in report.connections.iter().filter(|connection| rows.contains_key(&connection.id)) {
             let ends = [connection.client, connection.server].map(|end| {
                 *places.entry(end).or_insert_with(|| {
                     table.endpoints.push(end.to_string());
@@ -77,7 +78,7 @@ impl Connections {
             table.elapsed_ns.push(connection.cost().as_nanos());
             table.cause.push(connection.bill.first().map_or(-1, |line| line.cause as i64));
         }
-        (table, rows)
+        table
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -70,6 +70,7 @@ impl Around {
         report: &'a Report,
         drawn: &'a Drawn,
         origin: Option<Instant>,
+        threads: usize,
     ) -> Page<'a> {
         let context = Context {
             files: &self.files,
@@ -79,13 +80,14 @@ impl Around {
             is_anonymized: self.files.iter().any(|file| file.is_anonymized),
             is_served: self.is_served,
             origin,
+            threads,
         };
         Page::new(report, &drawn.report, (&drawn.sacks, &drawn.ways), context)
     }
 
     /// The whole page.
     pub(crate) fn write(&self, report: &Report, drawn: &Drawn, to: impl Write) -> std::io::Result<()> {
-        file::write(&self.page(report, drawn, None), to)
+        file::write(&self.page(report, drawn, None, 1), to)
     }
 }
 
@@ -97,7 +99,7 @@ pub(crate) fn write(
     threads: usize,
 ) -> anyhow::Result<()> {
     let around = Around::of(output, false);
-    let written = packing::write(&around.page(report, drawn, None), out.file(), threads);
+    let written = packing::write(&around.page(report, drawn, None, threads), out.file(), threads);
     written.with_context(|| format!("cannot write {}", out.path().display()))
 }
 

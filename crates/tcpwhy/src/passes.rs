@@ -10,7 +10,7 @@ const LISTED_FOR_TEXT: u64 = 1_000;
 /// In the document at the end of `tcpwhy live --json`, however long it lasts.
 const LISTED_FOR_LIVE: u64 = 1_000;
 /// In the page, from the whole capture, and for a page that asks for more.
-pub(crate) const LISTED_FOR_PAGE: usize = 16_000;
+pub(crate) const LISTED_FOR_PAGE: usize = 10_000;
 const LISTED_FOR_SERVING: usize = 200_000;
 
 impl ReadArgs {

@@ -404,7 +404,7 @@ impl Shard {
             self.listed.leave_out(LeftOut { id, client, server, billed: totals.closed });
             return None;
         }
-        let opening = connection.opening();
+        let (opening, shown_until) = (connection.opening(), totals.shown_until());
         let [client, server] = &connection.flows;
         let connection = report::Connection {
             id,
@@ -426,7 +426,7 @@ impl Shard {
             ladder: connection.ladder.take().map_or_else(Vec::new, |ladder| ladder.rungs),
             opening,
         };
-        Some(self.listed.put(connection))
+        Some(self.listed.put(connection, shown_until))
     }
 
     /// What the coordinator has to know at the end of an epoch.
@@ -496,7 +496,13 @@ impl Shard {
         };
         self.ledger.number(orders.count, number);
         self.listed.number(number, |id| self.ledger.lists(id));
-        self.ledger.thin(orders.level);
+        if let Some(level) = self.ledger.thin(orders.level) {
+            let places = self.listed.thin(level);
+            for slot in self.finished.slots() {
+                let listed = &mut self.finished.get_mut(slot).listed;
+                *listed = listed.and_then(|at| places[at]);
+            }
+        }
         self.ledger.begin_orders(orders.listed_enough, orders.lists_bytes);
         self.ledger.packet = orders.packet;
         self.asked = orders.asked;

@@ -114,6 +114,11 @@ impl ConnectionTotals {
         }
     }
 
+    /// The last level of thinning that leaves something of it to be shown.
+    pub(crate) fn shown_until(&self) -> u32 {
+        if self.was_worst { u32::MAX } else { self.level.unwrap_or(0) }
+    }
+
     /// What it comes to.
     pub(crate) fn cost(&self) -> Duration {
         self.lines.iter().map(|line| line.ns).sum()
@@ -236,15 +241,18 @@ impl Ledger {
         }
     }
 
-    /// From now on, and of what is listed so far, only what this level keeps.
-    pub(crate) fn thin(&mut self, level: u32) {
+    /// From now on, and of what is listed so far, only what this level keeps, or a higher one that is known here: returned where it has
+    /// risen.
+    pub(crate) fn thin(&mut self, level: u32) -> Option<u32> {
         self.level = level.max(self.level);
-        if self.level > self.thinned {
-            self.thinned = self.level;
-            for exchanges in [&mut self.exchanges, &mut self.unnumbered_exchanges] {
-                exchanges.retain(|listed| listed.is_kept_by(self.level));
-            }
+        if self.level <= self.thinned {
+            return None;
         }
+        self.thinned = self.level;
+        for exchanges in [&mut self.exchanges, &mut self.unnumbered_exchanges] {
+            exchanges.retain(|listed| listed.is_kept_by(self.level));
+        }
+        Some(self.level)
     }
 
     /// How many are listed, for the level of all shards.
@@ -296,7 +304,7 @@ impl Ledger {
     /// Whether a connection that is over may be shown, for its exchanges or in a finding: what a level leaves out, those behind it do
     /// not bring back.
     pub(crate) fn may_show(&self, totals: &ConnectionTotals) -> bool {
-        self.level == 0 || totals.was_worst || totals.level.is_some_and(|level| level >= self.level)
+        totals.shown_until() >= self.level
     }
 
     /// What was kept of exchanges, once all connections have their numbers.

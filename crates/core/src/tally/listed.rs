@@ -3,8 +3,7 @@
 //! Each shard keeps what may be wanted. What is, in the order of connections and of their bills, is known at the end.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use tcpwhy_wire::{Duration, Endpoint};
 
@@ -35,20 +34,18 @@ pub(crate) fn put_into(
     let numbers = exchanges.iter().map(|listed| listed.connection).enumerate();
     let mut order: Vec<(u64, usize)> = numbers.map(|(at, number)| (number, at)).collect();
     order.sort_unstable();
-    let (connections, left_out): (Vec<_>, Vec<_>) =
-        shards.into_iter().map(|shard| (shard.shown, shard.left_out)).unzip();
-    // What is beyond the limit has no number.
-    let left_out = || left_out.iter().flatten().filter(|connection| connection.id != 0);
-    // They are looked at as they lie in memory: by their numbers, each would be waited for.
+    let (connections, counted): (Vec<_>, Vec<_>) =
+        shards.into_iter().map(|shard| (shard.shown, shard.counted)).unzip();
+    // They are looked at as they lie in memory: by their numbers, each would be waited for. What is beyond the limit has none.
     let shown = || connections.iter().flatten().filter(|connection| connection.id != 0);
     let mut places = in_order(&connections);
     let billed = shown().map(|connection| connection.billed);
-    let billed: u64 = billed.chain(left_out().map(|connection| connection.billed)).sum();
+    let billed: u64 = billed.chain(counted.iter().map(|counted| counted.billed)).sum();
     report.omitted.exchanges = billed - order.len() as u64;
     if report.thinned > 0 {
-        if (places.len() + left_out().count()) as u64 == count {
-            let ends = shown().map(|connection| (connection.client, connection.server));
-            let others = left_out().map(|connection| (connection.client, connection.server));
+        if places.len() as u64 + counted.iter().map(|counted| counted.connections).sum::<u64>() == count {
+            let ends = shown().map(|connection| (connection.client.addr, connection.server));
+            let others = counted.iter().flat_map(|counted| counted.asked.iter().copied());
             report.clients = clients(&report.findings, ends.chain(others));
         }
         let worst = report.findings.iter().map(|finding| finding.worst.0);
@@ -109,26 +106,18 @@ fn leave_out<'a>(
 }
 
 /// How many hosts ask each server that has a finding.
-fn clients(
-    findings: &[Finding],
-    connections: impl Iterator<Item = (Endpoint, Endpoint)>,
-) -> BTreeMap<Endpoint, u64> {
+fn clients(findings: &[Finding], asked: impl Iterator<Item = (u128, Endpoint)>) -> BTreeMap<Endpoint, u64> {
     let servers = findings.iter().filter_map(|finding| match finding.servers {
-        Servers::One(server) => Some((server, Vec::new())),
+        Servers::One(server) => Some((server, HashSet::new())),
         Servers::Several(_) => None,
     });
-    let mut hosts: BTreeMap<Endpoint, Vec<IpAddr>> = servers.collect();
-    for (client, server) in connections {
+    let mut hosts: BTreeMap<Endpoint, HashSet<u128>> = servers.collect();
+    for (client, server) in asked {
         if let Some(hosts) = hosts.get_mut(&server) {
-            hosts.push(client.ip());
+            hosts.insert(client);
         }
     }
-    let count = |mut hosts: Vec<IpAddr>| {
-        hosts.sort_unstable();
-        hosts.dedup();
-        hosts.len() as u64
-    };
-    hosts.into_iter().map(|(server, hosts)| (server, count(hosts))).collect()
+    hosts.into_iter().map(|(server, hosts)| (server, hosts.len() as u64)).collect()
 }
 
 /// From these places.

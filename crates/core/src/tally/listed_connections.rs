@@ -4,7 +4,7 @@
 //! all that neither an exchange nor a finding will show it, nor what it cost; of these, only what counts is kept.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashSet};
 
 use tcpwhy_wire::{Duration, Endpoint};
 
@@ -25,14 +25,42 @@ pub(crate) struct LeftOut {
     pub billed: u64,
 }
 
+impl LeftOut {
+    fn of(connection: &Connection) -> Self {
+        let &Connection { id, client, server, billed, .. } = connection;
+        Self { id, client, server, billed }
+    }
+}
+
+/// What counts of connections that have their number and are not shown.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counted {
+    pub connections: u64,
+    /// Setups, exchanges and one-way messages.
+    pub billed: u64,
+    /// Which host asked which server, each once.
+    pub asked: HashSet<(u128, Endpoint)>,
+}
+
+impl Counted {
+    fn add(&mut self, connection: &LeftOut) {
+        self.connections += 1;
+        self.billed += connection.billed;
+        self.asked.insert((connection.client.addr, connection.server));
+    }
+}
+
 /// The connections of a shard, in the order in which they ended.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ListedConnections {
     pub shown: Vec<Connection>,
-    pub left_out: Vec<LeftOut>,
-    /// How many of both have their number.
+    /// Of each of these, the last level of thinning that leaves something of it to be shown.
+    shown_until: Vec<u32>,
+    /// How many of them have their number.
     shown_numbered: usize,
-    left_out_numbered: usize,
+    /// Those that are not shown, as long as they have no number.
+    left_out: Vec<LeftOut>,
+    pub counted: Counted,
     /// What the most expensive ones cost that have a number.
     costs: BinaryHeap<Reverse<Duration>>,
 }
@@ -44,13 +72,41 @@ impl ListedConnections {
     }
 
     /// Returns its place.
-    pub(crate) fn put(&mut self, connection: Connection) -> usize {
+    pub(crate) fn put(&mut self, connection: Connection, shown_until: u32) -> usize {
         self.shown.push(connection);
+        self.shown_until.push(shown_until);
         self.shown.len() - 1
     }
 
+    /// Leaves out those that have their number and that nothing shows from this level on. Returns where each of the others is now, by its
+    /// place before.
+    #[cold]
+    pub(crate) fn thin(&mut self, level: u32) -> Vec<Option<usize>> {
+        let numbered = self.shown_numbered;
+        let (mut places, mut stay) = (Vec::with_capacity(self.shown.len()), 0);
+        for (at, (connection, until)) in self.shown.iter().zip(&self.shown_until).enumerate() {
+            let stays = at >= numbered || *until >= level || self.is_expensive(connection.cost());
+            places.push(stays.then_some(stay));
+            if stays {
+                stay += 1;
+            } else {
+                self.counted.add(&LeftOut::of(connection));
+                self.shown_numbered -= 1;
+            }
+        }
+        let (mut shown, mut until) = (places.iter(), places.iter());
+        let stays = |place: Option<&Option<usize>>| place.is_some_and(Option::is_some);
+        self.shown.retain(|_| stays(shown.next()));
+        self.shown_until.retain(|_| stays(until.next()));
+        places
+    }
+
     pub(crate) fn leave_out(&mut self, connection: LeftOut) {
-        self.left_out.push(connection);
+        if connection.id & UNNUMBERED == 0 {
+            self.counted.add(&connection);
+        } else {
+            self.left_out.push(connection);
+        }
     }
 
     pub(crate) fn get_mut(&mut self, place: usize) -> Option<&mut Connection> {
@@ -73,16 +129,20 @@ impl ListedConnections {
                 }
             }
         }
-        let waiting = &mut self.left_out[self.left_out_numbered..];
-        for connection in &mut *waiting {
+        let counted = &mut self.counted;
+        self.left_out.retain_mut(|connection| {
             connection.id = number(connection.id);
-        }
-        self.left_out_numbered += waiting.iter().take_while(|next| has_number(next.id)).count();
+            if has_number(connection.id) && connection.id != 0 {
+                counted.add(connection);
+            }
+            !has_number(connection.id)
+        });
     }
 
     /// Bytes that are reserved and not used.
     pub(crate) fn spare_bytes(&self) -> usize {
         (self.shown.capacity() - self.shown.len()) * size_of::<Connection>()
+            + (self.shown_until.capacity() - self.shown_until.len()) * size_of::<u32>()
             + (self.left_out.capacity() - self.left_out.len()) * size_of::<LeftOut>()
     }
 }
