@@ -4,8 +4,6 @@
 //! so that a double holds them exactly; the origin itself stands there as text.
 
 use std::collections::BTreeMap;
-use std::panic::resume_unwind;
-use std::thread;
 
 use serde::Serialize;
 use tcpwhy_core::Cause;
@@ -40,8 +38,6 @@ pub struct Context<'a> {
     pub is_served: bool,
     /// What times count from, where that is not to be found here.
     pub origin: Option<Instant>,
-    /// So many may work on it.
-    pub threads: usize,
 }
 
 /// The whole document.
@@ -96,17 +92,11 @@ impl<'a> Page<'a> {
         let nothing = Sacks::new();
         let same = |again: &'a Connection| known_as(report, again).map(|id| (id, again));
         let drawn: Vec<(u64, &Connection)> = drawn.connections.iter().filter_map(same).collect();
-        let packets = || {
-            let packets = drawn.iter().map(|(id, again)| {
-                let sacks = sacks.get(&again.packet_range[0]).unwrap_or(&nothing);
-                Packets::of(again, *id, (sacks, ways), origin)
-            });
-            packets.collect()
-        };
+        let packets = drawn.iter().map(|(id, again)| {
+            let sacks = sacks.get(&again.packet_range[0]).unwrap_or(&nothing);
+            Packets::of(again, *id, (sacks, ways), origin)
+        });
         let rows = rows(report, &drawn);
-        let exchanges = || Exchanges::of(report, &drawn, origin, &rows);
-        let ((packets, connections), exchanges) =
-            beside(context.threads, &|| (packets(), Connections::of(report, &rows, origin)), exchanges);
         Self {
             schema: SCHEMA,
             origin: exact(origin),
@@ -119,9 +109,9 @@ impl<'a> Page<'a> {
             causes: causes(),
             stacks: Stack::ALL.map(Stack::name),
             told: report.findings.iter().map(|finding| Told::of(report, finding)).collect(),
-            packets,
-            exchanges,
-            connections,
+            packets: packets.collect(),
+            exchanges: Exchanges::of(report, &drawn, origin, &rows),
+            connections: Connections::of(report, &rows, origin),
         }
     }
 
@@ -134,19 +124,6 @@ impl<'a> Page<'a> {
     pub fn connections(&self) -> usize {
         self.connections.len()
     }
-}
-
-/// Both, the one on a thread of its own where there may be two and the system has one.
-fn beside<A: Send, B>(threads: usize, one: &(impl Fn() -> A + Sync), other: impl FnOnce() -> B) -> (A, B) {
-    thread::scope(|scope| {
-        let started = (threads > 1).then(|| thread::Builder::new().spawn_scoped(scope, one));
-        let other = other();
-        let one = match started {
-            Some(Ok(started)) => started.join().unwrap_or_else(|panic| resume_unwind(panic)),
-            _ => one(),
-        };
-        (one, other)
-    })
 }
 
 /// All causes, in the order of their numbers.

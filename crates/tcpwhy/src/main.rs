@@ -131,11 +131,12 @@ fn read(args: &ReadArgs) -> anyhow::Result<u8> {
     let targets = Targets::open(args)?;
     let mut opened =
         Opened::open(&args.input, args.more_passes(), args.is_paged(), &targets.kept(), targets.serving())?;
+    let mut analysis = args.analysis();
     if args.draws() {
-        opened.learn_places();
+        analysis.memory -= opened.learn_places(analysis.memory);
     }
     // Segments in, bills out. Behind the answer the program ends: what lists have of a million pieces is not given back one by one.
-    let mut analysed = ManuallyDrop::new(opened.analyse(args.analysis())?);
+    let mut analysed = ManuallyDrop::new(opened.analyse(analysis)?);
     let output = opened.output(&analysed);
     if let Some(why) = output.nothing(&analysed.report) {
         return nothing(args, &output, &analysed.report, &why);

@@ -95,12 +95,11 @@ impl<'a> Opened<'a> {
         one.map_or(0, |inputs| inputs.aside.count_streams(memory))
     }
 
-    /// Has the first pass remember where packets lie, of one file that is read from its first packet to its last one.
-    pub(crate) fn learn_places(&mut self) {
+    /// Has the first pass remember where packets lie, of one file that is read from its first packet to its last one. Returns how much of
+    /// so many bytes that takes.
+    pub(crate) fn learn_places(&mut self, memory: usize) -> usize {
         let whole = self.inputs.as_mut().filter(|inputs| inputs.count() == 1 && self.args.window().is_none());
-        if let Some(inputs) = whole {
-            inputs.aside.learn_places();
-        }
+        whole.map_or(0, |inputs| inputs.aside.learn_places(memory))
     }
 
     /// The first pass; says what could not be read.

@@ -8,7 +8,7 @@ use std::io::Write;
 use std::net::IpAddr;
 
 use anyhow::Context as _;
-use tcpwhy::input::{Inputs, Places};
+use tcpwhy::input::{Inputs, Places, Sums, ports_of};
 use tcpwhy::threads::Engine;
 use tcpwhy_core::{LADDERS_MAX, Listing, Report};
 use tcpwhy_page::packets::note_sacks;
@@ -70,7 +70,6 @@ impl Around {
         report: &'a Report,
         drawn: &'a Drawn,
         origin: Option<Instant>,
-        threads: usize,
     ) -> Page<'a> {
         let context = Context {
             files: &self.files,
@@ -80,14 +79,13 @@ impl Around {
             is_anonymized: self.files.iter().any(|file| file.is_anonymized),
             is_served: self.is_served,
             origin,
-            threads,
         };
         Page::new(report, &drawn.report, (&drawn.sacks, &drawn.ways), context)
     }
 
     /// The whole page.
     pub(crate) fn write(&self, report: &Report, drawn: &Drawn, to: impl Write) -> std::io::Result<()> {
-        file::write(&self.page(report, drawn, None, 1), to)
+        file::write(&self.page(report, drawn, None), to)
     }
 }
 
@@ -99,7 +97,7 @@ pub(crate) fn write(
     threads: usize,
 ) -> anyhow::Result<()> {
     let around = Around::of(output, false);
-    let written = packing::write(&around.page(report, drawn, None, threads), out.file(), threads);
+    let written = packing::write(&around.page(report, drawn, None), out.file(), threads);
     written.with_context(|| format!("cannot write {}", out.path().display()))
 }
 
@@ -115,7 +113,7 @@ pub(crate) fn second_pass(
     if let Some(mut alone) = inputs.duplicate() {
         let ranges = choices.iter().map(|choice| [choice.first_packet, choice.last_packet]);
         if inputs.count() == 1 && args.window().is_none() {
-            alone.aside.want(places, ranges.collect());
+            alone.aside.want(places, ranges.collect(), &sums(choices));
         }
         // To hand packets over takes as long as to look at a few.
         let are_few = choices.iter().map(|choice| choice.packets).sum::<u64>() < report.segments / 4;
@@ -163,9 +161,9 @@ fn pass(
     let (mut sacks, mut ways) = (BTreeMap::<u64, Sacks>::new(), Ways::default());
     let hosts: BTreeSet<[IpAddr; 2]> =
         choices.iter().map(|choice| ordered(choice.ends.map(Endpoint::ip))).collect();
-    let ports = Ports::of(choices);
+    let sums = sums(choices);
     let is_chosen = |segment: &Segment| {
-        ports.may_be([segment.src.port, segment.dst.port]) && is_between(choices, segment).next().is_some()
+        sums.may_be([segment.src.port, segment.dst.port]) && is_between(choices, segment).next().is_some()
     };
     let mut billed = ends.map(Ends::choice);
     // Where a look at ports or addresses shows that a segment is none of them, it is passed over as it lies in the file.
@@ -173,7 +171,7 @@ fn pass(
         ends.is_none()
             && !args.anonymize
             && match read {
-                Read::Chosen => !ports.may_be(ports_of(decoded)),
+                Read::Chosen => !sums.may_be(ports_of(decoded)),
                 Read::Hosts => !hosts.contains(&ordered(ends_of(decoded).map(Endpoint::ip))),
                 Read::All => false,
             }
@@ -236,38 +234,8 @@ fn ends_of(decoded: &Decoded<'_>) -> [Endpoint; 2] {
     }
 }
 
-/// The ports of both, read where they stand.
-#[inline]
-fn ports_of(decoded: &Decoded<'_>) -> [u16; 2] {
-    match decoded {
-        Decoded::Usual(usual) => usual.ports(),
-        Decoded::Other(segment) => [segment.src.port, segment.dst.port],
-    }
-}
-
-/// Sums of both ends' ports, the same for both directions: what nearly all segments of other connections are told by, with one look.
-struct Ports(Box<[bool; Self::SUMS]>);
-
-impl Ports {
-    const SUMS: usize = 1 << 12;
-
-    fn of(choices: &[Choice]) -> Self {
-        let mut sums = Box::new([false; Self::SUMS]);
-        for choice in choices {
-            sums[Self::sum(choice.ends.map(|end| end.port))] = true;
-        }
-        Self(sums)
-    }
-
-    #[inline]
-    fn may_be(&self, ports: [u16; 2]) -> bool {
-        self.0[Self::sum(ports)]
-    }
-
-    #[inline]
-    fn sum([a, b]: [u16; 2]) -> usize {
-        usize::from(a.wrapping_add(b)) % Self::SUMS
-    }
+fn sums(choices: &[Choice]) -> Sums {
+    Sums::of(choices.iter().map(|choice| choice.ends.map(|end| end.port)))
 }
 
 /// The chosen connections that a segment may be of.

@@ -173,7 +173,9 @@ fn what_is_left_out_early_is_what_is_left_out_at_the_end() {
         let segments = with_stragglers(&file);
         let analyse = |listing, threads| {
             let mut engine = Engine::new(Options { listing, ..Options::default() }, threads);
-            segments.iter().for_each(|segment| engine.on_segment(segment, &[]));
+            for segment in &segments {
+                engine.on_segment(segment, &[]);
+            }
             engine.finish()
         };
         let all = analyse(Listing::UpTo(u64::MAX), 1);

@@ -2,6 +2,7 @@
 
 use tcpwhy_wire::capture::RawPacket;
 
+use super::index::Sums;
 use super::openings::Openings;
 use super::places::{Places, Wanted};
 use super::streams::Streams;
@@ -30,14 +31,15 @@ impl Aside {
         self.streams.begin(memory)
     }
 
-    /// Remembers where packets lie, for a later pass over the same file that wants few of them.
-    pub fn learn_places(&mut self) {
-        self.places.begin();
+    /// Remembers where packets lie, for a later pass over the same file that wants few of them. Returns how much of so many bytes that
+    /// takes at most.
+    pub fn learn_places(&mut self, memory: usize) -> usize {
+        self.places.begin(memory)
     }
 
-    /// Nothing but packets in these ranges is wanted; what lies between others may be passed over.
-    pub fn want(&mut self, places: &Places, ranges: Vec<[u64; 2]>) {
-        self.wanted = Some(Wanted::new(places, ranges));
+    /// Nothing but packets in these ranges is wanted, between ports with these sums; what lies between others may be passed over.
+    pub fn want(&mut self, places: &Places, ranges: Vec<[u64; 2]>, sums: &Sums) {
+        self.wanted = Some(Wanted::new(places, ranges, sums));
     }
 
     /// A packet in front of the window.

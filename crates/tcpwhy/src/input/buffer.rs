@@ -80,6 +80,24 @@ impl Buffer {
         Ok(())
     }
 
+    /// Reads so many bytes and no more, as far as there are any, in place of what was there.
+    ///
+    /// # Errors
+    /// Those of `source`, or where there is no room.
+    pub(super) fn fill_anew(&mut self, source: &mut Source, len: usize) -> io::Result<()> {
+        self.empty();
+        self.make_room(source, len)?;
+        while self.end < len {
+            match source.read(&mut self.bytes[self.end..len]) {
+                Ok(0) => break,
+                Ok(n) => self.end += n,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
     /// For so many unread bytes.
     fn make_room(&mut self, source: &Source, at_least: usize) -> io::Result<()> {
         if self.bytes.len() - self.start < at_least || self.start == self.end {

@@ -10,6 +10,7 @@
 mod aside;
 mod buffer;
 mod damaged;
+mod index;
 mod lz4;
 mod moment;
 mod openings;
@@ -36,6 +37,7 @@ use tcpwhy_wire::{Decoded, Instant, Segment};
 
 pub use aside::Aside;
 use buffer::Buffer;
+pub use index::{Sums, ports_of};
 pub use moment::{Moment, Window};
 pub use places::Places;
 use reading::{All, Reading, Run, Take};

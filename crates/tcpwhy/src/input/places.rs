@@ -2,6 +2,8 @@
 
 use tcpwhy_wire::capture::Reader;
 
+use super::index::{Index, Run, Sums};
+
 /// So many places are remembered at most; of a longer file, fewer of them.
 const PLACES_MAX: usize = 1 << 10;
 /// With more interfaces than these, what a reader knows is too much to be kept so often.
@@ -15,25 +17,37 @@ pub(super) struct Place {
     pub number: u64,
 }
 
-/// Places in a file, in its order.
-#[derive(Clone, Debug, Default)]
+/// Places in a file, in its order, and its packets.
+#[derive(Debug, Default)]
 pub struct Places {
     known: Vec<Place>,
-    is_asked: bool,
+    /// Where it was asked for.
+    index: Option<Index>,
     /// One in so many of those that pass is remembered, and how many have passed since the last one.
     each: usize,
     passed: usize,
 }
 
 impl Places {
-    pub(super) fn begin(&mut self) {
-        (self.is_asked, self.each) = (true, 1);
+    /// Returns how much of so many bytes that takes at most.
+    pub(super) fn begin(&mut self, memory: usize) -> usize {
+        let index = Index::within(memory / 64);
+        let bytes = index.bytes();
+        (self.index, self.each) = (Some(index), 1);
+        bytes
+    }
+
+    /// For what is learnt of each packet.
+    #[inline]
+    pub(super) fn index(&mut self) -> Option<&mut Index> {
+        self.index.as_mut()
     }
 
     /// A reader stands behind the packet with this number.
     #[cold]
     pub(super) fn learn(&mut self, reader: &Reader, number: u64) {
-        self.passed += usize::from(self.is_asked);
+        // What lies in front of the next packet belongs to it.
+        self.passed += usize::from(self.index.as_ref().is_some_and(Index::is_even));
         if self.passed < self.each.max(1) || reader.interfaces() > INTERFACES_MAX {
             return;
         }
@@ -49,17 +63,24 @@ impl Places {
         }
     }
 
-    /// The last place in front of this packet.
-    fn before(&self, packet: u64) -> Option<&Place> {
-        let behind = self.known.partition_point(|place| place.number < packet);
-        self.known.get(behind.checked_sub(1)?)
+    /// Pieces in which something is wanted, in their order.
+    fn pieces(&self, ranges: &[[u64; 2]], sums: &Sums) -> Vec<Piece> {
+        let start = Place { reader: Reader::new(), number: 0 };
+        let from: Vec<Place> = std::iter::once(start).chain(self.known.iter().cloned()).collect();
+        let last = from.iter().skip(1).map(|place| place.number).chain([u64::MAX]).collect::<Vec<_>>();
+        let is_wanted =
+            |from: &Place, to: u64| ranges.iter().any(|[first, end]| *first <= to && *end > from.number);
+        let pieces = from.into_iter().zip(last).filter(|(from, last)| is_wanted(from, *last));
+        let runs =
+            |from: &Place, last| self.index.as_ref()?.runs(from.reader.offset(), from.number, last, sums);
+        pieces.map(|(from, last)| Piece { runs: runs(&from, last), from, last }).collect()
     }
 }
 
 /// Which packets of a file are wanted, and where they lie.
 #[derive(Debug)]
 pub(super) struct Wanted {
-    places: Places,
+    pieces: Vec<Piece>,
     /// From the first to the last one of each, in order.
     ranges: Vec<[u64; 2]>,
 }
@@ -70,6 +91,8 @@ pub(super) struct Piece {
     pub from: Place,
     /// Number of the last packet in it, or more.
     pub last: u64,
+    /// What of it is to be read, where that is known.
+    pub runs: Option<Vec<Run>>,
 }
 
 /// Where a reader goes on.
@@ -83,20 +106,15 @@ pub(super) enum Next<'a> {
 }
 
 impl Wanted {
-    pub(super) fn new(places: &Places, mut ranges: Vec<[u64; 2]>) -> Self {
+    /// Of connections whose ports have these sums, the packets in these ranges.
+    pub(super) fn new(places: &Places, mut ranges: Vec<[u64; 2]>, sums: &Sums) -> Self {
         ranges.sort_unstable();
-        Self { places: places.clone(), ranges }
+        Self { pieces: places.pieces(&ranges, sums), ranges }
     }
 
     /// The pieces with something wanted in them, in order.
-    pub(super) fn pieces(&self) -> Vec<Piece> {
-        let start = Place { reader: Reader::new(), number: 0 };
-        let from: Vec<Place> = std::iter::once(start).chain(self.places.known.iter().cloned()).collect();
-        let last = from.iter().skip(1).map(|place| place.number).chain([u64::MAX]).collect::<Vec<_>>();
-        let is_wanted = |piece: &Piece| {
-            self.ranges.iter().any(|[first, end]| *first <= piece.last && *end > piece.from.number)
-        };
-        from.into_iter().zip(last).map(|(from, last)| Piece { from, last }).filter(is_wanted).collect()
+    pub(super) fn pieces(&self) -> &[Piece] {
+        &self.pieces
     }
 
     /// Of a reader that stands behind the packet with this number.
@@ -105,8 +123,9 @@ impl Wanted {
         let Some(packet) = left.map(|[first, _]| (number + 1).max(*first)).min() else {
             return Next::Nowhere;
         };
-        match self.places.before(packet) {
-            Some(place) if place.number > number => Next::At(place),
+        let behind = self.pieces.partition_point(|piece| piece.from.number < packet);
+        match self.pieces[..behind].last() {
+            Some(Piece { from, .. }) if from.number > number => Next::At(from),
             _ => Next::Here,
         }
     }
@@ -119,11 +138,11 @@ mod tests {
     /// Places behind every tenth packet.
     fn wanted(ranges: &[[u64; 2]]) -> Wanted {
         let mut places = Places::default();
-        places.begin();
+        places.begin(1 << 20);
         for packet in (0..1_000).step_by(10) {
             places.learn(&Reader::new(), packet);
         }
-        Wanted::new(&places, ranges.to_vec())
+        Wanted::new(&places, ranges.to_vec(), &Sums::of([].into_iter()))
     }
 
     #[test]
@@ -146,7 +165,8 @@ mod tests {
     #[test]
     fn pieces_have_all_that_is_wanted_and_each_packet_once() {
         let ranges = [[205, 250], [41, 43], [245, 260], [989, 1_200]];
-        let pieces = wanted(&ranges).pieces();
+        let wanted = wanted(&ranges);
+        let pieces = wanted.pieces();
         let within = |piece: &&Piece, packet| piece.from.number < packet && packet <= piece.last;
         for packet in ranges.iter().flat_map(|[first, last]| *first..=*last) {
             assert_eq!(pieces.iter().filter(|piece| within(piece, packet)).count(), 1, "packet {packet}");
@@ -158,15 +178,15 @@ mod tests {
     #[test]
     fn of_a_long_file_fewer_places_are_remembered() {
         let mut places = Places::default();
-        places.begin();
+        places.begin(1 << 20);
         for packet in 0..100 * PLACES_MAX as u64 {
             places.learn(&Reader::new(), packet);
         }
         assert!(places.known.len() < PLACES_MAX);
-        let last = places.before(u64::MAX).map_or(0, |place| place.number);
+        let last = places.known.last().map_or(0, |place| place.number);
         assert!(last > 99 * PLACES_MAX as u64, "{last}");
         let mut nobody = Places::default();
         nobody.learn(&Reader::new(), 1);
-        assert!(nobody.before(u64::MAX).is_none());
+        assert!(nobody.known.is_empty());
     }
 }

@@ -12,6 +12,7 @@ use tcpwhy_wire::{Decoded, Duration, Instant, Segment, Skip, decode_usual, paylo
 use super::aside::Aside;
 use super::buffer::Buffer;
 use super::damaged::Senders;
+use super::index::{Index, ports_of};
 use super::places::Next;
 use super::room::Room;
 use super::search::Search;
@@ -341,12 +342,19 @@ impl Reading {
                         run.aside.on_wanted(packet);
                         let bytes = &unread[at - step.consumed..at];
                         run.block(bytes, Some(packet), number, self.reader.format());
-                        self.tally.on_packet(packet, number, &mut run.segments);
+                        let ports = self.tally.on_packet(packet, number, &mut run.segments);
+                        if let Some(index) = run.aside.places.index() {
+                            index.put(step.consumed, ports);
+                        }
                     }
                     Event::Skipped => {
+                        run.aside.places.index().into_iter().for_each(|index| index.pass(step.consumed));
                         run.block(&unread[at - step.consumed..at], None, number, self.reader.format());
                     }
-                    Event::Damaged(damage) => self.tally.on_damage(*damage, self.error.is_some()),
+                    Event::Damaged(damage) => {
+                        run.aside.places.index().into_iter().for_each(Index::end);
+                        self.tally.on_damage(*damage, self.error.is_some());
+                    }
                     Event::NeedMore(n) => break Some(*n),
                     Event::End => break None,
                 }
@@ -483,8 +491,14 @@ impl Tally {
         self.packets + self.outside
     }
 
+    /// Returns between which ports it is, where it is a segment.
     #[inline]
-    pub(super) fn on_packet(&mut self, packet: &RawPacket<'_>, input: usize, segments: &mut impl Take) {
+    pub(super) fn on_packet(
+        &mut self,
+        packet: &RawPacket<'_>,
+        input: usize,
+        segments: &mut impl Take,
+    ) -> Option<[u16; 2]> {
         if self.packets == 0 {
             (self.first_number, self.first, self.last) = (packet.number, packet.at, packet.at);
         }
@@ -492,8 +506,15 @@ impl Tally {
         self.first = self.first.min(packet.at);
         self.last = self.last.max(packet.at);
         match &mut decode_usual(packet) {
-            Ok(decoded) => self.on_decoded(packet, decoded, input, segments),
-            Err(skip) => self.on_skipped(packet, *skip, input, segments),
+            Ok(decoded) => {
+                let ports = ports_of(decoded);
+                self.on_decoded(packet, decoded, input, segments);
+                Some(ports)
+            }
+            Err(skip) => {
+                self.on_skipped(packet, *skip, input, segments);
+                None
+            }
         }
     }
 

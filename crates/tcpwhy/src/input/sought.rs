@@ -3,13 +3,14 @@
 //! Each thread looks at every so manieth piece, and takes along what is wanted. The calling thread gets it in the order of the file, and
 //! does with it what it does with packets that it reads itself: so all is the same with any number of threads.
 
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 
-use tcpwhy_wire::capture::{Event, LinkType, RawPacket};
+use tcpwhy_wire::capture::{Event, LinkType, RawPacket, Reader};
 use tcpwhy_wire::{Decoded, Instant, Skip, decode_usual};
 
 use super::buffer::Buffer;
+use super::index::Run;
 use super::places::{Piece, Wanted};
 use super::reading::{Chosen, Reading, Tally};
 use super::source::Source;
@@ -55,7 +56,7 @@ impl Inputs {
     ) -> Aside {
         let mut segments = Chosen(wanted, on_segment);
         if let ([Input { reading: Ok(reading), .. }], Some(wanted)) = (&*self.inputs, &self.aside.wanted)
-            && by_several(reading, wanted, threads, &mut segments)
+            && by_places(reading, wanted, threads, &mut segments)
         {
             return self.aside;
         }
@@ -64,37 +65,46 @@ impl Inputs {
 }
 
 /// Gives what is wanted, with so many threads that look for it. Where that cannot be, nothing is given and the answer is no.
-fn by_several<W, S>(reading: &Reading, wanted: &Wanted, threads: usize, segments: &mut Chosen<W, S>) -> bool
+fn by_places<W, S>(reading: &Reading, wanted: &Wanted, threads: usize, segments: &mut Chosen<W, S>) -> bool
 where
     W: Fn(&Decoded<'_>) -> bool + Sync,
     S: FnMut(usize, &Decoded<'_>, &[u8]),
 {
-    let pieces = wanted.pieces();
+    let Chosen(wants, on_segment) = segments;
+    let (pieces, wants) = (wanted.pieces(), &*wants);
+    let (mut segments, mut tally) = (Chosen(wants, on_segment), Tally::default());
+    let mut take = |load: &Load| {
+        load.for_each(|packet| {
+            tally.on_packet(packet, 0, &mut segments);
+        });
+    };
+    let look = || Look::new(reading.source_again()?, wants);
     let workers = threads.min(USEFUL_MAX).min(pieces.len());
     if workers < 2 {
-        return false;
+        let Some(mut look) = look() else { return false };
+        pieces.iter().all(|piece| {
+            let mut out = |load: Load| {
+                take(&load);
+                Ok(())
+            };
+            look.at(piece, &mut out).is_ok()
+        });
+        return true;
     }
-    let Chosen(wants, on_segment) = segments;
-    let (pieces, wants) = (&pieces, &*wants);
     thread::scope(|scope| {
         let start = |worker: usize| -> Option<Receiver<Load>> {
-            let mut source = reading.source_again()?;
-            // What is packed cannot be read from its middle.
-            source.searchable_len().ok()??;
+            let mut look = look()?;
             let (out, loads) = sync_channel(LOADS_AHEAD);
             let mut own = pieces.iter().skip(worker).step_by(workers);
-            let mut buffer = Buffer::one_of(1);
-            let mut work =
-                move || own.try_for_each(|piece| look(piece, &mut source, &mut buffer, wants, &out));
+            let mut out = move |load| out.send(load).map_err(|_| Gone);
+            let mut work = move || own.try_for_each(|piece| look.at(piece, &mut out));
             thread::Builder::new().spawn_scoped(scope, move || work().is_ok()).ok()?;
             Some(loads)
         };
         let Some(loads) = (0..workers).map(start).collect::<Option<Vec<_>>>() else { return false };
-        let mut segments = Chosen(wants, on_segment);
-        let mut tally = Tally::default();
         for piece in 0..pieces.len() {
             while let Ok(load) = loads[piece % workers].recv() {
-                load.for_each(|packet| tally.on_packet(packet, 0, &mut segments));
+                take(&load);
                 if load.is_last {
                     break;
                 }
@@ -104,36 +114,99 @@ where
     })
 }
 
-/// Looks at one piece. What cannot be read is missed by whoever compares what was found.
-fn look(
-    piece: &Piece,
-    source: &mut Source,
-    buffer: &mut Buffer,
-    wants: &impl Fn(&Decoded<'_>) -> bool,
-    out: &SyncSender<Load>,
-) -> Result<(), Gone> {
-    let (mut reader, mut number) = (piece.from.reader.clone(), piece.from.number);
-    source.jump(reader.offset());
-    buffer.empty();
-    let mut load = Load::default();
-    loop {
-        let (unread, at_eof) = (buffer.unread(), buffer.at_eof());
+/// Looks at pieces. What cannot be read is missed by whoever compares what was found.
+struct Look<'a, W> {
+    source: Source,
+    buffer: Buffer,
+    wants: &'a W,
+    load: Load,
+}
+
+/// What one looks through: a reader that stands behind the packet with this number, up to the last one.
+struct Through {
+    reader: Reader,
+    number: u64,
+    last: u64,
+}
+
+impl<'a, W: Fn(&Decoded<'_>) -> bool> Look<'a, W> {
+    /// None where it is packed, and cannot be read from its middle.
+    fn new(mut source: Source, wants: &'a W) -> Option<Self> {
+        source.searchable_len().ok()??;
+        Some(Self { source, buffer: Buffer::one_of(1), wants, load: Load::default() })
+    }
+
+    /// Hands over what is wanted of a piece.
+    fn at(&mut self, piece: &Piece, out: &mut impl FnMut(Load) -> Result<(), Gone>) -> Result<(), Gone> {
+        let mut through =
+            Through { reader: piece.from.reader.clone(), number: piece.from.number, last: piece.last };
+        match &piece.runs {
+            None => self.at_all(&mut through, out)?,
+            Some(runs) => {
+                for run in runs {
+                    self.at_run(*run, &mut through, out)?;
+                }
+            }
+        }
+        self.load.is_last = true;
+        out(std::mem::take(&mut self.load))
+    }
+
+    /// Looks at every packet.
+    fn at_all(
+        &mut self,
+        through: &mut Through,
+        out: &mut impl FnMut(Load) -> Result<(), Gone>,
+    ) -> Result<(), Gone> {
+        self.source.jump(through.reader.offset());
+        self.buffer.empty();
+        while let Some(more) = self.at_buffer(through, out)? {
+            if self.source.is_stopped() || self.buffer.fill(&mut self.source, more).is_err() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at packets that lie together.
+    fn at_run(
+        &mut self,
+        run: Run,
+        through: &mut Through,
+        out: &mut impl FnMut(Load) -> Result<(), Gone>,
+    ) -> Result<(), Gone> {
+        self.source.jump(run.offset);
+        through.reader.jump(run.offset);
+        (through.number, through.last) = (run.number, run.number + run.packets);
+        if !self.source.is_stopped() && self.buffer.fill_anew(&mut self.source, run.len as usize).is_ok() {
+            self.at_buffer(through, out)?;
+        }
+        Ok(())
+    }
+
+    /// Looks at what was read. Returns how many bytes it takes to go on, where there may be more.
+    fn at_buffer(
+        &mut self,
+        through: &mut Through,
+        out: &mut impl FnMut(Load) -> Result<(), Gone>,
+    ) -> Result<Option<usize>, Gone> {
+        let (unread, at_eof) = (self.buffer.unread(), self.buffer.at_eof());
         let mut at = 0;
         let more = loop {
-            if number >= piece.last {
+            if through.number >= through.last {
                 break None;
             }
-            let mut step = reader.next(&unread[at..], at_eof);
+            let mut step = through.reader.next(&unread[at..], at_eof);
             at += step.consumed;
             match &mut step.event {
                 Event::Packet(packet) => {
-                    number += 1;
-                    packet.number = number;
-                    if may_matter(packet, wants) {
-                        load.put(packet);
+                    through.number += 1;
+                    packet.number = through.number;
+                    if may_matter(packet, self.wants) {
+                        self.load.put(packet);
                     }
-                    if load.bytes.len() >= LOAD_LEN {
-                        out.send(std::mem::take(&mut load)).map_err(|_| Gone)?;
+                    if self.load.bytes.len() >= LOAD_LEN {
+                        out(std::mem::take(&mut self.load))?;
                     }
                 }
                 Event::Skipped | Event::Damaged(_) => {}
@@ -141,12 +214,8 @@ fn look(
                 Event::End => break None,
             }
         };
-        buffer.consume(at);
-        let goes_on = more.is_some_and(|more| !source.is_stopped() && buffer.fill(source, more).is_ok());
-        if !goes_on {
-            load.is_last = true;
-            return out.send(load).map_err(|_| Gone);
-        }
+        self.buffer.consume(at);
+        Ok(more)
     }
 }
 
