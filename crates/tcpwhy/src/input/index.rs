@@ -162,7 +162,9 @@ mod tests {
     /// Of packets of so many bytes, those that are wanted.
     fn runs(packets: &[(usize, Option<[u16; 2]>)], from: u64, last: u64) -> Option<Vec<Run>> {
         let mut index = Index::within(1 << 20);
-        packets.iter().for_each(|(len, ports)| index.put(*len, *ports));
+        for (len, ports) in packets {
+            index.put(*len, *ports);
+        }
         let offset = packets[..from as usize].iter().map(|(len, _)| *len as u64).sum();
         index.runs(offset, from, last, &Sums::of([WANTED].into_iter()))
     }

@@ -23,6 +23,7 @@ mod sought;
 mod source;
 pub mod stop;
 mod streams;
+mod tally;
 mod trouble;
 mod zone;
 
@@ -40,10 +41,11 @@ use buffer::Buffer;
 pub use index::{Sums, ports_of};
 pub use moment::{Moment, Window};
 pub use places::Places;
-use reading::{All, Reading, Run, Take};
+use reading::{Reading, Run};
 use room::Room;
 pub use source::Compression;
 pub use streams::Streams;
+use tally::{All, Take};
 pub use trouble::{Failure, Trouble, WindowError};
 pub use zone::Zone;
 

@@ -12,8 +12,9 @@ use tcpwhy_wire::{Decoded, Instant, Skip, decode_usual};
 use super::buffer::Buffer;
 use super::index::Run;
 use super::places::{Piece, Wanted};
-use super::reading::{Chosen, Reading, Tally};
+use super::reading::Reading;
 use super::source::Source;
+use super::tally::{Chosen, Tally};
 use super::{Aside, Input, Inputs, Options};
 use crate::threads::USEFUL_MAX;
 

@@ -1,0 +1,187 @@
+//! What is counted of an input's packets, and who gets those that are segments?
+
+use tcpwhy_wire::capture::{Damage, DamageKind, RawPacket};
+use tcpwhy_wire::decode::{Fragments, Put};
+use tcpwhy_wire::{Decoded, Instant, Segment, Skip, decode_usual, payload};
+
+use super::damaged::Senders;
+use super::index::ports_of;
+use super::trouble::{Failure, Trouble};
+use super::{FileSummary, MAX_TROUBLES};
+
+/// Who gets the segments.
+pub(super) trait Take {
+    /// Whether it wants this one.
+    fn wants(&mut self, _: &Decoded<'_>) -> bool {
+        true
+    }
+
+    /// A segment of the input with this number, with as much of its payload as was captured.
+    fn take(&mut self, input: usize, decoded: &Decoded<'_>, captured: &[u8]);
+}
+
+/// Takes all.
+pub(super) struct All<S>(pub(super) S);
+
+impl<S: FnMut(usize, &Decoded<'_>, &[u8])> Take for All<S> {
+    #[inline]
+    fn take(&mut self, input: usize, decoded: &Decoded<'_>, captured: &[u8]) {
+        (self.0)(input, decoded, captured);
+    }
+}
+
+/// Takes what the first wants.
+pub(super) struct Chosen<W, S>(pub(super) W, pub(super) S);
+
+impl<W: Fn(&Decoded<'_>) -> bool, S: FnMut(usize, &Decoded<'_>, &[u8])> Take for Chosen<W, S> {
+    #[inline]
+    fn wants(&mut self, decoded: &Decoded<'_>) -> bool {
+        (self.0)(decoded)
+    }
+
+    #[inline]
+    fn take(&mut self, input: usize, decoded: &Decoded<'_>, captured: &[u8]) {
+        (self.1)(input, decoded, captured);
+    }
+}
+
+/// What reading one input adds up to.
+#[derive(Default)]
+pub(super) struct Tally {
+    packets: u64,
+    segments: u64,
+    /// Packets that are not of the wanted time.
+    pub(super) outside: u64,
+    skipped: [u64; Skip::ALL.len()],
+    damaged: u64,
+    /// Segments that nobody takes.
+    wrong_checksums: u64,
+    senders: Senders,
+    fragments: Fragments,
+    troubles: Vec<Trouble>,
+    pub(super) failure: Option<Failure>,
+    first_number: u64,
+    first: Instant,
+    last: Instant,
+}
+
+impl Tally {
+    /// Packets seen.
+    pub(super) fn all(&self) -> u64 {
+        self.packets + self.outside
+    }
+
+    /// Returns between which ports it is, where it is a segment.
+    #[inline]
+    pub(super) fn on_packet(
+        &mut self,
+        packet: &RawPacket<'_>,
+        input: usize,
+        segments: &mut impl Take,
+    ) -> Option<[u16; 2]> {
+        if self.packets == 0 {
+            (self.first_number, self.first, self.last) = (packet.number, packet.at, packet.at);
+        }
+        self.packets += 1;
+        self.first = self.first.min(packet.at);
+        self.last = self.last.max(packet.at);
+        match &mut decode_usual(packet) {
+            Ok(decoded) => {
+                let ports = ports_of(decoded);
+                self.on_decoded(packet, decoded, input, segments);
+                Some(ports)
+            }
+            Err(skip) => {
+                self.on_skipped(packet, *skip, input, segments);
+                None
+            }
+        }
+    }
+
+    #[inline]
+    fn on_decoded(
+        &mut self,
+        packet: &RawPacket<'_>,
+        decoded: &mut Decoded<'_>,
+        input: usize,
+        segments: &mut (impl Take + ?Sized),
+    ) {
+        self.segments += 1;
+        if !segments.wants(decoded) {
+            return;
+        }
+        if self.senders.is_damaged(packet, decoded) {
+            *decoded = Decoded::Other(Segment { damaged: true, ..decoded.segment() });
+            self.wrong_checksums += 1;
+        }
+        let captured = match decoded {
+            Decoded::Usual(usual) => usual.payload(),
+            Decoded::Other(segment) if segment.payload_len > 0 => payload(packet),
+            Decoded::Other(_) => &[],
+        };
+        segments.take(input, decoded, captured);
+    }
+
+    /// A packet that is no segment, or a piece of one: the last piece makes it whole.
+    #[cold]
+    fn on_skipped(&mut self, packet: &RawPacket<'_>, skip: Skip, input: usize, segments: &mut dyn Take) {
+        self.skipped[skip as usize] += 1;
+        if skip != Skip::Fragment && (skip != Skip::NotTcp || self.fragments.is_empty()) {
+            return;
+        }
+        let mut fragments = std::mem::take(&mut self.fragments);
+        match fragments.put(packet, skip) {
+            Put::Refused => {}
+            put => {
+                self.skipped[skip as usize] -= 1;
+                self.skipped[Skip::Fragment as usize] += 1;
+                if let Put::Whole(whole, pieces) = put {
+                    self.skipped[Skip::Fragment as usize] -= pieces;
+                    match &mut decode_usual(&whole) {
+                        Ok(decoded) => self.on_decoded(&whole, decoded, input, segments),
+                        Err(skip) => self.skipped[*skip as usize] += pieces,
+                    }
+                }
+            }
+        }
+        self.fragments = fragments;
+    }
+
+    pub(super) fn on_damage(&mut self, damage: Damage, after_error: bool) {
+        match damage.what {
+            // The error that ended the input says it better.
+            DamageKind::CutShort { .. } | DamageKind::Empty if after_error => {}
+            DamageKind::Empty => self.failure = Some(Failure::Empty),
+            DamageKind::CutShort { needs, has } if damage.offset == 0 => {
+                self.failure = Some(Failure::HeaderCutShort { needs, has });
+            }
+            DamageKind::NotACapture(magic) => self.failure = Some(Failure::from_magic(magic)),
+            _ => self.on_trouble(Trouble::Damage(damage)),
+        }
+    }
+
+    pub(super) fn on_trouble(&mut self, trouble: Trouble) {
+        self.damaged += 1;
+        if self.troubles.len() < MAX_TROUBLES {
+            self.troubles.push(trouble);
+        }
+    }
+
+    pub(super) fn put_into(self, file: &mut FileSummary) {
+        file.packets = self.packets;
+        file.segments = self.segments;
+        file.first_number = self.first_number;
+        file.first = (self.packets > 0).then_some(self.first);
+        file.last = (self.packets > 0).then_some(self.last);
+        let reasons = Skip::ALL.map(Skip::name).into_iter().zip(self.skipped);
+        let more = [
+            ("damaged", self.damaged),
+            ("outside-window", self.outside),
+            ("wrong-checksum", self.wrong_checksums),
+        ];
+        file.skipped = reasons.chain(more).filter(|(_, count)| *count > 0).collect();
+        file.truncated = self.troubles.iter().any(Trouble::is_truncation);
+        file.troubles = self.troubles;
+        file.failure = self.failure;
+    }
+}
