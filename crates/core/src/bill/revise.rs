@@ -220,9 +220,11 @@ impl Account {
         taken
     }
 
-    /// So much of what was charged to the server the path had taken, and perhaps all.
+    /// So much of what was charged to the server the path had taken, with what time stamps have shown of it before, and perhaps all.
     fn let_stand(&mut self, server: Side, ns: Duration, [begins, ends]: [u64; 2]) -> Duration {
-        let stood = self.take_back(Cause::ServerThink, server, ns);
+        let place = self.place_of(Cause::Queueing, Cause::Queueing.side(server));
+        let told = place.map_or(Duration::ZERO, |place| self.open().lines[place].ns);
+        let stood = self.take_back(Cause::ServerThink, server, (ns - told).at_least_zero());
         self.charge(&Charge::new(Cause::Queueing, server, stood, Confidence::Likely).evidence(begins, ends));
         self.doubt(Cause::ServerThink, server, None);
         stood

@@ -182,6 +182,10 @@ impl Connection {
         {
             path.discard(); // the peer went on before the retransmission can have reached it
         }
+        if open.kind() == Kind::OneWay && self.are_last_words(open) {
+            open.request.discard();
+        }
+        let path = open.last_path();
         path.commit();
         path.charge_early(rate, side(speaker));
         if open.kind() == Kind::OneWay {

@@ -86,6 +86,15 @@ impl Connection {
         }
     }
 
+    /// Whether it is what an idle end said right before it closed: nobody waits until a copy of that arrives.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn are_last_words(&self, open: &Open) -> bool {
+        let closed_at = self.roles.closed_at[open.initiator];
+        let at_once = closed_at.is_some_and(|at| at >= open.start && at - open.start <= AT_ONCE);
+        at_once && open.request_bytes <= BYTES_MAX && open.client_idle >= SILENCE_MIN
+    }
+
     /// Whether it answers the end of a client that has all it waits for, as the alert of a TLS session does (RFC 8446, 6.1): the FIN came long
     /// behind the answer and acknowledges that, and this comes as soon behind it as it can.
     pub(super) fn answers_close(&self, open: &Open, last: &LastData, segment: &Segment, from: usize) -> bool {

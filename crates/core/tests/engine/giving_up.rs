@@ -47,3 +47,15 @@ fn nobody_waits_for_a_timer_before_last_words() {
         assert_eq!(!seen.lines(Cause::Rto, Path).is_empty(), waited, "{end}: {seen}");
     }
 }
+
+/// A server's alert and its FIN, which it repeats for a minute and a half to a client that is gone (frames 2730 to 2748 of a game's shop): nobody
+/// waits for them. Who goes on has been waited for.
+#[test]
+fn nobody_waits_for_copies_of_last_words() {
+    for (end, waited) in [("w+0.02 S fin lost\n", false), ("", true)] {
+        let copies = "w+600 S 12000..12037 lost\n w+1800 S 12000..12037 lost\n w+4200 S 12000..12037 lost";
+        let text = settled(60) + "+14000 S 37 lost #w\n " + end + copies;
+        let seen = log(text).rtt(ms(20)).seen_at(End::Server);
+        assert_eq!(!seen.lines(Cause::Rto, Path).is_empty(), waited, "{end}: {seen}");
+    }
+}

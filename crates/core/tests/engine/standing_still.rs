@@ -182,6 +182,17 @@ fn an_answer_that_comes_with_its_copy_had_stood_on_the_path() {
     }
 }
 
+/// An answer of 268 ms that stood for 567 by its own stamp comes with its copy, which left 240 ms later (frames 333 to 428 of a browser's OCSP): what
+/// the copy shows is part of what the stamp does.
+#[test]
+fn what_a_copy_shows_of_an_answer_s_way_its_stamp_has_told() {
+    let ask =
+        "+350 C 377 #ask\n ask+0 S ack\n ask+268 S 701 late=567 #reply\n reply+240 S 4000..4701 late=327";
+    let seen = log(settled(20) + ask + "\n +5 C ack").rtt(ms(42)).seen_at(End::Client);
+    let queued = seen.spent(Cause::Queueing, Path);
+    assert!(queued >= ms(560) && queued <= ms(575), "{seen}");
+}
+
 /// What says nothing of when an answer left, 200 ms behind its request: a copy of the answer before it that comes with it, one that a timer of
 /// a data centre lets go after 0.9 ms (rto_min, ip-route(8)), a probe (RFC 8985, 7.3), and one of the request, whose bytes have the numbers of the answer's.
 #[test]
