@@ -81,7 +81,7 @@ impl Places {
 #[derive(Debug)]
 pub(super) struct Wanted {
     pieces: Vec<Piece>,
-    /// From the first to the last one of each, in order.
+    /// From the first to the last one of each.
     ranges: Vec<[u64; 2]>,
 }
 
@@ -95,20 +95,9 @@ pub(super) struct Piece {
     pub runs: Option<Vec<Run>>,
 }
 
-/// Where a reader goes on.
-pub(super) enum Next<'a> {
-    /// Where it stands.
-    Here,
-    /// What lies between is not wanted.
-    At(&'a Place),
-    /// Nothing more is wanted.
-    Nowhere,
-}
-
 impl Wanted {
     /// Of connections whose ports have these sums, the packets in these ranges.
-    pub(super) fn new(places: &Places, mut ranges: Vec<[u64; 2]>, sums: &Sums) -> Self {
-        ranges.sort_unstable();
+    pub(super) fn new(places: &Places, ranges: Vec<[u64; 2]>, sums: &Sums) -> Self {
         Self { pieces: places.pieces(&ranges, sums), ranges }
     }
 
@@ -117,17 +106,9 @@ impl Wanted {
         &self.pieces
     }
 
-    /// Of a reader that stands behind the packet with this number.
-    pub(super) fn next(&self, number: u64) -> Next<'_> {
-        let left = self.ranges.iter().filter(|[_, last]| *last > number);
-        let Some(packet) = left.map(|[first, _]| (number + 1).max(*first)).min() else {
-            return Next::Nowhere;
-        };
-        let behind = self.pieces.partition_point(|piece| piece.from.number < packet);
-        match self.pieces[..behind].last() {
-            Some(Piece { from, .. }) if from.number > number => Next::At(from),
-            _ => Next::Here,
-        }
+    /// Whether nothing more is wanted behind the packet with this number.
+    pub(super) fn is_over(&self, number: u64) -> bool {
+        self.ranges.iter().all(|[_, last]| *last <= number)
     }
 }
 
@@ -146,23 +127,6 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_between_wanted_packets_is_passed_over_and_no_wanted_one() {
-        let wanted = wanted(&[[205, 250], [41, 43], [245, 260]]);
-        let next = |number| match wanted.next(number) {
-            Next::Here => None,
-            Next::At(place) => Some(place.number),
-            Next::Nowhere => Some(u64::MAX),
-        };
-        assert_eq!(next(0), Some(40));
-        assert_eq!(next(40), None);
-        assert_eq!(next(42), None);
-        assert_eq!(next(43), Some(200));
-        assert_eq!(next(230), None, "the next wanted packet is the next one");
-        assert_eq!(next(259), None);
-        assert_eq!(next(260), Some(u64::MAX));
-    }
-
-    #[test]
     fn pieces_have_all_that_is_wanted_and_each_packet_once() {
         let ranges = [[205, 250], [41, 43], [245, 260], [989, 1_200]];
         let wanted = wanted(&ranges);
@@ -173,6 +137,7 @@ mod tests {
         }
         assert_eq!(pieces.len(), 1 + 6 + 2, "{pieces:?}");
         assert!(pieces.is_sorted_by_key(|piece| piece.from.number));
+        assert!(!wanted.is_over(1_199) && wanted.is_over(1_200));
     }
 
     #[test]

@@ -11,7 +11,6 @@ use tcpwhy_wire::{Duration, Instant};
 use super::aside::Aside;
 use super::buffer::Buffer;
 use super::index::Index;
-use super::places::Next;
 use super::room::Room;
 use super::search::Search;
 use super::source::{Compression, Source};
@@ -325,30 +324,17 @@ impl Reading {
             self.buffer.consume(at);
             run.progress.packets += self.tally.all() - before;
             match wanted {
-                Some(wanted) if self.pass_over(run) && self.refill(wanted, run) => {}
+                Some(wanted) if self.goes_on(run) && self.refill(wanted, run) => {}
                 _ => return next,
             }
         }
     }
 
-    /// Goes to the next packets that are wanted, of a plain file of which it is known where they lie. Whether there are any more.
-    fn pass_over<P, T>(&mut self, run: &mut Run<'_, P, T>) -> bool {
-        let Some(wanted) = &run.aside.wanted else {
-            run.aside.places.learn(&self.reader, run.number);
-            return true;
-        };
-        match wanted.next(run.number) {
-            Next::Here => {}
-            Next::Nowhere => self.stopped = true,
-            // What cannot be searched, or not be looked at, is read as it comes, which says what is wrong.
-            Next::At(place) => {
-                let can_jump = matches!(self.source.searchable_len(), Ok(Some(_)));
-                if can_jump {
-                    self.source.jump(place.reader.offset());
-                    (self.reader, run.number) = (place.reader.clone(), place.number);
-                    self.buffer.empty();
-                }
-            }
+    /// Remembers where this is, or sees whether anything more is wanted.
+    fn goes_on<P, T>(&mut self, run: &mut Run<'_, P, T>) -> bool {
+        match &run.aside.wanted {
+            None => run.aside.places.learn(&self.reader, run.number),
+            Some(wanted) => self.stopped = wanted.is_over(run.number),
         }
         !self.stopped
     }

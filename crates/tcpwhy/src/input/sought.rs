@@ -65,7 +65,8 @@ impl Inputs {
     }
 }
 
-/// Gives what is wanted, with so many threads that look for it. Where that cannot be, nothing is given and the answer is no.
+/// Gives what is wanted, with so many threads that look for it. Of what cannot be read from its middle nothing is given, and the answer is
+/// no.
 fn by_places<W, S>(reading: &Reading, wanted: &Wanted, threads: usize, segments: &mut Chosen<W, S>) -> bool
 where
     W: Fn(&Decoded<'_>) -> bool + Sync,
@@ -80,18 +81,8 @@ where
         });
     };
     let look = || Look::new(reading.source_again()?, wants);
+    let Some(mut first) = look() else { return false };
     let workers = threads.min(USEFUL_MAX).min(pieces.len());
-    if workers < 2 {
-        let Some(mut look) = look() else { return false };
-        pieces.iter().all(|piece| {
-            let mut out = |load: Load| {
-                take(&load);
-                Ok(())
-            };
-            look.at(piece, &mut out).is_ok()
-        });
-        return true;
-    }
     thread::scope(|scope| {
         let start = |worker: usize| -> Option<Receiver<Load>> {
             let mut look = look()?;
@@ -102,7 +93,15 @@ where
             thread::Builder::new().spawn_scoped(scope, move || work().is_ok()).ok()?;
             Some(loads)
         };
-        let Some(loads) = (0..workers).map(start).collect::<Option<Vec<_>>>() else { return false };
+        // Where the system gives no thread, one does it all.
+        let several = if workers > 1 { (0..workers).map(start).collect::<Option<Vec<_>>>() } else { None };
+        let Some(loads) = several else {
+            let mut out = |load: Load| {
+                take(&load);
+                Ok(())
+            };
+            return pieces.iter().all(|piece| first.at(piece, &mut out).is_ok());
+        };
         for piece in 0..pieces.len() {
             while let Ok(load) = loads[piece % workers].recv() {
                 take(&load);
