@@ -168,22 +168,9 @@ impl Connection {
     ) -> usize {
         let speaker = open.last_speaker();
         let listener = 1 - speaker;
-        let rtt_to_listener = self.tap_rtt(listener);
-        let heard = self.ends[listener];
         let rate = self.shown_rate(speaker);
-        let path = open.last_path();
-        let echoes = |next: &Segment| {
-            let stamps = next.options.timestamps.filter(|_| next.src == heard);
-            stamps.is_some_and(|stamps| path.answers_repair(stamps.ecr))
-        };
-        if let (Some(next), Some(repaired)) = (next, path.repaired_at())
-            && next.at - repaired < rtt_to_listener - rtt_to_listener.divided_by(ROUND_TRIP_PLAY)
-            && !echoes(next)
-        {
-            path.discard(); // the peer went on before the retransmission can have reached it
-        }
-        if open.kind() == Kind::OneWay && self.are_last_words(open) {
-            open.request.discard();
+        if let Some(repaired) = open.last_path().repaired_at() {
+            self.weigh_last_copies(open, next, repaired);
         }
         let path = open.last_path();
         path.commit();
@@ -196,6 +183,26 @@ impl Connection {
         drain::charge(&self.flows[speaker], [self.tap_rtt(speaker), self.tap_rtt(listener)], open);
         late_start::charge(&self.flows[open.initiator], open);
         speaker
+    }
+
+    /// What was sent again last, at `repaired`, had not repaired anything if the peer went on before it can have arrived, and nobody waits for
+    /// copies of last words.
+    #[cold]
+    #[inline(never)]
+    fn weigh_last_copies(&self, open: &mut Open, next: Option<&Segment>, repaired: Instant) {
+        let last_words = open.kind() == Kind::OneWay && self.are_last_words(open);
+        let listener = 1 - open.last_speaker();
+        let (heard, way) = (self.ends[listener], self.tap_rtt(listener));
+        let path = open.last_path();
+        let echoes = |next: &Segment| {
+            let stamps = next.options.timestamps.filter(|_| next.src == heard);
+            stamps.is_some_and(|stamps| path.answers_repair(stamps.ecr))
+        };
+        let soonest = way - way.divided_by(ROUND_TRIP_PLAY);
+        let unneeded = next.is_some_and(|next| next.at - repaired < soonest && !echoes(next));
+        if last_words || unneeded {
+            path.discard();
+        }
     }
 
     /// How it is known which message answers which.

@@ -99,8 +99,8 @@ impl Setup {
     /// Whether of several SYNs the last one alone was answered. Beside the server an answer to an earlier one would have passed before,
     /// whatever time stamps tell.
     pub(crate) fn is_last_answered(&self) -> bool {
-        let last = self.answered.is_none_or(|at| at == self.last_syn.0);
-        self.syn_count > 1 && self.syn_ack_count == 1 && last
+        let last = || self.answered.is_none_or(|at| at == self.last_syn.0);
+        self.syn_count > 1 && self.syn_ack_count == 1 && last()
     }
 
     /// Whether a SYN or SYN-ACK has passed so shortly before that this one is no other: no timer is so short. One whose identification and
