@@ -20,12 +20,13 @@ use tcpwhy_report::capture::{OneWay, OtherEnd};
 use tcpwhy_report::{CaptureInfo, Style, answer, text};
 use tcpwhy_wire::{Duration, Instant};
 
-const NOTES: [&str; 10] = [
+const NOTES: [&str; 11] = [
     "capture-drops",
     "one-direction",
     "time-steps-back",
     "connections-over-limit",
     "finished-over-limit",
+    "words-over-limit",
     "refused-connections",
     "cut-options",
     "unanswered-connections",

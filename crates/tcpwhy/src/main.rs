@@ -217,7 +217,8 @@ fn chosen(args: &ReadArgs, opened: &mut Opened<'_>, analysed: &mut Analysed) -> 
                 ))
             })?;
             // With what only the one connection's listing keeps.
-            let options = args.input.listing(Listing::Connection(number));
+            let mut options = args.input.listing(Listing::Connection(number));
+            options.memory -= passes::bytes(&analysed.report).min(options.memory / 4);
             let again = opened.pass(inputs, options, opened.threads)?;
             (analysed.summary, analysed.report) = (again.summary, again.report);
             number
@@ -238,6 +239,9 @@ fn show(
     connection: Option<u64>,
     gates: &[Gated],
 ) -> anyhow::Result<()> {
+    if args.format() == Format::Csv || connection.is_some() && args.format() != Format::Json {
+        requests::complain_of_missing(report);
+    }
     match connection {
         _ if args.format() == Format::Json => output.json(report, gates),
         _ if args.format() == Format::Csv => Output::csv(report, args.show_requests),

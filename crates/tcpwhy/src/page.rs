@@ -22,6 +22,7 @@ use crate::ends::{Ends, Ways};
 use crate::out::OutFile;
 use crate::output::Output;
 use crate::packing;
+use crate::passes::bytes;
 
 /// Connections of a report with their packets, and what no ladder has of these.
 #[derive(Clone, Debug, Default)]
@@ -110,6 +111,8 @@ pub(crate) fn second_pass(
     (report, choices, places): (&Report, &[Choice], &Places),
     threads: usize,
 ) -> anyhow::Result<Drawn> {
+    // The first pass's report is kept beside it, and what is written takes about as much again.
+    let beside = 2 * bytes(report);
     if let Some(mut alone) = inputs.duplicate() {
         let ranges = choices.iter().map(|choice| [choice.first_packet, choice.last_packet]);
         if inputs.count() == 1 && args.window().is_none() {
@@ -117,7 +120,8 @@ pub(crate) fn second_pass(
         }
         // To hand packets over takes as long as to look at a few.
         let are_few = choices.iter().map(|choice| choice.packets).sum::<u64>() < report.segments / 4;
-        let drawn = pass(args, alone, ends, (choices, Read::Chosen), if are_few { threads } else { 1 })?;
+        let drawn =
+            pass(args, alone, ends, (choices, Read::Chosen, beside), if are_few { threads } else { 1 })?;
         let known: Vec<u64> =
             drawn.report.connections.iter().filter_map(|again| known_as(report, again)).collect();
         if choices.iter().all(|choice| known.contains(&choice.id)) {
@@ -127,7 +131,7 @@ pub(crate) fn second_pass(
     }
     // Who is the client, where no handshake says it, all of the capture does.
     let is_assumed = choices.iter().any(|choice| choice.assumed);
-    pass(args, inputs, ends, (choices, if is_assumed { Read::All } else { Read::Hosts }), threads)
+    pass(args, inputs, ends, (choices, if is_assumed { Read::All } else { Read::Hosts }, beside), threads)
 }
 
 /// Which connections a pass reads.
@@ -143,14 +147,14 @@ fn pass(
     args: &InputArgs,
     mut inputs: Inputs,
     ends: Option<&Ends>,
-    (choices, read): (&[Choice], Read),
+    (choices, read, beside): (&[Choice], Read, usize),
     threads: usize,
 ) -> anyhow::Result<Drawn> {
     let mut first_packets = [0; LADDERS_MAX];
     first_packets.iter_mut().zip(choices).for_each(|(packet, choice)| *packet = choice.first_packet);
     let mut options = args.listing(Listing::Beginning(first_packets));
-    // The first pass's report is kept beside it.
-    options.memory = options.memory.saturating_sub(ends.map_or(0, |ends| ends.bytes)) / 4 * 3;
+    let others = ends.map_or(0, |ends| ends.bytes) + beside;
+    options.memory = options.memory.saturating_sub(others).max(options.memory / 4) / 4 * 3;
     if let Some(window) = args.window() {
         options.memory -= inputs.aside.learn_openings(options.memory);
         inputs.limit(&window)?;

@@ -1,5 +1,6 @@
 //! How often is a capture read for what was asked, and what does each pass keep?
 
+use tcpwhy_core::report::{Connection, Exchange, Line, Report, TotalLine};
 use tcpwhy_core::{Listing, Options};
 
 use crate::cli::{Format, LISTED_FOR_ALL, LISTED_FOR_JSON, ReadArgs};
@@ -12,6 +13,18 @@ const LISTED_FOR_LIVE: u64 = 1_000;
 /// In the page, from the whole capture, and for a page that asks for more.
 pub(crate) const LISTED_FOR_PAGE: usize = 10_000;
 const LISTED_FOR_SERVING: usize = 200_000;
+
+/// What the lists of a report take that stays in memory during a further pass: two packets show a line.
+pub(crate) fn bytes(report: &Report) -> usize {
+    let line = size_of::<Line>() + 2 * size_of::<u64>();
+    let exchanges = |of: &Connection| {
+        let lines = of.exchanges.iter().map(|exchange| exchange.bill.len()).sum::<usize>();
+        of.exchanges.len() * size_of::<Exchange>() + lines * line
+    };
+    let connection =
+        |of: &Connection| size_of::<Connection>() + of.bill.len() * size_of::<TotalLine>() + exchanges(of);
+    report.connections.iter().map(connection).sum()
+}
 
 impl ReadArgs {
     #[cfg(unix)]

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::hash::{BuildHasher as _, RandomState};
 
 use tcpwhy::input::WindowError;
-use tcpwhy_core::report::Kind;
+use tcpwhy_core::report::{Kind, Note};
 use tcpwhy_core::{Asked, Report, Requests, Side};
 use tcpwhy_wire::Endpoint;
 
@@ -38,7 +38,7 @@ pub(crate) fn name(opened: &mut Opened<'_>, report: &mut Report) -> Result<(), W
     let mut requests = Requests::new(RandomState::new().hash_one(0));
     let mut asked: BTreeMap<[Endpoint; 2], VecDeque<Asked>> = BTreeMap::new();
     let wanted = wanted(report);
-    let mut room = args.memory / PART;
+    let (mut room, mut left_out) = (args.memory / PART, (0, 0));
     inputs.for_each_of_inputs(
         &args.options(),
         |_| {},
@@ -52,19 +52,35 @@ pub(crate) fn name(opened: &mut Opened<'_>, report: &mut Report) -> Result<(), W
             for question in requests.on_segment(segment, captured) {
                 let direction = [question.from, question.to];
                 let takes = size_of::<Asked>() + question.text.capacity().max(TEXT);
-                if takes > room || wanted.get(&direction).is_none_or(|spans| !is_in(spans, question.packet)) {
+                if wanted.get(&direction).is_none_or(|spans| !is_in(spans, question.packet)) {
                     continue;
                 }
                 let kept = asked.entry(direction).or_default();
-                if kept.len() < KEPT_MAX {
+                if takes <= room && kept.len() < KEPT_MAX {
                     kept.push_back(question);
                     room -= takes;
+                } else {
+                    let (count, first) = left_out;
+                    left_out = (count + 1, if count == 0 { question.packet } else { first });
                 }
             }
         },
     );
     give(report, &mut asked);
+    if let (count @ 1.., first_packet) = left_out {
+        report.notes.push(Note { kind: "words-over-limit", count, first_packet });
+    }
     Ok(())
+}
+
+/// What the report notes of questions without words, where no overview says it.
+pub(crate) fn complain_of_missing(report: &Report) {
+    if let Some(note) = report.notes.iter().find(|note| note.kind == "words-over-limit") {
+        complain(&format!(
+            "{} questions are shown without their words because of --memory; narrow the input with --filter, --from or --to",
+            note.count
+        ));
+    }
 }
 
 /// The packets of each direction's listed exchanges, as spans in order that do not touch: no other question is given to any.

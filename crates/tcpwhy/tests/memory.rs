@@ -49,7 +49,7 @@ const LISTS: usize = 24_000_000;
 /// With the lists of a page, and of a document.
 const LISTED: [Listing; 2] = [Listing::Thinned(10_000), Listing::UpTo(20_000)];
 /// Those that aim at what is kept from epoch to epoch.
-const SHAPES: [Hostile; 16] = [
+const SHAPES: [Hostile; 17] = [
     Hostile::SynFlood,
     Hostile::Servers,
     Hostile::Open,
@@ -66,13 +66,14 @@ const SHAPES: [Hostile; 16] = [
     Hostile::Regulars,
     Hostile::Askers,
     Hostile::Causes,
+    Hostile::Lengths,
 ];
 
 #[test]
 fn the_allocator_has_given_what_the_budget_counts() {
     let (mut wrong, mut most) = (Vec::new(), 0);
     let plain = SHAPES.map(|hostile| (hostile, Listing::None));
-    let listed = [Hostile::Crowd, Hostile::Mss]
+    let listed = [Hostile::Crowd, Hostile::Mss, Hostile::Lengths]
         .into_iter()
         .flat_map(|hostile| LISTED.map(|listing| (hostile, listing)));
     for (hostile, listing) in plain.into_iter().chain(listed) {

@@ -128,3 +128,48 @@ fn of_a_pipe_it_says_that_it_cannot() {
     let said = String::from_utf8_lossy(&out.stderr).into_owned();
     assert!(said.contains("which a pipe does not allow"), "{said}");
 }
+
+/// Ethernet, IPv4 and TCP without checksums, as an interface that fills them in leaves them.
+fn record(at_us: u32, is_question: bool, [seq, ack]: [u32; 2], payload: &[u8]) -> Vec<u8> {
+    let ends: [(u8, u16); 2] = if is_question { [(1, 40_000), (2, 80)] } else { [(2, 80), (1, 40_000)] };
+    let ip_len = (40 + payload.len()) as u16;
+    let mut frame =
+        [[2; 12].as_slice(), &[8, 0, 0x45, 0], &ip_len.to_be_bytes(), &[0, 1, 0x40, 0, 64, 6, 0, 0]].concat();
+    frame.extend(ends.iter().flat_map(|(host, _)| [10, 0, 0, *host]));
+    frame.extend(ends.iter().flat_map(|(_, port)| port.to_be_bytes()));
+    frame.extend([seq, ack].iter().flat_map(|number| number.to_be_bytes()));
+    frame.extend([0x50, 0x18, 0xff, 0xff, 0, 0, 0, 0]);
+    frame.extend(payload);
+    let len = frame.len() as u32;
+    let head = [at_us / 1_000_000, at_us % 1_000_000, len, len].map(u32::to_le_bytes).concat();
+    [head, frame].concat()
+}
+
+/// Words have a part of the memory, and what found no room in it is said.
+#[test]
+fn questions_that_find_no_room_are_counted() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("x.pcap");
+    let question = format!("GET /{} HTTP/1.1\r\nHost: a\r\n\r\n", "x".repeat(150));
+    let answer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    let [asked, answered] = [question.as_str(), answer].map(|said| said.len() as u32);
+    let begin = [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 1 << 18, 1];
+    let mut bytes = begin.map(u32::to_le_bytes).concat();
+    for n in 0..45_000 {
+        let [seq, ack] = [1 + n * asked, 1 + n * answered];
+        bytes.extend(record(200 * n, true, [seq, ack], question.as_bytes()));
+        bytes.extend(record(200 * n + 100, false, [ack, seq + asked], answer.as_bytes()));
+    }
+    std::fs::write(&file, bytes).expect("a capture");
+    let noted = |memory: &str| {
+        let out = tcpwhy(&["--json", "--show-requests", "--memory", memory], &file);
+        let report: Value = serde_json::from_slice(&out.stdout).expect("a document");
+        let notes = report["notes"].as_array().cloned().unwrap_or_default();
+        notes.iter().find(|note| note["kind"] == "words-over-limit").and_then(|note| note["count"].as_u64())
+    };
+    assert!(noted("64MB").is_some_and(|count| (1_000..44_000).contains(&count)), "{:?}", noted("64MB"));
+    assert_eq!(noted("512MB"), None);
+    let said = tcpwhy(&["--format", "csv", "--show-requests", "--memory", "64MB"], &file);
+    let said = String::from_utf8_lossy(&said.stderr);
+    assert!(said.contains("questions are shown without their words because of --memory"), "{said}");
+}

@@ -313,6 +313,10 @@ impl Talk {
 
     /// A question is under way from now on.
     pub(super) fn ask(&mut self, ask: Ask) {
+        debug_assert!(
+            self.asked.is_empty() || ask.account.heap() == 0,
+            "one that comes later has cost nothing yet"
+        );
         let highest = &mut self.some_are.highest[ask.asker];
         *highest = (*highest).max(ask.id);
         self.numbered.insert(&ask, &self.asked);
@@ -367,14 +371,15 @@ impl Talk {
 
     /// Bytes that it takes besides the place in its connection.
     pub(super) fn heap(&self) -> usize {
-        let accounts: usize = self.asked.iter().map(|ask| ask.account.heap()).sum();
+        // What came before the first of several is all that an account has before its end.
+        let account = self.asked.front().map_or(0, |ask| ask.account.heap());
         let waits: usize = self.waits.iter().map(Waits::heap).sum();
         let marks: usize = self.unread.iter().map(|unread| unread.marks.capacity()).sum();
         let resent: usize = self.resent.iter().map(Vec::capacity).sum();
         let credits: usize = self.credit.iter().map(Credit::heap).sum();
         let waits =
             waits + self.numbered.heap() + credits + marks * size_of::<Mark>() + resent * size_of::<Resent>();
-        size_of::<Self>() + self.asked.capacity() * size_of::<Ask>() + accounts + waits + self.covered.heap()
+        size_of::<Self>() + self.asked.capacity() * size_of::<Ask>() + account + waits + self.covered.heap()
     }
 }
 

@@ -127,7 +127,7 @@ impl Coordinator {
         let given_up = self.settle_servers(rolls);
         let open = rolls.iter().map(|roll| roll.open).sum::<usize>();
         let heap: usize = rolls.iter().map(|roll| roll.heap).sum();
-        let open = open + heap / CONNECTION;
+        let open = open + with_gaps(heap) / CONNECTION;
         let settled = self.settled as usize % self.left.len();
         self.settled = self.settled.saturating_add(1);
         let finished_before = self.forget_finished(rolls.iter().map(|roll| roll.finished).sum());
@@ -346,6 +346,11 @@ impl Coordinator {
     }
 }
 
+/// What pieces of many sizes take, which come and go: a quarter more lies between them.
+fn with_gaps(heap: usize) -> usize {
+    heap + heap / 4
+}
+
 /// Four epochs pass until there is room again for the connections that one has begun: the nearer the limit, the fewer it may
 /// begin.
 fn bounded(segments: usize, Left { open, limit }: Left) -> Epoch {
@@ -357,13 +362,13 @@ fn bounded(segments: usize, Left { open, limit }: Left) -> Epoch {
 fn youngest_evicted(rolls: &[Roll], limit: usize) -> Option<(Instant, u64)> {
     let mut ages: Vec<_> = rolls.iter().flat_map(|roll| &roll.ages).copied().collect();
     ages.sort_unstable();
-    let mut left = ages.iter().map(|(_, heap)| CONNECTION + heap).sum::<usize>();
+    let mut left = ages.iter().map(|(_, heap)| CONNECTION + with_gaps(*heap)).sum::<usize>();
     let kept = (limit - limit / EVICTED_SHARE) * CONNECTION;
     if left <= kept {
         return None;
     }
     let last = ages.iter().find(|(_, heap)| {
-        left -= CONNECTION + heap;
+        left -= CONNECTION + with_gaps(*heap);
         left <= kept
     });
     last.map(|(age, _)| *age)

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use tcpwhy_wire::{Duration, Endpoint, Flags, Instant, Segment, Usual};
 
+use crate::bill::asked::Ask;
+use crate::epoch::budget::CONNECTION;
 use crate::epoch::hash::Keys;
 use crate::epoch::listening::Listening;
 use crate::epoch::new_connections::NewConnections;
@@ -19,6 +21,8 @@ pub(crate) const LATE: Duration = Duration::from_secs(1);
 
 /// This part of the memory is for what the segments of an epoch have besides their places: marks, blocks of SACK, IPv6 addresses.
 const BESIDE_SHARE: usize = 32;
+/// What a question under way takes, where there is room for as many again: what its mark becomes.
+const QUESTION: usize = 2 * size_of::<Ask>();
 
 /// What the front has found out about a segment.
 #[derive(Clone, Copy, Debug)]
@@ -46,9 +50,17 @@ pub struct Front {
     left: usize,
     room: usize,
     room_each: usize,
+    /// Bytes that the epoch's questions may come to.
+    questions: usize,
     new_connections: NewConnections,
     listening: Listening,
     notes: BTreeMap<&'static str, (u64, u64)>,
+}
+
+/// How many questions begin there.
+#[inline(never)]
+fn asked(marks: &[Mark]) -> usize {
+    marks.iter().filter(|mark| mark.begins_exchange()).count()
 }
 
 impl Front {
@@ -56,14 +68,15 @@ impl Front {
         let (keys, new_connections) = (Keys::new(options.seed), NewConnections::new());
         let (listening, notes) = (Listening::new(options.memory), BTreeMap::new());
         let room_each = options.memory / BESIDE_SHARE;
-        let (segments, now, left, room) = (0, Instant::MIN, 0, 0);
-        Self { segments, now, keys, left, room, room_each, new_connections, listening, notes }
+        let (segments, now, left, room, questions) = (0, Instant::MIN, 0, 0, 0);
+        Self { segments, now, keys, left, room, room_each, questions, new_connections, listening, notes }
     }
 
     /// The segments from now on are an epoch.
     pub fn begin_epoch(&mut self, epoch: Epoch) {
         self.left = epoch.segments;
         self.room = self.room_each;
+        self.questions = epoch.connections.saturating_mul(CONNECTION);
         self.new_connections.begin((epoch.connections < epoch.segments).then_some(epoch.connections));
     }
 
@@ -125,6 +138,13 @@ impl Front {
     fn listen(&mut self, arrival: Arrival, segment: &Segment, captured: &[u8]) -> &[Mark] {
         let marks = self.listening.on_segment(arrival.ends, segment, captured);
         self.room = self.room.saturating_sub(size_of_val(marks));
+        if !marks.is_empty() {
+            let asked = asked(marks);
+            self.questions = self.questions.saturating_sub(asked * QUESTION);
+            if self.questions == 0 {
+                self.room = 0;
+            }
+        }
         if self.listening.is_deaf() != arrival.is_deaf {
             self.new_connections.learn_deaf(arrival.ends, self.listening.is_deaf());
         }

@@ -37,6 +37,11 @@ impl Mark {
         alone && !self.by_peer
     }
 
+    /// Whether an exchange of its own begins with it, where several are under way.
+    pub(crate) fn begins_exchange(&self) -> bool {
+        self.first && matches!(self.role, Role::Asks | Role::Subscribes | Role::Tells)
+    }
+
     /// From here on nothing is known.
     pub(crate) const fn lost(seq: Seq) -> Self {
         let (end, id) = (None, None);

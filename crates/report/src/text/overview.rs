@@ -248,6 +248,7 @@ pub(super) fn note_in_words(kind: &str) -> String {
         "finished-over-limit" => {
             "connections were dropped as soon as they had ended because of --memory; their late packets count as new connections"
         }
+        "words-over-limit" => "questions are shown without their words because of --memory",
         "refused-connections" => "connections were refused with a reset: nothing listens on that port, or a firewall rejects it",
         "cut-options" => {
             "connections have a SYN that is cut off within its options, so MSS, window scale or time stamps are unknown (capture with a larger snap length)"
