@@ -14,7 +14,9 @@ mod resources;
 mod system_calls;
 
 #[cfg(target_os = "linux")]
-pub use resources::{allow_many_files, close_others, give_memory_back, limit_memory, memory_there};
+pub use resources::{
+    allow_many_files, close_others, give_gaps_back, give_memory_back, limit_memory, memory_there,
+};
 
 /// Of how many parts a whole sandbox is: Landlock and seccomp.
 pub const PARTS: usize = 2;

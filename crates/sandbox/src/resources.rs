@@ -26,6 +26,18 @@ pub fn give_memory_back() {
 #[cfg(not(target_env = "gnu"))]
 pub fn give_memory_back() {}
 
+/// What lies free between small pieces goes back to the system now: what is needed next may be of another size, or another thread's.
+#[cfg(target_env = "gnu")]
+#[expect(unsafe_code, reason = "nothing safe speaks to the C library's allocator")]
+pub fn give_gaps_back() {
+    // SAFETY: a number.
+    let _ = unsafe { libc::malloc_trim(0) };
+}
+
+/// Another C library's allocator decides by itself.
+#[cfg(not(target_env = "gnu"))]
+pub fn give_gaps_back() {}
+
 /// Less than a chunk of connections takes (`crates/core/src/epoch/slab.rs`).
 #[cfg(target_env = "gnu")]
 const LARGE: libc::c_int = 256 << 10;

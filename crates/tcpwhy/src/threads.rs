@@ -20,6 +20,9 @@ pub const USEFUL_MAX: usize = 6;
 /// Enough that the last task of an epoch is a small part of it; each shard has sums of its own, which are to stay in the
 /// caches.
 const SHARDS_A_THREAD: usize = 4;
+/// Where half of the memory is in use, what lies free in it goes back to the system once in so many epochs.
+#[cfg(target_os = "linux")]
+const GIVEN_BACK_EVERY: u32 = 8;
 
 /// An analysis on one or more threads.
 pub enum Engine {
@@ -43,6 +46,8 @@ pub struct Several {
     packet: u64,
     /// When the epoch ended that is worked on.
     ended: Option<End>,
+    #[cfg(target_os = "linux")]
+    memory: usize,
 }
 
 #[derive(Default)]
@@ -147,6 +152,8 @@ impl Several {
             epochs: 0,
             packet: 0,
             ended: None,
+            #[cfg(target_os = "linux")]
+            memory: options.memory,
         }
     }
 
@@ -185,6 +192,11 @@ impl Several {
     /// Hands the epoch's segments over, once those of the epoch before have been worked on.
     fn end_epoch(&mut self) {
         let mut orders = self.settle().into_iter();
+        #[cfg(target_os = "linux")]
+        if self.epochs.is_multiple_of(GIVEN_BACK_EVERY) && self.coordinator.counted_bytes() > self.memory / 2
+        {
+            tcpwhy_sandbox::give_gaps_back();
+        }
         let count = self.homes.len();
         let mut tasks = Vec::with_capacity(count);
         for (place, (home, gathered)) in self.homes.iter_mut().zip(&mut self.gathered).enumerate() {

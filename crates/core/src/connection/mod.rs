@@ -34,6 +34,7 @@ mod usual;
 
 use tcpwhy_wire::{Duration, Endpoint, Instant, Segment};
 
+use crate::bill::asked::Ask;
 use crate::bill::exchange::Open;
 use crate::connection::ladder::Ladder;
 use crate::estimate::rounds::Rounds;
@@ -60,6 +61,9 @@ use talk::Talk;
 
 /// The note about a connection that the server reset instead of accepting it.
 pub(crate) const REFUSED: &str = "refused-connections";
+
+/// What a question under way takes, where there is room for as many again.
+pub(crate) const QUESTION: usize = 2 * size_of::<Ask>();
 
 /// Ends that are nearer to each other than this are hosts of one: no vantage tells them apart. Source: none written down.
 const ONE_HOST_MAX: Duration = Duration::from_micros(100);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tcpwhy_wire::{Duration, Endpoint, Flags, Instant, Segment, Usual};
 
-use crate::bill::asked::Ask;
+use crate::connection::QUESTION;
 use crate::epoch::budget::CONNECTION;
 use crate::epoch::hash::Keys;
 use crate::epoch::listening::Listening;
@@ -21,8 +21,6 @@ pub(crate) const LATE: Duration = Duration::from_secs(1);
 
 /// This part of the memory is for what the segments of an epoch have besides their places: marks, blocks of SACK, IPv6 addresses.
 const BESIDE_SHARE: usize = 32;
-/// What a question under way takes, where there is room for as many again: what its mark becomes.
-const QUESTION: usize = 2 * size_of::<Ask>();
 
 /// What the front has found out about a segment.
 #[derive(Clone, Copy, Debug)]
