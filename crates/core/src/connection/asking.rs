@@ -121,6 +121,12 @@ impl Connection {
         self.talk.as_ref().is_some_and(|talk| talk.is_framed)
     }
 
+    /// Whether what is known of its messages asks more of a segment than whose turn it is: several are under way, or one of them stays open.
+    #[inline]
+    pub(super) fn is_told_apart(&self) -> bool {
+        self.talk.as_deref().is_some_and(|talk| talk.is_concurrent || talk.is_framed || talk.is_dialogue())
+    }
+
     #[cold]
     fn is_no_answer(&self, open: &Open, segment: &Segment) -> bool {
         !open.crosses(segment)

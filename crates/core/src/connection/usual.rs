@@ -172,7 +172,7 @@ impl Connection {
         let plain = flow.missed_since_data == 0 && !flow.suspects_missing() && !segment.flags.fin();
         let closed = self.roles.closed_at[CLIENT].is_some(); // what comes for it may be nobody's
         let watched = from == SERVER && (self.roles.watch() || closed);
-        if !plain || self.is_concurrent() || self.is_framed() || watched || !self.frames.passes(len, from) {
+        if !plain || self.is_told_apart() || watched || !self.frames.passes(len, from) {
             return Shape::General;
         }
         let Some(open) = self.open.as_deref() else {

@@ -234,3 +234,18 @@ fn what_is_answered_before_the_next_one_comes_is_a_question() {
         }
     });
 }
+
+/// Somebody who keeps his question open may be told something else on its stream: what comes next need not be an answer.
+#[test]
+fn what_comes_on_a_stream_that_stays_open_may_be_news() {
+    let text = "handshake
+         +0 S ack
+         +0 C 60 asks=1 opens #q
+         q+0.05 S 18
+         +5 C ack";
+    log(text).rtt(ms(0)).both_ends(|seen| {
+        let bill = seen.exchange(1);
+        bill.is_within(ms(0.01), &[(Cause::ServerThink, Server, ms(0.05))]);
+        assert_eq!(bill.exchange.bill[0].confidence, Possible, "{seen}");
+    });
+}
