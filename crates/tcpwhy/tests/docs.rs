@@ -11,6 +11,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use tcpwhy_core::Cause;
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
@@ -172,8 +174,22 @@ fn every_other_sentence_is_listed_with_an_example() {
     assert!(said > 800, "{said} pieces of sentences");
     assert!(
         missing.is_empty(),
-        "printed somewhere and not listed in docs/messages.md (fixes in docs/causes.md):\n{}",
+        "printed somewhere and not listed (answers: BLESS=1 cargo test -p tcpwhy-report --test sentences; fixes: docs/causes.md; all \
+         others by hand in docs/messages.md):\n{}",
         missing.join("\n")
+    );
+}
+
+#[test]
+fn every_cause_is_explained() {
+    let page = fs::read_to_string(root().join("docs/causes.md")).expect("the page");
+    let missing: Vec<_> = Cause::ALL
+        .into_iter()
+        .filter(|cause| !page.lines().any(|line| line == format!("$ tcpwhy explain {}", cause.name())))
+        .collect();
+    assert!(
+        missing.is_empty(),
+        "no `$ tcpwhy explain NAME` in docs/causes.md of {missing:?}; BLESS=1 fills it in"
     );
 }
 
