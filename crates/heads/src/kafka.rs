@@ -76,17 +76,15 @@ impl Talk for Kafka {
             out.put(Head { id: Some(u64::from(id)), ..Head::whole(Role::Answers, "response", len) });
             return Step::Skip(len);
         }
-        // As far as a producer says whether it wants an answer.
-        if bytes.len() < len.min(CARRY as u64) as usize {
-            return Step::Need;
-        }
+        // As far as a producer says whether it wants an answer; what comes behind is the next request's.
+        let Some(own) = bytes.get(..len.min(CARRY as u64) as usize) else { return Step::Need };
         let (Some(key), Some(version)) = (u16_at(bytes, 4), u16_at(bytes, 6)) else { return Step::Need };
         if key > API_KEY_MAX || version > API_VERSION_MAX {
             return Step::Wrong;
         }
         self.latest = u32_at(bytes, 8);
         let kind = NAMES.get(usize::from(key)).copied().unwrap_or("request");
-        let asks = key != PRODUCE || !wants_no_answer(version, &bytes[..bytes.len().min(CARRY)]);
+        let asks = key != PRODUCE || !wants_no_answer(version, own);
         let role = match key {
             // The broker waits until there are enough bytes, or for fetch.max.wait.ms.
             FETCH => Role::Subscribes,
