@@ -4,7 +4,7 @@
 use tcpwhy_wire::Decoded;
 
 /// Packets that are remembered at most; what comes behind them is read as it lies.
-const PACKETS_MAX: usize = 1 << 21;
+const PACKETS_MAX: usize = 1 << 22;
 /// Other packets are read along as long as they are no more bytes than these: to ask the system once more takes as long.
 const GAP: u64 = 4 << 10;
 /// So much is read at once, and the packet that exceeds it.

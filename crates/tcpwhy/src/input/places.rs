@@ -31,7 +31,7 @@ pub struct Places {
 impl Places {
     /// Returns how much of so many bytes that takes at most.
     pub(super) fn begin(&mut self, memory: usize) -> usize {
-        let index = Index::within(memory / 64);
+        let index = Index::within(memory / 32);
         let bytes = index.bytes();
         (self.index, self.each) = (Some(index), 1);
         bytes
