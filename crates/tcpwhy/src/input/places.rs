@@ -47,7 +47,10 @@ impl Places {
     #[cold]
     pub(super) fn learn(&mut self, reader: &Reader, number: u64) {
         // What lies in front of the next packet belongs to it.
-        self.passed += usize::from(self.index.as_ref().is_some_and(Index::is_even));
+        if !self.index.as_ref().is_some_and(Index::is_even) {
+            return;
+        }
+        self.passed += 1;
         if self.passed < self.each.max(1) || reader.interfaces() > INTERFACES_MAX {
             return;
         }
