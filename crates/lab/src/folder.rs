@@ -6,7 +6,7 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Mode, OFlags, openat, renameat, unlinkat};
+use rustix::fs::{AtFlags, Mode, OFlags, open, openat, renameat, unlinkat};
 
 /// A folder for recordings, which is open: its files are reached by it, not by its path.
 #[derive(Debug)]
@@ -40,20 +40,14 @@ impl Folder {
         Ok(Self { fd: File::open(path)?, path: path.to_owned() })
     }
 
-    /// The content of a file in a folder of it, where neither is a link or a device.
+    /// The content of a file in a folder of it, where neither is a link or a device, and where it has no more than so many bytes.
     ///
     /// # Errors
     /// Those of the system.
-    pub fn read_below(&self, folder: &str, name: &str) -> io::Result<Vec<u8>> {
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    pub fn read_below(&self, folder: &str, name: &str, most: u64) -> io::Result<Vec<u8>> {
+        let flags = READING | OFlags::NOFOLLOW;
         let folder = openat(&self.fd, folder, flags | OFlags::DIRECTORY, Mode::empty())?;
-        let mut file = File::from(openat(&folder, name, flags, Mode::empty())?);
-        if !file.metadata()?.is_file() {
-            return Err(io::ErrorKind::InvalidInput.into());
-        }
-        let mut content = Vec::new();
-        file.read_to_end(&mut content)?;
-        Ok(content)
+        content(&regular(openat(&folder, name, flags, Mode::empty())?.into())?, most)
     }
 
     /// Where a file of it is.
@@ -99,6 +93,35 @@ impl Folder {
             let _ = self.remove(&part);
         })
     }
+}
+
+/// What stands under a name may be a pipe: nobody waits for its writer.
+const READING: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
+
+/// Opens a file of somebody else to read it. What is no file, as a pipe without a writer or a device, is an error at once.
+///
+/// # Errors
+/// Those of the system.
+pub fn open_file(path: &Path) -> io::Result<File> {
+    regular(open(path, READING, Mode::empty())?.into())
+}
+
+/// What is in a file of somebody else, where that is no more than so many bytes.
+///
+/// # Errors
+/// As [`open_file`].
+pub fn read_file(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    content(&open_file(path)?, most)
+}
+
+fn regular(file: File) -> io::Result<File> {
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
+}
+
+fn content(file: &File, most: u64) -> io::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    file.take(most + 1).read_to_end(&mut content)?;
+    if content.len() as u64 > most { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(content) }
 }
 
 /// In a folder where everybody may make things, as /tmp is, those of other users are no part of a path. Root's are.
@@ -157,10 +180,18 @@ mod tests {
         symlink("../../secret", path.join("one/link")).unwrap();
         symlink("..", path.join("up")).unwrap();
         let folder = Folder::open(&path).unwrap();
-        assert_eq!(folder.read_below("one", "file").unwrap(), b"theirs");
-        for (below, name) in [("one", "link"), ("up", "secret"), ("one", "."), ("one", "none")] {
-            folder.read_below(below, name).unwrap_err();
+        assert_eq!(folder.read_below("one", "file", 6).unwrap(), b"theirs");
+        rustix::fs::mkfifoat(rustix::fs::CWD, path.join("one/pipe"), Mode::RWXU).unwrap();
+        for (below, name) in
+            [("one", "link"), ("up", "secret"), ("one", "."), ("one", "none"), ("one", "pipe")]
+        {
+            folder.read_below(below, name, 1_000).unwrap_err();
         }
+        // However long it says that it is, no more is read.
+        File::options().write(true).open(path.join("one/file")).unwrap().set_len(1 << 40).unwrap();
+        assert_eq!(folder.read_below("one", "file", 6).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        assert_eq!(read_file(&path.join("one/file"), 6).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        assert_eq!(open_file(&path.join("one/pipe")).unwrap_err().kind(), io::ErrorKind::InvalidInput);
     }
 
     #[test]

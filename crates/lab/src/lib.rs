@@ -29,7 +29,7 @@ pub mod workload;
 
 pub use clock::Clock;
 pub use error::Error;
-pub use folder::Folder;
+pub use folder::{Folder, open_file, read_file};
 pub use host::{Host, HostSpec};
 pub use link::{Direction, LinkOptions, PathLog, PathRecord};
 pub use pair::{Pair, PairOptions};

@@ -9,6 +9,8 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
+use serde::Serialize;
+use serde_json::Serializer;
 use serde_json::ser::{Formatter, PrettyFormatter};
 use unicode_width::UnicodeWidthChar as _;
 
@@ -94,23 +96,47 @@ pub fn visible(text: &str) -> Cow<'_, str> {
 #[derive(Debug, Default)]
 pub struct Visible(PrettyFormatter<'static>);
 
+/// The same in one line.
+struct InLine;
+
+impl Formatter for InLine {
+    fn write_string_fragment<W: ?Sized + Write>(&mut self, to: &mut W, fragment: &str) -> io::Result<()> {
+        write_fragment(to, fragment)
+    }
+}
+
+/// JSON in one line in which no string acts, with a line break behind it.
+///
+/// # Errors
+/// A key is no string.
+pub fn json_line(value: &impl Serialize) -> serde_json::Result<String> {
+    let mut json = Vec::new();
+    value.serialize(&mut Serializer::with_formatter(&mut json, InLine))?;
+    json.push(b'\n');
+    String::from_utf8(json).map_err(serde::ser::Error::custom)
+}
+
+fn write_fragment<W: ?Sized + Write>(to: &mut W, fragment: &str) -> io::Result<()> {
+    if is_plain(fragment) && !fragment.contains('<') {
+        return to.write_all(fragment.as_bytes());
+    }
+    let mut censor = Censor::START;
+    let mut rest = fragment;
+    while let Some(at) = rest.find(|c| censor.hides(c) || c == '<') {
+        let (before, behind) = rest.split_at(at);
+        to.write_all(before.as_bytes())?;
+        let mut behind = behind.chars();
+        for unit in behind.next().into_iter().flat_map(|c| c.encode_utf16(&mut [0; 2]).to_vec()) {
+            write!(to, "\\u{unit:04x}")?;
+        }
+        rest = behind.as_str();
+    }
+    to.write_all(rest.as_bytes())
+}
+
 impl Formatter for Visible {
     fn write_string_fragment<W: ?Sized + Write>(&mut self, to: &mut W, fragment: &str) -> io::Result<()> {
-        if is_plain(fragment) && !fragment.contains('<') {
-            return to.write_all(fragment.as_bytes());
-        }
-        let mut censor = Censor::START;
-        let mut rest = fragment;
-        while let Some(at) = rest.find(|c| censor.hides(c) || c == '<') {
-            let (before, behind) = rest.split_at(at);
-            to.write_all(before.as_bytes())?;
-            let mut behind = behind.chars();
-            for unit in behind.next().into_iter().flat_map(|c| c.encode_utf16(&mut [0; 2]).to_vec()) {
-                write!(to, "\\u{unit:04x}")?;
-            }
-            rest = behind.as_str();
-        }
-        to.write_all(rest.as_bytes())
+        write_fragment(to, fragment)
     }
 
     fn begin_array<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
@@ -152,9 +178,6 @@ impl Formatter for Visible {
 
 #[cfg(test)]
 mod tests {
-    use serde::Serialize as _;
-    use serde_json::Serializer;
-
     use super::*;
 
     #[test]
@@ -215,5 +238,6 @@ mod tests {
         assert!(written.is_ok());
         assert!(shown.chars().all(|c| !acts(c) && c != '<'), "{shown}");
         assert_eq!(serde_json::from_str::<String>(&shown).ok().as_deref(), Some(value));
+        assert_eq!(json_line(&value).ok(), Some(shown + "\n"));
     }
 }

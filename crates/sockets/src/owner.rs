@@ -101,12 +101,14 @@ fn inode_of(target: &[u8]) -> Option<u32> {
 
 /// The command's name, as the process gives it.
 pub fn name_of(pid: u32) -> String {
-    fs::read_to_string(format!("/proc/{pid}/comm")).map(|name| name.trim_end().to_owned()).unwrap_or_default()
+    let name = fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
+    // It may be any bytes: whoever gives it one that is no text is not without a name.
+    String::from_utf8_lossy(&name).trim_end().to_owned()
 }
 
 /// The container whose control group the process is in: twelve digits of its identifier, as container tools write it.
 pub fn container_of(pid: u32) -> Option<String> {
-    container_in(&fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?)
+    container_in(&String::from_utf8_lossy(&fs::read(format!("/proc/{pid}/cgroup")).ok()?))
 }
 
 /// Docker, containerd, CRI-O and podman name control groups by the container's identifier, 64 hexadecimal digits, bare or as in

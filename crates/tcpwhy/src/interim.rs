@@ -7,6 +7,8 @@ use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use tcpwhy::threads::Engine;
+#[cfg(target_os = "linux")]
+use tcpwhy_report::escape::json_line;
 use tcpwhy_report::quantity::{count, time};
 use tcpwhy_report::{Style, answer, text};
 
@@ -68,8 +70,8 @@ impl Interim {
         if self.is_live {
             let answer = self.before.borrow_mut().tell(&report, packets, self.began.elapsed());
             let mut stdout = std::io::stdout().lock();
-            if let Ok(line) = serde_json::to_string(&answer) {
-                let _ = stdout.write_all((line + "\n").as_bytes()).and_then(|()| stdout.flush());
+            if let Ok(line) = json_line(&answer) {
+                let _ = stdout.write_all(line.as_bytes()).and_then(|()| stdout.flush());
             }
             return;
         }

@@ -162,6 +162,53 @@ fn recordings_of_others_lead_nowhere_else() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
+/// Nobody writes into the pipe, and it would be waited for without end.
+#[test]
+fn a_pipe_among_recordings_of_others_is_not_waited_for() {
+    let dir = shared();
+    let from = dir.path().join("theirs");
+    recording("split@rtt-2", &from.join("split@rtt-2"));
+    for name in ["truth.json", "client.pcapng", "server.pcapng"] {
+        let (file, kept) = (from.join("split@rtt-2").join(name), dir.path().join(name));
+        fs::rename(&file, &kept).unwrap();
+        assert!(Command::new("mkfifo").arg(&file).status().unwrap().success());
+        for args in [
+            format!("lab accuracy split@rtt-2 --from {}", from.display()),
+            format!(
+                "lab corpus --only-judge --from {} -- {} split@rtt-2",
+                from.display(),
+                dir.path().join("corpus").display()
+            ),
+        ] {
+            let script = format!("exec timeout 20 {} {args}", env!("CARGO_BIN_EXE_tcpwhy"));
+            let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(1), "{name}: {said}");
+            assert!(said.contains(&format!("cannot read {}", file.display())), "{name}: {said}");
+        }
+        fs::remove_file(&file).unwrap();
+        fs::rename(&kept, &file).unwrap();
+    }
+}
+
+/// Addresses in it, as whoever recorded it has written them, are quoted where they belong to no bill.
+#[test]
+fn nothing_that_others_wrote_into_a_truth_acts() {
+    let dir = shared();
+    let from = dir.path().join("theirs");
+    recording("split@rtt-2", &from.join("split@rtt-2"));
+    let file = from.join("split@rtt-2/truth.json");
+    let mut truth: serde_json::Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    truth["connections"][0]["client"] = "\u{1b}]0;x\u{7}\u{202e}\u{9b}2J\nright".into();
+    fs::write(&file, truth.to_string()).unwrap();
+    let out = dir.path().join("out.md");
+    let args = format!("lab accuracy split@rtt-2 --from {} --write {}", from.display(), out.display());
+    let output = becomes("truth", dir.path(), "", &args).unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &fs::read_to_string(out).unwrap();
+    assert!(said.contains(r"\u{1b}]0;x\u{7}\u{202e}\u{9b}2J\u{a}right"), "{said}");
+    assert!(!said.contains(|c: char| c != '\n' && c.is_control() || c == '\u{202e}'), "{said:?}");
+}
+
 #[test]
 fn the_corpus_takes_recordings_of_others_and_what_they_link_to_it_does_not() {
     let dir = shared();

@@ -345,3 +345,35 @@ fn the_laboratorys_list_fits_the_terminal() {
         assert!(output.lines().count() > 50 && widest <= width, "{widest} of {width} columns:\n{output}");
     }
 }
+
+/// What a process is called, whoever runs it has chosen. This one is a stranger for as long as the test takes.
+#[cfg(target_os = "linux")]
+#[test]
+fn no_name_of_a_process_acts_on_a_terminal() {
+    use std::fs;
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap_or_else(|error| panic!("{error}"));
+    let pid = std::process::id().to_string();
+    let own = fs::read("/proc/self/comm").unwrap_or_default();
+    for (name, shown, exact) in [
+        (&b"\x1b]0;x\x07\xe2\x80\xaegnp"[..], r"\u{1b}]0;x\u{7}\u{202e}gnp", "\u{1b}]0;x\u{7}\u{202e}gnp"),
+        (b"\xc2\x9b31m\xe2\x80\x8b", r"\u{9b}31m\u{200b}", "\u{9b}31m\u{200b}"),
+        (b"no\xfftext", "no\u{fffd}text", "no\u{fffd}text"),
+    ] {
+        fs::write("/proc/self/comm", name).unwrap_or_else(|error| panic!("{error}"));
+        let say = |more: &[&str]| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_tcpwhy"));
+            command.args(["sockets", "--listen", "--once", "--pid", &pid]).args(more).stdin(Stdio::null());
+            let said = command.output().unwrap_or_else(|error| panic!("tcpwhy does not start: {error}"));
+            assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+            stdout(&said)
+        };
+        let (text, json) = (say(&[]), say(&["--json"]));
+        let acts = |c: char| c != '\n' && c.is_control() || matches!(c, '\u{202e}' | '\u{200b}');
+        assert!(text.contains(shown) && !text.contains(acts), "{text:?}");
+        assert!(!json.contains(acts), "{json:?}");
+        let document: serde_json::Value = serde_json::from_str(&json).unwrap_or_default();
+        assert_eq!(document["sockets"][0]["owner"]["command"], exact, "{json}");
+    }
+    let _ = fs::write("/proc/self/comm", own);
+    drop(listener);
+}

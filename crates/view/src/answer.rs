@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
+use tcpwhy_report::escape::visible;
 use tcpwhy_report::quantity::{count, percent, time};
 use tcpwhy_report::{Style, text};
 use tcpwhy_wire::Duration;
@@ -122,18 +123,18 @@ pub fn lines(answer: &Answer, style: Style) -> String {
         let _ = writeln!(
             out,
             "  {:<20} {} of {}  {} of {}, median {}, {} of the time; {}; {}",
-            finding.cause,
-            finding.side,
-            finding.endpoint,
+            visible(&finding.cause),
+            visible(&finding.side),
+            visible(&finding.endpoint),
             count(finding.hits),
             count(finding.of),
             nanos(finding.p50_ns),
             percent(Duration::from_nanos(finding.ns), Duration::from_nanos(answer.elapsed_ns)),
-            finding.trend,
-            finding.confidence
+            visible(&finding.trend),
+            visible(&finding.confidence)
         );
         if let Some(fact) = &finding.socket {
-            let _ = writeln!(out, "  {:<20} {}", "", fact.told());
+            let _ = writeln!(out, "  {:<20} {}", "", visible(&fact.told()));
         }
     }
     if style.ascii { out.replace('µ', "u") } else { out }
@@ -145,4 +146,21 @@ pub(crate) fn micros(us: u64) -> String {
 
 pub(crate) fn nanos(ns: i64) -> String {
     time(Duration::from_nanos(ns))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever runs a program on this machine may call it as they like.
+    #[test]
+    fn no_name_of_a_process_acts_or_begins_a_line() {
+        let words = "TCP_NODELAY is off at pid 7 (\u{1b}]0;x\u{7}\n== after\u{9b}2J\u{202e})".to_owned();
+        let fact = Fact { words, pid: 7, fix: None };
+        let finding = Finding { cause: "nagle".to_owned(), socket: Some(fact), ..Finding::default() };
+        let told = lines(&Answer { findings: vec![finding], ..Answer::default() }, Style::default());
+        assert_eq!(told.lines().count(), 3, "{told}");
+        assert!(told.chars().all(|c| c == '\n' || !c.is_control() && c != '\u{202e}'), "{told:?}");
+        assert!(told.contains(r"pid 7 (\u{1b}]0;x\u{7}\u{a}== after\u{9b}2J\u{202e})"), "{told}");
+    }
 }

@@ -29,6 +29,7 @@ mod zone;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
+use std::fs::File;
 #[cfg(unix)]
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
@@ -260,8 +261,18 @@ impl Inputs {
             let path = path.as_ref().to_owned();
             Input { reading: Reading::open(&path, paths.len(), &room), path, first: None }
         };
-        let (aside, turns_max) = (Aside::default(), MAX_TURNS);
-        Self { inputs: paths.iter().map(open).collect(), room, span: None, turns_max, aside }
+        Self::of(paths.iter().map(open).collect(), room)
+    }
+
+    /// One input, which somebody has opened under this name.
+    pub fn opened(path: &Path, file: File) -> Self {
+        let room = Room::new(ROOM);
+        let reading = Reading::of(path, file, &room);
+        Self::of(vec![Input { path: path.to_owned(), reading, first: None }], room)
+    }
+
+    fn of(inputs: Vec<Input>, room: Room) -> Self {
+        Self { inputs, room, span: None, turns_max: MAX_TURNS, aside: Aside::default() }
     }
 
     /// Keeps what decompressing and large blocks take within a third of so many bytes, and what several inputs take beside that. Returns

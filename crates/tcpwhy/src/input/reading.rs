@@ -1,5 +1,6 @@
 //! What does one input hold, piece by piece?
 
+use std::fs::File;
 use std::io;
 #[cfg(unix)]
 use std::os::fd::BorrowedFd;
@@ -75,6 +76,11 @@ impl Reading {
     /// One of `inputs` inputs.
     pub(super) fn open(path: &Path, inputs: usize, room: &Room) -> Result<Self, Failure> {
         Ok(Self::new(Source::open(path, room)?, Buffer::one_of(inputs)))
+    }
+
+    /// The one input, which was opened under this name.
+    pub(super) fn of(path: &Path, file: File, room: &Room) -> Result<Self, Failure> {
+        Ok(Self::new(Source::of(path, file, room)?, Buffer::one_of(1)))
     }
 
     /// What unpacking it needs at most, as far as that is known before, and what it has of that already. A file is then as if nobody had

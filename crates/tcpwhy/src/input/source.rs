@@ -194,7 +194,11 @@ impl Source {
             let from = From::Stdin(stdin);
             return Ok(Self::unseen(from, None, room));
         }
-        let file = File::open(path).map_err(Failure::from_open)?;
+        Self::of(path, File::open(path).map_err(Failure::from_open)?, room)
+    }
+
+    /// What was opened under this name.
+    pub(super) fn of(path: &Path, file: File, room: &Room) -> Result<Self, Failure> {
         let metadata = file.metadata()?;
         if metadata.is_dir() {
             return Err(Failure::Directory(PathBuf::from(path)));

@@ -24,6 +24,8 @@ use crate::{ANALYSED, GATE_CLOSED};
 const TRIES: u32 = 8;
 /// Of a truth that is small, the largest has some 100 KB.
 const TRUTH_MAX: u64 = 16 << 20;
+/// And a capture.
+const CAPTURE_MAX: u64 = 256 << 20;
 /// The slow end of the scale: written once, read often.
 const ZSTD_LEVEL: i32 = 19;
 
@@ -43,7 +45,7 @@ pub(super) fn run(args: &CorpusArgs) -> anyhow::Result<u8> {
             && let Some(truth) = judged_apart(args, &name)?
         {
             let from = Folder::open(from).with_context(|| from.display().to_string())?;
-            let capture = |end: &str| from.read_below(&name, &format!("{end}.pcapng"));
+            let capture = |end: &str| from.read_below(&name, &format!("{end}.pcapng"), CAPTURE_MAX);
             let length = save(&dir, [capture("client")?, capture("server")?], &truth)?;
             print(&format!("{name:40} {:>10}\n", bytes(length)))?;
             (written, size) = (written + 1, size + length);

@@ -1,5 +1,6 @@
 //! How is one form of a scenario run? Recorded on the kernel, then billed from both ends.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration as StdDuration;
@@ -7,9 +8,10 @@ use std::time::Duration as StdDuration;
 use anyhow::Context as _;
 use tcpwhy::input::{self, Inputs};
 use tcpwhy_core::{Analysis, Listing, Options, Report};
-use tcpwhy_lab::Pair;
 use tcpwhy_lab::scenario::{self, Override, Scenario};
 use tcpwhy_lab::truth::Truth;
+use tcpwhy_lab::{Pair, open_file, read_file};
+use tcpwhy_report::escape::visible;
 use tcpwhy_wire::{Duration, Segment};
 
 use super::RunArgs;
@@ -18,6 +20,9 @@ use super::scratch::Scratch;
 use super::still::{Lateness, Sent};
 use super::trace::Trace;
 use crate::output;
+
+/// A truth has no more bytes; the longest of the laboratory's have 10 million.
+const TRUTH_MAX: u64 = 128 << 20;
 
 /// How often the kernels' counters are read while something is recorded that is judged by them.
 pub(super) const WATCH_EVERY: StdDuration = StdDuration::from_millis(2);
@@ -175,15 +180,28 @@ impl Run {
     /// Reads back what an earlier run left in `dir`.
     pub(super) fn read_back(scenario: Scenario, dir: &Path) -> anyhow::Result<Self> {
         let file = dir.join("truth.json");
-        let text = std::fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
-        let truth: Truth = serde_json::from_slice(&text).with_context(|| file.display().to_string())?;
+        let text = read_file(&file, TRUTH_MAX).with_context(|| format!("cannot read {}", file.display()))?;
+        let mut truth: Truth = serde_json::from_slice(&text).with_context(|| file.display().to_string())?;
+        tame(&mut truth);
         Self::billed(scenario, truth, Vec::new(), dir)
+    }
+}
+
+/// What others wrote into a truth that may be shown acts on nothing.
+fn tame(truth: &mut Truth) {
+    let of_connections = truth.connections.iter_mut().flat_map(|connection| {
+        [&mut connection.client, &mut connection.server].into_iter().chain(&mut connection.setup.error)
+    });
+    for text in of_connections.chain([&mut truth.kernel]).chain(&mut truth.failure) {
+        if let Cow::Owned(shown) = visible(text) {
+            *text = shown;
+        }
     }
 }
 
 /// Whether a recording is there that was finished: its truth is written last, and a part of one is none.
 pub(super) fn is_whole(dir: &Path) -> bool {
-    let truth = std::fs::read(dir.join("truth.json"));
+    let truth = read_file(&dir.join("truth.json"), TRUTH_MAX);
     truth.is_ok_and(|text| serde_json::from_slice::<Truth>(&text).is_ok())
 }
 
@@ -210,7 +228,8 @@ fn bill_and_sent(
 
 fn read(capture: &Path, mut on_segment: impl FnMut(&Segment)) -> anyhow::Result<Report> {
     let mut analysis = Analysis::new(Options { listing: Listing::UpTo(u64::MAX), ..Options::default() });
-    let summary = Inputs::open(&[capture]).for_each_captured(
+    let file = open_file(capture).with_context(|| format!("cannot read {}", capture.display()))?;
+    let summary = Inputs::opened(capture, file).for_each_captured(
         &input::Options::default(),
         |_| {},
         |segment, captured| {

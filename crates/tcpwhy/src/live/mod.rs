@@ -52,6 +52,7 @@ mod linux {
     use tcpwhy_host::capture::{End, Filter as Kernel, Options};
     use tcpwhy_lab::Folder;
     use tcpwhy_report::Style;
+    use tcpwhy_report::escape::{json_line, visible};
     use tcpwhy_report::quantity::counted;
     use tcpwhy_sockets::namespace::Namespace;
     use tcpwhy_view::{Answer, lines};
@@ -197,7 +198,7 @@ mod linux {
     }
 
     fn told(answer: &Answer, args: &LiveArgs, style: Style) -> anyhow::Result<String> {
-        Ok(if args.json { serde_json::to_string(answer)? + "\n" } else { lines(answer, style) })
+        Ok(if args.json { json_line(answer)? } else { lines(answer, style) })
     }
 
     /// The whole answer, as the reader gives it, and behind it what sockets say of the findings.
@@ -222,18 +223,20 @@ mod linux {
                 let fact = finding.socket.as_ref()?;
                 let mut told = format!(
                     "  {}, {} of {}: {}\n",
-                    finding.cause, finding.side, finding.endpoint, fact.words
+                    visible(&finding.cause),
+                    visible(&finding.side),
+                    visible(&finding.endpoint),
+                    visible(&fact.words)
                 );
                 if let Some(fix) = &fact.fix {
-                    told += &["      ", fix, "\n"].concat();
+                    told += &["      ", &visible(fix), "\n"].concat();
                 }
                 Some(told)
             })
             .collect();
         if !args.json && !facts.is_empty() {
             let told = format!("What the sockets of this machine say:\n{}", facts.concat());
-            let told: Vec<_> = told.lines().map(tcpwhy_report::escape::visible).collect();
-            stdout.write_all((told.join("\n") + "\n").as_bytes())?;
+            stdout.write_all(told.as_bytes())?;
         }
         Ok(stdout.flush()?)
     }

@@ -3,13 +3,19 @@
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
+use tcpwhy_report::escape::json_line;
 use tcpwhy_sockets::{Options, Owner};
 
 use super::args::SocketsArgs;
 use super::gather::{Look, Place, Row};
 
 /// One look.
-pub(super) fn look(look: &Look, places: &[Place], at: Duration, args: &SocketsArgs) -> String {
+pub(super) fn look(
+    look: &Look,
+    places: &[Place],
+    at: Duration,
+    args: &SocketsArgs,
+) -> serde_json::Result<String> {
     let spaces = places.iter().map(|place| {
         let (namespace, counted) = (&place.namespace, &place.counted);
         json!({
@@ -34,7 +40,7 @@ pub(super) fn look(look: &Look, places: &[Place], at: Duration, args: &SocketsAr
         "namespaces": spaces.collect::<Vec<_>>(),
         "sockets": look.rows.iter().map(|row| socket(row, places)).collect::<Vec<_>>(),
     });
-    document.to_string() + "\n"
+    json_line(&document)
 }
 
 fn socket(row: &Row, places: &[Place]) -> Value {

@@ -80,7 +80,7 @@ mod linux {
             let at = begun.elapsed();
             let look = look(&mut places, &wanted, at, number < looks)?;
             let said = if args.json {
-                json::look(&look, &places, at, args)
+                json::look(&look, &places, at, args)?
             } else {
                 text::look(&look, &places, at, args)
             };
