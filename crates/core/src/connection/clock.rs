@@ -13,14 +13,25 @@ use super::Connection;
 use crate::bill::account::Account;
 use crate::bill::revise::Revision;
 use crate::estimate::stamp_jump::JUMP_MIN;
+use crate::estimate::stamp_step::greatest_common;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::rules::verdict::Verdict;
 use crate::tally::closed::Closed;
 
 /// No queue of an interface holds packets for so long. Source: none written down.
 const STEP_MIN: Duration = Duration::from_millis(10);
+/// From so many gaps on it is known what all of them are multiples of. Source: none written down.
+const GAPS_MIN: u8 = 4;
+/// Below this, what a coarse clock makes of a wait is no more than waits vary. Source: none written down.
+const GRAIN_MIN: Duration = Duration::from_millis(5);
+/// A gap has two ends.
+const GRAINS_OFF: i64 = 2;
 /// A clock is set once.
 const STEPS_MAX: u8 = 2;
+
+fn took(verdict: &Verdict) -> Duration {
+    verdict.split.charges().map(|charge| charge.ns).sum()
+}
 
 impl Connection {
     /// The next packet, of this time, comes before the last one's.
@@ -79,6 +90,24 @@ impl Connection {
         }
     }
 
+    /// What the clock of a capture that counts milliseconds goes on by: a timer of 10 ms, for example. `now` is still the last packet's time.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn learn_grain(&mut self, at: Instant) {
+        let gap = (at - self.now).as_nanos() / 1_000_000;
+        if !self.fine && (gap <= 0 || self.packets == 0) {
+            return;
+        }
+        let (ticks, count) = self.gaps;
+        self.gaps =
+            (greatest_common(ticks, gap.clamp(0, i64::from(u32::MAX)) as u32), count.saturating_add(1));
+        let grain = Duration::from_millis(i64::from(self.gaps.0));
+        let told = !self.fine && self.gaps.1 >= GAPS_MIN && grain >= GRAIN_MIN;
+        for flow in &mut self.flows {
+            flow.grain = if told { grain } else { Duration::ZERO };
+        }
+    }
+
     /// Whether its clock steps back again and again.
     pub(super) fn is_unsteady(&self) -> bool {
         self.steps >= STEPS_MAX
@@ -87,7 +116,15 @@ impl Connection {
     /// What such a clock measured is no more than possible.
     #[inline]
     pub(super) fn doubt_times(&self, verdict: &mut Verdict) {
-        if self.is_unsteady() {
+        if self.is_unsteady() || self.flows[CLIENT].grain.is_positive() {
+            self.doubt_what_is_blurred(verdict);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn doubt_what_is_blurred(&self, verdict: &mut Verdict) {
+        if self.is_unsteady() || took(verdict) <= self.flows[CLIENT].grain.times(GRAINS_OFF) {
             verdict.split.doubt();
         }
     }

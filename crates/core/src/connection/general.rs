@@ -101,7 +101,12 @@ impl Connection {
             self.echoes.iter_mut().for_each(EchoProbe::interrupt);
             self.count_step(at);
         }
-        self.fine |= segment.at.as_nanos() % COARSE_NS != 0;
+        if !self.fine {
+            self.fine = segment.at.as_nanos() % COARSE_NS != 0;
+            if !self.fine || self.gaps.1 > 0 {
+                self.learn_grain(at);
+            }
+        }
         self.last_at = at;
         self.now = self.now.max(at);
     }

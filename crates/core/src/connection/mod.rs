@@ -138,6 +138,8 @@ pub(crate) struct Connection {
     last_at: Instant,
     /// How often the capture's clock has stepped back by more than packets overtake each other.
     steps: u8,
+    /// What a clock that counts milliseconds goes on by: the number that all gaps are multiples of, and of how many.
+    gaps: (u32, u8),
     /// By how much it was set back in one step, as the ends' own clocks show.
     set_back: Duration,
     /// When it was last set, and by how much on.
@@ -196,6 +198,7 @@ impl Connection {
             echoes: [EchoProbe::default(); 2],
             last_at: first.at,
             steps: 0,
+            gaps: (0, 0),
             set_back: Duration::ZERO,
             set: None,
             packets: 0,
@@ -254,7 +257,7 @@ impl Connection {
         self.last_packet = [None; 2];
         (self.reactions, self.bare) = ([[Duration::MAX; 2]; 2], [Duration::MAX; 2]);
         self.echoes = [EchoProbe::default(); 2];
-        (self.next_n, self.heap, self.steps) = (0, 0, 0);
+        (self.next_n, self.heap, self.steps, self.gaps) = (0, 0, 0, (0, 0));
         (self.set_back, self.set, self.last_wait_end) = (Duration::ZERO, None, None);
         (self.duplicates, self.held_back) = (None, None);
     }

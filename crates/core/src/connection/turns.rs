@@ -88,7 +88,8 @@ impl Connection {
     fn has_seen_missing_answer(&self, open: &Open, segment: &Segment, from: usize) -> bool {
         // Two queues of a capture may hand over an answer behind the packet that it causes.
         let at_once = segment.at - open.request_at() < BURST_GAP;
-        self.flows[1 - from].acked_unseen()
+        // Of an end that the capture has nothing of, its peer's acknowledgements tell.
+        (self.flows[1 - from].acked_unseen() || self.last_packet[1 - from].is_none())
             && !at_once
             && open.request_acks.is_some_and(|acks| segment.ack.after(acks))
     }

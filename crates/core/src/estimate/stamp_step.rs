@@ -33,7 +33,7 @@ impl Step {
     }
 }
 
-fn greatest_common(mut one: u32, mut other: u32) -> u32 {
+pub(crate) fn greatest_common(mut one: u32, mut other: u32) -> u32 {
     while other != 0 {
         (one, other) = (other, one % other);
     }

@@ -72,6 +72,8 @@ pub(crate) struct Flow {
     /// The peer offered no window scaling, so that its window ends at 65,535 bytes.
     pub peer_unscaled: bool,
     pub clock: StampClock,
+    /// What the capture's clock goes on by, where that is long; nothing where it is not.
+    pub grain: Duration,
     /// The last acknowledgement reported bytes behind a hole by SACK.
     pub sack_pending: bool,
     /// When the last SACK or duplicate acknowledgement passed.
@@ -147,6 +149,7 @@ impl Flow {
             window_grew_at: Instant::MIN,
             peer_unscaled: false,
             clock: StampClock::default(),
+            grain: Duration::ZERO,
             sack_pending: false,
             sack_or_dupack_at: Instant::MIN,
             queued_on_way: None,
@@ -257,7 +260,7 @@ impl Flow {
             self.timestamps = true;
             let overtook = self.snd_nxt.is_some_and(|nxt| segment.seq.after(nxt));
             let late = self.clock.on_packet(segment.at, stamps.val, overtook);
-            self.queued_on_way = late.filter(|_| !self.on_one_host);
+            self.queued_on_way = late.filter(|&late| !self.on_one_host && late >= self.grain + self.grain);
             self.learn_peak(segment.at);
         }
         missed

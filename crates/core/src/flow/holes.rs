@@ -56,6 +56,11 @@ impl Holes {
         room
     }
 
+    /// Whether the byte in front of `end` is one of them.
+    pub(crate) fn reach(&self, end: Seq) -> bool {
+        self.around(Seq(end.0.wrapping_sub(1)), end).is_some()
+    }
+
     /// When it was noticed that some of these bytes were missing.
     pub(crate) fn noticed_at(&self, start: Seq, end: Seq) -> Option<Instant> {
         self.around(start, end).map(|hole| hole.noticed_at)

@@ -46,7 +46,9 @@ fn bill_syns(setup: &Setup, account: &mut Account) {
     let form = if setup.done { Form::Syn } else { Form::Unanswered };
     let detail = Detail { retransmits: Some(setup.syn_count - 1), form: Some(form), ..Detail::default() };
     let waited = setup.last_syn.0 - setup.first_syn.0;
-    let charge = Charge::new(Cause::SynRetransmit, Side::Client, waited, surest(waited));
+    // The SYN-ACK is missing from the capture, and with it what would show whether the path lost a SYN or its host dropped it.
+    let most = if setup.done { Confidence::Likely } else { Confidence::Certain };
+    let charge = Charge::new(Cause::SynRetransmit, Side::Client, waited, surest(waited).min(most));
     account.charge(&charge.evidence(setup.first_syn.1, setup.last_syn.1).detail(detail));
 }
 

@@ -4,7 +4,8 @@
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Path, Server, Unknown};
 use tcpwhy_core::report::Confidence::{Certain, Possible};
-use tcpwhy_wire::{Duration, Endpoint, Segment};
+use tcpwhy_core::report::Line;
+use tcpwhy_wire::{Duration, Endpoint, Instant, Segment};
 
 use crate::packet_log::{CLIENT, End, SERVER, each, log, ms, settled};
 use crate::seen::Seen;
@@ -270,5 +271,39 @@ fn a_clock_that_is_set_once_is_nobody_s_time() {
         let nobodys = if by > 0.0 && inside { ms(998)..ms(1002) } else { Duration::ZERO..ms(2) };
         let unexplained = seen.longer(Cause::Unexplained, ms(0.5)).iter().map(|line| line.ns).sum();
         assert!(nobodys.contains(&unexplained), "{unexplained}: {seen}");
+    }
+}
+
+/// A capture whose clock goes on by 10 ms: nothing of less than two of these is a queue, nor surely a server's.
+#[test]
+fn a_clock_of_ten_milliseconds_shows_no_less_than_two_of_them() {
+    let text = settled(4) + &each(0..60, |n| format!("+{} C 100\n +3 S 200\n +0 C ack", 37 + n * 13 % 17));
+    for end in End::BOTH {
+        let mut segments = log(text.clone()).rtt(ms(12)).capture(end);
+        for segment in &mut segments {
+            segment.at = Instant::from_nanos(segment.at.as_nanos() / 10_000_000 * 10_000_000);
+        }
+        let seen = Seen::of(segments, &format!("the {end:?}, by a clock of 10 ms"));
+        assert!(seen.queued() <= ms(10), "queued {} {seen}", seen.queued()); // before it was known
+        let sure = |line: &&&Line| line.confidence > Possible;
+        let all = seen.lines(Cause::ServerThink, Server);
+        let sure: Duration = all.iter().filter(sure).map(|line| line.ns).sum();
+        assert!(sure <= ms(60), "{sure}: {seen}");
+    }
+}
+
+/// ... and not that an answer was no later for the rest of its question: that is a rest that Nagle held.
+#[test]
+fn a_clock_of_ten_milliseconds_does_not_show_what_an_answer_waited_for() {
+    let stall = [0, 3, 6, 9, 4, 1, 7].map(|idle| format!("\n +{idle} C 100 #first\n +41 S ack\n +0 C 150\n +4 S 300"));
+    let text = settled(4) + &stall.concat().repeat(4);
+    for end in End::BOTH {
+        let mut segments = log(text.clone()).rtt(ms(20)).capture(end);
+        for segment in &mut segments {
+            segment.at = Instant::from_nanos(segment.at.as_nanos() / 10_000_000 * 10_000_000);
+        }
+        let seen = Seen::of(segments, &format!("the {end:?}, by a clock of 10 ms"));
+        let longest = seen.longer(Cause::ServerThink, ms(20));
+        assert!(longest.is_empty(), "{longest:?}: {seen}");
     }
 }

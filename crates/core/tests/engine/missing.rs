@@ -261,3 +261,36 @@ fn a_question_whose_end_is_not_in_the_capture_reaches_into_no_other_bill() {
     let end = asked.exchange.start + asked.exchange.elapsed - asked.ns(Cause::RoundTrip, Path);
     assert!(end <= pushed.start, "{seen}");
 }
+
+/// The client's packets alone: what it acknowledges shows that it has had answers, and no pause lies within a question.
+#[test]
+fn whoever_acknowledges_what_is_in_no_packet_asks_anew() {
+    let asks = [0, 7, 40].map(|think| format!("\n +35 C 24\n +{think} S 200\n +0 C ack")).concat();
+    let beside = [0, 7, 40].map(|think| format!("\n +0 C 24\n +{think} S 200")).concat();
+    for text in [asks, beside] {
+        let all = log("handshake".to_owned() + &text.repeat(4)).rtt(ms(20));
+        for end in End::BOTH {
+            let mut segments = all.capture(end);
+            segments.retain(|segment| segment.src == CLIENT);
+            let seen = Seen::of(segments, &format!("the {end:?}, the client's packets"));
+            assert_eq!(seen.count(Kind::OneWay), 12, "{seen}");
+            assert_eq!(seen.spent(Cause::SenderThink, Client), Duration::ZERO, "{seen}");
+        }
+    }
+}
+
+/// A super-segment that the capture does not have is acknowledged just behind the one that its predecessor let go: that shows no round trip,
+/// and later connections stood in no queue for being no shorter.
+#[test]
+fn what_is_missing_before_a_segment_is_not_timed_by_it() {
+    let text = "handshake
+         +1 C 100
+         +0 S 2896 more #a
+         +0.13 S 2896 more unseen #b
+         a+0 C ack #x
+         b+0 C ack
+         x+0 S 2896 #c
+         c+0 C ack";
+    let seen = log(text).rtt(ms(30)).seen_at(End::Server);
+    assert!(seen.connection().rtt_min.is_some_and(|rtt| rtt >= ms(29)), "{seen}");
+}

@@ -172,12 +172,14 @@ impl Flow {
             self.sent.pop_front();
         }
         // The first packets of a super-segment that the sender's interface is to split; not what left before the
-        // capture began.
+        // capture began, or what of it is missing in front of that segment.
         let into = |split: &&Sent| match last_end {
             Some(end) => ack.ack.after(end) && ack.ack.before(split.end),
             None => bytes >= mss && self.first.is_some_and(|first| ack.ack.after(first)),
         };
-        if let Some(split) = self.sent.front().filter(into) {
+        if let Some(split) = self.sent.front().filter(into)
+            && !self.holes.reach(ack.ack)
+        {
             covered.rtt = rtt(split);
             covered.repaired = split.retransmitted;
             covered.newest_at = Some(split.at);
