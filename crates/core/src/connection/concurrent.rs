@@ -466,7 +466,12 @@ impl Connection {
                 &mut ask.account,
                 span,
                 &[(asking, !0)],
-                several_questions::pause(ask.is_cut, asker, [question.first.1, question.last.1]),
+                several_questions::pause(
+                    &self.pair(),
+                    ask.is_cut,
+                    asker,
+                    [question.first.1, question.last.1],
+                ),
             );
         }
         let Some(answer) = ask.answer else { return };
@@ -485,7 +490,7 @@ impl Connection {
                 &mut ask.account,
                 span,
                 &[(answering, !0)],
-                several_questions::pause(ask.is_cut, other, [answer.first.1, answer.last.1]),
+                several_questions::pause(&self.pair(), ask.is_cut, other, [answer.first.1, answer.last.1]),
             );
         }
     }

@@ -129,14 +129,16 @@ fn surest_of_gap(flow: &Flow, segment: &Segment, mss: u32, is_soon: bool) -> Con
 }
 
 /// How sure it is that the packets that are missing by their numbers were copies of a lost tail. Of one small segment no more are missing than
-/// timers ran: others went elsewhere, and the host counts all that it sends in one row.
+/// timers ran: others went elsewhere, and the host counts all that it sends in one row. Behind a hole they are as well what the capture lacks.
 fn surest_of_numbers(wait: &Wait<'_>) -> Confidence {
     let timer = wait.flow.rto.rto().max(RTO_MIN + wait.rtt());
     let enough = |&copies: &u16| timer_slack(timers_of(timer, copies)) >= wait.gap;
     let copies = (1..COPIES_MAX).find(enough).unwrap_or(COPIES_MAX);
     let small = wait.last.queue == SendQueue::Emptied && wait.segment.payload_len < wait.mss / 2;
     let too_many = wait.flow.missed_since_data > copies;
-    if small && wait.last.len < wait.mss / 2 && too_many { Confidence::Possible } else { Confidence::Likely }
+    let first_copies = wait.flow.snd_nxt.is_some_and(|next| wait.segment.seq.after(next));
+    let others = small && wait.last.len < wait.mss / 2 && too_many;
+    if first_copies || others { Confidence::Possible } else { Confidence::Likely }
 }
 
 /// Beside the receiver: how sure it can be that the path lost what passed as the next one due, and what nothing answered. Its receiver had held

@@ -35,9 +35,12 @@ pub(crate) fn think(pair: &Pair<'_>, ask: &Ask, packets: [u64; 2]) -> Charge {
         .evidence(packets[0], packets[1])
 }
 
-/// A pause of the end that speaks, without its length. What was not captured may say that it waited for something else.
-pub(crate) fn pause(is_cut: bool, by: usize, packets: [u64; 2]) -> Charge {
-    let confidence = if is_cut { Confidence::Possible } else { Confidence::Likely };
+/// A pause of the end that speaks, without its length. What was not captured may say that it waited for something else: the heads of
+/// messages, packets that are missing, its peer's all.
+pub(crate) fn pause(pair: &Pair<'_>, is_cut: bool, by: usize, packets: [u64; 2]) -> Charge {
+    let hears = &pair.flows[1 - by];
+    let is_told = !is_cut && hears.snd_nxt.is_some() && !is_missed(pair);
+    let confidence = if is_told { Confidence::Likely } else { Confidence::Possible };
     Charge::new(Cause::SenderThink, side(by), Duration::ZERO, confidence).evidence(packets[0], packets[1])
 }
 
@@ -50,11 +53,15 @@ pub(crate) fn or_asked(from: usize, wait: Duration, packets: [u64; 2]) -> Split 
 fn confidence(pair: &Pair<'_>, ask: &Ask) -> Confidence {
     let [rtt_to_server, rtt_to_asker] = [1 - ask.asker, ask.asker].map(|end| pair.tap_rtt[end]);
     let near = rtt_to_server.times(BESIDE) <= rtt_to_server + rtt_to_asker || rtt_to_server < NEAR_MAX;
-    let missed = pair.flows.iter().any(|flow| flow.missing_from_capture || flow.missed_since_data > 0);
     // An order that is out by one stays so.
-    match (missed || pair.beyond.is_some(), near && ask.id.is_some()) {
+    match (is_missed(pair) || pair.beyond.is_some(), near && ask.id.is_some()) {
         (true, _) => Confidence::Possible,
         (false, true) => Confidence::Certain,
         (false, false) => Confidence::Likely,
     }
+}
+
+/// Packets are missing from the capture, or may be.
+fn is_missed(pair: &Pair<'_>) -> bool {
+    pair.flows.iter().any(|flow| flow.missing_from_capture || flow.missed_since_data > 0)
 }

@@ -295,7 +295,8 @@ fn a_clock_of_ten_milliseconds_shows_no_less_than_two_of_them() {
 /// ... and not that an answer was no later for the rest of its question: that is a rest that Nagle held.
 #[test]
 fn a_clock_of_ten_milliseconds_does_not_show_what_an_answer_waited_for() {
-    let stall = [0, 3, 6, 9, 4, 1, 7].map(|idle| format!("\n +{idle} C 100 #first\n +41 S ack\n +0 C 150\n +4 S 300"));
+    let stall = [0, 3, 6, 9, 4, 1, 7]
+        .map(|idle| format!("\n +{idle} C 100 #first\n +41 S ack\n +0 C 150\n +4 S 300"));
     let text = settled(4) + &stall.concat().repeat(4);
     for end in End::BOTH {
         let mut segments = log(text.clone()).rtt(ms(20)).capture(end);

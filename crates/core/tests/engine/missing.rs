@@ -3,7 +3,7 @@
 use tcpwhy_core::Form;
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server, Unknown};
-use tcpwhy_core::report::{Confidence, Kind};
+use tcpwhy_core::report::{Confidence, Kind, Line};
 use tcpwhy_wire::{Duration, Segment};
 
 use crate::packet_log::{CLIENT, End, MSS, each, log, ms, settled};
@@ -293,4 +293,37 @@ fn what_is_missing_before_a_segment_is_not_timed_by_it() {
          c+0 C ack";
     let seen = log(text).rtt(ms(30)).seen_at(End::Server);
     assert!(seen.connection().rtt_min.is_some_and(|rtt| rtt >= ms(29)), "{seen}");
+}
+
+/// A capture that drops packets in bursts: their numbers are missing, and so are their bytes. Nothing was sent again.
+#[test]
+fn numbers_that_are_missing_with_their_bytes_are_no_copies() {
+    let pieces = |seen: &str, count| format!("\n +60 S 1000{seen}\n +0 C ack{seen}").repeat(count);
+    let text = settled(4) + "\n +5 C 100\n +0 S 100\n +0 C ack";
+    for dropped in 2..20 {
+        let text = text.clone() + &pieces("", 12) + &pieces(" unseen", dropped) + &pieces("", 4);
+        let seen = log(text).rtt(ms(20)).seen_at(End::Client);
+        for cause in [Cause::Rto, Cause::Loss] {
+            let sure = |line: &&&Line| line.confidence > Confidence::Possible;
+            assert_eq!(seen.longer(cause, Duration::ZERO).iter().find(sure), None, "{dropped}: {seen}");
+        }
+    }
+}
+
+/// The client's packets alone, and numbers in them: what goes on with a question that was asked before may answer what is in no packet.
+#[test]
+fn a_question_that_goes_on_is_no_likely_pause_where_answers_are_in_no_packet() {
+    let call = |n| {
+        format!(
+            "\n +5 C 109 asks={n}\n +1 S 4 answers={n}\n +0 C 4 asks={n}\n +40 S 4 answers={n}\n +0 C ack"
+        )
+    };
+    let all = log("handshake".to_owned() + &each(1..9, call)).rtt(ms(20));
+    for end in End::BOTH {
+        let mut segments = all.capture(end);
+        segments.retain(|segment| segment.src == CLIENT);
+        let seen = Seen::of_marked(segments, all.marks(), &format!("the {end:?}, the client's packets"));
+        let pauses = seen.lines(Cause::SenderThink, Client);
+        assert!(pauses.iter().all(|line| line.confidence == Confidence::Possible), "{seen}");
+    }
 }

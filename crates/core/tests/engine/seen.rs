@@ -42,7 +42,11 @@ impl Seen {
         Self::of_marked(segments, |_| Vec::new(), from)
     }
 
-    fn of_marked(mut segments: Vec<Segment>, marks: impl Fn(&Segment) -> Vec<Mark>, from: &str) -> Self {
+    pub(crate) fn of_marked(
+        mut segments: Vec<Segment>,
+        marks: impl Fn(&Segment) -> Vec<Mark>,
+        from: &str,
+    ) -> Self {
         for (segment, packet) in segments.iter_mut().zip(1..) {
             segment.packet = packet;
         }
