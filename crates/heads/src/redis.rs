@@ -4,7 +4,7 @@
 //! the commands; what a subscription brings is a push, and a command that blocks asks for news.
 //!
 //! Behind PSYNC the server sends the whole data set and then what changes, all by itself, and the client says now and then how
-//! far it has come (Redis replication, "How Redis replication works").
+//! far it has come (Redis replication, "How Redis replication works"). That alone tells a replica whose PSYNC is not in the capture.
 
 use crate::head::{Head, Role};
 use crate::talk::{First, FirstBytes, Line, Out, Side, Step, Talk, is_text, line, number, rest_of_line};
@@ -108,9 +108,9 @@ impl Talk for Redis {
                 (Side::Server, _) => self.stream.answer(line.text),
                 (Side::Client, Found::Values(1..)) => match word(behind) {
                     None => return Step::Need,
-                    Some(word) => self.stream.command(word),
+                    Some(word) => self.stream.command(word, next_word(behind)),
                 },
-                (Side::Client, _) => self.stream.command(line.text),
+                (Side::Client, _) => self.stream.command(line.text, None),
             };
             value.left = 1;
         }
@@ -139,8 +139,11 @@ impl Talk for Redis {
 
 impl Stream {
     /// What a command does.
-    fn command(&mut self, word: &[u8]) -> Role {
+    fn command(&mut self, word: &[u8], next: Option<&[u8]>) -> Role {
         let is = |known: &[u8]| word.eq_ignore_ascii_case(known);
+        if is(b"REPLCONF") && next.is_some_and(|next| next.eq_ignore_ascii_case(b"ACK")) {
+            *self = Self::On;
+        }
         if *self != Self::No {
             // How far a replica has come.
             return Role::Neither;
@@ -172,6 +175,13 @@ fn word(bytes: &[u8]) -> Option<&[u8]> {
     let len = first.text.strip_prefix(b"$").and_then(number).filter(|len| *len <= WORD_LEN_MAX);
     let Some(len) = len else { return Some(&[]) };
     bytes.get(first.len as usize..)?.get(..len as usize)
+}
+
+/// The word behind that, where it is in the same bytes.
+fn next_word(bytes: &[u8]) -> Option<&[u8]> {
+    let first = line(bytes)?;
+    let len = first.text.strip_prefix(b"$").and_then(number).filter(|len| *len <= WORD_LEN_MAX)?;
+    word(bytes.get(first.len as usize..)?.get((len + LINE_BREAK) as usize..)?)
 }
 
 /// What a line begins.

@@ -327,3 +327,13 @@ fn a_question_that_goes_on_is_no_likely_pause_where_answers_are_in_no_packet() {
         assert!(pauses.iter().all(|line| line.confidence == Confidence::Possible), "{seen}");
     }
 }
+
+/// The client's packets alone: its first SYN was lost on the path, or dropped by a host whose queue was full.
+#[test]
+fn a_syn_whose_answer_is_in_no_packet_was_not_certainly_lost_on_the_path() {
+    let text = "@0 C syn lost\n +1000 C syn\n +0 S syn\n +0 C ack\n +5 C 100\n +0 S 200\n +0 C ack";
+    let mut segments = log(text).rtt(ms(20)).capture(End::Client);
+    segments.retain(|segment| segment.src == CLIENT);
+    let seen = Seen::of(segments, "the client's packets");
+    assert_eq!(seen.setup().of(Cause::SynRetransmit).confidence, Confidence::Likely, "{seen}");
+}

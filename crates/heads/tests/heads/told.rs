@@ -142,6 +142,27 @@ fn redis_replica() {
     );
 }
 
+/// ... from the middle: who says how far it has come is a replica, and is sent what changes.
+#[test]
+fn redis_replica_midway() {
+    tells(
+        r"
+        > *3\r\n$8\r\nREPLCONF\r\n$3\r\nACK\r\n$1\r\n0\r\n
+        < *3\r\n$3\r\nset\r\n$2\r\nk1\r\n$1\r\n1\r\n
+        > *3\r\n$8\r\nREPLCONF\r\n$3\r\nACK\r\n$2\r\n30\r\n
+        ",
+        "
+        > 0 command [REPLCONF] neither first
+        > 27 command neither len 7 last
+        = Redis
+        < 0 push pushes first
+        < 21 push pushes len 7 last
+        > 34 command [REPLCONF] neither first
+        > 61 command neither len 8 last
+        ",
+    );
+}
+
 /// What SYNC brings has no answer in front of it.
 #[test]
 fn redis_sync() {
