@@ -66,7 +66,7 @@ const WORSENINGS: &[Worsening] = &[
     ("without the first 12", |all| without_first(all, 12), [0, 13, 0]),
     ("without the first 100", |all| without_first(all, 100), [0, 17, 0]),
     ("from the middle on", |all| without_first(all, all.len() / 2), [0, 20, 0]),
-    ("the client's packets only", |all| one_direction(all, true), [0, 3, 0]),
+    ("the client's packets only", |all| one_direction(all, true), [0, 4, 0]),
     ("the server's packets only", |all| one_direction(all, false), [0, 0, 0]),
     ("every 50th packet missing", |all| thinned(all, 50), [1, 5, 10]),
     ("a clock of milliseconds", whole_milliseconds, [0, 0, 1]),
