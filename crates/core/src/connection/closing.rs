@@ -39,6 +39,9 @@ impl Connection {
     fn close_open(&mut self, next: Option<&Segment>, ledger: &mut Ledger) {
         let Some(mut open) = self.open.take() else { return };
         let mut parked = self.roles.take_parked();
+        if self.talk.is_some() {
+            self.weigh_unanswered(&mut open, parked.is_some());
+        }
         let speaker = self.settle(&mut open, next, &mut parked, ledger);
         let mut kind = open.kind();
         let packet = open.packets[1];

@@ -1,15 +1,63 @@
-//! How long did the asker wait for the rest of an answer that never came?
+//! How long did the asker wait for an answer that never came, or for the rest of one, and for the end of one that only closing tells?
 //!
-//! It closes, and bytes of the answer are missing: what was lost was not repaired until then.
+//! It closes, and bytes of the answer are missing: what was lost was not repaired until then. Or its question has arrived, and either end
+//! closes before a byte of the answer came: that is how long it waited, where its protocol says that it is a question. An answer whose head
+//! does not say how long it is ends with its connection (RFC 9112, 6.3), and is waited for until then.
 
-use tcpwhy_wire::{Duration, Instant};
+use tcpwhy_wire::{Duration, Instant, Seq};
 
 use super::Connection;
+use crate::bill::asked::Expects;
 use crate::bill::exchange::Open;
-use crate::rules::unrepaired;
+use crate::flow::direction::Flow;
+use crate::flow::segment_class::LastData;
+use crate::rules::{ended, unrepaired};
 use crate::words::report::Kind;
 
 impl Connection {
+    /// A question that had arrived and that nobody had answered when the connection ended was waited for until then.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn weigh_unanswered(&self, open: &mut Open, is_parked: bool) {
+        if open.kind() != Kind::OneWay || is_parked {
+            return;
+        }
+        let (asker, server) = (open.initiator, 1 - open.initiator);
+        let pending = self.talk.as_deref().and_then(|talk| talk.pending);
+        let first = open.request_first;
+        let owed = pending.is_some_and(|ask| {
+            let asked = ask.asker == asker && ask.is_over && ask.expects == Expects::Answer;
+            asked && !ask.is_answering && first.is_some_and(|first| ask.seq.at_or_after(first))
+        });
+        let arrived = self.flows[asker].highest_ack.zip(open.request_end);
+        let arrived = arrived.is_some_and(|(acked, end)| acked.at_or_after(end));
+        let whole = open.pieces.is_empty() && open.request.repaired_at().is_none();
+        let unseen = self.flows.iter().any(Flow::acked_unseen);
+        let Some(asked) = open.request.last.filter(|_| owed && arrived && whole && !unseen) else { return };
+        let closed = [asker, server].map(|end| self.roles.closed_at[end].map(|at| at - asked.at));
+        let Some(split) = ended::unanswered(&self.pair(), server, asked.packet, closed) else { return };
+        let wait: Duration = split.charges().map(|charge| charge.ns).sum();
+        open.on_reply(self.flows[server].snd_nxt.unwrap_or(Seq(0)), asked.at + wait);
+        open.answer_behind(&split);
+    }
+
+    /// The answerer closes at `at`: an answer of which only that tells the end was waited for until then.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn end_by_closing(&mut self, at: Instant, from: usize) {
+        let is_open = self.talk.as_deref().is_some_and(|talk| talk.is_answer_open(from));
+        let flow = &self.flows[from];
+        // Nothing is missing before the FIN.
+        let whole = flow.fin.is_some_and(|fin| flow.highest_ack.is_some_and(|acked| acked + 1 == fin));
+        let packet = self.packet_range[1];
+        let Some(open) = self.open.as_deref_mut().filter(|_| is_open && whole) else { return };
+        let Some(said) = open.reply.last.filter(|said| said.at < at) else { return };
+        open.reply.commit();
+        open.reply.settle().charge(&ended::with_connection(from, at - said.at, [said.packet, packet]));
+        open.reply.last = Some(LastData { at, packet, ..said });
+        open.packets[1] = packet;
+    }
+
     /// Charges the wait from the answer's last segment until its asker closed.
     #[inline]
     pub(super) fn charge_unrepaired(&self, open: &mut Open) {

@@ -47,7 +47,7 @@ impl Connection {
     /// and did not end the connection.
     #[cold]
     pub(super) fn on_close(&mut self, at: Instant, from: usize, ledger: &mut Ledger) {
-        self.roles.closed_at[from].get_or_insert(at);
+        let first = *self.roles.closed_at[from].get_or_insert(at) == at;
         let Some(open) = self.open.as_deref() else { return };
         let answers = open.initiator != from;
         if !answers {
@@ -56,8 +56,12 @@ impl Connection {
             }
             return;
         }
+        // Otherwise it left before the other one's FIN can have come.
+        let way = || self.tap_rtt(from) - self.tap_rtt(from).divided_by(ROUND_TRIP_PLAY);
+        let heard = |closed_at: Instant| at - closed_at >= way();
         let said_before = |closed_at: Instant| open.reply.last.is_some_and(|said| said.at <= closed_at);
-        if self.roles.closed_at[1 - from].is_some_and(said_before) {
+        if self.roles.closed_at[1 - from].is_some_and(|closed_at| said_before(closed_at) && heard(closed_at))
+        {
             return; // whoever had asked closed first, with that answer
         }
         let wait = open.waited - self.tap_rtt(from);
@@ -69,6 +73,8 @@ impl Connection {
         let first_at = open.request_at() + open.waited;
         if long && open.reply_bytes <= BYTES_MAX && at - said.at <= AT_ONCE && at - first_at <= AT_ONCE {
             self.take_leave(from, said.at, said.packet, ledger);
+        } else if first && self.talk.is_some() {
+            self.end_by_closing(at, from);
         }
     }
 
@@ -86,13 +92,14 @@ impl Connection {
         }
     }
 
-    /// Whether it is what an idle end said right before it closed: nobody waits until a copy of that arrives.
+    /// Whether it is what an end said right before it closed that had been idle or whose peer had closed: nobody waits until a copy of that arrives.
     #[cold]
     #[inline(never)]
     pub(super) fn are_last_words(&self, open: &Open) -> bool {
         let closed_at = self.roles.closed_at[open.initiator];
         let at_once = closed_at.is_some_and(|at| at >= open.start && at - open.start <= AT_ONCE);
-        at_once && open.request_bytes <= BYTES_MAX && open.client_idle >= SILENCE_MIN
+        let peer_closed = self.roles.closed_at[1 - open.initiator].is_some_and(|at| at <= open.start);
+        at_once && open.request_bytes <= BYTES_MAX && (open.client_idle >= SILENCE_MIN || peer_closed)
     }
 
     /// Whether it answers the end of a client that has all it waits for, as the alert of a TLS session does (RFC 8446, 6.1): the FIN came long
@@ -132,6 +139,9 @@ impl Connection {
         let gave_up = owed && (came_at - closed_at).times(GAVE_UP) <= closed_at - open.request_at();
         if closed_at <= came_at && !taken && !gave_up {
             open.drop_reply();
+            if let Some(ask) = self.talk.as_deref_mut().and_then(|talk| talk.pending.as_mut()) {
+                ask.is_answering = false;
+            }
         } else if let Some(had) = self.roles.had.take()
             && closed_at > came_at
             && acked.is_some_and(|acked| acked.at_or_before(had.end))

@@ -12,6 +12,7 @@ pub(crate) mod cork;
 pub(crate) mod crossed;
 mod delayed_ack_cwnd;
 pub(crate) mod drain;
+pub(crate) mod ended;
 pub(crate) mod handshake;
 pub(crate) mod late_start;
 mod link_share;

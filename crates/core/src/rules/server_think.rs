@@ -21,11 +21,11 @@ use crate::flow::ends::{CLIENT, SERVER, side};
 use crate::flow::segment_class::{LastData, SegmentClass};
 use crate::words::cause::Cause;
 use crate::words::form::Form;
-use crate::words::limits::{BESIDE, DELAYED_ACK_MAX, NEAR_MAX, ROUND_TRIP_PLAY, RTO_MIN};
+use crate::words::limits::{BESIDE, DELAYED_ACK_MAX, HELD_BACK_MIN, NEAR_MAX, ROUND_TRIP_PLAY, RTO_MIN};
 use crate::words::report::{Confidence, Detail, Trigger};
 
 /// Few clients wait for an answer for so long; for news they do.
-const NEWS_MIN: Duration = Duration::from_secs(60);
+pub(super) const NEWS_MIN: Duration = Duration::from_secs(60);
 /// From here on it is no more than likely that somebody waited. Source: none written down.
 const TIMEOUT_MIN: Duration = Duration::from_secs(10);
 /// Whoever reacts takes a tenth of the time that the other end takes to ask again, or less.
@@ -189,6 +189,8 @@ fn own_time(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration, beh
     let most = if answers_late(pair, open, segment) { Confidence::Possible } else { surest };
     // Whose acknowledgement never came before its answer was hardly ever so late.
     let late = pair.bound[server] && left >= DELAYED_ACK_MIN || had_just_arrived(pair, open, segment, left);
+    let since_unknown = || was_acked_too_late(pair, open, segment) || answers_unseen(pair, open, segment);
+    let late = late || slow && since_unknown();
     let late = late || flow.seems_late().is_some_and(|queued| queued >= left.divided_by(2).max(VARIED_MIN));
     let confidence = match (missed || varied || late, near && !or_cork) {
         (true, _) => Confidence::Possible,
@@ -226,6 +228,22 @@ fn had_just_arrived(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Durat
         return false;
     };
     pair.flows[open.initiator].was_acked_together(segment, together)
+}
+
+/// Whether the question was acknowledged later than any host that has it holds that back: it or the acknowledgement was late on its way.
+fn was_acked_too_late(pair: &Pair<'_>, open: &Open, segment: &Segment) -> bool {
+    let asked = &pair.flows[open.initiator];
+    let Some(last) = open.request.last else { return false };
+    let known = asked.view.clocking_ack().filter(|ack| ack.packet != segment.packet);
+    let known = known.map(|ack| ack.earliest_departure).filter(|&at| at > last.at);
+    let acked = asked.acked_before(segment).or(known);
+    acked.is_some_and(|acked| is_acked_late(pair, acked - last.at - HELD_BACK_MIN))
+}
+
+/// Whether the answer echoes a stamp that nothing of its asker's in the capture has: the question, or its copy, left later than is known.
+fn answers_unseen(pair: &Pair<'_>, open: &Open, segment: &Segment) -> bool {
+    let clock = &pair.flows[open.initiator].clock;
+    segment.options.timestamps.is_some_and(|stamps| clock.is_unseen(stamps.ecr))
 }
 
 /// How sure it can be that somebody waited all that time for an answer: it may have been news, or the initiator's message an

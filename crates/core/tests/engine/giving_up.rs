@@ -59,3 +59,64 @@ fn nobody_waits_for_copies_of_last_words() {
         assert_eq!(!seen.lines(Cause::Rto, Path).is_empty(), waited, "{end}: {seen}");
     }
 }
+
+/// A client asks, its question is acknowledged, and nothing comes: it closes after 2.3 s (frames 60 to 86 of an FTP server's). So long it waited
+/// for the server, also where the answer meets its reset, or where the server closes instead. Who does not ask, by the bytes, waited for nobody.
+#[test]
+fn a_client_that_gives_up_had_waited_until_then() {
+    let ends = [
+        ("q+2300 C fin\n +0 S ack\n +100 S fin\n +0 C ack", 2300.0),
+        ("q+2300 C fin\n +0 S ack\n +1200 S 22 answers\n +0 C rst", 2300.0),
+        ("q+2300 C rst", 2300.0),
+        ("q+978 C fin\n +0 S ack\n +2100 S 681 answers\n +0 C rst", 978.0),
+        ("q+0.1 C fin\n +2300 S fin\n +0 C ack", 2320.1),
+        ("q+2300 S fin\n +0 C fin\n +0 S ack", 2320.0),
+    ];
+    for (end, wait) in ends {
+        for (asks, waited) in [("asks", true), ("", false)] {
+            let text = format!("{} +5 C 60 {asks} #q\n +0 S ack\n {end}", settled(4));
+            log(text).rtt(ms(20)).both_ends(|seen| {
+                let thought = seen.lines(Cause::ServerThink, Server);
+                assert_eq!(thought.iter().any(|line| line.ns >= ms(wait - 41.0)), waited, "{end}: {seen}");
+                if waited {
+                    let elapsed = seen.exchange(5).exchange.elapsed;
+                    assert!(
+                        (elapsed - ms(wait)).max(ms(wait) - elapsed) <= ms(0.5),
+                        "{end}: {elapsed}: {seen}"
+                    );
+                    assert_eq!(
+                        seen.exchange(5).of(Cause::ServerThink).confidence,
+                        Confidence::Likely,
+                        "{seen}"
+                    );
+                }
+            });
+        }
+    }
+}
+
+/// A client answers its server's farewell with one of its own, 31 bytes and a FIN that get lost three times (frames 1468 to 1754 of a download):
+/// nobody waits for their copies. A client that has not heard of any end may be waited for.
+#[test]
+fn nobody_waits_for_copies_of_a_farewell_that_is_answered() {
+    for (first, waited) in [("+5 S 600 fin\n +0 C 31 lost #w", false), ("+5 S 600\n +0 C 31 lost #w", true)] {
+        let copies = "w+384 C 6000..6031 lost\n w+841 C 6000..6031 lost\n w+1700 C 6000..6031\n +0 S ack";
+        let text = format!("{} {first}\n w+0.1 C fin lost\n {copies}", settled(60));
+        let seen = log(text).rtt(ms(20)).seen_at(End::Client);
+        assert_eq!(!seen.lines(Cause::Rto, Path).is_empty(), waited, "{seen}");
+    }
+}
+
+/// A server gives an idle connection up after ten seconds, in TLS: GOAWAY, an alert, and the FIN behind them crosses the client's own, which answers
+/// them (frames 298 to 1306 of a web page over IPv6). Nobody had waited. Where the FIN leaves a round trip later, the client's came first.
+#[test]
+fn a_farewell_whose_end_crosses_the_other_one_is_one() {
+    for (fin, waited) in [(0.5, false), (30.0, true)] {
+        let text = format!(
+            "{} +5 C 38 #q\n +20 S ack\n q+10001 S 46 #bye\n bye+0.1 S 31\n +0 C ack\n +0.1 C fin\n bye+{fin} S fin\n +0 C ack",
+            settled(4)
+        );
+        let seen = log(text).rtt(ms(20)).seen_at(End::Client);
+        assert_eq!(!seen.lines(Cause::ServerThink, Server).is_empty(), waited, "{fin}: {seen}");
+    }
+}

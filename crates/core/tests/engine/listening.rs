@@ -219,6 +219,31 @@ fn what_a_radio_plays_is_waited_for_by_nobody() {
     }
 }
 
+/// RFC 9112, 6.3: an answer of unknown length ends with its connection, and its client waits until then (frames 5 to 28 of a web server's): 3.1 s of
+/// the server. One whose length is known is over with its last byte.
+#[test]
+fn an_answer_that_ends_with_its_connection_is_waited_for_until_then() {
+    for (header, waited) in
+        [("HTTP/1.0 200 OK\r\n\r\n", true), ("HTTP/1.0 200 OK\r\nContent-Length: 167\r\n\r\n", false)]
+    {
+        let server = header.to_owned() + &"x".repeat(167);
+        let text = format!(
+            "handshake\n@50 C {} #q\nq+2 S {} #a\na+0 C ack\na+3100 S fin\n+0 C ack\n+0 C fin\n+0 S ack",
+            REQUEST.len(),
+            server.len()
+        );
+        for end in [End::Client, End::Server] {
+            let capture = log(&text).rtt(Duration::from_millis(RTT)).capture(end);
+            let streams = [REQUEST.as_bytes(), server.as_bytes()];
+            let report = read_streams(&capture, usize::MAX, |segment| part_of(streams, segment));
+            let exchange = &report.connections[0].exchanges[1];
+            let paused = billed(exchange, Cause::SenderThink, Server);
+            assert_eq!(paused == ms(3100), waited, "{end:?}: {exchange:#?}");
+            assert_eq!(exchange.elapsed == ms(3102 + RTT as i32), waited, "{end:?}: {exchange:#?}");
+        }
+    }
+}
+
 /// RFC 6455, 5.2: each frame is a message of its own, so that no silence between two of them is a pause within one; and who of
 /// several was answered no frame says.
 #[test]

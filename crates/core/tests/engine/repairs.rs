@@ -400,3 +400,20 @@ fn an_overtaken_segment_does_not_say_that_more_is_queued() {
     let seen = log(text).rtt(ms(20)).seen_at(End::Client);
     assert!(seen.longer(Cause::Unexplained, ms(100)).is_empty(), "{seen}");
 }
+
+/// An answer stops for 1.6 s with all of it acknowledged, and its sender's numbers show that packets were sent meanwhile and lost (frames 3040 to 3300 of a
+/// lossy download): whether a timer or a pause, it goes on. Where no number is missing what comes is a message of its own.
+#[test]
+fn an_answer_whose_next_packets_were_lost_goes_on() {
+    let copies = "b+221 S 14896..16344 more lost\n b+662 S 14896..16344 more lost\n b+1545 S 14896..16344 more\n +0 C ack\n +0.1 S 16344..19240";
+    for (lost, goes_on) in
+        [(format!("a+100 S 1448x3 lost #b\n {copies}"), true), ("a+1645 S 4344".to_owned(), false)]
+    {
+        let text = format!("{} +5 C 100 #q\n q+20 S 1448x2 #a\n +0 C ack\n {lost}\n +0 C ack", settled(60));
+        let seen = log(text).rtt(ms(20)).seen_at(End::Client);
+        assert_eq!(seen.exchange(61).exchange.elapsed >= ms(1600), goes_on, "{seen}");
+        assert!(seen.spent(Cause::SenderThink, Server) < ms(2) || goes_on, "{seen}");
+        let pauses = seen.lines(Cause::SenderThink, Server);
+        assert!(pauses.iter().all(|line| line.confidence == Possible || line.ns < ms(2)), "{seen}");
+    }
+}

@@ -321,3 +321,30 @@ fn what_an_acknowledgement_stands_on_its_way_nobody_held_back() {
         assert!((stood - ms(stands)).max(ms(stands) - stood) <= ms(3), "{seen}");
     }
 }
+
+/// A question is acknowledged by itself after 259 ms, by a host 29 ms away, which holds nothing back for so long (frames 2054 to 2084 of a browser's
+/// on Wi-Fi): it or the acknowledgement stood, and what the server took is no more than possible. After 150 ms its timer may have run.
+#[test]
+fn an_acknowledgement_later_than_any_timer_had_stood() {
+    for (acked, most) in [(230.5, Possible), (150.0, Likely)] {
+        let text = format!("{} +9 C 122 #q\n q+{acked} S ack\n q+270.5 S 129\n +0 C ack", settled(4));
+        let seen = log(text).rtt(ms(29)).seen_at(End::Client);
+        assert_eq!(seen.exchange(5).of(Cause::ServerThink).confidence, most, "{acked}: {seen}");
+    }
+}
+
+/// An answer echoes a stamp that is younger than the question's, and nothing with that stamp is in the capture (frames 1 to 3 of an application's, of
+/// which bare acknowledgements and copies were left out): the question had gone out again, and how long the server took nobody knows.
+#[test]
+fn an_answer_to_what_the_capture_does_not_have_says_little_of_its_server() {
+    for (copy, most) in [("w+1590 C 400..500 unseen #q\n", Possible), ("", Likely)] {
+        let from = if copy.is_empty() { "w+1990" } else { "q+400" };
+        let text = format!(
+            "{} +5 C 100 {} #w\n {copy} {from} S 299",
+            settled(4),
+            if copy.is_empty() { "" } else { "lost" }
+        );
+        let seen = log(text).rtt(ms(20)).seen_at(End::Client);
+        assert_eq!(seen.exchange(5).of(Cause::ServerThink).confidence, most, "{seen}");
+    }
+}

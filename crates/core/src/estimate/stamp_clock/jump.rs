@@ -12,6 +12,11 @@ impl StampClock {
         self.stamp = None;
     }
 
+    /// Whether no packet has had a stamp as young as this one.
+    pub(crate) fn is_unseen(&self, val: u32) -> bool {
+        self.stamp.is_some() && self.is_newer(val)
+    }
+
     /// Takes note of a silence before this packet that the two clocks do not agree on.
     #[inline(never)]
     pub(super) fn note_jump(&mut self, at: Instant, val: u32) {

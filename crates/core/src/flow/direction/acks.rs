@@ -244,6 +244,13 @@ impl Flow {
         self.earliest_of_all(|ack| ack.at >= since).map(|ack| ack.at)
     }
 
+    /// When the first acknowledgement of all that was sent passed the capture, if that came before `segment` of the same end and is still on its way.
+    pub(crate) fn acked_before(&self, segment: &Segment) -> Option<Instant> {
+        let first =
+            self.earliest_of_all(|_| true).filter(|ack| ack.rtt.is_some() && ack.packet < segment.packet);
+        first.map(|ack| ack.at)
+    }
+
     /// Whether the first acknowledgement of all that was sent passed the capture behind `at`, and its sender has been silent since.
     pub(crate) fn was_last_acked_behind(&self, at: Instant) -> bool {
         self.earliest_of_all(|_| true).is_some_and(|ack| ack.at > at && ack.rtt.is_some())

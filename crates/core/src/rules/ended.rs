@@ -1,0 +1,53 @@
+//! What was waited for when a connection ended that had not been answered, or whose answer ends with it?
+//!
+//! Proof: a question, by its protocol, that its receiver has acknowledged, no byte of an answer, and either end closes; or an answer whose
+//! head does not say how long it is, all of it acknowledged, and its sender closes.
+//! Refuted by: an acknowledgement of what the capture does not have; a client that only says that it will ask no more, right behind its
+//! question.
+//! Source: RFC 9112, 6.3 (an answer without a length ends with its connection) and 9.5 (who waits closes when it has waited for long enough).
+//! Seen from: both ends. That somebody waited all that time is no more than likely, and possible where it may have been for news.
+
+use tcpwhy_wire::Duration;
+
+use super::pair::Pair;
+use super::round_trip;
+use super::server_think::NEWS_MIN;
+use crate::bill::charge::Charge;
+use crate::bill::split::Split;
+use crate::flow::ends::side;
+use crate::words::cause::Cause;
+use crate::words::form::Form;
+use crate::words::limits::RTO_MIN;
+use crate::words::report::{Confidence, Detail};
+
+/// Who closes sooner behind its question may still wait for the answer.
+const GAVE_UP_MIN: Duration = RTO_MIN;
+
+/// The wait for `server` behind the question's last packet, when either end closed, `asker` and it, so long after that.
+pub(crate) fn unanswered(
+    pair: &Pair<'_>,
+    server: usize,
+    asked: u64,
+    [asker, answerer]: [Option<Duration>; 2],
+) -> Option<Split> {
+    // What its asker closes it knows at once: the way back comes on top of what passes here.
+    let gave_up = asker.filter(|wait| *wait >= GAVE_UP_MIN).map(|wait| wait - pair.tap_rtt[1 - server]);
+    let wait = gave_up.into_iter().chain(answerer.filter(|wait| *wait >= GAVE_UP_MIN)).min()?;
+    let mut split = Split::of(wait);
+    let (path, _) = round_trip::of_path(pair, server, side(server));
+    split.take(path.evidence(asked, 0));
+    let (sure, form) = if wait >= NEWS_MIN {
+        (Confidence::Possible, Form::OrNews)
+    } else {
+        (Confidence::Likely, Form::Unanswered)
+    };
+    let silent = Charge::new(Cause::ServerThink, side(server), Duration::ZERO, sure);
+    let detail = Detail { form: Some(form), ..Detail::default() };
+    Some(split.rest(silent.evidence(asked, 0).detail(detail)))
+}
+
+/// The wait between the last byte of an answer and the closing that tells its end, which `server` sent.
+pub(crate) fn with_connection(server: usize, wait: Duration, packets: [u64; 2]) -> Charge {
+    let [last, closing] = packets;
+    Charge::new(Cause::SenderThink, side(server), wait, Confidence::Likely).evidence(last, closing)
+}
