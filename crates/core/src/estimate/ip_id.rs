@@ -22,6 +22,8 @@ impl IpIdCounter {
     const LINUX_TTL: u8 = 64;
     const TRUSTED: u8 = 2;
     const PLAUSIBLE_GAP: u16 = 256;
+    /// Behind a counter that is proven, so many packets may have passed meanwhile: a large window of them.
+    const FAR_BACK: u16 = 1 << 14;
     /// Packets that follow one another for each jump.
     const STEADY: u8 = 3;
     const PROVEN: u8 = 24;
@@ -55,8 +57,9 @@ impl IpIdCounter {
     /// Whether a packet with this identification is one of the last ones, and not a later one, where the numbers tell.
     pub(crate) fn is_old(self, id: u16) -> Option<bool> {
         let back = self.expected?.wrapping_sub(id);
-        let near = back <= Self::PLAUSIBLE_GAP || back > u16::MAX - Self::PLAUSIBLE_GAP;
-        (self.hits > 0 && id != 0 && near).then_some((1..=Self::PLAUSIBLE_GAP).contains(&back))
+        let furthest = if self.is_proven() { Self::FAR_BACK } else { Self::PLAUSIBLE_GAP };
+        let near = back <= furthest || back > u16::MAX - Self::PLAUSIBLE_GAP;
+        (self.hits > 0 && id != 0 && near).then_some((1..=furthest).contains(&back))
     }
 
     /// Whether the last packet, which stands for so many on the wire, was numbered before others that passed sooner.

@@ -202,3 +202,33 @@ fn a_syn_behind_a_second_was_sent_again() {
         assert_eq!(setup.of(Cause::SynRetransmit).confidence, Likely, "{seen}");
     }
 }
+
+/// The files of both ends put together, of hosts without time stamps.
+fn in_one_file(log: PacketLog) -> Seen {
+    let log = log.without_timestamps();
+    let mut both = End::BOTH.map(|end| log.capture(end)).concat();
+    both.sort_by_key(|segment| segment.at); // stable
+    for syn_ack in both.iter_mut().filter(|segment| segment.flags.syn() && segment.flags.ack()) {
+        syn_ack.ip_id = Some(0); // as Linux numbers it
+    }
+    Seen::of(both, "both ends in one file")
+}
+
+/// A SYN-ACK without a number passes twice within less than any timer: its client is not beside the second one.
+#[test]
+fn a_syn_ack_without_a_number_is_seen_again_within_its_timer() {
+    let stall = "\n +5 C 100 #first\n +40 S ack\n +0 C 150\n +0 S 300\n +0 C ack";
+    let seen = in_one_file(log("handshake".to_owned() + &stall.repeat(6)).rtt(ms(20)));
+    for n in 2..=6 {
+        let held = seen.exchange(n).never(Cause::SenderThink).of(Cause::NagleDelayedAck).ns;
+        assert!(held >= ms(58), "{held}: {seen}");
+    }
+}
+
+/// More packets pass before the first one passes again than are missing from captures at once.
+#[test]
+fn what_is_seen_again_behind_a_long_flight_is_no_loss() {
+    let text = settled(30) + "+5 C 100\n +0 S 1448x600\n +0 C ack\n +5 C 100\n +0 S 1448x600\n +0 C ack";
+    let seen = in_one_file(log(text).rtt(ms(20)));
+    assert_eq!(seen.lost(), Duration::ZERO, "{seen}");
+}

@@ -47,7 +47,10 @@ impl Flow {
         }
         // What was acknowledged since then costs nobody anything.
         let sent = self.sent.iter().find(|sent| sent.end.at_or_after(end));
-        let soon = |at| segment.at - at < WITHIN || self.left_long_ago(segment, at, doubled);
+        // The timer of a SYN is longer than the shortest one of data (RFC 6298, 2.1); where marks tell, they do.
+        let unmarked = segment.ip_id.is_none_or(|id| id == 0) && segment.options.timestamps.is_none();
+        let within = if segment.flags.syn() && unmarked { COPIED_WITHIN } else { WITHIN };
+        let soon = |at| segment.at - at < within || self.left_long_ago(segment, at, doubled);
         let acked = || (doubled || segment.flags.syn()) && !self.is_newer(segment);
         sent.map_or_else(acked, |sent| soon(sent.at) && self.sack_or_dupack_at < sent.at)
     }
