@@ -23,7 +23,6 @@ WHY = {
     "reads-64k-at-50ms-rcvbuf": PART,
     "sink-64k-at-50ms-rcvbuf": PART,
     "grpc-stream": BOTH_SPEAK,
-    "rtmp-play": "RTMP is not read: pictures that come as they are played look like one answer in whose middle its server pauses",
     "nbd-copy": "Two answers of 64 KB leave in each round, so that all flights are alike, as a send buffer makes them; possible",
     "reads-": GROWS,
     "sink-": GROWS,

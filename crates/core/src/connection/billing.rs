@@ -20,6 +20,7 @@ use crate::rules::verdict::Verdict;
 use crate::rules::wait::Wait;
 use crate::rules::{self, cork, crossed, nagle, not_captured, repair, server_think};
 use crate::words::cause::Cause;
+use crate::words::form::Form;
 use crate::words::limits::{BURST_GAP, HELD_BACK_MIN, ROUND_TRIP_PLAY};
 use crate::words::report::{Confidence, Trigger};
 
@@ -31,6 +32,8 @@ const BEHIND_TAIL_MAX: Duration = Duration::from_millis(1);
 const STREAM_PIECES: usize = 32;
 /// ... and for so long. Source: none written down.
 const STREAM_MIN: Duration = Duration::from_secs(1);
+/// Who waits for an answer has given up before it has come in for so long. Source: none written down.
+const STREAM_LONG: Duration = Duration::from_secs(5);
 
 /// What holds a small write until an acknowledgement.
 pub(super) const NAGLE: u32 = Cause::Nagle.bit() | Cause::NagleDelayedAck.bit();
@@ -92,11 +95,24 @@ impl Connection {
             self.models[from].on_small_behind_small(gap);
         }
         self.on_part(another);
-        if let Some(open) = self.open.as_deref_mut().filter(|_| streams) {
-            verdict.split.temper();
-            open.reply.settle().revise(Revision::MayBeStream { sender: side(from) });
+        if streams {
+            self.doubt_stream(segment, from, &mut verdict);
         }
         (verdict, Follows::Own)
+    }
+
+    /// An answer that goes on in so many pieces may be a stream: its sender's pauses were hardly waited for.
+    #[cold]
+    fn doubt_stream(&mut self, segment: &Segment, from: usize, verdict: &mut Verdict) {
+        let (Some(open), sender) = (self.open.as_deref_mut(), side(from)) else { return };
+        let revision = if segment.at - open.request_at() >= STREAM_LONG {
+            verdict.split.doubt();
+            Revision::MayBeMany { sender, form: Form::OrMessages }
+        } else {
+            verdict.split.temper();
+            Revision::MayBeStream { sender }
+        };
+        open.reply.settle().revise(revision);
     }
 
     /// It may answer something that is missing from the capture.

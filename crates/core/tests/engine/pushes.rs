@@ -347,3 +347,17 @@ fn a_pause_between_small_pieces_without_an_answer_may_be_nobodys() {
         assert_eq!(surest, Possible, "{seen}");
     }
 }
+
+/// Pictures of a stream that nobody can read: behind five seconds of pieces, each written by itself, its viewer hardly waits for the last one. For
+/// four seconds it is as likely a slow answer.
+#[test]
+fn an_answer_that_goes_on_for_seconds_may_be_a_stream() {
+    for (pieces, surest) in [(50, Likely), (120, Possible)] {
+        let piece = |n| format!("\n +{} S {}\n +0 C ack", 30 + n * 37 % 61, 300 + n * 91 % 700);
+        let text = settled(4) + "+5 C 100\n +0 S 400\n +0 C ack" + &each(0..pieces, piece);
+        log(text).rtt(ms(20)).both_ends(|seen| {
+            let pauses = seen.lines(Cause::SenderThink, Server);
+            assert_eq!(pauses.iter().map(|line| line.confidence).max(), Some(surest), "{seen}");
+        });
+    }
+}
