@@ -469,3 +469,38 @@ fn sums_that_end_say_so() {
         assert_eq!(report.bill.iter().map(|line| line.ns).sum::<Duration>(), report.elapsed);
     }
 }
+
+/// Nor is an acknowledgement that ends one of a thousand questions.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "it is about time")]
+fn an_acknowledgement_costs_the_same_among_many_questions() {
+    // So many questions that wait; and then again and again another one, its answer, and what acknowledges that.
+    let took = |questions: u64, rounds: u64| {
+        let begin = std::time::Instant::now();
+        let mut analysis = Analysis::new(Options::default());
+        let (mut asked, mut told, mut n) = (1, 1, 0);
+        let mut pass = |from, seq: u32, ack, role: Option<Role>, id: u32| {
+            n += 1;
+            let mark = role.map(|role| mark(seq, role, Some(u64::from(id))));
+            let len = if mark.is_some() { 10 } else { 0 };
+            analysis.on_marked(&Segment { ack: Seq(ack), ..packet(n, from, seq, len) }, mark.as_slice());
+        };
+        for round in 0..questions + rounds {
+            pass(CLIENT, asked, told, Some(Role::Asks), asked);
+            asked += 10;
+            if round >= questions {
+                pass(SERVER, told, asked, Some(Role::Answers), asked - 10);
+                told += 10;
+                pass(CLIENT, asked, told, None, 0);
+            }
+        }
+        analysis.finish();
+        begin.elapsed()
+    };
+    let _alone = ONE_AT_A_TIME.lock();
+    let [few, many] = [4, 1_000].map(|questions| {
+        let [short, long] = [1_000, 16_000].map(|rounds| (0..7).map(|_| took(questions, rounds)).min());
+        long.unwrap_or_default().saturating_sub(short.unwrap_or_default())
+    });
+    assert!(many < few * 2, "{few:?} among 4, {many:?} among 1,000");
+}

@@ -279,6 +279,7 @@ impl Connection {
     }
 
     /// The bytes from `first` to `end` belong to what their sender is in the middle of.
+    #[inline(never)]
     fn extend_part(&mut self, segment: &Segment, from: usize, first: Seq, end: Seq) {
         let now = self.now;
         let Some(talk) = self.talk.as_deref_mut() else { return };
@@ -300,11 +301,9 @@ impl Connection {
             ask.question.take(now, segment.packet, bytes, end);
         }
         let is_last_part = if is_answer { ask.answer.is_some() } else { ask.expects == Expects::Nothing };
-        let is_answered = reached && part.last && is_last_part;
-        ask.is_answered |= is_answered;
-        let answered = is_answered.then(|| ask.last_word());
-        if let Some((speaker, Some(last))) = answered {
-            talk.some_are.note(speaker, last.end);
+        if reached && part.last && is_last_part && !ask.is_answered {
+            ask.is_answered = true;
+            talk.note_ripe(n);
         }
         talk.unread[from].seen -= bytes;
         if reached {

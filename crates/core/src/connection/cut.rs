@@ -17,23 +17,17 @@ impl Connection {
             talk.settle_resent(ack, 1 - from, OWN);
         }
         let acked = [0, 1].map(|end| self.flows[end].highest_ack);
-        let is_over = |ask: &Ask| ask.is_over(acked);
-        let due = self.talk.as_deref().is_some_and(|talk| talk.may_be_over(acked));
-        // Those before it are not looked at again.
-        let mut looked = 0;
-        while due
-            && let Some(talk) = self.talk.as_deref_mut()
-            && let Some(place) = talk.asked.iter().skip(looked).position(is_over)
-            && let Some(ask) = talk.asked.remove(looked + place)
-        {
-            looked += place;
-            self.close_ask(ask, ledger);
+        let over = self.talk.as_deref_mut().map(|talk| talk.ripe.take(acked));
+        // Mostly they stand beside each other.
+        let mut place = 0;
+        for n in over.into_iter().flatten() {
+            let talk = self.talk.as_deref_mut();
+            if let Some(ask) = talk.and_then(|talk| talk.take_over(n, acked, &mut place)) {
+                self.close_ask(ask, ledger);
+            }
         }
         let now = self.now;
         if let Some(talk) = self.talk.as_deref_mut() {
-            if due {
-                talk.look_through();
-            }
             let since = talk.asked.front().map_or(now, |oldest| oldest.start);
             talk.waits.iter_mut().for_each(|waits| waits.forget(since));
         }

@@ -1,6 +1,8 @@
-//! Which question under way has this identifier, without a look at each of a thousand?
+//! Which question under way has this identifier, and whose last word has passed, without a look at each of a thousand?
 
 use std::collections::VecDeque;
+
+use tcpwhy_wire::Seq;
 
 use crate::bill::asked::Ask;
 
@@ -52,4 +54,54 @@ impl Numbered {
 pub(super) fn open(asked: &VecDeque<Ask>, n: u64) -> Option<&Ask> {
     let place = asked.binary_search_by_key(&n, |ask| ask.n).ok()?;
     asked.get(place).filter(|ask| !ask.is_answered)
+}
+
+/// Of either end, where its last words end and the numbers of their questions, those that end first in front.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Ripe([VecDeque<(Seq, u64)>; 2]);
+
+/// What was closed by something else is forgotten where there are so many.
+const MANY: usize = 2_048;
+
+impl Ripe {
+    /// All of the last word of a question has passed; whether there are so many that some of them may be over.
+    #[cold]
+    pub(super) fn note(&mut self, ask: &Ask) -> bool {
+        let (speaker, Some(last)) = ask.last_word() else { return false };
+        let ends = &mut self.0[speaker];
+        if ends.back().is_none_or(|(end, _)| !end.after(last.end)) {
+            ends.push_back((last.end, ask.n));
+        } else {
+            let place = ends.partition_point(|(end, _)| !end.after(last.end));
+            ends.insert(place, (last.end, ask.n));
+        }
+        ends.len() >= MANY
+    }
+
+    /// Forgets what was closed by something else.
+    #[cold]
+    pub(super) fn forget(&mut self, asked: &VecDeque<Ask>) {
+        for ends in &mut self.0 {
+            ends.retain(|(_, n)| asked.binary_search_by_key(n, |ask| ask.n).is_ok());
+        }
+    }
+
+    /// The numbers of those that may be covered by what each end has of the other one, smallest first.
+    #[cold]
+    pub(super) fn take(&mut self, acked: [Option<Seq>; 2]) -> Vec<u64> {
+        let mut over = Vec::new();
+        for (ends, acked) in self.0.iter_mut().zip(acked) {
+            let Some(acked) = acked else { continue };
+            while let Some((_, n)) = ends.pop_front_if(|(end, _)| acked.at_or_after(*end)) {
+                over.push(n);
+            }
+        }
+        over.sort_unstable();
+        over
+    }
+
+    /// Bytes that it takes besides its own.
+    pub(super) fn heap(&self) -> usize {
+        self.0.iter().map(VecDeque::capacity).sum::<usize>() * size_of::<(Seq, u64)>()
+    }
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
-use super::numbered::{Numbered, open};
+use super::numbered::{Numbered, Ripe, open};
 use crate::bill::asked::{Ask, Expects};
 use crate::bill::covered::Covered;
 use crate::bill::split::Split;
@@ -19,7 +19,8 @@ pub(crate) struct Talk {
     pub pending: Option<Pending>,
     /// Questions whose answer is not over, in the order in which they were asked, once there was more than one.
     pub asked: VecDeque<Ask>,
-    pub some_are: Ripe,
+    pub some_are: SomeAre,
+    pub ripe: Ripe,
     pub numbered: Numbered,
     pub is_concurrent: bool,
     /// Messages are whole frames of either side, and do not say who asks.
@@ -45,25 +46,13 @@ pub(crate) struct Talk {
 
 /// What any of the questions under way may be, so that not all of them are looked at for nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Ripe {
-    /// No answer of either end that has passed as a whole ends before that.
-    ends: [Option<Seq>; 2],
+pub(crate) struct SomeAre {
     /// Where somebody's answer ends was not captured.
     pub cut: bool,
     /// Of either end's questions without an identifier, those before this number have their answers.
     waiting: [u64; 2],
     /// The largest identifier of either end's questions so far: most protocols count them.
     highest: [Option<u64>; 2],
-}
-
-impl Ripe {
-    /// A last word has passed up to its end, which is there.
-    pub(super) fn note(&mut self, speaker: usize, end: Seq) {
-        let known = &mut self.ends[speaker];
-        if known.is_none_or(|known| end.before(known)) {
-            *known = Some(end);
-        }
-    }
 }
 
 /// Bytes that were sent again.
@@ -270,15 +259,19 @@ impl Talk {
         let asker = 1 - from;
         let waiting = self.some_are.waiting[asker];
         let start = self.asked.partition_point(|ask| ask.n < waiting);
-        for ask in self.asked.range_mut(start..).filter(|ask| is_of(ask)) {
+        for place in start..self.asked.len() {
+            let ask = &mut self.asked[place];
+            if !is_of(ask) {
+                continue;
+            }
             // Answers come in order: behind the first one that has none, no other has begun.
             if !mark.first || ask.answer.is_none() {
                 self.some_are.waiting[asker] = ask.n;
                 return Some(ask.n);
             }
             ask.is_answered = true;
-            if let (speaker, Some(last)) = ask.last_word() {
-                self.some_are.note(speaker, last.end);
+            if self.ripe.note(ask) {
+                self.ripe.forget(&self.asked);
             }
         }
         self.some_are.waiting[asker] = self.asked.back().map_or(waiting, |last| last.n + 1);
@@ -345,21 +338,29 @@ impl Talk {
         }
     }
 
-    /// Whether an answer that has passed may be covered by what each end has of the other one. If not, none of them is.
-    pub(super) fn may_be_over(&self, acked: [Option<Seq>; 2]) -> bool {
-        let covers = |(end, acked): (&Option<Seq>, Option<Seq>)| {
-            end.zip(acked).is_some_and(|(end, acked)| acked.at_or_after(end))
-        };
-        self.some_are.ends.iter().zip(acked).any(covers)
+    /// The question with this number, which is no longer under way, where its last word is covered by what each end has of the other one.
+    /// It may stand at `place`, and the next one behind it does from then on.
+    #[cold]
+    pub(super) fn take_over(&mut self, n: u64, acked: [Option<Seq>; 2], place: &mut usize) -> Option<Ask> {
+        if self.asked.get(*place).is_none_or(|ask| ask.n != n) {
+            *place = self.asked.binary_search_by_key(&n, |ask| ask.n).ok()?;
+        }
+        let ask = self.asked.get(*place)?;
+        if ask.is_over(acked) {
+            return self.asked.remove(*place);
+        }
+        // It has grown since.
+        let _ = self.ripe.note(ask);
+        None
     }
 
-    /// The answers that have passed are looked through anew.
-    pub(super) fn look_through(&mut self) {
-        self.some_are.ends = [None; 2];
-        for ask in self.asked.iter().filter(|ask| ask.is_answered) {
-            if let (speaker, Some(last)) = ask.last_word() {
-                self.some_are.note(speaker, last.end);
-            }
+    /// All of the last word of the question with this number has passed.
+    #[cold]
+    pub(super) fn note_ripe(&mut self, n: u64) {
+        if let Ok(place) = self.asked.binary_search_by_key(&n, |ask| ask.n)
+            && self.ripe.note(&self.asked[place])
+        {
+            self.ripe.forget(&self.asked);
         }
     }
 
@@ -377,8 +378,12 @@ impl Talk {
         let marks: usize = self.unread.iter().map(|unread| unread.marks.capacity()).sum();
         let resent: usize = self.resent.iter().map(Vec::capacity).sum();
         let credits: usize = self.credit.iter().map(Credit::heap).sum();
-        let waits =
-            waits + self.numbered.heap() + credits + marks * size_of::<Mark>() + resent * size_of::<Resent>();
+        let waits = waits
+            + self.numbered.heap()
+            + self.ripe.heap()
+            + credits
+            + marks * size_of::<Mark>()
+            + resent * size_of::<Resent>();
         size_of::<Self>() + self.asked.capacity() * size_of::<Ask>() + account + waits + self.covered.heap()
     }
 }
