@@ -456,7 +456,7 @@ impl Connection {
     /// Charges what a question and its answer waited for, up to the last byte that passed.
     fn bill_ask(&self, ask: &mut Ask) {
         let Some(talk) = self.talk.as_deref() else { return };
-        let (asker, other) = (ask.asker, 1 - ask.asker);
+        let (asker, other, is_cut) = (ask.asker, 1 - ask.asker, ask.is_cut || talk.heads_lost);
         let [asking, answering] = [&talk.waits[asker], &talk.waits[other]];
         let question = ask.question;
         if ask.until() < question.last.0 {
@@ -465,12 +465,7 @@ impl Connection {
                 &mut ask.account,
                 span,
                 &[(asking, !0)],
-                several_questions::pause(
-                    &self.pair(),
-                    ask.is_cut,
-                    asker,
-                    [question.first.1, question.last.1],
-                ),
+                several_questions::pause(&self.pair(), is_cut, asker, [question.first.1, question.last.1]),
             );
         }
         let Some(answer) = ask.answer else { return };
@@ -489,7 +484,7 @@ impl Connection {
                 &mut ask.account,
                 span,
                 &[(answering, !0)],
-                several_questions::pause(&self.pair(), ask.is_cut, other, [answer.first.1, answer.last.1]),
+                several_questions::pause(&self.pair(), is_cut, other, [answer.first.1, answer.last.1]),
             );
         }
     }

@@ -51,6 +51,7 @@ impl Connection {
     /// The exchange that bytes belong to of which the heads were not captured.
     pub(super) fn cut(&mut self, mark: &Mark, from: usize) -> Option<u64> {
         let talk = self.talk.as_deref_mut()?;
+        talk.heads_lost = true;
         let id = mark.id?;
         let has_begun = |ask: &&Ask| ask.asker == from || ask.answer.is_some();
         let latest = |asker: usize| {

@@ -45,7 +45,7 @@ impl Connection {
     #[cold]
     #[inline(never)]
     pub(super) fn end_by_closing(&mut self, at: Instant, from: usize) {
-        let is_open = self.talk.as_deref().is_some_and(|talk| talk.is_answer_open(from));
+        let is_open = self.talk.as_deref().is_some_and(|talk| talk.is_endless(from));
         let flow = &self.flows[from];
         // Nothing is missing before the FIN.
         let whole = flow.fin.is_some_and(|fin| flow.highest_ack.is_some_and(|acked| acked + 1 == fin));

@@ -21,6 +21,8 @@ pub(crate) struct Talk {
     pub asked: VecDeque<Ask>,
     pub some_are: SomeAre,
     pub ripe: Ripe,
+    /// Heads of messages were not captured.
+    pub heads_lost: bool,
     pub numbered: Numbered,
     pub is_concurrent: bool,
     /// Messages are whole frames of either side, and do not say who asks.
@@ -90,6 +92,8 @@ pub(crate) struct Pending {
     /// The byte behind what the other end had sent when it was asked.
     pub heard: Option<Seq>,
     pub is_answering: bool,
+    /// The answer's head has been read to its end.
+    pub head_is_over: bool,
     pub answer_end: Option<Seq>,
     /// The answer ends there.
     pub answer_is_last: bool,
@@ -151,6 +155,11 @@ impl Talk {
         })
     }
 
+    /// Whether that one may end with its connection: its head was captured to its end.
+    pub(super) fn is_endless(&self, from: usize) -> bool {
+        self.is_answer_open(from) && self.pending.is_some_and(|ask| ask.head_is_over)
+    }
+
     /// Whether these marks of one end say more than that one question has one answer: it asks beside a question that has no answer
     /// yet, or somebody says what answers nothing. The other end has sent bytes up to `sent`.
     pub(super) fn ends_turns(
@@ -191,6 +200,7 @@ impl Talk {
                         is_over: mark.last,
                         heard,
                         is_answering: false,
+                        head_is_over: false,
                         answer_end: None,
                         answer_is_last: false,
                         is_cut: false,
@@ -198,6 +208,7 @@ impl Talk {
                 }
                 (Role::Answers, Some(ask)) if ask.asker != from && ask.id == mark.id => {
                     ask.is_answering = true;
+                    ask.head_is_over = !mark.first;
                     (ask.answer_end, ask.answer_is_last) = (mark.end, mark.last);
                 }
                 (Role::Cut, Some(ask)) if ask.asker != from => ask.is_cut = true,

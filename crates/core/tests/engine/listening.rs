@@ -178,6 +178,40 @@ fn calls_are_paired_where_only_the_first_frame_of_each_segment_was_captured() {
     }
 }
 
+/// A call that goes on after 200 ms: where of each segment the first frame alone was captured, another frame may have said what it waited for.
+#[test]
+fn a_pause_is_no_more_than_possible_where_heads_were_not_captured() {
+    let data = |ends| frame(0, ends, 1, &[0; 60]);
+    let begin = [frame(1, 4, 1, &[[0x83].as_slice(), &[0x86; 99]].concat()), data(0)].concat();
+    let rest = [data(0), data(1)].concat();
+    let answer = frame(1, 5, 1, &[[0x88].as_slice(), &[0xc0; 50]].concat());
+    let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+    let client = [preface, frame(4, 0, 0, &[]), begin.clone(), rest.clone()].concat();
+    let server = [frame(4, 0, 0, &[]), answer.clone()].concat();
+    let text = format!(
+        "handshake
+         @30 C 33 #p
+         p+0 S 9 #s
+         s+0 C ack
+         @50 C {} #q
+         q+0 S ack
+         q+200 C {} #r
+         r+5 S {} #a
+         a+0 C ack",
+        begin.len(),
+        rest.len(),
+        answer.len()
+    );
+    for end in [End::Client, End::Server] {
+        let capture = log(&text).rtt(Duration::from_millis(RTT)).capture(end);
+        let report = read_streams(&capture, 40, |segment| part_of([&client, &server], segment));
+        let lines = report.connections[0].exchanges.iter().flat_map(|exchange| &exchange.bill);
+        let paused = lines.filter(|line| line.cause == Cause::SenderThink && line.ns >= ms(150));
+        let sure = paused.map(|line| line.confidence).max();
+        assert_eq!(sure, Some(Confidence::Possible), "{end:?}: {:#?}", report.connections[0].exchanges);
+    }
+}
+
 /// RFC 9112, 6.3: an answer of a length that its head says goes on until then, however even its pieces come. 500 bytes every
 /// 250 ms are a throttled answer, and no timer's reports.
 #[test]
@@ -223,9 +257,10 @@ fn what_a_radio_plays_is_waited_for_by_nobody() {
 /// the server. One whose length is known is over with its last byte.
 #[test]
 fn an_answer_that_ends_with_its_connection_is_waited_for_until_then() {
-    for (header, waited) in
-        [("HTTP/1.0 200 OK\r\n\r\n", true), ("HTTP/1.0 200 OK\r\nContent-Length: 167\r\n\r\n", false)]
-    {
+    let counted = "HTTP/1.0 200 OK\r\nContent-Length: 167\r\n\r\n";
+    let cases =
+        [("HTTP/1.0 200 OK\r\n\r\n", usize::MAX, true), (counted, usize::MAX, false), (counted, 30, false)];
+    for (header, kept, waited) in cases {
         let server = header.to_owned() + &"x".repeat(167);
         let text = format!(
             "handshake\n@50 C {} #q\nq+2 S {} #a\na+0 C ack\na+3100 S fin\n+0 C ack\n+0 C fin\n+0 S ack",
@@ -235,7 +270,7 @@ fn an_answer_that_ends_with_its_connection_is_waited_for_until_then() {
         for end in [End::Client, End::Server] {
             let capture = log(&text).rtt(Duration::from_millis(RTT)).capture(end);
             let streams = [REQUEST.as_bytes(), server.as_bytes()];
-            let report = read_streams(&capture, usize::MAX, |segment| part_of(streams, segment));
+            let report = read_streams(&capture, kept, |segment| part_of(streams, segment));
             let exchange = &report.connections[0].exchanges[1];
             let paused = billed(exchange, Cause::SenderThink, Server);
             assert_eq!(paused == ms(3100), waited, "{end:?}: {exchange:#?}");
