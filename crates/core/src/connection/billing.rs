@@ -95,6 +95,7 @@ impl Connection {
             self.models[from].on_small_behind_small(gap);
         }
         self.on_part(another);
+        self.note_going_on(from, gap, &verdict.split);
         if streams {
             self.doubt_stream(segment, from, &mut verdict);
         }
@@ -186,6 +187,7 @@ impl Connection {
         if open.is_guess && !own_time
             || self.frames.is_doubtful()
             || self.unpaired
+            || self.roles.goes_on.is_loose(self.next_n)
             || from == SERVER && self.is_distance_doubtful()
         {
             verdict.split.doubt();

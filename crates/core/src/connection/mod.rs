@@ -17,6 +17,7 @@ mod fast_open;
 mod frames;
 mod general;
 mod giving_up;
+mod going_on;
 mod held_back;
 pub(crate) mod ladder;
 mod numbered;

@@ -207,6 +207,7 @@ pub(super) struct Roles {
     pub closed_at: [Option<Instant>; 2],
     /// What had come of an answer when its asker had closed, and more of it came.
     pub had: Option<Box<Had>>,
+    pub goes_on: crate::estimate::goes_on::GoesOn,
 }
 
 impl Roles {

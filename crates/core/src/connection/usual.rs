@@ -62,6 +62,7 @@ impl Connection {
             && self.setup.as_ref().is_none_or(|setup| setup.done)
             && self.beyond().is_none()
             && !self.may_be_behind()
+            && !self.roles.goes_on.is_suspect()
             && self.flows.iter().all(super::Flow::is_calm)
     }
 

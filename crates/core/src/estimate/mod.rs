@@ -4,6 +4,7 @@
 pub(crate) mod beat;
 pub(crate) mod bottleneck;
 pub(crate) mod credit;
+pub(crate) mod goes_on;
 pub(crate) mod grid;
 pub(crate) mod growth;
 pub(crate) mod histogram;

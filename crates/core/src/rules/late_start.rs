@@ -41,7 +41,9 @@ pub(crate) fn on_its_way(
         return None;
     }
     let detail = Detail { form: Some(Form::Request), ..Detail::default() };
-    let late = Charge::new(Cause::Queueing, flow.side, late, Confidence::Likely);
+    // A clock whose rate has not held yet may tick more slowly, and a first packet that was late makes it look so.
+    let confidence = if flow.clock.is_rated() { Confidence::Likely } else { Confidence::Possible };
+    let late = Charge::new(Cause::Queueing, flow.side, late, confidence);
     Some(late.evidence(segment.packet, 0).detail(detail))
 }
 

@@ -81,6 +81,23 @@ fn a_pause_is_no_queue_before_the_clocks_rate_is_known() {
     }
 }
 
+/// A telephone whose clock ticks each 10 ms, and whose SYN waited for its radio (frames 1 to 8 of a hotspot's): three ticks within 9 ms were a clock of
+/// milliseconds, and its question 32 ms late. Until the rate has held that is no more than possible.
+#[test]
+fn a_late_first_packet_makes_no_certain_queue() {
+    let text = "@0 C syn late=12\n +0 S syn\n +0 C ack\n +58 C 517 #q\n +0 S ack\n q+14 S 3636\n +12 C ack";
+    for since in 0..10 {
+        let mut segments = log(text).rtt(ms(9.2)).capture(End::Server);
+        for segment in &mut segments {
+            let stamps = segment.options.timestamps.as_mut().expect("a log has them");
+            (stamps.val, stamps.ecr) = ((stamps.val + since) / 10, (stamps.ecr + since) / 10);
+        }
+        let seen = Seen::of(segments, &format!("a telephone, {since} ms since its tick"));
+        let sure = seen.lines(Cause::Queueing, Path).into_iter().filter(|line| line.confidence > Possible);
+        assert_eq!(sure.count(), 0, "{seen}");
+    }
+}
+
 /// A host slept for 13 s, or its clock stood still while it was idle: the question behind that had not been on its way.
 #[test]
 fn a_step_that_stays_is_the_clock() {

@@ -416,3 +416,23 @@ fn who_gives_up_on_an_answer_that_is_owed_had_waited_until_then() {
         assert_eq!(server >= ms(29_000), waited, "{seen}");
     }
 }
+
+/// A tunnel's client answers what comes within two milliseconds, and now and then says more 8 ms later, before anything comes (frames 165 to 200 of an
+/// editor's): which message answers which nobody knows, and 700 ms of the other end are no more than possible. A client that asks and waits, or always
+/// asks in two pieces, waits for its server.
+#[test]
+fn a_client_that_goes_on_without_an_answer_may_not_wait_for_one() {
+    for (each_in, most) in [(3, Possible), (100, Likely), (1, Likely)] {
+        let turn = |n: u32| {
+            let more = if n % each_in == each_in - 1 { "p+8 C 278 #q\n +0 S ack\n" } else { "" };
+            let asked = if more.is_empty() { "p" } else { "q" };
+            format!("+2 C 116 #p\n +0 S ack\n {more} {asked}+{} S 322\n +0 C ack\n", 20 + n * 7 % 40)
+        };
+        let turns: String = (0..24).map(turn).collect();
+        let text = format!("handshake\n {turns} +2 C 116 #last\n +0 S ack\n last+700 S 194\n +0 C ack");
+        let seen = log(text).rtt(ms(1.2)).seen_at(End::Client);
+        let bill = seen.exchange(25);
+        let think = bill.of(Cause::ServerThink);
+        assert_eq!(think.confidence.min(Likely), most, "{each_in}: {seen}");
+    }
+}
