@@ -202,6 +202,8 @@ impl Connection {
     }
 
     /// Whether the numbers of its sender's packets show that some were sent in the silence, and lost.
+    #[cold]
+    #[inline(never)]
     fn sent_meanwhile(&self, from: usize, quiet: Duration) -> bool {
         let flow = &self.flows[from];
         flow.missed_since_data > 0 && quiet < SETTLED_AFTER && flow.numbers_its_packets()

@@ -231,6 +231,8 @@ fn had_just_arrived(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Durat
 }
 
 /// Whether the question was acknowledged later than any host that has it holds that back: it or the acknowledgement was late on its way.
+#[cold]
+#[inline(never)]
 fn was_acked_too_late(pair: &Pair<'_>, open: &Open, segment: &Segment) -> bool {
     let asked = &pair.flows[open.initiator];
     let Some(last) = open.request.last else { return false };
@@ -241,6 +243,8 @@ fn was_acked_too_late(pair: &Pair<'_>, open: &Open, segment: &Segment) -> bool {
 }
 
 /// Whether the answer echoes a stamp that nothing of its asker's in the capture has: the question, or its copy, left later than is known.
+#[cold]
+#[inline(never)]
 fn answers_unseen(pair: &Pair<'_>, open: &Open, segment: &Segment) -> bool {
     let clock = &pair.flows[open.initiator].clock;
     segment.options.timestamps.is_some_and(|stamps| clock.is_unseen(stamps.ecr))
