@@ -111,11 +111,12 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
 /// where nothing held it.
 fn confidence(wait: &Wait<'_>, cause: Cause, has_form: bool, pauses: bool) -> Confidence {
     let model = wait.model;
+    let without_first = wait.midway || wait.flow.mss_announced.is_none();
     match cause {
         _ if has_form => Confidence::Possible,
         // Without the connection's first exchanges, which are acknowledged at once, the application's own pause may be all of it.
-        _ if wait.flow.mss_announced.is_none() && !(pauses || model.goes_with_acks()) => Confidence::Possible,
-        _ if wait.flow.mss_announced.is_none() => Confidence::Likely,
+        _ if without_first && !(pauses || model.goes_with_acks()) => Confidence::Possible,
+        _ if without_first => Confidence::Likely,
         // A window of one segment after an idle time waits for the same acknowledgement.
         Cause::NagleDelayedAck if model.nagle_held > 0 && !model.may_be_restarted && pauses => {
             Confidence::Certain

@@ -5,7 +5,7 @@ use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server, Unknown};
 use tcpwhy_core::report::Confidence::{Certain, Likely, Possible};
 use tcpwhy_core::report::Line;
-use tcpwhy_wire::TcpOptions;
+use tcpwhy_wire::{Duration, TcpOptions};
 
 use crate::packet_log::{CLIENT, End, PacketLog, SERVER, each, log, ms};
 use crate::seen::Seen;
@@ -248,6 +248,26 @@ fn what_goes_with_each_acknowledgement_is_held_without_the_beginning_too() {
             let seen = Seen::of(segments, "behind the handshake");
             let sure = |n| seen.exchange(n).of(Cause::NagleDelayedAck).confidence;
             assert_eq!([sure(2), sure(11)], [Possible, most], "{seen}");
+        }
+    }
+}
+
+/// The SYN alone is missing, and with it how near the server is: what it writes by a timer seems to leave with acknowledgements, if it were as far
+/// away as that takes.
+#[test]
+fn without_the_syn_what_leaves_by_a_timer_was_hardly_held() {
+    let sizes = [2_444, 1_316, 940, 1_316, 940, 1_316, 752, 1_128, 752, 1_128, 752, 2_896, 1_504, 1_316, 940];
+    let left = [
+        266.4, 347.9, 429.5, 510.9, 592.4, 684.1, 765.5, 847.0, 928.5, 1010.2, 1091.7, 1184.2, 1265.9,
+        1347.5, 1429.1,
+    ];
+    let pieces = each(left.into_iter().zip(sizes), |(at, len)| format!("@{at} S {len}\n +0 C ack"));
+    let text = format!("handshake\n @175 S 2896x2 more\n +0 S 224\n +0 C ack\n {pieces}");
+    for end in End::BOTH {
+        let seen = Seen::of(log(text.clone()).rtt(ms(20)).capture(end).split_off(1), &format!("the {end:?}"));
+        for cause in [Cause::Nagle, Cause::NagleDelayedAck] {
+            let sure = |line: &&&Line| line.confidence > Possible;
+            assert_eq!(seen.longer(cause, Duration::ZERO).iter().find(sure), None, "{seen}");
         }
     }
 }
