@@ -309,12 +309,13 @@ impl Connection {
             return;
         }
         let mut account = std::mem::take(&mut ledger.scratch);
-        let stood = [CLIENT, SERVER].map(|end| round_trip::of_path(&self.pair(), end, side).1);
+        let pair = self.pair();
+        let stood = [CLIENT, SERVER].map(|end| round_trip::of_path(&pair, end, side).1);
         let server = handshake::round_trip(setup, self.tap_rtt(SERVER), self.reactions[SERVER][0]);
         let server = self.path_memory.min(SERVER).map_or(server, |known| known.min(server));
         handshake::bill(
             setup,
-            round_trip::to_client(&self.pair()),
+            round_trip::to_client(&pair),
             server,
             stood.into_iter().flatten(),
             &mut account,

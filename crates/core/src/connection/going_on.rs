@@ -18,9 +18,9 @@ const PAUSE_MIN: Duration = Duration::from_millis(2);
 
 impl Connection {
     /// The interval of `gap` before a further part of the question was its sender's own.
-    #[inline(never)]
+    #[inline]
     pub(super) fn note_going_on(&mut self, from: usize, gap: Duration, split: &Split) {
-        if from == CLIENT && gap >= PAUSE_MIN && split.has_only(Cause::SenderThink.bit()) {
+        if gap >= PAUSE_MIN && from == CLIENT && split.has_only(Cause::SenderThink.bit()) {
             self.note_pause(gap);
         }
     }

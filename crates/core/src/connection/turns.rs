@@ -196,7 +196,7 @@ impl Connection {
             && segment.payload_len > KEYS_MAX
             && !self.is_framed()
             || self.goes_on_by_its_bytes(from, segment.seq)
-            || from != open.initiator && self.sent_meanwhile(from, quiet)
+            || self.flows[from].missed_since_data > 0 && from != open.initiator && self.sent_meanwhile(from, quiet)
             // It may as well be news, each told when it occurs: then its pauses are no more than possible, and end it in time.
             || quiet < SETTLED_AFTER && self.talk.as_ref().is_some_and(|talk| talk.is_answer_open(from))
     }
@@ -206,7 +206,7 @@ impl Connection {
     #[inline(never)]
     fn sent_meanwhile(&self, from: usize, quiet: Duration) -> bool {
         let flow = &self.flows[from];
-        flow.missed_since_data > 0 && quiet < SETTLED_AFTER && flow.numbers_its_packets()
+        quiet < SETTLED_AFTER && flow.numbers_its_packets()
     }
 
     /// Whether the connection has shown that its messages end so: a frame of its own for each, a word to confirm what the server sent by itself, keys that a person
