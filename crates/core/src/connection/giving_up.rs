@@ -9,7 +9,6 @@ use tcpwhy_wire::{Duration, Instant, Seq};
 use super::Connection;
 use crate::bill::asked::Expects;
 use crate::bill::exchange::Open;
-use crate::flow::direction::Flow;
 use crate::flow::segment_class::LastData;
 use crate::rules::{ended, unrepaired};
 use crate::words::report::Kind;
@@ -32,7 +31,7 @@ impl Connection {
         let arrived = self.flows[asker].highest_ack.zip(open.request_end);
         let arrived = arrived.is_some_and(|(acked, end)| acked.at_or_after(end));
         let whole = open.pieces.is_empty() && open.request.repaired_at().is_none();
-        let unseen = self.flows.iter().any(Flow::acked_unseen);
+        let unseen = self.flows.iter().any(|flow| flow.acked_unseen() || flow.missing_from_capture);
         let Some(asked) = open.request.last.filter(|_| owed && arrived && whole && !unseen) else { return };
         let closed = [asker, server].map(|end| self.roles.closed_at[end].map(|at| at - asked.at));
         let Some(split) = ended::unanswered(&self.pair(), server, asked.packet, closed) else { return };

@@ -120,3 +120,14 @@ fn a_farewell_whose_end_crosses_the_other_one_is_one() {
         assert_eq!(!seen.lines(Cause::ServerThink, Server).is_empty(), waited, "{fin}: {seen}");
     }
 }
+
+/// The answer, and what was asked and answered behind it, was sent and is in no packet: the server's farewell shows that.
+#[test]
+fn an_answer_that_the_capture_dropped_was_not_waited_for_until_the_end() {
+    let dropped = "\n +0 C 41 asks unseen\n +0.2 S 1448 answers unseen\n".repeat(6);
+    let text = settled(4) + "+5 C 41 asks\n +0.2 S 1448 answers unseen" + &dropped + "+0 S fin\n +0 C ack";
+    log(text).rtt(ms(40)).both_ends(|seen| {
+        let thought = seen.longer(Cause::ServerThink, ms(50));
+        assert!(thought.is_empty(), "{seen}");
+    });
+}
