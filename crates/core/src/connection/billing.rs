@@ -169,7 +169,7 @@ impl Connection {
     fn bill_answer(&mut self, segment: &Segment, from: usize, class: SegmentClass) -> (Verdict, Follows) {
         let Some(open) = self.open.as_deref() else { unreachable!("it answers something") };
         // A clock of ten milliseconds does not show what came at quite another time.
-        let timing = open.timing(segment).filter(|_| !self.flows[from].grain.is_positive());
+        let timing = open.timing(segment).filter(|_| self.flows[from].grain_ms == 0);
         let own_time = timing.is_some_and(|timing| self.models[from].answers.is_own(timing))
             || self.came_too_soon(open, segment, from);
         let mut verdict = server_think::judge(&self.pair(), open, segment, class, own_time);

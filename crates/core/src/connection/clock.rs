@@ -95,16 +95,18 @@ impl Connection {
     #[inline(never)]
     pub(super) fn learn_grain(&mut self, at: Instant) {
         let gap = (at - self.now).as_nanos() / 1_000_000;
-        if !self.fine && (gap <= 0 || self.packets == 0) {
+        if !self.fine && (gap <= 0 || gap > i64::from(u16::MAX) || self.packets == 0) {
             return;
         }
         let (ticks, count) = self.gaps;
-        self.gaps =
-            (greatest_common(ticks, gap.clamp(0, i64::from(u32::MAX)) as u32), count.saturating_add(1));
+        self.gaps = (
+            greatest_common(u32::from(ticks), gap.clamp(0, i64::from(u16::MAX)) as u32) as u16,
+            count.saturating_add(1),
+        );
         let grain = Duration::from_millis(i64::from(self.gaps.0));
         let told = !self.fine && self.gaps.1 >= GAPS_MIN && grain >= GRAIN_MIN;
         for flow in &mut self.flows {
-            flow.grain = if told { grain } else { Duration::ZERO };
+            flow.grain_ms = if told { self.gaps.0.min(u16::from(u8::MAX)) as u8 } else { 0 };
         }
     }
 
@@ -116,7 +118,7 @@ impl Connection {
     /// What such a clock measured is no more than possible.
     #[inline]
     pub(super) fn doubt_times(&self, verdict: &mut Verdict) {
-        if self.is_unsteady() || self.flows[CLIENT].grain.is_positive() {
+        if self.is_unsteady() || self.flows[CLIENT].grain_ms > 0 {
             self.doubt_what_is_blurred(verdict);
         }
     }
@@ -124,7 +126,7 @@ impl Connection {
     #[cold]
     #[inline(never)]
     fn doubt_what_is_blurred(&self, verdict: &mut Verdict) {
-        if self.is_unsteady() || took(verdict) <= self.flows[CLIENT].grain.times(GRAINS_OFF) {
+        if self.is_unsteady() || took(verdict) <= self.flows[CLIENT].grain().times(GRAINS_OFF) {
             verdict.split.doubt();
         }
     }

@@ -140,7 +140,7 @@ pub(crate) struct Connection {
     /// How often the capture's clock has stepped back by more than packets overtake each other.
     steps: u8,
     /// What a clock that counts milliseconds goes on by: the number that all gaps are multiples of, and of how many.
-    gaps: (u32, u8),
+    gaps: (u16, u8),
     /// By how much it was set back in one step, as the ends' own clocks show.
     set_back: Duration,
     /// When it was last set, and by how much on.

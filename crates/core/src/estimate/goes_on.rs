@@ -12,14 +12,15 @@ const SHARE: u64 = 8;
 pub(crate) struct GoesOn {
     times: u32,
     /// The last of them.
-    last: u64,
+    last: u32,
 }
 
 impl GoesOn {
     /// It did, while so many exchanges had begun.
     pub(crate) fn note(&mut self, exchanges: u64) {
-        if self.times == 0 || self.last != exchanges {
-            (self.times, self.last) = (self.times.saturating_add(1), exchanges);
+        let exchange = exchanges as u32;
+        if self.times == 0 || self.last != exchange {
+            (self.times, self.last) = (self.times.saturating_add(1), exchange);
         }
     }
 

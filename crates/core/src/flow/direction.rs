@@ -72,8 +72,8 @@ pub(crate) struct Flow {
     /// The peer offered no window scaling, so that its window ends at 65,535 bytes.
     pub peer_unscaled: bool,
     pub clock: StampClock,
-    /// What the capture's clock goes on by, where that is long; nothing where it is not.
-    pub grain: Duration,
+    /// What the capture's clock goes on by, where that is long: ms, at most 255; nothing where it is not.
+    pub grain_ms: u8,
     /// The last acknowledgement reported bytes behind a hole by SACK.
     pub sack_pending: bool,
     /// When the last SACK or duplicate acknowledgement passed.
@@ -122,6 +122,12 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
+    /// What the capture's clock goes on by, where that is long.
+    #[inline]
+    pub(crate) fn grain(&self) -> Duration {
+        Duration::from_millis(i64::from(self.grain_ms))
+    }
+
     pub(crate) fn new(side: Side) -> Self {
         Self {
             side,
@@ -149,7 +155,7 @@ impl Flow {
             window_grew_at: Instant::MIN,
             peer_unscaled: false,
             clock: StampClock::default(),
-            grain: Duration::ZERO,
+            grain_ms: 0,
             sack_pending: false,
             sack_or_dupack_at: Instant::MIN,
             queued_on_way: None,
@@ -260,7 +266,7 @@ impl Flow {
             self.timestamps = true;
             let overtook = self.snd_nxt.is_some_and(|nxt| segment.seq.after(nxt));
             let late = self.clock.on_packet(segment.at, stamps.val, overtook);
-            self.queued_on_way = late.filter(|&late| !self.on_one_host && late >= self.grain + self.grain);
+            self.queued_on_way = late.filter(|&late| !self.on_one_host && late >= self.grain().times(2));
             self.learn_peak(segment.at);
         }
         missed

@@ -53,7 +53,7 @@ pub(crate) fn charge(flow: &Flow, open: &mut Open) {
     open.charge_late();
     let (Some(then), Some(now)) = (open.way_base, flow.clock.base()) else { return };
     let more = then - now;
-    if more < QUEUED_MIN.max(flow.grain + flow.grain) || more > LATE_MAX || flow.on_one_host {
+    if more < QUEUED_MIN.max(flow.grain().times(2)) || more > LATE_MAX || flow.on_one_host {
         return;
     }
     let detail = Detail { form: Some(Form::Request), ..Detail::default() };
