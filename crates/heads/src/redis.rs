@@ -141,7 +141,8 @@ impl Stream {
     /// What a command does.
     fn command(&mut self, word: &[u8], next: Option<&[u8]>) -> Role {
         let is = |known: &[u8]| word.eq_ignore_ascii_case(known);
-        if is(b"REPLCONF") && next.is_some_and(|next| next.eq_ignore_ascii_case(b"ACK")) {
+        if *self == Self::No && is(b"REPLCONF") && next.is_some_and(|next| next.eq_ignore_ascii_case(b"ACK"))
+        {
             *self = Self::On;
         }
         if *self != Self::No {
