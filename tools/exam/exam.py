@@ -30,6 +30,7 @@ import cases  # noqa: E402
 import fixes  # noqa: E402, F401
 import known  # noqa: E402
 import places  # noqa: E402, F401
+import ciphers  # noqa: E402, F401
 import programs  # noqa: E402, F401
 import protocols  # noqa: E402, F401
 import readers  # noqa: E402, F401

@@ -24,6 +24,8 @@ use crate::words::form::Form;
 use crate::words::limits::{BURST_GAP, HELD_BACK_MIN, ROUND_TRIP_PLAY};
 use crate::words::report::{Confidence, Trigger};
 
+/// So few bytes on either side of a pause may be a message each: a ping and an event. Source: none written down.
+const WORD_MAX: u32 = 64;
 /// What a writer that is woken takes to write on.
 const BEHIND_TAIL_MAX: Duration = Duration::from_millis(1);
 
@@ -162,6 +164,8 @@ impl Connection {
             verdict.split.doubt(); // each frame is a message of its own
         } else if self.goes_on_by_its_bytes(from, wait.segment.seq) {
             verdict.split.settle_message();
+        } else if from == SERVER && wait.last.len.max(wait.segment.payload_len) <= WORD_MAX {
+            verdict.split.temper(); // so short words may be messages of their own
         }
     }
 
@@ -191,7 +195,9 @@ impl Connection {
             || from == SERVER && self.is_distance_doubtful()
         {
             verdict.split.doubt();
-        } else if open.reply.frontier().is_some_and(|said| self.said_part_early(open, said, segment.at)) {
+        } else if !self.frames.answers()
+            && open.reply.frontier().is_some_and(|said| self.said_part_early(open, said, segment.at))
+        {
             verdict.split.doubt(); // it may go on with what it had said already
         }
         if self.is_framed() {

@@ -23,7 +23,7 @@ use crate::bill::exchange::Path;
 use crate::bill::revise::Revision;
 use crate::bill::split::Split;
 use crate::bill::waits::fill;
-use crate::flow::ends::side;
+use crate::flow::ends::{SERVER, side};
 use crate::flow::segment_class::SegmentClass;
 use crate::rules::verdict::Verdict;
 use crate::rules::{self, application_window, nagle, round_trip, several_questions};
@@ -68,6 +68,9 @@ impl Connection {
         } else {
             marks
         };
+        if from == SERVER && marks.iter().any(|mark| mark.session && !mark.by_peer) {
+            self.frames.on_session();
+        }
         if marks.iter().any(|mark| matches!(mark.role, Role::Lost | Role::Framed)) {
             self.lose_talk(marks, from, ledger);
             if marks.iter().any(|mark| mark.role == Role::Framed) {

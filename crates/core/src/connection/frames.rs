@@ -38,6 +38,8 @@ const FRAME_LENGTHS: u64 = {
 const PING_LENGTHS: u64 = 1 << PING | 1 << (PING + RECORDS[1]) | 1 << (PING + RECORDS[2]);
 /// SETTINGS are acknowledged before so many segments with data.
 const SETTINGS_WITHIN: u8 = 12;
+/// More than these in one segment are hardly ever sent, and their sum may be anything.
+const FRAMES_TOGETHER: u32 = 3;
 /// So many in a row, without anything else, are messages.
 const FRAMES_MAX: u8 = 4;
 /// So many times a PING must have been answered where the connection's beginning is not in the capture.
@@ -46,6 +48,10 @@ const ECHOES_MIN: u8 = 2;
 const UPLOAD_MIN: u64 = 10_000;
 /// What one end writes within this belongs together.
 const TOGETHER: Duration = Duration::from_millis(1);
+/// ... and what a server's TLS and its HTTP/2 say before the program has been asked, within this. Source: none written down.
+const OPENING_GAP: Duration = Duration::from_millis(2);
+/// An answer that both ends' SETTINGS are a part of is no longer than this: some tickets (RFC 8446, 4.6.1) and the settings.
+const OPENING_MAX: u64 = 4_000;
 
 /// What is known of a connection's frames.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -75,6 +81,10 @@ pub(super) struct Frames {
     goes_on: bool,
     /// Something that was left out may have been a part of the request.
     doubtful: bool,
+    /// So many messages on, the server's TLS may have something to say by itself.
+    opening: u8,
+    /// How long all that it has said so is.
+    ticket: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -89,6 +99,7 @@ enum Answer {
 /// What of frames a segment holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Holds {
+    settings: bool,
     ping: bool,
     /// And more.
     more: bool,
@@ -98,16 +109,25 @@ fn holds(len: u32, record: u32) -> Option<Holds> {
     let sum = |len: u32| {
         let counts = (0..=2).flat_map(|pings| (0..=2).map(move |updates| (pings, updates)));
         let fits = |&(pings, updates): &(u32, u32)| {
-            pings + updates > 0 && pings * PING + updates * WINDOW_UPDATE == len
+            (1..=FRAMES_TOGETHER).contains(&(pings + updates))
+                && pings * PING + updates * WINDOW_UPDATE == len
         };
-        counts
-            .into_iter()
-            .find(fits)
-            .map(|(pings, updates)| Holds { ping: pings > 0, more: pings + updates > 1 })
+        counts.into_iter().find(fits).map(|(pings, updates)| Holds {
+            settings: false,
+            ping: pings > 0,
+            more: pings + updates > 1,
+        })
     };
     // Several frames in one record, or two of one frame each.
     let two = || sum(len.checked_sub(2 * record)?).filter(|holds| record > 0 && holds.more);
     sum(len.checked_sub(record)?).or_else(two)
+}
+
+/// What a record adds, by its place among them, if so many bytes may acknowledge SETTINGS.
+fn acknowledging(len: u32) -> Option<usize> {
+    RECORDS
+        .iter()
+        .position(|record| [SETTINGS_ACK, SETTINGS_ACK + WINDOW_UPDATE].map(|of| of + record).contains(&len))
 }
 
 /// Whether so many bytes of TLS may be frames of HTTP/2's own and nothing else.
@@ -131,7 +151,16 @@ impl Frames {
     /// frames it holds.
     fn on_data(&mut self, len: u32, from: usize, request: u64) -> Option<Holds> {
         let last = std::mem::replace(&mut self.last, (from, len));
+        let acknowledges = acknowledging(len);
+        let settings = Holds { settings: true, ping: false, more: false };
         if let Some((record, _)) = self.record {
+            // Without anything in it, a frame begins no answer: HEADERS have a field at least.
+            let empty = len == SETTINGS_ACK + record && self.answer != Answer::Message;
+            let is_first = |&n: &usize| RECORDS[n] == record && (empty || !self.settings[from][n]);
+            if let Some(n) = acknowledges.filter(is_first) {
+                self.settings[from][n] = true;
+                return Some(settings);
+            }
             return holds(len, record);
         }
         if self.counted[from] < SETTINGS_WITHIN {
@@ -139,12 +168,11 @@ impl Frames {
             if from == CLIENT && self.counted[from] == 1 {
                 self.is_preface = PREFACE_MIN.map(|least| len >= least);
             }
-            for (n, record) in RECORDS.into_iter().enumerate() {
-                let acknowledges = [SETTINGS_ACK, SETTINGS_ACK + WINDOW_UPDATE].map(|frames| frames + record);
-                self.settings[from][n] |= acknowledges.contains(&len);
+            if let Some(n) = acknowledges {
+                self.settings[from][n] = true;
                 if self.is_preface[n] && self.settings.iter().all(|seen| seen[n]) {
-                    self.record = Some((record, false));
-                    return None;
+                    self.record = Some((RECORDS[n], false));
+                    return Some(settings);
                 }
             }
         }
@@ -161,7 +189,7 @@ impl Frames {
     /// Whether a segment of `len` bytes is no frame as far as anybody knows, and shows nothing of the connection.
     #[inline]
     pub(super) fn passes(&self, len: u32, from: usize) -> bool {
-        if self.record.is_some() {
+        if self.record.is_some() || self.opening > 0 {
             return false;
         }
         if self.counted[from] >= SETTINGS_WITHIN {
@@ -188,14 +216,38 @@ impl Frames {
         }
     }
 
-    pub(super) fn on_message(&mut self) {
+    /// The server has set up TLS in clear: what it says behind that in the next two exchanges may be TLS's own.
+    pub(super) fn on_session(&mut self) {
+        self.opening = 2;
+    }
+
+    /// Whether what the server says now may be.
+    pub(super) fn is_opening(&self) -> bool {
+        self.opening > 0
+    }
+
+    /// A message begins. Returns whether it does so behind nothing but what the server's TLS may have said by itself, so that it may be as little a
+    /// question of its own.
+    pub(super) fn on_message(&mut self) -> bool {
+        let behind_opening = self.opening == 1 && self.answer == Answer::Frames && self.record.is_none();
+        self.opening = self.opening.saturating_sub(1);
         self.answer = Answer::None;
         (self.doubtful, self.echoed) = (false, false);
+        behind_opening
     }
 
     /// Whether the connection has shown to be one of HTTP/2.
     pub(super) fn is_http2(&self) -> bool {
         self.record.is_some()
+    }
+
+    /// Whether all that was said so far is a PING, or acknowledges SETTINGS, which a message of `len` bytes does not go on with.
+    pub(super) fn is_frame_before(&self, open: &Open, len: u32) -> bool {
+        self.record.is_some_and(|(record, _)| {
+            let is_frame =
+                |len: u32| len == SETTINGS_ACK + record || holds(len, record).is_some_and(|held| held.ping);
+            u32::try_from(open.request_bytes).is_ok_and(is_frame) && holds(len, record).is_none()
+        })
     }
 
     /// Whether the present segment answers the request although frames came before it.
@@ -213,7 +265,8 @@ impl Frames {
         self.doubtful || self.answers && self.record.is_some_and(|(_, guessed)| guessed)
     }
 
-    /// Whether a segment is HTTP/2's own, so that nobody's message begins or goes on with it.
+    /// Whether a segment is HTTP/2's own, so that nobody's message begins or goes on with it. Where it may be what a server's TLS says by
+    /// itself, `opening` is how long after its sender's last data it came.
     #[inline]
     pub(super) fn is_left_out(
         &mut self,
@@ -221,15 +274,40 @@ impl Frames {
         segment: &Segment,
         from: usize,
         class: SegmentClass,
+        opening: Option<Duration>,
     ) -> bool {
-        let is_known = self.record.is_some() || self.counted[from] < SETTINGS_WITHIN;
+        let is_known = self.record.is_some() || self.counted[from] < SETTINGS_WITHIN || opening.is_some();
         if !is_known && !self.may_be_echo(from, segment.payload_len) {
             return false;
         }
-        self.is_frame(open, segment, from, class)
+        self.is_frame(open, segment, from, class, opening)
     }
 
-    fn is_frame(&mut self, open: Option<&Open>, segment: &Segment, from: usize, class: SegmentClass) -> bool {
+    /// Takes what may be TLS's own tickets (RFC 8446, 4.6.1) and the server's SETTINGS (RFC 9113, 3.4): they come at once, and are the answer for
+    /// as long as nothing else comes. Tickets are all as long; what else comes
+    /// at once may be the answer, and what follows that, news.
+    fn open(&mut self, gap: Duration, len: u32, replied: u64) {
+        match self.answer {
+            Answer::None => (self.answer, self.ticket) = (Answer::Frames, Some(len)),
+            Answer::Frames if gap < OPENING_GAP || acknowledging(len).is_some() => {
+                self.ticket = self.ticket.filter(|ticket| *ticket == len);
+            }
+            Answer::Frames => {
+                (self.answers, self.answer) = (replied <= OPENING_MAX, Answer::Message);
+                self.doubtful |= self.ticket.is_none() && self.record.is_none();
+            }
+            Answer::Message => {}
+        }
+    }
+
+    fn is_frame(
+        &mut self,
+        open: Option<&Open>,
+        segment: &Segment,
+        from: usize,
+        class: SegmentClass,
+        opening: Option<Duration>,
+    ) -> bool {
         (self.answers, self.goes_on) = (false, false);
         let Some(open) = open.filter(|_| class == SegmentClass::New) else {
             if class == SegmentClass::New {
@@ -237,11 +315,23 @@ impl Frames {
             }
             return false;
         };
-        let held = self.on_data(segment.payload_len, from, open.request_bytes);
-        let Some((record, _)) = self.record.filter(|_| from == open.initiator || !open.crosses(segment))
-        else {
+        let mut held = self.on_data(segment.payload_len, from, open.request_bytes);
+        if let Some(gap) = opening {
+            self.open(gap, segment.payload_len, open.reply_bytes);
             return false;
-        };
+        }
+        // Whoever has only what a server says by itself acknowledges its SETTINGS.
+        let acknowledges = acknowledging(segment.payload_len).filter(|&n| n > 0 && self.record.is_none());
+        if let Some(n) = acknowledges.filter(|_| self.answer == Answer::Frames && self.opening > 0) {
+            self.record = Some((RECORDS[n], false));
+            held = Some(Holds { settings: true, ping: false, more: false });
+        }
+        let Some((record, _)) = self.record else { return false };
+        if from != open.initiator && open.crosses(segment) {
+            // It answers nothing of this message, but perhaps a PING in front of it.
+            self.asked = self.asked.filter(|asker| *asker == from || !held.is_some_and(|held| held.ping));
+            return false;
+        }
         let asks = u32::try_from(open.request_bytes).is_ok_and(|len| holds(len, record).is_none());
         let Some(held) = held.filter(|_| self.run[from] < FRAMES_MAX) else {
             self.run = [0; 2];
@@ -262,12 +352,16 @@ impl Frames {
             self.asked = Some(from);
         }
         let left_out = if from == open.initiator {
+            // What came before both ends had acknowledged SETTINGS was the server's own: they are its first word (RFC 9113, 3.4).
+            if held.settings && self.answer == Answer::Message && open.reply_bytes <= OPENING_MAX {
+                self.answer = Answer::Frames;
+            }
             let together = self.left_out[from].is_some_and(|last| segment.at - last < TOGETHER);
             let waits = held.ping && self.answer != Answer::Message;
             // Until the responder has echoed it, it may be the rest of the request.
             self.echoed |= echoes && self.answer == Answer::Frames;
             self.doubtful |= asks && waits && !echoes && !together;
-            asks && (echoes || together || waits)
+            asks && (echoes || together || waits || held.settings)
         } else {
             self.doubtful &= !echoes;
             let first = self.answer == Answer::None;
@@ -319,7 +413,7 @@ mod tests {
                 segment.payload_len = lengths[(state >> 33) as usize % lengths.len()];
                 let mut usual = frames.clone();
                 let passes = frames.passes(segment.payload_len, from);
-                let left_out = frames.is_left_out(None, &segment, from, SegmentClass::New);
+                let left_out = frames.is_left_out(None, &segment, from, SegmentClass::New, None);
                 if passes {
                     usual.on_passing(segment.payload_len, from);
                     assert_eq!((&usual, false), (&frames, left_out), "{} bytes", segment.payload_len);

@@ -21,6 +21,7 @@ mod going_on;
 mod held_back;
 pub(crate) mod ladder;
 mod numbered;
+mod opening;
 mod parting;
 mod roles;
 mod row;

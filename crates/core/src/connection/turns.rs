@@ -28,6 +28,8 @@ const SETTLED_AFTER: Duration = Duration::from_secs(10);
 const PIECE_AFTER: Duration = Duration::from_millis(200);
 /// ... and sooner, where each message is a frame of its own.
 const FRAME_AFTER: Duration = Duration::from_millis(50);
+/// So short a word may be about what the other end has just said. Source: none written down.
+const WORD_MAX: u32 = 64;
 /// So many bytes are a key that a person presses, or two.
 const KEYS_MAX: u32 = 4;
 /// The least time that it takes to find the next key.
@@ -75,8 +77,21 @@ impl Connection {
                     && !self.frames.goes_on()
                     && (read || self.asks_beside(open, segment, from, first))
             }
-            None => self.has_seen_missing_answer(open, segment, from),
+            None => {
+                self.says_no_more_than_a_frame(segment, from)
+                    || self.has_seen_missing_answer(open, segment, from)
+            }
         }
+    }
+
+    /// Whether what is under way without an answer is a frame of HTTP/2's own, and this a message behind it.
+    pub(super) fn says_no_more_than_a_frame(&self, segment: &Segment, from: usize) -> bool {
+        self.open.as_deref().is_some_and(|open| {
+            from == open.initiator
+                && open.reply_first.is_none()
+                && segment.at - open.request_at() >= BURST_GAP
+                && self.frames.is_frame_before(open, segment.payload_len)
+        })
     }
 
     /// When the last data of an end passed.
@@ -244,7 +259,7 @@ impl Connection {
     /// Starts the account of a message with its first segment.
     pub(super) fn begin(&mut self, segment: &Segment, from: usize, class: SegmentClass) {
         let mut open = self.spare.take().unwrap_or_else(|| Box::new(Open::new()));
-        self.frames.on_message();
+        let behind_opening = self.frames.on_message();
         let at = self.now;
         if self.next_n == 0 && self.setup.is_some() {
             self.next_n = 1; // 0 is the setup
@@ -260,6 +275,8 @@ impl Connection {
         open.restart(self.next_n, initiator, start.min(at), idle, (segment.at, segment.packet));
         self.next_n += 1;
         open.request_first = (initiator == from).then_some(segment.seq);
+        open.is_guess |=
+            behind_opening && segment.payload_len <= WORD_MAX && self.follows_at_once(segment, from);
         // What comes when it is its time was not late.
         let by_timer = from == SERVER && self.roles.is_tick(segment.at);
         open.way_base = self.flows[from]

@@ -6,6 +6,7 @@ mod black_hole;
 mod both_speak;
 mod buffers;
 mod causes;
+mod ciphers;
 mod clocks;
 mod concurrent;
 mod conduct;

@@ -154,7 +154,7 @@ fn nothing_is_owed_on_a_stream_that_its_asker_keeps_open() {
 }
 
 /// The report of a capture of which somebody says what its messages are.
-fn read_marked(capture: &[Segment], mut says: impl FnMut(&Segment) -> Vec<Mark>) -> Report {
+pub(crate) fn read_marked(capture: &[Segment], mut says: impl FnMut(&Segment) -> Vec<Mark>) -> Report {
     let mut analysis = Analysis::new(Options { ..EVERYTHING });
     for segment in capture {
         analysis.on_marked(segment, &says(segment));
@@ -164,6 +164,6 @@ fn read_marked(capture: &[Segment], mut says: impl FnMut(&Segment) -> Vec<Mark>)
     report
 }
 
-fn spent_on(exchange: &Exchange, cause: Cause) -> Duration {
+pub(crate) fn spent_on(exchange: &Exchange, cause: Cause) -> Duration {
     exchange.bill.iter().filter(|line| line.cause == cause).map(|line| line.ns).sum()
 }

@@ -1,0 +1,159 @@
+//! What can be told of an encrypted conversation: what TLS and HTTP/2 say by themselves is neither a question nor an answer.
+
+use tcpwhy_core::Mark;
+use tcpwhy_core::cause::Cause;
+use tcpwhy_core::report::{Confidence, Exchange};
+use tcpwhy_wire::Duration;
+
+use crate::packet_log::{End, log, ms};
+use crate::spoken::{read_marked, spent_on};
+
+/// TLS 1.3 up to the client's Finished, with a question beside it; the server's flight goes on in ciphertext behind its ServerHello (RFC 8446, 2).
+const ASKED: &str = "handshake
+     +2 C 512 asks #hello
+     hello+1 S 127 answers
+     +0 S 1200 #flight
+     flight+1 C 80
+     +0.3 C 286 #question\n";
+const RTT: Duration = Duration::from_millis(40);
+
+/// The exchanges of a log, by number.
+fn exchanges(text: &str, end: End) -> Vec<Exchange> {
+    let log = log(text).rtt(RTT);
+    let says = log.marks();
+    let report = read_marked(&log.capture(end), |segment| {
+        let session = true;
+        says(segment).into_iter().map(|mark| Mark { session, ..mark }).collect()
+    });
+    report.connections[0].exchanges.clone()
+}
+
+/// What an exchange was billed for the server's thinking and its pauses, and how sure the first is.
+fn server_of(exchange: &Exchange) -> (i64, i64, Option<Confidence>) {
+    let of = |cause| (spent_on(exchange, cause).as_nanos() + 500_000) / 1_000_000;
+    let thinks = exchange.bill.iter().filter(|line| line.cause == Cause::ServerThink && line.ns > ms(1));
+    (of(Cause::ServerThink), of(Cause::SenderThink), thinks.map(|line| line.confidence).max())
+}
+
+/// Two tickets come as soon as the client's Finished is there (frames 10 to 13 of a client that asks redis for what takes 120 ms).
+#[test]
+fn tickets_are_no_answer() {
+    for end in [End::Client, End::Server] {
+        let text = format!("{ASKED} question+0.1 S 255\n +0.1 S 255\n question+120 S 400\n +0 C ack");
+        let (thinks, pauses, confidence) = server_of(&exchanges(&text, end)[2]);
+        assert_eq!((thinks, pauses), (120, 0), "{end:?}");
+        assert!(confidence >= Some(Confidence::Likely), "{end:?}");
+    }
+}
+
+/// What comes at once and is not as long as a ticket may have been the answer, and what follows, news (frames 10 to 13 of a browser's
+/// socket for events).
+#[test]
+fn what_follows_more_than_tickets_may_be_news() {
+    for end in [End::Client, End::Server] {
+        let text = format!("{ASKED} question+0.1 S 510\n +0.8 S 325\n question+428 S 30\n +0 C ack");
+        let exchanges = exchanges(&text, end);
+        let surest = exchanges.iter().flat_map(|exchange| &exchange.bill).filter(|line| line.ns >= ms(100));
+        assert!(
+            surest.map(|line| line.confidence).max() <= Some(Confidence::Possible),
+            "{end:?}: {exchanges:#?}"
+        );
+    }
+}
+
+/// A long answer that comes at once goes on as windows let it.
+#[test]
+fn a_long_answer_that_begins_at_once_is_no_ticket() {
+    for end in [End::Client, End::Server] {
+        let text = format!("{ASKED} question+0.1 S 1448x10\n +0 C ack\n +40 S 1448x10\n +0 C ack");
+        let (thinks, ..) = server_of(&exchanges(&text, end)[2]);
+        assert_eq!(thinks, 0, "{end:?}");
+    }
+}
+
+/// The server's SETTINGS come with its tickets, and the client acknowledges them while it waits (RFC 9113, 3.4; frames 8 to 18 of HTTP/2 through a
+/// balancer): by records of 26 bytes, which nobody reads.
+#[test]
+fn settings_of_http2_are_no_answer_and_no_question() {
+    for end in [End::Client, End::Server] {
+        for own in ["+0.1 S 73\n +0.5 S 31", "+0.1 S 52"] {
+            let text = format!(
+                "{ASKED} question+0.1 S 510\n {own} #settings\n settings+0.2 C 31\n question+110 S 500\n +0 C ack"
+            );
+            let exchanges = exchanges(&text, end);
+            let (thinks, pauses, confidence) = server_of(&exchanges[2]);
+            assert_eq!((thinks, pauses, exchanges.len()), (110, 0, 3), "{end:?}: {own}");
+            assert!(confidence >= Some(Confidence::Likely), "{end:?}");
+        }
+    }
+}
+
+/// A client of HTTP/2 may say something else than that it has the SETTINGS (frames 10 to 17 of Java's): with a short word at their heels it need not
+/// have asked for what comes 110 ms after its question.
+#[test]
+fn a_word_about_settings_may_be_no_question() {
+    for end in [End::Client, End::Server] {
+        let text = format!(
+            "{ASKED} question+0.1 S 61\n +0.2 S 35\n +0.2 S 31 #settings\n settings+1.2 C 47\n question+110 S 491\n +0 C ack"
+        );
+        let exchanges = exchanges(&text, end);
+        let (_, _, confidence) = server_of(exchanges.last().expect("a question"));
+        assert_eq!(confidence, Some(Confidence::Possible), "{end:?}: {exchanges:#?}");
+    }
+}
+
+/// TLS 1.2, where HTTP/2's SETTINGS come behind the server's Finished and are acknowledged both ways beside the first question (frames 8 to 17 of nginx).
+#[test]
+fn settings_behind_tls_1_2_are_no_answer() {
+    let text = "handshake
+         +2 C 512 asks #hello
+         hello+1 S 1213 answers #flight
+         flight+1 C 93 asks #finished
+         finished+0.1 S 51 answers
+         +0 S 69 #settings
+         settings+0.3 C 93
+         +0 C 73 #question
+         +0 C 38
+         question+0.1 S 38
+         question+80 S 588
+         +0 C ack";
+    for end in [End::Client, End::Server] {
+        let exchanges = exchanges(text, end);
+        let (thinks, pauses, _) = server_of(&exchanges[3]);
+        assert_eq!((thinks, pauses, exchanges.len()), (80, 0, 4), "{end:?}: {exchanges:#?}");
+    }
+}
+
+/// gRPC asks with a PING whenever an answer has come: the next call is written 60 ms later, and nobody wrote at it meanwhile (frames 18 to 26 of
+/// calls through TLS). What acknowledges that PING is not the call's.
+#[test]
+fn a_call_does_not_begin_with_the_ping_before_it() {
+    for end in [End::Client, End::Server] {
+        let text = format!(
+            "{ASKED} question+0.1 S 510\n +0.1 S 52 #settings\n settings+0.2 C 31\n question+110 S 500 #answer
+             answer+0.7 C 39 #ping\n ping+0 S 39\n ping+60 C 81 #call\n call+38 S 286\n +0 C ack"
+        );
+        let exchanges = exchanges(&text, end);
+        let call = exchanges.last().expect("a call");
+        let (thinks, pauses, confidence) = server_of(call);
+        assert_eq!((thinks, pauses), (38, 0), "{end:?}: {exchanges:#?}");
+        assert!(
+            confidence >= Some(Confidence::Likely) && spent_on(call, Cause::RoundTrip) == RTT,
+            "{end:?}: {call:#?}"
+        );
+    }
+}
+
+/// A server answers a ping at once and has something to say 16 ms later (frames 54 to 59 of a socket for both ways): nobody need have waited.
+#[test]
+fn a_pause_between_two_words_is_never_certain() {
+    let text =
+        "handshake\n +2 C 300\n +0 S 300\n +0 C ack\n +500 C 32 #ping\n ping+0 S 28\n +16 S 28\n +0 C ack";
+    let exchanges = exchanges(text, End::Server);
+    let pauses = exchanges.iter().flat_map(|exchange| &exchange.bill);
+    let surest = pauses
+        .filter(|line| line.cause == Cause::SenderThink && line.ns > ms(10))
+        .map(|line| line.confidence)
+        .max();
+    assert_eq!(surest, Some(Confidence::Likely), "{exchanges:#?}");
+}
