@@ -344,6 +344,15 @@ impl Frames {
             }
             return false;
         };
+        let left_out = self.is_beside(open, segment, from, held, asks);
+        if left_out {
+            self.left_out[from] = Some(segment.at);
+        }
+        left_out
+    }
+
+    /// Whether a segment that holds nothing but frames is no part of the exchange under way; `asks` if that has a request that is more than that.
+    fn is_beside(&mut self, open: &Open, segment: &Segment, from: usize, held: Holds, asks: bool) -> bool {
         self.run[from] += 1;
         let echoes = held.ping && self.asked == Some(1 - from);
         if echoes {
@@ -351,7 +360,7 @@ impl Frames {
         } else if held.ping {
             self.asked = Some(from);
         }
-        let left_out = if from == open.initiator {
+        if from == open.initiator {
             // What came before both ends had acknowledged SETTINGS was the server's own: they are its first word (RFC 9113, 3.4).
             if held.settings && self.answer == Answer::Message && open.reply_bytes <= OPENING_MAX {
                 self.answer = Answer::Frames;
@@ -369,11 +378,7 @@ impl Frames {
                 self.answer = Answer::Frames;
             }
             asks && !first
-        };
-        if left_out {
-            self.left_out[from] = Some(segment.at);
         }
-        left_out
     }
 }
 
