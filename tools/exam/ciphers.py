@@ -366,3 +366,28 @@ case("tls-two-writes", "sleep 1; python3 client.py", "exec python3 -u server.py"
      lambda t, rtt: {"handshake@": rtt, "round-trip|tls-handshake@": (13 * rtt, 14 * rtt), "nagle|nagle-delayed-ack@server": t.waited() - 12 * rtt, "server-think|sender-think@": (0, 30)},
      path="--delay 40ms", each=asked, files=files(server__py=TWO_WRITES, client__py=ASK + TWO_READS), fix="nodelay",
      changed={"files": files(server__py=TWO_WRITES.replace("s = context", "raw.setsockopt(6, 1, 1); s = context"), client__py=ASK + TWO_READS)})
+
+# A browser: its page asks one after the other, and then several at once.
+
+BROWSED = ASGI.replace("    if scope[\"type\"] != \"http\": return\n", "    if scope[\"type\"] != \"http\": return\n    if not scope[\"path\"][1:].isdigit(): return await page(scope, receive, send)\n") + """
+PAGE = b\"\"\"<!doctype html><title>waits</title><script>
+const wait = ms => new Promise(done => setTimeout(done, ms)), asks = [];
+const get = async ms => { const start = performance.timeOrigin + performance.now(); await (await fetch('/' + ms)).arrayBuffer(); asks.push(start + ' ' + (performance.timeOrigin + performance.now())); };
+(async () => { await wait(300); CALLS; await fetch('/log', {method: 'POST', body: asks.join('\\\\n')}); })();
+</script>\"\"\"
+async def page(scope, receive, send):
+    body = b""
+    more = True
+    while more: part = await receive(); body += part.get("body", b""); more = part.get("more_body", False)
+    if scope["path"] == "/log":
+        with open("asks.txt", "w") as file: file.writelines("ask %d %d\\n" % tuple(float(at) * 1e6 for at in line.split()) for line in body.decode().splitlines())
+    kind = b"text/html" if scope["path"] == "/" else b"text/plain"
+    answer = PAGE if scope["path"] == "/" else b""
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", kind), (b"content-length", b"%d" % len(answer)), (b"cache-control", b"no-store")]})
+    await send({"type": "http.response.body", "body": answer})
+"""
+CHROMIUM = ("chromium --headless --no-sandbox --ignore-certificate-errors --disable-background-networking --disable-component-update --user-data-dir=$PWD/u"
+            f" --disable-gpu --no-first-run --disable-quic --remote-debugging-port=7008 {TLS_URL}/ & for i in $(seq 200); do [ -s asks.txt ] && break; sleep 0.1; done; sleep 0.3; kill %1; cat asks.txt")
+for version, far in (("h2", HYPERCORN), ("h1", UVICORN)):
+    case(f"tls-chromium-{version}", "sleep 3; " + CHROMIUM, far, thinks(setups=1, computes=250.0, **{"handshake@": None}), path="--delay 40ms", tap="tcp and port 7000",
+         files=files(app__py=BROWSED.replace("CALLS", "for (const ms of [110, 35, 0, 250, 70, 1]) { await get(ms); await wait(60); }")))
