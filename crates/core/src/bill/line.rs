@@ -31,7 +31,8 @@ pub(super) struct AccountLine {
 
 impl AccountLine {
     /// Of the first charge to its cause.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "it is put together where it is to stand")]
+    #[inline(always)]
     pub(super) fn of(charge: &Charge) -> Self {
         let as_sure = |confidence| if charge.confidence == confidence { charge.ns } else { Duration::ZERO };
         Self {

@@ -187,7 +187,11 @@ impl Frames {
     }
 
     /// Whether a segment of `len` bytes is no frame as far as anybody knows, and shows nothing of the connection.
-    #[inline]
+    #[expect(
+        clippy::inline_always,
+        reason = "it is asked of each segment with data, and a call costs as much as what it asks"
+    )]
+    #[inline(always)]
     pub(super) fn passes(&self, len: u32, from: usize) -> bool {
         if self.record.is_some() || self.opening > 0 {
             return false;
@@ -195,6 +199,11 @@ impl Frames {
         if self.counted[from] >= SETTINGS_WITHIN {
             return len >= 64 || PING_LENGTHS >> len & 1 == 0;
         }
+        self.passes_at_first(len, from)
+    }
+
+    /// The same at the beginning of a connection.
+    fn passes_at_first(&self, len: u32, from: usize) -> bool {
         // Whether it began with a preface stands once the client has sent data: only another length can show more then.
         let begun = from != CLIENT || self.counted[CLIENT] > 0;
         let known = begun || self.settings == [[false; 3]; 2];
@@ -226,13 +235,19 @@ impl Frames {
         self.opening > 0
     }
 
-    /// A message begins. Returns whether it does so behind nothing but what the server's TLS may have said by itself, so that it may be as little a
-    /// question of its own.
-    pub(super) fn on_message(&mut self) -> bool {
-        let behind_opening = self.opening == 1 && self.answer == Answer::Frames && self.record.is_none();
-        self.opening = self.opening.saturating_sub(1);
+    /// A message begins that nothing is to be known of.
+    #[inline]
+    pub(super) fn on_message(&mut self) {
         self.answer = Answer::None;
         (self.doubtful, self.echoed) = (false, false);
+    }
+
+    /// A message begins. Returns whether it does so behind nothing but what the server's TLS may have said by itself, so that it may be as little a
+    /// question of its own.
+    pub(super) fn begin_message(&mut self) -> bool {
+        let behind_opening = self.opening == 1 && self.answer == Answer::Frames && self.record.is_none();
+        self.opening = self.opening.saturating_sub(1);
+        self.on_message();
         behind_opening
     }
 

@@ -259,7 +259,7 @@ impl Connection {
     /// Starts the account of a message with its first segment.
     pub(super) fn begin(&mut self, segment: &Segment, from: usize, class: SegmentClass) {
         let mut open = self.spare.take().unwrap_or_else(|| Box::new(Open::new()));
-        let behind_opening = self.frames.on_message();
+        let behind_opening = self.frames.begin_message();
         let at = self.now;
         if self.next_n == 0 && self.setup.is_some() {
             self.next_n = 1; // 0 is the setup

@@ -417,12 +417,13 @@ impl Connection {
     fn answer_delayed(&mut self, segment: &Packed) {
         let Some(open) = self.open.as_deref() else { return };
         let (whole, class) = (segment.unpack(), super::SegmentClass::New);
-        let mut verdict = server_think::judge(&self.pair(), open, &whole, class, false);
+        let pair = self.pair();
+        let mut verdict = server_think::judge(&pair, open, &whole, class, false);
+        let reply = cork::late_reply(&pair, open, &whole, Duration::ZERO);
         if let Some(held) = self.held_beside_earlier(open, &whole, SERVER, class) {
             verdict.split.hold(&held);
         }
         self.weigh_answer(open, segment.payload_len, &mut verdict);
-        let reply = cork::late_reply(&self.pair(), open, &whole, Duration::ZERO);
         let model = &mut self.models[SERVER];
         model.rounds.on_message(segment.seq);
         model.on_first_reply(&verdict, reply, false);
