@@ -8,7 +8,7 @@ use super::Connection;
 use crate::bill::revise::Revision;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::rules::{handshake, late_start, needless, server_think, stood};
-use crate::words::limits::{HELD_BACK_MIN, HOST_VARIATION, QUEUED_MIN};
+use crate::words::limits::{HELD_BACK_MIN, HOST_VARIATION, QUEUED_MIN, ROUND_TRIP_PLAY};
 
 /// An end that was silent for this long while its peer sent was not in the middle of a burst.
 const REACTION_AFTER_SILENCE: Duration = Duration::from_millis(2);
@@ -271,6 +271,11 @@ impl Connection {
             let ns = (stood - late).at_least_zero();
             open.reply.revise(Revision::AnswerStood { server: self.flows[from].side, ns, packets });
         }
+        // Whoever asks again has no answer yet, though that has had the time to arrive.
+        let way = self.tap_rtt(from) + self.tap_rtt(from).divided_by(ROUND_TRIP_PLAY) + HOST_VARIATION;
+        let far = from == open.initiator && self.tap_rtt(from) > self.tap_rtt(1 - from);
+        let answered = open.reply.last.filter(|_| far);
+        open.is_unheard |= answered.is_some_and(|last| segment.at - last.at > way);
         self.open = Some(open);
     }
 

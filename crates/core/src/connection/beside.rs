@@ -7,6 +7,7 @@
 use tcpwhy_wire::{Segment, Seq};
 
 use super::Connection;
+use super::turn::Paired;
 use crate::bill::exchange::Open;
 use crate::flow::segment_class::{LastData, SendQueue};
 use crate::words::limits::BURST_GAP;
@@ -45,6 +46,8 @@ impl Connection {
         let Some(open) = self.open.as_deref_mut().filter(|_| may_be) else { return };
         open.is_guess = true;
         self.others = self.others.saturating_add(1);
-        self.unpaired |= self.others >= OTHERS_MIN;
+        if self.others >= OTHERS_MIN {
+            self.paired = Paired::Guess;
+        }
     }
 }

@@ -4,7 +4,7 @@ use tcpwhy_wire::{Duration, Instant, Segment};
 
 use super::Connection;
 use super::talk::Talk;
-use super::turn::Follows;
+use super::turn::{Follows, Paired};
 use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
 use crate::bill::held::{DOUBTED, KEPT};
@@ -160,8 +160,8 @@ impl Connection {
             verdict.split.doubt();
         } else if from == SERVER && self.may_be_behind() {
             verdict.split.doubt(); // it may be a round on the way behind whoever acknowledges
-        } else if self.is_framed() {
-            verdict.split.doubt(); // each frame is a message of its own
+        } else if self.is_framed() || self.frames.is_guess() {
+            verdict.split.doubt(); // each frame is a message of its own, and what was left out may have been messages
         } else if self.goes_on_by_its_bytes(from, wait.segment.seq) {
             verdict.split.settle_message();
         } else if from == SERVER && wait.last.len.max(wait.segment.payload_len) <= WORD_MAX {
@@ -190,7 +190,7 @@ impl Connection {
         }
         if open.is_guess && !own_time
             || self.frames.is_doubtful()
-            || self.unpaired
+            || self.paired == Paired::Guess
             || self.roles.goes_on.is_loose(self.next_n)
             || from == SERVER && self.is_distance_doubtful()
         {
@@ -200,7 +200,7 @@ impl Connection {
         {
             verdict.split.doubt(); // it may go on with what it had said already
         }
-        if self.is_framed() {
+        if self.is_framed() || self.paired == Paired::Before {
             verdict.split.temper(); // several may be under way at once
         }
         let reply = cork::late_reply(&self.pair(), open, segment, Duration::ZERO);

@@ -4,6 +4,7 @@ use tcpwhy_wire::{Duration, Instant, Segment};
 
 use super::held_back::Finished;
 use super::roles::Parked;
+use super::turn::Paired;
 use super::{Connection, accepting};
 use crate::bill::account::Account;
 use crate::bill::exchange::Open;
@@ -145,7 +146,7 @@ impl Connection {
         if let Some(open) = self.open.as_deref_mut().filter(|open| next.src == self.ends[open.initiator]) {
             let flow = &self.flows[1 - open.initiator];
             let unheard = flow.snd_nxt.is_some_and(|end| next.ack.before(end)) && next.flags.ack();
-            open.is_unheard = unheard && open.reply.last.is_some();
+            open.is_unheard |= unheard && open.reply.last.is_some();
         }
         self.close(Some(next), ledger);
     }
@@ -183,6 +184,7 @@ impl Connection {
             open.reply_bytes = 0; // what crossed it on its way
         }
         self.charge_unrepaired(open);
+        self.charge_never_arrived(open);
         drain::charge(&self.flows[speaker], [self.tap_rtt(speaker), self.tap_rtt(listener)], open);
         late_start::charge(&self.flows[open.initiator], open);
         speaker
@@ -210,7 +212,7 @@ impl Connection {
 
     /// How it is known which message answers which.
     fn pairing(&self, open: &Open, kind: Kind) -> Option<Pairing> {
-        let is_guess = open.is_guess || self.unpaired || self.frames.is_doubtful();
+        let is_guess = open.is_guess || self.paired == Paired::Guess || self.frames.is_doubtful();
         match kind {
             Kind::Setup | Kind::OneWay => None,
             _ if is_guess => Some(Pairing::Guess),

@@ -16,6 +16,7 @@ use super::billing::NAGLE;
 use super::closing::doubt_pauses;
 use super::streaming::Answered;
 use super::talk::{Part, Resent, Talk, Unread, expects};
+use super::turn::Paired;
 use crate::bill::account::Account;
 use crate::bill::asked::{Ask, Expects, Passed};
 use crate::bill::covered::Covered;
@@ -109,8 +110,11 @@ impl Connection {
     /// What comes from now on is not read any more.
     fn lose_talk(&mut self, marks: &[Mark], from: usize, ledger: &mut Ledger) {
         self.close_asked(ledger);
-        self.unpaired |= self.is_concurrent();
         let mut talk = self.talk.take().unwrap_or_default();
+        if talk.is_concurrent {
+            let paired = if talk.some_are.several { Paired::Guess } else { Paired::Before };
+            self.paired = self.paired.max(paired);
+        }
         for mark in marks {
             talk.note_session(mark, if mark.by_peer { 1 - from } else { from });
         }

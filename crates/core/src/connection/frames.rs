@@ -265,6 +265,12 @@ impl Frames {
         })
     }
 
+    /// Whether that is a guess, from what may be PINGs and their echoes.
+    #[inline]
+    pub(super) fn is_guess(&self) -> bool {
+        self.record.is_some_and(|(_, guessed)| guessed)
+    }
+
     /// Whether the present segment answers the request although frames came before it.
     pub(super) fn answers(&self) -> bool {
         self.answers
@@ -277,7 +283,7 @@ impl Frames {
 
     /// Whether what the present segment seems to answer may be something else.
     pub(super) fn is_doubtful(&self) -> bool {
-        self.doubtful || self.answers && self.record.is_some_and(|(_, guessed)| guessed)
+        self.doubtful || self.answers && self.is_guess()
     }
 
     /// Whether a segment is HTTP/2's own, so that nobody's message begins or goes on with it. Where it may be what a server's TLS says by

@@ -188,7 +188,9 @@ impl Connection {
         if matches!(class, SegmentClass::Retransmission { .. } | SegmentClass::Duplicate) {
             self.weigh_copy(segment, from);
         }
-        if matches!(class, SegmentClass::Duplicate | SegmentClass::Probe) {
+        if matches!(class, SegmentClass::Duplicate | SegmentClass::Probe)
+            || self.is_past_answering(from, class)
+        {
             self.on_nothing_new(segment, from, class, ledger);
             return;
         }

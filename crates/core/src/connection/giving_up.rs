@@ -9,6 +9,7 @@ use tcpwhy_wire::{Duration, Instant, Seq};
 use super::Connection;
 use crate::bill::asked::Expects;
 use crate::bill::exchange::Open;
+use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::segment_class::LastData;
 use crate::rules::{ended, unrepaired};
 use crate::words::report::Kind;
@@ -55,6 +56,28 @@ impl Connection {
         open.reply.settle().charge(&ended::with_connection(from, at - said.at, [said.packet, packet]));
         open.reply.last = Some(LastData { at, packet, ..said });
         open.packets[1] = packet;
+    }
+
+    /// Charges the wait from the last copy of a question that never arrived until its server closed: the next one would have been due.
+    #[inline]
+    pub(super) fn charge_never_arrived(&self, open: &mut Open) {
+        if open.kind() == Kind::OneWay
+            && open.initiator == CLIENT
+            && let Some(closed_at) = self.roles.closed_at[SERVER]
+        {
+            self.charge_unheard_of(open, closed_at);
+        }
+    }
+
+    #[cold]
+    fn charge_unheard_of(&self, open: &mut Open, closed_at: Instant) {
+        let acked = self.flows[CLIENT].highest_ack.zip(open.request_first);
+        let none = acked.is_some_and(|(acked, first)| acked.at_or_before(first));
+        let last = open.request.last.filter(|last| none && last.at > open.start && last.at < closed_at);
+        if let Some(last) = last {
+            let charge = ended::never_arrived(CLIENT, closed_at - last.at, last.packet);
+            open.request.settle().charge(&charge);
+        }
     }
 
     /// Charges the wait from the answer's last segment until its asker closed.

@@ -60,6 +60,7 @@ use frames::Frames;
 use held_back::HeldBack;
 use roles::Roles;
 use talk::Talk;
+use turn::Paired;
 
 /// The note about a connection that the server reset instead of accepting it.
 pub(crate) const REFUSED: &str = "refused-connections";
@@ -106,8 +107,7 @@ pub(crate) struct Connection {
     frames: Frames,
     /// What its messages say of each other, where their protocol is read.
     talk: Option<Box<Talk>>,
-    /// Several questions are under way, and what answers which is not known any more.
-    unpaired: bool,
+    paired: Paired,
     /// Parts of questions that may have been questions.
     others: u8,
     roles: Roles,
@@ -179,7 +179,7 @@ impl Connection {
             path_memory: PathMemory::default(),
             frames: Frames::default(),
             talk: None,
-            unpaired: false,
+            paired: Paired::Known,
             others: 0,
             roles: Roles::default(),
             setup: None,
@@ -250,7 +250,8 @@ impl Connection {
         self.roles = Roles::default();
         self.answers = Answers::default();
         self.path_memory = PathMemory::default();
-        (self.fine, self.unpaired, self.setup_billed, self.shown) = (false, false, false, [false; 2]);
+        (self.fine, self.setup_billed, self.shown) = (false, false, [false; 2]);
+        self.paired = Paired::Known;
         self.others = 0;
         (self.doubled, self.damaged, self.closed, self.calm) = (false, [false; 2], false, false);
         (self.ttl, self.scales) = ([0; 2], [0; 2]);

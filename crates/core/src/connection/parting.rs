@@ -8,8 +8,8 @@ use tcpwhy_wire::{Duration, Instant, Segment};
 use super::Connection;
 use super::roles::Had;
 use crate::bill::exchange::Open;
-use crate::flow::ends::SERVER;
-use crate::flow::segment_class::LastData;
+use crate::flow::ends::{CLIENT, SERVER};
+use crate::flow::segment_class::{LastData, SegmentClass};
 use crate::tally::ledger::Ledger;
 use crate::words::limits::ROUND_TRIP_PLAY;
 use crate::words::report::Kind;
@@ -99,7 +99,19 @@ impl Connection {
         let closed_at = self.roles.closed_at[open.initiator];
         let at_once = closed_at.is_some_and(|at| at >= open.start && at - open.start <= AT_ONCE);
         let peer_closed = self.roles.closed_at[1 - open.initiator].is_some_and(|at| at <= open.start);
-        at_once && open.request_bytes <= BYTES_MAX && (open.client_idle >= SILENCE_MIN || peer_closed)
+        // Whatever is said long after the other end has closed, its sender had not looked.
+        let short = open.request_bytes <= BYTES_MAX || peer_closed && open.client_idle >= SILENCE_MIN;
+        at_once && short && (open.client_idle >= SILENCE_MIN || peer_closed)
+    }
+
+    /// Whether it is a copy of a question whose server has closed without a word of an answer, and then its client: none can come any more.
+    #[inline]
+    pub(super) fn is_past_answering(&self, from: usize, class: SegmentClass) -> bool {
+        let closed = self.roles.closed_at[SERVER].is_some() && self.roles.closed_at[CLIENT].is_some();
+        closed && from == CLIENT && matches!(class, SegmentClass::Retransmission { .. }) && {
+            let asked = |open: &Open| open.initiator == CLIENT && open.reply_first.is_none();
+            self.open.as_deref().is_some_and(asked)
+        }
     }
 
     /// Whether it answers the end of a client that has all it waits for, as the alert of a TLS session does (RFC 8446, 6.1): the FIN came long

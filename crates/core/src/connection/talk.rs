@@ -51,6 +51,8 @@ pub(crate) struct Talk {
 pub(crate) struct SomeAre {
     /// Where somebody's answer ends was not captured.
     pub cut: bool,
+    /// They were under way at once.
+    pub several: bool,
     /// Of either end's questions without an identifier, those before this number have their answers.
     waiting: [u64; 2],
     /// The largest identifier of either end's questions so far: most protocols count them.
@@ -323,6 +325,7 @@ impl Talk {
         );
         let highest = &mut self.some_are.highest[ask.asker];
         *highest = (*highest).max(ask.id);
+        self.some_are.several |= self.asked.iter().any(|earlier| earlier.answer.is_none());
         self.numbered.insert(&ask, &self.asked);
         self.asked.push_back(ask);
     }

@@ -25,3 +25,14 @@ pub(super) enum Silence {
     /// It began some segments ago, and has been sent by a timer since.
     Stream,
 }
+
+/// What is known of which message answers which.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Paired {
+    /// One question is under way at a time, or its protocol says so.
+    Known,
+    /// One was as long as its protocol was read: behind the keys of SSH nothing is (RFC 4253, 7.3).
+    Before,
+    /// Several were.
+    Guess,
+}

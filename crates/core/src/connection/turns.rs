@@ -10,7 +10,7 @@ use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::segment_class::{LastData, SegmentClass, SendQueue};
 use crate::flow::view::ClockingAck;
 use crate::rules::verdict::Verdict;
-use crate::rules::{late_start, nagle, unseen_copy};
+use crate::rules::{late_start, nagle, shut_window, unseen_copy};
 use crate::words::cause::Cause;
 use crate::words::limits::{BURST_GAP, LATE_SHARE};
 use crate::words::report::Kind;
@@ -296,13 +296,26 @@ impl Connection {
                 snd_una: None,
                 spacing: Duration::ZERO,
             });
-        } else if let Some(lost) = unseen_copy::judge(&self.pair(), segment, from, class, idle_since) {
-            open.begin_earlier(at, lost.ns);
-            open.request.charge(&lost);
+        } else if let Some(before) = self.before_message(segment, from, class, idle_since) {
+            open.begin_earlier(at, before.ns);
+            open.request.charge(&before);
         } else {
             open.late = self.late_on_its_way(segment, from, idle_since).filter(|_| !by_timer);
         }
         self.open = Some(open);
+    }
+
+    /// What was waited for before the first segment of a message passed.
+    fn before_message(
+        &self,
+        segment: &Segment,
+        from: usize,
+        class: SegmentClass,
+        idle_since: Option<Instant>,
+    ) -> Option<Charge> {
+        let pair = self.pair();
+        let lost = unseen_copy::judge(&pair, segment, from, class, idle_since);
+        lost.or_else(|| shut_window::judge(&pair, segment, from, idle_since))
     }
 
     /// [`late_start::on_its_way`] of this end's message.

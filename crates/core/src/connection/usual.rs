@@ -8,6 +8,7 @@
 use tcpwhy_wire::Duration;
 
 use super::Connection;
+use super::turn::Paired;
 use super::turns::PIECES_MAX;
 use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
@@ -51,7 +52,7 @@ impl Connection {
         self.shown == [true; 2]
             && self.fine
             && !self.closed
-            && !self.unpaired
+            && self.paired == Paired::Known
             && !self.is_concurrent()
             && !self.is_framed()
             && self.ladder.is_none()
@@ -206,6 +207,7 @@ impl Connection {
             && segment.flags.psh()
             && flow.is_acknowledged()
             && flow.has_emptied_its_queue()
+            && !flow.view.had_no_room()
     }
 
     /// Whether a full segment leaves together with the one before it.
@@ -241,6 +243,7 @@ impl Connection {
             && (open.request.index > 0 || self.models[CLIENT].held_shape.is_none())
             && open.reply.is_settled()
             && !open.is_guess
+            && !open.is_unheard
             && open.waited < self.roles.polls.wait_min()
             && !self.roles.watch()
     }

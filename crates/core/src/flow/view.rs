@@ -104,6 +104,12 @@ impl View {
         self.older.as_ref()?.window_opened
     }
 
+    /// Whether its sender had no room at all before that.
+    #[inline]
+    pub(crate) fn had_no_room(&self) -> bool {
+        self.older.as_ref().is_some_and(|older| older.window_opened.is_some_and(|opened| opened.room <= 0))
+    }
+
     /// Whether the window cut a segment that ends here. Which acknowledgement was the last that its sender had is not known
     /// exactly.
     #[inline]

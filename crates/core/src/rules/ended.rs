@@ -1,7 +1,8 @@
 //! What was waited for when a connection ended that had not been answered, or whose answer ends with it?
 //!
 //! Proof: a question, by its protocol, that its receiver has acknowledged, no byte of an answer, and either end closes; or an answer whose
-//! head does not say how long it is, all of it acknowledged, and its sender closes.
+//! head does not say how long it is, all of it acknowledged, and its sender closes; or a question of which nothing was acknowledged, sent
+//! again by its timer, and its server closes.
 //! Refuted by: an acknowledgement of what the capture does not have; a client that only says that it will ask no more, right behind its
 //! question.
 //! Source: RFC 9112, 6.3 (an answer without a length ends with its connection) and 9.5 (who waits closes when it has waited for long enough).
@@ -44,6 +45,11 @@ pub(crate) fn unanswered(
     let silent = Charge::new(Cause::ServerThink, side(server), Duration::ZERO, sure);
     let detail = Detail { form: Some(form), ..Detail::default() };
     Some(split.rest(silent.evidence(asked, 0).detail(detail)))
+}
+
+/// The wait of a question that never arrived, from its last copy on, the packet `last`, until its server closed.
+pub(crate) fn never_arrived(asker: usize, wait: Duration, last: u64) -> Charge {
+    Charge::new(Cause::Rto, side(asker), wait, Confidence::Likely).evidence(last, 0)
 }
 
 /// The wait between the last byte of an answer and the closing that tells its end, which `server` sent.

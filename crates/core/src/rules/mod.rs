@@ -33,6 +33,7 @@ mod send_buffer;
 pub(crate) mod sender_model;
 pub(crate) mod server_think;
 pub(crate) mod several_questions;
+pub(crate) mod shut_window;
 mod slow_start;
 pub(crate) mod stood;
 mod stopped_clock;

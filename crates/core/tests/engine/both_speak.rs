@@ -142,3 +142,33 @@ fn a_pause_that_was_seen_once_is_no_more_than_possibly_the_usual_one() {
         }
     });
 }
+
+/// The keys of SSH cross each other and ask nothing; behind them nothing is read. A login that takes 267 ms behind the acknowledgement of its question
+/// (frames 36 to 38) is the server's time. Where two questions had been under way at once, what answers which is a guess.
+#[test]
+fn what_is_not_read_any_more_is_one_question_at_a_time_as_before() {
+    for (beside, sure) in [("", Confidence::Likely), ("+0.3 C 48 asks\n", Confidence::Possible)] {
+        let text = format!(
+            "handshake
+             +1 C 21 greets
+             +7 S 41 greets
+             +0 C ack
+             @20 C 1000 serves #keys
+             @20 S 1000 serves
+             keys+4 C 48 asks
+             {beside} +5 S 400 answers
+             +0 C ack
+             +5 C 60 mute
+             +0.1 S 44 mute
+             +0 C ack
+             +5 C 112 #login
+             +0 S ack
+             login+267 S 760
+             +0 C ack"
+        );
+        log(text).rtt(ms(0.4)).both_ends(|seen| {
+            let thought = seen.longer(Cause::ServerThink, ms(260));
+            assert_eq!(thought.first().map(|line| line.confidence), Some(sure), "{seen}");
+        });
+    }
+}

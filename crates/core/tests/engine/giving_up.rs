@@ -4,6 +4,8 @@ use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Path, Server};
 use tcpwhy_core::report::Confidence;
 
+use tcpwhy_wire::Duration;
+
 use crate::packet_log::{End, log, ms, settled};
 
 /// A server of 743 ms sends a part of its answer, pauses, and sends another part; then its client has waited for long enough and closes. What
@@ -130,4 +132,38 @@ fn an_answer_that_the_capture_dropped_was_not_waited_for_until_the_end() {
         let thought = seen.longer(Cause::ServerThink, ms(50));
         assert!(thought.is_empty(), "{seen}");
     });
+}
+
+/// A question that never arrives is sent again by its timer until its server, which has heard nothing, closes after ten seconds, and the client with it
+/// (frames 199 to 720 of a browser's connection): so long it was waited for. Nobody waits for the copies behind that.
+#[test]
+fn a_question_that_never_arrives_is_waited_for_until_its_server_closes() {
+    let text = "handshake
+        @70 C 517 lost
+        @370 C 0..517 lost
+        @970 C 0..517 lost
+        @2170 C 0..517 lost
+        @4570 C 0..517 lost
+        @9370 C 0..517 lost
+        @10130 S fin
+        +0 C ack
+        +0.2 C fin lost
+        @18970 C 0..517 fin lost
+        @38170 C 0..517 fin lost";
+    let seen = log(text).rtt(ms(60)).seen_at(End::Client);
+    let timers: Duration = seen.lines(Cause::Rto, Path).iter().map(|line| line.ns).sum();
+    assert!(timers >= ms(10_050) && timers <= ms(10_100), "{timers}: {seen}");
+}
+
+/// A server has given an idle connection up, and its client, which has not looked, says 908 bytes and closes at once, 54 s later; they are sent again for
+/// half a minute (frames 1454 to 2270 of a camera). Nobody waits for them. Where the server has not closed, somebody may.
+#[test]
+fn nobody_waits_for_copies_of_what_a_closed_server_is_told() {
+    for (bye, waited) in [("+65000 S 31\n +0.7 S fin\n +0 C ack\n", false), ("", true)] {
+        let copies =
+            "w+300 C 6000..6908 fin lost\n w+900 C 6000..6908 fin lost\n w+2100 C 6000..6908 fin lost";
+        let text = format!("{} {bye} +54500 C 908 lost #w\n w+0.1 C fin lost\n {copies}", settled(60));
+        let seen = log(text).rtt(ms(90)).seen_at(End::Client);
+        assert_eq!(!seen.lines(Cause::Rto, Path).is_empty(), waited, "{seen}");
+    }
 }

@@ -38,3 +38,17 @@ fn a_greeting_that_its_client_does_not_have_is_not_certain() {
     let seen = log(text).rtt(ms(193)).seen_at(End::Server);
     assert_eq!(seen.exchange(1).of(Cause::RoundTrip).confidence, Confidence::Possible, "{seen}");
 }
+
+/// A network stands while an answer is on its way: its client asks again before it has that, and acknowledges it late by itself (frames 14 to 19 of a chat).
+/// The way was not the usual one. A copy that left before the answer can have arrived says nothing.
+#[test]
+fn whoever_asks_again_had_no_answer_yet() {
+    for (again, sure) in [(180.0, Confidence::Possible), (6.0, Confidence::Certain)] {
+        let text = settled(8)
+            + &format!(
+                "+5 C 100 #q\n +0 S 200 late=280 #a\n q+{again} C 800..900\n +0 S ack\n a+0 C ack\n +50 C 100\n +0 S 200\n +0 C ack"
+            );
+        let seen = log(text).rtt(ms(8)).seen_at(End::Server);
+        assert_eq!(seen.exchange(9).of(Cause::RoundTrip).confidence, sure, "{seen}");
+    }
+}

@@ -444,3 +444,19 @@ fn time_stamps_that_only_the_syn_had_are_in_no_segment() {
         assert!(bill.ns(Cause::SlowStart, Client) >= ms(35), "{end:?}: {seen}");
     }
 }
+
+/// A front answers a SYN with a window of zero, and opens it a round trip later, when it has the third packet: 1,537 bytes leave within 20 us of that (frames 1
+/// to 5 of a stream that is sent). A client that writes 30 ms later has not waited for it.
+#[test]
+fn a_window_that_opens_behind_the_handshake_holds_the_first_question() {
+    let rtt = ms(70);
+    for (pause, held) in [(0.02, rtt), (30.0, ms(0))] {
+        let text = format!(
+            "@0 C syn\n +0 S syn win=0\n +0 C ack\n +0 S ack win=65024\n +{pause} C 1400\n +0.3 S 1400\n +0 C ack"
+        );
+        log(text).rtt(rtt).both_ends(|seen| {
+            let waited = seen.exchange(1).ns(Cause::ReceiveWindow, Server);
+            assert!((waited - held).max(held - waited) <= ms(0.2), "{waited}: {seen}");
+        });
+    }
+}
