@@ -26,9 +26,11 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, HERE)
 
+import brokers  # noqa: E402, F401
 import cases  # noqa: E402
 import fixes  # noqa: E402, F401
 import known  # noqa: E402
+import more  # noqa: E402, F401
 import places  # noqa: E402, F401
 import ciphers  # noqa: E402, F401
 import programs  # noqa: E402, F401
