@@ -1,6 +1,9 @@
 //! Which AMQP methods ask, and where does a message's content end? (AMQP 0-9-1, 2.3 and 4.2; RabbitMQ's extensions)
 //!
-//! The identifier is the channel: on each of them one question is open at a time. What is published and delivered is a push.
+//! The identifier is the channel: on each of them one question is open at a time. What is published and delivered is a push, but for two
+//! things that somebody waits for. Who has asked for confirmations (`confirm.select`) and publishes while none is outstanding waits for the
+//! broker's acknowledgement; who goes on without it does not. And who publishes with a `reply-to`, on a channel on which it consumes, waits for
+//! what is delivered there: a call, answered by another client. Whether a message has a `reply-to` is in the frame behind its method.
 
 use crate::head::{Head, Role};
 use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, u16_at, u32_at};
@@ -16,18 +19,111 @@ const HEADER: u8 = 2;
 const BODY: u8 = 3;
 const HEARTBEAT: u8 = 8;
 
+/// Of a content's properties, in its header behind class, weight and size.
+const FLAGS_AT: usize = HEAD_LEN + 12;
+const REPLY_TO: u16 = 1 << 9;
+
 /// What both sides have said so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Amqp {
     sides: [Content; 2],
+    confirms: Confirms,
+    calls: Calls,
 }
 
 /// The content under way.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Content {
-    answers: bool,
+    of: Of,
     channel: u16,
+    /// Length of a client's method that stands in front of the header that says what it waits for.
+    published: u32,
     left: u64,
+}
+
+/// What a content is.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum Of {
+    #[default]
+    News,
+    /// What `basic.get` asked for.
+    Got,
+    /// Asks for a confirmation.
+    Confirmed,
+    /// Asks for a reply.
+    Call,
+    Reply,
+}
+
+impl Of {
+    const fn role(self) -> Role {
+        match self {
+            Self::News => Role::Pushes,
+            Self::Got | Self::Reply => Role::Answers,
+            Self::Confirmed | Self::Call => Role::Asks,
+        }
+    }
+
+    /// Questions of one channel that are answered apart.
+    fn id(self, channel: u16) -> u64 {
+        let kind = match self {
+            Self::News | Self::Got => 0,
+            Self::Confirmed => CONFIRMED,
+            Self::Call | Self::Reply => CALL,
+        };
+        kind | u64::from(channel)
+    }
+}
+
+const CONFIRMED: u64 = 1 << 16;
+const CALL: u64 = 2 << 16;
+
+/// The channel that was last told to confirm, and what was published and acknowledged there: all by numbers from 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Confirms {
+    channel: u16,
+    published: u32,
+    acknowledged: u32,
+    /// The one that its sender waits for.
+    open: u32,
+}
+
+impl Confirms {
+    /// Something is published. Whether it is the only one without an acknowledgement.
+    fn on_publish(&mut self, channel: u16) -> bool {
+        if channel != self.channel || channel == 0 {
+            return false;
+        }
+        self.published = self.published.saturating_add(1);
+        self.published - 1 == self.acknowledged
+    }
+
+    /// The broker acknowledges up to a number, or that one. Whether somebody waits for that.
+    fn on_acknowledged(&mut self, channel: u16, number: u64) -> bool {
+        let Ok(number) = u32::try_from(number) else { return false };
+        if channel != self.channel || number > self.published {
+            return false;
+        }
+        self.acknowledged = self.acknowledged.max(number);
+        let answers = self.open > 0 && number >= self.open;
+        if answers {
+            self.open = 0;
+        }
+        answers
+    }
+}
+
+/// Channels, a bit each, of the first 63.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Calls {
+    /// The client consumes there, and nothing was delivered that was no reply.
+    replies: u64,
+    /// It waits for one.
+    open: u64,
+}
+
+const fn bit(channel: u16) -> u64 {
+    if channel < 64 { 1 << channel } else { 0 }
 }
 
 impl Talk for Amqp {
@@ -57,38 +153,46 @@ impl Talk for Amqp {
             return Step::Wrong;
         }
         let len = HEAD_LEN as u64 + u64::from(size) + END_LEN;
-        let content = &mut self.sides[side as usize];
-        let role = if content.answers { Role::Answers } else { Role::Pushes };
+        let u64_at = |at: usize| bytes.get(at..)?.first_chunk().map(|word| u64::from_be_bytes(*word));
         let head = match bytes[0] {
             METHOD if size >= 4 => {
                 let (Some(class), Some(method)) = (u16_at(bytes, HEAD_LEN), u16_at(bytes, HEAD_LEN + 2))
                 else {
                     return Step::Need;
                 };
-                let (kind, role) = named(class, method);
-                let has_content = class == 60 && [40, 50, 60, 71].contains(&method);
-                if has_content {
-                    content.answers = method == 71;
+                let number = u64_at(HEAD_LEN + 4);
+                if is_confirmation((class, method)) && number.is_none() {
+                    return Step::Need;
                 }
-                Head { first: true, last: !has_content, ..Head::piece(role, kind) }
+                self.tell_published(side, None, out);
+                self.on_method(side, channel, (class, method), number, len)
             }
             HEADER if size >= 14 => {
-                let Some(body) = bytes.get(HEAD_LEN + 4..).and_then(|rest| rest.first_chunk()) else {
+                let (Some(left), Some(flags)) = (u64_at(HEAD_LEN + 4), u16_at(bytes, FLAGS_AT)) else {
                     return Step::Need;
                 };
-                let left = u64::from_be_bytes(*body);
+                self.tell_published(side, Some((channel, flags)), out);
+                let content = &mut self.sides[side as usize];
                 (content.channel, content.left) = (channel, left);
-                Head { last: left == 0, ..Head::piece(role, "header") }
+                Some(Head { last: left == 0, ..content.piece("header") })
             }
             BODY => {
+                self.tell_published(side, None, out);
+                let content = &mut self.sides[side as usize];
                 let known = content.channel == channel && content.left > 0;
                 content.left = content.left.saturating_sub(u64::from(size));
-                Head { last: known && content.left == 0, ..Head::piece(role, "body") }
+                let piece = Content { channel, ..*content }.piece("body");
+                Some(Head { last: known && content.left == 0, ..piece })
             }
-            HEARTBEAT => Head::whole(Role::Neither, "heartbeat", len),
+            HEARTBEAT => {
+                self.tell_published(side, None, out);
+                Some(Head { id: Some(u64::from(channel)), ..Head::whole(Role::Neither, "heartbeat", len) })
+            }
             _ => return Step::Wrong,
         };
-        out.put(Head { len: Some(len), id: Some(u64::from(channel)), ..head });
+        if let Some(head) = head {
+            out.put(Head { len: Some(len), ..head });
+        }
         Step::Skip(len)
     }
 
@@ -98,7 +202,115 @@ impl Talk for Amqp {
 
     fn lose(&mut self, side: Side) {
         self.sides[side as usize] = Content::default();
+        // What was published or acknowledged meanwhile is not known.
+        self.confirms = Confirms::default();
+        self.calls.open = 0;
     }
+}
+
+impl Amqp {
+    /// A method, of which nothing is told where the header behind it has to say something first.
+    fn on_method(
+        &mut self,
+        side: Side,
+        channel: u16,
+        method: (u16, u16),
+        number: Option<u64>,
+        len: u64,
+    ) -> Option<Head> {
+        let (kind, role) = named(method.0, method.1);
+        let mut of = Of::News;
+        match (side, method) {
+            (Side::Client, CONFIRM_SELECT) => self.confirms = Confirms { channel, ..Confirms::default() },
+            (Side::Client, CONSUME) => self.calls.replies |= bit(channel),
+            (Side::Client, CANCEL) => self.calls.replies &= !bit(channel),
+            (_, CHANNEL_CLOSE) => {
+                self.calls.replies &= !bit(channel);
+                self.calls.open &= !bit(channel);
+                if self.confirms.channel == channel {
+                    self.confirms = Confirms::default();
+                }
+            }
+            (Side::Server, ACK | NACK) if self.confirms.on_acknowledged(channel, number?) => {
+                let id = Some(Of::Confirmed.id(channel));
+                return Some(Head { id, first: true, last: true, ..Head::piece(Role::Answers, kind) });
+            }
+            (Side::Client, PUBLISH) => {
+                let published = u32::try_from(len).unwrap_or_default();
+                self.sides[side as usize] = Content { of, channel, published, left: 0 };
+                return None;
+            }
+            (Side::Server, DELIVER) if self.calls.on_delivery(channel) => of = Of::Reply,
+            (_, GET_OK) => of = Of::Got,
+            _ => {}
+        }
+        let last = ![PUBLISH, RETURN, DELIVER, GET_OK].contains(&method);
+        if last {
+            return Some(Head { id: Some(u64::from(channel)), first: true, last, ..Head::piece(role, kind) });
+        }
+        let content = Content { of, channel, published: 0, left: 0 };
+        self.sides[side as usize] = content;
+        Some(Head { first: true, ..content.piece(kind) })
+    }
+
+    /// Tells of a client's `basic.publish` what the header behind it has shown, or that something else is behind it.
+    fn tell_published(&mut self, side: Side, header: Option<(u16, u16)>, out: &mut Out<'_>) {
+        let content = &mut self.sides[side as usize];
+        let len = u64::from(std::mem::take(&mut content.published));
+        if len == 0 {
+            return;
+        }
+        let channel = content.channel;
+        let awaited = self.confirms.on_publish(channel);
+        let flags = header.map_or(0, |(of, flags)| if of == channel { flags } else { 0 });
+        if flags & REPLY_TO != 0 && self.calls.on_call(channel) {
+            content.of = Of::Call;
+        } else if awaited {
+            content.of = Of::Confirmed;
+            self.confirms.open = self.confirms.published;
+        }
+        out.put_at(out.at - len, Head { len: Some(len), first: true, ..content.piece("basic.publish") });
+    }
+}
+
+impl Content {
+    /// A piece of it.
+    fn piece(self, kind: &'static str) -> Head {
+        Head { id: Some(self.of.id(self.channel)), ..Head::piece(self.of.role(), kind) }
+    }
+}
+
+impl Calls {
+    /// The client calls. Whether the reply comes to this channel, and is the only one that is awaited there.
+    fn on_call(&mut self, channel: u16) -> bool {
+        let is_awaited = self.replies & bit(channel) & !self.open != 0;
+        self.open |= if is_awaited { bit(channel) } else { 0 };
+        is_awaited
+    }
+
+    /// Something is delivered. Whether it is a reply; what nobody called for says that the channel has other messages as well.
+    fn on_delivery(&mut self, channel: u16) -> bool {
+        let is_reply = self.open & bit(channel) != 0;
+        self.open &= !bit(channel);
+        self.replies &= if is_reply { u64::MAX } else { !bit(channel) };
+        is_reply
+    }
+}
+
+const PUBLISH: (u16, u16) = (60, 40);
+const RETURN: (u16, u16) = (60, 50);
+const DELIVER: (u16, u16) = (60, 60);
+const GET_OK: (u16, u16) = (60, 71);
+const ACK: (u16, u16) = (60, 80);
+const NACK: (u16, u16) = (60, 120);
+const CONSUME: (u16, u16) = (60, 20);
+const CANCEL: (u16, u16) = (60, 30);
+const CHANNEL_CLOSE: (u16, u16) = (20, 40);
+const CONFIRM_SELECT: (u16, u16) = (85, 10);
+
+/// Whether it has the number of what was published (or delivered).
+const fn is_confirmation(method: (u16, u16)) -> bool {
+    matches!(method, ACK | NACK)
 }
 
 /// A method of a class that exists, of a length that a segment can have.

@@ -1,8 +1,8 @@
 //! Which messages of brokers ask, and which are pushed?
 
-use tcpwhy_heads::Protocol;
+use tcpwhy_heads::{Conversation, Protocol};
 
-use crate::log::tells;
+use crate::log::{Piece, tells};
 
 pub(crate) const LOGS: &[(&str, Protocol, &str)] = &[
     ("mqtt", Protocol::Mqtt, MQTT),
@@ -155,8 +155,86 @@ fn amqp() {
 #[test]
 fn amqp_without_its_beginning() {
     let log = AMQP.lines().skip(11).collect::<Vec<_>>().join("\n");
-    let mut conversation = tcpwhy_heads::Conversation::new();
+    let mut conversation = Conversation::new();
     let told = crate::log::read(&mut conversation, &crate::log::pieces(&log));
     assert_eq!((conversation.protocol(), conversation.client()), (Some(Protocol::Amqp), None));
     assert_eq!(told.first().map(|head| head.kind), Some("basic.publish"));
+}
+
+/// Messages that are confirmed, one of them alone and two without waiting; two calls, and what is delivered without one. It is none of the
+/// logs that may only fall silent where something is missing: who waits is told before, and a message of which that is not known is news.
+const AMQP_AWAITED: &str = r"
+    > AMQP\x00\x00\x09\x01
+    < \x01\x00\x00\x00\x00\x00\x1c\x00\n\x00\n\x00\x09\x00\x00\x00\x00\x00\x00\x00\x05PLAIN\x00\x00\x00\x05en_US\xce
+    > \x01\x00\x01\x00\x00\x00\x05\x00U\x00\n\x00\xce
+    < \x01\x00\x01\x00\x00\x00\x04\x00U\x00\x0b\xce
+    > \x01\x00\x01\x00\x00\x00\n\x00<\x00(\x00\x00\x00\x01q\x00\xce\x02\x00\x01\x00\x00\x00\x0f\x00<\x00\x00\x00\x00\x00\x00\x00\x00\x00\x05\x10\x00\x02\xce\x03\x00\x01\x00\x00\x00\x05hello\xce
+    < \x01\x00\x01\x00\x00\x00\r\x00<\x00P\x00\x00\x00\x00\x00\x00\x00\x01\x00\xce
+    > \x01\x00\x01\x00\x00\x00\n\x00<\x00(\x00\x00\x00\x01q\x00\xce
+    > \x02\x00\x01\x00\x00\x00\x0e\x00<\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xce
+    > \x01\x00\x01\x00\x00\x00\n\x00<\x00(\x00\x00\x00\x01q\x00\xce\x02\x00\x01\x00\x00\x00\x0e\x00<\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xce
+    < \x01\x00\x01\x00\x00\x00\r\x00<\x00P\x00\x00\x00\x00\x00\x00\x00\x03\x01\xce
+    > \x01\x00\x02\x00\x00\x00\x22\x00<\x00\x14\x00\x00\x15amq.rabbitmq.reply-to\x00\x02\x00\x00\x00\x00\xce
+    < \x01\x00\x02\x00\x00\x00\x06\x00<\x00\x15\x01c\xce
+    > \x01\x00\x02\x00\x00\x00\n\x00<\x00(\x00\x00\x00\x01q\x00\xce\x02\x00\x02\x00\x00\x00$\x00<\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x02\x00\x15amq.rabbitmq.reply-to\xce\x03\x00\x02\x00\x00\x00\x02hi\xce
+    < \x01\x00\x02\x00\x00\x00\x12\x00<\x00<\x01c\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x01r\xce\x02\x00\x02\x00\x00\x00\x0e\x00<\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\xce\x03\x00\x02\x00\x00\x00\x02ok\xce
+    > \x01\x00\x02\x00\x00\x00\n\x00<\x00(\x00\x00\x00\x01q\x00\xce\x02\x00\x02\x00\x00\x00$\x00<\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\x15amq.rabbitmq.reply-to\xce
+    < \x01\x00\x02\x00\x00\x00\x12\x00<\x00<\x01c\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x01r\xce\x02\x00\x02\x00\x00\x00\x0e\x00<\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\xce\x03\x00\x02\x00\x00\x00\x02ok\xce\x01\x00\x02\x00\x00\x00\x12\x00<\x00<\x01c\x00\x00\x00\x00\x00\x00\x00\x03\x00\x00\x01r\xce\x02\x00\x02\x00\x00\x00\x0e\x00<\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\xce\x03\x00\x02\x00\x00\x00\x02ok\xce
+    > \x01\x00\x02\x00\x00\x00\n\x00<\x00(\x00\x00\x00\x01q\x00\xce\x02\x00\x02\x00\x00\x00$\x00<\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\x15amq.rabbitmq.reply-to\xce
+";
+
+#[test]
+fn amqp_that_is_waited_for() {
+    tells(
+        AMQP_AWAITED,
+        "
+        > 0 protocol header asks len 8 first last
+        = AMQP
+        < 0 connection.start answers #0 len 36 first last
+        > 8 confirm.select asks #1 len 13 first last
+        < 36 confirm.select-ok answers #1 len 12 first last
+        > 21 basic.publish asks #65537 len 18 first
+        > 39 header asks #65537 len 23
+        > 62 body asks #65537 len 13 last
+        < 48 basic.ack answers #65537 len 21 first last
+        > 75 basic.publish asks #65537 len 18 first
+        > 93 header asks #65537 len 22 last
+        > 115 basic.publish pushes #1 len 18 first
+        > 133 header pushes #1 len 22 last
+        < 69 basic.ack answers #65537 len 21 first last
+        > 155 basic.consume asks #2 len 42 first last
+        < 90 basic.ok answers #2 len 14 first last
+        > 197 basic.publish asks #131074 len 18 first
+        > 215 header asks #131074 len 44
+        > 259 body asks #131074 len 10 last
+        < 104 basic.deliver answers #131074 len 26 first
+        < 130 header answers #131074 len 22
+        < 152 body answers #131074 len 10 last
+        > 269 basic.publish asks #131074 len 18 first
+        > 287 header asks #131074 len 44 last
+        < 162 basic.deliver answers #131074 len 26 first
+        < 188 header answers #131074 len 22
+        < 210 body answers #131074 len 10 last
+        < 220 basic.deliver pushes #2 len 26 first
+        < 246 header pushes #2 len 22
+        < 268 body pushes #2 len 10 last
+        > 331 basic.publish pushes #2 len 18 first
+        > 349 header pushes #2 len 44 last
+        ",
+    );
+}
+
+/// Segments may end anywhere.
+#[test]
+fn amqp_that_is_waited_for_in_pieces() {
+    let read = |pieces: &[Piece]| crate::log::read(&mut Conversation::new(), pieces);
+    let pieces = crate::log::pieces(AMQP_AWAITED);
+    let whole = read(&pieces);
+    for len in 1..80 {
+        let cut = pieces.iter().flat_map(|piece| {
+            let parts = piece.bytes.chunks(len).enumerate();
+            parts.map(|(n, part)| Piece { at: piece.at + (n * len) as u64, bytes: part.to_vec(), ..*piece })
+        });
+        assert_eq!(read(&cut.collect::<Vec<_>>()), whole, "in pieces of {len}");
+    }
 }
