@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use tcpwhy_wire::{Duration, Endpoint, Instant, Segment, Timestamps};
+use tcpwhy_wire::{Duration, Endpoint, Instant, Segment, Seq, Timestamps};
 
 use super::Connection;
 use crate::bill::revise::Revision;
@@ -171,8 +171,8 @@ impl Connection {
             self.flows[to].learn_scale(segment, mss);
         }
         let window = self.window(segment, from);
-        let spurious =
-            segment.options.sack().first().is_some_and(|block| block.end.at_or_before(segment.ack));
+        let first = segment.options.sack().first().filter(|block| block.end.at_or_before(segment.ack));
+        let spurious = first.is_some_and(|block| !self.lies_before_message(to, block.end));
         if !segment.flags.syn()
             && let Some(setup) =
                 self.setup.as_mut().filter(|setup| from == CLIENT && setup.last_syn_ack.is_some())
@@ -202,6 +202,16 @@ impl Connection {
         if from == SERVER {
             self.accept_late(segment);
         }
+    }
+
+    /// Whether bytes of this end up to `end` lie before its message under way, as the one that a probe of an idle connection repeats does
+    /// (RFC 1122, 4.2.3.6): that it arrived twice says nothing of what the message's copies repaired.
+    #[inline]
+    fn lies_before_message(&self, end: usize, seq: Seq) -> bool {
+        self.open.as_deref().is_some_and(|open| {
+            let first = if end == open.initiator { open.request_first } else { open.reply_first };
+            first.is_some_and(|first| seq.at_or_before(first))
+        })
     }
 
     /// A D-SACK (RFC 2883): what this end has sent again had arrived before.

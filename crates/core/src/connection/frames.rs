@@ -44,6 +44,10 @@ const FRAMES_TOGETHER: u32 = 3;
 const FRAMES_MAX: u8 = 4;
 /// So many times a PING must have been answered where the connection's beginning is not in the capture.
 const ECHOES_MIN: u8 = 2;
+/// Not those of this connection: they were messages.
+const REFUTED: u8 = u8::MAX;
+/// Who answers so many messages with nothing but PINGs has no other words. Source: none written down.
+const CONFIRMED_MIN: u8 = 8;
 /// Whoever has sent so much is told that there is room for more.
 const UPLOAD_MIN: u64 = 10_000;
 /// What one end writes within this belongs together.
@@ -65,6 +69,8 @@ pub(super) struct Frames {
     settings: [[bool; 3]; 2],
     /// Segments that may be a PING and its answer, and the last data segment.
     echoes: u8,
+    /// What of each end may be a PING, behind messages of the other end, and nothing else.
+    confirmed: [u8; 2],
     last: (usize, u32),
     /// Frames of each end since the last message.
     run: [u8; 2],
@@ -153,7 +159,7 @@ impl Frames {
         let last = std::mem::replace(&mut self.last, (from, len));
         let acknowledges = acknowledging(len);
         let settings = Holds { settings: true, ping: false, more: false };
-        if let Some((record, _)) = self.record {
+        if let Some((record, guessed)) = self.record {
             // Without anything in it, a frame begins no answer: HEADERS have a field at least.
             let empty = len == SETTINGS_ACK + record && self.answer != Answer::Message;
             let is_first = |&n: &usize| RECORDS[n] == record && (empty || !self.settings[from][n]);
@@ -161,7 +167,12 @@ impl Frames {
                 self.settings[from][n] = true;
                 return Some(settings);
             }
-            return holds(len, record);
+            let held = holds(len, record);
+            if !guessed || !self.says_nothing_else(last, from, held, record) {
+                return held;
+            }
+            (self.record, self.echoes) = (None, REFUTED);
+            return None;
         }
         if self.counted[from] < SETTINGS_WITHIN {
             self.counted[from] += 1;
@@ -177,13 +188,28 @@ impl Frames {
             }
         }
         let record = RECORDS.into_iter().find(|record| record + PING == len)?;
-        if last == (1 - from, len) && request != u64::from(len) {
+        if last == (1 - from, len) && request != u64::from(len) && self.echoes != REFUTED {
             self.echoes += 1;
             if self.echoes >= ECHOES_MIN {
                 self.record = Some((record, true));
             }
         }
         None
+    }
+
+    /// Whether an end has said nothing but what would be PINGs for long, each of them behind a message of the other end's: they confirm those.
+    fn says_nothing_else(
+        &mut self,
+        last: (usize, u32),
+        from: usize,
+        held: Option<Holds>,
+        record: u32,
+    ) -> bool {
+        let ping = held.is_some_and(|held| held.ping && !held.more);
+        let behind = last.0 != from && holds(last.1, record).is_none();
+        let confirmed = if ping { self.confirmed[from].saturating_add(behind.into()) } else { 0 };
+        self.confirmed[from] = confirmed;
+        confirmed >= CONFIRMED_MIN
     }
 
     /// Whether a segment of `len` bytes is no frame as far as anybody knows, and shows nothing of the connection.

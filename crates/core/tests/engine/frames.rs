@@ -144,6 +144,20 @@ fn a_pause_beside_what_may_be_pings_is_no_more_than_possible() {
     }
 }
 
+/// A phone's words, each a head of 46 bytes and what it says, are confirmed with 46 bytes, again and again and with nothing else (frames 11 to 2862 of a screen
+/// that is shown elsewhere): these are no PINGs, and the head is part of its word. Beside answers of another length they may be.
+#[test]
+fn who_says_nothing_but_pings_confirms_messages() {
+    for (answer, word_bytes) in [(46, 346), (353, 300)] {
+        let word = |len: u32| format!("+20 C 46\n +0.05 C 300\n +0.3 S {len}\n");
+        let words = (word(46).repeat(3) + &word(answer)).repeat(5);
+        let text = "handshake\n".to_owned() + &words + &word(46) + &word(46);
+        let seen = Seen::of(log(text).rtt(ms(0.4)).capture(End::Client).split_off(3), "later");
+        let last = seen.exchange(seen.count(Kind::Exchange));
+        assert_eq!(last.exchange.request_bytes, word_bytes, "{seen}");
+    }
+}
+
 /// A server that takes a long upload says that there is room for more (WINDOW_UPDATE), and has not answered it.
 #[test]
 fn room_for_more_does_not_answer_an_upload() {

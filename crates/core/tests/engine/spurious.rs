@@ -181,3 +181,18 @@ fn a_second_syn_may_not_have_been_needed() {
     let whose = [Side::Path, Side::Client].map(|side| seen.spent(Cause::Handshake, side));
     assert!(whose.into_iter().sum::<Duration>() >= ms(900), "{seen}");
 }
+
+/// A phone's answer is lost twice; a probe of the idle connection repeats the byte before it, and a D-SACK names that one (frames 1092 to 1105 of a screen
+/// that is shown elsewhere): what the answer's copies repaired was lost all the same. One that names the answer says that it was not.
+#[test]
+fn what_arrived_twice_before_a_message_says_nothing_of_its_copies() {
+    for (twice, lost) in [("199..200", true), ("200..246", false)] {
+        let text = format!(
+            "handshake\n +1 C 100\n +1 S 200\n +0 C ack\n +5 C 100\n +0.4 S 46 lost #a\n a+300 S 200..246 lost\n a+900 S 200..246\n a+910 S {twice}\n \
+             +0 C ack\n +50 C 100\n +0 S 200\n +0 C ack"
+        );
+        let seen = log(text).rtt(ms(4)).seen_at(End::Server);
+        let waited = seen.exchange(2).ns(Cause::Rto, Side::Path);
+        assert_eq!(waited >= ms(890), lost, "{waited}: {seen}");
+    }
+}
