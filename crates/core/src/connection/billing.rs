@@ -13,6 +13,7 @@ use crate::bill::split::Split;
 use crate::estimate::rate::Rate;
 use crate::flow::ends::{CLIENT, SERVER, side};
 use crate::flow::handshake::Setup;
+use crate::flow::ports;
 use crate::flow::segment_class::{LastData, SegmentClass};
 use crate::rules::pair::Pair;
 use crate::rules::proxy::Beyond;
@@ -266,6 +267,7 @@ impl Connection {
             path_memory: &self.path_memory,
             now: self.now,
             midway: self.midway,
+            heard_first: self.assumed && self.ends.iter().all(|end| ports::rank(end.port) == 0),
             fine: self.fine,
             shown: self.shown,
             bound: [CLIENT, SERVER].map(|end| self.is_bound(end)),

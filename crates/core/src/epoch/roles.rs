@@ -2,20 +2,7 @@
 
 use tcpwhy_wire::{Endpoint, Segment};
 
-/// Where the ephemeral ports of Linux begin (ip_local_port_range); those of IANA do at 49152 (RFC 6335, 6).
-const EPHEMERAL_MIN: u16 = 32_768;
-/// Ports below need privileges to listen at, and nothing else has them.
-const WELL_KNOWN_MAX: u16 = 1_023;
-/// Services that listen above that, by their registration or their default; some hosts begin with their own ports at 1025 (BSD, Windows
-/// before Vista). Databases and caches, brokers, remote desktops, HTTP beside 80, directories, industrial protocols, and above
-/// 32,768 MySQL X, EtherNet/IP, Db2, gRPC, Hadoop, STOMP and ActiveMQ. In order.
-const SERVICES: &[u16] = &[
-    1_080, 1_099, 1_194, 1_433, 1_521, 1_883, 2_049, 2_181, 2_375, 2_376, 2_379, 2_404, 3_000, 3_128, 3_260,
-    3_268, 3_306, 3_389, 4_222, 4_369, 4_840, 5_000, 5_060, 5_222, 5_269, 5_432, 5_672, 5_900, 5_984, 5_985,
-    6_379, 6_443, 6_667, 7_000, 7_687, 8_000, 8_008, 8_080, 8_081, 8_086, 8_088, 8_443, 8_883, 8_888, 9_000,
-    9_042, 9_090, 9_092, 9_200, 9_300, 9_418, 10_000, 11_211, 15_672, 20_000, 25_565, 26_257, 27_017, 33_060,
-    33_061, 44_818, 50_000, 50_010, 50_020, 50_051, 50_070, 50_075, 50_090, 61_613, 61_614, 61_616,
-];
+use crate::flow::ports::rank;
 
 /// Client and server: who sent the SYN; else who is known to accept connections, then who has a service's port is the server; then who
 /// is heard second, and where nothing was said yet, who has the lower port.
@@ -38,23 +25,4 @@ pub(super) fn roles(first: &Segment, accepts: impl Fn(Endpoint, Endpoint) -> boo
         _ => first.src.port > first.dst.port,
     };
     if from_client { ends } else { turned }
-}
-
-/// How likely somebody listens at a port.
-fn rank(port: u16) -> u8 {
-    match port {
-        _ if port <= WELL_KNOWN_MAX || SERVICES.binary_search(&port).is_ok() => 2,
-        _ if port < EPHEMERAL_MIN => 1,
-        _ => 0,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn services_are_in_order() {
-        assert!(SERVICES.is_sorted() && SERVICES.iter().all(|&port| port > WELL_KNOWN_MAX));
-    }
 }

@@ -9,5 +9,6 @@ pub(crate) mod holes;
 pub(crate) mod packed;
 pub(crate) mod passing;
 pub(crate) mod path_memory;
+pub(crate) mod ports;
 pub(crate) mod segment_class;
 pub(crate) mod view;

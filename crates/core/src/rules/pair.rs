@@ -21,6 +21,8 @@ pub(crate) struct Pair<'a> {
     pub now: Instant,
     /// The connection's beginning is not in the capture.
     pub midway: bool,
+    /// Nothing but who was heard first says which end asks.
+    pub heard_first: bool,
     /// The capture's clock counts less than milliseconds.
     pub fine: bool,
     /// The handshake has shown how far away an end is.

@@ -185,7 +185,7 @@ fn own_time(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration, beh
     // Near the client, a request that was late on its way looks like a server that took longer.
     let varied = rtt_to_server > pair.tap_rtt[open.initiator]
         && pair.flows.iter().any(|flow| flow.queued_peak >= left.max(VARIED_MIN));
-    let surest = if pair.dialogue { Confidence::Possible } else { surest(open, left) };
+    let surest = if pair.dialogue { Confidence::Possible } else { surest(pair, open, left) };
     let most = if answers_late(pair, open, segment) { Confidence::Possible } else { surest };
     // Whose acknowledgement never came before its answer was hardly ever so late.
     let late = pair.bound[server] && left >= DELAYED_ACK_MIN || had_just_arrived(pair, open, segment, left);
@@ -252,10 +252,12 @@ fn answers_unseen(pair: &Pair<'_>, open: &Open, segment: &Segment) -> bool {
 
 /// How sure it can be that somebody waited all that time for an answer: it may have been news, or the initiator's message an
 /// answer to what its peer had asked, which took its time to ask again.
-fn surest(open: &Open, wait: Duration) -> Confidence {
+fn surest(pair: &Pair<'_>, open: &Open, wait: Duration) -> Confidence {
     let reacted = open.client_idle.times(REACTS) <= wait && open.n > 1;
     let greets = open.request_bytes == 0 && wait >= GREETS_MAX;
-    if wait >= NEWS_MIN {
+    // It may be the other end that asks, and takes its time.
+    let turned = pair.heard_first && reacted && wait >= HELD_BACK_MIN;
+    if wait >= NEWS_MIN || turned {
         Confidence::Possible
     } else if greets || wait >= TIMEOUT_MIN || (wait >= ASKS_AGAIN_MIN && reacted) {
         Confidence::Likely
