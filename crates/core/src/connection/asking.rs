@@ -47,7 +47,9 @@ impl Connection {
         let answer = self.open.as_deref().filter(unasked).map(|open| open.request_bytes as u32);
         if self.may_be_answered(segment, from) {
             self.park(segment, ledger);
-        } else if self.says_no_more_than_a_frame(segment, from) {
+        } else if self.says_no_more_than_a_frame(segment, from)
+            || self.open.as_deref().is_some_and(|open| self.frames.is_ping(open))
+        {
             // Nobody waits for what HTTP/2 says by itself.
             self.spare = self.open.take();
             self.next_n -= 1;

@@ -22,6 +22,7 @@ impl Connection {
         let (Some(asked), Some(said)) = (&open.request.last, &open.reply.last) else { return false };
         let is_whole = |of: &LastData, end: usize| of.len < self.mss(end) && of.queue == SendQueue::Emptied;
         segment.ack.at_or_before(first)
+            && !self.frames.has_only_opened()
             && segment.flags.psh()
             && segment.payload_len < self.mss(from)
             && is_whole(asked, from)

@@ -261,6 +261,11 @@ impl Frames {
         self.opening > 0
     }
 
+    /// Whether all that the server has said to the message under way is its TLS's own: the client asks beside its Finished.
+    pub(super) fn has_only_opened(&self) -> bool {
+        self.opening > 0 && self.answer == Answer::Frames
+    }
+
     /// A message begins that nothing is to be known of.
     #[inline]
     pub(super) fn on_message(&mut self) {
@@ -295,6 +300,14 @@ impl Frames {
     #[inline]
     pub(super) fn is_guess(&self) -> bool {
         self.record.is_some_and(|(_, guessed)| guessed)
+    }
+
+    /// Whether all that was asked and answered is a PING and its echo.
+    pub(super) fn is_ping(&self, open: &Open) -> bool {
+        self.record.is_some_and(|(record, _)| {
+            let len = u64::from(PING + record);
+            [open.request_bytes, open.reply_bytes] == [len; 2]
+        })
     }
 
     /// Whether the present segment answers the request although frames came before it.

@@ -131,10 +131,11 @@ fn a_call_does_not_begin_with_the_ping_before_it() {
     for end in [End::Client, End::Server] {
         let text = format!(
             "{ASKED} question+0.1 S 510\n +0.1 S 52 #settings\n settings+0.2 C 31\n question+110 S 500 #answer
-             answer+0.7 C 39 #ping\n ping+0 S 39\n ping+60 C 81 #call\n call+38 S 286\n +0 C ack"
+             answer+0.7 C 39 #ping\n ping+0 S 39\n ping+20 C 81 #call\n call+38 S 286\n +0 C ack"
         );
         let exchanges = exchanges(&text, end);
         let call = exchanges.last().expect("a call");
+        assert_eq!(exchanges.len(), 4, "{end:?}: {exchanges:#?}");
         let (thinks, pauses, confidence) = server_of(call);
         assert_eq!((thinks, pauses), (38, 0), "{end:?}: {exchanges:#?}");
         assert!(
