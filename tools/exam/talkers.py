@@ -79,7 +79,7 @@ asks("gpsd-watch", "python3 gps.py & sleep 1; exec gpsd -N -G -S 7000 -b tcp://1
 line(); s.sendall(b'?WATCH={"enable":true,"json":true};\\n')
 end = time.time() + 7
 while time.time() < end: line()
-""", any_amount(**{NEWS: (0, 100)}), files={"gps.py": """import socket, time
+""", any_amount(**{NEWS: (0, 100), "nagle|nagle-delayed-ack@server": (0, 100)}), files={"gps.py": """import socket, time
 l = socket.create_server(("", 7001))
 def nmea(text):
     total = 0

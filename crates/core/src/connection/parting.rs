@@ -9,7 +9,7 @@ use super::Connection;
 use super::roles::Had;
 use crate::bill::exchange::Open;
 use crate::flow::ends::{CLIENT, SERVER};
-use crate::flow::segment_class::{LastData, SegmentClass};
+use crate::flow::segment_class::SegmentClass;
 use crate::tally::ledger::Ledger;
 use crate::words::limits::ROUND_TRIP_PLAY;
 use crate::words::report::Kind;
@@ -115,11 +115,16 @@ impl Connection {
     }
 
     /// Whether it answers the end of a client that has all it waits for, as the alert of a TLS session does (RFC 8446, 6.1): the FIN came long
-    /// behind the answer and acknowledges that, and this comes as soon behind it as it can.
-    pub(super) fn answers_close(&self, open: &Open, last: &LastData, segment: &Segment, from: usize) -> bool {
-        let Some(closed_at) = self.roles.closed_at[1 - from].filter(|_| from != open.initiator) else {
-            return false;
-        };
+    /// behind the answer and acknowledges that, and this comes as soon behind it as it can. Nobody waits for it.
+    #[inline]
+    pub(super) fn answers_close(&self, segment: &Segment, from: usize) -> bool {
+        self.roles.closed_at[1 - from].is_some_and(|closed_at| self.is_farewell_to(closed_at, segment, from))
+    }
+
+    #[cold]
+    fn is_farewell_to(&self, closed_at: Instant, segment: &Segment, from: usize) -> bool {
+        let open = self.open.as_deref().filter(|open| from != open.initiator);
+        let Some(last) = open.and_then(|open| open.reply.frontier()) else { return false };
         let (way, took) = (self.tap_rtt(from), segment.at - closed_at);
         let soonest = way - way.divided_by(ROUND_TRIP_PLAY);
         let at_once = took >= soonest && took <= way + way.divided_by(ROUND_TRIP_PLAY) + AT_ONCE;

@@ -146,9 +146,6 @@ impl Connection {
         // What was left out between them is no part of it.
         let Some(last) = path.frontier() else { return Silence::None };
         let quiet = segment.at - last.at;
-        if class == SegmentClass::New && self.answers_close(open, last, segment, from) {
-            return Silence::Message;
-        }
         if self.surely_goes_on(open, segment, from, quiet) {
             return Silence::None;
         }
