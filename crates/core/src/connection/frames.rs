@@ -251,19 +251,19 @@ impl Frames {
         }
     }
 
-    /// The server has set up TLS in clear: what it says behind that in the next two exchanges may be TLS's own.
+    /// The server has set up TLS in clear: what it says to the next message may be TLS's own.
     pub(super) fn on_session(&mut self) {
         self.opening = 2;
     }
 
     /// Whether what the server says now may be.
     pub(super) fn is_opening(&self) -> bool {
-        self.opening > 0
+        self.opening == 1
     }
 
     /// Whether all that the server has said to the message under way is its TLS's own: the client asks beside its Finished.
     pub(super) fn has_only_opened(&self) -> bool {
-        self.opening > 0 && self.answer == Answer::Frames
+        self.opening == 1 && self.answer == Answer::Frames
     }
 
     /// A message begins that nothing is to be known of.
@@ -326,7 +326,7 @@ impl Frames {
     }
 
     /// Whether a segment is HTTP/2's own, so that nobody's message begins or goes on with it. Where it may be what a server's TLS says by
-    /// itself, `opening` is how long after its sender's last data it came.
+    /// itself, `opening` is how long after its sender's last data it came, and there where a word comes at its heels.
     #[inline]
     pub(super) fn is_left_out(
         &mut self,
@@ -360,6 +360,17 @@ impl Frames {
         }
     }
 
+    /// What a record adds, by its place among them, where whoever has only what a server says by itself acknowledges its SETTINGS: with so many bytes, or with
+    /// a few more at its heels if the server has acknowledged the client's.
+    fn acknowledges_opening(&self, len: u32, from: usize, follows_at_once: bool) -> Option<usize> {
+        if self.record.is_some() || !self.has_only_opened() {
+            return None;
+        }
+        let answered =
+            || (1..RECORDS.len()).find(|&n| self.settings[1 - from][n]).filter(|_| follows_at_once);
+        acknowledging(len).filter(|&n| n > 0).or_else(answered)
+    }
+
     fn is_frame(
         &mut self,
         open: Option<&Open>,
@@ -376,13 +387,11 @@ impl Frames {
             return false;
         };
         let mut held = self.on_data(segment.payload_len, from, open.request_bytes);
-        if let Some(gap) = opening {
+        if let Some(gap) = opening.filter(|_| from != open.initiator) {
             self.open(gap, segment.payload_len, open.reply_bytes);
             return false;
         }
-        // Whoever has only what a server says by itself acknowledges its SETTINGS.
-        let acknowledges = acknowledging(segment.payload_len).filter(|&n| n > 0 && self.record.is_none());
-        if let Some(n) = acknowledges.filter(|_| self.answer == Answer::Frames && self.opening > 0) {
+        if let Some(n) = self.acknowledges_opening(segment.payload_len, from, opening.is_some()) {
             self.record = Some((RECORDS[n], false));
             held = Some(Holds { settings: true, ping: false, more: false });
         }

@@ -11,26 +11,34 @@ use crate::flow::ends::{CLIENT, SERVER};
 
 /// A record of one byte (RFC 8446, D.4).
 const CHANGE_CIPHER_SPEC_LEN: i32 = 6;
+/// ... and that with a Finished of SHA-384 behind it.
+const FINISHED_LEN_MAX: i32 = 80;
 
+/// So short a word may be about what the other end has just said. Source: none written down.
+pub(super) const WORD_MAX: u32 = 64;
 /// A program that waits for nothing else takes no longer to react. Source: none written down.
 const AT_ONCE: Duration = Duration::from_millis(2);
 
 impl Connection {
-    /// Where this segment may be what TLS 1.3 says by itself behind the client's Finished, how long after its sender's last data it came.
+    /// Where this segment may be what TLS 1.3 says by itself behind the client's Finished, how long after its sender's last data it came. Of a short
+    /// word at the heels of that, nothing.
     #[cold]
     pub(super) fn opening_gap(&self, segment: &Segment, from: usize) -> Option<Duration> {
-        let open = self.open.as_deref().filter(|open| from == SERVER && open.initiator == CLIENT)?;
+        if from == CLIENT {
+            let is_word = segment.payload_len <= WORD_MAX && self.follows_at_once(segment, from);
+            return (is_word && self.frames.has_only_opened()).then_some(Duration::ZERO);
+        }
+        let open = self.open.as_deref().filter(|open| open.initiator == CLIENT)?;
         let [hello, clear] = self.talk.as_deref()?.session;
-        // The message behind the ClientHello, of which nobody reads more than a ChangeCipherSpec: in TLS 1.2 keys come before that
-        // (RFC 5246, 7.3).
+        // It begins where the ClientHello ends, and of it nobody reads more than a ChangeCipherSpec: in TLS 1.2 keys come before that (RFC 5246, 7.3).
+        // Its Finished may be lost.
         let read = hello?[1] - open.request_first?;
-        let is_second =
-            open.n == 1 + u64::from(self.setup.is_some()) && (read == 0 || read == CHANGE_CIPHER_SPEC_LEN);
+        let is_next = (-FINISHED_LEN_MAX..=CHANGE_CIPHER_SPEC_LEN).contains(&read);
         // The server's flight went on in ciphertext.
         let is_encrypted =
             self.flows[SERVER].snd_nxt.is_some_and(|next| next.after(clear.unwrap_or([next; 2])[1]));
         let last = self.flows[SERVER].last_data.as_ref()?;
-        (is_second && is_encrypted && !open.crosses(segment)).then(|| segment.at - last.at)
+        (is_next && is_encrypted && !open.crosses(segment)).then(|| segment.at - last.at)
     }
 
     /// Whether a segment comes at the heels of what the other end has said, as a word about that does.

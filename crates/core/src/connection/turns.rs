@@ -3,6 +3,7 @@
 use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
 use super::Connection;
+use super::opening::WORD_MAX;
 use super::turn::Silence;
 use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
@@ -28,8 +29,6 @@ const SETTLED_AFTER: Duration = Duration::from_secs(10);
 const PIECE_AFTER: Duration = Duration::from_millis(200);
 /// ... and sooner, where each message is a frame of its own.
 const FRAME_AFTER: Duration = Duration::from_millis(50);
-/// So short a word may be about what the other end has just said. Source: none written down.
-const WORD_MAX: u32 = 64;
 /// So many bytes are a key that a person presses, or two.
 const KEYS_MAX: u32 = 4;
 /// The least time that it takes to find the next key.

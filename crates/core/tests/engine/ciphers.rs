@@ -88,17 +88,36 @@ fn settings_of_http2_are_no_answer_and_no_question() {
     }
 }
 
-/// A client of HTTP/2 may say something else than that it has the SETTINGS (frames 10 to 17 of Java's): with a short word at their heels it need not
-/// have asked for what comes 110 ms after its question.
+/// A client of HTTP/2 may say more than that it has the SETTINGS (frames 10 to 17 of Java's): with a short word at their heels it need not have asked for what
+/// comes 110 ms after its question. Where the server acknowledges the client's, it has not.
 #[test]
 fn a_word_about_settings_may_be_no_question() {
     for end in [End::Client, End::Server] {
-        let text = format!(
-            "{ASKED} question+0.1 S 61\n +0.2 S 35\n +0.2 S 31 #settings\n settings+1.2 C 47\n question+110 S 491\n +0 C ack"
+        for (last, sure) in [("S 31", true), ("S 35", false)] {
+            let text = format!(
+                "{ASKED} question+0.1 S 61\n +0.2 S 35\n +0.2 {last} #settings\n settings+1.2 C 47\n question+110 S 491\n +0 C ack"
+            );
+            let exchanges = exchanges(&text, end);
+            let (thinks, _, confidence) = server_of(exchanges.last().expect("a question"));
+            assert_eq!(thinks == 110, sure, "{end:?}: {exchanges:#?}");
+            assert_eq!(confidence >= Some(Confidence::Likely), sure, "{end:?}: {exchanges:#?}");
+        }
+    }
+}
+
+/// A server that wants another key is asked a second time (RFC 8446, 4.1.4), and what TLS begins behind a CONNECT is not the connection's first message.
+#[test]
+fn tickets_are_no_answer_behind_a_second_hello() {
+    for end in [End::Client, End::Server] {
+        let retried = ASKED.replace(
+            "hello+1 S 127",
+            "hello+0.2 S 105 answers #retry\n retry+0.3 C 512 asks #again\n again+1 S 127",
         );
+        let text = format!("{retried} question+0.1 S 255\n +0.1 S 255\n question+120 S 400\n +0 C ack");
         let exchanges = exchanges(&text, end);
-        let (_, _, confidence) = server_of(exchanges.last().expect("a question"));
-        assert_eq!(confidence, Some(Confidence::Possible), "{end:?}: {exchanges:#?}");
+        let (thinks, pauses, confidence) = server_of(exchanges.last().expect("a question"));
+        assert_eq!((thinks, pauses), (120, 0), "{end:?}: {exchanges:#?}");
+        assert!(confidence >= Some(Confidence::Likely), "{end:?}");
     }
 }
 
