@@ -219,7 +219,7 @@ impl Connection {
             observation.forget_shape();
             self.models[from].take(&observation);
         }
-        if !verdict.split.has(REPAIRS) && nagle::is_off(&self.flows[from], segment, class, mss) {
+        if !verdict.split.has(REPAIRS) && nagle::is_ignored(&self.pair(), from, segment, class) {
             self.models[from].on_nagle_ignored();
         }
         self.charge_credit(segment, from, &mut verdict);

@@ -221,7 +221,7 @@ impl Connection {
             verdict.split = Split::of(Duration::ZERO);
         }
         let repairs = verdict.split.has(Cause::Rto.bit() | Cause::Loss.bit());
-        if !repairs && nagle::is_off(&self.flows[from], segment, class, mss) {
+        if !repairs && nagle::is_ignored(&self.pair(), from, segment, class) {
             self.models[from].on_nagle_ignored();
         }
         // Its bytes become part of its direction, and then it part of its exchange, where the next interval begins with it.

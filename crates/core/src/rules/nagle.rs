@@ -12,8 +12,9 @@
 //! variant). Other stacks hold it while anything is unacknowledged (RFC 896). When the peer holds back the acknowledgement at
 //! the same time, the two wait for each other until its timer fires.
 
-use tcpwhy_wire::{Duration, Segment, Seq};
+use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
+use super::pair::Pair;
 use super::sender_model::NagleObservation;
 use super::verdict::Verdict;
 use super::wait::{SLOW_HOST, Wait};
@@ -234,13 +235,27 @@ fn released_by(wait: &Wait<'_>) -> Option<(ClockingAck, Option<Form>)> {
 
 /// Whether a small segment leaves while a small one is outstanding.
 pub(crate) fn is_off(flow: &Flow, segment: &Segment, class: SegmentClass, mss: u32) -> bool {
+    would_be_held(flow, segment, class, mss) && small_outstanding(flow)
+}
+
+/// Whether a sender shows that it does not mind Nagle: by that, or far from it because the acknowledgement of the small one, which passed
+/// at once, has had less than half the time that it needs.
+pub(crate) fn is_ignored(pair: &Pair<'_>, from: usize, segment: &Segment, class: SegmentClass) -> bool {
+    let flow = &pair.flows[from];
+    let known = pair.shown[from] && !pair.bound[from];
+    let under_way = |passed: Instant| known && segment.at - passed < pair.tap_rtt[from].divided_by(2);
+    would_be_held(flow, segment, class, pair.sizes[from])
+        && (small_outstanding(flow) || flow.small_acked_at().is_some_and(under_way))
+}
+
+/// Whether Nagle would hold a segment behind a small one.
+fn would_be_held(flow: &Flow, segment: &Segment, class: SegmentClass, mss: u32) -> bool {
     class == SegmentClass::New
         && !flow.is_full(segment.payload_len, mss)
         && !segment.flags.fin()
         && flow.last_data.is_some()
         // Where no SYN says how large they get, one with more behind it is as large as any.
         && (flow.mss_announced.is_some() || segment.flags.psh())
-        && small_outstanding(flow)
         && flow.shows_nodelay(segment.payload_len)
 }
 

@@ -47,6 +47,7 @@ mod seen_again;
 mod senders;
 mod servers;
 mod slow_link;
+mod software;
 mod spoken;
 mod spurious;
 mod standing_still;

@@ -1,0 +1,22 @@
+//! What programs do that nobody wrote for a test: servers, brokers, libraries of ciphers, as the exam records them.
+
+use tcpwhy_core::cause::Cause;
+use tcpwhy_core::cause::Side::{Path, Server};
+
+use crate::packet_log::{log, ms};
+
+/// A server writes its flight in records of their own, a tenth of a millisecond apart, and later a piece that leaves as an acknowledgement
+/// arrives (the JDK's TLS in Tomcat, which sets TCP_NODELAY). Beside the client each record is acknowledged before the next one comes; that
+/// these acknowledgements needed half a round trip to the server shows there as well that it does not mind Nagle.
+#[test]
+fn who_does_not_mind_nagle_shows_it_far_away_too() {
+    let flight = "+1 S 127 #hello\n +0 C ack\n hello+0.1 S 6\n +0 C ack\n hello+0.2 S 600\n +0 C ack\n";
+    let answer = "+1 S 100 #head\n +0 C ack\n head+40 S 300\n +0 C ack\n";
+    log(format!("handshake\n +2 C 500\n {flight} +5 C 200\n {answer}")).rtt(ms(40)).both_ends(|seen| {
+        seen.exchange(2).is(&[
+            (Cause::RoundTrip, Path, ms(40)),
+            (Cause::ServerThink, Server, ms(1)),
+            (Cause::SenderThink, Server, ms(40)),
+        ]);
+    });
+}
