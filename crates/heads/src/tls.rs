@@ -16,6 +16,9 @@ const HANDSHAKE: u8 = 22;
 const APPLICATION_DATA: u8 = 23;
 const HEARTBEAT: u8 = 24;
 
+/// Of a record and of the message that begins it.
+const HELLO_HEAD_LEN: usize = HEAD_LEN + 4;
+
 const CLIENT_HELLO: u8 = 1;
 const SERVER_HELLO: u8 = 2;
 
@@ -40,18 +43,7 @@ impl Talk for Tls {
     const FIRST: FirstBytes = FirstBytes::NONE.and_range(CHANGE_CIPHER_SPEC, APPLICATION_DATA);
 
     fn fits(client: First<'_>, server: First<'_>) -> bool {
-        let hello = |first: First<'_>, kind| {
-            // A hello begins its record and its own length agrees with that (RFC 8446, 4).
-            let Some(&[HANDSHAKE, 3, 0..=4, _, _, begin, a, b, c]) = first.bytes.first_chunk() else {
-                return false;
-            };
-            let (record, message) = (u16_at(first.bytes, 3), u32::from_be_bytes([0, a, b, c]) + 4);
-            let fits = record.is_some_and(|len| match kind {
-                CLIENT_HELLO => u32::from(len) == message || (message > 1 << 14 && message < 1 << 17),
-                _ => u32::from(len) >= message,
-            });
-            begin == kind && fits
-        };
+        let hello = |first: First<'_>, kind| is_hello(first.bytes, kind);
         let ciphertext = |first: First<'_>| {
             is_record(first.bytes)
                 && first.bytes[..3] == [APPLICATION_DATA, 3, 3]
@@ -76,6 +68,15 @@ impl Talk for Tls {
         let len = u64::from(record_len) + HEAD_LEN as u64;
         let flight = &mut self.sides[side as usize];
         let role = if side.is_client() { Role::Asks } else { Role::Answers };
+        if flight.is_lost && kind == HANDSHAKE && record_len >= 4 {
+            if bytes.len() < HELLO_HEAD_LEN {
+                return Step::Need;
+            }
+            // Behind a proxy's consent, say, it begins in the middle of the stream, and nothing of it was missed.
+            if is_hello(bytes, if side.is_client() { CLIENT_HELLO } else { SERVER_HELLO }) {
+                *flight = Flight::default();
+            }
+        }
         let head = match kind {
             HANDSHAKE if flight.is_lost => Head::piece(role, "handshake"),
             HANDSHAKE if flight.encrypts => Head::piece(role, "Finished"),
@@ -121,6 +122,19 @@ impl Talk for Tls {
     fn lose(&mut self, side: Side) {
         self.sides[side as usize].is_lost = true;
     }
+}
+
+/// Whether a hello begins its record and its own length agrees with that (RFC 8446, 4).
+fn is_hello(bytes: &[u8], kind: u8) -> bool {
+    let Some(&[HANDSHAKE, 3, 0..=4, _, _, begin, a, b, c]) = bytes.first_chunk::<HELLO_HEAD_LEN>() else {
+        return false;
+    };
+    let (record, message) = (u16_at(bytes, 3), u32::from_be_bytes([0, a, b, c]) + 4);
+    let fits = record.is_some_and(|len| match kind {
+        CLIENT_HELLO => u32::from(len) == message || (message > 1 << 14 && message < 1 << 17),
+        _ => u32::from(len) >= message,
+    });
+    begin == kind && fits
 }
 
 fn is_record(bytes: &[u8]) -> bool {

@@ -59,3 +59,38 @@ fn tls13() {
         ",
     );
 }
+
+/// A proxy is asked for a way to the server; what is said on it begins as on a connection of its own.
+#[test]
+fn tls13_through_a_proxy() {
+    let log = format!(
+        "    > CONNECT far.example:443 HTTP/1.1\\r\\nHost: far.example:443\\r\\n\\r\\n\n    < HTTP/1.1 200 OK\\r\\n\\r\\n\n{}",
+        TLS13
+            .lines()
+            .filter(|line| line.starts_with(['<', '>']))
+            .take(3)
+            .map(|line| format!("    {line}\n"))
+            .collect::<String>()
+    );
+    tells(
+        &log,
+        "
+        > 0 CONNECT [CONNECT far.example:443] asks first
+        > 57 end asks len 2 last
+        = HTTP/1
+        < 0 2xx [200 OK] answers first
+        < 17 end answers len 2 last
+        ?
+        > 59 ClientHello asks len 225 first
+        = TLS
+        < 19 ServerHello answers len 127 first
+        < 146 ChangeCipherSpec answers len 6
+        < 152 ApplicationData unknown len 28
+        < 180 ApplicationData unknown len 404
+        < 584 ApplicationData unknown len 101
+        < 685 ApplicationData unknown len 74
+        > 284 ChangeCipherSpec asks len 6
+        > 290 ApplicationData unknown len 74
+        ",
+    );
+}
