@@ -167,7 +167,7 @@ import java.time.*; import java.util.*; import org.apache.kafka.clients.admin.*;
 public class K {
   static List<String> waits = new ArrayList<>();
   static long now() { Instant i = Instant.now(); return i.getEpochSecond() * 1000000000L + i.getNano(); }
-  static Properties with(String host, String... more) { Properties p = new Properties(); p.put("bootstrap.servers", host + ":7000"); for (String m : more) p.put(m.split("=")[0], m.split("=")[1]); return p; }
+  static Properties with(String host, String... more) { Properties p = new Properties(); p.put("bootstrap.servers", host + ":7000"); for (String m : more) p.put(m.split("=", 2)[0], m.split("=", 2)[1]); return p; }
   static KafkaProducer<byte[], byte[]> producer(String host, String... more) { return new KafkaProducer<>(with(host, more), new ByteArraySerializer(), new ByteArraySerializer()); }
   static KafkaConsumer<byte[], byte[]> consumer(String host, String... more) { KafkaConsumer<byte[], byte[]> c = new KafkaConsumer<>(with(host, more), new ByteArrayDeserializer(), new ByteArrayDeserializer()); c.assign(List.of(new TopicPartition("t", 0))); c.seekToBeginning(c.assignment()); return c; }
   static void make() throws Exception { try (Admin a = Admin.create(with("127.0.0.1"))) { a.createTopics(List.of(new NewTopic("t", 1, (short) 1))).all().get(); } }

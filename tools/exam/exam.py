@@ -29,6 +29,7 @@ sys.path.insert(0, HERE)
 import brokers  # noqa: E402, F401
 import cases  # noqa: E402
 import fixes  # noqa: E402, F401
+import hellos  # noqa: E402, F401
 import known  # noqa: E402
 import more  # noqa: E402, F401
 import places  # noqa: E402, F401

@@ -15,8 +15,20 @@ PART = (
     "which beside the sender prove no reader"
 )
 AGAIN = "Its sender goes on after 7 ms with more than a segment, though nothing was acknowledged: as a program does that writes again"
+TICKETS = (
+    "Behind SOCKS, which nobody reads, TLS is not known as such: its tickets, behind the client's Finished (RFC 8446, 4.6.1), are taken for the answer's "
+    "beginning, and what its server took for a pause in it"
+)
+OWN_FRAMES = (
+    "HTTP/2's settings, acknowledgements and windows come in TLS records of their own, behind tickets, and some in pieces of the JDK's: by their sizes "
+    "alone not all are told from messages"
+)
+EIGHT_KB = "Tomcat writes pieces of 8 KB, each pushed, and flights end with a piece: far from it, a full send buffer looks like a program that pauses; possible"
 
 WHY = {
+    "socks-tls": TICKETS,
+    "tls-tomcat-h2": OWN_FRAMES,
+    "tomcat-send-buffer": EIGHT_KB,
     "server-asks": ASKS,
     "reads-1m-at-0ms": AGAIN,
     "reads-16k-at-10ms": SAME,
@@ -42,6 +54,10 @@ AT_ONE_END = {"way-becomes-longer-thinks-0": LONGER, "way-becomes-longer-thinks-
 OVERTAKEN = "What a segment that was overtaken holds up at the end of a flight shows where it arrives, and is a part of the round trip elsewhere"
 SPACED = "BBR spaces what it sends: which wait was for an acknowledgement, and which for its pace, is exact beside the sender only"
 DIFFER = {
+    "tls-lost-hello": "Beside the client, a ClientHello that was lost waits for its timer from the write on; beside the server no packet says when it was written",
+    "tls-tomcat-h2-rows": OWN_FRAMES,
+    "tls-tomcat-h2-works-60": OWN_FRAMES,
+    "tomcat-send-buffer": EIGHT_KB,
     "bulk-reordered": OVERTAKEN,
     "reordered-upload": OVERTAKEN,
     "sndbuf-64k-bbr": SPACED,

@@ -1,9 +1,11 @@
 //! What programs do that nobody wrote for a test: servers, brokers, libraries of ciphers, as the exam records them.
 
+use tcpwhy_core::Mark;
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Path, Server};
 
-use crate::packet_log::{log, ms};
+use crate::packet_log::{End, log, ms};
+use crate::spoken::{read_marked, spent_on};
 
 /// A server writes its flight in records of their own, a tenth of a millisecond apart, and later a piece that leaves as an acknowledgement
 /// arrives (the JDK's TLS in Tomcat, which sets TCP_NODELAY). Beside the client each record is acknowledged before the next one comes; that
@@ -19,4 +21,20 @@ fn who_does_not_mind_nagle_shows_it_far_away_too() {
             (Cause::SenderThink, Server, ms(40)),
         ]);
     });
+}
+
+/// TLS through a proxy: a client asks for a way to the server (CONNECT, or SOCKS, which nobody reads), and sets up its session on it.
+#[test]
+fn what_sets_up_a_session_behind_a_proxy_s_consent_is_tls_s() {
+    let text = "handshake\n +1 C 35\n +1 S 39\n +0.5 C 517 asks #hello\n hello+2 S 1333 answers\n +1 C 173\n +80 S 645\n +0 C ack";
+    for end in End::BOTH {
+        let log = log(text).rtt(ms(40));
+        let says = log.marks();
+        let report = read_marked(&log.capture(end), |segment| {
+            says(segment).into_iter().map(|mark| Mark { session: true, ..mark }).collect()
+        });
+        let [way, hello] = [1, 2].map(|n| &report.connections[0].exchanges[n]);
+        assert_eq!(spent_on(way, Cause::RoundTrip), ms(40), "{end:?}");
+        assert_eq!(spent_on(hello, Cause::TlsHandshake), ms(40), "{end:?}: {hello:#?}");
+    }
 }

@@ -63,15 +63,10 @@ fn tls13() {
 /// A proxy is asked for a way to the server; what is said on it begins as on a connection of its own.
 #[test]
 fn tls13_through_a_proxy() {
-    let log = format!(
-        "    > CONNECT far.example:443 HTTP/1.1\\r\\nHost: far.example:443\\r\\n\\r\\n\n    < HTTP/1.1 200 OK\\r\\n\\r\\n\n{}",
-        TLS13
-            .lines()
-            .filter(|line| line.starts_with(['<', '>']))
-            .take(3)
-            .map(|line| format!("    {line}\n"))
-            .collect::<String>()
-    );
+    let asked = "    > CONNECT far.example:443 HTTP/1.1\\r\\nHost: far.example:443\\r\\n\\r\\n";
+    let consent = "    < HTTP/1.1 200 OK\\r\\n\\r\\n";
+    let tls = TLS13.lines().filter(|line| line.starts_with(['<', '>'])).take(3);
+    let log = [asked, consent].into_iter().chain(tls).collect::<Vec<_>>().join("\n");
     tells(
         &log,
         "
