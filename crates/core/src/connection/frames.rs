@@ -53,7 +53,7 @@ const UPLOAD_MIN: u64 = 10_000;
 /// What one end writes within this belongs together.
 const TOGETHER: Duration = Duration::from_millis(1);
 /// ... and what a server's TLS and its HTTP/2 say before the program has been asked, within this. Source: none written down.
-const OPENING_GAP: Duration = Duration::from_millis(2);
+const OPENING_GAP: Duration = Duration::from_millis(5);
 /// An answer that both ends' SETTINGS are a part of is no longer than this: some tickets (RFC 8446, 4.6.1) and the settings.
 const OPENING_MAX: u64 = 4_000;
 
