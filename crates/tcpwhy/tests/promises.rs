@@ -222,6 +222,21 @@ fn a_signal_ends_a_large_file_before_its_end() {
     }
 }
 
+/// Until the process stands still: on a busy machine it runs on for a while.
+#[cfg(target_os = "linux")]
+fn wait_until_stopped(pid: u32) {
+    let stands = || {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        stat.rsplit_once(") ").is_some_and(|(_, state)| state.starts_with('T'))
+    };
+    for _ in 0..5_000 {
+        if stands() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
 /// The second one ends the process at once, also on a file: both are there before either is taken.
 #[cfg(target_os = "linux")]
 #[test]
@@ -240,7 +255,9 @@ fn a_second_signal_aborts_on_a_file() {
         assert!(Command::new("kill").args([name, &id]).status().is_ok_and(|status| status.success()));
     };
     wait_for_handler(child.id());
-    for name in ["-STOP", "-INT", "-TERM", "-CONT"] {
+    signal("-STOP");
+    wait_until_stopped(child.id());
+    for name in ["-INT", "-TERM", "-CONT"] {
         signal(name);
     }
     let output = child.wait_with_output().unwrap_or_else(|error| panic!("{error}"));
