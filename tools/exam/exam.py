@@ -32,6 +32,7 @@ import fixes  # noqa: E402, F401
 import hellos  # noqa: E402, F401
 import known  # noqa: E402
 import more  # noqa: E402, F401
+import others  # noqa: E402, F401
 import places  # noqa: E402, F401
 import ciphers  # noqa: E402, F401
 import programs  # noqa: E402, F401

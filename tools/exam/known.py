@@ -23,11 +23,12 @@ OWN_FRAMES = (
     "HTTP/2's settings, acknowledgements and windows come in TLS records of their own, behind tickets, and some in pieces of the JDK's: by their sizes "
     "alone not all are told from messages"
 )
-EIGHT_KB = "Tomcat writes pieces of 8 KB, each pushed, and flights end with a piece: far from it, a full send buffer looks like a program that pauses; possible"
+EIGHT_KB = "The proxy (Tomcat) writes pieces, each pushed, and flights end with a piece: far from it, a full send buffer looks like a program that pauses; possible"
 
 WHY = {
     "socks-tls": TICKETS,
     "tls-tomcat-h2": OWN_FRAMES,
+    "haproxy-send-buffer": EIGHT_KB,
     "tomcat-send-buffer": EIGHT_KB,
     "server-asks": ASKS,
     "reads-1m-at-0ms": AGAIN,
@@ -54,6 +55,7 @@ AT_ONE_END = {"way-becomes-longer-thinks-0": LONGER, "way-becomes-longer-thinks-
 OVERTAKEN = "What a segment that was overtaken holds up at the end of a flight shows where it arrives, and is a part of the round trip elsewhere"
 SPACED = "BBR spaces what it sends: which wait was for an acknowledgement, and which for its pace, is exact beside the sender only"
 DIFFER = {
+    "haproxy-send-buffer": EIGHT_KB,
     "tls-lost-hello": "Beside the client, a ClientHello that was lost waits for its timer from the write on; beside the server no packet says when it was written",
     "tls-tomcat-h2-rows": OWN_FRAMES,
     "tls-tomcat-h2-works-60": OWN_FRAMES,

@@ -41,6 +41,7 @@ mod pop3;
 mod postgresql;
 mod protocol;
 mod redis;
+mod rfb;
 mod rtsp;
 mod s7;
 mod smb2;

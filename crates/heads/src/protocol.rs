@@ -8,7 +8,7 @@ use crate::{
 };
 use crate::{
     memcached, modbus, mongodb, mqtt, mysql, nats, nbd, onc_rpc, opc_ua, openflow, pop3, postgresql, redis,
-    rtsp, s7,
+    rfb, rtsp, s7,
 };
 use crate::{smb2, smpp, smtp, ssh, syslog, tds, thrift, tls, websocket, zookeeper};
 
@@ -119,6 +119,7 @@ protocols! {
     Dnp3 = dnp3::Dnp3, "DNP3";
     Nbd = nbd::Nbd, "NBD";
     OpenFlow = openflow::OpenFlow, "OpenFlow";
+    Rfb = rfb::Rfb, "RFB";
 }
 
 /// Some of the protocols, a bit for each.

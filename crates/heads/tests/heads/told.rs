@@ -11,6 +11,8 @@ pub(crate) const LOGS: &[(&str, Protocol, &str)] = &[
     ("radio", Protocol::Http1, RADIO),
     ("rtsp", Protocol::Rtsp, RTSP),
     ("redis_worker", Protocol::Redis, WORKER),
+    ("rfb", Protocol::Rfb, RFB),
+    ("rfb_with_password", Protocol::Rfb, RFB_WITH_PASSWORD),
 ];
 
 /// Two routers of bird: RFC 4271, 4.2 to 4.4.
@@ -251,6 +253,75 @@ fn rtsp() {
         < 132 end asks len 2 last
         > 87 2xx answers first
         > 113 end answers len 2 last
+        ",
+    );
+}
+
+/// A viewer of TigerVNC: fences and updates until it says otherwise; a key.
+const RFB: &str = r"
+    < RFB 003.008\n
+    > RFB 003.008\n
+    < \x01\x01
+    > \x01
+    < \x00\x00\x00\x00
+    > \x00
+    < \x02\x80\x01\xe0 \x18\x00\x01\x00\xff\x00\xff\x00\xff\x10\x08\x00\x00\x00\x00\x00\x00\x00\x03far
+    > \x02\x00\x00\x02\xff\xff\xfe\xc6\x00\x00\x00\x05\x03\x01\x00\x00\x00\x00\x02\x80\x01\xe0\x96\x01\x00\x00\x00\x00\x02\x80\x01\xe0
+    < \xf8\x00\x00\x00\x80\x00\x00\x00\x01\x00\x96
+    > \xf8\x00\x00\x00\x00\x00\x00\x00\x01\x00
+    > \x04\x01\x00\x00\x00\x00\x00a
+    < \x00\x00\x00\x01\x00\x00\x00\x00\x00\x01\x00\x01\x00\x00\x00\x00\xff\xff\xff\x00
+";
+
+#[test]
+fn rfb() {
+    tells(
+        RFB,
+        "
+        < 0 version answers len 12 first last
+        = RFB
+        > 0 version asks len 12 first last
+        < 12 security answers len 2 first last
+        > 12 security asks len 1 first last
+        < 14 result answers len 4 first last
+        > 13 share asks len 1 first last
+        < 18 screen answers len 27 first last
+        < 45 ServerFence neither len 10 first last
+        < 55 EndOfContinuousUpdates neither len 1 first last
+        > 46 ClientFence neither len 10 first last
+        > 56 KeyEvent neither len 8 first last
+        < 56 updates pushes first
+        ",
+    );
+}
+
+/// The version before it, where the server decides, and a challenge.
+const RFB_WITH_PASSWORD: &str = r"
+    < RFB 003.003\n
+    > RFB 003.003\n
+    < \x00\x00\x00\x02
+    < 0123456789abcdef
+    > fedcba9876543210
+    < \x00\x00\x00\x00
+    > \x01
+    < \x02\x80\x01\xe0 \x18\x00\x01\x00\xff\x00\xff\x00\xff\x10\x08\x00\x00\x00\x00\x00\x00\x00\x03far
+    > \x03\x00\x00\x00\x00\x00\x02\x80\x01\xe0
+";
+
+#[test]
+fn rfb_with_password() {
+    tells(
+        RFB_WITH_PASSWORD,
+        "
+        < 0 version answers len 12 first last
+        = RFB
+        > 0 version asks len 12 first last
+        < 12 security answers len 4 first last
+        < 16 challenge answers len 16 first last
+        > 12 response asks len 16 first last
+        < 32 result answers len 4 first last
+        > 28 share asks len 1 first last
+        < 36 screen answers len 27 first last
         ",
     );
 }

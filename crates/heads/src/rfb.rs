@@ -1,0 +1,196 @@
+//! What does a viewer of a screen ask, and what is shown to it? (RFC 6143; its extensions in the rfbproto document)
+//!
+//! Both begin one after the other, as question and answer. Behind that the screen is shown when something has changed. How long a rectangle is, only
+//! who can decode it knows. Where both know continuous updates, all that the server says is news, and what the viewer says (fences, keys) waits for
+//! nothing that any byte would tell. Where a viewer asks for each update, nothing is told: their order says no less.
+
+use crate::head::{Head, Role};
+use crate::talk::{FOR_EVER, First, FirstBytes, Out, Side, Step, Talk, u16_at, u32_at};
+
+const VERSION_LEN: usize = 12;
+/// Security that needs no words (7.2.1), and a challenge (7.2.2).
+const NONE: u8 = 1;
+const CHALLENGE: u8 = 2;
+const CHALLENGE_LEN: u64 = 16;
+const SERVER_INIT_LEN: usize = 24;
+/// Of names and of what is cut out.
+const TEXT_LEN_MAX: u32 = 1 << 24;
+
+/// What both sides have said so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Rfb {
+    sides: [Place; 2],
+    /// The last digit of the version that the client takes up.
+    version: u8,
+    security: u8,
+    /// The server shows what changes without being asked.
+    continuous: bool,
+}
+
+/// What a side says next.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum Place {
+    #[default]
+    Version,
+    /// What the server offers, and what the client takes of that.
+    Security,
+    /// The challenge, and what the client makes of it.
+    Challenge,
+    Result,
+    Init,
+    Talks,
+    /// Some of it was missed.
+    Unknown,
+}
+
+impl Talk for Rfb {
+    const FIRST: FirstBytes = FirstBytes::of(b"R");
+
+    fn fits(client: First<'_>, server: First<'_>) -> bool {
+        let is_version = |first: First<'_>| first.bytes.len() >= VERSION_LEN && digit(first.bytes).is_some();
+        is_version(server) && (client.is_empty() || is_version(client))
+    }
+
+    fn step(&mut self, side: Side, bytes: &[u8], out: &mut Out<'_>) -> Step {
+        let told = if side.is_client() { self.on_client(bytes) } else { self.on_server(bytes) };
+        let head = match told {
+            Ok(head) => head,
+            Err(step) => return step,
+        };
+        out.put(head);
+        head.len.map_or(FOR_EVER, Step::Skip)
+    }
+
+    fn begins(&self, _: Side, _: First<'_>, _: bool) -> bool {
+        false
+    }
+
+    fn lose(&mut self, side: Side) {
+        self.sides[side as usize] = Place::Unknown;
+    }
+}
+
+impl Rfb {
+    fn on_server(&mut self, bytes: &[u8]) -> Result<Head, Step> {
+        let (place, version) = (self.sides[Side::Server as usize], self.version);
+        let (next, kind, len) = match place {
+            Place::Version if bytes.len() < VERSION_LEN => return Err(Step::Need),
+            Place::Version => {
+                digit(bytes).ok_or(Step::Wrong)?;
+                (Place::Security, "version", VERSION_LEN as u64)
+            }
+            // What the client takes up is missing.
+            Place::Security if version == 0 => return Err(Step::Wrong),
+            // Up to 3.3 the server decides.
+            Place::Security if version < 7 => {
+                self.security = u32_at(bytes, 0).ok_or(Step::Need)?.try_into().unwrap_or(0);
+                (Place::Challenge, "security", 4)
+            }
+            // None, and why not.
+            Place::Security if bytes[0] == 0 => return Err(Step::Wrong),
+            Place::Security => (Place::Challenge, "security", 1 + u64::from(bytes[0])),
+            Place::Challenge => match self.security {
+                CHALLENGE => (Place::Result, "challenge", CHALLENGE_LEN),
+                NONE => {
+                    self.sides[Side::Server as usize] = if version < 8 { Place::Init } else { Place::Result };
+                    return self.on_server(bytes);
+                }
+                // Something of its own, TLS for one.
+                _ => return Err(Step::Wrong),
+            },
+            Place::Result => match u32_at(bytes, 0).ok_or(Step::Need)? {
+                0 => (Place::Init, "result", 4),
+                _ => return Err(Step::Wrong),
+            },
+            Place::Init if bytes.len() < SERVER_INIT_LEN => return Err(Step::Need),
+            Place::Init => {
+                let name = u32_at(bytes, SERVER_INIT_LEN - 4).filter(|&len| len <= TEXT_LEN_MAX);
+                (Place::Talks, "screen", SERVER_INIT_LEN as u64 + u64::from(name.ok_or(Step::Wrong)?))
+            }
+            Place::Talks => return self.on_update(bytes),
+            Place::Unknown => return Err(Step::Lose),
+        };
+        self.sides[Side::Server as usize] = next;
+        Ok(Head::whole(Role::Answers, kind, len))
+    }
+
+    /// What a server says once it shows its screen, up to the first picture.
+    fn on_update(&mut self, bytes: &[u8]) -> Result<Head, Step> {
+        Ok(match bytes[0] {
+            2 => Head::whole(Role::Neither, "Bell", 1),
+            // It does so for clients that have said that they know this.
+            150 => {
+                self.continuous = true;
+                Head::whole(Role::Neither, "EndOfContinuousUpdates", 1)
+            }
+            248 => {
+                let len = *bytes.get(8).ok_or(Step::Need)?;
+                Head::whole(Role::Neither, "ServerFence", 9 + u64::from(len))
+            }
+            _ if self.continuous => Head { first: true, ..Head::piece(Role::Pushes, "updates") },
+            _ => return Err(FOR_EVER),
+        })
+    }
+
+    fn on_client(&mut self, bytes: &[u8]) -> Result<Head, Step> {
+        let (next, kind, len) = match self.sides[Side::Client as usize] {
+            Place::Version if bytes.len() < VERSION_LEN => return Err(Step::Need),
+            Place::Version => {
+                self.version = digit(bytes).ok_or(Step::Wrong)?;
+                let next = if self.version < 7 { Place::Challenge } else { Place::Security };
+                (next, "version", VERSION_LEN as u64)
+            }
+            Place::Security => {
+                self.security = bytes[0];
+                (Place::Challenge, "security", 1)
+            }
+            Place::Challenge if self.security == CHALLENGE => (Place::Init, "response", CHALLENGE_LEN),
+            Place::Challenge if self.security != NONE => return Err(Step::Wrong),
+            Place::Challenge | Place::Result | Place::Init => (Place::Talks, "share", 1),
+            Place::Talks => {
+                let (kind, len) = message(bytes)?;
+                if !self.continuous {
+                    return Err(Step::Skip(len));
+                }
+                return Ok(Head::whole(Role::Neither, kind, len));
+            }
+            Place::Unknown => return Err(Step::Lose),
+        };
+        self.sides[Side::Client as usize] = next;
+        Ok(Head::whole(Role::Asks, kind, len))
+    }
+}
+
+/// What a viewer says by itself (7.5), and how long that is.
+fn message(bytes: &[u8]) -> Result<(&'static str, u64), Step> {
+    let byte = |at: usize| bytes.get(at).map(|byte| u64::from(*byte)).ok_or(Step::Need);
+    Ok(match bytes[0] {
+        0 => ("SetPixelFormat", 20),
+        2 => ("SetEncodings", 4 + 4 * u64::from(u16_at(bytes, 2).ok_or(Step::Need)?)),
+        3 => ("FramebufferUpdateRequest", 10),
+        4 => ("KeyEvent", 8),
+        5 => ("PointerEvent", 6),
+        6 => {
+            // A negative length is one of the extended clipboard's.
+            let len = (u32_at(bytes, 4).ok_or(Step::Need)? as i32).unsigned_abs();
+            if len > TEXT_LEN_MAX {
+                return Err(Step::Wrong);
+            }
+            ("ClientCutText", 8 + u64::from(len))
+        }
+        150 => ("EnableContinuousUpdates", 10),
+        248 => ("ClientFence", 9 + byte(8)?),
+        251 => ("SetDesktopSize", 8 + 16 * byte(6)?),
+        255 if byte(1)? == 0 => ("key", 12),
+        _ => return Err(Step::Lose),
+    })
+}
+
+/// The last digit of a version.
+fn digit(bytes: &[u8]) -> Option<u8> {
+    let digits = bytes.strip_prefix(b"RFB 003.00")?;
+    match digits {
+        [digit @ b'0'..=b'9', b'\n', ..] => Some(digit - b'0'),
+        _ => None,
+    }
+}
