@@ -198,7 +198,11 @@ impl Conversation {
     ) {
         let Phase::Listening(listening) = &mut self.phase else { return };
         let goes_on = listening.last == Some(from);
-        if captured.is_empty() || goes_on && !listening.firsts[from].goes_on(at, captured, payload_len) {
+        let is_again = at.saturating_add(u64::from(payload_len)) <= listening.firsts[from].at;
+        if captured.is_empty()
+            || is_again
+            || goes_on && !listening.firsts[from].goes_on(at, captured, payload_len)
+        {
             return;
         }
         if !goes_on {
@@ -221,6 +225,8 @@ impl Conversation {
             talk.begin(1 - from, other.at);
             let bytes = other.first().bytes;
             end = talk.on_bytes(1 - from, other.at, bytes, other.payload_len, on_head);
+        } else {
+            talk.readers[1 - from].next = other.at;
         }
         if end == End::Open && own.at < at {
             let before = (at - own.at) as u32;
@@ -233,10 +239,20 @@ impl Conversation {
         self.go_on(end);
     }
 
+    /// What both sides say from here on; what is sent again was said before.
+    fn listens_behind(&self) -> Listening {
+        let Phase::Talking(talk) = &self.phase else { return Listening::default() };
+        let behind = |reader: Reader| {
+            let next = reader.next.saturating_add(u64::from(reader.carried));
+            Beginning { at: if next < u64::MAX / 2 { next } else { 0 }, ..Beginning::default() }
+        };
+        Listening { firsts: talk.readers.map(behind), ..Listening::default() }
+    }
+
     fn go_on(&mut self, end: End) {
         match end {
             End::Open => {}
-            End::Anew => self.phase = Phase::default(),
+            End::Anew => self.phase = Phase::Listening(self.listens_behind()),
             End::Wrong => self.phase = Phase::Deaf,
         }
     }
@@ -283,9 +299,9 @@ impl Talk {
         let end = at.saturating_add(u64::from(payload_len));
         let seen = reader.next.saturating_add(u64::from(reader.carried));
         match reader.state {
-            State::Reading if end <= seen => return End::Open,
+            State::Fresh | State::Reading if end <= seen => return End::Open,
             State::Reading if at <= seen => {}
-            State::Fresh if at == 0 => reader.state = State::Reading,
+            State::Fresh if at == reader.next => reader.state = State::Reading,
             State::Fresh | State::Reading | State::Lost => {
                 reader.lose();
                 if !self.talking.begins(side, First { bytes: captured, len: payload_len }, is_turn) {

@@ -1,8 +1,8 @@
 //! Which records does a TLS connection have?
 
-use tcpwhy_heads::Protocol;
+use tcpwhy_heads::{Conversation, Protocol};
 
-use crate::log::tells;
+use crate::log::{Piece, tells};
 
 pub(crate) const LOGS: &[(&str, Protocol, &str)] =
     &[("tls12", Protocol::Tls, TLS12), ("tls13", Protocol::Tls, TLS13)];
@@ -88,4 +88,19 @@ fn tls13_through_a_proxy() {
         > 290 ApplicationData unknown len 74
         ",
     );
+}
+
+/// What is seen twice is said once: the proxy's consent, before the client goes on and behind that.
+#[test]
+fn a_consent_that_is_seen_twice_begins_nothing() {
+    let (asked, consent) = ("CONNECT far.example:443 HTTP/1.1\\r\\n\\r\\n", "HTTP/1.1 200 OK\\r\\n\\r\\n");
+    let tls = TLS13.lines().filter(|line| line.starts_with(['<', '>'])).take(3);
+    let lines = [format!("> {asked}"), format!("< {consent}")].into_iter().chain(tls.map(str::to_owned));
+    let once = crate::log::pieces(&lines.collect::<Vec<_>>().join("\n"));
+    let read = |pieces: &[Piece]| crate::log::read(&mut Conversation::new(), pieces);
+    for behind in [2, 3] {
+        let mut twice = once.clone();
+        twice.insert(behind, once[1].clone());
+        assert_eq!(read(&twice), read(&once), "behind {behind} pieces");
+    }
 }
