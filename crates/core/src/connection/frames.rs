@@ -346,6 +346,8 @@ impl Frames {
     /// Takes what may be TLS's own tickets (RFC 8446, 4.6.1) and the server's SETTINGS (RFC 9113, 3.4): they come at once, and are the answer for
     /// as long as nothing else comes. Tickets are all as long; what else comes
     /// at once may be the answer, and what follows that, news.
+    #[cold]
+    #[inline(never)]
     fn open(&mut self, gap: Duration, len: u32, replied: u64) {
         match self.answer {
             Answer::None => (self.answer, self.ticket) = (Answer::Frames, Some(len)),
@@ -362,6 +364,8 @@ impl Frames {
 
     /// What a record adds, by its place among them, where whoever has only what a server says by itself acknowledges its SETTINGS: with so many bytes, or with
     /// a few more at its heels if the server has acknowledged the client's.
+    #[cold]
+    #[inline(never)]
     fn acknowledges_opening(&self, len: u32, from: usize, follows_at_once: bool) -> Option<usize> {
         if self.record.is_some() || !self.has_only_opened() {
             return None;

@@ -23,6 +23,7 @@ impl Connection {
     /// Where this segment may be what TLS 1.3 says by itself behind the client's Finished, how long after its sender's last data it came. Of a short
     /// word at the heels of that, nothing.
     #[cold]
+    #[inline(never)]
     pub(super) fn opening_gap(&self, segment: &Segment, from: usize) -> Option<Duration> {
         if from == CLIENT {
             let is_word = segment.payload_len <= WORD_MAX && self.follows_at_once(segment, from);
@@ -43,6 +44,7 @@ impl Connection {
 
     /// Whether a segment comes at the heels of what the other end has said, as a word about that does.
     #[cold]
+    #[inline(never)]
     pub(super) fn follows_at_once(&self, segment: &Segment, from: usize) -> bool {
         let said = self.flows[1 - from].last_data.as_ref();
         said.is_some_and(|said| segment.at - said.at - self.tap_rtt(from) <= AT_ONCE)

@@ -122,6 +122,7 @@ impl Connection {
     }
 
     #[cold]
+    #[inline(never)]
     fn is_farewell_to(&self, closed_at: Instant, segment: &Segment, from: usize) -> bool {
         let open = self.open.as_deref().filter(|open| from != open.initiator);
         let Some(last) = open.and_then(|open| open.reply.frontier()) else { return false };

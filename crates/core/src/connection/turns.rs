@@ -84,7 +84,14 @@ impl Connection {
     }
 
     /// Whether what is under way without an answer is a frame of HTTP/2's own, and this a message behind it.
+    #[inline]
     pub(super) fn says_no_more_than_a_frame(&self, segment: &Segment, from: usize) -> bool {
+        self.frames.is_http2() && self.is_behind_a_frame(segment, from)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn is_behind_a_frame(&self, segment: &Segment, from: usize) -> bool {
         self.open.as_deref().is_some_and(|open| {
             from == open.initiator
                 && open.reply_first.is_none()
