@@ -216,7 +216,7 @@ fn own_time(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration, beh
 /// that. The question had just arrived, or both stood on the way back.
 fn had_just_arrived(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration) -> bool {
     let [to_server, to_client] = [pair.tap_rtt[1 - open.initiator], pair.tap_rtt[open.initiator]];
-    if to_server <= TOGETHER.max(to_client) || left < TOGETHER.times(2) {
+    if to_server <= TOGETHER.max(to_client) || left < HELD_BACK_MIN {
         return false;
     }
     let timer = DELAYED_ACK_MIN - DELAYED_ACK_PLAY..DELAYED_ACK_MIN + DELAYED_ACK_PLAY;
