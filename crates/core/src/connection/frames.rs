@@ -229,6 +229,7 @@ impl Frames {
     }
 
     /// The same at the beginning of a connection.
+    #[inline(never)]
     fn passes_at_first(&self, len: u32, from: usize) -> bool {
         // Whether it began with a preface stands once the client has sent data: only another length can show more then.
         let begun = from != CLIENT || self.counted[CLIENT] > 0;
