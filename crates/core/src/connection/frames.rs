@@ -1,13 +1,11 @@
 //! Which small messages are HTTP/2's own, between the calls of the programs?
 //!
-//! An end of HTTP/2 acknowledges the other's SETTINGS, opens windows and asks with PING how far away the other is, at any
-//! time and in the middle of a call (RFC 9113, 6.5, 6.7 and 6.9; gRPC sends PING with nearly every message). Such a frame
-//! answers no request, and the answer to a PING is no request. Their sizes show them, whether or not a capture has what is in
-//! them, and TLS adds the same to each record: 5 bytes of header, 16 of the cipher's tag, and 1 (RFC 8446, 5.2) or 8
-//! (RFC 5288, 3) more.
+//! An end of HTTP/2 acknowledges the other's SETTINGS, opens windows and asks with PING how far away the other is, at any time and in the middle of a call
+//! (RFC 9113, 6.5, 6.7 and 6.9; gRPC sends PING with nearly every message). Such a frame answers no request, and the answer to a PING is no request. Their sizes
+//! show them, and TLS adds the same to each record: 5 bytes of header, 16 of the cipher's tag, and 1 (RFC 8446, 5.2) or 8 (RFC 5288, 3) more.
 //!
-//! A size alone proves nothing: a request or a reply may happen to be as large. So the connection must have shown that it is one
-//! of HTTP/2, and a frame of the responder's is the answer for as long as no other comes.
+//! A size alone proves nothing: a request or a reply may be as large. So the connection must have shown that it is one of HTTP/2, and a frame of the
+//! responder's is the answer for as long as no other comes.
 
 use tcpwhy_wire::{Duration, Instant, Segment};
 
@@ -27,14 +25,13 @@ const FRAME_LENGTHS: u64 = {
     let (mut lengths, mut n) = (0, 0);
     while n < RECORDS.len() {
         let record = RECORDS[n];
-        lengths |= 1 << (SETTINGS_ACK + record);
+        lengths |= 1 << (SETTINGS_ACK + record) | 1 << (PING + record);
         lengths |= 1 << (SETTINGS_ACK + WINDOW_UPDATE + record);
-        lengths |= 1 << (PING + record);
         n += 1;
     }
     lengths
 };
-/// The lengths of PING alone.
+/// Those of PING alone.
 const PING_LENGTHS: u64 = 1 << PING | 1 << (PING + RECORDS[1]) | 1 << (PING + RECORDS[2]);
 /// SETTINGS are acknowledged before so many segments with data.
 const SETTINGS_WITHIN: u8 = 12;
@@ -304,10 +301,8 @@ impl Frames {
 
     /// Whether all that was asked and answered is a PING and its echo.
     pub(super) fn is_ping(&self, open: &Open) -> bool {
-        self.record.is_some_and(|(record, _)| {
-            let len = u64::from(PING + record);
-            [open.request_bytes, open.reply_bytes] == [len; 2]
-        })
+        let both = [open.request_bytes, open.reply_bytes];
+        self.record.is_some_and(|(record, _)| both == [u64::from(PING + record); 2])
     }
 
     /// Whether the present segment answers the request although frames came before it.

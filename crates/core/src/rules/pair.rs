@@ -9,6 +9,7 @@ use crate::flow::path_memory::PathMemory;
 
 /// Both ends, client and server, and the way between them.
 #[derive(Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "each says something of its own")]
 pub(crate) struct Pair<'a> {
     pub flows: &'a [Flow; 2],
     pub models: &'a [SenderModel; 2],
