@@ -165,6 +165,8 @@ impl Connection {
             verdict.split.doubt(); // each frame is a message of its own, and what was left out may have been messages
         } else if self.goes_on_by_its_bytes(from, wait.segment.seq) {
             verdict.split.settle_message();
+        } else if self.frames.is_http2() && from != self.open.as_deref().map_or(from, |open| open.initiator) {
+            verdict.split.temper(); // it may be another stream's answer
         } else if from == SERVER && wait.last.len.max(wait.segment.payload_len) <= WORD_MAX {
             verdict.split.temper(); // so short words may be messages of their own
         }

@@ -38,6 +38,13 @@ impl Connection {
     }
 
     fn close_open(&mut self, next: Option<&Segment>, ledger: &mut Ledger) {
+        if next.is_none()
+            && self.frames.is_http2()
+            && self.open.as_deref().is_some_and(|open| self.frames.is_ping(open))
+        {
+            self.spare = self.open.take();
+            return;
+        }
         let Some(mut open) = self.open.take() else { return };
         let mut parked = self.roles.take_parked();
         if self.talk.is_some() {

@@ -104,7 +104,6 @@ enum Answer {
 struct Holds {
     settings: bool,
     ping: bool,
-    /// And more.
     more: bool,
 }
 
@@ -270,8 +269,7 @@ impl Frames {
         (self.doubtful, self.echoed) = (false, false);
     }
 
-    /// A message begins. Returns whether it does so behind nothing but what the server's TLS may have said by itself, so that it may be as little a
-    /// question of its own.
+    /// A message begins. Returns whether that comes behind nothing but what the server's TLS may have said by itself, so that it may be no question.
     pub(super) fn begin_message(&mut self) -> bool {
         let behind_opening = self.opening == 1 && self.answer == Answer::Frames && self.record.is_none();
         self.opening = self.opening.saturating_sub(1);
@@ -301,8 +299,8 @@ impl Frames {
 
     /// Whether all that was asked and answered is a PING and its echo.
     pub(super) fn is_ping(&self, open: &Open) -> bool {
-        let both = [open.request_bytes, open.reply_bytes];
-        self.record.is_some_and(|(record, _)| both == [u64::from(PING + record); 2])
+        let len = self.record.map(|(record, _)| u64::from(PING + record));
+        [open.request_bytes, open.reply_bytes].iter().all(|bytes| Some(*bytes) == len)
     }
 
     /// Whether the present segment answers the request although frames came before it.
@@ -338,9 +336,8 @@ impl Frames {
         self.is_frame(open, segment, from, class, opening)
     }
 
-    /// Takes what may be TLS's own tickets (RFC 8446, 4.6.1) and the server's SETTINGS (RFC 9113, 3.4): they come at once, and are the answer for
-    /// as long as nothing else comes. Tickets are all as long; what else comes
-    /// at once may be the answer, and what follows that, news.
+    /// Takes what may be TLS's own tickets (RFC 8446, 4.6.1) and the server's SETTINGS (RFC 9113, 3.4): they come at once, and are the answer as long as nothing
+    /// else comes. Tickets are all as long; what else comes at once may be the answer, and what follows that, news.
     #[cold]
     #[inline(never)]
     fn open(&mut self, gap: Duration, len: u32, replied: u64) {
@@ -357,17 +354,17 @@ impl Frames {
         }
     }
 
-    /// What a record adds, by its place among them, where whoever has only what a server says by itself acknowledges its SETTINGS: with so many bytes, or with
-    /// a few more at its heels if the server has acknowledged the client's.
+    /// What a record adds, by its place, where these bytes acknowledge a server's SETTINGS: as long as that, or a little longer if it has acknowledged the client's.
     #[cold]
     #[inline(never)]
     fn acknowledges_opening(&self, len: u32, from: usize, follows_at_once: bool) -> Option<usize> {
-        if self.record.is_some() || !self.has_only_opened() {
+        if self.record.is_some() || self.opening != 1 || self.answer == Answer::None {
             return None;
         }
-        let answered =
-            || (1..RECORDS.len()).find(|&n| self.settings[1 - from][n]).filter(|_| follows_at_once);
-        acknowledging(len).filter(|&n| n > 0).or_else(answered)
+        let at_heels = follows_at_once && self.has_only_opened();
+        let answered = || (1..RECORDS.len()).find(|&n| at_heels && self.settings[1 - from][n]);
+        // With a window beside it, it is as long as many a question.
+        acknowledging(len).filter(|&n| n > 0 && len == RECORDS[n] + SETTINGS_ACK).or_else(answered)
     }
 
     fn is_frame(
@@ -430,7 +427,11 @@ impl Frames {
         }
         if from == open.initiator {
             // What came before both ends had acknowledged SETTINGS was the server's own: they are its first word (RFC 9113, 3.4).
-            if held.settings && self.answer == Answer::Message && open.reply_bytes <= OPENING_MAX {
+            if held.settings
+                && self.answer == Answer::Message
+                && self.opening != 1
+                && open.reply_bytes <= OPENING_MAX
+            {
                 self.answer = Answer::Frames;
             }
             let together = self.left_out[from].is_some_and(|last| segment.at - last < TOGETHER);

@@ -178,3 +178,32 @@ fn a_pause_between_two_words_is_never_certain() {
         .max();
     assert_eq!(surest, Some(Confidence::Likely), "{exchanges:#?}");
 }
+
+/// Streams of HTTP/2 are answered one behind the other, and nothing tells which an answer is of (frames 24 to 30 of a client that asks five times at
+/// once): what lies between two of them is no certain pause of one.
+#[test]
+fn a_pause_between_answers_of_http2_is_never_certain() {
+    let text = format!(
+        "{ASKED} question+0.1 S 510\n +0.1 S 52 #settings\n settings+0.2 C 31\n question+20 S 466 #answer
+         answer+2 C 60 #last\n last+5 S 442\n +12 S 442\n +62 S 442\n +40 S 442\n +90 S 442\n +0 C ack"
+    );
+    let exchanges = exchanges(&text, End::Server);
+    let lines = exchanges.iter().flat_map(|exchange| &exchange.bill);
+    let surest = lines
+        .filter(|line| line.cause == Cause::SenderThink && line.ns >= ms(30))
+        .map(|line| line.confidence)
+        .max();
+    assert!(surest.is_some_and(|surest| surest <= Confidence::Likely), "{exchanges:#?}");
+}
+
+/// What is as long as an acknowledgement of SETTINGS with a window beside it is a question as often: `GET abc` to a server that has answered with its tickets.
+#[test]
+fn a_short_command_behind_a_quick_answer_is_a_question() {
+    for end in [End::Client, End::Server] {
+        let text = format!(
+            "{ASKED} question+0.1 S 255\n +0.1 S 255\n +0.1 S 60 #answer\n answer+0.3 C 44 #get\n get+30 S 80\n +0 C ack"
+        );
+        let exchanges = exchanges(&text, end);
+        assert_eq!((exchanges.len(), server_of(&exchanges[3]).0), (4, 30), "{end:?}: {exchanges:#?}");
+    }
+}
