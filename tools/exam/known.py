@@ -25,7 +25,17 @@ OWN_FRAMES = (
 )
 EIGHT_KB = "The proxy (Tomcat) writes pieces, each pushed, and flights end with a piece: far from it, a full send buffer looks like a program that pauses; possible"
 
+WORDS = (
+    "Through TLS a ping, its answer and an event are records of some 30 bytes, and no packet tells which of them answers which: all of it is possible "
+    "but for an event that comes 210 ms behind the answer to a ping, as an answer does"
+)
+TAIL = "The tail of an answer leaves when its send buffer has room again, which is when Nagle would let it go"
+
 WHY = {
+    "tls-websocket": WORDS,
+    "kafka-send-buffer": TAIL,
+    "openvpn-http": "In a tunnel what Nagle holds delays what comes next as well: the packets show each hold, and not which of them anybody waited for",
+    "svn-checkout": "svnserve writes in pieces and does not set TCP_NODELAY: a hold of Nagle's that the case does not expect",
     "socks-tls": TICKETS,
     "tls-tomcat-h2": OWN_FRAMES,
     "haproxy-send-buffer": EIGHT_KB,
@@ -54,7 +64,16 @@ AT_ONE_END = {"way-becomes-longer-thinks-0": LONGER, "way-becomes-longer-thinks-
 # Why the bills of both ends differ.
 OVERTAKEN = "What a segment that was overtaken holds up at the end of a flight shows where it arrives, and is a part of the round trip elsewhere"
 SPACED = "BBR spaces what it sends: which wait was for an acknowledgement, and which for its pace, is exact beside the sender only"
+AT_ONCE = "Streams under way at once are one exchange near the client, and two where an answer passes before the next question does"
+
 DIFFER = {
+    "tls-websocket-asks": WORDS,
+    "tls-websocket-news": WORDS,
+    "tls-hypercorn-at-once": AT_ONCE,
+    "tls-node-at-once": AT_ONCE,
+    "tls-jdbc-sleeps": "The client says goodbye and closes at once: beside the server its alert passes before the FIN does, as an answer",
+    "kafka-send-buffer": TAIL,
+    "upload-slow-sink-bbr": SPACED,
     "haproxy-send-buffer": EIGHT_KB,
     "tls-lost-hello": "Beside the client, a ClientHello that was lost waits for its timer from the write on; beside the server no packet says when it was written",
     "tls-tomcat-h2-rows": OWN_FRAMES,
