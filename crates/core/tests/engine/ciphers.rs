@@ -185,7 +185,8 @@ fn a_pause_between_two_words_is_never_certain() {
 fn a_pause_between_answers_of_http2_is_never_certain() {
     let text = format!(
         "{ASKED} question+0.1 S 510\n +0.1 S 52 #settings\n settings+0.2 C 31\n question+20 S 466 #answer
-         answer+2 C 60 #last\n last+5 S 442\n +12 S 442\n +62 S 442\n +40 S 442\n +90 S 442\n +0 C ack"
+         answer+2 C 39 #first\n first+10 C 39\n +10 C 39\n +10 C 38\n +10 C 39
+         first+46 S 442\n +14 S 442\n +62 S 442\n +40 S 442\n +90 S 442\n +0 C ack"
     );
     let exchanges = exchanges(&text, End::Server);
     let lines = exchanges.iter().flat_map(|exchange| &exchange.bill);
