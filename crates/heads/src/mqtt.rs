@@ -53,12 +53,14 @@ impl Talk for Mqtt {
         if kind == PUBLISH && rest_len >= 2 {
             let topic_len = usize::from(u16_at(bytes, begin).unwrap_or(0));
             let topic_end = begin + 2 + topic_len;
+            let is_whole = (topic_end + 2) as u64 <= len;
             // The identifier is behind the topic, if that is short enough.
             if flags & 6 != 0 && topic_end + 2 <= CARRY {
                 if bytes.len() < (topic_end + 2).min(len as usize) {
                     return Step::Need;
                 }
-                id = u16_at(bytes, topic_end).map(u64::from);
+                // What lies behind a packet that is too short for its topic is the next one's.
+                id = u16_at(bytes, topic_end).filter(|_| is_whole).map(u64::from);
             }
             name = out.span(begin + 2, topic_end.min(bytes.len()));
         } else if (4..=11).contains(&kind) && rest_len >= 2 {
