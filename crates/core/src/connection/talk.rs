@@ -325,7 +325,8 @@ impl Talk {
         );
         let highest = &mut self.some_are.highest[ask.asker];
         *highest = (*highest).max(ask.id);
-        self.some_are.several |= self.asked.iter().any(|earlier| earlier.answer.is_none());
+        // Those before the last one had their answers when that was asked, or this is known.
+        self.some_are.several |= self.asked.back().is_some_and(|last| last.answer.is_none());
         self.numbered.insert(&ask, &self.asked);
         self.asked.push_back(ask);
     }
