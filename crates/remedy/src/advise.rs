@@ -71,7 +71,7 @@ pub fn remedies_for(finding: &Finding) -> Vec<Remedy> {
                 what: worded(step.what(), side),
                 // It speaks of what the catalogue's sentence advises.
                 caveat: step.fix.caveat.filter(|_| !step.is_told()),
-                saves: step.saves.of(finding),
+                saves: if_so(step.saves.of(finding), finding.confidence),
                 confidence: step.confidence.min(finding.confidence),
                 how: step.fix.how_on(side).collect(),
             }
@@ -192,6 +192,16 @@ impl Rule {
             },
             Self::Unknown => Saves::Unknown,
         }
+    }
+}
+
+/// What a fix saves of time that may be another cause's: perhaps nothing.
+fn if_so(saves: Saves, confidence: Confidence) -> Saves {
+    match saves {
+        Saves::Estimate(most) | Saves::Between(_, most) if confidence == Confidence::Possible => {
+            Saves::AtMost(most)
+        }
+        saves => saves,
     }
 }
 
