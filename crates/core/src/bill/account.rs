@@ -9,6 +9,7 @@ use crate::bill::charge::Charge;
 use crate::bill::line::{AccountLine, Bill, LineView, NO_DETAIL, make_room};
 use crate::bill::split::Split;
 use crate::bill::usual::UsualBill;
+use crate::words::cause::Cause;
 use crate::words::report::Detail;
 
 /// The running account. Reused from exchange to exchange, so that the per-packet path does not allocate.
@@ -85,6 +86,11 @@ impl Account {
         let Some(usual) = &mut self.usual else { return self.charge(way) };
         (usual.back, usual.last) = (way.ns.at_least_zero(), way.evidence[0]);
         self.total = usual.total();
+    }
+
+    /// Whether anything was charged to this cause, which no usual reply has.
+    pub(super) fn has(&self, cause: Cause) -> bool {
+        self.written.lines.iter().any(|line| line.cause == cause)
     }
 
     /// What it comes to.

@@ -9,6 +9,7 @@ use tcpwhy_wire::{Duration, Instant};
 use crate::bill::account::Account;
 use crate::bill::charge::Charge;
 use crate::bill::split::Split;
+use crate::words::cause::Cause;
 
 /// Waits remembered of one direction. What is older has no cause any more.
 const WAITS_MAX: usize = 512;
@@ -73,6 +74,11 @@ impl Waits {
     /// Forgets what ended by then.
     pub(crate) fn forget(&mut self, before: Instant) {
         self.kept.retain(|waited| waited.until > before);
+    }
+
+    /// Whether any of them was spent on this cause.
+    pub(crate) fn have(&self, cause: Cause) -> bool {
+        self.kept.iter().any(|waited| waited.charges.iter().any(|charge| charge.cause == cause))
     }
 
     /// Bytes that it takes besides its own.

@@ -27,7 +27,7 @@ const NEWS_AFTER: Duration = Duration::from_secs(10);
 /// ... and where the capture does not have the beginning, so that nobody knows what the connection is for.
 const NEWS_AFTER_MIDWAY: Duration = Duration::from_secs(2);
 /// So short a question may be a word that needs no answer: a heart-beat within TLS, a line of a chat.
-const WORD_MAX: u64 = 128;
+const LINE_MAX: u64 = 128;
 /// ... and so short are the heart-beats themselves, which nobody keeps waiting for as long.
 const BEAT_MAX: u64 = 64;
 const BEAT_AFTER: Duration = Duration::from_secs(2);
@@ -177,7 +177,7 @@ impl Connection {
         // A greeting is short: what begins with full segments was asked for elsewhere (the data of FTP), or is a stream.
         let greets = wait >= LONG_MIN && open.request_bytes == 0 && len >= self.mss(SERVER);
         // Who has been silent for longer than that does not wait for its answers one behind the other: a heart-beat, a word.
-        let seldom = acknowledged && open.client_idle >= wait && open.request_bytes <= WORD_MAX;
+        let seldom = acknowledged && open.client_idle >= wait && open.request_bytes <= LINE_MAX;
         // Words of both ends, each on its own timer, look like questions and answers whose server takes its time.
         let words = acknowledged && lens.iter().all(|&len| len <= BEAT_MAX);
         let beats = words && (wait >= BEAT_AFTER || seldom && wait >= PAUSE_LONG);

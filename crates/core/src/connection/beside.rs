@@ -7,9 +7,13 @@
 use tcpwhy_wire::{Segment, Seq};
 
 use super::Connection;
+use super::talk::Talk;
 use super::turn::Paired;
 use crate::bill::exchange::Open;
+use crate::bill::split::Split;
 use crate::flow::segment_class::{LastData, SendQueue};
+use crate::rules::several_questions;
+use crate::words::cause::Cause;
 use crate::words::limits::BURST_GAP;
 
 /// Where so many parts of questions may have been questions, nobody knows what answers which. Source: none written down.
@@ -21,7 +25,10 @@ impl Connection {
     pub(super) fn asks_beside(&self, open: &Open, segment: &Segment, from: usize, first: Seq) -> bool {
         let (Some(asked), Some(said)) = (&open.request.last, &open.reply.last) else { return false };
         let is_whole = |of: &LastData, end: usize| of.len < self.mss(end) && of.queue == SendQueue::Emptied;
+        // Of several streams that were asked for, one has its answer.
+        let one_of_several = self.frames.is_http2() && self.is_in_pieces(open);
         segment.ack.at_or_before(first)
+            && !one_of_several
             && !self.frames.has_only_opened()
             && segment.flags.psh()
             && segment.payload_len < self.mss(from)
@@ -33,6 +40,21 @@ impl Connection {
             && !self.goes_on_by_its_bytes(from, segment.seq)
     }
 
+    /// Whether an answer acknowledges some pieces of a request and not the last ones: those may be other questions.
+    #[inline]
+    pub(super) fn answers_part(&self, open: &Open, segment: &Segment) -> bool {
+        open.request.index > 1 && self.answers_first_pieces(open, segment)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn answers_first_pieces(&self, open: &Open, segment: &Segment) -> bool {
+        segment.flags.ack()
+            && open.request_end.is_some_and(|end| segment.ack.before(end))
+            && self.is_in_pieces(open)
+            && !self.asks_by_its_bytes(open.request_first)
+    }
+
     /// Whether what goes on with a request may be another question, which its sender asks since the answer to an earlier one has come.
     pub(super) fn may_be_another(&self, open: &Open, segment: &Segment, from: usize) -> bool {
         from == open.initiator
@@ -40,6 +62,39 @@ impl Connection {
             && open.request_acks.is_some_and(|acks| segment.ack.after(acks))
             && !self.frames.is_http2()
             && !self.goes_on_by_its_bytes(from, segment.seq)
+    }
+
+    /// What Nagle seems to hold while several are under way may have been asked for just now, be a message of its own, or not written yet by a writer that
+    /// sleeps for room in its send buffer.
+    #[cold]
+    pub(super) fn weigh_held_beside(
+        &self,
+        segment: &Segment,
+        from: usize,
+        last: &LastData,
+        split: &mut Split,
+    ) {
+        let slept = |talk: &Talk| talk.waits[from].have(Cause::SendBuffer);
+        if self.just_asked(from) {
+            let packets = [last.packet, segment.packet];
+            *split = several_questions::or_asked(from, segment.at - last.at, packets);
+        } else if self.begins_message(segment, from) {
+            split.holds_message();
+        } else if self.talk.as_deref().is_some_and(slept) {
+            split.doubt();
+        }
+    }
+
+    /// Whether a message begins with this segment, as far as it is read.
+    fn begins_message(&self, segment: &Segment, from: usize) -> bool {
+        let unread = self.talk.as_deref().map(|talk| &talk.unread[from]);
+        unread.is_some_and(|unread| unread.marks.iter().any(|mark| mark.first && mark.seq == segment.seq))
+    }
+
+    /// Whether the other end's last packet had data: not only an acknowledgement.
+    fn just_asked(&self, from: usize) -> bool {
+        let asked = self.flows[1 - from].last_data.map(|last| last.at);
+        asked.is_some() && asked == self.last_packet[1 - from]
     }
 
     /// What goes on `may_be` another question: this exchange is a guess then, and after a few of them all that follow are.

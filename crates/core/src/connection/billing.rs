@@ -3,6 +3,7 @@
 use tcpwhy_wire::{Duration, Instant, Segment};
 
 use super::Connection;
+use super::closing::doubt_pauses;
 use super::talk::Talk;
 use super::turn::{Follows, Paired};
 use crate::bill::charge::Charge;
@@ -22,11 +23,9 @@ use crate::rules::wait::Wait;
 use crate::rules::{self, cork, crossed, nagle, not_captured, repair, server_think};
 use crate::words::cause::Cause;
 use crate::words::form::Form;
-use crate::words::limits::{BURST_GAP, HELD_BACK_MIN, ROUND_TRIP_PLAY};
+use crate::words::limits::{BURST_GAP, HELD_BACK_MIN, ROUND_TRIP_PLAY, WORD_MAX};
 use crate::words::report::{Confidence, Trigger};
 
-/// So few bytes on either side of a pause may be a message each: a ping and an event. Source: none written down.
-const WORD_MAX: u32 = 64;
 /// What a writer that is woken takes to write on.
 const BEHIND_TAIL_MAX: Duration = Duration::from_millis(1);
 
@@ -59,7 +58,7 @@ impl Connection {
             let held = wait.as_ref().and_then(|wait| nagle::holds_answer(wait, open.request.last.as_ref()?));
             if let (Some(mut verdict), Some(wait)) = (held, &wait) {
                 let observation = rules::observe(wait, &verdict);
-                self.weigh_held(from, &mut verdict.split);
+                self.weigh_held(from, false, &mut verdict.split);
                 self.models[from].take(&observation);
                 return (verdict, Follows::Own);
             }
@@ -130,17 +129,40 @@ impl Connection {
     }
 
     /// What Nagle held of an answer may be one of several, where several questions were outstanding. What its asker wrote in more than
-    /// one piece may be several, unless what is read of it says that it is one.
+    /// one piece may be several, unless what is read of it says that it is one. And a sender that was not seen to mind Nagle may have waited for
+    /// what it has heard meanwhile, or for room in its send buffer.
     #[cold]
-    fn weigh_held(&self, from: usize, split: &mut Split) {
+    fn weigh_held(&self, from: usize, has_heard: bool, split: &mut Split) {
         let Some(open) = self.open.as_deref() else { return };
         let is_one = self.talk.as_deref().is_some_and(|talk| talk.pending.is_some());
-        let last = open.request.last.map_or(0, |last| u64::from(last.len));
-        let before = open.request_bytes.saturating_sub(last);
-        let in_pieces = before < open.request.index as u64 * u64::from(self.mss(open.initiator));
-        if from != open.initiator && in_pieces && !is_one {
+        if from != open.initiator && !is_one && self.is_in_pieces(open) {
             split.holds_message();
         }
+        let path = if from == open.initiator { &open.request } else { &open.reply };
+        let slept = path.may_have_slept();
+        let reacted = has_heard && self.models[from].nagle_held == 0;
+        if slept || reacted {
+            split.doubt();
+        }
+    }
+
+    /// A pause within a message of HTTP/2 in cipher: what follows may be another stream's, and where several may have been asked for it hardly
+    /// goes on with one.
+    #[cold]
+    fn weigh_stream(&self, from: usize, split: &mut Split) {
+        let Some(open) = self.open.as_deref() else { return };
+        if from != open.initiator && self.is_in_pieces(open) {
+            split.doubt();
+        } else {
+            split.temper();
+        }
+    }
+
+    /// Whether a request was written in more pieces than its segments are full.
+    pub(super) fn is_in_pieces(&self, open: &Open) -> bool {
+        let last = open.request.last.map_or(0, |last| u64::from(last.len));
+        let before = open.request_bytes.saturating_sub(last);
+        before < open.request.index as u64 * u64::from(self.mss(open.initiator))
     }
 
     /// How sure a wait within a message can be, for what is not known of its sender and of its receiver.
@@ -152,7 +174,7 @@ impl Connection {
             Confidence::Certain => {}
         }
         if verdict.split.has(NAGLE) {
-            self.weigh_held(from, &mut verdict.split);
+            self.weigh_held(from, another, &mut verdict.split);
         }
         if !verdict.split.has(Cause::SenderThink.bit()) {
             return;
@@ -165,8 +187,8 @@ impl Connection {
             verdict.split.doubt(); // each frame is a message of its own, and what was left out may have been messages
         } else if self.goes_on_by_its_bytes(from, wait.segment.seq) {
             verdict.split.settle_message();
-        } else if self.frames.is_http2() && from != self.open.as_deref().map_or(from, |open| open.initiator) {
-            verdict.split.temper(); // it may be another stream's answer
+        } else if self.frames.is_http2() {
+            self.weigh_stream(from, &mut verdict.split);
         } else if from == SERVER && wait.last.len.max(wait.segment.payload_len) <= WORD_MAX {
             verdict.split.temper(); // so short words may be messages of their own
         }
@@ -185,6 +207,7 @@ impl Connection {
         if let Some(held) = self.held_beside_earlier(open, segment, from, class) {
             verdict.split.hold(&held);
         }
+        let answers_part = self.answers_part(open, segment);
         if from == SERVER && (self.may_be_behind() || self.beyond().is_some()) {
             self.answers.on_answer(segment.at - open.request_at());
             if self.may_be_behind() {
@@ -192,6 +215,7 @@ impl Connection {
             }
         }
         if open.is_guess && !own_time
+            || answers_part
             || self.frames.is_doubtful()
             || self.paired == Paired::Guess
             || self.roles.goes_on.is_loose(self.next_n)
@@ -219,8 +243,14 @@ impl Connection {
         if let Some(timing) = timing {
             model.answers.on_answer(timing, own_time);
         }
-        if let Some(open) = self.open.as_deref_mut().filter(|_| late) {
-            open.request.settle().revise(Revision::MayBeDropped);
+        if let Some(open) = self.open.as_deref_mut() {
+            if late {
+                open.request.settle().revise(Revision::MayBeDropped);
+            }
+            if answers_part {
+                open.is_guess = true;
+                doubt_pauses(open.request.settle(), side(1 - from));
+            }
         }
         (verdict, if own_time { Follows::Beginning } else { Follows::Request })
     }

@@ -75,6 +75,11 @@ impl Connection {
             kind = Kind::Subscription;
         }
         self.learn_roles(&open, kind);
+        if open.request_bytes == 0 && next.is_some_and(|next| self.has_not_waited_for_greeting(&open, next)) {
+            open.is_unheard = true;
+            let unasked = Revision::MayBeOther { server: side(SERVER), form: Form::OrPushes };
+            open.last_path().settle().revise(unasked);
+        }
         let end = self.charge_way_back(&mut open, kind, speaker, next);
         let elapsed = open.last_path().settle().total();
         // A one-way message is over for its sender when it is written.
@@ -95,6 +100,15 @@ impl Connection {
         };
         self.hand_over(meta, open.last_path().settle(), ledger);
         self.spare = Some(open);
+    }
+
+    /// Whether a client spoke before it can have heard the server's greeting, as one does that does not wait for it.
+    #[cold]
+    fn has_not_waited_for_greeting(&self, open: &Open, next: &Segment) -> bool {
+        next.src == self.ends[CLIENT]
+            && open.initiator == CLIENT
+            && next.flags.ack()
+            && open.reply_first.is_some_and(|first| next.ack.at_or_before(first))
     }
 
     /// Charges the way that the capture did not see, behind the last word. Returns how long that is.

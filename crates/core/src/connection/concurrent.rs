@@ -209,11 +209,8 @@ impl Connection {
         if let Some(last) = self.flows[from].last_data {
             let wait = self.wait(segment, from, class, mss, &last, 0);
             verdict = rules::judge(&wait);
-            if verdict.split.has(NAGLE) && self.just_asked(from) {
-                let packets = [last.packet, segment.packet];
-                verdict.split = several_questions::or_asked(from, wait.gap, packets);
-            } else if verdict.split.has(NAGLE) && self.begins_message(segment, from) {
-                verdict.split.holds_message();
+            if verdict.split.has(NAGLE) {
+                self.weigh_held_beside(segment, from, &last, &mut verdict.split);
             }
             let mut observation = rules::observe(&wait, &verdict);
             observation.forget_shape();
@@ -250,18 +247,6 @@ impl Connection {
         }
         let packets = [stopped, segment.packet];
         verdict.split = application_window::judge(&verdict.split, waited, side(from), packets);
-    }
-
-    /// Whether a message begins with this segment, as far as it is read.
-    fn begins_message(&self, segment: &Segment, from: usize) -> bool {
-        let unread = self.talk.as_deref().map(|talk| &talk.unread[from]);
-        unread.is_some_and(|unread| unread.marks.iter().any(|mark| mark.first && mark.seq == segment.seq))
-    }
-
-    /// Whether the other end's last packet had data: not only an acknowledgement.
-    fn just_asked(&self, from: usize) -> bool {
-        let asked = self.flows[1 - from].last_data.map(|last| last.at);
-        asked.is_some() && asked == self.last_packet[1 - from]
     }
 
     /// Gives the bytes up to the first that is missing to the messages that they belong to.

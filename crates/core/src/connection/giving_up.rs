@@ -12,6 +12,7 @@ use crate::bill::exchange::Open;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::segment_class::LastData;
 use crate::rules::{ended, unrepaired};
+use crate::words::limits::RTO_MIN;
 use crate::words::report::Kind;
 
 impl Connection {
@@ -73,7 +74,9 @@ impl Connection {
     fn charge_unheard_of(&self, open: &mut Open, closed_at: Instant) {
         let acked = self.flows[CLIENT].highest_ack.zip(open.request_first);
         let none = acked.is_some_and(|(acked, first)| acked.at_or_before(first));
-        let last = open.request.last.filter(|last| none && last.at > open.start && last.at < closed_at);
+        // What closes sooner than any timer runs out may not have looked, or has heard it, and no packet says so any more.
+        let waited = |last: &LastData| last.at > open.start && closed_at - last.at >= RTO_MIN;
+        let last = open.request.last.filter(|last| none && waited(last));
         if let Some(last) = last {
             let charge = ended::never_arrived(CLIENT, closed_at - last.at, last.packet);
             open.request.settle().charge(&charge);

@@ -8,14 +8,13 @@ use tcpwhy_wire::{Duration, Segment};
 
 use super::Connection;
 use crate::flow::ends::{CLIENT, SERVER};
+use crate::words::limits::WORD_MAX;
 
 /// A record of one byte (RFC 8446, D.4).
 const CHANGE_CIPHER_SPEC_LEN: i32 = 6;
 /// ... and that with a Finished of SHA-384 behind it.
 const FINISHED_LEN_MAX: i32 = 80;
 
-/// So short a word may be about what the other end has just said. Source: none written down.
-pub(super) const WORD_MAX: u32 = 64;
 /// A program that waits for nothing else takes no longer to react. Source: none written down.
 const AT_ONCE: Duration = Duration::from_millis(2);
 

@@ -92,16 +92,13 @@ impl Connection {
         }
     }
 
-    /// Whether it is what an end said right before it closed that had been idle or whose peer had closed: nobody waits until a copy of that arrives.
+    /// Whether it is what an end said right before it closed that had been idle: nobody waits until a copy of that arrives.
     #[cold]
     #[inline(never)]
     pub(super) fn are_last_words(&self, open: &Open) -> bool {
         let closed_at = self.roles.closed_at[open.initiator];
         let at_once = closed_at.is_some_and(|at| at >= open.start && at - open.start <= AT_ONCE);
-        let peer_closed = self.roles.closed_at[1 - open.initiator].is_some_and(|at| at <= open.start);
-        // Whatever is said long after the other end has closed, its sender had not looked.
-        let short = open.request_bytes <= BYTES_MAX || peer_closed && open.client_idle >= SILENCE_MIN;
-        at_once && short && (open.client_idle >= SILENCE_MIN || peer_closed)
+        at_once && open.request_bytes <= BYTES_MAX && open.client_idle >= SILENCE_MIN
     }
 
     /// Whether it is a copy of a question whose server has closed without a word of an answer, and then its client: none can come any more.

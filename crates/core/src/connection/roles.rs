@@ -14,6 +14,7 @@ use crate::estimate::own_time::OwnTime;
 use crate::estimate::polls::Polls;
 use crate::flow::ends::SERVER;
 use crate::flow::segment_class::LastData;
+use crate::words::limits::WORD_MAX;
 
 /// Whoever reacts takes a tenth of the time that the other one takes, or less.
 const SHARE: i64 = 10;
@@ -27,8 +28,6 @@ const STEADY_SHARE: i64 = 16;
 const REACTION_MIN: Duration = Duration::from_millis(5);
 /// No protocol's greeting is so long: whoever begins with more gives what nobody on this connection asked for.
 const GREETING_MAX: u64 = 1 << 14;
-/// So few bytes of both ends say as little of who asks.
-const WORD_MAX: u64 = 64;
 /// A client that takes so long did something else than react.
 const IDLE_MIN: Duration = Duration::from_millis(50);
 /// A server that asks does not ask again sooner, unless it is known to.
@@ -41,7 +40,6 @@ const TURNS_MIN: u8 = 3;
 const KEPT_MIN: Duration = Duration::from_millis(100);
 /// So many messages of one length without an answer need none.
 const UNANSWERED_MIN: u8 = 2;
-
 /// So many messages that nobody asked for are a habit.
 const PUSHES_MIN: u32 = 3;
 /// An answer that takes no longer comes at once.
@@ -246,7 +244,9 @@ impl Roles {
     pub(super) fn is_doubtful(&self, turn: &Turn) -> bool {
         let begun = self.parked.is_some() || self.chain != Chain::Own;
         let reacted = turn.reaction.is_some_and(|reaction| reaction.times(DOUBTED) <= turn.wait);
-        let may_answer = reacted && turn.len != self.question_len;
+        // A word at the heels of what came late may confirm that, whatever its length.
+        let confirms = self.chain == Chain::Greeted && turn.len <= WORD_MAX;
+        let may_answer = reacted && (turn.len != self.question_len || confirms);
         begun && may_answer && turn.wait >= PAUSE_MIN && !self.is_answer(turn)
     }
 
@@ -440,7 +440,7 @@ impl Roles {
     pub(super) fn may_ask(&self, wait: Duration, idle: Duration, [len, next]: [u64; 2]) -> bool {
         let Reacted { count, shortest, longest } = self.reacted;
         let differ = longest.max(wait) >= shortest.min(wait).times(2);
-        let words = len.max(next) <= WORD_MAX;
+        let words = len.max(next) <= u64::from(WORD_MAX);
         count >= TURNS_MIN && idle.times(STEADY) <= wait && (next <= len || words) && differ
     }
 

@@ -3,7 +3,6 @@
 use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
 use super::Connection;
-use super::opening::WORD_MAX;
 use super::turn::Silence;
 use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
@@ -13,7 +12,7 @@ use crate::flow::view::ClockingAck;
 use crate::rules::verdict::Verdict;
 use crate::rules::{late_start, nagle, shut_window, unseen_copy};
 use crate::words::cause::Cause;
-use crate::words::limits::{BURST_GAP, LATE_SHARE};
+use crate::words::limits::{BURST_GAP, LATE_SHARE, WORD_MAX};
 use crate::words::report::Kind;
 
 /// Silence in the middle of a message, with everything acknowledged and nothing queued, after which the next bytes are

@@ -50,6 +50,10 @@ pub(crate) const SEND_BUFFER_MIN: u32 = 46_000;
 /// Segments that a new connection's window has room for. RFC 6928; Linux since 2.6.39 (TCP_INIT_CWND).
 pub(crate) const INITIAL_WINDOW_SEGMENTS: u32 = 10;
 
+/// So few bytes may be a message each on both sides of a pause, may be about what the other end has just said, and say little of who asks. Source: none
+/// written down.
+pub(crate) const WORD_MAX: u32 = 64;
+
 /// Servers with findings of their own; those that cost least share them. A bound of memory.
 pub(crate) const SERVERS_MAX: usize = 8_192;
 

@@ -1,7 +1,7 @@
 //! What can be told of an encrypted conversation: what TLS and HTTP/2 say by themselves is neither a question nor an answer.
 
 use tcpwhy_core::Mark;
-use tcpwhy_core::cause::Cause;
+use tcpwhy_core::cause::{Cause, Side};
 use tcpwhy_core::report::{Confidence, Exchange};
 use tcpwhy_wire::Duration;
 
@@ -179,22 +179,28 @@ fn a_pause_between_two_words_is_never_certain() {
     assert_eq!(surest, Some(Confidence::Likely), "{exchanges:#?}");
 }
 
-/// Streams of HTTP/2 are answered one behind the other, and nothing tells which an answer is of (frames 24 to 30 of a client that asks five times at
-/// once): what lies between two of them is no certain pause of one.
+/// Streams of HTTP/2 that were asked for at once are answered one behind the other, and nothing tells which an answer is of (frames 14 to 28 of a client
+/// that asks five times): beside either end they are one exchange, and what lies between two answers is possibly a pause of one. What lies between the
+/// questions may be as little a pause.
 #[test]
-fn a_pause_between_answers_of_http2_is_never_certain() {
+fn answers_of_http2_to_several_questions_are_possibly_one() {
     let text = format!(
         "{ASKED} question+0.1 S 510\n +0.1 S 52 #settings\n settings+0.2 C 31\n question+20 S 466 #answer
-         answer+2 C 39 #first\n first+10 C 39\n +10 C 39\n +10 C 38\n +10 C 39
-         first+46 S 442\n +14 S 442\n +62 S 442\n +40 S 442\n +90 S 442\n +0 C ack"
+         answer+2 C 39 #first\n first+10 C 39\n first+20 C 39\n first+30 C 38 #fourth\n first+40 C 39
+         fourth+5 S 442\n +14 S 442\n +62 S 442\n +40 S 442\n +90 S 442\n +0 C ack"
     );
-    let exchanges = exchanges(&text, End::Server);
-    let lines = exchanges.iter().flat_map(|exchange| &exchange.bill);
-    let surest = lines
-        .filter(|line| line.cause == Cause::SenderThink && line.ns >= ms(30))
-        .map(|line| line.confidence)
-        .max();
-    assert!(surest.is_some_and(|surest| surest <= Confidence::Likely), "{exchanges:#?}");
+    let ends = [End::Client, End::Server].map(|end| exchanges(&text, end));
+    for exchanges in &ends {
+        let pauses = |side| {
+            let lines = exchanges.iter().flat_map(|exchange| &exchange.bill);
+            let long = lines
+                .filter(|line| line.cause == Cause::SenderThink && line.side == side && line.ns >= ms(20));
+            long.map(|line| line.confidence).max()
+        };
+        assert_eq!(pauses(Side::Server), Some(Confidence::Possible), "{exchanges:#?}");
+        assert!(pauses(Side::Client) <= Some(Confidence::Likely), "{exchanges:#?}");
+    }
+    assert_eq!(ends[0].len(), ends[1].len(), "{ends:#?}");
 }
 
 /// What is as long as an acknowledgement of SETTINGS with a window beside it is a question as often: `GET abc` to a server that has answered with its tickets.

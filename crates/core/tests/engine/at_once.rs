@@ -1,0 +1,84 @@
+//! Several questions at once, words that cross, and tails that several things may have held, where nothing is read.
+
+use tcpwhy_core::cause::Cause;
+use tcpwhy_core::cause::Side::{Client, Server};
+use tcpwhy_core::report::{Confidence, Pairing};
+
+use crate::packet_log::{End, log, ms, settled};
+
+/// A client asks every 12 ms, 20 ms away from a server that takes 5 (frames 8 to 11 of a socket for both ways): the first answer acknowledges one
+/// question of three, so that the others hardly belong to it.
+#[test]
+fn what_an_answer_does_not_acknowledge_may_be_another_question() {
+    let text = settled(4) + "+20 C 9 #first\n first+12 C 10\n first+24 C 9\n first+5 S 3";
+    let seen = log(text).rtt(ms(20)).seen_at(End::Client);
+    let asked = seen.exchange(5);
+    assert_eq!(asked.exchange.by, Some(Pairing::Guess), "{seen}");
+    assert!(asked.exchange.bill.iter().all(|line| line.confidence == Confidence::Possible), "{seen}");
+}
+
+/// Both ends say who they are as soon as they are connected (frames 4 to 9 of ZeroMQ, RFC 23/ZMTP): nobody waits for what crosses its own word. The client's next
+/// byte answers the server's word, and left when its own was acknowledged as well.
+#[test]
+fn a_greeting_that_the_client_does_not_wait_for() {
+    let text = "handshake\n @30.2 S 10\n @20.4 C 10 #hello\n hello+0 S ack #heard\n hello+0.05 S 1
+                heard+0 C 1\n +0 S 53\n +0 C ack";
+    let seen = log(text).rtt(ms(20)).seen_at(End::Server);
+    let greeting = seen.exchange(1);
+    assert!(greeting.exchange.bill.iter().all(|line| line.confidence == Confidence::Possible), "{seen}");
+    let held = seen.lines(Cause::Nagle, Client);
+    assert!(held.len() == 1 && held[0].confidence == Confidence::Possible, "{seen}");
+}
+
+/// A client that speaks first is answered by what the server says then.
+#[test]
+fn a_greeting_that_the_client_waits_for() {
+    let text = "handshake\n +120 S 40\n +5 C 20\n +0 S 30\n +0 C ack";
+    log(text).rtt(ms(20)).both_ends(|seen| {
+        let greeting = seen.exchange(1);
+        assert!(greeting.of(Cause::ServerThink).confidence >= Confidence::Likely, "{seen}");
+    });
+}
+
+/// A writer whose send buffer has held flight after flight ends with a tail that leaves as a small segment is acknowledged (frames 20 to 287 of a broker's
+/// answer, which took 1.1 s less without its SO_SNDBUF): Nagle may have held it, or it had not been written yet.
+#[test]
+fn a_tail_behind_a_full_send_buffer_is_possibly_nagle_s() {
+    let rtt = ms(26);
+    // Nothing is read, or two questions at once say so that each has an account of its own.
+    let unread = "handshake\n +5 C 100";
+    let read = "handshake\n +5 C 100 asks=1 #q\n q+0 C 100 asks=2\n +0 S 50 answers=1 #one\n one+0 C ack\n one+60 S 50 answers=2\n +0 C ack\n +5 C 100 asks=3";
+    for (asked, answers) in [(unread, ""), (read, " answers=3 part")] {
+        for is_held in [true, false] {
+            let flights =
+                format!("+0 S 1448x20 more{answers}\n +0 C ack\n").repeat(if is_held { 5 } else { 0 });
+            let text = format!(
+                "{asked}\n {flights}\n +0 S 1448x40 more{answers}\n +0 S 900{answers} #small\n small+0 C ack\n +0 S 3{answers}\n +0 C ack"
+            );
+            log(text).rtt(rtt).both_ends(|seen| {
+                let told = seen.lines(Cause::Nagle, Server).iter().map(|line| line.confidence).max();
+                let is_sure = told.map(|told| told > Confidence::Possible);
+                assert_eq!(is_sure, Some(!is_held), "{answers}: {seen}");
+            });
+        }
+    }
+}
+
+/// A client says goodbye in two pieces and closes, and is refused 2 ms later by a server that has closed (frames 39 to 42 of JDBC's): no timer was waited for.
+#[test]
+fn what_is_refused_sooner_than_any_timer_runs_out_was_not_sent_for_nothing() {
+    let text = settled(4) + "+70 C 40 #bye\n bye+0.02 C 40\n bye+0.03 C fin\n bye+2 S rst";
+    let seen = log(text).rtt(ms(80)).seen_at(End::Server);
+    assert_eq!(seen.spent(Cause::Rto, tcpwhy_core::cause::Side::Path), ms(0), "{seen}");
+}
+
+/// A client confirms an event that came 218 ms behind an answer with as short a word as it asks with, and the next event comes 210 ms later (frames 17 to 24 of
+/// a socket for both ways through TLS): nobody need have waited for that.
+#[test]
+fn a_word_at_the_heels_of_an_event_may_confirm_it() {
+    let text = "handshake\n +5 C 300\n +0.5 S 300\n +0 C ack\n +70 C 32\n +0.5 S 28 #pong\n +40 C ack\n pong+218 S 28\n +0.5 C 32 #confirms\n confirms+210 S 28\n +0 C ack";
+    log(text).rtt(ms(80)).both_ends(|seen| {
+        let waited = seen.longer(Cause::ServerThink, ms(200));
+        assert!(waited.iter().all(|line| line.confidence == Confidence::Possible), "{seen}");
+    });
+}
