@@ -47,10 +47,6 @@ impl Connection {
         let answer = self.open.as_deref().filter(unasked).map(|open| open.request_bytes as u32);
         if self.may_be_answered(segment, from) {
             self.park(segment, ledger);
-        } else if self.frames.is_http2() && self.is_over_with_a_frame(segment, from) {
-            // Nobody waits for what HTTP/2 says by itself.
-            self.spare = self.open.take();
-            self.next_n -= 1;
         } else {
             self.close(Some(segment), ledger);
         }
@@ -58,14 +54,6 @@ impl Connection {
             self.roles.on_answer(len);
         }
         self.begin(segment, from, class);
-    }
-
-    /// Whether all that was said so far is HTTP/2's own.
-    #[cold]
-    #[inline(never)]
-    fn is_over_with_a_frame(&self, segment: &Segment, from: usize) -> bool {
-        self.says_no_more_than_a_frame(segment, from)
-            || self.open.as_deref().is_some_and(|open| self.frames.is_ping(open))
     }
 
     /// Whether what the client says now may answer what the server sent by itself: not a greeting, and not the first message

@@ -38,11 +38,8 @@ impl Connection {
     }
 
     fn close_open(&mut self, next: Option<&Segment>, ledger: &mut Ledger) {
-        if next.is_none()
-            && self.frames.is_http2()
-            && self.open.as_deref().is_some_and(|open| self.frames.is_ping(open))
-        {
-            self.spare = self.open.take();
+        if self.frames.is_http2() && self.is_no_more_than_frames(next) {
+            self.drop_open(ledger);
             return;
         }
         let Some(mut open) = self.open.take() else { return };
@@ -76,9 +73,7 @@ impl Connection {
         }
         self.learn_roles(&open, kind);
         if open.request_bytes == 0 && next.is_some_and(|next| self.has_not_waited_for_greeting(&open, next)) {
-            open.is_unheard = true;
-            let unasked = Revision::MayBeOther { server: side(SERVER), form: Form::OrPushes };
-            open.last_path().settle().revise(unasked);
+            doubt_greeting(&mut open);
         }
         let end = self.charge_way_back(&mut open, kind, speaker, next);
         let elapsed = open.last_path().settle().total();
@@ -100,6 +95,26 @@ impl Connection {
         };
         self.hand_over(meta, open.last_path().settle(), ledger);
         self.spare = Some(open);
+    }
+
+    /// Whether all that was said before the `next` message is HTTP/2's own.
+    #[cold]
+    #[inline(never)]
+    fn is_no_more_than_frames(&self, next: Option<&Segment>) -> bool {
+        let from = |next: &Segment| usize::from(next.src != self.ends[CLIENT]);
+        next.is_some_and(|next| self.says_no_more_than_a_frame(next, from(next)))
+            || self.open.as_deref().is_some_and(|open| self.frames.is_ping(open))
+    }
+
+    /// Nobody waits for what HTTP/2 says by itself, and it answers nothing.
+    #[cold]
+    fn drop_open(&mut self, ledger: &mut Ledger) {
+        let Some(open) = self.open.take() else { return };
+        self.next_n = self.next_n.min(open.n);
+        self.spare = Some(open);
+        if let Some(parked) = self.roles.take_parked() {
+            self.close_parked(*parked, ledger);
+        }
     }
 
     /// Whether a client spoke before it can have heard the server's greeting, as one does that does not wait for it.
@@ -401,6 +416,14 @@ impl Connection {
             ledger.close(&closed, finished.account.bill());
         }
     }
+}
+
+/// A client that has not heard a greeting when it speaks need not have waited for it.
+#[cold]
+fn doubt_greeting(open: &mut Open) {
+    open.is_unheard = true;
+    let unasked = Revision::MayBeOther { server: side(SERVER), form: Form::OrPushes };
+    open.last_path().settle().revise(unasked);
 }
 
 /// What nobody answers, and what came in pieces with pauses between them, may be as many messages.
