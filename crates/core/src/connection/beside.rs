@@ -57,7 +57,10 @@ impl Connection {
 
     /// Whether what goes on with a request may be another question, which its sender asks since the answer to an earlier one has come.
     pub(super) fn may_be_another(&self, open: &Open, segment: &Segment, from: usize) -> bool {
+        // What leaves together was written before.
+        let later = open.request.last.is_some_and(|last| segment.at - last.at >= BURST_GAP);
         from == open.initiator
+            && later
             && segment.flags.ack()
             && open.request_acks.is_some_and(|acks| segment.ack.after(acks))
             && !self.frames.is_http2()

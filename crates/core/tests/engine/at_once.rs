@@ -82,3 +82,13 @@ fn a_word_at_the_heels_of_an_event_may_confirm_it() {
         assert!(waited.iter().all(|line| line.confidence == Confidence::Possible), "{seen}");
     });
 }
+
+/// What the server says by itself comes while a request leaves in one go: all of that was written before.
+#[test]
+fn what_leaves_together_is_one_question() {
+    let text = settled(4)
+        + "@300 S 50 #news\n @309.95 C 1448 more\n @310.05 C 1448 more\n @310.1 C 500\n +5 S 200\n +0 C ack";
+    let seen = log(text).rtt(ms(20)).seen_at(End::Client);
+    let asked = seen.connection().exchanges.last().expect("it was asked");
+    assert_eq!((asked.by, asked.request_bytes), (Some(Pairing::OnlyOpen), 3396), "{seen}");
+}
