@@ -1,7 +1,8 @@
 //! Which MQTT packets want an answer? (MQTT 3.1.1, 2 and 3; MQTT 5.0)
 //!
 //! Either side publishes; with a quality of service above 0 it waits for the other to acknowledge, by packet identifier. Of the
-//! two round trips of quality 2 (MQTT 3.1.1, 4.3.3) each is a question: PUBLISH until PUBREC, PUBREL until PUBCOMP.
+//! two round trips of quality 2 (MQTT 3.1.1, 4.3.3) each is a question: PUBLISH until PUBREC, PUBREL until PUBCOMP. In the middle of a
+//! connection a published message and the packet that acknowledges it by its identifier tell the protocol, and not which side is the client.
 
 use crate::head::{Head, Role};
 use crate::talk::{CARRY, First, FirstBytes, Out, Side, Step, Talk, is_text, u16_at};
@@ -14,14 +15,10 @@ const PUBLISH: u8 = 3;
 pub(crate) struct Mqtt;
 
 impl Talk for Mqtt {
-    const FIRST: FirstBytes = FirstBytes::of(&[CONNECT << 4]);
+    const FIRST: FirstBytes = FirstBytes::of(&[CONNECT << 4]).and_range(PUBLISH << 4 | 2, PUBLISH << 4 | 0xd);
 
     fn fits(client: First<'_>, server: First<'_>) -> bool {
-        let answers = matches!(server.bytes, [] | [0x20 | 0xf0, ..]);
-        let Some((begin, _)) = length(client.bytes) else { return false };
-        let rest = client.bytes.get(begin..).unwrap_or_default();
-        let named = rest.starts_with(b"\0\x04MQTT") || rest.starts_with(b"\0\x06MQIsdp");
-        client.bytes[0] == CONNECT << 4 && named && answers
+        connects(client, server) || acknowledges(client, server) || acknowledges(server, client)
     }
 
     fn step(&mut self, _: Side, bytes: &[u8], out: &mut Out<'_>) -> Step {
@@ -73,19 +70,44 @@ impl Talk for Mqtt {
 
     fn begins(&self, _: Side, first: First<'_>, _: bool) -> bool {
         // Two bytes prove nothing; a topic does.
-        let Some((begin, rest_len)) = length(first.bytes) else { return false };
-        let topic_len = usize::from(u16_at(first.bytes, begin).unwrap_or(0));
-        let topic = first.bytes.get(begin + 2..).unwrap_or_default();
-        let topic = &topic[..topic.len().min(topic_len)];
-        first.bytes[0] >> 4 == PUBLISH
-            && first.bytes[0] & 6 != 6
-            && (3..rest_len as usize).contains(&topic_len)
-            && begin as u64 + u64::from(rest_len) == u64::from(first.len)
-            && topic.len() >= 3
-            && is_text(topic)
+        published(first).is_some_and(|(_, len)| len == u64::from(first.len))
     }
 
     fn lose(&mut self, _: Side) {}
+}
+
+/// The client wants to connect, and the server lets it, or has not spoken.
+fn connects(client: First<'_>, server: First<'_>) -> bool {
+    let answers = matches!(server.bytes, [] | [0x20 | 0xf0, ..]);
+    let Some((begin, _)) = length(client.bytes) else { return false };
+    let rest = client.bytes.get(begin..).unwrap_or_default();
+    let named = rest.starts_with(b"\0\x04MQTT") || rest.starts_with(b"\0\x06MQIsdp");
+    client.bytes[0] == CONNECT << 4 && named && answers
+}
+
+/// One side has published a message that wants to be acknowledged, and the other begins with that.
+fn acknowledges(publisher: First<'_>, other: First<'_>) -> bool {
+    let Some((topic_end, len)) = published(publisher) else { return false };
+    let id = u16_at(publisher.bytes, topic_end).filter(|_| topic_end as u64 + 2 <= len);
+    let quality = publisher.bytes[0] >> 1 & 3;
+    quality != 0
+        && len <= u64::from(publisher.len)
+        && other.bytes.get(..2) == Some(&[(PUBLISH + quality) << 4, 2])
+        && id.is_some_and(|id| id != 0 && u16_at(other.bytes, 2) == Some(id))
+}
+
+/// A message that is published under a topic: where that ends, and how long the packet is.
+fn published(first: First<'_>) -> Option<(usize, u64)> {
+    let (begin, rest_len) = length(first.bytes)?;
+    let topic_len = usize::from(u16_at(first.bytes, begin).unwrap_or(0));
+    let topic = first.bytes.get(begin + 2..).unwrap_or_default();
+    let topic = &topic[..topic.len().min(topic_len)];
+    let sound = first.bytes[0] >> 4 == PUBLISH
+        && first.bytes[0] & 6 != 6
+        && (3..rest_len as usize).contains(&topic_len)
+        && topic.len() >= 3
+        && is_text(topic);
+    sound.then_some((begin + 2 + topic_len, begin as u64 + u64::from(rest_len)))
 }
 
 /// Where the rest begins, and how long it is (MQTT 3.1.1, 2.2.3).

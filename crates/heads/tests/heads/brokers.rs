@@ -41,6 +41,27 @@ fn mqtt() {
     );
 }
 
+/// In the middle of a connection a published message and what acknowledges it tell the protocol, and not which side is the client: an
+/// acknowledgement asks for nothing, and what is published next does not answer it.
+#[test]
+fn mqtt_from_the_middle() {
+    tells(
+        r"
+        < 2\x0e\x00\x07line/up\x22\x12on!
+        > @\x02\x22\x12
+        < 2\x0e\x00\x07line/up\x22\x13off
+        > @\x02\x22\x13
+        ",
+        "
+        < 0 PUBLISH [line/up] asks #8722 len 16 first last
+        > 0 PUBACK answers #8722 len 4 first last
+        = MQTT
+        < 16 PUBLISH [line/up] asks #8723 len 16 first last
+        > 4 PUBACK answers #8723 len 4 first last
+        ",
+    );
+}
+
 #[test]
 fn nats() {
     tells(NATS, "
