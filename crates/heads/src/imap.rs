@@ -1,7 +1,8 @@
 //! Which IMAP responses belong to which commands? (RFC 3501, 2.2 and 7; RFC 2177 for IDLE)
 //!
 //! A command has a tag of its own, and the line that ends its answer repeats it. Lines may end in a literal's length, and go
-//! on behind the literal.
+//! on behind the literal. Each line of an authentication is a question of its own, and so is the command that begins it (RFC 3501, 6.2.2):
+//! the server asks for the next one, and tells behind the last whether it believes them.
 
 use crate::head::{Head, Role};
 use crate::protocol::Protocol;
@@ -18,6 +19,8 @@ pub(crate) struct Imap {
     open: u8,
     /// The client waits for news, not for an answer.
     idle: bool,
+    /// The client tells who it is, a line at a time.
+    authenticating: bool,
     /// Data of an answer have come, its completion has not.
     answering: bool,
     /// The latest command.
@@ -165,7 +168,7 @@ impl Talk for Imap {
         self.sides[side as usize] = Text::default();
         self.is_doubtful = true;
         if side.is_client() {
-            self.latest = 0;
+            (self.latest, self.authenticating) = (0, false);
         }
     }
 }
@@ -186,14 +189,18 @@ impl Imap {
             if std::mem::take(&mut self.idle) {
                 return Head { id: Some(self.latest), first, last, ..Head::piece(Role::Asks, "DONE") };
             }
-            // A line of an authentication.
-            return Head { first, last, ..Head::piece(Role::Neither, "line") };
+            return match self.authenticating {
+                true if self.is_doubtful => Head::piece(Role::Neither, "line"),
+                true => Head { id: Some(self.latest), first, last, ..Head::piece(Role::Asks, "line") },
+                false => Head { first, last, ..Head::piece(Role::Neither, "line") },
+            };
         }
         let known = VERBS.into_iter().find(|(_, verb)| *verb == line.verb);
         let kind = known.map_or("command", |(kind, _)| kind);
         if first {
             self.open = self.open.saturating_add(1);
             self.latest = line.tag;
+            self.authenticating = kind == "AUTHENTICATE";
         }
         self.idle |= kind == "IDLE";
         let (id, role) = if kind == "IDLE" { (None, Role::Subscribes) } else { (Some(line.tag), Role::Asks) };
@@ -205,6 +212,9 @@ impl Imap {
         const GO_ON: u64 = b'+' as u64;
         match line.tag {
             0 => None,
+            GO_ON if self.authenticating && !self.is_doubtful => {
+                Some(Head { id: Some(self.latest), first, last, ..Head::piece(Role::Answers, "+") })
+            }
             GO_ON => Some(Head { first, last, ..Head::piece(Role::Interim, "+") }),
             UNTAGGED if self.is_doubtful => Some(Head::piece(Role::Answers, "untagged")),
             UNTAGGED if self.idle => Some(Head { first, last, ..Head::piece(Role::Pushes, "untagged") }),
@@ -221,7 +231,7 @@ impl Imap {
                 let first = first && tag == self.latest && !self.is_doubtful;
                 if last {
                     self.open = self.open.saturating_sub(1);
-                    self.idle = false;
+                    (self.idle, self.authenticating) = (false, false);
                 }
                 if last && tag == self.latest {
                     (self.open, self.is_doubtful) = (0, false);

@@ -155,6 +155,36 @@ fn imap() {
     );
 }
 
+/// RFC 3501, 6.2.2: whether a line is believed is what its client waits for, and not the rest of an answer.
+#[test]
+fn imap_authentication() {
+    tells(
+        r"
+        < * OK ready\r\n
+        > a1 AUTHENTICATE LOGIN\r\n
+        < + VXNlcm5hbWU6\r\n
+        > dQ==\r\n
+        < + UGFzc3dvcmQ6\r\n
+        > cA==\r\n
+        < a1 OK logged in\r\n
+        > a2 NOOP\r\n
+        < a2 OK done\r\n
+        ",
+        "
+        < 0 greeting answers len 12 first last
+        = IMAP
+        > 0 AUTHENTICATE asks #16689 len 23 first last
+        < 12 + answers #16689 len 16 first last
+        > 23 line asks #16689 len 6 first last
+        < 28 + answers #16689 len 16 first last
+        > 29 line asks #16689 len 6 first last
+        < 44 completion answers #16689 len 17 first last
+        > 35 NOOP asks #16690 len 9 first last
+        < 61 completion answers #16690 len 12 first last
+        ",
+    );
+}
+
 /// RFC 1939, 5 and RFC 2449: several commands at once, one of them with an argument that makes its response short.
 const POP3: &str = r"
     < +OK ready <1@x>\r\n
