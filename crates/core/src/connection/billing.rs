@@ -299,7 +299,7 @@ impl Connection {
             path_memory: &self.path_memory,
             now: self.now,
             midway: self.midway,
-            heard_first: self.assumed && self.ends.iter().all(|end| ports::rank(end.port) == 0),
+            heard_first: self.assumed && ports::says_nothing(self.ends.map(|end| end.port)),
             fine: self.fine,
             shown: self.shown,
             bound: [CLIENT, SERVER].map(|end| self.is_bound(end)),

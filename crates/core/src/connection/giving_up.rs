@@ -26,8 +26,13 @@ impl Connection {
         let (asker, server) = (open.initiator, 1 - open.initiator);
         let pending = self.talk.as_deref().and_then(|talk| talk.pending);
         let first = open.request_first;
-        let owed = pending.is_some_and(|ask| {
-            let asked = ask.asker == asker && ask.is_over && ask.expects == Expects::Answer;
+        // Nothing more of a client is due behind the hello with which it begins a session.
+        let hello = self.talk.as_deref().and_then(|talk| talk.session[asker]);
+        let greets = hello.is_some_and(|[_, end]| open.request_end == Some(end));
+        // Whoever does not understand it, and says so when its client has gone, has not answered.
+        let alone = greets && hello.is_some_and(|[begin, _]| first == Some(begin));
+        let owed = pending.map_or(alone, |ask| {
+            let asked = ask.asker == asker && (ask.is_over || greets) && ask.expects == Expects::Answer;
             asked && !ask.is_answering && first.is_some_and(|first| ask.seq.at_or_after(first))
         });
         let arrived = self.flows[asker].highest_ack.zip(open.request_end);
@@ -59,12 +64,14 @@ impl Connection {
         open.packets[1] = packet;
     }
 
-    /// Charges the wait from the last copy of a question that never arrived until its server closed: the next one would have been due.
+    /// Charges the wait from the last copy of a question that never arrived until its server closed, or its client gave up with a reset: the
+    /// next one would have been due.
     #[inline]
     pub(super) fn charge_never_arrived(&self, open: &mut Open) {
+        let gave_up = self.roles.closed_at[CLIENT].filter(|_| self.flows[CLIENT].fin.is_none());
         if open.kind() == Kind::OneWay
             && open.initiator == CLIENT
-            && let Some(closed_at) = self.roles.closed_at[SERVER]
+            && let Some(closed_at) = self.roles.closed_at[SERVER].or(gave_up)
         {
             self.charge_unheard_of(open, closed_at);
         }
@@ -74,9 +81,11 @@ impl Connection {
     fn charge_unheard_of(&self, open: &mut Open, closed_at: Instant) {
         let acked = self.flows[CLIENT].highest_ack.zip(open.request_first);
         let none = acked.is_some_and(|(acked, first)| acked.at_or_before(first));
-        // What closes sooner than any timer runs out may not have looked, or has heard it, and no packet says so any more.
+        // What no timer has sent again may be on its way. What closes sooner than any timer runs out may not have looked, or has heard it, and no
+        // packet says so any more.
+        let again = none && open.request.has_copies();
         let waited = |last: &LastData| last.at > open.start && closed_at - last.at >= RTO_MIN;
-        let last = open.request.last.filter(|last| none && waited(last));
+        let last = open.request.last.filter(|last| again && waited(last));
         if let Some(last) = last {
             let charge = ended::never_arrived(CLIENT, closed_at - last.at, last.packet);
             open.request.settle().charge(&charge);

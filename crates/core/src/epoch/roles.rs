@@ -20,7 +20,7 @@ pub(super) fn roles(first: &Segment, accepts: impl Fn(Endpoint, Endpoint) -> boo
         ([from, to], _) if from != to => to,
         (_, [from, to]) if from != to => to > from,
         // Neither port says anything: who is heard first hardly ever answers.
-        (_, [0, 0]) if first.payload_len > 0 => true,
+        (_, [0 | 1, _]) if first.payload_len > 0 => true,
         _ if first.src.port == first.dst.port => first.payload_len > 0,
         _ => first.src.port > first.dst.port,
     };

@@ -96,6 +96,17 @@ impl Setup {
         self.syn_ack_stamps.iter().flatten().find(|(_, val)| *val == echoed).map(|(at, _)| *at)
     }
 
+    /// Whether of several SYNs the first one was answered, as the stamp says that the only SYN-ACK echoes.
+    pub(crate) fn is_first_answered(&self) -> bool {
+        let mut vals = self.syns.iter().map(|(_, val)| *val);
+        let first = vals.next();
+        let differ = vals.all(|val| Some(val) != first);
+        self.syn_count > 1
+            && self.syn_ack_count == 1
+            && differ
+            && self.answered.is_some_and(|at| at == self.first_syn.0)
+    }
+
     /// Whether of several SYNs the last one alone was answered. Beside the server an answer to an earlier one would have passed before,
     /// whatever time stamps tell.
     pub(crate) fn is_last_answered(&self) -> bool {

@@ -24,6 +24,12 @@ pub(crate) fn rank(port: u16) -> u8 {
     }
 }
 
+/// Whether neither of two ports is more likely to be a server's, and neither is known to be one.
+pub(crate) fn says_nothing(ports: [u16; 2]) -> bool {
+    let [one, other] = ports.map(rank);
+    one == other && one < 2
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -67,7 +67,12 @@ pub(crate) fn bill(
     let mut split = Split::of(waited);
     let excess = syn_ack_at - setup.first_syn.0 - server;
     let repeats = setup.syn_count > 1 || setup.syn_ack_count > 1;
-    if repeats || excess >= LOST_AFTER {
+    // It answered the first SYN, sooner than a timer of its server's, or the second SYN, could have repeated it: nothing was lost.
+    let stood_all = setup.is_first_answered() && excess < LOST_AFTER && server.is_positive();
+    if stood_all && excess.is_positive() {
+        let late = Charge::new(Cause::Queueing, Side::Client, excess, Confidence::Likely);
+        split.take(late.evidence(setup.first_syn.1, syn_ack));
+    } else if repeats && !stood_all || excess >= LOST_AFTER {
         // What the echoed time stamp shows is lost for certain; what exceeds the round trip is, if the round
         // trip is known.
         let shown = setup.answered.map_or(Duration::ZERO, |at| at - setup.first_syn.0);

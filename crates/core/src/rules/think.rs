@@ -36,6 +36,10 @@ const MESSAGE_AFTER: Duration = Duration::from_millis(200);
 const REACTIONS: i64 = 20;
 /// ... and no less than this.
 const REACTION_MIN: Duration = Duration::from_millis(50);
+/// What nobody has acknowledged is sent again after so long at the latest, where no timer was doubled (RFC 6298, 2.4).
+const TIMER_MAX: Duration = Duration::from_secs(1);
+/// ... and so many round trips, by which a timer is longer where they vary.
+const ROUND_TRIPS: i64 = 4;
 /// A write that comes by itself falls into the time that an acknowledgement takes to the sender in one case of so many.
 const CHANCE: i64 = 16;
 
@@ -80,8 +84,10 @@ pub(crate) fn rest(wait: &Wait<'_>, split: Split) -> Split {
 /// Whether everything before it had been acknowledged without an answer for so long that it may be a message of its own.
 fn may_begin_another(wait: &Wait<'_>) -> bool {
     let usual = (wait.rtt_to_sender + wait.rtt_to_receiver).times(REACTIONS);
+    // Acknowledgements that the capture does not have: the timer of what is in flight would have sent it again.
+    let unseen = wait.gap >= TIMER_MAX + wait.rtt().times(ROUND_TRIPS);
     // Without a handshake, how large full segments are is a guess.
-    wait.flow.flight() == 0
+    (wait.flow.flight() == 0 || unseen)
         && (wait.last.len < wait.mss || wait.midway)
         && (wait.gap >= MESSAGE_AFTER || wait.gap >= REACTION_MIN.max(usual))
 }

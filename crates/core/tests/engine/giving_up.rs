@@ -1,5 +1,6 @@
 //! Clients that give up: what had come until then is the answer that they waited for.
 
+use tcpwhy_core::Mark;
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Path, Server};
 use tcpwhy_core::report::Confidence;
@@ -7,6 +8,7 @@ use tcpwhy_core::report::Confidence;
 use tcpwhy_wire::Duration;
 
 use crate::packet_log::{End, log, ms, settled};
+use crate::spoken::{read_marked, spent_on};
 
 /// A server of 743 ms sends a part of its answer, pauses, and sends another part; then its client has waited for long enough and closes. What
 /// comes behind the acknowledgement of that FIN does not make the first part one that was said too early.
@@ -97,6 +99,28 @@ fn a_client_that_gives_up_had_waited_until_then() {
     }
 }
 
+/// A client's hello is acknowledged after 6 ms, and nothing comes for 10 s: it gives up, and the answer behind its FIN meets a reset (frames 1561
+/// to 2074 of an office's, to a television). So long it waited for the server, although a hello does not say that nothing follows.
+#[test]
+fn a_hello_that_nobody_answers_was_waited_for_until_its_client_gave_up() {
+    for (session, says) in [(true, ""), (true, "mute"), (false, "")] {
+        let text = format!(
+            "handshake\n +0.3 C 517 asks opens #q\n +0 S ack\n q+9980 C fin\n +40 S 135 {says}\n +0 C rst"
+        );
+        for end in End::BOTH {
+            let log = log(text.clone()).rtt(ms(6));
+            let told = log.marks();
+            let report = read_marked(&log.capture(end), |segment| {
+                told(segment).into_iter().map(|mark| Mark { session, ..mark }).collect()
+            });
+            let exchanges = &report.connections[0].exchanges;
+            let thought = exchanges.iter().map(|exchange| spent_on(exchange, Cause::ServerThink));
+            let thought: Duration = thought.sum();
+            assert_eq!(thought >= ms(9970), session, "{end:?} {says}: {thought}: {exchanges:#?}");
+        }
+    }
+}
+
 /// A client answers its server's farewell with one of its own, 31 bytes and a FIN that get lost three times (frames 1468 to 1754 of a download):
 /// nobody waits for their copies. A client that has not heard of any end may be waited for.
 #[test]
@@ -153,6 +177,27 @@ fn a_question_that_never_arrives_is_waited_for_until_its_server_closes() {
     let seen = log(text).rtt(ms(60)).seen_at(End::Client);
     let timers: Duration = seen.lines(Cause::Rto, Path).iter().map(|line| line.ns).sum();
     assert!(timers >= ms(10_050) && timers <= ms(10_100), "{timers}: {seen}");
+}
+
+/// ... or until its client gives up with a reset, when the next copy would have been due (frames 702 to 4147 of a house's proxy, which takes none).
+#[test]
+fn a_question_that_never_arrives_is_waited_for_until_its_client_resets() {
+    for (end, waited) in [("@64300 C rst", 64_230.0), ("@64300 C fin", 37_870.0), ("", 37_870.0)] {
+        let text = format!(
+            "handshake\n @70 C 433 lost\n @370 C 0..433 lost\n @970 C 0..433 lost\n @2170 C 0..433 lost\n @9370 C 0..433 lost\n @37940 C 0..433 lost\n {end}"
+        );
+        let seen = log(text).rtt(ms(6)).seen_at(End::Client);
+        let timers: Duration = seen.lines(Cause::Rto, Path).iter().map(|line| line.ns).sum();
+        assert!(timers >= ms(waited - 50.0) && timers <= ms(waited + 50.0), "{end}: {timers}: {seen}");
+    }
+}
+
+/// Two segments on their way that their client resets 240 ms later, on a path of 275 ms (frames 167 to 191 of an office's): no timer had sent them again.
+#[test]
+fn what_was_not_sent_again_waits_for_no_timer() {
+    let seen =
+        log("handshake\n +1 C 460 more #q\n q+0.1 C 832\n q+240 C rst").rtt(ms(275)).seen_at(End::Client);
+    assert!(seen.lines(Cause::Rto, Path).is_empty(), "{seen}");
 }
 
 /// A server has given an idle connection up, and its client, which has not looked, says 908 bytes and closes at once, 54 s later; they are sent again for

@@ -292,3 +292,18 @@ fn who_was_heard_first_may_be_the_one_who_answers() {
         assert!(!thought.is_empty() && thought.iter().all(|line| line.confidence == sure), "{seen}");
     }
 }
+
+/// A capture begins in the middle, with ports that are neither a service's nor a client's: who is heard first asks, and what it says seven seconds behind an
+/// answer is no answer (frames 1 to 6 of a remote desktop behind another port). Where they are a service's and a client's, that one is asked.
+#[test]
+fn whoever_is_heard_first_asks_where_neither_port_is_a_service_s() {
+    for (ports, waited) in [([2817, 3390], false), ([3389, 52_817], true)] {
+        let ends = [Endpoint::v4([10, 0, 0, 1], ports[0]), Endpoint::v4([10, 0, 0, 2], ports[1])];
+        let text =
+            "handshake\n +1 C 162\n +0 C 47\n +13 S 19\n +7168 C 177\n +4.5 S 884\n +100 C 318\n +6.8 S 51";
+        let log = log(text).rtt(ms(60)).between(ends);
+        let seen = Seen::of(log.capture(End::Server).split_off(3), "later");
+        let thought = seen.longer(Cause::ServerThink, ms(7000));
+        assert_eq!(!thought.is_empty(), waited, "{ports:?}: {seen}");
+    }
+}

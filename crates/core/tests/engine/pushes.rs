@@ -159,6 +159,21 @@ fn a_pause_with_everything_acknowledged_is_no_more_than_possibly_a_programs() {
     }
 }
 
+/// A node's next word, 4.4 s behind its answer, in a capture that has only what carries data (frames 10 to 14 of a block chain's): a timer would have
+/// repeated what nobody had acknowledged, so that this was acknowledged, and may be a message of its own. A timer of seconds takes longer.
+#[test]
+fn what_no_timer_repeats_had_been_acknowledged() {
+    for (rtt, pause, most) in [(0.2, 4397, Possible), (0.2, 800, Likely), (300.0, 2000, Likely)] {
+        let text = format!(
+            "{}+5 C 60 #q\n q+1 S 224 #a\n a+0 C ack unseen\n a+0.6 S 886 #b\n b+0 C ack unseen\n b+{pause} S 3 #c\n c+1 C 36\n +0 S ack",
+            settled(2)
+        );
+        let seen = log(text).rtt(ms(rtt)).seen_at(End::Server);
+        let exchange = seen.exchange(3);
+        assert_eq!(exchange.of(Cause::SenderThink).confidence, most, "{rtt}: {seen}");
+    }
+}
+
 /// A chat in which others speak every five seconds: what comes 6.3 s after a line, which the server had acknowledged, may be the next
 /// of those.
 #[test]

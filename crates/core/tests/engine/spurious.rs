@@ -182,6 +182,24 @@ fn a_second_syn_may_not_have_been_needed() {
     assert!(whose.into_iter().sum::<Duration>() >= ms(900), "{seen}");
 }
 
+/// A path of 859 ms stands for half a second more, and the SYN goes out again: its answer echoes the first one's stamp (frames 321 to 994 of a browser
+/// behind a busy router). Neither was lost. One that comes a timer late may be the answer's second copy.
+#[test]
+fn a_syn_that_was_answered_was_not_lost() {
+    for (late, lost) in [(500, false), (1000, true)] {
+        let text = format!(
+            "@0 C syn late={late} #one\n @1027 C syn late={late}\n one+0 S syn\n +0 C ack\n +1 C 100\n +1 S 100\n +0 C ack\n +1 C 100\n +1 S 100\n +0 C ack"
+        );
+        let seen = log(text).rtt(ms(859)).seen_at(End::Client);
+        let timers = seen.spent(Cause::SynRetransmit, Side::Path);
+        assert_eq!(timers.is_positive(), lost, "{seen}");
+        if !lost {
+            let stood = seen.lines(Cause::Queueing, Side::Path);
+            assert!(stood.iter().any(|line| (line.ns - ms(late)).as_nanos().abs() <= 2_000_000), "{seen}");
+        }
+    }
+}
+
 /// A phone's answer is lost twice; a probe of the idle connection repeats the byte before it, and a D-SACK names that one (frames 1092 to 1105 of a screen
 /// that is shown elsewhere): what the answer's copies repaired was lost all the same. One that names the answer says that it was not.
 #[test]
