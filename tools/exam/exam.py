@@ -32,16 +32,19 @@ import fixes  # noqa: E402, F401
 import hellos  # noqa: E402, F401
 import known  # noqa: E402
 import more  # noqa: E402, F401
+import murmurs  # noqa: E402, F401
 import others  # noqa: E402, F401
 import places  # noqa: E402, F401
 import ciphers  # noqa: E402, F401
 import programs  # noqa: E402, F401
 import protocols  # noqa: E402, F401
 import readers  # noqa: E402, F401
+import sealed  # noqa: E402, F401
 import services  # noqa: E402, F401
 import software  # noqa: E402, F401
 import talkers  # noqa: E402, F401
 import waits  # noqa: E402, F401
+import whispers  # noqa: E402, F401
 import worse  # noqa: E402
 from peer import Peer  # noqa: E402
 

@@ -19,6 +19,13 @@ TICKETS = (
     "Behind SOCKS, which nobody reads, TLS is not known as such: its tickets, behind the client's Finished (RFC 8446, 4.6.1), are taken for the answer's "
     "beginning, and what its server took for a pause in it"
 )
+LONG_TICKET = (
+    "Go gives out its ticket with its Finished: what comes first behind the client's is the answer's beginning, and as long as tickets are elsewhere; possible"
+)
+STATUS = (
+    "A replica says each second how far it is, in 61 bytes of cipher, and its server what was written when it is: what comes 400 ms behind such a word looks like an answer"
+)
+AFTER_INFO = "NATS says in clear who it is before TLS begins: nobody reads that as TLS, and a ping 110 ms behind a question looks like a part of it"
 OWN_FRAMES = (
     "HTTP/2's settings, acknowledgements and windows come in TLS records of their own, behind tickets, and some in pieces of the JDK's: by their sizes "
     "alone not all are told from messages"
@@ -38,6 +45,9 @@ WHY = {
     "svn-checkout": "svnserve writes in pieces and does not set TCP_NODELAY: a hold of Nagle's that the case does not expect",
     "socks-tls": TICKETS,
     "tls-tomcat-h2": OWN_FRAMES,
+    "tls-go-rows-h1": LONG_TICKET,
+    "tls-postgres-replica": STATUS,
+    "tls-nats-news": AFTER_INFO,
     "haproxy-send-buffer": EIGHT_KB,
     "tomcat-send-buffer": EIGHT_KB,
     "server-asks": ASKS,

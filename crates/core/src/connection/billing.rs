@@ -176,6 +176,7 @@ impl Connection {
         if verdict.split.has(NAGLE) {
             self.weigh_held(from, another, &mut verdict.split);
         }
+        self.charge_room(wait, from, verdict);
         if !verdict.split.has(Cause::SenderThink.bit()) {
             return;
         }
@@ -187,10 +188,15 @@ impl Connection {
             verdict.split.doubt(); // each frame is a message of its own, and what was left out may have been messages
         } else if self.goes_on_by_its_bytes(from, wait.segment.seq) {
             verdict.split.settle_message();
+        } else if from == SERVER && self.frames.ended_a_stream(wait.last) {
+            verdict.split.doubt(); // it is another stream's
         } else if self.frames.is_http2() {
             self.weigh_stream(from, &mut verdict.split);
         } else if from == SERVER && wait.last.len.max(wait.segment.payload_len) <= WORD_MAX {
-            verdict.split.temper(); // so short words may be messages of their own
+            // So short words may be messages of their own, and in cipher mostly are: nobody writes an answer in pieces of that size.
+            if self.talk.is_some() { verdict.split.doubt() } else { verdict.split.temper() }
+        } else if self.is_signal(wait.segment.payload_len) {
+            verdict.split.doubt(); // a ping beside the message under way
         }
     }
 
@@ -388,7 +394,10 @@ impl Connection {
     /// Whether its responder had not had all of the request when it spoke last: then its host had acknowledged less than that (RFC 9293, 3.10.7.4),
     /// and what comes behind a silence with everything acknowledged answers the whole.
     fn said_part_early(&self, open: &Open, reply: &LastData, at: Instant) -> bool {
-        at - reply.at >= HELD_BACK_MIN && self.flows[open.initiator].was_last_acked_behind(reply.at)
+        at - reply.at >= HELD_BACK_MIN
+            && self.flows[open.initiator].was_last_acked_behind(reply.at)
+            && !self.frames.has_begun_to_answer()
+            && !self.has_given_room(open)
     }
 
     /// Takes the billed segment into its path.

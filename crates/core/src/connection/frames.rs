@@ -9,34 +9,18 @@
 
 use tcpwhy_wire::{Duration, Instant, Segment};
 
+use super::frame_sizes::{
+    CHANGE_CIPHER_SPEC, FRAME_LENGTHS, Holds, LONG_MIN, PING, PING_LENGTHS, RECORDS, SETTINGS_ACK,
+    TICKETS_MAX, WINDOW_UPDATE, acknowledging, holds, is_control, many_windows,
+};
 use crate::bill::exchange::Open;
 use crate::flow::ends::CLIENT;
-use crate::flow::segment_class::SegmentClass;
+use crate::flow::segment_class::{LastData, SegmentClass};
 
-/// What a record adds to what is in it: nothing, TLS 1.3, TLS 1.2.
-const RECORDS: [u32; 3] = [0, 22, 29];
-const SETTINGS_ACK: u32 = 9;
-const WINDOW_UPDATE: u32 = 13;
-const PING: u32 = 17;
 /// The client's preface and SETTINGS (RFC 9113, 3.4), or what TLS begins with.
 const PREFACE_MIN: [u32; 3] = [24, 100, 100];
-/// Lengths of what may acknowledge SETTINGS, and of PING, a bit each.
-const FRAME_LENGTHS: u64 = {
-    let (mut lengths, mut n) = (0, 0);
-    while n < RECORDS.len() {
-        let record = RECORDS[n];
-        lengths |= 1 << (SETTINGS_ACK + record) | 1 << (PING + record);
-        lengths |= 1 << (SETTINGS_ACK + WINDOW_UPDATE + record);
-        n += 1;
-    }
-    lengths
-};
-/// Those of PING alone.
-const PING_LENGTHS: u64 = 1 << PING | 1 << (PING + RECORDS[1]) | 1 << (PING + RECORDS[2]);
 /// SETTINGS are acknowledged before so many segments with data.
 const SETTINGS_WITHIN: u8 = 12;
-/// More than these in one segment are hardly ever sent, and their sum may be anything.
-const FRAMES_TOGETHER: u32 = 3;
 /// So many in a row, without anything else, are messages.
 const FRAMES_MAX: u8 = 4;
 /// So many times a PING must have been answered where the connection's beginning is not in the capture.
@@ -53,6 +37,8 @@ const TOGETHER: Duration = Duration::from_millis(1);
 const OPENING_GAP: Duration = Duration::from_millis(5);
 /// An answer that both ends' SETTINGS are a part of is no longer than this: some tickets (RFC 8446, 4.6.1) and the settings.
 const OPENING_MAX: u64 = 4_000;
+/// No ticket is as long as that: the answer has begun.
+const NO_TICKET: u32 = u32::MAX;
 
 /// What is known of a connection's frames.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -99,45 +85,6 @@ enum Answer {
     Message,
 }
 
-/// What of frames a segment holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Holds {
-    settings: bool,
-    ping: bool,
-    more: bool,
-}
-
-fn holds(len: u32, record: u32) -> Option<Holds> {
-    let sum = |len: u32| {
-        let counts = (0..=2).flat_map(|pings| (0..=2).map(move |updates| (pings, updates)));
-        let fits = |&(pings, updates): &(u32, u32)| {
-            (1..=FRAMES_TOGETHER).contains(&(pings + updates))
-                && pings * PING + updates * WINDOW_UPDATE == len
-        };
-        counts.into_iter().find(fits).map(|(pings, updates)| Holds {
-            settings: false,
-            ping: pings > 0,
-            more: pings + updates > 1,
-        })
-    };
-    // Several frames in one record, or two of one frame each.
-    let two = || sum(len.checked_sub(2 * record)?).filter(|holds| record > 0 && holds.more);
-    sum(len.checked_sub(record)?).or_else(two)
-}
-
-/// What a record adds, by its place among them, if so many bytes may acknowledge SETTINGS.
-fn acknowledging(len: u32) -> Option<usize> {
-    RECORDS
-        .iter()
-        .position(|record| [SETTINGS_ACK, SETTINGS_ACK + WINDOW_UPDATE].map(|of| of + record).contains(&len))
-}
-
-/// Whether so many bytes of TLS may be frames of HTTP/2's own and nothing else.
-pub(super) fn is_control(bytes: u64) -> bool {
-    let of = |record: u32, len: u32| len == record + SETTINGS_ACK || holds(len, record).is_some();
-    u32::try_from(bytes).is_ok_and(|len| RECORDS.iter().any(|&record| record > 0 && of(record, len)))
-}
-
 impl Frames {
     /// Whether a segment of a connection of which nothing is known can be a PING or its echo.
     #[inline]
@@ -171,10 +118,7 @@ impl Frames {
             return None;
         }
         if self.counted[from] < SETTINGS_WITHIN {
-            self.counted[from] += 1;
-            if from == CLIENT && self.counted[from] == 1 {
-                self.is_preface = PREFACE_MIN.map(|least| len >= least);
-            }
+            self.count(len, from);
             if let Some(n) = acknowledges {
                 self.settings[from][n] = true;
                 if self.is_preface[n] && self.settings.iter().all(|seen| seen[n]) {
@@ -241,9 +185,17 @@ impl Frames {
         }
         (self.answers, self.goes_on) = (false, false);
         self.last = (from, len);
+        self.count(len, from);
+    }
+
+    /// Takes one of an end's first segments with data: whether the client's may be a preface, and whether records hold less than a frame's head.
+    fn count(&mut self, len: u32, from: usize) {
         self.counted[from] += 1;
         if from == CLIENT && self.counted[from] == 1 {
             self.is_preface = PREFACE_MIN.map(|least| len >= least);
+        }
+        for (is_preface, record) in self.is_preface.iter_mut().zip(RECORDS) {
+            *is_preface &= record == 0 || len <= CHANGE_CIPHER_SPEC || len >= record + SETTINGS_ACK;
         }
     }
 
@@ -282,11 +234,42 @@ impl Frames {
         self.record.is_some()
     }
 
-    /// Whether all that was said so far is a PING, or acknowledges SETTINGS, which a message of `len` bytes does not go on with.
+    /// Whether the server has begun its answer in one breath with what its TLS and its HTTP/2 say by themselves: what it has acknowledged since is the client's
+    /// word about that.
+    pub(super) fn has_begun_to_answer(&self) -> bool {
+        self.opening == 1 && self.ticket == Some(NO_TICKET)
+    }
+
+    /// Whether so many bytes in cipher are windows and nothing else.
+    pub(super) fn are_windows(&self, len: u32) -> bool {
+        self.record.is_some_and(|(record, guessed)| {
+            record > 0 && !guessed && holds(len, record).is_some_and(|held| !held.ping)
+        })
+    }
+
+    /// Takes a segment out that its end has sent at `at`.
+    pub(super) fn leave_out(&mut self, from: usize, at: Instant) {
+        self.left_out[from] = Some(at);
+    }
+
+    /// When the client last said something that was left out.
+    pub(super) fn last_window(&self) -> Option<Instant> {
+        self.left_out[CLIENT].filter(|_| self.record.is_some_and(|(record, _)| record > 0))
+    }
+
+    /// Whether what the server said last may be a frame of nothing (RFC 9113, 6.1), which ends an answer whose length nobody knew before: the same as
+    /// an acknowledgement of SETTINGS.
+    pub(super) fn ended_a_stream(&self, last: &LastData) -> bool {
+        self.record
+            .is_some_and(|(record, guessed)| record > 0 && !guessed && last.len == SETTINGS_ACK + record)
+    }
+
+    /// Whether all that was said so far is a frame of HTTP/2's own, which a message of `len` bytes does not go on with.
     pub(super) fn is_frame_before(&self, open: &Open, len: u32) -> bool {
         self.record.is_some_and(|(record, _)| {
+            let windows = |len: u32| (1..=u32::from(FRAMES_MAX)).any(|n| n * (WINDOW_UPDATE + record) == len);
             let is_frame =
-                |len: u32| len == SETTINGS_ACK + record || holds(len, record).is_some_and(|held| held.ping);
+                |len: u32| len == SETTINGS_ACK + record || holds(len, record).is_some() || windows(len);
             u32::try_from(open.request_bytes).is_ok_and(is_frame) && holds(len, record).is_none()
         })
     }
@@ -342,8 +325,17 @@ impl Frames {
     #[inline(never)]
     fn open(&mut self, gap: Duration, len: u32, replied: u64) {
         match self.answer {
-            Answer::None => (self.answer, self.ticket) = (Answer::Frames, Some(len)),
+            Answer::None => {
+                (self.answer, self.ticket) = (Answer::Frames, Some(len));
+                self.doubtful |= len > TICKETS_MAX;
+            }
+            Answer::Frames if gap < OPENING_GAP && self.is_longer_than_settings(len) => {
+                (self.answer, self.ticket) = (Answer::Message, Some(NO_TICKET));
+            }
             Answer::Frames if gap < OPENING_GAP || acknowledging(len).is_some() => {
+                // Behind the settings a server has nothing more to say by itself but frames.
+                let more = self.ticket.is_none() && !is_control(len.into());
+                self.doubtful |= more;
                 self.ticket = self.ticket.filter(|ticket| *ticket == len);
             }
             Answer::Frames => {
@@ -352,6 +344,10 @@ impl Frames {
             }
             Answer::Message => {}
         }
+    }
+
+    fn is_longer_than_settings(&self, len: u32) -> bool {
+        len >= LONG_MIN && self.ticket.is_none_or(|ticket| !len.is_multiple_of(ticket))
     }
 
     /// What a record adds, by its place, where these bytes acknowledge a server's SETTINGS: as long as that, or a little longer if it has acknowledged the client's.
@@ -396,6 +392,10 @@ impl Frames {
             // It answers nothing of this message, but perhaps a PING in front of it.
             self.asked = self.asked.filter(|asker| *asker == from || !held.is_some_and(|held| held.ping));
             return false;
+        }
+        // Whoever reads a long question says often that there is room.
+        if from != open.initiator && open.request_bytes >= UPLOAD_MIN {
+            held = held.or_else(|| many_windows(segment.payload_len, record));
         }
         let asks = u32::try_from(open.request_bytes).is_ok_and(|len| holds(len, record).is_none());
         let Some(held) = held.filter(|_| self.run[from] < FRAMES_MAX) else {

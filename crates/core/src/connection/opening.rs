@@ -16,7 +16,7 @@ const CHANGE_CIPHER_SPEC_LEN: i32 = 6;
 const FINISHED_LEN_MAX: i32 = 80;
 
 /// A program that waits for nothing else takes no longer to react. Source: none written down.
-const AT_ONCE: Duration = Duration::from_millis(2);
+pub(super) const AT_ONCE: Duration = Duration::from_millis(2);
 
 impl Connection {
     /// Where this segment may be what TLS 1.3 says by itself behind the client's Finished, how long after its sender's last data it came. Of a short

@@ -9,7 +9,7 @@ use crate::packet_log::{End, log, ms};
 use crate::spoken::{read_marked, spent_on};
 
 /// TLS 1.3 up to the client's Finished, with a question beside it; the server's flight goes on in ciphertext behind its ServerHello (RFC 8446, 2).
-const ASKED: &str = "handshake
+pub(crate) const ASKED: &str = "handshake
      +2 C 512 asks #hello
      hello+1 S 127 answers
      +0 S 1200 #flight
@@ -18,7 +18,7 @@ const ASKED: &str = "handshake
 const RTT: Duration = Duration::from_millis(40);
 
 /// The exchanges of a log, by number.
-fn exchanges(text: &str, end: End) -> Vec<Exchange> {
+pub(crate) fn exchanges(text: &str, end: End) -> Vec<Exchange> {
     let log = log(text).rtt(RTT);
     let says = log.marks();
     let report = read_marked(&log.capture(end), |segment| {
@@ -30,7 +30,7 @@ fn exchanges(text: &str, end: End) -> Vec<Exchange> {
 }
 
 /// What an exchange was billed for the server's thinking and its pauses, and how sure the first is.
-fn server_of(exchange: &Exchange) -> (i64, i64, Option<Confidence>) {
+pub(crate) fn server_of(exchange: &Exchange) -> (i64, i64, Option<Confidence>) {
     let of = |cause| (spent_on(exchange, cause).as_nanos() + 500_000) / 1_000_000;
     let thinks = exchange.bill.iter().filter(|line| line.cause == Cause::ServerThink && line.ns > ms(1));
     (of(Cause::ServerThink), of(Cause::SenderThink), thinks.map(|line| line.confidence).max())

@@ -43,6 +43,7 @@ mod readers;
 mod repairs;
 mod repeats;
 mod roles;
+mod secrets;
 mod seen;
 mod seen_again;
 mod senders;

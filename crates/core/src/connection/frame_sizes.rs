@@ -1,0 +1,78 @@
+//! How long are HTTP/2's own frames, in clear and in records of TLS?
+//!
+//! Source: RFC 9113, 6; RFC 8446, 5.2; RFC 5288, 3.
+
+/// What a record adds to what is in it: nothing, TLS 1.3, TLS 1.2.
+pub(super) const RECORDS: [u32; 3] = [0, 22, 29];
+pub(super) const SETTINGS_ACK: u32 = 9;
+pub(super) const WINDOW_UPDATE: u32 = 13;
+pub(super) const PING: u32 = 17;
+/// A record in clear (RFC 8446, D.4).
+pub(super) const CHANGE_CIPHER_SPEC: u32 = 6;
+/// Lengths of what may acknowledge SETTINGS, and of PING, a bit each.
+pub(super) const FRAME_LENGTHS: u64 = {
+    let (mut lengths, mut n) = (0, 0);
+    while n < RECORDS.len() {
+        let record = RECORDS[n];
+        lengths |= 1 << (SETTINGS_ACK + record) | 1 << (PING + record);
+        lengths |= 1 << (SETTINGS_ACK + WINDOW_UPDATE + record);
+        n += 1;
+    }
+    lengths
+};
+/// Those of PING alone.
+pub(super) const PING_LENGTHS: u64 = 1 << PING | 1 << (PING + RECORDS[1]) | 1 << (PING + RECORDS[2]);
+/// Two tickets of OpenSSL's are 510 bytes: what is longer may be the answer. Source: measured, OpenSSL 3.0.
+pub(super) const TICKETS_MAX: u32 = 520;
+/// No SETTINGS are so long, nor is what a server says with them.
+pub(super) const LONG_MIN: u32 = 500;
+/// More than these in one segment are hardly ever sent, and their sum may be anything.
+const FRAMES_TOGETHER: u32 = 3;
+/// ... but for windows that a server opens. Source: none written down.
+const MANY: u32 = 40;
+
+/// What of frames a segment holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Holds {
+    pub settings: bool,
+    pub ping: bool,
+    pub more: bool,
+}
+
+pub(super) fn holds(len: u32, record: u32) -> Option<Holds> {
+    let sum = |len: u32| {
+        let counts = (0..=2).flat_map(|pings| (0..=2).map(move |updates| (pings, updates)));
+        let fits = |&(pings, updates): &(u32, u32)| {
+            (1..=FRAMES_TOGETHER).contains(&(pings + updates))
+                && pings * PING + updates * WINDOW_UPDATE == len
+        };
+        counts.into_iter().find(fits).map(|(pings, updates)| Holds {
+            settings: false,
+            ping: pings > 0,
+            more: pings + updates > 1,
+        })
+    };
+    // Several frames in one record, or two of one frame each.
+    let two = || sum(len.checked_sub(2 * record)?).filter(|holds| record > 0 && holds.more);
+    sum(len.checked_sub(record)?).or_else(two)
+}
+
+/// A record of many windows: a server may open one for each piece that it has read.
+pub(super) fn many_windows(len: u32, record: u32) -> Option<Holds> {
+    let frames = len.checked_sub(record).filter(|_| record > 0)?;
+    let many = (2..=MANY).contains(&(frames / WINDOW_UPDATE)) && frames.is_multiple_of(WINDOW_UPDATE);
+    many.then_some(Holds { settings: false, ping: false, more: true })
+}
+
+/// What a record adds, by its place among them, if so many bytes may acknowledge SETTINGS.
+pub(super) fn acknowledging(len: u32) -> Option<usize> {
+    RECORDS
+        .iter()
+        .position(|record| [SETTINGS_ACK, SETTINGS_ACK + WINDOW_UPDATE].map(|of| of + record).contains(&len))
+}
+
+/// Whether so many bytes of TLS may be frames of HTTP/2's own and nothing else.
+pub(super) fn is_control(bytes: u64) -> bool {
+    let of = |record: u32, len: u32| len == record + SETTINGS_ACK || holds(len, record).is_some();
+    u32::try_from(bytes).is_ok_and(|len| RECORDS.iter().any(|&record| record > 0 && of(record, len)))
+}

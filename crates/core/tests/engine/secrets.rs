@@ -1,0 +1,182 @@
+//! What is said in cipher without being asked for, and what is said beside it: confirmations, events, the ends of streams, windows.
+
+use tcpwhy_core::Side;
+use tcpwhy_core::cause::Cause;
+use tcpwhy_core::report::{Confidence, Exchange};
+
+use crate::ciphers::{ASKED, exchanges, server_of};
+use crate::packet_log::{End, ms};
+use crate::spoken::spent_on;
+
+/// A server that has given out its tickets, and both ends' SETTINGS.
+const HTTP2: &str = "question+0.1 S 510\n +0.1 S 52\n +0 S 31 #settings\n settings+0.2 C 31\n question+20 S 466 #answer\n answer+2 C ack\n";
+
+/// How sure what a program is billed for is at most, where that is 30 ms and more.
+fn surest(exchanges: &[Exchange]) -> Option<Confidence> {
+    let own = [Cause::ServerThink, Cause::SenderThink];
+    let lines = exchanges.iter().flat_map(|exchange| &exchange.bill);
+    lines.filter(|line| own.contains(&line.cause) && line.ns >= ms(30)).map(|line| line.confidence).max()
+}
+
+/// A subscriber confirms what it is told by 4 bytes in a record (frames 31 to 36 of MQTT's PUBACK), or by 21 (those of AMQP): the next event answers nothing.
+/// A question that is as long as most are is answered.
+#[test]
+fn what_is_too_short_for_a_question_may_confirm() {
+    for end in [End::Client, End::Server] {
+        for (len, sure) in [(26, Confidence::Possible), (43, Confidence::Possible), (70, Confidence::Likely)]
+        {
+            let event = format!("+0.6 C {len} #word\n word+412 S 415\n");
+            let text = format!(
+                "{ASKED} question+0.1 S 255\n +0.1 S 255\n question+20 S 60\n {} +0 C ack",
+                event.repeat(2)
+            );
+            let exchanges = exchanges(&text, end);
+            let told = surest(&exchanges);
+            assert!(
+                told.is_some_and(|told| (told <= Confidence::Possible) == (sure == Confidence::Possible)),
+                "{end:?}: {exchanges:#?}"
+            );
+        }
+    }
+}
+
+/// The server answers a ping, and has an event to tell 146 ms later (frames 27 to 29 of MQTT).
+#[test]
+fn two_words_in_cipher_are_two_messages() {
+    for end in [End::Client, End::Server] {
+        let text = format!(
+            "{ASKED} question+0.1 S 255\n +0.1 S 255\n +0.1 S 60\n +900 C 24 #ping\n ping+0.1 S 24\n +146 S 45\n +0 C ack"
+        );
+        let exchanges = exchanges(&text, end);
+        assert_eq!(surest(&exchanges), Some(Confidence::Possible), "{end:?}: {exchanges:#?}");
+    }
+}
+
+/// An answer of HTTP/2 ends with a frame of nothing, and an event of another stream comes 138 ms later (frames 36 to 44 of events beside questions).
+#[test]
+fn what_comes_behind_the_end_of_a_stream_is_another_ones() {
+    for end in [End::Client, End::Server] {
+        for (last, sure) in [(31, Some(Confidence::Possible)), (441, Some(Confidence::Likely))] {
+            let text = format!(
+                "{ASKED} {HTTP2} +500 C 55 #asks\n asks+20 S 58\n +0.1 S 431\n +0.1 S {last}\n +138 S 61\n +0 C ack"
+            );
+            let exchanges = exchanges(&text, end);
+            assert_eq!(surest(&exchanges), sure, "{end:?}: {exchanges:#?}");
+        }
+    }
+}
+
+/// A server that has tickets and SETTINGS to say, and the head of its answer and its first words beside them (frames 12 to 19 of events over HTTP/2): what comes
+/// 930 ms later is the next of these.
+#[test]
+fn what_is_said_with_settings_and_is_no_frame_may_be_an_answer() {
+    for end in [End::Client, End::Server] {
+        for own in ["S 510\n +0.1 S 73\n +0 S 90\n +0 S 40", "S 753"] {
+            let text = format!("{ASKED} question+0.1 {own}\n +0.3 C 31\n question+930 S 61\n +0 C ack");
+            let exchanges = exchanges(&text, end);
+            assert_eq!(surest(&exchanges), Some(Confidence::Possible), "{end:?}, {own}: {exchanges:#?}");
+        }
+    }
+}
+
+/// Rows that begin with the SETTINGS, in records that no SETTINGS are as long as (frames 12 to 24 of Go's server): each pause is the server's, and what it says when
+/// it has the client's acknowledgement of its settings answers nothing else.
+#[test]
+fn a_long_record_beside_settings_begins_the_answer() {
+    for end in [End::Client, End::Server] {
+        let rows = "+30 S 631\n".repeat(5);
+        let text = format!(
+            "{ASKED} question+0.1 S 61\n +0.1 S 705 #row\n row+0.2 C 31\n question+30 S 631\n {rows} +0 C ack"
+        );
+        let exchanges = exchanges(&text, end);
+        let (thinks, pauses, _) = server_of(&exchanges[2]);
+        assert_eq!((thinks, pauses, exchanges.len()), (0, 180, 3), "{end:?}: {exchanges:#?}");
+    }
+}
+
+/// A client gives the server room as it reads, and asks 150 ms later (frames 90 to 123 of 50 questions at once): it had not begun to ask.
+#[test]
+fn no_question_begins_with_windows() {
+    for end in [End::Client, End::Server] {
+        for windows in [1, 2, 4] {
+            let windows = "+20 C 35\n".repeat(windows);
+            let text = format!(
+                "{ASKED} {HTTP2} +5 C 45 #asks\n asks+10 S 900\n +0 C ack\n {windows} +150 C 37 #more\n more+20 S 444\n +0 C ack"
+            );
+            let exchanges = exchanges(&text, end);
+            let pauses = exchanges
+                .iter()
+                .flat_map(|exchange| &exchange.bill)
+                .filter(|line| line.cause == Cause::SenderThink && line.side == Side::Client);
+            assert_eq!(pauses.filter(|line| line.ns > ms(30)).count(), 0, "{end:?}: {exchanges:#?}");
+            assert_eq!(server_of(exchanges.last().expect("a question")).0, 20, "{end:?}: {exchanges:#?}");
+        }
+    }
+}
+
+/// What is as long as an acknowledgement of SETTINGS in a record of TLS 1.2 is none where another record holds less than a frame's head (frames 8 to 22 of AMQP in
+/// TLS 1.3): what is as short as a PING then is a question.
+#[test]
+fn records_too_short_for_a_frame_show_no_http2() {
+    for end in [End::Client, End::Server] {
+        for (head, asked) in [(30, true), (67, false)] {
+            let text = format!(
+                "{} question+0.1 S 521\n +0.4 C 350 #start\n start+0.3 S 42\n +0.5 C 42\n +0 C 38 #open\n open+0.3 S 38\n +0.6 C 82 #consumes\n consumes+0.5 S 400 #told
+                 told+0.6 C 46 #asks\n asks+60 S 46\n +0 C ack",
+                ASKED.replace("C 286", &format!("C {head}"))
+            );
+            let exchanges = exchanges(&text, end);
+            let billed = exchanges.iter().any(|exchange| server_of(exchange).0 == 60);
+            assert_eq!(billed, asked, "{end:?}: {exchanges:#?}");
+        }
+    }
+}
+
+/// A client's ping, 110 ms behind its question (frames 66 to 76 of NATS): no part of that. Nor need anybody have waited for what comes 180 ms behind such a word.
+#[test]
+fn a_signal_is_no_part_of_a_question() {
+    for end in [End::Client, End::Server] {
+        let text = format!(
+            "{ASKED} question+0.1 S 255\n +0.1 S 255\n question+20 S 60\n +900 C 194 #asks\n asks+110 C 28 #ping\n ping+0.1 S 28\n +300 C 28 #signal\n signal+180 S 200\n +0 C ack"
+        );
+        let exchanges = exchanges(&text, end);
+        assert!(surest(&exchanges) <= Some(Confidence::Possible), "{end:?}: {exchanges:#?}");
+    }
+}
+
+/// A server that reads 100 KB opens windows, many in a record, before it answers (frames 86 to 154 of Go's): its 50 ms are no pause.
+#[test]
+fn windows_of_an_upload_are_no_answer() {
+    for end in [End::Client, End::Server] {
+        let text = format!(
+            "{ASKED} {HTTP2} +500 C 1448x9 #up\n +0 C 300 #all\n all+0.1 S 35\n +0.1 S 165\n all+50 S 444\n +0 C ack"
+        );
+        let exchanges = exchanges(&text, end);
+        let (thinks, pauses, _) = server_of(exchanges.last().expect("an upload"));
+        assert_eq!((thinks, pauses), (50, 0), "{end:?}: {exchanges:#?}");
+    }
+}
+
+/// Node reads a long answer through HTTP/2's window of 65,535 bytes and opens it twice in each round trip (frames 195 to 246): its words are no questions, and its server
+/// waits for them.
+#[test]
+fn a_window_of_http2_is_waited_for() {
+    for end in [End::Client, End::Server] {
+        let flight = "S 1448x45\n +0 S 587 #full\n full+0 C ack\n +0.1 C 48\n +0.1 C 48 #room\n room+0 ";
+        let text =
+            format!("{ASKED} {HTTP2} +500 C 52 #asks\n asks+1 {} S 500 #end\n end+0 C ack", flight.repeat(6));
+        let exchanges = exchanges(&text, end);
+        let read = exchanges.last().expect("an answer");
+        let waited: Vec<_> = read.bill.iter().filter(|line| line.cause == Cause::ApplicationWindow).collect();
+        assert!(
+            waited.iter().all(|line| line.side == Side::Client)
+                && spent_on(read, Cause::ApplicationWindow) >= ms(180),
+            "{end:?}: {exchanges:#?}"
+        );
+        assert_eq!(
+            (exchanges.len(), spent_on(read, Cause::SendBuffer)),
+            (4, ms(0)),
+            "{end:?}: {exchanges:#?}"
+        );
+    }
+}
