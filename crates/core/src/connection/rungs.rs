@@ -3,8 +3,9 @@
 use tcpwhy_wire::Segment;
 
 use super::Connection;
+use crate::bill::charge::Charge;
 use crate::bill::split::Split;
-use crate::connection::ladder::RUNG;
+use crate::flow::packed::Packed;
 use crate::tally::ledger::Ledger;
 use crate::words::opening::Opening;
 use crate::words::report::{Rung, Trigger};
@@ -25,12 +26,45 @@ impl Connection {
         ledger: &mut Ledger,
     ) {
         if let Some(ladder) = &mut self.ladder {
-            if ledger.has_room(RUNG) {
+            if ledger.has_room_for_rung() {
                 self.add_rung(segment, from, trigger, split);
             } else {
                 ladder.omitted += 1;
             }
         }
+    }
+
+    /// The same of a usual segment: a bare acknowledgement, or a part of a burst with what its time went to.
+    #[inline]
+    pub(super) fn usual_rung(
+        &mut self,
+        segment: &Packed,
+        from: usize,
+        charges: Option<[Charge; 2]>,
+        ledger: &mut Ledger,
+    ) {
+        if self.ladder.is_some() {
+            self.add_usual_rung(segment, from, charges, ledger);
+        }
+    }
+
+    #[cold]
+    fn add_usual_rung(
+        &mut self,
+        segment: &Packed,
+        from: usize,
+        charges: Option<[Charge; 2]>,
+        ledger: &mut Ledger,
+    ) {
+        let trigger = if charges.is_some() { Trigger::Burst } else { Trigger::Control };
+        let split = charges.map(|charges| {
+            let mut split = Split::of(charges.iter().map(|charge| charge.ns).sum());
+            for charge in charges {
+                split.take(charge);
+            }
+            split
+        });
+        self.rung(&segment.unpack(), from, trigger, split.as_ref(), ledger);
     }
 
     #[cold]

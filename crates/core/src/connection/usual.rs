@@ -55,7 +55,6 @@ impl Connection {
             && self.paired == Paired::Known
             && !self.is_concurrent()
             && !self.is_framed()
-            && self.ladder.is_none()
             && self.last_at == self.now
             && self.set_back == Duration::ZERO
             && !self.is_unsteady()
@@ -86,6 +85,7 @@ impl Connection {
         self.on_usual_ack(segment, from, acknowledges);
         if segment.payload_len == 0 {
             self.flows[from].on_usual_pure(segment.at);
+            self.usual_rung(segment, from, None, ledger);
         } else {
             self.take_usual_marks(marks, segment, from, ledger);
             let (rtt_to_sender, mss) = (self.tap_rtt(from), self.sizes[from]);
@@ -102,7 +102,7 @@ impl Connection {
                     self.answer_usual(segment);
                     self.on_usual_data(segment, from);
                 }
-                Shape::Burst => self.on_burst(segment, from),
+                Shape::Burst => self.on_burst(segment, from, ledger),
                 Shape::General => {
                     // It asks again what its sender knew, and there is nothing left to learn.
                     self.on_data(&segment.unpack(), from, ledger);
@@ -168,8 +168,7 @@ impl Connection {
     /// What its data is, once the acknowledgement that it carries has been taken.
     #[inline]
     fn shape(&self, segment: &Packed, from: usize) -> Shape {
-        let flow = &self.flows[from];
-        let len = segment.payload_len;
+        let (flow, len) = (&self.flows[from], segment.payload_len);
         // Packets that the capture does not have may be copies.
         let plain = flow.missed_since_data == 0 && !flow.suspects_missing() && !segment.flags.fin();
         let closed = self.roles.closed_at[CLIENT].is_some(); // what comes for it may be nobody's
@@ -199,7 +198,7 @@ impl Connection {
         Shape::General
     }
 
-    /// Whether it is a small segment that nothing holds back, with nothing behind it.
+    /// Whether it is a small segment that nothing holds back, with nothing behind it, and nobody asks for its own bill.
     #[inline]
     fn is_small(&self, segment: &Packed, from: usize) -> bool {
         let flow = &self.flows[from];
@@ -208,6 +207,7 @@ impl Connection {
             && flow.is_acknowledged()
             && flow.has_emptied_its_queue()
             && !flow.view.had_no_room()
+            && self.ladder.is_none()
     }
 
     /// Whether a full segment leaves together with the one before it.
@@ -453,10 +453,9 @@ impl Connection {
 
     /// A full segment behind another one: [`Connection::on_data`] where nothing can have stopped its sender.
     #[inline]
-    fn on_burst(&mut self, segment: &Packed, from: usize) {
+    fn on_burst(&mut self, segment: &Packed, from: usize, ledger: &mut Ledger) {
         self.before_usual_data(segment, from);
-        let mss = self.sizes[from];
-        let flow = &self.flows[from];
+        let (mss, flow) = (self.sizes[from], &self.flows[from]);
         let Some(before) = &flow.last_data else { return };
         let gap = (segment.at - before.at).at_least_zero();
         let busy = flow.busy_in_burst(segment, before, gap, self.is_near(from), mss);
@@ -471,6 +470,7 @@ impl Connection {
         open.count_usual(segment, from);
         let path = if from == open.initiator { &mut open.request } else { &mut open.reply };
         path.advance_in_burst(&charges, last);
+        self.usual_rung(segment, from, Some(charges), ledger);
     }
 
     /// The flight that its sender has under way with this segment.

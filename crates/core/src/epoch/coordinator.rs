@@ -141,7 +141,7 @@ impl Coordinator {
         let listed: u64 = rolls.iter().map(|roll| roll.listed).sum();
         let full = self.budget.lists_are_full(others.lists);
         let listed_enough = matches!(self.listing, Listing::UpTo(most) if full || listed >= most);
-        if let Listing::Thinned(most) = self.listing {
+        if let Listing::Thinned(most) | Listing::Drawn(most) = self.listing {
             let mut kept = Kept::default();
             for roll in &*rolls {
                 kept.add_all(&roll.kept);
@@ -212,7 +212,7 @@ impl Coordinator {
                 let listed = listed.min(most);
                 Budget::listed(listed, listed.min(self.count))
             }
-            Listing::Thinned(most) => {
+            Listing::Thinned(most) | Listing::Drawn(most) => {
                 Budget::listed(listed.min(most as u64), self.count.min(self.thinned_of))
             }
         }

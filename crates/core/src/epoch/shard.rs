@@ -334,6 +334,7 @@ impl Shard {
         let unlisted = if self.earliest.may_get(numbers, segment.packet) { 0 } else { UNLISTED };
         let id = UNNUMBERED | unlisted | segment.packet;
         let ladder = self.ledger.is_chosen(segment.packet)
+            || self.ledger.draws(segment.packet)
             || self.in_order && self.ledger.wants_ladder(before + self.opened.len() as u64);
         let slot = match self.connections.reuse() {
             Some((slot, connection)) => {

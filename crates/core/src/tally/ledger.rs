@@ -6,7 +6,7 @@ use tcpwhy_wire::{Duration, Endpoint};
 
 use crate::bill::account::Account;
 use crate::bill::line::{Bill, LineView};
-
+use crate::connection::ladder::RUNG;
 use crate::tally::closed::Closed;
 use crate::tally::listed_exchange::ListedExchange;
 use crate::tally::numbers::ByNumber;
@@ -14,13 +14,19 @@ use crate::tally::service::Services;
 use crate::tally::thinning::{self, Kept};
 use crate::words::cause::{Cause, Side};
 use crate::words::ids::{UNLISTED, UNNUMBERED};
-use crate::words::report::{Exchange, Kind, Line, Report, TotalLine};
+use crate::words::report::{Exchange, Kind, Line, Report, Rung, TotalLine};
 
 /// An exchange in a list: four lines take what two take with the packets that they cite.
 pub(crate) const LISTED: usize = size_of::<(u64, Exchange)>() + 4 * size_of::<Line>();
 
 /// So many connections at most are listed with their ladders.
 pub const LADDERS_MAX: usize = 16;
+
+/// Where ladders of all connections are kept, those of so many packets.
+pub const DRAWN_PACKETS: u64 = 1 << 17;
+/// What they take, about: a packet that waited has a line or two.
+pub const DRAWN_BYTES: usize =
+    DRAWN_PACKETS as usize * (size_of::<Rung>() + 2 * size_of::<(Cause, Duration)>());
 
 /// Which exchanges are listed one by one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +43,8 @@ pub enum Listing {
     /// Of the whole capture so many at most, and the slower the likelier ([`crate::stands_for`]). Of the first 200,000 connections, or of
     /// as many as the memory has room for.
     Thinned(usize),
+    /// The same, with the ladders of all of them, as far as these lie among the first [`DRAWN_PACKETS`] packets.
+    Drawn(usize),
 }
 
 impl Listing {
@@ -210,6 +218,11 @@ impl Ledger {
         matches!(&self.listing, Listing::Beginning(packets) if packets.contains(&packet))
     }
 
+    /// Whether the connection that begins with this packet has a ladder, whichever it is.
+    pub(crate) fn draws(&self, packet: u64) -> bool {
+        matches!(self.listing, Listing::Drawn(_)) && packet <= DRAWN_PACKETS
+    }
+
     /// The connection that began with this packet has its number.
     pub(crate) fn name(&mut self, packet: u64, number: u64) {
         if self.is_chosen(packet) {
@@ -224,7 +237,7 @@ impl Ledger {
             Listing::Beginning(_) if self.is_chosen(packet) => u64::MAX,
             Listing::None | Listing::Beginning(_) => 0,
             Listing::Connection(most) | Listing::UpTo(most) => most,
-            Listing::Thinned(_) => self.thinned_of,
+            Listing::Thinned(_) | Listing::Drawn(_) => self.thinned_of,
         };
         most.saturating_sub(self.numbered + opened)
     }
@@ -237,7 +250,7 @@ impl Ledger {
             Listing::Connection(wanted) => wanted == connection,
             Listing::Beginning(_) => self.chosen.contains(&connection),
             Listing::UpTo(most) => connection <= most,
-            Listing::Thinned(_) => connection <= self.thinned_of,
+            Listing::Thinned(_) | Listing::Drawn(_) => connection <= self.thinned_of,
         }
     }
 
@@ -295,7 +308,7 @@ impl Ledger {
 
     /// One more is listed of a connection that has a number, which this level is the last one to keep.
     fn count_kept(&mut self, level: u32) {
-        if let Listing::Thinned(most) = self.listing {
+        if let Listing::Thinned(most) | Listing::Drawn(most) = self.listing {
             self.kept.add(level);
             self.level = self.kept.level(self.level, most);
         }
@@ -339,6 +352,14 @@ impl Ledger {
         let room = self.lists_bytes + bytes <= self.lists_bytes_max;
         self.lists_bytes += if room { bytes } else { 0 };
         room
+    }
+
+    /// Whether there is room for the packet that is being worked on in its connection's ladder.
+    pub(crate) fn has_room_for_rung(&mut self) -> bool {
+        match self.listing {
+            Listing::Drawn(_) => self.packet <= DRAWN_PACKETS,
+            _ => self.has_room(RUNG),
+        }
     }
 
     pub(crate) fn connection(&mut self, connection: u64) -> ConnectionTotals {
@@ -414,7 +435,7 @@ impl Ledger {
         if numbered && has_ladders && !self.has_room(LISTED) {
             return;
         }
-        if matches!(self.listing, Listing::Thinned(_)) {
+        if matches!(self.listing, Listing::Thinned(_) | Listing::Drawn(_)) {
             if !thinning::keeps(self.level, closed.packets, elapsed) {
                 return;
             }

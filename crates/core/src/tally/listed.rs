@@ -27,7 +27,9 @@ pub(crate) fn put_into(
     }
     match listing {
         Listing::UpTo(most) => keep_earliest(&mut exchanges, usize::try_from(most).unwrap_or(usize::MAX)),
-        Listing::Thinned(most) => report.thinned = thin(&mut exchanges, report.thinned, most),
+        Listing::Thinned(most) | Listing::Drawn(most) => {
+            report.thinned = thin(&mut exchanges, report.thinned, most);
+        }
         Listing::None | Listing::Connection(_) | Listing::Beginning(_) => {}
     }
     // Those of a connection stay in the order in which they were closed.

@@ -22,6 +22,13 @@ fn twice_as_many() -> ProptestConfig {
     ProptestConfig { failure_persistence: None, cases: 2 * usual.cases, ..usual }
 }
 
+/// With all packets.
+const DRAWN: Options = Options { listing: Listing::Drawn(1_000_000), ..EVERYTHING };
+
+fn listing() -> impl Strategy<Value = Listing> {
+    prop_oneof![Just(Listing::None), Just(Listing::Drawn(9)), (0..9u64).prop_map(Listing::UpTo)]
+}
+
 proptest! {
     #![proptest_config(twice_as_many())]
 
@@ -29,10 +36,11 @@ proptest! {
     fn shortcuts_change_no_conversation(conversation in conversation_with_steps()) {
         let segments = conversation.capture(ends(1), Duration::ZERO);
         prop_assert_eq!(report(&segments, EVERYTHING), plain_report(&segments, EVERYTHING));
+        prop_assert_eq!(report(&segments, DRAWN), plain_report(&segments, DRAWN));
     }
 
     #[test]
-    fn shortcuts_change_no_crowd(crowd in crowd(), listing in prop_oneof![Just(Listing::None), (0..9u64).prop_map(Listing::UpTo)]) {
+    fn shortcuts_change_no_crowd(crowd in crowd(), listing in listing()) {
         let segments = merge(&crowd);
         let options = Options { listing, ..EVERYTHING };
         prop_assert_eq!(report(&segments, options), plain_report(&segments, options));
@@ -47,6 +55,9 @@ fn shortcuts_change_no_generated_capture() {
         assert!(report(some, EVERYTHING) == plain_report(some, EVERYTHING), "{shape}");
         let options = Options { checked: false, ..EVERYTHING };
         assert!(report(&segments, options) == plain_report(&segments, EVERYTHING), "{shape}");
+        assert!(report(some, DRAWN) == plain_report(some, DRAWN), "{shape}");
+        let drawn = report(&segments, Options { checked: false, ..DRAWN });
+        assert_eq!(drawn.connections.iter().map(|of| of.ladder.len()).sum::<usize>(), segments.len());
     }
 }
 
