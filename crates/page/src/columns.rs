@@ -3,15 +3,53 @@
 //! As columns, each number as what it adds to the one before: times, offsets and counters that grow become small numbers, what
 //! repeats becomes zeros, and deflate makes little of both. A page adds them up again into typed arrays.
 
+//! They are kept as the text that they will be: most take two bytes, and are written once.
+
+use std::io::{self, Write};
+
 use serde::{Serialize, Serializer};
+use serde_json::ser::Formatter;
 
 /// A column of integers; serialises as differences, the first one's to 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Column(Vec<i64>);
+pub(crate) struct Column {
+    /// Each difference behind a comma.
+    text: Vec<u8>,
+    last: i64,
+    len: usize,
+}
+
+/// A column is written in parts of so many bytes, with which a piece is nearly as full as it may be.
+const PART_LEN: usize = 16 << 10;
+
+/// JSON without spaces, in which bytes are text that is a list already.
+pub(crate) struct Columns;
 
 impl Column {
+    #[inline]
     pub(crate) fn push(&mut self, value: i64) {
-        self.0.push(value);
+        let difference = value.wrapping_sub(self.last);
+        (self.last, self.len) = (value, self.len + 1);
+        match u8::try_from(difference) {
+            Ok(digit @ 0..10) => self.text.extend_from_slice(&[b',', b'0' + digit]),
+            _ => self.put(difference),
+        }
+    }
+
+    fn put(&mut self, difference: i64) {
+        // A comma, a sign and as many digits as an i64 has, and of them what it takes: so much is copied without asking how much.
+        let mut text = [b','; 24];
+        text[1] = b'-';
+        let mut rest = difference.unsigned_abs();
+        let start = 1 + usize::from(difference < 0);
+        let end = start + 1 + rest.checked_ilog10().unwrap_or(0) as usize;
+        for digit in text[start..end].iter_mut().rev() {
+            *digit = b'0' + (rest % 10) as u8;
+            rest /= 10;
+        }
+        let len = self.text.len() + end;
+        self.text.extend_from_slice(&text);
+        self.text.truncate(len);
     }
 
     pub(crate) fn push_count(&mut self, value: u64) {
@@ -19,18 +57,21 @@ impl Column {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.0.len()
+        self.len
     }
 }
 
 impl Serialize for Column {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut before = 0;
-        serializer.collect_seq(self.0.iter().map(|value| {
-            let difference = value.wrapping_sub(before);
-            before = *value;
-            difference
-        }))
+        serializer.serialize_bytes(self.text.get(1..).unwrap_or_default())
+    }
+}
+
+impl Formatter for Columns {
+    fn write_byte_array<W: ?Sized + Write>(&mut self, to: &mut W, text: &[u8]) -> io::Result<()> {
+        to.write_all(b"[")?;
+        text.chunks(PART_LEN).try_for_each(|part| to.write_all(part))?;
+        to.write_all(b"]")
     }
 }
 
@@ -40,23 +81,23 @@ mod tests {
 
     #[test]
     fn differences_add_up_to_the_numbers() {
-        let numbers = [5, 5, -3, 1_000_000_000_000, 0];
+        let numbers = [5, 5, -3, 7, 17, 1_000_000_000_000, 0, i64::MAX, i64::MIN, 9, 0, -100];
         let mut column = Column::default();
         for number in numbers {
             column.push(number);
         }
-        let written = serde_json::to_value(&column).unwrap_or_default();
-        let mut sum = 0;
+        let mut written = Vec::new();
+        column.serialize(&mut serde_json::Serializer::with_formatter(&mut written, Columns)).expect("room");
+        let written: Vec<i64> = serde_json::from_slice(&written).expect("a list");
+        let mut sum: i64 = 0;
         let read: Vec<i64> = written
-            .as_array()
-            .into_iter()
-            .flatten()
+            .iter()
             .map(|difference| {
-                sum += difference.as_i64().unwrap_or(i64::MIN);
+                sum = sum.wrapping_add(*difference);
                 sum
             })
             .collect();
         assert_eq!(read, numbers);
-        assert_eq!(written[1], 0);
+        assert_eq!((written[1], column.len()), (0, numbers.len()));
     }
 }

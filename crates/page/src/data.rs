@@ -4,6 +4,7 @@
 //! so that a double holds them exactly; the origin itself stands there as text.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use serde::Serialize;
 use tcpwhy_core::Cause;
@@ -39,6 +40,9 @@ pub struct Context<'a> {
     /// What times count from, where that is not to be found here.
     pub origin: Option<Instant>,
 }
+
+/// Does something for every number below the first one, in any order and each once, where it likes several at a time.
+pub type Each<'a> = &'a dyn Fn(usize, &(dyn Fn(usize) + Sync));
 
 /// The whole document.
 #[derive(Debug, Serialize)]
@@ -80,21 +84,24 @@ struct Told {
 impl<'a> Page<'a> {
     /// The report, and of the connections in `drawn` the packets. These come from a second pass, in which they may have had other
     /// numbers: what counts is their first packet, and that their bills are the same. What no ladder has stands beside: SACK blocks by the
-    /// connection's first packet, and nanoseconds on the way by packet.
+    /// connection's first packet, and nanoseconds on the way by packet. What is large is made by `each`.
     pub fn new(
         report: &'a Report,
         drawn: &'a Report,
         (sacks, ways): (&BTreeMap<u64, Sacks>, &BTreeMap<u64, i64>),
         context: Context<'a>,
+        each: Each<'_>,
     ) -> Self {
         let origin = context.origin.unwrap_or_else(|| origin(report, context.files));
         let last = total(context.files).last.unwrap_or(origin);
         let nothing = Sacks::new();
         let same = |again: &'a Connection| known_as(report, again).map(|id| (id, again));
         let drawn: Vec<(u64, &Connection)> = drawn.connections.iter().filter_map(same).collect();
-        let packets = drawn.iter().map(|(id, again)| {
+        let packets: Vec<OnceLock<Packets>> = drawn.iter().map(|_| OnceLock::new()).collect();
+        each(drawn.len(), &|at| {
+            let (id, again) = drawn[at];
             let sacks = sacks.get(&again.packet_range[0]).unwrap_or(&nothing);
-            Packets::of(again, *id, (sacks, ways), origin)
+            packets[at].get_or_init(|| Packets::of(again, id, (sacks, ways), origin));
         });
         let rows = rows(report, &drawn);
         Self {
@@ -109,7 +116,7 @@ impl<'a> Page<'a> {
             causes: causes(),
             stacks: Stack::ALL.map(Stack::name),
             told: report.findings.iter().map(|finding| Told::of(report, finding)).collect(),
-            packets: packets.collect(),
+            packets: packets.into_iter().filter_map(OnceLock::into_inner).collect(),
             exchanges: Exchanges::of(report, &drawn, origin, &rows),
             connections: Connections::of(report, &rows, origin),
         }

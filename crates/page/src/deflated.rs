@@ -16,26 +16,36 @@ const HEAD: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
 /// The last block of a stream, which is empty (RFC 1951, 3.2.6).
 const LAST: [u8; 2] = [3, 0];
 
+/// Deflates pieces, one after the other, in the same memory.
+#[derive(Debug)]
+pub struct Deflater(Compress);
+
 /// A deflated piece.
 pub struct Deflated {
     bytes: Vec<u8>,
     crc: Crc,
 }
 
-impl Deflated {
+impl Default for Deflater {
+    fn default() -> Self {
+        Self(Compress::new(LEVEL, false))
+    }
+}
+
+impl Deflater {
     /// Deflates a piece.
-    pub fn of(piece: &[u8]) -> Self {
+    pub fn deflate(&mut self, piece: &[u8]) -> Deflated {
         let mut crc = Crc::new();
         crc.update(piece);
-        let mut bytes = Vec::with_capacity(piece.len() / 2 + 64);
-        let mut deflate = Compress::new(LEVEL, false);
+        let mut bytes = Vec::with_capacity(piece.len() / 4 + 64);
+        self.0.reset();
         loop {
-            let done = deflate.total_in() as usize;
-            let state = deflate.compress_vec(&piece[done..], &mut bytes, FlushCompress::Sync);
+            let done = self.0.total_in() as usize;
+            let state = self.0.compress_vec(&piece[done..], &mut bytes, FlushCompress::Sync);
             debug_assert!(state.is_ok(), "deflate takes all: {state:?}");
             // All is out where room is left.
             if bytes.len() < bytes.capacity() {
-                return Self { bytes, crc };
+                return Deflated { bytes, crc };
             }
             bytes.reserve(piece.len());
         }
@@ -91,10 +101,10 @@ mod tests {
         };
         let pieces: Vec<Vec<u8>> =
             vec![b"0,1,".repeat(9_000), Vec::new(), (0..100_000).map(|_| noise()).collect(), vec![7]];
-        let mut file = Vec::new();
+        let (mut file, mut deflater) = (Vec::new(), Deflater::default());
         let mut gzip = Gzip::begin(&mut file).expect("room");
         for piece in &pieces {
-            gzip.put(&Deflated::of(piece)).expect("room");
+            gzip.put(&deflater.deflate(piece)).expect("room");
         }
         gzip.finish().expect("room");
         let mut read = Vec::new();

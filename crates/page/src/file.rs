@@ -9,9 +9,10 @@ use base64::engine::general_purpose::STANDARD;
 use base64::write::EncoderWriter;
 use serde::Serialize;
 
+use crate::columns::Columns;
 use crate::compared::Compared;
 use crate::data::Page;
-use crate::deflated::{Deflated, Gzip, PIECE_LEN};
+use crate::deflated::{Deflater, Gzip, PIECE_LEN};
 
 /// The built page.
 pub const BUILT: &str = include_str!("../built/page.html");
@@ -26,7 +27,7 @@ const LOADS: [&str; 2] = ["default-src 'none';", "default-src 'none'; connect-sr
 ///
 /// Those of `to`.
 pub fn write(page: &Page<'_>, to: impl Write) -> io::Result<()> {
-    around(page.is_served(), to, |gzip| write_plain(page, Deflating(gzip)))
+    around(page.is_served(), to, |gzip| write_plain(page, &mut Deflating::into(gzip)))
 }
 
 /// Writes the page of a comparison.
@@ -35,7 +36,7 @@ pub fn write(page: &Page<'_>, to: impl Write) -> io::Result<()> {
 ///
 /// Those of `to`.
 pub fn write_compared(compared: &Compared<'_>, to: impl Write) -> io::Result<()> {
-    around(false, to, |gzip| write_plain(compared, Deflating(gzip)))
+    around(false, to, |gzip| write_plain(compared, &mut Deflating::into(gzip)))
 }
 
 /// Writes the page around what `put_data` puts there, the pieces of `write_plain`.
@@ -71,7 +72,7 @@ pub fn around(
 ///
 /// Those of `to`.
 pub fn write_data(data: &impl Serialize, mut to: impl Write) -> io::Result<()> {
-    pack(&mut to, |gzip| write_plain(data, Deflating(gzip)))?;
+    pack(&mut to, |gzip| write_plain(data, &mut Deflating::into(gzip)))?;
     to.flush()
 }
 
@@ -80,9 +81,9 @@ pub fn write_data(data: &impl Serialize, mut to: impl Write) -> io::Result<()> {
 /// # Errors
 ///
 /// Those of `to`.
-pub fn write_plain(data: &impl Serialize, to: impl Write) -> io::Result<()> {
+pub fn write_plain(data: &impl Serialize, to: &mut dyn Write) -> io::Result<()> {
     let mut to = io::BufWriter::with_capacity(PIECE_LEN, to);
-    serde_json::to_writer(&mut to, data)?;
+    data.serialize(&mut serde_json::Serializer::with_formatter(&mut to, Columns))?;
     to.flush()
 }
 
@@ -93,11 +94,17 @@ fn pack(to: &mut dyn Write, put_data: impl FnOnce(&mut Gzip<'_>) -> io::Result<(
 }
 
 /// Deflates pieces where they come from.
-struct Deflating<'a, 'b>(&'a mut Gzip<'b>);
+struct Deflating<'a, 'b>(&'a mut Gzip<'b>, Deflater);
+
+impl<'a, 'b> Deflating<'a, 'b> {
+    fn into(gzip: &'a mut Gzip<'b>) -> Self {
+        Self(gzip, Deflater::default())
+    }
+}
 
 impl Write for Deflating<'_, '_> {
     fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
-        self.0.put(&Deflated::of(piece))?;
+        self.0.put(&self.1.deflate(piece))?;
         Ok(piece.len())
     }
 

@@ -17,6 +17,6 @@ pub mod packets;
 
 pub use choice::{Choice, chosen};
 pub use compared::Compared;
-pub use data::{Context, Page, SCHEMA, known_as, origin};
-pub use deflated::{Deflated, Gzip};
+pub use data::{Context, Each, Page, SCHEMA, known_as, origin};
+pub use deflated::{Deflated, Deflater, Gzip};
 pub use packets::Sacks;

@@ -117,6 +117,13 @@ struct Row<'a> {
     len: u64,
 }
 
+impl<'a> Row<'a> {
+    /// Of one packet.
+    fn of(rung: &'a Rung) -> Self {
+        Self { first: rung, last: rung, count: 1, len: u64::from(rung.len) }
+    }
+}
+
 impl Packets {
     /// Of a connection that has the number `id` in the report.
     pub(crate) fn of(
@@ -126,11 +133,11 @@ impl Packets {
         origin: Instant,
     ) -> Self {
         let mut table = Self { id, omitted: connection.ladder_omitted, ..Self::default() };
-        let mut merged = Duration::ZERO;
-        let mut rows = rows(&connection.ladder, sacks, merged);
-        while rows.len() > ROWS_MAX && merged < Duration::from_secs(3_600) {
+        let (mut merged, mut rows, mut count) = (Duration::ZERO, Vec::new(), connection.ladder.len());
+        while count > ROWS_MAX && merged < Duration::from_secs(3_600) {
             merged = if merged == Duration::ZERO { Duration::from_micros(10) } else { merged.times(4) };
             rows = self::rows(&connection.ladder, sacks, merged);
+            count = rows.len();
         }
         table.merged_ns = merged.as_nanos();
         for side in [Side::Client, Side::Server] {
@@ -139,12 +146,13 @@ impl Packets {
                 own.map_or(1, |rung| i64::from(rung.seq) - i64::from(rung.offset as u32));
         }
         table.begin_with_the_unseen(&connection.ladder);
-        for (at, row) in rows.iter().enumerate() {
-            table.push(row, sacks, origin);
-            if let Some(ns) = ways.get(&row.first.packet) {
-                table.ways.row.push(at as i64);
-                table.ways.ns.push(*ns);
+        if merged == Duration::ZERO {
+            for rung in &connection.ladder {
+                table.push(&Row::of(rung), (sacks, ways), origin);
             }
+        }
+        for row in &rows {
+            table.push(row, (sacks, ways), origin);
         }
         table.rounds = Rounds::of(connection, origin);
         table
@@ -177,7 +185,7 @@ impl Packets {
         seen + i64::from(seq.wrapping_sub((seen + self.seq_base[side]) as u32) as i32)
     }
 
-    fn push(&mut self, row: &Row<'_>, sacks: &Sacks, origin: Instant) {
+    fn push(&mut self, row: &Row<'_>, (sacks, ways): (&Sacks, &BTreeMap<u64, i64>), origin: Instant) {
         let (rung, at) = (row.first, self.packet.len() as i64);
         self.packet.push_count(rung.packet);
         self.at_ns.push((rung.at - origin).as_nanos());
@@ -215,6 +223,10 @@ impl Packets {
             self.gaps.row.push(at);
             self.gaps.cause.push(*cause as i64);
             self.gaps.ns.push(span.as_nanos());
+        }
+        if let Some(ns) = ways.get(&rung.packet) {
+            self.ways.row.push(at);
+            self.ways.ns.push(*ns);
         }
         let blocks = sacks.get(&rung.packet).into_iter().flatten();
         for (block, ack) in blocks.filter_map(|block| Some((block, first_ack?))) {
@@ -277,7 +289,7 @@ fn rows<'a>(ladder: &'a [Rung], sacks: &Sacks, within: Duration) -> Vec<Row<'a>>
             (row.last, row.count, row.len) = (rung, row.count + 1, row.len + u64::from(rung.len));
         } else {
             open[side] = Some(rows.len());
-            rows.push(Row { first: rung, last: rung, count: 1, len: u64::from(rung.len) });
+            rows.push(Row::of(rung));
         }
     }
     rows

@@ -133,7 +133,7 @@ fn read(args: &ReadArgs) -> anyhow::Result<u8> {
         Opened::open(&args.input, args.more_passes(), args.is_paged(), &targets.kept(), targets.serving())?;
     let mut analysis = args.analysis();
     if args.draws() {
-        analysis.memory -= opened.learn_places(analysis.memory);
+        analysis.memory -= opened.prepare_to_draw(&mut analysis, args.is_page_alone());
     }
     // Segments in, bills out. Behind the answer the program ends: what lists have of a million pieces is not given back one by one.
     let mut analysed = ManuallyDrop::new(opened.analyse(analysis)?);
@@ -146,7 +146,7 @@ fn read(args: &ReadArgs) -> anyhow::Result<u8> {
     let mut output = opened.output(&analysed);
     let gates = targets.judge(&analysed.report)?;
     // The packets of what turned out to be expensive, for files and pages: further passes.
-    let drawn = ManuallyDrop::new(targets.draw(&mut opened, &analysed)?);
+    let drawn = ManuallyDrop::new(targets.draw(&mut opened, &mut analysed)?);
     targets.write(&mut opened, &output, (&analysed.report, &drawn))?;
     let to_serve = targets.inputs_to_serve(&mut opened);
     // What is written for others has nothing of what was asked.

@@ -5,8 +5,10 @@ use std::path::Path;
 use anyhow::anyhow;
 use tcpwhy::input::{InputSummary, Inputs, Span, WindowError, stop};
 use tcpwhy::threads::Engine;
-use tcpwhy_core::{Options, Report};
-use tcpwhy_wire::Segment;
+use tcpwhy_core::{DRAWN_BYTES, DRAWN_PACKETS, Listing, Options, Report};
+use tcpwhy_page::Sacks;
+use tcpwhy_page::packets::note_sacks;
+use tcpwhy_wire::{Decoded, Segment};
 
 use crate::cli::InputArgs;
 use crate::confine;
@@ -35,6 +37,8 @@ pub(crate) struct Opened<'a> {
 pub(crate) struct Analysed {
     pub(crate) summary: InputSummary,
     pub(crate) report: Report,
+    /// Where all packets were kept, what no ladder has.
+    pub(crate) sacks: Option<Sacks>,
     /// The part of the captures that was read, where it was not all.
     span: Option<Span>,
 }
@@ -95,11 +99,20 @@ impl<'a> Opened<'a> {
         one.map_or(0, |inputs| inputs.aside.count_streams(memory))
     }
 
-    /// Has the first pass remember where packets lie, of one file that is read from its first packet to its last one. Returns how much of
-    /// so many bytes that takes.
-    pub(crate) fn learn_places(&mut self, memory: usize) -> usize {
+    /// Has the first pass keep all packets, of one short file that is read from its first packet to its last one, or remember where
+    /// they lie. Returns how much of the memory that takes.
+    pub(crate) fn prepare_to_draw(&mut self, options: &mut Options, for_a_page: bool) -> usize {
         let whole = self.inputs.as_mut().filter(|inputs| inputs.count() == 1 && self.args.window().is_none());
-        whole.map_or(0, |inputs| inputs.aside.learn_places(memory))
+        let Some(inputs) = whole else { return 0 };
+        if let Listing::Thinned(most) = options.listing
+            && for_a_page
+            && options.memory / 4 > DRAWN_BYTES
+            && inputs.is_short(DRAWN_PACKETS)
+        {
+            options.listing = Listing::Drawn(most);
+            return DRAWN_BYTES;
+        }
+        inputs.aside.learn_places(options.memory)
     }
 
     /// The first pass; says what could not be read.
@@ -187,6 +200,7 @@ pub(crate) fn analyse(
         args.filter.as_ref().is_none_or(|filter| filter.matches_connection(segment.src, segment.dst))
             && chosen.as_mut().is_none_or(|chosen| chosen.has(input, segment))
     };
+    let mut sacks = matches!(options.listing, Listing::Drawn(_)).then(Sacks::new);
     let all = args.filter.is_none() && ends.is_none();
     let summary = inputs.for_each_decoded(
         &args.options(),
@@ -199,6 +213,11 @@ pub(crate) fn analyse(
                 if interim.is_due() {
                     interim.show(&engine, decoded.segment().packet - 1, style);
                 }
+                if let (Some(sacks), Decoded::Other(segment)) = (&mut sacks, decoded)
+                    && segment.packet <= DRAWN_PACKETS
+                {
+                    note_sacks(sacks, segment);
+                }
                 match &mut names {
                     None => engine.on_decoded(decoded, captured),
                     Some(names) => engine.on_segment(&names.segment(&decoded.segment()), captured),
@@ -209,5 +228,5 @@ pub(crate) fn analyse(
     progress.finish();
     let mut report = engine.finish();
     summary.aside.openings.open(&mut report, names.as_mut());
-    Ok(Analysed { summary, report, span })
+    Ok(Analysed { summary, report, sacks, span })
 }

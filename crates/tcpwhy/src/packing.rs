@@ -1,13 +1,14 @@
-//! How is a page's data deflated while it is written down?
+//! How is a page's data drawn up by several threads, and deflated while it is written down?
 //!
 //! One thread writes numbers as text, piece by piece, and others deflate the pieces: the same file as one thread alone writes.
 
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread;
 
 use tcpwhy::threads::USEFUL_MAX;
-use tcpwhy_page::{Deflated, Page, file};
+use tcpwhy_page::{Deflated, Deflater, Page, file};
 
 /// Pieces that wait for each thread at most.
 const PIECES_AHEAD: usize = 4;
@@ -29,6 +30,22 @@ impl Write for Dealer {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// Does something for each of so many, on so many threads: each thread takes the next one that nobody has begun.
+pub(crate) fn each(count: usize, make: &(dyn Fn(usize) + Sync), threads: usize) {
+    let next = AtomicUsize::new(0);
+    let take = || Some(next.fetch_add(1, Ordering::Relaxed)).filter(|at| *at < count);
+    let work = || std::iter::from_fn(take).for_each(make);
+    thread::scope(|scope| {
+        for _ in 1..threads.min(USEFUL_MAX).min(count) {
+            // Where the system gives no thread, those that are there do it all.
+            if thread::Builder::new().spawn_scoped(scope, work).is_err() {
+                break;
+            }
+        }
+        work();
+    });
 }
 
 /// Writes the page on so many threads.
@@ -56,8 +73,9 @@ pub(crate) fn write(page: &Page<'_>, to: impl Write, threads: usize) -> io::Resu
 }
 
 fn deflate(pieces: &Receiver<Vec<u8>>, out: &Sender<Deflated>) {
+    let mut deflater = Deflater::default();
     for piece in pieces {
-        if out.send(Deflated::of(&piece)).is_err() {
+        if out.send(deflater.deflate(&piece)).is_err() {
             break;
         }
     }

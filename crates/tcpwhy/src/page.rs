@@ -10,6 +10,7 @@ use std::net::IpAddr;
 use anyhow::Context as _;
 use tcpwhy::input::{Inputs, Places, Sums, ports_of};
 use tcpwhy::threads::Engine;
+use tcpwhy_core::report::{Connection, Rung};
 use tcpwhy_core::{LADDERS_MAX, Listing, Report};
 use tcpwhy_page::packets::note_sacks;
 use tcpwhy_page::{Choice, Context, Page, Sacks, file, known_as};
@@ -65,12 +66,13 @@ impl Around {
         &self.files
     }
 
-    /// With times since `origin`, or since the beginning.
+    /// With times since `origin`, or since the beginning, drawn up by so many threads.
     pub(crate) fn page<'a>(
         &'a self,
         report: &'a Report,
         drawn: &'a Drawn,
         origin: Option<Instant>,
+        threads: usize,
     ) -> Page<'a> {
         let context = Context {
             files: &self.files,
@@ -81,12 +83,13 @@ impl Around {
             is_served: self.is_served,
             origin,
         };
-        Page::new(report, &drawn.report, (&drawn.sacks, &drawn.ways), context)
+        let each = |count, make: &(dyn Fn(usize) + Sync)| packing::each(count, make, threads);
+        Page::new(report, &drawn.report, (&drawn.sacks, &drawn.ways), context, &each)
     }
 
     /// The whole page.
     pub(crate) fn write(&self, report: &Report, drawn: &Drawn, to: impl Write) -> std::io::Result<()> {
-        file::write(&self.page(report, drawn, None), to)
+        file::write(&self.page(report, drawn, None, 1), to)
     }
 }
 
@@ -98,8 +101,36 @@ pub(crate) fn write(
     threads: usize,
 ) -> anyhow::Result<()> {
     let around = Around::of(output, false);
-    let written = packing::write(&around.page(report, drawn, None), out.file(), threads);
+    let page = around.page(report, drawn, None, threads);
+    let written = packing::write(&page, out.file(), threads);
     written.with_context(|| format!("cannot write {}", out.path().display()))
+}
+
+/// The chosen connections with their packets, where the first pass has kept all of these. What it has of others is not wanted.
+pub(crate) fn kept(report: &mut Report, choices: &[Choice], sacks: &Sacks) -> Option<Drawn> {
+    let (mut drawn, mut others) = (Drawn::default(), Vec::new());
+    // A thinned list does not have all exchanges of a connection.
+    let mut is_whole = report.thinned == 0;
+    for connection in &mut report.connections {
+        let ladder = std::mem::take(&mut connection.ladder);
+        let opening = std::mem::take(&mut connection.opening);
+        let omitted = std::mem::take(&mut connection.ladder_omitted);
+        if choices.iter().all(|choice| choice.id != connection.id) {
+            others.push(ladder);
+            continue;
+        }
+        is_whole &= omitted == 0 && !ladder.is_empty();
+        let of_rung = |rung: &Rung| Some((rung.packet, sacks.get(&rung.packet)?.clone()));
+        let own = if sacks.is_empty() { Sacks::new() } else { ladder.iter().filter_map(of_rung).collect() };
+        drawn.sacks.insert(connection.packet_range[0], own);
+        drawn.report.connections.push(Connection { ladder, opening, ..connection.clone() });
+    }
+    if !is_whole {
+        return None;
+    }
+    // The end of the program is near: a million pieces are not given back one by one.
+    std::mem::forget(others);
+    Some(drawn)
 }
 
 /// The chosen connections, with their packets. Most are billed alike without the connections around them, which shows; where one is not,

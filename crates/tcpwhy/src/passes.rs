@@ -43,6 +43,11 @@ impl ReadArgs {
         self.html.is_some() || self.annotate.is_some() || self.serves()
     }
 
+    /// Whether a page is all that they are drawn for.
+    pub(crate) fn is_page_alone(&self) -> bool {
+        self.html.is_some() && self.annotate.is_none() && !self.serves()
+    }
+
     /// What the analysis has to keep for what was asked.
     pub(crate) fn analysis(&self) -> Options {
         let many = match self.format() {

@@ -86,9 +86,15 @@ impl<'a> Targets<'a> {
     }
 
     /// The packets that a page shows and an annotated capture explains, where either was asked for.
-    pub(crate) fn draw(&self, opened: &mut Opened<'_>, analysed: &Analysed) -> anyhow::Result<Drawn> {
+    pub(crate) fn draw(&self, opened: &mut Opened<'_>, analysed: &mut Analysed) -> anyhow::Result<Drawn> {
         if !self.args.draws() {
             return Ok(Drawn::default());
+        }
+        let choices = chosen(&analysed.report);
+        if let Some(sacks) = analysed.sacks.take()
+            && let Some(drawn) = page::kept(&mut analysed.report, &choices, &sacks)
+        {
+            return Ok(drawn);
         }
         let Some(inputs) = opened.again() else {
             complain(
@@ -96,8 +102,7 @@ impl<'a> Targets<'a> {
             );
             return Ok(Drawn::default());
         };
-        let report = &analysed.report;
-        let of = (report, &*chosen(report), &analysed.summary.aside.places);
+        let of = (&analysed.report, &*choices, &analysed.summary.aside.places);
         page::second_pass(opened.args, inputs, opened.ends(), of, opened.threads)
     }
 

@@ -30,6 +30,11 @@ impl Buffer {
         Self { bytes: Vec::new(), start: 0, end: 0, at_eof: false, len: Self::len(inputs), held: None }
     }
 
+    /// For a look at a beginning.
+    pub(super) fn small() -> Self {
+        Self { len: LEN_OF_MANY, ..Self::one_of(1) }
+    }
+
     /// Bytes that one of `inputs` inputs takes.
     pub(super) const fn len(inputs: usize) -> usize {
         if inputs > MANY { LEN_OF_MANY } else { LEN }

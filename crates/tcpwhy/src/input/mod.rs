@@ -19,6 +19,7 @@ mod places;
 mod reading;
 mod room;
 mod search;
+mod short;
 mod sought;
 mod source;
 pub mod stop;

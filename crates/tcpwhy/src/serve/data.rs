@@ -121,7 +121,7 @@ impl<'a> Library<'a> {
 
     fn document(&self, report: &Report, drawn: &Drawn) -> Result<Answer, Refusal> {
         let mut document = Vec::new();
-        let page = self.around.page(report, drawn, Some(self.origin));
+        let page = self.around.page(report, drawn, Some(self.origin), 1);
         file::write_data(&page, &mut document).map_err(|_| Refusal::Busy)?;
         Ok(Answer::Data(document.into()))
     }

@@ -7,6 +7,9 @@ use std::path::PathBuf;
 use crate::common::{json, root, tcpwhy, write_page};
 use base64::Engine as _;
 use serde_json::Value;
+use tcpwhy_gen::{Generator, Shape};
+use tcpwhy_wire::capture::writer::PcapWriter;
+use tcpwhy_wire::capture::{Event, LinkType, Reader};
 
 /// Of the laboratory: many exchanges, a transfer with losses, many connections, one limited by its buffer.
 const CAPTURES: [&str; 5] = [
@@ -115,6 +118,64 @@ fn the_page_says_what_the_json_says() {
         assert_eq!(listed, all.iter().sum::<i64>(), "{capture}");
         assert_eq!(line, bill[0].len());
     }
+}
+
+/// What the first pass keeps of a short capture of large packets is what a second one finds, which a part needs: from its first packet on
+/// it is the whole.
+#[test]
+fn a_short_transfer_is_drawn_as_by_a_second_pass() {
+    let Ok(folder) = tempfile::tempdir() else { panic!("no folder for temporary files") };
+    let capture = folder.path().join("transfer.pcap");
+    let lossy = whole_packets("corpus/lab/congestion-window/server.pcapng.zst");
+    let many = Generator::new(Shape::BulkFull, 9_000, 1).with_connections(30);
+    for (bytes, has_sacks) in [(lossy, true), (written(many), false)] {
+        assert!(fs::write(&capture, bytes).is_ok());
+        for threads in ["1", "2"] {
+            let page = |more: &[&str]| {
+                let page = folder.path().join("report.html");
+                write_page(&capture, &page, &[&["--threads", threads], more].concat());
+                data_of(&fs::read_to_string(&page).unwrap_or_default())
+            };
+            let (kept, again) = (page(&[]), page(&["--from", "+0"]));
+            for table in ["packets", "exchanges", "connections", "told"] {
+                assert!(kept[table] == again[table], "{table}, {threads} threads");
+            }
+            let drawn = kept["packets"].as_array().map_or(&[][..], Vec::as_slice);
+            assert!(!drawn.is_empty());
+            assert_eq!(drawn.iter().any(|drawn| !column(&drawn["sacks"], "row").is_empty()), has_sacks);
+        }
+    }
+}
+
+/// A capture with as many bytes of each packet as it had on the wire.
+fn whole_packets(capture: &str) -> Vec<u8> {
+    let bytes = fs::File::open(root().join(capture)).and_then(zstd::decode_all);
+    let Ok(bytes) = bytes else { panic!("{capture} is not there") };
+    let (mut reader, mut rest, mut writer) = (Reader::new(), bytes.as_slice(), None);
+    loop {
+        let step = reader.next(rest, true);
+        rest = &rest[step.consumed..];
+        match step.event {
+            Event::Packet(packet) => {
+                let mut data = packet.data.to_vec();
+                data.resize(packet.original_len as usize, 0);
+                let writer = writer.get_or_insert_with(|| PcapWriter::new(packet.link, 1 << 18));
+                writer.packet(packet.at, packet.original_len, &data);
+            }
+            Event::Skipped | Event::Damaged(_) => {}
+            Event::NeedMore(_) | Event::End => {
+                return writer.map_or_else(Vec::new, |writer| writer.bytes().to_vec());
+            }
+        }
+    }
+}
+
+fn written(mut packets: Generator) -> Vec<u8> {
+    let mut writer = PcapWriter::new(LinkType::ETHERNET, Shape::BulkFull.snaplen());
+    while let Some(packet) = packets.next() {
+        writer.packet(packet.at, packet.original_len, packet.data);
+    }
+    writer.bytes().to_vec()
 }
 
 /// Frames, times, numbers and waits are those of the ladder that `--connection` shows, which are Wireshark's (tests/wireshark.rs).
