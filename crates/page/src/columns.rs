@@ -2,13 +2,18 @@
 //!
 //! As columns, each number as what it adds to the one before: times, offsets and counters that grow become small numbers, what
 //! repeats becomes zeros, and deflate makes little of both. A page adds them up again into typed arrays.
-
 //! They are kept as the text that they will be: most take two bytes, and are written once.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use serde::{Serialize, Serializer};
 use serde_json::ser::Formatter;
+
+/// A column is written in parts of so many bytes, with which a piece is nearly as full as it may be.
+const PART_LEN: usize = 16 << 10;
+/// Of what most columns nearly always have, many at once.
+const ZEROS: [[u8; 2]; 256] = [*b",0"; 256];
 
 /// A column of integers; serialises as differences, the first one's to 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,11 +21,10 @@ pub(crate) struct Column {
     /// Each difference behind a comma.
     text: Vec<u8>,
     last: i64,
+    /// Numbers behind the text that are as the last one in it.
+    repeated: usize,
     len: usize,
 }
-
-/// A column is written in parts of so many bytes, with which a piece is nearly as full as it may be.
-const PART_LEN: usize = 16 << 10;
 
 /// JSON without spaces, in which bytes are text that is a list already.
 pub(crate) struct Columns;
@@ -28,12 +32,26 @@ pub(crate) struct Columns;
 impl Column {
     #[inline]
     pub(crate) fn push(&mut self, value: i64) {
+        self.len += 1;
+        if value == self.last {
+            self.repeated += 1;
+        } else {
+            self.change(value);
+        }
+    }
+
+    fn change(&mut self, value: i64) {
+        self.put_repeated();
         let difference = value.wrapping_sub(self.last);
-        (self.last, self.len) = (value, self.len + 1);
+        self.last = value;
         match u8::try_from(difference) {
             Ok(digit @ 0..10) => self.text.extend_from_slice(&[b',', b'0' + digit]),
             _ => self.put(difference),
         }
+    }
+
+    fn put_repeated(&mut self) {
+        put_zeros(std::mem::take(&mut self.repeated), &mut self.text);
     }
 
     fn put(&mut self, difference: i64) {
@@ -61,9 +79,22 @@ impl Column {
     }
 }
 
+/// So many differences of numbers that are as the one before.
+fn put_zeros(mut count: usize, text: &mut Vec<u8>) {
+    while count > 0 {
+        let some = count.min(ZEROS.len());
+        text.extend_from_slice(ZEROS[..some].as_flattened());
+        count -= some;
+    }
+}
+
 impl Serialize for Column {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_bytes(self.text.get(1..).unwrap_or_default())
+        let mut text = Cow::Borrowed(&self.text);
+        if self.repeated > 0 {
+            put_zeros(self.repeated, text.to_mut());
+        }
+        serializer.serialize_bytes(text.get(1..).unwrap_or_default())
     }
 }
 
@@ -81,9 +112,10 @@ mod tests {
 
     #[test]
     fn differences_add_up_to_the_numbers() {
-        let numbers = [5, 5, -3, 7, 17, 1_000_000_000_000, 0, i64::MAX, i64::MIN, 9, 0, -100];
+        let numbers = [0, 0, 5, 5, -3, 7, 17, 1_000_000_000_000, 0, i64::MAX, i64::MIN, 9, 0, -100];
+        let numbers = [&numbers[..], &[4; 1_000], &[-4; 256], &[7], &[7; 300]].concat();
         let mut column = Column::default();
-        for number in numbers {
+        for number in numbers.iter().copied() {
             column.push(number);
         }
         let mut written = Vec::new();
@@ -98,6 +130,6 @@ mod tests {
             })
             .collect();
         assert_eq!(read, numbers);
-        assert_eq!((written[1], column.len()), (0, numbers.len()));
+        assert_eq!((written[3], column.len()), (0, numbers.len()));
     }
 }
