@@ -5,6 +5,7 @@ use tcpwhy_wire::Segment;
 use super::Connection;
 use crate::bill::charge::Charge;
 use crate::bill::split::Split;
+use crate::connection::ladder::RUNG;
 use crate::flow::packed::Packed;
 use crate::tally::ledger::Ledger;
 use crate::words::opening::Opening;
@@ -26,7 +27,7 @@ impl Connection {
         ledger: &mut Ledger,
     ) {
         if let Some(ladder) = &mut self.ladder {
-            if ledger.has_room_for_rung() {
+            if ledger.has_room_for_rung(RUNG) {
                 self.add_rung(segment, from, trigger, split);
             } else {
                 ladder.omitted += 1;

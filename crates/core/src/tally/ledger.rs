@@ -6,7 +6,6 @@ use tcpwhy_wire::{Duration, Endpoint};
 
 use crate::bill::account::Account;
 use crate::bill::line::{Bill, LineView};
-use crate::connection::ladder::RUNG;
 use crate::tally::closed::Closed;
 use crate::tally::listed_exchange::ListedExchange;
 use crate::tally::numbers::ByNumber;
@@ -354,11 +353,11 @@ impl Ledger {
         room
     }
 
-    /// Whether there is room for the packet that is being worked on in its connection's ladder.
-    pub(crate) fn has_room_for_rung(&mut self) -> bool {
+    /// Whether there is room for the packet that is being worked on in its connection's ladder, where it takes so many bytes.
+    pub(crate) fn has_room_for_rung(&mut self, bytes: usize) -> bool {
         match self.listing {
             Listing::Drawn(_) => self.packet <= DRAWN_PACKETS,
-            _ => self.has_room(RUNG),
+            _ => self.has_room(bytes),
         }
     }
 
