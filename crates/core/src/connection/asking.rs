@@ -9,6 +9,7 @@ use super::roles::{PAUSE_LONG, PAUSE_MIN, Parked, Turn};
 use crate::bill::account::Account;
 use crate::bill::exchange::Open;
 use crate::flow::ends::{CLIENT, SERVER, side};
+use crate::flow::ports;
 use crate::flow::segment_class::SegmentClass;
 use crate::rules::verdict::Verdict;
 use crate::rules::{round_trip, server_think};
@@ -192,14 +193,17 @@ impl Connection {
     /// nobody reads any more.
     fn may_confirm(&self, open: &Open, reacted: bool) -> bool {
         let short = open.request_bytes > 0 && open.request_bytes <= CONFIRMS_MAX;
-        short
-            && (reacted && self.talk.is_some() && !self.frames.is_http2()
-                || self.is_signal(open.request_bytes as u32))
+        short && (reacted && self.may_be_cipher() || self.is_signal(open.request_bytes as u32))
     }
 
     /// Whether so few bytes in cipher hardly say more than that their sender is there.
     pub(super) fn is_signal(&self, len: u32) -> bool {
-        len <= SIGNAL_MAX && self.talk.is_some() && !self.frames.is_http2()
+        len <= SIGNAL_MAX && self.may_be_cipher()
+    }
+
+    /// Whether what is said is in cipher and is not HTTP/2: nobody reads on, or its port says so where the capture has neither the beginning nor the bytes.
+    pub(super) fn may_be_cipher(&self) -> bool {
+        (self.talk.is_some() || ports::speaks_tls(self.ends[SERVER].port)) && !self.frames.is_http2()
     }
 
     /// What rests on a guess at who asks is no more than possible.

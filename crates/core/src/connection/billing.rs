@@ -194,7 +194,7 @@ impl Connection {
             self.weigh_stream(from, &mut verdict.split);
         } else if from == SERVER && wait.last.len.max(wait.segment.payload_len) <= WORD_MAX {
             // So short words may be messages of their own, and in cipher mostly are: nobody writes an answer in pieces of that size.
-            if self.talk.is_some() { verdict.split.doubt() } else { verdict.split.temper() }
+            if self.may_be_cipher() { verdict.split.doubt() } else { verdict.split.temper() }
         } else if self.is_signal(wait.segment.payload_len) {
             verdict.split.doubt(); // a ping beside the message under way
         }

@@ -15,6 +15,17 @@ const SERVICES: &[u16] = &[
     33_061, 44_818, 50_000, 50_010, 50_020, 50_051, 50_070, 50_075, 50_090, 61_613, 61_614, 61_616,
 ];
 
+/// Those of services that speak TLS from the beginning. Source: the registry of service names (IANA), and what brokers and databases document.
+const SECURED: [u16; 27] = [
+    443, 465, 563, 636, 853, 989, 990, 992, 993, 994, 995, 2_376, 3_269, 5_061, 5_223, 5_349, 5_671, 5_986,
+    6_443, 6_697, 8_443, 8_883, 9_093, 9_443, 11_207, 61_614, 61_617,
+];
+
+/// Whether a service at this port speaks TLS.
+pub(crate) fn speaks_tls(port: u16) -> bool {
+    SECURED.binary_search(&port).is_ok()
+}
+
 /// How likely somebody listens at a port.
 pub(crate) fn rank(port: u16) -> u8 {
     match port {
@@ -36,6 +47,7 @@ mod tests {
 
     #[test]
     fn services_are_in_order() {
+        assert!(SECURED.is_sorted());
         assert!(SERVICES.is_sorted() && SERVICES.iter().all(|&port| port > WELL_KNOWN_MAX));
     }
 }

@@ -3,9 +3,10 @@
 use tcpwhy_core::Side;
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::report::{Confidence, Exchange};
+use tcpwhy_wire::Endpoint;
 
 use crate::ciphers::{ASKED, exchanges, server_of};
-use crate::packet_log::{End, ms};
+use crate::packet_log::{End, log, ms};
 use crate::spoken::spent_on;
 
 /// A server that has given out its tickets, and both ends' SETTINGS.
@@ -178,5 +179,21 @@ fn a_window_of_http2_is_waited_for() {
             (4, ms(0)),
             "{end:?}: {exchanges:#?}"
         );
+    }
+}
+
+/// The same where the capture has neither the beginning nor the bytes: the port of a service that speaks TLS says as much.
+#[test]
+fn a_port_says_that_a_short_word_is_in_cipher() {
+    for (port, begins, sure) in
+        [(5_671, "handshake\n", false), (5_671, "", false), (5_672, "handshake\n", true)]
+    {
+        let quick = "+5 C 120\n +0.5 S 300\n +0 C ack\n".repeat(4);
+        let text =
+            format!("{begins} {quick} +5 C 120\n +0.5 S 300\n +0.6 C 43 #word\n word+412 S 415\n +0 C ack");
+        let ends = [Endpoint::v4([10, 0, 0, 1], 40_000), Endpoint::v4([10, 0, 0, 2], port)];
+        let seen = log(text).rtt(ms(40)).between(ends).seen_at(End::Client);
+        let surest = seen.longer(Cause::ServerThink, ms(200)).iter().map(|line| line.confidence).max();
+        assert!(surest.is_some_and(|surest| (surest > Confidence::Possible) == sure), "{port}: {seen}");
     }
 }
