@@ -71,6 +71,8 @@ pub(crate) enum Revision<'a> {
     ClockSet { ns: Duration, asker: Side, packets: [u64; 2] },
     /// Which end is the client is a guess: nothing that names an end is more than likely.
     RolesAssumed,
+    /// No bytes of its messages were captured: what its programs took is no more than likely, as news and tickets look like answers.
+    Unread,
 }
 
 /// Where charges of a path stand, from those that may still not count to those that do.
@@ -129,9 +131,8 @@ impl Revision<'_> {
     pub(crate) fn apply(self, mut on: Accounts<'_>) -> Duration {
         match self {
             Self::RepairNeeded => {
-                for account in [on.blocked, on.pending].into_iter().flatten() {
-                    on.settled.absorb(account);
-                }
+                let both = [on.blocked, on.pending].into_iter().flatten();
+                both.for_each(|account| on.settled.absorb(account));
             }
             Self::RepairUnneeded => on.pending.into_iter().for_each(Account::clear),
             Self::CopySpare(spare) => return on.on_spare(spare),
@@ -183,11 +184,14 @@ impl Revision<'_> {
             Self::SetUpTls { asker } => on.settled.rename(Cause::RoundTrip, Cause::TlsHandshake, asker),
             Self::ClockSet { ns, asker, packets } => return on.settled.leave_out(ns, asker, packets),
             Self::RolesAssumed => on.settled.temper(|line| matches!(line.side, Side::Client | Side::Server)),
+            Self::Unread => on.settled.temper(|line| PROGRAMS.contains(&line.cause)),
         }
         Duration::ZERO
     }
 }
 
+/// What programs take.
+const PROGRAMS: [Cause; 2] = [Cause::ServerThink, Cause::SenderThink];
 /// What a loss costs.
 const REPAIRS: [Cause; 3] = [Cause::Rto, Cause::Loss, Cause::SynRetransmit];
 

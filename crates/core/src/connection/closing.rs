@@ -150,10 +150,21 @@ impl Connection {
         if is_session {
             account.revise(Revision::SetUpTls { asker });
         }
+        if self.assumed || self.paired == Paired::Unread {
+            self.temper_assumed(account);
+        }
+        end
+    }
+
+    /// What names an end that is the client by a guess, or a program of whose messages no byte was captured, is no more than likely.
+    #[cold]
+    pub(super) fn temper_assumed(&self, account: &mut Account) {
         if self.assumed {
             account.revise(Revision::RolesAssumed);
         }
-        end
+        if self.paired == Paired::Unread {
+            account.revise(Revision::Unread);
+        }
     }
 
     /// [`Self::charge_way_back`] of a usual answer, all of which had passed at `answered_at`.

@@ -69,6 +69,10 @@ impl Connection {
         } else {
             marks
         };
+        if marks.iter().any(|mark| mark.role == Role::Unread) {
+            self.paired = self.paired.max(Paired::Unread);
+            return;
+        }
         if from == SERVER && marks.iter().any(|mark| mark.session && !mark.by_peer) {
             self.frames.on_session();
         }
@@ -321,7 +325,7 @@ impl Connection {
                 None
             }
             Role::Cut => self.cut(mark, from),
-            Role::Greets | Role::Neither | Role::Framed | Role::Lost => None,
+            Role::Greets | Role::Neither | Role::Framed | Role::Lost | Role::Unread => None,
         };
         let of = n.and_then(|n| {
             let ask = self.talk.as_deref_mut()?.find(n)?;

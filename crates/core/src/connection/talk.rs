@@ -415,6 +415,7 @@ pub(super) fn expects(role: Role) -> Expects {
         | Role::Neither
         | Role::Cut
         | Role::Framed
-        | Role::Lost => Expects::Answer,
+        | Role::Lost
+        | Role::Unread => Expects::Answer,
     }
 }

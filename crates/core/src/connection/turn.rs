@@ -31,6 +31,8 @@ pub(super) enum Silence {
 pub(super) enum Paired {
     /// One question is under way at a time, or its protocol says so.
     Known,
+    /// One is, for all that its lengths tell: no bytes were captured.
+    Unread,
     /// One was as long as its protocol was read: behind the keys of SSH nothing is (RFC 4253, 7.3).
     Before,
     /// Several were.

@@ -52,7 +52,7 @@ impl Connection {
         self.shown == [true; 2]
             && self.fine
             && !self.closed
-            && self.paired == Paired::Known
+            && self.paired <= Paired::Unread
             && !self.is_concurrent()
             && !self.is_framed()
             && self.last_at == self.now
@@ -333,8 +333,8 @@ impl Connection {
         if is_session {
             account.revise(Revision::SetUpTls { asker: self.flows[CLIENT].side });
         }
-        if self.assumed {
-            account.revise(Revision::RolesAssumed);
+        if self.assumed || self.paired == Paired::Unread {
+            self.temper_assumed(account);
         }
         self.last_wait_end = Some(open.start + account.total());
         let (wait, idle) = (open.waited - self.tap_rtt(SERVER), open.client_idle);

@@ -28,6 +28,8 @@ const WAITING_BYTES: usize = 1024;
 const TURN_MAX: u32 = 256;
 /// A message's first bytes may come in so many segments.
 const PIECES: u32 = 4;
+/// What shows which protocol is spoken takes so many bytes (a record's head in TLS and what it holds, RFC 8446, 5.1).
+const HEAD_MIN: usize = 6;
 /// A stream whose beginning is not in the capture has bytes before the first that is seen.
 const MIDDLE: u64 = 1 << 32;
 
@@ -276,6 +278,9 @@ impl Listening {
         }
         self.heard.insert(ends, Entry::Heard(heard));
         self.hear(ends, segment, captured);
+        if captured.len() < HEAD_MIN && captured.len() < segment.payload_len as usize {
+            self.told.marks.push(Mark::unread(segment.seq));
+        }
     }
 
     fn forget(&mut self, ends: u64) {

@@ -42,6 +42,11 @@ impl Mark {
         self.first && matches!(self.role, Role::Asks | Role::Subscribes | Role::Tells)
     }
 
+    /// Nothing will be known.
+    pub(crate) const fn unread(seq: Seq) -> Self {
+        Self { role: Role::Unread, ..Self::lost(seq) }
+    }
+
     /// From here on nothing is known.
     pub(crate) const fn lost(seq: Seq) -> Self {
         let (end, id) = (None, None);
@@ -93,4 +98,6 @@ pub enum Role {
     Framed,
     /// From here on nothing is known of this connection's messages.
     Lost,
+    /// No bytes of this connection's messages were captured, only how many they are.
+    Unread,
 }

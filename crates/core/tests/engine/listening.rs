@@ -322,3 +322,22 @@ fn frames_of_a_websocket_are_messages() {
         assert!(think.is_some_and(|line| line.ns >= ms(80)), "{end:?}: {:#?}", report.bill);
     }
 }
+
+/// Questions that are answered when there is news, and tickets in front of an answer, look like a server that works where no byte of a message was captured
+/// (polls of 500 ms and TLS 1.3, captured with 64 bytes of each packet): what its programs took is no more than likely. Where bytes were captured and nobody
+/// knows the protocol, it is told as before.
+#[test]
+fn what_programs_take_is_no_more_than_likely_where_no_byte_was_captured() {
+    let text =
+        "handshake\n".to_owned() + &"+5 C 100\n +90 S 200 #first\n first+80 S 200\n +0 C ack\n".repeat(3);
+    let segments = log(text).rtt(ms(2)).capture(End::Server);
+    for (snap, surest) in [(0, Confidence::Likely), (1_000, Confidence::Certain)] {
+        let report = read_streams(&segments, snap, |segment| vec![b'~'; segment.payload_len as usize]);
+        for cause in [Cause::ServerThink, Cause::SenderThink] {
+            let lines = report.connections[0].exchanges.iter().flat_map(|exchange| &exchange.bill);
+            let told =
+                lines.filter(|line| line.cause == cause && line.ns >= ms(10)).map(|line| line.confidence);
+            assert_eq!(told.max(), Some(surest), "{cause:?}: {report:#?}");
+        }
+    }
+}
