@@ -17,16 +17,25 @@ pub(crate) struct Imap {
     sides: [Text; 2],
     /// Commands without a completion.
     open: u8,
-    /// The client waits for news, not for an answer.
-    idle: bool,
-    /// The client tells who it is, a line at a time.
-    authenticating: bool,
+    lines: Lines,
     /// Data of an answer have come, its completion has not.
     answering: bool,
     /// The latest command.
     latest: u64,
     /// Lines were missed: whether an answer is under way shows when the latest command is done.
     is_doubtful: bool,
+}
+
+/// What lines without a tag are.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum Lines {
+    /// Parts of commands and of their answers.
+    #[default]
+    Parts,
+    /// News, which the client waits for until it says so (RFC 2177).
+    News,
+    /// Who the client is, a line at a time.
+    Authentication,
 }
 
 /// The line under way, and the command or response that it belongs to.
@@ -168,7 +177,8 @@ impl Talk for Imap {
         self.sides[side as usize] = Text::default();
         self.is_doubtful = true;
         if side.is_client() {
-            (self.latest, self.authenticating) = (0, false);
+            self.latest = 0;
+            self.end_authentication();
         }
     }
 }
@@ -183,13 +193,20 @@ impl Imap {
         before.first().is_none_or(|letter| alike(letter) && before.len() == tag_len.min(8))
     }
 
+    fn end_authentication(&mut self) {
+        if self.lines == Lines::Authentication {
+            self.lines = Lines::Parts;
+        }
+    }
+
     fn on_client(&mut self, line: &Text, first: bool, last: bool) -> Head {
         if first && line.word == 0 {
             // What the completion of IDLE answers is that it is to end.
-            if std::mem::take(&mut self.idle) {
+            if self.lines == Lines::News {
+                self.lines = Lines::Parts;
                 return Head { id: Some(self.latest), first, last, ..Head::piece(Role::Asks, "DONE") };
             }
-            return match self.authenticating {
+            return match self.lines == Lines::Authentication {
                 true if self.is_doubtful => Head::piece(Role::Neither, "line"),
                 true => Head { id: Some(self.latest), first, last, ..Head::piece(Role::Asks, "line") },
                 false => Head { first, last, ..Head::piece(Role::Neither, "line") },
@@ -200,9 +217,13 @@ impl Imap {
         if first {
             self.open = self.open.saturating_add(1);
             self.latest = line.tag;
-            self.authenticating = kind == "AUTHENTICATE";
+            self.end_authentication();
         }
-        self.idle |= kind == "IDLE";
+        match kind {
+            "IDLE" => self.lines = Lines::News,
+            "AUTHENTICATE" if first => self.lines = Lines::Authentication,
+            _ => {}
+        }
         let (id, role) = if kind == "IDLE" { (None, Role::Subscribes) } else { (Some(line.tag), Role::Asks) };
         Head { id, first, last, ..Head::piece(role, kind) }
     }
@@ -212,12 +233,14 @@ impl Imap {
         const GO_ON: u64 = b'+' as u64;
         match line.tag {
             0 => None,
-            GO_ON if self.authenticating && !self.is_doubtful => {
+            GO_ON if self.lines == Lines::Authentication && !self.is_doubtful => {
                 Some(Head { id: Some(self.latest), first, last, ..Head::piece(Role::Answers, "+") })
             }
             GO_ON => Some(Head { first, last, ..Head::piece(Role::Interim, "+") }),
             UNTAGGED if self.is_doubtful => Some(Head::piece(Role::Answers, "untagged")),
-            UNTAGGED if self.idle => Some(Head { first, last, ..Head::piece(Role::Pushes, "untagged") }),
+            UNTAGGED if self.lines == Lines::News => {
+                Some(Head { first, last, ..Head::piece(Role::Pushes, "untagged") })
+            }
             // News outside of IDLE look like the answer to a command that was missed.
             UNTAGGED if self.open == 0 && !self.answering => Some(Head::piece(Role::Pushes, "untagged")),
             // The completion is its last piece.
@@ -231,7 +254,7 @@ impl Imap {
                 let first = first && tag == self.latest && !self.is_doubtful;
                 if last {
                     self.open = self.open.saturating_sub(1);
-                    (self.idle, self.authenticating) = (false, false);
+                    self.lines = Lines::Parts;
                 }
                 if last && tag == self.latest {
                     (self.open, self.is_doubtful) = (0, false);
