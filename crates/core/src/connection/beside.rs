@@ -49,7 +49,10 @@ impl Connection {
     #[cold]
     #[inline(never)]
     fn answers_first_pieces(&self, open: &Open, segment: &Segment) -> bool {
-        segment.flags.ack()
+        // Full segments go on with one: a session's last words and a long first question behind them (False Start, RFC 7918).
+        let short = open.request_bytes < u64::from(self.mss(open.initiator));
+        short
+            && segment.flags.ack()
             && open.request_end.is_some_and(|end| segment.ack.before(end))
             && self.is_in_pieces(open)
             && !self.asks_by_its_bytes(open.request_first)

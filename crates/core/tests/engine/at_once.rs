@@ -17,6 +17,16 @@ fn what_an_answer_does_not_acknowledge_may_be_another_question() {
     assert!(asked.exchange.bill.iter().all(|line| line.confidence == Confidence::Possible), "{seen}");
 }
 
+/// A client ends a session's set-up and asks at length beside it (False Start, RFC 7918; frames 162 to 167 of a browser): the server's last words acknowledge
+/// the first piece alone, and all of that is one exchange.
+#[test]
+fn a_long_question_goes_on_behind_what_is_acknowledged() {
+    let text = settled(4)
+        + "+20 C 126 #first\n first+0.8 C 1448x3 more\n +0 C 16\n first+0 S 274\n first+20 S 1448x4\n +0 C ack";
+    let seen = log(text).rtt(ms(70)).seen_at(End::Client);
+    assert_eq!(seen.exchange(5).exchange.by, Some(Pairing::OnlyOpen), "{seen}");
+}
+
 /// Both ends say who they are as soon as they are connected (frames 4 to 9 of ZeroMQ, RFC 23/ZMTP): nobody waits for what crosses its own word. The client's next
 /// byte answers the server's word, and left when its own was acknowledged as well.
 #[test]
