@@ -191,6 +191,8 @@ impl Connection {
 
     /// Whether what the client said, or with which it `reacted`, is so short that it may have confirmed what the server had said, in a protocol that
     /// nobody reads any more.
+    #[cold]
+    #[inline(never)]
     fn may_confirm(&self, open: &Open, reacted: bool) -> bool {
         let short = open.request_bytes > 0 && open.request_bytes <= CONFIRMS_MAX;
         short && (reacted && self.may_be_cipher() || self.is_signal(open.request_bytes as u32))

@@ -176,7 +176,9 @@ impl Connection {
         if verdict.split.has(NAGLE) {
             self.weigh_held(from, another, &mut verdict.split);
         }
-        self.charge_room(wait, from, verdict);
+        if self.frames.is_http2() {
+            self.charge_room(wait, from, verdict);
+        }
         if !verdict.split.has(Cause::SenderThink.bit()) {
             return;
         }
@@ -397,7 +399,7 @@ impl Connection {
         at - reply.at >= HELD_BACK_MIN
             && self.flows[open.initiator].was_last_acked_behind(reply.at)
             && !self.frames.has_begun_to_answer()
-            && !self.has_given_room(open)
+            && !(self.frames.is_http2() && self.has_given_room(open))
     }
 
     /// Takes the billed segment into its path.

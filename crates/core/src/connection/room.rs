@@ -24,6 +24,8 @@ const WINDOWS: std::ops::RangeInclusive<u32> = 32_767..=67_000;
 
 impl Connection {
     /// Whether a segment of the client's opens windows within the answer under way.
+    #[cold]
+    #[inline(never)]
     pub(super) fn gives_room(&mut self, segment: &Segment, from: usize, class: SegmentClass) -> bool {
         if from != CLIENT || class != SegmentClass::New || !self.frames.are_windows(segment.payload_len) {
             return false;
@@ -36,11 +38,15 @@ impl Connection {
     }
 
     /// Whether the client has: what the server acknowledges late is that.
+    #[cold]
+    #[inline(never)]
     pub(super) fn has_given_room(&self, open: &Open) -> bool {
         is_long(open) && self.frames.last_window().is_some_and(|given| given > open.request_at())
     }
 
     /// What passed for the server's own time may have been a wait for its client's window.
+    #[cold]
+    #[inline(never)]
     pub(super) fn charge_room(&self, wait: &Wait<'_>, from: usize, verdict: &mut Verdict) {
         let Some(given) = self.frames.last_window().filter(|_| from == SERVER && wait.gap >= HELD_BACK_MIN)
         else {
