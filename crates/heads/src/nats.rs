@@ -3,6 +3,7 @@
 //! A request names an inbox for its answer, which is published to that inbox: the inbox is the identifier.
 
 use crate::head::{Head, Role};
+use crate::protocol::Protocol;
 use crate::talk::{First, FirstBytes, Out, Side, Step, Talk};
 use crate::words::{Passed, Words};
 
@@ -22,6 +23,10 @@ impl Talk for Nats {
     }
 
     fn step(&mut self, side: Side, bytes: &[u8], out: &mut Out<'_>) -> Step {
+        if bytes[0] == 0x16 && self.sides[side as usize].len == 0 {
+            // What comes behind the server's INFO where TLS is spoken.
+            return Step::Other(Protocol::Tls);
+        }
         let (used, words) = match self.sides[side as usize].pass(bytes) {
             Passed::All => return Step::Skip(bytes.len() as u64),
             Passed::TooLong => return Step::Wrong,

@@ -132,8 +132,8 @@ impl Connection {
         let Some(talk) = self.talk.as_deref_mut().filter(|talk| !talk.is_concurrent) else { return false };
         let Some([first, end]) = talk.session[asker] else { return false };
         let lies_in = request.is_some_and(|of| first.at_or_before(of[0]) && of[1].at_or_before(end));
-        // What was said in front of it, such as a CONNECT, ends no session that begins behind it.
-        let is_before = request.is_some_and(|of| of[1].at_or_before(first));
+        // What was said in front of it, such as a CONNECT or a greeting, ends no session that begins behind it.
+        let is_before = request.is_none_or(|of| of[1].at_or_before(first));
         if !lies_in && !is_before {
             talk.session = [None; 2];
         }

@@ -43,6 +43,25 @@ fn tls_handshake_is_the_round_trips_before_anything_is_asked() {
     }
 }
 
+/// A server says in clear who it is before TLS begins, as NATS does: the handshake is one all the same.
+#[test]
+fn a_greeting_ends_no_session_that_begins_behind_it() {
+    let rtt = ms(20);
+    let text =
+        "handshake\n +1 S 322 greets\n +2 C 517 asks\n +3 S 1469 answers\n +1 C 270\n +0 S 300\n +0 C ack";
+    let log = log(text).rtt(rtt);
+    for end in [End::Client, End::Server] {
+        let says = log.marks();
+        let report = read_marked(&log.capture(end), |segment| {
+            let session = segment.payload_len != 322;
+            says(segment).into_iter().map(|mark| Mark { session, ..mark }).collect()
+        });
+        let bills =
+            report.connections[0].exchanges.iter().map(|exchange| spent_on(exchange, Cause::TlsHandshake));
+        assert_eq!(bills.collect::<Vec<_>>(), [ms(0), ms(0), rtt, ms(0)], "{end:?}: {report:#?}");
+    }
+}
+
 /// A stream's window (RFC 9113, 6.9) holds two segments; the client gives back as much 30 ms after it has them.
 #[test]
 fn application_window_is_the_wait_for_the_protocol_s_own_credit() {

@@ -62,6 +62,24 @@ fn mqtt_from_the_middle() {
     );
 }
 
+/// A server of NATS says in clear who it is and that it speaks TLS, which begins behind that.
+#[test]
+fn nats_behind_tls() {
+    let hello = r"\x16\x03\x01\x00-\x01\x00\x00)\x03\x03".to_owned() + &r"\x00".repeat(39);
+    let answer = r"\x16\x03\x03\x00*\x02\x00\x00&\x03\x03".to_owned() + &r"\x00".repeat(36);
+    let said = r#"< INFO {"server_id":"N","tls_required":true}\r\n"#;
+    tells(
+        &format!("\n{said}\n> {hello}\n< {answer}\n"),
+        "
+        < 0 INFO neither len 44 first last
+        = NATS
+        > 0 ClientHello asks len 50 first
+        = TLS
+        < 44 ServerHello answers len 47 first
+        ",
+    );
+}
+
 #[test]
 fn nats() {
     tells(NATS, "
