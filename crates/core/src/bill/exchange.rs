@@ -460,7 +460,7 @@ pub(crate) struct Open {
     pub waited: Duration,
     /// Who answers whom is a guess.
     pub is_guess: bool,
-    /// It ended before the answer can have arrived.
+    /// It ended before the answer can have arrived, or that may be none: nobody need have waited for its way back.
     pub is_unheard: bool,
     /// What the initiator acknowledged when it sent last.
     pub request_acks: Option<Seq>,

@@ -141,22 +141,23 @@ impl Connection {
     }
 
     /// How sure it is that an answer took so long: a second is too long where no protocol is read, and it may be something else
-    /// that the server says by itself, or the first part of another talk.
-    pub(super) fn weigh_answer(&self, open: &Open, len: u32, verdict: &mut Verdict) {
+    /// that the server says by itself, or the first part of another talk. Returns whether it may be, so that its way back need not have been waited for.
+    pub(super) fn weigh_answer(&self, open: &Open, len: u32, verdict: &mut Verdict) -> bool {
         if open.initiator == CLIENT {
             let own = verdict.split.charges().filter(|charge| charge.cause == Cause::ServerThink);
             let wait: Duration = own.map(|charge| charge.ns).sum();
             let signal = wait.times(4) >= PAUSE_MIN && self.may_confirm(open, false);
             if signal || wait >= PAUSE_MIN || self.roles.watch() && self.roles.may_give_orders() {
-                self.weigh_long(open, wait, len, verdict);
+                return self.weigh_long(open, wait, len, verdict);
             }
         }
+        false
     }
 
     #[cold]
-    fn weigh_long(&self, open: &Open, wait: Duration, len: u32, verdict: &mut Verdict) {
+    fn weigh_long(&self, open: &Open, wait: Duration, len: u32, verdict: &mut Verdict) -> bool {
         if self.asks_by_its_bytes(open.request_first) {
-            return;
+            return false;
         }
         let acknowledged = self.flows[CLIENT].newly_acked == 0;
         let push = acknowledged && self.roles.may_be_push(wait);
@@ -182,11 +183,13 @@ impl Connection {
         let none = greets || self.roles.may_need_none(open.request_bytes);
         let measure = beside || self.roles.is_out_of_all_measure(wait, open.n);
         let orders = self.roles.may_give_orders();
-        if push || orders || asks || news || word || confirms || timer || none || measure {
+        let is_doubtful = push || orders || asks || news || word || confirms || timer || none || measure;
+        if is_doubtful {
             verdict.split.doubt();
         } else if seldom || wait >= LONG_MIN {
             verdict.split.temper();
         }
+        is_doubtful
     }
 
     /// Whether what the client said, or with which it `reacted`, is so short that it may have confirmed what the server had said, in a protocol that
@@ -224,7 +227,7 @@ impl Connection {
         if self.roles.is_doubtful(&self.turn(open, segment.at)) {
             verdict.split.doubt();
             if let Some(open) = self.open.as_deref_mut() {
-                open.is_guess = true;
+                (open.is_guess, open.is_unheard) = (true, true);
             }
         }
     }

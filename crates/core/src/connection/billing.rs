@@ -222,6 +222,7 @@ impl Connection {
                 verdict.split.temper();
             }
         }
+        let mut may_be_none = false;
         if open.is_guess && !own_time
             || answers_part
             || self.frames.is_doubtful()
@@ -230,16 +231,18 @@ impl Connection {
             || from == SERVER && self.is_distance_doubtful()
         {
             verdict.split.doubt();
+            may_be_none = true;
         } else if !self.frames.answers()
             && open.reply.frontier().is_some_and(|said| self.said_part_early(open, said, segment.at))
         {
             verdict.split.doubt(); // it may go on with what it had said already
+            may_be_none = true;
         }
         if self.is_framed() || self.paired == Paired::Before {
             verdict.split.temper(); // several may be under way at once
         }
         let reply = cork::late_reply(&self.pair(), open, segment, Duration::ZERO);
-        self.weigh_answer(open, segment.payload_len, &mut verdict);
+        may_be_none |= self.weigh_answer(open, segment.payload_len, &mut verdict);
         self.doubt_turn(segment, from, &mut verdict);
         let small = segment.payload_len < self.mss(from);
         let midway = self.midway;
@@ -252,6 +255,7 @@ impl Connection {
             model.answers.on_answer(timing, own_time);
         }
         if let Some(open) = self.open.as_deref_mut() {
+            open.is_unheard |= may_be_none;
             if late {
                 open.request.settle().revise(Revision::MayBeDropped);
             }

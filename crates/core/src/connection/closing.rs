@@ -134,8 +134,8 @@ impl Connection {
         speaker: usize,
         next: Option<&Segment>,
     ) -> Duration {
-        let is_late =
-            kind == Kind::Exchange && next.is_some_and(|next| self.was_heard_late(open, next, speaker));
+        let is_late = kind == Kind::Exchange
+            && (open.is_unheard || next.is_some_and(|next| self.was_heard_late(open, next, speaker)));
         let is_session = kind == Kind::Exchange && self.is_session(open);
         let (asker, packet) = (side(open.initiator), open.packets[1]);
         let account = open.last_path().settle();
@@ -185,7 +185,7 @@ impl Connection {
     fn was_heard_late(&self, open: &Open, next: &Segment, speaker: usize) -> bool {
         let last = open.reply.last.filter(|_| next.src == self.ends[open.initiator]);
         let late = |last: LastData| self.is_acked_late(last.at, self.tap_rtt(open.initiator), speaker);
-        open.is_unheard || last.is_some_and(late)
+        last.is_some_and(late)
     }
 
     /// Closes what is under way, whose answer may not have arrived when `next` left.

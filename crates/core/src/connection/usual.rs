@@ -426,12 +426,12 @@ impl Connection {
         if let Some(held) = self.held_beside_earlier(open, &whole, SERVER, class) {
             verdict.split.hold(&held);
         }
-        self.weigh_answer(open, segment.payload_len, &mut verdict);
-        let model = &mut self.models[SERVER];
-        model.rounds.on_message(segment.seq);
-        model.on_first_reply(&verdict, reply, false);
+        let may_be_none = self.weigh_answer(open, segment.payload_len, &mut verdict);
+        self.models[SERVER].rounds.on_message(segment.seq);
+        self.models[SERVER].on_first_reply(&verdict, reply, false);
         let Some(open) = self.open.as_deref_mut() else { return };
         open.on_reply(segment.seq, segment.at);
+        open.is_unheard |= may_be_none;
         open.answer_behind(&verdict.split);
     }
 

@@ -102,3 +102,14 @@ fn what_leaves_together_is_one_question() {
     let asked = seen.connection().exchanges.last().expect("it was asked");
     assert_eq!((asked.by, asked.request_bytes), (Some(Pairing::OnlyOpen), 3396), "{seen}");
 }
+
+/// What comes a minute after a question of which nothing is read may be news: beside the server no packet says that its way back was waited for, and the last
+/// exchange of a connection is no exception.
+#[test]
+fn the_way_back_of_what_may_be_no_answer_is_possible_at_most() {
+    let text = settled(3) + "+5 C 300\n +60000 S 200\n +0 C ack";
+    log(text).rtt(ms(80)).both_ends(|seen| {
+        let last = seen.connection().exchanges.last().expect("it was asked");
+        assert!(last.bill.iter().all(|line| line.confidence == Confidence::Possible), "{seen}");
+    });
+}
