@@ -222,25 +222,8 @@ impl Connection {
                 verdict.split.temper();
             }
         }
-        let mut may_be_none = false;
-        if open.is_guess && !own_time
-            || answers_part
-            || self.frames.is_doubtful()
-            || self.paired == Paired::Guess
-            || self.roles.goes_on.is_loose(self.next_n)
-            || from == SERVER && self.is_distance_doubtful()
-        {
-            verdict.split.doubt();
-            may_be_none = true;
-        } else if !self.frames.answers()
-            && open.reply.frontier().is_some_and(|said| self.said_part_early(open, said, segment.at))
-        {
-            verdict.split.doubt(); // it may go on with what it had said already
-            may_be_none = true;
-        }
-        if self.is_framed() || self.paired == Paired::Before {
-            verdict.split.temper(); // several may be under way at once
-        }
+        let by_guess = open.is_guess && !own_time || answers_part;
+        let mut may_be_none = self.doubt_pairing(open, segment, from, by_guess, &mut verdict);
         let reply = cork::late_reply(&self.pair(), open, segment, Duration::ZERO);
         may_be_none |= self.weigh_answer(open, segment.payload_len, &mut verdict);
         self.doubt_turn(segment, from, &mut verdict);
@@ -265,6 +248,32 @@ impl Connection {
             }
         }
         (verdict, if own_time { Follows::Beginning } else { Follows::Request })
+    }
+
+    /// What rests on a guess at what an answer belongs to is no more than possible. Returns whether it may be none.
+    fn doubt_pairing(
+        &self,
+        open: &Open,
+        segment: &Segment,
+        from: usize,
+        by_guess: bool,
+        verdict: &mut Verdict,
+    ) -> bool {
+        let is_doubtful = by_guess
+            || self.frames.is_doubtful()
+            || self.paired == Paired::Guess
+            || self.roles.goes_on.is_loose(self.next_n)
+            || from == SERVER && self.is_distance_doubtful()
+            // It may go on with what it had said already.
+            || !self.frames.answers()
+                && open.reply.frontier().is_some_and(|said| self.said_part_early(open, said, segment.at));
+        if is_doubtful {
+            verdict.split.doubt();
+        }
+        if self.is_framed() || self.paired == Paired::Before {
+            verdict.split.temper(); // several may be under way at once
+        }
+        is_doubtful
     }
 
     /// What held an answer whose question had come while a small segment from before it was not acknowledged: Nagle holds that like the

@@ -12,7 +12,6 @@ use crate::bill::exchange::Open;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::segment_class::LastData;
 use crate::rules::{ended, unrepaired};
-use crate::words::limits::RTO_MIN;
 use crate::words::report::Kind;
 
 impl Connection {
@@ -81,10 +80,9 @@ impl Connection {
     fn charge_unheard_of(&self, open: &mut Open, closed_at: Instant) {
         let acked = self.flows[CLIENT].highest_ack.zip(open.request_first);
         let none = acked.is_some_and(|(acked, first)| acked.at_or_before(first));
-        // What no timer has sent again may be on its way. What closes sooner than any timer runs out may not have looked, or has heard it, and no
-        // packet says so any more.
+        // What no timer has sent again may be on its way.
         let again = none && open.request.has_copies();
-        let waited = |last: &LastData| last.at > open.start && closed_at - last.at >= RTO_MIN;
+        let waited = |last: &LastData| last.at > open.start && last.at < closed_at;
         let last = open.request.last.filter(|last| again && waited(last));
         if let Some(last) = last {
             let charge = ended::never_arrived(CLIENT, closed_at - last.at, last.packet);
