@@ -25,16 +25,11 @@ LONG_TICKET = (
 STATUS = (
     "A replica says each second how far it is, in 61 bytes of cipher, and its server what was written when it is: what comes 400 ms behind such a word looks like an answer"
 )
-AFTER_INFO = "NATS says in clear who it is before TLS begins: nobody reads that as TLS, and a ping 110 ms behind a question looks like a part of it"
-OWN_FRAMES = (
-    "HTTP/2's settings, acknowledgements and windows come in TLS records of their own, behind tickets, and some in pieces of the JDK's: by their sizes "
-    "alone not all are told from messages"
-)
 EIGHT_KB = "The proxy (Tomcat) writes pieces, each pushed, and flights end with a piece: far from it, a full send buffer looks like a program that pauses; possible"
 
 WORDS = (
-    "Through TLS a ping, its answer and an event are records of some 30 bytes, and no packet tells which of them answers which: all of it is possible "
-    "but for an event that comes 210 ms behind the answer to a ping, as an answer does"
+    "Through TLS a ping, its answer and an event are records of some 30 bytes, and no packet tells which of them answers which: possible, and one end takes "
+    "for the end of an exchange what is the beginning of the next one at the other"
 )
 TAIL = "The tail of an answer leaves when its send buffer has room again, which is when Nagle would let it go"
 
@@ -44,10 +39,9 @@ WHY = {
     "openvpn-http": "In a tunnel what Nagle holds delays what comes next as well: the packets show each hold, and not which of them anybody waited for",
     "svn-checkout": "svnserve writes in pieces and does not set TCP_NODELAY: a hold of Nagle's that the case does not expect",
     "socks-tls": TICKETS,
-    "tls-tomcat-h2": OWN_FRAMES,
     "tls-go-rows-h1": LONG_TICKET,
     "tls-postgres-replica": STATUS,
-    "tls-nats-news": AFTER_INFO,
+    "tls-chromium-page": "A browser pauses for 77 ms on a way of 80 ms, beside an acknowledgement: in this recording that is how long Nagle would have held it",
     "haproxy-send-buffer": EIGHT_KB,
     "tomcat-send-buffer": EIGHT_KB,
     "server-asks": ASKS,
@@ -74,20 +68,31 @@ AT_ONE_END = {"way-becomes-longer-thinks-0": LONGER, "way-becomes-longer-thinks-
 # Why the bills of both ends differ.
 OVERTAKEN = "What a segment that was overtaken holds up at the end of a flight shows where it arrives, and is a part of the round trip elsewhere"
 SPACED = "BBR spaces what it sends: which wait was for an acknowledgement, and which for its pace, is exact beside the sender only"
+
+GOODBYE = "The client says goodbye and closes at once: beside the server its alert passes before the FIN does, as an answer"
+IN_CIPHER = "What may be news in cipher goes on with an exchange at one end and begins one at the other, as other packets had been heard by then; possible"
 AT_ONCE = "Streams under way at once are one exchange near the client, and two where an answer passes before the next question does"
+BUFFERED = "From the receiver, flights that a send buffer ends look like a start while they grow by its overhead"
 
 DIFFER = {
     "tls-websocket-asks": WORDS,
     "tls-websocket-news": WORDS,
-    "tls-hypercorn-at-once": AT_ONCE,
-    "tls-node-at-once": AT_ONCE,
-    "tls-jdbc-sleeps": "The client says goodbye and closes at once: beside the server its alert passes before the FIN does, as an answer",
+    "tls-jdbc-sleeps": GOODBYE,
+    "tls-postgres-news-and-asks": GOODBYE,
+    "tls-begins-in-vain": GOODBYE,
+    "tls-imap-idle": IN_CIPHER,
+    "tls-mqtt-qos-2": IN_CIPHER,
+    "tls-nats-news-and-asks": IN_CIPHER,
+    "tls-grpc-news-and-calls": IN_CIPHER,
+    "tls-grpc-at-once": AT_ONCE,
+    "tls-go-many-at-once": AT_ONCE,
+    "tls-send-buffer": BUFFERED,
+    "sndbuf-upload-at-50ms": BUFFERED,
+    "zmq-work": "Both ends of ZeroMQ say who they are at once, and a byte of each crosses: how many rounds were waited for is possible only",
     "kafka-send-buffer": TAIL,
     "upload-slow-sink-bbr": SPACED,
     "haproxy-send-buffer": EIGHT_KB,
     "tls-lost-hello": "Beside the client, a ClientHello that was lost waits for its timer from the write on; beside the server no packet says when it was written",
-    "tls-tomcat-h2-rows": OWN_FRAMES,
-    "tls-tomcat-h2-works-60": OWN_FRAMES,
     "tomcat-send-buffer": EIGHT_KB,
     "bulk-reordered": OVERTAKEN,
     "reordered-upload": OVERTAKEN,
