@@ -466,6 +466,22 @@ mod tests {
         }
     }
 
+    /// A send buffer at its ceiling, possibly: raised, it saved 0.7 ms of 251, since the receiver's window was the next limit.
+    #[test]
+    fn the_fix_of_what_is_only_possible_saves_from_nothing_up() {
+        for cause in [Cause::SendBuffer, Cause::NagleDelayedAck] {
+            let mut finding = finding(cause, Side::Server);
+            finding.detail.round = Some(Duration::from_millis(10));
+            let least = |finding: &Finding| match remedies_for(finding)[0].saves {
+                Saves::Estimate(span) | Saves::Between(span, _) => span,
+                Saves::AtMost(_) | Saves::Unknown => Duration::ZERO,
+            };
+            assert!(least(&finding).is_positive(), "{cause:?}");
+            finding.confidence = Confidence::Possible;
+            assert_eq!(least(&finding), Duration::ZERO, "{cause:?}");
+        }
+    }
+
     /// A message of its own cannot be written with one that had to leave before it.
     #[test]
     fn what_may_be_a_message_of_its_own_is_told_to_leave_at_once_first() {
