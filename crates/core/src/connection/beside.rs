@@ -7,13 +7,9 @@
 use tcpwhy_wire::{Segment, Seq};
 
 use super::Connection;
-use super::talk::Talk;
 use super::turn::Paired;
 use crate::bill::exchange::Open;
-use crate::bill::split::Split;
 use crate::flow::segment_class::{LastData, SendQueue};
-use crate::rules::several_questions;
-use crate::words::cause::Cause;
 use crate::words::limits::BURST_GAP;
 
 /// Where so many parts of questions may have been questions, nobody knows what answers which. Source: none written down.
@@ -70,37 +66,11 @@ impl Connection {
             && !self.goes_on_by_its_bytes(from, segment.seq)
     }
 
-    /// What Nagle seems to hold while several are under way may have been asked for just now, be a message of its own, or not written yet by a writer that
-    /// sleeps for room in its send buffer.
-    #[cold]
-    pub(super) fn weigh_held_beside(
-        &self,
-        segment: &Segment,
-        from: usize,
-        last: &LastData,
-        split: &mut Split,
-    ) {
-        let slept = |talk: &Talk| talk.waits[from].have(Cause::SendBuffer);
-        if self.just_asked(from) {
-            let packets = [last.packet, segment.packet];
-            *split = several_questions::or_asked(from, segment.at - last.at, packets);
-        } else if self.begins_message(segment, from) {
-            split.holds_message();
-        } else if self.talk.as_deref().is_some_and(slept) {
-            split.doubt();
-        }
-    }
-
-    /// Whether a message begins with this segment, as far as it is read.
-    fn begins_message(&self, segment: &Segment, from: usize) -> bool {
-        let unread = self.talk.as_deref().map(|talk| &talk.unread[from]);
-        unread.is_some_and(|unread| unread.marks.iter().any(|mark| mark.first && mark.seq == segment.seq))
-    }
-
-    /// Whether the other end's last packet had data: not only an acknowledgement.
-    fn just_asked(&self, from: usize) -> bool {
-        let asked = self.flows[1 - from].last_data.map(|last| last.at);
-        asked.is_some() && asked == self.last_packet[1 - from]
+    /// Whether a request was written in more pieces than its segments are full.
+    pub(super) fn is_in_pieces(&self, open: &Open) -> bool {
+        let last = open.request.last.map_or(0, |last| u64::from(last.len));
+        let before = open.request_bytes.saturating_sub(last);
+        before < open.request.index as u64 * u64::from(self.mss(open.initiator))
     }
 
     /// What goes on `may_be` another question: this exchange is a guess then, and after a few of them all that follow are.

@@ -128,24 +128,6 @@ impl Connection {
         Some(Verdict { split: Split::of(segment.at - last.at).rest(charge), trigger: Trigger::Write })
     }
 
-    /// What Nagle held of an answer may be one of several, where several questions were outstanding. What its asker wrote in more than
-    /// one piece may be several, unless what is read of it says that it is one. And a sender that was not seen to mind Nagle may have waited for
-    /// what it has heard meanwhile, or for room in its send buffer.
-    #[cold]
-    fn weigh_held(&self, from: usize, has_heard: bool, split: &mut Split) {
-        let Some(open) = self.open.as_deref() else { return };
-        let is_one = self.talk.as_deref().is_some_and(|talk| talk.pending.is_some());
-        if from != open.initiator && !is_one && self.is_in_pieces(open) {
-            split.holds_message();
-        }
-        let path = if from == open.initiator { &open.request } else { &open.reply };
-        let slept = path.may_have_slept();
-        let reacted = has_heard && self.models[from].nagle_held == 0;
-        if slept || reacted {
-            split.doubt();
-        }
-    }
-
     /// A pause within a message of HTTP/2 in cipher: what follows may be another stream's, and where several may have been asked for it hardly
     /// goes on with one.
     #[cold]
@@ -156,13 +138,6 @@ impl Connection {
         } else {
             split.temper();
         }
-    }
-
-    /// Whether a request was written in more pieces than its segments are full.
-    pub(super) fn is_in_pieces(&self, open: &Open) -> bool {
-        let last = open.request.last.map_or(0, |last| u64::from(last.len));
-        let before = open.request_bytes.saturating_sub(last);
-        before < open.request.index as u64 * u64::from(self.mss(open.initiator))
     }
 
     /// How sure a wait within a message can be, for what is not known of its sender and of its receiver.

@@ -82,8 +82,7 @@ impl Connection {
         let none = acked.is_some_and(|(acked, first)| acked.at_or_before(first));
         // What no timer has sent again may be on its way.
         let again = none && open.request.has_copies();
-        let waited = |last: &LastData| last.at > open.start && last.at < closed_at;
-        let last = open.request.last.filter(|last| again && waited(last));
+        let last = open.request.last.filter(|last| again && last.at > open.start && last.at < closed_at);
         if let Some(last) = last {
             let charge = ended::never_arrived(CLIENT, closed_at - last.at, last.packet);
             open.request.settle().charge(&charge);

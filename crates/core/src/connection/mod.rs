@@ -20,6 +20,7 @@ mod general;
 mod giving_up;
 mod going_on;
 mod held_back;
+mod holds;
 pub(crate) mod ladder;
 mod numbered;
 mod opening;
