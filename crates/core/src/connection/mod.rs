@@ -394,8 +394,7 @@ impl Connection {
         }
     }
 
-    /// Whether nothing but SYNs of one end have been seen: a SYN of the other end is then a simultaneous open
-    /// (RFC 9293, 3.5).
+    /// Whether nothing but SYNs of one end have been seen: a SYN of the other end is then a simultaneous open (RFC 9293, 3.5).
     fn only_syns_of(&self, end: usize) -> bool {
         let (flow, other) = (&self.flows[end], &self.flows[1 - end]);
         let syn_only = flow.first.is_some_and(|first| flow.snd_nxt == Some(first));
