@@ -71,6 +71,7 @@ impl Connection {
         let sent_back = self.assumed && open.request_bytes == u64::from(segment.payload_len);
         by_itself
             && reaction
+            && !self.frames.tells_who_asks()
             && !self.asks_by_its_bytes(Some(segment.seq))
             && (self.flows[CLIENT].bytes > 0 && !(self.assumed && open.n == 0) || sent_back)
     }
@@ -197,7 +198,9 @@ impl Connection {
     #[cold]
     #[inline(never)]
     fn may_confirm(&self, open: &Open, reacted: bool) -> bool {
-        let short = open.request_bytes > 0 && open.request_bytes <= CONFIRMS_MAX;
+        // Several may be confirmed at once, each by a record of its own.
+        let words = open.request.index.max(1) as u64;
+        let short = open.request_bytes > 0 && open.request_bytes <= words * CONFIRMS_MAX;
         short && (reacted && self.may_be_cipher() || self.is_signal(open.request_bytes as u32))
     }
 
@@ -209,6 +212,11 @@ impl Connection {
     /// Whether what is said is in cipher and is not HTTP/2: nobody reads on, or its port says so where the capture has neither the beginning nor the bytes.
     pub(super) fn may_be_cipher(&self) -> bool {
         (self.talk.is_some() || ports::speaks_tls(self.ends[SERVER].port)) && !self.frames.is_http2()
+    }
+
+    /// Whether what was asked is.
+    pub(super) fn is_in_cipher(&self, open: &Open) -> bool {
+        self.may_be_cipher() && !self.asks_by_its_bytes(open.request_first)
     }
 
     /// What rests on a guess at who asks is no more than possible.

@@ -14,6 +14,8 @@ use crate::words::limits::BURST_GAP;
 
 /// Where so many parts of questions may have been questions, nobody knows what answers which. Source: none written down.
 const OTHERS_MIN: u8 = 3;
+/// What ends a session is so long (RFC 8446, 6 and 5.2; RFC 5288, 3): it may answer nothing.
+const ALERTS: [u64; 2] = [24, 31];
 
 impl Connection {
     /// Whether its responder had said all of its answer before this small message reached it, whose sender had not even heard that the
@@ -25,6 +27,7 @@ impl Connection {
         let one_of_several = self.frames.is_http2() && self.is_in_pieces(open);
         segment.ack.at_or_before(first)
             && !one_of_several
+            && !(ALERTS.contains(&open.reply_bytes) && self.is_in_cipher(open))
             && !self.frames.has_only_opened()
             && segment.flags.psh()
             && segment.payload_len < self.mss(from)

@@ -103,7 +103,7 @@ impl Connection {
     fn is_no_more_than_frames(&self, next: Option<&Segment>) -> bool {
         let from = |next: &Segment| usize::from(next.src != self.ends[CLIENT]);
         next.is_some_and(|next| self.says_no_more_than_a_frame(next, from(next)))
-            || self.open.as_deref().is_some_and(|open| self.frames.is_ping(open))
+            || self.open.is_some() && self.frames.is_ping()
     }
 
     /// Nobody waits for what HTTP/2 says by itself, and it answers nothing.

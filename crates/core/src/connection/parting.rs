@@ -3,7 +3,7 @@
 //! A server that gives up an idle connection, or ends a TLS session (RFC 8446, 6.1), says so and closes: that answers
 //! nothing. What comes for a client that has closed meets a reset: nobody waits for it any more.
 
-use tcpwhy_wire::{Duration, Instant, Segment};
+use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
 use super::Connection;
 use super::roles::Had;
@@ -147,6 +147,7 @@ impl Connection {
         let acked = self.flows[1 - from].highest_ack;
         let pending = self.talk.as_deref().and_then(|talk| talk.pending);
         let owed = pending.is_some_and(|ask| ask.asker == from && ask.is_answering);
+        self.drop_alert(from);
         let Some(open) = self.open.as_deref_mut().filter(|open| open.initiator == from) else { return };
         let (Some(first), Some(closed_at)) = (open.reply_first, closed_at) else { return };
         let came_at = open.request_at() + open.waited;
@@ -164,6 +165,20 @@ impl Connection {
             // It had stopped waiting as well: what came behind its FIN met nobody.
             let more = open.reply_bytes.saturating_sub(had.bytes);
             open.end_before(true, &had.account, had.last, more, had.packet);
+        }
+    }
+
+    /// `from` resets the connection behind its last word in cipher. Its client had said goodbye and closed, and has acknowledged none of that word: it is the alert that
+    /// ends the session (RFC 8446, 6.1), and whoever closes TLS reads no more.
+    fn drop_alert(&mut self, from: usize) {
+        let acked = self.flows[from].highest_ack;
+        let closed = self.roles.closed_at[1 - from].is_some();
+        let in_cipher =
+            self.open.as_deref().is_some_and(|open| open.initiator != from && self.is_in_cipher(open));
+        let Some(open) = self.open.as_deref_mut().filter(|_| in_cipher && closed) else { return };
+        let unread = |first: Seq| acked.is_none_or(|acked| acked.at_or_before(first));
+        if open.reply_bytes <= BYTES_MAX && open.reply_first.is_some_and(unread) {
+            open.drop_reply();
         }
     }
 }

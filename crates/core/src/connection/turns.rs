@@ -61,7 +61,8 @@ impl Connection {
             let answered = open.reply_first.is_some() && segment.at - self.last_of(from) >= BURST_GAP;
             let begun = open.reply_first.is_none();
             return begun && (open.initiator == SERVER || self.is_unasked(open, segment))
-                || (answered && self.flows[open.initiator].acked_unseen());
+                || (answered && self.flows[open.initiator].acked_unseen())
+                || self.frames.is_ping();
         }
         match open.reply_first {
             // It had seen some of the answer, and more of it than when it sent last. Bytes sent before that belong to the
@@ -124,7 +125,9 @@ impl Connection {
         let wait = self.wait(segment, from, class, self.mss(from), last, 0);
         // A request that ends with a full segment is answered before the next one. Far from its sender, which of several
         // acknowledgements let that go on is not known, and so many bytes end so by chance hardly ever.
-        let long = !wait.near_sender() && last.flight >= LONG_SEGMENTS * wait.mss;
+        // The client's first question begins beside its Finished, and what its server's TLS says by itself answers none of it.
+        let opened = self.frames.has_only_opened();
+        let long = !wait.near_sender() && (opened || last.flight >= LONG_SEGMENTS * wait.mss);
         let more = |ack: &ClockingAck| ack.left > 0 || long;
         flow.view.clocking_ack().is_some_and(|ack| more(&ack) && wait.follows(&ack))
     }

@@ -186,7 +186,7 @@ fn a_pause_between_two_words_is_never_certain() {
 fn answers_of_http2_to_several_questions_are_possibly_one() {
     let text = format!(
         "{ASKED} question+0.1 S 510\n +0.1 S 52 #settings\n settings+0.2 C 31\n question+20 S 466 #answer
-         answer+2 C 39 #first\n first+10 C 39\n first+20 C 39\n first+30 C 38 #fourth\n first+40 C 39
+         answer+2 C 40 #first\n first+10 C 40\n first+20 C 40\n first+30 C 38 #fourth\n first+40 C 40
          fourth+5 S 442\n +14 S 442\n +62 S 442\n +40 S 442\n +90 S 442\n +0 C ack"
     );
     let ends = [End::Client, End::Server].map(|end| exchanges(&text, end));
@@ -212,5 +212,29 @@ fn a_short_command_behind_a_quick_answer_is_a_question() {
         );
         let exchanges = exchanges(&text, end);
         assert_eq!((exchanges.len(), server_of(&exchanges[3]).0), (4, 30), "{end:?}: {exchanges:#?}");
+    }
+}
+
+/// The first question is longer than the initial window, of which the client's Finished is a part (frames 8 to 25 of a pipeline of redis): that the tickets have come
+/// when it goes on makes no other question of the rest.
+#[test]
+fn a_question_goes_on_behind_tickets() {
+    for end in [End::Client, End::Server] {
+        let text = "handshake
+             +2 C 512 asks #hello
+             hello+1 S 127 answers
+             +0 S 1200 #flight
+             flight+1 C 80 #finished
+             +0.3 C 1448x9 more #question
+             finished+0.1 S 255 #ticket
+             +0 S 255
+             question+0 S ack #acked
+             ticket+0 C 1448x2 more
+             acked+0 C 668 #last
+             last+0.3 S 702
+             +0 C ack";
+        let exchanges = exchanges(text, end);
+        assert_eq!(exchanges.len(), 3, "{end:?}: {exchanges:#?}");
+        assert_eq!(exchanges[2].request_bytes, 80 + 11 * 1448 + 668, "{end:?}: {exchanges:#?}");
     }
 }

@@ -2,7 +2,7 @@
 
 use tcpwhy_core::Side;
 use tcpwhy_core::cause::Cause;
-use tcpwhy_core::report::{Confidence, Exchange};
+use tcpwhy_core::report::{Confidence, Exchange, Kind};
 use tcpwhy_wire::Endpoint;
 
 use crate::ciphers::{ASKED, exchanges, server_of};
@@ -41,6 +41,19 @@ fn what_is_too_short_for_a_question_may_confirm() {
     }
 }
 
+/// A consumer confirms ten deliveries at once, each in a record of its own (frames 27 to 41 of AMQP): the next delivery answers none of them.
+#[test]
+fn several_words_may_confirm_as_one_does() {
+    for end in [End::Client, End::Server] {
+        let words = "+0 C 43\n".repeat(9);
+        let text = format!(
+            "{ASKED} question+0.1 S 255\n +0.1 S 255\n question+20 S 4047\n +0.7 C 43\n {words} +509 S 415\n +0 C ack"
+        );
+        let exchanges = exchanges(&text, end);
+        assert_eq!(surest(&exchanges), Some(Confidence::Possible), "{end:?}: {exchanges:#?}");
+    }
+}
+
 /// The server answers a ping, and has an event to tell 146 ms later (frames 27 to 29 of MQTT).
 #[test]
 fn two_words_in_cipher_are_two_messages() {
@@ -50,6 +63,39 @@ fn two_words_in_cipher_are_two_messages() {
         );
         let exchanges = exchanges(&text, end);
         assert_eq!(surest(&exchanges), Some(Confidence::Possible), "{end:?}: {exchanges:#?}");
+    }
+}
+
+/// gRPC asks with a PING and opens windows whenever something has come (frames 24 to 42 of events beside calls): with that nobody asks, the next event answers
+/// nothing, and with neither PING nor call does a client answer an event.
+#[test]
+fn an_event_behind_the_echo_of_a_ping_answers_nothing() {
+    for end in [End::Client, End::Server] {
+        let calls = |events: &str| {
+            let text = format!("{ASKED} {HTTP2} {events} +0 C ack");
+            let exchanges = exchanges(&text, end);
+            [Kind::Exchange, Kind::OneWay]
+                .map(|kind| exchanges.iter().filter(|told| told.kind == kind).count())
+        };
+        let [asked, _] = calls("");
+        let told = "+0.3 C 65 #ping\n ping+0 S 39\n +366 S 126\n".repeat(3);
+        assert_eq!(calls(&told), [asked, 3], "{end:?}");
+        assert_eq!(calls(&format!("{told} +0.3 C 39\n +0 C fin\n")), [asked, 4], "{end:?}");
+    }
+}
+
+/// Of several calls that were made at once, one has its answer, and the client's PING about that is echoed (frames 30 to 44 of them): what comes 300 ms later is
+/// another one's, for which somebody may have waited.
+#[test]
+fn an_answer_behind_the_echo_of_a_ping_may_be_waited_for() {
+    for end in [End::Client, End::Server] {
+        let text = format!(
+            "{ASKED} {HTTP2} +50 C 90 #one\n +5 C 60\n +5 C 60 #last\n last+10 S 286 #first\n first+0.3 C 39 #ping\n ping+0 S 39\n +300 S 286\n +0 C ack"
+        );
+        let exchanges = exchanges(&text, end);
+        let (thinks, pauses, _) = server_of(exchanges.last().expect("calls"));
+        assert!(thinks + pauses >= 290, "{end:?}: {exchanges:#?}");
+        assert!(surest(&exchanges) <= Some(Confidence::Possible), "{end:?}: {exchanges:#?}");
     }
 }
 
@@ -195,5 +241,23 @@ fn a_port_says_that_a_short_word_is_in_cipher() {
         let seen = log(text).rtt(ms(40)).between(ends).seen_at(End::Client);
         let surest = seen.longer(Cause::ServerThink, ms(200)).iter().map(|line| line.confidence).max();
         assert!(surest.is_some_and(|surest| (surest > Confidence::Possible) == sure), "{port}: {seen}");
+    }
+}
+
+/// A client says goodbye and closes, and its server's alert says the same: that leaves behind the client's FIN or in front of it, and ends in a reset in any case
+/// (frames 52 to 57 of PostgreSQL, 36 to 43 of JDBC).
+#[test]
+fn nobody_waits_for_the_alert_that_ends_a_session() {
+    for end in [End::Client, End::Server] {
+        for bye in
+            ["+0.1 C 24\n +0 C fin\n bye+0.4 S 24\n", "bye+0.3 S 24\n bye+0.8 C 40\n +0 C 40\n +0 C fin\n"]
+        {
+            let text = format!(
+                "{ASKED} question+0.1 S 255\n +0.1 S 255\n question+20 S 60\n +0 C ack\n +900 C 27 #bye\n {bye} bye+4 S rst\n +0 C rst"
+            );
+            let exchanges = exchanges(&text, end);
+            let waited = exchanges.iter().filter(|exchange| exchange.kind == Kind::Exchange).count();
+            assert_eq!(waited, 2, "{end:?}, {bye}: {exchanges:#?}");
+        }
     }
 }
