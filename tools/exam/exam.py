@@ -417,9 +417,10 @@ def examine(case, directory, program):
                 results.append((label, ["cannot be read"], {}, 0.0))
                 continue
             lines, elapsed = found
+            judged = lines
             if case.guess:
-                lines = {k: {level: ms for level, ms in sure.items() if level != "possible"} for k, sure in lines.items()}
-            results.append((label, judge(expected, lines, elapsed), lines, elapsed))
+                judged = {k: {level: ms for level, ms in sure.items() if level != "possible"} for k, sure in lines.items()}
+            results.append((label, judge(expected, judged, elapsed), lines, elapsed))
     return [(label, wrong, expected, lines) for label, wrong, lines, _ in results]
 
 
