@@ -112,7 +112,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
 /// where nothing held it.
 fn confidence(wait: &Wait<'_>, cause: Cause, has_form: bool, pauses: bool) -> Confidence {
     let model = wait.model;
-    let without_first = wait.midway || wait.flow.mss_announced.is_none();
+    let without_first = wait.flow.mss_announced.is_none();
     match cause {
         _ if has_form => Confidence::Possible,
         // Without the connection's first exchanges, which are acknowledged at once, the application's own pause may be all of it.
