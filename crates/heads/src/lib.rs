@@ -19,6 +19,7 @@ mod dnp3;
 mod dns;
 mod dubbo;
 mod ethernet_ip;
+mod giop;
 mod head;
 mod http1;
 mod http2;

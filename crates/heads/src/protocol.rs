@@ -3,8 +3,8 @@
 use crate::head::Head;
 use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, Turn};
 use crate::{
-    amqp, bgp, bolt, cql, diameter, dnp3, dns, dubbo, ethernet_ip, http1, http2, iec104, imap, iscsi, kafka,
-    ldap,
+    amqp, bgp, bolt, cql, diameter, dnp3, dns, dubbo, ethernet_ip, giop, http1, http2, iec104, imap, iscsi,
+    kafka, ldap,
 };
 use crate::{
     memcached, modbus, mongodb, mqtt, mysql, nats, nbd, onc_rpc, opc_ua, openflow, pop3, postgresql, redis,
@@ -120,6 +120,7 @@ protocols! {
     Nbd = nbd::Nbd, "NBD";
     OpenFlow = openflow::OpenFlow, "OpenFlow";
     Rfb = rfb::Rfb, "RFB";
+    Giop = giop::Giop, "GIOP";
 }
 
 /// Some of the protocols, a bit for each.

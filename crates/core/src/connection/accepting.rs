@@ -7,11 +7,12 @@
 //! Beside the server each copy was seen to arrive, so that nothing was lost on the path: the host dropped it. Elsewhere a path that
 //! loses four small packets in a row, right behind a handshake, is rarer than that.
 
-use tcpwhy_wire::Segment;
+use tcpwhy_wire::{Instant, Segment};
 
 use super::Connection;
 use crate::bill::revise::Revision;
 use crate::flow::ends::{CLIENT, SERVER, side};
+use crate::flow::handshake::Setup;
 use crate::rules::server_think;
 use crate::words::form::Form;
 use crate::words::limits::BESIDE;
@@ -37,6 +38,19 @@ impl Connection {
         if self.setup.as_ref().is_some_and(|setup| setup.copies > 0) {
             self.settle_acceptance(segment);
         }
+    }
+
+    /// Whether a SYN at `at` with the number of those before is none of theirs.
+    pub(super) fn begins_anew(&self, at: Instant) -> bool {
+        self.setup.as_ref().is_some_and(|setup| setup.is_over(at))
+    }
+
+    /// Whether SYNs without an answer have reached the server's host, as other connections between the same hosts show.
+    #[cold]
+    pub(super) fn is_ignored_beside(&self) -> bool {
+        let [client, server] = [CLIENT, SERVER].map(|end| self.path_memory.min(end));
+        let ignored = self.setup.as_ref().is_some_and(Setup::is_unanswered);
+        ignored && server.zip(client).is_some_and(|(own, other)| own.times(BESIDE) <= other)
     }
 
     /// Whether what passes the capture has reached this end's host.

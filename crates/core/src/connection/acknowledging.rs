@@ -7,6 +7,7 @@ use tcpwhy_wire::{Duration, Endpoint, Instant, Segment, Seq, Timestamps};
 use super::Connection;
 use crate::bill::revise::Revision;
 use crate::flow::ends::{CLIENT, SERVER};
+use crate::flow::handshake::Setup;
 use crate::rules::{handshake, late_start, needless, server_think, stood};
 use crate::words::limits::{HELD_BACK_MIN, HOST_VARIATION, QUEUED_MIN, ROUND_TRIP_PLAY};
 
@@ -16,6 +17,8 @@ const REACTION_AFTER_SILENCE: Duration = Duration::from_millis(2);
 const BESIDE_MAX: Duration = Duration::from_millis(1);
 /// An acknowledgement that takes longer says nothing about how far away its sender is.
 const DISTANCE_MAX: Duration = Duration::from_secs(1);
+/// A handshake that takes so many times as long as an answer had waited for something else. Source: none written down.
+const UNPROVEN: i64 = 2;
 
 impl Connection {
     /// What an end echoes bounds its distance, whether a handshake has shown that or not. Without ACK it echoes nothing
@@ -109,6 +112,18 @@ impl Connection {
         let by_timer =
             || self.bare[end] < Duration::MAX && self.bare[end] - HELD_BACK_MIN > self.tap_rtt(end);
         !self.shown[end] && (self.flows[1 - end].acked_bare == 0 || by_timer())
+    }
+
+    /// Whether an answer has come in less than half of what the handshake took, and no acknowledgement by itself: how far away the server is then is known
+    /// from answers alone, which its program may have made. Whatever forwards packets takes its time for the first one.
+    #[inline]
+    pub(super) fn is_unproven(&self) -> bool {
+        let opened = self.setup.as_ref().and_then(Setup::opened);
+        // The SYN-ACK is one.
+        self.flows[CLIENT].acked_bare <= 1
+            && opened.zip(self.tap_rtt[SERVER]).is_some_and(|(took, near)| {
+                took >= near.times(UNPROVEN) && took - near >= server_think::VARIED_MIN
+            })
     }
 
     /// Whether what ends here took longer than this connection knows a reason for, and others between these hosts may know one.

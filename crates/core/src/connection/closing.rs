@@ -72,8 +72,8 @@ impl Connection {
             kind = Kind::Subscription;
         }
         self.learn_roles(&open, kind);
-        if open.request_bytes == 0 && next.is_some_and(|next| self.has_not_waited_for_greeting(&open, next)) {
-            doubt_greeting(&mut open);
+        if let Some(next) = next {
+            self.doubt_unasked(&mut open, next);
         }
         let end = self.charge_way_back(&mut open, kind, speaker, next);
         let elapsed = open.last_path().settle().total();
@@ -114,6 +114,29 @@ impl Connection {
         self.spare = Some(open);
         if let Some(parked) = self.roles.take_parked() {
             self.close_parked(*parked, ledger);
+        }
+    }
+
+    /// A greeting that its client did not wait for, or an answer that the server goes on behind with the `next` message as if it had not
+    /// been one, may be the first of what it says by itself.
+    #[inline]
+    fn doubt_unasked(&self, open: &mut Open, next: &Segment) {
+        if open.request_bytes == 0 && self.has_not_waited_for_greeting(open, next) {
+            doubt_greeting(open);
+        } else if next.src == self.ends[SERVER] && open.reply_bytes == u64::from(next.payload_len) {
+            self.doubt_first_of_many(open);
+        }
+    }
+
+    /// What is as long as the message that the server sends by itself behind it, in no protocol that is read, may have been the first of these.
+    #[cold]
+    fn doubt_first_of_many(&self, open: &mut Open) {
+        if open.kind() == Kind::Exchange
+            && open.initiator == CLIENT
+            && !self.asks_by_its_bytes(open.request_first)
+        {
+            let unasked = Revision::MayBeOther { server: side(SERVER), form: Form::OrPushes };
+            open.last_path().settle().revise(unasked);
         }
     }
 
@@ -371,6 +394,8 @@ impl Connection {
         );
         if setup.is_last_answered() && self.is_beside(SERVER) {
             account.revise(Revision::Dropped { by: Side::Server, form: accepting::FORM }); // all had arrived
+        } else if self.is_ignored_beside() {
+            account.revise(Revision::Dropped { by: Side::Server, form: Form::Unanswered });
         }
         let meta =
             Closed { start: setup.first_syn.0, packets: [setup.first_syn.1, last], ..self.closed(ledger) };

@@ -91,7 +91,10 @@ impl Connection {
         let talk = self.talk.get_or_insert_default();
         if !talk.is_concurrent {
             if !talk.ends_turns(marks, from, acked, sent) {
-                talk.note_in_turn(marks, from, sent);
+                // Those of the other end have been noted as its own.
+                for mark in marks.iter().filter(|mark| !mark.by_peer) {
+                    talk.note_in_turn(&[*mark], from, sent);
+                }
                 return;
             }
             self.begin_concurrency(segment, ledger);

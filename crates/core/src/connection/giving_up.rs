@@ -14,6 +14,9 @@ use crate::flow::segment_class::LastData;
 use crate::rules::{ended, unrepaired};
 use crate::words::report::Kind;
 
+/// Nobody who still waits for an answer closes its own side so long behind its question. Source: none written down.
+const GIVES_UP_MIN: Duration = Duration::from_secs(1);
+
 impl Connection {
     /// A question that had arrived and that nobody had answered when the connection ended was waited for until then.
     #[cold]
@@ -42,6 +45,9 @@ impl Connection {
         let closed = [asker, server].map(|end| self.roles.closed_at[end].map(|at| at - asked.at));
         let Some(split) = ended::unanswered(&self.pair(), server, asked.packet, closed) else { return };
         let wait: Duration = split.charges().map(|charge| charge.ns).sum();
+        // Its number, in an acknowledgement, says that the answer had left: that was lost.
+        let lost = self.flows[server].had_hole(asked.at + wait);
+        let split = if lost { ended::lost(&self.pair(), server, asked.packet, wait) } else { split };
         open.on_reply(self.flows[server].snd_nxt.unwrap_or(Seq(0)), asked.at + wait);
         open.answer_behind(&split);
     }
@@ -67,7 +73,8 @@ impl Connection {
     /// next one would have been due.
     #[inline]
     pub(super) fn charge_never_arrived(&self, open: &mut Open) {
-        let gave_up = self.roles.closed_at[CLIENT].filter(|_| self.flows[CLIENT].fin.is_none());
+        let reset = self.flows[CLIENT].fin.is_none();
+        let gave_up = self.roles.closed_at[CLIENT].filter(|_| reset || self.has_given_up(open));
         if open.kind() == Kind::OneWay
             && open.initiator == CLIENT
             && let Some(closed_at) = self.roles.closed_at[SERVER].or(gave_up)
@@ -76,10 +83,21 @@ impl Connection {
         }
     }
 
+    /// Whether a client has closed long behind a question of which nothing has arrived: who only says that it will ask no more does that at once.
+    #[cold]
+    pub(super) fn has_given_up(&self, open: &Open) -> bool {
+        let closed_at = self.roles.closed_at[CLIENT];
+        self.is_unheard_of(open) && closed_at.is_some_and(|at| at - open.start >= GIVES_UP_MIN)
+    }
+
+    fn is_unheard_of(&self, open: &Open) -> bool {
+        let acked = self.flows[CLIENT].highest_ack.zip(open.request_first);
+        acked.is_some_and(|(acked, first)| acked.at_or_before(first))
+    }
+
     #[cold]
     fn charge_unheard_of(&self, open: &mut Open, closed_at: Instant) {
-        let acked = self.flows[CLIENT].highest_ack.zip(open.request_first);
-        let none = acked.is_some_and(|(acked, first)| acked.at_or_before(first));
+        let none = self.is_unheard_of(open);
         // What no timer has sent again may be on its way.
         let again = none && open.request.has_copies();
         let last = open.request.last.filter(|last| again && last.at > open.start && last.at < closed_at);

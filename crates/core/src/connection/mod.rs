@@ -389,7 +389,7 @@ impl Connection {
         }
         let flow = &self.flows[from];
         match flow.first {
-            Some(first) => segment.seq + 1 != first,
+            Some(first) => segment.seq + 1 != first || self.begins_anew(segment.at),
             None => flow.snd_nxt.is_some() || (self.packets > 0 && !self.only_syns_of(1 - from)),
         }
     }

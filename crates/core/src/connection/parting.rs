@@ -101,13 +101,15 @@ impl Connection {
         at_once && open.request_bytes <= BYTES_MAX && open.client_idle >= SILENCE_MIN
     }
 
-    /// Whether it is a copy of a question whose server has closed without a word of an answer, and then its client: none can come any more.
+    /// Whether it is a copy of a question whose server has closed without a word of an answer, and then its client: none can come any more. Or
+    /// its client had given up.
     #[inline]
     pub(super) fn is_past_answering(&self, from: usize, class: SegmentClass) -> bool {
-        let closed = self.roles.closed_at[SERVER].is_some() && self.roles.closed_at[CLIENT].is_some();
-        closed && from == CLIENT && matches!(class, SegmentClass::Retransmission { .. }) && {
-            let asked = |open: &Open| open.initiator == CLIENT && open.reply_first.is_none();
-            self.open.as_deref().is_some_and(asked)
+        let copy = from == CLIENT && matches!(class, SegmentClass::Retransmission { .. });
+        copy && self.roles.closed_at[CLIENT].is_some() && {
+            let asked = |open: &&Open| open.initiator == CLIENT && open.reply_first.is_none();
+            let over = |open: &Open| self.roles.closed_at[SERVER].is_some() || self.has_given_up(open);
+            self.open.as_deref().filter(asked).is_some_and(over)
         }
     }
 

@@ -60,8 +60,7 @@ impl Connection {
             && !self.is_unsteady()
             && self.tap_rtt.iter().all(Option::is_some)
             && self.setup.as_ref().is_none_or(|setup| setup.done)
-            && self.beyond().is_none()
-            && !self.may_be_behind()
+            && !(self.beyond().is_some() || self.is_unproven() || self.may_be_behind())
             && !self.roles.goes_on.is_suspect()
             && self.flows.iter().all(super::Flow::is_calm)
     }

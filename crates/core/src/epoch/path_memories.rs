@@ -56,7 +56,7 @@ impl PathMemories {
         let hosts = (connection.ends[CLIENT].addr, connection.ends[SERVER].addr);
         let older = &mut self.older;
         let known = self.younger.entry(hosts).or_insert_with(|| older.remove(&hosts).unwrap_or_default());
-        if !connection.assumed {
+        if !connection.assumed && connection.failure().is_none() {
             known.on_accepted(connection.ends[SERVER].port);
         }
         known.share(&mut connection.path_memory, connection.tap_rtt, connection.now);

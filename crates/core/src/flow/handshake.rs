@@ -13,6 +13,8 @@ const SIGHTED_WITHIN: Duration = Duration::from_millis(2);
 const COPIED_WITHIN: Duration = Duration::from_millis(200);
 /// The longest first timer of a SYN in use (RFC 1122, 4.2.3.1; RFC 6298 has 1 s).
 const GIVEN_UP_AFTER: Duration = Duration::from_millis(3_300);
+/// A SYN that comes so many times later than all those before took is none of theirs. Source: none written down.
+const ANEW: i64 = 4;
 
 /// The handshake of one connection.
 #[derive(Clone, Debug, PartialEq)]
@@ -151,6 +153,13 @@ impl Setup {
         let answered = self.last_syn_ack.filter(|_| !self.done);
         let takes_none = self.syn_count == 1 && self.syn_ack_count > 1;
         answered.is_some_and(|(at, _)| takes_none || at - self.last_syn.0 >= GIVEN_UP_AFTER)
+    }
+
+    /// Whether a SYN at `at` is no copy of those before: no timer of theirs, which doubles at most, runs for so long. Their program has
+    /// begun anew, and nobody waited meanwhile.
+    pub(crate) fn is_over(&self, at: Instant) -> bool {
+        let asked = self.last_syn.0 - self.first_syn.0;
+        self.syn_count >= 3 && self.is_unanswered() && at - self.last_syn.0 > asked.times(ANEW)
     }
 
     /// Whether the client sent its SYN and saw nothing of it.

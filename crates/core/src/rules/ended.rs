@@ -47,6 +47,16 @@ pub(crate) fn unanswered(
     Some(split.rest(silent.evidence(asked, 0).detail(detail)))
 }
 
+/// The same of an answer that had left and was lost, of which the path's timers took all but the way.
+pub(crate) fn lost(pair: &Pair<'_>, server: usize, asked: u64, wait: Duration) -> Split {
+    let mut split = Split::of(wait);
+    let (path, _) = round_trip::of_path(pair, server, side(server));
+    split.take(path.evidence(asked, 0));
+    let detail = Detail { form: Some(Form::Unrepaired), ..Detail::default() };
+    let timer = Charge::new(Cause::Rto, side(server), Duration::ZERO, Confidence::Likely);
+    split.rest(timer.evidence(asked, 0).detail(detail))
+}
+
 /// The wait of a question that never arrived, from its last copy on, the packet `last`, until its server closed.
 pub(crate) fn never_arrived(asker: usize, wait: Duration, last: u64) -> Charge {
     Charge::new(Cause::Rto, side(asker), wait, Confidence::Likely).evidence(last, 0)

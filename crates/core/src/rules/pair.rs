@@ -28,6 +28,8 @@ pub(crate) struct Pair<'a> {
     pub fine: bool,
     /// The handshake has shown how far away an end is.
     pub shown: [bool; 2],
+    /// The handshake took so much longer than an answer that it proves nothing of how far away the server is.
+    pub unproven: bool,
     /// How far away an end is is known from above only.
     pub bound: [bool; 2],
     /// Whoever asks keeps the stream of its question open, and may say more on it: nothing is owed there.

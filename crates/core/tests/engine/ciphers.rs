@@ -47,6 +47,18 @@ fn tickets_are_no_answer() {
     }
 }
 
+/// A server's host acknowledges Finished and question, and the first that the server says is 736 bytes, 617 ms later (frames 1023 to 1049 of a browser's): no
+/// ticket comes so late.
+#[test]
+fn what_comes_long_behind_the_finished_is_the_answer() {
+    for end in [End::Client, End::Server] {
+        let text = format!("{ASKED} question+0 S ack\n question+617 S 736\n +54 C ack");
+        let (thinks, pauses, confidence) = server_of(&exchanges(&text, end)[2]);
+        assert_eq!((thinks, pauses), (617, 0), "{end:?}");
+        assert!(confidence >= Some(Confidence::Likely), "{end:?}");
+    }
+}
+
 /// What comes at once and is not as long as a ticket may have been the answer, and what follows, news (frames 10 to 13 of a browser's
 /// socket for events).
 #[test]

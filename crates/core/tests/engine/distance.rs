@@ -408,3 +408,14 @@ fn a_longer_way_is_no_queue_that_stood() {
         }
     }
 }
+
+/// A host that forwards all takes 3.7 ms for the first packet (frames 20 to 32 of a capture that has each packet twice), and an answer comes 1.2 ms behind its
+/// question: what of that the path took is no more than likely. A handshake that is as quick as all else proves it.
+#[test]
+fn a_handshake_that_took_longer_proves_no_round_trip() {
+    for (late, sure) in [(3.7, Likely), (0.0, Certain)] {
+        let text = format!("@0 C syn\n +{late} S syn\n +0 C ack\n +0.1 C 119\n +1 S 1448x2\n +0 C ack");
+        let seen = log(text).rtt(ms(0.2)).seen_at(End::Client);
+        assert_eq!(seen.exchange(1).of(Cause::RoundTrip).confidence, sure, "{late}: {seen}");
+    }
+}

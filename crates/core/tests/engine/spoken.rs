@@ -172,6 +172,33 @@ fn nothing_is_owed_on_a_stream_that_its_asker_keeps_open() {
     }
 }
 
+/// The first answer of a controller tells that its protocol is Modbus (frames 30 to 46 of one), and so that it answers a question: 422 ms are its
+/// server's, as they are where the question told that.
+#[test]
+fn an_answer_may_tell_that_it_answers_a_question() {
+    let log = log("handshake\n +3 C 12 asks=1\n +422 S 29 answers=1\n +0 C ack").rtt(ms(0.6));
+    for end in [End::Client, End::Server] {
+        for late in [false, true] {
+            let says = log.marks();
+            let mut asked = Vec::new();
+            let report = read_marked(&log.capture(end), |segment| {
+                let marks = says(segment);
+                if late && segment.payload_len == 12 {
+                    asked = marks.iter().map(|mark| Mark { by_peer: true, ..*mark }).collect();
+                    return Vec::new();
+                }
+                if segment.payload_len == 29 { asked.drain(..).chain(marks).collect() } else { marks }
+            });
+            let exchange = report.connections[0].exchanges.last().expect("an exchange");
+            let own = exchange.bill.iter().find(|line| line.cause == Cause::ServerThink);
+            assert!(
+                own.is_some_and(|own| own.confidence >= Confidence::Likely),
+                "{end:?} {late}: {exchange:#?}"
+            );
+        }
+    }
+}
+
 /// The report of a capture of which somebody says what its messages are.
 pub(crate) fn read_marked(capture: &[Segment], mut says: impl FnMut(&Segment) -> Vec<Mark>) -> Report {
     let mut analysis = Analysis::new(Options { ..EVERYTHING });

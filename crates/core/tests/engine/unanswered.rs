@@ -103,6 +103,62 @@ fn an_answer_to_a_client_that_has_given_up_is_nobody_s_wait() {
     assert_eq!(taken.elapsed, Duration::from_millis(2_000), "{taken:#?}");
 }
 
+/// A meter's modem asks each three seconds for 18 s, in vain, and begins anew with the same number five minutes later (frames 261 to 790 of its capture):
+/// no timer ran meanwhile. Copies whose timer doubles, or of which the capture has lost one, are copies still.
+#[test]
+fn a_syn_that_its_program_sends_anew_waits_for_none_of_those_before() {
+    const SYN_ACK: u8 = Flags::SYN | Flags::ACK;
+    let mut segments: Vec<_> = (0..7).map(|n| (CLIENT, n * 3_000, Flags::SYN)).collect();
+    segments.extend([
+        (CLIENT, 283_000, Flags::SYN),
+        (SERVER, 283_090, SYN_ACK),
+        (CLIENT, 283_095, Flags::ACK),
+    ]);
+    let anew = report(&segments);
+    assert_eq!((anew.setups, anew.elapsed), (2, Duration::from_millis(18_095)), "{anew:#?}");
+    let doubled = [0, 1_000, 3_000, 15_000].map(|at| (CLIENT, at, Flags::SYN));
+    assert_eq!(report(&doubled).elapsed, Duration::from_secs(15));
+}
+
+/// A server on the capture's host answers within 50 us, and then no more (frames 212 to 224 of one): its host took no SYN, for all had arrived there. Where
+/// others show it to be far away, nobody knows who dropped them.
+#[test]
+fn syns_that_reach_their_server_s_host_are_its_host_s_to_answer() {
+    for (server_us, whose) in [(50, Side::Server), (9_000, Side::Path)] {
+        let mut analysis = Analysis::new(Options { listing: Listing::UpTo(10), ..Options::default() });
+        let said = [
+            (40_000, 0, Flags::SYN),
+            (0, server_us, Flags::SYN | Flags::ACK),
+            (40_000, server_us + 1_100, Flags::ACK),
+            (40_001, 2_000_000, Flags::SYN),
+            (40_001, 5_000_000, Flags::SYN),
+        ];
+        for (n, &(port, at_us, flags)) in said.iter().enumerate() {
+            let client = Endpoint::v4([10, 0, 0, 1], if port == 0 { 40_000 } else { port });
+            let ends = if port == 0 { [SERVER, client] } else { [client, SERVER] };
+            analysis.on_segment(&Segment {
+                packet: n as u64 + 1,
+                at: Instant::from_nanos(at_us * 1_000),
+                src: ends[0],
+                dst: ends[1],
+                seq: Seq(u32::from(flags == Flags::ACK)),
+                ack: Seq(1),
+                window: 64_000,
+                flags: Flags(flags),
+                payload_len: 0,
+                options: TcpOptions::default(),
+                ip_id: None,
+                ttl: 64,
+                damaged: false,
+            });
+        }
+        let report = analysis.finish();
+        let lost =
+            report.bill.iter().find(|line| line.cause == Cause::SynRetransmit).expect("a wait for SYNs");
+        assert_eq!((lost.side, lost.ns), (whose, Duration::from_secs(3)), "{report:#?}");
+    }
+}
+
 /// A scan sends one SYN and never takes the answer, which its target repeats for half a minute: nobody waits for that.
 #[test]
 fn a_syn_that_is_not_repeated_waits_for_nothing() {

@@ -10,6 +10,7 @@ pub(crate) const LOGS: &[(&str, Protocol, &str)] = &[
     ("opc_ua", Protocol::OpcUa, OPC_UA),
     ("ethernet_ip", Protocol::EthernetIp, ETHERNET_IP),
     ("dnp3", Protocol::Dnp3, DNP3),
+    ("giop", Protocol::Giop, GIOP),
 ];
 
 /// RFC 6733, 5.3 and 5.5: either side watches the other.
@@ -159,6 +160,36 @@ fn opc_ua_from_the_middle() {
         < 0 Read asks #3 len 32 first last
         > 0 Read answers #3 len 32 first last
         = OPC UA
+        ",
+    );
+}
+
+/// CORBA 3.0, 15.4: a call, one that nobody answers, one of the other side's in the other order of bytes, and one in two fragments.
+const GIOP: &str = r"
+    > GIOP\x01\x02\x01\x00\x10\x00\x00\x00\x05\x00\x00\x00\x03\x00\x00\x00abcdefgh
+    < GIOP\x01\x02\x01\x01\x0c\x00\x00\x00\x05\x00\x00\x00\x00\x00\x00\x00wxyz
+    > GIOP\x01\x02\x01\x00\x0c\x00\x00\x00\x06\x00\x00\x00\x00\x00\x00\x00abcd
+    < GIOP\x01\x02\x00\x00\x00\x00\x00\x0c\x00\x00\x00\x07\x03\x00\x00\x00abcd
+    > GIOP\x01\x02\x00\x01\x00\x00\x00\x0c\x00\x00\x00\x07\x00\x00\x00\x00efgh
+    > GIOP\x01\x02\x03\x00\x0c\x00\x00\x00\x08\x00\x00\x00\x03\x00\x00\x00abcd
+    > GIOP\x01\x02\x01\x07\x08\x00\x00\x00\x08\x00\x00\x00efgh
+    < GIOP\x01\x02\x01\x05\x00\x00\x00\x00
+";
+
+#[test]
+fn giop() {
+    tells(
+        GIOP,
+        "
+        > 0 Request asks #5 len 28 first last
+        = GIOP
+        < 0 Reply answers #5 len 24 first last
+        > 28 Request pushes #6 len 24 first last
+        < 24 Request asks #7 len 24 first last
+        > 52 Reply answers #7 len 24 first last
+        > 76 Request asks #8 len 24 first
+        > 100 Fragment asks #8 len 20 last
+        < 48 CloseConnection neither len 12 first last
         ",
     );
 }
