@@ -15,10 +15,6 @@ PART = (
     "which beside the sender prove no reader"
 )
 AGAIN = "Its sender goes on after 7 ms with more than a segment, though nothing was acknowledged: as a program does that writes again"
-TICKETS = (
-    "Behind SOCKS, which nobody reads, TLS is not known as such: its tickets, behind the client's Finished (RFC 8446, 4.6.1), are taken for the answer's "
-    "beginning, and what its server took for a pause in it"
-)
 LONG_TICKET = (
     "Go gives out its ticket with its Finished: what comes first behind the client's is the answer's beginning, and as long as tickets are elsewhere; possible"
 )
@@ -38,7 +34,6 @@ WHY = {
     "kafka-send-buffer": TAIL,
     "openvpn-http": "In a tunnel what Nagle holds delays what comes next as well: the packets show each hold, and not which of them anybody waited for",
     "svn-checkout": "svnserve writes in pieces and does not set TCP_NODELAY: a hold of Nagle's that the case does not expect",
-    "socks-tls": TICKETS,
     "tls-go-rows-h1": LONG_TICKET,
     "tls-postgres-replica": STATUS,
     "tls-chromium-page": "A browser pauses for 77 ms on a way of 80 ms, beside an acknowledgement: in this recording that is how long Nagle would have held it",

@@ -48,6 +48,7 @@ mod s7;
 mod smb2;
 mod smpp;
 mod smtp;
+mod socks;
 mod ssh;
 mod syslog;
 mod talk;

@@ -10,7 +10,7 @@ use crate::{
     memcached, modbus, mongodb, mqtt, mysql, nats, nbd, onc_rpc, opc_ua, openflow, pop3, postgresql, redis,
     rfb, rtsp, s7,
 };
-use crate::{smb2, smpp, smtp, ssh, syslog, tds, thrift, tls, websocket, zookeeper};
+use crate::{smb2, smpp, smtp, socks, ssh, syslog, tds, thrift, tls, websocket, zookeeper};
 
 /// The protocols, a line each: what it is called, where it is read, how it is shown.
 macro_rules! protocols {
@@ -121,6 +121,7 @@ protocols! {
     OpenFlow = openflow::OpenFlow, "OpenFlow";
     Rfb = rfb::Rfb, "RFB";
     Giop = giop::Giop, "GIOP";
+    Socks = socks::Socks, "SOCKS";
 }
 
 /// Some of the protocols, a bit for each.

@@ -5,10 +5,64 @@ use tcpwhy_heads::{Conversation, Protocol};
 use crate::log::{Piece, tells};
 
 pub(crate) const LOGS: &[(&str, Protocol, &str)] =
-    &[("tls12", Protocol::Tls, TLS12), ("tls13", Protocol::Tls, TLS13)];
+    &[("tls12", Protocol::Tls, TLS12), ("tls13", Protocol::Tls, TLS13), ("socks", Protocol::Socks, REFUSED)];
 
 const TLS12: &str = include_str!("../recorded/tls12.txt");
 const TLS13: &str = include_str!("../recorded/tls13.txt");
+
+/// A proxy of SOCKS 5 that wants a password, and the beginning of TLS behind it (RFC 1928, 3 to 6; RFC 1929, 2).
+const SOCKS: &str = r"
+    > \x05\x03\x00\x01\x02
+    < \x05\x02
+    > \x01\x02me\x03you
+    < \x01\x00
+    > \x05\x01\x00\x03\x0bexample.org\x01\xbb
+    < \x05\x00\x00\x01\x7f\x00\x00\x01\xc0\x38
+    > \x16\x03\x01\x00\x06\x01\x00\x00\x02\x03\x03
+    < \x16\x03\x03\x00\x06\x02\x00\x00\x02\x03\x03
+";
+
+/// Without a password, to an address, and refused: nothing else is spoken.
+const REFUSED: &str = r"
+    > \x05\x01\x00
+    < \x05\x00
+    > \x05\x01\x00\x01\x0a\x00\x00\x01\x00\x50
+    < \x05\x05\x00\x01\x00\x00\x00\x00\x00\x00
+";
+
+#[test]
+fn tls_behind_socks() {
+    tells(
+        SOCKS,
+        "
+        > 0 methods asks len 5 first last
+        < 0 methods answers len 2 first last
+        = SOCKS
+        > 5 sign-in asks len 8 first last
+        < 2 sign-in answers len 2 first last
+        > 13 connect [example.org] asks len 18 first last
+        < 4 connect answers len 10 first last
+        ?
+        > 31 ClientHello asks len 11 first
+        = TLS
+        < 14 ServerHello answers len 11 first
+        ",
+    );
+}
+
+#[test]
+fn socks() {
+    tells(
+        REFUSED,
+        "
+        > 0 methods asks len 3 first last
+        < 0 methods answers len 2 first last
+        = SOCKS
+        > 3 connect asks len 10 first last
+        < 2 connect answers len 10 first last
+        ",
+    );
+}
 
 #[test]
 fn tls12() {
