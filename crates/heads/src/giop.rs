@@ -29,13 +29,10 @@ impl Talk for Giop {
     const FIRST: FirstBytes = FirstBytes::of(b"G");
 
     fn fits(client: First<'_>, server: First<'_>) -> bool {
-        let asks = |first: First<'_>| {
-            read(first.bytes).is_some_and(|message| matches!(message.kind, REQUEST | LOCATE_REQUEST))
+        let speaks = |first: First<'_>| {
+            first.is_empty() || read(first.bytes).is_some_and(|message| message.asks_or_answers())
         };
-        let answers = |first: First<'_>| {
-            read(first.bytes).is_some_and(|message| matches!(message.kind, REPLY | LOCATE_REPLY))
-        };
-        asks(client) && (server.is_empty() || answers(server)) || client.is_empty() && answers(server)
+        speaks(client) && speaks(server)
     }
 
     fn step(&mut self, side: Side, bytes: &[u8], out: &mut Out<'_>) -> Step {
@@ -99,6 +96,10 @@ impl Message {
             REPLY | LOCATE_REPLY => Role::Answers,
             _ => Role::Neither,
         })
+    }
+
+    const fn asks_or_answers(&self) -> bool {
+        matches!(self.kind, REQUEST | REPLY | LOCATE_REQUEST | LOCATE_REPLY)
     }
 
     const fn name(&self) -> &'static str {

@@ -10,6 +10,7 @@ use crate::bill::covered::Covered;
 use crate::bill::split::Split;
 use crate::bill::waits::Waits;
 use crate::estimate::credit::Credit;
+use crate::flow::ends::SERVER;
 use crate::words::mark::{Credit as Said, Mark, Role};
 
 /// What is known of the messages of a connection whose protocol is read.
@@ -174,10 +175,11 @@ impl Talk {
         let unread = sent.is_some_and(|sent| acked.is_none_or(|acked| acked.before(sent)));
         self.pending = self.pending.filter(|ask| ask.asker != from || !ask.is_answered(acked, sent, unread));
         let mut asked = self.pending.filter(|ask| ask.asker == from).map(|ask| ask.id);
-        if marks.iter().any(Mark::stands_alone) {
+        let turned = self.pending.is_some_and(|ask| ask.asker == SERVER);
+        if turned || marks.iter().any(|mark| mark.stands_alone() || mark.asks() && from == SERVER) {
             return true;
         }
-        marks.iter().filter(|mark| mark.role == Role::Asks && !mark.by_peer).any(|mark| {
+        marks.iter().filter(|mark| mark.asks()).any(|mark| {
             let beside = mark.first && asked.is_some_and(|id| id.is_none() || id != mark.id);
             asked = Some(mark.id);
             beside

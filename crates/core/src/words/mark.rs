@@ -37,6 +37,11 @@ impl Mark {
         alone && !self.by_peer
     }
 
+    /// Whether its own end asks.
+    pub(crate) fn asks(&self) -> bool {
+        self.role == Role::Asks && !self.by_peer
+    }
+
     /// Whether an exchange of its own begins with it, where several are under way.
     pub(crate) fn begins_exchange(&self) -> bool {
         self.first && matches!(self.role, Role::Asks | Role::Subscribes | Role::Tells)

@@ -1,6 +1,6 @@
 //! What only the bytes of messages show: the session that is set up first, and the windows of the protocol above TCP.
 
-use tcpwhy_core::cause::Cause;
+use tcpwhy_core::cause::{Cause, Side};
 use tcpwhy_core::report::{Confidence, Exchange, Report};
 use tcpwhy_core::{Analysis, Credit, Mark, Options, Role};
 use tcpwhy_wire::{Duration, Segment};
@@ -196,6 +196,22 @@ fn an_answer_may_tell_that_it_answers_a_question() {
                 "{end:?} {late}: {exchange:#?}"
             );
         }
+    }
+}
+
+/// Objects of CORBA call each other through a connection that the capture begins in (frames 38 to 291 of one): the end with the service's port asks each time,
+/// and nobody waits in between.
+#[test]
+fn who_serves_by_its_port_may_ask() {
+    let calls: String =
+        (1..5).map(|n| format!("\n +3000 S 168 asks={n}\n +3 C 208 answers={n}\n +0 S ack")).collect();
+    let log = log(&format!("handshake{calls}")).rtt(ms(0.6));
+    let says = log.marks();
+    let report = read_marked(&log.capture(End::Server)[3..], |segment| says(segment));
+    let exchanges = &report.connections[0].exchanges;
+    assert_eq!(exchanges.len(), 4, "{exchanges:#?}");
+    for exchange in exchanges {
+        assert!(exchange.initiator == Side::Server && exchange.elapsed < ms(5), "{exchange:#?}");
     }
 }
 

@@ -192,4 +192,16 @@ fn giop() {
         < 48 CloseConnection neither len 12 first last
         ",
     );
+    // Begun in the middle, the one who has the service's port may be the first to ask.
+    tells(
+        r"
+        < GIOP\x01\x02\x00\x00\x00\x00\x00\x0c\x00\x00\x00\x07\x03\x00\x00\x00abcd
+        > GIOP\x01\x02\x00\x01\x00\x00\x00\x0c\x00\x00\x00\x07\x00\x00\x00\x00efgh
+        ",
+        "
+        < 0 Request asks #7 len 24 first last
+        = GIOP
+        > 0 Reply answers #7 len 24 first last
+        ",
+    );
 }
