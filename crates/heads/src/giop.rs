@@ -29,9 +29,8 @@ impl Talk for Giop {
     const FIRST: FirstBytes = FirstBytes::of(b"G");
 
     fn fits(client: First<'_>, server: First<'_>) -> bool {
-        let speaks = |first: First<'_>| {
-            first.is_empty() || read(first.bytes).is_some_and(|message| message.asks_or_answers())
-        };
+        let speaks =
+            |first: First<'_>| first.is_empty() || read(first.bytes).is_some_and(Message::asks_or_answers);
         speaks(client) && speaks(server)
     }
 
@@ -75,7 +74,7 @@ struct Message {
 impl Message {
     /// The number that pairs it, where its version has that in front; nothing yet where that is still to come.
     #[expect(clippy::option_option, reason = "it may have none, and it may not be known yet")]
-    fn id(&self, bytes: &[u8]) -> Option<Option<u64>> {
+    fn id(self, bytes: &[u8]) -> Option<Option<u64>> {
         let has = self.is_numbered
             && matches!(self.kind, REQUEST | REPLY | LOCATE_REQUEST | LOCATE_REPLY | FRAGMENT);
         if !has || self.len < HEADER_LEN + 4 {
@@ -86,7 +85,7 @@ impl Message {
     }
 
     /// What it does, once enough of it is there. A call that nobody answers says so behind its number.
-    fn role(&self, bytes: &[u8]) -> Option<Role> {
+    fn role(self, bytes: &[u8]) -> Option<Role> {
         Some(match self.kind {
             REQUEST if self.is_numbered && self.len > HEADER_LEN + 4 => {
                 let flags = *bytes.get(HEADER_LEN as usize + 4)?;
@@ -98,11 +97,11 @@ impl Message {
         })
     }
 
-    const fn asks_or_answers(&self) -> bool {
+    const fn asks_or_answers(self) -> bool {
         matches!(self.kind, REQUEST | REPLY | LOCATE_REQUEST | LOCATE_REPLY)
     }
 
-    const fn name(&self) -> &'static str {
+    const fn name(self) -> &'static str {
         match self.kind {
             REQUEST => "Request",
             REPLY => "Reply",

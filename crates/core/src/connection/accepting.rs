@@ -12,7 +12,6 @@ use tcpwhy_wire::{Instant, Segment};
 use super::Connection;
 use crate::bill::revise::Revision;
 use crate::flow::ends::{CLIENT, SERVER, side};
-use crate::flow::handshake::Setup;
 use crate::rules::server_think;
 use crate::words::form::Form;
 use crate::words::limits::BESIDE;
@@ -41,16 +40,18 @@ impl Connection {
     }
 
     /// Whether a SYN at `at` with the number of those before is none of theirs.
+    #[cold]
+    #[inline(never)]
     pub(super) fn begins_anew(&self, at: Instant) -> bool {
         self.setup.as_ref().is_some_and(|setup| setup.is_over(at))
     }
 
-    /// Whether SYNs without an answer have reached the server's host, as other connections between the same hosts show.
+    /// Whether its SYNs, which have no answer, have reached the server's host, as other connections between the same hosts show.
     #[cold]
+    #[inline(never)]
     pub(super) fn is_ignored_beside(&self) -> bool {
         let [client, server] = [CLIENT, SERVER].map(|end| self.path_memory.min(end));
-        let ignored = self.setup.as_ref().is_some_and(Setup::is_unanswered);
-        ignored && server.zip(client).is_some_and(|(own, other)| own.times(BESIDE) <= other)
+        server.zip(client).is_some_and(|(own, other)| own.times(BESIDE) <= other)
     }
 
     /// Whether what passes the capture has reached this end's host.

@@ -17,8 +17,6 @@ const REACTION_AFTER_SILENCE: Duration = Duration::from_millis(2);
 const BESIDE_MAX: Duration = Duration::from_millis(1);
 /// An acknowledgement that takes longer says nothing about how far away its sender is.
 const DISTANCE_MAX: Duration = Duration::from_secs(1);
-/// A handshake that takes so many times as long as an answer had waited for something else. Source: none written down.
-const UNPROVEN: i64 = 2;
 
 impl Connection {
     /// What an end echoes bounds its distance, whether a handshake has shown that or not. Without ACK it echoes nothing
@@ -114,16 +112,11 @@ impl Connection {
         !self.shown[end] && (self.flows[1 - end].acked_bare == 0 || by_timer())
     }
 
-    /// Whether an answer has come in less than half of what the handshake took, and no acknowledgement by itself: how far away the server is then is known
-    /// from answers alone, which its program may have made. Whatever forwards packets takes its time for the first one.
+    /// [`Setup::is_unproven`].
     #[inline]
     pub(super) fn is_unproven(&self) -> bool {
-        let opened = self.setup.as_ref().and_then(Setup::opened);
-        // The SYN-ACK is one.
-        self.flows[CLIENT].acked_bare <= 1
-            && opened.zip(self.tap_rtt[SERVER]).is_some_and(|(took, near)| {
-                took >= near.times(UNPROVEN) && took - near >= server_think::VARIED_MIN
-            })
+        let unproven = |setup: &Setup| setup.is_unproven(self.flows[CLIENT].acked_bare, self.tap_rtt(SERVER));
+        self.shown[SERVER] && self.setup.as_ref().is_some_and(unproven)
     }
 
     /// Whether what ends here took longer than this connection knows a reason for, and others between these hosts may know one.

@@ -25,9 +25,9 @@ impl Connection {
         let is_whole = |of: &LastData, end: usize| of.len < self.mss(end) && of.queue == SendQueue::Emptied;
         // Of several streams that were asked for, one has its answer.
         let one_of_several = self.frames.is_http2() && self.is_in_pieces(open);
+        let may_be_alert = ALERTS.contains(&open.reply_bytes) && self.is_in_cipher(open);
         segment.ack.at_or_before(first)
-            && !one_of_several
-            && !(ALERTS.contains(&open.reply_bytes) && self.is_in_cipher(open))
+            && !(one_of_several || may_be_alert)
             && !self.frames.has_only_opened()
             && segment.flags.psh()
             && segment.payload_len < self.mss(from)

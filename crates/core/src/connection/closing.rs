@@ -119,7 +119,7 @@ impl Connection {
 
     /// A greeting that its client did not wait for, or an answer that the server goes on behind with the `next` message as if it had not
     /// been one, may be the first of what it says by itself.
-    #[inline]
+    #[inline(never)]
     fn doubt_unasked(&self, open: &mut Open, next: &Segment) {
         if open.request_bytes == 0 && self.has_not_waited_for_greeting(open, next) {
             doubt_greeting(open);
@@ -394,7 +394,7 @@ impl Connection {
         );
         if setup.is_last_answered() && self.is_beside(SERVER) {
             account.revise(Revision::Dropped { by: Side::Server, form: accepting::FORM }); // all had arrived
-        } else if self.is_ignored_beside() {
+        } else if setup.is_unanswered() && self.is_ignored_beside() {
             account.revise(Revision::Dropped { by: Side::Server, form: Form::Unanswered });
         }
         let meta =

@@ -162,8 +162,6 @@ impl Connection {
         self.answer_syn_data(segment, from, ledger);
         if segment.payload_len == 0 {
             self.on_syn(segment, from);
-            // How near its host is, only others can tell.
-            self.path_memory.news |= self.failure().is_some();
             return None;
         }
         let bare = Segment { payload_len: 0, ..*segment };

@@ -442,7 +442,7 @@ impl Connection {
         self.flows[from].on_syn(segment);
         match (&mut self.setup, segment.flags.ack()) {
             (None, false) if from == CLIENT => self.setup = Some(Setup::new(segment)),
-            (Some(setup), false) if from == CLIENT => setup.on_syn(segment),
+            (Some(setup), false) if from == CLIENT => self.path_memory.news |= setup.on_syn(segment),
             (Some(setup), true) if from == SERVER => setup.on_syn_ack(segment),
             _ => {}
         }

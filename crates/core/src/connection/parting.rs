@@ -105,12 +105,15 @@ impl Connection {
     /// its client had given up.
     #[inline]
     pub(super) fn is_past_answering(&self, from: usize, class: SegmentClass) -> bool {
-        let copy = from == CLIENT && matches!(class, SegmentClass::Retransmission { .. });
-        copy && self.roles.closed_at[CLIENT].is_some() && {
-            let asked = |open: &&Open| open.initiator == CLIENT && open.reply_first.is_none();
-            let over = |open: &Open| self.roles.closed_at[SERVER].is_some() || self.has_given_up(open);
-            self.open.as_deref().filter(asked).is_some_and(over)
-        }
+        from == CLIENT && matches!(class, SegmentClass::Retransmission { .. }) && self.has_no_hope()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn has_no_hope(&self) -> bool {
+        let asked = |open: &&Open| open.initiator == CLIENT && open.reply_first.is_none();
+        let over = |open: &Open| self.roles.closed_at[SERVER].is_some() || self.has_given_up(open);
+        self.roles.closed_at[CLIENT].is_some() && self.open.as_deref().filter(asked).is_some_and(over)
     }
 
     /// Whether it answers the end of a client that has all it waits for, as the alert of a TLS session does (RFC 8446, 6.1): the FIN came long
@@ -172,6 +175,8 @@ impl Connection {
 
     /// `from` resets the connection behind its last word in cipher. Its client had said goodbye and closed, and has acknowledged none of that word: it is the alert that
     /// ends the session (RFC 8446, 6.1), and whoever closes TLS reads no more.
+    #[cold]
+    #[inline(never)]
     fn drop_alert(&mut self, from: usize) {
         let acked = self.flows[from].highest_ack;
         let closed = self.roles.closed_at[1 - from].is_some();

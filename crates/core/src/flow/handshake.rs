@@ -16,6 +16,11 @@ const GIVEN_UP_AFTER: Duration = Duration::from_millis(3_300);
 /// A SYN that comes so many times later than all those before took is none of theirs. Source: none written down.
 const ANEW: i64 = 4;
 
+/// One that takes so many times as long as an answer had waited for something else, ... Source: none written down.
+const UNPROVEN: i64 = 2;
+/// ... if it takes so much longer.
+const UNPROVEN_BY: Duration = Duration::from_millis(1);
+
 /// The handshake of one connection.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Setup {
@@ -65,7 +70,8 @@ impl Setup {
         setup
     }
 
-    pub(crate) fn on_syn(&mut self, syn: &Segment) {
+    /// The client sends its SYN again. Returns whether nothing has answered it: how near the server's host is, only others can tell then.
+    pub(crate) fn on_syn(&mut self, syn: &Segment) -> bool {
         if self.syns.len() < SYNS_REMEMBERED
             && let Some(stamps) = syn.options.timestamps
         {
@@ -74,6 +80,7 @@ impl Setup {
         self.last_syn_marks = Marks::of(syn);
         self.syn_count = self.syn_count.saturating_add(1);
         self.last_syn = (syn.at, syn.packet);
+        self.is_unanswered()
     }
 
     pub(crate) fn on_syn_ack(&mut self, syn_ack: &Segment) {
@@ -133,6 +140,13 @@ impl Setup {
     pub(crate) fn opened(&self) -> Option<Duration> {
         let once = self.syn_count == 1 && self.syn_ack_count == 1;
         self.first_syn_ack.filter(|_| once).map(|at| at - self.first_syn.0)
+    }
+
+    /// Whether an answer has come in less than half of what it took, and of `acked_bare` acknowledgements without data none but the SYN-ACK: how far away the
+    /// server is then, `near` at most, is known from answers alone, which its program may have made. Whatever forwards packets takes its time for the first one.
+    pub(crate) fn is_unproven(&self, acked_bare: u32, near: Duration) -> bool {
+        acked_bare <= 1
+            && self.opened().is_some_and(|took| took >= near.times(UNPROVEN) && took - near >= UNPROVEN_BY)
     }
 
     /// How long it took at least, whatever was sent again.

@@ -5,6 +5,8 @@ use tcpwhy_wire::{Duration, Instant};
 use super::proxy::Beyond;
 use super::sender_model::SenderModel;
 use crate::flow::direction::Flow;
+use crate::flow::ends::{CLIENT, SERVER};
+use crate::flow::handshake::Setup;
 use crate::flow::path_memory::PathMemory;
 
 /// Both ends, client and server, and the way between them.
@@ -28,12 +30,20 @@ pub(crate) struct Pair<'a> {
     pub fine: bool,
     /// The handshake has shown how far away an end is.
     pub shown: [bool; 2],
-    /// The handshake took so much longer than an answer that it proves nothing of how far away the server is.
-    pub unproven: bool,
+    /// The handshake, where the capture has some of it.
+    pub setup: Option<&'a Setup>,
     /// How far away an end is is known from above only.
     pub bound: [bool; 2],
     /// Whoever asks keeps the stream of its question open, and may say more on it: nothing is owed there.
     pub dialogue: bool,
     /// Whoever acknowledges for the server stands nearer.
     pub beyond: Option<Beyond>,
+}
+
+impl Pair<'_> {
+    /// [`Setup::is_unproven`].
+    #[inline]
+    pub(crate) fn is_unproven(&self) -> bool {
+        self.setup.is_some_and(|setup| setup.is_unproven(self.flows[CLIENT].acked_bare, self.tap_rtt[SERVER]))
+    }
 }

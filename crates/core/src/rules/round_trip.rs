@@ -28,7 +28,7 @@ const QUEUE_SHARE: i64 = 4;
 pub(crate) fn of_path(pair: &Pair<'_>, end: usize, sender: Side) -> (Charge, Option<Charge>) {
     let tap_rtt = pair.tap_rtt[end];
     // Where no packet of the handshake shows it, an end may be nearer than its quickest answer says, and is if it never answers without data.
-    let sure = if pair.shown[end] && (end == CLIENT || !pair.unproven) {
+    let sure = if pair.shown[end] && (end == CLIENT || !pair.is_unproven()) {
         Confidence::Certain
     } else if pair.shown[end] {
         Confidence::Likely

@@ -190,6 +190,14 @@ fn a_question_that_never_arrives_is_waited_for_until_its_client_resets() {
         let timers: Duration = seen.lines(Cause::Rto, Path).iter().map(|line| line.ns).sum();
         assert!(timers >= ms(waited - 50.0) && timers <= ms(waited + 50.0), "{end}: {timers}: {seen}");
     }
+    // Who resets has given up, however soon; who closes may only have nothing more to ask.
+    for (end, waited) in [("@990 C rst", 920.0), ("@990 C fin", 300.0)] {
+        let seen = log(format!("handshake\n @70 C 433 lost\n @370 C 0..433 lost\n {end}"))
+            .rtt(ms(6))
+            .seen_at(End::Client);
+        let timers: Duration = seen.lines(Cause::Rto, Path).iter().map(|line| line.ns).sum();
+        assert!(timers >= ms(waited - 20.0) && timers <= ms(waited + 20.0), "{end}: {timers}: {seen}");
+    }
 }
 
 /// Two segments on their way that their client resets 240 ms later, on a path of 275 ms (frames 167 to 191 of an office's): no timer had sent them again.
