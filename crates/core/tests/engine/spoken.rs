@@ -6,7 +6,7 @@ use tcpwhy_core::{Analysis, Credit, Mark, Options, Role};
 use tcpwhy_wire::{Duration, Segment};
 
 use crate::invariants::{EVERYTHING, check};
-use crate::packet_log::{End, MSS, SERVER, log, ms};
+use crate::packet_log::{End, MSS, SERVER, each, log, ms};
 
 /// Two flights of TLS 1.2 (RFC 5246, 7.3), of which the server signs for 30 ms in the first, and a request behind them.
 #[test]
@@ -203,9 +203,8 @@ fn an_answer_may_tell_that_it_answers_a_question() {
 /// and nobody waits in between.
 #[test]
 fn who_serves_by_its_port_may_ask() {
-    let calls: String =
-        (1..5).map(|n| format!("\n +3000 S 168 asks={n}\n +3 C 208 answers={n}\n +0 S ack")).collect();
-    let log = log(&format!("handshake{calls}")).rtt(ms(0.6));
+    let calls = each(1..5, |n| format!("+3000 S 168 asks={n}\n +3 C 208 answers={n}\n +0 S ack"));
+    let log = log(format!("handshake\n{calls}")).rtt(ms(0.6));
     let says = log.marks();
     let report = read_marked(&log.capture(End::Server)[3..], |segment| says(segment));
     let exchanges = &report.connections[0].exchanges;
