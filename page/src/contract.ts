@@ -1,15 +1,15 @@
-// Made from docs/schema/tcpwhy.page.1.schema.json by `npm run contract`.
+// Made from docs/schema/tcpwhy.page.2.schema.json by `npm run contract`.
 
 /**
- * A column of integers, each as its difference to the one before, the first one's to 0.
+ * A column of integers, each as its difference to the one before, the first one's to 0. A list of one number among them has the difference in front of it come again so many times.
  */
-export type Column = number[]
+export type Column = (number | [number])[]
 
 /**
- * tcpwhy.page/1: what the page of `tcpwhy read --html` gets. Times are integer nanoseconds since the origin, sizes bytes. Fields are added, never renamed, within a schema number.
+ * tcpwhy.page/2: what the page of `tcpwhy read --html` gets. Times are integer nanoseconds since the origin, sizes bytes. Fields are added, never renamed, within a schema number.
  */
 export interface Page {
-  schema: "tcpwhy.page/1"
+  schema: "tcpwhy.page/2"
   /**
    * Time of the first packet, RFC 3339, to the nanosecond, UTC.
    */
@@ -105,7 +105,7 @@ export interface Exchanges {
   [k: string]: unknown
 }
 /**
- * A connection, packet by packet. A row stands for several packets of one direction where nothing is to be said of each. packet: Frame number of the first. lasts_ns: To the last packet of the row. from: 0 client, 1 server. offset: Of the first byte in its direction's stream. len: Payload. ack: Offset in the other direction's stream; -1 without ACK. window: Bytes. raw: The window's field where its scale is not known; else -1. flags: As in the header: 1 FIN, 2 SYN, 4 RST, 8 PSH, 16 ACK. exchange: -1 where it belongs to none. trigger: What let it leave: 0 write, 1 packet, 2 timer, 3 burst, 4 control. released_by: Frame number; 0 where none did.
+ * A connection, packet by packet: what its client and its server sent. The rows of both follow each other by the numbers of their packets.
  */
 export interface Packets {
   /**
@@ -127,14 +127,24 @@ export interface Packets {
    * @maxItems 2
    */
   seq_base: [number, number]
-  gaps: Gaps
-  sacks: Sacks
+  /**
+   * Client, server.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  sent: [Sent, Sent]
   rounds: Rounds
+  [k: string]: unknown
+}
+/**
+ * What one end sent. A row stands for several packets where nothing is to be said of each. packet: Frame number of the first. lasts_ns: To the last packet of the row. offset: Of the first byte in its direction's stream. len: Payload. ack: Offset in the other direction's stream; -1 without ACK. window: Bytes. raw: The window's field where its scale is not known; else -1. flags: As in the header: 1 FIN, 2 SYN, 4 RST, 8 PSH, 16 ACK. exchange: -1 where it belongs to none. trigger: What let it leave: 0 write, 1 packet, 2 timer, 3 burst, 4 control. released_ago: The packet that let it leave has a frame number that is so much smaller; 0 where none did. lines: What the time before a packet was billed to: rows of cause and ns, one packet after the other.
+ */
+export interface Sent {
   packet: Column
   at_ns: Column
   lasts_ns: Column
   count: Column
-  from: Column
   offset: Column
   len: Column
   ack: Column
@@ -143,17 +153,12 @@ export interface Packets {
   flags: Column
   exchange: Column
   trigger: Column
-  released_by: Column
-  ways: Ways
-  [k: string]: unknown
-}
-/**
- * What the time before a packet was billed to.
- */
-export interface Gaps {
-  row: Column
+  released_ago: Column
+  lines: Column
   cause: Column
   ns: Column
+  sacks: Sacks
+  ways: Ways
   [k: string]: unknown
 }
 /**
@@ -166,6 +171,14 @@ export interface Sacks {
   [k: string]: unknown
 }
 /**
+ * One-way delays, of packets that two captures have: the time between both, as their clocks show it when each way is given half of the smallest round trip between them.
+ */
+export interface Ways {
+  row: Column
+  ns: Column
+  [k: string]: unknown
+}
+/**
  * Round trips of transfers. cause: -1 where nothing was billed.
  */
 export interface Rounds {
@@ -175,14 +188,6 @@ export interface Rounds {
   flight_bytes: Column
   window_bytes: Column
   cause: Column
-  ns: Column
-  [k: string]: unknown
-}
-/**
- * One-way delays, of packets that two captures have: the time between both, as their clocks show it when each way is given half of the smallest round trip between them.
- */
-export interface Ways {
-  row: Column
   ns: Column
   [k: string]: unknown
 }

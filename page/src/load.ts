@@ -3,11 +3,16 @@
 import type { Comparison } from "./compare"
 import type { Column, Page } from "./contract"
 
-/** Each number of a column is what it adds to the one before. */
+/** Each number of a column is what it adds to the one before; what comes again is counted. */
 export function numbers(column: Column): Float64Array {
-  const out = new Float64Array(column.length)
-  let sum = 0
-  for (let i = 0; i < column.length; i++) out[i] = sum += column[i]
+  let length = 0
+  for (const step of column) length += typeof step === "number" ? 1 : step[0]
+  const out = new Float64Array(length)
+  let [at, sum, difference] = [0, 0, 0]
+  for (const step of column) {
+    if (typeof step === "number") out[at++] = sum += difference = step
+    else for (const end = at + step[0]; at < end; at++) out[at] = sum += difference
+  }
   return out
 }
 
@@ -94,25 +99,80 @@ function exchangesOf(page: Page) {
   return { ...table, count, billAt, cause }
 }
 
+/** What client and server sent, as rows of both in the order of their packets. */
 function packetsOf(packets: Page["packets"][number]) {
+  const sent = packets.sent.map((own) => ({ ...unpackedTable(own), sacks: unpackedTable(own.sacks), ways: unpackedTable(own.ways) }))
+  const rows = placesOf(sent[0].packet, sent[1].packet)
+  const from = new Float64Array(rows[0].length + rows[1].length)
+  for (const row of rows[1]) from[row] = 1
+  type Name = Exclude<keyof (typeof sent)[number], "sacks" | "ways">
+  const both = (name: Name) => {
+    const out = new Float64Array(from.length)
+    rows.forEach((rows, side) => {
+      const own = sent[side][name]
+      for (let i = 0; i < rows.length; i++) out[rows[i]] = own[i]
+    })
+    return out
+  }
+  const [packet, trigger, ago, lines] = [both("packet"), both("trigger"), both("released_ago"), both("lines")]
   return {
-    ...unpackedTable(packets),
+    packet, trigger, from,
+    at_ns: both("at_ns"), lasts_ns: both("lasts_ns"), count: both("count"), offset: both("offset"), len: both("len"), ack: both("ack"),
+    window: both("window"), raw: both("raw"), flags: both("flags"), exchange: both("exchange"),
+    released_by: packet.map((packet, row) => (trigger[row] === 1 ? packet - ago[row] : 0)),
     id: packets.id,
     mergedNs: packets.merged_ns,
     omitted: packets.omitted,
     seqBase: packets.seq_base,
-    gaps: unpackedTable(packets.gaps),
-    sacks: unpackedTable(packets.sacks),
+    gaps: gapsOf(sent, from, lines),
+    sacks: ofFew(sent.map(({ sacks }) => sacks), rows, ["start", "end"]),
     rounds: unpackedTable(packets.rounds),
-    ways: unpackedTable(packets.ways),
+    ways: ofFew(sent.map(({ ways }) => ways), rows, ["ns"]),
   }
 }
 
+/** The rows of what client and server sent, by the numbers of their packets. */
+function placesOf(client: Float64Array, server: Float64Array): [Int32Array, Int32Array] {
+  const rows: [Int32Array, Int32Array] = [new Int32Array(client.length), new Int32Array(server.length)]
+  let [c, s] = [0, 0]
+  for (let row = 0; row < client.length + server.length; row++) {
+    if (s === server.length || client[c] <= server[s]) rows[0][c++] = row
+    else rows[1][s++] = row
+  }
+  return rows
+}
+
+/** What the time before each row was billed to, of both ends. */
+function gapsOf(sent: { cause: Float64Array; ns: Float64Array }[], from: Float64Array, lines: Float64Array) {
+  const length = sent[0].ns.length + sent[1].ns.length
+  const gaps = { row: new Float64Array(length), cause: new Float64Array(length), ns: new Float64Array(length) }
+  const next = [0, 0]
+  let at = 0
+  for (let row = 0; row < from.length; row++) {
+    const [side, own] = [from[row], sent[from[row]]]
+    for (let i = lines[row]; i > 0; i--, at++, next[side]++) {
+      gaps.row[at] = row
+      gaps.cause[at] = own.cause[next[side]]
+      gaps.ns[at] = own.ns[next[side]]
+    }
+  }
+  return gaps
+}
+
+/** What few rows of client and server have, in the order of the rows of both. */
+function ofFew<N extends string>(tables: Record<N | "row", Float64Array>[], rows: Int32Array[], names: N[]): Record<N | "row", Float64Array> {
+  const all = tables.flatMap((table, side) => Array.from(table.row, (row, at) => ({ row: rows[side][row], table, at })))
+  all.sort((a, b) => a.row - b.row)
+  const columns = names.map((name) => [name, Float64Array.from(all, ({ table, at }) => table[name][at])])
+  return Object.fromEntries([["row", Float64Array.from(all, ({ row }) => row)], ...columns]) as Record<N | "row", Float64Array>
+}
+
 function unpacked(page: Page) {
+  const connections = unpackedTable(page.connections)
   return {
     page,
     report: page.report as unknown as Report,
-    connections: { ...unpackedTable(page.connections), endpoints: page.connections.endpoints, count: page.connections.id.length },
+    connections: { ...connections, endpoints: page.connections.endpoints, count: connections.id.length },
     exchanges: exchangesOf(page),
     packets: new Map(page.packets.map((packets) => [packets.id, packetsOf(packets)])),
   }
@@ -138,7 +198,7 @@ async function written(): Promise<Page | Compared> {
 export async function load(): Promise<Data | Compared> {
   const document = await written()
   if (document.schema === "tcpwhy.compared/1") return document
-  if (document.schema !== "tcpwhy.page/1") throw new Error("data of a form that this page does not know")
+  if (document.schema !== "tcpwhy.page/2") throw new Error("data of a form that this page does not know")
   return unpacked(document)
 }
 

@@ -14,9 +14,20 @@ import axe from "axe-core"
 import { chromium } from "playwright-core"
 
 const cases = JSON.parse(readFileSync(process.argv[2], "utf8"))
-const schema = JSON.parse(readFileSync(new URL("../../docs/schema/tcpwhy.page.1.schema.json", import.meta.url), "utf8"))
+const schema = JSON.parse(readFileSync(new URL("../../docs/schema/tcpwhy.page.2.schema.json", import.meta.url), "utf8"))
 const validate = new Ajv({ strict: false }).compile(schema)
-const numbers = (column) => column.map(((sum) => (difference) => (sum += difference))(0))
+const differences = (column) => column.flatMap((step, at) => (Array.isArray(step) ? new Array(step[0]).fill(column[at - 1]) : [step]))
+const numbers = (column) => differences(column).map(((sum) => (difference) => (sum += difference))(0))
+/** Both ends' packets in the order of their numbers: columns of some names, and who sent each. */
+const together = ({ sent }, ...names) => {
+  const rows = sent.flatMap((own, end) => {
+    const columns = names.map((name) => numbers(own[name]))
+    return numbers(own.packet).map((packet, row) => [packet, end, ...columns.map((column) => column[row])])
+  })
+  rows.sort((a, b) => a[0] - b[0])
+  return ["packet", "from", ...names].map((_, at) => rows.map((row) => row[at]))
+}
+const waysOf = ({ sent }) => sent.reduce((sum, own) => sum + numbers(own.ways.row).length, 0)
 const dataOf = (path) => JSON.parse(gunzipSync(Buffer.from(readFileSync(path, "utf8").match(/id="data">([^<]*)</)[1], "base64")))
 const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium"
 // Root cannot have Chromium's own sandbox; the pages are ours.
@@ -225,7 +236,7 @@ async function sequence(view, { json, ladder, name, shots, of, within }) {
   const side = await plot.getAttribute("data-from")
   const connection = readJson(ladder).connections[0]
   const sent = connection.ladder.filter((rung) => rung.from === side && rung.len > 0)
-  const [from, len] = [numbers(packets.from), numbers(packets.len)]
+  const [, from, len, at] = together(packets, "len", "at_ns")
   const rows = from.filter((end, row) => end === (side === "client" ? 0 : 1) && len[row] > 0).length
   assert.equal(Number(await plot.getAttribute("data-drawn")), rows)
   if (packets.merged_ns === 0 && packets.omitted === 0) assert.equal(rows, sent.length)
@@ -237,7 +248,6 @@ async function sequence(view, { json, ladder, name, shots, of, within }) {
     if (within !== undefined) assert.ok(took < within.zoom, `a zoom took ${took} ms`)
   }
   const [min, max] = (await plot.getAttribute("data-range")).split(" ").map(Number)
-  const at = numbers(packets.at_ns)
   const whole = at[at.length - 1] - at[0]
   assert.ok(max - min < Math.max(2_000, (whole * 1.02 + 1_000) / 60), "six steps zoom in 64 times")
   await drawn(page, box, "0")
@@ -254,9 +264,9 @@ async function curves(view, { ladder, json }) {
   const packets = data.packets.find((packets) => packets.id === document.findings[0].worst.connection)
   const side = await page.getAttribute("[data-view=sequence]", "data-from")
   const count = async (name) => Number(await page.getAttribute(`[data-view=${name}]`, "data-points"))
-  assert.equal(await page.locator("[data-view=ways]").count(), packets.ways.row.length > 0 ? 1 : 0)
-  if (packets.ways.row.length > 0) assert.equal(await count("ways"), packets.ways.row.length)
-  assert.equal(await page.locator("[data-view=rounds]").count(), packets.rounds.start_ns.length > 0 ? 1 : 0)
+  assert.equal(await page.locator("[data-view=ways]").count(), waysOf(packets) > 0 ? 1 : 0)
+  if (waysOf(packets) > 0) assert.equal(await count("ways"), waysOf(packets))
+  assert.equal(await page.locator("[data-view=rounds]").count(), numbers(packets.rounds.start_ns).length > 0 ? 1 : 0)
   if (packets.merged_ns > 0 || packets.omitted > 0) return
   let [next, una, delays] = [0, -1, 0]
   const waiting = []
@@ -291,12 +301,12 @@ async function tables({ page, data }, { json }) {
   if (document.findings.length === 0) return
   const packets = data.packets.find((packets) => packets.id === document.findings[0].worst.connection)
   const rows = async (name) => page.locator(`#connection [role=region][aria-label="${name}"] tbody tr`).count()
-  assert.equal(await rows("Packets of the connection"), Math.min(400, packets.packet.length))
-  assert.equal(await rows("What each round trip carried"), Math.min(400, packets.rounds.start_ns.length))
-  assert.equal(await rows("One-way delays, from both captures"), Math.min(400, packets.ways.row.length))
+  assert.equal(await rows("Packets of the connection"), Math.min(400, together(packets)[0].length))
+  assert.equal(await rows("What each round trip carried"), Math.min(400, numbers(packets.rounds.start_ns).length))
+  assert.equal(await rows("One-way delays, from both captures"), Math.min(400, waysOf(packets)))
   assert.ok(await rows("How long each acknowledgement took") > 0)
   const frames = await page.locator('#connection [role=region][aria-label="Packets of the connection"] tbody tr td:nth-child(2)').allTextContents()
-  assert.deepEqual(frames.map(Number), numbers(packets.packet).slice(0, 400))
+  assert.deepEqual(frames.map(Number), together(packets)[0].slice(0, 400))
   assert.equal(await page.locator("#spread details tbody tr").count() > 0, true)
 }
 
@@ -347,7 +357,7 @@ async function asked(view, { name }) {
   await page.waitForSelector("[data-view=sequence][data-drawn]")
   const packets = (await (await fetch(`${url}data?connection=${other}`)).json()).packets[0]
   const side = (await page.getAttribute("[data-view=sequence]", "data-from")) === "client" ? 0 : 1
-  const [from, len] = [numbers(packets.from), numbers(packets.len)]
+  const [, from, len] = together(packets, "len")
   assert.equal(Number(await page.getAttribute("[data-view=sequence]", "data-drawn")), from.filter((end, row) => end === side && len[row] > 0).length)
   assert.ok(await plot.isVisible())
   await noViolations(page)
@@ -363,7 +373,7 @@ async function zoomed(view, { name }) {
   await page.waitForSelector("[data-view=sequence][data-drawn]")
   const plot = page.locator("[data-view=sequence]")
   const rows = (packets, [min, max], side) => {
-    const [at, from, len] = [packets.at_ns, packets.from, packets.len].map(numbers)
+    const [, from, at, len] = together(packets, "at_ns", "len")
     return at.filter((t, row) => t >= min && t <= max && from[row] === side && len[row] > 0).length
   }
   for (let i = 0; i < 5; i++) await drawn(page, "#connection [role=application]", "+")

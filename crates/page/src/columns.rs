@@ -1,8 +1,8 @@
 //! How are a million numbers told to a page in few bytes?
 //!
-//! As columns, each number as what it adds to the one before: times, offsets and counters that grow become small numbers, what
-//! repeats becomes zeros, and deflate makes little of both. A page adds them up again into typed arrays.
-//! They are kept as the text that they will be: most take two bytes, and are written once.
+//! As columns, each number as what it adds to the one before: times, offsets and counters that grow become small numbers, and what
+//! grows steadily or stays as it is becomes one difference that comes again so many times. Deflate makes little of the rest. A page adds
+//! them up again into typed arrays. They are kept as the text that they will be, which is written once.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -12,17 +12,19 @@ use serde_json::ser::Formatter;
 
 /// A column is written in parts of so many bytes, with which a piece is nearly as full as it may be.
 const PART_LEN: usize = 16 << 10;
-/// Of what most columns nearly always have, many at once.
-const ZEROS: [[u8; 2]; 256] = [*b",0"; 256];
+/// A difference that comes again as often as that is counted: `,0,0,0` is longer than `,[3]`.
+const COUNTED: usize = 3;
 
-/// A column of integers; serialises as differences, the first one's to 0.
+/// A column of integers; serialises as differences, the first one's to 0. A list of one number among them has the difference in front of
+/// it come again so many times.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Column {
     /// Each difference behind a comma.
     text: Vec<u8>,
     last: i64,
-    /// Numbers behind the text that are as the last one in it.
-    repeated: usize,
+    /// The last one in the text, and how many behind it are the same.
+    difference: i64,
+    again: usize,
     len: usize,
 }
 
@@ -32,46 +34,32 @@ pub(crate) struct Columns;
 impl Column {
     #[inline]
     pub(crate) fn push(&mut self, value: i64) {
-        self.len += 1;
-        if value == self.last {
-            self.repeated += 1;
-        } else {
-            self.change(value);
-        }
-    }
-
-    fn change(&mut self, value: i64) {
-        self.put_repeated();
         let difference = value.wrapping_sub(self.last);
-        self.last = value;
-        match u8::try_from(difference) {
-            Ok(digit @ 0..10) => self.text.extend_from_slice(&[b',', b'0' + digit]),
-            _ => self.put(difference),
+        (self.last, self.len) = (value, self.len + 1);
+        if difference == self.difference {
+            self.again += 1;
+        } else {
+            self.change(difference);
         }
     }
 
-    fn put_repeated(&mut self) {
-        put_zeros(std::mem::take(&mut self.repeated), &mut self.text);
-    }
-
-    fn put(&mut self, difference: i64) {
-        // A comma, a sign and as many digits as an i64 has, and of them what it takes: so much is copied without asking how much.
-        let mut text = [b','; 24];
-        text[1] = b'-';
-        let mut rest = difference.unsigned_abs();
-        let start = 1 + usize::from(difference < 0);
-        let end = start + 1 + rest.checked_ilog10().unwrap_or(0) as usize;
-        for digit in text[start..end].iter_mut().rev() {
-            *digit = b'0' + (rest % 10) as u8;
-            rest /= 10;
-        }
-        let len = self.text.len() + end;
-        self.text.extend_from_slice(&text);
-        self.text.truncate(len);
-    }
-
+    #[inline]
     pub(crate) fn push_count(&mut self, value: u64) {
         self.push(i64::try_from(value).unwrap_or(i64::MAX));
+    }
+
+    /// The last one so many times more.
+    pub(crate) fn repeat(&mut self, count: usize) {
+        if count > 0 {
+            self.push(self.last);
+            (self.again, self.len) = (self.again + count - 1, self.len + count - 1);
+        }
+    }
+
+    fn change(&mut self, difference: i64) {
+        put_again(self.again, self.difference, &mut self.text);
+        (self.difference, self.again) = (difference, 0);
+        put(difference, &mut self.text);
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -79,20 +67,48 @@ impl Column {
     }
 }
 
-/// So many differences of numbers that are as the one before.
-fn put_zeros(mut count: usize, text: &mut Vec<u8>) {
-    while count > 0 {
-        let some = count.min(ZEROS.len());
-        text.extend_from_slice(ZEROS[..some].as_flattened());
-        count -= some;
+fn put(difference: i64, text: &mut Vec<u8>) {
+    if let Ok(digit @ 0..10) = u8::try_from(difference) {
+        text.extend_from_slice(&[b',', b'0' + digit]);
+        return;
+    }
+    // A comma, a sign and as many digits as an i64 has, and of them what it takes: so much is copied without asking how much.
+    let mut all = [b','; 24];
+    all[1] = b'-';
+    let mut rest = difference.unsigned_abs();
+    let start = 1 + usize::from(difference < 0);
+    let end = start + 1 + rest.checked_ilog10().unwrap_or(0) as usize;
+    for digit in all[start..end].iter_mut().rev() {
+        *digit = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    let len = text.len() + end;
+    text.extend_from_slice(&all);
+    text.truncate(len);
+}
+
+/// The same difference as before, so many times. In front of all others it is 0, which is not there yet.
+fn put_again(mut count: usize, difference: i64, text: &mut Vec<u8>) {
+    if count > 0 && text.is_empty() {
+        put(difference, text);
+        count -= 1;
+    }
+    if count < COUNTED {
+        (0..count).for_each(|_| put(difference, text));
+    } else {
+        text.extend_from_slice(b",[");
+        let at = text.len();
+        put(count as i64, text);
+        text.remove(at);
+        text.push(b']');
     }
 }
 
 impl Serialize for Column {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut text = Cow::Borrowed(&self.text);
-        if self.repeated > 0 {
-            put_zeros(self.repeated, text.to_mut());
+        if self.again > 0 {
+            put_again(self.again, self.difference, text.to_mut());
         }
         serializer.serialize_bytes(text.get(1..).unwrap_or_default())
     }
@@ -110,26 +126,79 @@ impl Formatter for Columns {
 mod tests {
     use super::*;
 
+    /// Differences, and how many times more each comes.
+    #[derive(serde::Deserialize)]
+    #[serde(untagged)]
+    enum Step {
+        By(i64),
+        Again([usize; 1]),
+    }
+
+    fn written(numbers: &[i64]) -> String {
+        let mut column = Column::default();
+        numbers.iter().for_each(|number| column.push(*number));
+        assert_eq!(column.len(), numbers.len());
+        let mut written = Vec::new();
+        column.serialize(&mut serde_json::Serializer::with_formatter(&mut written, Columns)).expect("room");
+        String::from_utf8(written).expect("text")
+    }
+
     #[test]
     fn differences_add_up_to_the_numbers() {
         let numbers = [0, 0, 5, 5, -3, 7, 17, 1_000_000_000_000, 0, i64::MAX, i64::MIN, 9, 0, -100];
-        let numbers = [&numbers[..], &[4; 1_000], &[-4; 256], &[7], &[7; 300]].concat();
-        let mut column = Column::default();
-        for number in numbers.iter().copied() {
-            column.push(number);
+        let steady: Vec<i64> = (0..500).map(|i| i * 1_448).collect();
+        let numbers = [&numbers[..], &[4; 1_000], &[-4; 256], &[7], &steady, &[7; 300]].concat();
+        for from in [0, 1, 2, 3, 13, 100, 1_300] {
+            let text = written(&numbers[from..]);
+            let steps: Vec<Step> = serde_json::from_str(&text).expect("a list");
+            let mut sum = 0_i64;
+            let read: Vec<i64> = steps
+                .iter()
+                .flat_map(|step| match step {
+                    Step::By(difference) => std::iter::repeat_n(*difference, 1),
+                    Step::Again([count]) => std::iter::repeat_n(before_of(&steps, step), *count),
+                })
+                .map(|difference| {
+                    sum = sum.wrapping_add(difference);
+                    sum
+                })
+                .collect();
+            assert!(read == numbers[from..], "{text}");
         }
-        let mut written = Vec::new();
-        column.serialize(&mut serde_json::Serializer::with_formatter(&mut written, Columns)).expect("room");
-        let written: Vec<i64> = serde_json::from_slice(&written).expect("a list");
-        let mut sum: i64 = 0;
-        let read: Vec<i64> = written
-            .iter()
-            .map(|difference| {
-                sum = sum.wrapping_add(*difference);
-                sum
-            })
-            .collect();
-        assert_eq!(read, numbers);
-        assert_eq!((written[3], column.len()), (0, numbers.len()));
+    }
+
+    /// The difference in front of one that says how many times more it comes.
+    fn before_of(steps: &[Step], again: &Step) -> i64 {
+        let at = steps.iter().position(|step| std::ptr::eq(step, again)).expect("one of them");
+        match steps[at - 1] {
+            Step::By(difference) => difference,
+            Step::Again(_) => panic!("there is a difference in front"),
+        }
+    }
+
+    #[test]
+    fn repeating_is_pushing() {
+        for count in [0, 1, 2, 5, 300] {
+            for start in [&[][..], &[0], &[7], &[7, 7], &[1, 2, 3]] {
+                let (mut one, mut other) = (Column::default(), Column::default());
+                for number in start {
+                    one.push(*number);
+                    other.push(*number);
+                }
+                one.repeat(count);
+                (0..count).for_each(|_| other.push(start.last().copied().unwrap_or(0)));
+                assert_eq!(one, other);
+            }
+        }
+    }
+
+    #[test]
+    fn what_comes_again_is_counted() {
+        assert_eq!(written(&[]), "[]");
+        assert_eq!(written(&[0]), "[0]");
+        assert_eq!(written(&[0; 3]), "[0,0,0]");
+        assert_eq!(written(&[0; 4]), "[0,[3]]");
+        assert_eq!(written(&[7; 5]), "[7,0,[3]]");
+        assert_eq!(written(&[3, 6, 9, 12, 15, 15, 0]), "[3,[4],0,-15]");
     }
 }

@@ -1,10 +1,10 @@
-//! What does the page get? The document `tcpwhy.page/1`, whose schema is docs/schema/tcpwhy.page.1.schema.json.
+//! What does the page get? The document `tcpwhy.page/2`, whose schema is docs/schema/tcpwhy.page.2.schema.json.
 //!
 //! Fields are added, never renamed, within a schema number. Times are integer nanoseconds since the origin, the capture's first packet,
 //! so that a double holds them exactly; the origin itself stands there as text.
 
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use serde::Serialize;
 use tcpwhy_core::Cause;
@@ -20,7 +20,7 @@ use crate::exchanges::Exchanges;
 use crate::packets::{Packets, Sacks};
 
 /// The name of the document's form.
-pub const SCHEMA: &str = "tcpwhy.page/1";
+pub const SCHEMA: &str = "tcpwhy.page/2";
 
 /// What is known besides the report.
 #[derive(Clone, Copy, Debug)]
@@ -98,10 +98,15 @@ impl<'a> Page<'a> {
         let same = |again: &'a Connection| known_as(report, again).map(|id| (id, again));
         let drawn: Vec<(u64, &Connection)> = drawn.connections.iter().filter_map(same).collect();
         let packets: Vec<OnceLock<Packets>> = drawn.iter().map(|_| OnceLock::new()).collect();
+        let rooms = Mutex::new(Vec::new());
         each(drawn.len(), &|at| {
             let (id, again) = drawn[at];
             let sacks = sacks.get(&again.packet_range[0]).unwrap_or(&nothing);
-            packets[at].get_or_init(|| Packets::of(again, id, (sacks, ways), origin));
+            let rooms = || rooms.lock().unwrap_or_else(PoisonError::into_inner);
+            // What has been touched once is used again.
+            let mut room = rooms().pop().unwrap_or_default();
+            packets[at].get_or_init(|| Packets::of(again, id, (sacks, ways), origin, &mut room));
+            rooms().push(room);
         });
         let rows = rows(report, &drawn);
         Self {

@@ -31,7 +31,7 @@ pub fn note_sacks(sacks: &mut Sacks, segment: &Segment) {
     }
 }
 
-/// The packets of one connection.
+/// The packets of one connection: what client and server sent, whose rows follow each other by the numbers of their packets.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Packets {
     /// The connection's number.
@@ -45,13 +45,18 @@ pub(crate) struct Packets {
     /// Bytes of client and server in front of the first ones that were seen: offsets count from there.
     #[serde(skip)]
     unseen: [i64; 2],
+    sent: [Sent; 2],
+    rounds: Rounds,
+}
+
+/// What one end sent: by itself it grows more steadily than among the other's.
+#[derive(Debug, Default, Serialize)]
+struct Sent {
     packet: Column,
     at_ns: Column,
     /// To the last packet of the row.
     lasts_ns: Column,
     count: Column,
-    /// 0 client, 1 server
-    from: Column,
     offset: Column,
     len: Column,
     /// -1 without ACK.
@@ -64,20 +69,19 @@ pub(crate) struct Packets {
     exchange: Column,
     /// write, packet, timer, burst, control
     trigger: Column,
-    /// The packet that let it leave; 0 where none did.
-    released_by: Column,
-    gaps: Gaps,
-    sacks: SackRows,
-    rounds: Rounds,
-    ways: Ways,
-}
-
-/// What the time before a packet was billed to.
-#[derive(Debug, Default, Serialize)]
-struct Gaps {
-    row: Column,
+    /// The packet that let it leave came so many before it; 0 where none did.
+    released_ago: Column,
+    /// What the time before it was billed to: so many causes, and for how long each.
+    lines: Column,
     cause: Column,
     ns: Column,
+    sacks: SackRows,
+    ways: Ways,
+    /// What is nearly always as in the row before, and in how many rows behind that it is.
+    #[serde(skip)]
+    steady: Option<[i64; 7]>,
+    #[serde(skip)]
+    again: usize,
 }
 
 /// SACK blocks, as offsets.
@@ -125,36 +129,45 @@ impl<'a> Row<'a> {
 }
 
 impl Packets {
-    /// Of a connection that has the number `id` in the report.
+    /// Of a connection that has the number `id` in the report. What is kept in little room is unpacked in `room`.
     pub(crate) fn of(
         connection: &Connection,
         id: u64,
         (sacks, ways): (&Sacks, &BTreeMap<u64, i64>),
         origin: Instant,
+        room: &mut Vec<Rung>,
     ) -> Self {
+        let ladder = match &connection.steps {
+            None => &connection.ladder,
+            Some(steps) => {
+                steps.unpack(room);
+                &*room
+            }
+        };
         let mut table = Self { id, omitted: connection.ladder_omitted, ..Self::default() };
-        let (mut merged, mut rows, mut count) = (Duration::ZERO, Vec::new(), connection.ladder.len());
+        let (mut merged, mut rows, mut count) = (Duration::ZERO, Vec::new(), ladder.len());
         while count > ROWS_MAX && merged < Duration::from_secs(3_600) {
             merged = if merged == Duration::ZERO { Duration::from_micros(10) } else { merged.times(4) };
-            rows = self::rows(&connection.ladder, sacks, merged);
+            rows = self::rows(ladder, sacks, merged);
             count = rows.len();
         }
         table.merged_ns = merged.as_nanos();
         for side in [Side::Client, Side::Server] {
-            let own = connection.ladder.iter().find(|rung| rung.from == side && !rung.flags.syn());
+            let own = ladder.iter().find(|rung| rung.from == side && !rung.flags.syn());
             table.seq_base[side as usize] =
                 own.map_or(1, |rung| i64::from(rung.seq) - i64::from(rung.offset as u32));
         }
-        table.begin_with_the_unseen(&connection.ladder);
+        table.begin_with_the_unseen(ladder);
         if merged == Duration::ZERO {
-            for rung in &connection.ladder {
+            for rung in ladder {
                 table.push(&Row::of(rung), (sacks, ways), origin);
             }
         }
         for row in &rows {
             table.push(row, (sacks, ways), origin);
         }
-        table.rounds = Rounds::of(connection, origin);
+        table.sent.iter_mut().for_each(Sent::end);
+        table.rounds = Rounds::of(connection, ladder, origin);
         table
     }
 
@@ -170,7 +183,7 @@ impl Packets {
             let side = usize::from(rung.from == Side::Server);
             let first = rung.seq.wrapping_add(u32::from(rung.flags.syn()));
             self.unseen[side] = self.unseen[side].max(before(side, first, rung.offset));
-            if let (Some(ack), Some(offset)) = (rung.ack, rung.ack_offset) {
+            if let (Some(ack), Some(offset)) = (rung.ack(), rung.ack_offset()) {
                 self.unseen[1 - side] = self.unseen[1 - side].max(before(1 - side, ack, offset));
             }
         }
@@ -186,12 +199,7 @@ impl Packets {
     }
 
     fn push(&mut self, row: &Row<'_>, (sacks, ways): (&Sacks, &BTreeMap<u64, i64>), origin: Instant) {
-        let (rung, at) = (row.first, self.packet.len() as i64);
-        self.packet.push_count(rung.packet);
-        self.at_ns.push((rung.at - origin).as_nanos());
-        self.lasts_ns.push((row.last.at - rung.at).as_nanos());
-        self.count.push_count(row.count);
-        self.from.push(i64::from(rung.from == Side::Server));
+        let rung = row.first;
         let side = usize::from(rung.from == Side::Server);
         // What a reset says of either need not be so.
         let offset = |side, seq, offset: u64, is_reset| {
@@ -200,48 +208,91 @@ impl Packets {
         let first = rung.seq.wrapping_add(u32::from(rung.flags.syn()));
         let begin = offset(side, first, rung.offset, rung.flags.rst());
         let acked =
-            |rung: &Rung| Some(offset(1 - side, rung.ack?, rung.ack_offset?, rung.flags.rst()).max(0));
-        let (ack, first_ack) = (acked(row.last), acked(rung));
+            |rung: &Rung| Some(offset(1 - side, rung.ack()?, rung.ack_offset()?, rung.flags.rst()).max(0));
+        let blocks = sacks.get(&rung.packet);
+        let (ack, first_ack) = (acked(row.last), blocks.and_then(|_| acked(rung)));
+        let sent = &mut self.sent[side];
+        let at = sent.packet.len() as i64;
+        sent.push(row, [begin, ack.unwrap_or(-1)], origin);
+        if let Some(ns) = ways.get(&rung.packet) {
+            sent.ways.row.push(at);
+            sent.ways.ns.push(*ns);
+        }
+        for (block, ack) in blocks.into_iter().flatten().filter_map(|block| Some((block, first_ack?))) {
+            sent.sacks.row.push(at);
+            sent.sacks.start.push(ack + i64::from(block[0]));
+            sent.sacks.end.push(ack + i64::from(block[1]));
+        }
+    }
+}
+
+impl Sent {
+    /// A row that begins and acknowledges there.
+    fn push(&mut self, row: &Row<'_>, [begin, ack]: [i64; 2], origin: Instant) {
+        let (rung, last) = (row.first, row.last);
+        self.packet.push_count(rung.packet);
+        self.at_ns.push((rung.at - origin).as_nanos());
         self.offset.push(begin);
-        self.len.push_count(row.len);
-        self.ack.push(ack.unwrap_or(-1));
-        self.window.push_count(row.last.window);
-        let unscaled = row.last.window_scale.is_none();
-        self.raw.push(if unscaled { i64::from(row.last.window_field) } else { -1 });
-        self.flags.push(i64::from(rung.flags.0));
-        self.exchange.push(rung.exchange.map_or(-1, |n| n as i64));
-        let (kind, packet) = match rung.trigger {
+        self.ack.push(ack);
+        let steady = [
+            (last.at - rung.at).as_nanos(),
+            row.count as i64,
+            row.len as i64,
+            i64::from(last.window),
+            if last.window_scale.is_none() { i64::from(last.window_field) } else { -1 },
+            i64::from(rung.flags.0),
+            rung.exchange().map_or(-1, |n| n as i64),
+        ];
+        if self.steady == Some(steady) {
+            self.again += 1;
+        } else {
+            self.end();
+            self.steady = Some(steady);
+            self.steady_columns().into_iter().zip(steady).for_each(|(column, value)| column.push(value));
+        }
+        let (kind, ago) = match rung.trigger() {
             Trigger::Write => (0, 0),
-            Trigger::Packet(packet) => (1, packet),
+            Trigger::Packet(packet) => (1, rung.packet.saturating_sub(packet)),
             Trigger::Timer => (2, 0),
             Trigger::Burst => (3, 0),
             Trigger::Control => (4, 0),
         };
         self.trigger.push(kind);
-        self.released_by.push_count(packet);
-        for (cause, span) in &rung.billed {
-            self.gaps.row.push(at);
-            self.gaps.cause.push(*cause as i64);
-            self.gaps.ns.push(span.as_nanos());
+        self.released_ago.push_count(ago);
+        let mut lines = 0;
+        for (cause, span) in rung.billed.lines() {
+            lines += 1;
+            self.cause.push(cause as i64);
+            self.ns.push(span.as_nanos());
         }
-        if let Some(ns) = ways.get(&rung.packet) {
-            self.ways.row.push(at);
-            self.ways.ns.push(*ns);
-        }
-        let blocks = sacks.get(&rung.packet).into_iter().flatten();
-        for (block, ack) in blocks.filter_map(|block| Some((block, first_ack?))) {
-            self.sacks.row.push(at);
-            self.sacks.start.push(ack + i64::from(block[0]));
-            self.sacks.end.push(ack + i64::from(block[1]));
-        }
+        self.lines.push(lines);
+    }
+
+    /// What is nearly always as in the row before.
+    fn steady_columns(&mut self) -> [&mut Column; 7] {
+        [
+            &mut self.lasts_ns,
+            &mut self.count,
+            &mut self.len,
+            &mut self.window,
+            &mut self.raw,
+            &mut self.flags,
+            &mut self.exchange,
+        ]
+    }
+
+    /// There are no more rows, or the next one is another one.
+    fn end(&mut self) {
+        let again = std::mem::take(&mut self.again);
+        self.steady_columns().into_iter().for_each(|column| column.repeat(again));
     }
 }
 
 impl Rounds {
-    fn of(connection: &Connection, origin: Instant) -> Self {
+    fn of(connection: &Connection, ladder: &[Rung], origin: Instant) -> Self {
         let mut table = Self::default();
         for exchange in &connection.exchanges {
-            let rounds = connection.rounds(exchange);
+            let rounds = connection.rounds_in(ladder, exchange);
             if rounds.len() < 2 {
                 continue;
             }
@@ -271,17 +322,17 @@ fn rows<'a>(ladder: &'a [Rung], sacks: &Sacks, within: Duration) -> Vec<Row<'a>>
         let side = usize::from(rung.from == Side::Server);
         let row = open[side].map(|at| &mut rows[at]).filter(|row| {
             let goes_on = rung.offset == row.first.offset + row.len;
-            let is_alike = rung.exchange == row.first.exchange
+            let is_alike = rung.exchange() == row.first.exchange()
                 && (rung.len > 0) == (row.first.len > 0)
                 && !(rung.flags.syn() || rung.flags.fin() || rung.flags.rst() || row.first.flags.syn());
-            let acks_on = rung.len > 0 || rung.ack_offset > row.last.ack_offset;
+            let acks_on = rung.len > 0 || rung.ack_offset() > row.last.ack_offset();
             within.is_positive()
                 && rung.at - row.first.at <= within
                 && goes_on
                 && is_alike
                 && acks_on
                 // Where the link spaces a transfer, each packet has waited a little.
-                && rung.billed.iter().all(|(_, span)| span.times(LITTLE) <= within)
+                && rung.billed.lines().all(|(_, span)| span.times(LITTLE) <= within)
                 && !sacks.contains_key(&rung.packet)
                 && !sacks.contains_key(&row.last.packet)
         });

@@ -50,18 +50,18 @@ impl Notes {
 
     /// What a packet waited for, and what let it leave.
     fn waited(&mut self, rung: &Rung, connection: &Connection) {
-        let exchange = connection.exchanges.iter().find(|exchange| Some(exchange.n) == rung.exchange);
+        let exchange = connection.exchanges.iter().find(|exchange| Some(exchange.n) == rung.exchange());
         let whole = exchange.map_or(Duration::ZERO, |exchange| exchange.elapsed);
         let told: Vec<String> = rung
             .billed
-            .iter()
+            .lines()
             .filter(|(_, span)| per_mille(*span, whole) >= TOLD_PER_MILLE)
-            .map(|(cause, span)| held(*cause, *span))
+            .map(|(cause, span)| held(cause, span))
             .collect();
         if told.is_empty() {
             return;
         }
-        let released = match rung.trigger {
+        let released = match rung.trigger() {
             Trigger::Packet(packet) => format!("; released by frame {packet}"),
             Trigger::Timer => "; a timer expired".to_owned(),
             Trigger::Write | Trigger::Burst | Trigger::Control => String::new(),

@@ -387,7 +387,7 @@ struct RungDto {
     ack_offset: Option<u64>,
     seq: u32,
     ack: Option<u32>,
-    window: u64,
+    window: u32,
     window_field: u16,
     window_scale: Option<u8>,
     flags: String,
@@ -405,7 +405,7 @@ struct BilledDto {
 
 impl From<&Rung> for RungDto {
     fn from(rung: &Rung) -> Self {
-        let (trigger, trigger_packet) = match rung.trigger {
+        let (trigger, trigger_packet) = match rung.trigger() {
             Trigger::Write => ("write", None),
             Trigger::Packet(packet) => ("packet", Some(packet)),
             Trigger::Timer => ("timer", None),
@@ -416,13 +416,13 @@ impl From<&Rung> for RungDto {
             packet: rung.packet,
             at_ns: rung.at.as_nanos(),
             at: Exact(rung.at),
-            exchange: rung.exchange,
+            exchange: rung.exchange(),
             from: rung.from.name(),
             offset: rung.offset,
             len: rung.len,
-            ack_offset: rung.ack_offset,
+            ack_offset: rung.ack_offset(),
             seq: rung.seq,
-            ack: rung.ack,
+            ack: rung.ack(),
             window_field: rung.window_field,
             window_scale: rung.window_scale,
             window: rung.window,
@@ -431,7 +431,7 @@ impl From<&Rung> for RungDto {
             trigger_packet,
             billed: rung
                 .billed
-                .iter()
+                .lines()
                 .map(|(cause, span)| BilledDto { cause: cause.name(), ns: span.as_nanos() })
                 .collect(),
         }

@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use anyhow::Context as _;
 use tcpwhy::input::{Inputs, Places, Sums, ports_of};
 use tcpwhy::threads::Engine;
-use tcpwhy_core::report::{Connection, Rung};
+use tcpwhy_core::report::Connection;
 use tcpwhy_core::{LADDERS_MAX, Listing, Report};
 use tcpwhy_page::packets::note_sacks;
 use tcpwhy_page::{Choice, Context, Page, Sacks, file, known_as};
@@ -112,18 +112,22 @@ pub(crate) fn kept(report: &mut Report, choices: &[Choice], sacks: &Sacks) -> Op
     // A thinned list does not have all exchanges of a connection.
     let mut is_whole = report.thinned == 0;
     for connection in &mut report.connections {
-        let ladder = std::mem::take(&mut connection.ladder);
+        let steps = std::mem::take(&mut connection.steps);
         let opening = std::mem::take(&mut connection.opening);
         let omitted = std::mem::take(&mut connection.ladder_omitted);
         if choices.iter().all(|choice| choice.id != connection.id) {
-            others.push(ladder);
+            others.push(steps);
             continue;
         }
-        is_whole &= omitted == 0 && !ladder.is_empty();
-        let of_rung = |rung: &Rung| Some((rung.packet, sacks.get(&rung.packet)?.clone()));
-        let own = if sacks.is_empty() { Sacks::new() } else { ladder.iter().filter_map(of_rung).collect() };
+        is_whole &= omitted == 0 && steps.is_some();
+        let of_packet = |packet| Some((packet, sacks.get(&packet)?.clone()));
+        let own = if sacks.is_empty() {
+            Sacks::new()
+        } else {
+            steps.iter().flat_map(|steps| steps.packets()).filter_map(of_packet).collect()
+        };
         drawn.sacks.insert(connection.packet_range[0], own);
-        drawn.report.connections.push(Connection { ladder, opening, ..connection.clone() });
+        drawn.report.connections.push(Connection { steps, opening, ..connection.clone() });
     }
     if !is_whole {
         return None;

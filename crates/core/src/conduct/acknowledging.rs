@@ -46,7 +46,7 @@ pub(super) fn of(seen: &Seen<'_>) -> Option<Acknowledging> {
             }
             continue;
         }
-        let Some(ack) = rung.ack_offset.filter(|&ack| ack > acked && !rung.flags.syn()) else { continue };
+        let Some(ack) = rung.ack_offset().filter(|&ack| ack > acked && !rung.flags.syn()) else { continue };
         let bytes = ack - acked;
         acked = ack;
         let mut newest = None;

@@ -51,7 +51,7 @@ pub(super) fn of(seen: &Seen<'_>) -> Option<Controller> {
     let (mut kept, mut whole) = (Vec::new(), None);
     for rung in seen.rungs {
         if !seen.is_own(rung) {
-            acked = acked.max(rung.ack_offset.unwrap_or(0));
+            acked = acked.max(rung.ack_offset().unwrap_or(0));
             phase = match phase {
                 Phase::Recovery { flight, until, timeout } if acked >= until => {
                     if timeout {
@@ -73,7 +73,7 @@ pub(super) fn of(seen: &Seen<'_>) -> Option<Controller> {
         }
         kept.extend(whole.take().filter(|&share| share > 0));
         let again = end_of(rung) <= sent && rung.offset >= acked;
-        let timeout = again && rung.billed.iter().any(|(cause, _)| *cause == Cause::Rto);
+        let timeout = again && rung.billed.lines().any(|(cause, _)| cause == Cause::Rto);
         let flight = sent.saturating_sub(acked);
         phase = match phase {
             Phase::Recovery { flight, until, timeout: before } => {

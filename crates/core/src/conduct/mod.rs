@@ -19,7 +19,7 @@ pub use window::WindowHistory;
 pub use writing::Write;
 
 use crate::words::cause::Side;
-use crate::words::report::{Connection, Exchange, Vantage};
+use crate::words::report::{Connection, Exchange, Rung, Vantage};
 use seen::Seen;
 
 /// How one end behaved on a connection, as far as its packets show.
@@ -49,12 +49,17 @@ impl Connection {
 
     /// The round trips of the longer part of one of its exchanges, each with what was in flight. Nothing without a ladder.
     pub fn rounds(&self, exchange: &Exchange) -> Vec<Round> {
+        self.rounds_in(&self.ladder, exchange)
+    }
+
+    /// The same of its ladder, wherever that is.
+    pub fn rounds_in(&self, ladder: &[Rung], exchange: &Exchange) -> Vec<Round> {
         let [first, last] = exchange.packets;
-        let from = self.ladder.partition_point(|rung| rung.packet < first);
-        let to = self.ladder.partition_point(|rung| rung.packet <= last);
+        let from = ladder.partition_point(|rung| rung.packet < first);
+        let to = ladder.partition_point(|rung| rung.packet <= last);
         let responder = if exchange.initiator == Side::Client { Side::Server } else { Side::Client };
         let end = if exchange.reply_bytes > exchange.request_bytes { responder } else { exchange.initiator };
-        let rungs = self.ladder.get(from..to).unwrap_or_default();
+        let rungs = ladder.get(from..to).unwrap_or_default();
         rounds::of(&Seen { rungs, end, tap_rtt: self.tap_rtt(end), segment: self.segment() })
     }
 

@@ -9,6 +9,7 @@ use tcpwhy_wire::{Duration, Instant};
 use super::seen::{Seen, end_of};
 use crate::words::cause::Cause;
 use crate::words::limits::HOST_VARIATION;
+use crate::words::report::Billed;
 
 /// One round trip of a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,8 +40,8 @@ pub(super) fn of(seen: &Seen<'_>) -> Vec<Round> {
     let mut billed: Vec<(Cause, Duration)> = Vec::new();
     for rung in seen.rungs {
         if !seen.is_own(rung) {
-            if let Some(ack) = rung.ack_offset {
-                coming.push_back((rung.at + reaches, ack, rung.window));
+            if let Some(ack) = rung.ack_offset() {
+                coming.push_back((rung.at + reaches, ack, u64::from(rung.window)));
             }
             continue;
         }
@@ -72,8 +73,8 @@ pub(super) fn of(seen: &Seen<'_>) -> Vec<Round> {
     rounds
 }
 
-fn add(billed: &mut Vec<(Cause, Duration)>, more: &[(Cause, Duration)]) {
-    for &(cause, ns) in more {
+fn add(billed: &mut Vec<(Cause, Duration)>, more: &Billed) {
+    for (cause, ns) in more.lines() {
         match billed.iter_mut().find(|(known, _)| *known == cause) {
             Some((_, sum)) => *sum += ns,
             None => billed.push((cause, ns)),

@@ -25,10 +25,11 @@ pub struct WindowHistory {
 
 pub(super) fn of(seen: &Seen<'_>) -> Option<WindowHistory> {
     let origin = seen.rungs.first()?.at;
-    let skip =
-        |rung: &&_| seen.is_own(rung) && rung.ack_offset.is_some() && !rung.flags.syn() && !rung.flags.rst();
+    let skip = |rung: &&_| {
+        seen.is_own(rung) && rung.ack_offset().is_some() && !rung.flags.syn() && !rung.flags.rst()
+    };
     let mut windows = seen.rungs.iter().filter(skip);
-    let first = windows.next()?.window;
+    let first = u64::from(windows.next()?.window);
     let mut history = WindowHistory {
         first,
         smallest: first,
@@ -38,11 +39,12 @@ pub(super) fn of(seen: &Seen<'_>) -> Option<WindowHistory> {
     };
     let mut last = first;
     for rung in windows {
-        history.smallest = history.smallest.min(rung.window);
-        history.closed += u32::from(rung.window == 0 && last > 0);
-        last = rung.window;
-        if rung.window > history.largest {
-            history.largest = rung.window;
+        let window = u64::from(rung.window);
+        history.smallest = history.smallest.min(window);
+        history.closed += u32::from(window == 0 && last > 0);
+        last = window;
+        if window > history.largest {
+            history.largest = window;
             if history.largest > first + first / 2 {
                 history.grew_until = Some(rung.at - origin);
             }

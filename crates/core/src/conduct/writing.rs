@@ -26,7 +26,7 @@ pub(super) fn of(seen: &Seen<'_>) -> Vec<Write> {
     // With time stamps, twelve bytes of what was announced are theirs.
     let full = |len| [0, 12].iter().any(|options| u64::from(len) % (seen.segment - options).max(1) == 0);
     // A segment that ends with the window was cut there (tcp_mss_split_point, net/ipv4/tcp_output.c).
-    let right_edge = |rung: &Rung| Some(rung.ack_offset? + rung.window);
+    let right_edge = |rung: &Rung| Some(rung.ack_offset()? + u64::from(rung.window));
     let right_edges: BTreeSet<u64> =
         seen.rungs.iter().filter(|rung| !seen.is_own(rung)).filter_map(right_edge).collect();
     for rung in seen.rungs.iter().filter(|rung| seen.is_own(rung) && rung.len > 0) {

@@ -1,14 +1,17 @@
 //! The packets of one connection, each with what it waited for: kept only where a person asks for it.
 
-use tcpwhy_wire::{Segment, Seq};
+use tcpwhy_wire::{Flags, Instant, Segment, Seq};
 
+use crate::flow::packed::Packed;
 use crate::words::opening::Opening;
-use crate::words::report::Rung;
+use crate::words::report::{Rung, Steps};
 
 /// The rungs so far, and how far each direction has come.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Ladder {
     pub rungs: Vec<Rung>,
+    /// Where all connections have ladders.
+    pub steps: Option<Box<Steps>>,
     /// Offset of the highest byte of each direction, client and server.
     reached: [u64; 2],
     /// Packets that there was no room for.
@@ -17,16 +20,44 @@ pub(crate) struct Ladder {
     pub opening: Opening,
 }
 
+/// What the ladder shows of a segment by itself.
+#[derive(Clone, Copy)]
+pub(crate) struct Passing {
+    pub packet: u64,
+    pub at: Instant,
+    pub seq: Seq,
+    pub ack: Seq,
+    pub len: u32,
+    pub window: u16,
+    pub flags: Flags,
+}
+
+impl From<&Segment> for Passing {
+    #[inline]
+    fn from(segment: &Segment) -> Self {
+        let Segment { packet, at, seq, ack, payload_len, window, flags, .. } = *segment;
+        Self { packet, at, seq, ack, len: payload_len, window, flags }
+    }
+}
+
+impl From<&Packed> for Passing {
+    #[inline]
+    fn from(segment: &Packed) -> Self {
+        let Packed { packet, at, seq, ack, payload_len, window, flags, .. } = *segment;
+        Self { packet, at, seq, ack, len: payload_len, window, flags }
+    }
+}
+
 /// A packet of the ladder, what it is charged, and what is written of it: three lines of text at most.
 pub(crate) const RUNG: usize = 2 * size_of::<Rung>() + 500;
 
 impl Ladder {
     /// The relative sequence and acknowledgement number of a segment, as Wireshark counts them: from the SYN, and without one so
     /// that what is seen first of a direction has 1.
-    pub(crate) fn relative(&mut self, segment: &Segment, from: usize) -> (u32, Option<u32>) {
-        let (base, ack_base) = self.opening.on_segment(segment, from);
-        let ack = ack_base.map(|ack_base| (segment.ack - ack_base) as u32);
-        ((segment.seq - base) as u32, ack)
+    pub(crate) fn relative(&mut self, passing: Passing, from: usize) -> (u32, Option<u32>) {
+        let (base, ack_base) = self.opening.on_numbers([passing.seq, passing.ack], passing.flags, from);
+        let ack = ack_base.map(|ack_base| (passing.ack - ack_base) as u32);
+        ((passing.seq - base) as u32, ack)
     }
 
     /// The offset of a sequence number from its direction's first one: it is the one nearest to what the direction has

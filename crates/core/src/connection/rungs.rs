@@ -5,11 +5,11 @@ use tcpwhy_wire::Segment;
 use super::Connection;
 use crate::bill::charge::Charge;
 use crate::bill::split::Split;
-use crate::connection::ladder::RUNG;
+use crate::connection::ladder::{Passing, RUNG};
 use crate::flow::packed::Packed;
 use crate::tally::ledger::Ledger;
 use crate::words::opening::Opening;
-use crate::words::report::{Rung, Trigger};
+use crate::words::report::{Billed, Rung, Trigger};
 
 impl Connection {
     /// What the ladder counts from, where there is one.
@@ -26,13 +26,23 @@ impl Connection {
         split: Option<&Split>,
         ledger: &mut Ledger,
     ) {
-        if let Some(ladder) = &mut self.ladder {
-            if ledger.has_room_for_rung(RUNG) {
-                self.add_rung(segment, from, trigger, split);
-            } else {
-                ladder.omitted += 1;
-            }
+        if self.ladder.is_some() {
+            self.add_segment(segment, from, trigger, split, ledger);
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn add_segment(
+        &mut self,
+        segment: &Segment,
+        from: usize,
+        trigger: Trigger,
+        split: Option<&Split>,
+        ledger: &mut Ledger,
+    ) {
+        let charges = split.map(Split::charges).unwrap_or_default();
+        self.add_rung(segment.into(), from, trigger, charges.as_slice(), ledger);
     }
 
     /// The same of a usual segment: a bare acknowledgement, or a part of a burst with what its time went to.
@@ -45,12 +55,13 @@ impl Connection {
         ledger: &mut Ledger,
     ) {
         if self.ladder.is_some() {
-            self.add_usual_rung(segment, from, charges, ledger);
+            self.add_usual(segment, from, charges, ledger);
         }
     }
 
     #[cold]
-    fn add_usual_rung(
+    #[inline(never)]
+    fn add_usual(
         &mut self,
         segment: &Packed,
         from: usize,
@@ -58,48 +69,53 @@ impl Connection {
         ledger: &mut Ledger,
     ) {
         let trigger = if charges.is_some() { Trigger::Burst } else { Trigger::Control };
-        let split = charges.map(|charges| {
-            let mut split = Split::of(charges.iter().map(|charge| charge.ns).sum());
-            for charge in charges {
-                split.take(charge);
-            }
-            split
-        });
-        self.rung(&segment.unpack(), from, trigger, split.as_ref(), ledger);
+        let charges = charges.as_ref().map_or(&[][..], |charges| charges);
+        self.add_rung(segment.into(), from, trigger, charges, ledger);
     }
 
+    /// What a charge of nothing is for is not told.
     #[cold]
-    fn add_rung(&mut self, segment: &Segment, from: usize, trigger: Trigger, split: Option<&Split>) {
+    #[inline(never)]
+    fn add_rung(
+        &mut self,
+        passing: Passing,
+        from: usize,
+        trigger: Trigger,
+        charges: &[Charge],
+        ledger: &mut Ledger,
+    ) {
+        let is_syn = passing.flags.syn();
+        let window_scale = if is_syn { Some(0) } else { self.window_scale(from) };
+        let scale = window_scale.unwrap_or_else(|| self.flows[1 - from].scale_bounds.scale());
+        let window = u32::from(passing.window) << scale;
+        let exchange = self.open.as_ref().map(|open| open.n).or(is_syn.then_some(0));
         let firsts = [from, 1 - from].map(|end| self.flows[end].first);
+        let side = self.flows[from].side;
         let Some(ladder) = &mut self.ladder else { return };
-        let offset = ladder.offset(from, firsts[0], segment.seq);
-        let ack_offset = segment.flags.ack().then(|| ladder.offset(1 - from, firsts[1], segment.ack));
-        let (seq, ack) = ladder.relative(segment, from);
-        let window_scale = if segment.flags.syn() { Some(0) } else { self.window_scale(from) };
-        let rung = Rung {
-            packet: segment.packet,
-            at: segment.at,
-            exchange: self.open.as_ref().map(|open| open.n).or((segment.flags.syn()).then_some(0)),
-            from: self.flows[from].side,
-            offset,
-            len: segment.payload_len,
-            ack_offset,
-            seq,
-            ack,
-            window_field: segment.window,
-            window_scale,
-            window: u64::from(self.window(segment, from)),
-            flags: segment.flags,
-            trigger,
-            billed: split.map_or(Vec::new(), |split| {
-                split.charges().map(|charge| (charge.cause, charge.ns)).collect()
-            }),
-            since: split.and_then(|split| {
-                let begins = split.charges().map(|charge| charge.evidence[0]);
-                begins.filter(|&packet| packet > 0 && packet < segment.packet).min()
-            }),
-        };
-        if let Some(ladder) = &mut self.ladder {
+        if !ledger.has_room_for_rung(RUNG) {
+            ladder.omitted += 1;
+            return;
+        }
+        let (mut billed, mut since) = (Billed::NOTHING, None::<u64>);
+        for charge in charges.iter().filter(|charge| charge.ns.is_positive()) {
+            billed.push(charge.cause, charge.ns);
+            let begins = charge.evidence[0];
+            if begins > 0 && begins < passing.packet {
+                since = Some(since.map_or(begins, |since| since.min(begins)));
+            }
+        }
+        let rung = Rung::new(passing.packet, passing.at, side, passing.flags);
+        let mut rung = rung.of_exchange(exchange).left_by(trigger).having_waited(billed, since);
+        rung.offset = ladder.offset(from, firsts[0], passing.seq);
+        let (seq, ack) = ladder.relative(passing, from);
+        if let Some(ack) = ack {
+            rung = rung.acknowledging(ladder.offset(1 - from, firsts[1], passing.ack), ack);
+        }
+        (rung.seq, rung.len) = (seq, passing.len);
+        (rung.window, rung.window_field, rung.window_scale) = (window, passing.window, window_scale);
+        if ledger.draws_all() {
+            ladder.steps.get_or_insert_default().push(rung);
+        } else {
             ladder.rungs.push(rung);
         }
     }

@@ -406,6 +406,9 @@ impl Shard {
             return None;
         }
         let (opening, shown_until) = (connection.opening(), totals.shown_until());
+        let ladder_omitted = connection.ladder.as_ref().map_or(0, |ladder| ladder.omitted);
+        let (ladder, steps) =
+            connection.ladder.take().map_or_else(Default::default, |ladder| (ladder.rungs, ladder.steps));
         let [client, server] = &connection.flows;
         let connection = report::Connection {
             id,
@@ -423,8 +426,9 @@ impl Shard {
             by_clock: totals.by_clock,
             bill: totals.into_bill(),
             exchanges: Vec::new(),
-            ladder_omitted: connection.ladder.as_ref().map_or(0, |ladder| ladder.omitted),
-            ladder: connection.ladder.take().map_or_else(Vec::new, |ladder| ladder.rungs),
+            ladder_omitted,
+            ladder,
+            steps,
             opening,
         };
         Some(self.listed.put(connection, shown_until))

@@ -13,7 +13,8 @@ use crate::tally::service::Services;
 use crate::tally::thinning::{self, Kept};
 use crate::words::cause::{Cause, Side};
 use crate::words::ids::{UNLISTED, UNNUMBERED};
-use crate::words::report::{Exchange, Kind, Line, Report, Rung, TotalLine};
+use crate::words::report::{Exchange, Kind, Line, Report, TotalLine};
+use crate::words::steps::STEP;
 
 /// An exchange in a list: four lines take what two take with the packets that they cite.
 pub(crate) const LISTED: usize = size_of::<(u64, Exchange)>() + 4 * size_of::<Line>();
@@ -23,9 +24,8 @@ pub const LADDERS_MAX: usize = 16;
 
 /// Where ladders of all connections are kept, those of so many packets.
 pub const DRAWN_PACKETS: u64 = 1 << 17;
-/// What they take, about: a packet that waited has a line or two.
-pub const DRAWN_BYTES: usize =
-    DRAWN_PACKETS as usize * (size_of::<Rung>() + 2 * size_of::<(Cause, Duration)>());
+/// What they take, about.
+pub const DRAWN_BYTES: usize = DRAWN_PACKETS as usize * STEP;
 
 /// Which exchanges are listed one by one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -219,7 +219,12 @@ impl Ledger {
 
     /// Whether the connection that begins with this packet has a ladder, whichever it is.
     pub(crate) fn draws(&self, packet: u64) -> bool {
-        matches!(self.listing, Listing::Drawn(_)) && packet <= DRAWN_PACKETS
+        self.draws_all() && packet <= DRAWN_PACKETS
+    }
+
+    /// Whether all connections have ladders.
+    pub(crate) fn draws_all(&self) -> bool {
+        matches!(self.listing, Listing::Drawn(_))
     }
 
     /// The connection that began with this packet has its number.

@@ -123,6 +123,7 @@ pub fn thinned(report: &Report, most: usize, within: Option<[Instant; 2]>) -> Re
                 exchanges,
                 bill,
                 ladder: Vec::new(),
+                steps: None,
                 ..*connection
             })
         })
@@ -177,6 +178,7 @@ mod tests {
             bill: Vec::new(),
             exchanges: (0..count).map(exchange).collect(),
             ladder: Vec::new(),
+            steps: None,
             ladder_omitted: 0,
             opening: Opening::default(),
         };

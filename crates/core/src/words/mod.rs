@@ -8,3 +8,5 @@ pub(crate) mod limits;
 pub(crate) mod mark;
 pub(crate) mod opening;
 pub mod report;
+pub(crate) mod rung;
+pub(crate) mod steps;

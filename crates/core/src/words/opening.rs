@@ -1,7 +1,7 @@
 //! How did a connection begin? What its sequence numbers count from, and how its windows are scaled: by its own packets, or by
 //! those in front of them, which were not analysed.
 
-use tcpwhy_wire::{Segment, Seq};
+use tcpwhy_wire::{Flags, Segment, Seq};
 
 /// The beginning of a connection, client and server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,11 +17,20 @@ pub struct Opening {
 impl Opening {
     /// Learns from a segment of client or server (0, 1). What its own number counts from, and what it acknowledges.
     pub fn on_segment(&mut self, segment: &Segment, from: usize) -> (Seq, Option<Seq>) {
-        let first = if segment.flags.syn() { segment.seq } else { segment.seq + u32::MAX };
+        self.on_numbers([segment.seq, segment.ack], segment.flags, from)
+    }
+
+    /// The same of its sequence and acknowledgement number.
+    pub(crate) fn on_numbers(
+        &mut self,
+        [seq, ack]: [Seq; 2],
+        flags: Flags,
+        from: usize,
+    ) -> (Seq, Option<Seq>) {
+        let first = if flags.syn() { seq } else { seq + u32::MAX };
         let base = *self.counts_from[from].get_or_insert(first);
-        self.has_syn |= segment.flags.syn() && segment.seq == base;
-        let ack_base =
-            segment.flags.ack().then(|| *self.counts_from[1 - from].get_or_insert(segment.ack + u32::MAX));
+        self.has_syn |= flags.syn() && seq == base;
+        let ack_base = flags.ack().then(|| *self.counts_from[1 - from].get_or_insert(ack + u32::MAX));
         (base, ack_base)
     }
 }

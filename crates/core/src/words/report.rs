@@ -11,6 +11,8 @@ use crate::words::cause::{Cause, Side};
 use crate::words::form::Form;
 use crate::words::limits::SERVERS_MAX;
 use crate::words::opening::Opening;
+pub use crate::words::rung::{Billed, Rung, Trigger};
+pub use crate::words::steps::Steps;
 
 /// Everything one run found out.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -199,6 +201,8 @@ pub struct Connection {
     pub exchanges: Vec<Exchange>,
     /// The packet ladder, where it was asked for.
     pub ladder: Vec<Rung>,
+    /// The same in little room, where those of all connections are kept.
+    pub steps: Option<Box<Steps>>,
     /// Packets behind those of the ladder, for which there was no room.
     pub ladder_omitted: u64,
     /// What the ladder's numbers count from.
@@ -220,11 +224,10 @@ impl Connection {
         });
         for rung in &mut self.ladder {
             let side = usize::from(rung.from == Side::Server);
-            rung.seq = rung.seq.wrapping_add(by[side]);
-            rung.ack = rung.ack.map(|ack| ack.wrapping_add(by[1 - side]));
+            rung.shift(by[side], by[1 - side]);
             if let (None, Some(scale)) = (rung.window_scale, earlier.scales[side]) {
                 rung.window_scale = Some(scale);
-                rung.window = u64::from(rung.window_field) << scale;
+                rung.window = u32::from(rung.window_field) << scale;
             }
         }
         self.opening = *earlier;
@@ -405,56 +408,4 @@ pub struct Detail {
     pub round: Option<Duration>,
     /// The cause's own sub-form.
     pub form: Option<Form>,
-}
-
-/// One segment on the packet ladder.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rung {
-    /// Packet number.
-    pub packet: u64,
-    /// Capture time.
-    pub at: Instant,
-    /// The exchange it belongs to, where it belongs to one.
-    pub exchange: Option<u64>,
-    /// Who sent it.
-    pub from: Side,
-    /// Offset of the first byte from the direction's first sequence number.
-    pub offset: u64,
-    /// Payload bytes.
-    pub len: u32,
-    /// Acknowledged bytes, as an offset into the other direction; `None` without ACK.
-    pub ack_offset: Option<u64>,
-    /// The sequence number relative to the direction's first, as Wireshark and tcpdump count it: a SYN has 0.
-    pub seq: u32,
-    /// The acknowledgement number, relative in the same way; `None` without ACK.
-    pub ack: Option<u32>,
-    /// The window in bytes, scaled where the scale is known, and else by what its use shows.
-    pub window: u64,
-    /// The window as it stands in the packet.
-    pub window_field: u16,
-    /// The scale of the window, where the handshake says it; no SYN's window is scaled.
-    pub window_scale: Option<u8>,
-    /// Control bits.
-    pub flags: tcpwhy_wire::Flags,
-    /// What allowed it to leave.
-    pub trigger: Trigger,
-    /// What the time before it was billed to.
-    pub billed: Vec<(Cause, Duration)>,
-    /// The packet with which that time began; `None` where nothing was billed, or it began before the capture saw anything of it.
-    pub since: Option<u64>,
-}
-
-/// What allowed a segment to leave.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trigger {
-    /// The application wrote (or connected, or closed).
-    Write,
-    /// The peer's packet with this number arrived: an acknowledgement that opened a window, or a request.
-    Packet(u64),
-    /// A timer ran out.
-    Timer,
-    /// It follows the segment before it in the same burst.
-    Burst,
-    /// A pure acknowledgement or control segment: nothing waited for it to leave.
-    Control,
 }

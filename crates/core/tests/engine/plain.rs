@@ -57,7 +57,14 @@ fn shortcuts_change_no_generated_capture() {
         assert!(report(&segments, options) == plain_report(&segments, EVERYTHING), "{shape}");
         assert!(report(some, DRAWN) == plain_report(some, DRAWN), "{shape}");
         let drawn = report(&segments, Options { checked: false, ..DRAWN });
-        assert_eq!(drawn.connections.iter().map(|of| of.ladder.len()).sum::<usize>(), segments.len());
+        assert_eq!(
+            drawn
+                .connections
+                .iter()
+                .map(|of| of.steps.as_ref().map_or(0, |steps| steps.packets().count()))
+                .sum::<usize>(),
+            segments.len()
+        );
     }
 }
 

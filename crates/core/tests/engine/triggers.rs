@@ -1,6 +1,6 @@
 //! What does the ladder say that let each segment leave?
 
-use tcpwhy_core::report::Trigger;
+use tcpwhy_core::report::{Rung, Trigger};
 use tcpwhy_core::{Analysis, Listing, Options};
 
 use crate::invariants::EVERYTHING;
@@ -14,7 +14,7 @@ fn triggers(text: &str, last: usize) -> Vec<Trigger> {
     }
     let report = analysis.finish();
     let rungs = &report.connections[0].ladder;
-    let data: Vec<Trigger> = rungs.iter().filter(|rung| rung.len > 0).map(|rung| rung.trigger).collect();
+    let data: Vec<Trigger> = rungs.iter().filter(|rung| rung.len > 0).map(Rung::trigger).collect();
     data[data.len() - last..].to_vec()
 }
 

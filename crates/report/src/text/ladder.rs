@@ -40,7 +40,7 @@ pub fn ladder(
     };
     let mut out = head(connection, files, style);
     let rungs: Vec<&Rung> =
-        connection.ladder.iter().filter(|rung| exchange.is_none() || rung.exchange == exchange).collect();
+        connection.ladder.iter().filter(|rung| exchange.is_none() || rung.exchange() == exchange).collect();
     if let Some(exchange) = chosen {
         out.push(String::new());
         out.extend(summary(exchange, style));
@@ -55,7 +55,7 @@ pub fn ladder(
         out.push("Its packets were not kept.".to_owned());
     } else {
         let start = chosen.map_or(rungs[0].at, |exchange| exchange.start);
-        let released = |rung: &&Rung| match rung.trigger {
+        let released = |rung: &&Rung| match rung.trigger() {
             Trigger::Packet(packet) => Some(packet),
             _ => None,
         };
@@ -130,14 +130,14 @@ fn rows(
     let mut before = None;
     for rung in rungs {
         // A wait that does not begin with the packet above it says with which it does.
-        let since = rung.since.filter(|since| before != Some(*since));
+        let since = rung.since().filter(|since| before != Some(*since));
         let since = since.map_or_else(String::new, |since| format!(" since #{}", frames.name(since)));
         before = Some(rung.packet);
-        for (cause, span) in &rung.billed {
-            let text = format!("{} {cause}{since}", time(*span));
+        for (cause, span) in rung.billed.lines() {
+            let text = format!("{} {cause}{since}", time(span));
             let (before, after) = if style.ascii { ("|", "|") } else { ("┊", "┊") };
             let inner = format!("{text:^width$}", width = lane.saturating_sub(2));
-            out.push(format!("{margin}{before}{}{after}", style.cause(*cause, &inner)));
+            out.push(format!("{margin}{before}{}{after}", style.cause(cause, &inner)));
         }
         let text = format!(
             "{}  {}  {}  {}",
@@ -157,12 +157,12 @@ fn arrow(rung: &Rung, lane: usize, style: Style) -> String {
     if rung.len > 0 || rung.flags.syn() || rung.flags.fin() {
         let _ = write!(label, " {}+{}", count(u64::from(rung.seq)), count(u64::from(rung.len)));
     }
-    if let Some(ack) = rung.ack {
+    if let Some(ack) = rung.ack() {
         let _ = write!(label, " ack {}", count(u64::from(ack)));
     }
     match rung.window_scale {
         Some(_) => {
-            let _ = write!(label, " win {}", count(rung.window));
+            let _ = write!(label, " win {}", count(u64::from(rung.window)));
         }
         // Its scale stood in a handshake that is not in the capture.
         None => {
@@ -179,7 +179,7 @@ fn arrow(rung: &Rung, lane: usize, style: Style) -> String {
 }
 
 fn trigger(rung: &Rung, frames: &Frames<'_>) -> String {
-    match rung.trigger {
+    match rung.trigger() {
         Trigger::Write => format!("{} writes", rung.from),
         Trigger::Packet(packet) => format!("released by #{}", frames.name(packet)),
         Trigger::Timer => "timer expired".to_owned(),

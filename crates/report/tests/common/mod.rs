@@ -85,23 +85,13 @@ pub(crate) fn stall() -> Report {
         total(Cause::ServerThink, Side::Server, us(40 * 20), 40),
         total(Cause::Handshake, Side::Client, us(100), 1),
     ];
-    let rung = |packet, micros, from, offset, len, ack, flags, trigger, billed: &[(Cause, Duration)]| Rung {
-        packet,
-        at: at(micros),
-        exchange: Some(3),
-        from,
-        offset,
-        len,
-        ack_offset: Some(ack),
-        seq: offset as u32 + 1,
-        ack: Some(ack as u32 + 1),
-        window_field: 502,
-        window_scale: Some(7),
-        window: 64_256,
-        flags: Flags(flags),
-        trigger,
-        billed: billed.to_vec(),
-        since: billed.first().map(|_| if packet == 14 { 12 } else { packet - 1 }),
+    let rung = |packet, micros, from, offset, len, ack, flags, trigger, billed: &[(Cause, Duration)]| {
+        let mut rung = Rung::new(packet, at(micros), from, Flags(flags));
+        (rung.offset, rung.len, rung.seq) = (offset, len, offset as u32 + 1);
+        (rung.window_field, rung.window_scale, rung.window) = (502, Some(7), 64_256);
+        let since = billed.first().map(|_| if packet == 14 { 12 } else { packet - 1 });
+        let rung = rung.acknowledging(ack, ack as u32 + 1).of_exchange(Some(3)).left_by(trigger);
+        rung.having_waited(billed.iter().copied().collect(), since)
     };
     let third = exchanges[3].start;
     let base = (third - at(0)).as_nanos() / 1_000;
@@ -172,6 +162,7 @@ pub(crate) fn stall() -> Report {
             bill,
             exchanges,
             ladder,
+            steps: None,
             ladder_omitted: 7,
             opening: tcpwhy_core::Opening { has_syn: true, ..Default::default() },
         }],

@@ -324,6 +324,7 @@ mod tests {
             bill: Vec::new(),
             exchanges: exchanges.collect(),
             ladder: Vec::new(),
+            steps: None,
             ladder_omitted: 0,
             opening: tcpwhy_core::Opening::default(),
         }

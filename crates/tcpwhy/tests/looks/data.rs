@@ -42,12 +42,33 @@ pub(crate) fn data_of(page: &str) -> Value {
 /// A column's numbers.
 pub(crate) fn column(table: &Value, name: &str) -> Vec<i64> {
     let Some(differences) = table[name].as_array() else { panic!("no column {name}") };
-    let mut sum = 0;
-    let add = |difference: &Value| {
-        sum += difference.as_i64().unwrap_or(i64::MIN);
-        sum
-    };
-    differences.iter().map(add).collect()
+    let (mut numbers, mut difference) = (Vec::new(), 0);
+    for step in differences {
+        let times = match step[0].as_u64() {
+            Some(times) => times,
+            None => {
+                difference = step.as_i64().unwrap_or(i64::MIN);
+                1
+            }
+        };
+        for _ in 0..times {
+            numbers.push(numbers.last().copied().unwrap_or(0) + difference);
+        }
+    }
+    numbers
+}
+
+/// Rows of packets, by the numbers of their packets: who sent each, and numbers of columns with these names.
+pub(crate) fn rows<const N: usize>(packets: &Value, names: [&str; N]) -> Vec<(usize, [i64; N])> {
+    let mut rows = Vec::new();
+    for end in [0, 1] {
+        let own = &packets["sent"][end];
+        let columns = names.map(|name| column(own, name));
+        let numbers = column(own, "packet").into_iter().enumerate();
+        rows.extend(numbers.map(|(row, packet)| (packet, (end, columns.each_ref().map(|of| of[row])))));
+    }
+    rows.sort_by_key(|(packet, _)| *packet);
+    rows.into_iter().map(|(_, row)| row).collect()
 }
 
 pub(crate) fn ints(of: &Value, name: &str) -> i64 {
@@ -56,7 +77,7 @@ pub(crate) fn ints(of: &Value, name: &str) -> i64 {
 
 #[test]
 fn the_data_keeps_to_its_schema() {
-    let schema = fs::read_to_string(root().join("docs/schema/tcpwhy.page.1.schema.json")).unwrap_or_default();
+    let schema = fs::read_to_string(root().join("docs/schema/tcpwhy.page.2.schema.json")).unwrap_or_default();
     let Ok(schema) = serde_json::from_str::<Value>(&schema) else { panic!("the schema is JSON") };
     for capture in CAPTURES {
         let (data, _) = page_of(capture, &[]);
@@ -66,7 +87,7 @@ fn the_data_keeps_to_its_schema() {
         for table in ["connections", "exchanges"] {
             let Some(columns) = data[table].as_object() else { panic!("no {table}") };
             let rows = columns.iter().filter(|(name, _)| !name.starts_with("bill_") && *name != "endpoints");
-            let lengths: Vec<_> = rows.map(|(_, column)| column.as_array().map_or(0, Vec::len)).collect();
+            let lengths: Vec<_> = rows.map(|(name, _)| column(&data[table], name).len()).collect();
             assert!(lengths.windows(2).all(|pair| pair[0] == pair[1]), "{capture}: {table} {lengths:?}");
         }
     }
@@ -142,7 +163,10 @@ fn a_short_transfer_is_drawn_as_by_a_second_pass() {
             }
             let drawn = kept["packets"].as_array().map_or(&[][..], Vec::as_slice);
             assert!(!drawn.is_empty());
-            assert_eq!(drawn.iter().any(|drawn| !column(&drawn["sacks"], "row").is_empty()), has_sacks);
+            let of_either = |packets: &Value| {
+                [0, 1].iter().any(|end| !column(&packets["sent"][end]["sacks"], "row").is_empty())
+            };
+            assert_eq!(drawn.iter().any(of_either), has_sacks);
         }
     }
 }
@@ -205,42 +229,37 @@ fn packets_are_those_of(capture: &str, part: &[&str]) {
     };
     let document = json(&root().join(capture), &[part, &["--connection", &worst.to_string()]].concat());
     let Some(ladder) = document["connections"][0]["ladder"].as_array() else { panic!("no ladder") };
-    let names = ["packet", "at_ns", "offset", "len", "ack", "window", "from", "flags", "count", "exchange"];
-    let columns = names.map(|name| column(packets, name));
-    assert_eq!(columns[0].len(), ladder.len(), "{capture}");
-    let raw = column(packets, "raw");
-    let gaps = ["row", "cause", "ns"].map(|name| column(&packets["gaps"], name));
-    let mut gap = 0;
-    let origin = ladder.first().map_or(0, |rung| ints(rung, "at_ns")) - columns[1][0];
-    for (row, rung) in ladder.iter().enumerate() {
-        let [packet, at, offset, len, ack, window, from, flags, count, exchange] =
-            columns.each_ref().map(|column| column[row]);
+    let names =
+        ["packet", "at_ns", "offset", "len", "ack", "window", "raw", "flags", "count", "exchange", "lines"];
+    let table = rows(packets, names);
+    assert_eq!(table.len(), ladder.len(), "{capture}");
+    let gaps = [0, 1].map(|end| ["cause", "ns"].map(|name| column(&packets["sent"][end], name)));
+    let mut next = [0, 0];
+    let origin = ladder.first().map_or(0, |rung| ints(rung, "at_ns")) - table[0].1[1];
+    for ((from, numbers), rung) in table.into_iter().zip(ladder) {
+        let [packet, at, offset, len, ack, window, raw, flags, count, exchange, lines] = numbers;
+        assert_eq!(rung["from"], ["client", "server"][from], "{capture}: {packet}");
         assert_eq!((packet, at, count), (ints(rung, "packet"), ints(rung, "at_ns") - origin, 1), "{capture}");
         assert_eq!((len, window), (ints(rung, "len"), ints(rung, "window")), "{capture}: {packet}");
         assert_eq!(rung["exchange"].as_i64().unwrap_or(-1), exchange, "{capture}: {packet}");
         let base = [0, 1].map(|end| packets["seq_base"][end].as_i64().unwrap_or(0));
         let field = if rung["window_scale"].is_null() { ints(rung, "window_field") } else { -1 };
-        assert_eq!(raw[row], field, "{capture}: {packet}");
+        assert_eq!(raw, field, "{capture}: {packet}");
         let syn = i64::from(flags & 2 != 0);
-        assert_eq!(
-            (offset + base[from as usize] - syn) as u32,
-            ints(rung, "seq") as u32,
-            "{capture}: {packet}"
-        );
+        assert_eq!((offset + base[from] - syn) as u32, ints(rung, "seq") as u32, "{capture}: {packet}");
         if ack >= 0 {
-            assert_eq!(
-                (ack + base[1 - from as usize]) as u32,
-                ints(rung, "ack") as u32,
-                "{capture}: {packet}"
-            );
+            assert_eq!((ack + base[1 - from]) as u32, ints(rung, "ack") as u32, "{capture}: {packet}");
         }
-        for billed in rung["billed"].as_array().into_iter().flatten() {
-            assert_eq!((gaps[0][gap], gaps[2][gap]), (row as i64, ints(billed, "ns")), "{capture}: {packet}");
-            assert_eq!(data["causes"][gaps[1][gap] as usize]["name"], billed["cause"]);
-            gap += 1;
+        let billed = rung["billed"].as_array().map_or(&[][..], Vec::as_slice);
+        assert_eq!(lines, billed.len() as i64, "{capture}: {packet}");
+        for billed in billed {
+            let [cause, ns] = gaps[from].each_ref().map(|column| column[next[from]]);
+            assert_eq!(ns, ints(billed, "ns"), "{capture}: {packet}");
+            assert_eq!(data["causes"][cause as usize]["name"], billed["cause"]);
+            next[from] += 1;
         }
     }
-    assert_eq!(gap, gaps[0].len());
+    assert_eq!(next, gaps.map(|[cause, _]| cause.len()));
 }
 
 /// The laboratory's path takes 20 ms in each direction (scenarios/congestion-window.toml).
@@ -249,20 +268,21 @@ fn ways_are_those_of_the_path_where_both_ends_are_given() {
     let end = |end: &str| format!("corpus/lab/congestion-window/{end}.pcapng.zst");
     let other = root().join(end("server")).to_string_lossy().into_owned();
     let (data, _) = page_of(&end("client"), &[&other]);
-    let packets = &data["packets"][0];
-    let [from, row, ns] =
-        [column(packets, "from"), column(&packets["ways"], "row"), column(&packets["ways"], "ns")];
-    assert!(row.len() * 10 >= from.len() * 9, "{} of {} packets are in both", row.len(), from.len());
-    for side in [0, 1] {
-        let pairs = row.iter().zip(&ns).filter(|(row, _)| from[**row as usize] == side);
-        let mut ns: Vec<i64> = pairs.map(|(_, ns)| *ns).collect();
+    let sent = [0, 1].map(|end| &data["packets"][0]["sent"][end]);
+    let ways = sent.map(|own| column(&own["ways"], "ns"));
+    let in_both: usize = ways.iter().map(Vec::len).sum();
+    let all: usize = sent.iter().map(|own| column(own, "packet").len()).sum();
+    assert!(in_both * 10 >= all * 9, "{in_both} of {all} packets are in both");
+    for (side, mut ns) in ways.into_iter().enumerate() {
         ns.sort_unstable();
         for taken in [ns[0], ns[ns.len() / 2]] {
             assert!((taken - 20_000_000).abs() < 1_000_000, "{taken} ns from end {side}");
         }
     }
     let (alone, _) = page_of(&end("client"), &[]);
-    assert_eq!(column(&alone["packets"][0]["ways"], "row"), Vec::<i64>::new());
+    for own in [0, 1].map(|end| &alone["packets"][0]["sent"][end]) {
+        assert_eq!(column(&own["ways"], "row"), Vec::<i64>::new());
+    }
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use crate::common::{json, root, tcpwhy, write_page};
-use crate::data::{column, data_of, ints};
+use crate::data::{column, data_of, ints, rows};
 use serde_json::Value;
 
 /// A tcpwhy that serves; killed with its test.
@@ -136,11 +136,15 @@ fn spans_and_connections_are_those_of_the_json() {
         let numbers = |rungs: &[Value]| rungs.iter().map(|rung| ints(rung, "packet")).collect::<Vec<_>>();
         let data = served.document(&format!("data?connection={id}"));
         assert_eq!(data["packets"][0]["id"], id);
-        assert_eq!(column(&data["packets"][0], "packet"), numbers(ladder));
+        let packets = |data: &Value| -> Vec<i64> {
+            rows(&data["packets"][0], ["packet"]).iter().map(|(_, [packet])| *packet).collect()
+        };
+        assert_eq!(packets(&data), numbers(ladder));
         assert_eq!(column(&data["connections"], "id"), [id]);
-        let at = column(&data["packets"][0], "at_ns");
-        let part = served.document(&format!("data?connection={id}&from={}&to={}", at[1], at[3]));
-        assert_eq!(column(&part["packets"][0], "packet"), numbers(&ladder[1..=3]));
+        let at = rows(&data["packets"][0], ["at_ns"]);
+        let [(_, [from]), (_, [to])] = [at[1], at[3]];
+        let part = served.document(&format!("data?connection={id}&from={from}&to={to}"));
+        assert_eq!(packets(&part), numbers(&ladder[1..=3]));
     }
     let (head, _) = served.get("data?connection=999999");
     assert!(head.starts_with("HTTP/1.1 404"), "{head}");
