@@ -23,6 +23,9 @@ use crate::words::report::Kind;
 /// A program that answers a question hardly ever takes longer for certain: a second, as captures measure it.
 const LONG_MIN: Duration = Duration::from_millis(950);
 
+/// A timer that both ends keep may be as short, and what comes by it answers nothing for certain. Source: none written down.
+const CERTAIN_MAX: Duration = Duration::from_millis(500);
+
 /// What nobody reads and comes later than this behind a question may be news: a person's word, an event.
 const NEWS_AFTER: Duration = Duration::from_secs(10);
 /// ... and where the capture does not have the beginning, so that nobody knows what the connection is for.
@@ -187,7 +190,7 @@ impl Connection {
         let is_doubtful = push || orders || asks || news || word || confirms || timer || none || measure;
         if is_doubtful {
             verdict.split.doubt();
-        } else if seldom || wait >= LONG_MIN {
+        } else if seldom || wait >= CERTAIN_MAX {
             verdict.split.temper();
         }
         is_doubtful

@@ -30,7 +30,7 @@ fn an_answer_that_its_client_gives_up_had_begun() {
         let bill = seen.exchange(1);
         let thought = bill.of(Cause::ServerThink);
         assert!(thought.ns >= ms(742.5) && thought.ns <= ms(743.5), "{seen}");
-        assert_eq!(thought.confidence, Confidence::Certain, "{seen}");
+        assert!(thought.confidence >= Confidence::Likely, "{seen}");
         // What came behind its FIN met a reset: nobody waited for that.
         let paused = bill.ns(Cause::SenderThink, Server);
         assert!(paused >= ms(229) && paused <= ms(232), "{seen}");

@@ -149,7 +149,7 @@ fn full_segments_behind_nothing_but_a_handshake_were_asked_for_elsewhere() {
 #[test]
 fn a_question_like_one_that_was_answered_with_news_may_be_answered_so_too() {
     for (first, other, most) in [(162_814, 398, Possible), (310, 398, Certain), (162_814, 300, Certain)] {
-        let soon = each([296, 396, 603], |wait| {
+        let soon = each([296, 396, 453], |wait| {
             format!("+3 C {other} #q{wait}\n q{wait}+0 S ack\n q{wait}+{wait} S 936\n +0 C ack")
         });
         let text = format!(
@@ -159,6 +159,17 @@ fn a_question_like_one_that_was_answered_with_news_may_be_answered_so_too() {
         for n in 2..=4 {
             assert_eq!(seen.exchange(n).of(Cause::ServerThink).confidence, most, "{first} {other}: {seen}");
         }
+    }
+}
+
+/// A server says each second how it is, by its own timer, and each word is answered at once: what comes 832 ms behind the first of these answers (frames 20 to 25 of a
+/// robot's) is the next one, as far as anybody can tell. What takes half of that is its server's time.
+#[test]
+fn what_takes_longer_than_timers_may_is_never_certain() {
+    for (wait, most) in [(832, Likely), (416, Certain)] {
+        let text = format!("handshake\n +1 C 20 #q\n q+40 S ack\n q+{wait} S 90\n +0 C ack");
+        let seen = log(text).rtt(ms(1)).seen_at(End::Server);
+        assert_eq!(seen.exchange(1).of(Cause::ServerThink).confidence, most, "{seen}");
     }
 }
 
