@@ -68,9 +68,10 @@ impl Connection {
         charges: Option<[Charge; 2]>,
         ledger: &mut Ledger,
     ) {
-        let trigger = if charges.is_some() { Trigger::Burst } else { Trigger::Control };
-        let charges = charges.as_ref().map_or(&[][..], |charges| charges);
-        self.add_rung(segment.into(), from, trigger, charges, ledger);
+        match charges {
+            Some(charges) => self.add_rung(segment.into(), from, Trigger::Burst, &charges, ledger),
+            None => self.add_rung(segment.into(), from, Trigger::Control, &[], ledger),
+        }
     }
 
     /// What a charge of nothing is for is not told.

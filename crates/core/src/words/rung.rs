@@ -115,7 +115,7 @@ impl Rung {
             Trigger::Burst => (Kind::Burst, NONE),
             Trigger::Control => (Kind::Control, NONE),
         };
-        Self { trigger, released_by, ..self }
+        Self { released_by, trigger, ..self }
     }
 
     /// What it waited for, and since which packet.

@@ -44,13 +44,10 @@ pub(crate) fn column(table: &Value, name: &str) -> Vec<i64> {
     let Some(differences) = table[name].as_array() else { panic!("no column {name}") };
     let (mut numbers, mut difference) = (Vec::new(), 0);
     for step in differences {
-        let times = match step[0].as_u64() {
-            Some(times) => times,
-            None => {
-                difference = step.as_i64().unwrap_or(i64::MIN);
-                1
-            }
-        };
+        if let Some(next) = step.as_i64() {
+            difference = next;
+        }
+        let times = step[0].as_u64().unwrap_or(1);
         for _ in 0..times {
             numbers.push(numbers.last().copied().unwrap_or(0) + difference);
         }
