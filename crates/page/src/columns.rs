@@ -136,7 +136,9 @@ mod tests {
 
     fn written(numbers: &[i64]) -> String {
         let mut column = Column::default();
-        numbers.iter().for_each(|number| column.push(*number));
+        for number in numbers {
+            column.push(*number);
+        }
         assert_eq!(column.len(), numbers.len());
         let mut written = Vec::new();
         column.serialize(&mut serde_json::Serializer::with_formatter(&mut written, Columns)).expect("room");
