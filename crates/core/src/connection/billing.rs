@@ -298,7 +298,7 @@ impl Connection {
             heard_first: self.assumed && ports::says_nothing(self.ends.map(|end| end.port)),
             fine: self.fine,
             shown: self.shown,
-            setup: self.setup.as_ref(),
+            setup: &self.setup,
             bound: [CLIENT, SERVER].map(|end| self.is_bound(end)),
             dialogue: self.talk.as_deref().is_some_and(Talk::is_dialogue),
             beyond: self.beyond(),

@@ -312,6 +312,7 @@ impl Connection {
         }
     }
 
+    #[inline]
     pub(super) fn closed(&mut self, ledger: &mut Ledger) -> Closed {
         let service = ledger.services.key(self.ends[SERVER], self.service);
         self.service = Some(service);
@@ -382,7 +383,7 @@ impl Connection {
         }
         let mut account = std::mem::take(&mut ledger.scratch);
         let pair = self.pair();
-        let stood = [CLIENT, SERVER].map(|end| round_trip::of_path(&pair, end, side).1);
+        let stood = [CLIENT, SERVER].map(|end| round_trip::stood(&pair, end, side));
         let server = handshake::round_trip(setup, self.tap_rtt(SERVER), self.reactions[SERVER][0]);
         let server = self.path_memory.min(SERVER).map_or(server, |known| known.min(server));
         handshake::bill(

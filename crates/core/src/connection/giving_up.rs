@@ -73,12 +73,17 @@ impl Connection {
     /// next one would have been due.
     #[inline]
     pub(super) fn charge_never_arrived(&self, open: &mut Open) {
+        if open.kind() == Kind::OneWay && open.initiator == CLIENT {
+            self.charge_until_given_up(open);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn charge_until_given_up(&self, open: &mut Open) {
         let reset = self.flows[CLIENT].fin.is_none();
         let gave_up = self.roles.closed_at[CLIENT].filter(|_| reset || self.has_given_up(open));
-        if open.kind() == Kind::OneWay
-            && open.initiator == CLIENT
-            && let Some(closed_at) = self.roles.closed_at[SERVER].or(gave_up)
-        {
+        if let Some(closed_at) = self.roles.closed_at[SERVER].or(gave_up) {
             self.charge_unheard_of(open, closed_at);
         }
     }

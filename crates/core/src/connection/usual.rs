@@ -60,9 +60,10 @@ impl Connection {
             && !self.is_unsteady()
             && self.tap_rtt.iter().all(Option::is_some)
             && self.setup.as_ref().is_none_or(|setup| setup.done)
-            && !(self.beyond().is_some() || self.is_unproven() || self.may_be_behind())
+            && !(self.beyond().is_some() || self.may_be_behind())
             && !self.roles.goes_on.is_suspect()
             && self.flows.iter().all(super::Flow::is_calm)
+            && !self.is_unproven()
     }
 
     /// Takes a segment that is usual by itself (`Packed::is_usual`). Returns whether it is on this connection, too: if not, nothing has

@@ -54,6 +54,7 @@ fn bill_syns(setup: &Setup, account: &mut Account) {
 
 /// Draws up the bill: from the first SYN until the SYN-ACK reaches the client. `client` and `server` are the round
 /// trips between the capture and the ends, of which queues took what `stood`; how far away the client is may be no more than likely.
+#[inline]
 pub(crate) fn bill(
     setup: &Setup,
     (client, sure_of_client): (Duration, Confidence),

@@ -31,7 +31,7 @@ pub(crate) struct Pair<'a> {
     /// The handshake has shown how far away an end is.
     pub shown: [bool; 2],
     /// The handshake, where the capture has some of it.
-    pub setup: Option<&'a Setup>,
+    pub setup: &'a Option<Setup>,
     /// How far away an end is is known from above only.
     pub bound: [bool; 2],
     /// Whoever asks keeps the stream of its question open, and may say more on it: nothing is owed there.
@@ -44,6 +44,8 @@ impl Pair<'_> {
     /// [`Setup::is_unproven`].
     #[inline]
     pub(crate) fn is_unproven(&self) -> bool {
-        self.setup.is_some_and(|setup| setup.is_unproven(self.flows[CLIENT].acked_bare, self.tap_rtt[SERVER]))
+        self.setup
+            .as_ref()
+            .is_some_and(|setup| setup.is_unproven(self.flows[CLIENT].acked_bare, self.tap_rtt[SERVER]))
     }
 }

@@ -23,6 +23,13 @@ use crate::words::report::{Confidence, Detail, Kind};
 /// A queue is one part in so many of the path at least, and varies by one part in so many. Source: none written down.
 const QUEUE_SHARE: i64 = 4;
 
+/// What of that way stood in its queues, where other connections have seen it shorter.
+#[inline(never)]
+pub(crate) fn stood(pair: &Pair<'_>, end: usize, sender: Side) -> Option<Charge> {
+    let shorter = pair.path_memory.min(end).is_some_and(|path| pair.tap_rtt[end] - path >= QUEUED_MIN);
+    if shorter { of_path(pair, end, sender).1 } else { None }
+}
+
 /// The way between the capture and an end and back: the path's smallest round trip, and what stood in its queues
 /// during this whole connection, where other connections between the same hosts have seen it shorter.
 pub(crate) fn of_path(pair: &Pair<'_>, end: usize, sender: Side) -> (Charge, Option<Charge>) {
