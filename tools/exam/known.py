@@ -21,6 +21,7 @@ LONG_TICKET = (
 STATUS = (
     "A replica says each second how far it is, in 61 bytes of cipher, and its server what was written when it is: what comes 400 ms behind such a word looks like an answer"
 )
+PIECES = "The rest of each piece waits for the congestion window, which covers a part of the program's pause; from afar the pauses are what shows, possible"
 EIGHT_KB = "The proxy (Tomcat) writes pieces, each pushed, and flights end with a piece: far from it, a full send buffer looks like a program that pauses; possible"
 
 WORDS = (
@@ -53,6 +54,8 @@ WHY = {
     "lo-": "Within a host, what a probe sends 4 ms behind the last segment is told from a program that pauses only where it waited for 8 ms",
     "nginx-idle-restart": "Beside the sender one of the two window updates has come when it goes on, and the window is not yet half as large again",
     "thin-way-for-acks": "The way back lets an acknowledgement through each 2 ms, and the sender follows: at the receiver that is the beat of one that paces; possible",
+    "six-slow-reader": "In this recording the server's first flights end in a small segment, which its reader's host acknowledges 23 ms later, when the program reads: slow start waits for that",
+    "pieces-of-16k-every-10ms": PIECES,
     "paced-30m-bbr": "Beside a sender that paces evenly, acknowledgements come back as evenly as out of a link of that rate",
 }
 
@@ -102,5 +105,16 @@ DIFFER = {
     "thin-way-for-acks": WHY["thin-way-for-acks"],
     "nbd-copy": WHY["nbd-copy"],
     "icecast-listen": "The burst that a listener begins with ends at the initial window, which shows beside the server only",
+    "sndbuf-16k": BUFFERED,
+    "wire-cork-forgotten": "Where the sender is far, a program may have taken as long each time as its timer does; possible",
+    "pieces-of-16k-every-10ms": PIECES,
+    "nginx-idle-restart": WHY["nginx-idle-restart"],
+    "tls-events-h2-and-asks": IN_CIPHER,
+    "tls-websocket-both": IN_CIPHER,
+    "tls-chromium-events": IN_CIPHER,
+    "tls-chromium-page": "A browser resets one of its connections before the SYN-ACK has come: at the server's end nothing of that one shows how long its way is",
+    "reads-1k-at-50ms": GROWS,
+    "sink-16k-at-50ms": PART,
+    "sink-64k-at-50ms": PART,
     "bgp-session": "What leaves with an acknowledgement was held by Nagle beside its sender; beside the receiver it came as an answer does",
 }
