@@ -452,14 +452,15 @@ impl Frames {
             self.doubtful &= !echoes;
             let first = self.answer == Answer::None;
             if first {
-                self.answer = if held.ping && self.is_any_ping(open) { Answer::Echo } else { Answer::Frames };
+                self.answer =
+                    if held.ping && self.asks_with_ping(open) { Answer::Echo } else { Answer::Frames };
             }
             self.is_ping() || asks && !first
         }
     }
 
     /// Whether what was said first is a PING, with other frames beside it or not.
-    fn is_any_ping(&self, open: &Open) -> bool {
+    fn asks_with_ping(&self, open: &Open) -> bool {
         let len = u32::try_from(open.request_bytes).ok().zip(self.record);
         len.and_then(|(len, (record, _))| holds(len, record)).is_some_and(|held| held.ping)
     }

@@ -101,16 +101,16 @@ impl Connection {
         at_once && open.request_bytes <= BYTES_MAX && open.client_idle >= SILENCE_MIN
     }
 
-    /// Whether it is a copy of a question whose server has closed without a word of an answer, and then its client: none can come any more. Or
-    /// its client had given up.
+    /// Whether it is a copy of a question that nobody answers any more.
     #[inline]
     pub(super) fn is_past_answering(&self, from: usize, class: SegmentClass) -> bool {
-        from == CLIENT && matches!(class, SegmentClass::Retransmission { .. }) && self.has_no_hope()
+        from == CLIENT && matches!(class, SegmentClass::Retransmission { .. }) && self.cannot_be_answered()
     }
 
+    /// Whether a question's server has closed without a word of an answer, and then its client, or its client has given up.
     #[cold]
     #[inline(never)]
-    fn has_no_hope(&self) -> bool {
+    fn cannot_be_answered(&self) -> bool {
         let asked = |open: &&Open| open.initiator == CLIENT && open.reply_first.is_none();
         let over = |open: &Open| self.roles.closed_at[SERVER].is_some() || self.has_given_up(open);
         self.roles.closed_at[CLIENT].is_some() && self.open.as_deref().filter(asked).is_some_and(over)
