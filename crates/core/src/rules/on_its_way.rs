@@ -1,20 +1,21 @@
 //! Was a request late on its way, where the capture stands before that way?
 //!
 //! Proof: a reply later than its server's own timer of delayed acknowledgements is the first thing to acknowledge the
-//! request: that had just arrived. Or others between these hosts waited as long in a queue at the time.
-//! Refuted by: an acknowledgement before the reply; packets missing from the capture that may have been one.
+//! request: that had just arrived. Or an acknowledgement before it bears the same time stamp: both left together. Or others between these
+//! hosts waited as long in a queue at the time.
+//! Refuted by: an acknowledgement before the reply with an earlier stamp; packets missing from the capture that may have been one.
 //! Source: TCP_DELACK_MIN and TCP_DELACK_MAX (40 to 200 ms), include/net/tcp.h, Linux 6.12: a host that thinks acknowledges
 //! first, however long its program takes.
 //! Seen from: near the asking end.
 
-use tcpwhy_wire::Duration;
+use tcpwhy_wire::{Duration, Segment};
 
 use super::pair::Pair;
 use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
 use crate::words::cause::Cause;
 use crate::words::form::Form;
-use crate::words::limits::QUEUED_MIN;
+use crate::words::limits::{DELAYED_ACK_MAX, QUEUED_MIN};
 use crate::words::report::{Confidence, Detail};
 
 /// A queue that was seen so lately stands.
@@ -53,4 +54,22 @@ pub(super) fn judge(pair: &Pair<'_>, open: &Open, left: Duration) -> Option<Char
     let detail = Detail { form: Some(form), ..Detail::default() };
     let late = Charge::new(Cause::Queueing, asked.side, ns, confidence).detail(detail);
     ns.is_positive().then_some(late)
+}
+
+/// The same of a reply that left within the tick of its request's acknowledgement: whoever has a request acknowledges it within its timer, whatever
+/// its program does, and no time was left for that. A host that stood still looks the same.
+#[cold]
+#[inline(never)]
+pub(super) fn left_together(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration) -> Option<Charge> {
+    let server = 1 - open.initiator;
+    let asked = &pair.flows[open.initiator];
+    let far = pair.tap_rtt[server] > pair.tap_rtt[open.initiator] && !asked.on_one_host;
+    let last = open.request.last.filter(|_| far)?;
+    let arrived = asked.view.clocking_ack().filter(|ack| ack.packet != segment.packet);
+    let arrived = arrived.map(|ack| ack.earliest_departure).filter(|&at| at > last.at);
+    let acked_at = asked.acked_before(segment).or(arrived)?;
+    let same = pair.flows[server].clock.same_stamp_for(segment.at)?;
+    let late = Charge::new(Cause::Queueing, asked.side, left - DELAYED_ACK_MAX, Confidence::Possible)
+        .detail(Detail { form: Some(Form::Unacknowledged), ..Detail::default() });
+    (segment.at - acked_at <= same).then_some(late)
 }

@@ -161,6 +161,11 @@ fn take_what_was_late(
     if let Some(late) = on_its_way::judge(pair, open, split.left()) {
         split.take(late.evidence(from.packet, segment.packet));
     }
+    if split.left() > DELAYED_ACK_MAX
+        && let Some(late) = on_its_way::left_together(pair, open, segment, split.left())
+    {
+        split.take(late.evidence(from.packet, segment.packet));
+    }
 }
 
 /// The server's own time, `left` of the wait, and how sure that is: `behind` at most.
@@ -187,8 +192,9 @@ fn own_time(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration, beh
         && pair.flows.iter().any(|flow| flow.queued_peak >= left.max(VARIED_MIN));
     let surest = if pair.dialogue { Confidence::Possible } else { surest(pair, open, left) };
     let most = if answers_late(pair, open, segment) { Confidence::Possible } else { surest };
-    // Whose acknowledgement never came before its answer was hardly ever so late.
-    let late = pair.bound[server] && left >= DELAYED_ACK_MIN || had_just_arrived(pair, open, segment, left);
+    // Whose acknowledgement never came before its answer was hardly ever so late: the way may be, unless it is within one host.
+    let far = pair.bound[server] && !flow.on_one_host;
+    let late = far && left >= DELAYED_ACK_MIN || had_just_arrived(pair, open, segment, left);
     let since_unknown = || was_acked_too_late(pair, open, segment) || answers_unseen(pair, open, segment);
     let late = late || slow && since_unknown();
     let late = late || flow.seems_late().is_some_and(|queued| queued >= left.divided_by(2).max(VARIED_MIN));

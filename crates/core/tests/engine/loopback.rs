@@ -6,6 +6,7 @@ use tcpwhy_core::cause::Side::{Client, Server};
 use tcpwhy_core::report::Confidence;
 
 use crate::packet_log::{CLIENT, End, each, log, ms};
+use crate::seen::Seen;
 
 /// A window smaller than a segment is used up by one of half its size or all of it, each of which is pushed and follows
 /// the acknowledgement of the one before, as if Nagle held it.
@@ -59,4 +60,18 @@ fn an_acknowledgement_that_waits_for_the_reader_is_no_congestion_window() {
         let bill = seen.exchange(1);
         assert!(bill.ns(Cause::ReceiverThink, Client) >= ms(8.0 * 20.0 - 3.0), "{seen}");
     });
+}
+
+/// No bare acknowledgement and no handshake was captured: within one host no way can have taken what came before an answer.
+#[test]
+fn within_one_host_a_late_answer_is_its_programs_without_acknowledgements() {
+    let calls = each(1..=6, |_| "+5 C 100\n +60 S 200".to_owned());
+    let ends = [CLIENT, tcpwhy_wire::Endpoint { addr: CLIENT.addr, port: 80 }];
+    let log = log(format!("handshake\n {calls}")).rtt(ms(0.012)).between(ends);
+    for end in End::BOTH {
+        let seen = Seen::of(log.capture(end).split_off(3), &format!("the {end:?}, midway"));
+        let bill = seen.exchange(4);
+        let line = bill.of(Cause::ServerThink);
+        assert!(line.ns >= ms(59) && line.confidence == Confidence::Likely, "{seen}");
+    }
 }

@@ -348,3 +348,23 @@ fn an_answer_to_what_the_capture_does_not_have_says_little_of_its_server() {
         assert_eq!(seen.exchange(5).of(Cause::ServerThink).confidence, most, "{seen}");
     }
 }
+
+/// The acknowledgement is a second later than it can be, and the answer, which comes 300 ms behind it, left within the same tick: no program
+/// took that time. One that bears a later stamp may have been thought about.
+#[test]
+fn an_answer_that_left_with_its_acknowledgement_was_not_thought_about() {
+    let own = |ack_late: u32, thinks: u32, late: u32| {
+        let text = format!(
+            "handshake\n +5 C 100\n +0 S ack\n +2 S 200\n +0 C ack\n +900 C 300 late=1000 #q\n q+0 S ack late={ack_late}\n \
+             q+{thinks} S 400 late={late}\n +0 C ack"
+        );
+        let seen = log(text).rtt(ms(100)).seen_at(End::Client);
+        let bill = &seen.connection().exchanges.last().unwrap_or_else(|| panic!("{seen}")).bill;
+        let of = |cause| bill.iter().filter(|line| line.cause == cause).map(|line| line.ns).sum::<Duration>();
+        (of(Cause::ServerThink), of(Cause::Queueing))
+    };
+    let (think, queued) = own(0, 0, 300);
+    assert!(think <= ms(201) && queued >= ms(1_000), "{think} {queued}");
+    let (think, _) = own(0, 1_000, 0);
+    assert!(think >= ms(990), "{think}");
+}
