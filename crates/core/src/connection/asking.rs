@@ -8,6 +8,7 @@ use super::frame_sizes::is_control;
 use super::roles::{PAUSE_LONG, PAUSE_MIN, Parked, Turn};
 use crate::bill::account::Account;
 use crate::bill::exchange::Open;
+use crate::estimate::own_time::is_round;
 use crate::flow::ends::{CLIENT, SERVER, side};
 use crate::flow::ports;
 use crate::flow::segment_class::SegmentClass;
@@ -176,6 +177,7 @@ impl Connection {
         // So may in cipher a word that is too short for most questions: what comes at its time behind that is the next event.
         let confirms = confirms || self.may_confirm(open, reacted && wait >= PAUSE_MIN);
         let timer = wait >= LONG_MIN && self.roles.may_keep_time();
+        let timer = timer || wait >= PAUSE_LONG && len < self.mss(SERVER) && self.may_be_due(open);
         // A greeting is short: what begins with full segments was asked for elsewhere (the data of FTP), or is a stream.
         let greets = wait >= LONG_MIN && open.request_bytes == 0 && len >= self.mss(SERVER);
         // Who has been silent for longer than that does not wait for its answers one behind the other: a heart-beat, a word.
@@ -194,6 +196,16 @@ impl Connection {
             verdict.split.temper();
         }
         is_doubtful
+    }
+
+    /// Whether the server's message comes when its timer is due, a round time behind the last thing that it said by itself or at all, and the client had
+    /// spoken at the heels of what it had heard.
+    fn may_be_due(&self, open: &Open) -> bool {
+        let wait = self.now - open.request_at();
+        let said = self.flows[SERVER].last_data.map(|last| last.at);
+        let by_itself = self.roles.row.as_ref().and_then(|row| row.pushes.last()).map(|push| push.at);
+        open.client_idle.times(REACTS) <= wait
+            && said.into_iter().chain(by_itself).any(|said| is_round(self.now - said, wait))
     }
 
     /// Whether what the client said, or with which it `reacted`, is so short that it may have confirmed what the server had said, in a protocol that

@@ -15,6 +15,24 @@ const PART: i64 = 4;
 /// So many are no chance.
 const KEPT_MIN: u8 = 3;
 
+/// Programs' timers are whole multiples of this.
+const ROUND: Duration = Duration::from_millis(500);
+/// ... and are kept so exactly.
+const ROUND_OFF: Duration = Duration::from_millis(2);
+/// No clock runs off faster than this in so short a time.
+const CLOCK_OFF: Duration = Duration::from_micros(100);
+/// What comes later has other readings already.
+const ROUNDS_MAX: i64 = 20;
+
+/// Whether what comes `behind` its sender's word before may come by a timer, although it comes `wait` behind a question: who sleeps for a
+/// round time before it answers sleeps no less, and its question takes some time to come.
+pub(crate) fn is_round(behind: Duration, wait: Duration) -> bool {
+    let rounds = (behind + ROUND.divided_by(2)).as_nanos() / ROUND.as_nanos();
+    let due = ROUND.times(rounds);
+    let off = behind - due;
+    (1..=ROUNDS_MAX).contains(&rounds) && off.max(-off) <= ROUND_OFF && wait + CLOCK_OFF <= due
+}
+
 /// Answers that took long.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct OwnTime {

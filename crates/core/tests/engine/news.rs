@@ -173,6 +173,20 @@ fn what_takes_longer_than_timers_may_is_never_certain() {
     }
 }
 
+/// A server says each second how it is, by its own timer, and each word is answered within 0.3 ms: the next one is as far from the word before as a
+/// timer is long, and nearer to the client's than that (frames 15 to 26 of a player's session). Who sleeps for a second before it answers sleeps no less, nor is one
+/// asked each second that takes most of it.
+#[test]
+fn what_comes_a_round_second_behind_the_word_before_may_be_a_timers() {
+    for (reaction, wait, most) in [(0.3, 999.5, Possible), (0.3, 1_000.2, Likely), (400.0, 600.0, Likely)] {
+        let text = format!(
+            "handshake\n +1 C 20 #q\n q+40 S ack\n q+52 S 90 #a\n a+{reaction} C 196 #s\n s+40 S ack\n s+{wait} S 228\n +0 C ack"
+        );
+        let seen = log(text).rtt(ms(0.02)).seen_at(End::Server);
+        assert_eq!(seen.exchange(2).of(Cause::ServerThink).confidence, most, "{seen}");
+    }
+}
+
 /// Without the connection's beginning: a phone confirms what a server pushes with 32 bytes 5 ms later, and the next push comes 1.49
 /// seconds behind that (frames 93 to 98 of a phone's). Who takes its time to ask may have asked.
 #[test]
