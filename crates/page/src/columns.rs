@@ -72,19 +72,36 @@ fn put(difference: i64, text: &mut Vec<u8>) {
         text.extend_from_slice(&[b',', b'0' + digit]);
         return;
     }
-    // A comma, a sign and as many digits as an i64 has, and of them what it takes: so much is copied without asking how much.
-    let mut all = [b','; 24];
-    all[1] = b'-';
-    let mut rest = difference.unsigned_abs();
-    let start = 1 + usize::from(difference < 0);
-    let end = start + 1 + rest.checked_ilog10().unwrap_or(0) as usize;
-    for digit in all[start..end].iter_mut().rev() {
-        *digit = b'0' + (rest % 10) as u8;
-        rest /= 10;
-    }
-    let len = text.len() + end;
-    text.extend_from_slice(&all);
+    let number = difference.unsigned_abs();
+    let Some(number) = u32::try_from(number).ok().filter(|number| *number < 100_000_000) else {
+        return put_long(difference, text);
+    };
+    let (digits, count) = digits(number);
+    let (before, before_len) = if difference < 0 { (u128::from(b'-') << 8, 2) } else { (0, 1) };
+    let all = u128::from(b',') | before | u128::from(digits) << (8 * before_len);
+    // So much is copied without asking how much.
+    let len = text.len() + before_len + count;
+    text.extend_from_slice(&all.to_le_bytes());
     text.truncate(len);
+}
+
+/// The digits of a number of up to eight, the first one in the lowest byte, and how many these are.
+#[inline]
+fn digits(number: u32) -> (u64, usize) {
+    // In halves, quarters, and one by one: what a division would be is a multiplication in all places at once.
+    let fours = u64::from(number / 10_000) | u64::from(number % 10_000) << 32;
+    let hundreds = (fours * 10_486 >> 20) & 0x0000_007f_0000_007f;
+    let twos = hundreds | (fours - 100 * hundreds) << 16;
+    let tens = (twos * 103 >> 10) & 0x000f_000f_000f_000f;
+    let ones = tens | (twos - 10 * tens) << 8;
+    let zeros = (ones.trailing_zeros() / 8).min(7);
+    ((ones | 0x3030_3030_3030_3030) >> (8 * zeros), 8 - zeros as usize)
+}
+
+#[cold]
+fn put_long(difference: i64, text: &mut Vec<u8>) {
+    text.extend_from_slice(b",");
+    text.extend_from_slice(difference.to_string().as_bytes());
 }
 
 /// The same difference as before, so many times. In front of all others it is 0, which is not there yet.
@@ -175,6 +192,20 @@ mod tests {
         match steps[at - 1] {
             Step::By(difference) => difference,
             Step::Again(_) => panic!("there is a difference in front"),
+        }
+    }
+
+    #[test]
+    fn digits_are_those_of_the_number() {
+        let tens = (0..18).map(|digits| 10_i64.pow(digits));
+        let some =
+            (0..100_000).chain((0..100_000_000).step_by(9_973)).chain([i64::MAX, i64::MIN + 1, i64::MIN]);
+        for number in some.chain(tens.flat_map(|ten| [ten - 1, ten, ten + 1])) {
+            for number in [number, number.wrapping_neg()] {
+                let mut text = Vec::new();
+                put(number, &mut text);
+                assert_eq!(text, format!(",{number}").as_bytes());
+            }
         }
     }
 

@@ -5,6 +5,7 @@
 //! connections are worth that, and `file` puts the data into the page that `page/` builds. Pure.
 #![forbid(unsafe_code)]
 
+mod chance;
 pub mod choice;
 mod columns;
 pub mod compared;

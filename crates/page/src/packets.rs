@@ -53,7 +53,10 @@ pub(crate) struct Packets {
 #[derive(Debug, Default, Serialize)]
 struct Sent {
     packet: Column,
+    // What may vary by chance stands together.
     at_ns: Column,
+    /// The lengths of waits, see `lines`.
+    ns: Column,
     /// To the last packet of the row.
     lasts_ns: Column,
     count: Column,
@@ -74,7 +77,6 @@ struct Sent {
     /// What the time before it was billed to: so many causes, and for how long each.
     lines: Column,
     cause: Column,
-    ns: Column,
     sacks: SackRows,
     ways: Ways,
     /// What is nearly always as in the row before, and in how many rows behind that it is.

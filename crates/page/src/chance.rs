@@ -1,0 +1,224 @@
+//! What did chance write? Numbers of which hardly one comes again, as times that vary by some microseconds.
+//!
+//! To look in them for what was there before takes most of the time of deflating and finds nothing. What remains is that a digit takes less
+//! than half a byte: such text becomes blocks of deflate without any references (RFC 1951, 3.2.7), all with one code, which needs no
+//! counting.
+
+/// So much of a text is looked at.
+const SAMPLE_LEN: usize = 512;
+/// A number and its comma are as long as that on the average: shorter ones are few, and come again.
+const NUMBER_LEN: usize = 4;
+/// Of so many numbers one may have been there before.
+const AGAIN: usize = 6;
+/// What columns consist of, and how many bits each takes: commas and the digits that numbers begin with oftener come oftest. One that does
+/// not occur makes the code complete.
+const BITS: [(u8, u8); 15] = [
+    (b'"', 6),
+    (b',', 3),
+    (b'-', 4),
+    (b'0', 4),
+    (b'1', 3),
+    (b'2', 3),
+    (b'3', 4),
+    (b'4', 4),
+    (b'5', 4),
+    (b'6', 4),
+    (b'7', 4),
+    (b'8', 4),
+    (b'9', 4),
+    (b'[', 6),
+    (b']', 6),
+];
+/// The end of a block, behind all bytes.
+const END: usize = 256;
+const END_BITS: u8 = 6;
+/// How many bits it takes to say how many bits a byte takes: most occur in no column and take none.
+const BITS_OF_BITS: [(u8, u8); 5] = [(0, 1), (4, 2), (3, 3), (1, 4), (6, 4)];
+/// In which order the block has these (RFC 1951, 3.2.7), as far as they are not 0 to its end.
+const ORDER: [u8; 18] = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1];
+
+/// Whether a text has nothing but numbers of columns, and few of them twice. Where it does not look so at its beginning, the rest is not
+/// looked at.
+pub(crate) fn wrote(text: &[u8]) -> bool {
+    let sample = &text[..text.len().min(SAMPLE_LEN)];
+    let (mut seen, mut numbers, mut again) = ([0_u64; 64], 0, 0);
+    for number in sample.split(|byte| *byte == b',') {
+        let hash = number.iter().fold(0_u64, |hash, byte| (hash << 5).wrapping_add(hash ^ u64::from(*byte)));
+        let hash = (hash.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 52) as usize;
+        let bit = 1 << (hash % 64);
+        again += usize::from(seen[hash / 64] & bit != 0);
+        seen[hash / 64] |= bit;
+        numbers += 1;
+    }
+    let is_of_columns = |byte: &u8| byte.wrapping_sub(b'0') < 10 || matches!(byte, b',' | b'-' | b'[' | b']');
+    sample.len() == SAMPLE_LEN
+        && numbers * NUMBER_LEN <= SAMPLE_LEN
+        && again * AGAIN <= numbers
+        && text.iter().fold(true, |all, byte| all & is_of_columns(byte))
+}
+
+/// The code, as bits in the order in which they are written, and how many.
+pub(crate) struct Code {
+    bytes: [(u8, u8); 256],
+    end: (u8, u8),
+    /// What a block begins with.
+    head: Bits,
+}
+
+impl Default for Code {
+    fn default() -> Self {
+        let mut lens = [0; END + 1];
+        BITS.iter().for_each(|(byte, bits)| lens[usize::from(*byte)] = *bits);
+        lens[END] = END_BITS;
+        let codes = codes(&lens);
+        let mut bytes = [(0, 0); 256];
+        bytes.copy_from_slice(&codes[..END]);
+        Self { bytes, end: codes[END], head: head(&lens) }
+    }
+}
+
+impl Code {
+    /// Writes a block, and ends with a whole byte.
+    pub(crate) fn write(&self, text: &[u8], to: &mut Vec<u8>) {
+        // Six bits a byte at most.
+        to.reserve(text.len() / 4 * 3 + 128);
+        let mut bits = Bits { bytes: std::mem::take(to), ..Bits::default() };
+        bits.bytes.extend_from_slice(&self.head.bytes);
+        (bits.waiting, bits.count) = (self.head.waiting, self.head.count);
+        for eight in text.chunks(8) {
+            for byte in eight {
+                bits.put(self.bytes[usize::from(*byte)]);
+            }
+            bits.flush();
+        }
+        bits.put(self.end);
+        // A stored block without a byte begins at a whole one.
+        bits.put((0, 3));
+        bits.flush();
+        if bits.count > 0 {
+            bits.put((0, 8 - bits.count as u8));
+            bits.flush();
+        }
+        bits.bytes.extend_from_slice(&[0, 0, 0xff, 0xff]);
+        *to = bits.bytes;
+    }
+}
+
+/// Bits, the first ones in the lowest places.
+#[derive(Default)]
+struct Bits {
+    bytes: Vec<u8>,
+    waiting: u64,
+    count: u32,
+}
+
+impl Bits {
+    /// Behind seven that wait there is room for eight codes.
+    #[inline]
+    fn put(&mut self, (code, bits): (u8, u8)) {
+        self.waiting |= u64::from(code) << self.count;
+        self.count += u32::from(bits);
+    }
+
+    /// Writes what whole bytes there are.
+    #[inline]
+    fn flush(&mut self) {
+        let whole = self.count / 8;
+        let len = self.bytes.len() + whole as usize;
+        self.bytes.extend_from_slice(&self.waiting.to_le_bytes());
+        self.bytes.truncate(len);
+        self.waiting >>= 8 * whole;
+        self.count %= 8;
+    }
+}
+
+/// Another block follows; it has a code of its own, with no lengths and one distance, which does not occur; then how many bits each
+/// byte takes, the end, and the distance.
+fn head(lens: &[u8; END + 1]) -> Bits {
+    let mut of = [0; 19];
+    BITS_OF_BITS.iter().for_each(|(bits, len)| of[usize::from(*bits)] = *len);
+    let codes = codes(&of);
+    let mut head = Bits::default();
+    for (bits, len) in [(0, 1), (2, 2), (0, 5), (0, 5), (ORDER.len() as u8 - 4, 4)] {
+        head.put((bits, len));
+    }
+    head.flush();
+    for bits in ORDER {
+        head.put((of[usize::from(bits)], 3));
+        head.flush();
+    }
+    for bits in lens.iter().chain(&[1]) {
+        head.put(codes[usize::from(*bits)]);
+        head.flush();
+    }
+    head
+}
+
+/// Shorter codes first, of the same length in the order of what they stand for (RFC 1951, 3.2.2); written from their highest bit on.
+fn codes<const N: usize>(lens: &[u8; N]) -> [(u8, u8); N] {
+    let mut codes = [(0, 0); N];
+    let mut next = 0_u8;
+    for len in 1..=7 {
+        for (code, _) in codes.iter_mut().zip(lens).filter(|(_, of)| **of == len) {
+            *code = (next.reverse_bits() >> (8 - len), len);
+            next = next.wrapping_add(1);
+        }
+        next = next.wrapping_shl(1);
+    }
+    codes
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+
+    use flate2::read::DeflateDecoder;
+
+    use super::*;
+
+    fn numbers(count: u64, number: impl Fn(u64) -> i64) -> Vec<u8> {
+        let all: Vec<String> = (0..count).map(|i| number(i).to_string()).collect();
+        all.join(",").into_bytes()
+    }
+
+    /// Some number below a million, another one for each.
+    fn any(i: u64) -> i64 {
+        (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as i64 % 1_000_000
+    }
+
+    #[test]
+    fn blocks_are_deflate_and_half_as_long() {
+        let code = Code::default();
+        for count in [0, 1, 2, 3, 1_000, 20_000] {
+            let text = numbers(count, |i| if i % 3 == 0 { -any(i) } else { any(i) });
+            let text = [text.as_slice(), b"],[3]"].concat();
+            let mut blocks = vec![];
+            code.write(&text, &mut blocks);
+            assert!(blocks.len() < text.len() / 2 + 100, "{} of {}", blocks.len(), text.len());
+            code.write(b"", &mut blocks);
+            code.write(&text, &mut blocks);
+            blocks.extend_from_slice(&[3, 0]);
+            let mut read = Vec::new();
+            DeflateDecoder::new(blocks.as_slice()).read_to_end(&mut read).expect("blocks");
+            assert!(read == [text.as_slice(), &text].concat());
+        }
+    }
+
+    #[test]
+    fn the_code_is_complete() {
+        let taken = |bits: u8| 64 >> bits;
+        let bytes = BITS.iter().map(|(_, bits)| taken(*bits)).sum::<u32>();
+        assert_eq!(bytes + taken(END_BITS), 64);
+        assert_eq!(BITS_OF_BITS.iter().map(|(_, bits)| taken(*bits)).sum::<u32>(), 64);
+    }
+
+    #[test]
+    fn chance_is_known_by_what_does_not_come_again() {
+        assert!(wrote(&numbers(1_000, any)));
+        assert!(wrote(&numbers(1_000, |i| -any(i))));
+        assert!(!wrote(&numbers(1_000, |i| [11_584, 1_448, 23_168][i as usize % 3])));
+        assert!(!wrote(&numbers(1_000, |i| any(i) % 10)));
+        let with_text = [numbers(1_000, any), b"],\"ns\":[1".to_vec()].concat();
+        assert!(!wrote(&with_text) && !wrote(b"") && !wrote(b"7"));
+    }
+}
