@@ -68,7 +68,9 @@ pub(crate) struct Code {
 impl Default for Code {
     fn default() -> Self {
         let mut lens = [0; END + 1];
-        BITS.iter().for_each(|(byte, bits)| lens[usize::from(*byte)] = *bits);
+        for (byte, bits) in &BITS {
+            lens[usize::from(*byte)] = *bits;
+        }
         lens[END] = END_BITS;
         let codes = codes(&lens);
         let mut bytes = [(0, 0); 256];
@@ -136,7 +138,9 @@ impl Bits {
 /// byte takes, the end, and the distance.
 fn head(lens: &[u8; END + 1]) -> Bits {
     let mut of = [0; 19];
-    BITS_OF_BITS.iter().for_each(|(bits, len)| of[usize::from(*bits)] = *len);
+    for (bits, len) in &BITS_OF_BITS {
+        of[usize::from(*bits)] = *len;
+    }
     let codes = codes(&of);
     let mut head = Bits::default();
     for (bits, len) in [(0, 1), (2, 2), (0, 5), (0, 5), (ORDER.len() as u8 - 4, 4)] {

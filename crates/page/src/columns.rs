@@ -90,9 +90,9 @@ fn put(difference: i64, text: &mut Vec<u8>) {
 fn digits(number: u32) -> (u64, usize) {
     // In halves, quarters, and one by one: what a division would be is a multiplication in all places at once.
     let fours = u64::from(number / 10_000) | u64::from(number % 10_000) << 32;
-    let hundreds = (fours * 10_486 >> 20) & 0x0000_007f_0000_007f;
+    let hundreds = ((fours * 10_486) >> 20) & 0x0000_007f_0000_007f;
     let twos = hundreds | (fours - 100 * hundreds) << 16;
-    let tens = (twos * 103 >> 10) & 0x000f_000f_000f_000f;
+    let tens = ((twos * 103) >> 10) & 0x000f_000f_000f_000f;
     let ones = tens | (twos - 10 * tens) << 8;
     let zeros = (ones.trailing_zeros() / 8).min(7);
     ((ones | 0x3030_3030_3030_3030) >> (8 * zeros), 8 - zeros as usize)

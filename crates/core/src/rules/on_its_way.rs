@@ -60,7 +60,12 @@ pub(super) fn judge(pair: &Pair<'_>, open: &Open, left: Duration) -> Option<Char
 /// its program does, and no time was left for that. A host that stood still looks the same.
 #[cold]
 #[inline(never)]
-pub(super) fn left_together(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration) -> Option<Charge> {
+pub(super) fn left_together(
+    pair: &Pair<'_>,
+    open: &Open,
+    segment: &Segment,
+    left: Duration,
+) -> Option<Charge> {
     let server = 1 - open.initiator;
     let asked = &pair.flows[open.initiator];
     let far = pair.tap_rtt[server] > pair.tap_rtt[open.initiator] && !asked.on_one_host;
