@@ -31,6 +31,8 @@ use crate::words::report::{Confidence, Detail, Trigger};
 
 /// A pause seen elsewhere shorter than this says more about a cold start than about the application.
 const PAUSE_MIN: Duration = Duration::from_millis(3);
+/// No host may hold an acknowledgement back for longer (RFC 1122, 4.2.3.2): the path lost or held something.
+const HOLDS_MAX: Duration = Duration::from_millis(500);
 
 /// A host that was busy when the acknowledgement came is late by less than one part in so many of the hold. Source: none written down.
 const BUSY_SHARE: i64 = 16;
@@ -60,7 +62,8 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     let cause = if held_back >= HELD_BACK_MIN { Cause::NagleDelayedAck } else { Cause::Nagle };
     // With more of the same write behind the last segment, its application did not pause.
     let pause = model.pause(wait.index, wait.last.len).filter(|_| wait.last.queue != SendQueue::More);
-    let mut confidence = confidence(wait, cause, form.is_some(), pause.is_some());
+    let doubtful = form.is_some() || held_back > HOLDS_MAX;
+    let mut confidence = confidence(wait, cause, doubtful, pause.is_some());
     // While the bottleneck works off what left before, the tail would have waited there.
     let mut split = if wait.near_sender() { link_share::split(wait) } else { Split::of(wait.gap) };
     let others = [receive_window::before_nagle(wait, &ack), until_repaired(wait, &ack), stood];
@@ -110,11 +113,11 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
 
 /// A hold of about the application's own latency cannot be told from a write that came by itself: how long it `pauses` must have shown
 /// where nothing held it.
-fn confidence(wait: &Wait<'_>, cause: Cause, has_form: bool, pauses: bool) -> Confidence {
+fn confidence(wait: &Wait<'_>, cause: Cause, doubtful: bool, pauses: bool) -> Confidence {
     let model = wait.model;
     let without_first = wait.flow.mss_announced.is_none();
     match cause {
-        _ if has_form => Confidence::Possible,
+        _ if doubtful => Confidence::Possible,
         // Without the connection's first exchanges, which are acknowledged at once, the application's own pause may be all of it.
         _ if without_first && !(pauses || model.goes_with_acks()) => Confidence::Possible,
         _ if without_first => Confidence::Likely,

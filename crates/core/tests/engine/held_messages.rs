@@ -3,8 +3,9 @@
 use tcpwhy_core::Form;
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::Server;
+use tcpwhy_core::report::Confidence::Possible;
 
-use crate::packet_log::{log, ms};
+use crate::packet_log::{End, log, ms, settled};
 use crate::seen::Seen;
 
 /// Two requests, each in these packets, and two replies of a server that minds Nagle; the client holds its acknowledgement back for 40 ms.
@@ -65,4 +66,17 @@ fn a_reply_to_a_request_in_pieces_is_one_where_that_is_read() {
         let forms = of_each(seen);
         assert!(forms.len() >= 5 && forms.iter().all(Option::is_none), "{seen}");
     });
+}
+
+/// No host holds an acknowledgement back for half a second: what Nagle waited for all that time was late or lost for a reason that nothing shows.
+#[test]
+fn a_hold_longer_than_any_timer_of_acknowledgements_is_possible() {
+    let stall = |held: u32| format!("\n +5 C 120\n +0 S 150\n +{held} C ack\n +0 S 1000\n +0 C ack");
+    for (held, doubtful) in [(200, false), (900, true)] {
+        let seen = log(settled(4) + &stall(held).repeat(6)).rtt(ms(2)).seen_at(End::Server);
+        let bill = seen.exchange(9);
+        let line = bill.of(Cause::NagleDelayedAck);
+        assert!(line.ns >= ms(held) - ms(1), "{seen}");
+        assert_eq!(line.confidence == Possible, doubtful, "{seen}");
+    }
 }
