@@ -13,6 +13,7 @@ use tcpwhy_wire::{Duration, Segment};
 use super::pair::Pair;
 use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
+use crate::flow::direction::Flow;
 use crate::words::cause::Cause;
 use crate::words::form::Form;
 use crate::words::limits::{DELAYED_ACK_MAX, QUEUED_MIN};
@@ -26,10 +27,8 @@ pub(super) fn judge(pair: &Pair<'_>, open: &Open, left: Duration) -> Option<Char
     let server = 1 - open.initiator;
     let (asked, answering) = (&pair.flows[open.initiator], &pair.flows[server]);
     let rtt_to_server = pair.tap_rtt[server];
-    // Packets that the capture does not have, or none of their kind, may have been acknowledgements.
-    let whole = answering.missed_since_data == 0 && !answering.acked_unseen();
     if rtt_to_server <= pair.tap_rtt[open.initiator]
-        || !whole
+        || !is_whole(answering)
         || !asked.acked_just_now()
         || asked.on_one_host
         || pair.bound[server]
@@ -56,6 +55,11 @@ pub(super) fn judge(pair: &Pair<'_>, open: &Open, left: Duration) -> Option<Char
     ns.is_positive().then_some(late)
 }
 
+/// Packets that the capture does not have, or none of their kind, may have been acknowledgements.
+fn is_whole(answering: &Flow) -> bool {
+    answering.missed_since_data == 0 && !answering.acked_unseen()
+}
+
 /// The same of a reply that left within the tick of its request's acknowledgement: whoever has a request acknowledges it within its timer, whatever
 /// its program does, and no time was left for that. A host that stood still looks the same.
 #[cold]
@@ -69,7 +73,7 @@ pub(super) fn left_together(
     let server = 1 - open.initiator;
     let asked = &pair.flows[open.initiator];
     let far = pair.tap_rtt[server] > pair.tap_rtt[open.initiator] && !asked.on_one_host;
-    let last = open.request.last.filter(|_| far)?;
+    let last = open.request.last.filter(|_| far && is_whole(&pair.flows[server]))?;
     let arrived = asked.view.clocking_ack().filter(|ack| ack.packet != segment.packet);
     let arrived = arrived.map(|ack| ack.earliest_departure).filter(|&at| at > last.at);
     let acked_at = asked.acked_before(segment).or(arrived)?;
