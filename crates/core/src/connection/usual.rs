@@ -15,7 +15,6 @@ use crate::bill::exchange::Open;
 use crate::bill::revise::Revision;
 use crate::bill::usual::UsualBill;
 use crate::estimate::rounds;
-use crate::estimate::timer_hits::SHORTEST;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::packed::Packed;
 use crate::rules::{cork, drain, late_start, server_think};
@@ -402,7 +401,8 @@ impl Connection {
         let queued = flow.queued_on_way.is_some_and(Duration::is_positive);
         let late = think >= HELD_BACK_MIN || self.path_memory.queued_lately(SERVER, self.now).is_some();
         let link = client.link.busy_from(asked.at).is_positive();
-        if stood || queued || late || think >= SHORTEST || link {
+        // An end that turns out to be nearer with this may have another one behind it.
+        if stood || queued || late || link || self.path_memory.news {
             return self.answer_delayed(segment);
         }
         let mut usual = UsualBill::new(path, think, self.usual_confidence(open, think), flow.side);

@@ -11,7 +11,7 @@ use tcpwhy_wire::{Duration, Segment};
 
 use crate::generate::{conversation_with_steps, crowd, ends, merge};
 use crate::invariants::EVERYTHING;
-use crate::packet_log::{End, log};
+use crate::packet_log::{End, log, ms};
 
 /// Several epochs, and connections from their first packet to their last.
 const PACKETS: u64 = 60_000;
@@ -146,6 +146,15 @@ fn shortcuts_change_no_probe() {
         .without_ip_ids()
         .capture(End::Client);
     assert_eq!(report(&segments, EVERYTHING), plain_report(&segments, EVERYTHING));
+}
+
+/// An answer shows that its server is less than half as far away as the handshake said: another host may be behind it.
+#[test]
+fn shortcuts_change_no_answer_that_comes_sooner_than_any_packet_before() {
+    for text in ["handshake\n+0 C 1\n+0 S 2 lost", "handshake\n+0 C 100\n+0 S 20 lost"] {
+        let segments = log(text).rtt(ms(136)).without_ip_ids().capture_at(1);
+        assert_eq!(report(&segments, EVERYTHING), plain_report(&segments, EVERYTHING));
+    }
 }
 
 /// A packet that was seen before asks other connections between the same hosts for nothing, whatever order they are worked on in.
