@@ -23,6 +23,8 @@ pub(crate) mod stamp_drift;
 pub(crate) mod stamp_jump;
 pub(crate) mod stamp_pacing;
 pub(crate) mod stamp_step;
+mod tick_band;
+pub(crate) mod ticks;
 pub(crate) mod timer_hits;
 pub(crate) mod tsecr_rtt;
 pub(crate) mod window_scale;

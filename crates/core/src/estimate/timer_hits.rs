@@ -10,35 +10,9 @@
 
 use tcpwhy_wire::{Duration, Instant};
 
+use super::tick_band::TickBand;
+use super::ticks::{ALL, ANCHORED_MAX, DRIFT_PPM, LateReply, OF_PROGRAMS, TICKS, fits_one_timer};
 use crate::words::limits::RTO_MIN;
-
-/// HZ=250, 300 and 100, with HZ=1000 timers as long as 200 ms fire on each eighth tick; and what a screen's rate is counted in.
-const TICKS: [Duration; 4] = [
-    Duration::from_nanos(4_000_000),
-    Duration::from_nanos(3_333_333),
-    Duration::from_nanos(10_000_000),
-    Duration::from_nanos(16_666_667),
-];
-const ALL: u8 = (1 << TICKS.len()) - 1;
-/// Those that programs keep as well, by timers that repeat (timerfd_create(2)): each 10, 20 or 50 ms, or 60 times a second. What is on one
-/// of them may be a program's that works in steps.
-const OF_PROGRAMS: u8 = 0b1100;
-
-/// The first of them, on which those are as well that take 8 ms.
-const FOUR_MS: u8 = 1;
-/// The wheel's steps (calc_wheel_index, kernel/time/timer.c): of timers of up to 63 ticks one tick, of longer ones eight. 200 ms are 50
-/// ticks at HZ=250 and 200 at HZ=1000, ...
-const STEP: Duration = Duration::from_millis(8);
-/// ... from 252 ms on at HZ=250, and from 210 ms on at HZ=300, a step is eight ticks as well.
-const COARSE_STEP: Duration = Duration::from_millis(32);
-const COARSE_MIN: Duration = Duration::from_millis(250);
-/// What a server's own work differs by before it writes, and a timer's estimate. Source: none written down.
-const WORK_MAX: Duration = Duration::from_millis(2);
-
-/// Two hosts' clocks differ by so many ppm at most while something is measured against both.
-const DRIFT_PPM: i64 = 20;
-/// After so long a tick is looked for afresh.
-const ANCHORED_MAX: Duration = Duration::from_secs(10);
 
 /// A wait longer or shorter than the last one by this ends on the same tick by chance in one case of ten or so: what counts.
 const VARIED_MIN: Duration = Duration::from_micros(500);
@@ -53,22 +27,6 @@ const PROVEN_POINTS: u8 = 8;
 
 /// A host lets go what its timer releases so much later at most. Source: recordings of corked replies, of 150 to 250 us.
 const BUSY_MAX: Duration = Duration::from_micros(800);
-
-/// A reply that came when a timer would have let it go.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct LateReply {
-    /// When it left, as far as `blur` lets tell.
-    pub at: Instant,
-    pub blur: Duration,
-    pub packet: u64,
-    pub len: u32,
-    /// How long it took.
-    pub waited: Duration,
-    /// How long its client had been silent before it asked.
-    pub idle: Duration,
-    /// How long the timer runs, as far as that is known.
-    pub timer: Duration,
-}
 
 /// Whether a late reply was a timer's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,12 +55,15 @@ pub(crate) struct TimerHits {
     is_kernel_s: bool,
     /// The last one.
     last: Option<LateReply>,
+    /// The same where the host is busy.
+    band: TickBand,
 }
 
 impl TimerHits {
     /// A reply left when its timer would have fired.
     pub(crate) fn on_hit(&mut self, reply: LateReply) {
         self.last = Some(reply);
+        self.band.on_hit(reply);
         let LateReply { at, waited, .. } = reply;
         let before = std::mem::replace(&mut self.waited, waited);
         let Some(since) = self.anchor.map(|anchor| at - anchor) else { return self.begin(at) };
@@ -162,7 +123,9 @@ impl TimerHits {
             (ticks, late) if (ticks == self.ticks || ticks == 0 && late) && self.are_proven() => {
                 OfTimer::OnTick
             }
+            _ if self.is_band_proven() && self.band.holds(reply) => OfTimer::OnTick,
             (ticks, _) if ticks == self.ticks && self.are_suspect() => OfTimer::MayBe,
+            _ if self.band.is_suspect() && self.band.holds(reply) => OfTimer::MayBe,
             _ => OfTimer::Unknown,
         }
     }
@@ -175,13 +138,14 @@ impl TimerHits {
     /// One came on no tick, or at no timer's time.
     pub(crate) fn on_miss(&mut self) {
         self.forget();
+        self.band.on_miss();
         self.misses = self.misses.saturating_add(1);
     }
 
     /// Whether it was the timer that let them go.
     pub(crate) fn are_proven(self) -> bool {
-        // A busy host is late now and then.
-        self.are_on_tick() && self.fits_one_timer()
+        // A busy host is late now and then, or nearly always.
+        self.are_on_tick() && fits_one_timer(self.beyond, self.ticks, self.timer()) || self.is_band_proven()
     }
 
     /// Whether they left on a kernel's tick.
@@ -189,17 +153,17 @@ impl TimerHits {
         self.is_kernel_s && self.points >= PROVEN_POINTS && self.misses <= self.hits / 4
     }
 
-    /// Whether one timer, which is always as long, may have let all of them go.
-    fn fits_one_timer(self) -> bool {
-        let coarse = self.last.is_some_and(|last| last.timer >= COARSE_MIN) || self.ticks & FOUR_MS == 0;
-        let step = if coarse { COARSE_STEP } else { STEP };
-        let [least, most] = self.beyond;
-        most - least <= step + WORK_MAX
+    fn is_band_proven(self) -> bool {
+        self.band.is_proven(self.timer())
     }
 
     /// Whether it may have been: the last one came on the tick of one before it.
     pub(crate) fn are_suspect(self) -> bool {
-        self.points > 0 && self.misses <= self.hits / 2
+        self.points > 0 && self.misses <= self.hits / 2 || self.band.is_suspect()
+    }
+
+    fn timer(self) -> Duration {
+        self.last.map_or(Duration::ZERO, |last| last.timer)
     }
 
     fn forget(&mut self) {

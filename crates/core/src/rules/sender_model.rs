@@ -6,7 +6,8 @@ use super::answers::Answers;
 use super::verdict::Verdict;
 use crate::estimate::released::Released;
 use crate::estimate::rounds::Rounds;
-use crate::estimate::timer_hits::{LateReply, SHORTEST, TimerHits, is_of_timer};
+use crate::estimate::ticks::LateReply;
+use crate::estimate::timer_hits::{SHORTEST, TimerHits, is_of_timer};
 use crate::words::cause::Cause;
 
 /// A reply that comes sooner waited for no timer: half the shortest one's length (`RTO_MIN`).

@@ -119,6 +119,40 @@ fn replies_before_the_proof_of_a_cork_are_judged_by_it() {
     });
 }
 
+/// A busy host lets go up to 0.75 ms behind the tick what its timer releases (replies of uWebSockets beside other work, near their server):
+/// hardly two of them are on one tick, and yet all of them are its timer's. By fewer of them it may be.
+#[test]
+fn replies_a_little_behind_a_busy_host_s_ticks_are_its_timer_s() {
+    let behind_us = [0, 200, 310, 120, 400, 560, 750, 480, 300, 620];
+    let corked = |replies: usize, rtt: f64| {
+        let timer = if rtt > 5.0 { 200.0 + rtt } else { 204.0 };
+        let mut at = 0.0;
+        let turn = |(n, &behind_us): (usize, &i64)| {
+            let pause = if n % 2 == 0 { 5.3 } else { 3.1 };
+            let asked = at + pause + rtt / 2.0;
+            let left = ((asked + timer + 3.0) / 4.0).ceil() * 4.0 + behind_us as f64 / 1e3;
+            at = left + rtt / 2.0;
+            format!("+{pause:.3} C 100\n +{:.3} S 200\n +0 C ack\n", left - asked)
+        };
+        let text: String = behind_us[..replies].iter().enumerate().map(turn).collect();
+        log(format!("handshake\n {text}")).rtt(ms(rtt))
+    };
+    for rtt in [0.2, 4.0, 20.0] {
+        corked(10, rtt).both_ends(|seen| {
+            for n in 1..=10 {
+                let exchange = seen.exchange(n).never(Cause::ServerThink);
+                let cork = exchange.of(Cause::Cork);
+                assert_eq!((cork.confidence, cork.detail.held_bytes), (Possible, Some(200)), "{n}{seen}");
+            }
+        });
+        corked(6, rtt).both_ends(|seen| {
+            let exchange = seen.exchange(6).never(Cause::Cork);
+            let think = exchange.of(Cause::ServerThink);
+            assert_eq!((think.confidence, think.detail.form), (Possible, Some(Form::OrCork)), "{seen}");
+        });
+    }
+}
+
 /// A server of 202 to 212 ms, alike or not, near and far, which answers in one write or in two, and keeps no tick or one that programs
 /// keep as well: nothing that comes late shows a cork.
 #[test]
