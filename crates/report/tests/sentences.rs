@@ -33,7 +33,7 @@ const NOTES: [&str; 11] = [
     "sums-over-limit",
     "duplicates",
 ];
-const SKIPPED: [&str; 12] = [
+const SKIPPED: [&str; 13] = [
     "not-tcp",
     "not-ip",
     "fragment",
@@ -42,6 +42,7 @@ const SKIPPED: [&str; 12] = [
     "bad-ip-header",
     "bad-tcp-header",
     "too-many-headers",
+    "encrypted",
     "outside-window",
     "damaged",
     "wrong-checksum",

@@ -146,13 +146,80 @@ fn every_link_type_leads_to_the_same_segment() {
     assert_eq!(segment(LinkType::IPV6, &v6(6, TCP)).map(|s| s.ttl), Ok(61));
 }
 
+/// A frame's header with two bytes of frame control and this behind its three addresses and number.
+fn frame([kind, flags]: [u8; 2], rest: &[u8]) -> Vec<u8> {
+    [&[kind, flags, 0x2c, 0][..], &[2; 18], &[0x10, 0], rest].concat()
+}
+
+const SNAP: [u8; 8] = [0xaa, 0xaa, 3, 0, 0, 0, 8, 0];
+
+#[test]
+fn frames_of_wi_fi_lead_to_the_same_segment() {
+    let (qos, aggregate): (&[u8], &[u8]) = (&[0, 0], &[&[0x80, 0][..], &[2; 12], &[0, 68]].concat());
+    let frames = [
+        (frame([0x08, 1], &SNAP), false),
+        (frame([0x08, 0x0a], &SNAP), false), // from an access point, once more
+        (frame([0x88, 1], &[qos, &SNAP].concat()), false),
+        (frame([0x88, 0x81], &[qos, &[0; 4], &SNAP].concat()), false), // HT control
+        (frame([0x88, 3], &[&[2; 6], qos, &SNAP].concat()), false),    // from one access point to another
+        (frame([0x88, 1], &[aggregate, &SNAP].concat()), false),
+        (frame([0x88, 0x41], &[qos, &SNAP].concat()), false), // decrypted
+        (frame([0x88, 1], &[qos, &[0; 2], &SNAP].concat()), true),
+    ];
+    for (header, padded) in frames {
+        let flags = if padded { 0x20 } else { 0 };
+        let clock = [7; 8];
+        let radio = [
+            [&[0, 0, 17, 0, 3, 0, 0, 0][..], &clock, &[flags]].concat(),
+            [&[0, 0, 9, 0, 2, 0, 0, 0][..], &[flags]].concat(),
+            // Three words of what is present; the clock begins at a multiple of 8.
+            [&[0, 0, 25, 0, 3, 0, 0, 0x80, 0, 0, 0, 0x80, 0, 0, 0, 0][..], &clock, &[flags]].concat(),
+        ];
+        let mut packets: Vec<_> = radio
+            .iter()
+            .map(|radio| (LinkType::IEEE802_11_RADIOTAP, [radio, &header[..]].concat()))
+            .collect();
+        if !padded {
+            packets.push((LinkType::PPI, [&[0, 0, 12, 0, 105, 0, 0, 0, 9, 9, 9, 9], &header[..]].concat()));
+            packets.push((LinkType::IEEE802_11, header));
+        }
+        for (link, header) in packets {
+            let packet = [&header[..], SYN].concat();
+            assert_eq!(segment(link, &packet), Ok(syn()), "{link:?} {header:x?}");
+            for cut in 0..packet.len() - 24 {
+                let cut_short = segment_of(link, &packet[..cut], packet.len() as u32);
+                assert_eq!(cut_short, Err(Skip::TruncatedHeader), "{link:?} {header:x?} cut at {cut}");
+            }
+        }
+    }
+}
+
+#[test]
+fn frames_of_wi_fi_without_a_segment_say_why() {
+    let cases = [
+        (frame([0x80, 0], &SNAP), Skip::NotIp),               // a beacon
+        (vec![0xd4, 0, 0, 0, 2, 2, 2, 2, 2, 2], Skip::NotIp), // an acknowledgement
+        (frame([0x48, 1], &SNAP), Skip::NotIp),               // no data
+        (frame([0x08, 1], &[0x42, 0x42, 3, 0, 0, 0, 0, 0]), Skip::NotIp), // a bridge's
+        (frame([0x08, 5], &SNAP), Skip::Fragment),
+    ];
+    for (frame, why) in cases {
+        let packet = [&frame[..], SYN].concat();
+        assert_eq!(segment(LinkType::IEEE802_11, &packet), Err(why), "{frame:x?}");
+    }
+    assert_eq!(segment(LinkType::PPI, &[0, 0, 8, 0, 1, 0, 0, 0, 0]), Err(Skip::UnsupportedLink));
+    assert_eq!(segment(LinkType::IEEE802_11_RADIOTAP, &[0, 0, 4, 0, 8, 1]), Err(Skip::NotIp));
+}
+
 #[test]
 fn what_is_no_tcp_segment_says_why() {
     let arp = [&[0xff; 12][..], &[8, 6], &[0; 28]].concat();
     let udp = changed(&[(9, &[17])]);
+    let encrypted = frame([0x08, 0x41], &[9; 60]);
     let endless_tags = [&[0; 12][..], &[0x81, 0, 0, 1].repeat(40)].concat();
     let cases: &[(LinkType, &[u8], Skip)] = &[
-        (LinkType(105), SYN, Skip::UnsupportedLink), // 802.11
+        (LinkType(119), SYN, Skip::UnsupportedLink), // Prism
+        (LinkType::IEEE802_11, &encrypted, Skip::Encrypted),
         (LinkType::ETHERNET, &arp, Skip::NotIp),
         (LinkType::NULL, &[7, 0, 0, 0, 0x45], Skip::NotIp),
         (LinkType::PPP, &[0xff, 3, 0xc0, 0x21, 1], Skip::NotIp), // LCP

@@ -229,6 +229,9 @@ fn skipped(reason: &str, n: u64) -> String {
         "bad-ip-header" => "with an invalid IP header",
         "bad-tcp-header" => "with an invalid TCP header",
         "too-many-headers" => "with too many nested headers",
+        "encrypted" => {
+            "encrypted by Wi-Fi (airdecap-ng decrypts them with the network's name and passphrase)"
+        }
         "outside-window" => "outside the time window",
         "damaged" => return format!("{} could not be read", counted(n, "place")),
         other => return format!("{} skipped: {}", counted(n, "packet"), visible(other)),

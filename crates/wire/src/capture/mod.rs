@@ -67,10 +67,16 @@ impl LinkType {
     pub const PPP_HDLC: Self = Self(50);
     /// Raw IP; the version field says which.
     pub const RAW: Self = Self(101);
+    /// IEEE 802.11.
+    pub const IEEE802_11: Self = Self(105);
     /// OpenBSD loopback: the address family in network byte order.
     pub const LOOP: Self = Self(108);
     /// Linux "cooked" capture (`tcpdump -i any`).
     pub const LINUX_SLL: Self = Self(113);
+    /// IEEE 802.11 behind what the radio said of it, as radiotap has it.
+    pub const IEEE802_11_RADIOTAP: Self = Self(127);
+    /// A link behind what was said of the packet (PPI).
+    pub const PPI: Self = Self(192);
     /// Raw IPv4.
     pub const IPV4: Self = Self(228);
     /// Raw IPv6.

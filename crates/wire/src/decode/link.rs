@@ -1,6 +1,6 @@
 //! Where does the IP header start?
 
-use super::Skip;
+use super::{Skip, wlan};
 use crate::capture::LinkType;
 
 /// 802.1ad allows two tags; providers stack one or two more. Labels' stacks and the frames in them count too.
@@ -52,6 +52,10 @@ pub(super) fn network_layer(link: LinkType, data: &[u8]) -> Result<(&[u8], Versi
             // RFC 1662: address and control are all ones and 3, unless they were negotiated away.
             let data = data.strip_prefix(&[0xff, 0x03]).unwrap_or(data);
             let (ethertype, data) = ppp(data)?;
+            by_ethertype(ethertype, data)
+        }
+        LinkType::IEEE802_11 | LinkType::IEEE802_11_RADIOTAP | LinkType::PPI => {
+            let (ethertype, data) = wlan::behind(link, data)?;
             by_ethertype(ethertype, data)
         }
         _ => Err(Skip::UnsupportedLink),

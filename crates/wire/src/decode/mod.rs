@@ -11,6 +11,7 @@ mod named;
 mod tcp;
 mod tunnel;
 mod usual;
+mod wlan;
 
 use std::fmt;
 
@@ -41,11 +42,13 @@ pub enum Skip {
     BadTcpHeader,
     /// More VLAN tags, labels, extension headers or tunnels than any honest packet has.
     TooManyHeaders,
+    /// A frame of Wi-Fi that is encrypted.
+    Encrypted,
 }
 
 impl Skip {
     /// All reasons, in the order of their discriminants.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::UnsupportedLink,
         Self::NotIp,
         Self::NotTcp,
@@ -54,6 +57,7 @@ impl Skip {
         Self::BadIpHeader,
         Self::BadTcpHeader,
         Self::TooManyHeaders,
+        Self::Encrypted,
     ];
 
     /// The name in reports.
@@ -67,6 +71,7 @@ impl Skip {
             Self::BadIpHeader => "bad-ip-header",
             Self::BadTcpHeader => "bad-tcp-header",
             Self::TooManyHeaders => "too-many-headers",
+            Self::Encrypted => "encrypted",
         }
     }
 }
