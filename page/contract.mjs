@@ -2,6 +2,6 @@
 import { readFileSync, writeFileSync } from "node:fs"
 import { compile } from "json-schema-to-typescript"
 
-const schema = JSON.parse(readFileSync(new URL("../docs/schema/tcpwhy.page.2.schema.json", import.meta.url)))
-const options = { style: { semi: false }, bannerComment: "// Made from docs/schema/tcpwhy.page.2.schema.json by `npm run contract`." }
+const schema = JSON.parse(readFileSync(new URL("../docs/schema/tcpwhy.page.3.schema.json", import.meta.url)))
+const options = { style: { semi: false }, bannerComment: "// Made from docs/schema/tcpwhy.page.3.schema.json by `npm run contract`." }
 writeFileSync(new URL("src/contract.ts", import.meta.url), await compile(schema, "Page", options))

@@ -1,4 +1,4 @@
-// Made from docs/schema/tcpwhy.page.2.schema.json by `npm run contract`.
+// Made from docs/schema/tcpwhy.page.3.schema.json by `npm run contract`.
 
 /**
  * A column of integers, each as its difference to the one before, the first one's to 0. A list of one number among them has the difference in front of it come again so many times.
@@ -6,10 +6,10 @@
 export type Column = (number | [number])[]
 
 /**
- * tcpwhy.page/2: what the page of `tcpwhy read --html` gets. Times are integer nanoseconds since the origin, sizes bytes. Fields are added, never renamed, within a schema number.
+ * tcpwhy.page/3: what the page of `tcpwhy read --html` gets. Times are integer nanoseconds since the origin, sizes bytes. Fields are added, never renamed, within a schema number.
  */
 export interface Page {
-  schema: "tcpwhy.page/2"
+  schema: "tcpwhy.page/3"
   /**
    * Time of the first packet, RFC 3339, to the nanosecond, UTC.
    */
@@ -138,7 +138,7 @@ export interface Packets {
   [k: string]: unknown
 }
 /**
- * What one end sent. A row stands for several packets where nothing is to be said of each. packet: Frame number of the first. lasts_ns: To the last packet of the row. offset: Of the first byte in its direction's stream. len: Payload. ack: Offset in the other direction's stream; -1 without ACK. window: Bytes. raw: The window's field where its scale is not known; else -1. flags: As in the header: 1 FIN, 2 SYN, 4 RST, 8 PSH, 16 ACK. exchange: -1 where it belongs to none. trigger: What let it leave: 0 write, 1 packet, 2 timer, 3 burst, 4 control. released_ago: The packet that let it leave has a frame number that is so much smaller; 0 where none did. lines: What the time before a packet was billed to: rows of cause and ns, one packet after the other.
+ * What one end sent. A row stands for several packets where nothing is to be said of each. packet: Frame number of the first. lasts_ns: To the last packet of the row. offset: Of the first byte in its direction's stream. len: Payload. ack: Offset in the other direction's stream; -1 without ACK. window: Bytes. raw: The window's field where its scale is not known; else -1. flags: As in the header: 1 FIN, 2 SYN, 4 RST, 8 PSH, 16 ACK. exchange: -1 where it belongs to none. trigger: What let it leave: 0 write, 1 packet, 2 timer, 3 burst, 4 control. released_ago: The packet that let it leave has a frame number that is so much smaller; 0 where none did. lines: What the time before a packet was billed to: rows of cause and ns, one packet after the other. ns: How long; the last of a packet less what the others leave of the time since the last packet of the row before.
  */
 export interface Sent {
   packet: Column

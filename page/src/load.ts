@@ -143,17 +143,20 @@ function placesOf(client: Float64Array, server: Float64Array): [Int32Array, Int3
 }
 
 /** What the time before each row was billed to, of both ends. */
-function gapsOf(sent: { cause: Float64Array; ns: Float64Array }[], from: Float64Array, lines: Float64Array) {
+function gapsOf(sent: Record<"at_ns" | "lasts_ns" | "cause" | "ns", Float64Array>[], from: Float64Array, lines: Float64Array) {
   const length = sent[0].ns.length + sent[1].ns.length
   const gaps = { row: new Float64Array(length), cause: new Float64Array(length), ns: new Float64Array(length) }
-  const next = [0, 0]
+  const [next, rows] = [[0, 0], [0, 0]]
   let at = 0
   for (let row = 0; row < from.length; row++) {
     const [side, own] = [from[row], sent[from[row]]]
+    const now = rows[side]++
+    let left = now === 0 ? 0 : own.at_ns[now] - own.at_ns[now - 1] - own.lasts_ns[now - 1]
     for (let i = lines[row]; i > 0; i--, at++, next[side]++) {
       gaps.row[at] = row
       gaps.cause[at] = own.cause[next[side]]
-      gaps.ns[at] = own.ns[next[side]]
+      gaps.ns[at] = own.ns[next[side]] + (i === 1 ? left : 0)
+      left -= gaps.ns[at]
     }
   }
   return gaps
@@ -198,7 +201,7 @@ async function written(): Promise<Page | Compared> {
 export async function load(): Promise<Data | Compared> {
   const document = await written()
   if (document.schema === "tcpwhy.compared/1") return document
-  if (document.schema !== "tcpwhy.page/2") throw new Error("data of a form that this page does not know")
+  if (document.schema !== "tcpwhy.page/3") throw new Error("data of a form that this page does not know")
   return unpacked(document)
 }
 

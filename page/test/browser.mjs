@@ -14,7 +14,7 @@ import axe from "axe-core"
 import { chromium } from "playwright-core"
 
 const cases = JSON.parse(readFileSync(process.argv[2], "utf8"))
-const schema = JSON.parse(readFileSync(new URL("../../docs/schema/tcpwhy.page.2.schema.json", import.meta.url), "utf8"))
+const schema = JSON.parse(readFileSync(new URL("../../docs/schema/tcpwhy.page.3.schema.json", import.meta.url), "utf8"))
 const validate = new Ajv({ strict: false }).compile(schema)
 const differences = (column) => column.flatMap((step, at) => (Array.isArray(step) ? new Array(step[0]).fill(column[at - 1]) : [step]))
 const numbers = (column) => differences(column).map(((sum) => (difference) => (sum += difference))(0))

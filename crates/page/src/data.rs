@@ -1,4 +1,4 @@
-//! What does the page get? The document `tcpwhy.page/2`, whose schema is docs/schema/tcpwhy.page.2.schema.json.
+//! What does the page get? The document `tcpwhy.page/3`, whose schema is docs/schema/tcpwhy.page.3.schema.json.
 //!
 //! Fields are added, never renamed, within a schema number. Times are integer nanoseconds since the origin, the capture's first packet,
 //! so that a double holds them exactly; the origin itself stands there as text.
@@ -20,7 +20,7 @@ use crate::exchanges::Exchanges;
 use crate::packets::{Packets, Sacks};
 
 /// The name of the document's form.
-pub const SCHEMA: &str = "tcpwhy.page/2";
+pub const SCHEMA: &str = "tcpwhy.page/3";
 
 /// What is known besides the report.
 #[derive(Clone, Copy, Debug)]

@@ -1,6 +1,6 @@
 //! How does a report become one page that opens offline?
 //!
-//! `data` is the contract with the page (`tcpwhy.page/2`, docs/schema): the report's own document without its lists, and these as
+//! `data` is the contract with the page (`tcpwhy.page/3`, docs/schema): the report's own document without its lists, and these as
 //! columns, thinned where they are long. `packets` is a connection as its time-sequence graph needs it, `choice` says which
 //! connections are worth that, and `file` puts the data into the page that `page/` builds. Pure.
 #![forbid(unsafe_code)]

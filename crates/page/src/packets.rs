@@ -53,9 +53,9 @@ pub(crate) struct Packets {
 #[derive(Debug, Default, Serialize)]
 struct Sent {
     packet: Column,
-    // What may vary by chance stands together.
     at_ns: Column,
-    /// The lengths of waits, see `lines`.
+    /// The lengths of waits, see `lines`. Mostly all of the time since the row before was billed, and what is left of it without the last
+    /// of them would be written twice: that one is told by how much longer it is.
     ns: Column,
     /// To the last packet of the row.
     lasts_ns: Column,
@@ -82,6 +82,9 @@ struct Sent {
     /// What is nearly always as in the row before, and in how many rows behind that it is.
     #[serde(skip)]
     steady: Option<[i64; 7]>,
+    /// When the last packet of the row before was there.
+    #[serde(skip)]
+    ended: Option<Instant>,
     #[serde(skip)]
     again: usize,
 }
@@ -261,11 +264,16 @@ impl Sent {
         };
         self.trigger.push(kind);
         self.released_ago.push_count(ago);
+        let mut left = self.ended.map_or(Duration::ZERO, |ended| rung.at - ended);
+        self.ended = Some(last.at);
         let mut lines = 0;
-        for (cause, span) in rung.billed.lines() {
+        let mut billed = rung.billed.lines().peekable();
+        while let Some((cause, span)) = billed.next() {
             lines += 1;
             self.cause.push(cause as i64);
-            self.ns.push(span.as_nanos());
+            let told = if billed.peek().is_none() { span - left } else { span };
+            self.ns.push(told.as_nanos());
+            left -= span;
         }
         self.lines.push(lines);
     }

@@ -74,7 +74,7 @@ pub(crate) fn ints(of: &Value, name: &str) -> i64 {
 
 #[test]
 fn the_data_keeps_to_its_schema() {
-    let schema = fs::read_to_string(root().join("docs/schema/tcpwhy.page.2.schema.json")).unwrap_or_default();
+    let schema = fs::read_to_string(root().join("docs/schema/tcpwhy.page.3.schema.json")).unwrap_or_default();
     let Ok(schema) = serde_json::from_str::<Value>(&schema) else { panic!("the schema is JSON") };
     for capture in CAPTURES {
         let (data, _) = page_of(capture, &[]);
@@ -231,7 +231,7 @@ fn packets_are_those_of(capture: &str, part: &[&str]) {
     let table = rows(packets, names);
     assert_eq!(table.len(), ladder.len(), "{capture}");
     let gaps = [0, 1].map(|end| ["cause", "ns"].map(|name| column(&packets["sent"][end], name)));
-    let mut next = [0, 0];
+    let (mut next, mut before) = ([0, 0], [None; 2]);
     let origin = ladder.first().map_or(0, |rung| ints(rung, "at_ns")) - table[0].1[1];
     for ((from, numbers), rung) in table.into_iter().zip(ladder) {
         let [packet, at, offset, len, ack, window, raw, flags, count, exchange, lines] = numbers;
@@ -249,10 +249,13 @@ fn packets_are_those_of(capture: &str, part: &[&str]) {
         }
         let billed = rung["billed"].as_array().map_or(&[][..], Vec::as_slice);
         assert_eq!(lines, billed.len() as i64, "{capture}: {packet}");
-        for billed in billed {
-            let [cause, ns] = gaps[from].each_ref().map(|column| column[next[from]]);
-            assert_eq!(ns, ints(billed, "ns"), "{capture}: {packet}");
-            assert_eq!(data["causes"][cause as usize]["name"], billed["cause"]);
+        let mut left = at - before[from].replace(at).unwrap_or(at);
+        for (n, billed_line) in billed.iter().enumerate() {
+            let [cause, told] = gaps[from].each_ref().map(|column| column[next[from]]);
+            let ns = if n + 1 == billed.len() { told + left } else { told };
+            left -= ns;
+            assert_eq!(ns, ints(billed_line, "ns"), "{capture}: {packet}");
+            assert_eq!(data["causes"][cause as usize]["name"], billed_line["cause"]);
             next[from] += 1;
         }
     }
