@@ -99,14 +99,14 @@ fn behind_header(frame: &[u8], padded: bool) -> Result<(u16, &[u8]), Skip> {
     if is_aggregated {
         len += 14;
     }
-    let ([a, b, c, d, e, f, g, h], packet) =
+    let (llc, packet) =
         frame.get(len..).and_then(|llc| llc.split_first_chunk::<8>()).ok_or(Skip::TruncatedHeader)?;
-    match [*a, *b, *c, *d, *e, *f] {
-        SNAP | SNAP_TUNNEL => Ok((u16::from_be_bytes([*g, *h]), packet)),
-        // What a program has decrypted may say so still.
-        _ if flags & PROTECTED != 0 => Err(Skip::Encrypted),
-        _ => Err(Skip::NotIp),
+    let [.., high, low] = *llc;
+    if llc.starts_with(&SNAP) || llc.starts_with(&SNAP_TUNNEL) {
+        return Ok((u16::from_be_bytes([high, low]), packet));
     }
+    // What a program has decrypted may say that it is encrypted still.
+    Err(if flags & PROTECTED != 0 { Skip::Encrypted } else { Skip::NotIp })
 }
 
 /// Control frames are shorter than a header with data.
