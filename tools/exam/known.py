@@ -29,10 +29,12 @@ WORDS = (
     "for the end of an exchange what is the beginning of the next one at the other"
 )
 TAIL = "The tail of an answer leaves when its send buffer has room again, which is when Nagle would let it go"
+ROOM = "In this recording the client's own window of 133,120 bytes was full for two rounds, and no more than 91 segments were under way: right by the packets"
+UNEVEN = "In this recording four flights end below the window and unevenly, as a send buffer ends them; possible"
 
 WHY = {
     "tls-websocket": WORDS,
-    "kafka-send-buffer": TAIL,
+    "kafka-send-buffer": f"{TAIL}. {ROOM}",
     "openvpn-http": "In a tunnel what Nagle holds delays what comes next as well: the packets show each hold, and not which of them anybody waited for",
     "svn-checkout": "svnserve writes in pieces and does not set TCP_NODELAY: a hold of Nagle's that the case does not expect",
     "tls-go-rows-h1": LONG_TICKET,
@@ -56,6 +58,9 @@ WHY = {
     "thin-way-for-acks": "The way back lets an acknowledgement through each 2 ms, and the sender follows: at the receiver that is the beat of one that paces; possible",
     "six-slow-reader": "In this recording the server's first flights end in a small segment, which its reader's host acknowledges 23 ms later, when the program reads: slow start waits for that",
     "pieces-of-16k-every-10ms": PIECES,
+    "slow-reader-no-timestamps": UNEVEN,
+    "wire-paced-20m": "In this recording the first pieces leave 2.9 and 6.5 ms apart, and all others 5.8: which of the first ones its pace held up no packet tells; possible",
+    "grpc-bidirectional": "The client's program has 1.1 ms more than its packets for one of its messages: the machine had stopped it",
     "paced-30m-bbr": "Beside a sender that paces evenly, acknowledgements come back as evenly as out of a link of that rate",
 }
 
@@ -71,6 +76,9 @@ GOODBYE = "The client says goodbye and closes at once: beside the server its ale
 IN_CIPHER = "What may be news in cipher goes on with an exchange at one end and begins one at the other, as other packets had been heard by then; possible"
 AT_ONCE = "Streams under way at once are one exchange near the client, and two where an answer passes before the next question does"
 BUFFERED = "From the receiver, flights that a send buffer ends look like a start while they grow by its overhead"
+BEHIND_LOSS = (
+    "Behind a loss the congestion window is about what the way holds: beside the sender a wait is for an acknowledgement as often as for the link, which only its end sees busy"
+)
 
 DIFFER = {
     "tls-websocket-asks": WORDS,
@@ -116,5 +124,10 @@ DIFFER = {
     "reads-1k-at-50ms": GROWS,
     "sink-16k-at-50ms": PART,
     "sink-64k-at-50ms": PART,
+    "slow-reader-no-timestamps": UNEVEN,
+    "bulk-small-queue": BEHIND_LOSS,
+    "burst-loss": BEHIND_LOSS,
+    "rabbit-slow-consumer": "Its consumer's pauses hold the broker's window shut by a part: from afar that is the broker's own pause as often",
+    "reads-1m-at-10ms": AGAIN,
     "bgp-session": "What leaves with an acknowledgement was held by Nagle beside its sender; beside the receiver it came as an answer does",
 }
