@@ -8,8 +8,11 @@ use crate::bill::split::Split;
 use crate::connection::ladder::{Passing, RUNG};
 use crate::flow::packed::Packed;
 use crate::tally::ledger::Ledger;
+use crate::words::cause::Cause;
 use crate::words::opening::Opening;
 use crate::words::report::{Billed, Rung, Trigger};
+use crate::words::rung::NONE;
+use crate::words::steps::Next;
 
 impl Connection {
     /// What the ladder counts from, where there is one.
@@ -68,10 +71,60 @@ impl Connection {
         charges: Option<[Charge; 2]>,
         ledger: &mut Ledger,
     ) {
+        if self.add_next(segment, from, charges.as_ref(), ledger) {
+            return;
+        }
         match charges {
             Some(charges) => self.add_rung(segment.into(), from, Trigger::Burst, &charges, ledger),
             None => self.add_rung(segment.into(), from, Trigger::Control, &[], ledger),
         }
+    }
+
+    /// The same of one that goes on from the one before it of its end, where all packets are drawn. Returns whether it is that.
+    #[inline]
+    fn add_next(
+        &mut self,
+        segment: &Packed,
+        from: usize,
+        charges: Option<&[Charge; 2]>,
+        ledger: &mut Ledger,
+    ) -> bool {
+        if !ledger.draws_all() || !ledger.has_room_for_rung(RUNG) {
+            return false;
+        }
+        let (window_scale, exchange) = (self.window_scale(from), self.open.as_ref().map(|open| open.n));
+        let firsts = [from, 1 - from].map(|end| self.flows[end].first);
+        let side = self.flows[from].side;
+        let Some((scale, ladder)) = window_scale.zip(self.ladder.as_mut()) else { return false };
+        let (mut billed, mut lines, mut since) = ([0; 2], 0, NONE);
+        for charge in charges.into_iter().flatten().filter(|charge| charge.ns.is_positive()) {
+            let Ok(ns) = u32::try_from(charge.ns.as_nanos()) else { return false };
+            debug_assert!(charge.cause == Cause::Bandwidth, "a burst waits for the link alone");
+            (billed[usize::from(lines)], lines, since) = (ns, lines + 1, charge.evidence[0]);
+        }
+        let passing = Passing::from(segment);
+        let (seq, Some(ack)) = ladder.relative(passing, from) else { return false };
+        let offset = ladder.offset(from, firsts[0], passing.seq);
+        let ack_offset = ladder.offset(1 - from, firsts[1], passing.ack);
+        let Some(steps) = ladder.steps.as_deref_mut() else { return false };
+        steps.go_on(&Next {
+            packet: passing.packet,
+            at: passing.at,
+            from: side,
+            flags: passing.flags,
+            offset,
+            ack_offset,
+            exchange,
+            seq,
+            ack,
+            len: passing.len,
+            window: u32::from(passing.window) << scale,
+            window_field: passing.window,
+            window_scale,
+            billed,
+            lines,
+            since,
+        })
     }
 
     /// What a charge of nothing is for is not told.

@@ -5,7 +5,7 @@ use tcpwhy_wire::{Duration, Flags, Instant};
 use crate::words::cause::{Cause, Side};
 
 /// What is not there.
-pub(super) const NONE: u64 = u64::MAX;
+pub(crate) const NONE: u64 = u64::MAX;
 
 /// One segment on the packet ladder.
 #[derive(Clone, Debug, PartialEq, Eq)]
