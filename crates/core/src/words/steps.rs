@@ -1,6 +1,6 @@
 //! How are ladders kept of a hundred thousand packets, most of which nobody will look at?
 //!
-//! A segment of a burst and a bare acknowledgement go on from the packet before them of the same end. What is left to say takes a third of
+//! A segment of a burst and a bare acknowledgement go on from the packet before them of the same end. What is left to say takes a seventh of
 //! the room, and memory that is touched for the first time costs more than to say it.
 
 use tcpwhy_wire::{Duration, Flags, Instant};
@@ -60,19 +60,23 @@ pub(crate) struct Next {
 /// What a packet adds to the one before it of the same end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Step {
-    packets: u32,
     ns: u32,
-    acknowledged: u32,
-    len: u32,
-    /// What of the time was billed to bandwidth, in so many lines.
-    billed: [u32; 2],
-    lines: u8,
+    /// Payload bytes; of a packet without any those that it acknowledges.
+    amount: u32,
+    /// What of the time the first of two lines was billed. The last line has what is left of it.
+    first: u32,
     window: u16,
-    flags: Flags,
-    from: Side,
-    /// None where the packet is kept whole.
-    trigger: Option<Kind>,
+    /// By so many its number is higher; 0 where the packet is kept whole.
+    packets: u8,
+    /// `SERVER`, `PSH`, `BARE`, and `LINE` for each line.
+    marks: u8,
 }
+
+const SERVER: u8 = 1;
+const PSH: u8 = 2;
+const BARE: u8 = 4;
+/// As often as there are lines.
+const LINE: u8 = 8;
 
 /// A short connection takes little, and a piece of a long one about a page of memory.
 const FIRST_LEN: usize = 12;
@@ -88,7 +92,11 @@ impl Steps {
     pub(crate) fn push(&mut self, rung: Rung) {
         let last = &mut self.last[place(rung.from)];
         let next = Next::of(&rung);
-        let step = last.as_ref().zip(next).and_then(|(last, next)| next.step(last, rung.trigger));
+        let step = last
+            .as_ref()
+            .zip(next)
+            .and_then(|(last, next)| next.step(last))
+            .filter(|step| step.trigger() == rung.trigger);
         *last = Some(Last::of(&rung));
         let step = step.unwrap_or_else(|| {
             let step = Step::whole(&rung);
@@ -101,9 +109,8 @@ impl Steps {
     /// The same of the next packet, in a third of the time. Returns whether it could: where more is to be said of it, it is a rung.
     #[inline]
     pub(crate) fn go_on(&mut self, next: &Next) -> bool {
-        let trigger = if next.len > 0 { Kind::Burst } else { Kind::Control };
         let Some(last) = &mut self.last[place(next.from)] else { return false };
-        let Some(step) = next.step(last, trigger) else { return false };
+        let Some(step) = next.step(last) else { return false };
         last.advance(next);
         self.add(step);
         true
@@ -129,10 +136,11 @@ impl Steps {
     pub fn packets(&self) -> impl Iterator<Item = u64> {
         let (mut whole, mut last) = (self.whole.iter(), [0; 2]);
         self.pieces.iter().flatten().map(move |step| {
-            let last = &mut last[place(step.from)];
-            *last = match step.trigger {
-                Some(_) => *last + u64::from(step.packets),
-                None => whole.next().map_or(*last, |rung| rung.packet),
+            let last = &mut last[step.place()];
+            *last = if step.packets > 0 {
+                *last + u64::from(step.packets)
+            } else {
+                whole.next().map_or(*last, |rung| rung.packet)
             };
             *last
         })
@@ -144,10 +152,11 @@ impl Steps {
         rungs.reserve(self.pieces.iter().map(Vec::len).sum());
         let (mut whole, mut last) = (self.whole.iter(), [0; 2]);
         for step in self.pieces.iter().flatten() {
-            let last = &mut last[place(step.from)];
-            let next = match step.trigger {
-                Some(trigger) => rungs.get(*last).map(|last| step.behind(last, trigger)),
-                None => whole.next().cloned(),
+            let last = &mut last[step.place()];
+            let next = if step.packets > 0 {
+                rungs.get(*last).map(|last| step.behind(last))
+            } else {
+                whole.next().cloned()
             };
             *last = rungs.len();
             rungs.extend(next);
@@ -162,43 +171,55 @@ fn place(side: Side) -> usize {
 impl Step {
     /// Of a packet that is kept whole.
     fn whole(rung: &Rung) -> Self {
-        Self {
-            packets: 0,
-            ns: 0,
-            acknowledged: 0,
-            len: 0,
-            billed: [0; 2],
-            lines: 0,
-            window: 0,
-            flags: rung.flags,
-            from: rung.from,
-            trigger: None,
-        }
+        Self { ns: 0, amount: 0, first: 0, window: 0, packets: 0, marks: place(rung.from) as u8 }
+    }
+
+    fn place(&self) -> usize {
+        usize::from(self.marks & SERVER)
+    }
+
+    /// With payload it is one of a burst, and without an acknowledgement.
+    fn is_bare(&self) -> bool {
+        self.marks & BARE != 0
+    }
+
+    fn trigger(&self) -> Kind {
+        if self.is_bare() { Kind::Control } else { Kind::Burst }
+    }
+
+    /// What the time went to, all of it to bandwidth.
+    fn billed(&self) -> Billed {
+        let left = self.ns - self.first;
+        let (lines, count) = match self.marks / LINE {
+            0 => ([0, 0], 0),
+            1 => ([left, 0], 1),
+            _ => ([self.first, left], 2),
+        };
+        let causes = std::array::from_fn(|at| if at < count { Cause::Bandwidth } else { Cause::Unexplained });
+        Billed(Kept::Few { ns: lines, causes, count: count as u8 })
     }
 
     #[inline]
-    fn behind(&self, last: &Rung, trigger: Kind) -> Rung {
-        let billed = self.billed.iter().take(usize::from(self.lines));
-        let billed: Billed =
-            billed.map(|&ns| (Cause::Bandwidth, Duration::from_nanos(i64::from(ns)))).collect();
+    fn behind(&self, last: &Rung) -> Rung {
+        let (len, acknowledged) = if self.is_bare() { (0, self.amount) } else { (self.amount, 0) };
         Rung {
             packet: last.packet + u64::from(self.packets),
             at: last.at + Duration::from_nanos(i64::from(self.ns)),
             offset: last.offset + u64::from(last.len),
-            ack_offset: last.ack_offset + u64::from(self.acknowledged),
+            ack_offset: last.ack_offset + u64::from(acknowledged),
             exchange: last.exchange,
-            since: if self.lines > 0 { last.packet } else { NONE },
+            since: if self.marks / LINE > 0 { last.packet } else { NONE },
             released_by: NONE,
-            billed,
+            billed: self.billed(),
             seq: last.seq.wrapping_add(last.len),
-            ack: last.ack.wrapping_add(self.acknowledged),
-            len: self.len,
+            ack: last.ack.wrapping_add(acknowledged),
+            len,
             window: window_behind(self.window, (last.window_scale, last.window, last.window_field)),
             window_field: self.window,
             window_scale: last.window_scale,
-            flags: self.flags,
-            from: self.from,
-            trigger,
+            flags: Flags(if self.marks & PSH == 0 { Flags::ACK } else { Flags::ACK | Flags::PSH }),
+            from: if self.place() == 0 { Side::Client } else { Side::Server },
+            trigger: self.trigger(),
         }
     }
 }
@@ -268,29 +289,33 @@ impl Next {
 
     /// What it adds to the last one; nothing where more is to be said of it.
     #[inline]
-    fn step(&self, last: &Last, trigger: Kind) -> Option<Step> {
+    fn step(&self, last: &Last) -> Option<Step> {
         let acknowledged = u32::try_from(self.ack_offset.checked_sub(last.ack_offset?)?).ok()?;
+        let ns = u32::try_from((self.at - last.at).as_nanos()).ok()?;
+        let packets = u8::try_from(self.packet.checked_sub(last.packet)?).ok().filter(|ahead| *ahead > 0)?;
         let window = (last.window_scale, last.window, last.window_field);
+        let [first, second] = self.billed.map(u64::from);
+        let is_bare = self.len == 0;
         let goes_on = self.offset == last.offset + u64::from(last.len)
             && self.seq == last.seq.wrapping_add(last.len)
             && self.ack == last.ack.wrapping_add(acknowledged)
+            && (is_bare || acknowledged == 0)
+            && self.flags.0 & !Flags::PSH == Flags::ACK
             && self.exchange == last.exchange
             && self.window_scale == last.window_scale
             && self.window == window_behind(self.window_field, window)
-            && self.since == if self.lines > 0 { last.packet } else { NONE };
-        Some(Step {
-            packets: u32::try_from(self.packet.checked_sub(last.packet)?).ok()?,
-            ns: u32::try_from((self.at - last.at).as_nanos()).ok()?,
-            acknowledged,
-            len: self.len,
-            billed: self.billed,
-            lines: self.lines,
+            && self.since == if self.lines > 0 { last.packet } else { NONE }
+            && (self.lines == 0 || first + second == u64::from(ns));
+        let marks = [(SERVER, self.from == Side::Server), (PSH, self.flags.psh()), (BARE, is_bare)];
+        let marks: u8 = marks.into_iter().map(|(mark, is_so)| if is_so { mark } else { 0 }).sum();
+        goes_on.then_some(Step {
+            ns,
+            amount: if is_bare { acknowledged } else { self.len },
+            first: if self.lines == 2 { self.billed[0] } else { 0 },
             window: self.window_field,
-            flags: self.flags,
-            from: self.from,
-            trigger: Some(trigger),
+            packets,
+            marks: marks + LINE * self.lines,
         })
-        .filter(|_| goes_on)
     }
 }
 
@@ -305,14 +330,18 @@ mod tests {
         for i in 0..300_u64 {
             let (from, len) = if i % 3 == 2 { (Side::Server, 0) } else { (Side::Client, 1_448) };
             let at = Instant::from_nanos(i as i64 * 12_300 + if i > 200 { 9_000_000_000 } else { 0 });
-            let mut rung = Rung::new(2 * i + 1, at, from, Flags(Flags::ACK));
+            let mut rung =
+                Rung::new(2 * i + 1, at, from, Flags(Flags::ACK | if i % 5 == 0 { Flags::PSH } else { 0 }));
             let numbers = if len > 0 { (sent, 0) } else { (0, sent) };
             rung.offset = if i == 100 { 5 } else { numbers.0 };
             (rung.seq, rung.len) = ((numbers.0 as u32).wrapping_add(1), len);
             (rung.window_field, rung.window_scale, rung.window) = (500 + (i / 50) as u16, Some(7), 0);
             rung.window = u32::from(rung.window_field) << if i == 150 { 6 } else { 7 };
             let cause = if i % 7 == 0 { Cause::Queueing } else { Cause::Bandwidth };
-            let line = |line: u64| (cause, Duration::from_nanos(line as i64 * 100 + 5));
+            // One line or two take all of the time since the packet before.
+            let gap = if i % 3 == 0 { 24_600 } else { 12_300 };
+            let spans = [if i % 4 == 1 { gap } else { 5 }, gap - 5, 7];
+            let line = |line: u64| (cause, Duration::from_nanos(spans[line as usize]));
             let lines: Vec<_> = (0..if len > 0 { i % 4 } else { 0 }).map(line).collect();
             let before = rungs.iter().rev().find(|before: &&Rung| before.from == from);
             let since = before.filter(|_| !lines.is_empty()).map(|before| before.packet);
@@ -351,6 +380,6 @@ mod tests {
         assert!(back == ladder);
         assert!(steps.packets().eq(ladder.iter().map(|rung| rung.packet)));
         assert!((50..250).contains(&steps.whole.len()), "{}", steps.whole.len());
-        assert!(size_of::<Step>() <= 32);
+        assert_eq!(size_of::<Step>(), 16);
     }
 }
