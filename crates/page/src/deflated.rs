@@ -13,7 +13,7 @@ use crate::chance::{self, Code};
 pub(crate) const PIECE_LEN: usize = 1 << 18;
 /// By so much it is asked whether chance wrote it.
 const BLOCK_LEN: usize = 1 << 11;
-/// The second level takes a quarter of the time of the fifth, for a file that is a tenth larger.
+/// The first level takes a little less time than the second, for a file that is a tenth to a fifth larger.
 const LEVEL: Compression = Compression::new(1);
 /// Deflated, without a name or a time, by an unknown system.
 const HEAD: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
