@@ -180,6 +180,7 @@ impl Frames {
     }
 
     /// Takes a segment that is no frame, as the general path does.
+    #[inline]
     pub(super) fn on_passing(&mut self, len: u32, from: usize) {
         if self.counted[from] >= SETTINGS_WITHIN {
             self.last = (from, 0);

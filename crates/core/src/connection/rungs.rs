@@ -14,6 +14,16 @@ use crate::words::report::{Billed, Rung, Trigger};
 use crate::words::rung::NONE;
 use crate::words::steps::Next;
 
+/// Where a packet lies: its exchange, the offset and the relative number of its first byte and of what it acknowledges, and its window.
+struct Place {
+    exchange: Option<u64>,
+    offset: u64,
+    seq: u32,
+    ack: Option<(u64, u32)>,
+    window: u32,
+    window_scale: Option<u8>,
+}
+
 impl Connection {
     /// What the ladder counts from, where there is one.
     pub(crate) fn opening(&self) -> Opening {
@@ -81,7 +91,8 @@ impl Connection {
     }
 
     /// The same of one that goes on from the one before it of its end, where all packets are drawn. Returns whether it is that.
-    #[inline]
+    #[cold]
+    #[inline(never)]
     fn add_next(
         &mut self,
         segment: &Packed,
@@ -92,39 +103,51 @@ impl Connection {
         if !ledger.draws_all() || !ledger.has_room_for_rung(RUNG) {
             return false;
         }
-        let (window_scale, exchange) = (self.window_scale(from), self.open.as_ref().map(|open| open.n));
-        let firsts = [from, 1 - from].map(|end| self.flows[end].first);
-        let side = self.flows[from].side;
-        let Some((scale, ladder)) = window_scale.zip(self.ladder.as_mut()) else { return false };
         let (mut billed, mut lines, mut since) = ([0; 2], 0, NONE);
         for charge in charges.into_iter().flatten().filter(|charge| charge.ns.is_positive()) {
             let Ok(ns) = u32::try_from(charge.ns.as_nanos()) else { return false };
             debug_assert!(charge.cause == Cause::Bandwidth, "a burst waits for the link alone");
             (billed[usize::from(lines)], lines, since) = (ns, lines + 1, charge.evidence[0]);
         }
-        let passing = Passing::from(segment);
-        let (seq, Some(ack)) = ladder.relative(passing, from) else { return false };
-        let offset = ladder.offset(from, firsts[0], passing.seq);
-        let ack_offset = ladder.offset(1 - from, firsts[1], passing.ack);
-        let Some(steps) = ladder.steps.as_deref_mut() else { return false };
+        let (passing, side) = (Passing::from(segment), self.flows[from].side);
+        let Some(place) = self.place(passing, from) else { return false };
+        let steps = self.ladder.as_mut().and_then(|ladder| ladder.steps.as_deref_mut());
+        let Some((steps, (ack_offset, ack))) = steps.zip(place.ack) else { return false };
         steps.go_on(&Next {
             packet: passing.packet,
             at: passing.at,
             from: side,
             flags: passing.flags,
-            offset,
+            offset: place.offset,
             ack_offset,
-            exchange,
-            seq,
+            exchange: place.exchange,
+            seq: place.seq,
             ack,
             len: passing.len,
-            window: u32::from(passing.window) << scale,
+            window: place.window,
             window_field: passing.window,
-            window_scale,
+            window_scale: place.window_scale,
             billed,
             lines,
             since,
         })
+    }
+
+    /// Where a packet lies on the ladder, if there is one.
+    #[cold]
+    #[inline(never)]
+    fn place(&mut self, passing: Passing, from: usize) -> Option<Place> {
+        let is_syn = passing.flags.syn();
+        let window_scale = if is_syn { Some(0) } else { self.window_scale(from) };
+        let scale = window_scale.unwrap_or_else(|| self.flows[1 - from].scale_bounds.scale());
+        let exchange = self.open.as_ref().map(|open| open.n).or(is_syn.then_some(0));
+        let firsts = [from, 1 - from].map(|end| self.flows[end].first);
+        let ladder = self.ladder.as_mut()?;
+        let offset = ladder.offset(from, firsts[0], passing.seq);
+        let (seq, ack) = ladder.relative(passing, from);
+        let ack = ack.map(|ack| (ladder.offset(1 - from, firsts[1], passing.ack), ack));
+        let window = u32::from(passing.window) << scale;
+        Some(Place { exchange, offset, seq, ack, window, window_scale })
     }
 
     /// What a charge of nothing is for is not told.
@@ -138,13 +161,8 @@ impl Connection {
         charges: &[Charge],
         ledger: &mut Ledger,
     ) {
-        let is_syn = passing.flags.syn();
-        let window_scale = if is_syn { Some(0) } else { self.window_scale(from) };
-        let scale = window_scale.unwrap_or_else(|| self.flows[1 - from].scale_bounds.scale());
-        let window = u32::from(passing.window) << scale;
-        let exchange = self.open.as_ref().map(|open| open.n).or(is_syn.then_some(0));
-        let firsts = [from, 1 - from].map(|end| self.flows[end].first);
         let side = self.flows[from].side;
+        let Some(place) = self.place(passing, from) else { return };
         let Some(ladder) = &mut self.ladder else { return };
         if !ledger.has_room_for_rung(RUNG) {
             ladder.omitted += 1;
@@ -159,14 +177,13 @@ impl Connection {
             }
         }
         let rung = Rung::new(passing.packet, passing.at, side, passing.flags);
-        let mut rung = rung.of_exchange(exchange).left_by(trigger).having_waited(billed, since);
-        rung.offset = ladder.offset(from, firsts[0], passing.seq);
-        let (seq, ack) = ladder.relative(passing, from);
-        if let Some(ack) = ack {
-            rung = rung.acknowledging(ladder.offset(1 - from, firsts[1], passing.ack), ack);
+        let mut rung = rung.of_exchange(place.exchange).left_by(trigger).having_waited(billed, since);
+        if let Some((offset, ack)) = place.ack {
+            rung = rung.acknowledging(offset, ack);
         }
-        (rung.seq, rung.len) = (seq, passing.len);
-        (rung.window, rung.window_field, rung.window_scale) = (window, passing.window, window_scale);
+        (rung.offset, rung.seq, rung.len) = (place.offset, place.seq, passing.len);
+        (rung.window, rung.window_field) = (place.window, passing.window);
+        rung.window_scale = place.window_scale;
         if ledger.draws_all() {
             ladder.steps.get_or_insert_default().push(rung);
         } else {

@@ -37,6 +37,7 @@ impl FullSize {
     }
 
     /// The MSS in bytes: as shown, or Ethernet's. `options` is the length of the options in every segment.
+    #[inline]
     pub(crate) fn mss(self, options: u32) -> u32 {
         let ethernet = ETHERNET - options;
         if self.unit == 0 || self.unit.is_multiple_of(ethernet) {

@@ -34,6 +34,8 @@ pub(super) struct TickBand {
 }
 
 impl TickBand {
+    #[cold]
+    #[inline(never)]
     pub(super) fn on_hit(&mut self, reply: LateReply) {
         let differs = reply.waited - std::mem::replace(&mut self.waited, reply.waited);
         let since = self.anchor.map_or(Duration::MAX, |anchor| reply.at - anchor);
@@ -98,6 +100,7 @@ impl TickBand {
     }
 
     /// Whether it was a timer that runs so long that let them go.
+    #[inline(never)]
     pub(super) fn is_proven(&self, timer: Duration) -> bool {
         self.is_kernel_s && self.are(PROVEN) && fits_one_timer(self.beyond, self.ticks, timer)
     }

@@ -61,6 +61,8 @@ pub(crate) struct TimerHits {
 
 impl TimerHits {
     /// A reply left when its timer would have fired.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn on_hit(&mut self, reply: LateReply) {
         self.last = Some(reply);
         self.band.on_hit(reply);
@@ -136,6 +138,8 @@ impl TimerHits {
     }
 
     /// One came on no tick, or at no timer's time.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn on_miss(&mut self) {
         self.forget();
         self.band.on_miss();

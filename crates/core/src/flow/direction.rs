@@ -187,6 +187,7 @@ impl Flow {
     }
 
     /// The largest payload of one packet, given what the peer announced.
+    #[inline]
     pub(crate) fn mss(&self, peer_announced: Option<u16>) -> u32 {
         let options = self.options_len();
         match (self.mss_announced, peer_announced) {

@@ -96,6 +96,8 @@ impl SenderModel {
     }
 
     /// What its late replies say of a timer.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn timer_hits(&self) -> TimerHits {
         self.timer_hits.as_deref().copied().unwrap_or_default()
     }
