@@ -106,7 +106,8 @@ impl Steps {
         self.add(step);
     }
 
-    /// The same of the next packet, in a third of the time. Returns whether it could: where more is to be said of it, it is a rung.
+    /// The same of the next packet without its rung, in two thirds of the time. Returns whether it could: where more is to be said of it, it
+    /// is a rung.
     #[inline]
     pub(crate) fn go_on(&mut self, next: &Next) -> bool {
         let Some(last) = &mut self.last[place(next.from)] else { return false };

@@ -17,7 +17,8 @@ const BOTH_WAYS: u8 = 0x03;
 const MORE_FRAGMENTS: u8 = 0x04;
 const PROTECTED: u8 = 0x40;
 const HT_CONTROL: u8 = 0x80;
-/// QoS control: what follows is several frames, each with addresses and a length of its own.
+/// QoS control: what follows is several frames, each with addresses and a length of its own (A-MSDU). The first one is read, the others
+/// are missing as what a capture has lost.
 const AGGREGATED: u8 = 0x80;
 /// Three addresses, duration and sequence.
 const HEADER_LEN: usize = 24;
