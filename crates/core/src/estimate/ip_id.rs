@@ -12,6 +12,8 @@ pub(crate) struct IpIdCounter {
     expected: Option<u16>,
     hits: u8,
     jumps: u8,
+    /// How many packets the last jump was of.
+    jumped: u16,
     /// The last packet was the first that did not follow, too early in the connection to say more.
     suspect: bool,
     /// It counts all packets of the host.
@@ -52,6 +54,15 @@ impl IpIdCounter {
     /// Nothing is missing before the last packet.
     pub(crate) fn acquit(&mut self) {
         self.suspect = false;
+    }
+
+    /// The sequence space is short of so many packets before the last one: if its number is too, it is the connection's own.
+    #[cold]
+    pub(crate) fn on_hole(&mut self, packets: u32) {
+        if packets == u32::from(self.jumped) && self.jumps > 0 {
+            (self.hits, self.jumps) = (self.hits.saturating_add(1), self.jumps - 1);
+            (self.jumped, self.suspect) = (0, false);
+        }
     }
 
     /// Whether a packet with this identification is one of the last ones, and not a later one, where the numbers tell.
@@ -119,6 +130,7 @@ impl IpIdCounter {
         let tells = self.tells();
         self.suspect = self.hits == 1 && self.jumps == 0;
         self.jumps = self.jumps.saturating_add(1);
+        self.jumped = missed;
         if tells { missed } else { 0 }
     }
 }

@@ -356,7 +356,9 @@ pub(crate) fn first_reply(
     // A server that took its time before it sent the first copy took hardly longer than the repair: what is missing after
     // a long silence need not have been a reply.
     // One that acknowledges a request before it answers may have sent no more than that.
-    let short = wait <= timer_slack(timers).times(2) && !client.is_acked_bare();
+    // With nothing left to acknowledge it was no acknowledgement.
+    let acknowledged = client.is_acked_bare() && client.newly_acked > 0;
+    let short = wait <= timer_slack(timers).times(2) && !acknowledged;
     let confidence = match class {
         SegmentClass::OutOfOrderOrRepair { .. } if repeated.is_some() => Confidence::Likely,
         SegmentClass::OutOfOrderOrRepair { .. } => surest_of_gap(flow, segment, mss, false),
@@ -366,7 +368,12 @@ pub(crate) fn first_reply(
                 && wait >= RTO_MIN
                 && short =>
         {
-            Confidence::Likely
+            // The few numbers of a short conversation may be the host's, which has sent elsewhere meanwhile.
+            if client.is_acked_bare() && !flow.numbers_its_packets() {
+                Confidence::Possible
+            } else {
+                Confidence::Likely
+            }
         }
         _ => return None,
     };

@@ -8,7 +8,7 @@ use tcpwhy_core::{Analysis, Form, Options, Report};
 use tcpwhy_wire::Segment;
 
 use crate::invariants::EVERYTHING;
-use crate::packet_log::{End, MSS, log, ms, settled};
+use crate::packet_log::{End, MSS, each, log, ms, settled};
 use crate::seen::Seen;
 
 /// Replies before the one that is lost, and the bytes that they had.
@@ -41,6 +41,77 @@ fn a_reply_that_nobody_saw_waited_for_its_timers() {
     // What is missing before a reply that took so long need not have been one.
     let seen = log(lost_reply(&[900])).rtt(rtt).seen_at(End::Client);
     seen.exchange(BEFORE + 1).is(&[(Cause::RoundTrip, Path, rtt), (Cause::ServerThink, Server, ms(900))]);
+}
+
+/// A short conversation has few numbers. Its server has acknowledged the request by itself, and nothing was left to acknowledge when a
+/// packet went missing: that was the reply, possibly. Where it had something to acknowledge, it may have been that.
+#[test]
+fn a_reply_that_is_missing_behind_its_acknowledgement_was_lost() {
+    let rtt = ms(34);
+    let exchange = |n: i64, missing: &str, again: &str| {
+        format!("+0 C 50 #q{n}\n +0 S ack\n {missing}\n q{n}+{again}\n +0 C ack\n")
+    };
+    let text = |missing: &str| {
+        format!("handshake\n{}{}", exchange(1, "", "41 S 2"), exchange(2, missing, "281 S 2..4"))
+    };
+    let seen = log(text("q2+41 S 2 lost")).rtt(rtt).seen_at(End::Client);
+    let bill = seen.exchange(2);
+    let line = bill.of(Cause::Rto);
+    assert_eq!(line.confidence, Possible, "{seen}");
+    assert!(line.ns >= ms(220) && bill.ns(Cause::ServerThink, Server) >= ms(20), "{seen}");
+    let unacked = text("").replace("+0 C 50 #q2\n +0 S ack\n", "+0 C 50 #q2\n +0 S ack lost\n");
+    log(unacked).rtt(rtt).seen_at(End::Client).exchange(2).never(Cause::Rto);
+}
+
+/// A shallow queue loses packet after packet: each hole is as long in the sequence space as in its sender's numbers, which are the
+/// connection's own then. The last segment of all is lost too, and leaves nothing but a number that is missing (it passed for a cork).
+#[test]
+fn numbers_that_every_hole_confirms_show_a_lost_tail() {
+    let every_second = "+0 S 1448 more\n +0 S 1448 more lost\n ".repeat(4);
+    let copies = |from: i64| {
+        let copy = |n: i64| format!("+0 S {}..{} more", (from + n) * MSS, (from + n + 1) * MSS);
+        [1, 3, 5, 7].map(copy).join("\n ")
+    };
+    let burst = |n: i64| {
+        format!("{every_second} +0 S 1448 more\n +0 C ack\n +30 S ack\n {}\n +0 C ack", copies(n * 9))
+    };
+    let tail = 8 * 9 * MSS;
+    let text = format!(
+        "handshake\n +5 C 100\n {}\n +0 S 1448 more #a\n a+0 S 183 lost\n a+40 C ack\n a+288 S {}..{}\n +0 C ack",
+        each(0..8, burst),
+        tail + MSS,
+        tail + MSS + 183,
+    );
+    let seen = log(text).rtt(ms(20)).seen_at(End::Client);
+    let bill = seen.exchange(1).never(Cause::Cork);
+    assert!(bill.ns(Cause::Rto, Path) >= ms(280), "{seen}");
+}
+
+/// A link of 10 Mbit/s whose queue has room for five segments. Each burst of eight that leaves a sender with a pace of its own loses
+/// the last three of them, as the next burst shows: for as long as no acknowledgement came the link had nothing to do, whatever
+/// had been sent.
+#[test]
+fn a_link_has_nothing_to_do_while_nothing_is_acknowledged() {
+    let each_acked = |first: i64, at: &str| {
+        let more = |n: i64| format!("s{}+0 S 1448 more #s{n}\n s{n}+0 C ack", n - 1);
+        let first_line = format!("{at} S 1448 more #s{first}\n s{first}+0 C ack");
+        std::iter::once(first_line).chain((first + 1..first + 5).map(more)).collect::<Vec<_>>().join("\n ")
+    };
+    let tail = |n: i64| format!("s{}+0 S 1448x3 more lost", n + 4);
+    let smooth: Vec<String> = (0..8).map(|n| each_acked(n * 5, if n == 0 { "+5" } else { "+4" })).collect();
+    let (lost, next) = (40 * MSS + 5 * MSS, 40 * MSS + 8 * MSS);
+    let text = format!(
+        "handshake\n +5 C 100\n {}\n {}\n {}\n {}\n {}\n s49+30 S {lost}..{next}\n +0 C ack",
+        smooth.join("\n "),
+        each_acked(40, "+4"),
+        tail(40),
+        each_acked(45, "s44+16"),
+        tail(45),
+    );
+    let seen = log(text).rtt(ms(2)).bottleneck(End::Server, 10_000_000).seen_at(End::Server);
+    // Five segments of 1.1584 ms of the last thirty.
+    let lost = seen.exchange(1).ns(Cause::Loss, Path);
+    assert!(lost >= ms(24.1) && lost <= ms(24.3), "{lost}{seen}");
 }
 
 /// An acknowledgement behind the lost reply shows the gap: then it is certain that it was lost, with or without numbers; that it was

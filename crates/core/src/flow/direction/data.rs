@@ -86,7 +86,7 @@ impl Flow {
         if self.snd_nxt.is_some() && self.snd_nxt == self.view.snd_una {
             self.arrivals.interrupt(); // the sender had waited for the last acknowledgement
         }
-        let new_bytes = self.take_bytes(segment, class, small);
+        let new_bytes = self.take_bytes(segment, class, small, mss);
         self.bytes += u64::from(new_bytes);
         self.learn_from_data(segment, class, new_bytes, mss, path_rtt);
         if !matches!(class, SegmentClass::Duplicate | SegmentClass::Probe) {
@@ -97,13 +97,14 @@ impl Flow {
 
     /// Its place in the sequence space: behind all others, in a hole, or where others were before. Returns how many of its bytes were
     /// new.
-    fn take_bytes(&mut self, segment: &Segment, class: SegmentClass, small: bool) -> u32 {
+    fn take_bytes(&mut self, segment: &Segment, class: SegmentClass, small: bool, mss: u32) -> u32 {
         let (start, end) = (segment.seq, segment.seq + segment.payload_len);
         match class {
             SegmentClass::New => {
                 let nxt = self.snd_nxt.unwrap_or(start);
                 if start.after(nxt) {
                     self.holes.notice(nxt, start, segment);
+                    self.ip_id.on_hole(((start - nxt) as u32).div_ceil(mss.max(1)));
                 }
                 self.snd_nxt = Some(end);
                 if small {

@@ -163,9 +163,9 @@ impl Flow {
         let heard = self.sack_or_dupack_at;
         let usual = self.acknowledgements.usual_spacing()?;
         let together = rtt_to_receiver.divided_by(20).min(Duration::from_millis(1));
-        let idle_from =
-            (heard - rtt_to_receiver).max(last) + usual.times(SILENT) + together + OWN_QUEUE_SLACK;
-        (idle_from + rtt_to_receiver < now).then(|| idle_from - last)
+        let idle_from = (heard - rtt_to_receiver).max(last);
+        let known_at = idle_from + usual.times(SILENT) + together + OWN_QUEUE_SLACK + rtt_to_receiver;
+        (known_at < now).then(|| idle_from - last)
     }
 
     /// What so many payload bytes in so many segments as captured come to on the link: each packet has its headers.
