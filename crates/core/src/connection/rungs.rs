@@ -12,17 +12,7 @@ use crate::words::cause::Cause;
 use crate::words::opening::Opening;
 use crate::words::report::{Billed, Rung, Trigger};
 use crate::words::rung::NONE;
-use crate::words::steps::Next;
-
-/// Where a packet lies: its exchange, the offset and the relative number of its first byte and of what it acknowledges, and its window.
-struct Place {
-    exchange: Option<u64>,
-    offset: u64,
-    seq: u32,
-    ack: Option<(u64, u32)>,
-    window: u32,
-    window_scale: Option<u8>,
-}
+use crate::words::steps::{Next, Place};
 
 impl Connection {
     /// What the ladder counts from, where there is one.
@@ -112,25 +102,8 @@ impl Connection {
         let (passing, side) = (Passing::from(segment), self.flows[from].side);
         let Some(place) = self.place(passing, from) else { return false };
         let steps = self.ladder.as_mut().and_then(|ladder| ladder.steps.as_deref_mut());
-        let Some((steps, (ack_offset, ack))) = steps.zip(place.ack) else { return false };
-        steps.go_on(&Next {
-            packet: passing.packet,
-            at: passing.at,
-            from: side,
-            flags: passing.flags,
-            offset: place.offset,
-            ack_offset,
-            exchange: place.exchange,
-            seq: place.seq,
-            ack,
-            len: passing.len,
-            window: place.window,
-            window_field: passing.window,
-            window_scale: place.window_scale,
-            billed,
-            lines,
-            since,
-        })
+        let next = Next { place, from: side, flags: passing.flags, billed, lines, since };
+        steps.is_some_and(|steps| steps.go_on(&next))
     }
 
     /// Where a packet lies on the ladder, if there is one.
@@ -145,9 +118,20 @@ impl Connection {
         let ladder = self.ladder.as_mut()?;
         let offset = ladder.offset(from, firsts[0], passing.seq);
         let (seq, ack) = ladder.relative(passing, from);
-        let ack = ack.map(|ack| (ladder.offset(1 - from, firsts[1], passing.ack), ack));
-        let window = u32::from(passing.window) << scale;
-        Some(Place { exchange, offset, seq, ack, window, window_scale })
+        let ack_offset = ack.map(|_| ladder.offset(1 - from, firsts[1], passing.ack));
+        Some(Place {
+            packet: passing.packet,
+            at: passing.at,
+            exchange,
+            offset,
+            seq,
+            len: passing.len,
+            ack_offset,
+            ack: ack.unwrap_or_default(),
+            window: u32::from(passing.window) << scale,
+            window_field: passing.window,
+            window_scale,
+        })
     }
 
     /// What a charge of nothing is for is not told.
@@ -178,11 +162,11 @@ impl Connection {
         }
         let rung = Rung::new(passing.packet, passing.at, side, passing.flags);
         let mut rung = rung.of_exchange(place.exchange).left_by(trigger).having_waited(billed, since);
-        if let Some((offset, ack)) = place.ack {
-            rung = rung.acknowledging(offset, ack);
+        if let Some(offset) = place.ack_offset {
+            rung = rung.acknowledging(offset, place.ack);
         }
-        (rung.offset, rung.seq, rung.len) = (place.offset, place.seq, passing.len);
-        (rung.window, rung.window_field) = (place.window, passing.window);
+        (rung.offset, rung.seq, rung.len) = (place.offset, place.seq, place.len);
+        (rung.window, rung.window_field) = (place.window, place.window_field);
         rung.window_scale = place.window_scale;
         if ledger.draws_all() {
             ladder.steps.get_or_insert_default().push(rung);

@@ -15,42 +15,34 @@ pub struct Steps {
     pieces: Vec<Vec<Step>>,
     /// Those that do not go on from the one before.
     whole: Vec<Rung>,
-    /// The last one of client and server.
-    last: [Option<Last>; 2],
+    /// Where the last one of client and server lies.
+    last: [Option<Place>; 2],
 }
 
-/// What the next packet of an end goes on from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Last {
-    packet: u64,
-    at: Instant,
-    offset: u64,
-    ack_offset: Option<u64>,
-    exchange: Option<u64>,
-    seq: u32,
-    ack: u32,
-    len: u32,
-    window: u32,
-    window_field: u16,
-    window_scale: Option<u8>,
+/// Where a packet lies, and what the next one of its end goes on from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub packet: u64,
+    pub at: Instant,
+    pub exchange: Option<u64>,
+    /// Offset and relative number of its first byte, ...
+    pub offset: u64,
+    pub seq: u32,
+    pub len: u32,
+    /// ... and of what it acknowledges; 0 where it acknowledges nothing.
+    pub ack_offset: Option<u64>,
+    pub ack: u32,
+    pub window: u32,
+    pub window_field: u16,
+    pub window_scale: Option<u8>,
 }
 
 /// A packet that nothing let leave but its turn in a burst, or an acknowledgement: what a rung has of it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Next {
-    pub packet: u64,
-    pub at: Instant,
+    pub place: Place,
     pub from: Side,
     pub flags: Flags,
-    pub offset: u64,
-    pub ack_offset: u64,
-    pub exchange: Option<u64>,
-    pub seq: u32,
-    pub ack: u32,
-    pub len: u32,
-    pub window: u32,
-    pub window_field: u16,
-    pub window_scale: Option<u8>,
     /// What of the time was billed to bandwidth, in so many lines, and since which packet.
     pub billed: [u32; 2],
     pub lines: u8,
@@ -97,7 +89,7 @@ impl Steps {
             .zip(next)
             .and_then(|(last, next)| next.step(last))
             .filter(|step| step.trigger() == rung.trigger);
-        *last = Some(Last::of(&rung));
+        *last = Some(Place::of(&rung));
         let step = step.unwrap_or_else(|| {
             let step = Step::whole(&rung);
             self.whole.push(rung);
@@ -112,7 +104,7 @@ impl Steps {
     pub(crate) fn go_on(&mut self, next: &Next) -> bool {
         let Some(last) = &mut self.last[place(next.from)] else { return false };
         let Some(step) = next.step(last) else { return false };
-        last.advance(next);
+        *last = next.place;
         self.add(step);
         true
     }
@@ -235,30 +227,21 @@ fn window_behind(field: u16, (scale, bytes, before): (Option<u8>, u32, u16)) -> 
     }
 }
 
-impl Last {
+impl Place {
     fn of(rung: &Rung) -> Self {
         Self {
             packet: rung.packet,
             at: rung.at,
-            offset: rung.offset,
-            ack_offset: rung.ack_offset(),
             exchange: rung.exchange(),
+            offset: rung.offset,
             seq: rung.seq,
-            ack: rung.ack,
             len: rung.len,
+            ack_offset: rung.ack_offset(),
+            ack: rung.ack,
             window: rung.window,
             window_field: rung.window_field,
             window_scale: rung.window_scale,
         }
-    }
-
-    /// To a packet that goes on, in the same exchange and with the same scale.
-    #[inline]
-    fn advance(&mut self, next: &Next) {
-        (self.packet, self.at) = (next.packet, next.at);
-        (self.offset, self.ack_offset) = (next.offset, Some(next.ack_offset));
-        (self.seq, self.ack, self.len) = (next.seq, next.ack, next.len);
-        (self.window, self.window_field) = (next.window, next.window_field);
     }
 }
 
@@ -269,19 +252,9 @@ impl Next {
         let is_plain = rung.released_by == NONE
             && causes.iter().take(usize::from(lines)).all(|cause| *cause == Cause::Bandwidth);
         is_plain.then_some(Self {
-            packet: rung.packet,
-            at: rung.at,
+            place: Place::of(rung),
             from: rung.from,
             flags: rung.flags,
-            offset: rung.offset,
-            ack_offset: rung.ack_offset()?,
-            exchange: rung.exchange(),
-            seq: rung.seq,
-            ack: rung.ack,
-            len: rung.len,
-            window: rung.window,
-            window_field: rung.window_field,
-            window_scale: rung.window_scale,
             billed,
             lines,
             since: rung.since,
@@ -290,32 +263,33 @@ impl Next {
 
     /// What it adds to the last one; nothing where more is to be said of it.
     #[inline]
-    fn step(&self, last: &Last) -> Option<Step> {
-        let acknowledged = u32::try_from(self.ack_offset.checked_sub(last.ack_offset?)?).ok()?;
-        let ns = u32::try_from((self.at - last.at).as_nanos()).ok()?;
-        let packets = u8::try_from(self.packet.checked_sub(last.packet)?).ok().filter(|ahead| *ahead > 0)?;
+    fn step(&self, last: &Place) -> Option<Step> {
+        let Self { place, from, flags, billed, lines, since } = self;
+        let acknowledged = u32::try_from(place.ack_offset?.checked_sub(last.ack_offset?)?).ok()?;
+        let ns = u32::try_from((place.at - last.at).as_nanos()).ok()?;
+        let packets = u8::try_from(place.packet.checked_sub(last.packet)?).ok().filter(|ahead| *ahead > 0)?;
         let window = (last.window_scale, last.window, last.window_field);
-        let [first, second] = self.billed.map(u64::from);
-        let is_bare = self.len == 0;
-        let goes_on = self.offset == last.offset + u64::from(last.len)
-            && self.seq == last.seq.wrapping_add(last.len)
-            && self.ack == last.ack.wrapping_add(acknowledged)
+        let [first, second] = billed.map(u64::from);
+        let is_bare = place.len == 0;
+        let goes_on = place.offset == last.offset + u64::from(last.len)
+            && place.seq == last.seq.wrapping_add(last.len)
+            && place.ack == last.ack.wrapping_add(acknowledged)
             && (is_bare || acknowledged == 0)
-            && self.flags.0 & !Flags::PSH == Flags::ACK
-            && self.exchange == last.exchange
-            && self.window_scale == last.window_scale
-            && self.window == window_behind(self.window_field, window)
-            && self.since == if self.lines > 0 { last.packet } else { NONE }
-            && (self.lines == 0 || first + second == u64::from(ns));
-        let marks = [(SERVER, self.from == Side::Server), (PSH, self.flags.psh()), (BARE, is_bare)];
+            && flags.0 & !Flags::PSH == Flags::ACK
+            && place.exchange == last.exchange
+            && place.window_scale == last.window_scale
+            && place.window == window_behind(place.window_field, window)
+            && *since == if *lines > 0 { last.packet } else { NONE }
+            && (*lines == 0 || first + second == u64::from(ns));
+        let marks = [(SERVER, *from == Side::Server), (PSH, flags.psh()), (BARE, is_bare)];
         let marks: u8 = marks.into_iter().map(|(mark, is_so)| if is_so { mark } else { 0 }).sum();
         goes_on.then_some(Step {
             ns,
-            amount: if is_bare { acknowledged } else { self.len },
-            first: if self.lines == 2 { self.billed[0] } else { 0 },
-            window: self.window_field,
+            amount: if is_bare { acknowledged } else { place.len },
+            first: if *lines == 2 { billed[0] } else { 0 },
+            window: place.window_field,
             packets,
-            marks: marks + LINE * self.lines,
+            marks: marks + LINE * lines,
         })
     }
 }

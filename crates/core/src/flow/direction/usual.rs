@@ -154,6 +154,7 @@ impl Flow {
 
     /// Takes the segments out that this acknowledges, `acked` bytes more than before. Returns when the oldest had left, the newest
     /// one or the one that it ends within, and how many these are.
+    #[inline]
     fn take_acknowledged(&mut self, ack: Seq, acked: u32, mss: u32) -> (Option<Instant>, Option<Sent>, u32) {
         let oldest = self.sent.front().map(|sent| sent.at);
         let (mut newest, mut segments) = (None, 0);
