@@ -98,7 +98,9 @@ fn length(bytes: &[u8]) -> Option<u64> {
 /// A login or its response of the version that there is, of which the segment has all or the beginning.
 fn is_login(first: First<'_>, opcode: u8) -> bool {
     let Some(&[begin, flags, version, least]) = first.bytes.first_chunk() else { return false };
-    begin & OPCODE == opcode
+    // Only an initiator marks what goes before others.
+    let begins = begin == opcode || opcode == LOGIN && begin == LOGIN | IMMEDIATE;
+    begins
         && flags & RESERVED == 0
         && [version, least] == [0, 0]
         && length(first.bytes).is_some_and(|len| {

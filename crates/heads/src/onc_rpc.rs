@@ -6,7 +6,10 @@ use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, u32_at};
 
 /// A fragment's length, and whether it ends the record.
 const LAST: u32 = 1 << 31;
-const FRAGMENT_LEN_MAX: u32 = 64 << 20;
+const FRAGMENT_LEN_MAX: u32 = (64 << 20) - 1;
+/// The first byte of the length of one that ends its record, and of the longest.
+const LAST_BYTE: u8 = LAST.to_be_bytes()[0];
+const MAX_BYTE: u8 = FRAGMENT_LEN_MAX.to_be_bytes()[0];
 const CALL: u32 = 0;
 const REPLY: u32 = 1;
 const VERSION: u32 = 2;
@@ -22,7 +25,8 @@ pub(crate) struct OncRpc {
 }
 
 impl Talk for OncRpc {
-    const FIRST: FirstBytes = FirstBytes::of(&[0x00, 0x80, 0x81, 0x82, 0x83]);
+    const FIRST: FirstBytes =
+        FirstBytes::NONE.and_range(0, MAX_BYTE).and_range(LAST_BYTE, LAST_BYTE | MAX_BYTE);
 
     fn fits(client: First<'_>, server: First<'_>) -> bool {
         let (asked, answered) = (is_call(client), is_reply(server));
@@ -127,5 +131,29 @@ const fn name_of(program: u32, edition: u32, procedure: u32) -> &'static str {
         (NFS, 3, 21) => "COMMIT",
         (_, _, 0) => "NULL",
         _ => "call",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A call that goes on in further fragments, or ends, whose first fragment has this length.
+    fn call(size: u32, last: u32) -> Vec<u8> {
+        let program = [VERSION, NFS, 3, 1];
+        let words = [size | last, 7, CALL].into_iter().chain(program).chain([0; 4]);
+        words.flat_map(u32::to_be_bytes).collect()
+    }
+
+    #[test]
+    fn a_call_begins_with_one_of_its_bytes_however_long_its_first_fragment_is() {
+        for last in [0, LAST] {
+            for size in [CALL_LEN, 1 << 20, 1 << 24, 3 << 24, FRAGMENT_LEN_MAX, FRAGMENT_LEN_MAX + 1] {
+                let bytes = call(size, last);
+                let fits = OncRpc::fits(First::whole(&bytes), First::whole(&[]));
+                assert_eq!(fits, size <= FRAGMENT_LEN_MAX, "{size:#x}");
+                assert!(!fits || OncRpc::FIRST.has(usize::from(bytes[0])), "{size:#x}");
+            }
+        }
     }
 }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use tcpwhy_heads::{Conversation, First, Protocol, recognise};
 
-use crate::log::{CLIENT, Piece, Told, all, read, read_piece};
+use crate::log::{CLIENT, Piece, SERVER, Told, all, read, read_piece};
 
 /// Each piece cut where `cuts` says, in bytes from the piece before.
 fn cut(pieces: &[Piece], mut next: impl FnMut() -> usize) -> Vec<Piece> {
@@ -48,6 +48,26 @@ fn every_log_is_recognised() {
         assert!(!told.is_empty(), "{name}: nothing is told");
         assert_eq!(told, read(&mut speaking(protocol), &pieces), "{name}");
         assert!(!conversation.is_deaf(), "{name}");
+    }
+}
+
+/// Each says by which bytes it may begin, so that it is not asked about others: whatever one of the first bytes is, and the two sides'
+/// order, it does not fit where it says so (`recognise` looks, where checks of overflow do).
+#[test]
+fn nothing_fits_that_begins_with_another_byte() {
+    for (_, _, pieces) in all() {
+        let first = |side| pieces.iter().find(|piece| piece.from == side).map(|piece| piece.bytes.as_slice());
+        let firsts = [CLIENT, SERVER].map(|side| first(side).unwrap_or_default().to_vec());
+        for (side, at, byte) in
+            (0..2).flat_map(|side| (0..8).flat_map(move |at| (0..=255).map(move |byte| (side, at, byte))))
+        {
+            let mut changed = firsts.clone();
+            let Some(old) = changed[side].get_mut(at) else { continue };
+            *old = byte;
+            recognise(changed.each_ref().map(|bytes| First::whole(bytes)));
+            changed[1 - side].clear();
+            recognise(changed.each_ref().map(|bytes| First::whole(bytes)));
+        }
     }
 }
 
