@@ -324,7 +324,7 @@ impl Coordinator {
         let mut shards = shards.into_iter();
         let mut report = Report::default();
         let Some(mut first) = shards.next() else { return report };
-        let mut listed = vec![std::mem::take(&mut first.listed)];
+        let mut listed = vec![first.listed];
         for shard in shards {
             first.ledger.merge(shard.ledger);
             listed.push(shard.listed);

@@ -6,11 +6,11 @@ use tcpwhy_wire::{Duration, Endpoint, Flags, Instant, Segment, Usual};
 
 use crate::connection::QUESTION;
 use crate::epoch::budget::CONNECTION;
-use crate::epoch::hash::Keys;
 use crate::epoch::listening::Listening;
 use crate::epoch::new_connections::NewConnections;
 use crate::epoch::options::Options;
 use crate::epoch::orders::{End, Epoch};
+use crate::flow::hash::Keys;
 use crate::flow::packed::PackedEnds;
 use crate::words::mark::Mark;
 use crate::words::report::{Note, Report};

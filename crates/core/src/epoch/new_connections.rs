@@ -101,7 +101,7 @@ fn key(ends: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::epoch::hash::Keys;
+    use crate::flow::hash::Keys;
     use tcpwhy_wire::Endpoint;
 
     fn ends(keys: &Keys, client: u16, back: bool) -> u64 {

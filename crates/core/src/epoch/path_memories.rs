@@ -9,8 +9,8 @@ use std::collections::HashMap;
 use tcpwhy_wire::Endpoint;
 
 use crate::connection::Connection;
-use crate::epoch::hash::Keys;
 use crate::flow::ends::{CLIENT, SERVER};
+use crate::flow::hash::Keys;
 use crate::flow::path_memory::PathMemory;
 
 type Known = HashMap<(u128, u128), PathMemory, Keys>;

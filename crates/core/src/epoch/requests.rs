@@ -5,9 +5,9 @@
 use tcpwhy_wire::Segment;
 
 use crate::epoch::asked::Asked;
-use crate::epoch::hash::Keys;
 use crate::epoch::listening::Listening;
 use crate::epoch::options::Options;
+use crate::flow::hash::Keys;
 
 /// Reads questions from the payload of all connections.
 #[derive(Clone, Debug)]

@@ -19,6 +19,7 @@ use crate::epoch::budget::Budget;
 use crate::epoch::earliest::Earliest;
 use crate::epoch::front::{Arrival, LATE};
 use crate::epoch::groups::Groups;
+use crate::epoch::numbering::Numbering;
 use crate::epoch::options::Options;
 use crate::epoch::orders::{Asked, Orders, Roll};
 use crate::epoch::path_memories::PathMemories;
@@ -31,7 +32,7 @@ use crate::flow::packed::Packed;
 use crate::tally::ledger::{Ledger, Listing};
 use crate::tally::listed_connections::{LeftOut, ListedConnections};
 use crate::tally::service::Service;
-use crate::words::ids::{PACKET, UNLISTED, UNNUMBERED};
+use crate::words::ids::{UNLISTED, UNNUMBERED};
 use crate::words::limits::SERVERS_MAX;
 use crate::words::mark::Mark;
 use crate::words::report;
@@ -147,7 +148,7 @@ impl Shard {
             earliest: Earliest::default(),
             unnumbered: VecDeque::new(),
             unnumbered_count: 0,
-            listed: ListedConnections::default(),
+            listed: ListedConnections::new(options.seed),
             swept_at: Instant::MIN,
             asked: Asked::default(),
             generation: 0,
@@ -490,15 +491,8 @@ impl Shard {
             }
             self.ledger.name(packet, id);
         }
-        let number = |id: u64| {
-            let packet = id & PACKET;
-            let known = opened.binary_search_by_key(&packet, |(packet, _)| *packet).ok();
-            if id & UNNUMBERED == 0 {
-                id
-            } else {
-                known.and_then(|i| orders.ids.get(i).copied()).unwrap_or(id)
-            }
-        };
+        let numbering = Numbering::new(&opened, &orders.ids);
+        let number = |id| numbering.of(id);
         self.ledger.number(orders.count, number);
         self.listed.number(number, |id| self.ledger.lists(id));
         if let Some(level) = self.ledger.thin(orders.level) {

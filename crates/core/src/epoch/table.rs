@@ -5,8 +5,8 @@
 
 use tcpwhy_wire::Endpoint;
 
-use crate::epoch::hash::Keys;
 use crate::epoch::slab::Slot;
+use crate::flow::hash::Keys;
 
 const FREE: Slot = Slot::MAX;
 const LEN_MIN: usize = 1 << 8;
@@ -151,7 +151,7 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::epoch::hash::split_mix;
+    use crate::flow::hash::split_mix;
 
     /// Against the standard library's map, over insertions, removals and look-ups in an order that collides.
     #[test]

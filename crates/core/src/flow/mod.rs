@@ -5,6 +5,7 @@ pub(crate) mod direction;
 pub(crate) mod duplicate_filter;
 pub(crate) mod ends;
 pub(crate) mod handshake;
+pub(crate) mod hash;
 pub(crate) mod holes;
 pub(crate) mod packed;
 pub(crate) mod passing;

@@ -8,6 +8,7 @@ use std::collections::{BinaryHeap, HashSet};
 
 use tcpwhy_wire::{Duration, Endpoint};
 
+use crate::flow::hash::Keys;
 use crate::tally::ledger::LADDERS_MAX;
 use crate::words::ids::UNNUMBERED;
 use crate::words::report::Connection;
@@ -33,13 +34,13 @@ impl LeftOut {
 }
 
 /// What counts of connections that have their number and are not shown.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Counted {
     pub connections: u64,
     /// Setups, exchanges and one-way messages.
     pub billed: u64,
     /// Which host asked which server, each once.
-    pub asked: HashSet<(u128, Endpoint)>,
+    pub asked: HashSet<(u128, Endpoint), Keys>,
 }
 
 impl Counted {
@@ -50,12 +51,20 @@ impl Counted {
     }
 }
 
+/// Why a connection stays: large as it is, it is not looked at each time.
+#[derive(Clone, Copy, Debug)]
+struct Worth {
+    /// The last level of thinning that leaves something of it to be shown.
+    until: u32,
+    cost: Duration,
+}
+
 /// The connections of a shard, in the order in which they ended.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct ListedConnections {
     pub shown: Vec<Connection>,
-    /// Of each of these, the last level of thinning that leaves something of it to be shown.
-    shown_until: Vec<u32>,
+    /// What decides whether each of these stays.
+    worth: Vec<Worth>,
     /// How many of them have their number.
     shown_numbered: usize,
     /// Those that are not shown, as long as they have no number.
@@ -66,6 +75,19 @@ pub(crate) struct ListedConnections {
 }
 
 impl ListedConnections {
+    /// `seed` is what hosts are mixed with.
+    pub(crate) fn new(seed: u64) -> Self {
+        let asked = HashSet::with_hasher(Keys::new(seed));
+        Self {
+            shown: Vec::new(),
+            worth: Vec::new(),
+            shown_numbered: 0,
+            left_out: Vec::new(),
+            counted: Counted { connections: 0, billed: 0, asked },
+            costs: BinaryHeap::new(),
+        }
+    }
+
     /// Whether one that comes to this may be among the most expensive ones: what may get no number does not count against it.
     pub(crate) fn is_expensive(&self, cost: Duration) -> bool {
         self.costs.len() < EXPENSIVE || self.costs.peek().is_some_and(|least| cost >= least.0)
@@ -73,8 +95,8 @@ impl ListedConnections {
 
     /// Returns its place.
     pub(crate) fn put(&mut self, connection: Connection, shown_until: u32) -> usize {
+        self.worth.push(Worth { until: shown_until, cost: connection.cost() });
         self.shown.push(connection);
-        self.shown_until.push(shown_until);
         self.shown.len() - 1
     }
 
@@ -84,20 +106,20 @@ impl ListedConnections {
     pub(crate) fn thin(&mut self, level: u32) -> Vec<Option<usize>> {
         let numbered = self.shown_numbered;
         let (mut places, mut stay) = (Vec::with_capacity(self.shown.len()), 0);
-        for (at, (connection, until)) in self.shown.iter().zip(&self.shown_until).enumerate() {
-            let stays = at >= numbered || *until >= level || self.is_expensive(connection.cost());
+        for (at, worth) in self.worth.iter().enumerate() {
+            let stays = at >= numbered || worth.until >= level || self.is_expensive(worth.cost);
             places.push(stays.then_some(stay));
             if stays {
                 stay += 1;
             } else {
-                self.counted.add(&LeftOut::of(connection));
+                self.counted.add(&LeftOut::of(&self.shown[at]));
                 self.shown_numbered -= 1;
             }
         }
-        let (mut shown, mut until) = (places.iter(), places.iter());
+        let (mut shown, mut worth) = (places.iter(), places.iter());
         let stays = |place: Option<&Option<usize>>| place.is_some_and(Option::is_some);
         self.shown.retain(|_| stays(shown.next()));
-        self.shown_until.retain(|_| stays(until.next()));
+        self.worth.retain(|_| stays(worth.next()));
         places
     }
 
@@ -121,9 +143,10 @@ impl ListedConnections {
             connection.id = number(connection.id);
         }
         while let Some(connection) = self.shown.get(self.shown_numbered).filter(|next| has_number(next.id)) {
+            let cost = self.worth[self.shown_numbered].cost;
             self.shown_numbered += 1;
-            if connection.id != 0 && self.is_expensive(connection.cost()) {
-                self.costs.push(Reverse(connection.cost()));
+            if connection.id != 0 && self.is_expensive(cost) {
+                self.costs.push(Reverse(cost));
                 if self.costs.len() > EXPENSIVE {
                     self.costs.pop();
                 }
@@ -142,7 +165,7 @@ impl ListedConnections {
     /// Bytes that are reserved and not used.
     pub(crate) fn spare_bytes(&self) -> usize {
         (self.shown.capacity() - self.shown.len()) * size_of::<Connection>()
-            + (self.shown_until.capacity() - self.shown_until.len()) * size_of::<u32>()
+            + (self.worth.capacity() - self.worth.len()) * size_of::<Worth>()
             + (self.left_out.capacity() - self.left_out.len()) * size_of::<LeftOut>()
     }
 }

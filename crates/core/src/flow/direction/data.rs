@@ -190,6 +190,7 @@ impl Flow {
     }
 
     /// A SYN or FIN takes one number of the sequence space and is acknowledged like data.
+    #[inline]
     pub(crate) fn on_control(&mut self, segment: &Segment) {
         let end = segment.seq_end();
         if segment.flags.fin() {

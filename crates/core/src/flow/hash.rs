@@ -58,6 +58,11 @@ impl Hasher for KeyedHasher {
         self.state = fold(self.state ^ fold(n as u64 ^ k0, (n >> 64) as u64 ^ k1), k0 | 1);
     }
 
+    #[inline]
+    fn write_u16(&mut self, n: u16) {
+        self.state = fold(self.state ^ u64::from(n), self.keys[0] | 1);
+    }
+
     fn write(&mut self, bytes: &[u8]) {
         for byte in bytes {
             self.write_u128(u128::from(*byte));
