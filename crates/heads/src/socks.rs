@@ -64,7 +64,8 @@ impl Talk for Socks {
         let connects = kind == "connect";
         let role = if side.is_client() { Role::Asks } else { Role::Answers };
         let name = if connects && side.is_client() && bytes[ADDRESS_AT - 1] == NAME {
-            out.span(ADDRESS_AT + 1, len as usize - PORT_LEN as usize)
+            // As much of it as was captured.
+            out.span(ADDRESS_AT + 1, bytes.len().min(len as usize - PORT_LEN as usize))
         } else {
             None
         };
