@@ -141,13 +141,7 @@ impl Coordinator {
         let listed: u64 = rolls.iter().map(|roll| roll.listed).sum();
         let full = self.budget.lists_are_full(others.lists);
         let listed_enough = matches!(self.listing, Listing::UpTo(most) if full || listed >= most);
-        if let Listing::Thinned(most) | Listing::Drawn(most) = self.listing {
-            let mut kept = Kept::default();
-            for roll in &*rolls {
-                kept.add_all(&roll.kept);
-            }
-            self.level = kept.level(self.level, most);
-        }
+        self.thin(rolls);
         let lists_bytes = self.budget.lists(open * CONNECTION, &others);
         let memories: usize = rolls.iter().map(|roll| roll.path_memories).sum();
         self.memories_age = !self.memories_age && memories >= self.budget.path_memories() / 2;
@@ -171,6 +165,22 @@ impl Coordinator {
             .collect();
         self.number(rolls, &mut orders);
         orders
+    }
+
+    /// What is listed so far rules out levels, for good: only more comes. What waits for numbers counts as long as these are all listed.
+    fn thin(&mut self, rolls: &[Roll]) {
+        let (Listing::Thinned(most) | Listing::Drawn(most)) = self.listing else { return };
+        let opened: usize = rolls.iter().map(|roll| roll.opened.len()).sum();
+        let are_all_listed = self.count + opened as u64 <= self.thinned_of;
+        let mut kept = Kept::default();
+        for roll in rolls {
+            let [numbered, waiting] = &roll.kept;
+            kept.add_all(numbered);
+            if are_all_listed {
+                kept.add_all(waiting);
+            }
+        }
+        self.level = kept.level(self.level, most);
     }
 
     /// Connections get their numbers, in the order in which they began.

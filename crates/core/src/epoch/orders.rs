@@ -42,8 +42,8 @@ pub struct Roll {
     /// Exchanges that are kept of connections that have a number, and what the lists of the one connection take that was asked for.
     pub(crate) listed: u64,
     pub(crate) listed_bytes: usize,
-    /// How many of those are kept by which level of thinning.
-    pub(crate) kept: Kept,
+    /// How many of those are kept by which level of thinning, and of those whose connections have no number yet.
+    pub(crate) kept: [Kept; 2],
     /// Servers with their first bill.
     pub(crate) servers: Vec<Endpoint>,
     /// Where it was asked: what each of its servers has come to.

@@ -165,6 +165,8 @@ pub(crate) struct Ledger {
     level: u32,
     thinned: u32,
     kept: Kept,
+    /// The same of those whose connections have no number yet.
+    waiting: Kept,
     /// For a bill that is drawn up at once; nothing in between.
     pub scratch: Account,
     connections: ByNumber<ConnectionTotals>,
@@ -198,6 +200,7 @@ impl Ledger {
             level: 0,
             thinned: 0,
             kept: Kept::default(),
+            waiting: Kept::default(),
             scratch: Account::default(),
             connections: ByNumber::default(),
             unnumbered: ByNumber::default(),
@@ -272,9 +275,9 @@ impl Ledger {
         Some(self.level)
     }
 
-    /// How many are listed, for the level of all shards.
-    pub(crate) fn kept(&self) -> Kept {
-        self.kept
+    /// How many are listed, for the level of all shards, and how many will be if their connections get numbers that are.
+    pub(crate) fn kept(&self) -> [Kept; 2] {
+        [self.kept, self.waiting]
     }
 
     /// Connections get their numbers, by which `count` have one.
@@ -299,6 +302,9 @@ impl Ledger {
             listed.connection & UNNUMBERED == 0
         });
         for listed in numbered {
+            if matches!(self.listing, Listing::Thinned(_) | Listing::Drawn(_)) {
+                self.waiting.take(listed.exchange.level());
+            }
             if !self.lists(listed.connection) || !listed.is_kept_by(self.level) {
                 continue;
             }
@@ -448,6 +454,8 @@ impl Ledger {
             list.level = list.level.max(Some(level));
             if numbered {
                 self.count_kept(level);
+            } else {
+                self.waiting.add(level);
             }
         }
         self.listed += u64::from(numbered);

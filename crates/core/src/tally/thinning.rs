@@ -46,6 +46,11 @@ impl Kept {
         self.0[level as usize] += 1;
     }
 
+    /// One that was added is elsewhere now.
+    pub(crate) fn take(&mut self, level: u32) {
+        self.0[level as usize] -= 1;
+    }
+
     pub(crate) fn add_all(&mut self, other: &Self) {
         self.0.iter_mut().zip(other.0).for_each(|(sum, more)| *sum += more);
     }
