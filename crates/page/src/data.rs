@@ -98,8 +98,19 @@ impl<'a> Page<'a> {
         let same = |again: &'a Connection| known_as(report, again).map(|id| (id, again));
         let drawn: Vec<(u64, &Connection)> = drawn.connections.iter().filter_map(same).collect();
         let packets: Vec<OnceLock<Packets>> = drawn.iter().map(|_| OnceLock::new()).collect();
+        let rows = rows(report, &drawn);
+        let (exchanges, connections) = (OnceLock::new(), OnceLock::new());
         let rooms = Mutex::new(Vec::new());
-        each(drawn.len(), &|at| {
+        // The tables, which take longest, and then the packets of each connection.
+        let tables = 2;
+        each(tables + drawn.len(), &|at| {
+            let Some(at) = at.checked_sub(tables) else {
+                match at {
+                    0 => drop(exchanges.get_or_init(|| Exchanges::of(report, &drawn, origin, &rows))),
+                    _ => drop(connections.get_or_init(|| Connections::of(report, &rows, origin))),
+                }
+                return;
+            };
             let (id, again) = drawn[at];
             let sacks = sacks.get(&again.packet_range[0]).unwrap_or(&nothing);
             let rooms = || rooms.lock().unwrap_or_else(PoisonError::into_inner);
@@ -108,7 +119,6 @@ impl<'a> Page<'a> {
             packets[at].get_or_init(|| Packets::of(again, id, (sacks, ways), origin, &mut room));
             rooms().push(room);
         });
-        let rows = rows(report, &drawn);
         Self {
             schema: SCHEMA,
             origin: exact(origin),
@@ -122,8 +132,8 @@ impl<'a> Page<'a> {
             stacks: Stack::ALL.map(Stack::name),
             told: report.findings.iter().map(|finding| Told::of(report, finding)).collect(),
             packets: packets.into_iter().filter_map(OnceLock::into_inner).collect(),
-            exchanges: Exchanges::of(report, &drawn, origin, &rows),
-            connections: Connections::of(report, &rows, origin),
+            exchanges: exchanges.into_inner().unwrap_or_default(),
+            connections: connections.into_inner().unwrap_or_default(),
         }
     }
 
