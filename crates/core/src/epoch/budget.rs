@@ -7,9 +7,10 @@
 use crate::connection::Connection;
 use crate::epoch::options::Options;
 use crate::flow::path_memory::PathMemory;
-use crate::tally::ledger::{ConnectionTotals, LISTED};
+use crate::tally::ledger::LISTED;
 use crate::tally::service::Found;
 use crate::tally::tallied::Tallied;
+use crate::tally::totals::ConnectionTotals;
 use crate::words::limits::SERVERS_MAX;
 use crate::words::report::{self, TotalLine};
 

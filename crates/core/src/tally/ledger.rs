@@ -11,9 +11,9 @@ use crate::tally::listed_exchange::ListedExchange;
 use crate::tally::numbers::ByNumber;
 use crate::tally::service::Services;
 use crate::tally::thinning::{self, Kept};
-use crate::words::cause::{Cause, Side};
+use crate::tally::totals::{ConnectionTotals, Totals};
 use crate::words::ids::{UNLISTED, UNNUMBERED};
-use crate::words::report::{Exchange, Kind, Line, Report, TotalLine};
+use crate::words::report::{Exchange, Kind, Line, Report};
 use crate::words::steps::STEP;
 
 /// An exchange in a list: four lines take what two take with the packets that they cite.
@@ -50,92 +50,6 @@ impl Listing {
     /// Whether it keeps packets.
     pub const fn has_ladders(self) -> bool {
         matches!(self, Self::Connection(_) | Self::Beginning(_))
-    }
-}
-
-/// Time by cause and side, and how often.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Totals {
-    lines: [[(Duration, u64); 4]; Cause::COUNT],
-}
-
-impl Default for Totals {
-    fn default() -> Self {
-        Self { lines: [[(Duration::ZERO, 0); 4]; Cause::COUNT] }
-    }
-}
-
-impl Totals {
-    fn add(&mut self, line: LineView<'_>) {
-        let (ns, hits) = &mut self.lines[line.cause() as usize][line.side() as usize];
-        *ns += line.ns();
-        *hits += 1;
-    }
-
-    fn merge(&mut self, other: &Self) {
-        for (line, more) in self.lines.iter_mut().flatten().zip(other.lines.iter().flatten()) {
-            line.0 += more.0;
-            line.1 += more.1;
-        }
-    }
-
-    pub(crate) fn to_lines(self) -> Vec<TotalLine> {
-        let sides = [Side::Client, Side::Server, Side::Path, Side::Unknown];
-        let mut lines: Vec<TotalLine> = Vec::new();
-        for cause in Cause::ALL {
-            for side in sides {
-                let (ns, hits) = self.lines[cause as usize][side as usize];
-                if hits > 0 {
-                    lines.push(TotalLine { cause, side, ns, hits });
-                }
-            }
-        }
-        lines.sort_by_key(|line| std::cmp::Reverse(line.ns));
-        lines
-    }
-}
-
-/// The small form of [`Totals`] for a single connection.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct ConnectionTotals {
-    lines: Vec<TotalLine>,
-    /// Exchanges that were closed, and the packet that closed as many as may be listed of all connections.
-    pub closed: u64,
-    enough_at: u64,
-    /// Their time, each moment once.
-    pub by_clock: Duration,
-    /// The last level of thinning that keeps one of those that were listed.
-    level: Option<u32>,
-    /// One of them was the most expensive one of a finding when it was closed.
-    was_worst: bool,
-}
-
-impl ConnectionTotals {
-    fn add(&mut self, line: LineView<'_>) {
-        if let Some(known) = self.lines.iter_mut().find(|l| l.cause == line.cause() && l.side == line.side())
-        {
-            known.ns += line.ns();
-            known.hits += 1;
-        } else {
-            self.lines.push(TotalLine { cause: line.cause(), side: line.side(), ns: line.ns(), hits: 1 });
-        }
-    }
-
-    /// The last level of thinning that leaves something of it to be shown.
-    pub(crate) fn shown_until(&self) -> u32 {
-        if self.was_worst { u32::MAX } else { self.level.unwrap_or(0) }
-    }
-
-    /// What it comes to.
-    pub(crate) fn cost(&self) -> Duration {
-        self.lines.iter().map(|line| line.ns).sum()
-    }
-
-    /// The connection's bill, largest line first.
-    pub(crate) fn into_bill(self) -> Vec<TotalLine> {
-        let mut lines = self.lines;
-        lines.sort_by(|a, b| b.ns.cmp(&a.ns).then(a.cause.cmp(&b.cause)).then(a.side.cmp(&b.side)));
-        lines
     }
 }
 

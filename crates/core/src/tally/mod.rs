@@ -9,3 +9,4 @@ pub(crate) mod numbers;
 pub(crate) mod service;
 pub(crate) mod tallied;
 pub(crate) mod thinning;
+pub(crate) mod totals;
