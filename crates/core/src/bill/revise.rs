@@ -8,6 +8,7 @@
 //! charge of its own (`rules/late_start.rs`).
 
 mod clock_set;
+mod guess;
 
 use tcpwhy_wire::{Duration, Instant};
 
@@ -20,6 +21,8 @@ use crate::bill::tail::Tail;
 use crate::words::cause::{Cause, Side};
 use crate::words::form::Form;
 use crate::words::report::{Confidence, Detail};
+
+pub(crate) use guess::Guess;
 
 /// What changes, and what shows it.
 #[derive(Clone, Copy, Debug)]
@@ -69,10 +72,8 @@ pub(crate) enum Revision<'a> {
     SetUpTls { asker: Side },
     /// The capture's clock was set meanwhile, on by so much: nobody took that time.
     ClockSet { ns: Duration, asker: Side, packets: [u64; 2] },
-    /// Which end is the client is a guess: nothing that names an end is more than likely.
-    RolesAssumed,
-    /// No bytes of its messages were captured: what its programs took is no more than likely, as news and tickets look like answers.
-    Unread,
+    /// It rests on a guess.
+    Guessed(Guess),
 }
 
 /// Where charges of a path stand, from those that may still not count to those that do.
@@ -183,15 +184,11 @@ impl Revision<'_> {
             Self::News { server } => return on.settled.take_back(Cause::ServerThink, server, Duration::MAX),
             Self::SetUpTls { asker } => on.settled.rename(Cause::RoundTrip, Cause::TlsHandshake, asker),
             Self::ClockSet { ns, asker, packets } => return on.settled.leave_out(ns, asker, packets),
-            Self::RolesAssumed => on.settled.temper(|line| matches!(line.side, Side::Client | Side::Server)),
-            Self::Unread => on.settled.temper(|line| PROGRAMS.contains(&line.cause)),
+            Self::Guessed(guess) => on.settled.temper(|line| guess.concerns(line)),
         }
         Duration::ZERO
     }
 }
-
-/// What programs take.
-const PROGRAMS: [Cause; 2] = [Cause::ServerThink, Cause::SenderThink];
 /// What a loss costs.
 const REPAIRS: [Cause; 3] = [Cause::Rto, Cause::Loss, Cause::SynRetransmit];
 
@@ -562,13 +559,6 @@ mod tests {
         let (_, [_, _, settled]) =
             revised(Revision::SetUpTls { asker: CLIENT }, [&[], &[], &[(RoundTrip, CLIENT, 20, Certain)]]);
         assert_eq!(settled, ["tls-handshake client 20 Certain"]);
-    }
-
-    #[test]
-    fn where_roles_are_assumed_no_end_is_certain() {
-        let settled: &[_] = &[(ServerThink, SERVER, 5, Certain), (RoundTrip, CLIENT, 20, Certain)];
-        let (_, [_, _, settled]) = revised(Revision::RolesAssumed, [&[], &[], settled]);
-        assert_eq!(settled, ["round-trip path 20 Certain", "server-think server 5 Likely"]);
     }
 
     /// A stream that Nagle holds is charged and forgiven again and again.

@@ -9,7 +9,7 @@ use super::{Connection, accepting};
 use crate::bill::account::Account;
 use crate::bill::exchange::Open;
 use crate::bill::line::LineView;
-use crate::bill::revise::Revision;
+use crate::bill::revise::{Guess, Revision};
 use crate::estimate::timer_hits::TimerHits;
 use crate::flow::ends::{CLIENT, SERVER, side};
 use crate::flow::segment_class::LastData;
@@ -161,6 +161,7 @@ impl Connection {
             && (open.is_unheard || next.is_some_and(|next| self.was_heard_late(open, next, speaker)));
         let is_session = kind == Kind::Exchange && self.is_session(open);
         let (asker, packet) = (side(open.initiator), open.packets[1]);
+        let is_guess = self.pairing(open, kind) == Some(Pairing::Guess);
         let account = open.last_path().settle();
         if kind == Kind::OneWay {
             doubt_pauses(account, asker);
@@ -176,6 +177,9 @@ impl Connection {
         if self.assumed || self.paired == Paired::Unread {
             self.temper_assumed(account);
         }
+        if is_guess {
+            account.revise(Revision::Guessed(Guess::Pairing));
+        }
         end
     }
 
@@ -183,10 +187,10 @@ impl Connection {
     #[cold]
     pub(super) fn temper_assumed(&self, account: &mut Account) {
         if self.assumed {
-            account.revise(Revision::RolesAssumed);
+            account.revise(Revision::Guessed(Guess::Roles));
         }
         if self.paired == Paired::Unread {
-            account.revise(Revision::Unread);
+            account.revise(Revision::Guessed(Guess::Unread));
         }
     }
 

@@ -21,7 +21,7 @@ use crate::bill::account::Account;
 use crate::bill::asked::{Ask, Expects, Passed};
 use crate::bill::covered::Covered;
 use crate::bill::exchange::Path;
-use crate::bill::revise::Revision;
+use crate::bill::revise::{Guess, Revision};
 use crate::bill::split::Split;
 use crate::bill::waits::fill;
 use crate::flow::ends::{SERVER, side};
@@ -134,7 +134,7 @@ impl Connection {
     pub(super) fn set_up_session(&mut self, asker: usize, request: Option<[Seq; 2]>) -> bool {
         let Some(talk) = self.talk.as_deref_mut().filter(|talk| !talk.is_concurrent) else { return false };
         let Some([first, end]) = talk.session[asker] else { return false };
-        let lies_in = request.is_some_and(|of| first.at_or_before(of[0]) && of[1].at_or_before(end));
+        let lies_in = request.is_some_and(|of| first.before(of[1]) && of[1].at_or_before(end));
         // What was said in front of it, such as a CONNECT or a greeting, ends no session that begins behind it.
         let is_before = request.is_none_or(|of| of[1].at_or_before(first));
         if !lies_in && !is_before {
@@ -425,7 +425,7 @@ impl Connection {
             doubt_pauses(&mut ask.account, side(ask.asker));
         }
         if self.assumed {
-            ask.account.revise(Revision::RolesAssumed);
+            ask.account.revise(Revision::Guessed(Guess::Roles));
         }
         let elapsed = ask.account.total();
         let over = ask.start + if kind == Kind::OneWay { before } else { elapsed + awaited };

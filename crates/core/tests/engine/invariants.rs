@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tcpwhy_core::Form;
 use tcpwhy_core::cause::{Cause, Side};
-use tcpwhy_core::report::{Connection, Exchange, Kind, Report, Servers, TotalLine};
+use tcpwhy_core::report::{Confidence, Connection, Exchange, Kind, Pairing, Report, Servers, TotalLine};
 use tcpwhy_core::{Analysis, Listing, Mark, Options};
 use tcpwhy_wire::{Duration, Endpoint, Segment};
 
@@ -87,6 +87,12 @@ fn check_exchange(connection: &Connection, exchange: &Exchange) {
         let sides = [Side::Client, Side::Server].map(|sender| line.cause.side(sender));
         let dropped = line.side == Side::Server && line.detail.form == Some(Form::AcceptQueue);
         assert!(dropped || sides.contains(&line.side), "{at}: {} at the {}", line.cause, line.side);
+        let is_guess = exchange.by == Some(Pairing::Guess);
+        assert!(
+            !is_guess || line.confidence != Confidence::Certain,
+            "{at}: certain by a guess: {}",
+            line.cause
+        );
         for packet in &line.evidence {
             let [first, last] = connection.packet_range;
             assert!((first..=last).contains(packet), "{at}: evidence {packet} of another connection");
