@@ -9,7 +9,7 @@ pub enum Role {
     Subscribes,
     /// It answers what was asked.
     Answers,
-    /// It answers for the time being (100 Continue): the answer proper is still to come.
+    /// It answers for the time being (100 Continue), or asks for what its sender goes on with (TLS): the answer proper is still to come.
     Interim,
     /// It says that the answer will come when there is news (SMB2's STATUS_PENDING).
     Defers,

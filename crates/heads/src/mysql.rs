@@ -116,7 +116,7 @@ impl MySql {
                 let capabilities = u32_le(payload, 0).unwrap_or(0);
                 if capabilities & CLIENT_SSL != 0 && len == SSL_REQUEST_LEN {
                     out.turn = Some(crate::talk::Turn::Into(Protocol::Tls));
-                    out.put(Head::whole(Role::Neither, "SSLRequest", all));
+                    out.put(Head::whole(Role::Interim, "SSLRequest", all));
                     return Step::Skip(all);
                 }
                 self.capabilities = Some(capabilities);

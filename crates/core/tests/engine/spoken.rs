@@ -62,6 +62,33 @@ fn a_greeting_ends_no_session_that_begins_behind_it() {
     }
 }
 
+/// A client of MySQL that asks for TLS says so in 36 bytes, and its ClientHello follows 22 ms later (frames 6 to 12 of an import): nobody
+/// answers the one, and both set up the session.
+#[test]
+fn what_asks_for_tls_sets_up_the_session_with_the_hello_behind_it() {
+    let rtt = ms(20);
+    let text = "handshake
+         +1 S 77 answers
+         +1 C 36 #wish
+         wish+22 C 322 asks
+         +2 S 1400 answers
+         +0 S 814 answers
+         +0 C ack";
+    let log = log(text).rtt(rtt);
+    for end in [End::Client, End::Server] {
+        let says = log.marks();
+        let report = read_marked(&log.capture(end), |segment| {
+            let session = segment.payload_len > 77;
+            says(segment).into_iter().map(|mark| Mark { session, ..mark }).collect()
+        });
+        let exchange = &report.connections[0].exchanges[2];
+        let of = |cause| spent_on(exchange, cause);
+        let bill = [of(Cause::TlsHandshake), of(Cause::SenderThink), of(Cause::ServerThink)];
+        assert_eq!(bill, [rtt, ms(22), ms(2)], "{end:?}: {report:#?}");
+        assert_eq!(report.connections[0].exchanges.len(), 3, "{end:?}: {report:#?}");
+    }
+}
+
 /// A stream's window (RFC 9113, 6.9) holds two segments; the client gives back as much 30 ms after it has them.
 #[test]
 fn application_window_is_the_wait_for_the_protocol_s_own_credit() {

@@ -170,6 +170,29 @@ fn mysql_prepared() {
     );
 }
 
+/// A client that asks for TLS goes on with its ClientHello when that is ready: the server says nothing in between.
+const MYSQL_TLS: &str = r"
+    < J\x00\x00\x00\n8.0.36\x00\x09\x00\x00\x0012345678\x00\xff\xff\xff\x02\x00\xff\xdf\x15\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00123456789012\x00caching_sha2_password\x00
+    > \x20\x00\x00\x01\x85\xae\x0f\x01\x00\x00\x00\x01-\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00
+    > \x16\x03\x01\x00\x06\x01\x00\x00\x02\x03\x03
+    < \x16\x03\x03\x00\x06\x02\x00\x00\x02\x03\x03
+";
+
+#[test]
+fn tls_within_mysql() {
+    tells(
+        MYSQL_TLS,
+        "
+        < 0 greeting answers len 78 first last
+        = MySQL
+        > 0 SSLRequest interim len 36 first last
+        = TLS
+        > 36 ClientHello asks len 11 first
+        < 78 ServerHello answers len 11 first
+        ",
+    );
+}
+
 /// OP_QUERY, two calls answered in the other order, a write that nobody answers, a stream of answers (exhaust).
 const MONGODB: &str = r#"
     > :\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\xd4\x07\x00\x00\x00\x00\x00\x00admin.$cmd\x00\x00\x00\x00\x00\xff\xff\xff\xff\x13\x00\x00\x00\x10isMaster\x00\x01\x00\x00\x00\x00
