@@ -65,11 +65,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     if !whole && queued < wait.gap.divided_by(2) {
         return None;
     }
-    // By its time stamp it left when the last of its flow had arrived: whatever held it was no queue of the transfer's own.
-    let alone = wait.last.queue == SendQueue::Emptied && !waiting && !stamped_before && !near;
-    if alone
-        && flow.sent_apart(wait.last, wait.segment.options.timestamps).is_some_and(|apart| apart >= ALONE_MIN)
-    {
+    if !near && left_alone(wait, !waiting && !stamped_before) {
         let mut split = Split::of(wait.gap);
         let late = Charge::new(Cause::Queueing, flow.side, queued.min(wait.gap), Confidence::Possible);
         split.take(late.evidence(wait.last.packet, wait.segment.packet));
@@ -86,6 +82,21 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     // Before it waited there, its sender had held it back for as long as remains.
     let split = think::rest(wait, split);
     Some(Verdict { split, trigger: burst(wait.last, wait.segment.at) })
+}
+
+/// Whether it left when the last of its flow had arrived, by its own clock (`by_stamp`) or because it answers what was sent since:
+/// whatever held it was no queue of the transfer's own, and it is too short to be long in the bottleneck by itself.
+fn left_alone(wait: &Wait<'_>, by_stamp: bool) -> bool {
+    let (peer, segment) = (wait.peer, wait.segment);
+    let is_short = segment.payload_len < wait.mss;
+    let answers_since = || {
+        let asked_since = peer.last_data.as_ref().is_some_and(|asked| asked.at >= wait.last.at);
+        asked_since && peer.snd_nxt.is_some_and(|end| segment.ack.at_or_after(end))
+    };
+    let apart = || wait.flow.sent_apart(wait.last, segment.options.timestamps);
+    wait.last.queue == SendQueue::Emptied
+        && (by_stamp && (is_short || apart().is_some_and(|apart| apart >= ALONE_MIN))
+            || is_short && answers_since())
 }
 
 /// Whether it follows an acknowledgement that had been held back, and its sender's time stamps have not shown yet how often they tick.

@@ -6,7 +6,7 @@ use tcpwhy_core::report::Confidence::Possible;
 use tcpwhy_core::report::{Kind, Vantage};
 use tcpwhy_wire::Duration;
 
-use crate::packet_log::{MSS, each, log, ms};
+use crate::packet_log::{End, MSS, each, log, ms};
 
 /// Ten calls, begun every 10 ms, each answered 50 ms after it arrived: four others are under way meanwhile.
 fn multiplexed(id: impl Fn(u32) -> String) -> String {
@@ -33,6 +33,21 @@ fn each_answer_belongs_to_its_own_question() {
             });
         }
     }
+}
+
+/// Answers of 268 bytes come at once, one of them after 3 ms, though its stamp says that it left as soon as the others (frames 7 to 13 of a
+/// mount by NFS, near who asks): nothing was under way before it, so that no link was busy with what there was to carry.
+#[test]
+fn an_answer_that_comes_late_behind_nothing_shows_no_link() {
+    let call = |n: u32, late: f64| {
+        let idle = if n < 42 { 40.0 } else { 0.05 };
+        format!("+{idle} C 168 asks={n}\n +0.1 S 268 late={late} answers={n}\n +0.01 C ack")
+    };
+    let several =
+        "+5 C 168 asks=20 #q\n q+0 C 168 asks=21\n +0.1 S 268 answers=20\n +0 S 268 answers=21\n +0.01 C ack";
+    let calls = each(0..16, |n| call(30 + n, if n == 13 { 2.8 } else { 0.0 }));
+    let seen = log(format!("handshake\n {several}\n {calls}")).rtt(ms(0.4)).seen_at(End::Client);
+    assert_eq!(seen.spent(Cause::Bandwidth, Path), ms(0), "{seen}");
 }
 
 /// Answers may overtake each other where an identifier tells them apart.
@@ -108,7 +123,7 @@ fn marks_change_nothing_where_one_question_is_under_way() {
         )
     };
     let whole = |marked| format!("handshake\n{}", each(0..12, |n| exchange(marked, n)));
-    for end in crate::packet_log::End::BOTH {
+    for end in End::BOTH {
         let [plain, marked] = [false, true].map(|marked| log(whole(marked)).rtt(ms(3)).seen_at(end));
         assert_eq!(plain.report, marked.report, "{plain}");
     }
