@@ -3,7 +3,7 @@
 import { swatch } from "./bill"
 import type { Cause } from "./causes"
 import { behind, h, s, table, wide } from "./dom"
-import { count, percent, time } from "./words"
+import { count, counted, percent, time } from "./words"
 
 export interface Change {
   counts: [number, number]
@@ -41,10 +41,10 @@ function verdict(of: Change): HTMLElement {
 }
 
 function sentence(of: Change): string {
-  if (of.chance === undefined) return "Fewer than five on one side: too few to test."
-  const range = `95 % range ${signed(of.chance.low_ns)} to ${signed(of.chance.high_ns)}, p ${of.chance.p.toFixed(4)}`
-  if (of.verdict !== "slower" && of.verdict !== "faster") return `No significant difference (${range}).`
-  return `${VERDICTS[of.verdict][0].toUpperCase()}${VERDICTS[of.verdict].slice(1)} by ${time(Math.abs(change(of)))}, ${percent(Math.abs(change(of)), of.mean_ns[0])} of what it was (${range}).`
+  if (of.chance === undefined) return "(fewer than five on one side)."
+  const range = `95 % interval ${signed(of.chance.low_ns)} to ${signed(of.chance.high_ns)}, p ${of.chance.p.toFixed(4)}`
+  if (of.verdict !== "slower" && of.verdict !== "faster") return `on the average (${range}).`
+  return `by ${time(Math.abs(change(of)))}, ${percent(Math.abs(change(of)), of.mean_ns[0])} of the mean before (${range}).`
 }
 
 /** Both means as bars of the same scale, each divided by cause. */
@@ -89,10 +89,10 @@ export function compareView(of: Comparison, causes: Cause[]): HTMLElement[] {
     ]
     const titles = row.causes.map((line) => byName.get(line.cause)!).flatMap((cause) => [h("dt", {}, cause.name), h("dd", {}, cause.title)])
     return h("section", { class: "compared", "aria-labelledby": `row-${at}`, "data-service": row.service, "data-kind": row.kind, "data-verdict": elapsed.verdict },
-      h("h2", { id: `row-${at}` }, `${row.service}, ${row.kind}: ${count(elapsed.counts[0])} before, ${count(elapsed.counts[1])} after `),
+      h("h2", { id: `row-${at}` }, `${row.service}: ${counted(elapsed.counts[0], row.kind)} before, ${count(elapsed.counts[1])} after`),
       h("p", { class: "sentence" }, verdict(elapsed), ` ${sentence(elapsed)}`),
       bars(row, byName),
-      table("By cause", ["", "before", "after", "change", "change, with its 95 % range", "significant?"], rows, [1, 2, 3]),
+      table("By cause", ["", "before", "after", "change", "change, with its 95 % interval", "significant?"], rows, [1, 2, 3]),
       behind("What these causes are", h("dl", {}, ...titles)))
   })
   return [

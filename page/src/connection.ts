@@ -35,11 +35,11 @@ export function connectionView(context: Context): HTMLElement {
     const [client, server] = [connections.client, connections.server].map((column) => connections.endpoints[column[at]])
     const packets = data.packets.get(c)
     const rtt = connections.rtt_min_ns[at] < 0 ? "unknown" : time(connections.rtt_min_ns[at])
-    const where = ["captured at the client", "captured at the server", "captured between the two", "where it was captured is not known"][connections.vantage[at]]
+    const where = ["captured at the client", "captured at the server", "captured between the two", "capture point unknown"][connections.vantage[at]]
     place.replaceChildren(
       h("h2", { id: "connection-head", tabindex: -1 }, `Connection ${c}: ${client} → ${server}`),
       picker(context, c),
-      h("p", {}, `${counted(connections.packets[at], "packet")}, ${bytes(connections.client_bytes[at])} from the client, ${bytes(connections.server_bytes[at])} from the server; smallest round trip ${rtt}; ${where}${connections.assumed[at] ? "; who is client is a guess" : ""}; ${time(connections.elapsed_ns[at])} billed on ${count(connections.billed[at])}.`))
+      h("p", {}, `${counted(connections.packets[at], "packet")}, ${bytes(connections.client_bytes[at])} from the client, ${bytes(connections.server_bytes[at])} from the server; minimum round trip ${rtt}; ${where}${connections.assumed[at] ? "; who is client is a guess" : ""}; ${time(connections.elapsed_ns[at])} billed on ${count(connections.billed[at])}.`))
     if (packets !== undefined) place.append(...graph(within, packets, at))
     else if (context.more !== null) {
       const said = h("p", { role: "status", class: "notice" }, "Its packets are read from the capture …")

@@ -43,6 +43,10 @@ export interface Page {
   causes: Cause[]
   stacks: string[]
   /**
+   * What limits all of it, in words.
+   */
+  notes: string[]
+  /**
    * One for each finding of the report.
    */
   told: Told[]
@@ -59,7 +63,22 @@ export interface Cause {
 }
 export interface Told {
   sentence: string
+  /**
+   * It takes a share that makes a service slow.
+   */
   matters: boolean
+  /**
+   * The text shows it: there is something to act on.
+   */
+  shown: boolean
+  /**
+   * Where to look: a display filter, and the file whose numbers it has, where there are several.
+   */
+  packets: {
+    of?: string
+    filter: string
+    [k: string]: unknown
+  }[]
   [k: string]: unknown
 }
 /**

@@ -110,7 +110,7 @@ export function curves(context: Context, packets: Packets, of: Stream, other: St
   }
   all.push({
     view: "rate", name: "Packets per second", tall: 110, legend: [["client", "--accent"], ["server", "--edge"]],
-    options: { axis: axis({ size: 84, values: (_, ticks) => ticks.map(count) }), y: { range: (_, __, max) => [0, (max || 1) * 1.08] }, series: [{}, stepped("--accent"), stepped("--edge")] },
+    options: { axis: axis({ size: 84, space: 24, values: (_, ticks) => ticks.map(count) }), y: { range: (_, __, max) => [0, (max || 1) * 1.08] }, series: [{}, stepped("--accent"), stepped("--edge")] },
     data: rates(packets, first, last),
   })
   return all

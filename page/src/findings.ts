@@ -52,9 +52,11 @@ export function findingsView(context: Context): HTMLElement {
     remembered.set("stack", select.value)
     redraw.forEach((draw) => draw())
   })
+  const acted = data.page.told.filter((told) => told.shown).length
+  let drawnSoFar = 0
   const articles = findings.map((finding, at) => {
     const cause = byName.get(finding.cause)!
-    const { sentence, matters } = data.page.told[at]
+    const { sentence, shown, packets } = data.page.told[at]
     const whose = finding.servers === undefined ? `${finding.side} of ${finding.endpoint}` : `${finding.side}, ${count(finding.servers)} servers`
     const { connection, exchange } = finding.worst
     const place = h("div")
@@ -63,7 +65,7 @@ export function findingsView(context: Context): HTMLElement {
     draw()
     const drawn = () => ladder({ ...context, data }, connection, exchange) ?? h("p", { class: "quiet" }, "Its packets are not in this file; the command below shows them.")
     const picture = h("div")
-    const open = at < DRAWN && (matters || at === 0)
+    const open = shown ? drawnSoFar++ < DRAWN : at === 0 && acted === 0
     const body = [
       h("p", {}, `${time(finding.ns)} in all, ${percent(finding.ns, data.report.elapsed_ns)} of the time; median ${time(finding.p50_ns)}, p99 ${time(finding.p99_ns)}, longest ${time(finding.max_ns)}, on ${count(finding.hits)} of ${count(finding.of)}; ${confidence[finding.confidence]}.`),
       picture,
@@ -72,7 +74,7 @@ export function findingsView(context: Context): HTMLElement {
       finding.remedies.length > 0 && h("h4", {}, "What to change"),
       place,
       behind("Where to look", command(`${data.page.again} --connection ${connection} --exchange ${exchange}`),
-        finding.evidence.length > 0 && command(`frame.number in {${finding.evidence.join(",")}}`), command(`tcpwhy explain ${finding.cause}`)),
+        ...packets.flatMap(({ of, filter }) => [of === undefined ? null : h("p", { class: "quiet" }, `Packets of ${of}:`), command(filter)]), command(`tcpwhy explain ${finding.cause}`)),
     ]
     const named = [swatch(cause), ` ${finding.cause}, ${whose}`]
     const told = `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}.`
@@ -89,7 +91,8 @@ export function findingsView(context: Context): HTMLElement {
   const rest = articles.slice(first.length)
   return h("section", { "aria-labelledby": "findings-head", id: "findings" },
     h("h2", { id: "findings-head" }, "What to act on"),
-    findings.length === 0 ? h("p", {}, "No finding.") : h("p", {}, h("label", { for: "stack" }, "Fixes for "), select),
+    acted === 0 && h("p", {}, findings.length === 0 ? "No finding." : "No finding is worth acting on."),
+    findings.length > 0 && h("p", {}, h("label", { for: "stack" }, "Fixes for "), select),
     ...first,
     rest.length > 0 && h("div", { class: "rest" }, h("h3", {}, "Also billed, less to gain"), ...rest.slice(0, LISTED), rest.length > LISTED && behind(`${count(rest.length - LISTED)} more`, ...rest.slice(LISTED))))
 }

@@ -5,7 +5,7 @@ import { h, later, table, wide } from "./dom"
 import { hostOf, selected } from "./select"
 import type { State } from "./state"
 import type { Context } from "./view"
-import { bytes, clock, count, counted, kinds, percent, time } from "./words"
+import { bytes, clock, count, kinds, percent, time, zone } from "./words"
 
 const SHOWN = 12
 const SLOWEST = 20
@@ -53,7 +53,7 @@ export function groupsView(context: Context): HTMLElement {
     const all = groups(context, rows, key)
     const longest = all[0]?.ns ?? 1
     const more = all.length > SHOWN ? `, ${SHOWN} of ${count(all.length)}` : ""
-    return table(`${title}${more}`, ["", "exchanges", "time", "longest", "mostly", ""], all.slice(0, SHOWN).map((group) => [
+    return table(`${title}${more}`, ["", "billed", "time", "longest", "mostly", ""], all.slice(0, SHOWN).map((group) => [
       h("button", { type: "button", class: "link", "aria-pressed": which ? String(store.state[which] === group.key) : null, click: () => open(group) }, group.key),
       count(group.count), time(group.ns), time(group.longest), mostly(context, group), stack(context, group, longest),
     ]), [1, 2, 3])
@@ -80,7 +80,7 @@ function slowest(context: Context): HTMLElement {
   const { data, causes, store } = context
   const { exchanges, connections, page } = data
   const rows = Int32Array.from(selected(data, causes, store.state)).sort((a, b) => exchanges.elapsed_ns[b] - exchanges.elapsed_ns[a] || a - b).subarray(0, SLOWEST)
-  return table(`The slowest ${counted(rows.length, "exchange")}`, ["elapsed", "at", "connection", "exchange", "request", "reply", "frames", "bill"], [...rows].map((row) => {
+  return table(`The slowest ${count(rows.length)}: exchanges, messages and setups`, ["elapsed", `at (${zone(page.offset_s)})`, "connection", "exchange", "request", "reply", "frames", "bill"], [...rows].map((row) => {
     const id = connections.id[exchanges.connection[row]]
     const bill = []
     for (let at = exchanges.billAt[row]; at < Math.min(exchanges.billAt[row] + 2, exchanges.billAt[row + 1]); at++) bill.push(`${causes[exchanges.bill_cause[at]].name} ${percent(exchanges.bill_ns[at], exchanges.elapsed_ns[row])}`)

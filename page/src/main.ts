@@ -14,25 +14,26 @@ import { scatterView } from "./scatter"
 import { spreadView } from "./spread"
 import { remembered, Store } from "./state"
 import type { Context } from "./view"
-import { clock, counted, confidence, count, time } from "./words"
+import { clock, counted, confidence, day, time, zone } from "./words"
 
 function head(data: Data): HTMLElement {
   const { report, page } = data
   const { capture } = report
   const limits = [
-    capture.truncated && "The capture ends in the middle of a packet.",
-    capture.drops > 0 && `The capture says that it lost ${counted(capture.drops, "packet")}.`,
-    ...report.notes.map((note) => `${note.kind}: ${count(note.count)}, first at frame ${note.first_packet}.`),
-  ].filter((limit) => limit !== false)
+    ...page.notes,
+    ...((capture.files?.length ?? 1) > 1 ? ["on this page packets are numbered through all files, as mergecap does; the filters to copy have the numbers of each file"] : []),
+  ]
+  const kinds: [number, string][] = [[report.exchanges, "exchange"], [report.subscriptions, "subscription"], [report.one_way, "one-way message"], [report.setups, "setup"]]
+  const billed = kinds.filter(([n]) => n > 0).map(([n, noun]) => counted(n, noun)).join(", ") || "nothing"
   return h("header", {},
     h("p", { class: "brand" }, "tcpwhy ", h("span", { class: "quiet" }, report.tcpwhy),
       h("nav", { "aria-label": "Parts of the page" }, ...[["bill", "Bill"], ["findings", "To act on"], ["time", "Over time"], ["connection", "Connection"]].map(([id, name]) =>
         h("button", { type: "button", class: "link", click: () => document.getElementById(id)?.scrollIntoView() }, name))), themes()),
     h("h1", { id: "answer" }, report.answer),
     report.findings.length > 0 && h("p", { class: "badges" }, h("span", { class: `badge is-${report.findings[0].confidence}` }, confidence[report.findings[0].confidence])),
-    h("p", { class: "facts" }, `${capture.path}: ${counted(capture.packets, "packet")} in ${time(page.span_ns)} from ${clock(page.origin, page.offset_s, 0)} on ${page.origin.slice(0, 10)}; billed ${time(report.elapsed_ns)}: ${counted(report.exchanges, "exchange")}, ${counted(report.setups, "setup")}, ${counted(report.one_way, "one-way message")}, ${counted(report.subscriptions, "subscription")}.`),
+    h("p", { class: "facts" }, `${capture.path}: ${counted(capture.packets, "packet")} in ${time(page.span_ns)} from ${day(page.origin, page.offset_s)} ${clock(page.origin, page.offset_s, 0)} ${zone(page.offset_s)}; billed ${time(report.elapsed_ns)}: ${billed}.`),
     page.anonymized && h("p", { class: "notice" }, "Anonymized: addresses are replaced, consistently within what was written with the same key; times, sizes and structure are those of the capture."),
-    limits.length > 0 && h("details", {}, h("summary", {}, "Limits of this capture"), h("ul", {}, ...limits.map((limit) => h("li", {}, limit as string)))))
+    limits.length > 0 && h("details", {}, h("summary", {}, "Limits of this capture"), h("ul", {}, ...limits.map((limit) => h("li", {}, limit)))))
 }
 
 function themes(): HTMLElement {

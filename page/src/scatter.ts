@@ -7,7 +7,7 @@ import { h } from "./dom"
 import { plot, spanAxis, timeAxis } from "./plot"
 import { selected } from "./select"
 import type { Context } from "./view"
-import { clock, counted, count, kinds, percent, time } from "./words"
+import { clock, counted, count, kinds, percent, time, zone } from "./words"
 
 export function scatterView(context: Context): HTMLElement {
   const { causes, store } = context
@@ -98,7 +98,7 @@ export function scatterView(context: Context): HTMLElement {
       y: { distr: 3, range: () => store.state.e ?? [fastest / 1.5, slowest * 1.5] },
     },
     series: [{}, { scale: "y", paths: () => null, points: { show: false } }],
-    axes: [timeAxis(0, { label: `since ${clock(page.origin, page.offset_s, 0)}`, labelSize: 20 }), spanAxis({})],
+    axes: [timeAxis(0, { label: `since ${clock(page.origin, page.offset_s, 0)} ${zone(page.offset_s)}`, labelSize: 20 }), spanAxis({})],
     hooks: {
       draw: [paint],
       setSelect: [(u) => {

@@ -68,12 +68,12 @@ export function spreadView(context: Context): HTMLElement {
     })
     place.replaceChildren(
       h("h3", {}, "Distribution"),
-      h("figure", {}, picture, h("figcaption", { class: "quiet" }, "Exchanges by elapsed time, coloured by main cause.")),
-      behind("The histogram as a table", table("Exchanges by elapsed time", ["from", "to", "exchanges", "mostly"], bins.map((bin, at) => {
+      h("figure", {}, picture, h("figcaption", { class: "quiet" }, "Exchanges, messages and setups by elapsed time, coloured by main cause.")),
+      behind("The histogram as a table", table("Exchanges, messages and setups by elapsed time", ["from", "to", "number", "mostly"], bins.map((bin, at) => {
         const mostly = causes.reduce((best, cause) => (bin[cause.at] > (bin[best] ?? 0) ? cause.at : best), -1)
         return [edge(first + at), edge(first + at + 1), count(totals[at]), mostly < 0 ? "" : causes[mostly].name]
       }), [2])),
-      table("Percentiles, and what took them", ["", "elapsed", "what took it (of the exchanges around it)", ""], stacked, [1]))
+      table("Percentiles of exchanges, messages and setups, and what took them", ["", "elapsed", "what took it (of those around it)", ""], stacked, [1]))
   }
   const soon = later(draw)
   store.on((state, before, fresh) => {

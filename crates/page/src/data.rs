@@ -13,6 +13,7 @@ use tcpwhy_remedy::{Stack, explain};
 use tcpwhy_report::answer::{Class, class, matters, sentence};
 use tcpwhy_report::capture::{CaptureInfo, total};
 use tcpwhy_report::json::{Document, exact};
+use tcpwhy_report::text::{is_shown, limits, packets_by_file};
 use tcpwhy_wire::Instant;
 
 use crate::connections::{Connections, rows};
@@ -60,6 +61,8 @@ pub struct Page<'a> {
     /// In the order of the numbers that columns have.
     causes: Vec<CauseDto>,
     stacks: [&'static str; Stack::ALL.len()],
+    /// What limits all of it, in words.
+    notes: Vec<String>,
     /// For each finding of the report.
     told: Vec<Told>,
     connections: Connections,
@@ -79,6 +82,18 @@ struct Told {
     sentence: String,
     /// It takes a share that makes a service slow.
     matters: bool,
+    /// The text shows it: there is something to act on.
+    shown: bool,
+    /// Where to look.
+    packets: Vec<Cited>,
+}
+
+/// Packets of one file.
+#[derive(Debug, Serialize)]
+struct Cited {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    of: Option<String>,
+    filter: String,
 }
 
 impl<'a> Page<'a> {
@@ -130,7 +145,8 @@ impl<'a> Page<'a> {
             report: Document::new(report, context.files, context.version).without_connections(),
             causes: causes(),
             stacks: Stack::ALL.map(Stack::name),
-            told: report.findings.iter().map(|finding| Told::of(report, finding)).collect(),
+            notes: limits(report, context.files),
+            told: report.findings.iter().map(|finding| Told::of(report, finding, context.files)).collect(),
             packets: packets.into_iter().filter_map(OnceLock::into_inner).collect(),
             exchanges: exchanges.into_inner().unwrap_or_default(),
             connections: connections.into_inner().unwrap_or_default(),
@@ -187,7 +203,16 @@ impl CauseDto {
 }
 
 impl Told {
-    fn of(report: &Report, finding: &Finding) -> Self {
-        Self { sentence: sentence(report, finding), matters: matters(report, finding) }
+    fn of(report: &Report, finding: &Finding, files: &[CaptureInfo]) -> Self {
+        let cited = packets_by_file(finding, files, finding.evidence.len());
+        Self {
+            sentence: sentence(report, finding),
+            matters: matters(report, finding),
+            shown: is_shown(report, finding),
+            packets: cited
+                .into_iter()
+                .map(|(of, filter)| Cited { of: of.map(str::to_owned), filter })
+                .collect(),
+        }
     }
 }

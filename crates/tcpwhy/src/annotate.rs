@@ -25,9 +25,11 @@ pub(crate) fn write(
     report: &Report,
     drawn: &Report,
 ) -> anyhow::Result<()> {
+    let cannot = || format!("cannot write {}", out.path().display());
+    let file = out.emptied().with_context(cannot)?;
     let comments = comments(report, drawn);
     let mut copy = Copy {
-        to: BufWriter::with_capacity(1 << 16, out.file()),
+        to: BufWriter::with_capacity(1 << 16, file),
         comments: &comments,
         is_single: args.files.len() == 1,
         writer: PcapngWriter::new(),
@@ -37,7 +39,7 @@ pub(crate) fn write(
         error: None,
     };
     inputs.for_each_block(&args.options(), &mut |block| copy.on_block(&block));
-    copy.finish().with_context(|| format!("cannot write {}", out.path().display()))?;
+    copy.finish().with_context(cannot)?;
     let last = comments.keys().next_back().copied().unwrap_or(0);
     ensure!(
         last <= copy.packets,

@@ -87,7 +87,8 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<u8> {
     if let Some(page) = &page {
         let shown = names.each_ref().map(|name| visible(name));
         let data = Compared::new(&comparison, shown.each_ref().map(|name| &**name), version);
-        file::write_compared(&data, page.file())
+        page.emptied()
+            .and_then(|file| file::write_compared(&data, file))
             .with_context(|| format!("{} cannot be written", page.path().display()))?;
     }
     if args.json {

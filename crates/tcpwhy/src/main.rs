@@ -139,7 +139,9 @@ fn read(args: &ReadArgs) -> anyhow::Result<u8> {
     let mut analysed = ManuallyDrop::new(opened.analyse(analysis)?);
     let output = opened.output(&analysed);
     if let Some(why) = output.nothing(&analysed.report) {
-        return nothing(args, &output, &analysed.report, &why);
+        let code = nothing(args, &output, &analysed.report, &why);
+        targets.say_what_is_left();
+        return code;
     }
     // What was asked for can now be found, and what it costs be judged.
     let connection = chosen(args, &mut opened, &mut analysed)?;
@@ -151,6 +153,7 @@ fn read(args: &ReadArgs) -> anyhow::Result<u8> {
     let to_serve = targets.inputs_to_serve(&mut opened);
     // What is written for others has nothing of what was asked.
     if args.show_requests {
+        targets.say_what_is_missing();
         requests::name(&mut opened, &mut analysed.report)?;
     }
     // The answer.

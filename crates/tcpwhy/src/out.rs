@@ -1,31 +1,43 @@
 //! Which files does `read` write? They are made before rights are given up, and are none of those that are read.
 
 use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
 
-/// A file to write, open and empty.
+/// A file to write, open; what was in it stays until there is something to write.
 pub(crate) struct OutFile {
     path: PathBuf,
     file: File,
+    /// A pipe or a device has none.
+    has_length: bool,
 }
 
 impl OutFile {
-    /// Makes the file that an option names, or empties it.
+    /// Makes the file that an option names, or opens it.
     pub(crate) fn create(path: &Path, option: &str, inputs: &[PathBuf]) -> anyhow::Result<Self> {
         ensure!(
             !inputs.iter().any(|input| is_same(path, input)),
             "{}: this is the capture; choose another file for {option}",
             path.display()
         );
-        let file =
-            File::create(path).with_context(|| format!("cannot write {} for {option}", path.display()))?;
-        Ok(Self { path: path.to_owned(), file })
+        let file = File::options().write(true).create(true).truncate(false).open(path);
+        let file = file.with_context(|| format!("cannot write {} for {option}", path.display()))?;
+        let has_length = file.metadata().is_ok_and(|of| of.is_file());
+        Ok(Self { path: path.to_owned(), file, has_length })
     }
 
     pub(crate) fn file(&self) -> &File {
         &self.file
+    }
+
+    /// The same, empty.
+    pub(crate) fn emptied(&self) -> io::Result<&File> {
+        if self.has_length {
+            self.file.set_len(0)?;
+        }
+        Ok(&self.file)
     }
 
     pub(crate) fn path(&self) -> &Path {

@@ -102,7 +102,7 @@ pub(crate) fn write(
 ) -> anyhow::Result<()> {
     let around = Around::of(output, false);
     let page = around.page(report, drawn, None, threads);
-    let written = packing::write(&page, out.file(), threads);
+    let written = out.emptied().and_then(|file| packing::write(&page, file, threads));
     written.with_context(|| format!("cannot write {}", out.path().display()))
 }
 

@@ -54,14 +54,14 @@ impl<'a> Targets<'a> {
     /// What has to stay open.
     #[cfg(unix)]
     pub(crate) fn kept(&self) -> Vec<confine::Kept<'_>> {
-        let files = [&self.page, &self.annotated].into_iter().flatten().map(OutFile::file);
+        let files = self.files().map(OutFile::file);
         let files = files.chain(self.baselines.file()).map(std::os::fd::AsFd::as_fd);
         files.chain(self.door.iter().map(serve::Door::descriptor)).collect()
     }
 
     #[cfg(not(unix))]
     pub(crate) fn kept(&self) -> Vec<confine::Kept<'_>> {
-        let files = [&self.page, &self.annotated].into_iter().flatten().map(OutFile::file);
+        let files = self.files().map(OutFile::file);
         files.chain(self.baselines.file()).map(|_| &()).collect()
     }
 
@@ -119,6 +119,24 @@ impl<'a> Targets<'a> {
         match self.annotated.as_ref().and_then(|out| Some((out, opened.again()?))) {
             Some((out, inputs)) => annotate::write(out, opened.args, inputs, report, &drawn.report),
             None => Ok(()),
+        }
+    }
+
+    fn files(&self) -> impl Iterator<Item = &OutFile> {
+        [&self.page, &self.annotated].into_iter().flatten()
+    }
+
+    /// What was asked is in no file, which may be sent to others.
+    pub(crate) fn say_what_is_missing(&self) {
+        for out in self.files() {
+            complain(&format!("{} has nothing of what --show-requests shows", out.path().display()));
+        }
+    }
+
+    /// There is nothing to write.
+    pub(crate) fn say_what_is_left(&self) {
+        for out in self.files() {
+            complain(&format!("{} was not written", out.path().display()));
         }
     }
 

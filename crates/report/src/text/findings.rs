@@ -54,8 +54,7 @@ pub(super) struct All {
 
 pub(super) fn all(report: &Report, files: &[CaptureInfo], again: &str, style: Style) -> All {
     let answer = answer(report).to_lowercase();
-    let acted: Vec<&Finding> =
-        report.findings.iter().filter(|finding| worth_showing(report, finding)).collect();
+    let acted: Vec<&Finding> = report.findings.iter().filter(|finding| is_shown(report, finding)).collect();
     let shown = acted.iter().take(SHOWN).enumerate();
     let told = shown.map(|(i, finding)| tell(i, finding, report, files, &answer, again, style)).collect();
     let more = acted.len().saturating_sub(SHOWN);
@@ -98,7 +97,7 @@ pub(super) fn findings(report: &Report, files: &[CaptureInfo], again: &str, styl
 }
 
 /// What any transfer needs is in the bill; it is a finding to act on only where it is too much.
-fn worth_showing(report: &Report, finding: &Finding) -> bool {
+pub fn is_shown(report: &Report, finding: &Finding) -> bool {
     matters(report, finding)
         || (class(finding.cause) != Class::Path
             && finding.p99 >= WORTH
@@ -216,13 +215,30 @@ pub(super) fn measured(detail: &Detail) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// Evidence as a display filter that Wireshark and tshark take as it stands; of several files, one for each.
+/// A display filter for Wireshark, of each file of which packets are cited, and more than so many packets are left out.
 fn packets(finding: &Finding, files: &[CaptureInfo]) -> String {
     if finding.evidence.is_empty() {
         return "not kept".to_owned();
     }
+    let told = |(path, filter): (Option<&str>, String)| {
+        let of = path.map_or_else(String::new, |path| format!(" of {}", visible(path)));
+        format!("{filter}{of}")
+    };
+    let shown: Vec<String> = packets_by_file(finding, files, PACKETS).into_iter().map(told).collect();
+    let more = finding.evidence.len().saturating_sub(PACKETS);
+    let more = if more > 0 { format!("; {more} more in --json") } else { String::new() };
+    format!("{}{more}", shown.join("; "))
+}
+
+/// The display filters that show the first so many packets of a finding, each with the name of the file whose numbers it has, where there
+/// are several.
+pub fn packets_by_file<'a>(
+    finding: &Finding,
+    files: &'a [CaptureInfo],
+    most: usize,
+) -> Vec<(Option<&'a str>, String)> {
     let mut by_file: Vec<(Option<&str>, Vec<String>)> = Vec::new();
-    for packet in finding.evidence.iter().take(PACKETS) {
+    for packet in finding.evidence.iter().take(most) {
         let (path, frame) = match frame(files, *packet) {
             Some((file, frame)) => (Some(file.path.as_str()), frame),
             None => (None, *packet),
@@ -232,14 +248,8 @@ fn packets(finding: &Finding, files: &[CaptureInfo]) -> String {
             None => by_file.push((path, vec![frame.to_string()])),
         }
     }
-    let told = |(path, frames): &(Option<&str>, Vec<String>)| {
-        let of = path.map_or_else(String::new, |path| format!(" of {}", visible(path)));
-        format!("frame.number in {{{}}}{of}", frames.join(","))
-    };
-    let shown: Vec<String> = by_file.iter().map(told).collect();
-    let more = finding.evidence.len().saturating_sub(PACKETS);
-    let more = if more > 0 { format!("; {more} more in --json") } else { String::new() };
-    format!("{}{more}", shown.join("; "))
+    let filter = |frames: Vec<String>| format!("frame.number in {{{}}}", frames.join(","));
+    by_file.into_iter().map(|(path, frames)| (path, filter(frames))).collect()
 }
 
 /// The command that shows the most expensive hit.

@@ -19,10 +19,11 @@ mod requests;
 pub(crate) use compare::answer as compared;
 pub use compare::comparison;
 pub use connection::connection;
+pub use findings::{is_shown, packets_by_file};
 pub use ladder::ladder;
 pub use list::{Order, Stream, Streams, list, list_as_markdown, ordered};
 pub use markdown::markdown;
-pub use overview::overview;
+pub use overview::{limits, overview};
 pub use prose::prose;
 
 use anstyle::{AnsiColor, Color, Style as Ansi};

@@ -95,7 +95,7 @@ pub(super) fn what_was_read(report: &Report, files: &[CaptureInfo], style: Style
 }
 
 /// Everything that limits what was said.
-pub(super) fn limits(report: &Report, files: &[CaptureInfo]) -> Vec<String> {
+pub fn limits(report: &Report, files: &[CaptureInfo]) -> Vec<String> {
     let mut out = Vec::new();
     for note in &report.notes {
         let first = match frame(files, note.first_packet) {

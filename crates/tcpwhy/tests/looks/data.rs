@@ -285,6 +285,56 @@ fn ways_are_those_of_the_path_where_both_ends_are_given() {
     }
 }
 
+/// Packets are cited by the numbers that each file has, and what limits the answer is told as by the text.
+#[test]
+fn both_ends_are_told_as_by_the_text() {
+    let Ok(folder) = tempfile::tempdir() else { panic!("no folder for temporary files") };
+    let page = folder.path().join("report.html");
+    let [client, server] =
+        ["client", "server"].map(|end| root().join(format!("corpus/lab/d-sndbuf/{end}.pcapng.zst")));
+    write_page(&client, &page, &[&server.to_string_lossy()]);
+    let data = data_of(&fs::read_to_string(&page).unwrap_or_default());
+    let text = tcpwhy(&["read", &client.to_string_lossy(), &server.to_string_lossy(), "--width", "1000"]);
+    // The page was written in the capture's folder.
+    let text = String::from_utf8_lossy(&text.stdout).replace(&*client.to_string_lossy(), "client.pcapng.zst");
+    let notes = data["notes"].as_array().map_or(&[][..], Vec::as_slice);
+    assert!(notes.len() >= 2, "{notes:?}");
+    for note in notes.iter().filter_map(|note| note.as_str()) {
+        assert!(text.contains(&format!("note: {note}")), "{note} is not in {text}");
+    }
+    let cited = data["told"][0]["packets"].as_array().map_or(&[][..], Vec::as_slice);
+    assert!(!cited.is_empty(), "{}", data["told"]);
+    for of in cited {
+        let (filter, file) =
+            (of["filter"].as_str().unwrap_or_default(), of["of"].as_str().unwrap_or_default());
+        let first = filter.split(',').next().unwrap_or_default();
+        assert!(text.contains(first) && text.contains(&format!(" of {file}")), "{filter} of {file}: {text}");
+    }
+}
+
+/// What was in a file stays where there is nothing to write.
+#[test]
+fn a_file_stays_as_it_was_where_nothing_is_analysed() {
+    let Ok(folder) = tempfile::tempdir() else { panic!("no folder for temporary files") };
+    let [none, broken] = ["none.pcap", "broken.pcap"].map(|name| folder.path().join(name));
+    let written = fs::write(&broken, "no capture").and_then(|()| fs::copy(root().join(CAPTURES[0]), &none));
+    assert!(written.is_ok(), "{written:?}");
+    for option in ["--html", "--annotate"] {
+        let out = folder.path().join("out");
+        let written = fs::write(&out, "as it was");
+        assert!(written.is_ok(), "{written:?}");
+        let [none, broken, path] = [&none, &broken, &out].map(|path| path.to_string_lossy());
+        for args in [vec![&*none, "--filter", "port 9"], vec![&*broken]] {
+            let read = tcpwhy(&[&["read", option, &*path], args.as_slice()].concat());
+            assert_ne!(read.status.code(), Some(0));
+            assert_eq!(fs::read_to_string(&out).ok().as_deref(), Some("as it was"), "{args:?}");
+        }
+        let read = tcpwhy(&["read", option, &*path, &root().join(CAPTURES[0]).to_string_lossy()]);
+        assert!(read.status.success());
+        assert!(!fs::read(&out).unwrap_or_default().windows(9).any(|bytes| bytes == b"as it was"));
+    }
+}
+
 #[test]
 fn nothing_of_the_capture_is_markup() {
     let Ok(folder) = tempfile::tempdir() else { panic!("no folder for temporary files") };
