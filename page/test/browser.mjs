@@ -1,7 +1,7 @@
 // Is what the page draws what the other outputs say? Chromium on pages of real captures, compared with their JSON.
 //
-// node test/browser.mjs CASES.json: a list of {name, page, json, ladder, shots}; `json` is what `read --json` prints, `ladder` the same of
-// the first finding's connection, `shots` a folder for screenshots, of the views in `of`. A case with `url` is served there, one with `kind`
+// node test/browser.mjs CASES.json: a list of {name, page, json, ladder, open, shots}; `json` is what `read --json` prints, `ladder` the same
+// of the first finding's connection, `open` of the first one's that the page has open, `shots` a folder for screenshots, of the views in `of`. A case with `url` is served there, one with `kind`
 // "compare" is of two captures, and `json` what `compare --json` prints; of one with `within` the first picture and a zoom may take so many
 // milliseconds. Prints what failed, and how long pictures took.
 
@@ -115,14 +115,14 @@ async function bill({ page }, { json }) {
   assert.equal(await page.locator("#bill tbody tr").count(), bill.length)
 }
 
-async function findings({ page }, { json, ladder }) {
+async function findings({ page }, { json, open: drawn }) {
   const document = readJson(json)
   assert.deepEqual(await page.$$eval("article.finding", (all) => all.map((one) => one.dataset.cause)), document.findings.map((finding) => finding.cause))
   if (document.findings.length === 0) return
   // Those that the text shows are open, or the first one where there is nothing to act on.
   const open = (await page.$$eval("article.finding", (all) => all.map((one) => !one.classList.contains("small")))).indexOf(true)
   const { worst } = document.findings[open]
-  const rungs = readJson(ladder).connections[0].ladder.filter((rung) => rung.exchange === worst.exchange)
+  const rungs = readJson(drawn).connections[0].ladder.filter((rung) => rung.exchange === worst.exchange)
   const picture = page.locator("article.finding").nth(open).locator("svg.ladder")
   const packets = await picture.locator("[data-packet]").evaluateAll((all) => all.map((one) => Number(one.dataset.packet)))
   const gaps = await picture.locator(".gap").evaluateAll((all) => all.map((one) => [one.dataset.cause, Number(one.dataset.ns)]))

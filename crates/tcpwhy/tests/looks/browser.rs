@@ -9,6 +9,7 @@ use std::process::Command;
 use std::sync::Mutex;
 
 use crate::common::{json, root, tcpwhy, write_page};
+use crate::data::data_of;
 use crate::serve::Served;
 use serde_json::{Value, json as value};
 use tcpwhy::input::{self, Inputs};
@@ -70,8 +71,13 @@ fn case(folder: &Path, name: &str, inputs: &[PathBuf], of: &[&str]) -> Value {
     let rest: Vec<&str> = rest.iter().map(String::as_str).collect();
     write_page(&inputs[0], &page, &rest);
     let document = json(&inputs[0], &rest);
-    let worst = document["findings"][0]["worst"]["connection"].as_u64().unwrap_or(1).to_string();
-    let ladder = json(&inputs[0], &[&rest[..], &["--connection", &worst]].concat());
+    let ladder = |finding: usize| {
+        let worst = document["findings"][finding]["worst"]["connection"].as_u64().unwrap_or(1).to_string();
+        json(&inputs[0], &[&rest[..], &["--connection", &worst]].concat())
+    };
+    // What the text has to act on is open on the page.
+    let told = data_of(&fs::read_to_string(&page).unwrap_or_default())["told"].clone();
+    let open = told.as_array().and_then(|told| told.iter().position(|told| told["shown"] == true));
     let written = |suffix: &str, document: &Value| {
         let path = folder.join(format!("{name}.{suffix}.json"));
         let written = fs::write(&path, document.to_string());
@@ -82,7 +88,8 @@ fn case(folder: &Path, name: &str, inputs: &[PathBuf], of: &[&str]) -> Value {
         "name": name,
         "page": page,
         "json": written("all", &document),
-        "ladder": written("ladder", &ladder),
+        "ladder": written("ladder", &ladder(0)),
+        "open": written("open", &ladder(open.unwrap_or(0))),
         "shots": root().join("docs/pictures"),
         "of": of,
     })
