@@ -9,6 +9,7 @@ use tcpwhy_wire::Duration;
 
 use crate::answer::{Class, class};
 use crate::quantity::{per_mille, time};
+use crate::text::{FINDINGS_SHOWN, is_shown};
 
 /// Waits below this share of their exchange are not told of, unless they are cited.
 const TOLD_PER_MILLE: u64 = 10;
@@ -27,13 +28,18 @@ pub fn comments(report: &Report, drawn: &Report) -> BTreeMap<u64, String> {
             notes.billed(connection, exchange);
         }
     }
-    for (i, finding) in report.findings.iter().enumerate() {
+    // What the text shows has a number there.
+    let mut shown = 1..;
+    for finding in &report.findings {
+        let number = is_shown(report, finding).then(|| shown.next()).flatten();
+        let number = number.filter(|number| *number <= FINDINGS_SHOWN);
+        let number = number.map_or_else(String::new, |number| format!("finding {number}: "));
         let whose = match finding.servers {
             Servers::One(server) => format!("{} of {server}", finding.side),
             servers @ Servers::Several(_) => format!("{}, {servers}", finding.side),
         };
         for packet in &finding.evidence {
-            notes.add(*packet, &format!("shows finding {}: {}, {whose}", i + 1, finding.cause));
+            notes.add(*packet, &format!("shows {number}{}, {whose}", finding.cause));
         }
     }
     notes.0

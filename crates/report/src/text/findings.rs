@@ -13,7 +13,7 @@ use crate::escape::visible;
 use crate::quantity::{bytes, count, counted, per_mille, percent, rate, time};
 
 /// So many findings fit a screen; the rest are counted.
-const SHOWN: usize = 6;
+pub(crate) const FINDINGS_SHOWN: usize = 6;
 /// Below this share, or where not one hit took this long, a finding is in the bill and nothing to act on.
 const WORTH_PER_MILLE: u64 = 10;
 const WORTH: Duration = Duration::from_millis(1);
@@ -55,9 +55,9 @@ pub(super) struct All {
 pub(super) fn all(report: &Report, files: &[CaptureInfo], again: &str, style: Style) -> All {
     let answer = answer(report).to_lowercase();
     let acted: Vec<&Finding> = report.findings.iter().filter(|finding| is_shown(report, finding)).collect();
-    let shown = acted.iter().take(SHOWN).enumerate();
+    let shown = acted.iter().take(FINDINGS_SHOWN).enumerate();
     let told = shown.map(|(i, finding)| tell(i, finding, report, files, &answer, again, style)).collect();
-    let more = acted.len().saturating_sub(SHOWN);
+    let more = acted.len().saturating_sub(FINDINGS_SHOWN);
     let rest = if acted.is_empty() && !report.findings.is_empty() {
         Some("No finding is worth acting on.".to_owned())
     } else {

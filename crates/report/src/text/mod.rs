@@ -19,6 +19,7 @@ mod requests;
 pub(crate) use compare::answer as compared;
 pub use compare::comparison;
 pub use connection::connection;
+pub(crate) use findings::FINDINGS_SHOWN;
 pub use findings::{is_shown, packets_by_file};
 pub use ladder::ladder;
 pub use list::{Order, Stream, Streams, list, list_as_markdown, ordered};

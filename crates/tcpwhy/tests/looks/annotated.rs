@@ -100,12 +100,21 @@ fn all_packets_are_as_they_were_and_cited_ones_say_why() {
 
         let comments = comments(&annotated, home);
         let document = json(&root().join(capture), &[]);
-        for (i, finding) in document["findings"].as_array().into_iter().flatten().enumerate() {
+        let text = tcpwhy(&["read", &root().join(capture).to_string_lossy(), "--width", "200"]);
+        let text = String::from_utf8_lossy(&text.stdout).into_owned();
+        for finding in document["findings"].as_array().into_iter().flatten() {
             let (cause, mut cited) = (finding["cause"].as_str().unwrap_or_default(), 0);
+            let [side, of] = ["side", "endpoint"].map(|of| finding[of].as_str().unwrap_or_default());
+            let whose = format!("{cause}, {side} of {of}");
+            // The text's heading, as in "2. server-think, server of 10.0.0.2:8080".
+            let number = text.lines().find_map(|line| line.strip_suffix(&format!(". {whose}")));
+            let shows = match number {
+                Some(number) => format!("shows finding {number}: {whose}"),
+                None => format!("shows {whose}"),
+            };
             for packet in
                 finding["evidence"].as_array().into_iter().flatten().filter_map(serde_json::Value::as_u64)
             {
-                let shows = format!("shows finding {}: {cause}", i + 1);
                 let comment = comments.get(&packet).map_or("", String::as_str);
                 assert!(
                     comment.starts_with("tcpwhy: ") && comment.contains(&shows),
