@@ -189,6 +189,7 @@ impl Revision<'_> {
         Duration::ZERO
     }
 }
+
 /// What a loss costs.
 const REPAIRS: [Cause; 3] = [Cause::Rto, Cause::Loss, Cause::SynRetransmit];
 

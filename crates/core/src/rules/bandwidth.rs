@@ -3,7 +3,7 @@
 //! Proof: near the receiver, by its time stamp it left soon after the one before and came late behind it, or was on its way
 //! already when that arrived; or segments of one size keep one distance with more queued behind each.
 //! Refuted by: an acknowledgement that let it go (behind one that was held back, time stamps must have shown how often they tick), a pace of
-//! its sender's own, one host at both ends (there is no link in between).
+//! its sender's own, one host at both ends (there is no link in between); a short segment that left when all before it had arrived.
 //! Source: RFC 7323, 5.4 (the clock of time stamps); captures are taken behind the queues of the host
 //! (dev_hard_start_xmit, net/core/dev.c, Linux 6.12).
 //! Seen from: near the receiver; near the sender only what waited in its host's own queue.
