@@ -172,6 +172,14 @@ impl Connection {
         unaged && is_private(self.ends[CLIENT]) && is_public(self.ends[SERVER])
     }
 
+    /// A packet of this end's comes over another number of routers than its first one, which was the SYN-ACK: whoever is nearer has taken over.
+    #[cold]
+    pub(super) fn on_other_hops(&mut self, segment: &Segment, from: usize) {
+        if from == SERVER && self.setup.is_some() && !segment.flags.rst() {
+            self.answers.taken_over |= hops(segment.ttl) < hops(self.ttl[from]);
+        }
+    }
+
     pub(super) fn on_ack(&mut self, segment: &Segment, from: usize) {
         let to = 1 - from;
         let mss = self.mss(to);
@@ -355,6 +363,12 @@ impl Connection {
 /// Whether a packet with so much left to live has passed no router: stacks begin with one of these.
 fn is_unaged(ttl: u8) -> bool {
     matches!(ttl, 64 | 128 | 255)
+}
+
+/// How many routers a packet has passed, by the usual first values of its time to live.
+fn hops(ttl: u8) -> u8 {
+    let first = [64, 128, 255].into_iter().find(|first| ttl <= *first);
+    first.map_or(0, |first| first - ttl)
 }
 
 /// Whether it is an address of a private network's (RFC 1918).

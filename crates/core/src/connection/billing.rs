@@ -309,7 +309,8 @@ impl Connection {
     #[inline]
     pub(super) fn beyond(&self) -> Option<Beyond> {
         let opened = self.setup.as_ref()?.opened()?;
-        self.answers.beyond(opened, self.tap_rtt[SERVER]?, || self.has_host_between())
+        let between = || self.answers.taken_over || self.has_host_between();
+        self.answers.beyond(opened, self.tap_rtt[SERVER]?, between)
     }
 
     /// Whether another may stand behind whoever acknowledges for the server.

@@ -122,6 +122,8 @@ impl Connection {
         }
         if self.last_packet[from].is_none() {
             self.ttl[from] = segment.ttl;
+        } else if segment.ttl != self.ttl[from] {
+            self.on_other_hops(segment, from);
         }
         self.last_packet[from] = Some(self.now);
     }

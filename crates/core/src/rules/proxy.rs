@@ -1,8 +1,9 @@
 //! Does whoever acknowledges stand nearer than whoever answers?
 //!
-//! Proof: a handshake ten times as long as the quickest acknowledgement (twice, where no router has touched what comes from a public address to
-//! a private one; four times, where an answer took about as long as the handshake), and no answer sooner than it; with answers that take
-//! about as long, it is likely where acknowledgements alone show it.
+//! Proof: a handshake ten times as long as the quickest acknowledgement (twice, where a host must stand in between, since no router has touched
+//! what comes from a public address to a private one, or the server's packets come over fewer hops than its SYN-ACK did; four times, where an
+//! answer took about as long as the handshake), and no answer sooner than it. It is likely where a host must stand in between, or where
+//! acknowledgements alone show it and answers take about as long.
 //! Refuted by: one answer that comes sooner (the handshake had waited for ARP, or for a radio).
 //! Source: RFC 3135 (PEPs); observed of VirtualBox, QEMU (slirp) and Docker Desktop, which take a connection only once their
 //! own to the server is open.
@@ -48,11 +49,13 @@ pub(crate) struct Answers {
     /// The quickest one, behind the question's last byte.
     quickest: Duration,
     count: u8,
+    /// Whoever speaks for the server is nearer than its SYN-ACK was.
+    pub taken_over: bool,
 }
 
 impl Default for Answers {
     fn default() -> Self {
-        Self { quickest: Duration::MAX, count: 0 }
+        Self { quickest: Duration::MAX, count: 0, taken_over: false }
     }
 }
 
@@ -82,10 +85,11 @@ impl Answers {
         if opened < OPENED_MIN || self.refute(opened) {
             return None;
         }
-        let clear = opened >= near.times(NEARER) || opened >= near.times(NEARER_BETWEEN) && between();
+        let between = opened >= near.times(NEARER_BETWEEN) && between();
+        let clear = between || opened >= near.times(NEARER);
         let unsettled = self.count == 0 || self.is_as_long(opened);
         let suspect = clear || opened >= near.times(NEARER_ALIKE) && unsettled;
-        suspect.then_some(Beyond { opened, near, clear, answers: self })
+        suspect.then_some(Beyond { opened, near, clear, between, answers: self })
     }
 
     /// Whether the quickest answer took as long as the handshake.
@@ -106,6 +110,8 @@ pub(crate) struct Beyond {
     near: Duration,
     /// Acknowledgements alone show it.
     clear: bool,
+    /// A host stands in between for certain.
+    between: bool,
     answers: Answers,
 }
 
@@ -121,7 +127,7 @@ impl Beyond {
         let alike = self.clear
             && answers.count >= ANSWERS_MIN
             && answers.quickest <= self.opened + self.opened.divided_by(ALIKE_SHARE);
-        let confidence = if alike { Confidence::Likely } else { Confidence::Possible };
+        let confidence = if alike || self.between { Confidence::Likely } else { Confidence::Possible };
         let ns = wait.min(self.opened - self.near);
         let detail = Detail { form: Some(FORM), ..Detail::default() };
         Some(Charge::new(Cause::RoundTrip, sender, ns, confidence).detail(detail))
