@@ -7,7 +7,7 @@
 //! Source: arithmetic; what it excludes has its source in the file of that rule.
 //! Seen from: both ends; certain near the server, near the client no more than likely where the path varies.
 
-use tcpwhy_wire::{Duration, Segment};
+use tcpwhy_wire::{Duration, Instant, Segment};
 
 use super::pair::Pair;
 use super::verdict::Verdict;
@@ -194,7 +194,8 @@ fn own_time(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration, beh
     let most = if answers_late(pair, open, segment) { Confidence::Possible } else { surest };
     // Whose acknowledgement never came before its answer was hardly ever so late: the way may be, unless it is within one host.
     let far = pair.bound[server] && !flow.on_one_host;
-    let late = far && left >= DELAYED_ACK_MIN || had_just_arrived(pair, open, segment, left);
+    let late = far && left >= DELAYED_ACK_MIN && !had_arrived_before(pair, open, segment, left);
+    let late = late || had_just_arrived(pair, open, segment, left);
     let since_unknown = || was_acked_too_late(pair, open, segment) || answers_unseen(pair, open, segment);
     let late = late || slow && since_unknown();
     let late = late || flow.seems_late().is_some_and(|queued| queued >= left.divided_by(2).max(VARIED_MIN));
@@ -240,12 +241,27 @@ fn had_just_arrived(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Durat
 #[cold]
 #[inline(never)]
 fn was_acked_too_late(pair: &Pair<'_>, open: &Open, segment: &Segment) -> bool {
-    let asked = &pair.flows[open.initiator];
     let Some(last) = open.request.last else { return false };
+    acked_by_itself(pair, open, segment)
+        .is_some_and(|acked| is_acked_late(pair, acked - last.at - HELD_BACK_MIN))
+}
+
+/// Whether the question's acknowledgement came by itself, and not together with the answer: how long that was on its way, or held back, says nothing
+/// of what followed.
+#[cold]
+#[inline(never)]
+fn had_arrived_before(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration) -> bool {
+    acked_by_itself(pair, open, segment)
+        .is_some_and(|acked| (segment.at - acked).times(TOGETHER_SHARE) > left)
+}
+
+/// When the question's acknowledgement passed, if that was another packet than its answer.
+fn acked_by_itself(pair: &Pair<'_>, open: &Open, segment: &Segment) -> Option<Instant> {
+    let asked = &pair.flows[open.initiator];
+    let last = open.request.last?;
     let known = asked.view.clocking_ack().filter(|ack| ack.packet != segment.packet);
     let known = known.map(|ack| ack.earliest_departure).filter(|&at| at > last.at);
-    let acked = asked.acked_before(segment).or(known);
-    acked.is_some_and(|acked| is_acked_late(pair, acked - last.at - HELD_BACK_MIN))
+    asked.acked_before(segment).or(known)
 }
 
 /// Whether the answer echoes a stamp that nothing of its asker's in the capture has: the question, or its copy, left later than is known.
