@@ -14,6 +14,8 @@ use crate::words::limits::BURST_GAP;
 
 /// Where so many parts of questions may have been questions, nobody knows what answers which. Source: none written down.
 const OTHERS_MIN: u8 = 3;
+/// Which of several parts was answered matters by one part in so many of the wait, or less. Source: none written down.
+const LITTLE_SHARE: i64 = 10;
 /// What ends a session is so long (RFC 8446, 6 and 5.2; RFC 5288, 3): it may answer nothing.
 const ALERTS: [u64; 2] = [24, 31];
 
@@ -85,4 +87,10 @@ impl Connection {
             self.paired = Paired::Guess;
         }
     }
+}
+
+/// Whether all parts that an answer may belong to were said within a small part of the wait for it: whichever it answers, that took about as long.
+pub(super) fn matters_little(open: &Open, segment: &Segment) -> bool {
+    let asked = open.request_at();
+    open.request.index > 0 && (asked - open.passed).times(LITTLE_SHARE) <= segment.at - asked
 }

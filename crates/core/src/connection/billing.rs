@@ -3,6 +3,7 @@
 use tcpwhy_wire::{Duration, Instant, Segment};
 
 use super::Connection;
+use super::beside::matters_little;
 use super::closing::doubt_pauses;
 use super::talk::Talk;
 use super::turn::{Follows, Paired};
@@ -234,18 +235,21 @@ impl Connection {
         by_guess: bool,
         verdict: &mut Verdict,
     ) -> bool {
-        let is_doubtful = by_guess
+        // It may go on with what it had said already.
+        let goes_on = !self.frames.answers()
+            && open.reply.frontier().is_some_and(|said| self.said_part_early(open, said, segment.at));
+        // What was no more than a word was not the answer of one part.
+        let word = open.reply_bytes <= u64::from(WORD_MAX);
+        let little = word && (by_guess || goes_on) && matters_little(open, segment);
+        let is_doubtful = (by_guess || goes_on) && !little
             || self.frames.is_doubtful()
             || self.paired == Paired::Guess
             || self.roles.goes_on.is_loose(self.next_n)
-            || from == SERVER && self.is_distance_doubtful()
-            // It may go on with what it had said already.
-            || !self.frames.answers()
-                && open.reply.frontier().is_some_and(|said| self.said_part_early(open, said, segment.at));
+            || from == SERVER && self.is_distance_doubtful();
         if is_doubtful {
             verdict.split.doubt();
         }
-        if self.is_framed() || self.paired == Paired::Before {
+        if little || self.is_framed() || self.paired == Paired::Before {
             verdict.split.temper(); // several may be under way at once
         }
         is_doubtful

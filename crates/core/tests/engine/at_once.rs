@@ -17,6 +17,23 @@ fn what_an_answer_does_not_acknowledge_may_be_another_question() {
     assert!(asked.exchange.bill.iter().all(|line| line.confidence == Confidence::Possible), "{seen}");
 }
 
+/// Three pieces within 0.6 ms, of which the server's first short word acknowledges one, and the answer that comes 160 ms later all (frames 20 to 28 of HTTP/2
+/// within TLS): whichever of them it answers, that took as long. Of pieces 60 ms apart nobody knows.
+#[test]
+fn whichever_of_several_parts_is_answered_at_once_it_took_as_long() {
+    for (apart, sure) in [(0.3, Confidence::Likely), (30.0, Confidence::Possible)] {
+        let text = settled(4)
+            + &format!(
+                "+8 C 87 #a\n +{apart} C 155\n +{apart} C 648 #q\n a+0 S 38\n q+1 S ack\n q+160 S 470\n +0 C ack"
+            );
+        let seen = log(text).rtt(ms(118)).seen_at(End::Client);
+        let bill = seen.exchange(5);
+        assert_eq!(bill.exchange.by, Some(Pairing::Guess), "{seen}");
+        let think = bill.of(Cause::ServerThink);
+        assert!(think.confidence == sure && (sure == Confidence::Possible || think.ns >= ms(158)), "{seen}");
+    }
+}
+
 /// A client ends a session's set-up and asks at length beside it (False Start, RFC 7918; frames 162 to 167 of a browser): the server's last words acknowledge
 /// the first piece alone, and all of that is one exchange.
 #[test]
