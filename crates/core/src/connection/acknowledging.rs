@@ -68,6 +68,12 @@ impl Connection {
         if self.shown[from] && self.tap_rtt[from].is_none_or(|known| known < handshake::LOST_AFTER) {
             return;
         }
+        self.learn_from_unshown_reaction(segment, from);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn learn_from_unshown_reaction(&mut self, segment: &Segment, from: usize) {
         let (Some(spoke), Some(peer_spoke)) = (self.last_packet[from], self.last_packet[1 - from]) else {
             return;
         };
@@ -83,7 +89,9 @@ impl Connection {
             *second = reaction;
         }
         let second = *second;
-        if let Some(known) = self.tap_rtt[from].filter(|known| second < *known) {
+        // Nobody reacts sooner than a packet gets there and back.
+        let too_soon = self.path_memory.shown(from).is_some_and(|least| least - second >= QUEUED_MIN);
+        if let Some(known) = self.tap_rtt[from].filter(|known| second < *known && !too_soon) {
             self.tap_rtt[from] = Some(second.min(self.distance_max(from)));
             self.path_memory.news |= self.tap_rtt[from] != Some(known);
             self.models[from].forget_pauses();
@@ -129,16 +137,38 @@ impl Connection {
         }) && self.path_memory.is_old(at)
     }
 
+    /// Whether how far away an end is rests on its reactions alone: what it sent behind its peer's may have been let go by something earlier.
+    #[inline]
+    fn is_by_reaction(&self, end: usize) -> bool {
+        self.tap_rtt[end] == Some(self.reactions[end][1]) && self.is_bound(end)
+    }
+
+    /// How far away its ends are, as far as others between these hosts may rely on that.
+    #[inline]
+    pub(crate) fn told_distances(&self) -> [Option<Duration>; 2] {
+        [CLIENT, SERVER].map(|end| self.tap_rtt[end].filter(|_| !self.is_by_reaction(end)))
+    }
+
     /// Another connection between these hosts knows better how far away an end is.
-    pub(crate) fn take_shorter_path(&mut self) {
+    pub(crate) fn take_known_path(&mut self) {
         for end in [CLIENT, SERVER] {
-            if self.is_bound(end)
-                && let (Some(known), Some(least)) = (self.tap_rtt[end], self.path_memory.min(end))
-                && least < known
-            {
-                self.set_tap_rtt(end, least);
-                self.models[end].forget_pauses();
+            if let Some(known) = self.tap_rtt[end].filter(|_| !self.shown[end]) {
+                self.take_known_distance(end, known);
             }
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn take_known_distance(&mut self, end: usize, known: Duration) {
+        let too_soon = |shown: &Duration| *shown - known >= QUEUED_MIN && self.is_by_reaction(end);
+        if let Some(shown) = self.path_memory.shown(end).filter(too_soon) {
+            self.tap_rtt[end] = Some(shown);
+        } else if let Some(least) = self.path_memory.min(end).filter(|least| *least < known)
+            && self.is_bound(end)
+        {
+            self.set_tap_rtt(end, least);
+            self.models[end].forget_pauses();
         }
     }
 
@@ -160,9 +190,7 @@ impl Connection {
     /// sent behind the client's may have been let go by an earlier one; and a host in between acknowledges for it where no packet of either end
     /// has passed a router, which private addresses (RFC 1918) and public ones have between them.
     pub(super) fn is_distance_doubtful(&self) -> bool {
-        let by_reaction =
-            self.is_bound(SERVER) && self.tap_rtt[SERVER].is_some_and(|rtt| rtt == self.reactions[SERVER][1]);
-        !self.shown[SERVER] && (by_reaction || self.has_host_between())
+        !self.shown[SERVER] && (self.is_by_reaction(SERVER) || self.has_host_between())
     }
 
     /// Whether a host stands between the ends: no packet of either has passed a router, and one's address is private and the other's public.

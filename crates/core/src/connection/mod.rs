@@ -94,7 +94,7 @@ pub(crate) struct Connection {
     /// The capture does not have the connection's first packet.
     midway: bool,
     /// The handshake has shown how far away each end is: it answered at once.
-    shown: [bool; 2],
+    pub shown: [bool; 2],
     /// The capture's clock is finer than milliseconds.
     fine: bool,
     pub flows: [Flow; 2],

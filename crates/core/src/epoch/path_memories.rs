@@ -59,8 +59,9 @@ impl PathMemories {
         if !connection.assumed && connection.failure().is_none() {
             known.on_accepted(connection.ends[SERVER].port);
         }
-        known.share(&mut connection.path_memory, connection.tap_rtt, connection.now);
-        connection.take_shorter_path();
+        let told = connection.told_distances();
+        known.share(&mut connection.path_memory, told, connection.shown, connection.now);
+        connection.take_known_path();
         connection.path_memory.news = false; // what it was told just now is none
     }
 }

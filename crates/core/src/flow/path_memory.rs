@@ -11,10 +11,11 @@ const LASTS: Duration = Duration::from_secs(1);
 const NEWS_AFTER: Duration = Duration::from_millis(50);
 
 /// The path between the capture and client and server.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct PathMemory {
-    /// Smallest round trip.
-    min: [Option<Duration>; 2],
+    /// Smallest round trip, of any connection and of those whose handshake shows it; [`Duration::MAX`] where nobody knows one.
+    min: [Duration; 2],
+    shown: [Duration; 2],
     /// By how much the last packet that waited was later than the fastest of its connection.
     queued: [Option<(Instant, Duration)>; 2],
     /// Where the server has accepted connections, the last one first; 0 where there are fewer.
@@ -24,10 +25,23 @@ pub(crate) struct PathMemory {
     pub news: bool,
 }
 
+impl Default for PathMemory {
+    fn default() -> Self {
+        let unknown = [Duration::MAX; 2];
+        Self { min: unknown, shown: unknown, queued: [None; 2], ports: [0; 4], shared: None, news: false }
+    }
+}
+
 impl PathMemory {
     /// Smallest round trip between the capture and one end over all connections.
+    #[inline]
     pub(crate) fn min(&self, end: usize) -> Option<Duration> {
-        self.min[end]
+        Some(self.min[end]).filter(|min| *min < Duration::MAX)
+    }
+
+    /// The smallest that a handshake has shown.
+    pub(crate) fn shown(&self, end: usize) -> Option<Duration> {
+        Some(self.shown[end]).filter(|shown| *shown < Duration::MAX)
     }
 
     /// The server has accepted a connection at this port.
@@ -58,7 +72,7 @@ impl PathMemory {
     /// were just now.
     #[inline]
     pub(crate) fn on_least(&mut self, end: usize, now: Instant, least: Duration, much: Duration) {
-        let longer = self.min[end].is_some_and(|min| least - min >= much);
+        let longer = self.min(end).is_some_and(|min| least - min >= much);
         self.news |= longer && self.shared.is_none_or(|at| now - at >= NEWS_AFTER);
     }
 
@@ -79,13 +93,20 @@ impl PathMemory {
         self.shared.is_none_or(|at| now - at >= NEWS_AFTER)
     }
 
-    /// Takes in what a connection of these round trips knows at `now`, and gives it what the others do.
-    pub(crate) fn share(&mut self, own: &mut Self, tap_rtt: [Option<Duration>; 2], now: Instant) {
-        for (end, rtt) in tap_rtt.into_iter().enumerate() {
-            if let Some(rtt) = rtt
-                && self.min[end].is_none_or(|min| rtt < min)
-            {
-                self.min[end] = Some(rtt);
+    /// Takes in what a connection knows at `now` that tells of these round trips, which a handshake has `shown` or not, and gives it what the others do.
+    pub(crate) fn share(
+        &mut self,
+        own: &mut Self,
+        told: [Option<Duration>; 2],
+        shown: [bool; 2],
+        now: Instant,
+    ) {
+        for (end, rtt) in told.into_iter().enumerate() {
+            if let Some(rtt) = rtt.filter(|rtt| *rtt < self.shown[end]) {
+                self.min[end] = self.min[end].min(rtt);
+                if shown[end] {
+                    self.shown[end] = rtt;
+                }
             }
             if let Some(queued) = own.queued[end] {
                 self.queued[end] = Some(self.queued[end].map_or(queued, |known| longer(known, queued)));
@@ -115,12 +136,12 @@ mod tests {
         let [long, short] = [40, 3].map(Duration::from_millis);
         bulk.on_queued(0, at(0), long);
         assert!(bulk.news);
-        shared.share(&mut bulk, [Some(long), None], at(0));
+        shared.share(&mut bulk, [Some(long), None], [false; 2], at(0));
         asking.on_queued(0, at(100), short);
-        shared.share(&mut asking, [Some(long), None], at(100));
+        shared.share(&mut asking, [Some(long), None], [false; 2], at(100));
         assert!(asking.stood(0, at(200), long) && asking.min(0) == Some(long));
         asking.on_queued(0, at(900), short);
-        shared.share(&mut asking, [Some(long), None], at(900));
+        shared.share(&mut asking, [Some(long), None], [false; 2], at(900));
         assert!(!asking.stood(0, at(1_000), long));
     }
 }

@@ -145,6 +145,29 @@ fn what_a_sibling_knows_of_the_way_holds() {
     }
 }
 
+/// Two streams of small messages cross, without time stamps, 48 ms apart: what one end says 0.1 ms behind the other's word answers an earlier one, and is no
+/// round trip (frames 2559 to 2645 of a remote desktop's). A handshake between the same hosts shows how far away they are, before that and behind it.
+#[test]
+fn what_crosses_is_no_round_trip() {
+    let crossing = each(1..=20, |n| format!("@{} C 83\n @{}.1 S 14", 130 + 30 * n, 106 + 30 * n));
+    let text = format!(
+        "handshake\n +5 C 100\n +1 S 200\n +0 C ack\n {crossing}\n @1000 C 90 #q\n q+30 S 200\n +0 C ack"
+    );
+    let talk = log(text).rtt(ms(48)).without_timestamps().capture(End::Client).split_off(9);
+    let sibling = log("handshake\n +5 C 100\n +20 S 200\n +0 C ack").rtt(ms(48)).without_timestamps();
+    let sibling = sibling.between([Endpoint { port: 40_001, ..CLIENT }, SERVER]).capture(End::Client);
+    for late in [-150, 250] {
+        let mut segments = talk.clone();
+        let late = Duration::from_millis(late);
+        segments.extend(sibling.iter().map(|segment| Segment { at: segment.at + late, ..segment.clone() }));
+        segments.sort_by_key(|segment| segment.at);
+        let seen = Seen::of(segments, "the client, beside a handshake");
+        let crossed = seen.report.connections.iter().find(|connection| connection.assumed).expect("a talk");
+        let last = crossed.exchanges.last().expect("an answer");
+        assert!(of(last, Cause::RoundTrip) >= ms(47) && of(last, Cause::ServerThink) <= ms(31), "{seen}");
+    }
+}
+
 /// A host that thinks acknowledges when its timer runs out. This one is known to, after 40 ms.
 fn shown_timer() -> String {
     settled(4) + &"+5 C 100\n +40 S ack\n +20 S 200\n +0 C ack\n".repeat(3)
