@@ -51,24 +51,17 @@ impl UsualBill {
     #[inline]
     pub(crate) fn lines(&self) -> UsualLines {
         let [way, own, back] = self.charges();
-        let mut lines = [AccountLine::of(&way), AccountLine::of(&own)];
-        let mut count = 2;
-        if !own.ns.is_positive() {
-            count = 1;
+        let mut usual = UsualLines {
+            lines: [AccountLine::of(&way), AccountLine::of(&own)],
+            count: if own.ns.is_positive() { 2 } else { 1 },
+            total: self.total(),
+        };
+        if !way.ns.is_positive() {
+            usual.begin_with(&own, &back);
+        } else if back.ns.is_positive() {
+            usual.lines[0].add(&back);
         }
-        if way.ns.is_positive() {
-            if back.ns.is_positive() {
-                lines[0].add(&back);
-            }
-        } else {
-            // Its line comes behind the server's, if there is one.
-            lines = [AccountLine::of(&own), AccountLine::of(&back)];
-            if count == 1 {
-                lines.swap(0, 1);
-            }
-            count -= usize::from(!back.ns.is_positive());
-        }
-        UsualLines { lines, count, total: self.total() }
+        usual
     }
 }
 
@@ -80,6 +73,17 @@ pub(crate) struct UsualLines {
 }
 
 impl UsualLines {
+    /// The way there took no time: its line comes behind the server's, if there is one.
+    #[cold]
+    #[inline(never)]
+    fn begin_with(&mut self, own: &Charge, back: &Charge) {
+        self.lines = [AccountLine::of(own), AccountLine::of(back)];
+        if self.count == 1 {
+            self.lines.swap(0, 1);
+        }
+        self.count -= usize::from(!back.ns.is_positive());
+    }
+
     #[inline]
     pub(crate) fn bill(&self) -> Bill<'_> {
         Bill { lines: &self.lines[..self.count], details: &[], total: self.total }

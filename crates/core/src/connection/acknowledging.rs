@@ -21,7 +21,8 @@ const DISTANCE_MAX: Duration = Duration::from_secs(1);
 impl Connection {
     /// What an end echoes bounds its distance, whether a handshake has shown that or not. Without ACK it echoes nothing
     /// (RFC 7323, 3.2): a SYN may come again behind the SYN-ACK.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "the usual path is written out for either end")]
+    #[inline(always)]
     pub(super) fn learn_from_echo(&mut self, stamps: Timestamps, from: usize, echoes: bool) {
         self.echoes[from].on_stamp(stamps.val, self.now);
         if !echoes {
@@ -334,7 +335,8 @@ impl Connection {
     }
 
     /// An acknowledgement from this end shows a round trip between it and the capture.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "the usual path is written out for either end")]
+    #[inline(always)]
     pub(super) fn on_round_trip(&mut self, rtt: Duration, from: usize) {
         // What the acknowledgement itself waited on its way here is no part of the path's round trip. A clock that says
         // that it waited for nearly all of it says something else.
@@ -375,7 +377,8 @@ impl Connection {
 
     /// Everything that this end sent is acknowledged: by the time stamp that is echoed, what it sent again may have repaired
     /// nothing.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "the usual path is written out for either end")]
+    #[inline(always)]
     pub(super) fn discard_if_answered(&mut self, to: usize, echoed: Option<u32>) {
         let Some(open) = &mut self.open else { return };
         let path = if to == open.initiator { &mut open.request } else { &mut open.reply };

@@ -142,7 +142,8 @@ impl Connection {
         {
             self.path_memory.on_queued(from, self.now, queued);
         }
-        if stamped != self.flows[from].timestamps {
+        // A SYN says more than that of them (`on_syn`).
+        if stamped != self.flows[from].timestamps && !segment.flags.syn() {
             self.learn_sizes();
         }
     }

@@ -36,6 +36,7 @@ mod ticks;
 mod turn;
 mod turns;
 mod usual;
+mod usual_message;
 
 use tcpwhy_wire::{Duration, Endpoint, Instant, Segment};
 
@@ -50,7 +51,6 @@ use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::handshake::Setup;
 use crate::flow::packed::PackedEnds;
 use crate::flow::path_memory::PathMemory;
-use crate::flow::segment_class::SegmentClass;
 use crate::rules::proxy::Answers;
 use crate::rules::sender_model::SenderModel;
 use crate::tally::closed::ServiceKey;
@@ -302,7 +302,7 @@ impl Connection {
 
     /// The same where the last segment was unusual: more of it may be kept.
     pub(crate) fn count_heap_often(&mut self, marks: &[Mark]) -> Option<usize> {
-        let now = self.packets.is_multiple_of(4) || self.packets < 4;
+        let now = self.packets.is_multiple_of(4) || self.packets < 4 && self.open.is_some();
         (now || marks.len() > 1).then(|| self.count_all_heap())
     }
 

@@ -5,6 +5,8 @@
 //! asks no question whose answer is known by then and changes the same state in the same order. Everything else takes
 //! the general path, at any segment: both work on one state, and [`Connection::on_usual_checked`] holds them to each other.
 
+#![expect(clippy::inline_always, reason = "it is written out for either end")]
+
 use tcpwhy_wire::Duration;
 
 use super::Connection;
@@ -12,26 +14,20 @@ use super::turn::Paired;
 use super::turns::PIECES_MAX;
 use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
-use crate::bill::revise::Revision;
-use crate::bill::usual::UsualBill;
 use crate::estimate::rounds;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::packed::Packed;
-use crate::rules::{cork, drain, late_start, server_think};
-use crate::tally::closed::Closed;
 use crate::tally::ledger::Ledger;
 use crate::words::cause::Cause;
-use crate::words::limits::{BESIDE, BURST_GAP, HELD_BACK_MIN, NEAR_MAX, QUEUED_MIN, RTO_MIN};
+use crate::words::limits::{BURST_GAP, QUEUED_MIN, RTO_MIN};
 use crate::words::mark::Mark;
-use crate::words::report::{Confidence, Kind, Pairing};
+use crate::words::report::Confidence;
 
 /// What a usual segment with data is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
-    /// The client begins an exchange with it, in one small segment.
-    Request,
-    /// The server begins its answer with it, in one small segment.
-    Reply,
+    /// A message begins with it, in one small segment: a request of the client's, or the server's answer.
+    Message,
     /// It goes on with its sender's part, right behind the segment before it.
     Burst,
     /// The general path has to tell.
@@ -75,7 +71,17 @@ impl Connection {
         from: usize,
         ledger: &mut Ledger,
     ) -> bool {
-        let from = from & 1; // so that the compiler sees that there are two of everything
+        // Written out for either end: where everything lies is known then, and is not reckoned for each field.
+        if from == CLIENT {
+            self.on_usual_of(segment, marks, CLIENT, ledger)
+        } else {
+            self.on_usual_of(segment, marks, SERVER, ledger)
+        }
+    }
+
+    /// The same of one end's.
+    #[inline(always)]
+    fn on_usual_of(&mut self, segment: &Packed, marks: &[Mark], from: usize, ledger: &mut Ledger) -> bool {
         let acknowledges = self.flows[1 - from].is_acknowledging(segment);
         if !self.is_usual(segment, from, acknowledges) {
             return false;
@@ -90,23 +96,9 @@ impl Connection {
             let (rtt_to_sender, mss) = (self.tap_rtt(from), self.sizes[from]);
             self.flows[from].learn(segment.at, rtt_to_sender, mss);
             match self.shape(segment, from) {
-                Shape::Request => {
-                    self.before_usual_data(segment, from);
-                    self.close_usual(ledger);
-                    self.begin_usual(segment);
-                    self.on_usual_data(segment, from);
-                }
-                Shape::Reply => {
-                    self.before_usual_data(segment, from);
-                    self.answer_usual(segment);
-                    self.on_usual_data(segment, from);
-                }
+                Shape::Message => self.on_message(segment, from, ledger),
                 Shape::Burst => self.on_burst(segment, from, ledger),
-                Shape::General => {
-                    // It asks again what its sender knew, and there is nothing left to learn.
-                    self.on_data(&segment.unpack(), from, ledger);
-                    self.ask_whether_calm();
-                }
+                Shape::General => self.on_less_usual_data(segment, from, ledger),
             }
         }
         if segment.flags.fin() {
@@ -120,8 +112,15 @@ impl Connection {
         true
     }
 
+    /// Goes over to the general path. It asks again what its sender knew, and there is nothing left to learn.
+    #[inline(never)]
+    fn on_less_usual_data(&mut self, segment: &Packed, from: usize, ledger: &mut Ledger) {
+        self.on_data(&segment.unpack(), from & 1, ledger);
+        self.ask_whether_calm();
+    }
+
     /// The general path follows where more than one question is under way from here on.
-    #[inline]
+    #[inline(always)]
     fn take_usual_marks(&mut self, marks: &[Mark], segment: &Packed, from: usize, ledger: &mut Ledger) {
         if !marks.is_empty() {
             self.take_marks(marks, &segment.unpack(), from, ledger);
@@ -153,7 +152,7 @@ impl Connection {
     }
 
     /// Whether it is the next one of its direction on a quiet connection, and acknowledges what was sent or nothing new.
-    #[inline]
+    #[inline(always)]
     fn is_usual(&self, segment: &Packed, from: usize, acknowledges: bool) -> bool {
         let (flow, peer) = (&self.flows[from], &self.flows[1 - from]);
         self.calm
@@ -165,7 +164,7 @@ impl Connection {
     }
 
     /// What its data is, once the acknowledgement that it carries has been taken.
-    #[inline]
+    #[inline(always)]
     fn shape(&self, segment: &Packed, from: usize) -> Shape {
         let (flow, len) = (&self.flows[from], segment.payload_len);
         // Packets that the capture does not have may be copies.
@@ -177,18 +176,17 @@ impl Connection {
         }
         let Some(open) = self.open.as_deref() else {
             return if from == CLIENT && self.is_small(segment, from) {
-                Shape::Request
+                Shape::Message
             } else {
                 Shape::General
             };
         };
         if flow.has_emptied_its_queue() {
             if open.initiator == CLIENT && self.is_small(segment, from) {
-                if from == CLIENT && self.ends_usual(open, segment) {
-                    return Shape::Request;
-                }
-                if from == SERVER && open.awaits_usual(segment) {
-                    return Shape::Reply;
+                let comes =
+                    if from == CLIENT { self.ends_usual(open, segment) } else { open.awaits_usual(segment) };
+                if comes {
+                    return Shape::Message;
                 }
             }
         } else if len == self.sizes[from] && self.goes_on(open, segment, from) {
@@ -198,7 +196,7 @@ impl Connection {
     }
 
     /// Whether it is a small segment that nothing holds back, with nothing behind it, and nobody asks for its own bill.
-    #[inline]
+    #[inline(always)]
     fn is_small(&self, segment: &Packed, from: usize) -> bool {
         let flow = &self.flows[from];
         segment.payload_len < self.sizes[from]
@@ -210,7 +208,7 @@ impl Connection {
     }
 
     /// Whether a full segment leaves together with the one before it.
-    #[inline]
+    #[inline(always)]
     fn goes_on(&self, open: &Open, segment: &Packed, from: usize) -> bool {
         let flow = &self.flows[from];
         let (own, other) =
@@ -234,7 +232,7 @@ impl Connection {
     }
 
     /// Whether the client's next request ends what is under way.
-    #[inline]
+    #[inline(always)]
     fn ends_usual(&self, open: &Open, segment: &Packed) -> bool {
         open.reply_first.is_some_and(|first| segment.ack.after(first))
             && open.request_acks.is_none_or(|acks| segment.ack.after(acks))
@@ -247,12 +245,12 @@ impl Connection {
             && !self.roles.watch()
     }
 
-    #[inline]
+    #[inline(always)]
     fn usual_window(&self, segment: &Packed, from: usize) -> u32 {
         u32::from(segment.window) << self.scales[from]
     }
 
-    #[inline]
+    #[inline(always)]
     fn on_usual_packet(&mut self, segment: &Packed, from: usize) {
         self.last_at = segment.at;
         self.now = segment.at;
@@ -272,7 +270,7 @@ impl Connection {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn on_usual_ack(&mut self, segment: &Packed, from: usize, acknowledges: bool) {
         let to = 1 - from;
         if acknowledges {
@@ -288,7 +286,7 @@ impl Connection {
     }
 
     /// What a data segment changes before it is known to whom it belongs.
-    #[inline]
+    #[inline(always)]
     fn before_usual_data(&mut self, segment: &Packed, from: usize) {
         let mss = self.sizes[from];
         let flow = &self.flows[from];
@@ -306,153 +304,20 @@ impl Connection {
         self.frames.on_passing(segment.payload_len, from);
     }
 
-    /// [`Connection::close`] before the client's next request.
-    #[inline]
-    fn close_usual(&mut self, ledger: &mut Ledger) {
-        if self.open.is_none() {
-            return;
+    /// A request that ends the exchange before it, or the answer to one.
+    #[inline(always)]
+    fn on_message(&mut self, segment: &Packed, from: usize, ledger: &mut Ledger) {
+        self.before_usual_data(segment, from);
+        if from == CLIENT {
+            self.turn_over_usual(segment, ledger);
+        } else {
+            self.answer_usual(segment);
         }
-        if !self.setup_billed {
-            self.close_setup(ledger);
-        }
-        let Some(mut open) = self.open.take() else { return };
-        if let Some(last) = &open.reply.last
-            && self.flows[SERVER].link.busy_from(last.at).is_positive()
-        {
-            drain::charge(&self.flows[SERVER], [self.tap_rtt(SERVER), self.tap_rtt(CLIENT)], &mut open);
-        }
-        if open.way_base.is_some() || open.late.is_some() {
-            late_start::charge(&self.flows[open.initiator], &mut open);
-        }
-        let is_session = self.is_session(&open);
-        let (asked_at, packet) = (open.request_at(), open.packets[1]);
-        let answered_at = open.reply.last.as_ref().map_or(self.now, |last| last.at);
-        let account = open.reply.settle();
-        self.charge_usual_way_back(account, answered_at, packet);
-        if is_session {
-            account.revise(Revision::SetUpTls { asker: self.flows[CLIENT].side });
-        }
-        if self.assumed || self.paired == Paired::Unread {
-            self.temper_assumed(account);
-        }
-        self.last_wait_end = Some(open.start + account.total());
-        let (wait, idle) = (open.waited - self.tap_rtt(SERVER), open.client_idle);
-        self.roles.on_question(open.request_bytes as u32, wait, false, idle, asked_at, open.reply_bytes);
-        let closed = Closed {
-            n: open.n,
-            kind: Kind::Exchange,
-            initiator: self.flows[CLIENT].side,
-            by: Some(Pairing::OnlyOpen),
-            start: open.start,
-            client_idle: open.client_idle,
-            request_bytes: open.request_bytes,
-            reply_bytes: open.reply_bytes,
-            packets: open.packets,
-            ..self.closed(ledger)
-        };
-        if self.models[SERVER].has_timer_hits() || self.set.is_some() {
-            self.hand_over(closed, account, ledger);
-            self.spare = Some(open);
-            return;
-        }
-        match account.usual() {
-            Some(usual) => ledger.close(&closed, usual.lines().bill()),
-            None => ledger.close(&closed, account.bill()),
-        }
-        self.spare = Some(open);
-    }
-
-    /// [`Connection::begin`] with the client's request, and its path's first segment.
-    #[inline]
-    fn begin_usual(&mut self, segment: &Packed) {
-        let mut open = self.spare.take().unwrap_or_else(|| Box::new(Open::new()));
-        self.frames.on_message();
-        if self.next_n == 0 && self.setup.is_some() {
-            self.next_n = 1; // 0 is the setup
-        }
-        let at = segment.at;
-        let idle_since = self.idle_since();
-        let idle = idle_since.map_or(Duration::ZERO, |since| (at - since).at_least_zero());
-        open.restart(self.next_n, CLIENT, at, idle, (at, segment.packet));
-        self.next_n += 1;
-        open.request_first = Some(segment.seq);
-        if self.tap_rtt(CLIENT) >= self.tap_rtt(SERVER) {
-            open.way_base = self.flows[CLIENT].clock.base_with_last();
-            if self.flows[CLIENT].queued_on_way.is_some_and(Duration::is_positive)
-                && let Some(late) = self.late_on_its_way(&segment.unpack(), CLIENT, idle_since)
-            {
-                open.late = Some(late);
-            }
-        }
-        self.open = Some(open);
-    }
-
-    /// [`Connection::bill`] of the first segment of a reply.
-    #[inline]
-    fn answer_usual(&mut self, segment: &Packed) {
-        let Some(open) = self.open.as_deref() else { return };
-        let Some(asked) = open.request.last.as_ref() else { return };
-        let (flow, client) = (&self.flows[SERVER], &self.flows[CLIENT]);
-        let rtt_to_server = self.tap_rtt(SERVER);
-        let gap = (segment.at - asked.at).at_least_zero();
-        let path = rtt_to_server.at_least_zero().min(gap);
-        let think = gap - path;
-        let stood = self.path_memory.min(SERVER).is_some_and(|least| rtt_to_server - least >= QUEUED_MIN);
-        let queued = flow.queued_on_way.is_some_and(Duration::is_positive);
-        let late = think >= HELD_BACK_MIN || self.path_memory.queued_lately(SERVER, self.now).is_some();
-        let link = client.link.busy_from(asked.at).is_positive();
-        // An end that turns out to be nearer with this may have another one behind it.
-        if stood || queued || late || link || self.path_memory.news {
-            return self.answer_delayed(segment);
-        }
-        let mut usual = UsualBill::new(path, think, self.usual_confidence(open, think), flow.side);
-        usual.packets = [asked.packet, segment.packet];
-        let model = &mut self.models[SERVER];
-        model.rounds.on_message(segment.seq);
-        model.on_quick_reply(think);
-        let Some(open) = self.open.as_deref_mut() else { return };
-        open.on_reply(segment.seq, segment.at);
-        open.answer(usual);
-    }
-
-    /// The same of one that something else may have delayed, of which is asked as always.
-    #[inline(never)]
-    fn answer_delayed(&mut self, segment: &Packed) {
-        let Some(open) = self.open.as_deref() else { return };
-        let (whole, class) = (segment.unpack(), super::SegmentClass::New);
-        let pair = self.pair();
-        let mut verdict = server_think::judge(&pair, open, &whole, class, false);
-        let reply = cork::late_reply(&pair, open, &whole, Duration::ZERO);
-        if let Some(held) = self.held_beside_earlier(open, &whole, SERVER, class) {
-            verdict.split.hold(&held);
-        }
-        let may_be_none = self.weigh_answer(open, segment.payload_len, &mut verdict);
-        self.models[SERVER].rounds.on_message(segment.seq);
-        self.models[SERVER].on_first_reply(&verdict, reply, false);
-        let Some(open) = self.open.as_deref_mut() else { return };
-        open.on_reply(segment.seq, segment.at);
-        open.is_unheard |= may_be_none;
-        open.answer_behind(&verdict.split);
-    }
-
-    /// How sure it is that the server took the time before a reply: what [`server_think::judge`] says of a short one.
-    #[inline]
-    fn usual_confidence(&self, open: &Open, think: Duration) -> Confidence {
-        let (rtt_to_server, rtt_to_client) = (self.tap_rtt(SERVER), self.tap_rtt(CLIENT));
-        if rtt_to_server > rtt_to_client {
-            let most = think.max(server_think::VARIED_MIN);
-            if self.flows.iter().any(|flow| flow.queued_peak >= most) {
-                return Confidence::Possible;
-            }
-        }
-        let short = open.request_bytes <= u64::from(self.sizes[CLIENT]);
-        let near = rtt_to_server.times(BESIDE) <= rtt_to_server + rtt_to_client
-            || (rtt_to_server < NEAR_MAX && short);
-        if near { Confidence::Certain } else { Confidence::Likely }
+        self.on_usual_data(segment, from);
     }
 
     /// A full segment behind another one: [`Connection::on_data`] where nothing can have stopped its sender.
-    #[inline]
+    #[inline(never)]
     fn on_burst(&mut self, segment: &Packed, from: usize, ledger: &mut Ledger) {
         self.before_usual_data(segment, from);
         let (mss, flow) = (self.sizes[from], &self.flows[from]);
@@ -474,7 +339,6 @@ impl Connection {
     }
 
     /// The flight that its sender has under way with this segment.
-    #[expect(clippy::inline_always, reason = "its callers are large, and each segment passes it")]
     #[inline(always)]
     fn count_flight(&mut self, segment: &Packed, from: usize, mss: u32) {
         let flow = &self.flows[from];
@@ -484,7 +348,7 @@ impl Connection {
     }
 
     /// The segment becomes part of its direction and of the message under way.
-    #[inline]
+    #[inline(always)]
     fn on_usual_data(&mut self, segment: &Packed, from: usize) {
         let mss = self.sizes[from];
         if from == CLIENT {

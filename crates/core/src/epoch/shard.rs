@@ -231,8 +231,14 @@ impl Shard {
     #[inline]
     fn on_segment(&mut self, segment: &Segment, marks: &[Mark], hash: u32, clock: Instant) {
         self.ledger.packet = segment.packet;
-        let lost = segment.damaged.then(|| self.as_lost(hash, segment));
-        let Some(segment) = lost.as_ref().map_or(Some(segment), Option::as_ref) else { return };
+        let left;
+        let segment = if segment.damaged {
+            let Some(lost) = self.as_lost(hash, segment) else { return };
+            left = lost;
+            &left
+        } else {
+            segment
+        };
         let Some((slot, from)) = self.find(hash, segment, clock) else { return };
         let connection = self.connections.get_mut(slot);
         connection.damaged[from] |= segment.damaged;
@@ -389,12 +395,17 @@ impl Shard {
         self.heap -= connection.heap;
         connection.free();
         let first = connection.packet_range[0];
-        let one_sided = connection.is_one_sided().then_some("one-direction");
-        let cut = connection.flows.iter().any(|flow| flow.options_cut).then_some("cut-options");
-        let notes = [one_sided, cut, connection.failure()];
+        let (one_sided, failure) = (connection.is_one_sided(), connection.failure());
+        let cut = connection.flows.iter().any(|flow| flow.options_cut);
         self.connections.release(slot);
-        for kind in notes.into_iter().flatten() {
-            self.note(kind, first);
+        if one_sided {
+            self.note("one-direction", first);
+        }
+        if cut {
+            self.note("cut-options", first);
+        }
+        if let Some(failure) = failure {
+            self.note(failure, first);
         }
         if !self.ledger.lists(id) {
             return None;
@@ -447,7 +458,7 @@ impl Shard {
     pub fn end_epoch_with(&mut self, groups: &mut Groups) -> Roll {
         self.fetched.clear();
         groups.work_off(|group| self.on_group(group));
-        self.opened.sort_unstable();
+        self.opened.sort_unstable_by_key(|&(packet, _)| packet); // no other begins with the same one
         let mut ages = Vec::new();
         if self.asked.ages {
             let live = |slot| Some(self.connections.get(slot)).filter(|connection| connection.id != 0);

@@ -32,12 +32,14 @@ impl Spread {
     /// What takes more than so many medians is slow.
     const SLOW: u64 = 4;
 
-    pub(crate) fn add(&mut self, ns: Duration) {
-        self.add_value(ns.as_nanos().max(0) as u64);
+    /// Returns in which of at most 64 octaves it is counted.
+    #[inline]
+    pub(crate) fn add(&mut self, ns: Duration) -> usize {
+        self.add_value(ns.as_nanos().max(0) as u64)
     }
 
     #[inline]
-    fn add_value(&mut self, ns: u64) {
+    fn add_value(&mut self, ns: u64) -> usize {
         self.total += 1;
         self.largest = self.largest.max(ns);
         let (octave, step) = Self::place(Self::step(ns));
@@ -48,6 +50,7 @@ impl Spread {
         } else {
             self.add_to_many(ns);
         }
+        octave
     }
 
     /// There is no room, or all are counted by steps.
@@ -114,12 +117,6 @@ impl Spread {
         let octave = ns.ilog2() - Self::STEP_BITS;
         let mantissa = (ns >> octave) as u16 & ((1 << Self::STEP_BITS) - 1);
         ((octave as u16 + 1) << Self::STEP_BITS) + mantissa
-    }
-
-    /// In which of at most 64 octaves a value is counted.
-    #[inline]
-    pub(crate) fn octave(ns: Duration) -> u32 {
-        u32::from(Self::step(ns.as_nanos().max(0) as u64) >> Self::STEP_BITS)
     }
 
     /// Its octave, and which step of that it is.
@@ -192,7 +189,9 @@ mod tests {
 
     fn spread(values: impl Iterator<Item = i64>) -> Spread {
         let mut spread = Spread::default();
-        values.for_each(|ns| spread.add(Duration::from_nanos(ns)));
+        values.map(Duration::from_nanos).for_each(|ns| {
+            spread.add(ns);
+        });
         spread
     }
 

@@ -18,7 +18,8 @@ pub(crate) struct RtoEstimator {
 
 impl RtoEstimator {
     /// A round trip as the sender measured it.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "each usual acknowledgement is a sample, of either end")]
+    #[inline(always)]
     pub(crate) fn on_sample(&mut self, rtt: Duration) {
         let Some(srtt) = self.srtt else {
             self.srtt = Some(rtt);

@@ -180,7 +180,9 @@ impl StampClock {
         if self.tick == TICK_USEC && at - self.last >= CALM_AFTER && self.stands_still(at, val) {
             *self = Self::default();
         }
-        self.note_jump(at, val);
+        if self.tick > Duration::ZERO {
+            self.note_jump(at, val);
+        }
         if let Some((stamp, _)) = self.stamp {
             self.step.on_stamp(val.wrapping_sub(stamp));
         }

@@ -50,9 +50,10 @@ pub(super) fn judge(pair: &Pair<'_>, open: &Open, left: Duration) -> Option<Char
         Some((queued, _)) if queued > unacknowledged => (queued, Form::Queue, Confidence::Possible),
         _ => (unacknowledged, Form::Unacknowledged, Confidence::Possible),
     };
-    let detail = Detail { form: Some(form), ..Detail::default() };
-    let late = Charge::new(Cause::Queueing, asked.side, ns, confidence).detail(detail);
-    ns.is_positive().then_some(late)
+    ns.is_positive().then(|| {
+        let detail = Detail { form: Some(form), ..Detail::default() };
+        Charge::new(Cause::Queueing, asked.side, ns, confidence).detail(detail)
+    })
 }
 
 /// Packets that the capture does not have, or none of their kind, may have been acknowledgements.

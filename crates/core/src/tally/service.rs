@@ -140,8 +140,9 @@ impl Services {
             if line.ns() >= HIT_MIN || line.ns().times(HIT_SHARE) >= elapsed {
                 self.tallied.values += 1;
                 self.tallied.causes |= 1 << (line.cause() as u32 % u64::BITS);
-                self.tallied.octaves |= 1 << Spread::octave(line.ns());
-                if let Some(place) = service.hit(closed, elapsed, line) {
+                let (octave, worst) = service.hit(closed, elapsed, line);
+                self.tallied.octaves |= 1 << octave;
+                if let Some(place) = worst {
                     is_worst = true;
                     if closed.connection & UNNUMBERED != 0 {
                         self.unnumbered.push((closed.service.slot, place));
@@ -319,15 +320,15 @@ impl Service {
         }
     }
 
-    /// Returns the place of which it is the most expensive one so far.
-    fn hit(&mut self, closed: &Closed, elapsed: Duration, line: LineView<'_>) -> Option<u8> {
+    /// Returns in which octave it is counted, and the place of which it is the most expensive one so far.
+    fn hit(&mut self, closed: &Closed, elapsed: Duration, line: LineView<'_>) -> (usize, Option<u8>) {
         let i = self.place(line.cause(), line.side());
         let found = &mut self.found[usize::from(i)];
         let mut worst = false;
         found.hits += 1;
         found.ns += line.ns();
         found.by_confidence[line.confidence() as usize] += line.ns();
-        found.spread.add(line.ns());
+        let octave = found.spread.add(line.ns());
         found.elapsed += elapsed;
         found.kinds[closed.kind as usize] = true;
         let hit = (closed.packets[0], closed.n);
@@ -345,7 +346,7 @@ impl Service {
             line.cite_in(&mut found.worst_evidence);
             found.detail = Detail { round: closed.round, ..line.detail() };
         }
-        worst.then_some(i)
+        (octave, worst.then_some(i))
     }
 }
 

@@ -4,6 +4,8 @@
 //! does just that, in the order and with the results of the general path (`Flow::on_packet`, `on_ack`, `learn`, `on_data`),
 //! whose every other question has its answer beforehand ([`Flow::is_calm`]).
 
+#![expect(clippy::inline_always, reason = "the usual path is written out for either end")]
+
 use tcpwhy_wire::{Duration, Instant, Seq};
 
 use super::{AckSeen, Flow, LastData, REMEMBERED_MAX, SegmentClass, Sent};
@@ -26,7 +28,7 @@ impl Flow {
     }
 
     /// Whether this segment is the one that comes next.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn expects(&self, segment: &Packed) -> bool {
         self.snd_nxt == Some(segment.seq) && self.ip_id.expects(segment.ip_id)
     }
@@ -44,7 +46,7 @@ impl Flow {
     }
 
     /// Every packet of this direction: [`Flow::on_packet`] of one that follows the one before it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn on_usual_packet(&mut self, segment: &Packed, mss: u32) {
         let one = segment.payload_len <= mss; // as nearly always, and is not divided then
         let packets = if one { 1 } else { segment.payload_len.div_ceil(mss.max(1)) as u16 };
@@ -55,7 +57,7 @@ impl Flow {
     }
 
     /// [`Flow::on_pure`] of a packet that nothing is missing before.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn on_usual_pure(&mut self, at: Instant) {
         self.sent_bare = true;
         self.missed_since_data = 0;
@@ -63,7 +65,6 @@ impl Flow {
     }
 
     /// Whether this segment's acknowledgement, of no more than was known, changes nothing.
-    #[expect(clippy::inline_always, reason = "its caller is large, and each segment passes it")]
     #[inline(always)]
     pub(crate) fn is_repeated(&self, segment: &Packed, window: u32) -> bool {
         let last_window = self.last_window();
@@ -81,7 +82,7 @@ impl Flow {
     }
 
     /// Whether this segment acknowledges something new, and nothing that was not sent.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn is_acknowledging(&self, segment: &Packed) -> bool {
         self.highest_ack.is_some_and(|acked| segment.ack.after(acked))
             && self.snd_nxt.is_some_and(|nxt| segment.ack.at_or_before(nxt))
@@ -89,7 +90,7 @@ impl Flow {
     }
 
     /// [`Flow::on_ack`] of an acknowledgement of new data, where nothing was missing.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn on_usual_ack(
         &mut self,
         segment: &Packed,
@@ -178,7 +179,7 @@ impl Flow {
     }
 
     /// [`Flow::on_data`] of a small pushed segment behind an empty queue. Returns what is kept of it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn on_usual_data(&mut self, segment: &Packed, mss: u32) -> LastData {
         let (at, len, end) = (segment.at, segment.payload_len, segment.seq + segment.payload_len);
         self.snd_nxt = Some(end);
@@ -258,7 +259,6 @@ impl Flow {
 
     /// Keeps a segment as the last one with data, and what it says of the queue behind it. Whoever wants it too gets it as it is put
     /// together, and does not copy what was just written.
-    #[expect(clippy::inline_always, reason = "it is not handed around in memory")]
     #[inline(always)]
     fn on_last(&mut self, segment: &Packed, queue: SendQueue) -> LastData {
         self.view.unanswered_since = None;

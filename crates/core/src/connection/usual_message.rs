@@ -1,0 +1,174 @@
+//! What does a usual message change in the exchange under way?
+//!
+//! A request of one segment ends the exchange before it and begins the next one; the answer of one segment costs the way and the
+//! server's own time. Nothing else is asked, and nothing is in doubt, or it is none of these ([`usual`](super::usual)).
+
+use tcpwhy_wire::Duration;
+
+use super::Connection;
+use super::turn::Paired;
+use crate::bill::exchange::Open;
+use crate::bill::revise::Revision;
+use crate::bill::usual::UsualBill;
+use crate::flow::ends::{CLIENT, SERVER};
+use crate::flow::packed::Packed;
+use crate::flow::segment_class::SegmentClass;
+use crate::rules::{cork, drain, late_start, server_think};
+use crate::tally::closed::Closed;
+use crate::tally::ledger::Ledger;
+use crate::words::limits::{BESIDE, HELD_BACK_MIN, NEAR_MAX, QUEUED_MIN};
+use crate::words::report::{Confidence, Kind, Pairing};
+
+impl Connection {
+    /// The client's next request closes what is under way, and begins the next exchange.
+    #[inline(never)]
+    pub(super) fn turn_over_usual(&mut self, segment: &Packed, ledger: &mut Ledger) {
+        self.close_usual(ledger);
+        self.begin_usual(segment);
+    }
+
+    /// [`Connection::close`] before the client's next request.
+    #[inline]
+    fn close_usual(&mut self, ledger: &mut Ledger) {
+        if self.open.is_none() {
+            return;
+        }
+        if !self.setup_billed {
+            self.close_setup(ledger);
+        }
+        let Some(mut open) = self.open.take() else { return };
+        if let Some(last) = &open.reply.last
+            && self.flows[SERVER].link.busy_from(last.at).is_positive()
+        {
+            drain::charge(&self.flows[SERVER], [self.tap_rtt(SERVER), self.tap_rtt(CLIENT)], &mut open);
+        }
+        if open.way_base.is_some() || open.late.is_some() {
+            late_start::charge(&self.flows[open.initiator], &mut open);
+        }
+        let is_session = self.is_session(&open);
+        let (asked_at, packet) = (open.request_at(), open.packets[1]);
+        let answered_at = open.reply.last.as_ref().map_or(self.now, |last| last.at);
+        let account = open.reply.settle();
+        self.charge_usual_way_back(account, answered_at, packet);
+        if is_session {
+            account.revise(Revision::SetUpTls { asker: self.flows[CLIENT].side });
+        }
+        if self.assumed || self.paired == Paired::Unread {
+            self.temper_assumed(account);
+        }
+        self.last_wait_end = Some(open.start + account.total());
+        let (wait, idle) = (open.waited - self.tap_rtt(SERVER), open.client_idle);
+        self.roles.on_question(open.request_bytes as u32, wait, false, idle, asked_at, open.reply_bytes);
+        let closed = Closed {
+            n: open.n,
+            kind: Kind::Exchange,
+            initiator: self.flows[CLIENT].side,
+            by: Some(Pairing::OnlyOpen),
+            start: open.start,
+            client_idle: open.client_idle,
+            request_bytes: open.request_bytes,
+            reply_bytes: open.reply_bytes,
+            packets: open.packets,
+            ..self.closed(ledger)
+        };
+        if self.models[SERVER].has_timer_hits() || self.set.is_some() {
+            self.hand_over(closed, account, ledger);
+            self.spare = Some(open);
+            return;
+        }
+        match account.usual() {
+            Some(usual) => ledger.close(&closed, usual.lines().bill()),
+            None => ledger.close(&closed, account.bill()),
+        }
+        self.spare = Some(open);
+    }
+
+    /// [`Connection::begin`] with the client's request, and its path's first segment.
+    #[inline]
+    fn begin_usual(&mut self, segment: &Packed) {
+        let mut open = self.spare.take().unwrap_or_else(|| Box::new(Open::new()));
+        self.frames.on_message();
+        if self.next_n == 0 && self.setup.is_some() {
+            self.next_n = 1; // 0 is the setup
+        }
+        let at = segment.at;
+        let idle_since = self.idle_since();
+        let idle = idle_since.map_or(Duration::ZERO, |since| (at - since).at_least_zero());
+        open.restart(self.next_n, CLIENT, at, idle, (at, segment.packet));
+        self.next_n += 1;
+        open.request_first = Some(segment.seq);
+        if self.tap_rtt(CLIENT) >= self.tap_rtt(SERVER) {
+            open.way_base = self.flows[CLIENT].clock.base_with_last();
+            if self.flows[CLIENT].queued_on_way.is_some_and(Duration::is_positive)
+                && let Some(late) = self.late_on_its_way(&segment.unpack(), CLIENT, idle_since)
+            {
+                open.late = Some(late);
+            }
+        }
+        self.open = Some(open);
+    }
+
+    /// [`Connection::bill`] of the first segment of a reply.
+    #[inline(never)]
+    pub(super) fn answer_usual(&mut self, segment: &Packed) {
+        let Some(open) = self.open.as_deref() else { return };
+        let Some(asked) = open.request.last.as_ref() else { return };
+        let (flow, client) = (&self.flows[SERVER], &self.flows[CLIENT]);
+        let rtt_to_server = self.tap_rtt(SERVER);
+        let gap = (segment.at - asked.at).at_least_zero();
+        let path = rtt_to_server.at_least_zero().min(gap);
+        let think = gap - path;
+        let stood = self.path_memory.min(SERVER).is_some_and(|least| rtt_to_server - least >= QUEUED_MIN);
+        let queued = flow.queued_on_way.is_some_and(Duration::is_positive);
+        let late = think >= HELD_BACK_MIN || self.path_memory.queued_lately(SERVER, self.now).is_some();
+        let link = client.link.busy_from(asked.at).is_positive();
+        // An end that turns out to be nearer with this may have another one behind it.
+        if stood || queued || late || link || self.path_memory.news {
+            return self.answer_delayed(segment);
+        }
+        let mut usual = UsualBill::new(path, think, self.usual_confidence(open, think), flow.side);
+        usual.packets = [asked.packet, segment.packet];
+        let model = &mut self.models[SERVER];
+        model.rounds.on_message(segment.seq);
+        model.on_quick_reply(think);
+        let Some(open) = self.open.as_deref_mut() else { return };
+        open.on_reply(segment.seq, segment.at);
+        open.answer(usual);
+    }
+
+    /// The same of one that something else may have delayed, of which is asked as always.
+    #[inline(never)]
+    fn answer_delayed(&mut self, segment: &Packed) {
+        let Some(open) = self.open.as_deref() else { return };
+        let (whole, class) = (segment.unpack(), SegmentClass::New);
+        let pair = self.pair();
+        let mut verdict = server_think::judge(&pair, open, &whole, class, false);
+        let reply = cork::late_reply(&pair, open, &whole, Duration::ZERO);
+        if let Some(held) = self.held_beside_earlier(open, &whole, SERVER, class) {
+            verdict.split.hold(&held);
+        }
+        let may_be_none = self.weigh_answer(open, segment.payload_len, &mut verdict);
+        self.models[SERVER].rounds.on_message(segment.seq);
+        self.models[SERVER].on_first_reply(&verdict, reply, false);
+        let Some(open) = self.open.as_deref_mut() else { return };
+        open.on_reply(segment.seq, segment.at);
+        open.is_unheard |= may_be_none;
+        open.answer_behind(&verdict.split);
+    }
+
+    /// How sure it is that the server took the time before a reply: what [`server_think::judge`] says of a short one.
+    #[inline]
+    fn usual_confidence(&self, open: &Open, think: Duration) -> Confidence {
+        let (rtt_to_server, rtt_to_client) = (self.tap_rtt(SERVER), self.tap_rtt(CLIENT));
+        if rtt_to_server > rtt_to_client {
+            let most = think.max(server_think::VARIED_MIN);
+            if self.flows.iter().any(|flow| flow.queued_peak >= most) {
+                return Confidence::Possible;
+            }
+        }
+        let short = open.request_bytes <= u64::from(self.sizes[CLIENT]);
+        let near = rtt_to_server.times(BESIDE) <= rtt_to_server + rtt_to_client
+            || (rtt_to_server < NEAR_MAX && short);
+        if near { Confidence::Certain } else { Confidence::Likely }
+    }
+}
