@@ -303,7 +303,7 @@ impl Connection {
             fine: self.fine,
             shown: self.shown,
             setup: &self.setup,
-            bound: [CLIENT, SERVER].map(|end| self.is_bound(end)),
+            bound: [self.is_bound(CLIENT), self.is_bound(SERVER)],
             dialogue: self.talk.as_deref().is_some_and(Talk::is_dialogue),
             beyond: self.beyond(),
         }

@@ -29,6 +29,7 @@ mod roles;
 mod room;
 mod row;
 mod rungs;
+pub(crate) mod spare_exchanges;
 mod streaming;
 mod subscription;
 mod talk;
@@ -246,7 +247,7 @@ impl Connection {
     fn forget(&mut self) {
         (self.service, self.talk, self.setup, self.open, self.spare) = (None, None, None, None, None);
         for (flow, side) in self.flows.iter_mut().zip([Side::Client, Side::Server]) {
-            *flow = Flow::new(side);
+            flow.begin_again(side);
         }
         self.models.iter_mut().for_each(|model| *model = SenderModel::default());
         self.frames = Frames::default();
@@ -281,22 +282,10 @@ impl Connection {
         (self.now, self.packet_range[0])
     }
 
-    /// Gives up what it takes besides its own: it is over, and its place may stay unused for long.
-    pub(crate) fn free(&mut self) {
-        self.open = None;
-        self.spare = None;
-        self.talk = None;
-        self.roles.take_parked();
-        self.roles.row = None;
-        self.held_back = None;
-        self.flows.iter_mut().for_each(Flow::free);
-        self.heap = 0;
-    }
-
     /// Counts the bytes that it takes besides its own, now and then. Returns what there were before, if it has.
     #[inline]
     pub(crate) fn count_heap(&mut self, marks: &[Mark]) -> Option<usize> {
-        let now = self.packets.is_multiple_of(16) || self.packets.is_power_of_two();
+        let now = self.packets.is_multiple_of(16) || self.packets < 16 && self.packets.is_power_of_two();
         (now || marks.len() > 1).then(|| self.count_all_heap())
     }
 
@@ -491,6 +480,7 @@ impl Connection {
     }
 
     /// Whether both directions ended and nothing is expected any more.
+    #[inline]
     pub(crate) fn is_finished(&self) -> bool {
         self.closed
             || self.flows.iter().all(|flow| {

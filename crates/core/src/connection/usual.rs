@@ -39,7 +39,8 @@ impl Connection {
     pub(super) fn ask_whether_calm(&mut self) {
         self.calm = self.is_calm();
         if self.calm {
-            self.scales = [CLIENT, SERVER].map(|end| self.window_scale(end).unwrap_or(0));
+            let scale = |end| self.window_scale(end).unwrap_or(0);
+            self.scales = [scale(CLIENT), scale(SERVER)];
         }
     }
 
@@ -63,7 +64,7 @@ impl Connection {
 
     /// Takes a segment that is usual by itself (`Packed::is_usual`). Returns whether it is on this connection, too: if not, nothing has
     /// changed.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn on_usual(
         &mut self,
         segment: &Packed,
@@ -92,7 +93,9 @@ impl Connection {
             self.flows[from].on_usual_pure(segment.at);
             self.usual_rung(segment, from, None, ledger);
         } else {
-            self.take_usual_marks(marks, segment, from, ledger);
+            if !marks.is_empty() {
+                self.take_usual_marks(marks, segment, from, ledger);
+            }
             let (rtt_to_sender, mss) = (self.tap_rtt(from), self.sizes[from]);
             self.flows[from].learn(segment.at, rtt_to_sender, mss);
             match self.shape(segment, from) {
@@ -102,8 +105,7 @@ impl Connection {
             }
         }
         if segment.flags.fin() {
-            self.flows[from].on_control(&segment.unpack());
-            self.on_close(segment.at, from, ledger);
+            self.on_usual_fin(segment, from, ledger);
         }
         if self.path_memory.news {
             // An end that is nearer than was known may have another one behind it.
@@ -120,11 +122,17 @@ impl Connection {
     }
 
     /// The general path follows where more than one question is under way from here on.
-    #[inline(always)]
+    #[cold]
+    #[inline(never)]
     fn take_usual_marks(&mut self, marks: &[Mark], segment: &Packed, from: usize, ledger: &mut Ledger) {
-        if !marks.is_empty() {
-            self.take_marks(marks, &segment.unpack(), from, ledger);
-        }
+        self.take_marks(marks, &segment.unpack(), from, ledger);
+    }
+
+    #[inline(never)]
+    fn on_usual_fin(&mut self, segment: &Packed, from: usize, ledger: &mut Ledger) {
+        let from = from & 1;
+        self.flows[from].on_control(&segment.unpack());
+        self.on_close(segment.at, from, ledger);
     }
 
     /// As [`Self::on_usual`], and takes a usual segment on the general path too, on a copy: panics unless both leave the same state.

@@ -128,8 +128,11 @@ impl<T: Copy + Default> ShortDeque<T> {
             self.pop_front();
             return Some(item);
         }
+        if self.held.count() == 0 {
+            return None;
+        }
         let item = self.near[self.held.place(0)];
-        if self.held.count() == 0 || !is_due(&item) {
+        if !is_due(&item) {
             return None;
         }
         self.held = self.held.without_oldest();

@@ -180,9 +180,7 @@ impl StampClock {
         if self.tick == TICK_USEC && at - self.last >= CALM_AFTER && self.stands_still(at, val) {
             *self = Self::default();
         }
-        if self.tick > Duration::ZERO {
-            self.note_jump(at, val);
-        }
+        self.note_jump(at, val);
         if let Some((stamp, _)) = self.stamp {
             self.step.on_stamp(val.wrapping_sub(stamp));
         }

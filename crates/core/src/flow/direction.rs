@@ -186,6 +186,40 @@ impl Flow {
         }
     }
 
+    /// [`Self::new`] in the place of another connection's, so that it is not put together elsewhere and copied. A debug assertion holds the
+    /// two to each other (`Connection::begin_again`).
+    pub(crate) fn begin_again(&mut self, side: Side) {
+        self.side = side;
+        (self.first, self.snd_nxt, self.highest_ack, self.bytes) = (None, None, None, 0);
+        (self.mss_announced, self.window_scale, self.timestamps) = (None, None, false);
+        (self.options_cut, self.other_options, self.fin, self.snd_sml) = (false, 0, None, None);
+        self.last_data = None;
+        self.view = View::default();
+        self.rto = RtoEstimator::default();
+        self.free();
+        self.full_size = FullSize::default();
+        self.scale_bounds = ScaleBounds::default();
+        (self.window_max, self.window_first, self.window_grew_at) = (0, None, Instant::MIN);
+        (self.peer_unscaled, self.grain_ms) = (false, 0);
+        self.clock = StampClock::default();
+        (self.sack_pending, self.sack_or_dupack_at) = (false, Instant::MIN);
+        (self.queued_on_way, self.queued_peak) = (None, Duration::ZERO);
+        (self.acked_with_data, self.acked_bare, self.peer_timer) = (0, 0, Duration::ZERO);
+        (self.pushed_run, self.newly_acked) = (0, 0);
+        self.large = LargeSegments::default();
+        self.arrivals = RateEstimator::blurred();
+        (self.pace, self.cadence) = (Pace::default(), Cadence::default());
+        self.acknowledgements = RateEstimator::default();
+        self.newest_acked_at = None;
+        self.link = Link::default();
+        self.reader_paused_at = Instant::MIN;
+        (self.unread_until, self.untimed_until) = (None, None);
+        self.ip_id = IpIdCounter::default();
+        (self.missing_from_capture, self.missed_since_data) = (false, 0);
+        (self.sent_bare, self.nothing_out_at, self.unseen_acked_at) = (false, Instant::MIN, Instant::MIN);
+        (self.plain, self.on_one_host) = (false, false);
+    }
+
     /// The largest payload of one packet, given what the peer announced.
     #[inline]
     pub(crate) fn mss(&self, peer_announced: Option<u16>) -> u32 {

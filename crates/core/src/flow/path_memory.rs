@@ -58,6 +58,7 @@ impl PathMemory {
     }
 
     /// A packet on the way to or from this end was late by `queued` at `now`.
+    #[inline(never)]
     pub(crate) fn on_queued(&mut self, end: usize, now: Instant, queued: Duration) {
         let known = self.queued[end].is_some_and(|(at, seen)| {
             now - at < NEWS_AFTER || (now - at < LASTS.divided_by(2) && queued < seen)

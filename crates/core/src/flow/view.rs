@@ -127,14 +127,18 @@ impl View {
         }
     }
 
-    /// The window opened. Where there was room for no segment that held its sender since `last`; and where there was for one
-    /// but not for two, with more to send, if nothing else did (tcp_tso_should_defer, net/ipv4/tcp_output.c).
+    /// Whether a window that opens had held its sender since `last`, with so much `room`: for no segment, or for one but not for two, with
+    /// more to send, if nothing else did (tcp_tso_should_defer, net/ipv4/tcp_output.c).
     #[inline]
-    pub(crate) fn open_window(&mut self, ack: &ClockingAck, last: Option<&LastData>, mss: u32) {
-        let room = i64::from(ack.room);
-        if room < 2 * i64::from(mss) && (room < i64::from(mss) || !self.opened_since(last)) {
-            self.older.get_or_insert_default().window_opened = Some(*ack);
-        }
+    pub(crate) fn had_too_little(&self, room: i32, last: Option<&LastData>, mss: u32) -> bool {
+        let room = i64::from(room);
+        room < 2 * i64::from(mss) && (room < i64::from(mss) || !self.opened_since(last))
+    }
+
+    /// A window opened that had held its sender.
+    #[inline(never)]
+    pub(crate) fn open_window(&mut self, ack: ClockingAck) {
+        self.older.get_or_insert_default().window_opened = Some(ack);
     }
 
     /// Whether an acknowledgement that opened it counts for what is sent behind `last`.
@@ -154,7 +158,24 @@ impl View {
 
     /// Takes an acknowledgement of new data, and which of the others it is as well.
     #[inline]
-    pub(crate) fn advance(&mut self, ack: ClockingAck, small_acked: bool, all_acked: bool) {
+    pub(crate) fn advance(&mut self, ack: impl FnOnce() -> ClockingAck, small_acked: bool, all_acked: bool) {
+        let keeps = self.small_acked == Place::Latest && !small_acked;
+        if keeps || self.all_acked == Place::Latest && !all_acked {
+            self.keep_latest(small_acked, all_acked);
+        }
+        if small_acked {
+            self.small_acked = Place::Latest;
+        }
+        if all_acked {
+            self.all_acked = Place::Latest;
+        }
+        let latest = self.latest.insert(ack());
+        self.unanswered_since.get_or_insert(latest.earliest_departure);
+    }
+
+    /// The latest one is no longer the one that it was besides.
+    #[inline(never)]
+    fn keep_latest(&mut self, small_acked: bool, all_acked: bool) {
         if self.small_acked == Place::Latest && !small_acked {
             self.older.get_or_insert_default().small_acked = self.latest;
             self.small_acked = Place::Older;
@@ -163,13 +184,5 @@ impl View {
             self.older.get_or_insert_default().all_acked = self.latest;
             self.all_acked = Place::Older;
         }
-        if small_acked {
-            self.small_acked = Place::Latest;
-        }
-        if all_acked {
-            self.all_acked = Place::Latest;
-        }
-        self.unanswered_since.get_or_insert(ack.earliest_departure);
-        self.latest = Some(ack);
     }
 }

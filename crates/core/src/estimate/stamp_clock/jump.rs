@@ -17,9 +17,16 @@ impl StampClock {
         self.stamp.is_some() && self.is_newer(val)
     }
 
-    /// Takes note of a silence before this packet that the two clocks do not agree on.
-    #[inline(never)]
+    /// Takes note of a silence before this packet that the two clocks do not agree on, once this one's rate is known.
+    #[inline]
     pub(super) fn note_jump(&mut self, at: Instant, val: u32) {
+        if self.tick > Duration::ZERO {
+            self.note_any_jump(at, val);
+        }
+    }
+
+    #[inline(never)]
+    fn note_any_jump(&mut self, at: Instant, val: u32) {
         if let Some(jump) = self.jumped(at, val) {
             self.jump = Some(Box::new(jump));
         }

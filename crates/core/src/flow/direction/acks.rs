@@ -47,20 +47,26 @@ impl Flow {
         let snd_una_before = self.view.snd_una.or(self.first).unwrap_or(ack.ack);
         let flight = self.flight();
         let view = &mut self.view;
-        let clocking = ClockingAck {
+        let room = view.right_edge.zip(self.snd_nxt).map_or(i32::MAX, |(right_edge, nxt)| right_edge - nxt);
+        let left = self.snd_nxt.map_or(0, |nxt| (nxt - ack.ack).max(0) as u32);
+        let (window, window_peak) = (view.window, view.window_peak);
+        // It is put together where it is kept.
+        let clocking = || ClockingAck {
             earliest_departure: ack.at + rtt_to_sender,
             packet: ack.packet,
             rtt: ack.rtt,
             repaired: ack.repaired,
             whole: ack.whole,
             flight,
-            window: view.window,
-            window_peak: view.window_peak,
-            left: self.snd_nxt.map_or(0, |nxt| (nxt - ack.ack).max(0) as u32),
-            room: view.right_edge.zip(self.snd_nxt).map_or(i32::MAX, |(right_edge, nxt)| right_edge - nxt),
+            window,
+            window_peak,
+            left,
+            room,
         };
-        if view.right_edge.is_some_and(|right_edge| ack.right_edge.after(right_edge)) {
-            view.open_window(&clocking, self.last_data.as_ref(), mss);
+        if view.right_edge.is_some_and(|right_edge| ack.right_edge.after(right_edge))
+            && view.had_too_little(room, self.last_data.as_ref(), mss)
+        {
+            view.open_window(clocking());
         }
         view.reach(ack.right_edge);
         (view.window, view.unscaled) = (ack.window, ack.unscaled);

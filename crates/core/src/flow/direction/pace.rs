@@ -85,7 +85,7 @@ impl Flow {
         }
     }
 
-    #[inline]
+    #[inline(never)]
     fn bound_queue(&mut self, most: Duration) {
         let late = self.queued_on_way.unwrap_or_default();
         self.queued_on_way = Some(late.min(most));
