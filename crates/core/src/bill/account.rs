@@ -202,6 +202,7 @@ impl Account {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bill::told::Told as _;
     use crate::words::cause::Side;
     use crate::words::report::Confidence;
 
@@ -220,6 +221,10 @@ mod tests {
             assert_eq!(kept.total(), charged.total());
             let lines = kept.usual().map(|usual| usual.lines().bill().lines());
             assert_eq!(lines, Some(charged.bill().lines()));
+            let all = charged.bill();
+            let told =
+                kept.usual().map(|usual| (0..usual.count()).map(|n| usual.brief(n)).collect::<Vec<_>>());
+            assert_eq!(told, Some((0..all.count()).map(|n| all.brief(n)).collect()));
             assert_eq!(kept, charged);
         }
     }

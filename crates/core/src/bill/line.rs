@@ -120,15 +120,17 @@ pub(crate) struct Bill<'a> {
 }
 
 impl<'a> Bill<'a> {
-    pub(crate) fn total(self) -> Duration {
-        self.total
-    }
-
     /// Largest line first, ties in the order of [`Cause::ALL`].
     pub(crate) fn lines(self) -> Vec<Line> {
         let mut lines: Vec<Line> = self.summary().map(LineView::line).collect();
         sort(&mut lines);
         lines
+    }
+
+    /// The n-th line in the order in which they first appeared.
+    #[inline]
+    pub(super) fn line(self, n: usize) -> LineView<'a> {
+        LineView(&self.lines[n], self.details)
     }
 
     /// The lines in the order in which they first appeared, without building a report from them.

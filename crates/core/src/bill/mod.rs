@@ -15,5 +15,6 @@ pub(crate) mod spare;
 pub(crate) mod split;
 pub(crate) mod suspects;
 pub(crate) mod tail;
+pub(crate) mod told;
 pub(crate) mod usual;
 pub(crate) mod waits;

@@ -8,6 +8,7 @@ use tcpwhy_wire::Duration;
 
 use crate::bill::charge::Charge;
 use crate::bill::line::{AccountLine, Bill};
+use crate::bill::told::{Brief, Told};
 use crate::words::cause::{Cause, Side};
 use crate::words::report::Confidence;
 
@@ -48,7 +49,8 @@ impl UsualBill {
     }
 
     /// The lines that an account with these charges has.
-    #[inline]
+    #[cold]
+    #[inline(never)]
     pub(crate) fn lines(&self) -> UsualLines {
         let [way, own, back] = self.charges();
         let mut usual = UsualLines {
@@ -65,7 +67,35 @@ impl UsualBill {
     }
 }
 
-/// Its lines, as they are handed over.
+impl Told for &UsualBill {
+    #[inline]
+    fn total(self) -> Duration {
+        UsualBill::total(self)
+    }
+
+    #[inline]
+    fn count(self) -> usize {
+        usize::from((self.way + self.back).is_positive()) + usize::from(self.own.is_positive())
+    }
+
+    #[inline]
+    fn brief(self, n: usize) -> Brief {
+        // Where the way there took no time, its line comes behind the server's, if there is one.
+        let way_comes = usize::from(!self.way.is_positive() && self.own.is_positive());
+        let (cause, ns, confidence) = if n == way_comes {
+            (Cause::RoundTrip, self.way + self.back, Confidence::Certain)
+        } else {
+            (Cause::ServerThink, self.own, self.confidence)
+        };
+        Brief { cause, side: cause.side(self.server), ns, confidence }
+    }
+
+    fn in_full<T>(self, read: impl FnOnce(Bill<'_>) -> T) -> T {
+        read(self.lines().bill())
+    }
+}
+
+/// Its lines, drawn up.
 pub(crate) struct UsualLines {
     lines: [AccountLine; 2],
     count: usize,

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use tcpwhy_wire::{Duration, Endpoint};
 
 use crate::bill::account::Account;
-use crate::bill::line::{Bill, LineView};
+use crate::bill::line::Bill;
+use crate::bill::told::Told;
 use crate::tally::closed::Closed;
 use crate::tally::listed_exchange::ListedExchange;
 use crate::tally::numbers::ByNumber;
@@ -296,11 +297,11 @@ impl Ledger {
     }
 
     /// Takes a finished setup, exchange or one-way message.
-    pub(crate) fn close(&mut self, closed: &Closed, bill: Bill<'_>) {
+    pub(crate) fn close(&mut self, closed: &Closed, bill: impl Told) {
         let elapsed = bill.total();
         debug_assert_eq!(
             elapsed,
-            bill.summary().map(LineView::ns).sum(),
+            (0..bill.count()).map(|n| bill.brief(n).ns).sum(),
             "a bill does not sum to its elapsed time"
         );
         self.elapsed += elapsed;
@@ -308,15 +309,15 @@ impl Ledger {
         self.by_clock += by_clock;
         self.kinds[closed.kind as usize] += 1;
         let is_worst = self.services.close(closed, bill);
-        for line in bill.summary() {
-            self.totals.add(line);
+        for n in 0..bill.count() {
+            self.totals.add(bill.brief(n));
         }
         if !self.lists(closed.connection) {
             return;
         }
         let list = self.list_of(closed.connection);
-        for line in bill.summary() {
-            list.add(line);
+        for n in 0..bill.count() {
+            list.add(bill.brief(n));
         }
         list.closed += 1;
         list.by_clock += by_clock;
@@ -324,7 +325,7 @@ impl Ledger {
         if self.listed_enough {
             return;
         }
-        self.list(closed, bill);
+        bill.in_full(|bill| self.list(closed, bill));
     }
 
     /// Whether its connection has all exchanges that may be listed from earlier packets.

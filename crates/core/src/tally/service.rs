@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tcpwhy_wire::{Duration, Endpoint};
 
-use crate::bill::line::{Bill, LineView};
+use crate::bill::told::{Brief, Told};
 use crate::estimate::histogram::Spread;
 use crate::tally::closed::{Closed, ServiceKey};
 use crate::tally::tallied::Tallied;
@@ -129,18 +129,19 @@ impl Services {
     }
 
     /// Takes a finished setup, exchange or one-way message. Returns whether it is the most expensive one so far of a finding.
-    pub(crate) fn close(&mut self, closed: &Closed, bill: Bill<'_>) -> bool {
+    pub(crate) fn close(&mut self, closed: &Closed, bill: impl Told) -> bool {
         let elapsed = bill.total();
         let mut is_worst = false;
         let service = &mut self.slots[closed.service.slot as usize];
         service.elapsed += elapsed;
         service.kinds[closed.kind as usize] += 1;
         service.elapsed_by_kind[closed.kind as usize] += elapsed;
-        for line in bill.summary() {
-            if line.ns() >= HIT_MIN || line.ns().times(HIT_SHARE) >= elapsed {
+        for n in 0..bill.count() {
+            let line = bill.brief(n);
+            if line.ns >= HIT_MIN || line.ns.times(HIT_SHARE) >= elapsed {
                 self.tallied.values += 1;
-                self.tallied.causes |= 1 << (line.cause() as u32 % u64::BITS);
-                let (octave, worst) = service.hit(closed, elapsed, line);
+                self.tallied.causes |= 1 << (line.cause as u32 % u64::BITS);
+                let (octave, worst) = service.hit(closed, bill, n, line);
                 self.tallied.octaves |= 1 << octave;
                 if let Some(place) = worst {
                     is_worst = true;
@@ -320,31 +321,29 @@ impl Service {
         }
     }
 
-    /// Returns in which octave it is counted, and the place of which it is the most expensive one so far.
-    fn hit(&mut self, closed: &Closed, elapsed: Duration, line: LineView<'_>) -> (usize, Option<u8>) {
-        let i = self.place(line.cause(), line.side());
+    /// Takes the n-th line. Returns in which octave it is counted, and the place of which it is the most expensive one so far.
+    #[inline]
+    fn hit(&mut self, closed: &Closed, bill: impl Told, n: usize, line: Brief) -> (usize, Option<u8>) {
+        let i = self.place(line.cause, line.side);
         let found = &mut self.found[usize::from(i)];
         let mut worst = false;
         found.hits += 1;
-        found.ns += line.ns();
-        found.by_confidence[line.confidence() as usize] += line.ns();
-        let octave = found.spread.add(line.ns());
-        found.elapsed += elapsed;
+        found.ns += line.ns;
+        found.by_confidence[line.confidence as usize] += line.ns;
+        let octave = found.spread.add(line.ns);
+        found.elapsed += bill.total();
         found.kinds[closed.kind as usize] = true;
         let hit = (closed.packets[0], closed.n);
         if found.first.len() < EVIDENCE_HITS || found.first.last().is_some_and(|(last, _)| hit < *last) {
-            let mut cited = Vec::new();
-            line.cite_in(&mut cited);
-            found.put_first(hit, cited);
+            found.put_first(hit, bill.cited(n));
         }
         let this = (closed.connection, closed.n);
-        if line.ns() > found.worst_ns || (line.ns() == found.worst_ns && this < found.worst) {
-            found.worst_ns = line.ns();
+        if line.ns > found.worst_ns || (line.ns == found.worst_ns && this < found.worst) {
+            found.worst_ns = line.ns;
             found.worst = this;
             worst = true;
-            found.worst_evidence.clear();
-            line.cite_in(&mut found.worst_evidence);
-            found.detail = Detail { round: closed.round, ..line.detail() };
+            found.worst_evidence = bill.cited(n);
+            found.detail = Detail { round: closed.round, ..bill.detail(n) };
         }
         (octave, worst.then_some(i))
     }

@@ -2,7 +2,7 @@
 
 use tcpwhy_wire::Duration;
 
-use crate::bill::line::LineView;
+use crate::bill::told::Brief;
 use crate::words::cause::{Cause, Side};
 use crate::words::report::TotalLine;
 
@@ -19,9 +19,9 @@ impl Default for Totals {
 }
 
 impl Totals {
-    pub(crate) fn add(&mut self, line: LineView<'_>) {
-        let (ns, hits) = &mut self.lines[line.cause() as usize][line.side() as usize];
-        *ns += line.ns();
+    pub(crate) fn add(&mut self, line: Brief) {
+        let (ns, hits) = &mut self.lines[line.cause as usize][line.side as usize];
+        *ns += line.ns;
         *hits += 1;
     }
 
@@ -64,13 +64,12 @@ pub(crate) struct ConnectionTotals {
 }
 
 impl ConnectionTotals {
-    pub(crate) fn add(&mut self, line: LineView<'_>) {
-        if let Some(known) = self.lines.iter_mut().find(|l| l.cause == line.cause() && l.side == line.side())
-        {
-            known.ns += line.ns();
+    pub(crate) fn add(&mut self, line: Brief) {
+        if let Some(known) = self.lines.iter_mut().find(|l| l.cause == line.cause && l.side == line.side) {
+            known.ns += line.ns;
             known.hits += 1;
         } else {
-            self.lines.push(TotalLine { cause: line.cause(), side: line.side(), ns: line.ns(), hits: 1 });
+            self.lines.push(TotalLine { cause: line.cause, side: line.side, ns: line.ns, hits: 1 });
         }
     }
 
