@@ -222,9 +222,10 @@ mod tests {
             let lines = kept.usual().map(|usual| usual.lines().bill().lines());
             assert_eq!(lines, Some(charged.bill().lines()));
             let all = charged.bill();
-            let told =
-                kept.usual().map(|usual| (0..usual.count()).map(|n| usual.brief(n)).collect::<Vec<_>>());
-            assert_eq!(told, Some((0..all.count()).map(|n| all.brief(n)).collect()));
+            let all: Vec<_> = (0..all.count()).map(|n| all.brief(n)).collect();
+            let told = kept.usual().map(UsualBill::told);
+            let told = told.as_ref().map(|told| (0..told.count()).map(|n| told.brief(n)).collect());
+            assert_eq!(told, Some(all));
             assert_eq!(kept, charged);
         }
     }

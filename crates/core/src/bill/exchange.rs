@@ -514,6 +514,7 @@ impl Open {
     }
 
     /// Begins anew with this segment, keeping the memory.
+    #[inline]
     pub(crate) fn restart(
         &mut self,
         n: u64,

@@ -48,6 +48,19 @@ impl UsualBill {
         ]
     }
 
+    /// What the lines that an account with these charges has come to.
+    #[inline]
+    pub(crate) fn told(&self) -> UsualTold<'_> {
+        let of =
+            |cause: Cause, ns, confidence| Brief { cause, side: cause.side(self.server), ns, confidence };
+        let way = of(Cause::RoundTrip, self.way + self.back, Confidence::Certain);
+        let own = of(Cause::ServerThink, self.own, self.confidence);
+        let count = usize::from(way.ns.is_positive()) + usize::from(own.ns.is_positive());
+        // Where the way there took no time, its line comes behind the server's, if there is one.
+        let behind = own.ns.is_positive() && !self.way.is_positive();
+        UsualTold { usual: self, lines: if behind { [own, way] } else { [way, own] }, count }
+    }
+
     /// The lines that an account with these charges has.
     #[cold]
     #[inline(never)]
@@ -67,31 +80,32 @@ impl UsualBill {
     }
 }
 
-impl Told for &UsualBill {
+/// It as it is handed over.
+#[derive(Clone, Copy)]
+pub(crate) struct UsualTold<'a> {
+    usual: &'a UsualBill,
+    lines: [Brief; 2],
+    count: usize,
+}
+
+impl Told for &UsualTold<'_> {
     #[inline]
     fn total(self) -> Duration {
-        UsualBill::total(self)
+        self.usual.total()
     }
 
     #[inline]
     fn count(self) -> usize {
-        usize::from((self.way + self.back).is_positive()) + usize::from(self.own.is_positive())
+        self.count
     }
 
     #[inline]
     fn brief(self, n: usize) -> Brief {
-        // Where the way there took no time, its line comes behind the server's, if there is one.
-        let way_comes = usize::from(!self.way.is_positive() && self.own.is_positive());
-        let (cause, ns, confidence) = if n == way_comes {
-            (Cause::RoundTrip, self.way + self.back, Confidence::Certain)
-        } else {
-            (Cause::ServerThink, self.own, self.confidence)
-        };
-        Brief { cause, side: cause.side(self.server), ns, confidence }
+        self.lines[n & 1]
     }
 
     fn in_full<T>(self, read: impl FnOnce(Bill<'_>) -> T) -> T {
-        read(self.lines().bill())
+        read(self.usual.lines().bill())
     }
 }
 

@@ -353,8 +353,9 @@ impl Connection {
         // An end that is seen to answer within `rtt` is at most that far away.
         let to = 1 - from;
         let known = self.tap_rtt[from];
-        let least = known.map_or(rtt, |known| known.min(rtt));
-        if !self.shown[from] || known != Some(least) {
+        let nearer = known.is_none_or(|known| rtt < known);
+        let least = if nearer { rtt } else { known.unwrap_or(rtt) };
+        if nearer || !self.shown[from] {
             self.set_tap_rtt(from, least);
         }
         if known.is_some() {
@@ -367,7 +368,7 @@ impl Connection {
             self.path_memory.on_queued(from, self.now, rtt - least); // so much is acknowledged at once
         }
         self.path_memory.on_least(from, self.now, least, QUEUED_MIN);
-        if known.is_some_and(|known| known - rtt >= HELD_BACK_MIN) {
+        if nearer && known.is_some_and(|known| known - rtt >= HELD_BACK_MIN) {
             self.was_held_back(to);
         }
         if let Some(rtt_to_sender) = self.tap_rtt[to] {

@@ -77,7 +77,7 @@ impl Connection {
             return;
         }
         match account.usual() {
-            Some(usual) => ledger.close(&closed, usual),
+            Some(usual) => ledger.close(&closed, &usual.told()),
             None => ledger.close(&closed, account.bill()),
         }
         self.spare = Some(open);

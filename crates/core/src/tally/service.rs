@@ -76,6 +76,8 @@ pub(crate) struct Services {
     slots: Vec<Service>,
     free: Vec<u32>,
     slot_of: BTreeMap<Endpoint, u32>,
+    /// The slot that was asked for last: connections between the same hosts come one behind the other.
+    last: u32,
     /// Those that have got a place since they were asked for.
     begun: Vec<Endpoint>,
     generation: u32,
@@ -92,6 +94,7 @@ impl Services {
             slots: vec![Service::new(nobody, 0)],
             free: Vec::new(),
             slot_of: BTreeMap::new(),
+            last: OTHERS,
             begun: Vec::new(),
             generation: 0,
             unnumbered: Vec::new(),
@@ -111,6 +114,15 @@ impl Services {
     }
 
     fn slot(&mut self, endpoint: Endpoint) -> u32 {
+        let last = &self.slots[self.last as usize];
+        if last.generation != 0 && last.endpoint == endpoint {
+            return self.last;
+        }
+        self.last = self.find_slot(endpoint);
+        self.last
+    }
+
+    fn find_slot(&mut self, endpoint: Endpoint) -> u32 {
         if let Some(slot) = self.slot_of.get(&endpoint) {
             return *slot;
         }
