@@ -159,7 +159,7 @@ fn what_crosses_is_no_round_trip() {
     for late in [-150, 250] {
         let mut segments = talk.clone();
         let late = Duration::from_millis(late);
-        segments.extend(sibling.iter().map(|segment| Segment { at: segment.at + late, ..segment.clone() }));
+        segments.extend(sibling.iter().map(|segment| Segment { at: segment.at + late, ..*segment }));
         segments.sort_by_key(|segment| segment.at);
         let seen = Seen::of(segments, "the client, beside a handshake");
         let crossed = seen.report.connections.iter().find(|connection| connection.assumed).expect("a talk");
