@@ -161,7 +161,8 @@ impl Connection {
         let left_out = self.flows[from].last_data.filter(|latest| latest.packet != last.packet);
         let unheard =
             left_out.map_or(self.flows[from].flight(), |latest| latest.flight.saturating_sub(latest.len));
-        let emptied = last.queue != SendQueue::More && unheard == 0;
+        // Of a stack that does not push, a silence with everything acknowledged tells.
+        let emptied = (last.queue != SendQueue::More || quiet >= NEW_MESSAGE_AFTER) && unheard == 0;
         // What was lost had not been sent yet when a packet of its sender said that nothing was under way.
         if matches!(class, SegmentClass::OutOfOrderOrRepair { .. })
             && self.flows[from].nothing_out_at - last.at >= NEW_MESSAGE_AFTER

@@ -68,6 +68,10 @@ pub(crate) fn rest(wait: &Wait<'_>, split: Split) -> Split {
         SendQueue::More if wait.flow.flight() <= wait.last.len && wait.gap < RTO_MIN => {
             (Cause::SenderThink, Confidence::Possible)
         }
+        // Behind what is acknowledged neither Nagle nor a cork holds anything for so long: its stack does not push (RFC 9293, 3.9.1).
+        SendQueue::More if wait.flow.flight() == 0 && wait.gap >= TIMER_MAX => {
+            (Cause::SenderThink, Confidence::Possible)
+        }
         SendQueue::More => (Cause::Unexplained, Confidence::Possible),
     };
     let charge = Charge::new(cause, wait.flow.side, Duration::ZERO, confidence)

@@ -1,6 +1,6 @@
 //! Connections that never come about: a server that is down, a full queue, a firewall.
 
-use tcpwhy_core::report::{Report, TotalLine};
+use tcpwhy_core::report::{Kind, Report, TotalLine};
 use tcpwhy_core::{Analysis, Cause, Form, Listing, Options, Side};
 use tcpwhy_wire::{Duration, Endpoint, Flags, Instant, Segment, Seq, TcpOptions};
 
@@ -189,5 +189,17 @@ fn syns_that_pass_beside_the_server_were_dropped_by_its_host() {
         let seen = log(text).rtt(ms(12)).without_timestamps().seen_at(end);
         let lost = seen.setup().ns(Cause::SynRetransmit, whose);
         assert!(lost >= ms(2_980) && lost <= ms(3_020), "{seen}");
+    }
+}
+
+/// A stack of students' that never pushes says a word and another one 4 s later, which its peer acknowledges and does not answer (frames 188 to 217): neither
+/// Nagle nor a cork holds anything for so long, and nobody waits.
+#[test]
+fn words_of_a_stack_that_does_not_push_are_messages_of_their_own() {
+    let text = "handshake\n +5 C 4 more\n +0.5 S ack\n +3950 C 7 more\n +0.5 S ack";
+    for end in End::BOTH {
+        let seen = log(text).rtt(ms(1)).seen_at(end);
+        let words = seen.connection().exchanges.iter().filter(|exchange| exchange.kind == Kind::OneWay);
+        assert_eq!(words.map(|word| word.elapsed < ms(3)).collect::<Vec<_>>(), [true; 2], "{seen}");
     }
 }
