@@ -514,7 +514,8 @@ impl Open {
     }
 
     /// Begins anew with this segment, keeping the memory.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "each usual request passes it")]
+    #[inline(always)]
     pub(crate) fn restart(
         &mut self,
         n: u64,

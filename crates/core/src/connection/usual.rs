@@ -296,20 +296,28 @@ impl Connection {
     /// What a data segment changes before it is known to whom it belongs.
     #[inline(always)]
     fn before_usual_data(&mut self, segment: &Packed, from: usize) {
-        let mss = self.sizes[from];
         let flow = &self.flows[from];
         if flow.flight() > 0 {
             self.models[from].may_be_restarted = false;
         } else {
             let silent = flow.last_data.as_ref().map_or(Duration::ZERO, |last| segment.at - last.at);
-            let rto = flow.rto.rto();
             // No timer is shorter: most silences are not compared with this one's.
-            if silent > RTO_MIN && silent > rounds::idle_min(rto) {
-                self.models[from].rounds.on_idle(silent, rto, mss);
-                self.models[from].may_be_restarted = true;
+            if silent > RTO_MIN {
+                self.on_silence(silent, from);
             }
         }
         self.frames.on_passing(segment.payload_len, from);
+    }
+
+    /// Nothing was in flight for longer than the shortest timer.
+    #[inline(never)]
+    fn on_silence(&mut self, silent: Duration, from: usize) {
+        let from = from & 1;
+        let rto = self.flows[from].rto.rto();
+        if silent > rounds::idle_min(rto) {
+            self.models[from].rounds.on_idle(silent, rto, self.sizes[from]);
+            self.models[from].may_be_restarted = true;
+        }
     }
 
     /// A request that ends the exchange before it, or the answer to one.

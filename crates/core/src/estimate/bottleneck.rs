@@ -177,13 +177,14 @@ impl Link {
     /// The same, as far as it is before `end`.
     #[inline]
     pub(crate) fn busy_between(&self, at: Instant, end: Instant) -> Duration {
-        if self.is_refuted() {
-            return Duration::ZERO;
-        }
         // An `Instant` that was never set is far below every other. What it did before its last break is left out: the gap
         // is one of a sender that has sent again since.
         let until = self.until.min(end);
-        if until <= at { Duration::ZERO } else { (until - at.max(self.since)).at_least_zero() }
+        if until <= at || self.is_refuted() {
+            Duration::ZERO
+        } else {
+            (until - at.max(self.since)).at_least_zero()
+        }
     }
 }
 

@@ -78,7 +78,8 @@ impl Rounds {
 
     /// A segment that begins with `seq` makes it `flight` bytes in flight, `snd_una` being acknowledged, and leaves `room` in the
     /// peer's window.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "each usual segment with data passes it")]
+    #[inline(always)]
     pub(crate) fn on_flight(&mut self, seq: Seq, flight: u32, snd_una: Option<Seq>, room: i32, mss: u32) {
         match (self.started, snd_una) {
             (None, _) => self.started = Some(seq),

@@ -99,7 +99,6 @@ impl Flow {
         rtt_to_receiver: Duration,
     ) -> Option<Duration> {
         let (at, ack) = (segment.at, segment.ack);
-        let last_window = self.last_window();
         let acked = self.highest_ack.map_or(0, |before| (ack - before).max(0) as u32);
         self.newly_acked = acked;
         self.large.on_acknowledged(acked, mss);
@@ -116,7 +115,7 @@ impl Flow {
         if segment.payload_len == 0 && acked <= mss && !repaired {
             self.learn_timer(rtt, rtt_to_receiver);
         }
-        let windows = (segment.payload_len == 0).then_some([last_window, window]);
+        let windows = (segment.payload_len == 0).then(|| [self.last_window(), window]);
         self.learn_unread(windows);
         if acked <= mss && segments <= 1 && self.sent.is_empty() && self.acknowledgements.best().is_none() {
             // A lone segment says nothing of the link.
