@@ -41,6 +41,8 @@ const BEAT_AFTER: Duration = Duration::from_secs(2);
 const CONFIRMS_MAX: u64 = 50;
 /// ... and so few are signals for the most part: the 6 of NATS's PING in TLS 1.2, of which few take so long to answer. Source: none written down.
 const SIGNAL_MAX: u32 = 35;
+/// What answers a signal comes at once. Source: none written down.
+const QUICK: Duration = Duration::from_millis(2);
 /// Whoever reacts takes a tenth of the time that the other end takes, or less.
 const REACTS: i64 = 10;
 
@@ -100,6 +102,20 @@ impl Connection {
     /// Whether the server's first segment behind a message of the client's is no answer to that.
     pub(super) fn is_unasked(&self, open: &Open, segment: &Segment) -> bool {
         self.roles.watch() && self.is_no_answer(open, segment)
+            || segment.payload_len <= SIGNAL_MAX && self.is_next_ping(open, segment)
+    }
+
+    /// Whether the client has answered the server's signal at once with one of its own, and this is the server's next one, when it is its time: a PING of
+    /// WebSocket (RFC 6455, 5.5.2) has 24 bytes in a record of TLS 1.3, and what answers it 28.
+    #[cold]
+    #[inline(never)]
+    fn is_next_ping(&self, open: &Open, segment: &Segment) -> bool {
+        let pinged = self.flows[SERVER].last_data.is_some_and(|last| last.len == segment.payload_len);
+        open.initiator == CLIENT
+            && pinged
+            && self.is_signal(open.request_bytes as u32)
+            && segment.at - open.request_at() >= BEAT_AFTER
+            && self.reaction(open.passed).is_some_and(|reaction| reaction <= QUICK)
     }
 
     /// Whether the client's message, which began at `first`, is a question as far as its bytes are read.

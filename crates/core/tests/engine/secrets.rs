@@ -7,6 +7,7 @@ use tcpwhy_wire::Endpoint;
 
 use crate::ciphers::{ASKED, exchanges, server_of};
 use crate::packet_log::{End, log, ms};
+use crate::seen::Seen;
 use crate::spoken::spent_on;
 
 /// A server that has given out its tickets, and both ends' SETTINGS.
@@ -259,5 +260,20 @@ fn nobody_waits_for_the_alert_that_ends_a_session() {
             let waited = exchanges.iter().filter(|exchange| exchange.kind == Kind::Exchange).count();
             assert_eq!(waited, 2, "{end:?}, {bye}: {exchanges:#?}");
         }
+    }
+}
+
+/// A server's PING of WebSocket in a session of TLS every 20 s, which its client answers at once, where the capture begins in between (frames 17 to 105): nobody
+/// waits for the next one. A client whose own signal is answered within a second asks.
+#[test]
+fn the_next_ping_answers_no_pong() {
+    let ends = [Endpoint::v4([10, 0, 0, 1], 40_000), Endpoint::v4([10, 0, 0, 2], 443)];
+    for (pause, waited) in [(20_000, false), (1_000, true)] {
+        let text =
+            "handshake\n".to_owned() + &format!("+{pause} S 24 #ping\n +0.4 C 28\n +0 S ack\n").repeat(4);
+        let midway = log(text).rtt(ms(20)).between(ends).capture(End::Client).split_off(3);
+        let midway = Seen::of(midway, "midway");
+        let longest = midway.connection().exchanges.iter().map(|exchange| exchange.elapsed).max();
+        assert_eq!(longest.is_some_and(|longest| longest > ms(500)), waited, "{midway}");
     }
 }
