@@ -29,7 +29,6 @@ mod roles;
 mod room;
 mod row;
 mod rungs;
-pub(crate) mod spare_exchanges;
 mod streaming;
 mod subscription;
 mod talk;
@@ -280,6 +279,16 @@ impl Connection {
     /// How long ago it spoke, to compare with others: the last time, and the first packet.
     pub(crate) fn age(&self) -> (Instant, u64) {
         (self.now, self.packet_range[0])
+    }
+
+    /// Gives up what it takes besides its own: it is over, and its place may stay unused for long.
+    pub(crate) fn free(&mut self) {
+        (self.open, self.spare, self.talk) = (None, None, None);
+        self.roles.take_parked();
+        self.roles.row = None;
+        self.held_back = None;
+        self.flows.iter_mut().for_each(Flow::free);
+        self.heap = 0;
     }
 
     /// Counts the bytes that it takes besides its own, now and then. Returns what there were before, if it has.

@@ -14,7 +14,6 @@ use std::collections::{BTreeMap, VecDeque};
 
 use tcpwhy_wire::{Duration, Endpoint, Instant, Segment, Seq, Usual};
 
-use crate::connection::spare_exchanges::SpareExchanges;
 use crate::connection::{Connection, REFUSED};
 use crate::epoch::budget::Budget;
 use crate::epoch::earliest::Earliest;
@@ -97,8 +96,7 @@ struct Lingering {
 pub struct Shard {
     table: Table,
     connections: Slab<Connection>,
-    spare_exchanges: SpareExchanges,
-    /// Bytes that connections take besides their own.
+    /// Bytes that these take besides their own.
     heap: usize,
     finished: Slab<Finished>,
     /// When and in which epoch connections finished that are to be forgotten.
@@ -139,7 +137,6 @@ impl Shard {
         Self {
             table: Table::new(options.seed),
             connections: Slab::new(),
-            spare_exchanges: SpareExchanges::default(),
             heap: 0,
             finished: Slab::new(),
             lingering: VecDeque::new(),
@@ -353,9 +350,7 @@ impl Shard {
             }
             None => self.connections.insert(Connection::new(id, ends, segment, ladder)),
         };
-        let connection = self.connections.get_mut(slot);
-        connection.flows.iter_mut().for_each(|flow| flow.plain = self.plain);
-        self.spare_exchanges.lend(connection);
+        self.connections.get_mut(slot).flows.iter_mut().for_each(|flow| flow.plain = self.plain);
         self.opened.push((segment.packet, slot));
         self.table.insert(hash, slot);
         Some((slot, if segment.src == ends[CLIENT] { CLIENT } else { SERVER }))
@@ -398,7 +393,7 @@ impl Shard {
         connection.close(None, &mut self.ledger);
         let id = std::mem::take(&mut connection.id);
         self.heap -= connection.heap;
-        self.spare_exchanges.take_from(connection);
+        connection.free();
         let first = connection.packet_range[0];
         let (one_sided, failure) = (connection.is_one_sided(), connection.failure());
         let cut = connection.flows.iter().any(|flow| flow.options_cut);

@@ -13,7 +13,6 @@ impl Shard {
         let waiting = self.unnumbered.iter().map(Vec::capacity).sum::<usize>() + self.opened.capacity();
         self.connections.places() * CONNECTION
             + self.heap
-            + self.spare_exchanges.bytes()
             + self.table.bytes()
             + finished * FINISHED_BYTES
             + waiting * size_of::<(u64, u32)>()
