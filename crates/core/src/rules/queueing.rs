@@ -15,7 +15,7 @@ use super::wait::Wait;
 use crate::bill::charge::Charge;
 use crate::flow::view::ClockingAck;
 use crate::words::cause::Cause;
-use crate::words::limits::{DELAYED_ACK_MAX, HELD_BACK_MIN, QUEUED_MIN, TIMER_TICK};
+use crate::words::limits::{DELAYED_ACK_MAX, DELAYED_ACK_MIN, HELD_BACK_MIN, QUEUED_MIN, TIMER_TICK};
 use crate::words::report::Confidence;
 
 /// What varies by less than this varies by itself.
@@ -29,12 +29,17 @@ pub(super) fn behind(wait: &Wait<'_>, ack: &ClockingAck) -> Charge {
 }
 
 /// For how long the acknowledgement that has just passed had stood on its way, as its own time stamp shows. One that is late by just the
-/// longest timer of acknowledgements was held back, be it by a box that acknowledges for its receiver.
+/// shortest or the longest timer of acknowledgements was held back, be it by a box that acknowledges for its receiver or by a host whose timer's
+/// acknowledgements have the stamp of what they acknowledge (observed of Linux in 2018). Beside its sender nothing stands.
 pub(super) fn stood(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Charge> {
+    if wait.beside_receiver() {
+        return None;
+    }
     let came_last = wait.peer.nothing_out_at + wait.rtt_to_sender == ack.earliest_departure;
     let least = QUEUED_MIN.max(wait.gap.divided_by(4)); // less is told as part of what held it back
     let late = wait.peer.queued_on_way.filter(|&late| came_last && late >= least)?;
-    let held_back = (late - DELAYED_ACK_MAX).max(DELAYED_ACK_MAX - late) <= TIMER_TICK;
+    let by_timer = |timer: Duration| (late - timer).max(timer - late) <= TIMER_TICK;
+    let held_back = by_timer(DELAYED_ACK_MAX) || by_timer(DELAYED_ACK_MIN);
     let charge = Charge::new(Cause::Queueing, wait.flow.side, late.min(wait.gap), Confidence::Likely);
     (!held_back).then(|| charge.evidence(wait.last.packet, wait.segment.packet).released_by(ack.packet))
 }

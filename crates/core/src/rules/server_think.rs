@@ -21,7 +21,9 @@ use crate::flow::ends::{CLIENT, SERVER, side};
 use crate::flow::segment_class::{LastData, SegmentClass};
 use crate::words::cause::Cause;
 use crate::words::form::Form;
-use crate::words::limits::{BESIDE, DELAYED_ACK_MAX, HELD_BACK_MIN, NEAR_MAX, ROUND_TRIP_PLAY, RTO_MIN};
+use crate::words::limits::{
+    BESIDE, DELAYED_ACK_MAX, DELAYED_ACK_MIN, HELD_BACK_MIN, NEAR_MAX, ROUND_TRIP_PLAY, RTO_MIN,
+};
 use crate::words::report::{Confidence, Detail, Trigger};
 
 /// Few clients wait for an answer for so long; for news they do.
@@ -34,8 +36,6 @@ const REACTS: i64 = 10;
 const ASKS_AGAIN_MIN: Duration = Duration::from_secs(1);
 /// A server that speaks first and takes longer may have nothing to say to somebody who waits.
 const GREETS_MAX: Duration = Duration::from_millis(200);
-/// A host that takes longer to answer than this has acknowledged the question before (TCP_DELACK_MIN, include/net/tcp.h), as Linux does.
-const DELAYED_ACK_MIN: Duration = Duration::from_millis(40);
 /// A timer of acknowledgements runs for longer than its least by this at most (4 ms to a tick). Source: HZ, arch/x86/Kconfig, Linux 6.12.
 const DELAYED_ACK_PLAY: Duration = Duration::from_millis(4);
 /// What comes together had waited together ...

@@ -6,7 +6,7 @@ use super::sender_model::SenderModel;
 use crate::flow::direction::Flow;
 use crate::flow::segment_class::{LastData, SegmentClass};
 use crate::flow::view::ClockingAck;
-use crate::words::limits::{HOST_VARIATION, LATE_SHARE};
+use crate::words::limits::{BESIDE, HOST_VARIATION, LATE_SHARE};
 
 /// What a slow host takes to answer an acknowledgement with the next segment.
 pub(super) const SLOW_HOST: Duration = Duration::from_millis(4);
@@ -87,6 +87,11 @@ impl Wait<'_> {
     /// Whether the capture stands nearer to the sender than to its peer.
     pub(crate) fn near_sender(&self) -> bool {
         self.rtt_to_sender <= self.rtt_to_receiver
+    }
+
+    /// Whether the capture stands beside the peer.
+    pub(super) fn beside_receiver(&self) -> bool {
+        self.rtt_to_receiver.times(BESIDE) <= self.rtt()
     }
 
     /// Whether a loss was signalled within the last round trip.

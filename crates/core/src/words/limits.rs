@@ -36,6 +36,8 @@ pub(crate) const QUEUED_MIN: Duration = Duration::from_millis(2);
 
 /// No host holds back an acknowledgement for longer (TCP_DELACK_MAX, include/net/tcp.h; Windows' timer).
 pub(crate) const DELAYED_ACK_MAX: Duration = Duration::from_millis(200);
+/// The shortest one (TCP_DELACK_MIN, include/net/tcp.h): a host that takes longer to answer has acknowledged the question before, as Linux does.
+pub(crate) const DELAYED_ACK_MIN: Duration = Duration::from_millis(40);
 
 /// TCP_RTO_MIN, include/net/tcp.h: 200 ms on every Linux to date (`tcp_rto_min_us` since 6.11).
 pub(crate) const RTO_MIN: Duration = Duration::from_millis(200);

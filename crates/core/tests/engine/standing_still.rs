@@ -368,3 +368,23 @@ fn an_answer_that_left_with_its_acknowledgement_was_not_thought_about() {
     let (think, _) = own(0, 1_000, 0);
     assert!(think >= ms(990), "{think}");
 }
+
+/// A host whose delayed acknowledgements have the stamps of what they acknowledge (frames 40 to 47 of SSH, behind whose New Keys Nagle holds the next word): beside
+/// it they stood nowhere, and far from it what is late by just the timer was held back.
+#[test]
+fn a_delayed_acknowledgement_with_an_old_stamp_stood_nowhere() {
+    let text = settled(4) + &"+10 C 16 #keys\n keys+42 S ack\n +0 C 44\n +0.1 S 44\n +0 C ack\n".repeat(2);
+    for end in End::BOTH {
+        let mut segments = log(text.clone()).rtt(ms(2)).capture(end);
+        for segment in
+            segments.iter_mut().filter(|segment| segment.src.port == 80 && segment.payload_len == 0)
+        {
+            if let Some(stamps) = segment.options.timestamps.as_mut().filter(|_| !segment.flags.syn()) {
+                stamps.val -= 42;
+            }
+        }
+        let seen = Seen::of(segments, &format!("the {end:?}"));
+        assert_eq!(seen.spent(Cause::Queueing, Path), ms(0), "{seen}");
+        assert!(seen.spent(Cause::NagleDelayedAck, Client) >= ms(80), "{seen}");
+    }
+}
