@@ -20,7 +20,7 @@ use crate::words::cause::{Cause, Side};
 use crate::words::form::Form;
 use crate::words::report::{Confidence, Detail};
 
-/// Shorter handshakes are late for other reasons.
+/// Shorter handshakes are late for other reasons, where nothing else tells that a host stands in between.
 const OPENED_MIN: Duration = Duration::from_millis(10);
 /// Whoever acknowledges is so many times nearer. Source: none written down.
 const NEARER: i64 = 10;
@@ -82,10 +82,13 @@ impl Answers {
         near: Duration,
         between: impl FnOnce() -> bool,
     ) -> Option<Beyond> {
-        if opened < OPENED_MIN || self.refute(opened) {
+        if opened < BEHIND_MIN || self.refute(opened) {
             return None;
         }
         let between = opened >= near.times(NEARER_BETWEEN) && between();
+        if opened < OPENED_MIN && !between {
+            return None;
+        }
         let clear = between || opened >= near.times(NEARER);
         let unsettled = self.count == 0 || self.is_as_long(opened);
         let suspect = clear || opened >= near.times(NEARER_ALIKE) && unsettled;

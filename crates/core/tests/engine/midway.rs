@@ -307,3 +307,19 @@ fn whoever_is_heard_first_asks_where_neither_port_is_a_service_s() {
         assert_eq!(!thought.is_empty(), waited, "{ports:?}: {seen}");
     }
 }
+
+/// Begun in the middle, the server's acknowledgement of what the client adds has a number beyond anything that it was seen to send (frames 42 to 149 of a
+/// mail service in TLS): the answer had left by then and was lost, and its timer brings it 3.3 s later. Where the number is still the same, the server took its time.
+#[test]
+fn a_number_in_an_acknowledgement_shows_an_answer_that_was_lost() {
+    for lost in [true, false] {
+        let first = if lost { "q+300 S 137 lost" } else { "" };
+        let text = format!(
+            "handshake\n +5 C 942 #q\n q+0 S ack\n {first}\n q+785 C 45 #more\n more+0 S ack\n more+3600 S 0..137\n +0 C ack"
+        );
+        let seen = Seen::of(log(text).rtt(ms(270)).capture(End::Client).split_off(3), "midway");
+        let rto = seen.spent(Cause::Rto, Path);
+        assert_eq!(rto >= ms(3_000), lost, "{seen}");
+        assert_eq!(seen.spent(Cause::ServerThink, Server) >= ms(3_000), !lost, "{seen}");
+    }
+}

@@ -32,6 +32,9 @@ impl Flow {
             self.nothing_out_at = segment.at;
         }
         let arrived = self.highest_ack.is_some_and(|acked| acked.at_or_after(segment.seq));
+        // Where the capture begins in the middle, its peer's acknowledgements tell what had arrived by then.
+        let before = self.highest_ack.filter(|acked| segment.seq.after(*acked)).unwrap_or(segment.seq);
+        self.snd_nxt.get_or_insert(before);
         if let Some(nxt) = self.snd_nxt
             && segment.seq.after(nxt)
             && (segment.seq - nxt) < HOLE_BYTES_MAX
