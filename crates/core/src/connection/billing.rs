@@ -193,7 +193,8 @@ impl Connection {
         }
         let answers_part = self.answers_part(open, segment);
         if from == SERVER && (self.may_be_behind() || self.beyond().is_some()) {
-            self.answers.on_answer(segment.at - open.request_at());
+            // Of a question in pieces it may answer the first one.
+            self.answers.on_answer(segment.at - open.passed);
             if self.may_be_behind() {
                 verdict.split.temper();
             }

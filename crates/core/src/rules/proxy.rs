@@ -4,7 +4,8 @@
 //! what comes from a public address to a private one, or the server's packets come over fewer hops than its SYN-ACK did; four times, where an
 //! answer took about as long as the handshake), and no answer sooner than it. It is likely where a host must stand in between, or where
 //! acknowledgements alone show it and answers take about as long.
-//! Refuted by: one answer that comes sooner (the handshake had waited for ARP, or for a radio).
+//! Refuted by: one answer that comes sooner (the handshake had waited for ARP, or for a radio); where a host must stand in between, the way behind it
+//! is as short as that.
 //! Source: RFC 3135 (PEPs); observed of VirtualBox, QEMU (slirp) and Docker Desktop, which take a connection only once their
 //! own to the server is open.
 //! Seen from: near the client. Where answers are too late to show that, and too soon to prove the way behind, what the server does is no
@@ -82,11 +83,11 @@ impl Answers {
         near: Duration,
         between: impl FnOnce() -> bool,
     ) -> Option<Beyond> {
-        if opened < BEHIND_MIN || self.refute(opened) {
-            return None;
-        }
         let between = opened >= near.times(NEARER_BETWEEN) && between();
-        if opened < OPENED_MIN && !between {
+        // Behind a host that must be there the way is as short as the quickest answer, however long opening took.
+        let opened = if between { opened.min(self.quickest) } else { opened };
+        let least = if between { BEHIND_MIN.max(near.times(NEARER_BETWEEN)) } else { OPENED_MIN };
+        if opened < least || !between && self.refute(opened) {
             return None;
         }
         let clear = between || opened >= near.times(NEARER);
@@ -123,7 +124,8 @@ impl Beyond {
     pub(crate) fn charge(self, wait: Duration, sender: Side) -> Option<Charge> {
         let mut answers = self.answers;
         answers.on_answer(wait + self.near);
-        if answers.refute(self.opened) || !self.clear && !answers.is_as_long(self.opened) {
+        let sooner = !self.between && answers.refute(self.opened);
+        if sooner || !self.clear && !answers.is_as_long(self.opened) {
             return None;
         }
         // A server that always takes the same may be as late as a radio that woke up for the handshake.

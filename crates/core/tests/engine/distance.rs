@@ -271,6 +271,24 @@ fn a_host_that_must_be_in_between_hides_a_way() {
     }
 }
 
+/// Behind a NAT that ends TCP one answer comes sooner than the handshake did, and a question in pieces is answered soon behind its last one (frames 37 to 509, and
+/// 346 to 580, of virtual machines'): the way is as short as the one, and the other does not tell.
+#[test]
+fn a_way_behind_a_host_is_as_short_as_its_quickest_answer() {
+    let ends = [Endpoint::v4([10, 0, 2, 15], 50_156), Endpoint::v4([116, 203, 91, 91], 80)];
+    let ask =
+        |waits: f64| format!("+20 C 98 #q{waits}\n q{waits}+0 S ack\n q{waits}+{waits} S 219\n +0 C ack\n");
+    for (first, least, most) in
+        [(ask(5.1), 5.0, 5.2), ("+20 C 98 #a\n +4 C 98\n a+7.6 S 219\n +0 C ack\n".to_owned(), 7.0, 7.4)]
+    {
+        let text = format!("@0 C syn\n @7.2 S syn\n +0 C ack\n {} {first} {}", ask(7.6), ask(30.0));
+        let seen = log(text).rtt(ms(0.1)).between(ends).seen_at(End::Client);
+        let bill = seen.exchange(3);
+        let way = bill.of(Cause::RoundTrip);
+        assert!((ms(least)..=ms(most)).contains(&way.ns) && way.confidence == Likely, "{seen}");
+    }
+}
+
 /// A network's box takes a connection over behind the SYN-ACK: that came after 19 ms and over nine routers, what acknowledges and answers from then
 /// on comes over one, after 2 and 35 ms (frames 308 to 314 of a campus'). Over as many routers as before, a handshake that took nine times as long may
 /// have waited for something else, and over more the path has changed.
