@@ -41,8 +41,8 @@ const BEAT_AFTER: Duration = Duration::from_secs(2);
 const CONFIRMS_MAX: u64 = 50;
 /// ... and so few are signals for the most part: the 6 of NATS's PING in TLS 1.2, of which few take so long to answer. Source: none written down.
 const SIGNAL_MAX: u32 = 35;
-/// What answers a signal comes at once. Source: none written down.
-const QUICK: Duration = Duration::from_millis(2);
+/// What answers a signal takes less than one part in so many of the time until the next one. Source: none written down.
+const SIGNALS: i64 = 100;
 /// Whoever reacts takes a tenth of the time that the other end takes, or less.
 const REACTS: i64 = 10;
 
@@ -111,11 +111,12 @@ impl Connection {
     #[inline(never)]
     fn is_next_ping(&self, open: &Open, segment: &Segment) -> bool {
         let pinged = self.flows[SERVER].last_data.is_some_and(|last| last.len == segment.payload_len);
+        let wait = segment.at - open.request_at();
         open.initiator == CLIENT
             && pinged
             && self.is_signal(open.request_bytes as u32)
-            && segment.at - open.request_at() >= BEAT_AFTER
-            && self.reaction(open.passed).is_some_and(|reaction| reaction <= QUICK)
+            && wait >= BEAT_AFTER
+            && self.reaction(open.passed).is_some_and(|reaction| reaction.times(SIGNALS) <= wait)
     }
 
     /// Whether the client's message, which began at `first`, is a question as far as its bytes are read.

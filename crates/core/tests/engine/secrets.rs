@@ -268,9 +268,9 @@ fn nobody_waits_for_the_alert_that_ends_a_session() {
 #[test]
 fn the_next_ping_answers_no_pong() {
     let ends = [Endpoint::v4([10, 0, 0, 1], 40_000), Endpoint::v4([10, 0, 0, 2], 443)];
-    for (pause, waited) in [(20_000, false), (1_000, true)] {
-        let text =
-            "handshake\n".to_owned() + &format!("+{pause} S 24 #ping\n +0.4 C 28\n +0 S ack\n").repeat(4);
+    for (pause, reaction, waited) in [(20_000, 0.4, false), (16_000, 4.2, false), (1_000, 0.4, true)] {
+        let ping = format!("+{pause} S 24 #ping\n +{reaction} C 28\n +0 S ack\n");
+        let text = "handshake\n".to_owned() + &ping.repeat(4);
         let midway = log(text).rtt(ms(20)).between(ends).capture(End::Client).split_off(3);
         let midway = Seen::of(midway, "midway");
         let longest = midway.connection().exchanges.iter().map(|exchange| exchange.elapsed).max();
