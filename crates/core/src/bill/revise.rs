@@ -56,6 +56,8 @@ pub(crate) enum Revision<'a> {
     BufferShown { sender: Side },
     /// What was repaired had arrived: a host dropped it, in this form.
     Dropped { by: Side, form: Form },
+    /// What seemed to be lost before an answer came with it: what that was charged was likely the server's own time.
+    NoneLost { server: Side, packets: [u64; 2] },
     /// What was repaired may have arrived: it is no more than likely the path's.
     MayBeDropped,
     /// What may have been one message may be many, of this form.
@@ -176,6 +178,12 @@ impl Revision<'_> {
                 both.for_each(|account| account.confirm(Cause::SendBuffer, sender));
             }
             Self::Dropped { by, form } => on.settled.blame_repairs(by, form),
+            Self::NoneLost { server, packets: [begins, ends] } => {
+                let ns = on.take_back(Cause::Rto, server, Duration::MAX);
+                let own = Charge::new(Cause::ServerThink, server, ns, Confidence::Likely);
+                on.settled.charge(&own.evidence(begins, ends));
+                return ns;
+            }
             Self::MayBeDropped => on.settled.temper_repairs(),
             Self::MayBeMany { sender, form } => on.settled.doubt(Cause::SenderThink, sender, Some(form)),
             Self::MayBeStream { sender } => on.settled.temper_pauses(sender),

@@ -7,17 +7,18 @@ use tcpwhy_wire::{Duration, Segment};
 
 use super::Connection;
 use super::turn::{Follows, Silence};
+use crate::bill::revise::Revision;
 use crate::bill::split::Split;
 use crate::estimate::rounds;
 use crate::estimate::tsecr_rtt::EchoProbe;
 use crate::flow::direction::Flow;
-use crate::flow::ends::{CLIENT, SERVER};
+use crate::flow::ends::{CLIENT, SERVER, side};
 use crate::flow::segment_class::SegmentClass;
 use crate::rules::nagle;
 use crate::rules::verdict::Verdict;
 use crate::tally::ledger::Ledger;
 use crate::words::cause::Cause;
-use crate::words::limits::{HOST_VARIATION, QUEUED_MIN};
+use crate::words::limits::{BURST_GAP, HOST_VARIATION, QUEUED_MIN};
 use crate::words::mark::Mark;
 use crate::words::report::Trigger;
 
@@ -255,6 +256,9 @@ impl Connection {
         if (late || matches!(class, SegmentClass::Retransmission { .. })) && !overtaken {
             self.models[from].rounds.on_loss();
         }
+        if overtaken {
+            self.find_first_copy(segment, from);
+        }
         let flow = &self.flows[from];
         // What was lost before the capture was sent meanwhile.
         let sent = flow.missed_since_data > 1;
@@ -265,6 +269,18 @@ impl Connection {
             self.models[from].may_be_restarted = true;
         } else if flow.flight() > 0 && class == SegmentClass::New {
             self.models[from].may_be_restarted = false;
+        }
+    }
+
+    /// What seemed to be missing when an answer began comes with it, in another order: no first copy had been lost before.
+    #[cold]
+    #[inline(never)]
+    fn find_first_copy(&mut self, segment: &Segment, from: usize) {
+        let Some(open) = self.open.as_deref_mut().filter(|open| from != open.initiator) else { return };
+        let begun_at = open.request_at() + open.waited;
+        if open.reply_first.is_some() && segment.at - begun_at <= BURST_GAP {
+            let packets = [open.request.last.map_or(0, |last| last.packet), segment.packet];
+            open.reply.settle().revise(Revision::NoneLost { server: side(from), packets });
         }
     }
 
