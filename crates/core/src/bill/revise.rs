@@ -112,6 +112,14 @@ impl Accounts<'_> {
         ns - left
     }
 
+    /// What a loss before the answer was charged the server had taken.
+    fn on_none_lost(mut self, server: Side, [begins, ends]: [u64; 2]) -> Duration {
+        let ns = self.take_back(Cause::Rto, server, Duration::MAX);
+        let own = Charge::new(Cause::ServerThink, server, ns, Confidence::Likely);
+        self.settled.charge(&own.evidence(begins, ends));
+        ns
+    }
+
     /// Moves to a timer what was waited for while it ran.
     fn on_timer(mut self, waits: &[Suspect], from: Instant, sender: Side) -> Duration {
         let of = |wait: &Suspect| self.take_back(wait.cause, wait.sender, wait.ns.min(wait.ended - from));
@@ -178,12 +186,7 @@ impl Revision<'_> {
                 both.for_each(|account| account.confirm(Cause::SendBuffer, sender));
             }
             Self::Dropped { by, form } => on.settled.blame_repairs(by, form),
-            Self::NoneLost { server, packets: [begins, ends] } => {
-                let ns = on.take_back(Cause::Rto, server, Duration::MAX);
-                let own = Charge::new(Cause::ServerThink, server, ns, Confidence::Likely);
-                on.settled.charge(&own.evidence(begins, ends));
-                return ns;
-            }
+            Self::NoneLost { server, packets } => return on.on_none_lost(server, packets),
             Self::MayBeDropped => on.settled.temper_repairs(),
             Self::MayBeMany { sender, form } => on.settled.doubt(Cause::SenderThink, sender, Some(form)),
             Self::MayBeStream { sender } => on.settled.temper_pauses(sender),
