@@ -101,7 +101,7 @@ impl Told for &UsualTold<'_> {
 
     #[inline]
     fn brief(self, n: usize) -> Brief {
-        self.lines[n & 1]
+        self.lines[n & 1] // there are two, and nothing is checked
     }
 
     fn in_full<T>(self, read: impl FnOnce(Bill<'_>) -> T) -> T {
