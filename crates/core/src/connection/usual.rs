@@ -97,7 +97,7 @@ impl Connection {
                 self.take_usual_marks(marks, segment, from, ledger);
             }
             let (rtt_to_sender, mss) = (self.tap_rtt(from), self.sizes[from]);
-            self.flows[from].learn(segment.at, rtt_to_sender, mss);
+            self.flows[from].learn_usual(segment.at, rtt_to_sender, mss);
             match self.shape(segment, from) {
                 Shape::Message => self.on_message(segment, from, ledger),
                 Shape::Burst => self.on_burst(segment, from, ledger),

@@ -157,6 +157,19 @@ impl<T: Copy + Default> ShortDeque<T> {
         }
     }
 
+    /// What is alone here.
+    #[inline]
+    pub(crate) fn lone(&self) -> Option<&T> {
+        (self.held.count() == 1).then(|| &self.near[self.held.place(0)])
+    }
+
+    /// Drops it.
+    #[inline]
+    pub(crate) fn pop_lone(&mut self) {
+        debug_assert!(self.held.count() == 1, "one is alone here");
+        self.held = self.held.without_oldest();
+    }
+
     /// Takes out what is alone here if `is_due` says so.
     #[inline]
     pub(crate) fn pop_lone_if(&mut self, is_due: impl Fn(&T) -> bool) -> Option<T> {

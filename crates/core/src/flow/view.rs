@@ -156,11 +156,28 @@ impl View {
         self.right_edge = self.snd_una.map(|snd_una| snd_una + self.window);
     }
 
+    /// Whether the latest one, once there is another, is nothing any more that it was besides.
+    #[inline]
+    pub(crate) fn may_advance(&self, small_acked: bool, all_acked: bool) -> bool {
+        (self.small_acked != Place::Latest || small_acked) && (self.all_acked != Place::Latest || all_acked)
+    }
+
+    /// [`Self::advance`] in that case: where it is to be kept.
+    #[inline]
+    pub(crate) fn latest_is(&mut self, small_acked: bool, all_acked: bool) -> &mut Option<ClockingAck> {
+        if small_acked {
+            self.small_acked = Place::Latest;
+        }
+        if all_acked {
+            self.all_acked = Place::Latest;
+        }
+        &mut self.latest
+    }
+
     /// Takes an acknowledgement of new data, and which of the others it is as well.
     #[inline]
     pub(crate) fn advance(&mut self, ack: impl FnOnce() -> ClockingAck, small_acked: bool, all_acked: bool) {
-        let keeps = self.small_acked == Place::Latest && !small_acked;
-        if keeps || self.all_acked == Place::Latest && !all_acked {
+        if !self.may_advance(small_acked, all_acked) {
             self.keep_latest(small_acked, all_acked);
         }
         if small_acked {

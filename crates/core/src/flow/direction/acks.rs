@@ -28,6 +28,13 @@ struct Covered {
     repaired: bool,
 }
 
+/// How much sooner than a round trip to its sender an acknowledgement counts as known there: an estimate of that may be slightly too
+/// long, and none is missed for that.
+#[inline]
+fn early_by(rtt_to_sender: Duration) -> Duration {
+    (rtt_to_sender - rtt_to_sender.divided_by(16) - HOST_VARIATION).at_least_zero()
+}
+
 impl Flow {
     /// Lets every acknowledgement take effect that the sender can have had when a segment of its passed at `now`.
     /// `rtt_to_sender` is the round trip between the capture and the sender.
@@ -35,11 +42,50 @@ impl Flow {
         if self.in_transit.is_empty() {
             return;
         }
-        // An estimate of the round trip may be slightly too long; an acknowledgement is not missed for that.
-        let early = (rtt_to_sender - rtt_to_sender.divided_by(16) - HOST_VARIATION).at_least_zero();
+        let early = early_by(rtt_to_sender);
         while let Some(ack) = self.in_transit.pop_front_if(|ack| ack.at + early <= now) {
             self.take_effect(&ack, rtt_to_sender, mss);
         }
+    }
+
+    /// The same where at most one acknowledgement is in transit, as nearly always: it takes effect where it stands.
+    #[inline(never)]
+    pub(crate) fn learn_usual(&mut self, now: Instant, rtt_to_sender: Duration, mss: u32) {
+        let view = &mut self.view;
+        let known = (self.in_transit.lone(), view.snd_una, view.right_edge, self.snd_nxt);
+        let (Some(ack), Some(snd_una), Some(right_edge), Some(nxt)) = known else {
+            return self.learn(now, rtt_to_sender, mss);
+        };
+        if ack.at + early_by(rtt_to_sender) > now {
+            return;
+        }
+        let room = right_edge - nxt;
+        let small_acked =
+            self.snd_sml.is_some_and(|small| small.after(snd_una) && small.at_or_before(ack.ack));
+        let all_acked = ack.ack.at_or_after(nxt);
+        let (window, window_peak) = (view.window, view.window_peak);
+        let plain = ack.ack.after(snd_una) && !ack.signals_loss && i64::from(room) >= 2 * i64::from(mss);
+        if !plain || !view.may_advance(small_acked, all_acked) {
+            return self.learn(now, rtt_to_sender, mss);
+        }
+        let latest = view.latest_is(small_acked, all_acked);
+        *latest = Some(ClockingAck {
+            earliest_departure: ack.at + rtt_to_sender,
+            packet: ack.packet,
+            rtt: ack.rtt,
+            repaired: ack.repaired,
+            whole: ack.whole,
+            flight: (nxt - snd_una).max(0) as u32,
+            window,
+            window_peak,
+            room,
+            left: (nxt - ack.ack).max(0) as u32,
+        });
+        view.unanswered_since.get_or_insert(ack.at + rtt_to_sender);
+        view.reach(ack.right_edge);
+        (view.window, view.unscaled, view.snd_una) = (ack.window, ack.unscaled, Some(ack.ack));
+        view.window_peak = view.window_peak.max(ack.window);
+        self.in_transit.pop_lone();
     }
 
     fn take_effect(&mut self, ack: &AckSeen, rtt_to_sender: Duration, mss: u32) {
