@@ -573,12 +573,12 @@ impl Open {
     }
 
     /// How long the first answer to a request in pieces took, where nothing happened before its first piece.
-    pub(crate) fn timing(&self, answer: &Segment) -> Option<Timing> {
+    pub(crate) fn timing(&self, answered_at: Instant) -> Option<Timing> {
         let last = self.request.last.filter(|_| self.request.index > 0 && self.pieces.is_empty())?;
         // What fits no send buffer leaves as the path takes it: its pieces say nothing of an application.
         let short = self.request_bytes < u64::from(SEND_BUFFER_MIN);
         let first = short && self.reply.last.is_none() && self.start == self.piece.0;
-        first.then(|| Timing { pieces: last.at - self.passed, answer: answer.at - self.passed })
+        first.then(|| Timing { pieces: last.at - self.passed, answer: answered_at - self.passed })
     }
 
     /// Takes a segment's bytes into the sums.

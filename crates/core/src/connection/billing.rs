@@ -8,7 +8,7 @@ use super::closing::doubt_pauses;
 use super::talk::Talk;
 use super::turn::{Follows, Paired};
 use crate::bill::charge::Charge;
-use crate::bill::exchange::Open;
+use crate::bill::exchange::{Open, Timing};
 use crate::bill::held::{DOUBTED, KEPT};
 use crate::bill::revise::Revision;
 use crate::bill::split::Split;
@@ -181,10 +181,9 @@ impl Connection {
     /// The interval before an answer: from the request's last byte, or from its first piece where the rest delayed nothing.
     fn bill_answer(&mut self, segment: &Segment, from: usize, class: SegmentClass) -> (Verdict, Follows) {
         let Some(open) = self.open.as_deref() else { unreachable!("it answers something") };
-        // A clock of ten milliseconds does not show what came at quite another time.
-        let timing = open.timing(segment).filter(|_| self.flows[from].grain_ms == 0);
+        let timing = self.timing(open, segment.at, from);
         let own_time = timing.is_some_and(|timing| self.models[from].answers.is_own(timing))
-            || self.came_too_soon(open, segment, from);
+            || self.came_too_soon(open, segment.at, from);
         let mut verdict = server_think::judge(&self.pair(), open, segment, class, own_time);
         let late = server_think::answers_late(&self.pair(), open, segment)
             && !server_think::is_spurious(self.tap_rtt(from), open, segment);
@@ -281,12 +280,28 @@ impl Connection {
     }
 
     /// Whether an answer came sooner than the last of its request can have caused it: it had waited for the first part alone.
-    fn came_too_soon(&self, open: &Open, segment: &Segment, from: usize) -> bool {
+    fn came_too_soon(&self, open: &Open, at: Instant, from: usize) -> bool {
         let rtt_to_sender = self.tap_rtt(from);
         open.request.index == 1
             && open.pieces.is_empty()
             && open.reply_first.is_none()
-            && segment.at - open.request_at() < rtt_to_sender - rtt_to_sender.divided_by(ROUND_TRIP_PLAY)
+            && at - open.request_at() < rtt_to_sender - rtt_to_sender.divided_by(ROUND_TRIP_PLAY)
+    }
+
+    /// How an answer at `at` lies to the pieces of its request. A clock of ten milliseconds does not show what came at quite another time.
+    pub(super) fn timing(&self, open: &Open, at: Instant, from: usize) -> Option<Timing> {
+        open.timing(at).filter(|_| self.flows[from].grain_ms == 0)
+    }
+
+    /// Whether an answer at `at` had waited for both pieces of its request, as nearly all have.
+    #[inline(never)]
+    pub(super) fn waited_for_both(&self, open: &Open, at: Instant, from: usize) -> bool {
+        let timing = self.timing(open, at, from);
+        open.request.index == 1
+            && !open.is_guess
+            && !open.is_unheard
+            && !timing.is_some_and(|timing| self.models[from].answers.is_own(timing))
+            && !self.came_too_soon(open, at, from)
     }
 
     /// Both ends, for rules that ask about both.

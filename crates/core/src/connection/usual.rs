@@ -191,8 +191,12 @@ impl Connection {
         };
         if flow.has_emptied_its_queue() {
             if open.initiator == CLIENT && self.is_small(segment, from) {
-                let comes =
-                    if from == CLIENT { self.ends_usual(open, segment) } else { open.awaits_usual(segment) };
+                let comes = if from == CLIENT {
+                    self.ends_usual(open, segment)
+                } else {
+                    open.awaits_usual(segment)
+                        && (open.request.index == 0 || self.waited_for_both(open, segment.at, from))
+                };
                 if comes {
                     return Shape::Message;
                 }

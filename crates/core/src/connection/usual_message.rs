@@ -112,6 +112,10 @@ impl Connection {
     #[inline(never)]
     pub(super) fn answer_usual(&mut self, segment: &Packed) {
         let Some(open) = self.open.as_deref() else { return };
+        if open.request.index > 0 {
+            self.on_both_answered(segment);
+        }
+        let Some(open) = self.open.as_deref() else { return };
         let Some(asked) = open.request.last.as_ref() else { return };
         let (flow, client) = (&self.flows[SERVER], &self.flows[CLIENT]);
         let rtt_to_server = self.tap_rtt(SERVER);
@@ -134,6 +138,18 @@ impl Connection {
         let Some(open) = self.open.as_deref_mut() else { return };
         open.on_reply(segment.seq, segment.at);
         open.answer(usual);
+    }
+
+    /// What an answer to a request in two pieces says of them.
+    #[inline(never)]
+    fn on_both_answered(&mut self, segment: &Packed) {
+        let rate = self.shown_rate(CLIENT);
+        let timing = self.open.as_deref().and_then(|open| self.timing(open, segment.at, SERVER));
+        let Some(open) = self.open.as_deref_mut() else { return };
+        open.request.charge_early(rate, self.flows[CLIENT].side);
+        if let Some(timing) = timing {
+            self.models[SERVER].answers.on_answer(timing, false);
+        }
     }
 
     /// The same of one that something else may have delayed, of which is asked as always.

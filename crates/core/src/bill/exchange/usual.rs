@@ -35,6 +35,14 @@ impl Path {
         self.index += 1;
     }
 
+    /// Whether nothing was sent again that may have repaired nothing, and nothing acknowledged late that was.
+    #[inline]
+    fn is_certain(&self) -> bool {
+        self.aside
+            .as_ref()
+            .is_none_or(|aside| aside.pending_last.is_none() && aside.timer.is_none() && !aside.acked_late)
+    }
+
     /// Whether nothing is kept aside that may or may not count.
     #[inline]
     pub(crate) fn is_settled(&self) -> bool {
@@ -48,15 +56,14 @@ impl Path {
 }
 
 impl Open {
-    /// Whether this is the first segment of an answer to a request in one piece of which nothing is in doubt.
+    /// Whether this is the first segment of an answer to a request of which nothing is in doubt.
     #[inline]
     pub(crate) fn awaits_usual(&self, segment: &Packed) -> bool {
         self.reply_first.is_none()
             && self.request_first.is_some_and(|first| segment.ack.after(first))
             && self.request.last.is_some()
-            && self.request.index == 0
             && self.pieces.is_empty()
-            && self.request.is_settled()
+            && self.request.is_certain()
             && self.reply.is_settled()
             && self.reply.last.is_none()
     }
