@@ -8,6 +8,8 @@ mod heads;
 mod invariants;
 mod pipeline;
 mod reader;
+#[path = "../../../crates/core/tests/engine/spread.rs"]
+mod spread;
 mod tracker;
 
 /// A name and what takes the bytes.

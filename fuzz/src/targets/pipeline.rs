@@ -12,6 +12,7 @@ const PACKETS_MAX: u64 = 4_000;
 
 pub(super) fn capture(data: &[u8]) {
     let mut everything = Analysis::new(EVERYTHING);
+    let mut plain = Analysis::new(Options { plain: true, checked: false, ..EVERYTHING });
     let mut first = Analysis::new(Options { listing: Listing::Connection(1), ..Options::default() });
     let mut info = CaptureInfo { path: "-\u{1b}[31m".to_owned(), ..CaptureInfo::default() };
     let (mut reader, mut rest) = (Reader::new(), data);
@@ -26,6 +27,7 @@ pub(super) fn capture(data: &[u8]) {
                         let captured = payload(&packet);
                         assert!(captured.len() <= segment.payload_len as usize, "{segment:?}");
                         everything.on_captured(&segment, captured);
+                        plain.on_captured(&segment, captured);
                         first.on_captured(&segment, captured);
                     }
                     Err(skip) => *info.skipped.entry(skip.name().to_owned()).or_default() += 1,
@@ -41,6 +43,7 @@ pub(super) fn capture(data: &[u8]) {
     }
     let (report, first) = (everything.finish(), first.finish());
     check(&report);
+    assert!(report == plain.finish(), "the model that takes no shortcut has another report");
     assert_eq!((report.elapsed, &report.bill), (first.elapsed, &first.bill), "the listing changes the sums");
     let files = [info];
     let json = json::to_string(&report, &files, "0").unwrap_or_else(|error| panic!("JSON: {error}"));

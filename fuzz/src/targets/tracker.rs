@@ -2,12 +2,17 @@
 //! they get past the first packet.
 
 use arbitrary::{Arbitrary, Unstructured};
+use tcpwhy_core::Options;
 use tcpwhy_wire::{Duration, Endpoint, Flags, Instant, SackBlock, Segment, Seq, TcpOptions, Timestamps};
 
-use super::invariants::{analyse, check};
+use super::invariants::{EVERYTHING, analyse, check};
+use super::spread::spread;
 
 /// More would only be slower.
 const OPERATIONS_MAX: usize = 400;
+
+/// Threads that would do it.
+const SHARDS: [usize; 2] = [2, 8];
 
 /// One packet.
 #[derive(Arbitrary, Debug)]
@@ -80,6 +85,12 @@ pub(super) fn operations(data: &[u8]) {
     let report = analyse(&segments);
     check(&report);
     assert_eq!(report.segments, segments.len() as u64);
+    let plain = spread(&segments, Options { plain: true, checked: false, ..EVERYTHING }, 1);
+    assert!(report == plain, "the model that takes no shortcut has another report");
+    for shards in SHARDS {
+        let spread = spread(&segments, Options { checked: false, ..EVERYTHING }, shards);
+        assert!(report == spread, "{shards} shards have another report");
+    }
 }
 
 impl Time {

@@ -51,6 +51,7 @@ mod servers;
 mod slow_link;
 mod software;
 mod spoken;
+mod spread;
 mod spurious;
 mod standing_still;
 mod taken_out;

@@ -7,7 +7,7 @@ use tcpwhy_wire::{Duration, Endpoint, Flags, Instant, SackBlock, Segment, Seq, T
 
 use crate::generate::number;
 use crate::invariants::{EVERYTHING, analyse, check};
-use crate::properties::spread;
+use crate::spread::spread;
 
 /// One packet, and how far it is from what makes sense.
 #[derive(Clone, Debug)]
