@@ -85,7 +85,7 @@ impl Connection {
         }
         let [heard, sent] = [from, 1 - from].map(|end| self.flows[end].snd_nxt);
         for mark in marks.iter().filter(|mark| mark.by_peer) {
-            self.talk.get_or_insert_default().note_in_turn(&[*mark], 1 - from, heard);
+            self.talk.get_or_insert_default().note_in_turn(&[*mark], 1 - from, heard, None);
         }
         let acked = segment.flags.ack().then_some(segment.ack);
         let talk = self.talk.get_or_insert_default();
@@ -93,7 +93,7 @@ impl Connection {
             if !talk.ends_turns(marks, from, acked, sent) {
                 // Those of the other end have been noted as its own.
                 for mark in marks.iter().filter(|mark| !mark.by_peer) {
-                    talk.note_in_turn(&[*mark], from, sent);
+                    talk.note_in_turn(&[*mark], from, sent, acked);
                 }
                 return;
             }

@@ -94,6 +94,8 @@ pub(crate) struct Pending {
     pub is_over: bool,
     /// The byte behind what the other end had sent when it was asked.
     pub heard: Option<Seq>,
+    /// What its asker had acknowledged with it.
+    pub acks: Option<Seq>,
     pub is_answering: bool,
     /// The answer's head has been read to its end.
     pub head_is_over: bool,
@@ -122,13 +124,20 @@ impl Pending {
         match self.answer_end {
             _ if !self.is_answering => {
                 let spoken = sent.is_some_and(|sent| self.heard.is_none_or(|heard| sent.after(heard)));
-                self.id.is_none() && spoken && !unread
+                self.id.is_none() && (spoken && !unread || self.has_unseen_answer(acked, sent))
             }
             _ if self.is_cut => !unread,
             Some(end) if self.answer_is_last => acked.is_some_and(|acked| acked.at_or_after(end)),
             // An answer with an identifier says when it is over; one in order ends where nothing more comes.
             _ => self.id.is_none() && !unread,
         }
+    }
+
+    /// Whether its asker acknowledges what it had not when it asked, and the capture has nothing of that: the answer is in no packet.
+    fn has_unseen_answer(&self, acked: Option<Seq>, sent: Option<Seq>) -> bool {
+        acked.zip(self.acks).is_some_and(|(acked, before)| {
+            acked.after(before) && sent.is_none_or(|sent| acked.after(sent) && sent.at_or_before(before))
+        })
     }
 }
 
@@ -186,8 +195,15 @@ impl Talk {
         })
     }
 
-    /// Takes note of the marks of one end while there is one question at a time; the other end has sent bytes up to `heard`.
-    pub(super) fn note_in_turn(&mut self, marks: &[Mark], from: usize, heard: Option<Seq>) {
+    /// Takes note of the marks of one end while there is one question at a time; the other end has sent bytes up to `heard`,
+    /// of which this one acknowledges those up to `acks`.
+    pub(super) fn note_in_turn(
+        &mut self,
+        marks: &[Mark],
+        from: usize,
+        heard: Option<Seq>,
+        acks: Option<Seq>,
+    ) {
         for mark in marks {
             self.note_session(mark, from);
             match (mark.role, &mut self.pending) {
@@ -203,6 +219,7 @@ impl Talk {
                         end: mark.end,
                         is_over: mark.last,
                         heard,
+                        acks,
                         is_answering: false,
                         head_is_over: false,
                         answer_end: None,

@@ -199,6 +199,28 @@ fn an_answer_without_a_head_that_can_be_read_is_one() {
     });
 }
 
+/// A filtered capture has neither the first answer nor an acknowledgement by itself: the next question acknowledges it, and is answered
+/// after 120 ms. Nothing says when the first one was.
+#[test]
+fn an_answer_that_is_in_no_packet_was_given_before_the_next_question() {
+    let text = "handshake
+         +5 C 700 asks
+         +60 S 1400 unseen #a
+         a+0 C ack unseen
+         +900 C 701 asks
+         +120 S 300 answers #b
+         b+5 C 702 asks
+         +120 S 300 answers";
+    log(text).rtt(ms(20)).without_ip_ids().both_ends(|seen| {
+        assert_eq!([Kind::Exchange, Kind::OneWay].map(|kind| seen.count(kind)), [2, 1], "{seen}");
+        for n in 1..=2 {
+            assert_eq!(seen.exchange(n).exchange.elapsed, ms(140), "{seen}");
+        }
+        let bill = [(Cause::ServerThink, Server, ms(120)), (Cause::RoundTrip, Path, ms(20))];
+        seen.exchange(2).is_within(ms(0.01), &bill);
+    });
+}
+
 /// Of two questions one is never answered: how long the way is has been seen, and that somebody waited for it to arrive is no more than
 /// possible.
 #[test]
