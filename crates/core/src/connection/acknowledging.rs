@@ -234,7 +234,7 @@ impl Connection {
                 self.bare[from] = self.bare[from].min(rtt);
             }
             // The first of all that comes with data or FIN may have waited for these: the handshake's own may be missing.
-            let waited = rtt >= DISTANCE_MAX && segment.seq_len() > 0;
+            let waited = rtt >= DISTANCE_MAX && segment.seq_len() > 0 && !answers_at_once;
             if self.tap_rtt[from].is_some() || !waited {
                 self.on_round_trip(rtt, from);
             }
@@ -262,12 +262,21 @@ impl Connection {
     /// A D-SACK (RFC 2883): what this end has sent again had arrived before.
     #[cold]
     fn discard_spare(&mut self, to: usize) {
+        if self.flows[to].newly_acked > 0 {
+            self.discard_answered(to);
+        } else if let Some(open) = &mut self.open {
+            let path = if to == open.initiator { &mut open.request } else { &mut open.reply };
+            path.discard();
+        }
+    }
+
+    /// What is acknowledged now had arrived before it was sent again. Where that is later than any host with it acknowledges, the path
+    /// held it or the acknowledgement.
+    #[cold]
+    fn discard_answered(&mut self, to: usize) {
         let Some(mut open) = self.open.take() else { return };
-        let first = self.flows[to].newly_acked > 0;
         let path = if to == open.initiator { &mut open.request } else { &mut open.reply };
-        if first
-            && path.last.is_some_and(|last| server_think::is_acked_late(&self.pair(), self.now - last.at))
-        {
+        if path.last.is_some_and(|last| server_think::is_acked_late(&self.pair(), self.now - last.at)) {
             path.discard_late();
         } else {
             path.discard();
@@ -381,13 +390,13 @@ impl Connection {
     #[expect(clippy::inline_always, reason = "the usual path is written out for either end")]
     #[inline(always)]
     pub(super) fn discard_if_answered(&mut self, to: usize, echoed: Option<u32>) {
-        let Some(open) = &mut self.open else { return };
-        let path = if to == open.initiator { &mut open.request } else { &mut open.reply };
+        let Some(open) = &self.open else { return };
+        let path = if to == open.initiator { &open.request } else { &open.reply };
         if path.repaired_at().is_some()
             && self.flows[to].outstanding() == 0
             && echoed.is_some_and(|echoed| path.answered_before_repair(echoed))
         {
-            path.discard();
+            self.discard_answered(to);
         }
     }
 }

@@ -496,3 +496,32 @@ fn a_handshake_that_took_longer_proves_no_round_trip() {
         assert_eq!(seen.exchange(1).of(Cause::RoundTrip).confidence, sure, "{late}: {seen}");
     }
 }
+
+/// A SYN-ACK comes after 1.8 s, and echoes the first of two SYNs: the way is as long as that, and no server's 1.8 s of the next answer.
+#[test]
+fn a_way_of_more_than_a_second_is_one_where_its_syn_went_out_twice() {
+    let text = "@0 C syn #first
+         first+0 S syn #both
+         @1000 C syn
+         both+0 C ack
+         +10 C 500 #asked
+         asked+0 S 200 #answer
+         answer+0 C ack";
+    let seen = log(text).rtt(ms(1800)).seen_at(End::Client);
+    seen.exchange(1).is_within(ms(0.1), &[(Cause::RoundTrip, Path, ms(1800))]);
+}
+
+/// A question and its copy stand on their way for seconds, and the first of them is answered: a host that had it would have acknowledged
+/// it before. Who took the time is possible at most.
+#[test]
+fn a_question_that_was_needlessly_sent_again_was_not_there_for_certain() {
+    let text = "handshake
+         +5 C 500 late=1500 #asked
+         asked+50 S 300 #answer
+         @1105 C 0..500 late=600
+         answer+0 C ack";
+    let seen = log(text).rtt(ms(100)).seen_at(End::Client);
+    let own = seen.lines(Cause::ServerThink, Server);
+    let surest = own.iter().filter(|line| line.ns > ms(100)).map(|line| line.confidence).max();
+    assert_eq!(surest, Some(Possible), "{seen}");
+}
