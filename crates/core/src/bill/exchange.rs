@@ -17,6 +17,7 @@ use crate::bill::account::Account;
 use crate::bill::charge::Charge;
 use crate::bill::early::EarlyWaits;
 use crate::bill::held::DOUBTED;
+use crate::bill::piece::Piece;
 use crate::bill::revise::{Accounts, Revision};
 use crate::bill::spare::Copies;
 use crate::bill::split::Split;
@@ -429,17 +430,6 @@ pub(crate) struct Timing {
     pub answer: Duration,
 }
 
-/// A part of a message that is a message of its own if no answer comes.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Piece {
-    pub account: Account,
-    pub start: Instant,
-    pub bytes: u64,
-    pub packets: [u64; 2],
-    /// The sender's pause behind it.
-    pub silence: Split,
-}
-
 /// An exchange, a greeting or a one-way message under way.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Open {
@@ -477,6 +467,10 @@ pub(crate) struct Open {
     pub way_base: Option<Duration>,
     /// What that wait came to by its time stamp, until it is settled.
     pub late: Option<Charge>,
+    /// What its initiator said behind it, and which its answer does not acknowledge: the next exchange.
+    pub later: Option<Box<Open>>,
+    /// It is one of two that looked like one.
+    pub is_parted: bool,
 }
 
 impl Open {
@@ -503,6 +497,8 @@ impl Open {
             request_end: None,
             way_base: None,
             late: None,
+            later: None,
+            is_parted: false,
         }
     }
 
@@ -510,7 +506,8 @@ impl Open {
     pub(crate) fn memory(&self) -> usize {
         let pieces = self.pieces.iter().map(|piece| piece.account.heap()).sum::<usize>();
         let kept = self.pieces.capacity() * size_of::<Piece>();
-        size_of::<Self>() + self.request.heap() + self.reply.heap() + kept + pieces
+        let later = self.later.as_ref().map_or(0, |later| later.memory());
+        size_of::<Self>() + self.request.heap() + self.reply.heap() + kept + pieces + later
     }
 
     /// Begins anew with this segment, keeping the memory.
@@ -544,6 +541,8 @@ impl Open {
         self.request_end = None;
         self.way_base = None;
         self.late = None;
+        self.later = None;
+        self.is_parted = false;
     }
 
     /// Whether the responder sent this before any of the request had reached it.

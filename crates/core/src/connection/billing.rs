@@ -249,7 +249,7 @@ impl Connection {
         if is_doubtful {
             verdict.split.doubt();
         }
-        if little || self.is_framed() || self.paired == Paired::Before {
+        if little || self.is_framed() || self.paired == Paired::Before || open.is_parted {
             verdict.split.temper(); // several may be under way at once
         }
         is_doubtful

@@ -37,7 +37,8 @@ impl Connection {
         }
     }
 
-    fn close_open(&mut self, next: Option<&Segment>, ledger: &mut Ledger) {
+    pub(super) fn close_open(&mut self, next: Option<&Segment>, ledger: &mut Ledger) {
+        self.take_later(ledger);
         if self.frames.is_http2() && self.is_no_more_than_frames(next) {
             self.drop_open(ledger);
             return;
@@ -290,6 +291,7 @@ impl Connection {
         match kind {
             Kind::Setup | Kind::OneWay => None,
             _ if is_guess => Some(Pairing::Guess),
+            _ if open.is_parted => Some(Pairing::Order),
             _ => Some(Pairing::OnlyOpen),
         }
     }

@@ -210,7 +210,7 @@ impl Connection {
             || self.frames.is_http2() && self.gives_room(segment, from, class)
             || self.passes_tick(segment, from, class, ledger)
             || class == SegmentClass::New && self.answers_close(segment, from);
-        if !left_out && self.starts_message(segment, from, class) {
+        if !left_out && self.begins_turn(segment, from, class, ledger) {
             self.turn_over(segment, from, class, ledger);
         }
         // What its receiver had when it closed, before more of that comes.

@@ -25,6 +25,7 @@ pub(crate) mod ladder;
 mod numbered;
 mod opening;
 mod parting;
+mod parts;
 mod roles;
 mod room;
 mod row;

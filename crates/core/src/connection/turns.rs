@@ -176,10 +176,11 @@ impl Connection {
         let nobody_waits = verdict.split.has_only(Cause::SenderThink.bit() | Cause::Unexplained.bit())
             && quiet >= SETTLED_AFTER
             && self.last_packet[1 - from].is_none_or(|peer| peer - last.at < NEW_MESSAGE_AFTER);
-        if !(nobody_waits || own_time && emptied) {
-            return Silence::None;
-        }
         let asking = from == open.initiator && open.reply_first.is_none();
+        if !(nobody_waits || own_time && emptied) {
+            let aside = asking && own_time && quiet >= PIECE_AFTER && self.may_be_answered_alone(open, last);
+            return if aside { Silence::Piece } else { Silence::None };
+        }
         if asking && quiet >= PIECE_AFTER && self.is_second_try(open, segment, from)
             || own_time && emptied && self.ends_by_habit(open, last, segment, from, quiet)
         {
@@ -200,6 +201,15 @@ impl Connection {
             return Silence::None;
         }
         by_length(quiet, asking, pieces)
+    }
+
+    /// Whether what has not even been acknowledged yet may be a question by itself: what its answer acknowledges will tell whether that had
+    /// waited for the rest.
+    #[cold]
+    #[inline(never)]
+    fn may_be_answered_alone(&self, open: &Open, last: &LastData) -> bool {
+        let whole = last.queue == SendQueue::Emptied && last.len < self.mss(open.initiator);
+        whole && open.pieces.len() < PIECES_MAX / 2 && open.request.repaired_at().is_none()
     }
 
     /// Whether a terminal has echoed a key, and what that has started may be silent until it has something to say: its first silence is

@@ -1,7 +1,7 @@
 //! Several questions at once, words that cross, and tails that several things may have held, where nothing is read.
 
 use tcpwhy_core::cause::Cause;
-use tcpwhy_core::cause::Side::{Client, Server};
+use tcpwhy_core::cause::Side::{Client, Path, Server};
 use tcpwhy_core::report::{Confidence, Pairing};
 
 use crate::packet_log::{End, log, ms, settled};
@@ -96,7 +96,7 @@ fn a_tail_behind_a_full_send_buffer_is_possibly_nagle_s() {
 fn what_is_refused_sooner_than_any_timer_runs_out_was_not_sent_for_nothing() {
     let text = settled(4) + "+70 C 40 #bye\n bye+0.02 C 40\n bye+0.03 C fin\n bye+2 S rst";
     let seen = log(text).rtt(ms(80)).seen_at(End::Server);
-    assert_eq!(seen.spent(Cause::Rto, tcpwhy_core::cause::Side::Path), ms(0), "{seen}");
+    assert_eq!(seen.spent(Cause::Rto, Path), ms(0), "{seen}");
 }
 
 /// A client confirms an event that came 218 ms behind an answer with as short a word as it asks with, and the next event comes 210 ms later (frames 17 to 24 of
@@ -128,5 +128,48 @@ fn the_way_back_of_what_may_be_no_answer_is_possible_at_most() {
     log(text).rtt(ms(80)).both_ends(|seen| {
         let last = seen.connection().exchanges.last().expect("it was asked");
         assert!(last.bill.iter().all(|line| line.confidence == Confidence::Possible), "{seen}");
+    });
+}
+
+/// Two questions 257.5 ms apart on a way of 298 ms (frames 522 to 588 of a WebSocket in TLS): each answer acknowledges its own alone, and leaves 5 ms behind it.
+#[test]
+fn what_is_said_behind_a_pause_did_not_delay_an_answer_that_does_not_acknowledge_it() {
+    let text = settled(3) + "+900 C 188 #a\n a+257.5 C 189 #b\n a+5 S 73\n b+6 S 73 #last\n last+40 C ack";
+    log(text).rtt(ms(298)).both_ends(|seen| {
+        for (n, own) in [(4, 5), (5, 6)] {
+            let cost = [(Cause::RoundTrip, Path, ms(298)), (Cause::ServerThink, Server, ms(own))];
+            assert_eq!(seen.exchange(n).is_within(ms(0.1), &cost).exchange.reply_bytes, 73, "{seen}");
+        }
+        assert_eq!(seen.longer(Cause::SenderThink, ms(200)).len(), 0, "{seen}");
+    });
+}
+
+/// The same where nothing is acknowledged for 1.2 s (frames 1156 to 1395 of a client whose way up stands still): four words within 60 ms, and a fifth one 900 ms
+/// later, of which the first answer acknowledges two and the second four.
+#[test]
+fn a_pause_behind_what_is_answered_is_no_part_of_the_wait() {
+    let text = settled(3)
+        + "+900 C 234 #a\n +0.05 C 257\n a+60 C 131 #d\n +0.06 C 257\n d+900 C 674 #late
+           a+1100 S ack ack=791 #heard\n heard+0.1 S 530 ack=791\n +0 C ack\n heard+40 S 532 ack=1179\n +0 C ack
+           late+400 S 20 ack=1853\n +0 C ack";
+    let seen = log(text).rtt(ms(100)).seen_at(End::Client);
+    let first = seen.exchange(4);
+    assert_eq!((first.exchange.request_bytes, first.exchange.reply_bytes), (879, 1062), "{seen}");
+    assert!(
+        first.exchange.bill.iter().all(|line| line.cause != Cause::SenderThink || line.ns < ms(65)),
+        "{seen}"
+    );
+    let second = seen.exchange(5);
+    assert_eq!((second.exchange.request_bytes, second.exchange.reply_bytes), (674, 20), "{seen}");
+    assert_eq!(seen.longer(Cause::SenderThink, ms(200)).len(), 0, "{seen}");
+}
+
+/// What the next word says before any answer, with everything acknowledged, goes on with the question if the answer acknowledges both.
+#[test]
+fn an_answer_to_all_of_a_question_is_one_answer() {
+    let text = settled(3) + "+900 C 188 #a\n a+257.5 C 189 #b\n b+5 S 73 #last\n last+40 C ack";
+    log(text).rtt(ms(298)).both_ends(|seen| {
+        assert_eq!(seen.exchange(4).exchange.request_bytes, 377, "{seen}");
+        assert_eq!(seen.longer(Cause::SenderThink, ms(257)).len(), 1, "{seen}");
     });
 }

@@ -143,7 +143,8 @@ proptest! {
     }
 
     /// A bill holds the time from its first to its last packet and the way that its capture cannot see, which is in
-    /// its lines for the path. Without that way the bills of a connection lie one behind the other.
+    /// its lines for the path. Without that way the bills of a connection lie one behind the other, but for two questions of which the
+    /// second was asked before the first had its answer, and which that does not acknowledge.
     #[test]
     fn no_interval_is_billed_twice(conversation in conversation()) {
         let segments = conversation.capture(ends(1), Duration::ZERO);
@@ -151,14 +152,16 @@ proptest! {
         for connection in &report.connections {
             let mut exchanges: Vec<&Exchange> = connection.exchanges.iter().collect();
             exchanges.sort_by_key(|exchange| exchange.n);
-            for pair in exchanges.windows(2) {
+            let beside = |pair: &[&Exchange]| pair[0].packets[1] > pair[1].packets[0];
+            for pair in exchanges.windows(2).filter(|pair| !beside(pair)) {
                 let end = pair[0].start + (pair[0].elapsed - way(pair[0]));
                 prop_assert!(
                     end <= pair[1].start,
                     "{} is billed until {} ns behind the start of {}", pair[0].n, (end - pair[1].start).as_nanos(), pair[1].n
                 );
             }
-            if let (Some(first), Some(last)) = (segments.first(), segments.last()) {
+            let all_apart = !exchanges.windows(2).any(beside);
+            if let (Some(first), Some(last), true) = (segments.first(), segments.last(), all_apart) {
                 let billed: Duration = exchanges.iter().map(|exchange| exchange.elapsed - way(exchange)).sum();
                 prop_assert!(billed <= last.at - first.at, "{billed} in {}", last.at - first.at);
             }

@@ -1,9 +1,10 @@
 //! What is a part of the exchange under way, and what turns out to be none?
 
-use tcpwhy_wire::{Instant, Segment, Seq};
+use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
-use super::{Open, Piece};
+use super::Open;
 use crate::bill::account::Account;
+use crate::bill::piece::Piece;
 use crate::bill::split::Split;
 use crate::flow::segment_class::LastData;
 
@@ -60,6 +61,7 @@ impl Open {
 
     /// Sets aside what the request has cost so far; the next piece begins with `segment` after `silence`.
     pub(crate) fn set_piece_aside(&mut self, silence: &Split, segment: &Segment) {
+        let (Some(last), Some(end)) = (self.request.last, self.request_end) else { return };
         let (start, first, bytes) = self.piece;
         let mut account = Account::default();
         account.absorb(self.request.settle());
@@ -75,8 +77,36 @@ impl Open {
             bytes,
             packets: [first, self.packets[1]],
             silence: silence.clone(),
+            last,
+            end,
         });
         self.piece = (segment.at, segment.packet, 0);
+    }
+
+    /// An answer came that acknowledges its pieces up to the one that ends at `until`, and nothing of what came behind a pause: that is
+    /// exchange `n`.
+    pub(crate) fn part_at(&mut self, until: usize, n: u64) {
+        let mut behind = self.pieces.split_off(until);
+        let mut piece = behind.remove(0);
+        let mut later = Box::new(Self::new());
+        let (start, first, _) = behind.first().map_or(self.piece, |next| (next.start, next.packets[0], 0));
+        later.restart(n, self.initiator, start, Duration::ZERO, (start, first));
+        later.piece = self.piece;
+        later.request_bytes = self.piece.2 + behind.iter().map(|piece| piece.bytes).sum::<u64>();
+        later.pieces = behind;
+        (later.request_first, later.request_end) = (Some(piece.end), self.request_end);
+        (later.request_acks, later.packets[1]) = (self.request_acks, self.packets[1]);
+        later.is_parted = true;
+        std::mem::swap(&mut later.request, &mut self.request);
+        self.request.clear();
+        self.request.account.absorb(&mut piece.account);
+        self.request.begin(piece.last);
+        self.request.index = until;
+        self.piece = (piece.start, piece.packets[0], piece.bytes);
+        self.request_bytes -= later.request_bytes;
+        (self.request_end, self.packets[1]) = (Some(piece.end), piece.packets[1]);
+        self.is_parted = true;
+        self.later = Some(later);
     }
 
     /// An answer came: the pieces and the pauses between them are one request.
