@@ -7,7 +7,7 @@
 //! (TSecr).
 //! Seen from: both ends; near the server a SYN that was lost before it is not seen, and shows by nothing.
 
-use tcpwhy_wire::Duration;
+use tcpwhy_wire::{Duration, Instant};
 
 use crate::bill::account::Account;
 use crate::bill::charge::Charge;
@@ -34,6 +34,16 @@ pub(crate) fn round_trip(setup: &Setup, known: Duration, quickest: Duration) -> 
     let lost = |timer: Duration| (took - quickest - timer).max(timer + quickest - took) <= SYN_TIMER_PLAY;
     let single = setup.syn_count == 1 && setup.syn_ack_count == 1;
     if single && SYN_TIMERS.into_iter().any(lost) { known.min(quickest) } else { known }
+}
+
+/// Whether a SYN-ACK that answers the first of several SYNs may be the second one that its server sent: a timer of its server's after
+/// that SYN or with each, or a round trip after the last one. Sooner, and at other times, it is the first one, and nothing was lost.
+fn is_repeated(setup: &Setup, syn_ack_at: Instant, server: Duration) -> bool {
+    let excess = syn_ack_at - setup.first_syn.0 - server;
+    let near = |when: Duration| (excess - when).max(when - excess) <= SYN_TIMER_PLAY;
+    let doubled = SYN_TIMERS.map(|timer| timer.times(1 + 2));
+    let mut timers = SYN_TIMERS.into_iter().chain(doubled);
+    excess >= LOST_AFTER && (near(setup.last_syn.0 - setup.first_syn.0) || timers.any(near))
 }
 
 /// How sure it is that a host's timer sent the copies: none is so short that a path or a capture makes two of one packet in less.
@@ -68,10 +78,10 @@ pub(crate) fn bill(
     let mut split = Split::of(waited);
     let excess = syn_ack_at - setup.first_syn.0 - server;
     let repeats = setup.syn_count > 1 || setup.syn_ack_count > 1;
-    // It answered the first SYN, sooner than a timer of its server's, or the second SYN, could have repeated it: nothing was lost.
-    let stood_all = setup.is_first_answered() && excess < LOST_AFTER && server.is_positive();
+    let stood_all = setup.is_first_answered() && server.is_positive() && !is_repeated(setup, syn_ack_at, server);
     if stood_all && excess.is_positive() {
-        let late = Charge::new(Cause::Queueing, Side::Client, excess, Confidence::Likely);
+        let sure = if excess < LOST_AFTER { Confidence::Likely } else { Confidence::Possible };
+        let late = Charge::new(Cause::Queueing, Side::Client, excess, sure);
         split.take(late.evidence(setup.first_syn.1, syn_ack));
     } else if repeats && !stood_all || excess >= LOST_AFTER {
         // What the echoed time stamp shows is lost for certain; what exceeds the round trip is, if the round

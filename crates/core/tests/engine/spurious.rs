@@ -183,10 +183,11 @@ fn a_second_syn_may_not_have_been_needed() {
 }
 
 /// A path of 859 ms stands for half a second more, and the SYN goes out again: its answer echoes the first one's stamp (frames 321 to 994 of a browser
-/// behind a busy router). Neither was lost. One that comes a timer late may be the answer's second copy.
+/// behind a busy router). Neither was lost. One that comes a timer late may be the answer's second copy, and one that comes later, at no
+/// timer's time, has stood, possibly (frames 1174 to 1397 of a phone's network that stands for seconds).
 #[test]
 fn a_syn_that_was_answered_was_not_lost() {
-    for (late, lost) in [(500, false), (1000, true)] {
+    for (late, lost) in [(500, false), (1000, true), (1512, false)] {
         let text = format!(
             "@0 C syn late={late} #one\n @1027 C syn late={late}\n one+0 S syn\n +0 C ack\n +1 C 100\n +1 S 100\n +0 C ack\n +1 C 100\n +1 S 100\n +0 C ack"
         );
@@ -195,7 +196,9 @@ fn a_syn_that_was_answered_was_not_lost() {
         assert_eq!(timers.is_positive(), lost, "{seen}");
         if !lost {
             let stood = seen.lines(Cause::Queueing, Side::Path);
-            assert!(stood.iter().any(|line| (line.ns - ms(late)).as_nanos().abs() <= 2_000_000), "{seen}");
+            let sure = if late < 900 { Likely } else { Possible };
+            let near = |ns: Duration| (ns - ms(late)).as_nanos().abs() <= 2_000_000;
+            assert!(stood.iter().any(|line| near(line.ns) && line.confidence == sure), "{seen}");
         }
     }
 }
