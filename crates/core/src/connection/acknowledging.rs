@@ -121,6 +121,13 @@ impl Connection {
         !self.shown[end] && (self.flows[1 - end].acked_bare == 0 || by_timer())
     }
 
+    /// [`Setup::is_ambiguous`].
+    #[inline]
+    pub(super) fn is_ambiguous(&self) -> bool {
+        let ambiguous = |setup: &Setup| setup.is_ambiguous(self.flows[CLIENT].acked_bare);
+        !self.shown[SERVER] && self.setup.as_ref().is_some_and(ambiguous)
+    }
+
     /// [`Setup::is_unproven`].
     #[inline]
     pub(super) fn is_unproven(&self) -> bool {
@@ -147,7 +154,8 @@ impl Connection {
     /// How far away its ends are, as far as others between these hosts may rely on that.
     #[inline]
     pub(crate) fn told_distances(&self) -> [Option<Duration>; 2] {
-        [CLIENT, SERVER].map(|end| self.tap_rtt[end].filter(|_| !self.is_by_reaction(end)))
+        let told = |end| !self.is_by_reaction(end) && (end == CLIENT || !self.is_ambiguous());
+        [CLIENT, SERVER].map(|end| self.tap_rtt[end].filter(|_| told(end)))
     }
 
     /// Another connection between these hosts knows better how far away an end is.
@@ -227,8 +235,11 @@ impl Connection {
         let peer = self.tap_rtt(from);
         let answers_at_once = self.answers_at_once(segment, from);
         let rtt = self.flows[to].on_ack(segment, window, mss, peer);
-        let rtt = if answers_at_once { rtt.or_else(|| self.answered_copy(segment, from)) } else { rtt };
-        self.shown[from] |= answers_at_once && rtt.is_some();
+        let (rtt, shown) = match rtt {
+            None if answers_at_once => self.answered_copy(segment, from),
+            _ => (rtt, answers_at_once && rtt.is_some()),
+        };
+        self.shown[from] |= shown;
         if let Some(rtt) = rtt {
             if !self.shown[from] && segment.seq_len() == 0 {
                 self.bare[from] = self.bare[from].min(rtt);
@@ -297,13 +308,16 @@ impl Connection {
             }
     }
 
-    /// How long ago the copy of a SYN or SYN-ACK passed that this answers, where time stamps tell (RFC 7323, 3.2).
+    /// How long ago the copy of a SYN or SYN-ACK passed that this answers, where time stamps tell (RFC 7323, 3.2), and whether that is the
+    /// round trip. A SYN-ACK that is sent again echoes the first SYN still (tcp_check_req, net/ipv4/tcp_minisocks.c, Linux 6.12): behind a
+    /// second SYN the way may be shorter.
     #[cold]
-    fn answered_copy(&self, segment: &Segment, from: usize) -> Option<Duration> {
-        let setup = self.setup.as_ref()?;
-        let echoed = segment.options.timestamps.map(|stamps| stamps.ecr);
-        let answered = if from == SERVER { setup.answered } else { setup.answered_by(echoed?) };
-        answered.map(|at| self.now - at)
+    fn answered_copy(&self, segment: &Segment, from: usize) -> (Option<Duration>, bool) {
+        let Some(setup) = &self.setup else { return (None, false) };
+        let by_client = || setup.answered_by(segment.options.timestamps?.ecr);
+        let answered = if from == SERVER { setup.answered } else { by_client() };
+        let shown = answered.is_some_and(|at| from == CLIENT || at == setup.last_syn.0);
+        (answered.map(|at| self.now - at), shown)
     }
 
     /// What an acknowledgement from this end shows of what its peer has sent again.
@@ -356,7 +370,7 @@ impl Connection {
         };
         // Without a handshake the first thing to acknowledge may be anybody's next request, minutes later. Whoever waits
         // for longer than this has sent again (RFC 6298, 2.1).
-        if !self.shown[from] && rtt >= DISTANCE_MAX {
+        if !self.shown[from] && rtt >= DISTANCE_MAX && !(from == SERVER && self.is_ambiguous()) {
             return;
         }
         // An end that is seen to answer within `rtt` is at most that far away.

@@ -392,6 +392,7 @@ impl Connection {
         let stood = [CLIENT, SERVER].into_iter().filter_map(|end| round_trip::stood(&pair, end, side));
         let server = handshake::round_trip(setup, self.tap_rtt(SERVER), self.reactions[SERVER][0]);
         let server = self.path_memory.min(SERVER).map_or(server, |known| known.min(server));
+        let server = (server, !self.is_ambiguous());
         handshake::bill(setup, round_trip::to_client(&pair), server, stood, &mut account);
         if setup.is_last_answered() && self.is_beside(SERVER) {
             account.revise(Revision::Dropped { by: Side::Server, form: accepting::FORM }); // all had arrived

@@ -149,6 +149,12 @@ impl Setup {
             && self.opened().is_some_and(|took| took >= near.times(UNPROVEN) && took - near >= UNPROVEN_BY)
     }
 
+    /// Whether of several SYNs nobody knows which one was answered, and of `acked_bare` acknowledgements without data none but the SYN-ACK shows
+    /// how far away the server is.
+    pub(crate) fn is_ambiguous(&self, acked_bare: u32) -> bool {
+        self.is_repeated() && acked_bare <= 1 && self.last_syn_ack.is_some()
+    }
+
     /// How long it took at least, whatever was sent again.
     #[inline]
     pub(crate) fn opened_at_least(&self) -> Option<Duration> {

@@ -63,12 +63,13 @@ fn bill_syns(setup: &Setup, account: &mut Account) {
 }
 
 /// Draws up the bill: from the first SYN until the SYN-ACK reaches the client. `client` and `server` are the round
-/// trips between the capture and the ends, of which queues took what `stood`; how far away the client is may be no more than likely.
+/// trips between the capture and the ends, of which queues took what `stood`; how far away the client is may be no more than likely, and
+/// the server may be nearer than its answers say.
 #[inline]
 pub(crate) fn bill(
     setup: &Setup,
     (client, sure_of_client): (Duration, Confidence),
-    server: Duration,
+    (server, sure_of_server): (Duration, bool),
     stood: impl Iterator<Item = Charge>,
     account: &mut Account,
 ) {
@@ -78,9 +79,11 @@ pub(crate) fn bill(
     let mut split = Split::of(waited);
     let excess = syn_ack_at - setup.first_syn.0 - server;
     let repeats = setup.syn_count > 1 || setup.syn_ack_count > 1;
-    let stood_all = setup.is_first_answered() && server.is_positive() && !is_repeated(setup, syn_ack_at, server);
+    let stood_all =
+        setup.is_first_answered() && server.is_positive() && !is_repeated(setup, syn_ack_at, server);
     if stood_all && excess.is_positive() {
-        let sure = if excess < LOST_AFTER { Confidence::Likely } else { Confidence::Possible };
+        let likely = sure_of_server && excess < LOST_AFTER;
+        let sure = if likely { Confidence::Likely } else { Confidence::Possible };
         let late = Charge::new(Cause::Queueing, Side::Client, excess, sure);
         split.take(late.evidence(setup.first_syn.1, syn_ack));
     } else if repeats && !stood_all || excess >= LOST_AFTER {

@@ -48,4 +48,11 @@ impl Pair<'_> {
             .as_ref()
             .is_some_and(|setup| setup.is_unproven(self.flows[CLIENT].acked_bare, self.tap_rtt[SERVER]))
     }
+
+    /// [`Setup::is_ambiguous`], of this end's distance.
+    #[inline]
+    pub(crate) fn is_ambiguous(&self, end: usize) -> bool {
+        let ambiguous = |setup: &Setup| setup.is_ambiguous(self.flows[CLIENT].acked_bare);
+        end == SERVER && !self.shown[SERVER] && self.setup.as_ref().is_some_and(ambiguous)
+    }
 }

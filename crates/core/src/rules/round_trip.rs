@@ -39,7 +39,7 @@ pub(crate) fn of_path(pair: &Pair<'_>, end: usize, sender: Side) -> (Charge, Opt
         Confidence::Certain
     } else if pair.shown[end] {
         Confidence::Likely
-    } else if pair.bound[end] || is_timers(tap_rtt) {
+    } else if pair.bound[end] || pair.is_ambiguous(end) || is_timers(tap_rtt) {
         Confidence::Possible
     } else {
         Confidence::Likely

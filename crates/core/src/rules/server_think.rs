@@ -193,7 +193,7 @@ fn own_time(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration, beh
     let surest = if pair.dialogue { Confidence::Possible } else { surest(pair, open, left) };
     let most = if answers_late(pair, open, segment) { Confidence::Possible } else { surest };
     // Whose acknowledgement never came before its answer was hardly ever so late: the way may be, unless it is within one host.
-    let far = pair.bound[server] && !flow.on_one_host;
+    let far = (pair.bound[server] || pair.is_ambiguous(server)) && !flow.on_one_host;
     let late = far && left >= DELAYED_ACK_MIN && !had_arrived_before(pair, open, segment, left);
     let late = late || had_just_arrived(pair, open, segment, left);
     let since_unknown = || was_acked_too_late(pair, open, segment) || answers_unseen(pair, open, segment);

@@ -511,6 +511,29 @@ fn a_way_of_more_than_a_second_is_one_where_its_syn_went_out_twice() {
     seen.exchange(1).is_within(ms(0.1), &[(Cause::RoundTrip, Path, ms(1800))]);
 }
 
+/// The first SYN-ACK is lost, and what the second SYN has it sent again echoes the first one: the way is 20 ms long, not the 1,020 that the echo
+/// says, and 300 ms of the next answer are not the way's, as far as anybody could know.
+#[test]
+fn what_a_repeated_answer_to_a_syn_echoes_is_no_distance_for_certain() {
+    let text = "@0 C syn #first
+         first+0 S syn lost
+         @1000 C syn #second
+         second+0 S syn
+         +0 C ack
+         +10 C 500
+         +300 S 200
+         +0 C ack";
+    let mut segments = log(text).rtt(ms(20)).capture(End::Client);
+    let first = segments[0].options.timestamps.expect("a stamp").val;
+    let answer = segments.iter_mut().find(|segment| segment.flags.syn() && segment.flags.ack());
+    answer.and_then(|answer| answer.options.timestamps.as_mut()).expect("a stamp").ecr = first;
+    let seen = Seen::of(segments, "the client");
+    let way = seen.lines(Cause::RoundTrip, Path).into_iter().filter(|line| line.ns > ms(30));
+    let surest = way.map(|line| line.confidence).max();
+    assert!(surest <= Some(Possible), "{seen}");
+    assert!(seen.lines(Cause::Queueing, Path).iter().all(|line| line.confidence == Possible), "{seen}");
+}
+
 /// A question and its copy stand on their way for seconds, and the first of them is answered: a host that had it would have acknowledged
 /// it before. Who took the time is possible at most.
 #[test]

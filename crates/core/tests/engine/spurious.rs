@@ -189,7 +189,7 @@ fn a_second_syn_may_not_have_been_needed() {
 fn a_syn_that_was_answered_was_not_lost() {
     for (late, lost) in [(500, false), (1000, true), (1512, false)] {
         let text = format!(
-            "@0 C syn late={late} #one\n @1027 C syn late={late}\n one+0 S syn\n +0 C ack\n +1 C 100\n +1 S 100\n +0 C ack\n +1 C 100\n +1 S 100\n +0 C ack"
+            "@0 C syn late={late} #one\n @1027 C syn late={late}\n one+0 S syn\n +0 C ack\n +1 C 100\n +0 S ack\n +1 S 100\n +0 C ack\n +1 C 100\n +1 S 100\n +0 C ack"
         );
         let seen = log(text).rtt(ms(859)).seen_at(End::Client);
         let timers = seen.spent(Cause::SynRetransmit, Side::Path);
