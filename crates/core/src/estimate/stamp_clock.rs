@@ -5,6 +5,7 @@
 //! tick is its granularity, and its clock drifts, so that only the recent past is compared with.
 
 mod jump;
+mod proof;
 
 use tcpwhy_wire::{Duration, Instant};
 
@@ -46,13 +47,6 @@ const RATE_SHOWN: [(Duration, i64); 2] = [(Duration::from_secs(2), 3), (Duration
 const FALLEN_BACK_MIN: Duration = Duration::from_secs(1);
 /// A packet behind a silence of its sender finds no queue of that sender's own.
 const CALM_AFTER: Duration = Duration::from_millis(100);
-/// By how many hundredths a clock's true rate is off the one that it seems to have: 5 ms (HZ=200) for 4, or 1.29 ms (macOS counts
-/// late while it is busy).
-const OFF_MAX: i128 = 30;
-/// A silence longer than this, and than the rate was seen to hold before, shows nothing: a host may have slept.
-const UNPROVEN_MAX: Duration = Duration::from_secs(1);
-/// So short a time shows no rate: eight ticks of 4 or 10 ms pass within it where the first packet was late.
-const RATE_FROM: Duration = Duration::from_millis(12);
 /// So soon a first packet that was late may look like another rate.
 const CONTRADICTED_FROM: Duration = Duration::from_millis(50);
 /// So long takes no queue ...
@@ -75,6 +69,8 @@ pub(crate) struct StampClock {
     period_started: Instant,
     /// The present stamp, and when its first packet passed.
     stamp: Option<(u32, Instant)>,
+    /// The one before it; itself where there is none.
+    before: u32,
     /// Its rate is none of the known ones, or it is no clock at all.
     unknown: bool,
     last: Instant,
@@ -97,6 +93,7 @@ impl Default for StampClock {
             smallest: [Duration::MAX; 2],
             period_started: Instant::MIN,
             stamp: None,
+            before: 0,
             unknown: false,
             last: Instant::MIN,
             difference: Duration::MAX,
@@ -153,6 +150,7 @@ impl StampClock {
     #[inline]
     fn begin_stamp(&mut self, at: Instant, val: u32) {
         if self.stamp.is_none_or(|(stamp, _)| stamp != val) {
+            self.before = self.stamp.map_or(val, |(stamp, _)| stamp);
             self.stamp = Some((val, at));
         }
     }
@@ -238,28 +236,6 @@ impl StampClock {
         if beyond.max(-beyond) <= self.tick {
             self.agreed = Some((self.last, self.difference - late)); // it waited for just so long
         }
-    }
-
-    /// Whether a packet at `at` was so `late` beyond doubt. Since the last one that was not, a rate that is a little off grows
-    /// the difference as well: by as much as that one shows at most, and for no longer than the rate was seen to hold.
-    pub(crate) fn proves(&self, late: Duration, at: Instant) -> bool {
-        let Some((_, first_at)) = self.first.filter(|_| !self.unknown) else { return false };
-        let (agreed_at, off) = self.agreed.unwrap_or((first_at, Duration::ZERO));
-        let (held, since) = ((agreed_at - first_at).as_nanos(), (at - agreed_at).as_nanos());
-        let longest = if self.is_rated() { UNPROVEN_MAX } else { CALM_AFTER };
-        if since > held && since > longest.as_nanos() {
-            return false;
-        }
-        let off = (off.at_least_zero() + self.tick).as_nanos();
-        let most = i128::from(since) * i128::from(off) / i128::from(held.max(1));
-        i128::from(late.as_nanos()) > most.min(i128::from(since) * OFF_MAX / 100)
-    }
-
-    /// Whether its rate was seen to hold for long enough to tell a late packet from another rate.
-    pub(crate) fn is_rated(&self) -> bool {
-        let held =
-            self.agreed.zip(self.first).map_or(Duration::ZERO, |((at, _), (_, first_at))| at - first_at);
-        held >= RATE_FROM || self.tick == TICK_USEC
     }
 
     /// The difference that packets are compared with: by what it falls, earlier packets waited longer than was known.

@@ -11,7 +11,7 @@ use tcpwhy_wire::{Duration, Instant, Segment};
 
 use super::pair::Pair;
 use super::verdict::Verdict;
-use super::{black_hole, cork, not_captured, on_its_way, repair, round_trip};
+use super::{black_hole, cork, late_answer, not_captured, on_its_way, repair, round_trip};
 use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
 use crate::bill::split::Split;
@@ -68,7 +68,10 @@ pub(crate) fn judge(
     let client = &pair.flows[open.initiator];
     let since = if from_beginning { open.start } else { from.at };
     let mut split = Split::of(segment.at - since);
-    let (path, stood) = round_trip::of_path(pair, server, flow.side);
+    let (mut path, stood) = round_trip::of_path(pair, server, flow.side);
+    if stood.is_none() && !pair.shown[server] && split.left() - path.ns >= HELD_BACK_MIN {
+        late_answer::bound_path(pair, open, segment, split.left(), &mut path);
+    }
     split.take(path.evidence(from.packet, segment.packet));
     if let Some(stood) = stood {
         split.take(stood.evidence(from.packet, segment.packet));
@@ -150,13 +153,8 @@ fn take_what_was_late(
                 .detail(detail),
         );
     }
-    if let Some(queued) = flow.proven_late(segment.at) {
-        let detail = Detail { form: Some(Form::Reply), ..Detail::default() };
-        split.take(
-            Charge::new(Cause::Queueing, flow.side, queued, Confidence::Likely)
-                .evidence(from.packet, segment.packet)
-                .detail(detail),
-        );
+    if let Some(late) = late_answer::judge(pair, open, segment, split.left()) {
+        split.take(late.evidence(from.packet, segment.packet));
     }
     if let Some(late) = on_its_way::judge(pair, open, split.left()) {
         split.take(late.evidence(from.packet, segment.packet));
@@ -198,7 +196,8 @@ fn own_time(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration, beh
     let late = late || had_just_arrived(pair, open, segment, left);
     let since_unknown = || was_acked_too_late(pair, open, segment) || answers_unseen(pair, open, segment);
     let late = late || slow && since_unknown();
-    let late = late || flow.seems_late().is_some_and(|queued| queued >= left.divided_by(2).max(VARIED_MIN));
+    let late = late
+        || flow.seems_late(segment.at).is_some_and(|queued| queued >= left.divided_by(2).max(VARIED_MIN));
     let confidence = match (missed || varied || late, near && !or_cork) {
         (true, _) => Confidence::Possible,
         // Without the handshake nothing tells whether whoever acknowledges is as far away as whoever answers (`proxy`).
@@ -256,7 +255,7 @@ fn had_arrived_before(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Dur
 }
 
 /// When the question's acknowledgement passed, if that was another packet than its answer.
-fn acked_by_itself(pair: &Pair<'_>, open: &Open, segment: &Segment) -> Option<Instant> {
+pub(super) fn acked_by_itself(pair: &Pair<'_>, open: &Open, segment: &Segment) -> Option<Instant> {
     let asked = &pair.flows[open.initiator];
     let last = open.request.last?;
     let known = asked.view.clocking_ack().filter(|ack| ack.packet != segment.packet);

@@ -323,3 +323,54 @@ fn a_number_in_an_acknowledgement_shows_an_answer_that_was_lost() {
         assert_eq!(seen.spent(Cause::ServerThink, Server) >= ms(3_000), !lost, "{seen}");
     }
 }
+
+/// A question each 15 s (frames 84 to 1656 of a browser's, begun in the middle): its third answer's stamp is as old as that answer is late, and the next one is on
+/// time again. Of one that comes 220 ms late and says so of 120 the server's clock may have stood still before.
+#[test]
+fn behind_a_silence_stamps_show_what_was_late_for_as_long_as_was_waited() {
+    let midway = |thinks: u32, late: u32| {
+        let text = format!(
+            "handshake\n +5 C 239\n +0 S ack\n +0 S 262\n +0 C ack\n +15000 C 239\n +4 S 262\n +0 C ack\n +15200 C 238\n +{thinks} S 264 late={late}\n \
+             +0 C ack\n +15000 C 238\n +1 S 261\n +0 C ack"
+        );
+        let seen = Seen::of(log(text).rtt(ms(222)).capture(End::Client).split_off(3), "the client, midway");
+        let bill = seen.exchange(3);
+        let of = |cause| {
+            let line = bill.exchange.bill.iter().find(|line| line.cause == cause);
+            line.map(|line| (line.ns, line.confidence))
+        };
+        (of(Cause::ServerThink), of(Cause::Queueing), seen.exchange(4).ns(Cause::Queueing, Path))
+    };
+    let (think, queued, next) = midway(4, 188);
+    let (late, confidence) = queued.expect("it was late");
+    assert!(late >= ms(186) && late <= ms(189) && confidence == Likely, "{queued:?}");
+    assert!(think.is_none_or(|(ns, _)| ns <= ms(7)) && next == ms(0), "{think:?}");
+    let (think, queued, _) = midway(100, 120);
+    assert!(queued.is_none() && think.is_some_and(|(_, confidence)| confidence == Possible), "{think:?}");
+    let (think, queued, _) = midway(190, 0);
+    assert!(queued.is_none() && think.is_some_and(|(_, confidence)| confidence > Possible), "{think:?}");
+}
+
+/// Behind an acknowledgement by itself the server takes 204 ms by its own clock (frames 243 to 586 of a messenger's, begun in the middle): an answer that comes
+/// 276 ms behind it was late on its way, and one that comes 153 ms behind it shows that the acknowledgement was. So does one 4 ms younger than an
+/// acknowledgement that comes with it.
+#[test]
+fn behind_an_acknowledgement_the_servers_own_clock_says_what_it_took() {
+    let text = "handshake\n +5 C 70 #a\n a+0 S ack late=80\n a+204 S 72 late=152\n +0 C ack\n +23000 C 70 #b\n b+0 S ack late=90\n b+204 S 72 late=39\n \
+                +0 C ack\n +9000 C 94\n +0 S ack\n +10 C 356 #c\n c+0 S ack\n c+205 S 64\n +0 C ack";
+    let seen = Seen::of(log(text).rtt(ms(24)).capture(End::Client).split_off(3), "the client, midway");
+    for n in [1, 2] {
+        let bill = seen.exchange(n);
+        let think = bill.of(Cause::ServerThink); // or a cork, which has a timer of 200 ms
+        assert!(think.ns >= ms(202) && think.ns <= ms(206), "{seen}");
+    }
+    assert!((ms(70)..=ms(72)).contains(&seen.exchange(1).ns(Cause::Queueing, Path)), "{seen}");
+    let text = "@0 C syn\n +0 S syn late=-10\n +0 C ack\n +5 C 517 #a\n a+0 S ack\n a+0 S 1448x3\n a+56 S 896\n +0 C ack\n +22 C 158 #b\n \
+                b+0 S ack late=60\n b+4 S 258 late=56\n +0 C ack";
+    let seen = log(text).rtt(ms(190)).seen_at(End::Client);
+    let bill = seen.exchange(2);
+    assert!(
+        bill.ns(Cause::ServerThink, Server) <= ms(8) && bill.ns(Cause::Queueing, Path) >= ms(54),
+        "{seen}"
+    );
+}

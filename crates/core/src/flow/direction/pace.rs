@@ -58,9 +58,11 @@ impl Flow {
     }
 
     /// How much longer than usual the present packet was on its way, if its sender's clock does not tick more slowly than the little that was
-    /// seen of it makes believe.
-    pub(crate) fn seems_late(&self) -> Option<Duration> {
-        self.queued_on_way.filter(|_| !self.clock.is_rated())
+    /// seen of it makes believe, and has not stood still.
+    pub(crate) fn seems_late(&self, at: Instant) -> Option<Duration> {
+        let late = self.queued_on_way?;
+        let unproven = self.clock.is_beyond_rate(late, at) && !self.clock.proves(late, at);
+        (unproven || !self.clock.is_rated()).then_some(late)
     }
 
     /// The longest that any packet waited.

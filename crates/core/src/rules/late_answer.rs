@@ -1,0 +1,74 @@
+//! Was an answer late on its way back, where the capture stands behind that way?
+//!
+//! Proof: its stamp is older than the path's fastest packets allow, as long as the rate of its sender's clock was seen to hold before. Behind a
+//! longer silence that clock may have stood still as well, at any time; but not by chance for just as long as the answer was late.
+//! Refuted by: a later stamp, which the server took the time for.
+//! Source: RFC 7323, 5.4 (the clock of time stamps); the estimate of the clock is `estimate/stamp_clock.rs`.
+//! Seen from: far from the answering end; beside it nothing has had time to wait.
+
+use tcpwhy_wire::{Duration, Segment};
+
+use super::pair::Pair;
+use super::server_think::acked_by_itself;
+use crate::bill::charge::Charge;
+use crate::bill::exchange::Open;
+use crate::words::cause::Cause;
+use crate::words::form::Form;
+use crate::words::report::{Confidence, Detail};
+
+/// Two measures agree within two ticks and one part in so many of what they measure. Source: none written down.
+const AGREE_SHARE: i64 = 16;
+/// Fewer ticks agree by chance. Source: none written down.
+const AGREE_TICKS: i64 = 16;
+
+/// What of `left`, the wait for an answer less all else, it spent on its way back.
+pub(super) fn judge(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration) -> Option<Charge> {
+    let flow = &pair.flows[1 - open.initiator];
+    let late = flow.queued_on_way.filter(|late| late.is_positive())?;
+    let confidence = if flow.proven_late(segment.at).is_some() {
+        Confidence::Likely
+    } else {
+        as_late_as_waited(pair, open, segment, [late, left])?
+    };
+    let detail = Detail { form: Some(Form::Reply), ..Detail::default() };
+    Some(Charge::new(Cause::Queueing, flow.side, late, confidence).detail(detail))
+}
+
+/// How sure it is that the answer was late where its stamp says so of just as long as it took, less what the server took by its own clock since
+/// it acknowledged the question: two clocks measure the same. Behind such an acknowledgement it may be that alone which the stamp is compared with.
+#[cold]
+#[inline(never)]
+fn as_late_as_waited(
+    pair: &Pair<'_>,
+    open: &Open,
+    segment: &Segment,
+    [late, left]: [Duration; 2],
+) -> Option<Confidence> {
+    let clock = &pair.flows[1 - open.initiator].clock;
+    let own = own_time(pair, open, segment);
+    let left = left - own.unwrap_or_default();
+    let apart = (left - late).max(late - left);
+    let agrees = left >= clock.tick().times(AGREE_TICKS)
+        && apart <= clock.tick().times(2) + left.divided_by(AGREE_SHARE);
+    let agrees = agrees && (own.is_none() || clock.ticks_no_slower(late, segment.at));
+    // A rate that is a little off makes it look late as well.
+    let rated = own.is_none() && clock.is_rated() && clock.is_beyond_rate(late, segment.at);
+    agrees.then_some(if rated { Confidence::Likely } else { Confidence::Possible })
+}
+
+/// The way is no longer than what is left of `wait` when the server's own time by its stamps is taken off: an acknowledgement that says more of it was
+/// late.
+#[cold]
+#[inline(never)]
+pub(super) fn bound_path(pair: &Pair<'_>, open: &Open, segment: &Segment, wait: Duration, path: &mut Charge) {
+    let tick = pair.flows[1 - open.initiator].clock.tick();
+    if let Some(own) = own_time(pair, open, segment).filter(|own| *own >= tick.times(AGREE_TICKS)) {
+        path.ns = path.ns.min((wait - own + tick).at_least_zero());
+    }
+}
+
+/// What the server took between the question's acknowledgement, where that came by itself, and the answer, as its stamps say: a tick more or less.
+fn own_time(pair: &Pair<'_>, open: &Open, segment: &Segment) -> Option<Duration> {
+    acked_by_itself(pair, open, segment)?;
+    pair.flows[1 - open.initiator].clock.since_before(segment.at)
+}
