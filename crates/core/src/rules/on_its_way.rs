@@ -57,7 +57,7 @@ pub(super) fn judge(pair: &Pair<'_>, open: &Open, left: Duration) -> Option<Char
 }
 
 /// Packets that the capture does not have, or none of their kind, may have been acknowledgements.
-fn is_whole(answering: &Flow) -> bool {
+pub(super) fn is_whole(answering: &Flow) -> bool {
     answering.missed_since_data == 0 && !answering.acked_unseen()
 }
 

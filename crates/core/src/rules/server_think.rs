@@ -82,12 +82,22 @@ pub(crate) fn judge(
         return Verdict { split: split.rest(charge), trigger: Trigger::Packet(from.packet) };
     }
     take_what_was_late(pair, open, segment, class, from, &mut split);
-    let beyond = pair.beyond.filter(|_| server == SERVER).and_then(|way| way.charge(split.left(), flow.side));
+    let late = if split.left() > DELAYED_ACK_MAX {
+        acknowledged_late(pair, open, segment, from, split.left())
+    } else {
+        None
+    };
     let mut behind = Confidence::Certain;
+    if let Some(late) = late {
+        split.take(late.evidence(from.packet, segment.packet));
+        split.temper(); // nor is it certain how long the way was then
+        behind = Confidence::Possible;
+    }
+    let beyond = pair.beyond.filter(|_| server == SERVER).and_then(|way| way.charge(split.left(), flow.side));
     if let Some(way) = beyond {
         // What is left is the server's anyway where it is much longer than that.
         let long = split.left() >= way.ns.times(3);
-        behind = if long { Confidence::Likely } else { way.confidence };
+        behind = behind.min(if long { Confidence::Likely } else { way.confidence });
         split.take(way.evidence(from.packet, segment.packet));
     }
     if segment.payload_len < pair.sizes[server]
@@ -243,6 +253,35 @@ fn was_acked_too_late(pair: &Pair<'_>, open: &Open, segment: &Segment) -> bool {
     let Some(last) = open.request.last else { return false };
     acked_by_itself(pair, open, segment)
         .is_some_and(|acked| is_acked_late(pair, acked - last.at - HELD_BACK_MIN))
+}
+
+/// What of `left` a question spent on its way that was acknowledged later than any host that has it holds that back, or its acknowledgement did. One
+/// that came by itself leaves the server what passed behind it, one that came with the answer to a question that was sent again what a timer of
+/// acknowledgements runs. Where that was sent once, a timer may run for longer than those known.
+#[cold]
+#[inline(never)]
+fn acknowledged_late(
+    pair: &Pair<'_>,
+    open: &Open,
+    segment: &Segment,
+    from: &LastData,
+    left: Duration,
+) -> Option<Charge> {
+    let server = 1 - open.initiator;
+    let asked = &pair.flows[open.initiator];
+    let far = pair.tap_rtt[server] > pair.tap_rtt[open.initiator] && !asked.on_one_host;
+    // What a copy has caused may be the second one; so may be what comes behind a packet that is missing.
+    if !far || open.request.was_acked_late() || !on_its_way::is_whole(&pair.flows[server]) {
+        return None;
+    }
+    let (acked, own) = match acked_by_itself(pair, open, segment) {
+        Some(acked) => (acked - HELD_BACK_MIN, segment.at - acked),
+        None if open.request.repaired_at().is_some() => (segment.at, DELAYED_ACK_MAX),
+        None => return None,
+    };
+    let detail = Detail { form: Some(Form::Unacknowledged), ..Detail::default() };
+    let late = Charge::new(Cause::Queueing, asked.side, left - own, Confidence::Possible).detail(detail);
+    (left > own && is_acked_late(pair, acked - from.at)).then_some(late)
 }
 
 /// Whether the question's acknowledgement came by itself, and not together with the answer: how long that was on its way, or held back, says nothing

@@ -217,3 +217,48 @@ fn what_arrived_twice_before_a_message_says_nothing_of_its_copies() {
         assert_eq!(waited >= ms(890), lost, "{waited}: {seen}");
     }
 }
+
+/// A question and two copies of it stand on their way for seconds, and an answer comes sooner than the last of these can have brought it (frames 2192 to 2370 of
+/// a client's updates): whoever had it, or a copy before that, would have acknowledged it within 200 ms.
+#[test]
+fn what_is_answered_too_soon_for_its_last_copy_was_late_on_its_way() {
+    let text = "handshake
+         +5 C 93 late=3605 #asked
+         asked+50 S 51 #answer
+         asked+1368 C 0..93 late=2500
+         asked+3749 C 0..93 late=500
+         answer+0 C ack";
+    let seen = log(text).rtt(ms(222)).without_timestamps().seen_at(End::Client);
+    let bill = seen.exchange(1);
+    bill.is_within(
+        ms(1),
+        &[
+            (Cause::RoundTrip, Side::Path, ms(222)),
+            (Cause::Queueing, Side::Path, ms(3455)),
+            (Cause::ServerThink, Side::Server, ms(200)),
+        ],
+    );
+    assert_eq!(bill.of(Cause::ServerThink).confidence, Possible, "{seen}");
+    assert_eq!(bill.of(Cause::Queueing).confidence, Possible, "{seen}");
+}
+
+/// The way up takes 14 kB/s, and a question of two segments is acknowledged after 1,010 ms instead of 247, 5 ms before its answer (frames 89 to 117 of an
+/// upload): what the server took is no more than passed behind the acknowledgement. One within a timer of acknowledgements says nothing.
+#[test]
+fn a_question_that_is_acknowledged_late_by_itself_had_just_arrived() {
+    let text = "handshake
+         +1 C 1460 late=677 more
+         +0 C 1157 late=763 #asked
+         asked+0 S ack
+         asked+5 S 18
+         +0 C ack";
+    let seen = log(text).rtt(ms(247)).without_timestamps().seen_at(End::Client);
+    let bill = seen.exchange(1);
+    assert_eq!(bill.of(Cause::ServerThink).confidence, Possible, "{seen}");
+    let is_near = |cause, about| (about - ms(1)..about + ms(1)).contains(&bill.of(cause).ns);
+    assert!(is_near(Cause::ServerThink, ms(5)) && is_near(Cause::Queueing, ms(763)), "{seen}");
+    let text = text.replace("late=677", "late=60").replace("late=763", "late=150");
+    let seen =
+        log(text.replace("asked+5 ", "asked+400 ")).rtt(ms(247)).without_timestamps().seen_at(End::Client);
+    assert!(seen.exchange(1).of(Cause::ServerThink).ns >= ms(540), "{seen}");
+}

@@ -389,3 +389,16 @@ fn a_delayed_acknowledgement_with_an_old_stamp_stood_nowhere() {
         assert!(seen.spent(Cause::NagleDelayedAck, Client) >= ms(f64::from(2 * held - 4)), "{seen}");
     }
 }
+
+/// Beside a server a question is acknowledged 300 ms after it has passed, and answered 100 ms later: a host acknowledges within its timer, whatever its program
+/// does, so that it stood still, and its program may have had the question as late. One within a timer leaves no doubt.
+#[test]
+fn a_host_that_acknowledges_late_had_stood_still() {
+    for (acked, sure) in [(300, Possible), (40, Certain)] {
+        let text = format!("{}+5 C 100 #q\n q+{acked} S ack\n q+400 S 200\n +0 C ack", settled(4));
+        let seen = log(text).rtt(ms(40)).seen_at(End::Server);
+        let bill = seen.exchange(5);
+        let own = bill.of(Cause::ServerThink);
+        assert_eq!((own.ns, own.confidence), (ms(400), sure), "{acked}: {seen}");
+    }
+}
