@@ -62,12 +62,20 @@ impl Connection {
         self.is_on_one_host() || near
     }
 
+    /// Whether its first data are acknowledged later than the last copy of them can have waited at any host, for what a queue has room for
+    /// is acknowledged when it arrives: the path stands still, and need not have lost the others.
+    fn is_taken_late(&self) -> bool {
+        let copied = self.open.as_deref().and_then(|open| open.request.repaired_at());
+        copied.is_some_and(|at| server_think::is_acked_late(&self.pair(), self.now - at))
+    }
+
     #[cold]
     fn settle_acceptance(&mut self, segment: &Segment) {
         let flow = &self.flows[CLIENT];
         let accepted = flow.first.zip(flow.highest_ack).is_some_and(|(first, acked)| acked.after(first));
         let (beside, way) = (self.is_beside(SERVER), self.tap_rtt(SERVER));
         let full = u64::from(self.mss(CLIENT));
+        let late = self.is_taken_late();
         let Some(setup) = self.setup.as_mut().filter(|_| accepted) else { return };
         let copies = std::mem::take(&mut setup.copies);
         let Some(open) = self.open.as_deref_mut().filter(|open| open.initiator == CLIENT) else { return };
@@ -77,7 +85,7 @@ impl Connection {
         }
         open.request.commit();
         // What loses large packets alone lets those of a handshake through.
-        if beside || copies >= COPIES_MIN && open.request_bytes < full {
+        if beside || copies >= COPIES_MIN && open.request_bytes < full && !late {
             open.request.revise(Revision::Dropped { by: side(SERVER), form: FORM });
         } else {
             open.request.revise(Revision::MayBeDropped);

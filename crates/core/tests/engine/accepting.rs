@@ -112,3 +112,21 @@ fn a_handshake_of_a_timer_and_a_round_trip_lost_a_syn() {
     seen.setup()
         .is_within(ms(5), &[(Cause::SynRetransmit, Path, ms(3000)), (Cause::Handshake, Client, ms(360))]);
 }
+
+/// Four times the first question goes out, and is acknowledged 4.4 s behind the last of them, though the server is 466 ms away (frames 39 to 54 of a
+/// browser's): what a queue of the server's has room for is acknowledged when it arrives. The way stood still, and the server took no more than passed
+/// between the acknowledgement and the answer.
+#[test]
+fn a_copy_that_is_acknowledged_late_found_no_full_queue() {
+    for (late, whose, own) in [(3926, Path, 146), (0, Server, 146)] {
+        let text = format!(
+            "handshake\n +0 C 427 lost #ask\n ask+883 C 0..427 lost\n ask+2291 C 0..427 lost\n ask+5026 C 0..427 late={late}\n \
+             +0 S ack\n +{own} S 445\n +0 C ack"
+        );
+        let seen = log(text).rtt(ms(466)).without_timestamps().seen_at(End::Client);
+        let bill = seen.exchange(1);
+        let line = bill.of(Cause::Rto);
+        assert_eq!((line.side, line.ns), (whose, ms(5026)), "{late}: {seen}");
+        assert_eq!(bill.of(Cause::ServerThink).ns, ms(own), "{late}: {seen}");
+    }
+}
