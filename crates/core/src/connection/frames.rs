@@ -35,6 +35,8 @@ const UPLOAD_MIN: u64 = 10_000;
 const TOGETHER: Duration = Duration::from_millis(1);
 /// ... and what a server's TLS and its HTTP/2 say before the program has been asked, within this. Source: none written down.
 const OPENING_GAP: Duration = Duration::from_millis(5);
+/// Nobody gives a connection up sooner. Source: none written down.
+const FAREWELL_AFTER: Duration = Duration::from_secs(1);
 /// An answer that both ends' SETTINGS are a part of is no longer than this: some tickets (RFC 8446, 4.6.1) and the settings.
 const OPENING_MAX: u64 = 4_000;
 /// No ticket is as long as that: the answer has begun.
@@ -386,7 +388,8 @@ impl Frames {
             return false;
         };
         let mut held = self.on_data(segment.payload_len, from, open.request_bytes);
-        if let Some(gap) = opening.filter(|_| from != open.initiator) {
+        let by_tls = |gap: &Duration| from != open.initiator && !self.is_farewell(held, *gap);
+        if let Some(gap) = opening.filter(by_tls) {
             self.open(gap, segment.payload_len, open.reply_bytes);
             return false;
         }
@@ -421,6 +424,13 @@ impl Frames {
             self.left_out[from] = Some(segment.at);
         }
         left_out
+    }
+
+    /// Whether a server of HTTP/2 that has said what it says by itself speaks of one frame's length after a silence that no answer had kept: GOAWAY is as long as PING
+    /// (RFC 9113, 6.8), and answers nothing.
+    fn is_farewell(&self, held: Option<Holds>, gap: Duration) -> bool {
+        let known = self.record.is_some_and(|(record, guessed)| record > 0 && !guessed);
+        known && gap >= FAREWELL_AFTER && self.answer == Answer::Frames && held.is_some_and(|held| held.ping)
     }
 
     /// Whether a segment that holds nothing but frames is no part of the exchange under way; `asks` if that has a request that is more than that.

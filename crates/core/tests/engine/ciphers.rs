@@ -250,3 +250,32 @@ fn a_question_goes_on_behind_tickets() {
         assert_eq!(exchanges[2].request_bytes, 80 + 11 * 1448 + 668, "{end:?}: {exchanges:#?}");
     }
 }
+
+/// A server of HTTP/2 answers all it was asked beside the Finished in one round trip, is told that its settings are read, and gives the connection up 5 s later with
+/// GOAWAY, 39 bytes in a record; the client closes at once (frames 2441 to 2822 of a browser). Nobody had waited for that.
+#[test]
+fn a_farewell_behind_the_first_answers_answers_nothing() {
+    for end in [End::Client, End::Server] {
+        let text = "handshake
+             +0.3 C 517 asks #hello
+             hello+0 S 1448x3 answers
+             +0 S 564 #flight
+             flight+18 C 64 #finished
+             +0.3 C 92
+             +0.3 C 234
+             +0.1 C 298 #question
+             question+0 S 55 #settings
+             settings+0 S 44
+             settings+0 S 72 #answer
+             answer+0.7 C 31 #read
+             +0.1 C 35
+             +0 S ack #heard
+             heard+4813 S 39 #bye
+             bye+0.3 C fin
+             +0 S 24
+             +0 C rst";
+        let exchanges = exchanges(text, end);
+        let waited: Vec<Duration> = exchanges.iter().map(|exchange| exchange.elapsed).collect();
+        assert!(waited.iter().all(|&waited| waited < ms(100)), "{end:?}: {exchanges:#?}");
+    }
+}
