@@ -24,7 +24,7 @@ use crate::rules::wait::Wait;
 use crate::rules::{self, cork, crossed, nagle, not_captured, repair, server_think};
 use crate::words::cause::Cause;
 use crate::words::form::Form;
-use crate::words::limits::{BURST_GAP, HELD_BACK_MIN, ROUND_TRIP_PLAY, WORD_MAX};
+use crate::words::limits::{BURST_GAP, DELAYED_ACK_MIN, HELD_BACK_MIN, ROUND_TRIP_PLAY, WORD_MAX};
 use crate::words::report::{Confidence, Trigger};
 
 /// What a writer that is woken takes to write on.
@@ -158,7 +158,13 @@ impl Connection {
         if !verdict.split.has(Cause::SenderThink.bit()) {
             return;
         }
-        if another || self.open.as_deref().is_some_and(|open| open.is_guess) {
+        if wait.gap >= DELAYED_ACK_MIN
+            && wait.class == SegmentClass::New
+            && !wait.near_sender()
+            && let Some(held) = nagle::released_sooner(wait, self.path_memory.min(from))
+        {
+            *verdict = held;
+        } else if another || self.open.as_deref().is_some_and(|open| open.is_guess) {
             verdict.split.doubt();
         } else if from == SERVER && self.may_be_behind() {
             verdict.split.doubt(); // it may be a round on the way behind whoever acknowledges
@@ -406,8 +412,13 @@ impl Connection {
     /// Whether its responder had not had all of the request when it spoke last: then its host had acknowledged less than that (RFC 9293, 3.10.7.4),
     /// and what comes behind a silence with everything acknowledged answers the whole.
     fn said_part_early(&self, open: &Open, reply: &LastData, at: Instant) -> bool {
+        // What its asker has said since that is no part of it has another acknowledgement.
+        let is_last = |asked: &LastData| {
+            self.flows[open.initiator].last_data.is_some_and(|last| last.packet == asked.packet)
+        };
         at - reply.at >= HELD_BACK_MIN
             && self.flows[open.initiator].was_last_acked_behind(reply.at)
+            && open.request.last.as_ref().is_some_and(is_last)
             && !self.frames.has_begun_to_answer()
             && !(self.frames.is_http2() && self.has_given_room(open))
     }

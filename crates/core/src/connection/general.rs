@@ -209,7 +209,8 @@ impl Connection {
         let left_out = self.frames.is_left_out(self.open.as_deref(), segment, from, class, opening)
             || self.frames.is_http2() && self.gives_room(segment, from, class)
             || self.passes_tick(segment, from, class, ledger)
-            || class == SegmentClass::New && self.answers_close(segment, from);
+            || class == SegmentClass::New
+                && (self.answers_close(segment, from) || self.has_read_settings(segment, from));
         if !left_out && self.begins_turn(segment, from, class, ledger) {
             self.turn_over(segment, from, class, ledger);
         }
@@ -225,8 +226,8 @@ impl Connection {
         if !left_out && self.ends_part(silence, &verdict, segment, from, class, ledger) {
             verdict.split = Split::of(Duration::ZERO);
         }
-        let repairs = verdict.split.has(Cause::Rto.bit() | Cause::Loss.bit());
-        if !repairs && nagle::is_ignored(&self.pair(), from, segment, class) {
+        let explained = Cause::Rto.bit() | Cause::Loss.bit() | Cause::NagleDelayedAck.bit();
+        if !verdict.split.has(explained) && nagle::is_ignored(&self.pair(), from, segment, class) {
             self.models[from].on_nagle_ignored();
         }
         // Its bytes become part of its direction, and then it part of its exchange, where the next interval begins with it.

@@ -7,6 +7,7 @@
 use tcpwhy_wire::{Duration, Segment};
 
 use super::Connection;
+use super::frame_sizes::acknowledging;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::words::limits::WORD_MAX;
 
@@ -48,6 +49,35 @@ impl Connection {
             && !self.frames.has_only_opened()
             && segment.at - open.request_at() >= self.tap_rtt(SERVER) + TICKETS_WITHIN;
         (is_next && is_encrypted && !late && !open.crosses(segment)).then(|| segment.at - last.at)
+    }
+
+    /// Whether it is the client's word, as long as an acknowledgement of SETTINGS in a record, at the heels of what the server had said before it had read the last of the
+    /// question (RFC 9113, 3.4 and 6.5.3; in TLS 1.2 beside its Finished): it has acknowledged no more than what came before that, and its answer is still
+    /// to come.
+    #[inline]
+    pub(super) fn has_read_settings(&mut self, segment: &Segment, from: usize) -> bool {
+        from == CLIENT && segment.payload_len <= WORD_MAX && self.is_word_about_settings(segment, from)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn is_word_about_settings(&mut self, segment: &Segment, from: usize) -> bool {
+        let Some(open) = self.open.as_deref().filter(|open| open.initiator == from) else { return false };
+        let Some((first, last)) = open.reply_first.zip(open.request.last) else { return false };
+        let acked = self.flows[from].highest_ack;
+        let unread = open
+            .request_end
+            .zip(acked)
+            .is_some_and(|(end, acked)| end - acked >= i32::try_from(last.len).unwrap_or(i32::MAX));
+        let is_word = acknowledging(segment.payload_len).is_some_and(|n| n > 0)
+            && open.request.index > 0
+            && segment.ack.after(first)
+            && self.talk.is_some()
+            && self.follows_at_once(segment, from);
+        if unread && is_word {
+            self.frames.leave_out(from, segment.at);
+        }
+        unread && is_word
     }
 
     /// Whether a segment comes at the heels of what the other end has said, as a word about that does.

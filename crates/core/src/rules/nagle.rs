@@ -26,7 +26,7 @@ use crate::flow::segment_class::{LastData, SegmentClass, SendQueue};
 use crate::flow::view::ClockingAck;
 use crate::words::cause::Cause;
 use crate::words::form::Form;
-use crate::words::limits::{BURST_GAP, HELD_BACK_MIN, LATE_SHARE, RTO_MIN};
+use crate::words::limits::{BURST_GAP, DELAYED_ACK_MIN, HELD_BACK_MIN, LATE_SHARE, RTO_MIN};
 use crate::words::report::{Confidence, Detail, Trigger};
 
 /// A pause seen elsewhere shorter than this says more about a cold start than about the application.
@@ -36,6 +36,9 @@ const HOLDS_MAX: Duration = Duration::from_millis(500);
 
 /// A host that was busy when the acknowledgement came is late by less than one part in so many of the hold. Source: none written down.
 const BUSY_SHARE: i64 = 16;
+
+/// So short a first piece is hardly a message: the length in front of one (RFC 1035, 4.2.2).
+const PREFIX_MAX: u32 = 2;
 
 /// Far from its sender, a pause that is longer than the round trip by less than this may be none.
 const PAUSE_LATE_MAX: Duration = Duration::from_millis(2);
@@ -224,6 +227,35 @@ pub(crate) fn may_have_held(wait: &Wait<'_>) -> bool {
         && wait.flow.view.small_acked().is_some_and(|ack| soon(&ack))
 }
 
+/// Whether a small segment was held by the one before it, of which the acknowledgement came by the receiver's timer, although it comes sooner behind that than
+/// a round trip of this connection has taken so far: no sooner than between these hosts at `least`. A first round trip takes longer than others, and bounds
+/// from above only when an acknowledgement has its effect.
+#[cold]
+#[inline(never)]
+pub(crate) fn released_sooner(wait: &Wait<'_>, least: Option<Duration>) -> Option<Verdict> {
+    let (acked_at, packet) = wait.flow.small_acked_at()?;
+    let held_back = acked_at - wait.last.at - wait.rtt_to_receiver;
+    let by_timer = (DELAYED_ACK_MIN..=HOLDS_MAX).contains(&held_back);
+    let in_time = least.is_some_and(|least| least <= wait.segment.at - acked_at);
+    let small = !wait.is_full() && !wait.segment.flags.fin() && wait.last.flight == wait.last.len;
+    if !(by_timer && in_time && small && wait.model.nagle_ignored == 0) {
+        return None;
+    }
+    let prefix = wait.last.len <= PREFIX_MAX;
+    let confidence = if prefix { Confidence::Likely } else { Confidence::Possible };
+    let detail = Detail {
+        held_bytes: Some(wait.segment.payload_len),
+        ack_delay: Some(held_back),
+        flight_bytes: Some(u64::from(wait.last.flight)),
+        ..Detail::default()
+    };
+    let charge = Charge::new(Cause::NagleDelayedAck, wait.flow.side, Duration::ZERO, confidence)
+        .evidence(wait.last.packet, wait.segment.packet)
+        .released_by(packet)
+        .detail(detail);
+    Some(Verdict { split: Split::of(wait.gap).rest(charge), trigger: Trigger::Packet(packet) })
+}
+
 fn released_by(wait: &Wait<'_>) -> Option<(ClockingAck, Option<Form>)> {
     let small_acked = wait.flow.view.small_acked();
     if let Some(ack) = small_acked.filter(|ack| wait.follows(ack) || follows_late(wait, ack)) {
@@ -246,7 +278,8 @@ pub(crate) fn is_off(flow: &Flow, segment: &Segment, class: SegmentClass, mss: u
 pub(crate) fn is_ignored(pair: &Pair<'_>, from: usize, segment: &Segment, class: SegmentClass) -> bool {
     let flow = &pair.flows[from];
     let known = pair.shown[from] && !pair.bound[from];
-    let under_way = |passed: Instant| known && segment.at - passed < pair.tap_rtt[from].divided_by(2);
+    let under_way =
+        |(passed, _): (Instant, u64)| known && segment.at - passed < pair.tap_rtt[from].divided_by(2);
     would_be_held(flow, segment, class, pair.sizes[from])
         && (small_outstanding(flow) || flow.small_acked_at().is_some_and(under_way))
 }

@@ -279,3 +279,35 @@ fn a_farewell_behind_the_first_answers_answers_nothing() {
         assert!(waited.iter().all(|&waited| waited < ms(100)), "{end:?}: {exchanges:#?}");
     }
 }
+
+/// TLS 1.2: the server's Finished and its SETTINGS acknowledge the client's Finished alone, and not the three words of HTTP/2 that had left 0.3 to 0.7 ms behind that; the client
+/// says at once that it has read them. What acknowledges the question comes 2 ms later, and the answer 18 ms behind it (frames 162 to 181 of a browser).
+#[test]
+fn what_acknowledges_the_finished_alone_is_no_end_of_the_answer() {
+    for end in [End::Client, End::Server] {
+        let text = "handshake
+             +0.5 C 657 asks #hello
+             hello+0.5 S 1448x3 answers
+             +0 S 1100 #flight
+             flight+1 C 126 #finished
+             finished+0.3 C 99
+             finished+0.6 C 330
+             finished+0.7 C 1059 #question
+             finished+0 S ack
+             finished+0 S 171
+             finished+0 S 69 #settings
+             settings+0.5 C 38
+             question+1.5 S ack
+             question+1.6 S 38
+             question+18 S 372 #answer
+             answer+0.1 C ack";
+        let exchanges = exchanges(text, end);
+        let last = &exchanges[2];
+        assert_eq!(
+            (last.request_bytes, last.reply_bytes),
+            (126 + 99 + 330 + 1059, 171 + 69 + 38 + 372),
+            "{end:?}: {exchanges:#?}"
+        );
+        assert_eq!((exchanges.len(), server_of(last).0), (3, 18), "{end:?}: {exchanges:#?}");
+    }
+}

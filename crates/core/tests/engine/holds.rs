@@ -4,9 +4,10 @@ use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
 use tcpwhy_core::report::Confidence::{self, Certain, Likely, Possible};
 use tcpwhy_core::{Analysis, Form, Options};
+use tcpwhy_wire::{Duration, Endpoint, Segment};
 
 use crate::invariants::EVERYTHING;
-use crate::packet_log::{End, each, log, ms, settled};
+use crate::packet_log::{CLIENT, End, SERVER, each, log, ms, settled};
 use crate::seen::Seen;
 
 /// A request in two pieces, the second one let go by an acknowledgement that the server holds back for so long.
@@ -254,5 +255,31 @@ fn the_rest_of_a_write_waits_for_the_small_one_before_it_on_a_slow_host_too() {
         let held = seen.spent(Cause::Nagle, Client);
         assert_eq!(held >= ms(15), nagle, "{late}: {seen}");
         assert!(!nagle || !seen.spent(Cause::SlowStart, Client).is_positive(), "{seen}");
+    }
+}
+
+/// A home router answers DNS with the length's first byte, and with the rest 2.75 ms behind the acknowledgement of that, which the client's timer had held for 50 ms
+/// (frames 1108 to 1114). This connection's only round trip was its handshake of 13.7 ms; another connection between the two has seen 1.1 ms. A pause of its own is
+/// as possible where the first piece may be a message, and all there is without that other connection.
+#[test]
+fn a_hold_ends_sooner_than_the_round_trips_so_far() {
+    let talk = |first: u32| {
+        format!(
+            "@0 C syn\n @12.6 S syn\n @13.7 C ack\n @13.9 C 2 #n\n n+0.01 C 40 #q\n q+150 S {first} #one\n one+49.8 C ack #heard\n heard+1.65 S 308 #rest\n rest+0 C ack"
+        )
+    };
+    let sibling = log("handshake\n +5 C 100\n +2 S 200\n +0 C ack").rtt(ms(1.1));
+    let sibling = sibling.between([Endpoint { port: 40_001, ..CLIENT }, SERVER]).capture(End::Client);
+    for (first, beside, sure) in [(1, true, Some(Likely)), (60, true, Some(Possible)), (1, false, None)] {
+        let mut segments = log(talk(first)).rtt(ms(1.1)).without_timestamps().capture(End::Client);
+        if beside {
+            let early = Duration::from_millis(200);
+            segments.extend(sibling.iter().map(|segment| Segment { at: segment.at - early, ..*segment }));
+        }
+        segments.sort_by_key(|segment| segment.at);
+        let seen = Seen::of(segments, "the client");
+        let lines = seen.report.connections.iter().flat_map(|of| &of.exchanges).flat_map(|of| &of.bill);
+        let mut held = lines.filter(|line| line.cause == Cause::NagleDelayedAck && line.ns >= ms(52));
+        assert_eq!(held.next().map(|line| line.confidence), sure, "{seen}");
     }
 }

@@ -303,11 +303,11 @@ impl Flow {
         first.map(|ack| ack.at)
     }
 
-    /// When the acknowledgement of the last small segment passed the capture, if it is still on its way to the sender.
-    pub(crate) fn small_acked_at(&self) -> Option<Instant> {
+    /// When the acknowledgement of the last small segment passed the capture, and its packet, if it is still on its way to the sender.
+    pub(crate) fn small_acked_at(&self) -> Option<(Instant, u64)> {
         let end = self.snd_sml.filter(|end| self.view.snd_una.is_none_or(|acked| end.after(acked)))?;
         let acks = (0..self.in_transit.len()).map_while(|n| self.in_transit.get(n));
-        acks.filter(|ack| ack.ack.at_or_after(end)).map(|ack| ack.at).next()
+        acks.filter(|ack| ack.ack.at_or_after(end)).map(|ack| (ack.at, ack.packet)).next()
     }
 
     /// Whether the first acknowledgement of all that was sent passed the capture behind `at`, and its sender has been silent since.
