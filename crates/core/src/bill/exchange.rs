@@ -461,6 +461,8 @@ pub(crate) struct Open {
     pub packets: [u64; 2],
     /// The initiator's first byte.
     pub request_first: Option<Seq>,
+    /// How long its first segment is.
+    pub first_len: u32,
     /// End of the initiator's data so far.
     pub request_end: Option<Seq>,
     /// What the wait of its first segment on its way here was counted from, where that can be told.
@@ -494,6 +496,7 @@ impl Open {
             reply_bytes: 0,
             packets: [0; 2],
             request_first: None,
+            first_len: 0,
             request_end: None,
             way_base: None,
             late: None,

@@ -3,6 +3,7 @@
 use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
 use super::Connection;
+use super::opening::AT_ONCE;
 use super::turn::Silence;
 use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
@@ -38,6 +39,8 @@ const KEY_RTTS: i64 = 20;
 const ENDS_RTTS: i64 = 4;
 /// Questions whose second part came by a timer so many times in a row were messages of their own.
 const ASKED_MIN: u8 = 3;
+/// What its sender wrote in one breath has no such pause in it. Source: none written down.
+const CONFIRMED_AFTER: Duration = Duration::from_millis(20);
 /// So many segments in flight are a long message.
 const LONG_SEGMENTS: u32 = 10;
 /// A message in this many pieces without an answer is a stream.
@@ -155,7 +158,7 @@ impl Connection {
         let Some(last) = path.frontier() else { return Silence::None };
         let quiet = segment.at - last.at;
         if self.surely_goes_on(open, segment, from, quiet) {
-            return Silence::None;
+            return if self.has_confirmed(open, from, quiet) { Silence::Message } else { Silence::None };
         }
         let own_time = is_own_time(verdict, quiet);
         let left_out = self.flows[from].last_data.filter(|latest| latest.packet != last.packet);
@@ -262,8 +265,43 @@ impl Connection {
         let typed = segment.payload_len <= KEYS_MAX
             && open.piece.2 <= u64::from(KEYS_MAX)
             && quiet >= KEY_AFTER.max(path.times(KEY_RTTS));
-        let confirmed = from == CLIENT && quiet >= PIECE_AFTER && self.roles.has_parked();
+        let confirmed = from == CLIENT
+            && quiet >= PIECE_AFTER
+            && (self.roles.has_parked() || self.is_word_at_heels(open));
         many && open.reply_first.is_none() && open.pieces.is_empty() && (typed || confirmed)
+    }
+
+    /// Whether the client's message so far was its reaction to what the server had said by itself: a word that was acknowledged alone, before a silence of some round
+    /// trips.
+    #[inline]
+    fn has_confirmed(&self, open: &Open, from: usize, quiet: Duration) -> bool {
+        from == CLIENT && quiet >= CONFIRMED_AFTER && self.roles.has_parked() && self.is_reaction(open, quiet)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn is_reaction(&self, open: &Open, quiet: Duration) -> bool {
+        let path = self.tap_rtt(CLIENT) + self.tap_rtt(SERVER);
+        let flow = &self.flows[CLIENT];
+        let alone = open.initiator == CLIENT && open.reply_first.is_none() && open.request.index == 0;
+        alone
+            && open.request_bytes <= u64::from(WORD_MAX)
+            && quiet >= path.times(ENDS_RTTS)
+            && flow.has_emptied_its_queue()
+            && flow.outstanding() == 0
+            && self.may_be_cipher()
+            && !self.goes_on_by_its_bytes(CLIENT, open.request_end.unwrap_or_default())
+    }
+
+    /// Whether all that the client has said in cipher so far are words at the heels of what it had heard: they confirm that.
+    #[cold]
+    #[inline(never)]
+    fn is_word_at_heels(&self, open: &Open) -> bool {
+        let heard = self.flows[SERVER].last_data;
+        let words = u64::from(WORD_MAX) * (open.request.index as u64 + 1);
+        let short = open.request_bytes <= words && open.request_bytes > 0;
+        let since = heard.map(|heard| open.passed - heard.at - self.tap_rtt(CLIENT));
+        short && self.may_be_cipher() && since.is_some_and(|since| since <= AT_ONCE)
     }
 
     /// Whether it is as long as all of the message so far: a second try, or the next heart-beat.
@@ -291,6 +329,7 @@ impl Connection {
         open.restart(self.next_n, initiator, start.min(at), idle, (segment.at, segment.packet));
         self.next_n += 1;
         open.request_first = (initiator == from).then_some(segment.seq);
+        open.first_len = if initiator == from { segment.payload_len } else { 0 };
         open.is_guess |=
             behind_opening && segment.payload_len <= WORD_MAX && self.follows_at_once(segment, from);
         // What comes when it is its time was not late.

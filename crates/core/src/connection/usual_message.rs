@@ -96,7 +96,7 @@ impl Connection {
         let idle = idle_since.map_or(Duration::ZERO, |since| (at - since).at_least_zero());
         open.restart(self.next_n, CLIENT, at, idle, (at, segment.packet));
         self.next_n += 1;
-        open.request_first = Some(segment.seq);
+        (open.request_first, open.first_len) = (Some(segment.seq), segment.payload_len);
         if self.tap_rtt(CLIENT) >= self.tap_rtt(SERVER) {
             open.way_base = self.flows[CLIENT].clock.base_with_last();
             if self.flows[CLIENT].queued_on_way.is_some_and(Duration::is_positive)

@@ -220,7 +220,8 @@ fn own_time(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration, beh
     let most = if by_timer { Confidence::Possible } else { most };
     let confidence = confidence.min(most).min(behind);
     let mut think = Charge::new(Cause::ServerThink, flow.side, Duration::ZERO, confidence);
-    if or_cork || missed {
+    // No timer of a sender's runs for so long.
+    if (or_cork || missed) && left < NEWS_MIN {
         think = think.detail(Detail { form: Some(Form::OrCork), ..Detail::default() });
     } else if surest == Confidence::Possible {
         think = think.detail(Detail { form: Some(Form::OrNews), ..Detail::default() });

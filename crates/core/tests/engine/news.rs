@@ -1,6 +1,7 @@
 //! Does what comes late answer a question, or is it news, a heart-beat or a farewell that nobody had asked for? Where nobody can tell, the
 //! wait is no more than possible.
 
+use tcpwhy_core::Form;
 use tcpwhy_core::cause::{Cause, Side};
 use tcpwhy_core::report::Confidence::{self, Certain, Likely, Possible};
 use tcpwhy_core::report::{Kind, Line};
@@ -275,4 +276,20 @@ fn the_first_of_events_that_are_all_as_long_may_answer_nothing() {
             assert_eq!(sure == Some(Possible), doubtful, "{next}: {seen}");
         });
     }
+}
+
+/// A client that keeps its files in step asks in two pieces 5 ms behind each answer, and is answered when something has changed: after 88, 56 and 31 s (frames 246 to 737 of
+/// three connections). The same first piece at the heels of an answer is the same question.
+#[test]
+fn a_question_in_two_pieces_is_asked_again_as_well() {
+    let asked: String = [87_900, 55_700, 30_600]
+        .map(|wait| format!("+5 C 465 #q\n q+0 S ack #heard\n heard+0.1 C 585\n +0 S ack\n q+{wait} S 257\n"))
+        .concat();
+    let text = format!("handshake\n +0 C 465\n +0.1 C 585\n +1 S 257\n {asked} +5 C 465\n +0 S ack");
+    log(text).rtt(ms(13)).both_ends(|seen| {
+        assert_eq!(seen.count(Kind::Subscription), 1, "{seen}");
+        let long = seen.longer(Cause::ServerThink, ms(1_000));
+        let is_news = |line: &&Line| line.confidence == Possible && line.detail.form == Some(Form::OrNews);
+        assert!(long.iter().all(is_news), "{seen}");
+    });
 }

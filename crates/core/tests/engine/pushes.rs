@@ -5,9 +5,9 @@ use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Path, Server};
 use tcpwhy_core::report::Confidence::{Certain, Likely, Possible};
 use tcpwhy_core::report::{Kind, Line};
-use tcpwhy_wire::Duration;
+use tcpwhy_wire::{Duration, Endpoint};
 
-use crate::packet_log::{End, each, log, ms, settled};
+use crate::packet_log::{CLIENT, End, each, log, ms, settled};
 use crate::seen::Seen;
 
 const RTT: i32 = 2;
@@ -375,4 +375,34 @@ fn an_answer_that_goes_on_for_seconds_may_be_a_stream() {
             assert_eq!(pauses.iter().map(|line| line.confidence).max(), Some(surest), "{seen}");
         });
     }
+}
+
+/// A messenger's client confirms what the server had sent by itself with 46 bytes, 11 ms behind it, and asks 31.5 ms later (frames 1640 to 1652): the word that is acknowledged by
+/// itself begins no question.
+#[test]
+fn what_confirms_a_push_begins_no_question_however_soon_that_comes() {
+    let text = settled(3)
+        + "+5000 S 162 #push\n push+0.6 C ack\n push+11 C 46 #got\n got+0 S ack\n got+31.5 C 202 #q\n q+3 S ack\n q+260 S 288\n +0 C ack";
+    let server = Endpoint::v4([10, 0, 0, 2], 443);
+    log(text).rtt(ms(7)).between([CLIENT, server]).both_ends(|seen| {
+        let asked = seen.longer(Cause::ServerThink, ms(250));
+        assert_eq!(asked.len(), 1, "{seen}");
+        assert_eq!(seen.longer(Cause::SenderThink, ms(5)).len(), 0, "{seen}");
+        let question = seen.connection().exchanges.iter().find(|of| of.reply_bytes == 288).expect("one");
+        assert_eq!(question.request_bytes, 202, "{seen}");
+    });
+}
+
+/// Two words of 39 and 35 bytes in cipher 1 ms behind an answer, and 693 ms later the next question (frames 2386 to 2499 of a browser): no question begins with what was said
+/// about an answer.
+#[test]
+fn words_at_the_heels_of_an_answer_begin_no_question() {
+    let text = settled(3)
+        + "+5000 C 405 #a\n a+130 S 110 #answer\n answer+1 C 39\n +0.1 C 35 #w\n w+0 S ack\n w+691 C 68 #q\n +0.1 C 367 #all\n all+0 S ack\n all+194 S 82\n +0 C ack";
+    let server = Endpoint::v4([10, 0, 0, 2], 443);
+    log(text).rtt(ms(6.5)).between([CLIENT, server]).both_ends(|seen| {
+        let question = seen.connection().exchanges.iter().find(|of| of.reply_bytes == 82).expect("one");
+        assert_eq!(question.request_bytes, 435, "{seen}");
+        assert_eq!(seen.longer(Cause::SenderThink, ms(100)).len(), 0, "{seen}");
+    });
 }
