@@ -30,6 +30,7 @@ mod roles;
 mod room;
 mod row;
 mod rungs;
+mod seldom;
 mod streaming;
 mod subscription;
 mod talk;
@@ -285,8 +286,7 @@ impl Connection {
     /// Gives up what it takes besides its own: it is over, and its place may stay unused for long.
     pub(crate) fn free(&mut self) {
         (self.open, self.spare, self.talk) = (None, None, None);
-        self.roles.take_parked();
-        self.roles.row = None;
+        self.roles.free();
         self.held_back = None;
         self.flows.iter_mut().for_each(Flow::free);
         self.heap = 0;

@@ -8,9 +8,9 @@
 use tcpwhy_wire::{Duration, Instant, Seq};
 
 use super::row::Row;
+use super::seldom::{Pushes, Reacted, Seldom, Steady, Unanswered};
 use crate::bill::account::Account;
 use crate::estimate::grid::Grid;
-use crate::estimate::own_time::OwnTime;
 use crate::estimate::polls::Polls;
 use crate::flow::ends::SERVER;
 use crate::flow::segment_class::LastData;
@@ -94,23 +94,6 @@ enum Chain {
     Answers(u32, u8),
 }
 
-/// Long waits in a row, each behind a message with which the client had reacted to what the server said.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Reacted {
-    count: u8,
-    shortest: Duration,
-    longest: Duration,
-}
-
-/// How alike the client's reactions are before answers that take long, and how much those differ.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Steady {
-    reaction: Duration,
-    count: u8,
-    shortest: Duration,
-    longest: Duration,
-}
-
 impl Steady {
     fn is_alike(&self, reaction: Duration) -> bool {
         let off = reaction - self.reaction;
@@ -136,25 +119,6 @@ impl Steady {
     }
 }
 
-/// Messages of the server's that nobody asked for.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Pushes {
-    count: u32,
-    first: Option<Instant>,
-    last: Option<Instant>,
-}
-
-/// Messages of the client's without an answer.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Unanswered {
-    len: u32,
-    count: u8,
-    /// Those in between that something followed, too.
-    ever: u8,
-    last: Option<Instant>,
-    every: Duration,
-}
-
 /// What an asker had of its answer when it closed.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Had {
@@ -173,23 +137,12 @@ pub(super) struct Roles {
     alert: bool,
     parked: Option<Box<Parked>>,
     chain: Chain,
-    unanswered: Unanswered,
-    pub polls: Polls,
-    /// What the server sends at equal distances, and how long it is if that is always the same.
-    grid: Grid,
-    grid_len: u32,
+    seldom: Option<Box<Seldom>>,
     pub row: Option<Box<Row>>,
-    /// What the server's long answers tell of a timer of its own.
-    own_time: OwnTime,
-    /// When questions went on behind a silence.
-    pub asks: Grid,
-    pushes: Pushes,
     /// How many questions were answered at once.
     quick: u32,
     /// How many questions were answered with as many bytes, at the pace of somebody who types.
     echoes: u32,
-    reacted: Reacted,
-    steady: Steady,
     /// The server spoke first, and more than a greeting.
     leads: bool,
     /// Bytes of the client's last question that was answered, and of its last answer.
@@ -209,6 +162,40 @@ pub(super) struct Roles {
 }
 
 impl Roles {
+    #[inline]
+    fn seldom(&self) -> &Seldom {
+        self.seldom.as_deref().unwrap_or(&Seldom::NONE)
+    }
+
+    #[cold]
+    fn seldom_mut(&mut self) -> &mut Seldom {
+        self.seldom.get_or_insert_with(|| Box::new(Seldom::NONE))
+    }
+
+    /// Gives up what it takes besides its own.
+    pub(super) fn free(&mut self) {
+        self.take_parked();
+        (self.row, self.seldom) = (None, None);
+    }
+
+    /// What its long waits have shown.
+    #[inline]
+    pub(super) fn polls(&self) -> &Polls {
+        &self.seldom().polls
+    }
+
+    pub(super) fn polls_mut(&mut self) -> &mut Polls {
+        &mut self.seldom_mut().polls
+    }
+
+    /// A question went on at `at` behind a silence. Returns whether it does so by a timer, as `least` equal distances before show.
+    pub(super) fn on_asked_late(&mut self, at: Instant, least: u8) -> bool {
+        let asks = &mut self.seldom_mut().asks;
+        let by_timer = asks.is_due(at, least);
+        asks.on_moment(at);
+        by_timer
+    }
+
     /// Whether the server's next message may be no answer.
     #[inline]
     pub(super) fn watch(&self) -> bool {
@@ -216,9 +203,10 @@ impl Roles {
     }
 
     fn look(&mut self) {
-        let unanswered = self.unanswered.count >= UNANSWERED_MIN;
+        let seldom = self.seldom();
+        let unanswered = seldom.unanswered.count >= UNANSWERED_MIN;
         let open = self.leads || self.chain != Chain::Own;
-        self.alert = self.parked.is_some() || open || unanswered || self.grid.is_kept();
+        self.alert = self.parked.is_some() || open || unanswered || seldom.grid.is_kept();
     }
 
     /// Keeps what the server sent by itself.
@@ -258,7 +246,7 @@ impl Roles {
 
     /// A message that needs no answer gets none but by chance, which seldom lets one follow right behind it.
     fn is_beat(&self, turn: &Turn) -> bool {
-        let Unanswered { len, count, every, .. } = self.unanswered;
+        let Unanswered { len, count, every, .. } = self.seldom().unanswered;
         len == turn.len && count >= UNANSWERED_MIN && turn.wait.times(SHARE) > every
     }
 
@@ -269,16 +257,18 @@ impl Roles {
     /// Whether the server is the one that asks: it began, the client's messages follow its own after one time, and its next ones come
     /// when they come.
     fn gives_orders(&self) -> bool {
-        self.leads && self.steady.is_shown()
+        self.leads && self.seldom().steady.is_shown()
     }
 
     /// Whether the server may be the one that asks.
     pub(super) fn may_give_orders(&self) -> bool {
-        self.leads || self.steady.is_shown()
+        self.leads || self.seldom().steady.is_shown()
     }
 
     fn is_answer(&self, turn: &Turn) -> bool {
-        if self.gives_orders() && turn.reaction.is_some_and(|reaction| self.steady.is_alike(reaction)) {
+        if self.gives_orders()
+            && turn.reaction.is_some_and(|reaction| self.seldom().steady.is_alike(reaction))
+        {
             return true;
         }
         if !self.may_answer(turn) {
@@ -316,7 +306,7 @@ impl Roles {
 
     /// Nothing answered the client's message of `len` bytes, which began at `at`.
     pub(super) fn on_unanswered(&mut self, len: u32, at: Instant) {
-        let known = &mut self.unanswered;
+        let known = &mut self.seldom_mut().unanswered;
         let same = known.len == len;
         known.every = known.last.filter(|_| same).map_or(Duration::ZERO, |last| at - last);
         known.count = if same { known.count.saturating_add(1) } else { 1 };
@@ -342,7 +332,7 @@ impl Roles {
             self.echoes = self.echoes.saturating_add(1);
         }
         let tells = self.alert || self.spoken_late || is_guess || wait >= KEPT_MIN;
-        if tells || self.unanswered.len == len || self.answer_len == len {
+        if tells || self.seldom().unanswered.len == len || self.answer_len == len {
             self.leads |= len == 0 && answer_bytes > GREETING_MAX;
             if wait >= PAUSE_MIN {
                 self.on_long_answer(asked_at + wait, asked_at);
@@ -361,8 +351,8 @@ impl Roles {
         if wait >= KEPT_MIN {
             self.longest_wait = self.longest_wait.max(wait);
         }
-        if self.unanswered.len == len {
-            self.unanswered.count = 0;
+        if let Some(seldom) = self.seldom.as_mut().filter(|seldom| seldom.unanswered.len == len) {
+            seldom.unanswered.count = 0;
         }
         if is_guess {
             self.chain_on(len);
@@ -379,19 +369,22 @@ impl Roles {
 
     /// The server sent something by itself at `at`.
     pub(super) fn on_push(&mut self, at: Instant) {
-        self.pushes.count = self.pushes.count.saturating_add(1);
-        self.pushes.first.get_or_insert(at);
-        self.pushes.last = Some(at);
+        let pushes = &mut self.seldom_mut().pushes;
+        pushes.count = pushes.count.saturating_add(1);
+        pushes.first.get_or_insert(at);
+        pushes.last = Some(at);
     }
 
     /// Whether the server is in the habit of that.
     pub(super) fn pushes_often(&self) -> bool {
-        self.pushes.count >= PUSHES_MIN
+        self.seldom().pushes.count >= PUSHES_MIN
     }
 
     /// Whether something that comes so long after a question may as well be the next of these.
     pub(super) fn may_be_push(&self, wait: Duration) -> bool {
-        let Pushes { count, first: Some(first), last: Some(last) } = self.pushes else { return false };
+        let Pushes { count, first: Some(first), last: Some(last) } = self.seldom().pushes else {
+            return false;
+        };
         self.pushes_often() && wait.times(SHARE * i64::from(count - 1)) >= last - first
     }
 
@@ -409,7 +402,8 @@ impl Roles {
 
     /// Whether messages of so many bytes went without an answer often enough to need none.
     pub(super) fn may_need_none(&self, len: u64) -> bool {
-        self.unanswered.ever >= UNANSWERED_MIN && u64::from(self.unanswered.len) == len
+        let unanswered = self.seldom().unanswered;
+        unanswered.ever >= UNANSWERED_MIN && u64::from(unanswered.len) == len
     }
 
     /// Whether it is half a second and more, while so many questions were answered hundreds of times sooner.
@@ -420,8 +414,8 @@ impl Roles {
     }
 
     fn on_long_wait(&mut self, wait: Duration, idle: Duration) {
-        self.steady.on_turn(idle, wait);
-        let reacted = &mut self.reacted;
+        let Seldom { steady, reacted, .. } = self.seldom_mut();
+        steady.on_turn(idle, wait);
         if idle >= IDLE_MIN {
             *reacted = Reacted::default(); // it asks by itself
             return;
@@ -438,7 +432,7 @@ impl Roles {
     /// Whether the client, who took `idle` to react, may have answered the server with `len` bytes, which then took so long to ask
     /// again with no more than that. A person's pauses differ, and a slow server's not so much.
     pub(super) fn may_ask(&self, wait: Duration, idle: Duration, [len, next]: [u64; 2]) -> bool {
-        let Reacted { count, shortest, longest } = self.reacted;
+        let Reacted { count, shortest, longest } = self.seldom().reacted;
         let differ = longest.max(wait) >= shortest.min(wait).times(2);
         let words = len.max(next) <= u64::from(WORD_MAX);
         count >= TURNS_MIN && idle.times(STEADY) <= wait && (next <= len || words) && differ
@@ -447,15 +441,17 @@ impl Roles {
     /// The server took long to answer, at `at`, what was asked at `asked_at`.
     #[cold]
     fn on_long_answer(&mut self, at: Instant, asked_at: Instant) {
-        self.own_time.on_answer(at, asked_at);
-        if self.own_time.is_shown() && !self.grid.is_kept() {
-            self.on_grid(self.own_time.grid);
+        let seldom = self.seldom_mut();
+        seldom.own_time.on_answer(at, asked_at);
+        let grid = seldom.own_time.grid;
+        if seldom.own_time.is_shown() && !seldom.grid.is_kept() {
+            self.on_grid(grid);
         }
     }
 
     /// Whether its long answers may come when it is its time, whatever was asked.
     pub(super) fn may_keep_time(&self) -> bool {
-        self.own_time.may_be()
+        self.seldom().own_time.may_be()
     }
 
     pub(super) fn has_parked(&self) -> bool {
@@ -464,37 +460,41 @@ impl Roles {
 
     /// The server keeps a timer's time.
     pub(super) fn on_grid(&mut self, grid: Grid) {
-        (self.grid, self.grid_len) = (grid, 0);
+        let seldom = self.seldom_mut();
+        (seldom.grid, seldom.grid_len) = (grid, 0);
         self.look();
     }
 
     /// The server sent a small message of `len` bytes by itself at `at`.
     pub(super) fn on_unasked(&mut self, at: Instant, len: u32) {
-        if self.grid.fits(at) {
-            self.grid.on_moment(at);
-        } else if self.grid_len == len {
-            self.grid.on_moment(at);
+        let Seldom { grid, grid_len, .. } = self.seldom_mut();
+        if grid.fits(at) {
+            grid.on_moment(at);
+        } else if *grid_len == len {
+            grid.on_moment(at);
             self.look();
-        } else if !self.grid.is_kept() {
-            self.grid = Grid::default();
-            self.grid.on_moment(at);
-            self.grid_len = len;
+        } else if !grid.is_kept() {
+            *grid = Grid::default();
+            grid.on_moment(at);
+            *grid_len = len;
         }
     }
 
     /// Whether this moment is one of the server's timer.
     pub(super) fn is_tick(&self, at: Instant) -> bool {
-        self.grid.is_kept() && self.grid.is_last(at)
+        let grid = self.seldom().grid;
+        grid.is_kept() && grid.is_last(at)
     }
 
     /// Whether something of this end's at `at` is the next of what it sends by a timer.
     pub(super) fn is_on_grid(&self, from: usize, at: Instant) -> bool {
-        from == SERVER && self.grid.fits(at)
+        from == SERVER && self.seldom().grid.fits(at)
     }
 
     /// Bytes that it takes besides its own.
     pub(super) fn heap(&self) -> usize {
         let parked = self.parked.as_ref().map_or(0, |parked| size_of::<Parked>() + parked.account.heap());
-        parked + self.row.as_ref().map_or(0, |row| row.memory())
+        let seldom = self.seldom.as_ref().map_or(0, |_| size_of::<Seldom>());
+        parked + seldom + self.row.as_ref().map_or(0, |row| row.memory())
     }
 }

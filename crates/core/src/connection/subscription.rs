@@ -18,7 +18,7 @@ impl Connection {
     pub(super) fn weigh_wait(&mut self, open: &mut Open, next: Option<&Segment>) -> Duration {
         if open.kind() != Kind::Exchange
             || open.initiator != CLIENT
-            || open.waited < self.roles.polls.wait_min()
+            || open.waited < self.roles.polls().wait_min()
         {
             return Duration::ZERO;
         }
@@ -36,7 +36,7 @@ impl Connection {
                 && next.payload_len == open.first_len
                 && next.at - read_at <= AT_ONCE
         });
-        let told = self.roles.polls.on_wait(len, wait, again);
+        let told = self.roles.polls_mut().on_wait(len, wait, again);
         let account = open.last_path().settle();
         match told {
             For::Answer => Duration::ZERO,

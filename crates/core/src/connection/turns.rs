@@ -191,8 +191,7 @@ impl Connection {
         }
         let pieces = open.pieces.len();
         if asking && from == CLIENT && quiet >= PIECE_AFTER && pieces == 0 {
-            let by_timer = self.roles.asks.is_due(segment.at, ASKED_MIN);
-            self.roles.asks.on_moment(segment.at);
+            let by_timer = self.roles.on_asked_late(segment.at, ASKED_MIN);
             if by_timer {
                 return Silence::Message;
             }

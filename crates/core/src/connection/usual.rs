@@ -253,7 +253,7 @@ impl Connection {
             && open.reply.is_settled()
             && !open.is_guess
             && !open.is_unheard
-            && open.waited < self.roles.polls.wait_min()
+            && open.waited < self.roles.polls().wait_min()
             && !self.roles.watch()
     }
 

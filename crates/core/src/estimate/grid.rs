@@ -29,6 +29,9 @@ pub(crate) struct Grid {
 }
 
 impl Grid {
+    /// No moment yet.
+    pub(crate) const NONE: Self = Self { every: Duration::ZERO, last: None, count: 0 };
+
     /// Something happened at `at`, so long after what happened before it. Returns how many equal distances there have been in a row.
     pub(crate) fn on_distance(&mut self, at: Instant, after: Duration) -> u8 {
         let off = after - self.every;

@@ -46,6 +46,9 @@ pub(crate) struct OwnTime {
 }
 
 impl OwnTime {
+    /// No answer yet.
+    pub(crate) const NONE: Self = Self { grid: Grid::NONE, last: None, soonest: None, kept: 0, followed: 0 };
+
     /// An answer passed at `at`; its question had at `asked_at`.
     pub(crate) fn on_answer(&mut self, at: Instant, asked_at: Instant) {
         let behind = self.last.map(|last| asked_at - last);

@@ -42,6 +42,10 @@ pub(crate) struct Polls {
 }
 
 impl Polls {
+    /// No wait yet.
+    pub(crate) const NONE: Self =
+        Self { len: 0, count: 0, timed: 0, shortest: Duration::ZERO, longest: Duration::ZERO };
+
     /// A question of `len` bytes was answered after `wait`, and asked again at once or not, where that can be told.
     pub(crate) fn on_wait(&mut self, len: u32, wait: Duration, again: Option<bool>) -> For {
         if wait < WAIT_MIN && self.longest >= LONG {
