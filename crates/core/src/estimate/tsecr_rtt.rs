@@ -9,13 +9,21 @@ use tcpwhy_wire::{Duration, Instant};
 const ECHO_MAX: Duration = Duration::from_secs(1);
 
 /// The stamp of one end that the other is to echo, one at a time.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct EchoProbe {
-    awaited: Option<(u32, Instant)>,
+    /// The stamp, and when it passed; [`Instant::MIN`] where there is none.
+    awaited: u32,
+    awaited_since: Instant,
     /// The last stamp that passed. One packet of several with the same stamp is echoed when the first has arrived.
     last: Option<u32>,
-    /// The quickest echo.
-    bound: Option<Duration>,
+    /// The quickest echo; the longest time where there was none.
+    bound: Duration,
+}
+
+impl Default for EchoProbe {
+    fn default() -> Self {
+        Self { awaited: 0, awaited_since: Instant::MIN, last: None, bound: Duration::MAX }
+    }
 }
 
 impl EchoProbe {
@@ -25,13 +33,15 @@ impl EchoProbe {
         let first = self.last.is_none_or(|last| (val.wrapping_sub(last) as i32) > 0);
         if first {
             self.last = Some(val);
-            self.awaited.get_or_insert((val, now));
+            if self.awaited_since == Instant::MIN {
+                (self.awaited, self.awaited_since) = (val, now);
+            }
         }
     }
 
     /// The capture's clock stepped: how long the echo takes can no longer be told.
     pub(crate) fn interrupt(&mut self) {
-        self.awaited = None;
+        self.awaited_since = Instant::MIN;
     }
 
     /// The other end echoes this stamp. Where it is the awaited one or a later one, gives a bound from above of the
@@ -39,15 +49,14 @@ impl EchoProbe {
     /// of a write a while later.
     #[inline]
     pub(crate) fn on_echo(&mut self, ecr: u32, now: Instant, known: bool) -> Option<Duration> {
-        let (val, at) = self.awaited?;
-        if (ecr.wrapping_sub(val) as i32) < 0 {
+        let at = self.awaited_since;
+        if at == Instant::MIN || (ecr.wrapping_sub(self.awaited) as i32) < 0 {
             return None;
         }
-        self.awaited = None;
-        let echo = (now - at).at_least_zero();
+        self.awaited_since = Instant::MIN;
         let before = self.bound;
-        self.bound = Some(before.map_or(echo, |bound| bound.min(echo)));
-        self.bound.filter(|&bound| (known || before.is_some()) && bound < ECHO_MAX)
+        self.bound = before.min((now - at).at_least_zero());
+        ((known || before < Duration::MAX) && self.bound < ECHO_MAX).then_some(self.bound)
     }
 }
 

@@ -16,19 +16,20 @@ pub(crate) struct PathMemory {
     /// Smallest round trip, of any connection and of those whose handshake shows it; [`Duration::MAX`] where nobody knows one.
     min: [Duration; 2],
     shown: [Duration; 2],
-    /// By how much the last packet that waited was later than the fastest of its connection.
-    queued: [Option<(Instant, Duration)>; 2],
+    /// By how much the last packet that waited was later than the fastest of its connection, and when; [`Instant::MIN`] before any has.
+    queued: [(Instant, Duration); 2],
     /// Where the server has accepted connections, the last one first; 0 where there are fewer.
     ports: [u16; 4],
-    /// When this was shared last, and whether it should be again.
-    shared: Option<Instant>,
+    /// When this was shared last, likewise, and whether it should be again.
+    shared: Instant,
     pub news: bool,
 }
 
 impl Default for PathMemory {
     fn default() -> Self {
         let unknown = [Duration::MAX; 2];
-        Self { min: unknown, shown: unknown, queued: [None; 2], ports: [0; 4], shared: None, news: false }
+        let (queued, shared) = ([(Instant::MIN, Duration::ZERO); 2], Instant::MIN);
+        Self { min: unknown, shown: unknown, queued, ports: [0; 4], shared, news: false }
     }
 }
 
@@ -60,11 +61,10 @@ impl PathMemory {
     /// A packet on the way to or from this end was late by `queued` at `now`.
     #[inline(never)]
     pub(crate) fn on_queued(&mut self, end: usize, now: Instant, queued: Duration) {
-        let known = self.queued[end].is_some_and(|(at, seen)| {
-            now - at < NEWS_AFTER || (now - at < LASTS.divided_by(2) && queued < seen)
-        });
+        let (at, seen) = self.queued[end];
+        let known = now - at < NEWS_AFTER || (now - at < LASTS.divided_by(2) && queued < seen);
         if !known {
-            self.queued[end] = Some((now, queued));
+            self.queued[end] = (now, queued);
             self.news = true;
         }
     }
@@ -74,27 +74,30 @@ impl PathMemory {
     #[inline]
     pub(crate) fn on_least(&mut self, end: usize, now: Instant, least: Duration, much: Duration) {
         let longer = self.min(end).is_some_and(|min| least - min >= much);
-        self.news |= longer && self.shared.is_none_or(|at| now - at >= NEWS_AFTER);
+        self.news |= longer && self.is_old(now);
     }
 
     /// Whether there was a queue of about this length lately.
     pub(crate) fn stood(&self, end: usize, now: Instant, queued: Duration) -> bool {
-        self.queued[end].is_some_and(|(at, seen)| now - at <= LASTS && seen >= queued.divided_by(2))
+        let (at, seen) = self.queued[end];
+        now - at <= LASTS && seen >= queued.divided_by(2)
     }
 
     /// The queue that was seen lately, and how long ago.
     #[inline]
     pub(crate) fn queued_lately(&self, end: usize, now: Instant) -> Option<(Duration, Duration)> {
-        self.queued[end].filter(|(at, _)| now - *at <= LASTS).map(|(at, seen)| (seen, now - at))
+        let (at, seen) = self.queued[end];
+        (now - at <= LASTS).then_some((seen, now - at))
     }
 
     /// Whether others may know more by now.
     #[inline]
     pub(crate) fn is_old(&self, now: Instant) -> bool {
-        self.shared.is_none_or(|at| now - at >= NEWS_AFTER)
+        now - self.shared >= NEWS_AFTER
     }
 
     /// Takes in what a connection knows at `now` that tells of these round trips, which a handshake has `shown` or not, and gives it what the others do.
+    #[inline]
     pub(crate) fn share(
         &mut self,
         own: &mut Self,
@@ -109,11 +112,11 @@ impl PathMemory {
                     self.shown[end] = rtt;
                 }
             }
-            if let Some(queued) = own.queued[end] {
-                self.queued[end] = Some(self.queued[end].map_or(queued, |known| longer(known, queued)));
+            if own.queued[end].0 > Instant::MIN {
+                self.queued[end] = longer(self.queued[end], own.queued[end]);
             }
         }
-        *own = Self { shared: Some(now), news: false, ..*self };
+        *own = Self { shared: now, news: false, ..*self };
     }
 }
 
