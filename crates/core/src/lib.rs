@@ -27,6 +27,7 @@ pub use epoch::options::Options;
 pub use epoch::orders::{End, Epoch, Orders, Roll};
 pub use epoch::requests::Requests;
 pub use epoch::shard::Shard;
+pub use flow::packed::Spare;
 pub use tally::ledger::{DRAWN_BYTES, DRAWN_PACKETS, LADDERS_MAX, Listing};
 pub use tally::thinning::{stands_for, thinned};
 pub use words::cause::{Cause, Side};

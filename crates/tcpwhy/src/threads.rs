@@ -11,7 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use tcpwhy_core::{
-    Analysis, Arrival, Coordinator, End, Front, Groups, Listing, Options, Orders, Report, Roll, Shard,
+    Analysis, Arrival, Coordinator, End, Front, Groups, Listing, Options, Orders, Report, Roll, Shard, Spare,
 };
 use tcpwhy_wire::{Decoded, Segment, Usual};
 
@@ -38,6 +38,8 @@ pub struct Several {
     coordinator: Coordinator,
     /// The segments of the present epoch, by shard.
     gathered: Vec<Groups>,
+    /// Where they and the ones behind them lie.
+    spare: Spare,
     /// Where the shards are while no task has them.
     homes: Vec<Home>,
     workers: Workers,
@@ -143,10 +145,12 @@ impl Several {
         let (mut front, shards, coordinator) = options.parts(count);
         let home = |shard| Home { shard: Some(Box::new(shard)), ..Home::default() };
         front.begin_epoch(coordinator.epoch(0));
+        let spare = Spare::default();
         Self {
             front,
             coordinator,
-            gathered: (0..count).map(|_| Groups::new(count)).collect(),
+            gathered: (0..count).map(|_| Groups::new(count, &spare)).collect(),
+            spare,
             homes: shards.into_iter().map(home).collect(),
             workers: Workers::start(threads - 1),
             epochs: 0,
@@ -197,11 +201,12 @@ impl Several {
         {
             tcpwhy_sandbox::give_gaps_back();
         }
+        self.spare.give_back();
         let count = self.homes.len();
         let mut tasks = Vec::with_capacity(count);
         for (place, (home, gathered)) in self.homes.iter_mut().zip(&mut self.gathered).enumerate() {
             let Some(shard) = home.shard.take() else { unreachable!("all tasks are done") };
-            let empty = home.empty.take().unwrap_or_else(|| Groups::new(count));
+            let empty = home.empty.take().unwrap_or_else(|| Groups::new(count, &self.spare));
             let groups = std::mem::replace(gathered, empty);
             tasks.push(Task { place, shard, groups, orders: orders.next() });
         }
@@ -223,7 +228,10 @@ impl Several {
         let groups = self.homes.iter().filter_map(|home| home.empty.as_ref()).chain(&self.gathered);
         let shards = self.homes.iter().filter_map(|home| home.shard.as_deref());
         let shards: usize = shards.map(Shard::places_bytes).sum();
-        self.coordinator.others_bytes() + shards + groups.map(Groups::bytes).sum::<usize>()
+        self.coordinator.others_bytes()
+            + shards
+            + groups.map(Groups::bytes).sum::<usize>()
+            + self.spare.bytes()
     }
 
     /// The orders about the last epoch that was handed over.

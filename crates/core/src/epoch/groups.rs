@@ -7,7 +7,7 @@
 use tcpwhy_wire::{Segment, Usual};
 
 use crate::epoch::front::Arrival;
-use crate::flow::packed::{CHUNK_BYTES, Chunk, PackedSegments};
+use crate::flow::packed::{PackedSegments, Spare};
 use crate::words::mark::Mark;
 
 /// Groups of all shards together.
@@ -18,20 +18,20 @@ const COUNT: usize = 1 << 8;
 #[derive(Clone, Debug)]
 pub struct Groups {
     segments: Vec<PackedSegments>,
-    /// Memory for segments that is not in use.
-    spare: Vec<Chunk>,
+    /// Memory for more.
+    spare: Spare,
 }
 
 impl Groups {
-    /// None yet, for one of so many shards.
-    pub fn new(shards: usize) -> Self {
+    /// None yet, for one of so many shards, with the memory that those of all of them are to lie in.
+    pub fn new(shards: usize, spare: &Spare) -> Self {
         let count = (COUNT / shards.max(1)).next_power_of_two();
-        Self { segments: vec![PackedSegments::default(); count], spare: Vec::new() }
+        Self { segments: vec![PackedSegments::default(); count], spare: spare.share() }
     }
 
     /// Of no epoch.
-    pub(crate) const fn none() -> Self {
-        Self { segments: Vec::new(), spare: Vec::new() }
+    pub(crate) fn none() -> Self {
+        Self { segments: Vec::new(), spare: Spare::default() }
     }
 
     /// Takes the next segment, in order of capture.
@@ -42,7 +42,7 @@ impl Groups {
             segment,
             arrival.hash,
             arrival.clock,
-            &mut self.spare,
+            &self.spare,
         );
     }
 
@@ -53,7 +53,7 @@ impl Groups {
             return self.put(arrival, &usual.segment());
         }
         let mask = self.segments.len() - 1;
-        self.segments[usize::from(arrival.place) & mask].push_usual(usual, arrival.hash, &mut self.spare);
+        self.segments[usize::from(arrival.place) & mask].push_usual(usual, arrival.hash, &self.spare);
     }
 
     /// The messages that begin in the segment that was put last.
@@ -68,10 +68,9 @@ impl Groups {
         self.segments.iter().map(PackedSegments::len).sum()
     }
 
-    /// Bytes that they take, and what is kept for the next ones.
+    /// Bytes that they take.
     pub fn bytes(&self) -> usize {
-        let segments = self.segments.iter().map(PackedSegments::bytes).sum::<usize>();
-        segments + self.spare.len() * CHUNK_BYTES
+        self.segments.iter().map(PackedSegments::bytes).sum()
     }
 
     /// Whether there are none.
@@ -79,13 +78,11 @@ impl Groups {
         self.len() == 0
     }
 
-    /// Gives all segments, those between the same two hosts in order of capture. As much memory as they took is kept for the
-    /// next epoch.
+    /// Gives all segments, those between the same two hosts in order of capture. Their memory is left to the next ones.
     pub(crate) fn work_off(&mut self, mut on_group: impl FnMut(&PackedSegments)) {
-        self.spare.clear();
         for group in &mut self.segments {
             on_group(group);
-            group.clear(&mut self.spare);
+            group.clear(&self.spare);
         }
     }
 }

@@ -28,7 +28,7 @@ use crate::epoch::slab::{Marks, Slab, Slot};
 use crate::epoch::table::Table;
 use crate::flow::duplicate_filter::DuplicateFilter;
 use crate::flow::ends::{CLIENT, SERVER};
-use crate::flow::packed::Packed;
+use crate::flow::packed::{Packed, Spare};
 use crate::tally::ledger::{Ledger, Listing};
 use crate::tally::listed_connections::{LeftOut, ListedConnections};
 use crate::tally::service::Service;
@@ -118,6 +118,8 @@ pub struct Shard {
     asked: Asked,
     generation: u64,
     groups: Groups,
+    /// The memory of these.
+    spare: Spare,
     /// Connections that were fetched in this epoch.
     fetched: Marks,
     /// Only the order in which connections begin tells which of them gets a ladder.
@@ -134,6 +136,7 @@ pub struct Shard {
 
 impl Shard {
     pub(crate) fn new(options: &Options, shards: usize) -> Self {
+        let spare = Spare::default();
         Self {
             table: Table::new(options.seed),
             connections: Slab::new(),
@@ -152,7 +155,8 @@ impl Shard {
             swept_at: Instant::MIN,
             asked: Asked::default(),
             generation: 0,
-            groups: Groups::new(shards),
+            groups: Groups::new(shards, &spare),
+            spare,
             fetched: Marks::default(),
             in_order: options.plain || matches!(options.listing, Listing::Connection(_)),
             plain: options.plain,
@@ -448,6 +452,7 @@ impl Shard {
 
     /// What the coordinator has to know at the end of an epoch.
     pub fn end_epoch(&mut self) -> Roll {
+        self.spare.give_back();
         let mut groups = std::mem::replace(&mut self.groups, Groups::none());
         let roll = self.end_epoch_with(&mut groups);
         self.groups = groups;

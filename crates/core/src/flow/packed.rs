@@ -3,6 +3,8 @@
 //! An epoch's segments are written once and read once, in another order and often by another thread. What nearly all of
 //! them are fits a cache line; the others (selective acknowledgements, IPv6) are kept whole beside it.
 
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
 use tcpwhy_wire::{Endpoint, Flags, Instant, Segment, Seq, TcpOptions, Timestamps, Usual};
 
 use crate::words::mark::Mark;
@@ -83,9 +85,67 @@ impl PackedEnds {
 }
 
 /// A part of the segments, of fixed length.
-pub(crate) type Chunk = Vec<Packed>;
+type Chunk = Vec<Packed>;
 const CHUNK_LEN: usize = 64;
-pub(crate) const CHUNK_BYTES: usize = CHUNK_LEN * size_of::<Packed>();
+const CHUNK_BYTES: usize = CHUNK_LEN * size_of::<Packed>();
+
+/// Memory for segments that is not in use, which all have in common that it was shared with. Whoever works on segments leaves theirs to
+/// whoever gathers the next ones, on whichever thread: what both take together is what is not worked on yet, and not two whole epochs.
+#[derive(Debug, Default)]
+pub struct Spare(Arc<Mutex<Chunks>>);
+
+#[derive(Debug, Default)]
+struct Chunks {
+    free: Vec<Chunk>,
+    /// As few there have been since some were given back.
+    fewest: usize,
+}
+
+impl Clone for Spare {
+    /// What is cloned goes its own way, with nothing to spare.
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl Spare {
+    /// The same memory.
+    pub(crate) fn share(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+
+    fn chunks(&self) -> MutexGuard<'_, Chunks> {
+        // Nobody panics while holding it.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self) -> Chunk {
+        let mut chunks = self.chunks();
+        let chunk = chunks.free.pop();
+        chunks.fewest = chunks.fewest.min(chunks.free.len());
+        drop(chunks);
+        chunk.unwrap_or_else(|| Vec::with_capacity(CHUNK_LEN))
+    }
+
+    fn leave(&self, emptied: &mut Vec<Chunk>) {
+        self.chunks().free.append(emptied);
+    }
+
+    /// Gives back to the system what nobody has needed since this was asked last: at the end of each epoch.
+    pub fn give_back(&self) {
+        let mut chunks = self.chunks();
+        let needed = chunks.free.len() - chunks.fewest;
+        let given_back = chunks.free.split_off(needed);
+        chunks.fewest = needed;
+        drop(chunks);
+        drop(given_back);
+    }
+
+    /// Bytes that it keeps.
+    pub fn bytes(&self) -> usize {
+        self.chunks().free.len() * CHUNK_BYTES
+    }
+}
 
 /// Segments in order.
 #[derive(Clone, Debug, Default)]
@@ -103,7 +163,7 @@ const MARKED_MAX: usize = 1 << 24;
 
 impl PackedSegments {
     #[inline]
-    pub(crate) fn push(&mut self, segment: &Segment, hash: u32, clock: Instant, spare: &mut Vec<Chunk>) {
+    pub(crate) fn push(&mut self, segment: &Segment, hash: u32, clock: Instant, spare: &Spare) {
         let (src, dst, options) = (segment.src, segment.dst, &segment.options);
         let mut packed = Packed {
             at: segment.at,
@@ -144,7 +204,7 @@ impl PackedSegments {
 
     /// The same of a usual one that the capture's clock agrees with.
     #[inline]
-    pub(crate) fn push_usual(&mut self, usual: &Usual<'_>, hash: u32, spare: &mut Vec<Chunk>) {
+    pub(crate) fn push_usual(&mut self, usual: &Usual<'_>, hash: u32, spare: &Spare) {
         let packed = Packed {
             at: usual.at(),
             packet: usual.packet(),
@@ -167,7 +227,7 @@ impl PackedSegments {
 
     #[expect(clippy::inline_always, reason = "a segment is put together where it is to lie")]
     #[inline(always)]
-    fn push_packed(&mut self, packed: Packed, spare: &mut Vec<Chunk>) {
+    fn push_packed(&mut self, packed: Packed, spare: &Spare) {
         if self.chunks.last().is_none_or(|chunk| chunk.len() == CHUNK_LEN) {
             self.add_chunk(spare);
         }
@@ -202,8 +262,8 @@ impl PackedSegments {
     }
 
     #[cold]
-    fn add_chunk(&mut self, spare: &mut Vec<Chunk>) {
-        self.chunks.push(spare.pop().unwrap_or_else(|| Vec::with_capacity(CHUNK_LEN)));
+    fn add_chunk(&mut self, spare: &Spare) {
+        self.chunks.push(spare.take());
     }
 
     /// Them in pieces of so many, which divides the length of a chunk.
@@ -226,9 +286,9 @@ impl PackedSegments {
     }
 
     /// Forgets them and leaves their memory to `spare`.
-    pub(crate) fn clear(&mut self, spare: &mut Vec<Chunk>) {
+    pub(crate) fn clear(&mut self, spare: &Spare) {
         self.chunks.iter_mut().for_each(Vec::clear);
-        spare.append(&mut self.chunks);
+        spare.leave(&mut self.chunks);
         // Traffic that moves from pair to pair must not leave memory behind everywhere.
         self.whole.shrink_to(2 * self.whole.len());
         self.whole.clear();
@@ -376,11 +436,11 @@ mod tests {
             credit: None,
         };
         let marks = [mark(1), mark(2)];
-        let (mut packed, mut spare) = (PackedSegments::default(), Vec::new());
+        let (mut packed, spare) = (PackedSegments::default(), Spare::default());
         for _ in 0..2 {
             let clock = |hash: u32| if hash == 3 { Instant::from_nanos(1 << 62 | 5) } else { plain.at };
             for (hash, segment) in (0..).zip(&segments) {
-                packed.push(segment, hash, clock(hash), &mut spare);
+                packed.push(segment, hash, clock(hash), &spare);
                 packed.mark(&marks[..hash as usize % 3]);
             }
             assert_eq!(packed.len(), segments.len());
@@ -401,7 +461,7 @@ mod tests {
             assert_eq!(given, segments);
             let kept = (0..).zip(&segments).filter(|(_, segment)| !segment.flags.syn());
             assert_eq!(shown, kept.map(|(n, _)| n % 3).sum::<usize>());
-            packed.clear(&mut spare);
+            packed.clear(&spare);
         }
         assert_eq!(size_of::<Packed>(), 64);
     }

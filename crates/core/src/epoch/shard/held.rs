@@ -18,5 +18,6 @@ impl Shard {
             + waiting * size_of::<(u64, u32)>()
             + self.listed.spare_bytes()
             + self.groups.bytes()
+            + self.spare.bytes()
     }
 }
