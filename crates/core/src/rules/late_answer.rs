@@ -9,7 +9,6 @@
 use tcpwhy_wire::{Duration, Segment};
 
 use super::pair::Pair;
-use super::server_think::acked_by_itself;
 use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
 use crate::words::cause::Cause;
@@ -69,6 +68,6 @@ pub(super) fn bound_path(pair: &Pair<'_>, open: &Open, segment: &Segment, wait: 
 
 /// What the server took between the question's acknowledgement, where that came by itself, and the answer, as its stamps say: a tick more or less.
 fn own_time(pair: &Pair<'_>, open: &Open, segment: &Segment) -> Option<Duration> {
-    acked_by_itself(pair, open, segment)?;
+    pair.acked_by_itself(open, segment)?;
     pair.flows[1 - open.initiator].clock.since_before(segment.at)
 }

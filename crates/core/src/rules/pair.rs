@@ -1,9 +1,10 @@
 //! What is a rule told that asks about both ends of a connection, and not about one sender's wait?
 
-use tcpwhy_wire::{Duration, Instant};
+use tcpwhy_wire::{Duration, Instant, Segment};
 
 use super::proxy::Beyond;
 use super::sender_model::SenderModel;
+use crate::bill::exchange::Open;
 use crate::flow::direction::Flow;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::handshake::Setup;
@@ -54,5 +55,14 @@ impl Pair<'_> {
     pub(crate) fn is_ambiguous(&self, end: usize) -> bool {
         let ambiguous = |setup: &Setup| setup.is_ambiguous(self.flows[CLIENT].acked_bare);
         end == SERVER && !self.shown[SERVER] && self.setup.as_ref().is_some_and(ambiguous)
+    }
+
+    /// When the question's acknowledgement passed, if that was another packet than its answer.
+    pub(crate) fn acked_by_itself(&self, open: &Open, answer: &Segment) -> Option<Instant> {
+        let asked = &self.flows[open.initiator];
+        let last = open.request.last?;
+        let known = asked.view.clocking_ack().filter(|ack| ack.packet != answer.packet);
+        let known = known.map(|ack| ack.earliest_departure).filter(|&at| at > last.at);
+        asked.acked_before(answer).or(known)
     }
 }

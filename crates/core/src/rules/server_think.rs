@@ -7,7 +7,7 @@
 //! Source: arithmetic; what it excludes has its source in the file of that rule.
 //! Seen from: both ends; certain near the server, near the client no more than likely where the path varies.
 
-use tcpwhy_wire::{Duration, Instant, Segment};
+use tcpwhy_wire::{Duration, Segment};
 
 use super::pair::Pair;
 use super::verdict::Verdict;
@@ -68,10 +68,7 @@ pub(crate) fn judge(
     let client = &pair.flows[open.initiator];
     let since = if from_beginning { open.start } else { from.at };
     let mut split = Split::of(segment.at - since);
-    let (mut path, stood) = round_trip::of_path(pair, server, flow.side);
-    if stood.is_none() && !pair.shown[server] && split.left() - path.ns >= HELD_BACK_MIN {
-        late_answer::bound_path(pair, open, segment, split.left(), &mut path);
-    }
+    let (path, stood) = way(pair, open, segment, split.left());
     split.take(path.evidence(from.packet, segment.packet));
     if let Some(stood) = stood {
         split.take(stood.evidence(from.packet, segment.packet));
@@ -111,6 +108,16 @@ pub(crate) fn judge(
     }
     let think = own_time(pair, open, segment, split.left(), behind).evidence(from.packet, segment.packet);
     Verdict { split: split.rest(think), trigger: Trigger::Packet(from.packet) }
+}
+
+/// The way of a question and its answer, which took `wait`, and what stood on it.
+fn way(pair: &Pair<'_>, open: &Open, segment: &Segment, wait: Duration) -> (Charge, Option<Charge>) {
+    let server = 1 - open.initiator;
+    let (mut path, stood) = round_trip::of_path(pair, server, pair.flows[server].side);
+    if stood.is_none() && !pair.shown[server] && wait - path.ns >= HELD_BACK_MIN {
+        late_answer::bound_path(pair, open, segment, wait, &mut path);
+    }
+    (path, stood)
 }
 
 /// What a client's answer to what the server had asked took: the way, and the client's own time.
@@ -252,7 +259,7 @@ fn had_just_arrived(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Durat
 #[inline(never)]
 fn was_acked_too_late(pair: &Pair<'_>, open: &Open, segment: &Segment) -> bool {
     let Some(last) = open.request.last else { return false };
-    acked_by_itself(pair, open, segment)
+    pair.acked_by_itself(open, segment)
         .is_some_and(|acked| is_acked_late(pair, acked - last.at - HELD_BACK_MIN))
 }
 
@@ -275,7 +282,7 @@ fn acknowledged_late(
     if !far || open.request.was_acked_late() || !on_its_way::is_whole(&pair.flows[server]) {
         return None;
     }
-    let (acked, own) = match acked_by_itself(pair, open, segment) {
+    let (acked, own) = match pair.acked_by_itself(open, segment) {
         Some(acked) => (acked - HELD_BACK_MIN, segment.at - acked),
         None if open.request.repaired_at().is_some() => (segment.at, DELAYED_ACK_MAX),
         None => return None,
@@ -290,17 +297,7 @@ fn acknowledged_late(
 #[cold]
 #[inline(never)]
 fn had_arrived_before(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration) -> bool {
-    acked_by_itself(pair, open, segment)
-        .is_some_and(|acked| (segment.at - acked).times(TOGETHER_SHARE) > left)
-}
-
-/// When the question's acknowledgement passed, if that was another packet than its answer.
-pub(super) fn acked_by_itself(pair: &Pair<'_>, open: &Open, segment: &Segment) -> Option<Instant> {
-    let asked = &pair.flows[open.initiator];
-    let last = open.request.last?;
-    let known = asked.view.clocking_ack().filter(|ack| ack.packet != segment.packet);
-    let known = known.map(|ack| ack.earliest_departure).filter(|&at| at > last.at);
-    asked.acked_before(segment).or(known)
+    pair.acked_by_itself(open, segment).is_some_and(|acked| (segment.at - acked).times(TOGETHER_SHARE) > left)
 }
 
 /// Whether the answer echoes a stamp that nothing of its asker's in the capture has: the question, or its copy, left later than is known.
