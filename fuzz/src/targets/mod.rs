@@ -15,6 +15,9 @@ mod tracker;
 /// A name and what takes the bytes.
 pub(crate) type Target = (&'static str, fn(&[u8]));
 
+/// Threads that would do the work.
+const SHARDS: [usize; 2] = [2, 8];
+
 /// Every target.
 pub(crate) const ALL: [Target; 8] = [
     ("pcap", reader::pcap),

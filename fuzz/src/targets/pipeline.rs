@@ -5,7 +5,9 @@ use tcpwhy_report::{CaptureInfo, Style, json, text};
 use tcpwhy_wire::capture::{Event, Reader};
 use tcpwhy_wire::{decode, payload};
 
+use super::SHARDS;
 use super::invariants::{EVERYTHING, check};
+use super::spread::spread_captured;
 
 /// A capture of more packets would only be slower.
 const PACKETS_MAX: u64 = 4_000;
@@ -15,6 +17,7 @@ pub(super) fn capture(data: &[u8]) {
     let mut plain = Analysis::new(Options { plain: true, checked: false, ..EVERYTHING });
     let mut first = Analysis::new(Options { listing: Listing::Connection(1), ..Options::default() });
     let mut info = CaptureInfo { path: "-\u{1b}[31m".to_owned(), ..CaptureInfo::default() };
+    let mut segments = Vec::new();
     let (mut reader, mut rest) = (Reader::new(), data);
     loop {
         let step = reader.next(rest, true);
@@ -29,6 +32,7 @@ pub(super) fn capture(data: &[u8]) {
                         everything.on_captured(&segment, captured);
                         plain.on_captured(&segment, captured);
                         first.on_captured(&segment, captured);
+                        segments.push((segment, captured.to_vec()));
                     }
                     Err(skip) => *info.skipped.entry(skip.name().to_owned()).or_default() += 1,
                 }
@@ -44,6 +48,11 @@ pub(super) fn capture(data: &[u8]) {
     let (report, first) = (everything.finish(), first.finish());
     check(&report);
     assert!(report == plain.finish(), "the model that takes no shortcut has another report");
+    for shards in SHARDS {
+        let captured = segments.iter().map(|(segment, captured)| (segment, Some(captured.as_slice())));
+        let spread = spread_captured(captured, Options { checked: false, ..EVERYTHING }, shards);
+        assert!(report == spread, "{shards} shards have another report");
+    }
     assert_eq!((report.elapsed, &report.bill), (first.elapsed, &first.bill), "the listing changes the sums");
     let files = [info];
     let json = json::to_string(&report, &files, "0").unwrap_or_else(|error| panic!("JSON: {error}"));

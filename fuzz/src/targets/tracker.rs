@@ -5,14 +5,12 @@ use arbitrary::{Arbitrary, Unstructured};
 use tcpwhy_core::Options;
 use tcpwhy_wire::{Duration, Endpoint, Flags, Instant, SackBlock, Segment, Seq, TcpOptions, Timestamps};
 
+use super::SHARDS;
 use super::invariants::{EVERYTHING, analyse, check};
 use super::spread::spread;
 
 /// More would only be slower.
 const OPERATIONS_MAX: usize = 400;
-
-/// Threads that would do it.
-const SHARDS: [usize; 2] = [2, 8];
 
 /// One packet.
 #[derive(Arbitrary, Debug)]

@@ -6,6 +6,15 @@ use tcpwhy_wire::Segment;
 
 /// The report of so many shards, as threads would draw it up.
 pub(crate) fn spread(segments: &[Segment], options: Options, shards: usize) -> Report {
+    spread_captured(segments.iter().map(|segment| (segment, None)), options, shards)
+}
+
+/// The same, where heads are read in what was captured of payloads.
+pub(crate) fn spread_captured<'a>(
+    segments: impl Iterator<Item = (&'a Segment, Option<&'a [u8]>)>,
+    options: Options,
+    shards: usize,
+) -> Report {
     let (mut front, mut shards, mut coordinator) = options.parts(shards);
     let mut packet = 0;
     let mut epochs = 0;
@@ -20,10 +29,11 @@ pub(crate) fn spread(segments: &[Segment], options: Options, shards: usize) -> R
             shards.iter_mut().zip(&orders).for_each(|(shard, orders)| shard.take_orders(orders));
         }
     };
-    for segment in segments {
+    for (segment, captured) in segments {
         let arrival = front.on_segment(segment);
         let owner = usize::from(arrival.place) % shards.len();
-        shards[owner].take(arrival, segment, &[]);
+        let marks = captured.map_or(&[][..], |captured| front.read_heads(arrival, segment, captured));
+        shards[owner].take(arrival, segment, marks);
         packet = segment.packet;
         if arrival.is_last {
             settle(&front, &mut shards, &mut coordinator, packet, false);
