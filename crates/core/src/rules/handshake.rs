@@ -77,7 +77,9 @@ pub(crate) fn bill(
     let Some((syn_ack_at, syn_ack)) = setup.last_syn_ack else { return bill_syns(setup, account) };
     let waited = syn_ack_at - setup.first_syn.0 + client;
     let mut split = Split::of(waited);
-    let excess = syn_ack_at - setup.first_syn.0 - server;
+    let took = syn_ack_at - setup.first_syn.0;
+    let server = if sure_of_server || took > server { server } else { Duration::ZERO }; // known from this answer alone
+    let excess = took - server;
     let repeats = setup.syn_count > 1 || setup.syn_ack_count > 1;
     let stood_all =
         setup.is_first_answered() && server.is_positive() && !is_repeated(setup, syn_ack_at, server);
