@@ -33,7 +33,7 @@ fn with(field: [u8; 2]) -> Option<Checksum> {
 #[test]
 fn a_checksum_is_right_wrong_or_not_there_yet() {
     assert_eq!(with(RIGHT), Some(Checksum::Right));
-    assert_eq!(with([0x12, 0x34]), Some(Checksum::Wrong));
+    assert!(matches!(with([0x12, 0x34]), Some(Checksum::Wrong { .. })));
     // 0a00 + 0001 + 0a00 + 0002 + 0006 + 0019: what Linux leaves for the interface to go on from; the same without the length; nothing.
     for unfilled in [[0x14, 0x22], [0x14, 0x09], [0, 0]] {
         assert_eq!(with(unfilled), Some(Checksum::Unfilled));

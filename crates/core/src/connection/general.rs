@@ -18,7 +18,7 @@ use crate::rules::nagle;
 use crate::rules::verdict::Verdict;
 use crate::tally::ledger::Ledger;
 use crate::words::cause::Cause;
-use crate::words::limits::{BURST_GAP, HOST_VARIATION, QUEUED_MIN};
+use crate::words::limits::{BURST_GAP, HOST_VARIATION};
 use crate::words::mark::Mark;
 use crate::words::report::Trigger;
 
@@ -139,7 +139,7 @@ impl Connection {
         self.on_missed(missed, from);
         // Whoever has more to send is the one who fills a queue.
         if segment.payload_len >= mss
-            && let Some(queued) = self.flows[from].queued_on_way.filter(|&queued| queued >= QUEUED_MIN)
+            && let Some(queued) = self.flows[from].queue_shown()
         {
             self.path_memory.on_queued(from, self.now, queued);
         }

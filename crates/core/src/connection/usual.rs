@@ -19,7 +19,7 @@ use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::packed::Packed;
 use crate::tally::ledger::Ledger;
 use crate::words::cause::Cause;
-use crate::words::limits::{BURST_GAP, QUEUED_MIN, RTO_MIN};
+use crate::words::limits::{BURST_GAP, RTO_MIN};
 use crate::words::mark::Mark;
 use crate::words::report::Confidence;
 
@@ -276,7 +276,7 @@ impl Connection {
         self.models[1 - from].on_peer_packet(0);
         // Whoever has more to send is the one who fills a queue.
         if segment.payload_len >= mss
-            && let Some(queued) = self.flows[from].queued_on_way.filter(|&queued| queued >= QUEUED_MIN)
+            && let Some(queued) = self.flows[from].queue_shown()
         {
             self.path_memory.on_queued(from, segment.at, queued);
         }

@@ -33,7 +33,8 @@ impl EchoProbe {
         let first = self.last.is_none_or(|last| (val.wrapping_sub(last) as i32) > 0);
         if first {
             self.last = Some(val);
-            if self.awaited_since == Instant::MIN {
+            // An acknowledgement's stamp nobody may echo until a probe of the idle connection comes (RFC 1122, 4.2.3.6), which is answered at once.
+            if now - self.awaited_since >= ECHO_MAX {
                 (self.awaited, self.awaited_since) = (val, now);
             }
         }
@@ -76,5 +77,15 @@ mod tests {
         assert_eq!(probe.on_echo(6, at(20_000), true), Some(Duration::from_millis(20)));
         probe.on_stamp(7, at(20_100)); // echoed for the packet at 600 us
         assert_eq!(probe.on_echo(7, at(20_600), true), None);
+    }
+
+    #[test]
+    fn a_stamp_that_nobody_echoes_for_a_second_makes_room_for_the_next_one() {
+        let mut probe = EchoProbe::default();
+        probe.on_stamp(6, at(0));
+        probe.on_stamp(900, at(900_000));
+        probe.on_stamp(10_000, at(10_000_000));
+        assert_eq!(probe.on_echo(900, at(10_000_100), true), None);
+        assert_eq!(probe.on_echo(10_000, at(10_004_600), true), Some(Duration::from_micros(4_600)));
     }
 }

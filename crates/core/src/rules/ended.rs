@@ -15,7 +15,7 @@ use super::round_trip;
 use super::server_think::NEWS_MIN;
 use crate::bill::charge::Charge;
 use crate::bill::split::Split;
-use crate::flow::ends::side;
+use crate::flow::ends::{SERVER, side};
 use crate::words::cause::Cause;
 use crate::words::form::Form;
 use crate::words::limits::RTO_MIN;
@@ -37,6 +37,12 @@ pub(crate) fn unanswered(
     let mut split = Split::of(wait);
     let (path, _) = round_trip::of_path(pair, server, side(server));
     split.take(path.evidence(asked, 0));
+    // What is behind whoever acknowledges is as far away as for a question that is answered.
+    let beyond =
+        pair.beyond.filter(|_| server == SERVER).and_then(|way| way.charge(split.left(), side(server)));
+    if let Some(way) = beyond {
+        split.take(way.evidence(asked, 0));
+    }
     let (sure, form) = if wait >= NEWS_MIN {
         (Confidence::Possible, Form::OrNews)
     } else {

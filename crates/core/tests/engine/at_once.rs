@@ -173,3 +173,13 @@ fn an_answer_to_all_of_a_question_is_one_answer() {
         assert_eq!(seen.longer(Cause::SenderThink, ms(257)).len(), 1, "{seen}");
     });
 }
+
+/// Of a page's connection whose handshake and answers had taken 30 ms and more, a probe of the idle connection is answered after 4.6 (frames 212 to 224): its
+/// next question was not on its way for longer either.
+#[test]
+fn a_probe_that_is_answered_at_once_shows_how_far_away_its_peer_is() {
+    let text = "@0 C syn\n +0 S syn late=25\n +0 C ack\n +5 C 437 #a\n a+0 S ack late=26\n a+0 S 1000 late=31\n +0 C ack\n \
+                +10000 C 436..436\n +0 S ack\n +4800 C 588 #q\n q+202 S ack\n q+330 S 448\n +0 C ack";
+    let seen = log(text).rtt(ms(4.6)).seen_at(End::Client);
+    seen.exchange(2).is(&[(Cause::RoundTrip, Path, ms(4.6)), (Cause::ServerThink, Server, ms(330))]);
+}

@@ -325,3 +325,35 @@ fn a_clock_of_ten_milliseconds_does_not_show_what_an_answer_waited_for() {
         assert!(longest.is_empty(), "{longest:?}: {seen}");
     }
 }
+
+/// A server's clock ticks each 10 ms and loses one in a thousand of them (frames 36 to 51 of a small web server's, 17 to 24 s behind its first one): its 30 to
+/// 43 ms were a queue of up to 17.8, beside what had come 20 s before.
+#[test]
+fn a_clock_that_loses_ticks_is_no_queue() {
+    let asked = [
+        (2, 28),
+        (4_008, 30),
+        (4_351, 38),
+        (5_193, 32),
+        (29, 31),
+        (3_062, 31),
+        (38, 37),
+        (7_606, 41),
+        (4_700, 43),
+    ];
+    let polls = each(asked, |(after, thinks)| {
+        format!("+{after} C 467 #q\n q+{thinks} S 1448x3 more\n +0 C ack\n +4 S 108\n +0 C ack")
+    });
+    let mut segments = log(format!("handshake\n{polls}")).rtt(ms(2.6)).capture(End::Client);
+    let slow = |val: u32| 350_323 + ((val - 77_000) as f64 * 0.999 / 10.0) as u32;
+    for segment in &mut segments {
+        let Some(stamps) = segment.options.timestamps.as_mut() else { continue };
+        if segment.src == SERVER {
+            stamps.val = slow(stamps.val);
+        } else if stamps.ecr > 0 {
+            stamps.ecr = slow(stamps.ecr);
+        }
+    }
+    let seen = Seen::of(segments, "the client");
+    assert!(seen.queued() <= ms(1), "{seen}");
+}

@@ -5,9 +5,10 @@ use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Path, Server};
 use tcpwhy_core::report::Confidence;
 
-use tcpwhy_wire::Duration;
+use tcpwhy_wire::{Duration, Endpoint};
 
-use crate::packet_log::{End, log, ms, settled};
+use crate::packet_log::{CLIENT, End, log, ms, settled};
+use crate::seen::Seen;
 use crate::spoken::{read_marked, spent_on};
 
 /// A server of 743 ms sends a part of its answer, pauses, and sends another part; then its client has waited for long enough and closes. What
@@ -248,4 +249,17 @@ fn an_answer_that_left_and_was_lost_is_no_server_s_time() {
             .map(|(cause, side)| seen.lines(cause, side).iter().map(|line| line.ns).sum::<Duration>());
         assert_eq!((timers >= ms(2_000), thought >= ms(2_000)), (lost, !lost), "{timers} {thought}: {seen}");
     }
+}
+
+/// A virtual machine's NAT takes a connection once its own is open, 325 ms later, and acknowledges at once (frames 124 to 154 of a browser's): a client that
+/// closes behind its question has its answer refused as late as that, and it had been on its way all that time.
+#[test]
+fn what_a_nat_acknowledges_is_as_far_away_where_nobody_takes_the_answer() {
+    let text = "@0 C syn\n +0 S syn late=324\n +0 C ack\n +546 C 317 asks #q\n q+0 S ack\n q+0.4 C fin\n +0 S ack\n q+327 S 1400 fin\n +0 C rst";
+    let log = log(text).rtt(ms(0.3)).without_timestamps();
+    let log = log.between([CLIENT, Endpoint::v4([44, 228, 249, 3], 80)]);
+    let seen = Seen::of_marked(log.capture(End::Client), log.marks(), "the client, behind a NAT");
+    let bill = seen.exchange(1);
+    let way = bill.of(Cause::RoundTrip);
+    assert!(way.ns >= ms(324) && bill.ns(Cause::ServerThink, Server) <= ms(4), "{seen}");
 }

@@ -2,7 +2,8 @@
 //!
 //! On the host that sends, checksums are usually not there yet when a packet is captured, and what some interfaces or tools leave in
 //! their place is as wrong as damage. Both directions of a connection tell: an address whose checksums are right shows that they
-//! are filled in by the time the capture sees them. Whoever gets such a segment drops it (`tcp_v4_rcv`, net/ipv4/tcp_ipv4.c).
+//! are filled in by the time the capture sees them. The same number in segments of other sums is no sum: who made packets anonymous, or left
+//! out what they carried, has put it there. Whoever gets such a segment drops it (`tcp_v4_rcv`, net/ipv4/tcp_ipv4.c).
 
 use tcpwhy_wire::capture::RawPacket;
 use tcpwhy_wire::decode::{Checksum, checksum};
@@ -31,7 +32,11 @@ struct Sender {
 #[derive(Debug, Default)]
 pub(super) struct Senders {
     /// Empty until a whole packet comes.
-    senders: Vec<Sender>,
+    known: Vec<Sender>,
+    /// The last wrong one, and what the sum was with it.
+    last_wrong: Option<(u16, u16)>,
+    /// What has stood in the place of several sums.
+    mark: Option<u16>,
 }
 
 /// What an Ethernet packet carries without time stamps: no interface that merges says how long its segments are.
@@ -48,10 +53,10 @@ impl Senders {
 
     #[inline(never)]
     fn look(&mut self, packet: &RawPacket<'_>, src: Endpoint, flags: Flags, payload_len: u32) -> bool {
-        if self.senders.is_empty() {
-            self.senders = vec![Sender::default(); ADDRESSES];
+        if self.known.is_empty() {
+            self.known = vec![Sender::default(); ADDRESSES];
         }
-        let sender = &mut self.senders[place(src)];
+        let sender = &mut self.known[place(src)];
         if sender.address != src.addr {
             *sender = Sender { address: src.addr, ..Sender::default() };
         }
@@ -71,11 +76,15 @@ impl Senders {
                 sender.other = sender.other.saturating_add(1);
                 false
             }
-            Some(Checksum::Wrong) => {
+            Some(Checksum::Wrong { field, sum }) => {
+                let last = self.last_wrong.replace((field, sum));
+                if last.is_some_and(|last| last.0 == field && last.1 != sum) {
+                    self.mark = Some(field);
+                }
                 let proof = PROOF_EACH.saturating_mul(sender.other).saturating_add(PROOF);
                 let whole = payload_len <= sender.longest.max(USUAL_LEN);
                 sender.other = sender.other.saturating_add(1);
-                whole && sender.right >= proof
+                whole && sender.right >= proof && self.mark != Some(field)
             }
         }
     }

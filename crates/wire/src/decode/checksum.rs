@@ -15,7 +15,12 @@ pub enum Checksum {
     /// It has not been filled in.
     Unfilled,
     /// It is that of other bytes: these were damaged, or are no segment of the connection.
-    Wrong,
+    Wrong {
+        /// What stands there.
+        field: u16,
+        /// What all comes to with it, which ought to be all ones.
+        sum: u16,
+    },
 }
 
 /// No segment that is longer passes a link as it is: an interface will divide it, or has merged it. The largest jumbo frames carry 9,216
@@ -44,12 +49,13 @@ fn of_segment(ip: &Ip<'_>) -> Option<Checksum> {
     // RFC 9293, 3.1 and RFC 8200, 8.1. The upper part of a mapped IPv4 address is all ones, which add nothing.
     let pseudo = add(&ip.src.to_be_bytes()) + add(&ip.dst.to_be_bytes()) + add(&[0, ip::TCP]);
     let len = add(&(segment.len() as u16).to_be_bytes());
-    if fold(pseudo + len + add(segment)) == 0xffff {
+    let sum = fold(pseudo + len + add(segment));
+    if sum == 0xffff {
         return Some(Checksum::Right);
     }
     let field = fold(add(segment.get(PLACE..PLACE + 2)?));
     let unfilled = [0, fold(pseudo), fold(pseudo + len)].contains(&field);
-    Some(if unfilled { Checksum::Unfilled } else { Checksum::Wrong })
+    Some(if unfilled { Checksum::Unfilled } else { Checksum::Wrong { field, sum } })
 }
 
 /// Adds up words of two bytes, in the machine's order, which changes nothing but the order of the sum's bytes (RFC 1071, 2). Words of eight

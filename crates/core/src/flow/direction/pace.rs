@@ -7,7 +7,7 @@ use crate::estimate::rate::RateEstimator;
 use crate::estimate::stamp_clock::StampClock;
 use crate::estimate::stamp_pacing::STAMP_BLUR;
 use crate::flow::segment_class::SendQueue;
-use crate::words::limits::BURST_GAP;
+use crate::words::limits::{BURST_GAP, QUEUED_MIN};
 
 /// Stamps count milliseconds or less where it is asked how far they are apart.
 const TICK: Duration = Duration::from_millis(1);
@@ -63,6 +63,12 @@ impl Flow {
         let late = self.queued_on_way?;
         let unproven = self.clock.is_beyond_rate(late, at) && !self.clock.proves(late, at);
         (unproven || !self.clock.is_rated()).then_some(late)
+    }
+
+    /// For how long the present packet stood in a queue that others meet as well. A clock drifts: below a tick more that shows none.
+    #[inline]
+    pub(crate) fn queue_shown(&self) -> Option<Duration> {
+        self.queued_on_way.filter(|&queued| queued >= QUEUED_MIN.max(self.clock.tick()))
     }
 
     /// The longest that any packet waited.
