@@ -10,6 +10,16 @@ use tcpwhy_wire::Duration;
 use crate::packet_log::{End, each, log, ms};
 use crate::seen::Seen;
 
+/// What holds a small answer back behind unknown round trips, a cork may, but no sender's timer holds it for minutes.
+#[test]
+fn no_cork_holds_an_answer_for_minutes() {
+    for (wait, corked) in [(2_000, true), (88_000, false)] {
+        let seen = log(format!("@0 C 100\n +{wait} S 50\n +0 C ack")).rtt(ms(20)).seen_at(End::Client);
+        let form = seen.exchange(1).of(Cause::ServerThink).detail.form;
+        assert_eq!(form == Some(Form::OrCork), corked, "{wait}: {seen}");
+    }
+}
+
 /// Who waits ten seconds for an answer that nobody can read may wait for news, and behind a record of HTTP/2's own, for nothing.
 #[test]
 fn long_waits_that_nobody_reads_are_no_more_than_possible() {
