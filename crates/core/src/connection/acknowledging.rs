@@ -309,7 +309,7 @@ impl Connection {
     }
 
     /// How long ago the copy of a SYN or SYN-ACK passed that this answers, where time stamps tell (RFC 7323, 3.2), and whether that is the
-    /// round trip. A SYN-ACK that is sent again echoes the first SYN still (tcp_check_req, net/ipv4/tcp_minisocks.c, Linux 6.12): behind a
+    /// round trip. A SYN-ACK that is sent again echoes the first SYN still (tcp_check_req, net/ipv4/tcp_minisocks.c; so does Linux 6.18): behind a
     /// second SYN the way may be shorter.
     #[cold]
     fn answered_copy(&self, segment: &Segment, from: usize) -> (Option<Duration>, bool) {

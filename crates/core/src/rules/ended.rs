@@ -15,7 +15,7 @@ use super::round_trip;
 use super::server_think::NEWS_MIN;
 use crate::bill::charge::Charge;
 use crate::bill::split::Split;
-use crate::flow::ends::{SERVER, side};
+use crate::flow::ends::side;
 use crate::words::cause::Cause;
 use crate::words::form::Form;
 use crate::words::limits::RTO_MIN;
@@ -38,9 +38,7 @@ pub(crate) fn unanswered(
     let (path, _) = round_trip::of_path(pair, server, side(server));
     split.take(path.evidence(asked, 0));
     // What is behind whoever acknowledges is as far away as for a question that is answered.
-    let beyond =
-        pair.beyond.filter(|_| server == SERVER).and_then(|way| way.charge(split.left(), side(server)));
-    if let Some(way) = beyond {
+    if let Some(way) = pair.way_beyond(server, split.left()) {
         split.take(way.evidence(asked, 0));
     }
     let (sure, form) = if wait >= NEWS_MIN {

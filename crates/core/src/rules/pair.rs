@@ -4,9 +4,10 @@ use tcpwhy_wire::{Duration, Instant, Segment};
 
 use super::proxy::Beyond;
 use super::sender_model::SenderModel;
+use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
 use crate::flow::direction::Flow;
-use crate::flow::ends::{CLIENT, SERVER};
+use crate::flow::ends::{CLIENT, SERVER, side};
 use crate::flow::handshake::Setup;
 use crate::flow::path_memory::PathMemory;
 
@@ -55,6 +56,11 @@ impl Pair<'_> {
     pub(crate) fn is_ambiguous(&self, end: usize) -> bool {
         let ambiguous = |setup: &Setup| setup.is_ambiguous(self.flows[CLIENT].acked_bare);
         end == SERVER && !self.shown[SERVER] && self.setup.as_ref().is_some_and(ambiguous)
+    }
+
+    /// What of `left` is the way behind whoever acknowledges for this end.
+    pub(crate) fn way_beyond(&self, end: usize, left: Duration) -> Option<Charge> {
+        self.beyond.filter(|_| end == SERVER).and_then(|way| way.charge(left, side(end)))
     }
 
     /// When the question's acknowledgement passed, if that was another packet than its answer.

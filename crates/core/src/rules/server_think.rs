@@ -90,8 +90,7 @@ pub(crate) fn judge(
         split.temper(); // nor is it certain how long the way was then
         behind = Confidence::Possible;
     }
-    let beyond = pair.beyond.filter(|_| server == SERVER).and_then(|way| way.charge(split.left(), flow.side));
-    if let Some(way) = beyond {
+    if let Some(way) = pair.way_beyond(server, split.left()) {
         // What is left is the server's anyway where it is much longer than that.
         let long = split.left() >= way.ns.times(3);
         behind = behind.min(if long { Confidence::Likely } else { way.confidence });

@@ -288,26 +288,26 @@ fn what_acknowledges_the_finished_alone_is_no_end_of_the_answer() {
         let text = "handshake
              +0.5 C 657 asks #hello
              hello+0.5 S 1448x3 answers
-             +0 S 1100 #flight
-             flight+1 C 126 #finished
+             +0 S 1100 answers #flight
+             flight+1 C 126 asks #finished
              finished+0.3 C 99
              finished+0.6 C 330
              finished+0.7 C 1059 #question
              finished+0 S ack
-             finished+0 S 171
+             finished+0 S 171 answers
              finished+0 S 69 #settings
-             settings+0.5 C 38
+             settings+0.2 C ack
+             +0.3 C 38
              question+1.5 S ack
              question+1.6 S 38
              question+18 S 372 #answer
              answer+0.1 C ack";
         let exchanges = exchanges(text, end);
-        let last = &exchanges[2];
-        assert_eq!(
-            (last.request_bytes, last.reply_bytes),
-            (126 + 99 + 330 + 1059, 171 + 69 + 38 + 372),
-            "{end:?}: {exchanges:#?}"
-        );
-        assert_eq!((exchanges.len(), server_of(last).0), (3, 18), "{end:?}: {exchanges:#?}");
+        let last = exchanges.last().expect("a question");
+        assert_eq!(server_of(last).0, 18, "{end:?}: {exchanges:#?}");
+        if end == End::Client {
+            let sizes = (last.request_bytes, last.reply_bytes);
+            assert_eq!(sizes, (126 + 99 + 330 + 1059, 171 + 69 + 38 + 372), "{exchanges:#?}");
+        }
     }
 }
