@@ -17,12 +17,14 @@ use crate::bill::exchange::Open;
 use crate::bill::split::Split;
 use crate::estimate::rate::Rate;
 use crate::estimate::timer_hits::is_of_timer;
+use crate::flow::direction::Flow;
 use crate::flow::ends::{CLIENT, SERVER, side};
 use crate::flow::segment_class::{LastData, SegmentClass};
 use crate::words::cause::Cause;
 use crate::words::form::Form;
 use crate::words::limits::{
-    BESIDE, DELAYED_ACK_MAX, DELAYED_ACK_MIN, HELD_BACK_MIN, NEAR_MAX, ROUND_TRIP_PLAY, RTO_MIN,
+    BESIDE, DELAYED_ACK_MAX, DELAYED_ACK_MIN, HELD_BACK_MIN, HOST_VARIATION, NEAR_MAX, ROUND_TRIP_PLAY,
+    RTO_MIN,
 };
 use crate::words::report::{Confidence, Detail, Trigger};
 
@@ -144,8 +146,13 @@ fn take_what_was_late(
     let rtt_to_server = pair.tap_rtt[server];
     let rtt = rtt_to_server + pair.tap_rtt[open.initiator];
     let mss = pair.sizes[server];
-    let overtaken = flow.left_before(segment, mss)
+    let left_before = flow.left_before(segment, mss);
+    let overtaken = left_before
         || repair::came_too_soon(segment, class, rtt_to_server) && !flow.left_behind(segment, mss);
+    let usual = if left_before { Duration::MAX } else { rtt_to_server.divided_by(4) };
+    if overtaken && let Some(late) = behind_its_gap(flow, segment, class, split.left(), usual) {
+        split.take(late.evidence(from.packet, segment.packet));
+    }
     let class = if overtaken { SegmentClass::New } else { class };
     if let Some(mut charge) =
         repair::first_reply(flow, client, (class, segment, mss), split.left(), rtt_to_server, rtt)
@@ -180,6 +187,30 @@ fn take_what_was_late(
     {
         split.take(late.evidence(from.packet, segment.packet));
     }
+}
+
+/// What of `left` an answer was on its way that others overtook: it had left when the first of these passed, whose number is beyond it. Where an
+/// acknowledgement by itself is all that is beyond it, no signal of the receiver's was needed: what comes later than packets `usual`ly overtake one
+/// another (a quarter of a round trip: RFC 8985, 6.2) may be the copy of a timer that had begun before.
+#[cold]
+#[inline(never)]
+fn behind_its_gap(
+    flow: &Flow,
+    segment: &Segment,
+    class: SegmentClass,
+    left: Duration,
+    usual: Duration,
+) -> Option<Charge> {
+    let SegmentClass::OutOfOrderOrRepair { noticed_at } = class else { return None };
+    let late = (segment.at - noticed_at).min(left);
+    let is_last = flow.snd_nxt == Some(segment.seq + segment.payload_len);
+    let (cause, form, confidence) = if is_last && late > usual {
+        (Cause::Rto, Form::Timeout, Confidence::Possible)
+    } else {
+        (Cause::Queueing, Form::Reordered, Confidence::Likely)
+    };
+    let detail = Detail { form: Some(form), ..Detail::default() };
+    (late > HOST_VARIATION).then(|| Charge::new(cause, flow.side, late, confidence).detail(detail))
 }
 
 /// The server's own time, `left` of the wait, and how sure that is: `behind` at most.

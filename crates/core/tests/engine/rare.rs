@@ -3,6 +3,7 @@
 use tcpwhy_core::Form;
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
+use tcpwhy_core::report::Confidence::{Likely, Possible};
 
 use crate::packet_log::{End, MSS, each, log, ms};
 use crate::seen::Seen;
@@ -125,4 +126,25 @@ fn copies_behind_the_last_acknowledgement_are_no_part_of_the_reply() {
     // Of the last flight, the capture sees the queue in front of the link as it grows, and what of it is left.
     let (bandwidth, link) = (seen.exchange(1).ns(Cause::Bandwidth, Path), ms(40.0 * 1448.0 * 8.0 / 2e3));
     assert!(bandwidth <= link, "{bandwidth} {link}{seen}");
+}
+
+/// An acknowledgement by itself has the number behind 24 bytes that come 235 ms later, which is less than a round trip (frames 374 to 1979 of a
+/// browser's): they had left by then. No server took that time; a copy of its timer's, which had begun before, or the first one late on its way.
+/// What passes a few ms behind it was overtaken.
+#[test]
+fn what_an_acknowledgement_has_counted_had_been_answered() {
+    for (late, whose) in [(235, Cause::Rto), (177, Cause::Rto), (30, Cause::Queueing)] {
+        let text = format!(
+            "handshake\n +0 C 239\n +0 S 264\n +54 C ack\n +6715 C 145 #q\n q+43 S 24 lost\n q+43 S ack\n q+{} S 264..288\n \
+             +0.8 C 28\n +0 S ack",
+            43 + late
+        );
+        let log = log(text).rtt(ms(544)).without_timestamps().without_ip_ids();
+        let seen = Seen::of(log.capture(End::Client).split_off(3), "the client, midway");
+        let bill = seen.exchange(2);
+        assert!(bill.ns(Cause::ServerThink, Server) <= ms(43), "{late}: {seen}");
+        let line = bill.of(whose);
+        assert!(line.ns >= ms(late) && line.side == Path, "{late}: {seen}");
+        assert_eq!(line.confidence == Possible, whose == Cause::Rto, "{late}: {seen}");
+    }
 }
