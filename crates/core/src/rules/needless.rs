@@ -26,7 +26,9 @@ pub(crate) fn judge(
     told: Option<SackBlock>,
 ) -> Option<Revision<'static>> {
     let sender = &pair.flows[1 - from];
-    if pair.tap_rtt[1 - from] > pair.tap_rtt[from] {
+    // A receiver of which only answers to copies are known may be anywhere; a D-SACK says the same of it from everywhere.
+    let anywhere = told.is_some() && !pair.tap_rtt[from].is_positive();
+    if pair.tap_rtt[1 - from] > pair.tap_rtt[from] && !anywhere {
         return None;
     }
     if let Some(spare) = told.and_then(|block| path.told_spare(block)) {

@@ -264,3 +264,17 @@ fn a_question_that_is_acknowledged_late_by_itself_had_just_arrived() {
         log(text.replace("asked+5 ", "asked+400 ")).rtt(ms(247)).without_timestamps().seen_at(End::Client);
     assert!(seen.exchange(1).of(Cause::ServerThink).ns >= ms(540), "{seen}");
 }
+
+/// In the middle of a connection all questions so far went out twice, so that nothing shows how far away their server is: a D-SACK behind the answer
+/// says all the same that the first copy had arrived (frames 80 to 141 of a browser's that polls a television). The path had stood still.
+#[test]
+fn a_d_sack_of_a_server_of_unknown_distance_tells_as_much() {
+    let asked = "C 110 late=650 #a\n a+646 C 0..110 late=130 #b\n a+0 S 110\n b+0 S ack\n +4 C ack";
+    let next = "C 110 late=880 #c\n c+645 C 110..220 late=245 #d\n c+0 S 110 #e\n d+0 S ack\n e+40 C ack\n +5000 C 110\n +0 S 110\n +0 C ack";
+    let text = format!("handshake\n +10 {asked}\n +5000 {next}");
+    let log = log(text).rtt(ms(4)).without_timestamps();
+    let seen = Seen::of(log.capture(End::Client).split_off(3), "the client, midway");
+    let bill = seen.exchange(2).never(Cause::Rto);
+    assert!(bill.ns(Cause::Queueing, Side::Path) >= ms(645), "{seen}");
+    assert!(bill.of(Cause::ServerThink).confidence <= Possible, "{seen}");
+}
