@@ -6,7 +6,7 @@
 /// (`ip_select_ident_segs`). Windows counts the packets of the whole host in one row: as long as a connection has the
 /// host for itself that looks the same, and what the host sends elsewhere looks like packets that are missing. A counter
 /// that jumps often is such a one, or the capture does not have all packets anyway. So is one whose packets have more than 64 hops to
-/// live: Linux lets them begin with 64 (IPDEFTTL, include/uapi/linux/ip.h), Windows with 128.
+/// live: Linux lets them begin with 64 (IPDEFTTL, include/uapi/linux/ip.h), Windows with 128; and one that has numbered its SYN-ACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct IpIdCounter {
     expected: Option<u16>,
@@ -49,6 +49,13 @@ impl IpIdCounter {
     #[inline]
     pub(crate) fn on_ttl(&mut self, ttl: u8) {
         self.of_host |= ttl > Self::LINUX_TTL;
+    }
+
+    /// This sender's SYN-ACK has a number: who counts that counts what the host sends to others as well, as Windows and the address translation of
+    /// virtual machines do.
+    #[cold]
+    pub(crate) fn on_numbered_syn_ack(&mut self) {
+        self.of_host = true;
     }
 
     /// Nothing is missing before the last packet.

@@ -186,6 +186,10 @@ impl Flow {
         self.options_cut = syn.options.cut;
         self.timestamps = syn.options.timestamps.is_some();
         self.first = Some(syn.seq + 1);
+        // Linux gives a SYN-ACK 0 and begins to count behind it (ip_build_and_send_pkt, net/ipv4/ip_output.c).
+        if syn.flags.ack() && syn.ip_id.is_some_and(|id| id != 0) {
+            self.ip_id.on_numbered_syn_ack();
+        }
         self.on_control(syn);
     }
 
