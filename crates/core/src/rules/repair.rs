@@ -410,8 +410,11 @@ fn timed(wait: &Wait<'_>) -> bool {
     let rtt = wait.rtt();
     let probe = rtt.max(PROBE_MIN) + rtt.divided_by(2);
     let longest = timer_slack(wait.flow.rto.rto().max(RTO_MIN + rtt));
-    if wait.gap <= probe || wait.gap > longest.times(3) {
-        return false; // lost twice, two timers ran, the second one twice as long
+    // Lost twice, two timers ran, the second one twice as long; of a sender that has more, as many copies as numbers are missing.
+    let has_more = wait.last.queue == SendQueue::More;
+    let copies = if has_more { wait.flow.missed_since_data.clamp(2, COPIES_MAX) } else { 2 };
+    if wait.gap <= probe || wait.gap > longest.times((1 << copies) - 1) {
+        return false;
     }
     if wait.last.queue != SendQueue::Emptied || wait.gap <= rtt.times(3) + PROBE_SLACK {
         return true; // a sender that has more does not pause by itself

@@ -148,3 +148,24 @@ fn what_an_acknowledgement_has_counted_had_been_answered() {
         assert_eq!(line.confidence == Possible, whose == Cause::Rto, "{late}: {seen}");
     }
 }
+
+/// Of a download over a lossy way two segments are lost, and three copies of the first one (frames 54 to 1524 of one that the capture finds under way):
+/// full segments before and behind a silence of 3.9 s with all acknowledged, and five numbers missing in it. The sender's timer ran four times.
+#[test]
+fn full_segments_around_a_silence_with_numbers_missing_are_of_one_message() {
+    let flights = "+0 S 1448x2 more\n +0 C ack\n ".repeat(8);
+    let [first, second] = [16 * MSS, 17 * MSS];
+    let copies = each([250, 760, 1780], |at| format!("a+{at} S {first}..{second} more lost"));
+    for timer in [true, false] {
+        let rest = if timer {
+            format!("+0 S 1448x2 more lost #a\n {copies}\n a+3820 S {first}..{second} more")
+        } else {
+            "+3820 S 1448 more".to_owned()
+        };
+        let text = format!("handshake\n {flights}\n {rest}\n +0 C ack\n +0 S 1448x2 more\n +0 C ack");
+        let segments = log(text).rtt(ms(50)).capture(End::Client).split_off(3);
+        let seen = Seen::of(segments, &format!("the client, midway, {timer}"));
+        assert_eq!(seen.spent(Cause::Rto, Path) >= ms(3700), timer, "{seen}");
+        assert!(seen.lines(Cause::Rto, Path).iter().all(|line| line.confidence <= Likely), "{seen}");
+    }
+}
