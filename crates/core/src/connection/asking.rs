@@ -275,7 +275,7 @@ impl Connection {
     /// Keeps what the server sent by itself until it is known whether the client answers it.
     #[cold]
     fn park(&mut self, next: &Segment, ledger: &mut Ledger) {
-        self.close_setup(ledger);
+        self.close_setup(None, ledger);
         let Some(mut open) = self.open.take() else { return };
         self.settle(&mut open, Some(next), &mut None, ledger);
         let mut account = Account::default();

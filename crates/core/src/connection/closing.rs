@@ -26,7 +26,7 @@ impl Connection {
     /// Ends what is under way and hands it to the ledger. `next` is the segment that starts something else.
     pub(crate) fn close(&mut self, next: Option<&Segment>, ledger: &mut Ledger) {
         if next.is_none() || self.open.is_some() {
-            self.close_setup(ledger); // not before the first exchange has shown the round trip
+            self.close_setup(None, ledger); // not before the first exchange has shown the round trip
         }
         if next.is_none() {
             self.close_asked(ledger);
@@ -378,11 +378,14 @@ impl Connection {
         open.client_idle = idle;
     }
 
-    pub(super) fn close_setup(&mut self, ledger: &mut Ledger) {
+    /// Bills the handshake, unless that is done. Where nothing but SYNs are known of it, a `reset` ends it.
+    pub(super) fn close_setup(&mut self, reset: Option<(Instant, u64)>, ledger: &mut Ledger) {
         let Some(setup) = self.setup.as_ref().filter(|_| !self.setup_billed) else { return };
         self.setup_billed = true;
         self.next_n = self.next_n.max(1);
         let Some(last) = setup.last().filter(|_| !setup.is_fast) else { return };
+        let reset = reset.filter(|_| setup.is_unanswered());
+        let last = reset.map_or(last, |(_, packet)| packet);
         let side = self.flows[CLIENT].side;
         if setup.is_given_up() {
             return;
@@ -393,7 +396,7 @@ impl Connection {
         let server = handshake::round_trip(setup, self.tap_rtt(SERVER), self.reactions[SERVER][0]);
         let server = self.path_memory.min(SERVER).map_or(server, |known| known.min(server));
         let server = (server, !self.is_ambiguous());
-        handshake::bill(setup, round_trip::to_client(&pair), server, stood, &mut account);
+        handshake::bill((setup, reset), round_trip::to_client(&pair), server, stood, &mut account);
         if setup.is_last_answered() && self.is_beside(SERVER) {
             account.revise(Revision::Dropped { by: Side::Server, form: accepting::FORM }); // all had arrived
         } else if setup.is_unanswered() && self.is_ignored_beside() {

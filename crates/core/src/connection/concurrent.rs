@@ -398,7 +398,7 @@ impl Connection {
     }
 
     pub(super) fn close_ask(&mut self, mut ask: Ask, ledger: &mut Ledger) {
-        self.close_setup(ledger);
+        self.close_setup(None, ledger);
         let speaker = if ask.answer.is_some() { 1 - ask.asker } else { ask.asker };
         let kind = match (&ask.answer, ask.expects) {
             (None, _) => Kind::OneWay,

@@ -53,7 +53,7 @@ impl Connection {
             self.on_other_options(segment, from);
         }
         // Whether it is this connection's at all, before it changes a direction.
-        if self.is_stray(segment, from) {
+        if self.is_stray(segment, from) || segment.flags.rst() && self.ignores_reset(segment, from) {
             self.rung(segment, from, Trigger::Control, None, ledger);
             return not_captured;
         }
@@ -153,6 +153,9 @@ impl Connection {
         self.rung(segment, from, Trigger::Control, None, ledger);
         self.on_reset(from);
         self.on_close(segment.at, from, ledger);
+        if from == SERVER {
+            self.close_setup(Some((segment.at, segment.packet)), ledger);
+        }
         self.close(None, ledger);
         self.closed = true;
     }

@@ -144,6 +144,19 @@ impl Connection {
         self.close_push(from, at, packet, bytes, ledger);
     }
 
+    /// Whether the client takes no notice of a reset: while nothing else has answered its SYN, it must acknowledge that (RFC 9293, 3.10.7.3).
+    #[cold]
+    #[inline(never)]
+    pub(super) fn ignores_reset(&self, reset: &Segment, from: usize) -> bool {
+        let Some(setup) = self.setup.as_ref().filter(|_| from == SERVER && self.only_syns_of(CLIENT)) else {
+            return false;
+        };
+        let early = setup.early.as_ref().map_or(0, |syn| i64::from(syn.payload_len));
+        let acks =
+            self.flows[CLIENT].first.is_none_or(|first| (0..=early).contains(&i64::from(reset.ack - first)));
+        !(acks && reset.flags.ack())
+    }
+
     /// `from` resets the connection. If it had closed before the answer came, and has taken nothing of that, it had stopped
     /// waiting: when its protocol owes it an answer, it had waited until it gave up, of which the way is a small part.
     #[cold]

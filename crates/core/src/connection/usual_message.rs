@@ -34,7 +34,7 @@ impl Connection {
             return;
         }
         if !self.setup_billed {
-            self.close_setup(ledger);
+            self.close_setup(None, ledger);
         }
         let Some(mut open) = self.open.take() else { return };
         if let Some(last) = &open.reply.last

@@ -51,15 +51,25 @@ fn surest(waited: Duration) -> Confidence {
     if waited >= LOST_AFTER { Confidence::Certain } else { Confidence::Likely }
 }
 
-/// What a client waited that has no SYN-ACK: until its last SYN.
-fn bill_syns(setup: &Setup, account: &mut Account) {
+/// What a client waited that has no SYN-ACK: until its last SYN, or a `reset` that answers one of them.
+fn bill_syns(setup: &Setup, reset: Option<(Instant, u64)>, account: &mut Account) {
     let form = if setup.done { Form::Syn } else { Form::Unanswered };
     let detail = Detail { retransmits: Some(setup.syn_count - 1), form: Some(form), ..Detail::default() };
-    let waited = setup.last_syn.0 - setup.first_syn.0;
+    // As late as a timer it answers none of them; sooner it came back as what answers the last one.
+    let (late, soon) = match reset {
+        Some((at, _)) if at - setup.last_syn.0 < LOST_AFTER => (None, reset),
+        _ => (reset, None),
+    };
+    let (until, packet) = late.unwrap_or(setup.last_syn);
+    let waited = until - setup.first_syn.0;
     // The SYN-ACK is missing from the capture, and with it what would show whether the path lost a SYN or its host dropped it.
     let most = if setup.done { Confidence::Likely } else { Confidence::Certain };
     let charge = Charge::new(Cause::SynRetransmit, Side::Client, waited, surest(waited).min(most));
-    account.charge(&charge.evidence(setup.first_syn.1, setup.last_syn.1).detail(detail));
+    account.charge(&charge.evidence(setup.first_syn.1, packet).detail(detail));
+    if let Some((at, packet)) = soon {
+        let way = Charge::new(Cause::Handshake, Side::Client, at - setup.last_syn.0, Confidence::Likely);
+        account.charge(&way.evidence(setup.last_syn.1, packet));
+    }
 }
 
 /// Draws up the bill: from the first SYN until the SYN-ACK reaches the client. `client` and `server` are the round
@@ -67,14 +77,14 @@ fn bill_syns(setup: &Setup, account: &mut Account) {
 /// the server may be nearer than its answers say.
 #[inline]
 pub(crate) fn bill(
-    setup: &Setup,
+    (setup, reset): (&Setup, Option<(Instant, u64)>),
     (client, sure_of_client): (Duration, Confidence),
     (server, sure_of_server): (Duration, bool),
     stood: impl Iterator<Item = Charge>,
     account: &mut Account,
 ) {
     account.clear();
-    let Some((syn_ack_at, syn_ack)) = setup.last_syn_ack else { return bill_syns(setup, account) };
+    let Some((syn_ack_at, syn_ack)) = setup.last_syn_ack else { return bill_syns(setup, reset, account) };
     let waited = syn_ack_at - setup.first_syn.0 + client;
     let mut split = Split::of(waited);
     let took = syn_ack_at - setup.first_syn.0;

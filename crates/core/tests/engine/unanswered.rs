@@ -11,25 +11,28 @@ const CLIENT: Endpoint = Endpoint::v4([10, 0, 0, 1], 40_000);
 const SERVER: Endpoint = Endpoint::v4([10, 0, 0, 2], 80);
 
 /// Segments without data: who sends which flags after how many milliseconds.
-fn report(segments: &[(Endpoint, i64, u8)]) -> Report {
+fn segments(segments: &[(Endpoint, i64, u8)]) -> Vec<Segment> {
+    let segment = |(n, &(src, at_ms, flags)): (usize, &(Endpoint, i64, u8))| Segment {
+        packet: n as u64 + 1,
+        at: Instant::from_nanos(at_ms * 1_000_000),
+        src,
+        dst: if src == CLIENT { SERVER } else { CLIENT },
+        seq: Seq(0),
+        ack: Seq(1),
+        window: 64_000,
+        flags: Flags(flags),
+        payload_len: 0,
+        options: TcpOptions::default(),
+        ip_id: None,
+        ttl: 64,
+        damaged: false,
+    };
+    segments.iter().enumerate().map(segment).collect()
+}
+
+fn report(passed: &[(Endpoint, i64, u8)]) -> Report {
     let mut analysis = Analysis::new(Options { listing: Listing::UpTo(10), ..Options::default() });
-    for (n, &(src, at_ms, flags)) in segments.iter().enumerate() {
-        analysis.on_segment(&Segment {
-            packet: n as u64 + 1,
-            at: Instant::from_nanos(at_ms * 1_000_000),
-            src,
-            dst: if src == CLIENT { SERVER } else { CLIENT },
-            seq: Seq(0),
-            ack: Seq(1),
-            window: 64_000,
-            flags: Flags(flags),
-            payload_len: 0,
-            options: TcpOptions::default(),
-            ip_id: None,
-            ttl: 64,
-            damaged: false,
-        });
-    }
+    segments(passed).iter().for_each(|segment| analysis.on_segment(segment));
     analysis.finish()
 }
 
@@ -77,6 +80,39 @@ fn a_client_that_was_refused_may_try_again() {
     ]);
     assert_eq!((again.setups, notes(&again)), (1, vec![("refused-connections", 2)]));
     assert_eq!(again.connections.len(), 3);
+}
+
+/// A firewall refuses what it has let go unanswered for some time (frames 126 to 1821 of a browser's): until then the client waits, and a server that
+/// refuses the second SYN at once is waited for no longer than that.
+#[test]
+fn a_client_waits_until_it_is_refused() {
+    const RESET: u8 = Flags::RST | Flags::ACK;
+    let asked = [(CLIENT, 0, Flags::SYN), (CLIENT, 1_000, Flags::SYN), (CLIENT, 3_000, Flags::SYN)];
+    let late = report(&[&asked[..], &[(SERVER, 21_000, RESET)]].concat());
+    let ns = Duration::from_secs(21);
+    assert_eq!(late.bill, [TotalLine { cause: Cause::SynRetransmit, side: Side::Path, ns, hits: 1 }]);
+    assert_eq!(late.findings[0].evidence, [1, 4]);
+    let soon = report(&[&asked[..], &[(SERVER, 3_020, RESET)]].concat());
+    assert_eq!((soon.elapsed, soon.bill[0].ns), (ms(3_020), ms(3_000)));
+}
+
+/// A reset that acknowledges nothing, or not the SYN, is no answer to one (RFC 9293, 3.10.7.3): the client sends its SYN again and is answered
+/// (frames 753 to 1986 of a browser's).
+#[test]
+fn a_reset_that_acknowledges_no_syn_ends_nothing() {
+    const SYN_ACK: u8 = Flags::SYN | Flags::ACK;
+    for reset in [Flags::RST, Flags::RST | Flags::ACK] {
+        let asked = [(CLIENT, 0, Flags::SYN), (CLIENT, 1_000, Flags::SYN), (SERVER, 2_900, reset)];
+        let answered = [(CLIENT, 3_000, Flags::SYN), (SERVER, 3_060, SYN_ACK), (CLIENT, 3_060, Flags::ACK)];
+        let mut analysis = Analysis::new(Options { listing: Listing::UpTo(10), ..Options::default() });
+        for segment in segments(&[&asked[..], &answered[..]].concat()) {
+            let ack = if segment.flags.ack() && segment.flags.rst() { Seq(700) } else { segment.ack };
+            analysis.on_segment(&Segment { ack, ..segment });
+        }
+        let report = analysis.finish();
+        assert_eq!((report.connections.len(), report.elapsed), (1, ms(3_060)), "{report:#?}");
+        assert_eq!(notes(&report), [], "{report:#?}");
+    }
 }
 
 /// A SYN at the end of a capture says nothing, and an answer that comes late was an answer.
