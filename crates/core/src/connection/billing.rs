@@ -225,7 +225,11 @@ impl Connection {
                 open.request.settle().revise(Revision::MayBeDropped);
             }
             if answers_part {
-                open.is_guess = true;
+                if self.frames.has_only_opened() {
+                    self.frames.answers_part();
+                } else {
+                    open.is_guess = true;
+                }
                 doubt_pauses(open.request.settle(), side(1 - from));
             }
         }

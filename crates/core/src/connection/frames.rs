@@ -72,6 +72,8 @@ pub(super) struct Frames {
     goes_on: bool,
     /// Something that was left out may have been a part of the request.
     doubtful: bool,
+    /// What a server's TLS and HTTP/2 seem to have said by themselves may have been the answer.
+    may_have_answered: bool,
     /// So many messages on, the server's TLS may have something to say by itself.
     opening: u8,
     /// How long all that it has said so is.
@@ -223,7 +225,7 @@ impl Frames {
     #[inline]
     pub(super) fn on_message(&mut self) {
         self.answer = Answer::None;
-        (self.doubtful, self.echoed) = (false, false);
+        (self.doubtful, self.may_have_answered, self.echoed) = (false, false, false);
     }
 
     /// A message begins. Returns whether that comes behind nothing but what the server's TLS may have said by itself, so that it may be no question.
@@ -250,6 +252,11 @@ impl Frames {
         self.record.is_some_and(|(record, guessed)| {
             record > 0 && !guessed && holds(len, record).is_some_and(|held| !held.ping)
         })
+    }
+
+    /// What the server's TLS seems to have said by itself has been caused by a part of what was asked.
+    pub(super) fn answers_part(&mut self) {
+        self.may_have_answered = true;
     }
 
     /// Takes a segment out that its end has sent at `at`.
@@ -307,7 +314,7 @@ impl Frames {
 
     /// Whether what the present segment seems to answer may be something else.
     pub(super) fn is_doubtful(&self) -> bool {
-        self.doubtful || self.answers && self.is_guess()
+        self.doubtful || self.may_have_answered || self.answers && self.is_guess()
     }
 
     /// Whether a segment is HTTP/2's own, so that nobody's message begins or goes on with it. Where it may be what a server's TLS says by
@@ -336,7 +343,7 @@ impl Frames {
         match self.answer {
             Answer::None => {
                 (self.answer, self.ticket) = (Answer::Frames, Some(len));
-                self.doubtful |= len > TICKETS_MAX;
+                self.may_have_answered |= len > TICKETS_MAX;
             }
             Answer::Frames if gap < OPENING_GAP && self.is_longer_than_settings(len) => {
                 (self.answer, self.ticket) = (Answer::Message, Some(NO_TICKET));
@@ -344,12 +351,15 @@ impl Frames {
             Answer::Frames if gap < OPENING_GAP || acknowledging(len).is_some() => {
                 // Behind the settings a server has nothing more to say by itself but frames.
                 let more = self.ticket.is_none() && !is_control(len.into());
-                self.doubtful |= more;
+                self.may_have_answered |= more;
                 self.ticket = self.ticket.filter(|ticket| *ticket == len);
             }
             Answer::Frames => {
                 (self.answers, self.answer) = (replied <= OPENING_MAX, Answer::Message);
-                self.doubtful |= self.ticket.is_none() && self.record.is_none();
+                // Once the client has acknowledged the SETTINGS in it, that was no answer, and no frame is as long as this one.
+                let known = self.answers && self.tells_who_asks() && !is_control(len.into());
+                let doubtful = self.may_have_answered || self.ticket.is_none() && self.record.is_none();
+                self.may_have_answered = doubtful && !known;
             }
             Answer::Echo | Answer::Message => {}
         }
