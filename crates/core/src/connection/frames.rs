@@ -72,8 +72,8 @@ pub(super) struct Frames {
     goes_on: bool,
     /// Something that was left out may have been a part of the request.
     doubtful: bool,
-    /// What a server's TLS and HTTP/2 seem to have said by themselves may have been the answer.
-    may_have_answered: bool,
+    /// What a server's TLS and HTTP/2 seem to have said by themselves may have answered the part of the request that it acknowledges.
+    answers_part: bool,
     /// So many messages on, the server's TLS may have something to say by itself.
     opening: u8,
     /// How long all that it has said so is.
@@ -225,7 +225,7 @@ impl Frames {
     #[inline]
     pub(super) fn on_message(&mut self) {
         self.answer = Answer::None;
-        (self.doubtful, self.may_have_answered, self.echoed) = (false, false, false);
+        (self.doubtful, self.answers_part, self.echoed) = (false, false, false);
     }
 
     /// A message begins. Returns whether that comes behind nothing but what the server's TLS may have said by itself, so that it may be no question.
@@ -256,7 +256,7 @@ impl Frames {
 
     /// What the server's TLS seems to have said by itself has been caused by a part of what was asked.
     pub(super) fn answers_part(&mut self) {
-        self.may_have_answered = true;
+        self.answers_part = true;
     }
 
     /// Takes a segment out that its end has sent at `at`.
@@ -314,7 +314,7 @@ impl Frames {
 
     /// Whether what the present segment seems to answer may be something else.
     pub(super) fn is_doubtful(&self) -> bool {
-        self.doubtful || self.may_have_answered || self.answers && self.is_guess()
+        self.doubtful || self.answers_part || self.answers && self.is_guess()
     }
 
     /// Whether a segment is HTTP/2's own, so that nobody's message begins or goes on with it. Where it may be what a server's TLS says by
@@ -336,14 +336,15 @@ impl Frames {
     }
 
     /// Takes what may be TLS's own tickets (RFC 8446, 4.6.1) and the server's SETTINGS (RFC 9113, 3.4): they come at once, and are the answer as long as nothing
-    /// else comes. Tickets are all as long; what else comes at once may be the answer, and what follows that, news.
+    /// else comes. Tickets are all as long; what else comes at once may be the answer, and what follows that, news, unless that was said before the question
+    /// was `heard` to its end.
     #[cold]
     #[inline(never)]
-    fn open(&mut self, gap: Duration, len: u32, replied: u64) {
+    fn open(&mut self, gap: Duration, len: u32, replied: u64, heard: bool) {
         match self.answer {
             Answer::None => {
                 (self.answer, self.ticket) = (Answer::Frames, Some(len));
-                self.may_have_answered |= len > TICKETS_MAX;
+                self.doubtful |= heard && len > TICKETS_MAX;
             }
             Answer::Frames if gap < OPENING_GAP && self.is_longer_than_settings(len) => {
                 (self.answer, self.ticket) = (Answer::Message, Some(NO_TICKET));
@@ -351,15 +352,15 @@ impl Frames {
             Answer::Frames if gap < OPENING_GAP || acknowledging(len).is_some() => {
                 // Behind the settings a server has nothing more to say by itself but frames.
                 let more = self.ticket.is_none() && !is_control(len.into());
-                self.may_have_answered |= more;
+                self.doubtful |= heard && more;
                 self.ticket = self.ticket.filter(|ticket| *ticket == len);
             }
             Answer::Frames => {
                 (self.answers, self.answer) = (replied <= OPENING_MAX, Answer::Message);
-                // Once the client has acknowledged the SETTINGS in it, that was no answer, and no frame is as long as this one.
-                let known = self.answers && self.tells_who_asks() && !is_control(len.into());
-                let doubtful = self.may_have_answered || self.ticket.is_none() && self.record.is_none();
-                self.may_have_answered = doubtful && !known;
+                self.doubtful |= self.ticket.is_none() && self.record.is_none();
+                // SETTINGS that the client has acknowledged since were no answer, and no frame is as long as this.
+                let known = self.answers && heard && self.tells_who_asks() && !is_control(len.into());
+                self.answers_part &= !known;
             }
             Answer::Echo | Answer::Message => {}
         }
@@ -400,7 +401,8 @@ impl Frames {
         let mut held = self.on_data(segment.payload_len, from, open.request_bytes);
         let by_tls = |gap: &Duration| from != open.initiator && !self.is_farewell(held, *gap);
         if let Some(gap) = opening.filter(by_tls) {
-            self.open(gap, segment.payload_len, open.reply_bytes);
+            let heard = open.request_end.is_none_or(|end| segment.ack.at_or_after(end));
+            self.open(gap, segment.payload_len, open.reply_bytes, heard);
             return false;
         }
         if let Some(n) = self.acknowledges_opening(segment.payload_len, from, opening.is_some()) {
