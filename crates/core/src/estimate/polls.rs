@@ -7,6 +7,8 @@
 
 use tcpwhy_wire::Duration;
 
+use crate::words::limits::NEWS_MIN;
+
 /// A wait for news is at least so long, unless there is some at once.
 const WAIT_MIN: Duration = Duration::from_secs(1);
 /// ... and this long behind one that took [`LONG`]: news may follow soon.
@@ -39,12 +41,14 @@ pub(crate) struct Polls {
     timed: u8,
     shortest: Duration,
     longest: Duration,
+    /// One of them took so long that few would wait for an answer.
+    lasted: bool,
 }
 
 impl Polls {
     /// No wait yet.
     pub(crate) const NONE: Self =
-        Self { len: 0, count: 0, timed: 0, shortest: Duration::ZERO, longest: Duration::ZERO };
+        Self { len: 0, count: 0, timed: 0, shortest: Duration::ZERO, longest: Duration::ZERO, lasted: false };
 
     /// A question of `len` bytes was answered after `wait`, and asked again at once or not, where that can be told.
     pub(crate) fn on_wait(&mut self, len: u32, wait: Duration, again: Option<bool>) -> For {
@@ -52,11 +56,15 @@ impl Polls {
             // A question like one that was answered when there was news may have been answered so as well.
             return if len == self.len && again != Some(false) { For::Either } else { For::Answer };
         }
+        let lasted = len == self.len && self.lasted;
+        // Who takes its time to ask again may wait for news all the same, and what came was that if it came to a question like that before.
+        let told = if lasted && wait >= LONG { For::Either } else { For::Answer };
         if again == Some(false) || len != self.len {
             *self = Self { len, shortest: Duration::MAX, ..Self::default() };
         }
+        self.lasted = lasted || wait >= NEWS_MIN;
         if again == Some(false) {
-            return For::Answer;
+            return told;
         }
         self.count = self.count.saturating_add(1);
         self.timed = self.timed.saturating_add(u8::from(is_of_timer(wait)));
@@ -67,7 +75,7 @@ impl Polls {
         } else if self.longest >= LONG && again.is_some() {
             For::Either
         } else {
-            For::Answer
+            told
         }
     }
 

@@ -12,13 +12,12 @@ use tcpwhy_wire::Duration;
 
 use super::pair::Pair;
 use super::round_trip;
-use super::server_think::NEWS_MIN;
 use crate::bill::charge::Charge;
 use crate::bill::split::Split;
 use crate::flow::ends::side;
 use crate::words::cause::Cause;
 use crate::words::form::Form;
-use crate::words::limits::RTO_MIN;
+use crate::words::limits::{NEWS_MIN, RTO_MIN};
 use crate::words::report::{Confidence, Detail};
 
 /// Who closes sooner behind its question may still wait for the answer.

@@ -23,14 +23,12 @@ use crate::flow::segment_class::{LastData, SegmentClass};
 use crate::words::cause::Cause;
 use crate::words::form::Form;
 use crate::words::limits::{
-    BESIDE, DELAYED_ACK_MAX, DELAYED_ACK_MIN, HELD_BACK_MIN, HOST_VARIATION, NEAR_MAX, ROUND_TRIP_PLAY,
-    RTO_MIN,
+    BESIDE, DELAYED_ACK_MAX, DELAYED_ACK_MIN, HELD_BACK_MIN, HOST_VARIATION, NEAR_MAX, NEWS_MIN,
+    ROUND_TRIP_PLAY, RTO_MIN,
 };
 use crate::words::report::{Confidence, Detail, Trigger};
 
-/// Few clients wait for an answer for so long; for news they do.
-pub(super) const NEWS_MIN: Duration = Duration::from_secs(60);
-/// From here on it is no more than likely that somebody waited. Source: none written down.
+/// From here on it is no more than likely that somebody waited, and no timer of a cork's runs for so long. Source: none written down.
 const TIMEOUT_MIN: Duration = Duration::from_secs(10);
 /// Whoever reacts takes a tenth of the time that the other end takes to ask again, or less.
 const REACTS: i64 = 10;
@@ -257,8 +255,9 @@ fn own_time(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration, beh
     let most = if by_timer { Confidence::Possible } else { most };
     let confidence = confidence.min(most).min(behind);
     let mut think = Charge::new(Cause::ServerThink, flow.side, Duration::ZERO, confidence);
-    // No timer of a sender's runs for so long.
-    if (or_cork || missed) && left < NEWS_MIN {
+    // A cork's timer is never doubled (tcp_check_probe_timer, include/net/tcp.h), as one behind a packet that was lost is.
+    let held = or_cork && left < TIMEOUT_MIN;
+    if held || missed && left < NEWS_MIN {
         think = think.detail(Detail { form: Some(Form::OrCork), ..Detail::default() });
     } else if surest == Confidence::Possible {
         think = think.detail(Detail { form: Some(Form::OrNews), ..Detail::default() });

@@ -49,6 +49,9 @@ pub(crate) const TIMER_TICK: Duration = Duration::from_millis(4);
 /// that wrote less since its last pause was never blocked.
 pub(crate) const SEND_BUFFER_MIN: u32 = 46_000;
 
+/// Few clients wait for an answer for so long; for news they do.
+pub(crate) const NEWS_MIN: Duration = Duration::from_secs(60);
+
 /// Segments that a new connection's window has room for. RFC 6928; Linux since 2.6.39 (TCP_INIT_CWND).
 pub(crate) const INITIAL_WINDOW_SEGMENTS: u32 = 10;
 

@@ -10,10 +10,10 @@ use tcpwhy_wire::Duration;
 use crate::packet_log::{End, each, log, ms};
 use crate::seen::Seen;
 
-/// What holds a small answer back behind unknown round trips, a cork may, but no sender's timer holds it for minutes.
+/// What holds a small answer back behind unknown round trips, a cork may, but for no longer than its timer, which is never doubled.
 #[test]
 fn no_cork_holds_an_answer_for_minutes() {
-    for (wait, corked) in [(2_000, true), (88_000, false)] {
+    for (wait, corked) in [(2_000, true), (23_800, false), (88_000, false)] {
         let seen = log(format!("@0 C 100\n +{wait} S 50\n +0 C ack")).rtt(ms(20)).seen_at(End::Client);
         let form = seen.exchange(1).of(Cause::ServerThink).detail.form;
         assert_eq!(form == Some(Form::OrCork), corked, "{wait}: {seen}");
@@ -302,4 +302,23 @@ fn a_question_in_two_pieces_is_asked_again_as_well() {
         let is_news = |line: &&Line| line.confidence == Possible && line.detail.form == Some(Form::OrNews);
         assert!(long.iter().all(is_news), "{seen}");
     });
+}
+
+/// A page asks for news with the same 306 bytes again and again, a little later each time, and is answered after 147, 24 and 148 seconds (frames 285 to 1729
+/// of a messenger's): the second one is no other wait than the first, whatever was said. A question of another length is.
+#[test]
+fn what_waited_for_minutes_may_have_been_for_news_each_time() {
+    for (other, most) in [(306, Possible), (700, Likely)] {
+        let text = format!(
+            "handshake\n +1 C 306 asks\n +5 S 181 answers\n +0 C ack\n +156 C 306 asks #first\n first+0.5 S ack\n first+146800 S 181 answers\n +0 C ack\n \
+             +127 C {other} asks #second\n second+0.5 S ack\n second+23800 S 154 more answers\n +0 S 1448\n +0.2 S 671\n +0 C ack\n \
+             +85 C 306 asks #third\n third+0.5 S ack\n third+147500 S 181 answers\n +0 C ack"
+        );
+        let seen = log(text).rtt(ms(201)).seen_at(End::Client);
+        let long = seen.longer(Cause::ServerThink, ms(1_000));
+        let sure: Vec<Confidence> = long.iter().map(|line| line.confidence).collect();
+        assert_eq!(sure, [Possible, most, Possible], "{other}: {seen}");
+        let news = long.iter().filter(|line| line.detail.form == Some(Form::OrNews)).count();
+        assert_eq!(news, if most == Possible { 3 } else { 2 }, "{seen}");
+    }
 }
