@@ -180,6 +180,9 @@ impl Connection {
             && quiet >= SETTLED_AFTER
             && self.last_packet[1 - from].is_none_or(|peer| peer - last.at < NEW_MESSAGE_AFTER);
         let asking = from == open.initiator && open.reply_first.is_none();
+        if asking && quiet >= PIECE_AFTER && self.is_word_again(open, segment, from, verdict) {
+            return Silence::Message;
+        }
         if !(nobody_waits || own_time && emptied) {
             let aside = asking && own_time && quiet >= PIECE_AFTER && self.may_be_answered_alone(open, last);
             return if aside { Silence::Piece } else { Silence::None };
@@ -199,7 +202,9 @@ impl Connection {
         if from == SERVER && !asking && quiet >= PIECE_AFTER {
             self.roles.on_spoken_late();
         }
-        if !asking && self.runs_a_command(open, last.at, from, quiet) {
+        // A program that says the same each second has been heard already.
+        let repeats = last.len == segment.payload_len;
+        if !asking && !repeats && self.runs_a_command(open, last.at, from, quiet) {
             return Silence::None;
         }
         by_length(quiet, asking, pieces)
@@ -307,6 +312,17 @@ impl Connection {
     fn is_second_try(&self, open: &Open, segment: &Segment, from: usize) -> bool {
         let small = segment.payload_len < self.mss(from) && segment.flags.psh();
         small && open.pieces.is_empty() && open.piece.2 == u64::from(segment.payload_len)
+    }
+
+    /// Whether it is another word as long as the one before it, all of which is acknowledged where the capture stands. Where nothing but its sender's own words has
+    /// shown how far away that is, they show no more than how seldom it speaks: that it waited for the acknowledgement, or was held until then (RFC 896), does not follow.
+    #[cold]
+    #[inline(never)]
+    fn is_word_again(&self, open: &Open, segment: &Segment, from: usize, verdict: &Verdict) -> bool {
+        self.is_bound(from)
+            && self.flows[from].outstanding() == 0
+            && self.is_second_try(open, segment, from)
+            && verdict.split.has_only(Cause::SenderThink.bit() | Cause::Nagle.bit())
     }
 
     /// Starts the account of a message with its first segment.

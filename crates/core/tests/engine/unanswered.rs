@@ -4,7 +4,8 @@ use tcpwhy_core::report::{Kind, Report, TotalLine};
 use tcpwhy_core::{Analysis, Cause, Form, Listing, Options, Side};
 use tcpwhy_wire::{Duration, Endpoint, Flags, Instant, Segment, Seq, TcpOptions};
 
-use crate::packet_log::{End, log, ms};
+use crate::packet_log::{End, each, log, ms};
+use crate::seen::Seen;
 
 const CLIENT: Endpoint = Endpoint::v4([10, 0, 0, 1], 40_000);
 
@@ -237,5 +238,37 @@ fn words_of_a_stack_that_does_not_push_are_messages_of_their_own() {
         let seen = log(text).rtt(ms(1)).seen_at(end);
         let words = seen.connection().exchanges.iter().filter(|exchange| exchange.kind == Kind::OneWay);
         assert_eq!(words.map(|word| word.elapsed < ms(3)).collect::<Vec<_>>(), [true; 2], "{seen}");
+    }
+}
+
+/// A server says each second how it is, with 44 bytes of cipher, and its client's host acknowledges them within 50 us (frames 106 to 382 of a session). The capture, beside the
+/// client, begins in the middle: nothing but these words shows how far away the server is. Nagle holds nothing while nothing is in flight, and nobody waits.
+#[test]
+fn words_by_the_second_do_not_wait_for_each_other() {
+    let text = format!(
+        "handshake\n{}",
+        each([872.4, 1_872.5, 2_872.4, 3_872.5, 4_872.5, 5_872.3], |at| format!("@{at} S 44\n +0.05 C ack"))
+    );
+    let segments = log(text).rtt(ms(0.2)).capture(End::Client)[3..].to_vec();
+    let seen = Seen::of(segments, "the client, midway");
+    assert_eq!(seen.count(Kind::OneWay), 6, "{seen}");
+    assert!(
+        seen.longer(Cause::SenderThink, ms(10)).is_empty() && seen.longer(Cause::Nagle, ms(10)).is_empty(),
+        "{seen}"
+    );
+}
+
+/// A shell echoes keys, and a program that has been started says its head line at once and then the same 100 bytes each second (frames 99 to 238 of a session, `ping`): its
+/// user has the first of them, and waits for none.
+#[test]
+fn a_program_that_repeats_its_line_each_second_is_not_waited_for() {
+    for (next, waited) in [(100, false), (52, true)] {
+        let keys = "+200 C 36\n +0.6 S 36\n +0 C ack\n".repeat(8);
+        let text = format!(
+            "handshake\n {keys} +500 C 36\n +0.7 S 36\n +0 C ack\n +4 S 92\n +0 C ack\n +0.2 S 100\n +0 C ack\n +1013 S {next}\n +0 C ack\n +1024 S {next}\n +0 C ack"
+        );
+        let segments = log(text).rtt(ms(0.1)).capture(End::Client)[3..].to_vec();
+        let seen = Seen::of(segments, "the client, midway");
+        assert_eq!(seen.spent(Cause::SenderThink, Side::Server) > ms(1_000), waited, "{next}: {seen}");
     }
 }
