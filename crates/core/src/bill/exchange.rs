@@ -77,7 +77,7 @@ struct Aside {
     copies: Copies,
     held_tail: Option<Tail>,
     /// Its copy was for nothing, and the first acknowledgement of all came later than a host holds one back.
-    acked_late: bool,
+    acked_late: Option<Instant>,
 }
 
 /// A wait that no window held if flights go on as no window's do.
@@ -100,7 +100,7 @@ impl Aside {
         self.doubts.clear();
         self.copies.clear();
         self.held_tail = None;
-        self.acked_late = false;
+        self.acked_late = None;
     }
 }
 

@@ -22,10 +22,28 @@ struct Copied {
     at: Instant,
     bytes: [Seq; 2],
     charged: Spare,
-    /// They went out once more: nothing tells which of the copies had arrived.
-    again: bool,
+    /// So many other copies have some of them too, or had: which of these had arrived only all of them tell.
+    others: u8,
+    /// Its receiver had its bytes before it arrived.
+    told: bool,
     /// It counts by now.
     counts: bool,
+}
+
+impl Copied {
+    fn shares(&self, [start, end]: [Seq; 2]) -> bool {
+        self.bytes[0].before(end) && start.before(self.bytes[1])
+    }
+
+    /// Moves what it was charged to what several were.
+    fn move_to(&mut self, several: &mut Option<Spare>) {
+        let Spare { ns, packets, .. } = self.charged;
+        if ns.is_positive() {
+            let all = several.get_or_insert(Spare { ns: Duration::ZERO, ..self.charged });
+            all.ns += std::mem::take(&mut self.charged.ns);
+            all.packets[1] = packets[1];
+        }
+    }
 }
 
 /// The last copies of a message.
@@ -49,18 +67,19 @@ impl Copies {
     /// `segment` goes out again after `split`.
     pub(crate) fn note(&mut self, split: &Split, segment: &Segment) {
         let bytes = [segment.seq, segment.seq + segment.payload_len];
-        let mut again = false;
-        for other in &mut self.0 {
-            let apart = bytes[1].at_or_before(other.bytes[0]) || other.bytes[1].at_or_before(bytes[0]);
-            other.again |= !apart;
-            again |= !apart;
+        let mut others = 0_u8;
+        for other in self.0.iter_mut().filter(|other| other.shares(bytes)) {
+            other.others = other.others.saturating_add(1);
+            others = others.saturating_add(1);
         }
-        let Some(charge) = split.charges().find(|charge| charge.cause == Cause::Rto) else { return };
+        let Some(first) = split.charges().next() else { return };
+        let timer = split.charges().find(|charge| charge.cause == Cause::Rto);
         if self.0.len() == COPIES_MAX {
             self.0.remove(0);
         }
-        let charged = Spare { sender: charge.sender, ns: charge.ns, packets: charge.evidence };
-        self.0.push(Copied { at: segment.at, bytes, charged, again, counts: false });
+        let (ns, packets) = timer.map_or((Duration::ZERO, [0; 3]), |timer| (timer.ns, timer.evidence));
+        let charged = Spare { sender: first.sender, ns, packets };
+        self.0.push(Copied { at: segment.at, bytes, charged, others, told: false, counts: false });
     }
 
     /// The last ones count, and the timer before them took so much more.
@@ -77,10 +96,52 @@ impl Copies {
         self.0.retain(|copied| copied.counts);
     }
 
-    /// What was charged for the only copy of these bytes, where that counts.
+    /// What was charged for copies that count, where by now D-SACKs have named each copy of the same bytes: then the first one to arrive was for
+    /// nothing as well, and before it the original had come. One D-SACK names one copy of the same bytes (RFC 2883, 4).
     pub(crate) fn told(&mut self, block: SackBlock) -> Option<Spare> {
-        let within = |[start, end]: [Seq; 2]| block.start.at_or_before(start) && end.at_or_before(block.end);
-        self.take(|copied| copied.counts && within(copied.bytes))
+        let mut named = [false; COPIES_MAX];
+        for n in 0..self.0.len() {
+            let [start, end] = self.0[n].bytes;
+            let within = block.start.at_or_before(start) && end.at_or_before(block.end);
+            let other = (0..n).any(|m| named[m] && self.0[m].shares([start, end]));
+            named[n] = within && !other && !self.0[n].told;
+            self.0[n].told |= named[n];
+        }
+        let spare: Vec<bool> = self.0.iter().map(|copied| copied.counts && self.is_told(copied)).collect();
+        let mut of_all = None;
+        for (copied, _) in self.0.iter_mut().zip(&spare).filter(|(_, spare)| **spare) {
+            copied.move_to(&mut of_all);
+        }
+        of_all
+    }
+
+    /// Whether D-SACKs have named it, and all that have some of its bytes.
+    fn is_told(&self, copied: &Copied) -> bool {
+        let (mut named, mut all) = (0, 0);
+        for other in self.0.iter().filter(|other| other.shares(copied.bytes)) {
+            named += u8::from(other.told);
+            all += 1;
+        }
+        named == all && copied.others.saturating_add(1) == all
+    }
+
+    /// What was charged for copies that do not count yet, where `ack` lies within them, and whether that is all of these: none that ends there can
+    /// have caused it, and of those that go on none had arrived.
+    pub(crate) fn around(&mut self, ack: Seq, mss: u32) -> Option<(Spare, bool)> {
+        if self.0.len() == COPIES_MAX || self.0.iter().any(|copied| copied.bytes[1] == ack) {
+            return None; // one that is not remembered may have ended there
+        }
+        let mut of_all = None;
+        let mut rest = false;
+        for copied in self.0.iter_mut().filter(|copied| !copied.counts) {
+            let [start, end] = copied.bytes;
+            if start.before(ack) && ack.before(end) && (end - start) as u32 <= mss {
+                copied.move_to(&mut of_all);
+            } else {
+                rest = true;
+            }
+        }
+        of_all.map(|spare| (spare, !rest))
     }
 
     /// What was charged for the only copy that does not count yet, if it left behind `since` and `ack` is beyond it.
@@ -96,7 +157,7 @@ impl Copies {
     }
 
     fn take(&mut self, which: impl Fn(&Copied) -> bool) -> Option<Spare> {
-        let place = self.0.iter().position(|copied| !copied.again && which(copied))?;
+        let place = self.0.iter().position(|copied| copied.others == 0 && which(copied))?;
         Some(self.0.remove(place).charged)
     }
 }

@@ -1,10 +1,10 @@
 //! Was a timer early, and its copy for nothing?
 //!
 //! Proof: a D-SACK behind the acknowledgement that seemed to answer the copy, or an acknowledgement sooner than the copy can have
-//! brought it: the first one had arrived, and what acknowledges it was late.
+//! brought it, or one that ends within the copy: the first one had arrived, and what acknowledges it was late.
 //! Refuted by: time stamps (what echoes the copy's answers that), selective or duplicate acknowledgements of what left behind
-//! it: it is missing at the receiver; a further copy of the same bytes.
-//! Source: RFC 2883, 4; RFC 3522, 1 and RFC 6298, 3 (neither sequence nor acknowledgement number tells which copy is
+//! it: it is missing at the receiver; a further copy of the same bytes, unless a D-SACK names each.
+//! Source: RFC 2883, 4; RFC 9293, 3.10.7.4 (whoever takes a segment acknowledges up to its end; only what left first ended there); RFC 3522, 1 and RFC 6298, 3 (neither sequence nor acknowledgement number tells which copy is
 //! acknowledged); RFC 9293, 3.8.6.3 (nobody holds back an acknowledgement for as long as a timer of 200 ms and more takes).
 //! Seen from: near the sender; near the receiver the first copy passed or did not.
 //!
@@ -13,6 +13,7 @@
 use tcpwhy_wire::{SackBlock, Segment};
 
 use super::pair::Pair;
+use super::server_think;
 use crate::bill::exchange::Path;
 use crate::bill::revise::Revision;
 use crate::words::limits::ROUND_TRIP_PLAY;
@@ -36,6 +37,12 @@ pub(crate) fn judge(
     }
     path.repaired_at()?;
     let before = path.last.map(|last| last.at)?;
+    if sender.newly_acked > 0 && ack.window > 0 && server_think::is_acked_late(pair, ack.at - before) {
+        let around = path.spare_around(ack, pair.sizes[1 - from]);
+        if around.is_some() {
+            return around.map(Revision::CopySpare);
+        }
+    }
     if sender.timestamps || sender.sack_or_dupack_at > before {
         return None;
     }

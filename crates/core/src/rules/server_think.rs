@@ -7,7 +7,7 @@
 //! Source: arithmetic; what it excludes has its source in the file of that rule.
 //! Seen from: both ends; certain near the server, near the client no more than likely where the path varies.
 
-use tcpwhy_wire::{Duration, Segment};
+use tcpwhy_wire::{Duration, Instant, Segment};
 
 use super::pair::Pair;
 use super::verdict::Verdict;
@@ -79,7 +79,9 @@ pub(crate) fn judge(
         return Verdict { split: split.rest(charge), trigger: Trigger::Packet(from.packet) };
     }
     take_what_was_late(pair, open, segment, class, from, &mut split);
-    let late = if split.left() > DELAYED_ACK_MAX {
+    let late = if let Some(until) = request.on_its_way_until() {
+        stood_until(client, segment, until, split.left())
+    } else if split.left() > DELAYED_ACK_MAX {
         acknowledged_late(pair, open, segment, from, split.left())
     } else {
         None
@@ -319,6 +321,15 @@ fn acknowledged_late(
     let detail = Detail { form: Some(Form::Unacknowledged), ..Detail::default() };
     let late = Charge::new(Cause::Queueing, asked.side, left - own, Confidence::Possible).detail(detail);
     (left > own && is_acked_late(pair, acked - from.at)).then_some(late)
+}
+
+/// What of `left` a question stood on its way of which copies left meanwhile: none of these had arrived when an acknowledgement passed that ends
+/// within them.
+#[cold]
+#[inline(never)]
+fn stood_until(asked: &Flow, segment: &Segment, until: Instant, left: Duration) -> Option<Charge> {
+    let ns = left - (segment.at - until);
+    ns.is_positive().then(|| Charge::new(Cause::Queueing, asked.side, ns, Confidence::Likely))
 }
 
 /// Whether the question's acknowledgement came by itself, and not together with the answer: how long that was on its way, or held back, says nothing

@@ -278,3 +278,43 @@ fn a_d_sack_of_a_server_of_unknown_distance_tells_as_much() {
     assert!(bill.ns(Cause::Queueing, Side::Path) >= ms(645), "{seen}");
     assert!(bill.of(Cause::ServerThink).confidence <= Possible, "{seen}");
 }
+
+/// A mobile network stands still for 2.4 s: three small segments go out, and all of them again as one, twice. What acknowledges the first two one by
+/// one ends within that (frames 210 to 264 of a phone's; frames 3430 to 3438 of a browser's behind Wi-Fi): neither copy had arrived, and no
+/// timer repaired anything. One that ends where a copy does may be for that.
+#[test]
+fn what_is_acknowledged_within_a_copy_had_left_before_it() {
+    for (last, within) in [(2300, true), (2425, true), (2300, false)] {
+        let acks = if within { "a+0 S ack\n b+0 S ack\n" } else { "" };
+        let text = format!(
+            "handshake\n +5 C 100\n +1 S 200\n +0 C ack\n +20 C 90 late=2400 #a\n +0.1 C 92 late=2400 #b\n +0.1 C 883 late=2400 #c\n \
+             a+1004 C 100..1165 late=1500\n a+{last} C 100..1165 late=300\n {acks} c+0 S 1016\n +0 C ack"
+        );
+        let seen = log(text).rtt(ms(30)).without_timestamps().seen_at(End::Client);
+        let bill = seen.exchange(2);
+        assert_eq!(bill.ns(Cause::Rto, Side::Path).is_positive(), !within && last == 2300, "{seen}");
+        if within {
+            let queued = bill.of(Cause::Queueing);
+            assert!(queued.ns >= ms(2299) && queued.ns <= ms(2401), "{seen}");
+            assert_eq!(queued.confidence, Likely, "{seen}");
+            assert!(seen.exchange(2).ns(Cause::ServerThink, Side::Server) <= ms(1), "{seen}");
+        }
+    }
+}
+
+/// A ping goes out three times within a second, and two D-SACKs behind its answer name both copies (frames 675 to 740 of a browser's idle connection):
+/// the first one had arrived. A single D-SACK leaves one copy that may have brought it.
+#[test]
+fn as_many_d_sacks_as_copies_say_that_the_first_one_had_arrived() {
+    for (second, lost) in [("late=500", false), ("lost", true)] {
+        let told = if lost { "" } else { "d+0 S ack\n" };
+        let text = format!(
+            "handshake\n +5 C 29\n +1 S 24\n +0 C ack\n +2000 C 29 late=1000 #q\n q+259 C 29..58 late=770 #c\n q+572 C 29..58 {second} #d\n \
+             q+0 S 24 #answer\n c+0 S ack\n {told} answer+0 C ack"
+        );
+        let seen = log(text).rtt(ms(35)).without_timestamps().seen_at(End::Client);
+        let bill = seen.exchange(2);
+        assert_eq!(bill.ns(Cause::Rto, Side::Path) >= ms(500), lost, "{seen}");
+        assert_eq!(seen.exchange(2).ns(Cause::Queueing, Side::Path) >= ms(700), !lost, "{seen}");
+    }
+}

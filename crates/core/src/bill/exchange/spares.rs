@@ -1,6 +1,6 @@
 //! What is known of copies that were for nothing?
 
-use tcpwhy_wire::{Instant, SackBlock, Seq};
+use tcpwhy_wire::{Instant, SackBlock, Segment, Seq};
 
 use super::Path;
 use crate::bill::spare::Spare;
@@ -20,6 +20,23 @@ impl Path {
         Some(spare)
     }
 
+    /// What was charged for copies that do not count yet and go on beyond `ack`, which was late: the first ones had arrived, and none of these. All
+    /// until then the path took.
+    pub(crate) fn spare_around(&mut self, ack: &Segment, mss: u32) -> Option<Spare> {
+        let aside = self.aside.as_mut()?;
+        let (spare, is_all) = aside.copies.around(ack.ack, mss)?;
+        if is_all {
+            aside.timer = None;
+        }
+        aside.acked_late = Some(ack.at);
+        Some(spare)
+    }
+
+    /// Until when the path held what it has sent first, or what acknowledged that, whatever was sent again.
+    pub(crate) fn on_its_way_until(&self) -> Option<Instant> {
+        self.aside.as_ref()?.acked_late.filter(|at| *at > Instant::MIN)
+    }
+
     /// What was charged for the only copy, which counts: the answer had left before it arrived.
     pub(crate) fn only_spare(&mut self) -> Option<Spare> {
         self.aside.as_mut()?.copies.only()
@@ -28,13 +45,13 @@ impl Path {
     /// What it had sent again had arrived, and is acknowledged late.
     pub(crate) fn discard_late(&mut self) {
         if let Some(aside) = self.aside.as_mut().filter(|aside| aside.pending_last.is_some()) {
-            aside.acked_late = true;
+            aside.acked_late = Some(Instant::MIN); // who answered is not known
         }
         self.discard();
     }
 
     /// Whether the path held what it has sent, or what acknowledged that.
     pub(crate) fn was_acked_late(&self) -> bool {
-        self.aside.as_ref().is_some_and(|aside| aside.acked_late)
+        self.aside.as_ref().is_some_and(|aside| aside.acked_late.is_some())
     }
 }

@@ -38,9 +38,9 @@ impl Path {
     /// Whether nothing was sent again that may have repaired nothing, and nothing acknowledged late that was.
     #[inline]
     fn is_certain(&self) -> bool {
-        self.aside
-            .as_ref()
-            .is_none_or(|aside| aside.pending_last.is_none() && aside.timer.is_none() && !aside.acked_late)
+        self.aside.as_ref().is_none_or(|aside| {
+            aside.pending_last.is_none() && aside.timer.is_none() && aside.acked_late.is_none()
+        })
     }
 
     /// Whether nothing is kept aside that may or may not count.
