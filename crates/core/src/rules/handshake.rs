@@ -36,13 +36,14 @@ pub(crate) fn round_trip(setup: &Setup, known: Duration, quickest: Duration) -> 
     if single && SYN_TIMERS.into_iter().any(lost) { known.min(quickest) } else { known }
 }
 
-/// Whether a SYN-ACK that answers the first of several SYNs may be the second one that its server sent: a timer of its server's after
-/// that SYN or with each, or a round trip after the last one. Sooner, and at other times, it is the first one, and nothing was lost.
+/// Whether a SYN-ACK that answers the first of several SYNs, or the only one, may be the second one that its server sent, or a later one: its
+/// server's timers after that SYN, or a round trip after the last one. Sooner, and at other times, it is the first one, and nothing was lost.
 fn is_repeated(setup: &Setup, syn_ack_at: Instant, server: Duration) -> bool {
     let excess = syn_ack_at - setup.first_syn.0 - server;
     let near = |when: Duration| (excess - when).max(when - excess) <= SYN_TIMER_PLAY;
-    let doubled = SYN_TIMERS.map(|timer| timer.times(1 + 2));
-    let mut timers = SYN_TIMERS.into_iter().chain(doubled);
+    // Each further timer is twice as long (RFC 6298, 5.5).
+    let timers = |copies: i64| SYN_TIMERS.map(|timer| timer.times((1 << copies) - 1));
+    let mut timers = (1..=3).flat_map(timers);
     excess >= LOST_AFTER && (near(setup.last_syn.0 - setup.first_syn.0) || timers.any(near))
 }
 
@@ -91,8 +92,11 @@ pub(crate) fn bill(
     let server = if sure_of_server || took > server { server } else { Duration::ZERO }; // known from this answer alone
     let excess = took - server;
     let repeats = setup.syn_count > 1 || setup.syn_ack_count > 1;
-    let stood_all =
-        setup.is_first_answered() && server.is_positive() && !is_repeated(setup, syn_ack_at, server);
+    // Who sends nothing twice has lost something only if the other end's timer shows.
+    let no_copies = !repeats && excess >= LOST_AFTER;
+    let stood_all = (setup.is_first_answered() || no_copies)
+        && server.is_positive()
+        && !is_repeated(setup, syn_ack_at, server);
     if stood_all && excess.is_positive() {
         let likely = sure_of_server && excess < LOST_AFTER;
         let sure = if likely { Confidence::Likely } else { Confidence::Possible };

@@ -318,3 +318,21 @@ fn as_many_d_sacks_as_copies_say_that_the_first_one_had_arrived() {
         assert_eq!(seen.exchange(2).ns(Cause::Queueing, Side::Path) >= ms(700), !lost, "{seen}");
     }
 }
+
+/// One SYN, and its SYN-ACK 1.4 or 2.2 s later on a path of 25 ms (frames 54 to 69 of a browser's beside a download, whose server's second SYN-ACK comes
+/// 1.2 s behind the first; frames 967 to 972 of a scanner's): no timer of the server's runs for as long, so that the path had stood, possibly.
+/// A server's timer or two is a SYN-ACK's that was lost.
+#[test]
+fn a_syn_ack_that_comes_at_no_timers_time_was_not_lost() {
+    for (late, lost) in [(1361, false), (2216, false), (1010, true), (3040, true), (7050, true)] {
+        let text = format!(
+            "@0 C syn late={late} #one\n one+0 S syn\n +0 C ack\n +1 C 100\n +0 S ack\n +1 S 100\n +0 C ack\n +1 C 100\n +1 S 100\n +0 C ack"
+        );
+        let seen = log(text).rtt(ms(25)).without_timestamps().seen_at(End::Client);
+        let timers = seen.spent(Cause::SynRetransmit, Side::Path);
+        assert_eq!(timers.is_positive(), lost, "{seen}");
+        let stood = seen.lines(Cause::Queueing, Side::Path);
+        let near = |ns: Duration| (ns - ms(late)).as_nanos().abs() <= 2_000_000;
+        assert_eq!(stood.iter().any(|line| near(line.ns) && line.confidence == Possible), !lost, "{seen}");
+    }
+}
