@@ -8,6 +8,7 @@ use super::Connection;
 use crate::bill::revise::Revision;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::handshake::Setup;
+use crate::rules::proxy::NEARER_BETWEEN;
 use crate::rules::{handshake, late_start, needless, server_think, stood};
 use crate::words::limits::{HELD_BACK_MIN, HOST_VARIATION, QUEUED_MIN, ROUND_TRIP_PLAY};
 
@@ -33,14 +34,18 @@ impl Connection {
             return;
         };
         if self.tap_rtt[from].is_none_or(|known| bound < known) {
-            self.take_bound(bound, from);
+            self.take_bound(bound, from, stamps.val);
         }
     }
 
-    /// An end is nearer than was known.
+    /// An end is nearer than was known, unless its `stamp` says that it had not got there yet.
     #[inline(never)]
-    fn take_bound(&mut self, bound: Duration, from: usize) {
+    fn take_bound(&mut self, bound: Duration, from: usize, stamp: u32) {
         let known = self.tap_rtt[from];
+        if known.is_some_and(|known| self.is_stale(bound, known, from, stamp)) {
+            self.echoes[1 - from].forget_bound();
+            return;
+        }
         self.set_tap_rtt(from, bound);
         if !self.shown[from] {
             self.models[from].forget_pauses();
@@ -100,6 +105,16 @@ impl Connection {
                 self.was_held_back(1 - from);
             }
         }
+    }
+
+    /// Whether a packet that would show this end much nearer than the `known` way, which its handshake took, bears a `stamp` that passed here before what
+    /// the packet answers did: its sender's clock would have to stand still for that whole round trip. A box on the way repeats the last stamp
+    /// that it has seen, the SYN-ACK's, in an acknowledgement of its own, as it has no clock of the server's.
+    #[cold]
+    fn is_stale(&self, rtt: Duration, known: Duration, from: usize, stamp: u32) -> bool {
+        self.shown[from]
+            && rtt.times(NEARER_BETWEEN) <= known
+            && self.flows[from].clock.is_stale(stamp, self.now, rtt)
     }
 
     /// The way to the peer of `sender` proves to be shorter by the least that an acknowledgement is held back: what the
@@ -377,6 +392,12 @@ impl Connection {
         let to = 1 - from;
         let known = self.tap_rtt[from];
         let nearer = known.is_none_or(|known| rtt < known);
+        if nearer
+            && let Some((known, stamp)) = known.zip(self.flows[from].clock.stamp())
+            && self.is_stale(rtt, known, from, stamp)
+        {
+            return;
+        }
         let least = if nearer { rtt } else { known.unwrap_or(rtt) };
         if nearer || !self.shown[from] {
             self.set_tap_rtt(from, least);

@@ -45,6 +45,11 @@ impl EchoProbe {
         self.awaited_since = Instant::MIN;
     }
 
+    /// The quickest echo was none of the other end's.
+    pub(crate) fn forget_bound(&mut self) {
+        self.bound = Duration::MAX;
+    }
+
     /// The other end echoes this stamp. Where it is the awaited one or a later one, gives a bound from above of the
     /// round trip between the capture and that end; not from the first echo where none is `known`, because that may be
     /// of a write a while later.

@@ -26,7 +26,7 @@ const OPENED_MIN: Duration = Duration::from_millis(10);
 /// Whoever acknowledges is so many times nearer. Source: none written down.
 const NEARER: i64 = 10;
 /// The same where a host must stand in between. Source: none written down.
-const NEARER_BETWEEN: i64 = 2;
+pub(crate) const NEARER_BETWEEN: i64 = 2;
 /// The same where an answer takes as long as the handshake did: that a server's own time makes up for the rest is chance. Source: none written
 /// down.
 const NEARER_ALIKE: i64 = 4;

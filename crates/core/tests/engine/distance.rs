@@ -548,3 +548,22 @@ fn a_question_that_was_needlessly_sent_again_was_not_there_for_certain() {
     let surest = own.iter().filter(|line| line.ns > ms(100)).map(|line| line.confidence).max();
     assert_eq!(surest, Some(Possible), "{seen}");
 }
+
+/// A box acknowledges within 16 ms of a server 97 ms away, and repeats the SYN-ACK's stamp in that (frames 242 to 299 of a browser's, behind a network that
+/// looks into what passes): a clock of milliseconds would have gone on. One that has, or that came no nearer, is the server's own.
+#[test]
+fn an_acknowledgement_with_the_stamp_of_before_its_question_shows_no_distance() {
+    let text = "@0 C syn\n @89 S syn\n +0 C ack\n +0.2 C 517 #q\n q+0 S ack\n q+147 S 1400\n +0.3 C ack\n +2 C 126\n +163 S 200\n +0 C ack";
+    for (repeats, least, most) in [(true, 96, 98), (false, 15, 17)] {
+        let mut segments = log(text).rtt(ms(16)).capture(End::Client);
+        let stamps = segments[1].options.timestamps;
+        if let Some((stamps, own)) = stamps.zip(segments[4].options.timestamps.as_mut()).filter(|_| repeats) {
+            own.val = stamps.val;
+        }
+        let seen = Seen::of(segments, "the client, behind a box");
+        for n in 1..=2 {
+            let way = seen.exchange(n).of(Cause::RoundTrip).ns;
+            assert!(way >= ms(least) && way <= ms(most), "{n}: {seen}");
+        }
+    }
+}

@@ -2,7 +2,7 @@
 
 use tcpwhy_wire::{Duration, Instant};
 
-use super::{CALM_AFTER, StampClock, TICK_USEC};
+use super::{CALM_AFTER, StampClock, TICK_LONGEST_TODAY, TICK_USEC};
 
 /// By how many hundredths a clock's true rate is off the one that it seems to have: 5 ms (HZ=200) for 4, or 1.29 ms (macOS counts
 /// late while it is busy).
@@ -55,6 +55,20 @@ impl StampClock {
         let (stamp, since) = self.stamp.filter(|_| known)?;
         let ticks = if since < at { 0 } else { i64::from(stamp.wrapping_sub(self.before) as i32) };
         Some(self.tick.times(ticks.max(0)))
+    }
+
+    /// Whether a packet at `at` that bears this stamp would have left within a tick of one before it, although a whole round trip of `rtt` lies between
+    /// the two: longer than any clock of today ticks.
+    pub(crate) fn is_stale(&self, stamp: u32, at: Instant, rtt: Duration) -> bool {
+        let since = self.stamp.filter(|(present, _)| *present == stamp && !self.unknown).map(|(_, since)| since);
+        rtt > self.tick.max(TICK_LONGEST_TODAY)
+            && !self.may_be_slow()
+            && since.is_some_and(|since| at - since >= rtt)
+    }
+
+    /// The last packet's stamp.
+    pub(crate) fn stamp(&self) -> Option<u32> {
+        self.stamp.map(|(stamp, _)| stamp)
     }
 
     /// Zero until it is known.
