@@ -199,7 +199,7 @@ impl Connection {
         let answers_part = self.answers_part(open, segment);
         if from == SERVER && (self.may_be_behind() || self.beyond().is_some()) {
             // Of a question in pieces it may answer the first one.
-            self.answers.on_answer(segment.at - open.passed);
+            self.answers.on_answer(segment.at, open.passed);
             if self.may_be_behind() {
                 verdict.split.temper();
             }
@@ -338,9 +338,21 @@ impl Connection {
     /// The way behind whoever acknowledges for the server, as far as it can be one.
     #[inline]
     pub(super) fn beyond(&self) -> Option<Beyond> {
-        let opened = self.setup.as_ref()?.opened()?;
+        let (setup, near) = (self.setup.as_ref()?, self.tap_rtt[SERVER]?);
+        if setup.is_repeated() {
+            return self.opened_behind(setup, near);
+        }
         let between = || self.answers.taken_over || self.has_host_between();
-        self.answers.beyond(opened, self.tap_rtt[SERVER]?, between)
+        self.answers.beyond(setup.opened()?, near, between)
+    }
+
+    /// The same where several SYNs were sent: a host that must stand in between, and acknowledges sooner than the last of them was answered, is no measure of
+    /// the way that was opened.
+    #[cold]
+    #[inline(never)]
+    fn opened_behind(&self, setup: &Setup, near: Duration) -> Option<Beyond> {
+        let opened = setup.opened_at_least().filter(|_| self.has_host_between())?;
+        self.answers.beyond(opened, near, || true).map(Beyond::by_guess)
     }
 
     /// Whether another may stand behind whoever acknowledges for the server.

@@ -111,6 +111,9 @@ impl Connection {
     #[cold]
     fn drop_open(&mut self, ledger: &mut Ledger) {
         let Some(open) = self.open.take() else { return };
+        if open.initiator == CLIENT {
+            self.answers.on_word(open.passed);
+        }
         self.next_n = self.next_n.min(open.n);
         self.spare = Some(open);
         if let Some(parked) = self.roles.take_parked() {
@@ -395,7 +398,9 @@ impl Connection {
         let stood = [CLIENT, SERVER].into_iter().filter_map(|end| round_trip::stood(&pair, end, side));
         let server = handshake::round_trip(setup, self.tap_rtt(SERVER), self.reactions[SERVER][0]);
         let server = self.path_memory.min(SERVER).map_or(server, |known| known.min(server));
-        let server = (server, !self.is_ambiguous());
+        // Whoever acknowledges in its place shows nothing of the way that the last SYN took.
+        let behind = setup.is_repeated() && self.beyond().is_some();
+        let server = if behind { (Duration::ZERO, false) } else { (server, !self.is_ambiguous()) };
         handshake::bill((setup, reset), round_trip::to_client(&pair), server, stood, &mut account);
         if setup.is_last_answered() && self.is_beside(SERVER) {
             account.revise(Revision::Dropped { by: Side::Server, form: accepting::FORM }); // all had arrived

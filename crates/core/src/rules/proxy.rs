@@ -14,7 +14,7 @@
 //! A host that ends TCP in the middle acknowledges at once what it has still to carry. It takes a connection only once its
 //! own to the server is open, so that the handshake shows the whole way, and acknowledgements the way to itself.
 
-use tcpwhy_wire::Duration;
+use tcpwhy_wire::{Duration, Instant};
 
 use crate::bill::charge::Charge;
 use crate::words::cause::{Cause, Side};
@@ -50,19 +50,31 @@ pub(crate) struct Answers {
     /// The quickest one, behind the question's last byte.
     quickest: Duration,
     count: u8,
+    /// When the client said something that is no question and may have an answer still.
+    unanswered: Option<Instant>,
     /// Whoever speaks for the server is nearer than its SYN-ACK was.
     pub taken_over: bool,
 }
 
 impl Default for Answers {
     fn default() -> Self {
-        Self { quickest: Duration::MAX, count: 0, taken_over: false }
+        Self { quickest: Duration::MAX, count: 0, unanswered: None, taken_over: false }
     }
 }
 
 impl Answers {
-    /// The server answered after `wait`.
-    pub(crate) fn on_answer(&mut self, wait: Duration) {
+    /// The client said something at `at` that is no question, as that it has read HTTP/2's SETTINGS; the server may say the same.
+    pub(crate) fn on_word(&mut self, at: Instant) {
+        self.unanswered = Some(at);
+    }
+
+    /// The server answered at `at` what was asked at `asked_at`, or what was said before that: one of both took so long.
+    pub(crate) fn on_answer(&mut self, at: Instant, asked_at: Instant) {
+        let since = self.unanswered.take().unwrap_or(asked_at);
+        self.on_wait(at - since);
+    }
+
+    fn on_wait(&mut self, wait: Duration) {
         self.quickest = self.quickest.min(wait);
         self.count = self.count.saturating_add(1);
     }
@@ -93,7 +105,7 @@ impl Answers {
         let clear = between || opened >= near.times(NEARER);
         let unsettled = self.count == 0 || self.is_as_long(opened);
         let suspect = clear || opened >= near.times(NEARER_ALIKE) && unsettled;
-        suspect.then_some(Beyond { opened, near, clear, between, answers: self })
+        suspect.then_some(Beyond { opened, near, clear, between, guess: false, answers: self })
     }
 
     /// Whether the quickest answer took as long as the handshake.
@@ -116,14 +128,21 @@ pub(crate) struct Beyond {
     clear: bool,
     /// A host stands in between for certain.
     between: bool,
+    /// Nor is it sure which of several SYNs was answered.
+    guess: bool,
     answers: Answers,
 }
 
 impl Beyond {
+    /// Of a handshake whose SYN was sent more than once: it took at least so long, and that is no more than possible.
+    pub(crate) fn by_guess(self) -> Self {
+        Self { guess: true, ..self }
+    }
+
     /// What of the wait for an answer is that way, and how sure that is; `wait` is what is left of it behind the way that shows.
     pub(crate) fn charge(self, wait: Duration, sender: Side) -> Option<Charge> {
         let mut answers = self.answers;
-        answers.on_answer(wait + self.near);
+        answers.on_wait(wait + self.near);
         let sooner = !self.between && answers.refute(self.opened);
         if sooner || !self.clear && !answers.is_as_long(self.opened) {
             return None;
@@ -132,7 +151,8 @@ impl Beyond {
         let alike = self.clear
             && answers.count >= ANSWERS_MIN
             && answers.quickest <= self.opened + self.opened.divided_by(ALIKE_SHARE);
-        let confidence = if alike || self.between { Confidence::Likely } else { Confidence::Possible };
+        let shown = (alike || self.between) && !self.guess;
+        let confidence = if shown { Confidence::Likely } else { Confidence::Possible };
         let ns = wait.min(self.opened - self.near);
         let detail = Detail { form: Some(FORM), ..Detail::default() };
         Some(Charge::new(Cause::RoundTrip, sender, ns, confidence).detail(detail))

@@ -567,3 +567,21 @@ fn an_acknowledgement_with_the_stamp_of_before_its_question_shows_no_distance() 
         }
     }
 }
+
+/// Behind a virtual machine's NAT the second SYN is answered after 149 ms, a question is acknowledged after 36 and answered after 221, and the FIN is
+/// acknowledged after 0.2 (frames 2046 to 2056 of a scan): who acknowledges that is the NAT, and how long the way is only the SYN-ACK shows.
+#[test]
+fn who_acknowledges_a_fin_in_between_shows_no_way_that_the_last_syn_took() {
+    let text = "@0 C syn lost\n @1073 C syn #second\n second+149 S syn\n +0 C ack\n +0.3 C 88 #q\n q+35.8 S ack\n q+221 S 185\n +0 C ack\n
+         +0.4 C fin #over\n over+0 S ack\n over+4.8 S fin\n +0 C ack";
+    let private = Endpoint::v4([10, 0, 2, 15], 45_054);
+    let ends = [private, Endpoint::v4([104, 21, 11, 100], 80)];
+    let seen = log(text).rtt(ms(0.2)).between(ends).without_timestamps().seen_at(End::Client);
+    let (opened, bill) = (seen.setup(), seen.exchange(1));
+    assert!(
+        opened.of(Cause::Handshake).ns >= ms(149) && opened.of(Cause::SynRetransmit).ns <= ms(1_074),
+        "{seen}"
+    );
+    assert!(of(bill.exchange, Cause::RoundTrip) >= ms(149), "{seen}");
+    assert_eq!(sure_of(bill.exchange, Cause::ServerThink), Possible, "{seen}");
+}

@@ -60,7 +60,8 @@ impl StampClock {
     /// Whether a packet at `at` that bears this stamp would have left within a tick of one before it, although a whole round trip of `rtt` lies between
     /// the two: longer than any clock of today ticks.
     pub(crate) fn is_stale(&self, stamp: u32, at: Instant, rtt: Duration) -> bool {
-        let since = self.stamp.filter(|(present, _)| *present == stamp && !self.unknown).map(|(_, since)| since);
+        let since =
+            self.stamp.filter(|(present, _)| *present == stamp && !self.unknown).map(|(_, since)| since);
         rtt > self.tick.max(TICK_LONGEST_TODAY)
             && !self.may_be_slow()
             && since.is_some_and(|since| at - since >= rtt)
