@@ -81,7 +81,12 @@ impl Talk for Ssh {
                 if message == NEWKEYS {
                     *place = Place::Encrypted;
                 }
-                let role = if kind == "key exchange" { role } else { Role::Neither };
+                let role = match kind {
+                    "key exchange" => role,
+                    // Its first question in cipher goes on behind that, and an old one is held until it is acknowledged (RFC 4253, 7.3).
+                    "NEWKEYS" if side.is_client() => Role::Unknown,
+                    _ => Role::Neither,
+                };
                 out.put(Head::whole(role, kind, len));
                 Step::Skip(len)
             }

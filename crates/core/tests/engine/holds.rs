@@ -283,3 +283,15 @@ fn a_hold_ends_sooner_than_the_round_trips_so_far() {
         assert_eq!(held.next().map(|line| line.confidence), sure, "{seen}");
     }
 }
+
+/// NEWKEYS of an old SSH client, 16 bytes that no answer follows, and its first question in cipher: written at once, and held until the server's timer has acknowledged the former
+/// (frames 234 to 238 of a session). The heads of its messages say nothing of either.
+#[test]
+fn a_question_behind_new_keys_is_held_until_they_are_acknowledged() {
+    let text = "handshake\n +1 C 144 asks\n +13.6 S 720 answers\n +3 C 16 #keys\n keys+34.46 S ack\n +0.1 C 48 #asked\n asked+0.28 S 48\n +0 C ack";
+    log(text).rtt(ms(0.19)).both_ends(|seen| {
+        let held = seen.spent(Cause::NagleDelayedAck, Client);
+        assert!((held - ms(34.75)).as_millis_f64().abs() < 0.5, "{held}: {seen}");
+        assert_eq!(seen.exchange(2).exchange.request_bytes, 64, "{seen}");
+    });
+}

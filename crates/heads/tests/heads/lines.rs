@@ -255,7 +255,7 @@ fn ssh() {
         > 99 key exchange asks len 52 first last
         < 136 key exchange answers len 212 first last
         < 348 NEWKEYS neither len 12 first last
-        > 151 NEWKEYS neither len 12 first last
+        > 151 NEWKEYS unknown len 12 first last
         > 163 encrypted unknown
         < 360 encrypted unknown
         ",
