@@ -5,7 +5,7 @@ use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
 use super::Connection;
 use super::frame_sizes::is_control;
-use super::roles::{PAUSE_LONG, PAUSE_MIN, Parked, Turn};
+use super::roles::{PAUSE_LONG, PAUSE_MIN, Parked, TURNS_MIN, Turn};
 use crate::bill::account::Account;
 use crate::bill::exchange::Open;
 use crate::estimate::own_time::is_round;
@@ -205,7 +205,7 @@ impl Connection {
         let beside = beats || seldom && self.roles.is_out_of_measure(wait, open.n);
         let none = greets || self.roles.may_need_none(open.request_bytes);
         let measure = beside || self.roles.is_out_of_all_measure(wait, open.n);
-        let orders = self.roles.may_give_orders();
+        let orders = self.roles.may_give_orders() || self.may_be_asked(open, wait);
         let is_doubtful = push || orders || asks || news || word || confirms || timer || none || measure;
         if is_doubtful {
             verdict.split.doubt();
@@ -213,6 +213,16 @@ impl Connection {
             verdict.split.temper();
         }
         is_doubtful
+    }
+
+    /// Whether who serves by its port, and nothing else, may be the one that asks in cipher: its peer reacts within a hundredth of the time, and no answer before
+    /// took a tenth of it.
+    fn may_be_asked(&self, open: &Open, wait: Duration) -> bool {
+        self.midway
+            && self.may_be_cipher()
+            && open.n > u64::from(TURNS_MIN)
+            && open.client_idle.times(SIGNALS) <= wait
+            && self.roles.longest_wait.times(REACTS) <= wait
     }
 
     /// Whether the server's message comes when its timer is due, a round time behind the last thing that it said by itself or at all, and the client had

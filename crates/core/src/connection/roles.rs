@@ -35,7 +35,7 @@ pub(super) const PAUSE_MIN: Duration = Duration::from_millis(200);
 /// A server that has not shown yet that it asks, and is silent for longer behind what may be an answer, waited for no one.
 pub(super) const PAUSE_LONG: Duration = Duration::from_millis(500);
 /// Turns in a row that may have been answers of one length; they were.
-const TURNS_MIN: u8 = 3;
+pub(super) const TURNS_MIN: u8 = 3;
 /// Nobody takes a wait that is ten times as long for anything but a wait.
 const KEPT_MIN: Duration = Duration::from_millis(100);
 /// So many messages of one length without an answer need none.

@@ -436,3 +436,25 @@ fn a_client_that_goes_on_without_an_answer_may_not_wait_for_one() {
         assert_eq!(think.confidence.min(Likely), most, "{each_in}: {seen}");
     }
 }
+
+/// An editor behind a relay, whose port says that it serves, asks in cipher through a tunnel that begins before the capture: each of its words is answered within 3.5 ms
+/// in two records, and the next one comes when somebody does something (frames 10 to 38 of a tunnel's). Whose answers have taken as long before, or who was seen to open the
+/// connection, may wait.
+#[test]
+fn who_serves_by_its_port_alone_may_be_the_one_that_asks() {
+    for (slow, from, most) in [(17, 3, Possible), (150, 3, Likely), (17, 0, Likely)] {
+        let turns = each([20, slow, 7, 8, 511, 20], |wait| {
+            format!("+3.4 C 116\n +0.5 C 68 #q{wait}\n q{wait}+0.2 S ack\n q{wait}+{wait} S 242")
+        });
+        let log = log(format!("handshake\n {turns}\n +0 C ack"))
+            .rtt(ms(0.2))
+            .between([CLIENT, Endpoint::v4([10, 0, 0, 2], 443)]);
+        let seen = Seen::of(log.capture(End::Client)[from..].to_vec(), "the client");
+        let long = seen.longer(Cause::ServerThink, ms(400));
+        assert_eq!(
+            long.iter().map(|line| line.confidence).collect::<Vec<_>>(),
+            [most],
+            "{slow} {from}: {seen}"
+        );
+    }
+}
