@@ -69,8 +69,8 @@ pub(crate) struct StampClock {
     period_started: Instant,
     /// The present stamp, and when its first packet passed.
     stamp: Option<(u32, Instant)>,
-    /// The one before it; itself where there is none.
-    before: u32,
+    /// The one before it, likewise; itself where there is none.
+    before: (u32, Instant),
     /// Its rate is none of the known ones, or it is no clock at all.
     unknown: bool,
     last: Instant,
@@ -93,7 +93,7 @@ impl Default for StampClock {
             smallest: [Duration::MAX; 2],
             period_started: Instant::MIN,
             stamp: None,
-            before: 0,
+            before: (0, Instant::MIN),
             unknown: false,
             last: Instant::MIN,
             difference: Duration::MAX,
@@ -150,7 +150,7 @@ impl StampClock {
     #[inline]
     fn begin_stamp(&mut self, at: Instant, val: u32) {
         if self.stamp.is_none_or(|(stamp, _)| stamp != val) {
-            self.before = self.stamp.map_or(val, |(stamp, _)| stamp);
+            self.before = self.stamp.unwrap_or((val, at));
             self.stamp = Some((val, at));
         }
     }

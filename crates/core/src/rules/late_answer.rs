@@ -13,6 +13,7 @@ use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
 use crate::words::cause::Cause;
 use crate::words::form::Form;
+use crate::words::limits::HELD_BACK_MIN;
 use crate::words::report::{Confidence, Detail};
 
 /// Two measures agree within two ticks and one part in so many of what they measure. Source: none written down.
@@ -24,10 +25,11 @@ const AGREE_TICKS: i64 = 16;
 pub(super) fn judge(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration) -> Option<Charge> {
     let flow = &pair.flows[1 - open.initiator];
     let late = flow.queued_on_way.filter(|late| late.is_positive())?;
-    let confidence = if flow.proven_late(segment.at).is_some() {
-        Confidence::Likely
-    } else {
-        as_late_as_waited(pair, open, segment, [late, left])?
+    let proven = flow.proven_late(segment.at).map(|_| Confidence::Likely);
+    let shown = proven.or_else(|| as_late_as_waited(pair, open, segment, [late, left]));
+    let (late, confidence) = match shown {
+        Some(confidence) => (late, confidence),
+        None => (later_than_acknowledged(pair, open, segment)?.min(left), Confidence::Possible),
     };
     let detail = Detail { form: Some(Form::Reply), ..Detail::default() };
     Some(Charge::new(Cause::Queueing, flow.side, late, confidence).detail(detail))
@@ -55,6 +57,16 @@ fn as_late_as_waited(
     agrees.then_some(if rated { Confidence::Likely } else { Confidence::Possible })
 }
 
+/// By how much longer an answer was on its way than the acknowledgement that its question had by itself: between the two the server took what its own stamps
+/// say, and what else passed here no server took. Which packets were on time need not be known.
+#[cold]
+#[inline(never)]
+fn later_than_acknowledged(pair: &Pair<'_>, open: &Open, segment: &Segment) -> Option<Duration> {
+    let asked = open.request.last?;
+    pair.acked_by_itself(open, segment)?;
+    pair.flows[1 - open.initiator].clock.later_than_before(asked.at).filter(|late| *late >= HELD_BACK_MIN)
+}
+
 /// The way is no longer than what is left of `wait` when the server's own time by its stamps is taken off: an acknowledgement that says more of it was
 /// late.
 #[cold]
@@ -67,7 +79,7 @@ pub(super) fn bound_path(pair: &Pair<'_>, open: &Open, segment: &Segment, wait: 
 }
 
 /// What the server took between the question's acknowledgement, where that came by itself, and the answer, as its stamps say: a tick more or less.
-fn own_time(pair: &Pair<'_>, open: &Open, segment: &Segment) -> Option<Duration> {
+pub(super) fn own_time(pair: &Pair<'_>, open: &Open, segment: &Segment) -> Option<Duration> {
     pair.acked_by_itself(open, segment)?;
     pair.flows[1 - open.initiator].clock.since_before(segment.at)
 }

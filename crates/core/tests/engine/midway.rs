@@ -374,3 +374,35 @@ fn behind_an_acknowledgement_the_servers_own_clock_says_what_it_took() {
         "{seen}"
     );
 }
+
+/// The first that the capture has of a server are acknowledgements that come together, and the answer 614 ms behind them, of which its clock says 210 (frames 14
+/// to 27 of a phone's, begun in the middle). Which of them was on time nothing tells; what the answer was later than the acknowledgement no server took.
+#[test]
+fn an_answer_is_later_than_its_acknowledgement_by_what_its_stamps_leave() {
+    let text = "handshake\n +5 C 118 more #a\n a+21 C 1400 #q\n a+0 S ack late=21\n q+0 S ack\n q+210 S 98 late=404\n +0 C ack";
+    let seen = Seen::of(log(text).rtt(ms(205)).capture(End::Client).split_off(3), "the client, midway");
+    let bill = seen.exchange(1);
+    let (think, late) = (bill.of(Cause::ServerThink).ns, bill.of(Cause::Queueing));
+    assert!(think >= ms(208) && think <= ms(213) && late.ns >= ms(402) && late.ns <= ms(405), "{seen}");
+    assert_eq!(late.confidence, Possible, "{seen}");
+}
+
+/// Ticks of 10 ms: 25 of them pass between the acknowledgement and an answer that comes 299 ms behind it (frames 210 to 230 of a small web server's). One that comes
+/// 270 ms behind it may have left just before the next tick.
+#[test]
+fn ticks_of_10_ms_bound_what_the_server_took() {
+    for (late, most) in [(51, 262), (20, 270)] {
+        let text = format!(
+            "handshake\n +1.1 C 267 #p\n +0.5 C 236 #q\n p+1.5 S ack\n q+4 S ack\n q+249 S 1374x2 late={late}\n +0 C ack"
+        );
+        let mut segments = log(text).rtt(ms(9.3)).capture(End::Client);
+        for segment in segments.iter_mut().filter(|segment| segment.src.port == 80) {
+            segment.options.timestamps.as_mut().expect("a stamp").val /= 10;
+        }
+        let seen = Seen::of(segments, "the client");
+        let bill = seen.exchange(1);
+        let think = bill.of(Cause::ServerThink).ns;
+        assert!(think <= ms(most) && think >= ms(248), "{seen}");
+        assert_eq!(bill.exchange.bill.iter().any(|line| line.cause == Cause::Queueing), late > 20, "{seen}");
+    }
+}

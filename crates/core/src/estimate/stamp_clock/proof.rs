@@ -2,11 +2,15 @@
 
 use tcpwhy_wire::{Duration, Instant};
 
-use super::{CALM_AFTER, StampClock, TICK_LONGEST_TODAY, TICK_USEC};
+use super::{CALM_AFTER, StampClock, TICK_LONGEST_TODAY, TICK_USEC, TICKS};
 
 /// By how many hundredths a clock's true rate is off the one that it seems to have: 5 ms (HZ=200) for 4, or 1.29 ms (macOS counts
 /// late while it is busy).
 const OFF_MAX: i128 = 30;
+/// ... and of a clock with the longest ticks of today, one part in so many. See `TICKS`.
+const OFF_LONGEST: i64 = 8;
+/// A packet is as punctual as another one by a tick that fits what lies between them within one part in so many. Source: none written down.
+const PUNCTUAL_SHARE: i64 = 16;
 /// A silence longer than this, and than the rate was seen to hold before, shows nothing: a host may have slept.
 const UNPROVEN_MAX: Duration = Duration::from_secs(1);
 /// So short a time shows no rate: eight ticks of 4 or 10 ms pass within it where the first packet was late.
@@ -53,8 +57,33 @@ impl StampClock {
     pub(crate) fn since_before(&self, at: Instant) -> Option<Duration> {
         let known = !self.unknown && self.tick > Duration::ZERO;
         let (stamp, since) = self.stamp.filter(|_| known)?;
-        let ticks = if since < at { 0 } else { i64::from(stamp.wrapping_sub(self.before) as i32) };
+        let ticks = if since < at { 0 } else { i64::from(stamp.wrapping_sub(self.before.0) as i32) };
         Some(self.tick.times(ticks.max(0)))
+    }
+
+    /// By how much the first packet with the present stamp was longer on its way than the first one with the stamp before that, if this passed behind
+    /// `since`; nothing where another rate explains that. It needs no packet that was on time.
+    pub(crate) fn later_than_before(&self, since: Instant) -> Option<Duration> {
+        let known = !self.unknown && self.tick > Duration::ZERO;
+        let ((stamp, at), (before, before_at)) = (self.stamp.filter(|_| known)?, self.before);
+        let ticks = i64::from(stamp.wrapping_sub(before) as i32);
+        if ticks <= 0 || before_at <= since {
+            return None;
+        }
+        let apart = at - before_at;
+        let late = apart - self.tick.times(ticks + 1);
+        // Between ticks of 10 ms and those of 100 there are none.
+        let off = if self.tick == TICK_LONGEST_TODAY {
+            apart.divided_by(OFF_LONGEST)
+        } else {
+            Duration::from_nanos(apart.as_nanos() / 100 * OFF_MAX as i64)
+        };
+        // A first packet that was late makes ticks look shorter than they are.
+        let punctual = |tick: &Duration| {
+            let off = apart - tick.times(ticks);
+            *tick > self.tick && off.max(-off) <= *tick + apart.divided_by(PUNCTUAL_SHARE)
+        };
+        (late > off && !TICKS.iter().any(punctual)).then_some(late)
     }
 
     /// Whether a packet at `at` that bears this stamp would have left within a tick of one before it, although a whole round trip of `rtt` lies between
