@@ -225,11 +225,7 @@ impl Connection {
                 open.request.settle().revise(Revision::MayBeDropped);
             }
             if answers_part {
-                if self.frames.has_only_opened() {
-                    self.frames.answers_part();
-                } else {
-                    open.is_guess = true;
-                }
+                open.is_guess |= !self.frames.answer_part();
                 doubt_pauses(open.request.settle(), side(1 - from));
             }
         }

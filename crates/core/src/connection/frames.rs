@@ -254,9 +254,11 @@ impl Frames {
         })
     }
 
-    /// What the server's TLS seems to have said by itself has been caused by a part of what was asked.
-    pub(super) fn answers_part(&mut self) {
-        self.answers_part = true;
+    /// What the server has said so far acknowledges a part of the request alone. Returns whether its TLS seems to have said all of that by itself.
+    pub(super) fn answer_part(&mut self) -> bool {
+        let opened = self.has_only_opened();
+        self.answers_part |= opened;
+        opened
     }
 
     /// Takes a segment out that its end has sent at `at`.

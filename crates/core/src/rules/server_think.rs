@@ -23,7 +23,7 @@ use crate::flow::segment_class::{LastData, SegmentClass};
 use crate::words::cause::Cause;
 use crate::words::form::Form;
 use crate::words::limits::{
-    BESIDE, DELAYED_ACK_MAX, DELAYED_ACK_MIN, HELD_BACK_MIN, HOST_VARIATION, NEAR_MAX, NEWS_MIN,
+    BESIDE, DELAYED_ACK_MAX, DELAYED_ACK_MIN, HELD_BACK_MIN, HOST_VARIATION, NEAR_MAX, NEWS_MIN, QUEUED_MIN,
     ROUND_TRIP_PLAY, RTO_MIN,
 };
 use crate::words::report::{Confidence, Detail, Trigger};
@@ -91,6 +91,9 @@ pub(crate) fn judge(
         split.take(late.evidence(from.packet, segment.packet));
         split.temper(); // nor is it certain how long the way was then
         behind = Confidence::Possible;
+    }
+    if let Some(late) = acknowledged_before_any_timer(pair, open, segment, from, split.left()) {
+        split.take(late.evidence(from.packet, segment.packet));
     }
     if let Some(way) = pair.way_beyond(server, split.left()) {
         // What is left is the server's anyway where it is much longer than that.
@@ -330,6 +333,37 @@ fn acknowledged_late(
 fn stood_until(asked: &Flow, segment: &Segment, until: Instant, left: Duration) -> Option<Charge> {
     let ns = left - (segment.at - until);
     ns.is_positive().then(|| Charge::new(Cause::Queueing, asked.side, ns, Confidence::Likely))
+}
+
+/// The same where it came by itself, later than the quickest ones and sooner than by any timer of Linux': the host that sent it had not waited, so that it
+/// or the question had, and the server took no more than what passed behind it. A host's timer that runs all the time may end at any moment.
+#[cold]
+#[inline(never)]
+fn acknowledged_before_any_timer(
+    pair: &Pair<'_>,
+    open: &Open,
+    segment: &Segment,
+    from: &LastData,
+    left: Duration,
+) -> Option<Charge> {
+    let server = 1 - open.initiator;
+    let asked = &pair.flows[open.initiator];
+    let far = pair.tap_rtt[server] > pair.tap_rtt[open.initiator] && !asked.on_one_host;
+    // What is shorter is not asked for where packets are usual.
+    if left < HELD_BACK_MIN || !far || pair.bound[server] || pair.beyond.is_some() {
+        return None;
+    }
+    let whole = on_its_way::is_whole(&pair.flows[server]) && open.request.repaired_at().is_none();
+    let acked = pair.acked_by_itself(open, segment).filter(|_| whole)?;
+    let by_timer = acked - from.at - pair.tap_rtt[server] >= DELAYED_ACK_MIN - DELAYED_ACK_PLAY;
+    // One that came with what the server said is that program's; and by its stamps the server may have taken longer than what passed here behind the
+    // acknowledgement, which was late itself.
+    let with_data = pair.flows[server].last_data.is_some_and(|last| last.at == acked);
+    let own = late_answer::own_time(pair, open, segment).unwrap_or_default().max(segment.at - acked);
+    let late = left - own;
+    let detail = Detail { form: Some(Form::Unacknowledged), ..Detail::default() };
+    (!by_timer && !with_data && late >= QUEUED_MIN)
+        .then(|| Charge::new(Cause::Queueing, asked.side, late, Confidence::Possible).detail(detail))
 }
 
 /// Whether the question's acknowledgement came by itself, and not together with the answer: how long that was on its way, or held back, says nothing

@@ -2,6 +2,7 @@
 //! arithmetic over the log's own numbers.
 
 mod accepting;
+mod acknowledged;
 mod at_once;
 mod black_hole;
 mod both_speak;

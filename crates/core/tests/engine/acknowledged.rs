@@ -1,0 +1,79 @@
+//! Who acknowledges, and when: is that the server, and since when does it have its question?
+
+use tcpwhy_core::cause::Cause;
+use tcpwhy_core::report::Confidence::{self, Possible};
+use tcpwhy_core::report::Exchange;
+use tcpwhy_wire::{Duration, Endpoint};
+
+use crate::packet_log::{End, log, ms, settled};
+use crate::seen::Seen;
+
+fn of(exchange: &Exchange, cause: Cause) -> Duration {
+    exchange.bill.iter().filter(|line| line.cause == cause).map(|line| line.ns).sum()
+}
+
+fn sure_of(exchange: &Exchange, cause: Cause) -> Confidence {
+    let lines = exchange.bill.iter().filter(|line| line.cause == cause);
+    lines.map(|line| line.confidence).max().unwrap_or(Possible)
+}
+
+/// A box acknowledges within 16 ms of a server 97 ms away, and repeats the SYN-ACK's stamp in that (frames 242 to 299 of a browser's, behind a network that
+/// looks into what passes): a clock of milliseconds would have gone on. One that has, or that came no nearer, is the server's own.
+#[test]
+fn an_acknowledgement_with_the_stamp_of_before_its_question_shows_no_distance() {
+    let text = "@0 C syn\n @89 S syn\n +0 C ack\n +0.2 C 517 #q\n q+0 S ack\n q+147 S 1400\n +0.3 C ack\n +2 C 126\n +163 S 200\n +0 C ack";
+    for (repeats, least, most) in [(true, 96, 98), (false, 15, 17)] {
+        let mut segments = log(text).rtt(ms(16)).capture(End::Client);
+        let stamps = segments[1].options.timestamps;
+        if let Some((stamps, own)) = stamps.zip(segments[4].options.timestamps.as_mut()).filter(|_| repeats) {
+            own.val = stamps.val;
+        }
+        let seen = Seen::of(segments, "the client, behind a box");
+        for n in 1..=2 {
+            let way = seen.exchange(n).of(Cause::RoundTrip).ns;
+            assert!(way >= ms(least) && way <= ms(most), "{n}: {seen}");
+        }
+    }
+}
+
+/// Behind a virtual machine's NAT the second SYN is answered after 149 ms, a question is acknowledged after 36 and answered after 221, and the FIN is
+/// acknowledged after 0.2 (frames 2046 to 2056 of a scan): who acknowledges that is the NAT, and how long the way is only the SYN-ACK shows.
+#[test]
+fn who_acknowledges_a_fin_in_between_shows_no_way_that_the_last_syn_took() {
+    let text = "@0 C syn lost\n @1073 C syn #second\n second+149 S syn\n +0 C ack\n +0.3 C 88 #q\n q+35.8 S ack\n q+221 S 185\n +0 C ack\n
+         +0.4 C fin #over\n over+0 S ack\n over+4.8 S fin\n +0 C ack";
+    let private = Endpoint::v4([10, 0, 2, 15], 45_054);
+    let ends = [private, Endpoint::v4([104, 21, 11, 100], 80)];
+    let seen = log(text).rtt(ms(0.2)).between(ends).without_timestamps().seen_at(End::Client);
+    let (opened, bill) = (seen.setup(), seen.exchange(1));
+    assert!(
+        opened.of(Cause::Handshake).ns >= ms(149) && opened.of(Cause::SynRetransmit).ns <= ms(1_074),
+        "{seen}"
+    );
+    assert!(of(bill.exchange, Cause::RoundTrip) >= ms(149), "{seen}");
+    assert_eq!(sure_of(bill.exchange, Cause::ServerThink), Possible, "{seen}");
+}
+
+/// Questions are acknowledged by themselves 19, 23 and 4.7 ms later than the quickest one, 222, 0 and 18 ms before their answers (frames 403 to 412 of a mail
+/// reader's, 89 to 119 and 311 to 318 of browsers'): no timer of a host's is so short, and what passed before the acknowledgement no server took. An
+/// acknowledgement that its host held back for 40 ms leaves that to the server.
+#[test]
+fn an_acknowledgement_sooner_than_any_timer_says_since_when_the_server_has_its_question() {
+    for (late, thinks) in [(19.0, 222.0), (23.0, 0.0), (4.7, 18.2)] {
+        let text = format!(
+            "{}+5 C 150 late={late} #q\n q+0 S ack\n +{thinks} S 228\n +0 C ack",
+            settled(2) + "+5 C 100\n +0 S ack\n +10 S 200\n +0 C ack\n"
+        );
+        let seen = log(text).rtt(ms(156)).without_timestamps().seen_at(End::Client);
+        let bill = seen.exchange(4).exchange;
+        let (think, queued) = (of(bill, Cause::ServerThink), of(bill, Cause::Queueing));
+        assert!(think <= ms(thinks + 0.2) && think + ms(0.2) >= ms(thinks), "{seen}");
+        assert!(queued <= ms(late + 0.2) && queued + ms(0.2) >= ms(late), "{seen}");
+        assert_eq!(sure_of(bill, Cause::Queueing), Possible, "{seen}");
+    }
+    let seen = log(settled(2) + "+5 C 100 #q\n q+40 S ack\n +110 S 200\n +0 C ack")
+        .rtt(ms(156))
+        .without_timestamps()
+        .seen_at(End::Client);
+    assert!(of(seen.exchange(3).exchange, Cause::ServerThink) >= ms(149), "{seen}");
+}
