@@ -175,8 +175,10 @@ fn follows_late(wait: &Wait<'_>, ack: &ClockingAck) -> bool {
         let pause = wait.model.pause(wait.index, wait.last.len);
         pause.is_some_and(|pause| pause <= wait.gap.divided_by(4))
     };
+    // A message's length alone is no message: what is written of one in two pieces is written at once, and the way is longer at times than it ever was.
+    let prefix = wait.last.len <= PREFIX_MAX && wait.last.flight == wait.last.len;
     let soon = late <= wait.gap.divided_by(LATE_SHARE)
-        && (wait.model.nagle_held > 0 || late <= wait.rtt_to_sender.divided_by(2) || prompt());
+        && (wait.model.nagle_held > 0 || late <= wait.rtt_to_sender.divided_by(2) || prefix || prompt());
     // The rest of a write waits for nothing else.
     let rest = wait.last.queue == SendQueue::More
         && late <= wait.flow.queued_peak.max(wait.rtt_to_sender.divided_by(2));

@@ -80,3 +80,18 @@ fn a_hold_longer_than_any_timer_of_acknowledgements_is_possible() {
         assert_eq!(line.confidence == Possible, doubtful, "{seen}");
     }
 }
+
+/// A server of DNS writes the first byte of a message's length by itself, and the rest comes 7.4 ms behind its delayed acknowledgement, where the quickest round trip
+/// took 3.8 (frames 614 to 654 of a lookup over TCP, the first of its connection): what holds one byte of a message is no pause of its program.
+#[test]
+fn the_rest_of_a_length_waits_for_its_acknowledgement_however_late_that_is() {
+    for (first, held) in [(1, true), (60, false)] {
+        let text = format!(
+            "handshake\n +0.1 C 2\n +0 C 33 #q\n q+42 S ack\n q+147 S {first} #length\n length+48.8 C ack late=3.6\n +0 S 324\n +0 C ack"
+        );
+        let seen = log(text).rtt(ms(3.8)).without_timestamps().seen_at(End::Client);
+        let line = seen.exchange(1).exchange.bill.iter().find(|line| line.cause == Cause::NagleDelayedAck);
+        let ns = line.map(|line| line.ns);
+        assert_eq!(ns.is_some_and(|ns| ns >= ms(48) && ns <= ms(57)), held, "{first}: {seen}");
+    }
+}
