@@ -148,13 +148,9 @@ impl Connection {
     #[cold]
     #[inline(never)]
     pub(super) fn ignores_reset(&self, reset: &Segment, from: usize) -> bool {
-        let Some(setup) = self.setup.as_ref().filter(|_| from == SERVER && self.only_syns_of(CLIENT)) else {
-            return false;
-        };
-        let early = setup.early.as_ref().map_or(0, |syn| i64::from(syn.payload_len));
-        let acks =
-            self.flows[CLIENT].first.is_none_or(|first| (0..=early).contains(&i64::from(reset.ack - first)));
-        !(acks && reset.flags.ack())
+        let asks = from == SERVER && self.setup.is_some() && self.only_syns_of(CLIENT);
+        let acks = || self.flows[CLIENT].first.is_none_or(|first| reset.ack.at_or_after(first));
+        asks && !(reset.flags.ack() && acks())
     }
 
     /// `from` resets the connection. If it had closed before the answer came, and has taken nothing of that, it had stopped
