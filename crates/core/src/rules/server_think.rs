@@ -79,22 +79,7 @@ pub(crate) fn judge(
         return Verdict { split: split.rest(charge), trigger: Trigger::Packet(from.packet) };
     }
     take_what_was_late(pair, open, segment, class, from, &mut split);
-    let late = if let Some(until) = request.on_its_way_until() {
-        stood_until(client, segment, until, split.left())
-    } else if split.left() > DELAYED_ACK_MAX {
-        acknowledged_late(pair, open, segment, from, split.left())
-    } else {
-        None
-    };
-    let mut behind = Confidence::Certain;
-    if let Some(late) = late {
-        split.take(late.evidence(from.packet, segment.packet));
-        split.temper(); // nor is it certain how long the way was then
-        behind = Confidence::Possible;
-    }
-    if let Some(late) = acknowledged_before_any_timer(pair, open, segment, from, split.left()) {
-        split.take(late.evidence(from.packet, segment.packet));
-    }
+    let mut behind = take_what_was_acknowledged_late(pair, open, segment, from, &mut split);
     if let Some(way) = pair.way_beyond(server, split.left()) {
         // What is left is the server's anyway where it is much longer than that.
         let long = split.left() >= way.ns.times(3);
@@ -214,6 +199,33 @@ fn behind_its_gap(
     };
     let detail = Detail { form: Some(form), ..Detail::default() };
     (late > HOST_VARIATION).then(|| Charge::new(cause, flow.side, late, confidence).detail(detail))
+}
+
+/// What of the wait acknowledgements show to have been the path's. Returns how sure what is left can be at most.
+fn take_what_was_acknowledged_late(
+    pair: &Pair<'_>,
+    open: &Open,
+    segment: &Segment,
+    from: &LastData,
+    split: &mut Split,
+) -> Confidence {
+    let late = if let Some(until) = open.request.on_its_way_until() {
+        stood_until(&pair.flows[open.initiator], segment, until, split.left())
+    } else if split.left() > DELAYED_ACK_MAX {
+        acknowledged_late(pair, open, segment, from, split.left())
+    } else {
+        None
+    };
+    let mut behind = Confidence::Certain;
+    if let Some(late) = late {
+        split.take(late.evidence(from.packet, segment.packet));
+        split.temper(); // nor is it certain how long the way was then
+        behind = Confidence::Possible;
+    }
+    if let Some(late) = acknowledged_before_any_timer(pair, open, segment, from, split.left()) {
+        split.take(late.evidence(from.packet, segment.packet));
+    }
+    behind
 }
 
 /// The server's own time, `left` of the wait, and how sure that is: `behind` at most.

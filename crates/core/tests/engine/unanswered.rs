@@ -109,7 +109,8 @@ fn a_reset_that_acknowledges_no_syn_ends_nothing() {
         let answered = [(CLIENT, 3_000, Flags::SYN), (SERVER, 3_060, SYN_ACK), (CLIENT, 3_060, Flags::ACK)];
         let mut analysis = Analysis::new(Options { listing: Listing::UpTo(10), ..Options::default() });
         for segment in segments(&[&asked[..], &answered[..]].concat()) {
-            let ack = if segment.flags.ack() && segment.flags.rst() { Seq(u32::MAX - 700) } else { segment.ack };
+            let ack =
+                if segment.flags.ack() && segment.flags.rst() { Seq(u32::MAX - 700) } else { segment.ack };
             analysis.on_segment(&Segment { ack, ..segment });
         }
         let report = analysis.finish();
