@@ -24,6 +24,7 @@ use crate::bill::split::Split;
 use crate::bill::suspects::{Suspect, Suspects};
 use crate::bill::tail::Tail;
 use crate::estimate::growth::Shape;
+use crate::estimate::maybe::Maybe;
 use crate::estimate::rate::Rate;
 use crate::flow::direction::Flow;
 use crate::flow::segment_class::LastData;
@@ -466,7 +467,7 @@ pub(crate) struct Open {
     /// End of the initiator's data so far.
     pub request_end: Option<Seq>,
     /// What the wait of its first segment on its way here was counted from, where that can be told.
-    pub way_base: Option<Duration>,
+    pub way_base: Maybe<Duration>,
     /// What that wait came to by its time stamp, until it is settled.
     pub late: Option<Charge>,
     /// What its initiator said behind it, and which its answer does not acknowledge: the next exchange.
@@ -498,7 +499,7 @@ impl Open {
             request_first: None,
             first_len: 0,
             request_end: None,
-            way_base: None,
+            way_base: Maybe::NONE,
             late: None,
             later: None,
             is_parted: false,
@@ -542,7 +543,7 @@ impl Open {
         self.request_acks = None;
         self.request_first = None;
         self.request_end = None;
-        self.way_base = None;
+        self.way_base = Maybe::NONE;
         self.late = None;
         self.later = None;
         self.is_parted = false;

@@ -57,7 +57,8 @@ impl Connection {
     /// Whether what passes the capture has reached this end's host.
     pub(super) fn is_beside(&self, end: usize) -> bool {
         let near = self.tap_rtt[end]
-            .zip(self.tap_rtt[1 - end])
+            .get()
+            .zip(self.tap_rtt[1 - end].get())
             .is_some_and(|(own, other)| own.times(BESIDE) <= other);
         self.is_on_one_host() || near
     }

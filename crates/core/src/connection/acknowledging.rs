@@ -6,6 +6,7 @@ use tcpwhy_wire::{Duration, Endpoint, Instant, Segment, Seq, Timestamps};
 
 use super::Connection;
 use crate::bill::revise::Revision;
+use crate::estimate::maybe::Maybe;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::handshake::Setup;
 use crate::rules::proxy::NEARER_BETWEEN;
@@ -33,7 +34,7 @@ impl Connection {
         else {
             return;
         };
-        if self.tap_rtt[from].is_none_or(|known| bound < known) {
+        if self.tap_rtt[from].get().is_none_or(|known| bound < known) {
             self.take_bound(bound, from, stamps.val);
         }
     }
@@ -41,7 +42,7 @@ impl Connection {
     /// An end is nearer than was known, unless its `stamp` says that it had not got there yet.
     #[inline(never)]
     fn take_bound(&mut self, bound: Duration, from: usize, stamp: u32) {
-        let known = self.tap_rtt[from];
+        let known = self.tap_rtt[from].get();
         if known.is_some_and(|known| self.is_stale(bound, known, from, stamp)) {
             self.echoes[1 - from].forget_bound();
             return;
@@ -71,7 +72,7 @@ impl Connection {
     #[inline]
     pub(super) fn learn_from_reaction(&mut self, segment: &Segment, from: usize) {
         // A handshake that took so long may have lost a SYN.
-        if self.shown[from] && self.tap_rtt[from].is_none_or(|known| known < handshake::LOST_AFTER) {
+        if self.shown[from] && self.tap_rtt[from].get().is_none_or(|known| known < handshake::LOST_AFTER) {
             return;
         }
         self.learn_from_unshown_reaction(segment, from);
@@ -80,7 +81,9 @@ impl Connection {
     #[cold]
     #[inline(never)]
     fn learn_from_unshown_reaction(&mut self, segment: &Segment, from: usize) {
-        let (Some(spoke), Some(peer_spoke)) = (self.last_packet[from], self.last_packet[1 - from]) else {
+        let (Some(spoke), Some(peer_spoke)) =
+            (self.last_packet[from].get(), self.last_packet[1 - from].get())
+        else {
             return;
         };
         let acked = |acked| segment.payload_len > 0 && segment.seq_end().at_or_before(acked);
@@ -97,9 +100,9 @@ impl Connection {
         let second = *second;
         // Nobody reacts sooner than a packet gets there and back.
         let too_soon = self.path_memory.shown(from).is_some_and(|least| least - second >= QUEUED_MIN);
-        if let Some(known) = self.tap_rtt[from].filter(|known| second < *known && !too_soon) {
-            self.tap_rtt[from] = Some(second.min(self.distance_max(from)));
-            self.path_memory.news |= self.tap_rtt[from] != Some(known);
+        if let Some(known) = self.tap_rtt[from].get().filter(|known| second < *known && !too_soon) {
+            self.tap_rtt[from] = Maybe::of(second.min(self.distance_max(from)));
+            self.path_memory.news |= self.tap_rtt[from].get() != Some(known);
             self.models[from].forget_pauses();
             if known - second >= HELD_BACK_MIN {
                 self.was_held_back(1 - from);
@@ -163,20 +166,20 @@ impl Connection {
     /// Whether how far away an end is rests on its reactions alone: what it sent behind its peer's may have been let go by something earlier.
     #[inline]
     fn is_by_reaction(&self, end: usize) -> bool {
-        self.tap_rtt[end] == Some(self.reactions[end][1]) && self.is_bound(end)
+        self.tap_rtt[end].get() == Some(self.reactions[end][1]) && self.is_bound(end)
     }
 
     /// How far away its ends are, as far as others between these hosts may rely on that.
     #[inline]
     pub(crate) fn told_distances(&self) -> [Option<Duration>; 2] {
         let told = |end| !self.is_by_reaction(end) && (end == CLIENT || !self.is_ambiguous());
-        [CLIENT, SERVER].map(|end| self.tap_rtt[end].filter(|_| told(end)))
+        [CLIENT, SERVER].map(|end| self.tap_rtt[end].get().filter(|_| told(end)))
     }
 
     /// Another connection between these hosts knows better how far away an end is.
     pub(crate) fn take_known_path(&mut self) {
         for end in [CLIENT, SERVER] {
-            if let Some(known) = self.tap_rtt[end].filter(|_| !self.shown[end]) {
+            if let Some(known) = self.tap_rtt[end].get().filter(|_| !self.shown[end]) {
                 self.take_known_distance(end, known);
             }
         }
@@ -187,7 +190,7 @@ impl Connection {
     fn take_known_distance(&mut self, end: usize, known: Duration) {
         let too_soon = |shown: &Duration| *shown - known >= QUEUED_MIN && self.is_by_reaction(end);
         if let Some(shown) = self.path_memory.shown(end).filter(too_soon) {
-            self.tap_rtt[end] = Some(shown);
+            self.tap_rtt[end] = Maybe::of(shown);
         } else if let Some(least) = self.path_memory.min(end).filter(|least| *least < known)
             && self.is_bound(end)
         {
@@ -221,7 +224,7 @@ impl Connection {
     #[cold]
     pub(super) fn has_host_between(&self) -> bool {
         let unaged = self.ttl.into_iter().all(is_unaged);
-        unaged && is_private(self.ends[CLIENT]) && is_public(self.ends[SERVER])
+        unaged && is_private(self.ends.end(CLIENT)) && is_public(self.ends.end(SERVER))
     }
 
     /// A packet of this end's comes over another number of routers than its first one, which was the SYN-ACK: whoever is nearer has taken over.
@@ -243,7 +246,7 @@ impl Connection {
         let spurious = first.is_some_and(|block| !self.lies_before_message(to, block.end));
         if !segment.flags.syn()
             && let Some(setup) =
-                self.setup.as_mut().filter(|setup| from == CLIENT && setup.last_syn_ack.is_some())
+                self.setup.as_mut().filter(|setup| from == CLIENT && setup.last_syn_ack().is_some())
         {
             setup.done = true;
         }
@@ -330,8 +333,8 @@ impl Connection {
     fn answered_copy(&self, segment: &Segment, from: usize) -> (Option<Duration>, bool) {
         let Some(setup) = &self.setup else { return (None, false) };
         let by_client = || setup.answered_by(segment.options.timestamps?.ecr);
-        let answered = if from == SERVER { setup.answered } else { by_client() };
-        let shown = answered.is_some_and(|at| from == CLIENT || at == setup.last_syn.0);
+        let answered = if from == SERVER { setup.answered() } else { by_client() };
+        let shown = answered.is_some_and(|at| from == CLIENT || at == setup.last_syn().0);
         (answered.map(|at| self.now - at), shown)
     }
 
@@ -379,7 +382,7 @@ impl Connection {
         // What the acknowledgement itself waited on its way here is no part of the path's round trip. A clock that says
         // that it waited for nearly all of it says something else.
         let shown = rtt;
-        let rtt = match self.flows[from].queued_on_way {
+        let rtt = match self.flows[from].queued_on_way.get() {
             Some(waited) if waited >= QUEUED_MIN && waited <= rtt.times(3).divided_by(4) => rtt - waited,
             _ => rtt,
         };
@@ -390,10 +393,10 @@ impl Connection {
         }
         // An end that is seen to answer within `rtt` is at most that far away.
         let to = 1 - from;
-        let known = self.tap_rtt[from];
+        let known = self.tap_rtt[from].get();
         let nearer = known.is_none_or(|known| rtt < known);
         if nearer
-            && let Some((known, stamp)) = known.zip(self.flows[from].clock.stamp())
+            && let Some((known, stamp)) = known.zip(self.flows[from].clock.present())
             && self.is_stale(rtt, known, from, stamp)
         {
             return;
@@ -415,7 +418,7 @@ impl Connection {
         if nearer && known.is_some_and(|known| known - rtt >= HELD_BACK_MIN) {
             self.was_held_back(to);
         }
-        if let Some(rtt_to_sender) = self.tap_rtt[to] {
+        if let Some(rtt_to_sender) = self.tap_rtt[to].get() {
             self.flows[to].rto.on_sample(rtt + rtt_to_sender);
         }
     }

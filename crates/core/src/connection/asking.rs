@@ -8,6 +8,7 @@ use super::frame_sizes::is_control;
 use super::roles::{PAUSE_LONG, PAUSE_MIN, Parked, TURNS_MIN, Turn};
 use crate::bill::account::Account;
 use crate::bill::exchange::Open;
+use crate::estimate::maybe::Maybe;
 use crate::estimate::own_time::is_round;
 use crate::flow::ends::{CLIENT, SERVER, side};
 use crate::flow::ports;
@@ -253,7 +254,7 @@ impl Connection {
 
     /// Whether what is said is in cipher and is not HTTP/2: nobody reads on, or its port says so where the capture has neither the beginning nor the bytes.
     pub(super) fn may_be_cipher(&self) -> bool {
-        (self.talk.is_some() || ports::speaks_tls(self.ends[SERVER].port)) && !self.frames.is_http2()
+        (self.talk.is_some() || ports::speaks_tls(self.ends.end(SERVER).port)) && !self.frames.is_http2()
     }
 
     /// Whether what was asked is.
@@ -291,7 +292,7 @@ impl Connection {
         let mut account = Account::default();
         account.absorb(open.request.settle());
         let (start, first, bytes) = open.piece;
-        self.last_wait_end = Some(start + account.total());
+        self.last_wait_end = Maybe::of(start + account.total());
         self.roles.park(Parked {
             n: open.n,
             start,
@@ -340,7 +341,7 @@ impl Connection {
         account.charge_split(&server_think::of_client(&self.pair(), wait, [asked, first]));
         account.absorb(answer);
         round_trip::charge_way_back(&self.pair(), &mut account, Kind::Exchange, CLIENT, last);
-        self.last_wait_end = Some(parked.start + account.total());
+        self.last_wait_end = Maybe::of(parked.start + account.total());
         let meta = Closed {
             n: parked.n,
             kind: Kind::Exchange,

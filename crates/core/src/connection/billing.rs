@@ -321,7 +321,7 @@ impl Connection {
             path_memory: &self.path_memory,
             now: self.now,
             midway: self.midway,
-            heard_first: self.assumed && ports::says_nothing(self.ends.map(|end| end.port)),
+            heard_first: self.assumed && ports::says_nothing(self.ends.get().map(|end| end.port)),
             fine: self.fine,
             shown: self.shown,
             setup: &self.setup,
@@ -334,7 +334,7 @@ impl Connection {
     /// The way behind whoever acknowledges for the server, as far as it can be one.
     #[inline]
     pub(super) fn beyond(&self) -> Option<Beyond> {
-        let (setup, near) = (self.setup.as_ref()?, self.tap_rtt[SERVER]?);
+        let (setup, near) = (self.setup.as_ref()?, self.tap_rtt[SERVER].get()?);
         if setup.is_repeated() {
             return self.opened_behind(setup, near);
         }
@@ -355,7 +355,7 @@ impl Connection {
     #[inline]
     pub(super) fn may_be_behind(&self) -> bool {
         let opened = self.setup.as_ref().and_then(Setup::opened_at_least);
-        let (Some(opened), Some(near)) = (opened, self.tap_rtt[SERVER]) else { return false };
+        let (Some(opened), Some(near)) = (opened, self.tap_rtt[SERVER].get()) else { return false };
         self.answers.may_be_behind(opened, near)
     }
 

@@ -12,6 +12,7 @@ use tcpwhy_wire::{Duration, Instant, Segment};
 use super::Connection;
 use crate::bill::account::Account;
 use crate::bill::revise::Revision;
+use crate::estimate::maybe::Maybe;
 use crate::estimate::stamp_jump::JUMP_MIN;
 use crate::estimate::stamp_step::greatest_common;
 use crate::flow::ends::{CLIENT, SERVER};
@@ -69,10 +70,10 @@ impl Connection {
         let Some((at, by)) = one.zip(other).and_then(|(one, other)| one.with(other)) else { return };
         for flow in &mut self.flows {
             flow.clock.on_set(at, by);
-            (flow.queued_on_way, flow.queued_peak) = (None, Duration::ZERO);
+            (flow.queued_on_way, flow.queued_peak) = (Maybe::NONE, Duration::ZERO);
         }
         if let Some(open) = self.open.as_deref_mut() {
-            (open.late, open.way_base) = (None, None); // by another clock
+            (open.late, open.way_base) = (None, Maybe::NONE); // by another clock
         }
         self.set = Some(Box::new((at, by.at_least_zero())));
     }

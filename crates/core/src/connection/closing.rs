@@ -10,6 +10,7 @@ use crate::bill::account::Account;
 use crate::bill::exchange::Open;
 use crate::bill::line::LineView;
 use crate::bill::revise::{Guess, Revision};
+use crate::estimate::maybe::Maybe;
 use crate::estimate::timer_hits::TimerHits;
 use crate::flow::ends::{CLIENT, SERVER, side};
 use crate::flow::segment_class::LastData;
@@ -80,7 +81,7 @@ impl Connection {
         let elapsed = open.last_path().settle().total();
         // A one-way message is over for its sender when it is written.
         let own = if kind == Kind::OneWay { elapsed - end } else { elapsed + awaited };
-        self.last_wait_end = Some(start + own);
+        self.last_wait_end = Maybe::of(start + own);
         let meta = Closed {
             n: open.n,
             kind,
@@ -102,7 +103,7 @@ impl Connection {
     #[cold]
     #[inline(never)]
     fn is_no_more_than_frames(&self, next: Option<&Segment>) -> bool {
-        let from = |next: &Segment| usize::from(next.src != self.ends[CLIENT]);
+        let from = |next: &Segment| usize::from(next.src != self.ends.end(CLIENT));
         next.is_some_and(|next| self.says_no_more_than_a_frame(next, from(next)))
             || self.open.is_some() && self.frames.is_ping()
     }
@@ -127,7 +128,7 @@ impl Connection {
     fn doubt_unasked(&self, open: &mut Open, next: &Segment) {
         if open.request_bytes == 0 && self.has_not_waited_for_greeting(open, next) {
             doubt_greeting(open);
-        } else if next.src == self.ends[SERVER] && open.reply_bytes == u64::from(next.payload_len) {
+        } else if next.src == self.ends.end(SERVER) && open.reply_bytes == u64::from(next.payload_len) {
             self.doubt_first_of_many(open);
         }
     }
@@ -147,7 +148,7 @@ impl Connection {
     /// Whether a client spoke before it can have heard the server's greeting, as one does that does not wait for it.
     #[cold]
     fn has_not_waited_for_greeting(&self, open: &Open, next: &Segment) -> bool {
-        next.src == self.ends[CLIENT]
+        next.src == self.ends.end(CLIENT)
             && open.initiator == CLIENT
             && next.flags.ack()
             && open.reply_first.is_some_and(|first| next.ack.at_or_before(first))
@@ -214,14 +215,15 @@ impl Connection {
     /// Whether whoever asked acknowledges the answer later than any host does that has it (RFC 1122, 4.2.3.2), with the `next` segment, or went on
     /// without having it: it was lost on its way, or stood.
     fn was_heard_late(&self, open: &Open, next: &Segment, speaker: usize) -> bool {
-        let last = open.reply.last.filter(|_| next.src == self.ends[open.initiator]);
+        let last = open.reply.last.filter(|_| next.src == self.ends.end(open.initiator));
         let late = |last: LastData| self.is_acked_late(last.at, self.tap_rtt(open.initiator), speaker);
         last.is_some_and(late)
     }
 
     /// Closes what is under way, whose answer may not have arrived when `next` left.
     pub(super) fn close_beside(&mut self, next: &Segment, ledger: &mut Ledger) {
-        if let Some(open) = self.open.as_deref_mut().filter(|open| next.src == self.ends[open.initiator]) {
+        if let Some(open) = self.open.as_deref_mut().filter(|open| next.src == self.ends.end(open.initiator))
+        {
             let flow = &self.flows[1 - open.initiator];
             let unheard = flow.snd_nxt.is_some_and(|end| next.ack.before(end)) && next.flags.ack();
             open.is_unheard |= unheard && open.reply.last.is_some();
@@ -275,7 +277,7 @@ impl Connection {
     fn weigh_last_copies(&self, open: &mut Open, next: Option<&Segment>, repaired: Instant) {
         let last_words = open.kind() == Kind::OneWay && self.are_last_words(open);
         let listener = 1 - open.last_speaker();
-        let (heard, way) = (self.ends[listener], self.tap_rtt(listener));
+        let (heard, way) = (self.ends.end(listener), self.tap_rtt(listener));
         let path = open.last_path();
         let echoes = |next: &Segment| {
             let stamps = next.options.timestamps.filter(|_| next.src == heard);
@@ -323,7 +325,7 @@ impl Connection {
 
     #[inline]
     pub(super) fn closed(&mut self, ledger: &mut Ledger) -> Closed {
-        let service = ledger.services.key(self.ends[SERVER], self.service);
+        let service = ledger.services.key(self.ends.end(SERVER), self.service);
         self.service = Some(service);
         Closed {
             connection: self.id,

@@ -24,6 +24,7 @@ use crate::bill::exchange::Path;
 use crate::bill::revise::{Guess, Revision};
 use crate::bill::split::Split;
 use crate::bill::waits::fill;
+use crate::estimate::maybe::Maybe;
 use crate::flow::ends::{SERVER, side};
 use crate::flow::segment_class::SegmentClass;
 use crate::rules::verdict::Verdict;
@@ -164,7 +165,7 @@ impl Connection {
         let last_end = self.last_wait_end;
         let Some(talk) = self.talk.as_deref_mut() else { return };
         talk.is_concurrent = true;
-        talk.covered = Covered::since(last_end);
+        talk.covered = Covered::since(last_end.get());
         let begins = delivered.map(|begin| Unread { begin, ..Unread::default() });
         talk.unread = begins;
         let (Some(mut open), Some(waiting)) = (taken, waiting) else { return };
@@ -433,7 +434,7 @@ impl Connection {
             .talk
             .as_deref_mut()
             .map(|talk| talk.covered.take([ask.start, ask.start + elapsed + awaited]));
-        self.last_wait_end = Some(self.last_wait_end.map_or(over, |known| known.max(over)));
+        self.last_wait_end = Maybe::of(self.last_wait_end.get().map_or(over, |known| known.max(over)));
         let meta = Closed {
             n: ask.n,
             kind,

@@ -17,14 +17,14 @@ impl Connection {
     pub(super) fn keep_syn_data(&mut self, syn: &Segment, from: usize) {
         let Some(setup) = self.setup.as_mut().filter(|_| from == CLIENT && !syn.flags.ack()) else { return };
         let data = Segment { seq: syn.seq + 1, flags: Flags(syn.flags.0 & !Flags::SYN), ..*syn };
-        setup.early.get_or_insert_with(|| Box::new(data));
+        setup.keep_early(data);
     }
 
     /// The SYN-ACK tells what became of the SYN's data.
     pub(super) fn answer_syn_data(&mut self, syn_ack: &Segment, from: usize, ledger: &mut Ledger) {
         let answered = |_: &&mut _| from == SERVER && syn_ack.flags.ack();
         let Some(setup) = self.setup.as_mut().filter(answered) else { return };
-        if let Some(data) = setup.early.take() {
+        if let Some(data) = setup.take_early() {
             self.take_syn_data(syn_ack, &data, ledger);
         }
     }

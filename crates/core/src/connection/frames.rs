@@ -14,6 +14,7 @@ use super::frame_sizes::{
     TICKETS_MAX, WINDOW_UPDATE, acknowledging, holds, is_control, many_windows,
 };
 use crate::bill::exchange::Open;
+use crate::estimate::maybe::Maybe;
 use crate::flow::ends::CLIENT;
 use crate::flow::segment_class::{LastData, SegmentClass};
 
@@ -56,13 +57,13 @@ pub(super) struct Frames {
     echoes: u8,
     /// What of each end may be a PING, behind messages of the other end, and nothing else.
     confirmed: [u8; 2],
-    last: (usize, u32),
+    last: (u8, u32),
     /// Frames of each end since the last message.
     run: [u8; 2],
     /// Whose PING is not answered yet.
-    asked: Option<usize>,
+    asked: Option<u8>,
     /// When each end's last frame passed that was left out.
-    left_out: [Option<Instant>; 2],
+    left_out: [Maybe<Instant>; 2],
     answer: Answer,
     /// The initiator has echoed a PING of the responder's: that was no answer.
     echoed: bool,
@@ -97,7 +98,7 @@ impl Frames {
     fn may_be_echo(&mut self, from: usize, len: u32) -> bool {
         let ping = RECORDS.iter().any(|record| record + PING == len);
         if !ping {
-            self.last = (from, 0);
+            self.last = (from as u8, 0);
         }
         ping
     }
@@ -105,7 +106,7 @@ impl Frames {
     /// Learns from a data segment whether the connection is one of HTTP/2; `request` as that is long so far. Returns what
     /// frames it holds.
     fn on_data(&mut self, len: u32, from: usize, request: u64) -> Option<Holds> {
-        let last = std::mem::replace(&mut self.last, (from, len));
+        let last = std::mem::replace(&mut self.last, (from as u8, len));
         let acknowledges = acknowledging(len);
         let settings = Holds { settings: true, ping: false, more: false };
         if let Some((record, guessed)) = self.record {
@@ -134,7 +135,7 @@ impl Frames {
             }
         }
         let record = RECORDS.into_iter().find(|record| record + PING == len)?;
-        if last == (1 - from, len) && request != u64::from(len) && self.echoes != REFUTED {
+        if last == (1 - from as u8, len) && request != u64::from(len) && self.echoes != REFUTED {
             self.echoes += 1;
             if self.echoes >= ECHOES_MIN {
                 self.record = Some((record, true));
@@ -144,15 +145,9 @@ impl Frames {
     }
 
     /// Whether an end has said nothing but what would be PINGs for long, each of them behind a message of the other end's: they confirm those.
-    fn says_nothing_else(
-        &mut self,
-        last: (usize, u32),
-        from: usize,
-        held: Option<Holds>,
-        record: u32,
-    ) -> bool {
+    fn says_nothing_else(&mut self, last: (u8, u32), from: usize, held: Option<Holds>, record: u32) -> bool {
         let ping = held.is_some_and(|held| held.ping && !held.more);
-        let behind = last.0 != from && holds(last.1, record).is_none();
+        let behind = usize::from(last.0) != from && holds(last.1, record).is_none();
         let confirmed = if ping { self.confirmed[from].saturating_add(behind.into()) } else { 0 };
         self.confirmed[from] = confirmed;
         confirmed >= CONFIRMED_MIN
@@ -187,11 +182,11 @@ impl Frames {
     #[inline]
     pub(super) fn on_passing(&mut self, len: u32, from: usize) {
         if self.counted[from] >= SETTINGS_WITHIN {
-            self.last = (from, 0);
+            self.last = (from as u8, 0);
             return;
         }
         (self.answers, self.goes_on) = (false, false);
-        self.last = (from, len);
+        self.last = (from as u8, len);
         self.count(len, from);
     }
 
@@ -263,12 +258,12 @@ impl Frames {
 
     /// Takes a segment out that its end has sent at `at`.
     pub(super) fn leave_out(&mut self, from: usize, at: Instant) {
-        self.left_out[from] = Some(at);
+        self.left_out[from] = Maybe::of(at);
     }
 
     /// When the client last said something that was left out.
     pub(super) fn last_window(&self) -> Option<Instant> {
-        self.left_out[CLIENT].filter(|_| self.record.is_some_and(|(record, _)| record > 0))
+        self.left_out[CLIENT].get().filter(|_| self.record.is_some_and(|(record, _)| record > 0))
     }
 
     /// Whether what the server said last may be a frame of nothing (RFC 9113, 6.1), which ends an answer whose length nobody knew before: the same as
@@ -414,7 +409,8 @@ impl Frames {
         let Some((record, _)) = self.record else { return false };
         if from != open.initiator && open.crosses(segment) {
             // It answers nothing of this message, but perhaps a PING in front of it.
-            self.asked = self.asked.filter(|asker| *asker == from || !held.is_some_and(|held| held.ping));
+            self.asked =
+                self.asked.filter(|asker| usize::from(*asker) == from || !held.is_some_and(|held| held.ping));
             return false;
         }
         // Whoever reads a long question says often that there is room.
@@ -435,7 +431,7 @@ impl Frames {
         };
         let left_out = self.is_beside(open, segment, from, held, asks);
         if left_out {
-            self.left_out[from] = Some(segment.at);
+            self.left_out[from] = Maybe::of(segment.at);
         }
         left_out
     }
@@ -450,11 +446,11 @@ impl Frames {
     /// Whether a segment that holds nothing but frames is no part of the exchange under way; `asks` if that has a request that is more than that.
     fn is_beside(&mut self, open: &Open, segment: &Segment, from: usize, held: Holds, asks: bool) -> bool {
         self.run[from] += 1;
-        let echoes = held.ping && self.asked == Some(1 - from);
+        let echoes = held.ping && self.asked == Some(1 - from as u8);
         if echoes {
-            self.asked = held.more.then_some(from);
+            self.asked = held.more.then_some(from as u8);
         } else if held.ping {
-            self.asked = Some(from);
+            self.asked = Some(from as u8);
         }
         if from == open.initiator {
             // What came before both ends had acknowledged SETTINGS was the server's own: they are its first word (RFC 9113, 3.4).
@@ -465,7 +461,7 @@ impl Frames {
             {
                 self.answer = Answer::Frames;
             }
-            let together = self.left_out[from].is_some_and(|last| segment.at - last < TOGETHER);
+            let together = self.left_out[from].get().is_some_and(|last| segment.at - last < TOGETHER);
             let waits = held.ping && self.answer != Answer::Message;
             // Until the responder has echoed it, it may be the rest of the request.
             self.echoed |= echoes && self.answer == Answer::Frames;

@@ -9,6 +9,7 @@ use super::Connection;
 use super::turn::{Follows, Silence};
 use crate::bill::revise::Revision;
 use crate::bill::split::Split;
+use crate::estimate::maybe::Maybe;
 use crate::estimate::rounds;
 use crate::estimate::tsecr_rtt::EchoProbe;
 use crate::flow::direction::Flow;
@@ -126,7 +127,7 @@ impl Connection {
         } else if segment.ttl != self.ttl[from] {
             self.on_other_hops(segment, from);
         }
-        self.last_packet[from] = Some(self.now);
+        self.last_packet[from] = Maybe::of(self.now);
     }
 
     /// What any packet says of its direction, with data or without.

@@ -42,7 +42,7 @@ impl Connection {
         let whole = open.pieces.is_empty() && open.request.repaired_at().is_none();
         let unseen = self.flows.iter().any(|flow| flow.acked_unseen() || flow.missing_from_capture);
         let Some(asked) = open.request.last.filter(|_| owed && arrived && whole && !unseen) else { return };
-        let closed = [asker, server].map(|end| self.roles.closed_at[end].map(|at| at - asked.at));
+        let closed = [asker, server].map(|end| self.roles.closed_at[end].get().map(|at| at - asked.at));
         let Some(split) = ended::unanswered(&self.pair(), server, asked.packet, closed) else { return };
         let wait: Duration = split.charges().map(|charge| charge.ns).sum();
         // Its number, in an acknowledgement, says that the answer had left: that was lost.
@@ -82,8 +82,8 @@ impl Connection {
     #[inline(never)]
     fn charge_until_given_up(&self, open: &mut Open) {
         let reset = self.flows[CLIENT].fin.is_none();
-        let gave_up = self.roles.closed_at[CLIENT].filter(|_| reset || self.has_given_up(open));
-        if let Some(closed_at) = self.roles.closed_at[SERVER].or(gave_up) {
+        let gave_up = self.roles.closed_at[CLIENT].get().filter(|_| reset || self.has_given_up(open));
+        if let Some(closed_at) = self.roles.closed_at[SERVER].get().or(gave_up) {
             self.charge_unheard_of(open, closed_at);
         }
     }
@@ -91,7 +91,7 @@ impl Connection {
     /// Whether a client has closed long behind a question of which nothing has arrived: who only says that it will ask no more does that at once.
     #[cold]
     pub(super) fn has_given_up(&self, open: &Open) -> bool {
-        let closed_at = self.roles.closed_at[CLIENT];
+        let closed_at = self.roles.closed_at[CLIENT].get();
         self.is_unheard_of(open) && closed_at.is_some_and(|at| at - open.start >= GIVES_UP_MIN)
     }
 
@@ -116,7 +116,7 @@ impl Connection {
     #[inline]
     pub(super) fn charge_unrepaired(&self, open: &mut Open) {
         if let Some(closed_at) =
-            self.roles.closed_at[open.initiator].filter(|_| open.kind() == Kind::Exchange)
+            self.roles.closed_at[open.initiator].get().filter(|_| open.kind() == Kind::Exchange)
         {
             let rtt_to_asker = self.tap_rtt(open.initiator);
             let last = open.last_path().frontier().map(|last| (last.at, last.packet));

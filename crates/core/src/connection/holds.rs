@@ -58,6 +58,6 @@ impl Connection {
     /// Whether the other end's last packet had data: not only an acknowledgement.
     fn just_asked(&self, from: usize) -> bool {
         let asked = self.flows[1 - from].last_data.map(|last| last.at);
-        asked.is_some() && asked == self.last_packet[1 - from]
+        asked.is_some() && asked == self.last_packet[1 - from].get()
     }
 }

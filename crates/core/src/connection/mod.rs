@@ -45,13 +45,14 @@ use tcpwhy_wire::{Duration, Endpoint, Instant, Segment};
 use crate::bill::asked::Ask;
 use crate::bill::exchange::Open;
 use crate::connection::ladder::Ladder;
+use crate::estimate::maybe::Maybe;
 use crate::estimate::rounds::Rounds;
 use crate::estimate::tsecr_rtt::EchoProbe;
+use crate::flow::both_ends::BothEnds;
 use crate::flow::direction::Flow;
 use crate::flow::duplicate_filter::DuplicateFilter;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::handshake::Setup;
-use crate::flow::packed::PackedEnds;
 use crate::flow::path_memory::PathMemory;
 use crate::rules::proxy::Answers;
 use crate::rules::sender_model::SenderModel;
@@ -88,9 +89,7 @@ pub(crate) struct Connection {
     /// The server's place in the ledger, once something has been billed.
     service: Option<ServiceKey>,
     /// Client, server.
-    pub ends: [Endpoint; 2],
-    /// The same as usual segments have them; nothing where none can be usual.
-    pub packed_ends: Option<PackedEnds>,
+    pub ends: BothEnds,
     /// Which end is which is a guess.
     pub assumed: bool,
     /// The capture does not have the connection's first packet.
@@ -104,7 +103,7 @@ pub(crate) struct Connection {
     /// The largest payload of one packet of each end.
     sizes: [u32; 2],
     /// Smallest round trip seen between the capture and each end.
-    pub tap_rtt: [Option<Duration>; 2],
+    pub tap_rtt: [Maybe<Duration>; 2],
     /// Since when that is known, where it was not from the beginning.
     tap_rtt_since: [Instant; 2],
     /// What all connections between these hosts know.
@@ -124,7 +123,7 @@ pub(crate) struct Connection {
     /// Finished ones that what follows may change.
     held_back: Option<Box<HeldBack>>,
     next_n: u64,
-    last_wait_end: Option<Instant>,
+    last_wait_end: Maybe<Instant>,
     pub now: Instant,
     pub duplicates: Option<DuplicateFilter>,
     /// Packets have been seen twice.
@@ -134,7 +133,7 @@ pub(crate) struct Connection {
     /// What the first packet of each end has left to live.
     ttl: [u8; 2],
     /// When each end's last packet passed.
-    last_packet: [Option<Instant>; 2],
+    last_packet: [Maybe<Instant>; 2],
     /// The two quickest reactions of each end.
     reactions: [[Duration; 2]; 2],
     /// The quickest acknowledgement without data of each end that no handshake has shown the distance of.
@@ -169,8 +168,7 @@ impl Connection {
         let mut connection = Self {
             id,
             service: None,
-            ends,
-            packed_ends: PackedEnds::of(ends),
+            ends: BothEnds::of(ends),
             assumed: !first.flags.syn(),
             midway: !first.flags.syn() || first.flags.ack(),
             shown: [false; 2],
@@ -179,7 +177,7 @@ impl Connection {
             flows: [Flow::new(Side::Client), Flow::new(Side::Server)],
             models: [SenderModel::default(), SenderModel::default()],
             sizes: [0; 2],
-            tap_rtt: [None; 2],
+            tap_rtt: [Maybe::NONE; 2],
             tap_rtt_since: [Instant::MIN; 2],
             path_memory: PathMemory::default(),
             frames: Frames::default(),
@@ -194,12 +192,12 @@ impl Connection {
             spare: None,
             held_back: None,
             next_n: 0,
-            last_wait_end: None,
+            last_wait_end: Maybe::NONE,
             now: first.at,
             duplicates: None,
             doubled: false,
             damaged: [false; 2],
-            last_packet: [None; 2],
+            last_packet: [Maybe::NONE; 2],
             reactions: [[Duration::MAX; 2]; 2],
             bare: [Duration::MAX; 2],
             echoes: [EchoProbe::default(); 2],
@@ -226,8 +224,7 @@ impl Connection {
     /// [`Self::new`] in the place of one that is over, so that what is kept of a connection is not copied from place to place.
     pub(crate) fn begin_again(&mut self, id: u64, ends: [Endpoint; 2], first: &Segment, ladder: bool) {
         self.id = id;
-        self.ends = ends;
-        self.packed_ends = PackedEnds::of(ends);
+        self.ends = BothEnds::of(ends);
         self.assumed = !first.flags.syn();
         self.midway = !first.flags.syn() || first.flags.ack();
         (self.now, self.last_at, self.first_at) = (first.at, first.at, first.at);
@@ -260,13 +257,13 @@ impl Connection {
         self.others = 0;
         (self.doubled, self.damaged, self.closed, self.calm) = (false, [false; 2], false, false);
         (self.ttl, self.scales) = ([0; 2], [0; 2]);
-        self.tap_rtt = [None; 2];
+        self.tap_rtt = [Maybe::NONE; 2];
         self.tap_rtt_since = [Instant::MIN; 2];
-        self.last_packet = [None; 2];
+        self.last_packet = [Maybe::NONE; 2];
         (self.reactions, self.bare) = ([[Duration::MAX; 2]; 2], [Duration::MAX; 2]);
         self.echoes = [EchoProbe::default(); 2];
         (self.next_n, self.heap, self.steps, self.gaps) = (0, 0, 0, (0, 0));
-        (self.set_back, self.set, self.last_wait_end) = (Duration::ZERO, None, None);
+        (self.set_back, self.set, self.last_wait_end) = (Duration::ZERO, None, Maybe::NONE);
         (self.duplicates, self.held_back) = (None, None);
     }
 
@@ -309,15 +306,15 @@ impl Connection {
     fn count_all_heap(&mut self) -> usize {
         let open = [&self.open, &self.spare].into_iter().flatten().map(|open| open.memory()).sum::<usize>();
         let talk = self.talk.as_ref().map_or(0, |talk| talk.heap());
-        let flows = self.flows.iter().map(Flow::heap).sum::<usize>();
+        let flows = self.flows.iter().map(Flow::heap).sum::<usize>() + self.ends.heap();
         let held_back = self.held_back.as_ref().map_or(0, |held| held.heap());
-        let heap = open + talk + self.roles.heap() + flows + held_back;
-        std::mem::replace(&mut self.heap, heap)
+        let setup = self.setup.as_ref().map_or(0, Setup::heap);
+        std::mem::replace(&mut self.heap, open + talk + self.roles.heap() + flows + held_back + setup)
     }
 
     /// The round trip between the capture and one end; nothing where nothing shows it yet.
     fn tap_rtt(&self, end: usize) -> Duration {
-        self.tap_rtt[end].unwrap_or(Duration::ZERO)
+        self.tap_rtt[end].get().unwrap_or(Duration::ZERO)
     }
 
     fn set_tap_rtt(&mut self, end: usize, rtt: Duration) {
@@ -326,18 +323,20 @@ impl Connection {
             self.tap_rtt_since[end] = self.now;
             self.models[end].rounds = Rounds::default();
         }
-        let rtt = Some(rtt.min(self.distance_max(end)));
+        let rtt = Maybe::of(rtt.min(self.distance_max(end)));
         self.path_memory.news |= self.tap_rtt[end] != rtt;
         self.tap_rtt[end] = rtt;
     }
 
     /// Whether what an end knows now passed before anything had shown how far away it is.
     fn far_unknown(&self, end: usize) -> bool {
-        self.tap_rtt[end].is_none_or(|rtt| !self.shown[end] && self.now - rtt <= self.tap_rtt_since[end])
+        self.tap_rtt[end]
+            .get()
+            .is_none_or(|rtt| !self.shown[end] && self.now - rtt <= self.tap_rtt_since[end])
     }
 
     pub(crate) fn rtt_min(&self) -> Option<Duration> {
-        Some(self.tap_rtt[CLIENT]? + self.tap_rtt[SERVER]?)
+        Some(self.tap_rtt[CLIENT].get()? + self.tap_rtt[SERVER].get()?)
     }
 
     fn mss(&self, sender: usize) -> u32 {
@@ -365,11 +364,12 @@ impl Connection {
     }
 
     fn is_on_one_host(&self) -> bool {
-        self.ends[CLIENT].addr == self.ends[SERVER].addr
+        let [client, server] = self.ends.get();
+        client.addr == server.addr
     }
 
     pub(crate) fn vantage(&self) -> Vantage {
-        let [Some(client), Some(server)] = self.tap_rtt else { return Vantage::Unknown };
+        let [Some(client), Some(server)] = self.tap_rtt.map(Maybe::get) else { return Vantage::Unknown };
         if self.is_on_one_host() || client + server < ONE_HOST_MAX {
             Vantage::Unknown
         } else if client.times(BESIDE) <= server {
@@ -476,14 +476,14 @@ impl Connection {
 
     /// Whether the capture has one direction only, with data in it.
     pub(crate) fn is_one_sided(&self) -> bool {
-        self.last_packet.iter().any(Option::is_none) && self.flows.iter().any(|flow| flow.bytes > 0)
+        self.last_packet.iter().any(Maybe::is_none) && self.flows.iter().any(|flow| flow.bytes > 0)
     }
 
     /// A note about a connection that never came about.
     pub(crate) fn failure(&self) -> Option<&'static str> {
         let setup = self.setup.as_ref().filter(|setup| setup.is_unanswered())?;
         if self.closed {
-            self.last_packet[SERVER].map(|_| REFUSED)
+            self.last_packet[SERVER].get().map(|_| REFUSED)
         } else {
             setup.is_repeated().then_some("unanswered-connections")
         }

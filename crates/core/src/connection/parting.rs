@@ -8,6 +8,7 @@ use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 use super::Connection;
 use super::roles::Had;
 use crate::bill::exchange::Open;
+use crate::estimate::maybe::Maybe;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::segment_class::SegmentClass;
 use crate::tally::ledger::Ledger;
@@ -47,7 +48,8 @@ impl Connection {
     /// and did not end the connection.
     #[cold]
     pub(super) fn on_close(&mut self, at: Instant, from: usize, ledger: &mut Ledger) {
-        let first = *self.roles.closed_at[from].get_or_insert(at) == at;
+        self.roles.closed_at[from].set_first(at);
+        let first = self.roles.closed_at[from] == Maybe::of(at);
         let Some(open) = self.open.as_deref() else { return };
         let answers = open.initiator != from;
         if !answers {
@@ -60,7 +62,9 @@ impl Connection {
         let way = || self.tap_rtt(from) - self.tap_rtt(from).divided_by(ROUND_TRIP_PLAY);
         let heard = |closed_at: Instant| at - closed_at >= way();
         let said_before = |closed_at: Instant| open.reply.last.is_some_and(|said| said.at <= closed_at);
-        if self.roles.closed_at[1 - from].is_some_and(|closed_at| said_before(closed_at) && heard(closed_at))
+        if self.roles.closed_at[1 - from]
+            .get()
+            .is_some_and(|closed_at| said_before(closed_at) && heard(closed_at))
         {
             return; // whoever had asked closed first, with that answer
         }
@@ -96,7 +100,7 @@ impl Connection {
     #[cold]
     #[inline(never)]
     pub(super) fn are_last_words(&self, open: &Open) -> bool {
-        let closed_at = self.roles.closed_at[open.initiator];
+        let closed_at = self.roles.closed_at[open.initiator].get();
         let at_once = closed_at.is_some_and(|at| at >= open.start && at - open.start <= AT_ONCE);
         at_once && open.request_bytes <= BYTES_MAX && open.client_idle >= SILENCE_MIN
     }
@@ -120,7 +124,9 @@ impl Connection {
     /// behind the answer and acknowledges that, and this comes as soon behind it as it can. Nobody waits for it.
     #[inline]
     pub(super) fn answers_close(&self, segment: &Segment, from: usize) -> bool {
-        self.roles.closed_at[1 - from].is_some_and(|closed_at| self.is_farewell_to(closed_at, segment, from))
+        self.roles.closed_at[1 - from]
+            .get()
+            .is_some_and(|closed_at| self.is_farewell_to(closed_at, segment, from))
     }
 
     #[cold]
@@ -157,7 +163,7 @@ impl Connection {
     /// waiting: when its protocol owes it an answer, it had waited until it gave up, of which the way is a small part.
     #[cold]
     pub(super) fn on_reset(&mut self, from: usize) {
-        let closed_at = self.roles.closed_at[from];
+        let closed_at = self.roles.closed_at[from].get();
         let acked = self.flows[1 - from].highest_ack;
         let pending = self.talk.as_deref().and_then(|talk| talk.pending);
         let owed = pending.is_some_and(|ask| ask.asker == from && ask.is_answering);

@@ -155,7 +155,7 @@ pub(super) struct Roles {
     /// The longest that an answer of the server's took, where that is long enough to count.
     pub longest_wait: Duration,
     /// When each end has closed.
-    pub closed_at: [Option<Instant>; 2],
+    pub closed_at: [crate::estimate::maybe::Maybe<Instant>; 2],
     /// What had come of an answer when its asker had closed, and more of it came.
     pub had: Option<Box<Had>>,
     pub goes_on: crate::estimate::goes_on::GoesOn,

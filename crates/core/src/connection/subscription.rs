@@ -32,7 +32,7 @@ impl Connection {
         let wait = open.waited - self.tap_rtt(server);
         let read_at = open.reply.last.map(|last| last.at + self.tap_rtt(CLIENT));
         let again = next.zip(read_at).map(|(next, read_at)| {
-            next.src == self.ends[CLIENT]
+            next.src == self.ends.end(CLIENT)
                 && next.payload_len == open.first_len
                 && next.at - read_at <= AT_ONCE
         });

@@ -13,6 +13,7 @@ use crate::bill::account::Account;
 use crate::bill::exchange::Open;
 use crate::bill::revise::Revision;
 use crate::estimate::grid::{DISTANCE_MIN, Grid, MAY_MIN};
+use crate::estimate::maybe::Maybe;
 use crate::flow::ends::{CLIENT, SERVER, side};
 use crate::flow::segment_class::{LastData, SegmentClass, SendQueue};
 use crate::rules::round_trip;
@@ -215,7 +216,7 @@ impl Connection {
             ..self.closed(ledger)
         };
         self.next_n += 1;
-        self.last_wait_end = Some(at);
+        self.last_wait_end = Maybe::of(at);
         self.hand_over(meta, &mut account, ledger);
     }
 }

@@ -178,7 +178,7 @@ impl Connection {
         // Whatever was on its way has arrived by now: nobody has asked for it since, and nobody has sent it again.
         let nobody_waits = verdict.split.has_only(Cause::SenderThink.bit() | Cause::Unexplained.bit())
             && quiet >= SETTLED_AFTER
-            && self.last_packet[1 - from].is_none_or(|peer| peer - last.at < NEW_MESSAGE_AFTER);
+            && self.last_packet[1 - from].get().is_none_or(|peer| peer - last.at < NEW_MESSAGE_AFTER);
         let asking = from == open.initiator && open.reply_first.is_none();
         if asking && quiet >= PIECE_AFTER && self.is_word_again(open, segment, from, verdict) {
             return Silence::Message;
@@ -352,7 +352,8 @@ impl Connection {
         open.way_base = self.flows[from]
             .clock
             .base_with_last()
-            .filter(|_| self.tap_rtt(from) >= self.tap_rtt(1 - from) && initiator == from && !by_timer);
+            .filter(|_| self.tap_rtt(from) >= self.tap_rtt(1 - from) && initiator == from && !by_timer)
+            .into();
         if initiator != from {
             open.request.begin(LastData {
                 at: open.start,
@@ -403,14 +404,14 @@ impl Connection {
 
     /// When the client had the SYN-ACK.
     fn handshake_end(&self) -> Option<Instant> {
-        let (syn_ack, _) = self.setup.as_ref()?.last_syn_ack?;
+        let (syn_ack, _) = self.setup.as_ref()?.last_syn_ack()?;
         Some(syn_ack + self.tap_rtt(CLIENT))
     }
 
     /// Since when nothing was under way.
     #[inline]
     pub(super) fn idle_since(&self) -> Option<Instant> {
-        self.last_wait_end.or_else(|| self.handshake_end())
+        self.last_wait_end.get().or_else(|| self.handshake_end())
     }
 }
 

@@ -14,6 +14,7 @@ use super::turn::Paired;
 use super::turns::PIECES_MAX;
 use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
+use crate::estimate::maybe::Maybe;
 use crate::estimate::rounds;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::packed::Packed;
@@ -54,7 +55,7 @@ impl Connection {
             && self.last_at == self.now
             && self.set_back == Duration::ZERO
             && !self.is_unsteady()
-            && self.tap_rtt.iter().all(Option::is_some)
+            && self.tap_rtt.iter().all(Maybe::is_some)
             && self.setup.as_ref().is_none_or(|setup| setup.done)
             && !(self.beyond().is_some() || self.may_be_behind())
             && !self.roles.goes_on.is_suspect()
@@ -269,7 +270,7 @@ impl Connection {
         self.packets += 1;
         self.packet_range[1] = segment.packet;
         self.learn_from_echo(segment.stamps, from, true);
-        self.last_packet[from] = Some(segment.at);
+        self.last_packet[from] = Maybe::of(segment.at);
         let mss = self.sizes[from];
         self.flows[from].on_usual_packet(segment, mss);
         self.weigh_jump(from);

@@ -10,6 +10,7 @@ use super::turn::Paired;
 use crate::bill::exchange::Open;
 use crate::bill::revise::Revision;
 use crate::bill::usual::UsualBill;
+use crate::estimate::maybe::Maybe;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::packed::Packed;
 use crate::flow::segment_class::SegmentClass;
@@ -56,7 +57,7 @@ impl Connection {
         if self.assumed || self.paired == Paired::Unread {
             self.temper_assumed(account);
         }
-        self.last_wait_end = Some(open.start + account.total());
+        self.last_wait_end = Maybe::of(open.start + account.total());
         let (wait, idle) = (open.waited - self.tap_rtt(SERVER), open.client_idle);
         self.roles.on_question(open.request_bytes as u32, wait, false, idle, asked_at, open.reply_bytes);
         let closed = Closed {
@@ -98,8 +99,8 @@ impl Connection {
         self.next_n += 1;
         (open.request_first, open.first_len) = (Some(segment.seq), segment.payload_len);
         if self.tap_rtt(CLIENT) >= self.tap_rtt(SERVER) {
-            open.way_base = self.flows[CLIENT].clock.base_with_last();
-            if self.flows[CLIENT].queued_on_way.is_some_and(Duration::is_positive)
+            open.way_base = self.flows[CLIENT].clock.base_with_last().into();
+            if self.flows[CLIENT].queued_on_way.get().is_some_and(Duration::is_positive)
                 && let Some(late) = self.late_on_its_way(&segment.unpack(), CLIENT, idle_since)
             {
                 open.late = Some(late);
@@ -123,7 +124,7 @@ impl Connection {
         let path = rtt_to_server.at_least_zero().min(gap);
         let think = gap - path;
         let stood = self.path_memory.min(SERVER).is_some_and(|least| rtt_to_server - least >= QUEUED_MIN);
-        let queued = flow.queued_on_way.is_some_and(Duration::is_positive);
+        let queued = flow.queued_on_way.get().is_some_and(Duration::is_positive);
         let late = think >= HELD_BACK_MIN || self.path_memory.queued_lately(SERVER, self.now).is_some();
         let link = client.link.busy_from(asked.at).is_positive();
         // An end that turns out to be nearer with this may have another one behind it.

@@ -9,7 +9,6 @@ use std::collections::HashMap;
 use tcpwhy_wire::Endpoint;
 
 use crate::connection::Connection;
-use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::hash::Keys;
 use crate::flow::path_memory::PathMemory;
 
@@ -53,11 +52,12 @@ impl PathMemories {
 
     /// What one connection learns about the path to its hosts holds for all connections between them.
     pub(crate) fn share(&mut self, connection: &mut Connection) {
-        let hosts = (connection.ends[CLIENT].addr, connection.ends[SERVER].addr);
+        let [client, server] = connection.ends.get();
+        let hosts = (client.addr, server.addr);
         let older = &mut self.older;
         let known = self.younger.entry(hosts).or_insert_with(|| older.remove(&hosts).unwrap_or_default());
         if !connection.assumed && connection.failure().is_none() {
-            known.on_accepted(connection.ends[SERVER].port);
+            known.on_accepted(server.port);
         }
         let told = connection.told_distances();
         known.share(&mut connection.path_memory, told, connection.shown, connection.now);

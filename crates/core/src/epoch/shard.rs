@@ -26,6 +26,7 @@ use crate::epoch::path_memories::PathMemories;
 use crate::epoch::roles::roles;
 use crate::epoch::slab::{Marks, Slab, Slot};
 use crate::epoch::table::Table;
+use crate::flow::both_ends::BothEnds;
 use crate::flow::duplicate_filter::DuplicateFilter;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::packed::{Packed, Spare};
@@ -54,9 +55,9 @@ const FINISHED: Slot = 1 << 31;
 const FINISHED_BYTES: usize = size_of::<Finished>();
 
 /// What is remembered of a finished connection.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Finished {
-    ends: [Endpoint; 2],
+    ends: BothEnds,
     /// First payload byte of each end.
     first: [Option<Seq>; 2],
     hash: u32,
@@ -74,7 +75,7 @@ struct Finished {
 impl Finished {
     /// Whether this segment starts another connection between the same ends.
     fn is_other_incarnation(&self, segment: &Segment, clock: Instant) -> bool {
-        let from = if segment.src == self.ends[CLIENT] { CLIENT } else { SERVER };
+        let from = if segment.src == self.ends.end(CLIENT) { CLIENT } else { SERVER };
         let new = segment.flags.syn() && !segment.flags.ack();
         let tries_again = self.refused && clock - self.clock >= TRIES_AGAIN;
         clock - self.clock >= LINGER
@@ -205,7 +206,7 @@ impl Shard {
         if connection.id == 0 || packed.at - connection.now > IDLE_MAX {
             return false;
         }
-        let Some(from) = connection.packed_ends.and_then(|ends| packed.sender(ends)) else { return false };
+        let Some(from) = connection.ends.packed().and_then(|ends| packed.sender(ends)) else { return false };
         // Not before it is known that the packet was not seen before.
         if packed.payload_len > 0 && connection.wants_news(packed.at, from) {
             return false;
@@ -275,17 +276,14 @@ impl Shard {
         let (connections, finished) = (&self.connections, &self.finished);
         let mut from = CLIENT;
         let found = self.table.find(hash, |slot| {
-            let ends = if slot < FINISHED {
+            let known = if slot < FINISHED {
                 &connections.get(slot).ends
             } else {
                 &finished.get(slot - FINISHED).ends
             };
-            if segment.src == ends[CLIENT] && segment.dst == ends[SERVER] {
-                from = CLIENT;
-                return true;
-            }
-            from = SERVER;
-            segment.src == ends[SERVER] && segment.dst == ends[CLIENT]
+            let ends = known.get();
+            from = if segment.src == ends[CLIENT] && segment.dst == ends[SERVER] { CLIENT } else { SERVER };
+            from == CLIENT || segment.src == ends[SERVER] && segment.dst == ends[CLIENT]
         });
         match found {
             Some(slot) if slot < FINISHED => {
@@ -365,7 +363,7 @@ impl Shard {
         let connection = self.connections.get(slot);
         let (reset, duplicates) = (connection.closed, connection.duplicates);
         let refused = connection.failure() == Some(REFUSED);
-        let (ends, first) = (connection.ends, connection.flows.each_ref().map(|flow| flow.first));
+        let (ends, first) = (connection.ends.clone(), connection.flows.each_ref().map(|flow| flow.first));
         let listed = self.end(slot).filter(|_| !reset);
         self.generation += 1;
         let generation = self.generation;
@@ -386,7 +384,7 @@ impl Shard {
 
     /// Closes a connection and takes it off the table.
     fn take_off(&mut self, slot: Slot) {
-        let [a, b] = self.connections.get(slot).ends;
+        let [a, b] = self.connections.get(slot).ends.get();
         self.end(slot);
         self.table.remove(self.table.hash(a, b), slot);
     }
@@ -417,7 +415,7 @@ impl Shard {
         let connection = self.connections.get_mut(slot);
         let totals = self.ledger.connection(id);
         if !self.ledger.may_show(&totals) && !self.listed.is_expensive(totals.cost()) {
-            let [client, server] = connection.ends;
+            let [client, server] = connection.ends.get();
             self.listed.leave_out(LeftOut { id, client, server, billed: totals.closed });
             return None;
         }
@@ -428,8 +426,8 @@ impl Shard {
         let [client, server] = &connection.flows;
         let connection = report::Connection {
             id,
-            client: connection.ends[CLIENT],
-            server: connection.ends[SERVER],
+            client: connection.ends.end(CLIENT),
+            server: connection.ends.end(SERVER),
             assumed: connection.assumed,
             vantage: connection.vantage(),
             rtt_min: connection.rtt_min(),

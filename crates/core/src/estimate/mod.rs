@@ -10,6 +10,7 @@ pub(crate) mod growth;
 pub(crate) mod histogram;
 pub(crate) mod ip_id;
 pub(crate) mod large;
+pub(crate) mod maybe;
 pub(crate) mod mss;
 pub(crate) mod own_time;
 pub(crate) mod polls;

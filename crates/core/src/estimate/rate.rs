@@ -7,6 +7,8 @@
 
 use tcpwhy_wire::{Duration, Instant};
 
+use crate::estimate::maybe::Maybe;
+
 /// A run is this many events and this long at least: a few acknowledgements that were clumped on the way would pass for
 /// a fast link. A run of a few events that ends early serves until there is a whole one.
 const RUN_EVENTS: u32 = 16;
@@ -66,7 +68,8 @@ impl Rate {
 /// The runs seen.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct RateEstimator {
-    run: Run,
+    /// When the last bytes got through, as far as what comes next can be measured from there.
+    last: Maybe<Instant>,
     best: Option<Box<Best>>,
     /// Intervals may hold idle time that does not show: most runs are too slow.
     blurred: bool,
@@ -75,8 +78,6 @@ pub(crate) struct RateEstimator {
 /// Intervals in which the bottleneck was busy, one or several at a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Run {
-    /// When the last bytes got through, as far as what comes next can be measured from there.
-    last: Option<Instant>,
     over: Duration,
     /// The longest of them.
     longest: Duration,
@@ -84,9 +85,10 @@ struct Run {
     intervals: u32,
 }
 
-/// The last whole runs, the one that is taken, and the fastest short one. Most connections never have either.
+/// The run under way, the last whole ones, the one that is taken, and the fastest short one. Most connections never have bytes that waited.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Best {
+    run: Run,
     whole: Option<Rate>,
     short: Option<Rate>,
     runs: [Option<Rate>; RUNS],
@@ -132,7 +134,7 @@ impl RateEstimator {
     /// When the last bytes got through.
     #[inline]
     pub(crate) fn last(&self) -> Option<Instant> {
-        self.run.last
+        self.last.get()
     }
 
     /// How long the bottleneck needs from one event to the next in the run under way, or in the last whole one.
@@ -144,14 +146,14 @@ impl RateEstimator {
     /// How long the bottleneck needs from one event to the next, where that has shown.
     #[inline]
     pub(crate) fn spacing(&self) -> Option<Duration> {
-        let Run { over, intervals, .. } = self.run;
+        let Run { over, intervals, .. } = self.best.as_ref()?.run;
         (intervals >= SHORT_RUN_EVENTS).then(|| over.divided_by(i64::from(intervals)))
     }
 
     /// Something got through at `now`, behind nothing: [`on_bytes`](Self::on_bytes) where it had not been waiting.
     #[inline]
     pub(crate) fn on_lone(&mut self, now: Instant) {
-        self.run.last = Some(now);
+        self.last.set(now);
     }
 
     /// `bytes` got through at `now`; `behind` if they had been waiting when those before them got through, so that the
@@ -161,13 +163,16 @@ impl RateEstimator {
         if bytes == 0 {
             return;
         }
-        let run = &mut self.run;
-        let Some(last) = run.last.replace(now).filter(|_| behind) else { return };
+        let last = self.last.get();
+        self.last.set(now);
+        let Some(last) = last.filter(|_| behind) else { return };
+        let best = self.best.get_or_insert_default();
+        let run = &mut best.run;
         run.over += now - last;
         run.longest = run.longest.max(now - last);
         run.bytes += u64::from(bytes);
         run.intervals += 1;
-        let Run { over, longest, bytes, intervals, .. } = *run;
+        let Run { over, longest, bytes, intervals } = *run;
         let enough = intervals + 1 >= SHORT_RUN_EVENTS && bytes >= 3 * u64::from(mss);
         let slow = over >= SLOW_RUN_TIME && (intervals + 1 >= SHORT_RUN_EVENTS || bytes >= u64::from(mss));
         if !(enough || slow) || !over.is_positive() {
@@ -176,7 +181,6 @@ impl RateEstimator {
         let rate = Rate { bytes, over };
         // What takes most of it is a moment in which a host or the path did nothing, until it has come again.
         let whole = intervals + 1 >= RUN_EVENTS && over >= RUN_TIME && longest.times(2) <= over;
-        let best = self.best.get_or_insert_default();
         // Nor does what had piled up meanwhile, and came at once, make it a link's.
         if !whole && intervals > 1 && longest.times(4) > over.times(3) {
             best.short = best.short.filter(|short| short.compare(rate).is_gt());
@@ -188,21 +192,21 @@ impl RateEstimator {
         if whole {
             best.on_whole(rate, self.blurred);
             best.spacing = over.divided_by(i64::from(intervals));
-            *run = Run { last: Some(now), ..Run::default() };
+            best.run = Run::default();
         }
     }
 
     /// An interval of this length was none of the bottleneck's: forgets what no whole run has shown with it.
     pub(crate) fn forget(&mut self, interval: Duration) {
-        self.run = Run { last: self.run.last, ..Run::default() };
         if let Some(best) = &mut self.best {
+            best.run = Run::default();
             best.short = best.short.filter(|short| short.over < interval);
         }
     }
 
     /// What comes next cannot be measured from the last event.
     pub(crate) fn interrupt(&mut self) {
-        self.run.last = None;
+        self.last = Maybe::NONE;
     }
 
     /// Whether so many runs are known that one more changes little.

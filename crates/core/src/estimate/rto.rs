@@ -1,5 +1,6 @@
 //! When would this sender's retransmission timer fire? RFC 6298 as Linux computes it.
 
+use crate::estimate::maybe::Maybe;
 use crate::words::limits::RTO_MIN;
 use tcpwhy_wire::Duration;
 
@@ -9,7 +10,7 @@ const RTO_INITIAL: Duration = Duration::from_secs(1);
 /// Smoothed round-trip time and the timer that follows from it, as the sender would have them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct RtoEstimator {
-    srtt: Option<Duration>,
+    srtt: Maybe<Duration>,
     /// Four times the mean deviation is kept, as the kernel does.
     rttvar: Duration,
     /// A round trip has been measured since the first.
@@ -21,13 +22,13 @@ impl RtoEstimator {
     #[expect(clippy::inline_always, reason = "each usual acknowledgement is a sample, of either end")]
     #[inline(always)]
     pub(crate) fn on_sample(&mut self, rtt: Duration) {
-        let Some(srtt) = self.srtt else {
-            self.srtt = Some(rtt);
+        let Some(srtt) = self.srtt.get() else {
+            self.srtt = Maybe::of(rtt);
             self.rttvar = rtt.times(2).max(RTO_MIN);
             return;
         };
         let error = rtt - srtt;
-        self.srtt = Some(srtt + error.divided_by(8));
+        self.srtt = Maybe::of(srtt + error.divided_by(8));
         // tcp_rtt_estimator: the deviation floor is rto_min, and it decays by a quarter a round trip. At the end of the
         // first one mdev_max_us is still what the first sample had set, so that nothing decays.
         let deviation = if error < Duration::ZERO { -error } else { error };
@@ -41,12 +42,12 @@ impl RtoEstimator {
 
     /// The timer's length.
     pub(crate) fn rto(&self) -> Duration {
-        self.srtt.map_or(RTO_INITIAL, |srtt| srtt + self.rttvar.max(RTO_MIN))
+        self.srtt.get().map_or(RTO_INITIAL, |srtt| srtt + self.rttvar.max(RTO_MIN))
     }
 
     /// The smoothed round trip.
     pub(crate) fn srtt(&self) -> Option<Duration> {
-        self.srtt
+        self.srtt.get()
     }
 }
 

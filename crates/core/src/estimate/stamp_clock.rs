@@ -9,6 +9,7 @@ mod proof;
 
 use tcpwhy_wire::{Duration, Instant};
 
+use crate::estimate::maybe::Maybe;
 use crate::estimate::stamp_drift::Drift;
 use crate::estimate::stamp_jump::{JUMP_MIN, Jump};
 use crate::estimate::stamp_step::Step;
@@ -56,10 +57,14 @@ const SLOW_TIMES: i64 = 5;
 /// How long a smallest difference is compared with: at 100 ppm of drift that is 1 ms and more.
 const REMEMBER_FOR: Duration = Duration::from_secs(10);
 
+const NEVER_AGREED: (Maybe<Instant>, Duration) = (Maybe::NONE, Duration::ZERO);
+
 /// One sender's time-stamp clock as the capture sees it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct StampClock {
-    first: Option<(u32, Instant)>,
+    /// The first stamp, and when it passed.
+    first_val: u32,
+    first_at: Maybe<Instant>,
     /// Zero until it is known.
     tick: Duration,
     /// Before that: it can hardly be longer, as far as two packets show that came close behind one another.
@@ -68,7 +73,8 @@ pub(crate) struct StampClock {
     smallest: [Duration; 2],
     period_started: Instant,
     /// The present stamp, and when its first packet passed.
-    stamp: Option<(u32, Instant)>,
+    stamp: u32,
+    stamp_since: Maybe<Instant>,
     /// The one before it, likewise; itself where there is none.
     before: (u32, Instant),
     /// Its rate is none of the known ones, or it is no clock at all.
@@ -77,7 +83,7 @@ pub(crate) struct StampClock {
     /// Of the last packet.
     difference: Duration,
     /// The last packet that was on its way for no longer than the fastest, and its difference.
-    agreed: Option<(Instant, Duration)>,
+    agreed: (Maybe<Instant>, Duration),
     drift: Drift,
     step: Step,
     /// The last silence in which the capture's clock went on by more or less than this one.
@@ -87,17 +93,19 @@ pub(crate) struct StampClock {
 impl Default for StampClock {
     fn default() -> Self {
         Self {
-            first: None,
+            first_val: 0,
+            first_at: Maybe::NONE,
             tick: Duration::ZERO,
             tick_max: Duration::MAX,
             smallest: [Duration::MAX; 2],
             period_started: Instant::MIN,
-            stamp: None,
+            stamp: 0,
+            stamp_since: Maybe::NONE,
             before: (0, Instant::MIN),
             unknown: false,
             last: Instant::MIN,
             difference: Duration::MAX,
-            agreed: None,
+            agreed: NEVER_AGREED,
             drift: Drift::default(),
             step: Step::default(),
             jump: None,
@@ -106,6 +114,21 @@ impl Default for StampClock {
 }
 
 impl StampClock {
+    #[inline]
+    fn first(&self) -> Option<(u32, Instant)> {
+        self.first_at.get().map(|at| (self.first_val, at))
+    }
+
+    #[inline]
+    fn stamp(&self) -> Option<(u32, Instant)> {
+        self.stamp_since.get().map(|since| (self.stamp, since))
+    }
+
+    #[inline]
+    fn agreed(&self) -> Option<(Instant, Duration)> {
+        self.agreed.0.get().map(|at| (at, self.agreed.1))
+    }
+
     /// A packet that its sender stamped `val` passed at `at`. Returns how much longer than the fastest recent one it
     /// was on its way, where that can be told; short of the truth by a tick at most. One that `overtook` others, as far as
     /// its sequence number shows, is no measure for these.
@@ -130,7 +153,7 @@ impl StampClock {
     #[inline]
     fn goes_on(&self, at: Instant, val: u32) -> Option<(Duration, Duration)> {
         let known = self.tick > Duration::ZERO && !self.unknown;
-        let (first_val, first_at) = self.first.filter(|_| known)?;
+        let (first_val, first_at) = self.first().filter(|_| known)?;
         if at - self.last >= CALM_AFTER || at - self.period_started >= REMEMBER_FOR {
             return None;
         }
@@ -149,9 +172,10 @@ impl StampClock {
 
     #[inline]
     fn begin_stamp(&mut self, at: Instant, val: u32) {
-        if self.stamp.is_none_or(|(stamp, _)| stamp != val) {
-            self.before = self.stamp.unwrap_or((val, at));
-            self.stamp = Some((val, at));
+        let known = self.stamp();
+        if known.is_none_or(|(stamp, _)| stamp != val) {
+            self.before = known.unwrap_or((val, at));
+            (self.stamp, self.stamp_since) = (val, Maybe::of(at));
         }
     }
 
@@ -167,7 +191,7 @@ impl StampClock {
         let smallest = self.smallest[0].min(self.smallest[1]).min(first);
         let late = difference - smallest - self.tick;
         if !late.is_positive() {
-            self.agreed = Some((at, difference));
+            self.agreed = (Maybe::of(at), difference);
         }
         late.at_least_zero()
     }
@@ -179,12 +203,12 @@ impl StampClock {
             *self = Self::default();
         }
         self.note_jump(at, val);
-        if let Some((stamp, _)) = self.stamp {
+        if let Some((stamp, _)) = self.stamp() {
             self.step.on_stamp(val.wrapping_sub(stamp));
         }
         self.begin_stamp(at, val);
-        let Some((first_val, first_at)) = self.first else {
-            self.first = Some((val, at));
+        let Some((first_val, first_at)) = self.first() else {
+            (self.first_val, self.first_at) = (val, Maybe::of(at));
             return None;
         };
         let (passed, ticks) = (at - first_at, i64::from(val.wrapping_sub(first_val) as i32));
@@ -230,11 +254,11 @@ impl StampClock {
     /// says besides is the clock's: a host that slept, or a rate that is none of the known ones.
     #[inline]
     pub(crate) fn on_bound(&mut self, late: Duration, most: Duration) {
-        let Some((_, first_at)) = self.first else { return };
+        let Some((_, first_at)) = self.first() else { return };
         let (passed, beyond) = (self.last - first_at, late - most);
         self.unknown |= passed >= CONTRADICTED_FROM && beyond > self.tick + passed.divided_by(64);
         if beyond.max(-beyond) <= self.tick {
-            self.agreed = Some((self.last, self.difference - late)); // it waited for just so long
+            self.agreed = (Maybe::of(self.last), self.difference - late); // it waited for just so long
         }
     }
 
@@ -252,7 +276,7 @@ impl StampClock {
     /// first packet made longer ticks look like them.
     fn stands_still(&self, at: Instant, val: u32) -> bool {
         let microseconds = (at - self.last).as_nanos() / TICK_USEC.as_nanos();
-        self.stamp.is_some_and(|(stamp, _)| i64::from(val.wrapping_sub(stamp) as i32) < microseconds / 10)
+        self.stamp().is_some_and(|(stamp, _)| i64::from(val.wrapping_sub(stamp) as i32) < microseconds / 10)
     }
 
     /// A growing queue makes ticks look long, never short: the longest known one that fits, revised downwards.
@@ -269,25 +293,25 @@ impl StampClock {
             TICKS.into_iter().find(|tick| tick.as_nanos() <= longest + longest / 8).unwrap_or(TICK_SHORTEST)
         };
         if self.tick == Duration::ZERO || fitting < self.tick {
-            (self.tick, self.agreed) = (fitting, None);
+            (self.tick, self.agreed) = (fitting, NEVER_AGREED);
             self.smallest = [Duration::MAX; 2];
         }
     }
 
     /// Whether this stamp is behind that of the last packet.
     pub(crate) fn is_newer(&self, val: u32) -> bool {
-        self.stamp.is_none_or(|(stamp, _)| (val.wrapping_sub(stamp) as i32) > 0)
+        self.stamp().is_none_or(|(stamp, _)| (val.wrapping_sub(stamp) as i32) > 0)
     }
 
     /// For how long packets with the present stamp have been passing, unless its tick is known to be long.
     pub(crate) fn same_stamp_for(&self, now: Instant) -> Option<Duration> {
         let known = !self.unknown && self.tick <= TICK_SHORTEST && !self.may_be_slow();
-        self.stamp.filter(|_| known).map(|(_, since)| now - since)
+        self.stamp().filter(|_| known).map(|(_, since)| now - since)
     }
 
     /// Whether, before the tick is known, so few of them have passed that it is longer than any of today's.
     fn may_be_slow(&self) -> bool {
-        let Some(((first_val, first_at), (stamp, _))) = self.first.zip(self.stamp) else { return false };
+        let Some(((first_val, first_at), (stamp, _))) = self.first().zip(self.stamp()) else { return false };
         let (passed, ticks) = (self.last - first_at, i64::from(stamp.wrapping_sub(first_val) as i32));
         let today = TICK_LONGEST_TODAY.times(SLOW_TIMES * (ticks.max(0) + 1));
         self.tick == Duration::ZERO && passed >= SLOW_FROM && passed > today
@@ -295,7 +319,7 @@ impl StampClock {
 
     /// Whether it ticks several times within so long, as far as it has shown: whatever its rate is, and however often it has stood still.
     pub(crate) fn ticks_within(&self, gap: Duration) -> bool {
-        let Some(((first_val, first_at), (stamp, _))) = self.first.zip(self.stamp) else { return false };
+        let Some(((first_val, first_at), (stamp, _))) = self.first().zip(self.stamp()) else { return false };
         let (passed, ticks) = (self.last - first_at, i64::from(stamp.wrapping_sub(first_val) as i32));
         ticks >= LEARN_FROM_TICKS && gap > passed.divided_by(ticks).times(TICKS_WITHIN)
     }

@@ -19,6 +19,7 @@ use crate::estimate::beat::Cadence;
 use crate::estimate::bottleneck::Link;
 use crate::estimate::ip_id::IpIdCounter;
 use crate::estimate::large::LargeSegments;
+use crate::estimate::maybe::Maybe;
 use crate::estimate::mss::FullSize;
 use crate::estimate::rate::RateEstimator;
 use crate::estimate::rto::RtoEstimator;
@@ -79,7 +80,7 @@ pub(crate) struct Flow {
     /// When the last SACK or duplicate acknowledgement passed.
     pub sack_or_dupack_at: Instant,
     /// How much longer than the fastest recent one the present packet was on its way here; nothing on one host, where there is none.
-    pub queued_on_way: Option<Duration>,
+    pub queued_on_way: Maybe<Duration>,
     /// The longest that any packet so far was on its way here above the fastest one.
     pub queued_peak: Duration,
     /// How often the peer acknowledged this direction's data with data of its own, and with a bare acknowledgement.
@@ -95,8 +96,8 @@ pub(crate) struct Flow {
     pub pace: Pace,
     pub cadence: Cadence,
     pub acknowledgements: RateEstimator,
-    pub newest_acked_at: Option<Instant>, // when the newest bytes that were acknowledged had left
-    pub link: Link,                       // what is at the bottleneck behind the capture
+    pub newest_acked_at: Maybe<Instant>, // when the newest bytes that were acknowledged had left
+    pub link: Link,                      // what is at the bottleneck behind the capture
     /// When it last showed that its peer's application reads with pauses: a window update or an acknowledgement of several segments passed
     /// some time after these.
     pub reader_paused_at: Instant,
@@ -158,7 +159,7 @@ impl Flow {
             grain_ms: 0,
             sack_pending: false,
             sack_or_dupack_at: Instant::MIN,
-            queued_on_way: None,
+            queued_on_way: Maybe::NONE,
             queued_peak: Duration::ZERO,
             acked_with_data: 0,
             acked_bare: 0,
@@ -170,7 +171,7 @@ impl Flow {
             pace: Pace::default(),
             cadence: Cadence::default(),
             acknowledgements: RateEstimator::default(),
-            newest_acked_at: None,
+            newest_acked_at: Maybe::NONE,
             link: Link::default(),
             reader_paused_at: Instant::MIN,
             unread_until: None,
@@ -203,14 +204,14 @@ impl Flow {
         (self.peer_unscaled, self.grain_ms) = (false, 0);
         self.clock = StampClock::default();
         (self.sack_pending, self.sack_or_dupack_at) = (false, Instant::MIN);
-        (self.queued_on_way, self.queued_peak) = (None, Duration::ZERO);
+        (self.queued_on_way, self.queued_peak) = (Maybe::NONE, Duration::ZERO);
         (self.acked_with_data, self.acked_bare, self.peer_timer) = (0, 0, Duration::ZERO);
         (self.pushed_run, self.newly_acked) = (0, 0);
         self.large = LargeSegments::default();
         self.arrivals = RateEstimator::blurred();
         (self.pace, self.cadence) = (Pace::default(), Cadence::default());
         self.acknowledgements = RateEstimator::default();
-        self.newest_acked_at = None;
+        self.newest_acked_at = Maybe::NONE;
         self.link = Link::default();
         self.reader_paused_at = Instant::MIN;
         (self.unread_until, self.untimed_until) = (None, None);
@@ -296,12 +297,13 @@ impl Flow {
         self.ip_id.on_ttl(segment.ttl);
         let missed = segment.ip_id.map_or(0, |id| self.ip_id.on_packet(id, packets));
         self.missed_since_data = self.missed_since_data.saturating_add(missed);
-        self.queued_on_way = None;
+        self.queued_on_way = Maybe::NONE;
         if let Some(stamps) = segment.options.timestamps {
             self.timestamps = true;
             let overtook = self.snd_nxt.is_some_and(|nxt| segment.seq.after(nxt));
             let late = self.clock.on_packet(segment.at, stamps.val, overtook);
-            self.queued_on_way = late.filter(|&late| !self.on_one_host && late >= self.grain().times(2));
+            let late = late.filter(|&late| !self.on_one_host && late >= self.grain().times(2));
+            self.queued_on_way = late.into();
             self.learn_peak(segment.at);
         }
         missed

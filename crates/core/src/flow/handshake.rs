@@ -2,7 +2,7 @@
 
 use tcpwhy_wire::{Duration, Instant, Segment};
 
-use crate::estimate::short_deque::ShortDeque;
+use crate::estimate::maybe::Maybe;
 
 /// SYNs whose time stamps are remembered, to tell which of them was answered.
 const SYNS_REMEMBERED: usize = 8;
@@ -21,65 +21,92 @@ const UNPROVEN: i64 = 2;
 /// ... if it takes so much longer.
 const UNPROVEN_BY: Duration = Duration::from_millis(1);
 
-/// The handshake of one connection.
+/// The handshake of one connection. Most are one SYN and one SYN-ACK.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Setup {
     pub first_syn: (Instant, u64),
-    /// The first ones with a time stamp, and what it says.
-    syns: ShortDeque<(Instant, u32)>,
-    pub syn_count: u32,
-    pub last_syn: (Instant, u64),
+    /// The last one, once there is one, and its packet.
+    syn_ack: (Maybe<Instant>, u64),
     last_syn_marks: Marks,
     last_syn_ack_marks: Marks,
-    pub first_syn_ack: Option<Instant>,
-    pub last_syn_ack: Option<(Instant, u64)>,
-    pub syn_ack_count: u32,
-    /// The last two, and what their time stamps say.
-    syn_ack_stamps: [Option<(Instant, u32)>; 2],
-    /// The SYN that the SYN-ACK echoes, where time stamps tell.
-    pub answered: Option<Instant>,
-    /// What the SYN carried, until that is answered.
-    pub early: Option<Box<Segment>>,
-    /// The server took that, and the request did not wait for the handshake.
+    rare: Option<Box<Rare>>,
+    /// The only SYN-ACK echoes the only SYN.
+    is_echoed: bool,
+    /// The server took what the SYN carried, and the request did not wait for the handshake.
     pub is_fast: bool,
     pub done: bool,
     /// Copies of the client's first data that had no answer yet.
     pub copies: u8,
 }
 
+/// What a handshake has where something of it came again, or a SYN carried data.
+#[derive(Clone, Debug, PartialEq)]
+struct Rare {
+    /// The first ones with a time stamp, and what it says.
+    syns: Vec<(Instant, u32)>,
+    syn_count: u32,
+    last_syn: (Instant, u64),
+    first_syn_ack: Maybe<Instant>,
+    syn_ack_count: u32,
+    /// The last two, and what their time stamps say.
+    syn_ack_stamps: [Option<(Instant, u32)>; 2],
+    /// The SYN that the SYN-ACK echoes, where time stamps tell.
+    answered: Maybe<Instant>,
+    /// What the SYN carried, until that is answered.
+    early: Option<Box<Segment>>,
+}
+
 impl Setup {
     pub(crate) fn new(syn: &Segment) -> Self {
-        let mut setup = Self {
+        Self {
             first_syn: (syn.at, syn.packet),
-            syns: ShortDeque::default(),
-            syn_count: 0,
-            last_syn: (syn.at, syn.packet),
-            last_syn_marks: Marks::default(),
+            syn_ack: (Maybe::NONE, 0),
+            last_syn_marks: Marks::of(syn),
             last_syn_ack_marks: Marks::default(),
-            first_syn_ack: None,
-            last_syn_ack: None,
-            syn_ack_count: 0,
-            syn_ack_stamps: [None; 2],
-            answered: None,
-            early: None,
+            rare: None,
+            is_echoed: false,
             is_fast: false,
             done: false,
             copies: 0,
-        };
-        setup.on_syn(syn);
-        setup
+        }
+    }
+
+    /// What is kept where something comes again, while nothing has.
+    #[cold]
+    fn once(&self) -> Rare {
+        let syn_ack = self.last_syn_ack().zip(self.last_syn_ack_marks.stamp());
+        Rare {
+            syns: self.last_syn_marks.stamp().map(|stamp| (self.first_syn.0, stamp)).into_iter().collect(),
+            syn_count: 1,
+            last_syn: self.first_syn,
+            first_syn_ack: self.syn_ack.0,
+            syn_ack_count: u32::from(self.syn_ack.0.is_some()),
+            syn_ack_stamps: [None, syn_ack.map(|((at, _), stamp)| (at, stamp))],
+            answered: self.is_echoed.then_some(self.first_syn.0).into(),
+            early: None,
+        }
+    }
+
+    #[cold]
+    fn rare_mut(&mut self) -> &mut Rare {
+        if self.rare.is_none() {
+            self.rare = Some(Box::new(self.once()));
+        }
+        let Some(rare) = &mut self.rare else { unreachable!("it was made") };
+        rare
     }
 
     /// The client sends its SYN again. Returns whether nothing has answered it: how near the server's host is, only others can tell then.
     pub(crate) fn on_syn(&mut self, syn: &Segment) -> bool {
-        if self.syns.len() < SYNS_REMEMBERED
+        let rare = self.rare_mut();
+        if rare.syns.len() < SYNS_REMEMBERED
             && let Some(stamps) = syn.options.timestamps
         {
-            self.syns.push_back((syn.at, stamps.val));
+            rare.syns.push((syn.at, stamps.val));
         }
+        rare.syn_count = rare.syn_count.saturating_add(1);
+        rare.last_syn = (syn.at, syn.packet);
         self.last_syn_marks = Marks::of(syn);
-        self.syn_count = self.syn_count.saturating_add(1);
-        self.last_syn = (syn.at, syn.packet);
         self.is_unanswered()
     }
 
@@ -87,40 +114,89 @@ impl Setup {
         if self.done {
             return;
         }
-        self.first_syn_ack.get_or_insert(syn_ack.at);
-        self.last_syn_ack = Some((syn_ack.at, syn_ack.packet));
+        if self.rare.is_some() || self.syn_ack.0.is_some() {
+            self.rare_mut().on_syn_ack(syn_ack);
+        } else {
+            let echoed = syn_ack.options.timestamps.map(|stamps| stamps.ecr);
+            self.is_echoed = echoed.is_some() && echoed == self.last_syn_marks.stamp();
+        }
+        self.syn_ack = (Maybe::of(syn_ack.at), syn_ack.packet);
         self.last_syn_ack_marks = Marks::of(syn_ack);
-        let stamp = syn_ack.options.timestamps.map(|stamps| (syn_ack.at, stamps.val));
-        self.syn_ack_stamps = [self.syn_ack_stamps[1], stamp];
-        self.syn_ack_count = self.syn_ack_count.saturating_add(1);
-        if let Some(stamps) = syn_ack.options.timestamps
-            && self.answered.is_none()
-        {
-            self.answered = self.syns.iter().find(|(_, val)| *val == stamps.ecr).map(|(at, _)| *at);
+    }
+
+    /// Keeps what its SYN carried.
+    pub(crate) fn keep_early(&mut self, data: Segment) {
+        self.rare_mut().early.get_or_insert_with(|| Box::new(data));
+    }
+
+    /// What it carried, where that has not been asked for before.
+    #[inline]
+    pub(crate) fn take_early(&mut self) -> Option<Box<Segment>> {
+        self.rare.as_mut()?.early.take()
+    }
+
+    pub(crate) fn syn_count(&self) -> u32 {
+        self.rare.as_ref().map_or(1, |rare| rare.syn_count)
+    }
+
+    pub(crate) fn syn_ack_count(&self) -> u32 {
+        self.rare.as_ref().map_or(u32::from(self.syn_ack.0.is_some()), |rare| rare.syn_ack_count)
+    }
+
+    pub(crate) fn last_syn(&self) -> (Instant, u64) {
+        self.rare.as_ref().map_or(self.first_syn, |rare| rare.last_syn)
+    }
+
+    pub(crate) fn first_syn_ack(&self) -> Option<Instant> {
+        self.rare.as_ref().map_or(self.syn_ack.0, |rare| rare.first_syn_ack).get()
+    }
+
+    #[inline]
+    pub(crate) fn last_syn_ack(&self) -> Option<(Instant, u64)> {
+        self.syn_ack.0.get().map(|at| (at, self.syn_ack.1))
+    }
+
+    /// The SYN that the SYN-ACK echoes, where time stamps tell.
+    pub(crate) fn answered(&self) -> Option<Instant> {
+        match &self.rare {
+            Some(rare) => rare.answered.get(),
+            None => self.is_echoed.then_some(self.first_syn.0),
         }
     }
 
     /// When the SYN-ACK passed that has this time stamp.
     pub(crate) fn answered_by(&self, echoed: u32) -> Option<Instant> {
-        self.syn_ack_stamps.iter().flatten().find(|(_, val)| *val == echoed).map(|(at, _)| *at)
+        match &self.rare {
+            Some(rare) => {
+                rare.syn_ack_stamps.iter().flatten().find(|(_, val)| *val == echoed).map(|(at, _)| *at)
+            }
+            None => self.syn_ack.0.get().filter(|_| self.last_syn_ack_marks.stamp() == Some(echoed)),
+        }
+    }
+
+    /// Bytes that it takes besides its own.
+    #[inline]
+    pub(crate) fn heap(&self) -> usize {
+        self.rare.as_ref().map_or(0, |rare| rare.memory())
     }
 
     /// Whether of several SYNs the first one was answered, as the stamp says that the only SYN-ACK echoes.
     pub(crate) fn is_first_answered(&self) -> bool {
-        let mut vals = self.syns.iter().map(|(_, val)| *val);
+        let Some(rare) = &self.rare else { return false };
+        let mut vals = rare.syns.iter().map(|(_, val)| *val);
         let first = vals.next();
         let differ = vals.all(|val| Some(val) != first);
-        self.syn_count > 1
-            && self.syn_ack_count == 1
+        rare.syn_count > 1
+            && rare.syn_ack_count == 1
             && differ
-            && self.answered.is_some_and(|at| at == self.first_syn.0)
+            && rare.answered.get().is_some_and(|at| at == self.first_syn.0)
     }
 
     /// Whether of several SYNs the last one alone was answered. Beside the server an answer to an earlier one would have passed before,
     /// whatever time stamps tell.
     pub(crate) fn is_last_answered(&self) -> bool {
-        let last = || self.answered.is_none_or(|at| at == self.last_syn.0);
-        self.syn_count > 1 && self.syn_ack_count == 1 && last()
+        let last = || self.answered().is_none_or(|at| at == self.last_syn().0);
+        self.syn_count() > 1 && self.syn_ack_count() == 1 && last()
     }
 
     /// Whether a SYN or SYN-ACK has passed so shortly before that this one is no other: no timer is so short. One whose identification and
@@ -128,18 +204,18 @@ impl Setup {
     /// own timer runs out sends two SYN-ACKs that are both its own.
     pub(crate) fn has_just_seen(&self, syn: &Segment) -> bool {
         if !syn.flags.ack() {
-            return self.last_syn_marks.are_of(syn, self.last_syn.0);
+            return self.last_syn_marks.are_of(syn, self.last_syn().0);
         }
-        let Some((at, _)) = self.last_syn_ack else { return false };
-        let asked_again = self.last_syn.0 > at;
+        let Some((at, _)) = self.last_syn_ack() else { return false };
+        let asked_again = self.last_syn().0 > at;
         syn.at - at < SIGHTED_WITHIN || !asked_again && self.last_syn_ack_marks.are_of(syn, at)
     }
 
     /// How long it took, where nothing of it was sent again.
     #[inline]
     pub(crate) fn opened(&self) -> Option<Duration> {
-        let once = self.syn_count == 1 && self.syn_ack_count == 1;
-        self.first_syn_ack.filter(|_| once).map(|at| at - self.first_syn.0)
+        let once = self.syn_count() == 1 && self.syn_ack_count() == 1;
+        self.first_syn_ack().filter(|_| once).map(|at| at - self.first_syn.0)
     }
 
     /// Whether an answer has come in less than half of what it took, and of `acked_bare` acknowledgements without data none but the SYN-ACK: how far away the
@@ -152,60 +228,86 @@ impl Setup {
     /// Whether of several SYNs nobody knows which one was answered, and of `acked_bare` acknowledgements without data none but the SYN-ACK shows
     /// how far away the server is.
     pub(crate) fn is_ambiguous(&self, acked_bare: u32) -> bool {
-        self.is_repeated() && acked_bare <= 1 && self.last_syn_ack.is_some()
+        self.is_repeated() && acked_bare <= 1 && self.last_syn_ack().is_some()
     }
 
     /// How long it took at least, whatever was sent again.
     #[inline]
     pub(crate) fn opened_at_least(&self) -> Option<Duration> {
-        self.first_syn_ack.map(|at| at - self.last_syn.0).filter(|took| *took >= Duration::ZERO)
+        self.first_syn_ack().map(|at| at - self.last_syn().0).filter(|took| *took >= Duration::ZERO)
     }
 
     /// The packet that ended it, or the last one of a client that nobody answered.
     pub(crate) fn last(&self) -> Option<u64> {
-        let syn = (self.syn_count > 1).then_some(self.last_syn.1);
-        self.last_syn_ack.map(|(_, packet)| packet).or(syn)
+        let syn = (self.syn_count() > 1).then_some(self.last_syn().1);
+        self.last_syn_ack().map(|(_, packet)| packet).or(syn)
     }
 
     /// Whether the client had stopped asking when the answer came: it did not repeat its SYN (1 s by RFC 6298, 3 s before) and never
     /// took the answer. Nor does who takes neither of two answers wait for the second.
     pub(crate) fn is_given_up(&self) -> bool {
-        let answered = self.last_syn_ack.filter(|_| !self.done);
-        let takes_none = self.syn_count == 1 && self.syn_ack_count > 1;
-        answered.is_some_and(|(at, _)| takes_none || at - self.last_syn.0 >= GIVEN_UP_AFTER)
+        let answered = self.last_syn_ack().filter(|_| !self.done);
+        let takes_none = self.syn_count() == 1 && self.syn_ack_count() > 1;
+        answered.is_some_and(|(at, _)| takes_none || at - self.last_syn().0 >= GIVEN_UP_AFTER)
     }
 
     /// Whether a SYN at `at` is no copy of those before: no timer of theirs, which doubles at most, runs for so long. Their program has
     /// begun anew, and nobody waited meanwhile.
     pub(crate) fn is_over(&self, at: Instant) -> bool {
-        let asked = self.last_syn.0 - self.first_syn.0;
-        self.syn_count >= 3 && self.is_unanswered() && at - self.last_syn.0 > asked.times(ANEW)
+        let asked = self.last_syn().0 - self.first_syn.0;
+        self.syn_count() >= 3 && self.is_unanswered() && at - self.last_syn().0 > asked.times(ANEW)
     }
 
     /// Whether the client sent its SYN and saw nothing of it.
     pub(crate) fn is_unanswered(&self) -> bool {
-        self.last_syn_ack.is_none() && !self.done
+        self.last_syn_ack().is_none() && !self.done
     }
 
     /// Whether it did so again and again.
     pub(crate) fn is_repeated(&self) -> bool {
-        self.syn_count > 1
+        self.syn_count() > 1
     }
 }
 
-/// What tells one SYN of a host's from the next one: its identification and its time stamp.
+impl Rare {
+    fn on_syn_ack(&mut self, syn_ack: &Segment) {
+        self.first_syn_ack.set_first(syn_ack.at);
+        let stamp = syn_ack.options.timestamps.map(|stamps| (syn_ack.at, stamps.val));
+        self.syn_ack_stamps = [self.syn_ack_stamps[1], stamp];
+        self.syn_ack_count = self.syn_ack_count.saturating_add(1);
+        if let Some(stamps) = syn_ack.options.timestamps
+            && self.answered.is_none()
+        {
+            self.answered = self.syns.iter().find(|(_, val)| *val == stamps.ecr).map(|(at, _)| *at).into();
+        }
+    }
+
+    fn memory(&self) -> usize {
+        let early = self.early.as_ref().map_or(0, |_| size_of::<Segment>());
+        size_of::<Self>() + self.syns.capacity() * size_of::<(Instant, u32)>() + early
+    }
+}
+
+/// What tells one SYN of a host's from the next one: its identification, where that is not 0, and its time stamp, where it has one.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Marks {
-    ip_id: Option<u16>,
-    stamp: Option<u32>,
+    stamp: u32,
+    ip_id: u16,
+    has_stamp: bool,
 }
 
 impl Marks {
     fn of(syn: &Segment) -> Self {
+        let stamps = syn.options.timestamps;
         Self {
-            ip_id: syn.ip_id.filter(|&id| id != 0),
-            stamp: syn.options.timestamps.map(|stamps| stamps.val),
+            stamp: stamps.map_or(0, |stamps| stamps.val),
+            ip_id: syn.ip_id.unwrap_or(0),
+            has_stamp: stamps.is_some(),
         }
+    }
+
+    fn stamp(self) -> Option<u32> {
+        self.has_stamp.then_some(self.stamp)
     }
 
     /// Whether `syn` is the SYN that these are of, which passed `at`: no clock stands still for so long, and no counter.

@@ -19,28 +19,29 @@ struct Hole {
 
 /// The holes of one direction that may still be filled, in the order of their bytes, none overlapping.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Holes(VecDeque<Hole>);
+#[expect(clippy::box_collection, reason = "a word instead of four in every connection")]
+pub(crate) struct Holes(Option<Box<VecDeque<Hole>>>);
 
 impl Holes {
     /// Bytes that they take besides their own.
     pub(crate) fn heap(&self) -> usize {
-        self.0.capacity() * size_of::<Hole>()
+        self.0.as_ref().map_or(0, |holes| size_of::<VecDeque<Hole>>() + holes.capacity() * size_of::<Hole>())
     }
 
     /// Whether there are none.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.0.as_ref().is_none_or(|holes| holes.is_empty())
     }
 
     /// Where the first one begins.
     pub(crate) fn first(&self) -> Option<Seq> {
-        self.0.front().map(|hole| hole.start)
+        self.0.as_ref()?.front().map(|hole| hole.start)
     }
 
     /// When the first one was noticed.
     pub(crate) fn first_noticed(&self) -> Option<Instant> {
-        self.0.front().map(|hole| hole.noticed_at)
+        self.0.as_ref()?.front().map(|hole| hole.noticed_at)
     }
 
     /// A packet shows that bytes behind all that were seen are missing. Returns whether there is room to remember that.
@@ -49,9 +50,10 @@ impl Holes {
     }
 
     fn push(&mut self, start: Seq, end: Seq, noticed_at: Instant, stamp: Option<u32>) -> bool {
-        let room = self.0.len() < HOLES_MAX;
+        let holes = self.0.get_or_insert_default();
+        let room = holes.len() < HOLES_MAX;
         if room {
-            self.0.push_back(Hole { start, end, noticed_at, stamp });
+            holes.push_back(Hole { start, end, noticed_at, stamp });
         }
         room
     }
@@ -72,36 +74,39 @@ impl Holes {
     }
 
     fn around(&self, start: Seq, end: Seq) -> Option<&Hole> {
-        self.0.get(self.first_ending_after(start)).filter(|hole| end.after(hole.start))
+        let holes = self.0.as_ref()?;
+        holes.get(first_ending_after(holes, start)).filter(|hole| end.after(hole.start))
     }
 
     /// The peer has what is before `ack`. Returns whether some of it never came.
     pub(crate) fn on_ack(&mut self, ack: Seq) -> bool {
-        let before = self.0.len();
-        while self.0.front().is_some_and(|hole| hole.end.at_or_before(ack)) {
-            self.0.pop_front();
+        let Some(holes) = &mut self.0 else { return false };
+        let before = holes.len();
+        while holes.front().is_some_and(|hole| hole.end.at_or_before(ack)) {
+            holes.pop_front();
         }
-        self.0.len() < before
+        holes.len() < before
     }
 
     /// These bytes came after all. Returns how many of them were missing.
     pub(crate) fn fill(&mut self, start: Seq, end: Seq) -> u32 {
+        let Some(holes) = &mut self.0 else { return 0 };
         let mut filled = 0;
-        let mut at = self.first_ending_after(start);
-        while let Some(&hole) = self.0.get(at).filter(|hole| end.after(hole.start)) {
+        let mut at = first_ending_after(holes, start);
+        while let Some(&hole) = holes.get(at).filter(|hole| end.after(hole.start)) {
             let (from, to) = (hole.start.latest(start), if hole.end.after(end) { end } else { hole.end });
             filled += (to - from).max(0) as u32;
             match (from == hole.start, to == hole.end) {
                 (true, true) => {
-                    self.0.remove(at);
+                    holes.remove(at);
                     continue;
                 }
-                (true, false) => self.0[at].start = to,
-                (false, true) => self.0[at].end = from,
+                (true, false) => holes[at].start = to,
+                (false, true) => holes[at].end = from,
                 (false, false) => {
-                    self.0[at].end = from;
-                    if self.0.len() < HOLES_MAX {
-                        self.0.insert(at + 1, Hole { start: to, ..hole });
+                    holes[at].end = from;
+                    if holes.len() < HOLES_MAX {
+                        holes.insert(at + 1, Hole { start: to, ..hole });
                     }
                 }
             }
@@ -109,10 +114,10 @@ impl Holes {
         }
         filled
     }
+}
 
-    fn first_ending_after(&self, start: Seq) -> usize {
-        self.0.partition_point(|hole| hole.end.at_or_before(start))
-    }
+fn first_ending_after(holes: &VecDeque<Hole>, start: Seq) -> usize {
+    holes.partition_point(|hole| hole.end.at_or_before(start))
 }
 
 #[cfg(test)]
@@ -132,7 +137,7 @@ mod tests {
     }
 
     fn left(holes: &Holes) -> Vec<(u32, u32)> {
-        holes.0.iter().map(|hole| (hole.start.0, hole.end.0)).collect()
+        holes.0.iter().flat_map(|holes| holes.iter()).map(|hole| (hole.start.0, hole.end.0)).collect()
     }
 
     /// What happens to the holes of a direction; numbers are bytes from where they begin.
@@ -181,7 +186,7 @@ mod tests {
                     Step::Acked(_) => {}
                 }
                 prop_assert_eq!(holes.first(), missing.first().map(|&at| seq(at)));
-                let left: u32 = holes.0.iter().map(|hole| (hole.end - hole.start) as u32).sum();
+                let left: u32 = holes.0.iter().flat_map(|holes| holes.iter()).map(|hole| (hole.end - hole.start) as u32).sum();
                 prop_assert_eq!(left as usize, missing.len());
             }
         }

@@ -2,6 +2,8 @@
 
 use tcpwhy_wire::{Duration, Instant, Seq};
 
+use crate::estimate::maybe::Maybe;
+
 /// A data segment not acknowledged yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Sent {
@@ -20,9 +22,9 @@ pub(crate) struct AckSeen {
     /// First byte beyond the advertised window.
     pub right_edge: Seq,
     pub window: u32,
-    /// Time from the newest segment that it acknowledges to itself, at the capture; `None` where it acknowledges
+    /// Time from the newest segment that it acknowledges to itself, at the capture; none where it acknowledges
     /// nothing new, or what had arrived before.
-    pub rtt: Option<Duration>,
+    pub rtt: Maybe<Duration>,
     /// It acknowledges a retransmission, and is timed from the last copy: the time may be longer (Karn).
     pub repaired: bool,
     /// Duplicate or selective acknowledgement: something is missing at the receiver.

@@ -5,6 +5,7 @@
 
 use tcpwhy_wire::{Duration, Instant, Seq};
 
+use crate::estimate::maybe::Maybe;
 use crate::flow::segment_class::LastData;
 
 /// The acknowledgement that clocked a segment out, or could have: at that moment something stopped holding the sender back.
@@ -14,7 +15,7 @@ pub(crate) struct ClockingAck {
     pub earliest_departure: Instant,
     /// Of the acknowledgement.
     pub packet: u64,
-    pub rtt: Option<Duration>,
+    pub rtt: Maybe<Duration>,
     /// It acknowledges a retransmission, and is timed from the last copy: the time may be longer (Karn).
     pub repaired: bool,
     /// It acknowledges all that had passed the capture before it.
@@ -62,9 +63,9 @@ pub(crate) struct View {
     /// The window is a SYN's.
     pub unscaled: bool,
     /// When the first acknowledgement came since the sender sent last.
-    pub unanswered_since: Option<Instant>,
+    pub unanswered_since: Maybe<Instant>,
     /// The last acknowledgement that signals a loss.
-    pub loss_signal: Option<Instant>,
+    pub loss_signal: Maybe<Instant>,
     latest: Option<ClockingAck>,
     small_acked: Place,
     all_acked: Place,
@@ -187,7 +188,7 @@ impl View {
             self.all_acked = Place::Latest;
         }
         let latest = self.latest.insert(ack());
-        self.unanswered_since.get_or_insert(latest.earliest_departure);
+        self.unanswered_since.set_first(latest.earliest_departure);
     }
 
     /// The latest one is no longer the one that it was besides.

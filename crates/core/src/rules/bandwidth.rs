@@ -45,7 +45,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     if wait.class != SegmentClass::New || wait.gap < BURST_GAP || flow.on_one_host {
         return None;
     }
-    let queued = flow.queued_on_way.filter(|queued| queued.is_positive()).unwrap_or_default();
+    let queued = flow.queued_on_way.get().filter(|queued| queued.is_positive()).unwrap_or_default();
     let near = wait.near_sender();
     let waiting = queued.is_positive() && (queued >= wait.gap || !near && queued + STAMP_TICK >= wait.gap);
     let since = flow.clock.same_stamp_for(wait.segment.at);

@@ -119,5 +119,9 @@ fn follows_late(wait: &Wait<'_>, ack: &ClockingAck) -> bool {
 
 /// Whether the segment left as a duplicate or selective acknowledgement arrived.
 fn after_loss_signal(wait: &Wait<'_>) -> bool {
-    wait.flow.view.loss_signal.is_some_and(|at| at > wait.last.at && wait.segment.at - at <= wait.tolerance())
+    wait.flow
+        .view
+        .loss_signal
+        .get()
+        .is_some_and(|at| at > wait.last.at && wait.segment.at - at <= wait.tolerance())
 }

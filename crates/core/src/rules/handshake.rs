@@ -30,9 +30,9 @@ const SYN_TIMER_PLAY: Duration = Duration::from_millis(120);
 /// The round trip to the server: no more than its `quickest` reaction since, where the handshake of one SYN took a SYN's timer longer. It
 /// answered a SYN that is not in the capture.
 pub(crate) fn round_trip(setup: &Setup, known: Duration, quickest: Duration) -> Duration {
-    let took = setup.last_syn_ack.map_or(Duration::ZERO, |(at, _)| at - setup.first_syn.0);
+    let took = setup.last_syn_ack().map_or(Duration::ZERO, |(at, _)| at - setup.first_syn.0);
     let lost = |timer: Duration| (took - quickest - timer).max(timer + quickest - took) <= SYN_TIMER_PLAY;
-    let single = setup.syn_count == 1 && setup.syn_ack_count == 1;
+    let single = setup.syn_count() == 1 && setup.syn_ack_count() == 1;
     if single && SYN_TIMERS.into_iter().any(lost) { known.min(quickest) } else { known }
 }
 
@@ -44,7 +44,7 @@ fn is_repeated(setup: &Setup, syn_ack_at: Instant, server: Duration) -> bool {
     // Each further timer is twice as long (RFC 6298, 5.5).
     let timers = |copies: i64| SYN_TIMERS.map(|timer| timer.times((1 << copies) - 1));
     let mut timers = (1..=3).flat_map(timers);
-    excess >= LOST_AFTER && (near(setup.last_syn.0 - setup.first_syn.0) || timers.any(near))
+    excess >= LOST_AFTER && (near(setup.last_syn().0 - setup.first_syn.0) || timers.any(near))
 }
 
 /// How sure it is that a host's timer sent the copies: none is so short that a path or a capture makes two of one packet in less.
@@ -55,21 +55,21 @@ fn surest(waited: Duration) -> Confidence {
 /// What a client waited that has no SYN-ACK: until its last SYN, or a `reset` that answers one of them.
 fn bill_syns(setup: &Setup, reset: Option<(Instant, u64)>, account: &mut Account) {
     let form = if setup.done { Form::Syn } else { Form::Unanswered };
-    let detail = Detail { retransmits: Some(setup.syn_count - 1), form: Some(form), ..Detail::default() };
+    let detail = Detail { retransmits: Some(setup.syn_count() - 1), form: Some(form), ..Detail::default() };
     // As late as a timer it answers none of them; sooner it came back as what answers the last one.
     let (late, soon) = match reset {
-        Some((at, _)) if at - setup.last_syn.0 < LOST_AFTER => (None, reset),
+        Some((at, _)) if at - setup.last_syn().0 < LOST_AFTER => (None, reset),
         _ => (reset, None),
     };
-    let (until, packet) = late.unwrap_or(setup.last_syn);
+    let (until, packet) = late.unwrap_or(setup.last_syn());
     let waited = until - setup.first_syn.0;
     // The SYN-ACK is missing from the capture, and with it what would show whether the path lost a SYN or its host dropped it.
     let most = if setup.done { Confidence::Likely } else { Confidence::Certain };
     let charge = Charge::new(Cause::SynRetransmit, Side::Client, waited, surest(waited).min(most));
     account.charge(&charge.evidence(setup.first_syn.1, packet).detail(detail));
     if let Some((at, packet)) = soon {
-        let way = Charge::new(Cause::Handshake, Side::Client, at - setup.last_syn.0, Confidence::Likely);
-        account.charge(&way.evidence(setup.last_syn.1, packet));
+        let way = Charge::new(Cause::Handshake, Side::Client, at - setup.last_syn().0, Confidence::Likely);
+        account.charge(&way.evidence(setup.last_syn().1, packet));
     }
 }
 
@@ -85,13 +85,13 @@ pub(crate) fn bill(
     account: &mut Account,
 ) {
     account.clear();
-    let Some((syn_ack_at, syn_ack)) = setup.last_syn_ack else { return bill_syns(setup, reset, account) };
+    let Some((syn_ack_at, syn_ack)) = setup.last_syn_ack() else { return bill_syns(setup, reset, account) };
     let waited = syn_ack_at - setup.first_syn.0 + client;
     let mut split = Split::of(waited);
     let took = syn_ack_at - setup.first_syn.0;
     let server = if sure_of_server || took > server { server } else { Duration::ZERO }; // known from this answer alone
     let excess = took - server;
-    let repeats = setup.syn_count > 1 || setup.syn_ack_count > 1;
+    let repeats = setup.syn_count() > 1 || setup.syn_ack_count() > 1;
     // Who sends nothing twice has lost something only if the other end's timer shows.
     let no_copies = !repeats && excess >= LOST_AFTER;
     let stood_all = (setup.is_first_answered() || no_copies)
@@ -105,30 +105,30 @@ pub(crate) fn bill(
     } else if repeats && !stood_all || excess >= LOST_AFTER {
         // What the echoed time stamp shows is lost for certain; what exceeds the round trip is, if the round
         // trip is known.
-        let shown = setup.answered.map_or(Duration::ZERO, |at| at - setup.first_syn.0);
-        let repeated = setup.first_syn_ack.map_or(Duration::ZERO, |at| syn_ack_at - at);
+        let shown = setup.answered().map_or(Duration::ZERO, |at| at - setup.first_syn.0);
+        let repeated = setup.first_syn_ack().map_or(Duration::ZERO, |at| syn_ack_at - at);
         let lost = shown.max(repeated).max(excess);
         let sure = if repeats { surest(lost) } else { Confidence::Likely };
         // Where nothing shows how long the way is, the SYN-ACK may have answered the first SYN, and the timer of that been too short.
-        let between = setup.last_syn.0 - setup.first_syn.0;
-        let may_answer_first = setup.syn_count > 1
+        let between = setup.last_syn().0 - setup.first_syn.0;
+        let may_answer_first = setup.syn_count() > 1
             && !shown.max(repeated).max(server).is_positive()
-            && syn_ack_at - setup.last_syn.0 > client + ANSWERED_WITHIN;
+            && syn_ack_at - setup.last_syn().0 > client + ANSWERED_WITHIN;
         let (lost, sure) = if may_answer_first { (between, Confidence::Possible) } else { (lost, sure) };
-        let form = if setup.syn_count > 1 && shown.is_positive() { Form::Syn } else { Form::SynAck };
+        let form = if setup.syn_count() > 1 && shown.is_positive() { Form::Syn } else { Form::SynAck };
         // Whether the path lost a SYN or its host dropped it, only a capture beside that host can tell.
-        let untold = setup.answered.is_none() && setup.syn_count > 1;
+        let untold = setup.answered().is_none() && setup.syn_count() > 1;
         let sure = if form == Form::Syn || untold { sure.min(Confidence::Likely) } else { sure };
         let detail = Detail {
             retransmits: Some(
-                setup.syn_count.saturating_sub(1).max(setup.syn_ack_count.saturating_sub(1)).max(1),
+                setup.syn_count().saturating_sub(1).max(setup.syn_ack_count().saturating_sub(1)).max(1),
             ),
             form: Some(form),
             ..Detail::default()
         };
         split.take(
             Charge::new(Cause::SynRetransmit, Side::Client, lost, sure)
-                .evidence(setup.first_syn.1, setup.last_syn.1)
+                .evidence(setup.first_syn.1, setup.last_syn().1)
                 .detail(detail),
         );
     }

@@ -24,7 +24,7 @@ const AGREE_TICKS: i64 = 16;
 /// What of `left`, the wait for an answer less all else, it spent on its way back.
 pub(super) fn judge(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration) -> Option<Charge> {
     let flow = &pair.flows[1 - open.initiator];
-    let late = flow.queued_on_way.filter(|late| late.is_positive())?;
+    let late = flow.queued_on_way.get().filter(|late| late.is_positive())?;
     let proven = flow.proven_late(segment.at).map(|_| Confidence::Likely);
     let shown = proven.or_else(|| as_late_as_waited(pair, open, segment, [late, left]));
     let (late, confidence) = match shown {

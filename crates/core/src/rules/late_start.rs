@@ -51,7 +51,7 @@ pub(crate) fn on_its_way(
 /// its sender.
 pub(crate) fn charge(flow: &Flow, open: &mut Open) {
     open.charge_late();
-    let (Some(then), Some(now)) = (open.way_base, flow.clock.base()) else { return };
+    let (Some(then), Some(now)) = (open.way_base.get(), flow.clock.base()) else { return };
     let more = then - now;
     if more < QUEUED_MIN.max(flow.grain().times(2)) || more > LATE_MAX || flow.on_one_host {
         return;

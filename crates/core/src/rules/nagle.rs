@@ -134,7 +134,7 @@ fn confidence(wait: &Wait<'_>, cause: Cause, doubtful: bool, pauses: bool) -> Co
 
 /// The acknowledgement came because what it acknowledges went out again: until then it was lost, or what it acknowledges.
 fn until_repaired(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Charge> {
-    let rtt = ack.rtt.filter(|_| ack.repaired)?;
+    let rtt = ack.rtt.get().filter(|_| ack.repaired)?;
     let copied = ack.earliest_departure - wait.rtt_to_sender - rtt - wait.last.at;
     let detail = Detail { retransmits: Some(1), form: Some(Form::Timeout), ..Detail::default() };
     let charge = Charge::new(Cause::Rto, wait.flow.side, copied, Confidence::Likely).detail(detail);

@@ -37,7 +37,7 @@ pub(super) fn stood(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Charge> {
     }
     let came_last = wait.peer.nothing_out_at + wait.rtt_to_sender == ack.earliest_departure;
     let least = QUEUED_MIN.max(wait.gap.divided_by(4)); // less is told as part of what held it back
-    let late = wait.peer.queued_on_way.filter(|&late| came_last && late >= least)?;
+    let late = wait.peer.queued_on_way.get().filter(|&late| came_last && late >= least)?;
     let by_timer = |timer: Duration| (late - timer).max(timer - late) <= TIMER_TICK;
     let held_back = by_timer(DELAYED_ACK_MAX) || by_timer(DELAYED_ACK_MIN);
     let charge = Charge::new(Cause::Queueing, wait.flow.side, late.min(wait.gap), Confidence::Likely);

@@ -77,7 +77,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         follows && !fits(&ack) && !flow.scale_bounds.is_in_use() && reader != Some(Form::SlowReader);
     // A window stands still while something before it is missing: without the loss it might not have held anything.
     let behind_hole =
-        flow.view.loss_signal.is_some_and(|at| at + wait.rtt() + wait.tolerance() >= wait.segment.at);
+        flow.view.loss_signal.get().is_some_and(|at| at + wait.rtt() + wait.tolerance() >= wait.segment.at);
     let confidence = match (behind_hole, certain) {
         (true, _) => Confidence::Possible,
         (false, true) => Confidence::Certain,

@@ -104,7 +104,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
 /// longer than the timer ran: probes wait for it (WCDelAckT, RFC 8985, 7.2), and who does not cannot know.
 fn surest_of_copy(wait: &Wait<'_>, original_at: Instant) -> Confidence {
     let flow = wait.flow;
-    let told = flow.view.loss_signal.is_some_and(|at| at > original_at);
+    let told = flow.view.loss_signal.get().is_some_and(|at| at > original_at);
     let alone = flow.flight() <= wait.segment.payload_len;
     let soon = alone && wait.segment.at - original_at < DELAYED_ACK_MAX + wait.rtt() - FLOOR_PLAY;
     if told || flow.timestamps && !flow.options_cut {
@@ -208,7 +208,7 @@ fn kind(wait: &Wait<'_>) -> (Cause, Form) {
     if wait.gap >= timer || (missing_for >= timer && by_itself(wait)) {
         return (Cause::Rto, Form::Timeout);
     }
-    let signalled = wait.flow.view.loss_signal.is_some_and(|at| at + wait.tolerance() >= wait.last.at);
+    let signalled = wait.flow.view.loss_signal.get().is_some_and(|at| at + wait.tolerance() >= wait.last.at);
     (
         Cause::Loss,
         if signalled || matches!(wait.class, SegmentClass::OutOfOrderOrRepair { .. }) {
@@ -309,7 +309,7 @@ fn missing_since(class: SegmentClass) -> Option<Instant> {
 /// timer that began with that one ran on (tcp_rearm_rto, net/ipv4/tcp_input.c).
 fn by_itself(wait: &Wait<'_>) -> bool {
     let view = &wait.flow.view;
-    let latest = view.clocking_ack().map(|ack| ack.earliest_departure).max(view.loss_signal);
+    let latest = view.clocking_ack().map(|ack| ack.earliest_departure).max(view.loss_signal.get());
     wait.gap >= HELD_BACK_MIN.max(wait.rtt_to_sender)
         && latest.is_none_or(|at| wait.segment.at - at > wait.tolerance())
 }
@@ -324,7 +324,7 @@ pub(crate) fn timer_from(
     probed_at: Option<Instant>,
 ) -> Option<Instant> {
     let since = missing_since(class).filter(|_| split.has(Cause::Rto.bit()))?;
-    let arrived = |probe: &Instant| flow.view.loss_signal.is_some_and(|signalled| signalled > *probe);
+    let arrived = |probe: &Instant| flow.view.loss_signal.get().is_some_and(|signalled| signalled > *probe);
     Some(probed_at.filter(arrived).map_or(since, |probe| probe.max(since)))
 }
 

@@ -48,7 +48,7 @@ pub(super) fn drained(wait: &Wait<'_>, ack: &ClockingAck) -> bool {
     // Far from the sender, the time at which it had them is known as well as the way to it.
     let blurred = if wait.near_sender() { BURST_GAP } else { wait.tolerance().times(3) };
     let went_on = ack.earliest_departure.min(wait.segment.at); // what it was late by on its way is no part of it
-    let since = flow.view.unanswered_since.filter(|&since| went_on - since >= blurred);
+    let since = flow.view.unanswered_since.get().filter(|&since| went_on - since >= blurred);
     since.is_some() && !wait.recovering() && passed >= ack.flight.saturating_add(passed) / 2
 }
 

@@ -115,6 +115,7 @@ pub(super) fn before_lost(wait: &Wait<'_>) -> Option<Charge> {
     let released = flow
         .view
         .unanswered_since
+        .get()
         .filter(|_| !wait.near_sender() && wait.last.queue != SendQueue::Emptied)?;
     if lost == 0 || rounds.flight.saturating_add(lost).saturating_add(wait.segment.payload_len) <= most {
         return None;

@@ -64,7 +64,7 @@ impl Wait<'_> {
         let after = self.segment.at - ack.earliest_departure;
         let not_before = HOST_VARIATION + self.rtt_to_sender.divided_by(PATH_VARIATION);
         // What the segment itself waited on its way to the capture says nothing about when it left.
-        let queued = self.flow.queued_on_way.unwrap_or_default();
+        let queued = self.flow.queued_on_way.get().unwrap_or_default();
         ack.earliest_departure > self.last.at - not_before
             && after >= -not_before
             && after <= self.tolerance() + queued
@@ -77,7 +77,7 @@ impl Wait<'_> {
 
     /// By how much the peer held back this acknowledgement.
     pub(crate) fn ack_delay(&self, ack: &ClockingAck) -> Option<Duration> {
-        ack.rtt.map(|rtt| (rtt - self.rtt_to_receiver).at_least_zero())
+        ack.rtt.get().map(|rtt| (rtt - self.rtt_to_receiver).at_least_zero())
     }
 
     pub(crate) fn rtt(&self) -> Duration {
@@ -96,6 +96,10 @@ impl Wait<'_> {
 
     /// Whether a loss was signalled within the last round trip.
     pub(super) fn recovering(&self) -> bool {
-        self.flow.view.loss_signal.is_some_and(|at| at + self.rtt() + self.tolerance() >= self.segment.at)
+        self.flow
+            .view
+            .loss_signal
+            .get()
+            .is_some_and(|at| at + self.rtt() + self.tolerance() >= self.segment.at)
     }
 }

@@ -11,11 +11,11 @@ impl Shard {
     pub(super) fn as_lost(&self, hash: u32, segment: &Segment) -> Option<Segment> {
         let slot = self.table.find(hash, |slot| {
             slot < FINISHED && {
-                let [client, server] = self.connections.get(slot).ends;
+                let [client, server] = self.connections.get(slot).ends.get();
                 [[client, server], [server, client]].contains(&[segment.src, segment.dst])
             }
         })?;
         let connection = self.connections.get(slot);
-        connection.as_lost(segment, usize::from(segment.src != connection.ends[CLIENT]))
+        connection.as_lost(segment, usize::from(segment.src != connection.ends.end(CLIENT)))
     }
 }

@@ -28,7 +28,7 @@ impl Shard {
         self.connections.compact(
             |connection| connection.id != 0,
             |connection, from, to| {
-                let [a, b] = connection.ends;
+                let [a, b] = connection.ends.get();
                 table.replace(table.hash(a, b), from, to);
                 let packet = connection.id & PACKET;
                 let without_number = connection.id & UNNUMBERED != 0;

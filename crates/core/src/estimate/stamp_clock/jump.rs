@@ -2,19 +2,20 @@
 
 use tcpwhy_wire::{Duration, Instant};
 
-use super::{CALM_AFTER, StampClock};
+use super::{CALM_AFTER, NEVER_AGREED, StampClock};
+use crate::estimate::maybe::Maybe;
 use crate::estimate::stamp_drift::Drift;
 use crate::estimate::stamp_jump::{JUMP_MIN, Jump};
 
 impl StampClock {
     /// The capture's clock stepped: when the present stamp came first is no longer known.
     pub(crate) fn interrupt(&mut self) {
-        self.stamp = None;
+        (self.stamp, self.stamp_since) = (0, Maybe::NONE);
     }
 
     /// Whether no packet has had a stamp as young as this one.
     pub(crate) fn is_unseen(&self, val: u32) -> bool {
-        self.stamp.is_some() && self.is_newer(val)
+        self.stamp_since.is_some() && self.is_newer(val)
     }
 
     /// Takes note of a silence before this packet that the two clocks do not agree on, once this one's rate is known.
@@ -39,8 +40,8 @@ impl StampClock {
             return None;
         }
         let ns = at - expected;
-        let (_, first_at) = self.first?;
-        let (agreed_at, off) = self.agreed.unwrap_or((self.last, self.difference));
+        let (_, first_at) = self.first()?;
+        let (agreed_at, off) = self.agreed().unwrap_or((self.last, self.difference));
         let (held, since) = ((agreed_at - first_at).as_nanos(), (at - agreed_at).as_nanos());
         let off = i128::from((off.at_least_zero() + self.tick).as_nanos()) * i128::from(since)
             / i128::from(held.max(1));
@@ -55,7 +56,7 @@ impl StampClock {
     /// When a packet with this stamp passes, a tick more or less, if nothing holds it and the capture's clock is not set.
     pub(crate) fn expected(&self, val: u32) -> Option<Instant> {
         let known = !self.unknown && self.tick > Duration::ZERO;
-        let (stamp, since) = self.stamp.filter(|_| known)?;
+        let (stamp, since) = self.stamp().filter(|_| known)?;
         let ticks = i64::from(val.wrapping_sub(stamp) as i32);
         (ticks >= 0).then(|| since + self.tick.times(ticks))
     }
@@ -67,11 +68,12 @@ impl StampClock {
 
     /// The capture's clock was set, on or back, at a moment before the last packet: what was known counts from then.
     pub(crate) fn on_set(&mut self, set_at: Instant, by: Duration) {
-        if let Some((_, first_at)) = &mut self.first {
-            *first_at = *first_at + by;
+        self.first_at = self.first_at.get().map(|first_at| first_at + by).into();
+        let agreed = self.agreed().filter(|(at, _)| *at < set_at);
+        self.agreed = agreed.map_or(NEVER_AGREED, |(at, off)| (Maybe::of(at + by), off));
+        if self.stamp_since.get().is_some_and(|since| since < set_at) {
+            self.interrupt();
         }
-        self.agreed = self.agreed.filter(|(at, _)| *at < set_at).map(|(at, off)| (at + by, off));
-        self.stamp = self.stamp.filter(|(_, since)| *since >= set_at);
         (self.drift, self.jump, self.unknown) = (Drift::default(), None, false);
         self.difference -= by;
         if !by.is_positive() {

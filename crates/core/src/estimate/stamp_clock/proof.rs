@@ -41,14 +41,14 @@ impl StampClock {
 
     /// Whether no longer tick makes so `late` a packet at `at` punctual: that is three times as long at least as one of a millisecond.
     pub(crate) fn ticks_no_slower(&self, late: Duration, at: Instant) -> bool {
-        self.first.is_some_and(|(_, first_at)| late.times(SLOWER) <= at - first_at)
+        self.first().is_some_and(|(_, first_at)| late.times(SLOWER) <= at - first_at)
     }
 
     /// For how long the rate was seen to hold, how long before `at`, and how far it was off then.
     #[inline]
     fn held(&self, at: Instant) -> Option<(Duration, Duration, Duration)> {
-        let (_, first_at) = self.first.filter(|_| !self.unknown)?;
-        let (agreed_at, off) = self.agreed.unwrap_or((first_at, Duration::ZERO));
+        let (_, first_at) = self.first().filter(|_| !self.unknown)?;
+        let (agreed_at, off) = self.agreed().unwrap_or((first_at, Duration::ZERO));
         Some((agreed_at - first_at, at - agreed_at, off))
     }
 
@@ -56,7 +56,7 @@ impl StampClock {
     /// same. A tick more or less.
     pub(crate) fn since_before(&self, at: Instant) -> Option<Duration> {
         let known = !self.unknown && self.tick > Duration::ZERO;
-        let (stamp, since) = self.stamp.filter(|_| known)?;
+        let (stamp, since) = self.stamp().filter(|_| known)?;
         let ticks = if since < at { 0 } else { i64::from(stamp.wrapping_sub(self.before.0) as i32) };
         Some(self.tick.times(ticks.max(0)))
     }
@@ -65,7 +65,7 @@ impl StampClock {
     /// `since`; nothing where another rate explains that. It needs no packet that was on time.
     pub(crate) fn later_than_before(&self, since: Instant) -> Option<Duration> {
         let known = !self.unknown && self.tick > Duration::ZERO;
-        let ((stamp, at), (before, before_at)) = (self.stamp.filter(|_| known)?, self.before);
+        let ((stamp, at), (before, before_at)) = (self.stamp().filter(|_| known)?, self.before);
         let ticks = i64::from(stamp.wrapping_sub(before) as i32);
         if ticks <= 0 || before_at <= since {
             return None;
@@ -90,15 +90,15 @@ impl StampClock {
     /// the two: longer than any clock of today ticks.
     pub(crate) fn is_stale(&self, stamp: u32, at: Instant, rtt: Duration) -> bool {
         let since =
-            self.stamp.filter(|(present, _)| *present == stamp && !self.unknown).map(|(_, since)| since);
+            self.stamp().filter(|(present, _)| *present == stamp && !self.unknown).map(|(_, since)| since);
         rtt > self.tick.max(TICK_LONGEST_TODAY)
             && !self.may_be_slow()
             && since.is_some_and(|since| at - since >= rtt)
     }
 
     /// The last packet's stamp.
-    pub(crate) fn stamp(&self) -> Option<u32> {
-        self.stamp.map(|(stamp, _)| stamp)
+    pub(crate) fn present(&self) -> Option<u32> {
+        self.stamp().map(|(stamp, _)| stamp)
     }
 
     /// Zero until it is known.
@@ -109,7 +109,7 @@ impl StampClock {
     /// Whether its rate was seen to hold for long enough to tell a late packet from another rate.
     pub(crate) fn is_rated(&self) -> bool {
         let held =
-            self.agreed.zip(self.first).map_or(Duration::ZERO, |((at, _), (_, first_at))| at - first_at);
+            self.agreed().zip(self.first()).map_or(Duration::ZERO, |((at, _), (_, first_at))| at - first_at);
         held >= RATE_FROM || self.tick == TICK_USEC
     }
 }

@@ -7,6 +7,7 @@ use tcpwhy_wire::{Duration, Instant, Segment};
 
 use super::{Flow, REMEMBERED_MAX};
 use crate::estimate::bottleneck::Acked;
+use crate::estimate::maybe::Maybe;
 use crate::flow::passing::{AckSeen, Sent};
 use crate::flow::view::ClockingAck;
 use crate::words::limits::{HOST_VARIATION, UNREAD_MIN};
@@ -81,7 +82,7 @@ impl Flow {
             room,
             left: (nxt - ack.ack).max(0) as u32,
         });
-        view.unanswered_since.get_or_insert(ack.at + rtt_to_sender);
+        view.unanswered_since.set_first(ack.at + rtt_to_sender);
         view.reach(ack.right_edge);
         (view.window, view.unscaled, view.snd_una) = (ack.window, ack.unscaled, Some(ack.ack));
         view.window_peak = view.window_peak.max(ack.window);
@@ -118,7 +119,7 @@ impl Flow {
         (view.window, view.unscaled) = (ack.window, ack.unscaled);
         view.window_peak = view.window_peak.max(ack.window);
         if ack.signals_loss {
-            view.loss_signal = Some(ack.at + rtt_to_sender);
+            view.loss_signal = Maybe::of(ack.at + rtt_to_sender);
         }
         if view.snd_una.is_none() || ack.ack.after(snd_una_before) {
             view.snd_una = Some(ack.ack);
@@ -184,7 +185,7 @@ impl Flow {
             ack: ack.ack,
             right_edge: ack.ack + window,
             window,
-            rtt,
+            rtt: rtt.into(),
             repaired,
             signals_loss: sacked || duplicate,
             unscaled: ack.flags.syn(),

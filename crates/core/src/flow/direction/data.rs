@@ -6,6 +6,7 @@
 use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
 use super::{Flow, LastData, REMEMBERED_MAX, SegmentClass};
+use crate::estimate::maybe::Maybe;
 use crate::flow::passing::Sent;
 use crate::flow::segment_class::SendQueue;
 use crate::words::limits::BURST_GAP;
@@ -159,7 +160,7 @@ impl Flow {
 
     /// It is the last one with data, which the next one is compared with.
     fn keep_last(&mut self, segment: &Segment, class: SegmentClass, small: bool) {
-        self.view.unanswered_since = None;
+        self.view.unanswered_since = Maybe::NONE;
         self.learn_beat(segment.at, class);
         self.last_data = Some(LastData {
             at: segment.at,

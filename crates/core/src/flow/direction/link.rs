@@ -83,7 +83,7 @@ impl Flow {
         let late = rtt.filter(|_| at_once).map(|rtt| rtt - rtt_to_receiver);
         // The bottleneck had no break since the last one if the oldest of these bytes were waiting then, the newest
         // before those were through, and it spreads what left together or has a queue: it is no sender's own pace.
-        let before = self.newest_acked_at;
+        let before = self.newest_acked_at.get();
         let behind = |last: Instant| {
             let waited = oldest.is_some_and(|sent| sent + rtt_to_receiver <= last + HOST_VARIATION);
             let Some(late) = late.filter(|_| waited) else { return false };
@@ -94,7 +94,7 @@ impl Flow {
         };
         let behind = self.acknowledgements.last().filter(|&last| behind(last)).map(|last| at - last);
         let timed = bytes <= mss && behind.is_some_and(|since| since >= DELACK_MIN);
-        self.newest_acked_at = newest_at;
+        self.newest_acked_at = newest_at.into();
         let passed = self.on_wire(bytes, segments, mss);
         self.on_acknowledged(at, passed, mss, behind.is_some(), rtt_to_receiver);
         let by = at - rtt_to_receiver;

@@ -3,6 +3,7 @@
 use tcpwhy_wire::{Duration, Instant, Segment, Timestamps};
 
 use super::{Flow, LastData, SegmentClass};
+use crate::estimate::maybe::Maybe;
 use crate::estimate::rate::RateEstimator;
 use crate::estimate::stamp_clock::StampClock;
 use crate::estimate::stamp_pacing::STAMP_BLUR;
@@ -31,7 +32,7 @@ impl Flow {
         let gap = at - last.at;
         let apart = last.stamp.zip(stamps).and_then(|(then, now)| self.clock.ticks_apart(then, now.val));
         if let Some(apart) = apart.filter(|_| gap < STAMP_BLUR) {
-            let waited = self.queued_on_way.is_some_and(Duration::is_positive);
+            let waited = self.queued_on_way.get().is_some_and(Duration::is_positive);
             let before = self.pace.is_paced();
             self.pace.on_segment(gap, apart, waited);
             if self.pace.is_paced() && !before {
@@ -53,14 +54,14 @@ impl Flow {
 
     /// How much longer than usual the present packet, which passed at `at`, was on its way here, where that is beyond doubt.
     pub(crate) fn proven_late(&self, at: Instant) -> Option<Duration> {
-        let late = self.queued_on_way.filter(|late| late.is_positive())?;
+        let late = self.queued_on_way.get().filter(|late| late.is_positive())?;
         self.clock.proves(late, at).then_some(late)
     }
 
     /// How much longer than usual the present packet was on its way, if its sender's clock does not tick more slowly than the little that was
     /// seen of it makes believe, and has not stood still.
     pub(crate) fn seems_late(&self, at: Instant) -> Option<Duration> {
-        let late = self.queued_on_way?;
+        let late = self.queued_on_way.get()?;
         let unproven = self.clock.is_beyond_rate(late, at) && !self.clock.proves(late, at);
         (unproven || !self.clock.is_rated()).then_some(late)
     }
@@ -68,13 +69,13 @@ impl Flow {
     /// For how long the present packet stood in a queue that others meet as well. A clock drifts: below a tick more that shows none.
     #[inline]
     pub(crate) fn queue_shown(&self) -> Option<Duration> {
-        self.queued_on_way.filter(|&queued| queued >= QUEUED_MIN.max(self.clock.tick()))
+        self.queued_on_way.get().filter(|&queued| queued >= QUEUED_MIN.max(self.clock.tick()))
     }
 
     /// The longest that any packet waited.
     #[inline]
     pub(super) fn learn_peak(&mut self, at: Instant) {
-        if self.queued_on_way.is_some_and(|late| late > self.queued_peak) {
+        if self.queued_on_way.get().is_some_and(|late| late > self.queued_peak) {
             self.learn_higher_peak(at);
         }
     }
@@ -88,15 +89,15 @@ impl Flow {
     /// The present packet left after something that passed the capture so long ago that it waited for `most` at most.
     #[inline]
     pub(crate) fn bound_late(&mut self, most: Duration) {
-        if self.queued_on_way.is_some_and(Duration::is_positive) {
+        if self.queued_on_way.get().is_some_and(Duration::is_positive) {
             self.bound_queue(most);
         }
     }
 
     #[inline(never)]
     fn bound_queue(&mut self, most: Duration) {
-        let late = self.queued_on_way.unwrap_or_default();
-        self.queued_on_way = Some(late.min(most));
+        let late = self.queued_on_way.get().unwrap_or_default();
+        self.queued_on_way = Maybe::of(late.min(most));
         self.clock.on_bound(late, most);
     }
 
@@ -127,7 +128,7 @@ impl Flow {
             return false;
         };
         let soon = path_rtt.divided_by(4).max(Duration::from_micros(200));
-        if self.queued_on_way.is_some_and(|queued| queued >= gap) {
+        if self.queued_on_way.get().is_some_and(|queued| queued >= gap) {
             return true;
         }
         // What the path holds up of paced segments it holds up whole: that says nothing about how fast it is.

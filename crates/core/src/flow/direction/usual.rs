@@ -10,6 +10,7 @@ use tcpwhy_wire::{Duration, Instant, Seq};
 
 use super::{AckSeen, Flow, LastData, REMEMBERED_MAX, SegmentClass, Sent};
 use crate::estimate::bottleneck::Acked;
+use crate::estimate::maybe::Maybe;
 use crate::flow::packed::Packed;
 use crate::flow::segment_class::SendQueue;
 
@@ -52,7 +53,7 @@ impl Flow {
         let packets = if one { 1 } else { segment.payload_len.div_ceil(mss.max(1)) as u16 };
         self.ip_id.on_next(segment.ip_id, packets);
         let late = self.clock.on_usual_packet(segment.at, segment.stamps.val, false);
-        self.queued_on_way = late.filter(|_| !self.on_one_host);
+        self.queued_on_way = late.filter(|_| !self.on_one_host).into();
         self.learn_peak(segment.at);
     }
 
@@ -119,7 +120,7 @@ impl Flow {
         self.learn_unread(windows);
         if acked <= mss && segments <= 1 && self.sent.is_empty() && self.acknowledgements.best().is_none() {
             // A lone segment says nothing of the link.
-            self.newest_acked_at = newest_at;
+            self.newest_acked_at = newest_at.into();
             self.acknowledgements.on_lone(at);
             self.link.forget_timer();
         } else {
@@ -143,7 +144,7 @@ impl Flow {
             ack,
             right_edge: ack + window,
             window,
-            rtt,
+            rtt: rtt.into(),
             repaired,
             signals_loss: false,
             unscaled: false,
@@ -260,7 +261,7 @@ impl Flow {
     /// together, and does not copy what was just written.
     #[inline(always)]
     fn on_last(&mut self, segment: &Packed, queue: SendQueue) -> LastData {
-        self.view.unanswered_since = None;
+        self.view.unanswered_since = Maybe::NONE;
         self.missed_since_data = 0;
         self.learn_beat(segment.at, SegmentClass::New);
         let snd_una = self.view.snd_una;

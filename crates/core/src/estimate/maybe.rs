@@ -1,0 +1,98 @@
+//! Is anything known, in the place of what would be?
+//!
+//! An `Option` of eight bytes takes sixteen. A connection has some forty of these, nearly all of them times: one time that no capture has
+//! says here that there is none.
+
+use std::fmt;
+
+use tcpwhy_wire::{Duration, Instant};
+
+/// What has a value that stands for none.
+pub(crate) trait Known: Copy + PartialEq {
+    /// No capture has it.
+    const NONE: Self;
+}
+
+impl Known for Instant {
+    const NONE: Self = Self::MIN;
+}
+
+impl Known for Duration {
+    const NONE: Self = Self::from_nanos(i64::MIN);
+}
+
+/// A time or none.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) struct Maybe<T>(T);
+
+impl<T: Known> Maybe<T> {
+    pub(crate) const NONE: Self = Self(T::NONE);
+
+    #[inline]
+    pub(crate) const fn of(known: T) -> Self {
+        Self(known)
+    }
+
+    #[inline]
+    pub(crate) fn get(self) -> Option<T> {
+        (self.0 != T::NONE).then_some(self.0)
+    }
+
+    #[inline]
+    pub(crate) fn is_some(&self) -> bool {
+        self.0 != T::NONE
+    }
+
+    #[inline]
+    pub(crate) fn is_none(&self) -> bool {
+        self.0 == T::NONE
+    }
+
+    #[inline]
+    pub(crate) fn set(&mut self, known: T) {
+        self.0 = known;
+    }
+
+    /// Keeps the first one.
+    #[inline]
+    pub(crate) fn set_first(&mut self, known: T) {
+        if self.is_none() {
+            self.0 = known;
+        }
+    }
+}
+
+impl<T: Known> Default for Maybe<T> {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
+impl<T: Known> From<Option<T>> for Maybe<T> {
+    #[inline]
+    fn from(known: Option<T>) -> Self {
+        Self(known.unwrap_or(T::NONE))
+    }
+}
+
+impl<T: Known + fmt::Debug> fmt::Debug for Maybe<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.get().fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn takes_no_more_than_what_is_known() {
+        assert_eq!(size_of::<Maybe<Instant>>(), size_of::<Instant>());
+        let mut since = Maybe::default();
+        assert!(since.is_none() && since.get().is_none());
+        since.set_first(Instant::from_nanos(7));
+        since.set_first(Instant::from_nanos(9));
+        assert_eq!(since.get(), Some(Instant::from_nanos(7)));
+        assert_eq!((Maybe::from(since.get()), Maybe::<Instant>::from(None)), (since, Maybe::NONE));
+    }
+}
