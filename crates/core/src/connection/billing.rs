@@ -458,7 +458,7 @@ impl Connection {
         let timer_from = repair::timer_from(class, &verdict.split, flow, path.probed_at());
         let held = verdict.split.has(DOUBTED | Cause::SendBuffer.bit());
         let shape = self.models[from].rounds.growth.shape();
-        let (side, beat) = (flow.side, flow.cadence.lasts());
+        let (side, beat) = (flow.side, flow.unusual.cadence.lasts());
         let Some(open) = self.open.as_deref_mut() else { return };
         if from != open.initiator {
             open.on_reply(segment.seq, segment.at);

@@ -17,7 +17,7 @@ impl Connection {
         let (next, acked) = (flow.snd_nxt?, flow.highest_ack.or(flow.first)?);
         let in_order = segment.seq.at_or_after(acked) && segment.seq.at_or_before(next);
         let is_data = segment.payload_len > 0 && !segment.flags.syn() && !segment.flags.rst();
-        let scale = self.window_scale(from).unwrap_or_else(|| back.scale_bounds.scale());
+        let scale = self.window_scale(from).unwrap_or_else(|| back.unusual.scale_bounds.scale());
         // The first segment of an answer acknowledges what it answers: a number that is just what the other end has sent is none of chance,
         // and without it the answer would be something that nobody had asked for.
         let ack = back.snd_nxt.filter(|sent| *sent == segment.ack).or(back.highest_ack)?;

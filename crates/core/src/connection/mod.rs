@@ -469,7 +469,7 @@ impl Connection {
         let scale = match self.window_scale(from) {
             _ if segment.flags.syn() => 0,
             Some(scale) => scale,
-            None => self.flows[1 - from].scale_bounds.scale(),
+            None => self.flows[1 - from].unusual.scale_bounds.scale(),
         };
         u32::from(segment.window) << scale
     }

@@ -112,7 +112,7 @@ impl Connection {
     fn place(&mut self, passing: Passing, from: usize) -> Option<Place> {
         let is_syn = passing.flags.syn();
         let window_scale = if is_syn { Some(0) } else { self.window_scale(from) };
-        let scale = window_scale.unwrap_or_else(|| self.flows[1 - from].scale_bounds.scale());
+        let scale = window_scale.unwrap_or_else(|| self.flows[1 - from].unusual.scale_bounds.scale());
         let exchange = self.open.as_ref().map(|open| open.n).or(is_syn.then_some(0));
         let firsts = [from, 1 - from].map(|end| self.flows[end].first);
         let ladder = self.ladder.as_mut()?;

@@ -39,7 +39,7 @@ impl Connection {
         }
         let Some(mut open) = self.open.take() else { return };
         if let Some(last) = &open.reply.last
-            && self.flows[SERVER].link.busy_from(last.at).is_positive()
+            && self.flows[SERVER].unusual.busy_from(last.at).is_positive()
         {
             drain::charge(&self.flows[SERVER], [self.tap_rtt(SERVER), self.tap_rtt(CLIENT)], &mut open);
         }
@@ -126,7 +126,7 @@ impl Connection {
         let stood = self.path_memory.min(SERVER).is_some_and(|least| rtt_to_server - least >= QUEUED_MIN);
         let queued = flow.queued_on_way.get().is_some_and(Duration::is_positive);
         let late = think >= HELD_BACK_MIN || self.path_memory.queued_lately(SERVER, self.now).is_some();
-        let link = client.link.busy_from(asked.at).is_positive();
+        let link = client.unusual.busy_from(asked.at).is_positive();
         // An end that turns out to be nearer with this may have another one behind it.
         if stood || queued || late || link || self.path_memory.news {
             return self.answer_delayed(segment);

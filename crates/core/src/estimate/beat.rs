@@ -21,7 +21,7 @@ const LONG: Duration = Duration::from_secs(1);
 const LASTS_MIN: Duration = Duration::from_millis(4);
 
 /// For how long segments have left at one rate.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Cadence {
     /// The beat: an interval, and the segment before it in bytes.
     gap: Duration,
@@ -32,18 +32,21 @@ pub(crate) struct Cadence {
 }
 
 impl Cadence {
+    pub(crate) const NONE: Self =
+        Self { gap: Duration::ZERO, len: 0, lasts: Duration::ZERO, late: Duration::ZERO };
+
     /// It had nothing more to send, or sent something again.
     #[inline]
     pub(crate) fn interrupt(&mut self) {
         if self.len > 0 {
-            *self = Self::default();
+            *self = Self::NONE;
         }
     }
 
     /// A segment left `gap` after one of `len` bytes behind which more was queued.
     pub(crate) fn on_segment(&mut self, gap: Duration, len: u32) {
         if gap >= LONG {
-            *self = Self::default();
+            *self = Self::NONE;
             return;
         }
         if gap < BURST_GAP && self.lasts == Duration::ZERO {
@@ -90,7 +93,7 @@ mod tests {
     const RTT: Duration = Duration::from_millis(20);
 
     fn after(gaps_us: impl IntoIterator<Item = (i64, u32)>) -> bool {
-        let mut cadence = Cadence::default();
+        let mut cadence = Cadence::NONE;
         for (us, len) in gaps_us {
             cadence.on_segment(Duration::from_micros(us), len);
         }

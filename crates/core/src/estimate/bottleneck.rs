@@ -36,20 +36,6 @@ pub(crate) struct Link {
     sooner: Duration,
 }
 
-impl Default for Link {
-    fn default() -> Self {
-        let never = Instant::MIN;
-        Self {
-            since: never,
-            until: never,
-            resent: 0,
-            timed: never,
-            said: Duration::ZERO,
-            sooner: Duration::ZERO,
-        }
-    }
-}
-
 /// What an acknowledgement says about the bottleneck.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Passed {
@@ -78,6 +64,16 @@ pub(crate) struct Acked {
 }
 
 impl Link {
+    /// Nothing has been sent.
+    pub(crate) const NONE: Self = Self {
+        since: Instant::MIN,
+        until: Instant::MIN,
+        resent: 0,
+        timed: Instant::MIN,
+        said: Duration::ZERO,
+        sooner: Duration::ZERO,
+    };
+
     /// These bytes passed the capture; `again` if the first copy is taken for lost before it came to the bottleneck.
     #[inline]
     pub(crate) fn on_sent(&mut self, at: Instant, bytes: u32, again: bool, rate: Rate) {
@@ -131,7 +127,7 @@ impl Link {
 
     /// Its rate has shown: what had passed it by `passed` is known, and that it has been busy `since` then.
     pub(crate) fn begin(since: Instant, passed: Instant) -> Self {
-        Self { since, until: passed, ..Self::default() }
+        Self { since, until: passed, ..Self::NONE }
     }
 
     /// An acknowledgement at this time may have been a timer's.
@@ -222,7 +218,7 @@ mod tests {
 
     #[test]
     fn what_is_sent_adds_up_and_an_idle_link_begins_anew() {
-        let mut link = Link::default();
+        let mut link = Link::NONE;
         link.on_sent(at(100), 1_000, false, known());
         link.on_sent(at(101), 1_000, false, known());
         assert_eq!(link.busy_from(at(101)), ms(19));
@@ -233,7 +229,7 @@ mod tests {
 
     #[test]
     fn a_copy_takes_the_place_of_what_was_lost() {
-        let mut link = Link::default();
+        let mut link = Link::NONE;
         link.on_sent(at(100), 3_000, false, known());
         link.on_sent(at(110), 1_000, true, known());
         assert_eq!(link.busy_from(at(110)), ms(20));
@@ -241,7 +237,7 @@ mod tests {
 
     #[test]
     fn an_acknowledgement_bounds_what_is_left_from_both_sides() {
-        let mut link = Link::default();
+        let mut link = Link::NONE;
         link.on_sent(at(100), 3_000, false, known());
         link.on_passed(Passed { by: at(105), behind: 2_000, exact: false }, rate());
         assert_eq!(link.busy_from(at(105)), ms(20));
@@ -254,7 +250,7 @@ mod tests {
 
     #[test]
     fn what_stood_idle_before_a_copy_was_not_busy() {
-        let mut link = Link::default();
+        let mut link = Link::NONE;
         link.on_sent(at(100), 1_000, false, known());
         link.on_sent(at(150), 1_000, true, known());
         assert_eq!(link.busy_from(at(100)), ms(10));
@@ -262,7 +258,7 @@ mod tests {
 
     #[test]
     fn what_was_sent_after_a_break_is_not_through_with_what_was_before() {
-        let mut link = Link::default();
+        let mut link = Link::NONE;
         link.on_sent(at(100), 1_000, false, known());
         link.on_sent(at(200), 2_000, false, known());
         link.on_passed(Passed { by: at(110), behind: 2_000, exact: true }, rate());

@@ -13,7 +13,7 @@ pub(crate) const STAMP_BLUR: Duration = Duration::from_millis(3);
 const JUDGED_OVER: Duration = Duration::from_millis(6);
 
 /// Short intervals between segments of one queue, summed up until stamps of a millisecond can tell.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Pace {
     arrived: Duration,
     sent: Duration,
@@ -23,6 +23,9 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
+    pub(crate) const NONE: Self =
+        Self { arrived: Duration::ZERO, sent: Duration::ZERO, waited: Duration::ZERO, paced: false };
+
     /// A segment came `gap` after the one before it and had left `sent` after that one; `waited` if it had been on its
     /// way for longer than the path needs.
     #[inline]
@@ -34,7 +37,7 @@ impl Pace {
         }
         if self.arrived >= JUDGED_OVER {
             let apart = self.sent.times(4) >= self.arrived.times(3);
-            *self = Self { paced: apart && self.waited.times(2) < self.arrived, ..Self::default() };
+            *self = Self { paced: apart && self.waited.times(2) < self.arrived, ..Self::NONE };
         }
     }
 
@@ -49,7 +52,7 @@ mod tests {
     use super::*;
 
     fn after(sent_us: i64, waited: bool) -> bool {
-        let mut pace = Pace::default();
+        let mut pace = Pace::NONE;
         for _ in 0..10 {
             pace.on_segment(Duration::from_micros(700), Duration::from_micros(sent_us), waited);
         }

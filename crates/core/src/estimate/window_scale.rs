@@ -21,13 +21,9 @@ pub(crate) struct ScaleBounds {
     snug: u8,
 }
 
-impl Default for ScaleBounds {
-    fn default() -> Self {
-        Self { least: 0, most: MOST, last: None, snug: 0 }
-    }
-}
-
 impl ScaleBounds {
+    pub(crate) const NONE: Self = Self { least: 0, most: MOST, last: None, snug: 0 };
+
     /// Whether the windows are what their use has shown, not what a handshake said.
     pub(crate) fn is_in_use(self) -> bool {
         self.last.is_some()
@@ -88,7 +84,7 @@ mod tests {
 
     #[test]
     fn flights_that_fill_an_unscaled_window_show_that_it_is() {
-        let mut bounds = ScaleBounds::default();
+        let mut bounds = ScaleBounds::NONE;
         for n in 0..=4_u32 {
             bounds.on_ack(seq(n * 40_000), 40_000, if n == 0 { 0 } else { 39_500 }, 1448);
         }
@@ -97,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_window_that_closes_shows_its_scale() {
-        let mut bounds = ScaleBounds::default();
+        let mut bounds = ScaleBounds::NONE;
         for n in 0..=32_u32 {
             bounds.on_ack(seq(n * 2048), (512 - n * 16) as u16, 0, 1448);
         }
@@ -106,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_flight_that_fills_the_window_shows_its_scale() {
-        let mut bounds = ScaleBounds::default();
+        let mut bounds = ScaleBounds::NONE;
         for n in 0..6_u32 {
             bounds.on_ack(seq(n * 65_000), 512, 65_160, 1448);
         }
@@ -115,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_window_that_nothing_tests_is_as_large_as_it_may_be() {
-        let mut bounds = ScaleBounds::default();
+        let mut bounds = ScaleBounds::NONE;
         for n in 0..100_u32 {
             bounds.on_ack(seq(n * 1448), 512, 2 * 1448, 1448);
         }
@@ -124,7 +120,7 @@ mod tests {
 
     #[test]
     fn a_receiver_that_takes_back_its_offer_shows_nothing() {
-        let mut bounds = ScaleBounds::default();
+        let mut bounds = ScaleBounds::NONE;
         bounds.on_ack(seq(0), 60_000, 0, 1448);
         bounds.on_ack(seq(0), 10, 100_000, 1448);
         assert_eq!(bounds.scale(), 14);

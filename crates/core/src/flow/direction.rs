@@ -15,8 +15,6 @@ mod windows;
 
 use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
-use crate::estimate::beat::Cadence;
-use crate::estimate::bottleneck::Link;
 use crate::estimate::ip_id::IpIdCounter;
 use crate::estimate::large::LargeSegments;
 use crate::estimate::maybe::Maybe;
@@ -25,11 +23,9 @@ use crate::estimate::rate::RateEstimator;
 use crate::estimate::rto::RtoEstimator;
 use crate::estimate::short_deque::ShortDeque;
 use crate::estimate::stamp_clock::StampClock;
-use crate::estimate::stamp_pacing::Pace;
-use crate::estimate::window_scale::ScaleBounds;
-use crate::flow::holes::Holes;
 use crate::flow::passing::{AckSeen, Sent};
 use crate::flow::segment_class::{LastData, SegmentClass};
+use crate::flow::unusual::Unusual;
 use crate::flow::view::View;
 use crate::words::cause::Side;
 
@@ -63,10 +59,8 @@ pub(crate) struct Flow {
     pub rto: RtoEstimator,
     pub sent: ShortDeque<Sent>,
     in_transit: ShortDeque<AckSeen>,
-    holes: Holes,
-    /// Where no handshake says how large segments are, and by how much the peer's windows are scaled.
+    /// Where no handshake says how large segments are.
     full_size: FullSize,
-    pub scale_bounds: ScaleBounds,
     pub window_max: u32,
     pub window_first: Option<u32>,
     pub window_grew_at: Instant,
@@ -77,8 +71,6 @@ pub(crate) struct Flow {
     pub grain_ms: u8,
     /// The last acknowledgement reported bytes behind a hole by SACK.
     pub sack_pending: bool,
-    /// When the last SACK or duplicate acknowledgement passed.
-    pub sack_or_dupack_at: Instant,
     /// How much longer than the fastest recent one the present packet was on its way here; nothing on one host, where there is none.
     pub queued_on_way: Maybe<Duration>,
     /// The longest that any packet so far was on its way here above the fastest one.
@@ -93,18 +85,10 @@ pub(crate) struct Flow {
     pub large: LargeSegments,
     pub newly_acked: u32, // bytes that the last acknowledgement was the first to cover
     pub arrivals: RateEstimator,
-    pub pace: Pace,
-    pub cadence: Cadence,
     pub acknowledgements: RateEstimator,
     pub newest_acked_at: Maybe<Instant>, // when the newest bytes that were acknowledged had left
-    pub link: Link,                      // what is at the bottleneck behind the capture
-    /// When it last showed that its peer's application reads with pauses: a window update or an acknowledgement of several segments passed
-    /// some time after these.
-    pub reader_paused_at: Instant,
     /// Its peer's application is behind until this byte is acknowledged: acknowledgements come as it reads.
     unread_until: Option<Seq>,
-    /// Times of what was sent before this byte are not to be measured with: the capture's clock stepped.
-    untimed_until: Option<Seq>,
     /// Bytes that its peer acknowledged are missing from the capture.
     pub missing_from_capture: bool,
     ip_id: IpIdCounter,
@@ -114,8 +98,8 @@ pub(crate) struct Flow {
     pub sent_bare: bool,
     /// The last such packet whose sequence number shows that all that its sender had sent by then has passed the capture.
     pub nothing_out_at: Instant,
-    /// When its peer last acknowledged bytes of a hole.
-    pub unseen_acked_at: Instant,
+    /// What flights, losses and pauses show, and most directions do not.
+    pub unusual: Unusual,
     /// No shortcuts are taken, see `Options`.
     pub plain: bool,
     /// Both ends have the same address: there is no link in between, and what comes late was not read sooner.
@@ -148,9 +132,7 @@ impl Flow {
             rto: RtoEstimator::default(),
             sent: ShortDeque::default(),
             in_transit: ShortDeque::default(),
-            holes: Holes::default(),
             full_size: FullSize::default(),
-            scale_bounds: ScaleBounds::default(),
             window_max: 0,
             window_first: None,
             window_grew_at: Instant::MIN,
@@ -158,7 +140,6 @@ impl Flow {
             clock: StampClock::default(),
             grain_ms: 0,
             sack_pending: false,
-            sack_or_dupack_at: Instant::MIN,
             queued_on_way: Maybe::NONE,
             queued_peak: Duration::ZERO,
             acked_with_data: 0,
@@ -168,20 +149,15 @@ impl Flow {
             large: LargeSegments::default(),
             newly_acked: 0,
             arrivals: RateEstimator::blurred(),
-            pace: Pace::default(),
-            cadence: Cadence::default(),
             acknowledgements: RateEstimator::default(),
             newest_acked_at: Maybe::NONE,
-            link: Link::default(),
-            reader_paused_at: Instant::MIN,
             unread_until: None,
-            untimed_until: None,
             missing_from_capture: false,
             ip_id: IpIdCounter::default(),
             missed_since_data: 0,
             sent_bare: false,
             nothing_out_at: Instant::MIN,
-            unseen_acked_at: Instant::MIN,
+            unusual: Unusual::default(),
             plain: false,
             on_one_host: false,
         }
@@ -199,25 +175,21 @@ impl Flow {
         self.rto = RtoEstimator::default();
         self.free();
         self.full_size = FullSize::default();
-        self.scale_bounds = ScaleBounds::default();
         (self.window_max, self.window_first, self.window_grew_at) = (0, None, Instant::MIN);
         (self.peer_unscaled, self.grain_ms) = (false, 0);
         self.clock = StampClock::default();
-        (self.sack_pending, self.sack_or_dupack_at) = (false, Instant::MIN);
+        self.sack_pending = false;
         (self.queued_on_way, self.queued_peak) = (Maybe::NONE, Duration::ZERO);
         (self.acked_with_data, self.acked_bare, self.peer_timer) = (0, 0, Duration::ZERO);
         (self.pushed_run, self.newly_acked) = (0, 0);
         self.large = LargeSegments::default();
         self.arrivals = RateEstimator::blurred();
-        (self.pace, self.cadence) = (Pace::default(), Cadence::default());
         self.acknowledgements = RateEstimator::default();
         self.newest_acked_at = Maybe::NONE;
-        self.link = Link::default();
-        self.reader_paused_at = Instant::MIN;
-        (self.unread_until, self.untimed_until) = (None, None);
+        self.unread_until = None;
         self.ip_id = IpIdCounter::default();
         (self.missing_from_capture, self.missed_since_data) = (false, 0);
-        (self.sent_bare, self.nothing_out_at, self.unseen_acked_at) = (false, Instant::MIN, Instant::MIN);
+        (self.sent_bare, self.nothing_out_at) = (false, Instant::MIN);
         (self.plain, self.on_one_host) = (false, false);
     }
 
@@ -246,16 +218,14 @@ impl Flow {
 
     /// Bytes that it takes besides its own, a few words apart.
     pub(crate) fn heap(&self) -> usize {
-        self.sent.heap() + self.in_transit.heap() + self.holes.heap()
+        self.sent.heap() + self.in_transit.heap() + self.unusual.heap()
     }
 
     /// Gives these bytes up.
     pub(crate) fn free(&mut self) {
         self.sent.free();
         self.in_transit.free();
-        if self.holes.heap() > 0 {
-            self.holes = Holes::default();
-        }
+        self.unusual = Unusual::default();
     }
 
     /// Bytes on their way as the sender knew it.
@@ -311,7 +281,7 @@ impl Flow {
 
     /// The capture's clock stepped back: no interval from before the step to behind it can be measured.
     pub(crate) fn on_clock_step(&mut self) {
-        self.untimed_until = self.snd_nxt;
+        self.unusual.shown().untimed_until = self.snd_nxt;
         self.clock.interrupt();
         self.arrivals.interrupt();
         self.acknowledgements.interrupt();

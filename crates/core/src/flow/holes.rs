@@ -23,6 +23,8 @@ struct Hole {
 pub(crate) struct Holes(Option<Box<VecDeque<Hole>>>);
 
 impl Holes {
+    pub(crate) const NONE: Self = Self(None);
+
     /// Bytes that they take besides their own.
     pub(crate) fn heap(&self) -> usize {
         self.0.as_ref().map_or(0, |holes| size_of::<VecDeque<Hole>>() + holes.capacity() * size_of::<Hole>())

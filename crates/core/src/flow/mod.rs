@@ -13,4 +13,5 @@ pub(crate) mod passing;
 pub(crate) mod path_memory;
 pub(crate) mod ports;
 pub(crate) mod segment_class;
+pub(crate) mod unusual;
 pub(crate) mod view;

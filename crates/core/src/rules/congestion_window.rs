@@ -44,7 +44,8 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         _ => which(wait, &ack),
     };
     // Where no handshake says how the windows are scaled, it may be one of those.
-    let confidence = if wait.flow.scale_bounds.is_in_use() { Confidence::Possible } else { confidence };
+    let confidence =
+        if wait.flow.unusual.scale_bounds.is_in_use() { Confidence::Possible } else { confidence };
     let detail = Detail {
         flight_bytes: Some(u64::from(wait.model.rounds.flight_with(ack.flight))),
         window_bytes: (ack.window > 0).then(|| u64::from(ack.window)),
@@ -90,7 +91,7 @@ fn is_queued(wait: &Wait<'_>) -> bool {
         }
         // So are full ones to a beat, where nothing in flight could hold them.
         SendQueue::Unknown => {
-            wait.is_full() && wait.flow.flight() <= wait.last.len && wait.flow.cadence.is_steady()
+            wait.is_full() && wait.flow.flight() <= wait.last.len && wait.flow.unusual.cadence.is_steady()
         }
         SendQueue::Emptied => false,
     }

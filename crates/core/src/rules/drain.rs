@@ -24,8 +24,8 @@ pub(crate) fn charge(flow: &Flow, [rtt_to_sender, rtt_to_receiver]: [Duration; 2
     }
     // What passes the link behind the last byte that was acknowledged is copies, for which nobody waits.
     let late = match flow.acknowledgements.last() {
-        Some(acked) => flow.link.busy_between(last.at, acked - rtt_to_receiver),
-        None => flow.link.busy_from(last.at),
+        Some(acked) => flow.unusual.link.busy_between(last.at, acked - rtt_to_receiver),
+        None => flow.unusual.busy_from(last.at),
     };
     if !late.is_positive() {
         return;

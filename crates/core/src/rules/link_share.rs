@@ -64,7 +64,7 @@ fn busy(wait: &Wait<'_>) -> Duration {
         if matches!(wait.class, SegmentClass::Retransmission { .. }) && wait.flow.was_timed() {
             return Duration::ZERO;
         }
-        let busy = wait.flow.link.busy_from(wait.last.at).min(wait.gap);
+        let busy = wait.flow.unusual.busy_from(wait.last.at).min(wait.gap);
         let silent = wait.flow.silent_from(wait.last.at, wait.segment.at, wait.rtt_to_receiver);
         return silent.map_or(busy, |silent| busy.min(silent));
     }

@@ -43,7 +43,7 @@ pub(crate) fn judge(
             return around.map(Revision::CopySpare);
         }
     }
-    if sender.timestamps || sender.sack_or_dupack_at > before {
+    if sender.timestamps || sender.unusual.sack_or_dupack_at > before {
         return None;
     }
     let way = pair.tap_rtt[from];

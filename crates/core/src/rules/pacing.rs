@@ -28,7 +28,7 @@ const NEAR_RATE: i64 = 3;
 /// Whether the sender keeps a beat of its own, to which acknowledgements come by chance. What a queue in front of the bottleneck gives
 /// a beat is the link's, whoever asks (`link_share`).
 pub(super) fn paced(wait: &Wait<'_>) -> bool {
-    wait.last.queue != SendQueue::Emptied && wait.flow.cadence.is_kept(wait.rtt())
+    wait.last.queue != SendQueue::Emptied && wait.flow.unusual.cadence.is_kept(wait.rtt())
 }
 
 /// More was queued, no acknowledgement of new data released it: recovery from a loss goes on duplicate and selective
@@ -41,7 +41,9 @@ pub(super) fn spaced(wait: &Wait<'_>) -> Verdict {
         && !wait.model.rounds.growing
     {
         (Cause::ReceiveWindow, Some(receive_window::form(wait.flow, wait)))
-    } else if wait.gap >= wait.rtt().divided_by(2) && (wait.flow.cadence.is_steady() || near_rate(wait)) {
+    } else if wait.gap >= wait.rtt().divided_by(2)
+        && (wait.flow.unusual.cadence.is_steady() || near_rate(wait))
+    {
         (Cause::Pacing, None)
     } else if wait.gap >= wait.rtt().divided_by(2) {
         (Cause::Unexplained, None)

@@ -74,7 +74,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     // A window that shrinks without closing is a reader's as a rule; Linux takes back as well what a buffer that is set cannot hold
     // (tcp_clamp_window, net/ipv4/tcp_input.c).
     let certain =
-        follows && !fits(&ack) && !flow.scale_bounds.is_in_use() && reader != Some(Form::SlowReader);
+        follows && !fits(&ack) && !flow.unusual.scale_bounds.is_in_use() && reader != Some(Form::SlowReader);
     // A window stands still while something before it is missing: without the loss it might not have held anything.
     let behind_hole =
         flow.view.loss_signal.get().is_some_and(|at| at + wait.rtt() + wait.tolerance() >= wait.segment.at);
@@ -140,7 +140,7 @@ pub(crate) fn update_unseen(wait: &Wait<'_>) -> bool {
     let flow = wait.flow;
     let beyond = |right_edge: Seq| (wait.segment.seq + wait.segment.payload_len).after(right_edge);
     wait.class == SegmentClass::New
-        && !flow.scale_bounds.is_in_use()
+        && !flow.unusual.scale_bounds.is_in_use()
         && flow.right_edge_seen().is_some_and(beyond)
 }
 

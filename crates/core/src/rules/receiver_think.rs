@@ -58,7 +58,7 @@ pub(super) fn share(
     locked: bool,
     left: Duration,
 ) -> Duration {
-    let lately = wait.flow.reader_paused_at + wait.rtt().times(2) + wait.gap >= wait.segment.at;
+    let lately = wait.flow.unusual.reader_paused_at + wait.rtt().times(2) + wait.gap >= wait.segment.at;
     if is_slow && !locked {
         return left;
     }
@@ -120,7 +120,7 @@ pub(super) fn unread(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Charge> {
     // Beside the receiver nothing but it can have held it; far away it may have been the path.
     let least = if wait.near_sender() { HELD_BACK_MIN } else { UNREAD_MIN };
     let held_back = wait.ack_delay(ack).filter(|&delay| delay >= least)?;
-    if !several || shrunk < acked / 2 || wait.flow.scale_bounds.is_in_use() {
+    if !several || shrunk < acked / 2 || wait.flow.unusual.scale_bounds.is_in_use() {
         return None;
     }
     let detail = Detail { ack_delay: Some(held_back), form: Some(Form::SlowReader), ..Detail::default() };
@@ -142,7 +142,7 @@ pub(super) fn withheld(wait: &Wait<'_>) -> Option<Verdict> {
         || held_back < least
         || flow.in_order() + u32::from(flow.on_one_host) <= 2 * wait.mss
         || wait.recovering()
-        || flow.scale_bounds.is_in_use()
+        || flow.unusual.scale_bounds.is_in_use()
     {
         return None;
     }
@@ -192,7 +192,7 @@ pub(super) fn probes_reader(wait: &Wait<'_>) -> bool {
         && wait.segment.payload_len <= wait.mss
         && wait.is_full()
         && !wait.recovering()
-        && !flow.scale_bounds.is_in_use()
+        && !flow.unusual.scale_bounds.is_in_use()
         && wait.gap >= timer - timer.divided_by(PROBE_PLAY)
         && wait.gap <= timer + timer.divided_by(PROBE_PLAY) + TIMER_TICK.times(3)
 }

@@ -186,7 +186,7 @@ fn repeats(wait: &Wait<'_>) -> bool {
 
 /// Whether the peer acknowledged late what the capture has not, behind a hole: it came, and not here.
 fn came_elsewhere(wait: &Wait<'_>) -> bool {
-    let acked_at = wait.flow.unseen_acked_at;
+    let acked_at = wait.flow.unusual.unseen_acked_at;
     wait.gap >= RTO_MIN + wait.rtt()
         && acked_at > wait.last.at
         && acked_at - wait.last.at >= wait.gap.divided_by(2)

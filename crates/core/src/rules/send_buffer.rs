@@ -34,7 +34,7 @@ pub(super) fn flat(wait: &Wait<'_>, ack: &ClockingAck, confidence: Confidence) -
         return (Cause::Pacing, None, Confidence::Possible);
     }
     // Whoever keeps a beat looks the same if that is nearly as slow as the path is long.
-    let beat = wait.flow.is_paced() || wait.flow.cadence.is_steady();
+    let beat = wait.flow.is_paced() || wait.flow.unusual.cadence.is_steady();
     (Cause::SendBuffer, None, if beat { Confidence::Possible } else { confidence })
 }
 

@@ -155,7 +155,7 @@ fn take_what_was_late(
         split.take(charge.evidence(from.packet, segment.packet));
     }
     // Near the client, the request's last flight had to pass the bottleneck behind the capture.
-    let busy = client.link.busy_from(from.at);
+    let busy = client.unusual.busy_from(from.at);
     if rtt_to_server > pair.tap_rtt[open.initiator] && busy.is_positive() {
         let detail = Detail { rate_bps: client.rate(true).map(Rate::bits_per_second), ..Detail::default() };
         split.take(

@@ -47,7 +47,7 @@ const CHANCE: i64 = 16;
 pub(crate) fn rest(wait: &Wait<'_>, split: Split) -> Split {
     let (cause, confidence) = match wait.last.queue {
         // A window that was used up may have opened just then, how large windows are not being known.
-        SendQueue::Emptied if wait.flow.scale_bounds.is_in_use() && follows_ack(wait) => {
+        SendQueue::Emptied if wait.flow.unusual.scale_bounds.is_in_use() && follows_ack(wait) => {
             (Cause::SenderThink, Confidence::Possible)
         }
         SendQueue::Emptied if may_be_woken(wait) => (Cause::SenderThink, Confidence::Possible),

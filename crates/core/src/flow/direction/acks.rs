@@ -164,14 +164,14 @@ impl Flow {
         }
         let updates = !advanced && window > last_window && !sacked && ack.payload_len == 0;
         if updates && self.acknowledgements.last().is_some_and(|last| ack.at - last >= UNREAD_MIN) {
-            self.reader_paused_at = ack.at;
+            self.unusual.shown().reader_paused_at = ack.at;
         }
         if !advanced && !window_changed && !sacked && !duplicate {
             return None;
         }
         if sacked || duplicate {
             self.acknowledgements.interrupt(); // what it will jump by later did not arrive at once
-            self.sack_or_dupack_at = ack.at;
+            self.unusual.shown().sack_or_dupack_at = ack.at;
             let sacked = self.passed_or_lost(ack);
             self.on_passed(ack.at - rtt_to_receiver, 0, None, None, sacked, mss);
         }
@@ -200,14 +200,16 @@ impl Flow {
         let bytes = self.highest_ack.map_or(0, |before| (ack.ack - before).max(0) as u32);
         self.newly_acked = bytes;
         self.large.on_acknowledged(bytes, mss);
-        self.link.on_advance(bytes, beyond);
         self.highest_ack = Some(ack.ack);
-        if self.holes.first().is_some_and(|first| ack.ack.after(first)) {
-            self.unseen_acked_at = ack.at;
+        if let Some(shown) = self.unusual.known() {
+            shown.link.on_advance(bytes, beyond);
+            if shown.holes.first().is_some_and(|first| ack.ack.after(first)) {
+                shown.unseen_acked_at = ack.at;
+            }
         }
         let mut covered =
             Covered { bytes, oldest: self.sent.front().map(|sent| sent.at), ..Covered::default() };
-        let untimed_until = self.untimed_until;
+        let untimed_until = self.unusual.untimed_until;
         let rtt = |sent: &Sent| {
             let timed = !filled && untimed_until.is_none_or(|until| sent.end.after(until));
             timed.then(|| (ack.at - sent.at).at_least_zero())
@@ -231,14 +233,16 @@ impl Flow {
             None => bytes >= mss && self.first.is_some_and(|first| ack.ack.after(first)),
         };
         if let Some(split) = self.sent.front().filter(into)
-            && !self.holes.reach(ack.ack)
+            && !self.unusual.holes.reach(ack.ack)
         {
             covered.rtt = rtt(split);
             covered.repaired = split.retransmitted;
             covered.newest_at = Some(split.at);
         }
-        self.untimed_until = untimed_until.filter(|until| until.after(ack.ack));
-        self.missing_from_capture |= self.holes.on_ack(ack.ack);
+        if let Some(shown) = self.unusual.known() {
+            shown.untimed_until = untimed_until.filter(|until| until.after(ack.ack));
+            self.missing_from_capture |= shown.holes.on_ack(ack.ack);
+        }
         covered
     }
 

@@ -29,7 +29,7 @@ impl Flow {
                 SegmentClass::New
             };
         }
-        if let Some(noticed_at) = self.holes.noticed_at(segment.seq, end) {
+        if let Some(noticed_at) = self.unusual.holes.noticed_at(segment.seq, end) {
             return SegmentClass::OutOfOrderOrRepair { noticed_at };
         }
         if self.highest_ack.is_some_and(|acked| end.at_or_before(acked)) {
@@ -61,7 +61,7 @@ impl Flow {
 
     /// The byte behind all that an application can have been given.
     pub(crate) fn delivered(&self) -> Option<Seq> {
-        self.holes.first().or(self.snd_nxt)
+        self.unusual.holes.first().or(self.snd_nxt)
     }
 
     /// Takes a data segment into the state. Returns how many of its bytes were new.
@@ -104,7 +104,7 @@ impl Flow {
             SegmentClass::New => {
                 let nxt = self.snd_nxt.unwrap_or(start);
                 if start.after(nxt) {
-                    self.holes.notice(nxt, start, segment);
+                    self.unusual.shown().holes.notice(nxt, start, segment);
                     self.ip_id.on_hole(((start - nxt) as u32).div_ceil(mss.max(1)));
                 }
                 self.snd_nxt = Some(end);
@@ -114,7 +114,9 @@ impl Flow {
                 self.remember(end, segment.at, start.before(nxt));
                 (end - start.latest(nxt)).max(0) as u32
             }
-            SegmentClass::OutOfOrderOrRepair { .. } => self.holes.fill(start, end),
+            SegmentClass::OutOfOrderOrRepair { .. } => {
+                self.unusual.known().map_or(0, |shown| shown.holes.fill(start, end))
+            }
             SegmentClass::Retransmission { .. } => {
                 let first = self.sent_before(start);
                 for n in first..self.sent.len() {
@@ -154,7 +156,8 @@ impl Flow {
         }
         if let Some(rate) = self.acknowledgements.best() {
             let bytes = self.on_wire(segment.payload_len, 1, mss);
-            self.link.on_sent(segment.at, bytes, again && !self.sack_pending, rate);
+            let again = again && !self.sack_pending;
+            self.unusual.shown().link.on_sent(segment.at, bytes, again, rate);
         }
     }
 

@@ -73,7 +73,9 @@ impl Flow {
         // Held back because the window would have shrunk by what it acknowledges (__tcp_ack_snd_check, net/ipv4/tcp_input.c).
         if bytes > 4 * mss && windows.is_some_and(|[before, now]| before.saturating_sub(now) >= bytes / 2) {
             let held = rtt.is_some_and(|rtt| rtt - rtt_to_receiver >= UNREAD_MIN);
-            self.reader_paused_at = if held { at } else { self.reader_paused_at };
+            if held {
+                self.unusual.shown().reader_paused_at = at;
+            }
         }
         let since = self.acknowledgements.last().map(|last| at - last);
         let at_once = self.unread_until.is_none()
@@ -100,24 +102,32 @@ impl Flow {
         let by = at - rtt_to_receiver;
         // What lay behind a hole had passed before what fills it left.
         if let (Some(rate), Some(oldest), Some(_)) = (self.rate(true), oldest, rtt)
-            && !self.link.has_resent()
+            && !self.unusual.link.has_resent()
         {
             // The smallest round trip has one segment in it already, and what is timed together may have left a little sooner.
             let needed = rate.time_for(passed.saturating_sub(self.on_wire(mss, 1, mss))) - OWN_QUEUE_SLACK;
-            self.link.on_through(needed.at_least_zero(), by - oldest);
+            self.unusual.shown().link.on_through(needed.at_least_zero(), by - oldest);
         }
         self.on_passed(by, passed, late, behind, 0, mss);
         if timed {
-            self.link.on_timer(at);
+            self.unusual.shown().link.on_timer(at);
         } else {
-            self.link.forget_timer();
+            self.forget_timer();
+        }
+    }
+
+    /// The last acknowledgement was none of a timer that could be taken for the link.
+    #[inline]
+    pub(super) fn forget_timer(&mut self) {
+        if let Some(shown) = self.unusual.known() {
+            shown.link.forget_timer();
         }
     }
 
     /// Whether what seemed to be a slow link was the timer of a delayed acknowledgement: the bytes right behind the segment that
     /// it acknowledged are missing, as is known when they are sent again.
     pub(crate) fn was_timed(&self) -> bool {
-        self.link.was_timed(self.acknowledgements.last())
+        self.unusual.link.was_timed(self.acknowledgements.last())
     }
 
     /// Bytes were sent again.
@@ -125,10 +135,10 @@ impl Flow {
         if self.was_timed() {
             self.acknowledgements.forget(DELACK_MIN);
             if self.acknowledgements.best().is_none() {
-                self.link = Link::default();
+                self.unusual.shown().link = Link::NONE;
             }
         }
-        self.link.resend(bytes);
+        self.unusual.shown().link.resend(bytes);
     }
 
     /// How many of the outstanding bytes cannot be at the bottleneck any more: packets keep their order in a queue, so that what
@@ -138,7 +148,7 @@ impl Flow {
         let bytes = |block: &SackBlock| (block.end - block.start.latest(ack.ack)).max(0) as u32;
         let arrived = blocks.clone().map(bytes).fold(0, u32::saturating_add);
         let reached = blocks.map(|block| block.end - ack.ack).max().unwrap_or(0);
-        arrived.max((reached.max(0) as u32).saturating_sub(self.link.resent()))
+        arrived.max((reached.max(0) as u32).saturating_sub(self.unusual.link.resent()))
     }
 
     /// Whether so much has left since the last small segment that its sender has had more to send all the time: what an application
@@ -160,7 +170,7 @@ impl Flow {
         if !self.sack_pending {
             return None;
         }
-        let heard = self.sack_or_dupack_at;
+        let heard = self.unusual.sack_or_dupack_at;
         let usual = self.acknowledgements.usual_spacing()?;
         let together = rtt_to_receiver.divided_by(20).min(Duration::from_millis(1));
         let idle_from = (heard - rtt_to_receiver).max(last);
@@ -204,13 +214,13 @@ impl Flow {
     #[cold]
     fn begin_link(&mut self, passed: Instant, rate: Rate, mss: u32) {
         let Some(first) = self.sent.front().map(|sent| sent.at) else { return };
-        self.link = Link::begin(first.min(passed), passed);
+        self.unusual.shown().link = Link::begin(first.min(passed), passed);
         let mut from = self.highest_ack;
         for n in 0..self.sent.len() {
             let Some(&sent) = self.sent.get(n) else { return };
             let payload = from.replace(sent.end).map_or(0, |from| (sent.end - from).max(0) as u32);
             let bytes = self.on_wire(payload, 1, mss);
-            self.link.on_sent(sent.at, bytes, false, rate);
+            self.unusual.shown().link.on_sent(sent.at, bytes, false, rate);
         }
     }
 
@@ -244,6 +254,8 @@ impl Flow {
                 && rate.is_some_and(|rate| after >= rate.time_for(acked).times(3) + HELD_BACK_MIN)
         };
         let exact = late.is_some_and(|late| own(late) || behind.is_some_and(|after| !held(after)));
-        self.link.on_passed(Passed { by, behind: left, exact }, rate);
+        if exact || rate.is_some() {
+            self.unusual.shown().link.on_passed(Passed { by, behind: left, exact }, rate);
+        }
     }
 }

@@ -33,9 +33,10 @@ impl Flow {
         let apart = last.stamp.zip(stamps).and_then(|(then, now)| self.clock.ticks_apart(then, now.val));
         if let Some(apart) = apart.filter(|_| gap < STAMP_BLUR) {
             let waited = self.queued_on_way.get().is_some_and(Duration::is_positive);
-            let before = self.pace.is_paced();
-            self.pace.on_segment(gap, apart, waited);
-            if self.pace.is_paced() && !before {
+            let pace = &mut self.unusual.shown().pace;
+            let before = pace.is_paced();
+            pace.on_segment(gap, apart, waited);
+            if pace.is_paced() && !before {
                 self.arrivals = RateEstimator::blurred(); // what they seemed to show was the sender's pace
             }
         }
@@ -46,9 +47,13 @@ impl Flow {
     pub(super) fn learn_beat(&mut self, at: Instant, class: SegmentClass) {
         match &self.last_data {
             Some(last) if class == SegmentClass::New && last.queue != SendQueue::Emptied => {
-                self.cadence.on_segment(at - last.at, last.len);
+                self.unusual.shown().cadence.on_segment(at - last.at, last.len);
             }
-            _ => self.cadence.interrupt(),
+            _ => {
+                if let Some(shown) = self.unusual.known() {
+                    shown.cadence.interrupt();
+                }
+            }
         }
     }
 
@@ -116,7 +121,7 @@ impl Flow {
 
     /// Whether the spacing in which segments arrive is their sender's, not the bottleneck's.
     pub(crate) fn is_paced(&self) -> bool {
-        self.pace.is_paced()
+        self.unusual.pace.is_paced()
     }
 
     /// Whether a segment was waiting behind the one before it, as far as its arrival `gap` later shows: it had waited
@@ -132,7 +137,7 @@ impl Flow {
             return true;
         }
         // What the path holds up of paced segments it holds up whole: that says nothing about how fast it is.
-        if self.pace.is_paced() && gap >= BURST_GAP.divided_by(4) {
+        if self.unusual.pace.is_paced() && gap >= BURST_GAP.divided_by(4) {
             return false;
         }
         let usual = || self.arrivals.spacing().is_some_and(|usual| gap < usual.times(3));

@@ -39,7 +39,7 @@ impl Flow {
             return self.is_acknowledged_again(segment, doubled);
         }
         let end = segment.seq_end();
-        if self.holes.noticed_at(segment.seq, end).is_some() {
+        if self.unusual.holes.noticed_at(segment.seq, end).is_some() {
             return false;
         }
         if let Some(old) = segment.ip_id.and_then(|id| self.ip_id.is_old(id)) {
@@ -52,7 +52,7 @@ impl Flow {
         let within = if segment.flags.syn() && unmarked { COPIED_WITHIN } else { WITHIN };
         let soon = |at| segment.at - at < within || self.left_long_ago(segment, at, doubled);
         let acked = || (doubled || segment.flags.syn()) && !self.is_newer(segment);
-        sent.map_or_else(acked, |sent| soon(sent.at) && self.sack_or_dupack_at < sent.at)
+        sent.map_or_else(acked, |sent| soon(sent.at) && self.unusual.sack_or_dupack_at < sent.at)
     }
 
     /// Whether this packet, whose bytes passed at `at`, has been on its way since then, by its sender's clock, which has ticked meanwhile: it left

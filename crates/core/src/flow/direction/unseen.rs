@@ -13,7 +13,7 @@ const PEER_TIMER_MAX: Duration = Duration::from_millis(200);
 impl Flow {
     /// Whether bytes are missing that neither came nor were acknowledged, and had been noticed by then.
     pub(crate) fn had_hole(&self, at: Instant) -> bool {
-        self.holes.first_noticed().is_some_and(|noticed| noticed <= at)
+        self.unusual.holes.first_noticed().is_some_and(|noticed| noticed <= at)
     }
 
     /// Whether the peer has acknowledged bytes that the capture does not have. They may still come, where the capture
@@ -38,7 +38,7 @@ impl Flow {
         if let Some(nxt) = self.snd_nxt
             && segment.seq.after(nxt)
             && (segment.seq - nxt) < HOLE_BYTES_MAX
-            && (arrived || self.holes.notice(nxt, segment.seq, segment))
+            && (arrived || self.unusual.shown().holes.notice(nxt, segment.seq, segment))
         {
             self.snd_nxt = Some(segment.seq);
         }
@@ -53,8 +53,12 @@ impl Flow {
 
     /// Bytes that passed the capture without a hole before them, and were not acknowledged there.
     pub(crate) fn in_order(&self) -> u32 {
-        let missing =
-            self.holes.first().zip(self.highest_ack).map(|(first, acked)| (first - acked).max(0) as u32);
+        let missing = self
+            .unusual
+            .holes
+            .first()
+            .zip(self.highest_ack)
+            .map(|(first, acked)| (first - acked).max(0) as u32);
         missing.unwrap_or(u32::MAX).min(self.outstanding())
     }
 
@@ -80,7 +84,7 @@ impl Flow {
 
     /// Its time stamp beside that of the packet that showed it to be missing, where the clock has gone on between them.
     fn beside_shown(&self, segment: &Segment) -> Option<Ordering> {
-        let missing = self.holes.stamp(segment.seq, segment.seq + segment.payload_len);
+        let missing = self.unusual.holes.stamp(segment.seq, segment.seq + segment.payload_len);
         let then = missing.or_else(|| self.last_data.as_ref()?.stamp)?;
         let apart = segment.options.timestamps?.val.wrapping_sub(then) as i32;
         Some(apart.cmp(&0)).filter(|order| order.is_ne())

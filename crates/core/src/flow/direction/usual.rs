@@ -18,8 +18,7 @@ impl Flow {
     /// Whether nothing is known of this direction that makes its next segment unusual.
     pub(crate) fn is_calm(&self) -> bool {
         let told = self.mss_announced.is_some() && self.timestamps && !self.options_cut;
-        let whole = self.holes.is_empty() && self.untimed_until.is_none() && !self.link.has_resent();
-        told && whole
+        told && self.unusual.is_whole()
             && !self.sack_pending
             && self.snd_nxt.is_some()
             && self.highest_ack.is_some()
@@ -122,7 +121,7 @@ impl Flow {
             // A lone segment says nothing of the link.
             self.newest_acked_at = newest_at.into();
             self.acknowledgements.on_lone(at);
-            self.link.forget_timer();
+            self.forget_timer();
         } else {
             self.learn_link(
                 Acked { at, bytes: acked, segments, oldest, newest_at, rtt, windows },
@@ -192,7 +191,8 @@ impl Flow {
         self.bytes += u64::from(len);
         self.arrivals.on_lone(at);
         if let Some(rate) = self.acknowledgements.best() {
-            self.link.on_sent(at, self.on_wire(len, 1, mss), false, rate);
+            let wire = self.on_wire(len, 1, mss);
+            self.unusual.shown().link.on_sent(at, wire, false, rate);
         }
         let forced = self.pushed_run.saturating_add(len) >= self.forced_push_after();
         let queue = if forced || self.view.cuts(end) { SendQueue::Unknown } else { SendQueue::Emptied };
@@ -224,7 +224,7 @@ impl Flow {
         mss: u32,
     ) -> Duration {
         if near {
-            return self.link.busy_from(last.at).min(gap);
+            return self.unusual.busy_from(last.at).min(gap);
         }
         let Some(rate) = self.arrivals.best() else { return Duration::ZERO };
         let needed = rate.time_for(self.on_wire(segment.payload_len, 1, mss));
@@ -250,7 +250,7 @@ impl Flow {
         let wire = self.on_wire(len, 1, mss);
         self.arrivals.on_bytes(at, wire, mss, behind);
         if let Some(rate) = self.acknowledgements.best() {
-            self.link.on_sent(at, wire, false, rate);
+            self.unusual.shown().link.on_sent(at, wire, false, rate);
         }
         let pushed = segment.flags.psh();
         self.pushed_run = if pushed { 0 } else { self.pushed_run.saturating_add(len) };

@@ -11,9 +11,11 @@ const EARLY_WINDOW_MAX: u32 = 65_536;
 impl Flow {
     /// Learns from the peer's acknowledgement how its windows are scaled, where no handshake says it.
     pub(crate) fn learn_scale(&mut self, ack: &Segment, mss: u32) {
-        let before = self.scale_bounds.scale();
-        self.scale_bounds.on_ack(ack.ack, ack.window, self.outstanding(), mss);
-        let scale = self.scale_bounds.scale();
+        let outstanding = self.outstanding();
+        let bounds = &mut self.unusual.shown().scale_bounds;
+        let before = bounds.scale();
+        bounds.on_ack(ack.ack, ack.window, outstanding, mss);
+        let scale = bounds.scale();
         if scale < before {
             self.shrink_windows(before - scale);
         }
@@ -121,7 +123,7 @@ mod tests {
         for (bytes, field) in [(1, 500), (2_897, 477)] {
             flow.learn_scale(&ack(0, bytes, field), 1448);
         }
-        assert_eq!(flow.scale_bounds.scale(), 7);
+        assert_eq!(flow.unusual.scale_bounds.scale(), 7);
         assert_eq!(flow.right_edge_seen(), Some(Seq(64_001)));
     }
 }
