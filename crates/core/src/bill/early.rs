@@ -98,7 +98,7 @@ impl EarlyWaits {
         let sent = sender.bytes - u64::from(at.len).min(sender.bytes);
         let before = self.waits.last().map_or(0, |before| before.sent);
         let more = u32::try_from(sent.saturating_sub(before)).unwrap_or(u32::MAX);
-        let left = |bytes| sender.on_wire(bytes, at.flight_segments.saturating_sub(1), mss);
+        let left = |bytes| sender.on_wire(bytes, u32::from(at.flight_segments.saturating_sub(1)), mss);
         let ack = sender.view.clocking_ack().filter(|ack| ack.earliest_departure > last.at);
         self.waits.push(EarlyWait {
             from: last.at,
@@ -106,7 +106,7 @@ impl EarlyWaits {
             packets: held.evidence,
             sent,
             more: sender.on_wire(more, 0, mss),
-            flight: sender.on_wire(last.flight, last.flight_segments, mss),
+            flight: sender.on_wire(last.flight, last.flight_segments.into(), mss),
             passed: ack.map(|ack| (ack.earliest_departure - rtt_to_sender - rtt_to_receiver, left(ack.left))),
             cause: held.cause,
             confidence: held.confidence,

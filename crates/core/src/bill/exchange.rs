@@ -469,7 +469,7 @@ pub(crate) struct Open {
     /// What the wait of its first segment on its way here was counted from, where that can be told.
     pub way_base: Maybe<Duration>,
     /// What that wait came to by its time stamp, until it is settled.
-    pub late: Option<Charge>,
+    pub late: Option<Box<Charge>>,
     /// What its initiator said behind it, and which its answer does not acknowledge: the next exchange.
     pub later: Option<Box<Open>>,
     /// It is one of two that looked like one.

@@ -371,7 +371,7 @@ impl Connection {
             open.begin_earlier(at, before.ns);
             open.request.charge(&before);
         } else {
-            open.late = self.late_on_its_way(segment, from, idle_since).filter(|_| !by_timer);
+            open.late = self.late_on_its_way(segment, from, idle_since).filter(|_| !by_timer).map(Box::new);
         }
         self.open = Some(open);
     }

@@ -103,7 +103,7 @@ impl Connection {
             if self.flows[CLIENT].queued_on_way.get().is_some_and(Duration::is_positive)
                 && let Some(late) = self.late_on_its_way(&segment.unpack(), CLIENT, idle_since)
             {
-                open.late = Some(late);
+                open.late = Some(Box::new(late));
             }
         }
         self.open = Some(open);

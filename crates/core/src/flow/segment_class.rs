@@ -27,7 +27,7 @@ pub(crate) struct LastData {
     pub len: u32,
     /// Bytes that passed the capture and were not acknowledged there, this segment included, and in how many segments.
     pub flight: u32,
-    pub flight_segments: u32,
+    pub flight_segments: u16,
     /// The sender's clock.
     pub stamp: Option<u32>,
     /// What its sender had been acknowledged when it left.

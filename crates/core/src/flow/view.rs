@@ -56,8 +56,10 @@ pub(crate) struct View {
     pub snd_una: Option<Seq>,
     /// Of the send window: SND.UNA + SND.WND (RFC 9293, 3.3.1).
     pub right_edge: Option<Seq>,
-    /// The ones before it, the newest first.
-    right_edges_before: [Option<Seq>; 4],
+    /// The ones before it, the newest first, and the first one wherever there are fewer.
+    right_edges_before: [Seq; 4],
+    /// There is any.
+    has_moved: bool,
     pub window: u32,
     pub window_peak: u32,
     /// The window is a SYN's.
@@ -115,17 +117,22 @@ impl View {
     /// exactly.
     #[inline]
     pub(crate) fn cuts(&self, end: Seq) -> bool {
-        self.right_edge == Some(end) || self.right_edges_before.contains(&Some(end))
+        self.right_edge == Some(end) || self.has_moved && self.right_edges_before.contains(&end)
     }
 
     /// The window reaches so far now.
     #[inline]
     pub(crate) fn reach(&mut self, right_edge: Seq) {
-        if self.right_edge.is_none_or(|before| right_edge.after(before)) {
+        if let Some(before) = self.right_edge {
+            if !right_edge.after(before) {
+                return;
+            }
             let [last, second, third, _] = self.right_edges_before;
-            self.right_edges_before = [self.right_edge, last, second, third];
-            self.right_edge = Some(right_edge);
+            self.right_edges_before =
+                if self.has_moved { [before, last, second, third] } else { [before; 4] };
+            self.has_moved = true;
         }
+        self.right_edge = Some(right_edge);
     }
 
     /// Whether a window that opens had held its sender since `last`, with so much `room`: for no segment, or for one but not for two, with

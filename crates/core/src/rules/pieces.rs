@@ -33,7 +33,7 @@ pub(super) fn between_pieces(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Held>
 /// on as before instead, the application was waiting too: small packets fill a send buffer by what the kernel spends
 /// on each (sk_wmem_alloc counts truesize).
 pub(super) fn counted_out(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Held> {
-    let segments = wait.last.flight_segments.max(wait.last.unheard);
+    let segments = wait.last.unheard.max(wait.last.flight_segments.into());
     let unheard = wait.last.snd_una.map_or(0, |snd_una| (wait.segment.seq - snd_una).max(0) as u32);
     // With Nagle, one small segment is in flight at most (tcp_minshall_check, net/ipv4/tcp_output.c).
     let small = wait.last.flight.max(unheard) < segments.saturating_sub(1) * wait.mss;

@@ -171,7 +171,7 @@ impl Flow {
             queue: self.queue_left(segment, class, small),
             len: segment.payload_len,
             flight: self.outstanding(),
-            flight_segments: self.sent.len() as u32,
+            flight_segments: self.sent.len() as u16,
             stamp: segment.options.timestamps.map(|stamps| stamps.val),
             snd_una: self.view.snd_una,
             unheard: self.last_data.map_or(0, |last| last.unheard_with(self.view.snd_una)) + 1,

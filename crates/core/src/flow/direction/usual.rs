@@ -272,7 +272,7 @@ impl Flow {
             queue,
             len: segment.payload_len,
             flight: self.outstanding(),
-            flight_segments: self.sent.len() as u32,
+            flight_segments: self.sent.len() as u16,
             stamp: Some(segment.stamps.val),
             snd_una,
             unheard: before.map_or(0, |last| last.unheard_with(snd_una)) + 1,
