@@ -361,8 +361,10 @@ fn acknowledged_before_any_timer(
     let server = 1 - open.initiator;
     let asked = &pair.flows[open.initiator];
     let far = pair.tap_rtt[server] > pair.tap_rtt[open.initiator] && !asked.on_one_host;
+    // Of a second write a program that reads late lets the acknowledgement go (ICSK_ACK_PUSHED2, tcp_cleanup_rbuf, net/ipv4/tcp.c, Linux 6.12).
+    let one_write = open.request.index == 0 && open.request_bytes <= u64::from(pair.sizes[open.initiator]);
     // What is shorter is not asked for where packets are usual.
-    if left < HELD_BACK_MIN || !far || pair.bound[server] || pair.beyond.is_some() {
+    if left < HELD_BACK_MIN || !far || !one_write || pair.bound[server] || pair.beyond.is_some() {
         return None;
     }
     let whole = on_its_way::is_whole(&pair.flows[server]) && open.request.repaired_at().is_none();
