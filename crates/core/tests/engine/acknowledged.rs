@@ -76,4 +76,10 @@ fn an_acknowledgement_sooner_than_any_timer_says_since_when_the_server_has_its_q
         .without_timestamps()
         .seen_at(End::Client);
     assert!(of(seen.exchange(3).exchange, Cause::ServerThink) >= ms(149), "{seen}");
+    // A program that reads late lets the acknowledgement of a second write go.
+    let seen = log(settled(2) + "+5 C 100\n +1 C 100 #q\n q+20 S ack\n +110 S 200\n +0 C ack")
+        .rtt(ms(156))
+        .without_timestamps()
+        .seen_at(End::Client);
+    assert!(of(seen.exchange(3).exchange, Cause::ServerThink) >= ms(129), "{seen}");
 }
