@@ -199,7 +199,7 @@ impl Connection {
         let answers_part = self.answers_part(open, segment);
         if from == SERVER && (self.may_be_behind() || self.beyond().is_some()) {
             // Of a question in pieces it may answer the first one.
-            self.answers.on_answer(segment.at, open.passed);
+            self.answers.on_answer(segment.at - open.passed);
             if self.may_be_behind() {
                 verdict.split.temper();
             }

@@ -112,9 +112,6 @@ impl Connection {
     #[cold]
     fn drop_open(&mut self, ledger: &mut Ledger) {
         let Some(open) = self.open.take() else { return };
-        if open.initiator == CLIENT {
-            self.answers.on_word(open.passed);
-        }
         self.next_n = self.next_n.min(open.n);
         self.spare = Some(open);
         if let Some(parked) = self.roles.take_parked() {

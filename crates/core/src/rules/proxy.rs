@@ -14,7 +14,7 @@
 //! A host that ends TCP in the middle acknowledges at once what it has still to carry. It takes a connection only once its
 //! own to the server is open, so that the handshake shows the whole way, and acknowledgements the way to itself.
 
-use tcpwhy_wire::{Duration, Instant};
+use tcpwhy_wire::Duration;
 
 use crate::bill::charge::Charge;
 use crate::words::cause::{Cause, Side};
@@ -50,31 +50,19 @@ pub(crate) struct Answers {
     /// The quickest one, behind the question's last byte.
     quickest: Duration,
     count: u8,
-    /// When the client said something that is no question and may have an answer still.
-    unanswered: Option<Instant>,
     /// Whoever speaks for the server is nearer than its SYN-ACK was.
     pub taken_over: bool,
 }
 
 impl Default for Answers {
     fn default() -> Self {
-        Self { quickest: Duration::MAX, count: 0, unanswered: None, taken_over: false }
+        Self { quickest: Duration::MAX, count: 0, taken_over: false }
     }
 }
 
 impl Answers {
-    /// The client said something at `at` that is no question, as that it has read HTTP/2's SETTINGS; the server may say the same.
-    pub(crate) fn on_word(&mut self, at: Instant) {
-        self.unanswered = Some(at);
-    }
-
-    /// The server answered at `at` what was asked at `asked_at`, or what was said before that: one of both took so long.
-    pub(crate) fn on_answer(&mut self, at: Instant, asked_at: Instant) {
-        let since = self.unanswered.take().unwrap_or(asked_at);
-        self.on_wait(at - since);
-    }
-
-    fn on_wait(&mut self, wait: Duration) {
+    /// An answer came so long behind its question.
+    pub(crate) fn on_answer(&mut self, wait: Duration) {
         self.quickest = self.quickest.min(wait);
         self.count = self.count.saturating_add(1);
     }
@@ -142,7 +130,7 @@ impl Beyond {
     /// What of the wait for an answer is that way, and how sure that is; `wait` is what is left of it behind the way that shows.
     pub(crate) fn charge(self, wait: Duration, sender: Side) -> Option<Charge> {
         let mut answers = self.answers;
-        answers.on_wait(wait + self.near);
+        answers.on_answer(wait + self.near);
         let sooner = !self.between && answers.refute(self.opened);
         if sooner || !self.clear && !answers.is_as_long(self.opened) {
             return None;

@@ -312,7 +312,7 @@ fn what_waited_for_minutes_may_have_been_for_news_each_time() {
         let text = format!(
             "handshake\n +1 C 306 asks\n +5 S 181 answers\n +0 C ack\n +156 C 306 asks #first\n first+0.5 S ack\n first+146800 S 181 answers\n +0 C ack\n \
              +127 C {other} asks #second\n second+0.5 S ack\n second+23800 S 154 more answers\n +0 S 1448\n +0.2 S 671\n +0 C ack\n \
-             +85 C 306 asks #third\n third+0.5 S ack\n third+147500 S 181 answers\n +0 C ack"
+             +125 C 306 asks #third\n third+0.5 S ack\n third+147500 S 181 answers\n +0 C ack"
         );
         let seen = log(text).rtt(ms(201)).seen_at(End::Client);
         let long = seen.longer(Cause::ServerThink, ms(1_000));
