@@ -107,10 +107,11 @@ impl Copies {
             named[n] = within && !other && !self.0[n].told;
             self.0[n].told |= named[n];
         }
-        let spare: Vec<bool> = self.0.iter().map(|copied| copied.counts && self.is_told(copied)).collect();
         let mut of_all = None;
-        for (copied, _) in self.0.iter_mut().zip(&spare).filter(|(_, spare)| **spare) {
-            copied.move_to(&mut of_all);
+        for n in 0..self.0.len() {
+            if self.0[n].counts && self.is_told(&self.0[n]) {
+                self.0[n].move_to(&mut of_all);
+            }
         }
         of_all
     }

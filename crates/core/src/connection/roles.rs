@@ -10,8 +10,7 @@ use tcpwhy_wire::{Duration, Instant, Seq};
 use super::row::Row;
 use super::seldom::{Pushes, Reacted, Seldom, Steady, Unanswered};
 use crate::bill::account::Account;
-use crate::estimate::grid::Grid;
-use crate::estimate::polls::Polls;
+use crate::estimate::{grid::Grid, maybe::Maybe, polls::Polls};
 use crate::flow::ends::SERVER;
 use crate::flow::segment_class::LastData;
 use crate::words::limits::WORD_MAX;
@@ -155,7 +154,7 @@ pub(super) struct Roles {
     /// The longest that an answer of the server's took, where that is long enough to count.
     pub longest_wait: Duration,
     /// When each end has closed.
-    pub closed_at: [crate::estimate::maybe::Maybe<Instant>; 2],
+    pub closed_at: [Maybe<Instant>; 2],
     /// What had come of an answer when its asker had closed, and more of it came.
     pub had: Option<Box<Had>>,
     pub goes_on: crate::estimate::goes_on::GoesOn,

@@ -73,7 +73,7 @@ pub(super) fn left_together(
 ) -> Option<Charge> {
     let server = 1 - open.initiator;
     let asked = &pair.flows[open.initiator];
-    let far = pair.tap_rtt[server] > pair.tap_rtt[open.initiator] && !asked.on_one_host;
+    let far = pair.is_far(server);
     let last = open.request.last.filter(|_| far && is_whole(&pair.flows[server]))?;
     let arrived = asked.view.clocking_ack().filter(|ack| ack.packet != segment.packet);
     let arrived = arrived.map(|ack| ack.earliest_departure).filter(|&at| at > last.at);

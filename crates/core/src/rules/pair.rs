@@ -58,6 +58,11 @@ impl Pair<'_> {
         end == SERVER && !self.shown[SERVER] && self.setup.as_ref().is_some_and(ambiguous)
     }
 
+    /// Whether the capture stands nearer to the other end than to this one, which is on another host.
+    pub(crate) fn is_far(&self, end: usize) -> bool {
+        self.tap_rtt[end] > self.tap_rtt[1 - end] && !self.flows[1 - end].on_one_host
+    }
+
     /// What of `left` is the way behind whoever acknowledges for this end.
     pub(crate) fn way_beyond(&self, end: usize, left: Duration) -> Option<Charge> {
         self.beyond.filter(|_| end == SERVER).and_then(|way| way.charge(left, side(end)))

@@ -323,7 +323,7 @@ fn acknowledged_late(
 ) -> Option<Charge> {
     let server = 1 - open.initiator;
     let asked = &pair.flows[open.initiator];
-    let far = pair.tap_rtt[server] > pair.tap_rtt[open.initiator] && !asked.on_one_host;
+    let far = pair.is_far(server);
     // What a copy has caused may be the second one; so may be what comes behind a packet that is missing.
     if !far || open.request.was_acked_late() || !on_its_way::is_whole(&pair.flows[server]) {
         return None;
@@ -336,15 +336,6 @@ fn acknowledged_late(
     let detail = Detail { form: Some(Form::Unacknowledged), ..Detail::default() };
     let late = Charge::new(Cause::Queueing, asked.side, left - own, Confidence::Possible).detail(detail);
     (left > own && is_acked_late(pair, acked - from.at)).then_some(late)
-}
-
-/// What of `left` a question stood on its way of which copies left meanwhile: none of these had arrived when an acknowledgement passed that ends
-/// within them.
-#[cold]
-#[inline(never)]
-fn stood_until(asked: &Flow, segment: &Segment, until: Instant, left: Duration) -> Option<Charge> {
-    let ns = left - (segment.at - until);
-    ns.is_positive().then(|| Charge::new(Cause::Queueing, asked.side, ns, Confidence::Likely))
 }
 
 /// The same where it came by itself, later than the quickest ones and sooner than by any timer of Linux': the host that sent it had not waited, so that it
@@ -360,7 +351,7 @@ fn acknowledged_before_any_timer(
 ) -> Option<Charge> {
     let server = 1 - open.initiator;
     let asked = &pair.flows[open.initiator];
-    let far = pair.tap_rtt[server] > pair.tap_rtt[open.initiator] && !asked.on_one_host;
+    let far = pair.is_far(server);
     // Of a second write a program that reads late lets the acknowledgement go (ICSK_ACK_PUSHED2, tcp_cleanup_rbuf, net/ipv4/tcp.c, Linux 6.12).
     let one_write = open.request.index == 0 && open.request_bytes <= u64::from(pair.sizes[open.initiator]);
     // What is shorter is not asked for where packets are usual.
@@ -378,6 +369,15 @@ fn acknowledged_before_any_timer(
     let detail = Detail { form: Some(Form::Unacknowledged), ..Detail::default() };
     (!by_timer && !with_data && late >= QUEUED_MIN)
         .then(|| Charge::new(Cause::Queueing, asked.side, late, Confidence::Possible).detail(detail))
+}
+
+/// What of `left` a question stood on its way of which copies left meanwhile: none of these had arrived when an acknowledgement passed that ends
+/// within them.
+#[cold]
+#[inline(never)]
+fn stood_until(asked: &Flow, segment: &Segment, until: Instant, left: Duration) -> Option<Charge> {
+    let ns = left - (segment.at - until);
+    ns.is_positive().then(|| Charge::new(Cause::Queueing, asked.side, ns, Confidence::Likely))
 }
 
 /// Whether the question's acknowledgement came by itself, and not together with the answer: how long that was on its way, or held back, says nothing

@@ -11,14 +11,14 @@ const CLIENT: Endpoint = Endpoint::v4([10, 0, 0, 1], 40_000);
 
 const SERVER: Endpoint = Endpoint::v4([10, 0, 0, 2], 80);
 
-/// Segments without data: who sends which flags after how many milliseconds.
-fn segments(segments: &[(Endpoint, i64, u8)]) -> Vec<Segment> {
-    let segment = |(n, &(src, at_ms, flags)): (usize, &(Endpoint, i64, u8))| Segment {
+/// A segment without data.
+fn bare(n: usize, at_us: i64, [src, dst]: [Endpoint; 2], seq: u32, flags: u8) -> Segment {
+    Segment {
         packet: n as u64 + 1,
-        at: Instant::from_nanos(at_ms * 1_000_000),
+        at: Instant::from_nanos(at_us * 1_000),
         src,
-        dst: if src == CLIENT { SERVER } else { CLIENT },
-        seq: Seq(0),
+        dst,
+        seq: Seq(seq),
         ack: Seq(1),
         window: 64_000,
         flags: Flags(flags),
@@ -27,8 +27,15 @@ fn segments(segments: &[(Endpoint, i64, u8)]) -> Vec<Segment> {
         ip_id: None,
         ttl: 64,
         damaged: false,
+    }
+}
+
+/// Who sends which flags after how many milliseconds.
+fn segments(passed: &[(Endpoint, i64, u8)]) -> Vec<Segment> {
+    let segment = |(n, &(src, at_ms, flags)): (usize, &(Endpoint, i64, u8))| {
+        bare(n, at_ms * 1_000, [src, if src == CLIENT { SERVER } else { CLIENT }], 0, flags)
     };
-    segments.iter().enumerate().map(segment).collect()
+    passed.iter().enumerate().map(segment).collect()
 }
 
 fn report(passed: &[(Endpoint, i64, u8)]) -> Report {
@@ -176,21 +183,7 @@ fn syns_that_reach_their_server_s_host_are_its_host_s_to_answer() {
         for (n, &(port, at_us, flags)) in said.iter().enumerate() {
             let client = Endpoint::v4([10, 0, 0, 1], if port == 0 { 40_000 } else { port });
             let ends = if port == 0 { [SERVER, client] } else { [client, SERVER] };
-            analysis.on_segment(&Segment {
-                packet: n as u64 + 1,
-                at: Instant::from_nanos(at_us * 1_000),
-                src: ends[0],
-                dst: ends[1],
-                seq: Seq(u32::from(flags == Flags::ACK)),
-                ack: Seq(1),
-                window: 64_000,
-                flags: Flags(flags),
-                payload_len: 0,
-                options: TcpOptions::default(),
-                ip_id: None,
-                ttl: 64,
-                damaged: false,
-            });
+            analysis.on_segment(&bare(n, at_us, ends, u32::from(flags == Flags::ACK), flags));
         }
         let report = analysis.finish();
         let lost =
