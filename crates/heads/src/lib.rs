@@ -25,6 +25,7 @@ mod http1;
 mod http2;
 mod iec104;
 mod imap;
+mod irc;
 mod iscsi;
 mod kafka;
 mod ldap;

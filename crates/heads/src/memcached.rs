@@ -184,6 +184,7 @@ fn is_command(bytes: &[u8]) -> bool {
             text.ends_with(b"\r")
                 && is_text(&text[..text_len - 1])
                 && (words.count > 1 || alone)
+                && (words.count == 1 || words.op() != b"version")
                 && command(&words).is_some_and(|(head, _)| head.kind != "quit")
         }
         _ => false,

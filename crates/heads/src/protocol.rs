@@ -3,8 +3,8 @@
 use crate::head::Head;
 use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, Turn};
 use crate::{
-    amqp, bgp, bolt, cql, diameter, dnp3, dns, dubbo, ethernet_ip, giop, http1, http2, iec104, imap, iscsi,
-    kafka, ldap,
+    amqp, bgp, bolt, cql, diameter, dnp3, dns, dubbo, ethernet_ip, giop, http1, http2, iec104, imap, irc,
+    iscsi, kafka, ldap,
 };
 use crate::{
     memcached, modbus, mongodb, mqtt, mysql, nats, nbd, onc_rpc, opc_ua, openflow, pop3, postgresql, redis,
@@ -122,6 +122,7 @@ protocols! {
     Rfb = rfb::Rfb, "RFB";
     Giop = giop::Giop, "GIOP";
     Socks = socks::Socks, "SOCKS";
+    Irc = irc::Irc, "IRC";
 }
 
 /// Some of the protocols, a bit for each.

@@ -14,6 +14,18 @@ const NONE: u32 = u32::MAX;
 /// Longer lines are none (NATS takes 4 KB, memcached 2 KB and keys of 250 bytes).
 const LINE_LEN_MAX: u32 = 1 << 16;
 
+/// FNV-1a.
+const HASH_BASIS: u32 = 0x811c_9dc5;
+
+fn mix(hash: u32, byte: u8) -> u32 {
+    (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+}
+
+/// What a word is mixed to.
+pub(crate) fn word_hash(word: &[u8]) -> u32 {
+    word.iter().fold(HASH_BASIS, |hash, byte| mix(hash, *byte))
+}
+
 /// A line as far as it has passed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Words {
@@ -88,14 +100,13 @@ impl Words {
             }
             self.op_len = self.op_len.saturating_add(1);
         } else if let Some(hash) = self.hashes.get_mut(word - 1) {
-            // FNV-1a.
-            let before = if begins { 0x811c_9dc5 } else { *hash };
+            let before = if begins { HASH_BASIS } else { *hash };
             if word == 1 && INBOX.get(usize::from(self.inbox)) == Some(&byte) && (begins || self.inbox > 0) {
                 self.inbox += 1;
             } else if word == 1 && usize::from(self.inbox) < INBOX.len() {
                 self.inbox = 0;
             }
-            *hash = (before ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+            *hash = mix(before, byte);
         }
     }
 
@@ -113,6 +124,20 @@ impl Words {
     pub(crate) fn hash(&self, word: u8) -> Option<u32> {
         let at = usize::from(word).checked_sub(1)?;
         self.hashes.get(at).copied().filter(|_| word < self.count)
+    }
+
+    /// Whether this is the first letter of the first word.
+    pub(crate) fn begins_with(&self, byte: u8) -> bool {
+        self.op_len > 0 && self.op[0] == byte
+    }
+
+    /// What one of the first four words is mixed to.
+    pub(crate) fn word(&self, word: usize) -> Option<u32> {
+        if word > 0 {
+            return self.hash(word as u8);
+        }
+        let op = self.op();
+        (!op.is_empty()).then(|| word_hash(op))
     }
 
     /// Whether the second word is an inbox.

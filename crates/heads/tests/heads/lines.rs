@@ -11,10 +11,13 @@ pub(crate) const LOGS: &[(&str, Protocol, &str)] = &[
     ("imap", Protocol::Imap, IMAP),
     ("pop3", Protocol::Pop3, POP3),
     ("ssh", Protocol::Ssh, SSH),
+    ("irc", Protocol::Irc, IRC),
+    ("irc_chat", Protocol::Irc, IRC_CHAT),
 ];
 
 const SMTP: &str = include_str!("../recorded/smtp.txt");
 const FTP: &str = include_str!("../recorded/ftp.txt");
+const IRC: &str = include_str!("../recorded/irc.txt");
 
 #[test]
 fn smtp() {
@@ -300,4 +303,79 @@ fn a_service_that_closes_may_say_so_unasked() {
         < 68 4xx answers len 15 first last
         ",
     );
+}
+
+#[test]
+fn irc() {
+    tells(
+        IRC,
+        "
+        > 0 CAP [CAP LS] asks len 8 first last
+        > 8 command neither len 9 first last
+        > 17 USER neither len 17 first last
+        = IRC
+        < 0 echo answers len 37 first last
+        > 34 USER [CAP END] asks len 9 first last
+        < 37 numeric answers len 77 first
+        < 1178 numeric answers len 42 last
+        > 43 JOIN [JOIN #c] asks len 9 first last
+        < 1220 echo answers len 28 first
+        < 1279 numeric answers len 43 last
+        > 52 WHO [WHO #c] asks len 8 first last
+        > 60 PRIVMSG pushes len 25 first last
+        > 85 command neither len 13 first last
+        < 1322 numeric answers len 62 first
+        < 1384 numeric answers len 41 last
+        < 1425 message pushes len 32 first last
+        > 98 command neither len 8 first last
+        < 1457 PONG neither len 34 first last
+        > 106 WHOIS [WHOIS nobody] asks len 14 first last
+        < 1491 numeric answers len 62 first
+        < 1553 numeric answers len 51 last
+        > 120 command neither len 6 first last
+        < 1604 message pushes len 82 first last
+        < 1686 ERROR neither len 27 first last
+        ",
+    );
+}
+
+/// A server looks a client up before it speaks of anything else, and asks for a sign of life; the nickname is taken. Then people talk, and each word has a source.
+const IRC_CHAT: &str = r"
+    < :far.example NOTICE * :*** Looking up your hostname...\r\n
+    > NICK me\r\nUSER me 0 * :me\r\n
+    < PING :1234\r\n
+    > PONG :1234\r\n
+    < :far.example 433 * me :Nickname is already in use\r\n
+    > NICK me2\r\n
+    < :far.example 001 me2 :Welcome\r\n:far.example 422 me2 :MOTD File is missing\r\n
+    < :you!~you@far.example.with.a.name.longer.than.what.is.kept PRIVMSG me2 :are you there?\r\n
+    > PRIVMSG you :yes\r\n
+    > JOIN #closed\r\n
+    < :far.example 473 me2 #closed :Cannot join channel (+i)\r\n
+    < @time=2026-11-28T10:00:00Z :you!~you@far.example QUIT :bye\r\n
+";
+
+#[test]
+fn irc_chat() {
+    tells(
+        IRC_CHAT,
+        "
+        < 0 message pushes len 56 first last
+        = IRC
+        > 0 command neither len 9 first last
+        > 9 USER [USER me 0 * :me] asks len 17 first last
+        < 56 PING neither len 12 first last
+        > 26 command neither len 12 first last
+        < 68 numeric answers len 51 first
+        > 38 command neither len 10 first last
+        < 150 numeric answers len 44 last
+        < 194 message pushes len 88 first last
+        > 48 PRIVMSG pushes len 18 first last
+        > 66 JOIN [JOIN #closed] asks len 14 first last
+        < 282 numeric answers len 56 first last
+        < 338 message pushes len 60 first last
+        ",
+    );
+    // The name of a file server's user is no nickname.
+    tells(r"> USER me\r\n", "");
 }

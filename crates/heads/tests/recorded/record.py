@@ -1,7 +1,7 @@
 """Records what real programs say to each other, a line for each piece as it passes: who speaks, and the bytes.
 
 record.py NAME runs one of the conversations below through a relay on loopback and writes NAME.txt. Without a name: all of
-them. Debian 12: redis nginx curl openssl postgresql mariadb-server memcached mosquitto nats-server slapd ldap-utils;
+them. Debian 12: redis nginx curl openssl postgresql mariadb-server memcached mosquitto nats-server slapd ldap-utils ngircd;
 PyPI: pymysql pymemcache paho-mqtt nats-py aiosmtpd pyftpdlib thrift.
 """
 
@@ -349,6 +349,42 @@ def ftp():
         record("ftp", ("python3", "-m", "pyftpdlib", "-i", "127.0.0.1", "-p", str(SERVER), "-d", folder, "-u", "u", "-P", "p"), client, wait=4)
 
 
+NGIRCD = """[Global]
+Name = far.example
+Info = x
+Ports = PORT
+Listen = 127.0.0.1
+MotdPhrase = hello
+ServerGID = 0
+ServerUID = 0
+[Options]
+DNS = no
+Ident = no
+PAM = no
+"""
+
+
+def irc():
+    def client():
+        with socket.create_connection(("127.0.0.1", RELAY)) as a:
+            def say(*lines, until):
+                a.sendall("".join(line + "\r\n" for line in lines).encode())
+                data = b""
+                while until not in data:
+                    data += a.recv(4096)
+            say("CAP LS", "NICK me", "USER me 0 * :me", until=b" LS ")
+            say("CAP END", until=b" 376 ")
+            say("JOIN #c", until=b" 366 ")
+            say("WHO #c", "PRIVMSG #c :hello there", "NICK myself", until=b"NICK")
+            say("PING x", until=b"PONG")
+            say("WHOIS nobody", until=b" 318 ")
+            say("QUIT", until=b"ERROR")
+    with tempfile.NamedTemporaryFile("w") as config:
+        config.write(NGIRCD.replace("PORT", str(SERVER)))
+        config.flush()
+        record("irc", ("ngircd", "-n", "-f", config.name), client, wait=2)
+
+
 def thrift():
     """What the library writes; there is no service to call without its compiler."""
     from thrift.protocol import TBinaryProtocol, TCompactProtocol
@@ -371,7 +407,7 @@ def thrift():
 
 
 ALL = [http1, http1_chunked, http2, redis2, redis3, redis_push, tls12, tls13, postgresql, mysql_text, memcached_text, memcached_binary, mqtt,
-       nats, ldap, smtp, ftp, thrift]
+       nats, ldap, smtp, ftp, irc, thrift]
 
 if __name__ == "__main__":
     for recipe in ALL:

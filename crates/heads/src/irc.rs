@@ -1,0 +1,245 @@
+//! Which IRC replies belong to which commands? (RFC 1459, 2.3 and 6; RFC 2812; IRCv3 message tags and capability negotiation)
+//!
+//! A command has no identifier, and not every one is answered: those that a server answers always wait in a queue, and a numeric reply, or the
+//! command itself as the server tells it, is for the oldest. What people say to each other asks nobody.
+
+use crate::head::{Head, Role};
+use crate::protocol::Protocol;
+use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, is_text};
+use crate::words::{Passed, Words, word_hash};
+
+/// Commands that wait for their replies at a time; those beyond are not followed.
+const OPEN_MAX: usize = 8;
+/// Numeric replies are below this, and errors from 400 on (RFC 2812, 5).
+const NUMERIC_END: u32 = 1000;
+/// The server takes the client in (RPL_WELCOME).
+const WELCOME: u32 = 1;
+const ERRORS: std::ops::Range<u32> = 400..600;
+
+/// What a server always answers, and which numeric replies end the answer; without them the first reply is all of it. A registration ends with the
+/// message of the day, or that there is none.
+const ASKED: [(&str, &[u32]); 26] = [
+    (REGISTRATION, &[376, 422]),
+    ("JOIN", &[366]),
+    ("NAMES", &[366]),
+    ("WHO", &[315]),
+    ("WHOIS", &[318]),
+    ("WHOWAS", &[369]),
+    ("LIST", &[323]),
+    ("LINKS", &[365]),
+    ("STATS", &[219]),
+    ("MOTD", &[376, 422]),
+    ("INFO", &[374]),
+    ("ADMIN", &[259]),
+    ("LUSERS", &[255, 266]),
+    ("PART", &[]),
+    ("TOPIC", &[]),
+    ("MODE", &[]),
+    ("KICK", &[]),
+    ("INVITE", &[]),
+    ("AWAY", &[]),
+    ("OPER", &[]),
+    ("VERSION", &[]),
+    ("TIME", &[]),
+    ("ISON", &[]),
+    ("USERHOST", &[]),
+    ("CAP", &[]),
+    ("AUTHENTICATE", &[]),
+];
+
+const REGISTRATION: &str = "USER";
+
+/// What a client says in between.
+const TALK: [&[u8]; 4] = [b"PRIVMSG ", b"PING ", b"PONG ", b"JOIN "];
+
+/// How far the client is with its registration.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum Stage {
+    /// The beginning is not known.
+    #[default]
+    Unknown,
+    Fresh,
+    /// It settles with the server what both can, and is not registered before it says that this is over.
+    Negotiates,
+    Registered,
+}
+
+/// What both sides have said so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Irc {
+    sides: [Words; 2],
+    /// The commands that wait for their replies, the oldest first: where they stand in [`ASKED`], counted from 1.
+    open: [u8; OPEN_MAX],
+    /// The oldest has begun to be answered.
+    answering: bool,
+    stage: Stage,
+}
+
+impl Talk for Irc {
+    const FIRST: FirstBytes = FirstBytes::of(b"NCP:J");
+
+    fn fits(client: First<'_>, server: First<'_>) -> bool {
+        let (registers, greets) = (registers(client.bytes), greets(server.bytes));
+        let (talks, pings) = (is_line(client.bytes, &TALK), is_line(server.bytes, &[b"PING :"]));
+        registers && (server.is_empty() || greets) || greets && (client.is_empty() || talks) || pings && talks
+    }
+
+    fn step(&mut self, side: Side, bytes: &[u8], out: &mut Out<'_>) -> Step {
+        if bytes[0] == 0x16 && self.sides[side as usize].len == 0 {
+            // What comes behind STARTTLS.
+            return Step::Other(Protocol::Tls);
+        }
+        let (used, words) = match self.sides[side as usize].pass(bytes) {
+            Passed::All => return Step::Skip(bytes.len() as u64),
+            Passed::TooLong => return Step::Wrong,
+            Passed::Line(used, words) => (used, words),
+        };
+        let begin = out.at + used as u64 - u64::from(words.len);
+        let head = match side {
+            _ if words.count == 0 => None,
+            Side::Client => {
+                if begin == 0 {
+                    self.stage = Stage::Fresh;
+                }
+                self.asked(&words)
+            }
+            Side::Server => self.told(&words),
+        };
+        if let Some(head) = head {
+            let is_whole = words.len as usize == used && head.role == Role::Asks && head.kind != "OPER";
+            let name = if is_whole { out.span(0, line_end(&bytes[..used])) } else { None };
+            out.put_at(begin, Head { name, len: Some(u64::from(words.len)), ..head });
+        }
+        Step::Skip(used as u64)
+    }
+
+    fn begins(&self, side: Side, first: First<'_>, _: bool) -> bool {
+        match side {
+            Side::Client => registers(first.bytes) || is_line(first.bytes, &TALK),
+            Side::Server => greets(first.bytes) || is_line(first.bytes, &[b"PING "]),
+        }
+    }
+
+    fn lose(&mut self, side: Side) {
+        self.sides[side as usize] = Words::default();
+        self.open = [0; OPEN_MAX];
+        self.answering = false;
+        if self.stage != Stage::Registered {
+            self.stage = Stage::Unknown;
+        }
+    }
+}
+
+impl Irc {
+    /// What the client's line does.
+    fn asked(&mut self, words: &Words) -> Option<Head> {
+        let at = usize::from(words.begins_with(b'@') || words.begins_with(b':'));
+        let command = words.word(at)?;
+        let is = |word: &str| command == word_hash(word.as_bytes());
+        if is("CAP") && words.word(at + 1) == Some(word_hash(b"END")) {
+            return match self.stage {
+                Stage::Unknown => None,
+                Stage::Negotiates => {
+                    self.stage = Stage::Fresh;
+                    Some(self.wait(REGISTRATION))
+                }
+                Stage::Fresh | Stage::Registered => Some(line(Role::Neither, "CAP END")),
+            };
+        }
+        if let Some(kind) = ["PRIVMSG", "NOTICE"].into_iter().find(|word| is(word)) {
+            return Some(line(Role::Pushes, kind));
+        }
+        let kind = ASKED.iter().map(|(kind, _)| *kind).find(|word| is(word)).unwrap_or("command");
+        if self.stage == Stage::Unknown && kind == REGISTRATION {
+            return None;
+        }
+        if kind == "CAP" && self.stage == Stage::Fresh {
+            self.stage = Stage::Negotiates;
+        }
+        // The registration asks, once what both can is settled.
+        let within = kind == REGISTRATION && self.stage == Stage::Negotiates;
+        Some(if within || kind == "command" { line(Role::Neither, kind) } else { self.wait(kind) })
+    }
+
+    /// The command waits for its reply, if there is room.
+    fn wait(&mut self, kind: &'static str) -> Head {
+        let place = ASKED.iter().position(|(word, _)| *word == kind).map_or(0, |at| at as u8 + 1);
+        if let Some(free) = self.open.iter_mut().find(|open| **open == 0) {
+            *free = place;
+        }
+        line(Role::Asks, kind)
+    }
+
+    /// What the server's line does.
+    fn told(&mut self, words: &Words) -> Option<Head> {
+        let tagged = usize::from(words.begins_with(b'@'));
+        let at = tagged + usize::from(tagged == 1 || words.begins_with(b':'));
+        let numeric = words.number(at as u8).filter(|numeric| *numeric < NUMERIC_END);
+        let command = words.word(at)?;
+        let is = |word: &str| command == word_hash(word.as_bytes());
+        if numeric == Some(WELCOME) {
+            self.stage = Stage::Registered;
+        }
+        if let Some(kind) = ["PING", "PONG", "ERROR"].into_iter().find(|word| is(word)) {
+            return Some(line(Role::Neither, kind));
+        }
+        let open = usize::from(self.open[0]).checked_sub(1).map(|at| ASKED[at]);
+        let Some((asked, ends)) = open.filter(|(asked, _)| numeric.is_some() || is(asked)) else {
+            // What may answer a command that was missed.
+            let may_answer = numeric.is_some() || ASKED.iter().any(|(word, _)| is(word));
+            return (!may_answer).then(|| line(Role::Pushes, "message"));
+        };
+        let first = !std::mem::replace(&mut self.answering, true);
+        // A nickname that is taken ends no registration (433): the client asks for another one. Nor does a nickname that nobody has what is told of it
+        // (401, 406 in front of the end).
+        let refused = numeric.is_some_and(|numeric| ERRORS.contains(&numeric))
+            && ![REGISTRATION, "WHOIS", "WHOWAS"].contains(&asked);
+        let last = refused || ends.is_empty() || numeric.is_some_and(|numeric| ends.contains(&numeric));
+        if last {
+            self.open.rotate_left(1);
+            self.open[OPEN_MAX - 1] = 0;
+            self.answering = false;
+        }
+        let kind = if numeric.is_some() { "numeric" } else { "echo" };
+        (first || last).then_some(Head { first, last, ..Head::piece(Role::Answers, kind) })
+    }
+}
+
+/// A line that is a message.
+fn line(role: Role, kind: &'static str) -> Head {
+    Head { first: true, last: true, ..Head::piece(role, kind) }
+}
+
+/// What a client begins with: a nickname, or which capabilities there are.
+fn registers(bytes: &[u8]) -> bool {
+    is_line(bytes, &[b"NICK ", b"CAP LS"]) || bytes.starts_with(b"PASS ") && has_nick(bytes)
+}
+
+fn has_nick(bytes: &[u8]) -> bool {
+    bytes.windows(6).any(|window| window == b"\nNICK ")
+}
+
+/// What a server says first, as no other protocol has it.
+fn greets(bytes: &[u8]) -> bool {
+    let line = bytes.split(|byte| *byte == b'\r' || *byte == b'\n').next().unwrap_or_default();
+    let from = || {
+        let source = line.strip_prefix(b":")?;
+        let space = source.iter().position(|byte| *byte == b' ').filter(|space| *space > 0)?;
+        Some(&source[space + 1..])
+    };
+    let says = |rest: &[u8]| {
+        let numeric = rest.len() > 4 && rest[..3].iter().all(u8::is_ascii_digit) && rest[3] == b' ';
+        numeric || [&b"NOTICE "[..], b"PRIVMSG ", b"CAP "].iter().any(|word| rest.starts_with(word))
+    };
+    is_text(line) && (line.starts_with(b"NOTICE AUTH :") || from().is_some_and(says))
+}
+
+fn is_line(bytes: &[u8], begins: &[&[u8]]) -> bool {
+    let line = bytes.split(|byte| *byte == b'\r' || *byte == b'\n').next().unwrap_or_default();
+    is_text(line) && begins.iter().any(|begin| line.starts_with(begin))
+}
+
+fn line_end(line: &[u8]) -> usize {
+    let text = line.strip_suffix(b"\n").unwrap_or(line);
+    text.strip_suffix(b"\r").unwrap_or(text).len()
+}
