@@ -107,8 +107,13 @@ def start_tap(case, end, device):
 def record(case, directory, program):
     shutil.rmtree(directory, ignore_errors=True)
     os.makedirs(directory)
-    if case.files:
-        case.files(directory)
+    try:
+        if case.files:
+            case.files(directory)
+    except subprocess.CalledProcessError as failed:
+        with open(f"{directory}/shell.err", "w") as err:
+            err.write(f"{failed}\n")
+        return False
     if case.path.startswith(("veth", "lo")):
         return record_veth(case, directory)
     here = f"{sys.executable} {HERE}/exam.py"
