@@ -19,6 +19,8 @@ pub(super) struct Row {
     /// The segment before them, and whether the answer began with it.
     pub first: LastData,
     pub is_answer: bool,
+    /// Pieces of the question that had been set aside.
+    pub pieces: usize,
     pub pushes: Vec<Push>,
 }
 

@@ -105,6 +105,7 @@ impl Connection {
                 packet: 0,
                 first: last,
                 is_answer: false,
+                pieces: 0,
                 pushes: Vec::new(),
             })
         });
@@ -114,6 +115,7 @@ impl Connection {
             row.packet = open.packets[1];
             row.first = last;
             row.is_answer = replies && open.reply_bytes == u64::from(last.len);
+            row.pieces = open.pieces.len();
             row.pushes.clear();
         }
         row.pushes.push(push);
@@ -121,6 +123,9 @@ impl Connection {
         if row.grid.is_kept() {
             if from == SERVER {
                 self.roles.on_grid(row.grid);
+            }
+            if open.pieces.len() > row.pieces {
+                return Some(Silence::Message); // each has been set aside as a message of its own
             }
             self.roles.row = Some(row);
             return Some(Silence::Stream);

@@ -49,6 +49,27 @@ fn what_is_on_time_was_not_held() {
     });
 }
 
+/// A beat of 512 ms, one of which is sent again and answered late (frames 3240 to 3290 of a server's capture): what was found to be a message of its own is
+/// one once.
+#[test]
+fn a_beat_with_a_copy_in_it_is_told_once() {
+    let steps =
+        [512.0, 512.0, 512.0, 506.3, 517.7, 512.0, 512.1, 511.9, 512.0, 512.0, 512.0, 512.0, 512.0, 512.0];
+    let beats = each(steps.into_iter().zip(1..), |(step, n)| {
+        let copy = if n == 3 { "beat+309 S 580..640\n " } else { "" };
+        let acked = [125, 96, 400, 108, 225, 32, 75].get(n - 1).unwrap_or(&80);
+        format!("beat+{step} S 60 #beat\n {copy}beat+{} C ack", acked - 43)
+    });
+    let text = format!("{}+5 S 60 #beat\n +43 C ack\n{beats}", settled(2));
+    let mut segments = log(text).rtt(ms(86)).capture(End::Server);
+    let first = segments.iter().position(|segment| segment.payload_len == 60).expect("a beat");
+    let seen = Seen::of(segments.split_off(first), "the server, begun with a beat");
+    let exchanges = &seen.connection().exchanges;
+    let packets: Vec<[u64; 2]> = exchanges.iter().map(|one| one.packets).collect();
+    assert!(packets.iter().all(|[first, last]| first <= last), "{packets:?}: {seen}");
+    assert!(packets.windows(2).all(|two| two[0][1] < two[1][0]), "{packets:?}: {seen}");
+}
+
 /// A subscription that nothing answers, and what is published from then on, by a loop that sleeps for 100 ms.
 #[test]
 fn published_messages_do_not_answer_the_subscription() {
