@@ -7,6 +7,8 @@
 //! Source: arithmetic; what it excludes has its source in the file of that rule.
 //! Seen from: both ends; certain near the server, near the client no more than likely where the path varies.
 
+use std::ops::Range;
+
 use tcpwhy_wire::{Duration, Instant, Segment};
 
 use super::pair::Pair;
@@ -38,6 +40,13 @@ const ASKS_AGAIN_MIN: Duration = Duration::from_secs(1);
 const GREETS_MAX: Duration = Duration::from_millis(200);
 /// A timer of acknowledgements runs for longer than its least by this at most (4 ms to a tick). Source: HZ, arch/x86/Kconfig, Linux 6.12.
 const DELAYED_ACK_PLAY: Duration = Duration::from_millis(4);
+/// What hosts hold acknowledgements back for: Linux and Windows of today, the BSDs, older ones (TCP_DELACK_MIN and TCP_DELACK_MAX, include/net/tcp.h, Linux 6.12;
+/// net.inet.tcp.delacktime, FreeBSD). Source of the play: none written down.
+const TIMERS: [Range<Duration>; 3] = [
+    Duration::from_millis(36)..Duration::from_millis(60),
+    Duration::from_millis(95)..Duration::from_millis(112),
+    Duration::from_millis(185)..Duration::MAX,
+];
 /// What comes together had waited together ...
 const TOGETHER: Duration = Duration::from_millis(1);
 /// ... or with no more than one part in so many of the wait between, behind which there is no timer of acknowledgements ...
@@ -338,7 +347,7 @@ fn acknowledged_late(
     (left > own && is_acked_late(pair, acked - from.at)).then_some(late)
 }
 
-/// The same where it came by itself, later than the quickest ones and sooner than by any timer of Linux': the host that sent it had not waited, so that it
+/// The same where it came by itself, later than the quickest ones and when no host's timer runs out: the host that sent it had not waited, so that it
 /// or the question had, and the server took no more than what passed behind it. A host's timer that runs all the time may end at any moment.
 #[cold]
 #[inline(never)]
@@ -352,15 +361,18 @@ fn acknowledged_before_any_timer(
     let server = 1 - open.initiator;
     let asked = &pair.flows[open.initiator];
     let far = pair.is_far(server);
-    // Of a second write a program that reads late lets the acknowledgement go (ICSK_ACK_PUSHED2, tcp_cleanup_rbuf, net/ipv4/tcp.c, Linux 6.12).
-    let one_write = open.request.index == 0 && open.request_bytes <= u64::from(pair.sizes[open.initiator]);
+    // Of a second write a program that reads late lets the acknowledgement go (ICSK_ACK_PUSHED2, tcp_cleanup_rbuf, net/ipv4/tcp.c, Linux 6.12). What is
+    // longer than a segment is acknowledged as it comes (__tcp_ack_snd_check, net/ipv4/tcp_input.c).
+    let long = open.request_bytes > u64::from(pair.sizes[open.initiator]);
+    let one_write = open.request.index == 0 || long && open.request.repaired_at().is_none();
     // What is shorter is not asked for where packets are usual.
     if left < HELD_BACK_MIN || !far || !one_write || pair.bound[server] || pair.beyond.is_some() {
         return None;
     }
     let whole = on_its_way::is_whole(&pair.flows[server]) && open.request.repaired_at().is_none();
     let acked = pair.acked_by_itself(open, segment).filter(|_| whole)?;
-    let by_timer = acked - from.at - pair.tap_rtt[server] >= DELAYED_ACK_MIN - DELAYED_ACK_PLAY;
+    let held = acked - from.at - pair.tap_rtt[server];
+    let by_timer = TIMERS.iter().any(|timer| timer.contains(&held));
     // One that came with what the server said is that program's; and by its stamps the server may have taken longer than what passed here behind the
     // acknowledgement, which was late itself.
     let with_data = pair.flows[server].last_data.is_some_and(|last| last.at == acked);
