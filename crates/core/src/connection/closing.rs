@@ -26,7 +26,7 @@ use crate::words::report::{Kind, Pairing};
 impl Connection {
     /// Ends what is under way and hands it to the ledger. `next` is the segment that starts something else.
     pub(crate) fn close(&mut self, next: Option<&Segment>, ledger: &mut Ledger) {
-        if next.is_none() || self.open.is_some() {
+        if next.is_none() || self.open.is_some() && !self.waits_for_a_shorter_way() {
             self.close_setup(None, ledger); // not before the first exchange has shown the round trip
         }
         if next.is_none() {
@@ -400,7 +400,8 @@ impl Connection {
         // Whoever acknowledges in its place shows nothing of the way that the last SYN took.
         let behind = setup.is_repeated() && self.beyond().is_some();
         let server = if behind { (Duration::ZERO, false) } else { (server, !self.is_ambiguous()) };
-        handshake::bill((setup, reset), round_trip::to_client(&pair), server, stood, &mut account);
+        let late = self.opened_late(setup, server.0);
+        handshake::bill((setup, reset, late), round_trip::to_client(&pair), server, stood, &mut account);
         if setup.is_last_answered() && self.is_beside(SERVER) {
             account.revise(Revision::Dropped { by: Side::Server, form: accepting::FORM }); // all had arrived
         } else if setup.is_unanswered() && self.is_ignored_beside() {

@@ -23,6 +23,7 @@ mod held_back;
 mod holds;
 pub(crate) mod ladder;
 mod numbered;
+mod opened_late;
 mod opening;
 mod parting;
 mod parts;

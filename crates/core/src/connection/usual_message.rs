@@ -34,7 +34,7 @@ impl Connection {
         if self.open.is_none() {
             return;
         }
-        if !self.setup_billed {
+        if !self.setup_billed && !self.waits_for_a_shorter_way() {
             self.close_setup(None, ledger);
         }
         let Some(mut open) = self.open.take() else { return };

@@ -13,6 +13,10 @@ const SIGHTED_WITHIN: Duration = Duration::from_millis(2);
 const COPIED_WITHIN: Duration = Duration::from_millis(200);
 /// The longest first timer of a SYN in use (RFC 1122, 4.2.3.1; RFC 6298 has 1 s).
 const GIVEN_UP_AFTER: Duration = Duration::from_millis(3_300);
+/// The shortest first timer of a SYN-ACK (RFC 6298, 2.1; TCP_TIMEOUT_INIT, include/net/tcp.h).
+const SYN_ACK_TIMER: Duration = Duration::from_secs(1);
+/// ... and by how much it may fire earlier or later (the wheel's eighth of a second, kernel/time/timer.c).
+const SYN_ACK_TIMER_PLAY: Duration = Duration::from_millis(120);
 /// A SYN that comes so many times later than all those before took is none of theirs. Source: none written down.
 const ANEW: i64 = 4;
 
@@ -52,6 +56,8 @@ struct Rare {
     syn_ack_stamps: [Option<(Instant, u32)>; 2],
     /// The SYN that the SYN-ACK echoes, where time stamps tell.
     answered: Maybe<Instant>,
+    /// The first SYN-ACK behind the one that the client took.
+    again: Maybe<Instant>,
     /// What the SYN carried, until that is answered.
     early: Option<Box<Segment>>,
 }
@@ -83,6 +89,7 @@ impl Setup {
             syn_ack_count: u32::from(self.syn_ack.0.is_some()),
             syn_ack_stamps: [None, syn_ack.map(|((at, _), stamp)| (at, stamp))],
             answered: self.is_echoed.then_some(self.first_syn.0).into(),
+            again: Maybe::NONE,
             early: None,
         }
     }
@@ -112,6 +119,7 @@ impl Setup {
 
     pub(crate) fn on_syn_ack(&mut self, syn_ack: &Segment) {
         if self.done {
+            self.rare_mut().again.set_first(syn_ack.at);
             return;
         }
         if self.rare.is_some() || self.syn_ack.0.is_some() {
@@ -172,6 +180,20 @@ impl Setup {
             }
             None => self.syn_ack.0.get().filter(|_| self.last_syn_ack_marks.stamp() == Some(echoed)),
         }
+    }
+
+    /// Whether a SYN-ACK came again behind the one that the client took.
+    #[inline]
+    pub(crate) fn answered_again(&self) -> bool {
+        self.rare.as_ref().is_some_and(|rare| rare.again.is_some())
+    }
+
+    /// For how long the only SYN-ACK stood on its way at least, as the next one came sooner behind it than a server's timer can have sent that.
+    pub(crate) fn stood_at_least(&self) -> Option<Duration> {
+        let again = self.rare.as_ref()?.again.get()?;
+        self.opened()?;
+        let (at, _) = self.last_syn_ack()?;
+        Some(SYN_ACK_TIMER - (again - at)).filter(|stood| *stood >= SYN_ACK_TIMER_PLAY)
     }
 
     /// Bytes that it takes besides its own.

@@ -83,6 +83,12 @@ impl PathMemory {
         now - at <= LASTS && seen >= queued.divided_by(2)
     }
 
+    /// The same about `at`, which may be some time ago.
+    pub(crate) fn stood_about(&self, end: usize, at: Instant, queued: Duration) -> bool {
+        let (seen_at, seen) = self.queued[end];
+        (at - seen_at).max(seen_at - at) <= LASTS && seen >= queued.divided_by(2)
+    }
+
     /// The queue that was seen lately, and how long ago.
     #[inline]
     pub(crate) fn queued_lately(&self, end: usize, now: Instant) -> Option<(Duration, Duration)> {

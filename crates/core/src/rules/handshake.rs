@@ -17,6 +17,11 @@ use crate::words::cause::{Cause, Side};
 use crate::words::form::Form;
 use crate::words::report::{Confidence, Detail};
 
+/// When a SYN was refused, and by which packet.
+type Reset = Option<(Instant, u64)>;
+/// How late the only SYN-ACK was, and how sure that is.
+type Late = Option<(Duration, Confidence)>;
+
 /// No SYN-ACK that was not lost takes this long to be repeated (TCP_TIMEOUT_INIT, 1 s since Linux 3.1).
 pub(crate) const LOST_AFTER: Duration = Duration::from_millis(900);
 
@@ -73,12 +78,45 @@ fn bill_syns(setup: &Setup, reset: Option<(Instant, u64)>, account: &mut Account
     }
 }
 
+/// What was lost of a handshake that took `excess` longer than the round trips to `client` and `server`.
+#[cold]
+fn lost(setup: &Setup, excess: Duration, server: Duration, client: Duration) -> Charge {
+    // What the echoed time stamp shows is lost for certain; what exceeds the round trip is, if the round
+    // trip is known.
+    let shown = setup.answered().map_or(Duration::ZERO, |at| at - setup.first_syn.0);
+    let repeats = setup.syn_count() > 1 || setup.syn_ack_count() > 1;
+    let syn_ack_at = setup.last_syn_ack().map_or(setup.first_syn.0, |(at, _)| at);
+    let repeated = setup.first_syn_ack().map_or(Duration::ZERO, |at| syn_ack_at - at);
+    let lost = shown.max(repeated).max(excess);
+    let sure = if repeats { surest(lost) } else { Confidence::Likely };
+    // Where nothing shows how long the way is, the SYN-ACK may have answered the first SYN, and the timer of that been too short.
+    let between = setup.last_syn().0 - setup.first_syn.0;
+    let may_answer_first = setup.syn_count() > 1
+        && !shown.max(repeated).max(server).is_positive()
+        && syn_ack_at - setup.last_syn().0 > client + ANSWERED_WITHIN;
+    let (lost, sure) = if may_answer_first { (between, Confidence::Possible) } else { (lost, sure) };
+    let form = if setup.syn_count() > 1 && shown.is_positive() { Form::Syn } else { Form::SynAck };
+    // Whether the path lost a SYN or its host dropped it, only a capture beside that host can tell.
+    let untold = setup.answered().is_none() && setup.syn_count() > 1;
+    let sure = if form == Form::Syn || untold { sure.min(Confidence::Likely) } else { sure };
+    let detail = Detail {
+        retransmits: Some(
+            setup.syn_count().saturating_sub(1).max(setup.syn_ack_count().saturating_sub(1)).max(1),
+        ),
+        form: Some(form),
+        ..Detail::default()
+    };
+    Charge::new(Cause::SynRetransmit, Side::Client, lost, sure)
+        .evidence(setup.first_syn.1, setup.last_syn().1)
+        .detail(detail)
+}
+
 /// Draws up the bill: from the first SYN until the SYN-ACK reaches the client. `client` and `server` are the round
-/// trips between the capture and the ends, of which queues took what `stood`; how far away the client is may be no more than likely, and
+/// trips between the capture and the ends, of which queues took what `stood`, and `late` is what they kept the only SYN-ACK for; how far away the client is may be no more than likely, and
 /// the server may be nearer than its answers say.
 #[inline]
 pub(crate) fn bill(
-    (setup, reset): (&Setup, Option<(Instant, u64)>),
+    (setup, reset, late): (&Setup, Reset, Late),
     (client, sure_of_client): (Duration, Confidence),
     (server, sure_of_server): (Duration, bool),
     stood: impl Iterator<Item = Charge>,
@@ -103,36 +141,12 @@ pub(crate) fn bill(
         let late = Charge::new(Cause::Queueing, Side::Client, excess, sure);
         split.take(late.evidence(setup.first_syn.1, syn_ack));
     } else if repeats && !stood_all || excess >= LOST_AFTER {
-        // What the echoed time stamp shows is lost for certain; what exceeds the round trip is, if the round
-        // trip is known.
-        let shown = setup.answered().map_or(Duration::ZERO, |at| at - setup.first_syn.0);
-        let repeated = setup.first_syn_ack().map_or(Duration::ZERO, |at| syn_ack_at - at);
-        let lost = shown.max(repeated).max(excess);
-        let sure = if repeats { surest(lost) } else { Confidence::Likely };
-        // Where nothing shows how long the way is, the SYN-ACK may have answered the first SYN, and the timer of that been too short.
-        let between = setup.last_syn().0 - setup.first_syn.0;
-        let may_answer_first = setup.syn_count() > 1
-            && !shown.max(repeated).max(server).is_positive()
-            && syn_ack_at - setup.last_syn().0 > client + ANSWERED_WITHIN;
-        let (lost, sure) = if may_answer_first { (between, Confidence::Possible) } else { (lost, sure) };
-        let form = if setup.syn_count() > 1 && shown.is_positive() { Form::Syn } else { Form::SynAck };
-        // Whether the path lost a SYN or its host dropped it, only a capture beside that host can tell.
-        let untold = setup.answered().is_none() && setup.syn_count() > 1;
-        let sure = if form == Form::Syn || untold { sure.min(Confidence::Likely) } else { sure };
-        let detail = Detail {
-            retransmits: Some(
-                setup.syn_count().saturating_sub(1).max(setup.syn_ack_count().saturating_sub(1)).max(1),
-            ),
-            form: Some(form),
-            ..Detail::default()
-        };
-        split.take(
-            Charge::new(Cause::SynRetransmit, Side::Client, lost, sure)
-                .evidence(setup.first_syn.1, setup.last_syn().1)
-                .detail(detail),
-        );
+        split.take(lost(setup, excess, server, client));
+    } else if let Some((late, sure)) = late {
+        let late = Charge::new(Cause::Queueing, Side::Client, late, sure);
+        split.take(late.evidence(setup.first_syn.1, syn_ack));
     }
-    for charge in stood {
+    for charge in stood.take(if late.is_some() { 0 } else { 2 }) {
         split.take(charge.evidence(setup.first_syn.1, syn_ack));
     }
     let handshake = Charge::new(Cause::Handshake, Side::Client, Duration::ZERO, sure_of_client)

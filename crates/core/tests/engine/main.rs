@@ -33,6 +33,7 @@ mod memory;
 mod midway;
 mod missing;
 mod news;
+mod opened_late;
 mod pacing;
 mod packet_log;
 mod path_size;

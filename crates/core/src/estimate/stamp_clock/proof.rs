@@ -101,6 +101,11 @@ impl StampClock {
         self.stamp().map(|(stamp, _)| stamp)
     }
 
+    /// When the first packet with a stamp passed.
+    pub(crate) fn began(&self) -> Option<Instant> {
+        self.first_at.get()
+    }
+
     /// Zero until it is known.
     pub(crate) fn tick(&self) -> Duration {
         self.tick

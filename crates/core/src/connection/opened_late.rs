@@ -1,0 +1,84 @@
+//! Had the answer to a SYN stood on the path?
+//!
+//! A handshake that takes longer than the path's round trip says by itself no more than that. Where the server's stamps, other connections
+//! between the hosts, or a second SYN-ACK sooner behind it than any host's timer runs say that the first one was late, what lay above the
+//! round trip stood in a queue. How short that is, often only later segments tell.
+
+use tcpwhy_wire::{Duration, Instant};
+
+use super::Connection;
+use crate::flow::ends::SERVER;
+use crate::flow::handshake::Setup;
+use crate::words::limits::{QUEUED_MIN, RTO_MIN};
+use crate::words::report::Confidence;
+
+/// No way between hosts is so long but by satellites, a radio that wakes or a queue. Source: none written down.
+const LONG: Duration = Duration::from_millis(500);
+/// ... and whether it was a queue, segments of so long a time tell: a sender's clock drifts by less than a millisecond then.
+const TOLD_WITHIN: Duration = Duration::from_secs(10);
+/// A queue is one part in so many of the path at least, as elsewhere (`rules/round_trip.rs`). Source: none written down.
+const QUEUE_SHARE: i64 = 4;
+/// Who is so many times nearer may be another host, as elsewhere (`rules/proxy.rs`). Source: none written down.
+const NEARER: i64 = 10;
+
+impl Connection {
+    /// Whether the handshake took so long that it is better billed when more is known of the path.
+    #[inline]
+    pub(super) fn waits_for_a_shorter_way(&self) -> bool {
+        let took = |setup: &Setup| setup.last_syn_ack().is_some_and(|(at, _)| at - setup.first_syn.0 >= LONG);
+        self.setup.as_ref().is_some_and(|setup| !self.setup_billed && took(setup)) && self.is_way_to_be_told()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn is_way_to_be_told(&self) -> bool {
+        let Some(setup) = self.setup.as_ref().filter(|setup| setup.done) else { return false };
+        let Some((at, _)) = setup.last_syn_ack() else { return false };
+        let once = setup.opened().is_some() || setup.is_first_answered();
+        once && self.now - at < TOLD_WITHIN
+    }
+
+    /// What of the handshake's time its only SYN-ACK stood on the path, which is `way` long and back as far as is known.
+    #[inline]
+    pub(super) fn opened_late(&self, setup: &Setup, way: Duration) -> Option<(Duration, Confidence)> {
+        let took = setup.opened()?;
+        let longer = took - way >= QUEUED_MIN.max(way.divided_by(QUEUE_SHARE));
+        if longer || setup.answered_again() { self.weigh_late_opening(setup, took, way) } else { None }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn weigh_late_opening(
+        &self,
+        setup: &Setup,
+        took: Duration,
+        way: Duration,
+    ) -> Option<(Duration, Confidence)> {
+        // Who is nearer acknowledges for another: nothing says how long the way to that is.
+        let proxied = self.beyond().is_some() || self.may_be_behind();
+        let least = |way: Duration| QUEUED_MIN.max(way.divided_by(QUEUE_SHARE));
+        let above = |way: Duration| Some(took - way).filter(|above| *above >= least(way) && !proxied);
+        let (at, _) = setup.last_syn_ack()?;
+        let stamps = self.late_by_stamps(at).unwrap_or_default();
+        let beside =
+            above(way).filter(|above| self.path_memory.stood_about(SERVER, at, *above)).unwrap_or_default();
+        let shown = stamps.max(beside).max(setup.stood_at_least().unwrap_or_default());
+        match above(way) {
+            Some(above) if shown >= above.divided_by(2) => Some((above, Confidence::Likely)),
+            None if shown >= least(took) => Some((shown.min(took), Confidence::Possible)),
+            // Whoever forwards packets may take its time for the first one, and who is ten times nearer may be another host (`rules/proxy.rs`).
+            Some(above) if above >= way.max(RTO_MIN) && took < way.times(NEARER) => {
+                Some((above, Confidence::Possible))
+            }
+            _ => None,
+        }
+    }
+
+    /// By how much the SYN-ACK, which passed `at`, was later than the fastest packet behind it.
+    fn late_by_stamps(&self, at: Instant) -> Option<Duration> {
+        let clock = &self.flows[SERVER].clock;
+        let soon = self.now - at < TOLD_WITHIN.times(2) && clock.began() == Some(at) && clock.is_rated();
+        let late = clock.base().filter(|_| soon).map(|base| -base - clock.tick());
+        late.filter(|late| late.is_positive() && !self.is_on_one_host())
+    }
+}

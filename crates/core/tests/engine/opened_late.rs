@@ -1,0 +1,77 @@
+//! Handshakes on a path that stands still: what lay above the path's round trip is a queue's, where something shows that.
+
+use tcpwhy_core::cause::Cause;
+use tcpwhy_core::report::Confidence::{self, Likely, Possible};
+use tcpwhy_core::report::Exchange;
+use tcpwhy_wire::Duration;
+
+use crate::packet_log::{End, log, ms};
+
+/// What the handshake took of the way, and of a queue, and how sure that is.
+fn parts(setup: &Exchange) -> (Duration, Duration, Option<Confidence>) {
+    let of = |cause| setup.bill.iter().find(move |line| line.cause == cause);
+    let ns = |cause| of(cause).map_or(Duration::ZERO, |line| line.ns);
+    (ns(Cause::Handshake), ns(Cause::Queueing), of(Cause::Queueing).map(|line| line.confidence))
+}
+
+/// One SYN is answered after 887 ms, and again 490 ms behind that, though no host's timer is so short; the question waits for 1,185, and the
+/// next one for the 199 that the way takes (frames 1755 to 1959 of a browser's connection).
+#[test]
+fn a_second_answer_to_the_only_syn_that_comes_too_soon_shows_that_the_first_one_stood() {
+    for (next, way, stood, sure) in [(0, 199.0, 688.0, Likely), (900, 377.0, 510.0, Possible)] {
+        let text = format!(
+            "@0 C syn #syn
+             syn+0 S syn late=688 #first
+             first+0 C ack
+             first+0.3 C 517 late=986 #hello
+             @1277.5 S syn
+             hello+0 S ack
+             hello+0 S 2000 #answer
+             answer+0 C ack
+             answer+11 C 64 late={next} #next
+             next+0 S 100
+             +0 C ack
+             +5 C 90 late={next}
+             +0 S 100
+             +0 C ack"
+        );
+        let seen = log(text).rtt(ms(199)).without_timestamps().seen_at(End::Client);
+        assert_eq!(parts(seen.setup().exchange), (ms(way), ms(stood), Some(sure)), "{seen}");
+    }
+}
+
+/// The first of two SYNs is answered after 1,058 ms, by stamps 808 of them late, as later packets show, which take 250 (frames 91 to 460 of a
+/// telephone's).
+#[test]
+fn what_a_way_takes_that_stands_behind_the_handshake_too_shows_later() {
+    let text = "@0 C syn #syn
+         syn+0 S syn late=808 #first
+         @1000 C syn lost
+         first+0 C ack
+         first+0.5 C 517 #hello
+         hello+0 S ack late=1240
+         hello+1 S 2000 late=1240 #answer
+         answer+0 C ack
+         answer+14 C 80 #next
+         next+0 S 100
+         +0 C ack
+         +5 C 90
+         +0 S 100
+         +0 C ack";
+    let seen = log(text).rtt(ms(250)).seen_at(End::Client);
+    assert_eq!(parts(seen.setup().exchange), (ms(250), ms(808), Some(Likely)), "{seen}");
+}
+
+/// A SYN is answered after 427 ms, and the question after 200 (frames 1183 to 1221 of a web page's): a queue of 227, or a host that takes its time
+/// for the first packet. Of 27 nothing is told.
+#[test]
+fn what_a_handshake_took_above_the_way_may_be_a_queue() {
+    for (late, expected) in [(227, (ms(200), ms(227), Some(Possible))), (27, (ms(227), Duration::ZERO, None))]
+    {
+        let text = format!(
+            "@0 C syn #syn\n syn+0 S syn late={late} #first\n first+0 C ack\n +5 C 100\n +0 S 200\n +0 C ack"
+        );
+        let seen = log(text).rtt(ms(200)).without_timestamps().seen_at(End::Client);
+        assert_eq!(parts(seen.setup().exchange), expected, "{seen}");
+    }
+}
