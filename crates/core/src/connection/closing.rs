@@ -20,7 +20,7 @@ use crate::tally::closed::Closed;
 use crate::tally::ledger::Ledger;
 use crate::words::cause::{Cause, Side};
 use crate::words::form::Form;
-use crate::words::limits::{DELAYED_ACK_MAX, HELD_BACK_MIN, QUEUED_MIN, ROUND_TRIP_PLAY};
+use crate::words::limits::{DELAYED_ACK_MAX, HELD_BACK_MIN, ROUND_TRIP_PLAY};
 use crate::words::report::{Kind, Pairing};
 
 impl Connection {
@@ -202,11 +202,17 @@ impl Connection {
         let rtt_to_client = self.tap_rtt(CLIENT);
         if self.is_acked_late(answered_at, rtt_to_client, SERVER) {
             round_trip::charge_doubtful_way_back(&self.pair(), account, SERVER, packet);
-        } else if self.path_memory.min(CLIENT).is_some_and(|path| rtt_to_client - path >= QUEUED_MIN) {
+        } else if self.stands(CLIENT) {
             round_trip::charge_way_back(&self.pair(), account, Kind::Exchange, SERVER, packet);
         } else {
             round_trip::charge_usual_way_back(account, self.flows[SERVER].side, rtt_to_client, packet);
         }
+    }
+
+    /// Whether some of the way to an end stood in queues for all of the connection.
+    #[inline]
+    pub(super) fn stands(&self, end: usize) -> bool {
+        round_trip::standing(&self.flows, &self.path_memory, end, self.tap_rtt(end), self.now).is_some()
     }
 
     /// Whether whoever asked acknowledges the answer later than any host does that has it (RFC 1122, 4.2.3.2), with the `next` segment, or went on

@@ -17,7 +17,7 @@ use crate::flow::segment_class::SegmentClass;
 use crate::rules::{cork, drain, late_start, server_think};
 use crate::tally::closed::Closed;
 use crate::tally::ledger::Ledger;
-use crate::words::limits::{BESIDE, HELD_BACK_MIN, NEAR_MAX, QUEUED_MIN};
+use crate::words::limits::{BESIDE, HELD_BACK_MIN, NEAR_MAX};
 use crate::words::report::{Confidence, Kind, Pairing};
 
 impl Connection {
@@ -123,7 +123,7 @@ impl Connection {
         let gap = (segment.at - asked.at).at_least_zero();
         let path = rtt_to_server.at_least_zero().min(gap);
         let think = gap - path;
-        let stood = self.path_memory.min(SERVER).is_some_and(|least| rtt_to_server - least >= QUEUED_MIN);
+        let stood = self.stands(SERVER);
         let queued = flow.queued_on_way.get().is_some_and(Duration::is_positive);
         let late = think >= HELD_BACK_MIN || self.path_memory.queued_lately(SERVER, self.now).is_some();
         let link = client.unusual.busy_from(asked.at).is_positive();

@@ -9,12 +9,14 @@
 
 use std::ops::RangeInclusive;
 
-use tcpwhy_wire::Duration;
+use tcpwhy_wire::{Duration, Instant};
 
 use super::pair::Pair;
 use crate::bill::account::Account;
 use crate::bill::charge::Charge;
+use crate::flow::direction::Flow;
 use crate::flow::ends::{CLIENT, SERVER, side};
+use crate::flow::path_memory::PathMemory;
 use crate::words::cause::{Cause, Side};
 use crate::words::form::Form;
 use crate::words::limits::QUEUED_MIN;
@@ -45,19 +47,33 @@ pub(crate) fn of_path(pair: &Pair<'_>, end: usize, sender: Side) -> (Charge, Opt
         Confidence::Likely
     };
     let round_trip = |path| Charge::new(Cause::RoundTrip, sender, path, sure);
-    let Some(path) = pair.path_memory.min(end).filter(|path| tap_rtt - *path >= QUEUED_MIN) else {
+    let Some((queued, seen)) = standing(pair.flows, pair.path_memory, end, tap_rtt, pair.now) else {
         return (round_trip(tap_rtt), None);
     };
-    let varied = pair.flows.iter().map(|flow| flow.queued_peak).max().unwrap_or_default();
-    let queued = tap_rtt - path;
-    // A longer way that never varies is another way (another host behind the same address), not a queue.
-    let seen = pair.path_memory.stood(end, pair.now, queued);
-    if queued < path.divided_by(QUEUE_SHARE) || (varied < queued.divided_by(QUEUE_SHARE) && !seen) {
-        return (round_trip(tap_rtt), None);
-    }
     let confidence = if seen { Confidence::Likely } else { Confidence::Possible };
     let stood = Charge::new(Cause::Queueing, sender, queued, confidence);
-    (round_trip(path), Some(stood.detail(Detail { form: Some(Form::Standing), ..Detail::default() })))
+    (round_trip(tap_rtt - queued), Some(stood.detail(Detail { form: Some(Form::Standing), ..Detail::default() })))
+}
+
+/// How much of the way to an end, which takes `tap_rtt` now, stood in queues, and whether such a queue was seen: nothing where no other connection
+/// has seen it much shorter, or nothing shows a queue.
+#[inline]
+pub(crate) fn standing(
+    flows: &[Flow; 2],
+    path_memory: &PathMemory,
+    end: usize,
+    tap_rtt: Duration,
+    now: Instant,
+) -> Option<(Duration, bool)> {
+    let path = path_memory.min(end).filter(|path| tap_rtt - *path >= QUEUED_MIN)?;
+    let queued = tap_rtt - path;
+    if queued < path.divided_by(QUEUE_SHARE) {
+        return None;
+    }
+    // A longer way that never varies is another way (another host behind the same address), not a queue.
+    let varied = flows.iter().map(|flow| flow.queued_peak).max().unwrap_or_default();
+    let seen = path_memory.stood(end, now, queued);
+    (seen || varied >= queued.divided_by(QUEUE_SHARE)).then_some((queued, seen))
 }
 
 /// The same behind a message that nobody answers: that its sender waits until it could know that it has arrived is no more than possible,
