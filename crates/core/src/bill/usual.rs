@@ -58,7 +58,8 @@ impl UsualBill {
         let count = usize::from(way.ns.is_positive()) + usize::from(own.ns.is_positive());
         // Where the way there took no time, its line comes behind the server's, if there is one.
         let behind = own.ns.is_positive() && !self.way.is_positive();
-        UsualTold { usual: self, lines: if behind { [own, way] } else { [way, own] }, count }
+        let lines = if behind { [own, way] } else { [way, own] };
+        UsualTold { whole: Whole::Reply(self), total: self.total(), lines, count }
     }
 
     /// The lines that an account with these charges has.
@@ -80,10 +81,34 @@ impl UsualBill {
     }
 }
 
-/// It as it is handed over.
+/// A bill of one line, which measured nothing besides; of none, where that took no time.
+pub(crate) struct OneLine(Charge);
+
+impl OneLine {
+    pub(crate) fn new(charge: Charge) -> Self {
+        Self(Charge { ns: charge.ns.at_least_zero(), ..charge })
+    }
+
+    pub(crate) fn told(&self) -> UsualTold<'_> {
+        let Charge { cause, sender, ns, confidence, .. } = self.0;
+        let line = Brief { cause, side: cause.side(sender), ns, confidence };
+        let count = usize::from(ns.is_positive());
+        UsualTold { whole: Whole::OneLine(&self.0), total: ns, lines: [line; 2], count }
+    }
+}
+
+/// What is told of.
+#[derive(Clone, Copy)]
+enum Whole<'a> {
+    Reply(&'a UsualBill),
+    OneLine(&'a Charge),
+}
+
+/// It as it is handed over: one type for both, so that what adds them up is there once.
 #[derive(Clone, Copy)]
 pub(crate) struct UsualTold<'a> {
-    usual: &'a UsualBill,
+    whole: Whole<'a>,
+    total: Duration,
     lines: [Brief; 2],
     count: usize,
 }
@@ -91,7 +116,7 @@ pub(crate) struct UsualTold<'a> {
 impl Told for &UsualTold<'_> {
     #[inline]
     fn total(self) -> Duration {
-        self.usual.total()
+        self.total
     }
 
     #[inline]
@@ -105,7 +130,13 @@ impl Told for &UsualTold<'_> {
     }
 
     fn in_full<T>(self, read: impl FnOnce(Bill<'_>) -> T) -> T {
-        read(self.usual.lines().bill())
+        match self.whole {
+            Whole::Reply(usual) => read(usual.lines().bill()),
+            Whole::OneLine(charge) => {
+                let lines = [AccountLine::of(charge)];
+                read(Bill { lines: &lines[..self.count], details: &[], total: self.total })
+            }
+        }
     }
 }
 

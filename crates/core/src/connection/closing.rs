@@ -1,5 +1,7 @@
 //! What does a finished message come to? The way that the capture did not see, and the hand-over to the ledger.
 
+mod usual;
+
 use tcpwhy_wire::{Duration, Instant, Segment};
 
 use super::held_back::Finished;
@@ -32,7 +34,11 @@ impl Connection {
         if next.is_none() {
             self.close_asked(ledger);
         }
-        self.close_open(next, ledger);
+        if next.is_none() && self.ends_answered() {
+            self.close_last(ledger);
+        } else {
+            self.close_open(next, ledger);
+        }
         if next.is_none() {
             self.release(ledger);
         }
@@ -193,19 +199,6 @@ impl Connection {
         }
         if self.paired == Paired::Unread {
             account.revise(Revision::Guessed(Guess::Unread));
-        }
-    }
-
-    /// [`Self::charge_way_back`] of a usual answer, all of which had passed at `answered_at`.
-    #[inline]
-    pub(super) fn charge_usual_way_back(&self, account: &mut Account, answered_at: Instant, packet: u64) {
-        let rtt_to_client = self.tap_rtt(CLIENT);
-        if self.is_acked_late(answered_at, rtt_to_client, SERVER) {
-            round_trip::charge_doubtful_way_back(&self.pair(), account, SERVER, packet);
-        } else if self.stands(CLIENT) {
-            round_trip::charge_way_back(&self.pair(), account, Kind::Exchange, SERVER, packet);
-        } else {
-            round_trip::charge_usual_way_back(account, self.flows[SERVER].side, rtt_to_client, packet);
         }
     }
 
@@ -388,9 +381,16 @@ impl Connection {
 
     /// Bills the handshake, unless that is done. Where nothing but SYNs are known of it, a `reset` ends it.
     pub(super) fn close_setup(&mut self, reset: Option<(Instant, u64)>, ledger: &mut Ledger) {
-        let Some(setup) = self.setup.as_ref().filter(|_| !self.setup_billed) else { return };
+        if self.setup.is_none() || self.setup_billed {
+            return;
+        }
+        let usual = self.close_usual_setup(ledger);
         self.setup_billed = true;
         self.next_n = self.next_n.max(1);
+        if usual {
+            return;
+        }
+        let Some(setup) = self.setup.as_ref() else { return };
         let Some(last) = setup.last().filter(|_| !setup.is_fast) else { return };
         let reset = reset.filter(|_| setup.is_unanswered());
         let last = reset.map_or(last, |(_, packet)| packet);
@@ -401,8 +401,7 @@ impl Connection {
         let mut account = std::mem::take(&mut ledger.scratch);
         let pair = self.pair();
         let stood = [CLIENT, SERVER].into_iter().filter_map(|end| round_trip::stood(&pair, end, side));
-        let server = handshake::round_trip(setup, self.tap_rtt(SERVER), self.reactions[SERVER][0]);
-        let server = self.path_memory.min(SERVER).map_or(server, |known| known.min(server));
+        let server = self.way_of(setup);
         // Whoever acknowledges in its place shows nothing of the way that the last SYN took.
         let behind = setup.is_repeated() && self.beyond().is_some();
         let server = if behind { (Duration::ZERO, false) } else { (server, !self.is_ambiguous()) };

@@ -9,6 +9,7 @@ use tcpwhy_wire::{Duration, Instant};
 use super::Connection;
 use crate::flow::ends::SERVER;
 use crate::flow::handshake::Setup;
+use crate::rules::handshake;
 use crate::words::limits::{QUEUED_MIN, RTO_MIN};
 use crate::words::report::Confidence;
 
@@ -38,12 +39,25 @@ impl Connection {
         once && self.now - at < TOLD_WITHIN
     }
 
+    /// The way to the server and back, as far as is known.
+    #[inline]
+    pub(super) fn way_of(&self, setup: &Setup) -> Duration {
+        let shown = handshake::round_trip(setup, self.tap_rtt(SERVER), self.reactions[SERVER][0]);
+        self.path_memory.min(SERVER).map_or(shown, |known| known.min(shown))
+    }
+
+    /// Whether the handshake took longer than the path, which is `way` long and back as far as is known, or may have.
+    #[inline]
+    pub(super) fn takes_longer(&self, setup: &Setup, way: Duration) -> bool {
+        let longer = |took: Duration| took - way >= QUEUED_MIN.max(way.divided_by(QUEUE_SHARE));
+        setup.opened().is_some_and(longer) || setup.answered_again()
+    }
+
     /// What of the handshake's time its only SYN-ACK stood on the path, which is `way` long and back as far as is known.
     #[inline]
     pub(super) fn opened_late(&self, setup: &Setup, way: Duration) -> Option<(Duration, Confidence)> {
         let took = setup.opened()?;
-        let longer = took - way >= QUEUED_MIN.max(way.divided_by(QUEUE_SHARE));
-        if longer || setup.answered_again() { self.weigh_late_opening(setup, took, way) } else { None }
+        if self.takes_longer(setup, way) { self.weigh_late_opening(setup, took, way) } else { None }
     }
 
     #[cold]

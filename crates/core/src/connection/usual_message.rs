@@ -1,87 +1,32 @@
 //! What does a usual message change in the exchange under way?
 //!
-//! A request of one segment ends the exchange before it and begins the next one; the answer of one segment costs the way and the
+//! A request of one segment ends the exchange before it ([`closing`](super::closing)) and begins the next one; the answer of one segment costs the way and the
 //! server's own time. Nothing else is asked, and nothing is in doubt, or it is none of these ([`usual`](super::usual)).
 
 use tcpwhy_wire::Duration;
 
 use super::Connection;
-use super::turn::Paired;
 use crate::bill::exchange::Open;
-use crate::bill::revise::Revision;
 use crate::bill::usual::UsualBill;
-use crate::estimate::maybe::Maybe;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::packed::Packed;
 use crate::flow::segment_class::SegmentClass;
-use crate::rules::{cork, drain, late_start, server_think};
-use crate::tally::closed::Closed;
+use crate::rules::{cork, server_think};
 use crate::tally::ledger::Ledger;
 use crate::words::limits::{BESIDE, HELD_BACK_MIN, NEAR_MAX};
-use crate::words::report::{Confidence, Kind, Pairing};
+use crate::words::report::Confidence;
 
 impl Connection {
     /// The client's next request closes what is under way, and begins the next exchange.
     #[inline(never)]
     pub(super) fn turn_over_usual(&mut self, segment: &Packed, ledger: &mut Ledger) {
-        self.close_usual(ledger);
+        if self.open.is_some() {
+            if !self.setup_billed && !self.waits_for_a_shorter_way() {
+                self.close_setup(None, ledger);
+            }
+            self.close_usual(ledger);
+        }
         self.begin_usual(segment);
-    }
-
-    /// [`Connection::close`] before the client's next request.
-    #[inline]
-    fn close_usual(&mut self, ledger: &mut Ledger) {
-        if self.open.is_none() {
-            return;
-        }
-        if !self.setup_billed && !self.waits_for_a_shorter_way() {
-            self.close_setup(None, ledger);
-        }
-        let Some(mut open) = self.open.take() else { return };
-        if let Some(last) = &open.reply.last
-            && self.flows[SERVER].unusual.busy_from(last.at).is_positive()
-        {
-            drain::charge(&self.flows[SERVER], [self.tap_rtt(SERVER), self.tap_rtt(CLIENT)], &mut open);
-        }
-        if open.way_base.is_some() || open.late.is_some() {
-            late_start::charge(&self.flows[open.initiator], &mut open);
-        }
-        let is_session = self.is_session(&open);
-        let (asked_at, packet) = (open.request_at(), open.packets[1]);
-        let answered_at = open.reply.last.as_ref().map_or(self.now, |last| last.at);
-        let account = open.reply.settle();
-        self.charge_usual_way_back(account, answered_at, packet);
-        if is_session {
-            account.revise(Revision::SetUpTls { asker: self.flows[CLIENT].side });
-        }
-        if self.assumed || self.paired == Paired::Unread {
-            self.temper_assumed(account);
-        }
-        self.last_wait_end = Maybe::of(open.start + account.total());
-        let (wait, idle) = (open.waited - self.tap_rtt(SERVER), open.client_idle);
-        self.roles.on_question(open.request_bytes as u32, wait, false, idle, asked_at, open.reply_bytes);
-        let closed = Closed {
-            n: open.n,
-            kind: Kind::Exchange,
-            initiator: self.flows[CLIENT].side,
-            by: Some(Pairing::OnlyOpen),
-            start: open.start,
-            client_idle: open.client_idle,
-            request_bytes: open.request_bytes,
-            reply_bytes: open.reply_bytes,
-            packets: open.packets,
-            ..self.closed(ledger)
-        };
-        if self.models[SERVER].has_timer_hits() || self.set.is_some() {
-            self.hand_over(closed, account, ledger);
-            self.spare = Some(open);
-            return;
-        }
-        match account.usual() {
-            Some(usual) => ledger.close(&closed, &usual.told()),
-            None => ledger.close(&closed, account.bill()),
-        }
-        self.spare = Some(open);
     }
 
     /// [`Connection::begin`] with the client's request, and its path's first segment.

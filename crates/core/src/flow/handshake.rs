@@ -164,6 +164,12 @@ impl Setup {
         self.syn_ack.0.get().map(|at| (at, self.syn_ack.1))
     }
 
+    /// The same, where there was one SYN and one SYN-ACK, and data waited for these.
+    #[inline]
+    pub(crate) fn only_syn_ack(&self) -> Option<(Instant, u64)> {
+        self.last_syn_ack().filter(|_| self.rare.is_none() && !self.is_fast)
+    }
+
     /// The SYN that the SYN-ACK echoes, where time stamps tell.
     pub(crate) fn answered(&self) -> Option<Instant> {
         match &self.rare {

@@ -1,0 +1,161 @@
+//! What do a usual handshake and a usual exchange come to?
+//!
+//! A handshake of one SYN and one SYN-ACK costs one line: the way. An exchange that was answered costs what its answer did, and the way back. What
+//! else may have happened is asked by a few comparisons, and then [`closing`](super) draws up the bill.
+
+use tcpwhy_wire::Instant;
+
+use super::super::Connection;
+use super::super::turn::Paired;
+use crate::bill::account::Account;
+use crate::bill::charge::Charge;
+use crate::bill::exchange::Open;
+use crate::bill::revise::Revision;
+use crate::bill::usual::OneLine;
+use crate::estimate::maybe::Maybe;
+use crate::flow::ends::{CLIENT, SERVER};
+use crate::rules::{drain, handshake, late_start, round_trip};
+use crate::tally::closed::Closed;
+use crate::tally::ledger::Ledger;
+use crate::words::cause::Cause;
+use crate::words::report::{Confidence, Kind, Pairing};
+
+impl Connection {
+    /// [`Connection::close_setup`] of a handshake of which nothing came again, was lost or stood. Returns whether it was one; if not, nothing has changed.
+    pub(super) fn close_usual_setup(&mut self, ledger: &mut Ledger) -> bool {
+        let Some(setup) = &self.setup else { return false };
+        let Some((answered_at, last)) = setup.only_syn_ack() else { return false };
+        let (begun_at, first) = setup.first_syn;
+        let took = answered_at - begun_at;
+        let soon = took < handshake::LOST_AFTER && self.shown[CLIENT] && !self.is_told_late();
+        if !soon || self.flows[CLIENT].plain || self.stands(CLIENT) || self.stands(SERVER) {
+            return false;
+        }
+        if self.takes_longer(setup, self.way_of(setup)) {
+            return false;
+        }
+        let side = self.flows[CLIENT].side;
+        let way = Charge::new(Cause::Handshake, side, took + self.tap_rtt(CLIENT), Confidence::Certain);
+        let closed = Closed { start: begun_at, packets: [first, last], ..self.closed(ledger) };
+        ledger.close(&closed, &OneLine::new(way.evidence(first, last)).told());
+        true
+    }
+
+    /// Whether bills are weighed once more before they are handed over.
+    #[inline]
+    fn is_told_late(&self) -> bool {
+        self.models[SERVER].has_timer_hits() || self.set.is_some()
+    }
+
+    /// Whether what is under way is answered, and nothing is in doubt, as its connection ends.
+    pub(super) fn ends_answered(&self) -> bool {
+        let usual = |open: &Open| {
+            open.initiator == CLIENT
+                && open.reply_first.is_some()
+                && !open.is_guess
+                && !open.is_unheard
+                && !open.is_parted
+                && open.later.is_none()
+                && open.reply.is_settled()
+                && open.waited < self.roles.polls().wait_min()
+        };
+        self.open.as_deref().is_some_and(usual)
+            && self.shown[CLIENT]
+            && !self.flows[CLIENT].plain
+            && self.talk.is_none()
+            && !self.roles.has_parked()
+            && self.paired != Paired::Guess
+            && !self.frames.is_http2()
+            && !self.frames.is_doubtful()
+    }
+
+    /// [`Connection::close_open`] as the connection ends, of what [`Self::ends_answered`].
+    pub(super) fn close_last(&mut self, ledger: &mut Ledger) {
+        let Some(mut open) = self.open.take() else { return };
+        self.charge_unrepaired(&mut open);
+        self.settle_usual(&mut open);
+        let packet = open.packets[1];
+        let account = open.reply.settle();
+        if self.stands(CLIENT) {
+            round_trip::charge_way_back(&self.pair(), account, Kind::Exchange, SERVER, packet);
+        } else {
+            round_trip::charge_usual_way_back(account, self.flows[SERVER].side, self.tap_rtt(CLIENT), packet);
+        }
+        self.close_told(open, ledger);
+    }
+
+    /// The same before the client's next request.
+    #[inline]
+    pub(in crate::connection) fn close_usual(&mut self, ledger: &mut Ledger) {
+        let Some(mut open) = self.open.take() else { return };
+        self.settle_usual(&mut open);
+        let is_session = self.is_session(&open);
+        let packet = open.packets[1];
+        let answered_at = open.reply.last.as_ref().map_or(self.now, |last| last.at);
+        let account = open.reply.settle();
+        self.charge_usual_way_back(account, answered_at, packet);
+        if is_session {
+            account.revise(Revision::SetUpTls { asker: self.flows[CLIENT].side });
+        }
+        self.close_told(open, ledger);
+    }
+
+    /// What the link and the request's own way took besides.
+    #[inline]
+    fn settle_usual(&self, open: &mut Open) {
+        if let Some(last) = &open.reply.last
+            && self.flows[SERVER].unusual.busy_from(last.at).is_positive()
+        {
+            drain::charge(&self.flows[SERVER], [self.tap_rtt(SERVER), self.tap_rtt(CLIENT)], open);
+        }
+        if open.way_base.is_some() || open.late.is_some() {
+            late_start::charge(&self.flows[CLIENT], open);
+        }
+    }
+
+    /// [`Connection::charge_way_back`] of a usual answer, all of which had passed at `answered_at`.
+    #[inline]
+    fn charge_usual_way_back(&self, account: &mut Account, answered_at: Instant, packet: u64) {
+        let rtt_to_client = self.tap_rtt(CLIENT);
+        if self.is_acked_late(answered_at, rtt_to_client, SERVER) {
+            round_trip::charge_doubtful_way_back(&self.pair(), account, SERVER, packet);
+        } else if self.stands(CLIENT) {
+            round_trip::charge_way_back(&self.pair(), account, Kind::Exchange, SERVER, packet);
+        } else {
+            round_trip::charge_usual_way_back(account, self.flows[SERVER].side, rtt_to_client, packet);
+        }
+    }
+
+    /// All is charged: what it shows of who asks, and the hand-over.
+    #[expect(clippy::inline_always, reason = "each usual request passes it")]
+    #[inline(always)]
+    fn close_told(&mut self, mut open: Box<Open>, ledger: &mut Ledger) {
+        let (wait, idle) = (open.waited - self.tap_rtt(SERVER), open.client_idle);
+        let (asked_at, len) = (open.request_at(), open.request_bytes as u32);
+        let account = open.reply.settle();
+        if self.assumed || self.paired == Paired::Unread {
+            self.temper_assumed(account);
+        }
+        self.last_wait_end = Maybe::of(open.start + account.total());
+        self.roles.on_question(len, wait, false, idle, asked_at, open.reply_bytes);
+        let closed = Closed {
+            n: open.n,
+            kind: Kind::Exchange,
+            initiator: self.flows[CLIENT].side,
+            by: Some(Pairing::OnlyOpen),
+            start: open.start,
+            client_idle: open.client_idle,
+            request_bytes: open.request_bytes,
+            reply_bytes: open.reply_bytes,
+            packets: open.packets,
+            ..self.closed(ledger)
+        };
+        let account = open.reply.settle();
+        match account.usual() {
+            _ if self.is_told_late() => self.hand_over(closed, account, ledger),
+            Some(usual) => ledger.close(&closed, &usual.told()),
+            None => ledger.close(&closed, account.bill()),
+        }
+        self.spare = Some(open);
+    }
+}
