@@ -80,6 +80,12 @@ impl Unusual {
         self.0.as_deref_mut()
     }
 
+    /// Whether none of it was ever seen.
+    #[inline]
+    pub(crate) fn is_none(&self) -> bool {
+        self.0.is_none()
+    }
+
     /// For how long from `at` on the bottleneck is busy.
     #[inline]
     pub(crate) fn busy_from(&self, at: Instant) -> Duration {

@@ -139,6 +139,9 @@ impl Flow {
         mss: u32,
         rtt_to_receiver: Duration,
     ) -> Option<Duration> {
+        if let Some(sent) = self.take_first_acknowledged(ack) {
+            return self.on_first_ack(ack, &sent, [window, mss], rtt_to_receiver);
+        }
         let advanced = self.highest_ack.is_none_or(|acked| ack.ack.after(acked));
         self.newly_acked = 0;
         let sacked = !ack.options.sack().is_empty();
@@ -192,6 +195,54 @@ impl Flow {
             whole: self.sent.is_empty(),
         });
         rtt.filter(|_| !repaired)
+    }
+
+    /// What alone was sent, if this is the first acknowledgement, and says nothing else: a handshake's.
+    #[inline]
+    fn take_first_acknowledged(&mut self, ack: &Segment) -> Option<Sent> {
+        let first = self.highest_ack.is_none() && ack.payload_len == 0 && ack.options.sack().is_empty();
+        if !first || self.plain || self.sack_pending || !self.unusual.is_none() {
+            return None;
+        }
+        self.sent.pop_lone_if(|sent| !sent.end.after(ack.ack))
+    }
+
+    /// [`Self::on_ack`] of that: the link has carried nothing yet.
+    #[inline]
+    fn on_first_ack(
+        &mut self,
+        ack: &Segment,
+        sent: &Sent,
+        [window, mss]: [u32; 2],
+        rtt_to_receiver: Duration,
+    ) -> Option<Duration> {
+        let rtt = (ack.at - sent.at).at_least_zero();
+        let (repaired, syn) = (sent.retransmitted, ack.flags.syn());
+        self.newly_acked = 0;
+        self.large.on_acknowledged(0, mss);
+        self.highest_ack = Some(ack.ack);
+        self.acked_bare = self.acked_bare.saturating_add(1);
+        if !repaired && !syn {
+            self.learn_timer(Some(rtt), rtt_to_receiver);
+        }
+        self.learn_unread(Some([self.last_window(), window]));
+        self.newest_acked_at = Maybe::of(sent.at);
+        if !syn {
+            self.learn_window(ack.at, window);
+        }
+        self.in_transit.push_back_with(|| AckSeen {
+            at: ack.at,
+            packet: ack.packet,
+            ack: ack.ack,
+            right_edge: ack.ack + window,
+            window,
+            rtt: Maybe::of(rtt),
+            repaired,
+            signals_loss: false,
+            unscaled: syn,
+            whole: true,
+        });
+        (!repaired).then_some(rtt)
     }
 
     /// The segments that are acknowledged for the first time leave the queue. `filled` where some of their bytes may have arrived
