@@ -11,6 +11,7 @@ pub(crate) mod exchange;
 pub(crate) mod held;
 pub(crate) mod line;
 pub(crate) mod piece;
+pub(crate) mod places;
 pub(crate) mod revise;
 pub(crate) mod spare;
 pub(crate) mod split;

@@ -22,6 +22,7 @@ mod going_on;
 mod held_back;
 mod holds;
 pub(crate) mod ladder;
+mod memory;
 mod numbered;
 mod opened_late;
 mod opening;
@@ -279,38 +280,6 @@ impl Connection {
     /// How long ago it spoke, to compare with others: the last time, and the first packet.
     pub(crate) fn age(&self) -> (Instant, u64) {
         (self.now, self.packet_range[0])
-    }
-
-    /// Gives up what it takes besides its own: it is over, and its place may stay unused for long.
-    pub(crate) fn free(&mut self) {
-        (self.open, self.spare, self.talk) = (None, None, None);
-        self.roles.free();
-        self.held_back = None;
-        self.flows.iter_mut().for_each(Flow::free);
-        self.heap = 0;
-    }
-
-    /// Counts the bytes that it takes besides its own, now and then. Returns what there were before, if it has.
-    #[inline]
-    pub(crate) fn count_heap(&mut self, marks: &[Mark]) -> Option<usize> {
-        let now = self.packets.is_multiple_of(16) || self.packets < 16 && self.packets.is_power_of_two();
-        (now || marks.len() > 1).then(|| self.count_all_heap())
-    }
-
-    /// The same where the last segment was unusual: more of it may be kept.
-    pub(crate) fn count_heap_often(&mut self, marks: &[Mark]) -> Option<usize> {
-        let now = self.packets.is_multiple_of(4) || self.packets < 4 && self.open.is_some();
-        (now || marks.len() > 1).then(|| self.count_all_heap())
-    }
-
-    #[inline(never)]
-    fn count_all_heap(&mut self) -> usize {
-        let open = [&self.open, &self.spare].into_iter().flatten().map(|open| open.memory()).sum::<usize>();
-        let talk = self.talk.as_ref().map_or(0, |talk| talk.heap());
-        let flows = self.flows.iter().map(Flow::heap).sum::<usize>() + self.ends.heap();
-        let held_back = self.held_back.as_ref().map_or(0, |held| held.heap());
-        let setup = self.setup.as_ref().map_or(0, Setup::heap);
-        std::mem::replace(&mut self.heap, open + talk + self.roles.heap() + flows + held_back + setup)
     }
 
     /// The round trip between the capture and one end; nothing where nothing shows it yet.

@@ -26,13 +26,13 @@ impl Connection {
             }
             self.close_usual(ledger);
         }
-        self.begin_usual(segment);
+        self.begin_usual(segment, ledger);
     }
 
     /// [`Connection::begin`] with the client's request, and its path's first segment.
     #[inline]
-    fn begin_usual(&mut self, segment: &Packed) {
-        let mut open = self.spare.take().unwrap_or_else(|| Box::new(Open::new()));
+    fn begin_usual(&mut self, segment: &Packed, ledger: &mut Ledger) {
+        let mut open = self.spare.take().unwrap_or_else(|| ledger.places.take());
         self.frames.on_message();
         if self.next_n == 0 && self.setup.is_some() {
             self.next_n = 1; // 0 is the setup

@@ -395,7 +395,7 @@ impl Shard {
         connection.close(None, &mut self.ledger);
         let id = std::mem::take(&mut connection.id);
         self.heap -= connection.heap;
-        connection.free();
+        connection.free(&mut self.ledger.places);
         let first = connection.packet_range[0];
         let (one_sided, failure) = (connection.is_one_sided(), connection.failure());
         let cut = connection.flows.iter().any(|flow| flow.options_cut);

@@ -6,6 +6,7 @@ use tcpwhy_wire::{Duration, Endpoint};
 
 use crate::bill::account::Account;
 use crate::bill::line::Bill;
+use crate::bill::places::Places;
 use crate::bill::told::Told;
 use crate::tally::closed::Closed;
 use crate::tally::listed_exchange::ListedExchange;
@@ -84,6 +85,8 @@ pub(crate) struct Ledger {
     waiting: Kept,
     /// For a bill that is drawn up at once; nothing in between.
     pub scratch: Account,
+    /// For exchanges that begin.
+    pub places: Places,
     connections: ByNumber<ConnectionTotals>,
     /// Of those that have no number yet, by their first packets.
     unnumbered: ByNumber<ConnectionTotals>,
@@ -117,6 +120,7 @@ impl Ledger {
             kept: Kept::default(),
             waiting: Kept::default(),
             scratch: Account::default(),
+            places: Places::default(),
             connections: ByNumber::default(),
             unnumbered: ByNumber::default(),
             chosen: Vec::new(),

@@ -1,0 +1,44 @@
+//! What does a connection take besides its own?
+
+use super::Connection;
+use crate::bill::places::Places;
+use crate::flow::direction::Flow;
+use crate::flow::handshake::Setup;
+use crate::words::mark::Mark;
+
+impl Connection {
+    /// Gives up what it takes besides its own: it is over, and its place may stay unused for long.
+    pub(crate) fn free(&mut self, places: &mut Places) {
+        if let Some(spare) = self.spare.take() {
+            places.leave(spare);
+        }
+        (self.open, self.talk) = (None, None);
+        self.roles.free();
+        self.held_back = None;
+        self.flows.iter_mut().for_each(Flow::free);
+        self.heap = 0;
+    }
+
+    /// Counts the bytes that it takes besides its own, now and then. Returns what there were before, if it has.
+    #[inline]
+    pub(crate) fn count_heap(&mut self, marks: &[Mark]) -> Option<usize> {
+        let now = self.packets.is_multiple_of(16) || self.packets < 16 && self.packets.is_power_of_two();
+        (now || marks.len() > 1).then(|| self.count_all_heap())
+    }
+
+    /// The same where the last segment was unusual: more of it may be kept.
+    pub(crate) fn count_heap_often(&mut self, marks: &[Mark]) -> Option<usize> {
+        let now = self.packets.is_multiple_of(4) || self.packets < 4 && self.open.is_some();
+        (now || marks.len() > 1).then(|| self.count_all_heap())
+    }
+
+    #[inline(never)]
+    fn count_all_heap(&mut self) -> usize {
+        let open = [&self.open, &self.spare].into_iter().flatten().map(|open| open.memory()).sum::<usize>();
+        let talk = self.talk.as_ref().map_or(0, |talk| talk.heap());
+        let flows = self.flows.iter().map(Flow::heap).sum::<usize>() + self.ends.heap();
+        let held_back = self.held_back.as_ref().map_or(0, |held| held.heap());
+        let setup = self.setup.as_ref().map_or(0, Setup::heap);
+        std::mem::replace(&mut self.heap, open + talk + self.roles.heap() + flows + held_back + setup)
+    }
+}
