@@ -177,7 +177,8 @@ impl Connection {
     fn shape(&self, segment: &Packed, from: usize) -> Shape {
         let (flow, len) = (&self.flows[from], segment.payload_len);
         // Packets that the capture does not have may be copies.
-        let plain = flow.missed_since_data == 0 && !flow.suspects_missing() && !segment.flags.fin();
+        let fin = segment.flags.fin(); // behind an answer it changes nothing about that
+        let plain = flow.missed_since_data == 0 && !flow.suspects_missing() && (from == SERVER || !fin);
         let closed = self.roles.closed_at[CLIENT].is_some(); // what comes for it may be nobody's
         let watched = from == SERVER && (self.roles.watch() || closed);
         if !plain || self.is_told_apart() || watched || !self.frames.passes(len, from) {
@@ -202,7 +203,7 @@ impl Connection {
                     return Shape::Message;
                 }
             }
-        } else if len == self.sizes[from] && self.goes_on(open, segment, from) {
+        } else if len == self.sizes[from] && !fin && self.goes_on(open, segment, from) {
             return Shape::Burst;
         }
         Shape::General
