@@ -52,7 +52,10 @@ pub(crate) fn of_path(pair: &Pair<'_>, end: usize, sender: Side) -> (Charge, Opt
     };
     let confidence = if seen { Confidence::Likely } else { Confidence::Possible };
     let stood = Charge::new(Cause::Queueing, sender, queued, confidence);
-    (round_trip(tap_rtt - queued), Some(stood.detail(Detail { form: Some(Form::Standing), ..Detail::default() })))
+    (
+        round_trip(tap_rtt - queued),
+        Some(stood.detail(Detail { form: Some(Form::Standing), ..Detail::default() })),
+    )
 }
 
 /// How much of the way to an end, which takes `tap_rtt` now, stood in queues, and whether such a queue was seen: nothing where no other connection

@@ -69,6 +69,8 @@ impl Shard {
                 if slot != NOWHERE && self.fetched.mark(slot) {
                     tcpwhy_ahead::fetch(self.connections.get(slot));
                     ahead.fetched |= 1 << n;
+                } else if slot == NOWHERE && packed.flags.syn() {
+                    self.fetch_finished(hash);
                 }
             }
             *place = slot;
@@ -80,6 +82,14 @@ impl Shard {
     #[inline]
     fn find_open(&self, hash: u32) -> Slot {
         self.table.find(hash, |slot| slot < FINISHED).unwrap_or(NOWHERE)
+    }
+
+    /// What is kept of a connection between the same ends that is over: the one that begins is compared with it.
+    #[inline]
+    fn fetch_finished(&self, hash: u32) {
+        if let Some(slot) = self.table.find(hash, |slot| slot >= FINISHED) {
+            tcpwhy_ahead::fetch(self.finished.get(slot - FINISHED));
+        }
     }
 
     /// What connections point to, once these are there.
