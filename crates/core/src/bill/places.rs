@@ -8,7 +8,10 @@ const PLACES_MAX: usize = 32;
 /// Places of exchanges that are over. Only those are kept that took nothing besides their own: what a connection takes must not depend on who had
 /// ended before it, as who is given up where there are too many depends on that.
 #[derive(Debug, Default)]
-pub(crate) struct Places(Vec<Box<Open>>);
+pub(crate) struct Places(
+    #[expect(clippy::vec_box, reason = "a place goes to its connection as it is, and is not copied")]
+    Vec<Box<Open>>,
+);
 
 impl Places {
     #[inline]
