@@ -111,6 +111,12 @@ fn lost(setup: &Setup, excess: Duration, server: Duration, client: Duration) -> 
         .detail(detail)
 }
 
+/// What a handshake cost of which nothing came again, was lost or stood: `ns` from the SYN until the SYN-ACK reached the client.
+#[inline]
+pub(crate) fn usual(ns: Duration, [syn, syn_ack]: [u64; 2]) -> Charge {
+    Charge::new(Cause::Handshake, Side::Client, ns, Confidence::Certain).evidence(syn, syn_ack)
+}
+
 /// Draws up the bill: from the first SYN until the SYN-ACK reaches the client. `client` and `server` are the round
 /// trips between the capture and the ends, of which queues took what `stood`, and `late` is what they kept the only SYN-ACK for; how far away the client is may be no more than likely, and
 /// the server may be nearer than its answers say.

@@ -8,7 +8,6 @@ use tcpwhy_wire::Instant;
 use super::super::Connection;
 use super::super::turn::Paired;
 use crate::bill::account::Account;
-use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
 use crate::bill::revise::Revision;
 use crate::bill::usual::OneLine;
@@ -17,8 +16,7 @@ use crate::flow::ends::{CLIENT, SERVER};
 use crate::rules::{drain, handshake, late_start, round_trip};
 use crate::tally::closed::Closed;
 use crate::tally::ledger::Ledger;
-use crate::words::cause::Cause;
-use crate::words::report::{Confidence, Kind, Pairing};
+use crate::words::report::{Kind, Pairing};
 
 impl Connection {
     /// [`Connection::close_setup`] of a handshake of which nothing came again, was lost or stood. Returns whether it was one; if not, nothing has changed.
@@ -34,10 +32,9 @@ impl Connection {
         if self.takes_longer(setup, self.way_of(setup)) {
             return false;
         }
-        let side = self.flows[CLIENT].side;
-        let way = Charge::new(Cause::Handshake, side, took + self.tap_rtt(CLIENT), Confidence::Certain);
+        let way = handshake::usual(took + self.tap_rtt(CLIENT), [first, last]);
         let closed = Closed { start: begun_at, packets: [first, last], ..self.closed(ledger) };
-        ledger.close(&closed, &OneLine::new(way.evidence(first, last)).told());
+        ledger.close(&closed, &OneLine::new(way).told());
         true
     }
 

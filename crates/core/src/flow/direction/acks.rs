@@ -139,9 +139,20 @@ impl Flow {
         mss: u32,
         rtt_to_receiver: Duration,
     ) -> Option<Duration> {
-        if let Some(sent) = self.take_first_acknowledged(ack) {
-            return self.on_first_ack(ack, &sent, [window, mss], rtt_to_receiver);
+        match self.take_first_acknowledged(ack) {
+            Some(sent) => self.on_first_ack(ack, &sent, [window, mss], rtt_to_receiver),
+            None => self.on_later_ack(ack, window, mss, rtt_to_receiver),
         }
+    }
+
+    /// The same of any but a handshake's.
+    fn on_later_ack(
+        &mut self,
+        ack: &Segment,
+        window: u32,
+        mss: u32,
+        rtt_to_receiver: Duration,
+    ) -> Option<Duration> {
         let advanced = self.highest_ack.is_none_or(|acked| ack.ack.after(acked));
         self.newly_acked = 0;
         let sacked = !ack.options.sack().is_empty();
