@@ -46,18 +46,15 @@ impl Connection {
         self.path_memory.min(SERVER).map_or(shown, |known| known.min(shown))
     }
 
-    /// Whether the handshake took longer than the path, which is `way` long and back as far as is known, or may have.
-    #[inline]
-    pub(super) fn takes_longer(&self, setup: &Setup, way: Duration) -> bool {
-        let longer = |took: Duration| took - way >= QUEUED_MIN.max(way.divided_by(QUEUE_SHARE));
-        setup.opened().is_some_and(longer) || setup.answered_again()
-    }
-
     /// What of the handshake's time its only SYN-ACK stood on the path, which is `way` long and back as far as is known.
     #[inline]
     pub(super) fn opened_late(&self, setup: &Setup, way: Duration) -> Option<(Duration, Confidence)> {
         let took = setup.opened()?;
-        if self.takes_longer(setup, way) { self.weigh_late_opening(setup, took, way) } else { None }
+        if takes_longer(setup, Duration::ZERO, way) {
+            self.weigh_late_opening(setup, took, way)
+        } else {
+            None
+        }
     }
 
     #[cold]
@@ -95,4 +92,11 @@ impl Connection {
         let late = clock.base().filter(|_| soon).map(|base| -base - clock.tick());
         late.filter(|late| late.is_positive() && !self.is_on_one_host())
     }
+}
+
+/// Whether the handshake, less what of it was `late`, took longer than the path, which is `way` long and back as far as is known, or may have.
+#[inline]
+pub(super) fn takes_longer(setup: &Setup, late: Duration, way: Duration) -> bool {
+    let longer = |took: Duration| took - late - way >= QUEUED_MIN.max(way.divided_by(QUEUE_SHARE));
+    setup.opened().is_some_and(longer) || setup.answered_again()
 }

@@ -364,12 +364,14 @@ fn acknowledged_before_any_timer(
     // Of a second write a program that reads late lets the acknowledgement go (ICSK_ACK_PUSHED2, tcp_cleanup_rbuf, net/ipv4/tcp.c, Linux 6.12). What is
     // longer than a segment is acknowledged as it comes (__tcp_ack_snd_check, net/ipv4/tcp_input.c).
     let long = open.request_bytes > u64::from(pair.sizes[open.initiator]);
-    let one_write = open.request.index == 0 || long && open.request.repaired_at().is_none();
+    let one_write = open.request.index == 0 || long;
     // What is shorter is not asked for where packets are usual.
     if left < HELD_BACK_MIN || !far || !one_write || pair.bound[server] || pair.beyond.is_some() {
         return None;
     }
-    let whole = on_its_way::is_whole(&pair.flows[server]) && open.request.repaired_at().is_none();
+    // A word behind the question, which HTTP/2 has, is acknowledged for itself.
+    let is_last = asked.last_data.is_some_and(|last| last.packet == from.packet);
+    let whole = is_last && on_its_way::is_whole(&pair.flows[server]) && open.request.repaired_at().is_none();
     let acked = pair.acked_by_itself(open, segment).filter(|_| whole)?;
     let held = acked - from.at - pair.tap_rtt[server];
     let by_timer = TIMERS.iter().any(|timer| timer.contains(&held));

@@ -1,7 +1,7 @@
 //! Handshakes on a path that stands still: what lay above the path's round trip is a queue's, where something shows that.
 
 use tcpwhy_core::cause::Cause;
-use tcpwhy_core::report::Confidence::{self, Likely, Possible};
+use tcpwhy_core::report::Confidence::{self, Certain, Likely, Possible};
 use tcpwhy_core::report::Exchange;
 use tcpwhy_wire::Duration;
 
@@ -63,15 +63,20 @@ fn what_a_way_takes_that_stands_behind_the_handshake_too_shows_later() {
 }
 
 /// A SYN is answered after 427 ms, and the question after 200 (frames 1183 to 1221 of a web page's): a queue of 227, or a host that takes its time
-/// for the first packet. Of 27 nothing is told.
+/// for the first packet. Of 60 nothing is told, but that not all of it is the way for certain.
 #[test]
 fn what_a_handshake_took_above_the_way_may_be_a_queue() {
-    for (late, expected) in [(227, (ms(200), ms(227), Some(Possible))), (27, (ms(227), Duration::ZERO, None))]
-    {
+    let none = |ns: i32| (ms(ns), Duration::ZERO, None);
+    for (late, expected, sure) in [
+        (227, (ms(200), ms(227), Some(Possible)), Certain),
+        (60, none(260), Likely),
+        (27, none(227), Certain),
+    ] {
         let text = format!(
             "@0 C syn #syn\n syn+0 S syn late={late} #first\n first+0 C ack\n +5 C 100\n +0 S 200\n +0 C ack"
         );
         let seen = log(text).rtt(ms(200)).without_timestamps().seen_at(End::Client);
         assert_eq!(parts(seen.setup().exchange), expected, "{seen}");
+        assert_eq!(seen.setup().of(Cause::Handshake).confidence, sure, "{seen}");
     }
 }
