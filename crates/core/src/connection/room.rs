@@ -7,6 +7,7 @@
 use tcpwhy_wire::Segment;
 
 use super::Connection;
+use super::frame_sizes::is_control;
 use super::opening::AT_ONCE;
 use crate::bill::exchange::Open;
 use crate::flow::ends::{CLIENT, SERVER, side};
@@ -52,6 +53,10 @@ impl Connection {
         else {
             return;
         };
+        // What a window has room for again is data, and no frame of HTTP/2's own.
+        if is_control(wait.segment.payload_len.into()) {
+            return;
+        }
         let behind = wait.segment.at - given - wait.rtt_to_sender;
         let at_once = (-wait.rtt_to_sender.divided_by(ROUND_TRIP_PLAY)..=AT_ONCE).contains(&behind);
         let own = Cause::SenderThink.bit() | Cause::SendBuffer.bit();

@@ -229,6 +229,18 @@ fn a_window_of_http2_is_waited_for() {
     }
 }
 
+/// A PING and its echo a minute behind an answer that ended with the server's PING (frames 645 to 710 of a browser's): no window held anything.
+#[test]
+fn a_ping_ends_no_wait_for_a_window() {
+    let text = ASKED.replace("+0.3 C 286 #question", "+0.9 C 92\n +0.1 C 470 #question")
+        + "question+0.1 S 618\n +1.1 S 31 #settings\n settings+0 C 31\n settings+1.5 S 240\n +1.8 S 1208x5\n +0.6 S 483\n +0 S 39 #end\n end+0.3 C 39\n +60120 C 39 #ping\n ping+0.1 S 39\n +0 C ack";
+    let exchanges = exchanges(&text, End::Client);
+    for exchange in &exchanges {
+        assert_eq!(spent_on(exchange, Cause::ApplicationWindow), ms(0), "{exchanges:#?}");
+        assert!(exchange.elapsed < ms(1_000), "{exchanges:#?}");
+    }
+}
+
 /// The same where the capture has neither the beginning nor the bytes: the port of a service that speaks TLS says as much.
 #[test]
 fn a_port_says_that_a_short_word_is_in_cipher() {
