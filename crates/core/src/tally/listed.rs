@@ -11,7 +11,7 @@ use crate::tally::ledger::Listing;
 use crate::tally::listed_connections::{EXPENSIVE, ListedConnections};
 use crate::tally::listed_exchange::ListedExchange;
 use crate::tally::thinning::Kept;
-use crate::words::report::{Connection, Finding, Report, Servers};
+use crate::words::report::{Connection, Finding, Kind, Report, Servers};
 
 /// Puts the lists into the report, with the earliest exchanges up to the limit. Connections beyond it have no number. There may be many
 /// of both, and large, so that each is moved once.
@@ -32,10 +32,12 @@ pub(crate) fn put_into(
         }
         Listing::None | Listing::Connection(_) | Listing::Beginning(_) => {}
     }
-    // Those of a connection stay in the order in which they were closed.
-    let numbers = exchanges.iter().map(|listed| listed.connection).enumerate();
-    let mut order: Vec<(u64, usize)> = numbers.map(|(at, number)| (number, at)).collect();
+    // Those of a connection stay in the order in which they were closed, but for its setup, which may be billed late.
+    let places = exchanges.iter().enumerate();
+    let places = places.map(|(at, listed)| (listed.connection, listed.exchange.kind != Kind::Setup, at));
+    let mut order: Vec<(u64, bool, usize)> = places.collect();
     order.sort_unstable();
+    let order: Vec<(u64, usize)> = order.into_iter().map(|(number, _, at)| (number, at)).collect();
     let (connections, counted): (Vec<_>, Vec<_>) =
         shards.into_iter().map(|shard| (shard.shown, shard.counted)).unzip();
     // They are looked at as they lie in memory: by their numbers, each would be waited for. What is beyond the limit has none.
