@@ -5,7 +5,6 @@ mod usual;
 use tcpwhy_wire::{Duration, Instant, Segment};
 
 use super::held_back::Finished;
-use super::opened_late::takes_longer;
 use super::roles::Parked;
 use super::turn::Paired;
 use super::{Connection, accepting};
@@ -24,7 +23,7 @@ use crate::tally::ledger::Ledger;
 use crate::words::cause::{Cause, Side};
 use crate::words::form::Form;
 use crate::words::limits::{DELAYED_ACK_MAX, HELD_BACK_MIN, ROUND_TRIP_PLAY};
-use crate::words::report::{Confidence, Kind, Pairing};
+use crate::words::report::{Kind, Pairing};
 
 impl Connection {
     /// Ends what is under way and hands it to the ledger. `next` is the segment that starts something else.
@@ -407,11 +406,7 @@ impl Connection {
         let behind = setup.is_repeated() && self.beyond().is_some();
         let server = if behind { (Duration::ZERO, false) } else { (server, !self.is_ambiguous()) };
         let late = self.opened_late(setup, server.0);
-        let (client, sure) = round_trip::to_client(&pair);
-        // Whoever forwards packets may take its time for the first one: what is longer than the path shows to be is not all its way for certain.
-        let longer = takes_longer(setup, late.map_or(Duration::ZERO, |(late, _)| late), server.0);
-        let sure = if longer { sure.min(Confidence::Likely) } else { sure };
-        handshake::bill((setup, reset, late), (client, sure), server, stood, &mut account);
+        handshake::bill((setup, reset, late), round_trip::to_client(&pair), server, stood, &mut account);
         if setup.is_last_answered() && self.is_beside(SERVER) {
             account.revise(Revision::Dropped { by: Side::Server, form: accepting::FORM }); // all had arrived
         } else if setup.is_unanswered() && self.is_ignored_beside() {

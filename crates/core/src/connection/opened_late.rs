@@ -10,15 +10,13 @@ use super::Connection;
 use crate::flow::ends::SERVER;
 use crate::flow::handshake::Setup;
 use crate::rules::handshake;
-use crate::words::limits::{QUEUED_MIN, RTO_MIN};
+use crate::words::limits::RTO_MIN;
 use crate::words::report::Confidence;
 
 /// No way between hosts is so long but by satellites, a radio that wakes or a queue. Source: none written down.
 const LONG: Duration = Duration::from_millis(500);
 /// ... and whether it was a queue, segments of so long a time tell: a sender's clock drifts by less than a millisecond then.
 const TOLD_WITHIN: Duration = Duration::from_secs(10);
-/// A queue is one part in so many of the path at least, as elsewhere (`rules/round_trip.rs`). Source: none written down.
-const QUEUE_SHARE: i64 = 4;
 /// Who is so many times nearer may be another host, as elsewhere (`rules/proxy.rs`). Source: none written down.
 const NEARER: i64 = 10;
 
@@ -50,11 +48,7 @@ impl Connection {
     #[inline]
     pub(super) fn opened_late(&self, setup: &Setup, way: Duration) -> Option<(Duration, Confidence)> {
         let took = setup.opened()?;
-        if takes_longer(setup, Duration::ZERO, way) {
-            self.weigh_late_opening(setup, took, way)
-        } else {
-            None
-        }
+        if takes_longer(setup, way) { self.weigh_late_opening(setup, took, way) } else { None }
     }
 
     #[cold]
@@ -67,7 +61,7 @@ impl Connection {
     ) -> Option<(Duration, Confidence)> {
         // Who is nearer acknowledges for another: nothing says how long the way to that is.
         let proxied = self.beyond().is_some() || self.may_be_behind();
-        let least = |way: Duration| QUEUED_MIN.max(way.divided_by(QUEUE_SHARE));
+        let least = handshake::least_queue;
         let above = |way: Duration| Some(took - way).filter(|above| *above >= least(way) && !proxied);
         let (at, _) = setup.last_syn_ack()?;
         let stamps = self.late_by_stamps(at).unwrap_or_default();
@@ -94,9 +88,8 @@ impl Connection {
     }
 }
 
-/// Whether the handshake, less what of it was `late`, took longer than the path, which is `way` long and back as far as is known, or may have.
+/// Whether the handshake took longer than the path, which is `way` long and back as far as is known, or may have.
 #[inline]
-pub(super) fn takes_longer(setup: &Setup, late: Duration, way: Duration) -> bool {
-    let longer = |took: Duration| took - late - way >= QUEUED_MIN.max(way.divided_by(QUEUE_SHARE));
-    setup.opened().is_some_and(longer) || setup.answered_again()
+pub(super) fn takes_longer(setup: &Setup, way: Duration) -> bool {
+    setup.opened().is_some_and(|took| took - way >= handshake::least_queue(way)) || setup.answered_again()
 }

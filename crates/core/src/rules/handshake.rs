@@ -15,6 +15,7 @@ use crate::bill::split::Split;
 use crate::flow::handshake::Setup;
 use crate::words::cause::{Cause, Side};
 use crate::words::form::Form;
+use crate::words::limits::QUEUED_MIN;
 use crate::words::report::{Confidence, Detail};
 
 /// When a SYN was refused, and by which packet.
@@ -22,6 +23,8 @@ type Reset = Option<(Instant, u64)>;
 /// How late the only SYN-ACK was, and how sure that is.
 type Late = Option<(Duration, Confidence)>;
 
+/// A queue is one part in so many of the path at least, as elsewhere (`rules/round_trip.rs`). Source: none written down.
+const QUEUE_SHARE: i64 = 4;
 /// No SYN-ACK that was not lost takes this long to be repeated (TCP_TIMEOUT_INIT, 1 s since Linux 3.1).
 pub(crate) const LOST_AFTER: Duration = Duration::from_millis(900);
 
@@ -117,9 +120,14 @@ pub(crate) fn usual(ns: Duration, [syn, syn_ack]: [u64; 2]) -> Charge {
     Charge::new(Cause::Handshake, Side::Client, ns, Confidence::Certain).evidence(syn, syn_ack)
 }
 
+/// What a handshake takes at least beyond a path of this length where it stood in a queue.
+pub(crate) fn least_queue(way: Duration) -> Duration {
+    QUEUED_MIN.max(way.divided_by(QUEUE_SHARE))
+}
+
 /// Draws up the bill: from the first SYN until the SYN-ACK reaches the client. `client` and `server` are the round
-/// trips between the capture and the ends, of which queues took what `stood`, and `late` is what they kept the only SYN-ACK for; how far away the client is may be no more than likely, and
-/// the server may be nearer than its answers say.
+/// trips between the capture and the ends, of which queues took what `stood`, and `late` is what they kept the only SYN-ACK for; how far away the client is
+/// may be no more than likely, and the server may be nearer than its answers say.
 #[inline]
 pub(crate) fn bill(
     (setup, reset, late): (&Setup, Reset, Late),
@@ -155,7 +163,10 @@ pub(crate) fn bill(
     for charge in stood.take(if late.is_some() { 0 } else { 2 }) {
         split.take(charge.evidence(setup.first_syn.1, syn_ack));
     }
-    let handshake = Charge::new(Cause::Handshake, Side::Client, Duration::ZERO, sure_of_client)
+    // Whoever forwards packets may take its time for the first one: what is longer than the path shows to be is not all its way for certain.
+    let longer = server.is_positive() && split.left() - client - server >= least_queue(server);
+    let sure = if longer { sure_of_client.min(Confidence::Likely) } else { sure_of_client };
+    let handshake = Charge::new(Cause::Handshake, Side::Client, Duration::ZERO, sure)
         .evidence(setup.first_syn.1, syn_ack);
     account.charge_split(&split.rest(handshake));
 }

@@ -3,7 +3,7 @@
 //! A handshake of one SYN and one SYN-ACK costs one line: the way. An exchange that was answered costs what its answer did, and the way back. What
 //! else may have happened is asked by a few comparisons, and then [`closing`](super) draws up the bill.
 
-use tcpwhy_wire::{Duration, Instant};
+use tcpwhy_wire::Instant;
 
 use super::super::Connection;
 use super::super::opened_late::takes_longer;
@@ -30,7 +30,7 @@ impl Connection {
         if !soon || self.flows[CLIENT].plain || self.stands(CLIENT) || self.stands(SERVER) {
             return false;
         }
-        if takes_longer(setup, Duration::ZERO, self.way_of(setup)) {
+        if takes_longer(setup, self.way_of(setup)) {
             return false;
         }
         let way = handshake::usual(took + self.tap_rtt(CLIENT), [first, last]);
