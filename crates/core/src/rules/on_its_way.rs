@@ -14,11 +14,14 @@ use super::pair::Pair;
 use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
 use crate::flow::direction::Flow;
+use crate::flow::ends::{CLIENT, SERVER};
 use crate::words::cause::Cause;
 use crate::words::form::Form;
 use crate::words::limits::{DELAYED_ACK_MAX, QUEUED_MIN};
 use crate::words::report::{Confidence, Detail};
 
+/// A timer of retransmissions hardly runs for longer, as that is its first one (RFC 6298, 2.1).
+const SILENCE_MIN: Duration = Duration::from_secs(1);
 /// A queue that was seen so lately stands.
 const FRESH: Duration = Duration::from_millis(200);
 
@@ -72,14 +75,29 @@ pub(super) fn left_together(
     left: Duration,
 ) -> Option<Charge> {
     let server = 1 - open.initiator;
-    let asked = &pair.flows[open.initiator];
+    let (asked, answering) = (&pair.flows[open.initiator], &pair.flows[server]);
     let far = pair.is_far(server);
-    let last = open.request.last.filter(|_| far && is_whole(&pair.flows[server]))?;
+    let last = open.request.last.filter(|_| far && is_whole(answering))?;
     let arrived = asked.view.clocking_ack().filter(|ack| ack.packet != segment.packet);
     let arrived = arrived.map(|ack| ack.earliest_departure).filter(|&at| at > last.at);
     let acked_at = asked.acked_before(segment).or(arrived)?;
-    let same = pair.flows[server].clock.same_stamp_for(segment.at)?;
-    let late = Charge::new(Cause::Queueing, asked.side, left - DELAYED_ACK_MAX, Confidence::Possible)
+    let same = answering.clock.same_stamp_for(segment.at)?;
+    let tick = answering.clock.tick();
+    let (own, confidence) = if tick.is_positive() && was_acked_as_it_came(pair, open) {
+        (tick, Confidence::Likely)
+    } else {
+        (DELAYED_ACK_MAX, Confidence::Possible)
+    };
+    let late = Charge::new(Cause::Queueing, asked.side, left - own, confidence)
         .detail(Detail { form: Some(Form::Unacknowledged), ..Detail::default() });
-    (segment.at - acked_at <= same).then_some(late)
+    (left > own && segment.at - acked_at <= same).then_some(late)
+}
+
+/// Whether the request is a single segment behind a silence longer than its receiver's retransmission timer, and was acknowledged by itself: that is done
+/// as it arrives (tcp_event_data_recv, net/ipv4/tcp_input.c, Linux 6.12), unless a timer of acknowledgements is left to run out.
+fn was_acked_as_it_came(pair: &Pair<'_>, open: &Open) -> bool {
+    let asked = &pair.flows[open.initiator];
+    let rtt = pair.tap_rtt[CLIENT] + pair.tap_rtt[SERVER];
+    let one_write = open.request.index == 0 && open.request_bytes <= u64::from(pair.sizes[open.initiator]);
+    one_write && open.client_idle > SILENCE_MIN.max(asked.rto.rto()).max(rtt.times(2))
 }

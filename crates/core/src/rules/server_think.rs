@@ -179,7 +179,7 @@ fn take_what_was_late(
     if let Some(late) = on_its_way::judge(pair, open, split.left()) {
         split.take(late.evidence(from.packet, segment.packet));
     }
-    if split.left() > DELAYED_ACK_MAX
+    if split.left() >= HELD_BACK_MIN
         && let Some(late) = on_its_way::left_together(pair, open, segment, split.left())
     {
         split.take(late.evidence(from.packet, segment.packet));
