@@ -106,8 +106,10 @@ impl Talk for Irc {
             Side::Server => self.told(&words),
         };
         if let Some(head) = head {
-            let is_whole = words.len as usize == used && head.role == Role::Asks && head.kind != "OPER";
-            let name = if is_whole { out.span(0, line_end(&bytes[..used])) } else { None };
+            let is_whole = words.len as usize == used && head.role == Role::Asks;
+            // Behind a channel's name may be its key, and behind these a password.
+            let is_secret = ["OPER", "AUTHENTICATE"].contains(&head.kind);
+            let name = if is_whole && !is_secret { out.span(0, two_words(&bytes[..used])) } else { None };
             out.put_at(begin, Head { name, len: Some(u64::from(words.len)), ..head });
         }
         Step::Skip(used as u64)
@@ -239,7 +241,8 @@ fn is_line(bytes: &[u8], begins: &[&[u8]]) -> bool {
     is_text(line) && begins.iter().any(|begin| line.starts_with(begin))
 }
 
-fn line_end(line: &[u8]) -> usize {
-    let text = line.strip_suffix(b"\n").unwrap_or(line);
-    text.strip_suffix(b"\r").unwrap_or(text).len()
+/// Where the first two words of a line end.
+fn two_words(line: &[u8]) -> usize {
+    let text = line.trim_ascii_end();
+    text.iter().enumerate().filter(|(_, byte)| **byte == b' ').nth(1).map_or(text.len(), |(at, _)| at)
 }

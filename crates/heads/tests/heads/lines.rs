@@ -350,7 +350,7 @@ const IRC_CHAT: &str = r"
     < :far.example 001 me2 :Welcome\r\n:far.example 422 me2 :MOTD File is missing\r\n
     < :you!~you@far.example.with.a.name.longer.than.what.is.kept PRIVMSG me2 :are you there?\r\n
     > PRIVMSG you :yes\r\n
-    > JOIN #closed\r\n
+    > JOIN #closed itskey\r\n
     < :far.example 473 me2 #closed :Cannot join channel (+i)\r\n
     < @time=2026-11-28T10:00:00Z :you!~you@far.example QUIT :bye\r\n
 ";
@@ -363,7 +363,7 @@ fn irc_chat() {
         < 0 message pushes len 56 first last
         = IRC
         > 0 command neither len 9 first last
-        > 9 USER [USER me 0 * :me] asks len 17 first last
+        > 9 USER [USER me] asks len 17 first last
         < 56 PING neither len 12 first last
         > 26 command neither len 12 first last
         < 68 numeric answers len 51 first
@@ -371,9 +371,18 @@ fn irc_chat() {
         < 150 numeric answers len 44 last
         < 194 message pushes len 88 first last
         > 48 PRIVMSG pushes len 18 first last
-        > 66 JOIN [JOIN #closed] asks len 14 first last
+        > 66 JOIN [JOIN #closed] asks len 21 first last
         < 282 numeric answers len 56 first last
         < 338 message pushes len 60 first last
+        ",
+    );
+    // What proves who somebody is is no name of a question.
+    tells(
+        r"> NICK me\r\nAUTHENTICATE c2VjcmV0\r\n",
+        "
+        > 0 command neither len 9 first last
+        > 9 AUTHENTICATE asks len 23 first last
+        = IRC
         ",
     );
     // The name of a file server's user is no nickname.
