@@ -116,8 +116,8 @@ fn lost(setup: &Setup, excess: Duration, server: Duration, client: Duration) -> 
 
 /// What a handshake cost of which nothing came again, was lost or stood: `ns` from the SYN until the SYN-ACK reached the client.
 #[inline]
-pub(crate) fn usual(ns: Duration, [syn, syn_ack]: [u64; 2]) -> Charge {
-    Charge::new(Cause::Handshake, Side::Client, ns, Confidence::Certain).evidence(syn, syn_ack)
+pub(crate) fn usual(ns: Duration, sure: Confidence, [syn, syn_ack]: [u64; 2]) -> Charge {
+    Charge::new(Cause::Handshake, Side::Client, ns, sure).evidence(syn, syn_ack)
 }
 
 /// What a handshake takes at least beyond a path of this length where it stood in a queue.

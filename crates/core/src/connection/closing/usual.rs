@@ -17,7 +17,7 @@ use crate::flow::ends::{CLIENT, SERVER};
 use crate::rules::{drain, handshake, late_start, round_trip};
 use crate::tally::closed::Closed;
 use crate::tally::ledger::Ledger;
-use crate::words::report::{Kind, Pairing};
+use crate::words::report::{Confidence, Kind, Pairing};
 
 impl Connection {
     /// [`Connection::close_setup`] of a handshake of which nothing came again, was lost or stood. Returns whether it was one; if not, nothing has changed.
@@ -30,10 +30,13 @@ impl Connection {
         if !soon || self.flows[CLIENT].plain || self.stands(CLIENT) || self.stands(SERVER) {
             return false;
         }
-        if takes_longer(setup, self.way_of(setup)) {
+        let path = self.way_of(setup);
+        let longer = takes_longer(setup, path);
+        if longer && self.opened_late(setup, path).is_some() {
             return false;
         }
-        let way = handshake::usual(took + self.tap_rtt(CLIENT), [first, last]);
+        let sure = if longer && path.is_positive() { Confidence::Likely } else { Confidence::Certain };
+        let way = handshake::usual(took + self.tap_rtt(CLIENT), sure, [first, last]);
         let closed = Closed { start: begun_at, packets: [first, last], ..self.closed(ledger) };
         ledger.close(&closed, &OneLine::new(way).told());
         true
