@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Once;
 
 use tcpwhy_core::Cause;
 
@@ -68,19 +69,28 @@ fn anew(page: &str, commands: &mut usize) -> String {
     out.join("\n") + "\n"
 }
 
+/// Writes what is printed now into all pages, where that was asked for. Tests that look for something in them wait for it.
+fn bless() {
+    static ONCE: Once = Once::new();
+    if std::env::var_os("BLESS").is_some() {
+        ONCE.call_once(|| {
+            for path in pages() {
+                let page = fs::read_to_string(&path).expect("a page");
+                fs::write(&path, anew(&page, &mut 0)).expect("written");
+            }
+        });
+    }
+}
+
 #[test]
 fn the_documents_say_what_is_printed() {
-    let bless = std::env::var_os("BLESS").is_some();
+    bless();
     let mut commands = 0;
     for path in pages() {
         let page = fs::read_to_string(&path).expect("a page");
         let now = anew(&page, &mut commands);
-        if bless {
-            fs::write(&path, now).expect("written");
-        } else {
-            let differs = page.lines().zip(now.lines()).find(|(there, now)| there != now);
-            assert!(page == now, "{}: {differs:?}; BLESS=1 writes it anew", path.display());
-        }
+        let differs = page.lines().zip(now.lines()).find(|(there, now)| there != now);
+        assert!(page == now, "{}: {differs:?}; BLESS=1 writes it anew", path.display());
     }
     assert!(commands >= 12, "{commands} commands");
 }
@@ -146,6 +156,7 @@ fn is_setting(piece: &str) -> bool {
 
 #[test]
 fn every_other_sentence_is_listed_with_an_example() {
+    bless();
     let words = |text: &str| text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
     // The help, and what `lab accuracy` and `lab draws` print of themselves, are pages of their own.
     let pages = ["messages", "sentences", "causes", "help", "accuracy", "draws", "wireshark"];
@@ -182,6 +193,7 @@ fn every_other_sentence_is_listed_with_an_example() {
 
 #[test]
 fn every_cause_is_explained() {
+    bless();
     let page = fs::read_to_string(root().join("docs/causes.md")).expect("the page");
     let missing: Vec<_> = Cause::ALL
         .into_iter()
@@ -215,6 +227,7 @@ fn commands_elsewhere(page: &str) -> Vec<String> {
 /// What cannot be run in a test can still be asked for: the command exists and has the options.
 #[test]
 fn commands_outside_of_frames_have_the_options_that_they_show() {
+    bless();
     let mut helps: BTreeMap<String, String> = BTreeMap::new();
     let (mut seen, mut wrong) = (0, Vec::new());
     for path in pages() {
@@ -268,6 +281,7 @@ fn links(page: &str) -> Vec<String> {
 
 #[test]
 fn links_lead_somewhere_and_the_summary_has_every_page() {
+    bless();
     for path in pages().into_iter().chain([root().join("ARCHITECTURE.md"), root().join("CONTRIBUTING.md")]) {
         let page = fs::read_to_string(&path).expect("a page");
         let folder = path.parent().expect("a folder");
@@ -287,6 +301,7 @@ fn links_lead_somewhere_and_the_summary_has_every_page() {
 
 #[test]
 fn every_command_has_a_page_and_readme_is_short() {
+    bless();
     let help = printed("tcpwhy help");
     let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     let commands = commands.take_while(|line| !line.is_empty()).filter_map(|line| line.strip_prefix("  "));
@@ -321,6 +336,7 @@ fn commands_of(command: &str) -> Vec<String> {
 /// What stands there is compared like every other example.
 #[test]
 fn the_help_of_every_command_is_listed() {
+    bless();
     let page = fs::read_to_string(root().join("docs/help.md")).expect("docs/help.md");
     let mut left = vec!["tcpwhy".to_owned()];
     let mut seen = 0;

@@ -79,6 +79,7 @@ const WORSENINGS: &[Worsening] = &[
     ("in bunches of 250 µs", bunches, [38, 106, 1]),
     ("out of order by 20 µs", two_queues, [1, 0, 0]),
     ("twice, up to 3 ms apart", twice_far_apart, [3, 0, 9]),
+    ("twice on one host", twice_on_one_host, [0, 0, 0]),
 ];
 
 fn thinned(all: &[Segment], every: u64) -> Vec<Segment> {
@@ -117,6 +118,14 @@ fn twice_far_apart(all: &[Segment]) -> Vec<Segment> {
         ..*segment
     };
     all.iter().flat_map(|segment| [*segment, again(segment)]).collect()
+}
+
+/// As `-i any` sees what crosses a bridge: nothing has passed a router.
+fn twice_on_one_host(all: &[Segment]) -> Vec<Segment> {
+    let later = |segment: &Segment| Duration::from_micros(1 + (segment.packet * 7919 % 100) as i64);
+    all.iter()
+        .flat_map(|segment| [*segment, Segment { at: segment.at + later(segment), ..*segment }])
+        .collect()
 }
 
 fn without_first(all: &[Segment], count: usize) -> Vec<Segment> {
@@ -357,12 +366,14 @@ impl Tally {
         }
     }
 
+    /// Some of each kind, and of other captures than the corpus all.
     fn examples(&self) -> String {
+        let most = if std::env::var_os(OTHERS).is_some() { usize::MAX } else { 6 };
         let mut text = String::new();
         for ((kind, outcome), causes) in &self.examples {
             for (cause, of) in causes {
                 let _ = writeln!(text, "{}: {outcome:?} {cause}: {}", WORSENINGS[*kind].0, of.len());
-                for example in of.iter().step_by(of.len().div_ceil(6)) {
+                for example in of.iter().step_by(of.len().div_ceil(most)) {
                     let _ = writeln!(text, "    {example}");
                 }
             }

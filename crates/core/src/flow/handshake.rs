@@ -228,13 +228,17 @@ impl Setup {
     }
 
     /// Whether a SYN or SYN-ACK has passed so shortly before that this one is no other: no timer is so short. One whose identification and
-    /// time stamp are the last one's is that one on its way through a bridge or a tunnel; a server that answers a repeated SYN while its
-    /// own timer runs out sends two SYN-ACKs that are both its own.
-    pub(crate) fn has_just_seen(&self, syn: &Segment) -> bool {
+    /// time stamp are the last one's is that one on its way through a bridge or a tunnel, and so is one that is a few routers away from the
+    /// first; a server that answers a repeated SYN while its own timer runs out sends two SYN-ACKs that are both its own.
+    pub(crate) fn has_just_seen(&self, syn: &Segment, hops_away: bool) -> bool {
         if !syn.flags.ack() {
-            return self.last_syn_marks.are_of(syn, self.last_syn().0);
+            let last = self.last_syn().0;
+            return self.last_syn_marks.are_of(syn, last) || hops_away && syn.at - last < COPIED_WITHIN;
         }
         let Some((at, _)) = self.last_syn_ack() else { return false };
+        if hops_away && syn.at - at < COPIED_WITHIN {
+            return true;
+        }
         let asked_again = self.last_syn().0 > at;
         syn.at - at < SIGHTED_WITHIN || !asked_again && self.last_syn_ack_marks.are_of(syn, at)
     }

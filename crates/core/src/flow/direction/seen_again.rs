@@ -3,7 +3,7 @@
 //! A container's host sees a super-segment leave and its pieces pass the bridge, or pieces arrive that are merged for the guest: the
 //! bytes are those that were seen, and so is the identification, which a retransmission counts on. Where there is none, a sender
 //! has no reason to send again so soon: its timers are longer (RFC 6298, 2.4; tcp_schedule_loss_probe, net/ipv4/tcp_output.c),
-//! and a fast repair follows a signal.
+//! and a fast repair follows a signal. What has passed a router more than the rest has been seen on that router's other side.
 
 use tcpwhy_wire::{Duration, Instant, Segment};
 
@@ -27,8 +27,9 @@ impl Flow {
         self.in_transit.back().map_or(self.view.window, |last| last.window)
     }
 
-    /// Whether this packet is one of those before it. `doubled` says that some have been.
-    pub(crate) fn is_seen_again(&self, segment: &Segment, doubled: bool) -> bool {
+    /// Whether this packet is one of those before it. `doubled` says that some have been, `hops_away` that it has passed other routers than
+    /// they had.
+    pub(crate) fn is_seen_again(&self, segment: &Segment, doubled: bool, hops_away: bool) -> bool {
         let known = self.snd_nxt.is_some_and(|nxt| segment.seq_end().at_or_before(nxt));
         let since_first =
             self.first.is_none_or(|first| segment.flags.syn() || segment.seq.at_or_after(first));
@@ -36,7 +37,7 @@ impl Flow {
             return false;
         }
         if segment.seq_len() == 0 {
-            return self.is_acknowledged_again(segment, doubled);
+            return self.is_acknowledged_again(segment, doubled, hops_away);
         }
         let end = segment.seq_end();
         if self.unusual.holes.noticed_at(segment.seq, end).is_some() {
@@ -49,10 +50,11 @@ impl Flow {
         let sent = self.sent.iter().find(|sent| sent.end.at_or_after(end));
         // The timer of a SYN is longer than the shortest one of data (RFC 6298, 2.1); where marks tell, they do.
         let unmarked = segment.ip_id.is_none_or(|id| id == 0) && segment.options.timestamps.is_none();
-        let within = if segment.flags.syn() && unmarked { COPIED_WITHIN } else { WITHIN };
+        let within = if hops_away || segment.flags.syn() && unmarked { COPIED_WITHIN } else { WITHIN };
         let soon = |at| segment.at - at < within || self.left_long_ago(segment, at, doubled);
-        let acked = || (doubled || segment.flags.syn()) && !self.is_newer(segment);
-        sent.map_or_else(acked, |sent| soon(sent.at) && self.unusual.sack_or_dupack_at < sent.at)
+        let acked = || (doubled || hops_away || segment.flags.syn()) && !self.is_newer(segment, hops_away);
+        let called_for = |at| !hops_away && self.unusual.sack_or_dupack_at >= at;
+        sent.map_or_else(acked, |sent| soon(sent.at) && !called_for(sent.at))
     }
 
     /// Whether this packet, whose bytes passed at `at`, has been on its way since then, by its sender's clock, which has ticked meanwhile: it left
@@ -65,20 +67,21 @@ impl Flow {
         }
         let with_last = last.at == at && last.stamp == Some(stamps.val);
         let standing = || self.clock.same_stamp_for(segment.at).is_some_and(|since| since >= WITHIN);
-        with_last || doubled && !self.is_newer(segment) && standing()
+        with_last || doubled && !self.is_newer(segment, false) && standing()
     }
 
     /// An acknowledgement of nothing new. A sender may well repeat it within the millisecond.
-    fn is_acknowledged_again(&self, segment: &Segment, doubled: bool) -> bool {
+    fn is_acknowledged_again(&self, segment: &Segment, doubled: bool, hops_away: bool) -> bool {
         if segment.flags.rst() || !segment.flags.ack() {
             return false;
         }
         let old = segment.ip_id.and_then(|id| self.ip_id.is_old(id));
-        old.unwrap_or(doubled && segment.options.sack().is_empty() && !self.is_newer(segment))
+        old.unwrap_or(doubled && segment.options.sack().is_empty() && !self.is_newer(segment, hops_away))
     }
 
-    /// Whether its sender's clock says that it left behind all others, as far as that can be told.
-    fn is_newer(&self, segment: &Segment) -> bool {
-        segment.options.timestamps.is_none_or(|stamps| self.clock.is_newer(stamps.val))
+    /// Whether its sender's clock says that it left behind all others, or where there is none, the routers that it has passed do not say that
+    /// it is one of them.
+    fn is_newer(&self, segment: &Segment, hops_away: bool) -> bool {
+        segment.options.timestamps.map_or(!hops_away, |stamps| self.clock.is_newer(stamps.val))
     }
 }
