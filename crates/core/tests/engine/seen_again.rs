@@ -235,3 +235,23 @@ fn what_is_seen_again_behind_a_long_flight_is_no_loss() {
     let seen = in_one_file(log(text).rtt(ms(20)));
     assert_eq!(seen.lost(), Duration::ZERO, "{seen}");
 }
+
+/// A host's bridge, with no router between: each acknowledgement of an upload passes a second time, and neither an identification nor a stamp tells
+/// that it is the same (frames 5029 to 5157 of a browser's, seen twice). The link is as slow as it was.
+#[test]
+fn acknowledgements_seen_again_right_behind_others_hide_no_link() {
+    let upload = "+30 C 1460 more #a\n +0 C 1460 more #b\n +0 C 1460 more #c\n +0 C 1460 #d
+         a+0 S ack late=11.65\n b+0 S ack\n c+0 S ack late=11.65\n d+0 S ack\n d+24 S 18\n +0 C ack\n";
+    let log = log("handshake\n +1 C 100\n +0 S 100\n +0 C ack\n".to_owned() + &upload.repeat(4))
+        .bottleneck(End::Client, 1_000_000)
+        .rtt(ms(24))
+        .without_timestamps()
+        .without_ip_ids();
+    let once = log.capture(End::Client);
+    let copies = once.iter().map(|segment| Segment { at: segment.at + ms(0.1), ..*segment });
+    let mut doubled: Vec<_> = once.iter().copied().chain(copies).collect();
+    doubled.sort_by_key(|segment| segment.at); // stable
+    let [once, twice] = [(once, "once"), (doubled, "twice")].map(|(seen, name)| Seen::of(seen, name));
+    let [link, seen] = [&once, &twice].map(|seen| seen.exchange(5).ns(Cause::Bandwidth, Path));
+    assert!(link >= ms(40) && link == seen, "{link}: {twice} but {once}");
+}
