@@ -384,15 +384,12 @@ impl Connection {
         let syn_again = segment.flags.syn()
             && self.flows[from].first == Some(segment.seq + 1)
             && self.setup.as_ref().is_some_and(|setup| setup.has_just_seen(segment, hops_away));
+        let elsewhere = hops_away && !segment.flags.syn() || self.is_just_behind(segment, from);
         let again = syn_again
             || self.duplicates.as_ref().is_some_and(|duplicates| duplicates.is_again(segment, from))
             || peer.knows_acknowledgement(segment)
-                && self.flows[from].is_seen_again(
-                    segment,
-                    doubled,
-                    hops_away || self.is_just_behind(segment, from),
-                );
-        self.doubled |= again && segment.payload_len > 0;
+                && self.flows[from].is_seen_again(segment, doubled, elsewhere);
+        self.doubled |= again && (segment.payload_len > 0 || segment.flags.syn() && hops_away);
         again
     }
 
@@ -402,10 +399,12 @@ impl Connection {
         self.doubled && segment.seq_len() == 0 && self.last_packet[from].get().is_some_and(just)
     }
 
-    /// Whether this packet has passed a few routers more, or less, than the first of its end: whoever sends again sends the same way.
+    /// Whether this packet has passed a few routers more, or less, than the first of its end, and has no later identification, if any. Packets of one
+    /// sender take several ways, so that this tells only where some are seen twice, or of a handshake's.
     fn is_hops_away(&self, segment: &Segment, from: usize) -> bool {
         let hops = segment.ttl.abs_diff(self.ttl[from]);
-        (1..=HOPS_BETWEEN).contains(&hops) && self.last_packet[from].is_some() && !self.answers.taken_over
+        let known = self.last_packet[from].is_some() && (self.doubled || segment.flags.syn());
+        (1..=HOPS_BETWEEN).contains(&hops) && known && !self.flows[from].is_numbered_behind(segment)
     }
 
     /// Takes the next segment, in order of capture. Returns whether packets before it are missing from the capture.

@@ -80,6 +80,11 @@ impl IpIdCounter {
         (self.hits > 0 && id != 0 && near).then_some((1..=furthest).contains(&back))
     }
 
+    /// Whether a packet with this identification was numbered behind all others, if it was numbered in any order.
+    pub(crate) fn is_behind_others(self, id: u16) -> bool {
+        self.expected.is_some_and(|expected| id != 0 && expected.wrapping_sub(id).wrapping_sub(1) >= 1 << 15)
+    }
+
     /// Whether the last packet, which stands for so many on the wire, was numbered before others that passed sooner.
     pub(crate) fn is_before_others(self, id: u16, packets: u16) -> bool {
         let back = self.expected.map_or(0, |expected| expected.wrapping_sub(id));

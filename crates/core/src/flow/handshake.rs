@@ -11,6 +11,8 @@ const SIGHTED_WITHIN: Duration = Duration::from_millis(2);
 /// No timer of a SYN is so short, and no clock of a host that counts its packets stands still for so long behind one (RFC 6298, 2.1: 1 s;
 /// RFC 7323, 5.4: a tick of 1 s at most, and of 1 to 10 ms in all hosts of today).
 const COPIED_WITHIN: Duration = Duration::from_millis(200);
+/// What a router further on lets pass has passed within this. Source: none written down.
+const ROUTED_WITHIN: Duration = Duration::from_millis(10);
 /// The longest first timer of a SYN in use (RFC 1122, 4.2.3.1; RFC 6298 has 1 s).
 const GIVEN_UP_AFTER: Duration = Duration::from_millis(3_300);
 /// The shortest first timer of a SYN-ACK (RFC 6298, 2.1; TCP_TIMEOUT_INIT, include/net/tcp.h).
@@ -233,13 +235,13 @@ impl Setup {
     pub(crate) fn has_just_seen(&self, syn: &Segment, hops_away: bool) -> bool {
         if !syn.flags.ack() {
             let last = self.last_syn().0;
-            return self.last_syn_marks.are_of(syn, last) || hops_away && syn.at - last < COPIED_WITHIN;
+            return self.last_syn_marks.are_of(syn, last) || hops_away && syn.at - last < ROUTED_WITHIN;
         }
         let Some((at, _)) = self.last_syn_ack() else { return false };
-        if hops_away && syn.at - at < COPIED_WITHIN {
+        let asked_again = self.last_syn().0 > at;
+        if hops_away && syn.at - at < ROUTED_WITHIN && !asked_again {
             return true;
         }
-        let asked_again = self.last_syn().0 > at;
         syn.at - at < SIGHTED_WITHIN || !asked_again && self.last_syn_ack_marks.are_of(syn, at)
     }
 

@@ -27,9 +27,14 @@ impl Flow {
         self.in_transit.back().map_or(self.view.window, |last| last.window)
     }
 
-    /// Whether this packet is one of those before it. `doubled` says that some have been, `hops_away` that it has passed other routers than
-    /// they had.
-    pub(crate) fn is_seen_again(&self, segment: &Segment, doubled: bool, hops_away: bool) -> bool {
+    /// Whether this packet's identification says that it left behind all others of its end.
+    pub(crate) fn is_numbered_behind(&self, segment: &Segment) -> bool {
+        segment.ip_id.is_some_and(|id| self.ip_id.is_behind_others(id))
+    }
+
+    /// Whether this packet is one of those before it. `doubled` says that some have been, `elsewhere` that it has passed other routers than
+    /// they had, or right behind one of them.
+    pub(crate) fn is_seen_again(&self, segment: &Segment, doubled: bool, elsewhere: bool) -> bool {
         let known = self.snd_nxt.is_some_and(|nxt| segment.seq_end().at_or_before(nxt));
         let since_first =
             self.first.is_none_or(|first| segment.flags.syn() || segment.seq.at_or_after(first));
@@ -37,7 +42,7 @@ impl Flow {
             return false;
         }
         if segment.seq_len() == 0 {
-            return self.is_acknowledged_again(segment, doubled, hops_away);
+            return self.is_acknowledged_again(segment, doubled, elsewhere);
         }
         let end = segment.seq_end();
         if self.unusual.holes.noticed_at(segment.seq, end).is_some() {
@@ -50,10 +55,10 @@ impl Flow {
         let sent = self.sent.iter().find(|sent| sent.end.at_or_after(end));
         // The timer of a SYN is longer than the shortest one of data (RFC 6298, 2.1); where marks tell, they do.
         let unmarked = segment.ip_id.is_none_or(|id| id == 0) && segment.options.timestamps.is_none();
-        let within = if hops_away || segment.flags.syn() && unmarked { COPIED_WITHIN } else { WITHIN };
+        let within = if elsewhere || segment.flags.syn() && unmarked { COPIED_WITHIN } else { WITHIN };
         let soon = |at| segment.at - at < within || self.left_long_ago(segment, at, doubled);
-        let acked = || (doubled || hops_away || segment.flags.syn()) && !self.is_newer(segment, hops_away);
-        let called_for = |at| !hops_away && self.unusual.sack_or_dupack_at >= at;
+        let acked = || (doubled || elsewhere || segment.flags.syn()) && !self.is_newer(segment, elsewhere);
+        let called_for = |at| !elsewhere && self.unusual.sack_or_dupack_at >= at;
         sent.map_or_else(acked, |sent| soon(sent.at) && !called_for(sent.at))
     }
 
@@ -71,17 +76,17 @@ impl Flow {
     }
 
     /// An acknowledgement of nothing new. A sender may well repeat it within the millisecond.
-    fn is_acknowledged_again(&self, segment: &Segment, doubled: bool, hops_away: bool) -> bool {
+    fn is_acknowledged_again(&self, segment: &Segment, doubled: bool, elsewhere: bool) -> bool {
         if segment.flags.rst() || !segment.flags.ack() {
             return false;
         }
         let old = segment.ip_id.and_then(|id| self.ip_id.is_old(id));
-        old.unwrap_or(doubled && segment.options.sack().is_empty() && !self.is_newer(segment, hops_away))
+        old.unwrap_or(doubled && segment.options.sack().is_empty() && !self.is_newer(segment, elsewhere))
     }
 
     /// Whether its sender's clock says that it left behind all others, or where there is none, the routers that it has passed do not say that
     /// it is one of them.
-    fn is_newer(&self, segment: &Segment, hops_away: bool) -> bool {
-        segment.options.timestamps.map_or(!hops_away, |stamps| self.clock.is_newer(stamps.val))
+    fn is_newer(&self, segment: &Segment, elsewhere: bool) -> bool {
+        segment.options.timestamps.map_or(!elsewhere, |stamps| self.clock.is_newer(stamps.val))
     }
 }
