@@ -87,7 +87,10 @@ impl Connection {
             return;
         };
         let acked = |acked| segment.payload_len > 0 && segment.seq_end().at_or_before(acked);
-        if peer_spoke - spoke < REACTION_AFTER_SILENCE || self.flows[from].highest_ack.is_some_and(acked) {
+        // What does not acknowledge all that its peer said left before that had come.
+        let unheard = self.flows[1 - from].snd_nxt.is_some_and(|next| segment.ack.before(next));
+        let is_reaction = peer_spoke - spoke >= REACTION_AFTER_SILENCE && !unheard;
+        if !is_reaction || self.flows[from].highest_ack.is_some_and(acked) {
             return;
         }
         let reaction = self.now - peer_spoke;

@@ -165,7 +165,14 @@ pub(crate) fn bill(
     }
     // Whoever forwards packets may take its time for the first one: what is longer than the path shows to be is not all its way for certain.
     let longer = server.is_positive() && split.left() - client - server >= least_queue(server);
-    let sure = if longer { sure_of_client.min(Confidence::Likely) } else { sure_of_client };
+    // Nor is what passed behind a SYN's copy until its answer, where nothing else shows how long the path is.
+    let untold = setup.syn_count() > 1 && !server.is_positive();
+    let most = match split.left() {
+        left if untold && left >= LOST_AFTER => Confidence::Possible,
+        _ if untold || longer => Confidence::Likely,
+        _ => Confidence::Certain,
+    };
+    let sure = sure_of_client.min(most);
     let handshake = Charge::new(Cause::Handshake, Side::Client, Duration::ZERO, sure)
         .evidence(setup.first_syn.1, syn_ack);
     account.charge_split(&split.rest(handshake));

@@ -406,3 +406,20 @@ fn ticks_of_10_ms_bound_what_the_server_took() {
         assert_eq!(bill.exchange.bill.iter().any(|line| line.cause == Cause::Queueing), late > 20, "{seen}");
     }
 }
+
+/// Begun in the middle, without stamps: a server speaks 1.3 ms behind a message that it does not acknowledge, and its timer acknowledges that one
+/// 6 ms behind the next (frames 322 to 345 of a messenger's). Neither is a reaction, and the server is 25 ms away.
+#[test]
+fn what_does_not_acknowledge_all_that_was_said_is_no_reaction() {
+    let turns = "+100 S 79 #p\n p+0.4 C 38\n +0 S ack\n".repeat(3);
+    let text = format!(
+        "handshake\n {turns} +100 S 162 #a\n a+0.4 C 38 #m\n m+0 S ack\n m+48.8 S 61\n m+60 C 38 #held\n held+58 C 38 #next\n held+39.6 S ack\n next+0 S ack
+         +200 C 68\n +0.7 S 68\n +0 C ack"
+    );
+    let segments = log(text).rtt(ms(25)).without_timestamps().capture(End::Client).split_off(3);
+    let seen = Seen::of(segments, "midway");
+    let last = seen.connection().exchanges.last().expect("an exchange");
+    let way: Duration =
+        last.bill.iter().filter(|line| line.cause == Cause::RoundTrip).map(|line| line.ns).sum();
+    assert!((ms(24.9)..ms(26)).contains(&way), "{seen}");
+}

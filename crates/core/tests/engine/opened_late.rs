@@ -80,3 +80,19 @@ fn what_a_handshake_took_above_the_way_may_be_a_queue() {
         assert_eq!(seen.setup().of(Cause::Handshake).confidence, sure, "{seen}");
     }
 }
+
+/// Six copies of a SYN without stamps, and the only SYN-ACK 1.48 s behind the last of them (frames 706 to 1088 of a telephone's), or 100 ms: how long
+/// the path is nothing else shows.
+#[test]
+fn behind_copies_of_a_syn_no_way_is_known_for_certain() {
+    for (late, sure) in [(1_440, Possible), (60, Likely)] {
+        let text = format!(
+            "@0 C syn lost\n @1005 C syn lost\n @2007 C syn lost\n @4016 C syn late={late} #last\n last+0 S syn\n +0 C ack\n +0.3 C 166 lost"
+        );
+        let seen = log(text).rtt(ms(40)).without_timestamps().seen_at(End::Client);
+        let setup = seen.setup();
+        let way = setup.of(Cause::Handshake);
+        assert!(way.ns == ms(40 + late) && way.confidence == sure, "{seen}");
+        assert!(setup.exchange.bill.iter().all(|line| line.confidence <= sure), "{seen}");
+    }
+}
