@@ -13,8 +13,8 @@ use crate::rules::handshake;
 use crate::words::limits::RTO_MIN;
 use crate::words::report::Confidence;
 
-/// No way between hosts is so long but by satellites, a radio that wakes or a queue. Source: none written down.
-const LONG: Duration = Duration::from_millis(500);
+/// A way so long may be one by satellite or through a queue, or to a host whose radio wakes. Source: none written down.
+const LONG: Duration = Duration::from_millis(100);
 /// ... and whether it was a queue, segments of so long a time tell: a sender's clock drifts by less than a millisecond then.
 const TOLD_WITHIN: Duration = Duration::from_secs(10);
 /// Who is so many times nearer may be another host, as elsewhere (`rules/proxy.rs`). Source: none written down.

@@ -25,6 +25,9 @@ type Late = Option<(Duration, Confidence)>;
 
 /// A queue is one part in so many of the path at least, as elsewhere (`rules/round_trip.rs`). Source: none written down.
 const QUEUE_SHARE: i64 = 4;
+/// A handshake that took a part of the path's round trip longer than that is not all of it for certain. Source: none written down.
+const LONGER_MIN: Duration = Duration::from_millis(2);
+const LONGER_SHARE: i64 = 8;
 /// No SYN-ACK that was not lost takes this long to be repeated (TCP_TIMEOUT_INIT, 1 s since Linux 3.1).
 pub(crate) const LOST_AFTER: Duration = Duration::from_millis(900);
 
@@ -120,6 +123,12 @@ pub(crate) fn usual(ns: Duration, sure: Confidence, [syn, syn_ack]: [u64; 2]) ->
     Charge::new(Cause::Handshake, Side::Client, ns, sure).evidence(syn, syn_ack)
 }
 
+/// Whether a handshake that `took` so long is not all the path's for certain, which is `way` long and back as far as is known.
+#[inline]
+pub(crate) fn is_longer(took: Duration, way: Duration) -> bool {
+    way.is_positive() && took - way >= LONGER_MIN.max(way.divided_by(LONGER_SHARE))
+}
+
 /// What a handshake takes at least beyond a path of this length where it stood in a queue.
 pub(crate) fn least_queue(way: Duration) -> Duration {
     QUEUED_MIN.max(way.divided_by(QUEUE_SHARE))
@@ -164,7 +173,7 @@ pub(crate) fn bill(
         split.take(charge.evidence(setup.first_syn.1, syn_ack));
     }
     // Whoever forwards packets may take its time for the first one: what is longer than the path shows to be is not all its way for certain.
-    let longer = server.is_positive() && split.left() - client - server >= least_queue(server);
+    let longer = is_longer(split.left() - client, server);
     // Nor is what passed behind a SYN's copy until its answer, where nothing else shows how long the path is.
     let untold = setup.syn_count() > 1 && !server.is_positive();
     let most = match split.left() {

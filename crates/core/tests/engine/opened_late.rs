@@ -70,7 +70,8 @@ fn what_a_handshake_took_above_the_way_may_be_a_queue() {
     for (late, expected, sure) in [
         (227, (ms(200), ms(227), Some(Possible)), Certain),
         (60, none(260), Likely),
-        (27, none(227), Certain),
+        (27, none(227), Likely),
+        (20, none(220), Certain),
     ] {
         let text = format!(
             "@0 C syn #syn\n syn+0 S syn late={late} #first\n first+0 C ack\n +5 C 100\n +0 S 200\n +0 C ack"

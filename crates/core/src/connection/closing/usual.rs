@@ -31,11 +31,10 @@ impl Connection {
             return false;
         }
         let path = self.way_of(setup);
-        let longer = takes_longer(setup, path);
-        if longer && self.opened_late(setup, path).is_some() {
+        if takes_longer(setup, path) && self.opened_late(setup, path).is_some() {
             return false;
         }
-        let sure = if longer && path.is_positive() { Confidence::Likely } else { Confidence::Certain };
+        let sure = if handshake::is_longer(took, path) { Confidence::Likely } else { Confidence::Certain };
         let way = handshake::usual(took + self.tap_rtt(CLIENT), sure, [first, last]);
         let closed = Closed { start: begun_at, packets: [first, last], ..self.closed(ledger) };
         ledger.close(&closed, &OneLine::new(way).told());
