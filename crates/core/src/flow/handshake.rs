@@ -22,6 +22,8 @@ const SYN_ACK_TIMER_PLAY: Duration = Duration::from_millis(120);
 /// A SYN that comes so many times later than all those before took is none of theirs. Source: none written down.
 const ANEW: i64 = 4;
 
+/// A way so long may be a queue, or a radio that wakes, unless it is as long a second time. Source: none written down.
+const ONCE_MAX: Duration = Duration::from_millis(100);
 /// One that takes so many times as long as an answer had waited for something else, ... Source: none written down.
 const UNPROVEN: i64 = 2;
 /// ... if it takes so much longer.
@@ -252,11 +254,11 @@ impl Setup {
         self.first_syn_ack().filter(|_| once).map(|at| at - self.first_syn.0)
     }
 
-    /// Whether an answer has come in less than half of what it took, and of `acked_bare` acknowledgements without data none but the SYN-ACK: how far away the
+    /// Whether it took so long that it may have stood, or an answer has come in less than half of what it took, and of `acked_bare` acknowledgements without data none but the SYN-ACK: how far away the
     /// server is then, `near` at most, is known from answers alone, which its program may have made. Whatever forwards packets takes its time for the first one.
     pub(crate) fn is_unproven(&self, acked_bare: u32, near: Duration) -> bool {
-        acked_bare <= 1
-            && self.opened().is_some_and(|took| took >= near.times(UNPROVEN) && took - near >= UNPROVEN_BY)
+        let much_nearer = |took: Duration| took >= near.times(UNPROVEN) && took - near >= UNPROVEN_BY;
+        acked_bare <= 1 && self.opened().is_some_and(|took| took >= ONCE_MAX || much_nearer(took))
     }
 
     /// Whether of several SYNs nobody knows which one was answered, and of `acked_bare` acknowledgements without data none but the SYN-ACK shows

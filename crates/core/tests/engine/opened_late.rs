@@ -97,3 +97,15 @@ fn behind_copies_of_a_syn_no_way_is_known_for_certain() {
         assert!(setup.exchange.bill.iter().all(|line| line.confidence <= sure), "{seen}");
     }
 }
+
+/// A handshake takes 250 ms, and so does an exchange: whether the way is as long, or stood both times, or its server took the rest, an acknowledgement
+/// by itself tells.
+#[test]
+fn one_long_handshake_makes_no_certain_way() {
+    for (acked, rtt, sure) in [("", 250, Likely), ("+0 S ack\n", 250, Certain), ("", 80, Certain)] {
+        let text =
+            format!("handshake\n +5 C 100\n {acked} +10 S 200\n +0 C ack\n +5 C 100\n +10 S 200\n +0 C ack");
+        let seen = log(text).rtt(ms(rtt)).without_timestamps().seen_at(End::Client);
+        assert_eq!(seen.exchange(2).of(Cause::RoundTrip).confidence, sure, "{seen}");
+    }
+}
