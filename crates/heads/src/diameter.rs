@@ -72,7 +72,8 @@ fn read(bytes: &[u8]) -> Option<Message> {
     let &[version, flags] = [bytes.first()?, bytes.get(4)?].map(|byte| *byte).first_chunk()?;
     let len = u32_at(bytes, 0)? & 0x00ff_ffff;
     let command = u32_at(bytes, 4)? & 0x00ff_ffff;
-    let id = u32_at(bytes, 12).filter(|_| bytes.len() >= HEADER_LEN as usize)?;
+    // The end-to-end identifier: some peers answer with a hop-by-hop one of their own.
+    let id = u32_at(bytes, 16).filter(|_| bytes.len() >= HEADER_LEN as usize)?;
     let sound = version == VERSION
         && flags & RESERVED == 0
         && (HEADER_LEN..=LEN_MAX).contains(&len)

@@ -431,7 +431,8 @@ impl Connection {
     fn on_syn(&mut self, segment: &Segment, from: usize) {
         self.flows[from].on_syn(segment);
         match (&mut self.setup, segment.flags.ack()) {
-            (None, false) if from == CLIENT => self.setup = Some(Setup::new(segment)),
+            // Who closes with its SYN probes what the host makes of that, and opens nothing.
+            (None, false) if from == CLIENT && !segment.flags.fin() => self.setup = Some(Setup::new(segment)),
             (Some(setup), false) if from == CLIENT => self.path_memory.news |= setup.on_syn(segment),
             (Some(setup), true) if from == SERVER => setup.on_syn_ack(segment),
             _ => {}

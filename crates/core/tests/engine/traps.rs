@@ -4,8 +4,10 @@ use tcpwhy_core::Form;
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
 use tcpwhy_core::report::{Confidence, Kind};
+use tcpwhy_wire::Flags;
 
 use crate::packet_log::{End, MSS, each, log, ms, settled};
+use crate::seen::Seen;
 
 /// 40 ms are the server's when it takes them, whatever a delayed acknowledgement does in the meantime.
 #[test]
@@ -376,4 +378,18 @@ fn an_answer_that_echoes_the_second_copy_had_waited_for_it() {
     let seen = log(text).rtt(ms(0.4)).seen_at(End::Client);
     assert!(seen.exchange(1).ns(Cause::Rto, Path) >= ms(200), "{seen}");
     assert!(seen.exchange(1).ns(Cause::ServerThink, Server) <= ms(1), "{seen}");
+}
+
+/// SYNs that close as well, as scanners send to learn what a host makes of them (frames 180 to 198 of a scan): they open nothing, and nobody waits
+/// until they are answered.
+#[test]
+fn who_closes_with_its_syn_opens_nothing() {
+    let mut segments = log("@0 C syn\n @200 C syn\n @400 C syn").capture(End::Client);
+    for probe in [false, true] {
+        if probe {
+            segments.iter_mut().for_each(|segment| segment.flags.0 |= Flags::FIN | Flags::PSH);
+        }
+        let seen = Seen::of(segments.clone(), "a scanner");
+        assert_eq!(seen.report.bill.iter().any(|line| line.cause == Cause::SynRetransmit), !probe, "{seen}");
+    }
 }

@@ -13,14 +13,14 @@ pub(crate) const LOGS: &[(&str, Protocol, &str)] = &[
     ("giop", Protocol::Giop, GIOP),
 ];
 
-/// RFC 6733, 5.3 and 5.5: either side watches the other.
+/// RFC 6733, 5.3 and 5.5: either side watches the other. A proxy may answer with a hop-by-hop identifier of its own (frames 10 and 142 of a core network's).
 const DIAMETER: &str = r"
     > \x01\x00\x00\x18\x80\x00\x01\x01\x00\x00\x00\x00\x00\x00\x00\x07\x00\x00\x00\x09abcd
     < \x01\x00\x00\x18\x00\x00\x01\x01\x00\x00\x00\x00\x00\x00\x00\x07\x00\x00\x00\x09abcd
     > \x01\x00\x00\x14\xc0\x00\x01\x10\x00\x00\x00\x04\x00\x00\x00\x08\x00\x00\x00\x0a\x01\x00\x00\x14\xc0\x00\x01\x10\x00\x00\x00\x04\x00\x00\x00\x09\x00\x00\x00\x0b
     < \x01\x00\x00\x14\x40\x00\x01\x10\x00\x00\x00\x04\x00\x00\x00\x09\x00\x00\x00\x0b\x01\x00\x00\x14\x80\x00\x01\x18\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x01
     > \x01\x00\x00\x14\x00\x00\x01\x18\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x01
-    < \x01\x00\x00\x14\x40\x00\x01\x10\x00\x00\x00\x04\x00\x00\x00\x08\x00\x00\x00\x0a
+    < \x01\x00\x00\x14\x40\x00\x01\x10\x00\x00\x00\x04\x9b\xf0\x0a\xf8\x00\x00\x00\x0a
 ";
 
 #[test]
@@ -28,15 +28,15 @@ fn diameter() {
     tells(
         DIAMETER,
         "
-        > 0 Capabilities-Exchange asks #7 len 24 first last
+        > 0 Capabilities-Exchange asks #9 len 24 first last
         = Diameter
-        < 0 Capabilities-Exchange answers #7 len 24 first last
-        > 24 Credit-Control asks #8 len 20 first last
-        > 44 Credit-Control asks #9 len 20 first last
-        < 24 Credit-Control answers #9 len 20 first last
+        < 0 Capabilities-Exchange answers #9 len 24 first last
+        > 24 Credit-Control asks #10 len 20 first last
+        > 44 Credit-Control asks #11 len 20 first last
+        < 24 Credit-Control answers #11 len 20 first last
         < 44 Device-Watchdog asks #1 len 20 first last
         > 64 Device-Watchdog answers #1 len 20 first last
-        < 64 Credit-Control answers #8 len 20 first last
+        < 64 Credit-Control answers #10 len 20 first last
         ",
     );
 }
