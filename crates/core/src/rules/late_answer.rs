@@ -48,13 +48,31 @@ fn as_late_as_waited(
     let clock = &pair.flows[1 - open.initiator].clock;
     let own = own_time(pair, open, segment);
     let left = left - own.unwrap_or_default();
-    let apart = (left - late).max(late - left);
-    let agrees = left >= clock.tick().times(AGREE_TICKS)
-        && apart <= clock.tick().times(2) + left.divided_by(AGREE_SHARE);
+    let agrees = agree(left, late, clock.tick());
     let agrees = agrees && (own.is_none() || clock.ticks_no_slower(late, segment.at));
     // A rate that is a little off makes it look late as well.
     let rated = own.is_none() && clock.is_rated() && clock.is_beyond_rate(late, segment.at);
     agrees.then_some(if rated { Confidence::Likely } else { Confidence::Possible })
+}
+
+/// Whether what the one clock measures and what the other one does is the same, and not by chance.
+fn agree(left: Duration, late: Duration, tick: Duration) -> bool {
+    let apart = (left - late).max(late - left);
+    left >= tick.times(AGREE_TICKS) && apart <= tick.times(2) + left.divided_by(AGREE_SHARE)
+}
+
+/// Whether the server's own clock says that `left` of the wait was its: as much lies between the stamp of the acknowledgement that its question had by itself
+/// and that of its answer. The first was not stamped before the question had come, and the way of neither packet matters. A copy of the question is none that
+/// the answer waited for, where that echoes the first one.
+#[cold]
+#[inline(never)]
+pub(super) fn is_told(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration) -> bool {
+    let clock = &pair.flows[1 - open.initiator].clock;
+    let behind = open.request.last.is_some_and(|asked| clock.passed_before().is_some_and(|at| at > asked.at));
+    let echoed = segment.options.timestamps.map(|stamps| stamps.ecr);
+    let first = open.request.repaired_at().is_none()
+        || echoed.is_some_and(|echoed| open.request.answered_before_repair(echoed));
+    behind && first && own_time(pair, open, segment).is_some_and(|own| agree(left, own, clock.tick()))
 }
 
 /// By how much longer an answer was on its way than the acknowledgement that its question had by itself: between the two the server took what its own stamps

@@ -229,7 +229,8 @@ fn take_what_was_acknowledged_late(
     if let Some(late) = late {
         split.take(late.evidence(from.packet, segment.packet));
         split.temper(); // nor is it certain how long the way was then
-        behind = Confidence::Possible;
+        let told = late_answer::is_told(pair, open, segment, split.left());
+        behind = if told { Confidence::Likely } else { Confidence::Possible };
     }
     if let Some(late) = acknowledged_before_any_timer(pair, open, segment, from, split.left()) {
         split.take(late.evidence(from.packet, segment.packet));
@@ -260,16 +261,20 @@ fn own_time(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration, beh
     let varied = rtt_to_server > pair.tap_rtt[open.initiator]
         && pair.flows.iter().any(|flow| flow.queued_peak >= left.max(VARIED_MIN));
     let surest = if pair.dialogue { Confidence::Possible } else { surest(pair, open, left) };
-    let most = if answers_late(pair, open, segment) { Confidence::Possible } else { surest };
+    let lately = answers_late(pair, open, segment);
     // Whose acknowledgement never came before its answer was hardly ever so late: the way may be, unless it is within one host.
     let far = (pair.bound[server] || pair.is_ambiguous(server)) && !flow.on_one_host;
     let late = far && left >= DELAYED_ACK_MIN && !had_arrived_before(pair, open, segment, left);
     let late = late || had_just_arrived(pair, open, segment, left);
-    let since_unknown = || was_acked_too_late(pair, open, segment) || answers_unseen(pair, open, segment);
-    let late = late || slow && since_unknown();
+    let late = late || slow && was_acked_too_late(pair, open, segment);
+    let told = (varied || late || lately) && late_answer::is_told(pair, open, segment, left);
+    let most = if lately && !told { Confidence::Possible } else { surest };
+    let (late, behind) =
+        if told { (false, behind.min(Confidence::Likely)) } else { (varied || late, behind) };
+    let late = late || slow && answers_unseen(pair, open, segment);
     let late = late
         || flow.seems_late(segment.at).is_some_and(|queued| queued >= left.divided_by(2).max(VARIED_MIN));
-    let confidence = match (missed || varied || late, near && !or_cork) {
+    let confidence = match (missed || late, near && !or_cork) {
         (true, _) => Confidence::Possible,
         // Without the handshake nothing tells whether whoever acknowledges is as far away as whoever answers (`proxy`).
         (false, true) if !pair.shown[server] => Confidence::Likely,

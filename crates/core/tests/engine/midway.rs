@@ -422,4 +422,22 @@ fn what_does_not_acknowledge_all_that_was_said_is_no_reaction() {
     let way: Duration =
         last.bill.iter().filter(|line| line.cause == Cause::RoundTrip).map(|line| line.ns).sum();
     assert!((ms(24.9)..ms(26)).contains(&way), "{seen}");
+/// A path that holds two packets for 490 ms says nothing of two others: the server's clock goes on by what passes here between the acknowledgement of its question
+/// and its answer (frames 46 to 56 and 92 to 102 of a small site's), whatever its client's timer does meanwhile. Where no acknowledgement came before the answer, it
+/// may be the path again.
+#[test]
+fn what_the_servers_clock_measures_too_is_its_own_time_on_a_path_that_varies() {
+    let acked = "+9 C 428\n +0 S ack\n +389 S 1103\n +0 C ack\n";
+    let text = format!(
+        "handshake\n {} +1000 C 427 #q\n q+395 C 3472..3899\n q+0 S ack late=490 #a\n a+387 S 1102 late=490\n +0 C ack\n {acked} +9 C 428\n +389 S 1103\n +0 C ack",
+        "+500 C 434\n +0 S ack\n +71 S 1103\n +0 C ack\n".repeat(8)
+    );
+    let seen = log(text).rtt(ms(30)).seen_at(End::Client);
+    for (n, own) in [(9, 387), (10, 389)] {
+        let bill = seen.exchange(n);
+        let think = bill.of(Cause::ServerThink);
+        assert!((think.ns - ms(own)).max(ms(own) - think.ns) <= ms(2), "{seen}");
+        assert_eq!(think.confidence, Likely, "{seen}");
+    }
+    assert_eq!(seen.exchange(11).of(Cause::ServerThink).confidence, Possible, "{seen}");
 }

@@ -61,6 +61,11 @@ impl StampClock {
         Some(self.tick.times(ticks.max(0)))
     }
 
+    /// When the first packet with the stamp before the present one passed.
+    pub(crate) fn passed_before(&self) -> Option<Instant> {
+        self.stamp().map(|_| self.before.1)
+    }
+
     /// By how much the first packet with the present stamp was longer on its way than the first one with the stamp before that, if this passed behind
     /// `since`; nothing where another rate explains that. It needs no packet that was on time.
     pub(crate) fn later_than_before(&self, since: Instant) -> Option<Duration> {
