@@ -74,14 +74,33 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     }
     let detail = Detail { rate_bps: link_share::rate(wait).map(Rate::bits_per_second), ..Detail::default() };
     let share = if whole { wait.gap } else { queued };
-    let charge = Charge::new(Cause::Bandwidth, flow.side, share, Confidence::Likely)
+    let mut split = Split::of(wait.gap);
+    if !near
+        && share >= RTO_MIN
+        && let Some(others) = of_others(wait, share, queued)
+    {
+        split.take(others.evidence(wait.last.packet, wait.segment.packet));
+    }
+    let charge = Charge::new(Cause::Bandwidth, flow.side, share.min(split.left()), Confidence::Likely)
         .evidence(wait.last.packet, wait.segment.packet)
         .detail(detail);
-    let mut split = Split::of(wait.gap);
     split.take(charge);
     // Before it waited there, its sender had held it back for as long as remains.
     let split = think::rest(wait, split);
     Some(Verdict { split, trigger: burst(wait.last, wait.segment.at) })
+}
+
+/// What of its `share` of the wait the bottleneck was not busy with bytes of this transfer, as far as the segment stood on its way by its stamp: of those no more
+/// than its receiver's window can have been before it. Others fill the same queue, or the path stood still.
+#[cold]
+#[inline(never)]
+fn of_others(wait: &Wait<'_>, share: Duration, queued: Duration) -> Option<Charge> {
+    let flow = wait.flow;
+    let window = flow.last_window();
+    let own = link_share::rate(wait)?.time_for(flow.on_wire(window, 1, wait.mss));
+    let late = queued.min(share - own);
+    let sure = flow.proven_late(wait.segment.at).map_or(Confidence::Possible, |_| Confidence::Likely);
+    (late >= HELD_BACK_MIN).then(|| Charge::new(Cause::Queueing, flow.side, late, sure))
 }
 
 /// Whether it left when the last of its flow had arrived, by its own clock (`by_stamp`) or because it answers what was sent since:

@@ -421,3 +421,20 @@ fn a_host_that_acknowledges_late_had_stood_still() {
         assert_eq!((own.ns, own.confidence), (ms(400), sure), "{acked}: {seen}");
     }
 }
+
+/// A reader's window has room for two segments, of which a link of 1.4 Mbit/s carries one in 7 ms. One pair comes 900 ms late, by its sender's clock (frames 698 to 752
+/// of a download's, while nothing came to any connection of its host): the link had nothing of this transfer's to carry meanwhile.
+#[test]
+fn what_stands_longer_than_a_window_is_long_waits_for_no_bytes_of_its_own() {
+    let pair = "+0 S 1280x2 more\n +0 C ack\n";
+    let text = format!(
+        "handshake\n +5 C 430\n {}\n +0 S 1280x2 more late=900\n +0 C ack\n {}\n +0 S 300\n +0 C ack",
+        pair.repeat(12),
+        pair.repeat(4)
+    );
+    let log = log(text).rtt(ms(80)).window(End::Client, 2_560).bottleneck(End::Server, 1_400_000);
+    let seen = log.seen_at(End::Client);
+    let late = seen.spent(Cause::Queueing, Path);
+    assert!(late >= ms(860) && late <= ms(915), "{seen}");
+    assert!(seen.spent(Cause::Bandwidth, Server) + seen.spent(Cause::Bandwidth, Path) <= ms(330), "{seen}");
+}
